@@ -1,0 +1,110 @@
+import { randomUUID } from "node:crypto";
+import type { AddressInfo } from "node:net";
+import { type AgentCard, type Artifact, type Part, TaskState } from "@a2a-js/sdk";
+import {
+  AgentEvent,
+  type AgentExecutor,
+  DefaultRequestHandler,
+  type ExecutionEventBus,
+  InMemoryTaskStore,
+  type RequestContext,
+} from "@a2a-js/sdk/server";
+import { agentCardHandler, jsonRpcHandler, UserBuilder } from "@a2a-js/sdk/server/express";
+import express from "express";
+import { SqliteTaskStore } from "./a2a-js-sqlite-store.ts";
+import { runContestant } from "./child.ts";
+import { type AgentName, chunkText } from "./protocol.ts";
+
+type Execute = (context: RequestContext, bus: ExecutionEventBus) => Promise<void>;
+
+const executes: Partial<Record<AgentName, Execute>> = { echo, stream, hold };
+
+async function echo(context: RequestContext, bus: ExecutionEventBus): Promise<void> {
+  publishWorking(context, bus);
+  publishArtifact(context, bus, artifactOf("echo", context.userMessage.parts), false, true);
+  publishCompleted(context, bus);
+}
+
+async function stream(context: RequestContext, bus: ExecutionEventBus): Promise<void> {
+  const content = context.userMessage.parts[0]?.content;
+  const chunks = content?.$case === "text" ? Number(content.value) : 0;
+  const artifact = artifactOf("text", [textPart(chunkText)]);
+  publishWorking(context, bus);
+  for (let chunk = 0; chunk < chunks; chunk++) {
+    publishArtifact(context, bus, { ...artifact }, chunk > 0, chunk === chunks - 1);
+  }
+  publishCompleted(context, bus);
+}
+
+function hold(context: RequestContext, bus: ExecutionEventBus): Promise<void> {
+  publishWorking(context, bus);
+  return new Promise(() => {});
+}
+
+function statusOf(state: TaskState) {
+  return { state, message: undefined, timestamp: new Date().toISOString() };
+}
+
+function textPart(value: string): Part {
+  return { content: { $case: "text", value }, metadata: undefined, filename: "", mediaType: "" };
+}
+
+function artifactOf(name: string, parts: Part[]): Artifact {
+  return { artifactId: randomUUID(), name, description: "", parts, metadata: undefined, extensions: [] };
+}
+
+function publishWorking({ taskId, contextId, userMessage }: RequestContext, bus: ExecutionEventBus): void {
+  const status = statusOf(TaskState.TASK_STATE_WORKING);
+  bus.publish(
+    AgentEvent.task({ id: taskId, contextId, status, artifacts: [], history: [userMessage], metadata: undefined }),
+  );
+}
+
+function publishArtifact(
+  { taskId, contextId }: RequestContext,
+  bus: ExecutionEventBus,
+  artifact: Artifact,
+  append: boolean,
+  lastChunk: boolean,
+): void {
+  bus.publish(AgentEvent.artifactUpdate({ taskId, contextId, artifact, append, lastChunk, metadata: undefined }));
+}
+
+function publishCompleted({ taskId, contextId }: RequestContext, bus: ExecutionEventBus): void {
+  const status = statusOf(TaskState.TASK_STATE_COMPLETED);
+  bus.publish(AgentEvent.statusUpdate({ taskId, contextId, status, metadata: undefined }));
+}
+
+function cardOf(name: string): AgentCard {
+  return {
+    name,
+    description: "Agent under measurement.",
+    supportedInterfaces: [
+      { url: "http://127.0.0.1/a2a/jsonrpc", protocolBinding: "JSONRPC", tenant: "", protocolVersion: "1.0" },
+    ],
+    provider: undefined,
+    version: "1.0.0",
+    capabilities: { streaming: true, pushNotifications: false, extensions: [], extendedAgentCard: false },
+    securitySchemes: {},
+    securityRequirements: [],
+    defaultInputModes: ["text/plain"],
+    defaultOutputModes: ["text/plain"],
+    skills: [],
+    signatures: [],
+  };
+}
+
+await runContestant(async ({ agent, store }) => {
+  const execute = executes[agent];
+  if (!execute) throw new Error(`a2a-js has no agent "${agent}"`);
+  const executor: AgentExecutor = { execute, cancelTask: async () => {} };
+  const taskStore = store === "memory:" ? new InMemoryTaskStore() : new SqliteTaskStore(store.slice("sqlite:".length));
+  const requestHandler = new DefaultRequestHandler(cardOf(agent), taskStore, executor);
+  const app = express();
+  app.use("/.well-known/agent-card.json", agentCardHandler({ agentCardProvider: requestHandler }));
+  app.use("/a2a/jsonrpc", jsonRpcHandler({ requestHandler, userBuilder: UserBuilder.noAuthentication }));
+  const server = app.listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const { port } = server.address() as AddressInfo;
+  return { port, path: "/a2a/jsonrpc", close: () => server.closeAllConnections() };
+});

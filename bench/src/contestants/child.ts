@@ -1,0 +1,41 @@
+import type { Question, Reply, Settings } from "./protocol.ts";
+
+interface Running {
+  port: number;
+  path: string;
+  close(): Promise<void> | void;
+}
+
+/** Makes the current process a contestant: starts it as the parent asked and answers the parent's questions. */
+export async function runContestant(start: (settings: Settings) => Promise<Running>): Promise<void> {
+  const settings: Settings = JSON.parse(process.argv[2] ?? "{}");
+  const running = await start(settings);
+  process.on("disconnect", () => process.exit());
+  process.on("message", (question: Question) => {
+    switch (question) {
+      case "cpu": {
+        const { user, system } = process.cpuUsage();
+        return reply({ cpu: user + system });
+      }
+      case "memory":
+        return void settleMemory().then((memory) => reply({ memory }));
+      case "stop":
+        return void Promise.resolve(running.close()).finally(() => process.exit());
+    }
+  });
+  reply({ ready: { port: running.port, path: running.path } });
+}
+
+/** Collects until nothing more is freed: finalizers of sockets need a turn of the loop between two collections. */
+async function settleMemory() {
+  for (let pass = 0; pass < 4; pass++) {
+    globalThis.gc?.();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  const { rss, heapUsed } = process.memoryUsage();
+  return { rss, heapUsed };
+}
+
+function reply(message: Reply): void {
+  process.send?.(message);
+}

@@ -1,0 +1,48 @@
+import { defineAgent, serve } from "dragoman";
+import { runContestant } from "./child.ts";
+import { type AgentName, chunkText } from "./protocol.ts";
+
+const about = { description: "Agent under measurement.", version: "1.0.0", skills: [] };
+
+const agents = {
+  echo: defineAgent({
+    name: "Echo",
+    ...about,
+    async *run(turn) {
+      yield turn.working();
+      yield turn.artifact({ name: "echo", parts: turn.parts });
+    },
+  }),
+  stream: defineAgent({
+    name: "Stream",
+    ...about,
+    async *run(turn) {
+      yield turn.working();
+      yield* turn.stream("text", chunks(Number(turn.text)));
+    },
+  }),
+  hold: defineAgent({
+    name: "Hold",
+    ...about,
+    async *run(turn) {
+      yield turn.working();
+      await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
+    },
+  }),
+  ask: defineAgent({
+    name: "Ask",
+    ...about,
+    async *run(turn) {
+      yield turn.inputRequired("And then?");
+    },
+  }),
+} satisfies Record<AgentName, unknown>;
+
+function* chunks(count: number): Generator<string> {
+  for (let chunk = 0; chunk < count; chunk++) yield chunkText;
+}
+
+await runContestant(async ({ agent, store }) => {
+  const server = await serve({ host: "127.0.0.1", port: 0, store, agents: { [agent]: agents[agent] }, log: false });
+  return { port: server.port, path: `/agents/${agent}`, close: () => server.close() };
+});

@@ -1,0 +1,26 @@
+/** What a contestant is asked to serve. Each process serves one agent, so that none pays for routes it does not use. */
+export interface Settings {
+  agent: AgentName;
+  /** `memory:` or `sqlite:<file>` */
+  store: string;
+}
+
+/**
+ * `echo` answers a task with one artifact; `stream` answers with as many chunks as the message says;
+ * `hold` works until it is cancelled; `ask` asks for more input at every turn.
+ */
+export type AgentName = "echo" | "stream" | "hold" | "ask";
+
+export interface Memory {
+  rss: number;
+  heapUsed: number;
+}
+
+export type Question = "cpu" | "memory" | "stop";
+
+export type Reply = { ready: { port: number; path: string } } | { cpu: number } | { memory: Memory };
+
+/** What streamed chunks consist of. It occurs nowhere else on the wire, so counting it counts the text. */
+export const chunkCharacter = "~";
+export const chunkBytes = 20;
+export const chunkText = chunkCharacter.repeat(chunkBytes);

@@ -1,0 +1,88 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { cpus } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Options, parseOptions, UsageError, usage } from "./options.ts";
+import { mediansOf, printReport, type ScenarioReport } from "./report.ts";
+import { type Context, Recorder, type Scenario } from "./scenario.ts";
+import { scenarios } from "./scenarios/index.ts";
+import { judge } from "./verdict.ts";
+import { Workspace } from "./workspace.ts";
+
+const resultsFolder = fileURLToPath(new URL("../results/", import.meta.url));
+
+async function main(): Promise<number> {
+  const names = scenarios.map((scenario) => scenario.name);
+  const options = parseOptions(process.argv.slice(2), names);
+  if (options.help) {
+    console.log(`${usage}\n\nScenarios: ${names.join(", ")}`);
+    return 0;
+  }
+  const reports = await runAll(options);
+  const verdicts = reports.flatMap((report) => report.verdicts);
+  const missed = verdicts.filter((verdict) => !verdict.met).length;
+  const broken = reports.some((report) => Object.keys(report.failures).length > 0);
+  console.log(
+    `\n${verdicts.length - missed} of ${verdicts.length} targets met${options.quick ? " (quick: not enforced)" : ""}`,
+  );
+  if (!options.quick && !options.only && !broken) console.log(`written: ${await writeResults(options, reports)}`);
+  return broken || (missed > 0 && !options.quick) ? 1 : 0;
+}
+
+async function runAll(options: Options): Promise<ScenarioReport[]> {
+  const workspace = new Workspace(join(resultsFolder, "tmp"));
+  await workspace.open();
+  const context: Context = {
+    rounds: options.rounds,
+    size: (full, quick) => (options.quick ? quick : full),
+    workspace,
+  };
+  const reports: ScenarioReport[] = [];
+  try {
+    for (const scenario of scenarios) {
+      if (options.only && !options.only.includes(scenario.name)) continue;
+      const report = await runOne(scenario, context);
+      console.log(printReport(report));
+      reports.push(report);
+    }
+  } finally {
+    await workspace.close();
+  }
+  return reports;
+}
+
+async function runOne(scenario: Scenario, context: Context): Promise<ScenarioReport> {
+  const record = new Recorder();
+  try {
+    await scenario.run(context, record);
+  } catch (error) {
+    record.fail(scenario.name, error);
+  }
+  return {
+    name: scenario.name,
+    title: scenario.title,
+    medians: mediansOf(record.samples),
+    failures: Object.fromEntries(record.failures),
+    verdicts: judge(scenario.targets, record.samples),
+  };
+}
+
+async function writeResults(options: Options, reports: readonly ScenarioReport[]): Promise<string> {
+  const date = new Date().toISOString().slice(0, 10);
+  const machine = { node: process.version, platform: process.platform, arch: process.arch, cores: cpus().length };
+  await mkdir(resultsFolder, { recursive: true });
+  const name = `${date}.json`;
+  await writeFile(
+    join(resultsFolder, name),
+    `${JSON.stringify({ date, machine, rounds: options.rounds, scenarios: reports }, null, 2)}\n`,
+  );
+  return `bench/results/${name}`;
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error;
+  console.error(`${error.message}\n\n${usage}`);
+  process.exitCode = 2;
+}

@@ -1,0 +1,26 @@
+/** Everything a scenario can measure, with how it is printed. */
+export const measures = {
+  perSecond: { title: "per second", digits: 0 },
+  cpuMicros: { title: "CPU µs each", digits: 1 },
+  cpuMillis: { title: "CPU ms", digits: 0 },
+  framesEach: { title: "frames each", digits: 0 },
+  streamKilobytes: { title: "RSS KB per stream", digits: 2 },
+  heldBytes: { title: "heap bytes held per closed stream", digits: 0 },
+} as const satisfies Record<string, { title: string; digits: number }>;
+
+export type Measure = keyof typeof measures;
+
+/** What one contestant showed in one round. */
+export type Sample = Partial<Record<Measure, number>>;
+
+/** Samples of all rounds, by the contestant's label, in the order they are printed. */
+export type Samples = ReadonlyMap<string, readonly Sample[]>;
+
+export function series(samples: Samples, label: string, measure: Measure): number[] {
+  const values: number[] = [];
+  for (const sample of samples.get(label) ?? []) {
+    const value = sample[measure];
+    if (value !== undefined) values.push(value);
+  }
+  return values;
+}

@@ -1,0 +1,59 @@
+import { type Measure, measures, type Sample, type Samples, series } from "./measures.ts";
+import { median } from "./statistics.ts";
+import type { Verdict } from "./verdict.ts";
+
+export interface ScenarioReport {
+  name: string;
+  title: string;
+  /** Medians over the rounds, by contestant. */
+  medians: Record<string, Sample>;
+  failures: Record<string, string>;
+  verdicts: Verdict[];
+}
+
+const order = Object.keys(measures) as Measure[];
+
+export function mediansOf(samples: Samples): Record<string, Sample> {
+  const result: Record<string, Sample> = {};
+  for (const label of samples.keys()) {
+    const sample: Sample = {};
+    for (const measure of order) {
+      const values = series(samples, label, measure);
+      if (values.length > 0) sample[measure] = median(values);
+    }
+    result[label] = sample;
+  }
+  return result;
+}
+
+export function printReport(report: ScenarioReport): string {
+  const lines = ["", `${report.title}  [${report.name}]`, ...table(report.medians)];
+  for (const [label, reason] of Object.entries(report.failures)) lines.push(`  ! ${label}: ${reason}`);
+  for (const { text, value, met } of report.verdicts) {
+    const measured = value === undefined ? "not measured" : value.toFixed(value >= 100 ? 0 : 2);
+    lines.push(`  ${met ? "✓" : "✗"} ${text}: ${measured}`);
+  }
+  return lines.join("\n");
+}
+
+function table(medians: Record<string, Sample>): string[] {
+  const rows = Object.entries(medians);
+  if (rows.length === 0) return [];
+  const used = order.filter((measure) => rows.some(([, sample]) => sample[measure] !== undefined));
+  const cells = rows.map(([label, sample]) => [label, ...used.map((measure) => cell(sample, measure))]);
+  const all = [["", ...used.map((measure): string => measures[measure].title)], ...cells];
+  const widths = all[0]!.map((_, column) => Math.max(...all.map((row) => row[column]!.length)));
+  return all.map((row) => {
+    const [label, ...values] = row.map((text, column) =>
+      column === 0 ? text.padEnd(widths[0]!) : text.padStart(widths[column]!),
+    );
+    return `  ${[label, ...values].join("  ")}`;
+  });
+}
+
+function cell(sample: Sample, measure: Measure): string {
+  const value = sample[measure];
+  if (value === undefined) return "–";
+  const { digits } = measures[measure];
+  return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}

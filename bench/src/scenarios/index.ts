@@ -1,0 +1,20 @@
+import type { Scenario } from "../scenario.ts";
+import { longStream } from "./long-stream.ts";
+import { longTask } from "./long-task.ts";
+import { lookup } from "./lookup.ts";
+import { sendMemory, sendSqlite } from "./send.ts";
+import { startUp } from "./start-up.ts";
+import { stream } from "./stream.ts";
+import { subscriptions } from "./subscriptions.ts";
+
+/** All scenarios in the order they run. Adding one means adding its file and a line here. */
+export const scenarios: readonly Scenario[] = [
+  sendMemory,
+  sendSqlite,
+  stream,
+  subscriptions,
+  lookup,
+  longTask,
+  longStream,
+  startUp,
+];

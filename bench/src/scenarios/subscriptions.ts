@@ -1,0 +1,101 @@
+import { Connection } from "../client/connection.ts";
+import { call } from "../client/load.ts";
+import { rpcRequest } from "../client/requests.ts";
+import type { Contestant, ContestantName } from "../contestants/launch.ts";
+import { compare, type Entry, type Scenario } from "../scenario.ts";
+
+const tasks = 100;
+const openedAtOnce = 100;
+/** Descriptors a process needs beside the sockets of the streams. */
+const spareDescriptors = 200;
+
+const entries: Entry[] = [
+  { label: "dragoman memory", contestant: "dragoman", agent: "hold", store: "memory" },
+  { label: "a2a-js memory", contestant: "a2a-js", agent: "hold", store: "memory" },
+  { label: "bare node:http", contestant: "bare", agent: "hold", store: "memory" },
+];
+
+export const subscriptions: Scenario = {
+  name: "subscriptions",
+  title: "10,000 idle subscriptions to 100 running tasks",
+  targets: [
+    { measure: "streamKilobytes", of: "dragoman memory", times: "bare node:http", atMost: 1.3 },
+    { measure: "streamKilobytes", of: "dragoman memory", times: "a2a-js memory", atMost: 0.6 },
+    { measure: "heldBytes", of: "dragoman memory", alone: true, atMost: 256 },
+  ],
+  async run(context, record) {
+    const count = context.size(10_000, 500);
+    requireDescriptors(count);
+    const rounds = Math.min(context.rounds, 3);
+    await compare({ ...context, rounds }, record, entries, (contestant, entry) =>
+      measureStreams(contestant, entry.contestant, count),
+    );
+  },
+};
+
+async function measureStreams(contestant: Contestant, kind: ContestantName, count: number) {
+  const ids = kind === "bare" ? ["none"] : await startTasks(contestant);
+  // The first streams also pay for compiled code and pools that stay: they come before the mark.
+  await closeAll(contestant, await openStreams(contestant, ids, Math.ceil(count / 10)));
+  const before = await contestant.memory();
+  const opened = await openStreams(contestant, ids, count);
+  const open = await contestant.memory();
+  await closeAll(contestant, opened);
+  const after = await contestant.memory();
+  return {
+    streamKilobytes: (open.rss - before.rss) / 1024 / count,
+    heldBytes: (after.heapUsed - before.heapUsed) / count,
+  };
+}
+
+async function startTasks(contestant: Contestant): Promise<string[]> {
+  const connection = await Connection.open(contestant.port);
+  const ids: string[] = [];
+  for (let task = 0; task < tasks; task++) {
+    const { task: started } = await call<{ task: { id: string } }>(connection, contestant, "SendMessage", {
+      message: { messageId: `start-${task}`, role: "ROLE_USER", parts: [{ text: "hold" }] },
+      configuration: { returnImmediately: true },
+    });
+    ids.push(started.id);
+  }
+  connection.close();
+  return ids;
+}
+
+/** Opens streams in batches; each counts as open when its first frame has come. */
+async function openStreams(contestant: Contestant, ids: readonly string[], count: number): Promise<Connection[]> {
+  const opened: Connection[] = [];
+  while (opened.length < count) {
+    const batch = Array.from({ length: Math.min(openedAtOnce, count - opened.length) }, (_, index) =>
+      openStream(contestant, ids[index % ids.length]!),
+    );
+    opened.push(...(await Promise.all(batch)));
+  }
+  return opened;
+}
+
+async function openStream(contestant: Contestant, id: string): Promise<Connection> {
+  const connection = await Connection.open(contestant.port);
+  await new Promise<void>((resolve, reject) => {
+    const refused = () => reject(new Error("a subscription ended at once"));
+    const request = rpcRequest(contestant, "SubscribeToTask", { id });
+    connection.exchange(request, { body: () => resolve(), end: refused }).catch(reject);
+  });
+  return connection;
+}
+
+async function closeAll(contestant: Contestant, connections: readonly Connection[]): Promise<void> {
+  for (const connection of connections) connection.close();
+  // A server has seen every close once it answers on a connection opened after them.
+  (await Connection.open(contestant.port)).close();
+}
+
+function requireDescriptors(streams: number): void {
+  const report = process.report.getReport() as { userLimits?: { open_files?: { soft: number | "unlimited" } } };
+  const limit = report.userLimits?.open_files?.soft ?? "unlimited";
+  if (limit !== "unlimited" && limit < streams + spareDescriptors) {
+    throw new Error(
+      `only ${limit} files may be open, ${streams + spareDescriptors} are needed: raise it with ulimit -n`,
+    );
+  }
+}

@@ -1,0 +1,21 @@
+/** The middle value; the mean of the two middle ones when their number is even. */
+export function median(values: readonly number[]): number {
+  if (values.length === 0) throw new RangeError("median of no values");
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle]!;
+  return sorted.length % 2 === 1 ? upper : (sorted[middle - 1]! + upper) / 2;
+}
+
+/**
+ * Combines two series round by round and takes the median of the results. Pairing before
+ * taking the median cancels whatever slowed the machine during one round.
+ */
+export function medianOfPairs(
+  left: readonly number[],
+  right: readonly number[],
+  combine: (left: number, right: number) => number,
+): number {
+  const rounds = Math.min(left.length, right.length);
+  return median(left.slice(0, rounds).map((value, round) => combine(value, right[round]!)));
+}

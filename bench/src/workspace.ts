@@ -1,0 +1,65 @@
+import { existsSync } from "node:fs";
+import { copyFile, mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { runLoad, sends } from "./client/load.ts";
+import type { Endpoint } from "./client/requests.ts";
+import { withContestant } from "./scenario.ts";
+
+/**
+ * Scratch files of one run. They lie beside the results and not in the system's temporary folder, which
+ * is often memory, where a durable write costs nothing.
+ */
+export class Workspace {
+  readonly #folder: string;
+  readonly #filled = new Map<number, Promise<string>>();
+  #stores = 0;
+
+  constructor(folder: string) {
+    this.#folder = join(folder, String(process.pid));
+  }
+
+  async open(): Promise<void> {
+    await mkdir(this.#folder, { recursive: true });
+  }
+
+  async close(): Promise<void> {
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  path(name: string): string {
+    return join(this.#folder, name);
+  }
+
+  newStore(kind: "memory" | "sqlite"): string {
+    return kind === "memory" ? "memory:" : `sqlite:${this.path(`store-${++this.#stores}.db`)}`;
+  }
+
+  /** A Dragoman store in a file of its own that holds this many completed tasks; filled once per run, then copied. */
+  async filledStore(tasks: number): Promise<string> {
+    let filled = this.#filled.get(tasks);
+    if (!filled) {
+      filled = this.#fill(tasks);
+      this.#filled.set(tasks, filled);
+    }
+    const source = await filled;
+    const copy = this.newStore("sqlite");
+    await copyFile(fileOf(source), fileOf(copy));
+    const log = `${fileOf(source)}-wal`;
+    if (existsSync(log)) await copyFile(log, `${fileOf(copy)}-wal`);
+    return copy;
+  }
+
+  async #fill(tasks: number): Promise<string> {
+    const store = this.newStore("sqlite");
+    await withContestant("dragoman", { agent: "echo", store }, (contestant) => fillTasks(contestant, tasks));
+    return store;
+  }
+}
+
+export async function fillTasks(endpoint: Endpoint, tasks: number): Promise<void> {
+  await runLoad(endpoint, 64, { requests: tasks }, sends(endpoint));
+}
+
+function fileOf(store: string): string {
+  return store.slice("sqlite:".length);
+}

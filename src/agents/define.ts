@@ -1,0 +1,172 @@
+import type { Agent, AgentEvent, AgentRun, MessageDraft, Turn } from "../engine/agent.ts";
+import type { AgentExtension, AgentProfile, AgentProvider, AgentSkill } from "../model/card.ts";
+import { parseDuration } from "./duration.ts";
+import type { Content } from "./parts.ts";
+import { toParts } from "./parts.ts";
+import { AgentTurn } from "./turn.ts";
+
+/** A skill as an author writes it; `tags` default to the id. */
+export type SkillDefinition = Omit<AgentSkill, "tags"> & { readonly tags?: readonly string[] };
+
+/** The type of a function without a return statement. */
+type Nothing = ReturnType<() => void>;
+
+/** What a run that is a plain function may answer: a message, or nothing, which completes the task. */
+export type Answer = Content | MessageDraft | undefined | Nothing;
+
+export type RunFunction = (
+  turn: AgentTurn,
+) => AsyncGenerator<AgentEvent, MessageDraft | undefined | Nothing, undefined> | Promise<Answer> | Answer;
+
+export interface AgentDefinition {
+  readonly name: string;
+  readonly description: string;
+  /** Version of the agent itself; `1.0.0` unless given. */
+  readonly version?: string;
+  /** Without any, the agent as a whole is its one skill. */
+  readonly skills?: readonly SkillDefinition[];
+  /**
+   * An async generator that yields events, or a function that returns a message. Falling off the end completes the
+   * task, returning a message before anything was yielded answers without a task, throwing fails the task.
+   */
+  readonly run: RunFunction;
+  /** `resume` declares that repeating a run does no harm; `fail` is the default. */
+  readonly onCrash?: Agent["onCrash"];
+  /** Runs at the same time, at most; unlimited unless given. */
+  readonly concurrency?: number;
+  /** Longest time of one turn: milliseconds, or `500ms`, `60s`, `5m`, `1h`. */
+  readonly timeout?: number | string;
+  readonly inputModes?: readonly string[];
+  readonly outputModes?: readonly string[];
+  readonly streaming?: boolean;
+  readonly extensions?: readonly AgentExtension[];
+  readonly provider?: AgentProvider;
+  readonly documentationUrl?: string;
+  readonly iconUrl?: string;
+  /** What only authenticated callers see. */
+  readonly extended?: { readonly description?: string; readonly skills?: readonly SkillDefinition[] };
+}
+
+const DEFAULT_MODES: readonly string[] = ["text/plain", "application/json"];
+
+export function defineAgent(definition: AgentDefinition): Agent {
+  check(definition);
+  const { run } = definition;
+  return {
+    profile: profileOf(definition),
+    onCrash: definition.onCrash ?? "fail",
+    concurrency: definition.concurrency ?? Number.POSITIVE_INFINITY,
+    timeoutMs: timeoutOf(definition.timeout),
+    run: (turn) => start(run, turn),
+  };
+}
+
+/** A generator is handed to the engine as it is, so that an event passes no promise but its own. */
+function start(run: RunFunction, turn: Turn): AgentRun {
+  try {
+    const result = run(new AgentTurn(turn));
+    if (typeof result === "object" && result !== null && "next" in result) return result;
+    return new AnswerRun(Promise.resolve(result));
+  } catch (error) {
+    return new AnswerRun(Promise.reject(error));
+  }
+}
+
+/** The run of a plain function: it yields nothing and returns its answer. */
+class AnswerRun implements AsyncIterator<AgentEvent, MessageDraft | undefined> {
+  readonly #answer: Promise<Answer>;
+
+  constructor(answer: Promise<Answer>) {
+    this.#answer = answer;
+    // Whoever asks for the answer gets the rejection; one that nobody asked for must not end the process.
+    answer.catch(() => {});
+  }
+
+  async next(): Promise<IteratorResult<AgentEvent, MessageDraft | undefined>> {
+    return { done: true, value: toDraft(await this.#answer) };
+  }
+
+  async return(): Promise<IteratorResult<AgentEvent, undefined>> {
+    return { done: true, value: undefined };
+  }
+}
+
+function toDraft(answer: Answer): MessageDraft | undefined {
+  if (answer === undefined) return undefined;
+  if (typeof answer === "string" || isParts(answer)) return { parts: toParts(answer) };
+  if (typeof answer === "object" && answer !== null && Array.isArray(answer.parts)) return answer;
+  throw new TypeError("An agent's run must return text, parts, a message, or nothing.");
+}
+
+const isParts = (answer: Content | MessageDraft): answer is Exclude<Content, string> => Array.isArray(answer);
+
+function profileOf(definition: AgentDefinition): AgentProfile {
+  const { name, description, provider, documentationUrl, iconUrl, extended } = definition;
+  const skills = definition.skills?.map(toSkill) ?? [];
+  return {
+    name,
+    description,
+    version: definition.version ?? "1.0.0",
+    skills: skills.length > 0 ? skills : [toSkill({ id: slugOf(name), name, description })],
+    inputModes: definition.inputModes ?? DEFAULT_MODES,
+    outputModes: definition.outputModes ?? DEFAULT_MODES,
+    streaming: definition.streaming ?? true,
+    extensions: definition.extensions ?? [],
+    ...(provider && { provider }),
+    ...(documentationUrl && { documentationUrl }),
+    ...(iconUrl && { iconUrl }),
+    ...(extended && { extended: toExtended(extended) }),
+  };
+}
+
+function toExtended(extended: NonNullable<AgentDefinition["extended"]>): NonNullable<AgentProfile["extended"]> {
+  const { skills, ...rest } = extended;
+  return skills === undefined ? rest : { ...rest, skills: skills.map(toSkill) };
+}
+
+export function toSkill(skill: SkillDefinition): AgentSkill {
+  return { ...skill, tags: skill.tags ?? [skill.id] };
+}
+
+function slugOf(name: string): string {
+  const slug = name
+    .toLowerCase()
+    .replace(/[^\p{Letter}\p{Number}]+/gu, "_")
+    .replace(/^_+|_+$/g, "");
+  return slug === "" ? "agent" : slug;
+}
+
+function timeoutOf(timeout: number | string | undefined): number | undefined {
+  return typeof timeout === "string" ? parseDuration(timeout) : timeout;
+}
+
+/** Definitions also come from untyped modules, so nothing about them is taken for granted. */
+function check(definition: AgentDefinition): void {
+  if (typeof definition !== "object" || definition === null) refuse("needs an object that describes the agent");
+  for (const key of ["name", "description"] as const) {
+    const value: unknown = definition[key];
+    if (typeof value !== "string" || value.trim() === "") refuse(`needs "${key}": a text that is not empty`);
+  }
+  if (typeof definition.run !== "function") refuse(`needs "run": a function, usually "async *run(turn) { … }"`);
+  const { onCrash, concurrency, timeout } = definition;
+  if (onCrash !== undefined && onCrash !== "fail" && onCrash !== "resume") {
+    refuse(`does not know onCrash ${JSON.stringify(onCrash)}; it is "fail" or "resume"`);
+  }
+  if (concurrency !== undefined && !(concurrency >= 1)) refuse(`needs "concurrency" to be 1 or more`);
+  if (timeout !== undefined && !((timeoutOf(timeout) ?? 0) > 0)) {
+    refuse(`cannot read timeout ${JSON.stringify(timeout)}; write milliseconds or a text such as "60s"`);
+  }
+  for (const skill of [...(definition.skills ?? []), ...(definition.extended?.skills ?? [])]) checkSkill(skill);
+}
+
+function checkSkill(skill: SkillDefinition): void {
+  for (const key of ["id", "name", "description"] as const) {
+    const value: unknown = skill?.[key];
+    if (typeof value !== "string" || value === "")
+      refuse(`needs every skill to have "${key}": ${JSON.stringify(skill)}`);
+  }
+}
+
+function refuse(reason: string): never {
+  throw new TypeError(`defineAgent ${reason}.`);
+}

@@ -1,0 +1,124 @@
+import { z } from "zod";
+import type { AgentState, MessageDraft } from "../../engine/agent.ts";
+import type { JsonObject } from "../../model/json.ts";
+import type { Part } from "../../model/part.ts";
+import { type Content, toParts } from "../parts.ts";
+import type { ArtifactOptions } from "../turn.ts";
+
+/** What a line of output says when it is not plain text. */
+export type OutputEvent =
+  | { readonly kind: "status"; readonly state: AgentState; readonly message: MessageDraft | undefined }
+  | { readonly kind: "artifact"; readonly options: ArtifactOptions }
+  | { readonly kind: "message"; readonly message: MessageDraft };
+
+const STATES: ReadonlyMap<string, AgentState> = new Map(
+  (
+    [
+      "TASK_STATE_WORKING",
+      "TASK_STATE_INPUT_REQUIRED",
+      "TASK_STATE_AUTH_REQUIRED",
+      "TASK_STATE_COMPLETED",
+      "TASK_STATE_FAILED",
+      "TASK_STATE_REJECTED",
+    ] as const
+  ).map((state) => [plainName(state), state]),
+);
+
+const jsonObject = z.custom<JsonObject>(
+  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+);
+const common = {
+  metadata: jsonObject.exactOptional(),
+  filename: z.string().exactOptional(),
+  mediaType: z.string().exactOptional(),
+};
+const part: z.ZodType<Part> = z.union([
+  z.strictObject({ text: z.string(), ...common }),
+  z.strictObject({ raw: z.base64(), ...common }),
+  z.strictObject({ url: z.string(), ...common }),
+  z.strictObject({ data: z.json(), ...common }),
+]);
+const parts = z.array(part).min(1);
+
+/** A text, a list of parts, or an object with one of them. */
+const content: z.ZodType<Content> = z.union([
+  z.string(),
+  parts,
+  z.strictObject({ text: z.string() }).transform((value) => value.text),
+  z.strictObject({ parts }).transform((value) => value.parts),
+]);
+
+const state = z.string().transform((name, context): AgentState => {
+  const known = STATES.get(plainName(name));
+  if (known !== undefined) return known;
+  context.addIssue({ code: "custom", message: "no state of a task" });
+  return z.NEVER;
+});
+
+const artifactHead = {
+  name: z.string().exactOptional(),
+  artifactId: z.string().min(1).exactOptional(),
+  description: z.string().exactOptional(),
+  metadata: jsonObject.exactOptional(),
+  extensions: z.array(z.string()).exactOptional(),
+  append: z.boolean().exactOptional(),
+  lastChunk: z.boolean().exactOptional(),
+};
+
+const line: z.ZodType<OutputEvent> = z.union([
+  z.strictObject({ status: state }).transform((value) => statusOf(value.status, undefined)),
+  z
+    .strictObject({ status: z.strictObject({ state, message: content.optional() }) })
+    .transform(({ status }) => statusOf(status.state, status.message)),
+  z.strictObject({ status: z.string() }).transform((value) => statusOf("TASK_STATE_WORKING", value.status)),
+  z
+    .strictObject({ inputRequired: content })
+    .transform((value) => statusOf("TASK_STATE_INPUT_REQUIRED", value.inputRequired)),
+  z
+    .strictObject({ message: content })
+    .transform((value) => ({ kind: "message" as const, message: draftOf(value.message) })),
+  z
+    .strictObject({
+      artifact: z.union([
+        z.strictObject({ ...artifactHead, parts }),
+        z
+          .strictObject({ ...artifactHead, text: z.string() })
+          .transform(({ text, ...head }) => ({ ...head, parts: toParts(text) })),
+        z
+          .strictObject({ ...artifactHead, data: z.json() })
+          .transform(({ data, ...head }) => ({ ...head, parts: [{ data }] })),
+      ]),
+    })
+    .transform((value) => ({ kind: "artifact" as const, options: value.artifact })),
+]);
+
+/** Most lines are told to be text by this look alone. */
+const CANDIDATE = /^\s*\{\s*"(?:status|artifact|inputRequired|message)"\s*:/;
+
+/** The event a line stands for; undefined if it is text, as is JSON that only resembles an event. */
+export function readOutputEvent(text: string): OutputEvent | undefined {
+  if (!CANDIDATE.test(text)) return undefined;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  return line.safeParse(value).data;
+}
+
+function statusOf(to: AgentState, said: Content | undefined): OutputEvent {
+  return { kind: "status", state: to, message: said === undefined ? undefined : draftOf(said) };
+}
+
+function draftOf(said: Content): MessageDraft {
+  return { parts: toParts(said) };
+}
+
+/** `TASK_STATE_INPUT_REQUIRED`, `input-required` and `inputRequired` are one state. */
+function plainName(name: string): string {
+  return name
+    .replace(/^TASK_STATE_/, "")
+    .replace(/[-_]/g, "")
+    .toLowerCase();
+}

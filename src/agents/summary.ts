@@ -1,0 +1,34 @@
+import type { Agent } from "../engine/agent.ts";
+import { defineAgent } from "./define.ts";
+import { data, text } from "./parts.ts";
+import { summaryOf } from "./writers/index.ts";
+import { readWrittenInput } from "./written-input.ts";
+
+/** A text in, its most telling sentences out. */
+export function createSummaryAgent(): Agent {
+  return defineAgent({
+    name: "Summary writer",
+    description:
+      "Summarises a text by its most telling sentences. Extractive: works without a language model, in English and Chinese.",
+    skills: [
+      {
+        id: "summarize",
+        name: "Summary",
+        description: "Text in; its most telling sentences and keywords out, as text and as data. Extractive.",
+        tags: ["writing", "summary", "extractive"],
+        examples: ["Summarize: …", "总结：……"],
+      },
+    ],
+    inputModes: ["text/plain", "text/markdown", "application/json"],
+    onCrash: "resume",
+    async *run(turn) {
+      yield turn.working();
+      const summary = summaryOf(readWrittenInput(turn.parts).text);
+      if (summary.text === "") {
+        yield turn.inputRequired("Which text should I summarise? 请把要总结的文字发给我。");
+        return;
+      }
+      yield turn.artifact({ name: "summary", parts: [text(summary.text), data(summary)] });
+    },
+  });
+}

@@ -1,0 +1,161 @@
+import type { Agent, AgentEvent } from "../engine/agent.ts";
+import type { AgentExtension } from "../model/card.ts";
+import type { Message } from "../model/message.ts";
+import { isTextPart } from "../model/part.ts";
+import { defineAgent } from "./define.ts";
+import { data, file } from "./parts.ts";
+import { aborted, pause } from "./pause.ts";
+import type { AgentTurn, ArtifactEvent } from "./turn.ts";
+
+export interface TckOptions {
+  /** The time unit of the delayed behaviours; by default TCK_STREAMING_TIMEOUT seconds, or two seconds. */
+  readonly streamingTimeoutMs?: number;
+  readonly streaming?: boolean;
+  /** Refuse callers that do not activate `urn:a2a:tck:required-extension`. */
+  readonly requiredExtension?: boolean;
+}
+
+/** What the public conformance kits ask of an agent, told by a prefix of the message's id or of its first text. */
+type Behaviour = (turn: AgentTurn, unit: number) => AsyncGenerator<AgentEvent, void, undefined> | string;
+
+const GREETING = "Hello from TCK";
+const OUTPUT_FILE = { filename: "output.txt", mediaType: "text/plain" };
+
+const complete: Behaviour = async function* (turn) {
+  yield turn.completed(GREETING);
+};
+
+const produce = (event: (turn: AgentTurn) => ArtifactEvent): Behaviour =>
+  async function* (turn) {
+    yield event(turn);
+    yield turn.completed();
+  };
+
+const workAndProduce = (...events: readonly ((turn: AgentTurn) => ArtifactEvent)[]): Behaviour =>
+  async function* (turn) {
+    yield turn.working();
+    for (const event of events) yield event(turn);
+    yield turn.completed();
+  };
+
+const workFor = (units: number, end: (turn: AgentTurn) => readonly AgentEvent[]): Behaviour =>
+  async function* (turn, unit) {
+    yield turn.working();
+    if (await pause(units * unit, turn.signal)) yield* end(turn);
+  };
+
+const textArtifact = (text: string) => (turn: AgentTurn) => turn.artifact({ name: "output", text });
+const fileArtifact = (turn: AgentTurn) =>
+  turn.artifact({ name: "output", parts: [file({ bytes: Buffer.from("Generated file content"), ...OUTPUT_FILE })] });
+const firstChunk = (turn: AgentTurn) => turn.artifact({ name: "output", text: "chunk-1 " });
+const secondChunk = (turn: AgentTurn) =>
+  turn.artifact({ name: "output", text: "chunk-2", append: true, lastChunk: true });
+
+const askForInput: Behaviour = async function* (turn) {
+  yield turn.inputRequired("Please say more.");
+};
+
+/** The 0.3 kit sends follow-ups to these tasks and cancels them, so they must not end by themselves. */
+const stayOpen = workFor(1, (turn) => [turn.inputRequired("Please say more.")]);
+
+const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
+  "tck-complete-task": complete,
+  "tck-delayed-complete": workFor(1, (turn) => [turn.completed(GREETING)]),
+  "tck-artifact-text": produce(textArtifact("Generated text content")),
+  "tck-artifact-file": produce(fileArtifact),
+  "tck-artifact-file-url": produce((turn) =>
+    turn.artifact({ name: "output", parts: [file({ url: "https://example.com/output.txt", ...OUTPUT_FILE })] }),
+  ),
+  "tck-artifact-data": produce((turn) => turn.artifact({ name: "output", parts: [data({ key: "value", count: 42 })] })),
+  "tck-message-response": () => "Direct message response",
+  "tck-input-required": askForInput,
+  "tck-auth-required": async function* (turn) {
+    yield turn.authRequired("Please authenticate.");
+  },
+  "tck-reject-task": async function* (turn) {
+    yield turn.rejected("rejected");
+  },
+  "tck-task-failure": async function* (turn) {
+    yield turn.failed("The task failed, as asked.");
+  },
+  "tck-multi-turn": async function* (turn) {
+    if (turn.text.trim().toLowerCase() === "done") yield turn.completed("Done.");
+    else yield turn.inputRequired('Say more, or "done".');
+  },
+  "tck-cancel": async function* (turn) {
+    yield turn.working();
+    await aborted(turn.signal);
+  },
+  "tck-long-running": workFor(1, (turn) => [textArtifact("Long-running output")(turn), turn.completed()]),
+  "tck-stream-001": workAndProduce(textArtifact("Stream hello from TCK")),
+  "tck-stream-002": complete,
+  "tck-stream-003": workAndProduce(textArtifact("Stream task lifecycle")),
+  "tck-stream-ordering-001": workAndProduce(textArtifact("Ordered output")),
+  "tck-stream-basic": workAndProduce(textArtifact("Streamed text content")),
+  "tck-stream-chunked": workAndProduce(firstChunk, secondChunk),
+  "tck-stream-artifact-text": workAndProduce(textArtifact("Streamed text content")),
+  "tck-stream-artifact-file": workAndProduce(fileArtifact),
+  "tck-stream-artifact-chunked": workAndProduce(firstChunk, secondChunk),
+  "test-resubscribe-message-id": workFor(2, (turn) => [turn.completed(GREETING)]),
+  "cancel-test": stayOpen,
+  "test-cancel-message-id": stayOpen,
+  "test-state-message-id": stayOpen,
+  "test-followup-message-id": stayOpen,
+  "test-update-message-id": stayOpen,
+  "test-history-": stayOpen,
+  "test-simple-task-message-id": stayOpen,
+};
+
+/** Longest first: `tck-artifact-file-url` before `tck-artifact-file`. */
+const PREFIXES = Object.keys(BEHAVIOURS).sort((a, b) => b.length - a.length);
+
+/** After these a message that names no behaviour belongs to the same conversation. */
+const LASTING: ReadonlySet<Behaviour | undefined> = new Set([askForInput, stayOpen, BEHAVIOURS["tck-multi-turn"]]);
+
+const REQUIRED_EXTENSION: AgentExtension = {
+  uri: "urn:a2a:tck:required-extension",
+  description: "Must be activated by every caller.",
+  required: true,
+};
+
+/** The agent the public conformance kits test a server with. */
+export function createTckAgent(options: TckOptions = {}): Agent {
+  const unit = options.streamingTimeoutMs ?? streamingTimeoutFrom(process.env.TCK_STREAMING_TIMEOUT);
+  return defineAgent({
+    name: "Conformance",
+    description: "Behaves as the public A2A conformance kits ask by message id or first text.",
+    skills: [
+      { id: "tck", name: "Conformance", description: "Does what the prefix of the message says.", tags: ["test"] },
+    ],
+    streaming: options.streaming ?? true,
+    extensions: options.requiredExtension === true ? [REQUIRED_EXTENSION] : [],
+    extended: { description: "The conformance agent, as authenticated callers see it." },
+    onCrash: "resume",
+    run: (turn) => behaviourOf(turn)(turn, unit),
+  });
+}
+
+function behaviourOf(turn: AgentTurn): Behaviour {
+  return namedBy(turn.message) ?? continued(turn.history) ?? complete;
+}
+
+function namedBy(message: Message): Behaviour | undefined {
+  const text = message.parts.find(isTextPart)?.text.trimStart() ?? "";
+  const prefix =
+    PREFIXES.find((candidate) => message.messageId.startsWith(candidate)) ??
+    PREFIXES.find((candidate) => text.startsWith(candidate));
+  return prefix === undefined ? undefined : BEHAVIOURS[prefix];
+}
+
+function continued(history: readonly Message[]): Behaviour | undefined {
+  for (const message of history.toReversed()) {
+    const behaviour = message.role === "ROLE_USER" ? namedBy(message) : undefined;
+    if (behaviour !== undefined) return LASTING.has(behaviour) ? behaviour : undefined;
+  }
+  return undefined;
+}
+
+function streamingTimeoutFrom(seconds: string | undefined): number {
+  const value = Number.parseFloat(seconds ?? "");
+  return Number.isFinite(value) && value >= 0 ? value * 1_000 : 2_000;
+}

@@ -1,0 +1,189 @@
+import type { AgentEvent, AgentState, ArtifactDraft, MessageDraft, Turn, TurnMemory } from "../engine/agent.ts";
+import type { Caller } from "../model/caller.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Message } from "../model/message.ts";
+import type { Part } from "../model/part.ts";
+import { textOf } from "../model/part.ts";
+import type { Content, Jsonable } from "./parts.ts";
+import { data, toParts } from "./parts.ts";
+
+export type StatusEvent = Extract<AgentEvent, { status: AgentState }>;
+export type ArtifactEvent = Extract<AgentEvent, { artifact: ArtifactDraft }>;
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+type ArtifactContent<T> =
+  | { readonly parts: readonly Part[]; readonly text?: never; readonly data?: never }
+  | { readonly text: string; readonly parts?: never; readonly data?: never }
+  | { readonly data: T & Jsonable<T>; readonly parts?: never; readonly text?: never };
+
+interface ArtifactHead {
+  readonly name?: string;
+  /** Defaults to the name, so that a repeated run replaces the artifact instead of adding another. */
+  readonly artifactId?: string;
+  readonly description?: string;
+  readonly metadata?: JsonObject;
+  readonly extensions?: readonly string[];
+}
+
+export type ArtifactOptions<T = unknown> = ArtifactHead &
+  ArtifactContent<T> & {
+    /** Add the parts to the artifact of the same id instead of replacing it. */
+    readonly append?: boolean;
+    /** Nothing will be added any more. */
+    readonly lastChunk?: boolean;
+  };
+
+export type StreamOptions = Omit<ArtifactHead, "name">;
+
+export type MessageOptions = Omit<MessageDraft, "parts">;
+
+const WORKING: StatusEvent = { status: "TASK_STATE_WORKING" };
+const COMPLETED: StatusEvent = { status: "TASK_STATE_COMPLETED" };
+
+/** One message to an agent, and the words to answer it with. */
+export class AgentTurn implements Turn {
+  readonly #turn: Turn;
+  #text: string | undefined;
+
+  constructor(turn: Turn) {
+    this.#turn = turn;
+  }
+
+  /** The text parts of the message, one per line; empty if there are none. */
+  get text(): string {
+    this.#text ??= textOf(this.#turn.message.parts);
+    return this.#text;
+  }
+
+  get message(): Message {
+    return this.#turn.message;
+  }
+
+  get parts(): readonly Part[] {
+    return this.#turn.message.parts;
+  }
+
+  get history(): readonly Message[] {
+    return this.#turn.history;
+  }
+
+  get task(): Turn["task"] {
+    return this.#turn.task;
+  }
+
+  get caller(): Caller {
+    return this.#turn.caller;
+  }
+
+  get signal(): AbortSignal {
+    return this.#turn.signal;
+  }
+
+  get memory(): TurnMemory {
+    return this.#turn.memory;
+  }
+
+  get attempt(): number {
+    return this.#turn.attempt;
+  }
+
+  get acceptedOutputModes(): readonly string[] {
+    return this.#turn.acceptedOutputModes;
+  }
+
+  get metadata(): JsonObject | undefined {
+    return this.#turn.metadata;
+  }
+
+  working(content?: Content): StatusEvent {
+    return content === undefined ? WORKING : status("TASK_STATE_WORKING", content);
+  }
+
+  /** Ask the caller something. Yield it last: the answer starts a new turn of the same task. */
+  inputRequired(content: Content): StatusEvent {
+    return status("TASK_STATE_INPUT_REQUIRED", content);
+  }
+
+  /** Ask the caller to authenticate somewhere, out of band. */
+  authRequired(content: Content): StatusEvent {
+    return status("TASK_STATE_AUTH_REQUIRED", content);
+  }
+
+  /** Only needed to say something at the end: falling off the end of a run completes the task too. */
+  completed(content?: Content): StatusEvent {
+    return content === undefined ? COMPLETED : status("TASK_STATE_COMPLETED", content);
+  }
+
+  failed(content: Content): StatusEvent {
+    return status("TASK_STATE_FAILED", content);
+  }
+
+  rejected(content: Content): StatusEvent {
+    return status("TASK_STATE_REJECTED", content);
+  }
+
+  /** A result, or a piece of one. */
+  artifact<T>(options: ArtifactOptions<T>): ArtifactEvent {
+    const event: Mutable<ArtifactEvent> = { artifact: { ...headOf(options), parts: partsOf(options) } };
+    if (options.append !== undefined) event.append = options.append;
+    if (options.lastChunk !== undefined) event.lastChunk = options.lastChunk;
+    return event;
+  }
+
+  /**
+   * A text artifact sent in pieces: `yield* turn.stream("notes", chunks)`. One piece is held back so that the last can
+   * be marked as such. Empty pieces are left out; no pieces make no artifact.
+   */
+  async *stream(
+    name: string,
+    chunks: Iterable<string> | AsyncIterable<string>,
+    options: StreamOptions = {},
+  ): AsyncGenerator<ArtifactEvent, void, undefined> {
+    const first = headOf({ ...options, name });
+    const next = { artifactId: first.artifactId ?? name, name };
+    let head: Omit<ArtifactDraft, "parts"> = first;
+    let held: string | undefined;
+    for await (const chunk of chunks) {
+      if (chunk === "") continue;
+      if (held !== undefined) {
+        yield piece(head, held, head === next);
+        head = next;
+      }
+      held = chunk;
+    }
+    if (held !== undefined) yield { ...piece(head, held, head === next), lastChunk: true };
+  }
+
+  /** The direct answer: return it, before anything was yielded, to answer without a task. */
+  reply(content: Content, options?: MessageOptions): MessageDraft {
+    return { parts: toParts(content), ...options };
+  }
+}
+
+function status(state: AgentState, content: Content): StatusEvent {
+  return { status: state, message: { parts: toParts(content) } };
+}
+
+function piece(head: Omit<ArtifactDraft, "parts">, text: string, append: boolean): ArtifactEvent {
+  const artifact = { ...head, parts: [{ text }] };
+  return append ? { artifact, append } : { artifact };
+}
+
+function headOf(options: ArtifactHead): Omit<ArtifactDraft, "parts"> {
+  const head: Mutable<ArtifactHead> = {};
+  const artifactId = options.artifactId ?? options.name;
+  if (artifactId !== undefined) head.artifactId = artifactId;
+  if (options.name !== undefined) head.name = options.name;
+  if (options.description !== undefined) head.description = options.description;
+  if (options.metadata !== undefined) head.metadata = options.metadata;
+  if (options.extensions !== undefined) head.extensions = options.extensions;
+  return head;
+}
+
+function partsOf<T>(options: ArtifactContent<T>): readonly Part[] {
+  if (options.parts !== undefined) return options.parts;
+  if (options.text !== undefined) return [{ text: options.text }];
+  if (options.data !== undefined) return [data<T>(options.data)];
+  throw new TypeError("An artifact needs parts, text or data.");
+}

@@ -1,0 +1,180 @@
+import { detectLanguage } from "./language.ts";
+import type { Basis, Outline, OutlineSection } from "./outline.ts";
+import { cleanInline, endsSentence, LONGEST_TITLE, shortened, withoutMarks } from "./plain-text.ts";
+
+const MOST_SECTIONS = 50;
+const MOST_POINTS = 50;
+const MOST_DEPTH = 6;
+const LONGEST_POINT = 2_000;
+
+/** Names under which agents of different makers put the same thing; the first that holds something wins. */
+const TITLE_KEYS = ["topic", "title", "heading", "name", "subject", "section", "chapter", "标题", "题目", "主题"];
+const SECTION_KEYS = [
+  "sections",
+  "chapters",
+  "outline",
+  "headings",
+  "parts",
+  "items",
+  "children",
+  "body",
+  "content",
+  "大纲",
+  "章节",
+];
+const POINT_KEYS = [
+  "points",
+  "bullets",
+  "items",
+  "keyPoints",
+  "key_points",
+  "subsections",
+  "sub_sections",
+  "children",
+  "content",
+  "description",
+  "summary",
+  "details",
+  "要点",
+  "内容",
+];
+const TEXT_KEYS = ["text", "point", "title", "heading", "content", "name", "description", "标题", "内容"];
+/** Wrappers around the outline proper. */
+const ENVELOPE_KEYS = ["outline", "data", "result", "output", "大纲"];
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Reads an outline in our shape or in one that another agent may have made; undefined when there is none in the value. */
+export function readOutline(value: unknown): Outline | undefined {
+  const { title, sections } = read(value, 0) ?? {};
+  if (sections === undefined || (sections.length === 0 && !title)) return undefined;
+  const points = sections.flatMap((section) => section.points);
+  const given = isFields(value) ? value : {};
+  const stated = given.language === "en" || given.language === "zh" ? given.language : undefined;
+  return {
+    topic: title ?? "",
+    language:
+      stated ?? detectLanguage([title ?? "", ...sections.map((section) => section.title), ...points].join("\n")),
+    basis: given.basis === "text" || given.basis === "topic" ? given.basis : basisOf(points),
+    sections,
+  };
+}
+
+/** Points that are mostly sentences were taken from somewhere; bare phrases only say what is to be written. */
+function basisOf(points: readonly string[]): Basis {
+  return points.filter(isSentence).length * 2 > points.length ? "text" : "topic";
+}
+
+export function isSentence(point: string): boolean {
+  if (endsSentence(point)) return true;
+  if (/\p{Script=Han}/u.test(point))
+    return point.length >= 12 && /[，；]|是|了|已经|可以|能够|需要|使得|让/.test(point);
+  return (
+    point.split(" ").length >= 6 &&
+    /\b(?:is|are|was|were|has|have|had|can|could|will|would|must|may|does|do)\b/i.test(point)
+  );
+}
+
+function read(value: unknown, depth: number): { title: string | undefined; sections: OutlineSection[] } | undefined {
+  if (depth > MOST_DEPTH) return undefined;
+  if (typeof value === "string") {
+    const parsed = parseJson(value);
+    return parsed === undefined ? undefined : read(parsed, depth + 1);
+  }
+  if (Array.isArray(value)) {
+    const sections = readSections(value);
+    return sections.length === 0 ? undefined : { title: undefined, sections };
+  }
+  if (!isFields(value)) return undefined;
+  const title = firstText(value, TITLE_KEYS);
+  for (const key of SECTION_KEYS) {
+    const inner = value[key];
+    if (Array.isArray(inner)) {
+      const sections = readSections(inner);
+      if (sections.length > 0) return { title, sections };
+    }
+  }
+  for (const key of ENVELOPE_KEYS) {
+    const inner = own(value, key) ? read(value[key], depth + 1) : undefined;
+    if (inner !== undefined) return { title: title ?? inner.title, sections: inner.sections };
+  }
+  const points = POINT_KEYS.map((key) => readPoints(value[key], 0)).find((found) => found.length > 0) ?? [];
+  if (points.length > 0) return { title, sections: [{ title: "", points }] };
+  return title === undefined ? undefined : { title, sections: [] };
+}
+
+/** JSON that travelled as text, bare or in a code fence. */
+function parseJson(text: string): unknown {
+  const body = text
+    .trim()
+    .replace(/^```(?:json)?\s*/, "")
+    .replace(/\s*```$/, "");
+  if (!/^[{[]/.test(body)) return undefined;
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+function readSections(values: readonly unknown[]): OutlineSection[] {
+  const sections: OutlineSection[] = [];
+  for (const value of values.slice(0, MOST_SECTIONS)) {
+    if (typeof value === "string") {
+      const title = tidyTitle(value);
+      if (title !== "") sections.push({ title, points: [] });
+    } else if (isFields(value)) {
+      const title = firstText(value, TITLE_KEYS) ?? "";
+      const points = POINT_KEYS.map((key) => readPoints(value[key], 0)).find((found) => found.length > 0) ?? [];
+      if (title !== "" || points.length > 0) sections.push({ title, points });
+    }
+  }
+  return sections;
+}
+
+function readPoints(value: unknown, depth: number): string[] {
+  if (typeof value === "string")
+    return value
+      .slice(0, 20 * LONGEST_POINT)
+      .split("\n")
+      .map(tidyPoint)
+      .filter(Boolean)
+      .slice(0, MOST_POINTS);
+  if (!Array.isArray(value) || depth > 2) return [];
+  return value
+    .slice(0, MOST_POINTS)
+    .flatMap((item: unknown): string[] => {
+      if (typeof item === "string" || typeof item === "number") return [tidyPoint(String(item))];
+      if (!isFields(item)) return [];
+      const text = firstText(item, TEXT_KEYS);
+      const inner = POINT_KEYS.flatMap((key) => (Array.isArray(item[key]) ? readPoints(item[key], depth + 1) : []));
+      return text === undefined ? inner : [text, ...inner];
+    })
+    .filter((point) => point !== "")
+    .slice(0, MOST_POINTS);
+}
+
+function firstText(fields: Fields, keys: readonly string[]): string | undefined {
+  for (const key of keys) {
+    const value = fields[key];
+    const text = typeof value === "string" ? tidyTitle(value) : "";
+    if (text !== "") return text;
+  }
+  return undefined;
+}
+
+function tidyTitle(text: string): string {
+  return shortened(tidyPoint(text), 3 * LONGEST_TITLE);
+}
+
+function tidyPoint(text: string): string {
+  return shortened(withoutMarks(cleanInline(text.slice(0, 2 * LONGEST_POINT))), LONGEST_POINT);
+}
+
+function own(fields: Fields, key: string): boolean {
+  return Object.hasOwn(fields, key);
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

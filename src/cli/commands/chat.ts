@@ -1,0 +1,164 @@
+import { randomUUID } from "node:crypto";
+import { createInterface, type Interface } from "node:readline";
+import type { ClientEvent, RemoteAgent } from "../../client/options.ts";
+import type { StreamEvent } from "../../model/event.ts";
+import type { Message } from "../../model/message.ts";
+import { isInterrupted } from "../../model/state.ts";
+import { ChatRenderer } from "../chat-renderer.ts";
+import { toFailure, usage } from "../errors.ts";
+import { follow } from "../follow.ts";
+import { type Output, printJson } from "../output.ts";
+import { StreamRenderer } from "../render-stream.ts";
+import { type ClientFlags, commandLine, openAgent, type Session, withSession } from "../session.ts";
+import { shellWord } from "../text-form.ts";
+
+const HELP = "Every line is a message. /cancel ends the current task, /quit leaves.";
+
+/** Several turns with one agent. What the next turn needs lives only here, and is said when the chat ends. */
+interface Conversation {
+  readonly session: Session;
+  readonly agent: RemoteAgent;
+  readonly show: Pick<StreamRenderer, "show" | "close">;
+  contextId: string | undefined;
+  /** Set while a task waits for the next message. */
+  taskId: string | undefined;
+  /** Set while a turn runs. */
+  turn: AbortController | undefined;
+}
+
+export function chat(output: Output, flags: ClientFlags): Promise<void> {
+  if (process.stdin.isTTY === true && !output.dataIsTerminal) {
+    throw usage("chat needs a terminal to answer to, or its messages on standard input.", "Use dragoman send for a single message.");
+  }
+  return withSession({ ...flags, stream: true }, output, async (session) => {
+    const agent = await openAgent(session);
+    const conversation: Conversation = {
+      session,
+      agent,
+      show: createRenderer(session),
+      contextId: session.settings.contextId,
+      taskId: session.settings.taskId,
+      turn: undefined,
+    };
+    if (process.stdin.isTTY === true) await talk(conversation);
+    else await recite(conversation);
+    sayHowToGoOn(conversation);
+  });
+}
+
+function createRenderer(session: Session): Conversation["show"] {
+  const { output, settings } = session;
+  if (settings.output === "json") return { show: (event) => printJson(output, event, "line"), close: () => {} };
+  return output.dataIsTerminal && !settings.verbose ? new ChatRenderer(output) : new StreamRenderer(output, settings.verbose);
+}
+
+/** Messages from a pipe, one after the other; the first failure ends the chat. */
+async function recite(conversation: Conversation): Promise<void> {
+  const lines = createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY });
+  for await (const line of lines) {
+    if (line.trim() === "/quit") break;
+    if (line.trim() === "/cancel") await cancelTask(conversation);
+    else if (line.trim() !== "") await takeTurn(conversation, line);
+  }
+  lines.close();
+}
+
+/** A person at a terminal: commands work while the agent is busy, and a failed turn is no reason to leave. */
+function talk(conversation: Conversation): Promise<void> {
+  const { output } = conversation.session;
+  const lines = createInterface({ input: process.stdin, output: process.stderr, prompt: "> " });
+  output.talk(`${conversation.agent.card.name}. ${HELP}`);
+  lines.prompt();
+  return new Promise((resolve) => {
+    lines.on("line", (line) => void onLine(conversation, lines, line.trim()));
+    lines.on("SIGINT", () => {
+      if (conversation.turn === undefined) lines.close();
+      else conversation.turn.abort();
+    });
+    lines.on("close", () => {
+      conversation.turn?.abort();
+      resolve();
+    });
+  });
+}
+
+async function onLine(conversation: Conversation, lines: Interface, line: string): Promise<void> {
+  const { output } = conversation.session;
+  try {
+    if (line === "/quit") return lines.close();
+    if (line === "/cancel") await cancelTask(conversation);
+    else if (line === "/help") output.talk(HELP);
+    else if (line.startsWith("/")) output.talk(`There is no ${line}. ${HELP}`);
+    else if (line !== "" && conversation.turn !== undefined) output.talk("The agent is still busy. /cancel ends its task.");
+    else if (line !== "") await takeTurn(conversation, line);
+  } catch (error) {
+    const failure = toFailure(error);
+    output.talk(`${output.red("Error:")} ${failure.message}${failure.hint === null ? "" : ` ${failure.hint}`}`);
+  }
+  if (conversation.turn === undefined) lines.prompt();
+}
+
+async function takeTurn(conversation: Conversation, text: string): Promise<void> {
+  const { agent, session, show } = conversation;
+  const turn = new AbortController();
+  conversation.turn = turn;
+  session.followed = undefined;
+  try {
+    const outcome = await follow(session, agent, answer(conversation, text, turn.signal), {
+      resumesTask: conversation.taskId !== undefined,
+      onEvent: (event) => show.show(event),
+    });
+    const { contextId } = "task" in outcome ? outcome.task : outcome.message;
+    conversation.contextId = contextId ?? conversation.contextId;
+    conversation.taskId = "task" in outcome && isInterrupted(outcome.task.status.state) ? outcome.task.id : undefined;
+  } catch (error) {
+    if (!turn.signal.aborted) throw error;
+    session.output.talk("Not following any more; the task goes on. /cancel ends it.");
+  } finally {
+    show.close();
+    conversation.turn = undefined;
+  }
+}
+
+/** A stream where the agent has one; otherwise its one answer as if it were a stream. */
+async function* answer(conversation: Conversation, text: string, signal: AbortSignal): AsyncGenerator<ClientEvent> {
+  const { agent, contextId, session, taskId } = conversation;
+  const message: Message = {
+    messageId: randomUUID(),
+    role: "ROLE_USER",
+    parts: [{ text }],
+    ...(contextId === undefined ? {} : { contextId }),
+    ...(taskId === undefined ? {} : { taskId }),
+  };
+  const { metadata } = session.settings;
+  const request = { message, ...(metadata === undefined ? {} : { metadata }) };
+  if (agent.card.capabilities.streaming === true) yield* agent.stream(request, { signal });
+  else {
+    const event: StreamEvent = await agent.send(request, { signal });
+    yield { event };
+  }
+}
+
+async function cancelTask(conversation: Conversation): Promise<void> {
+  const { agent, session, show } = conversation;
+  const id = conversation.taskId ?? session.followed?.taskId;
+  if (id === undefined) {
+    session.output.talk("There is no task to cancel.");
+    return;
+  }
+  const task = await agent.cancel(id);
+  conversation.taskId = undefined;
+  // A running turn sees the end of its task by itself.
+  if (conversation.turn === undefined) {
+    show.show({ statusUpdate: { taskId: task.id, contextId: task.contextId, status: task.status } });
+    show.close();
+  }
+}
+
+function sayHowToGoOn({ contextId, session, taskId }: Conversation): void {
+  if (taskId !== undefined) {
+    session.output.talk(`Resume: ${commandLine(session.settings, "chat", "--task-id", shellWord(taskId))}`);
+  } else if (contextId !== undefined) {
+    session.output.talk(`Resume: ${commandLine(session.settings, "chat", "--context-id", shellWord(contextId))}`);
+  }
+}

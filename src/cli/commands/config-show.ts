@@ -1,0 +1,59 @@
+import { type Output, printJson } from "../output.ts";
+import { findSettingFiles } from "../settings-files.ts";
+import {
+  defaultText,
+  describeSource,
+  type FlagValues,
+  longFlag,
+  readSettings,
+  resolveSetting,
+  SETTING_NAMES,
+  SETTINGS,
+  showValue,
+  variableName,
+} from "../settings.ts";
+import { field } from "../text-form.ts";
+
+export type ConfigShowFlags = FlagValues & { readonly config?: string };
+
+interface ShownSetting {
+  readonly name: string;
+  readonly variable: string;
+  readonly value: string | null;
+  readonly source: string;
+}
+
+/** The settings in effect and where each comes from; with a file, what that server configuration means. */
+export async function configShow(output: Output, file: string | undefined, flags: ConfigShowFlags): Promise<void> {
+  if (file !== undefined) return showServerConfig(output, file, flags);
+  const files = findSettingFiles({
+    explicit: flags.config ?? process.env["A2ACLI_CONFIG"],
+    workingDirectory: process.cwd(),
+  });
+  const { output: format } = readSettings(flags, process.env, files);
+  const shown = SETTING_NAMES.map((name): ShownSetting => {
+    const found = resolveSetting(name, flags, process.env, files);
+    const value = found === undefined ? defaultText(name) : showValue(name, found.value);
+    return {
+      name: longFlag(SETTINGS[name].flags),
+      variable: variableName(name),
+      value: value ?? null,
+      source: describeSource(found?.source ?? { kind: "default" }),
+    };
+  });
+  if (format === "json") {
+    printJson(output, { settings: shown, files: files.map(({ path }) => path) }, "document");
+    return;
+  }
+  for (const { name, source, value } of shown) output.data(field(name, `${value ?? "(not set)"} (${source})`));
+}
+
+async function showServerConfig(output: Output, file: string, flags: ConfigShowFlags): Promise<void> {
+  const { effectiveConfig, loadConfig } = await import("../../server/config/index.ts");
+  const effective = effectiveConfig(await loadConfig(file));
+  if (flags.output === "json") printJson(output, effective, "document");
+  else {
+    const { stringify } = await import("yaml");
+    output.data(stringify(effective));
+  }
+}

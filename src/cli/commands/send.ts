@@ -1,0 +1,121 @@
+import { randomUUID } from "node:crypto";
+import type { RemoteAgent } from "../../client/options.ts";
+import type { Message } from "../../model/message.ts";
+import type { SendOutcome } from "../../model/operation.ts";
+import { ProtocolError } from "../../model/errors.ts";
+import { announce, follow, isSettled, pollTask } from "../follow.ts";
+import { type PartFlag, readParts } from "../message-parts.ts";
+import { type Output, printJson } from "../output.ts";
+import { renderMessage } from "../render-task.ts";
+import { StreamRenderer } from "../render-stream.ts";
+import { reportNextStep, reportOutcome } from "../report.ts";
+import { type ClientFlags, openAgent, type Session, withSession } from "../session.ts";
+import { readStandardInput } from "../standard-input.ts";
+
+export interface SendFlags extends ClientFlags {
+  readonly parts?: readonly PartFlag[];
+  readonly acceptedOutput?: readonly string[];
+}
+
+type SendRequest = {
+  readonly message: Message;
+  readonly configuration?: { readonly returnImmediately?: boolean; readonly acceptedOutputModes?: readonly string[] };
+  readonly metadata?: NonNullable<Session["settings"]["metadata"]>;
+};
+
+/** A quick answer needs no word in between. */
+const ANNOUNCE_AFTER_MS = 1500;
+
+/** The agent is waited for as long as it takes; `--timeout` is the limit, not that of one request. */
+const NO_LIMIT_MS = 2 ** 31 - 1;
+
+export function send(output: Output, words: readonly string[], flags: SendFlags): Promise<void> {
+  return withSession(flags, output, async (session) => {
+    const { settings } = session;
+    const input = { isTerminal: process.stdin.isTTY === true, read: readStandardInput };
+    const parts = await readParts(words, flags.parts ?? [], input);
+    const message: Message = {
+      messageId: randomUUID(),
+      role: "ROLE_USER",
+      parts,
+      ...(settings.contextId === undefined ? {} : { contextId: settings.contextId }),
+      ...(settings.taskId === undefined ? {} : { taskId: settings.taskId }),
+    };
+    const agent = await openAgent(session);
+    if (settings.verbose && settings.output === "text") output.data(renderMessage(message, true));
+    const request: SendRequest = {
+      message,
+      ...(settings.metadata === undefined ? {} : { metadata: settings.metadata }),
+      ...(flags.acceptedOutput === undefined ? {} : { configuration: { acceptedOutputModes: flags.acceptedOutput } }),
+    };
+    if (settings.stream && !settings.async) await stream(session, agent, request);
+    else reportOutcome(session, settings.async ? await sendAndLeave(agent, request) : await sendAndWait(session, agent, request));
+  });
+}
+
+function sendAndLeave(agent: RemoteAgent, request: SendRequest): Promise<SendOutcome> {
+  return agent.send({ ...request, configuration: { ...request.configuration, returnImmediately: true } });
+}
+
+async function stream(session: Session, agent: RemoteAgent, request: SendRequest): Promise<void> {
+  const { output, settings } = session;
+  if (agent.card.capabilities.streaming !== true) {
+    output.talk("The agent does not stream; waiting for its answer instead.");
+    reportOutcome(session, await sendAndWait(session, agent, request));
+    return;
+  }
+  const renderer = new StreamRenderer(output, settings.verbose);
+  try {
+    const outcome = await follow(session, agent, agent.stream(request), {
+      resumesTask: settings.taskId !== undefined,
+      onEvent: (event) => {
+        if (settings.output === "json") printJson(output, event, "line");
+        else renderer.show(event);
+      },
+    });
+    renderer.close();
+    if ("task" in outcome) reportNextStep(session, outcome.task);
+  } finally {
+    renderer.close();
+  }
+}
+
+/**
+ * Where the agent streams, waiting means following: the task's id is known at once, and a long wait survives proxies
+ * that cut silent connections. A message to an existing task is sent plainly, because there the first frame of a
+ * stream does not tell whether the message has already been seen.
+ */
+async function sendAndWait(session: Session, agent: RemoteAgent, request: SendRequest): Promise<SendOutcome> {
+  const timer = setTimeout(() => announce(session), ANNOUNCE_AFTER_MS);
+  try {
+    if (agent.card.capabilities.streaming === true && session.settings.taskId === undefined) {
+      const outcome = await followQuietly(session, agent, request);
+      if (outcome !== undefined) return outcome;
+    }
+    const outcome = await agent.send(request, { timeoutMs: session.settings.timeoutMs ?? NO_LIMIT_MS });
+    if ("message" in outcome || isSettled(outcome.task.status.state)) return outcome;
+    session.followed = { taskId: outcome.task.id, contextId: outcome.task.contextId };
+    return { task: await pollTask(session, agent, outcome.task.id) };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The agent's own view of the finished task, or undefined if the agent turns out not to stream after all. */
+async function followQuietly(session: Session, agent: RemoteAgent, request: SendRequest): Promise<SendOutcome | undefined> {
+  let outcome: SendOutcome;
+  try {
+    outcome = await follow(session, agent, agent.stream(request), { resumesTask: false, onEvent: () => {} });
+  } catch (error) {
+    const unable = ProtocolError.is(error) && (error.code === "UNSUPPORTED_OPERATION" || error.code === "METHOD_NOT_FOUND");
+    if (unable && session.followed === undefined) return undefined;
+    throw error;
+  }
+  if ("message" in outcome) return outcome;
+  try {
+    return { task: await agent.get(outcome.task.id) };
+  } catch {
+    // The stream has already told everything; an agent that forgets finished tasks is no failure of this turn.
+    return outcome;
+  }
+}

@@ -1,0 +1,93 @@
+import { existsSync } from "node:fs";
+import type { RunningServer, StartOptions } from "../../server/start.ts";
+import { CommandError, usage } from "../errors.ts";
+import { EXIT } from "../exit-codes.ts";
+import type { Output } from "../output.ts";
+import { shellWord, table } from "../text-form.ts";
+import { packageVersion } from "../version.ts";
+
+export interface ServeFlags {
+  readonly port?: string;
+  readonly host?: string;
+  readonly watch?: boolean;
+  readonly store?: string;
+  readonly logLevel?: string;
+}
+
+export async function serve(output: Output, config: string | undefined, flags: ServeFlags): Promise<void> {
+  const configFile = config ?? findConfig();
+  if (!existsSync(configFile)) throw noConfig(configFile);
+  const overrides = readOverrides(flags, output);
+  await runServer(output, { configFile, overrides, watch: flags.watch === true });
+}
+
+const CONFIG_FILES = ["dragoman.yaml", "dragoman.yml"];
+
+export function findConfig(): string {
+  return CONFIG_FILES.find((file) => existsSync(file)) ?? "dragoman.yaml";
+}
+
+function noConfig(file: string): CommandError {
+  return new CommandError(
+    "DRAGOMAN_ERR_CONFIG",
+    `There is no ${file}.`,
+    "dragoman init makes a project with one; dragoman demo-server serves the built-in agents without.",
+  );
+}
+
+export type Overrides = NonNullable<StartOptions["overrides"]>;
+
+export function readOverrides(flags: ServeFlags, output: Output): Overrides {
+  return {
+    ...(flags.host === undefined ? {} : { host: flags.host }),
+    ...(flags.port === undefined ? {} : { port: readPort(flags.port) }),
+    ...(flags.store === undefined ? {} : { store: flags.store }),
+    ...(flags.logLevel === undefined ? {} : { logLevel: flags.logLevel }),
+    pretty: output.talkIsTerminal,
+  };
+}
+
+function readPort(text: string): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= 65_535) return port;
+  throw usage(`--port must be 0 to 65535, not "${text}".`);
+}
+
+/** Runs until it is told to stop. The first signal lets running work finish; a second one does not wait for it. */
+export async function runServer(output: Output, options: StartOptions): Promise<void> {
+  const { startServer } = await import("../../server/start.ts");
+  const server = await startServer(options);
+  output.data(renderBanner(server));
+  let stopping = false;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (stopping) process.exit(signal === "SIGINT" ? EXIT.interrupted : 143);
+    stopping = true;
+    output.talk("Stopping: no new work is taken, running work is let finish. Once more ends it at once.");
+    server.close(signal).catch((error: unknown) => {
+      output.talk(`Stopping failed: ${error instanceof Error ? error.message : String(error)}`);
+      process.exit(EXIT.failure);
+    });
+  };
+  process.on("SIGINT", onSignal);
+  process.on("SIGTERM", onSignal);
+  try {
+    await server.closed;
+  } finally {
+    process.removeListener("SIGINT", onSignal);
+    process.removeListener("SIGTERM", onSignal);
+  }
+}
+
+export function renderBanner(server: Pick<RunningServer, "agents" | "store" | "url">): string {
+  const agents = server.agents.map(({ isDefault, name, title, url }) => [
+    isDefault ? `${name} (default)` : name,
+    url,
+    title,
+  ]);
+  const first = server.agents.find((agent) => agent.isDefault) ?? server.agents[0];
+  const examples =
+    first === undefined
+      ? ""
+      : `\nTry:\n  npx dragoman send -a ${shellWord(first.url)} --text hello\n  curl ${shellWord(first.cardUrl)}\n`;
+  return `dragoman ${packageVersion()} listens on ${server.url}\nStore: ${server.store}\nAgents:\n${table(agents, "  ")}${examples}\n`;
+}

@@ -1,0 +1,13 @@
+import type { Output } from "../output.ts";
+import { reportTask } from "../report.ts";
+import { type ClientFlags, openAgent, withSession } from "../session.ts";
+import { taskIdOf } from "./task-get.ts";
+
+export function taskCancel(output: Output, id: string | undefined, flags: ClientFlags): Promise<void> {
+  return withSession(flags, output, async (session) => {
+    const taskId = taskIdOf(session, id);
+    const agent = await openAgent(session);
+    const { metadata } = session.settings;
+    reportTask(session, await agent.cancel(taskId, metadata === undefined ? {} : { metadata }), false);
+  });
+}

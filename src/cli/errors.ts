@@ -1,0 +1,164 @@
+import { ConnectionError, type ConnectionErrorCode } from "../client/errors.ts";
+import type { ErrorCode } from "../model/errors.ts";
+import { ProtocolError } from "../model/errors.ts";
+import { StoreError, type StoreErrorCode } from "../store/errors.ts";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+
+/** Codes of the a2a-cli specification, appendix D, for what goes wrong outside the protocol. */
+export type LocalCode =
+  | "A2ACLI_ERR_USAGE"
+  | "A2ACLI_ERR_CARD_NOT_FOUND"
+  | "A2ACLI_ERR_CARD_INVALID"
+  | "A2ACLI_ERR_UNREACHABLE"
+  | "A2ACLI_ERR_CREDENTIALS_MISSING"
+  | "A2ACLI_ERR_AUTH_FAILED"
+  | "A2ACLI_ERR_TIMEOUT"
+  | "A2ACLI_ERR_INTERNAL";
+
+/** Conditions neither the protocol nor the specification names; theirs is a closed list, so these have our prefix. */
+export type OwnCode = `DRAGOMAN_ERR_${string}`;
+
+export const LOCAL_EXIT = {
+  A2ACLI_ERR_USAGE: EXIT.usage,
+  A2ACLI_ERR_CARD_NOT_FOUND: EXIT.unreachable,
+  A2ACLI_ERR_CARD_INVALID: EXIT.failure,
+  A2ACLI_ERR_UNREACHABLE: EXIT.unreachable,
+  A2ACLI_ERR_CREDENTIALS_MISSING: EXIT.authentication,
+  A2ACLI_ERR_AUTH_FAILED: EXIT.authentication,
+  A2ACLI_ERR_TIMEOUT: EXIT.timeout,
+  A2ACLI_ERR_INTERNAL: EXIT.failure,
+} as const satisfies Record<LocalCode, ExitCode>;
+
+/** What a command reports when it fails. `hint` says what to do about it. */
+export interface Failure {
+  readonly code: string;
+  readonly message: string;
+  readonly hint: string | null;
+  readonly a2aCode: string | number | null;
+  readonly exit: ExitCode;
+}
+
+/** A failure the command line itself found. */
+export class CommandError extends Error {
+  readonly code: LocalCode | OwnCode;
+  readonly hint: string | null;
+
+  constructor(code: LocalCode | OwnCode, message: string, hint: string | null = null, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "CommandError";
+    this.code = code;
+    this.hint = hint;
+  }
+}
+
+export function usage(message: string, hint: string | null = null): CommandError {
+  return new CommandError("A2ACLI_ERR_USAGE", message, hint);
+}
+
+interface ProtocolName {
+  /** The name A2A section 3.3.2 gives the error, or the code used where A2A has none. */
+  readonly name: string;
+  /** Its JSON-RPC number, the one code all bindings can be mapped to. */
+  readonly number: number | null;
+  readonly exit: ExitCode;
+}
+
+const named = (name: string, number: number): ProtocolName => ({ name, number, exit: EXIT.failure });
+const unnamed = (name: LocalCode | OwnCode, exit: ExitCode): ProtocolName => ({ name, number: null, exit });
+
+export const PROTOCOL_NAMES = {
+  TASK_NOT_FOUND: named("TaskNotFoundError", -32001),
+  TASK_NOT_CANCELABLE: named("TaskNotCancelableError", -32002),
+  PUSH_NOTIFICATION_NOT_SUPPORTED: named("PushNotificationNotSupportedError", -32003),
+  UNSUPPORTED_OPERATION: named("UnsupportedOperationError", -32004),
+  CONTENT_TYPE_NOT_SUPPORTED: named("ContentTypeNotSupportedError", -32005),
+  INVALID_AGENT_RESPONSE: named("InvalidAgentResponseError", -32006),
+  EXTENDED_AGENT_CARD_NOT_CONFIGURED: named("ExtendedAgentCardNotConfiguredError", -32007),
+  EXTENSION_SUPPORT_REQUIRED: named("ExtensionSupportRequiredError", -32008),
+  VERSION_NOT_SUPPORTED: named("VersionNotSupportedError", -32009),
+  PARSE_ERROR: named("JSONParseError", -32700),
+  INVALID_REQUEST: named("InvalidRequestError", -32600),
+  METHOD_NOT_FOUND: named("MethodNotFoundError", -32601),
+  INVALID_PARAMS: named("InvalidParamsError", -32602),
+  INTERNAL_ERROR: named("InternalError", -32603),
+  UNAUTHENTICATED: unnamed("A2ACLI_ERR_AUTH_FAILED", EXIT.authentication),
+  PERMISSION_DENIED: unnamed("A2ACLI_ERR_AUTH_FAILED", EXIT.authentication),
+  RESOURCE_EXHAUSTED: unnamed("DRAGOMAN_ERR_RESOURCE_EXHAUSTED", EXIT.failure),
+  UNAVAILABLE: unnamed("A2ACLI_ERR_UNREACHABLE", EXIT.unreachable),
+  IDEMPOTENCY_CONFLICT: unnamed("DRAGOMAN_ERR_IDEMPOTENCY_CONFLICT", EXIT.failure),
+  LOSS_REFUSED: unnamed("DRAGOMAN_ERR_LOSS_REFUSED", EXIT.failure),
+} as const satisfies Record<ErrorCode, ProtocolName>;
+
+export const CONNECTION_CODES = {
+  unreachable: { code: "A2ACLI_ERR_UNREACHABLE", exit: EXIT.unreachable },
+  timeout: { code: "A2ACLI_ERR_TIMEOUT", exit: EXIT.timeout },
+  aborted: { code: "DRAGOMAN_ERR_INTERRUPTED", exit: EXIT.interrupted },
+  "bad-card": { code: "A2ACLI_ERR_CARD_INVALID", exit: EXIT.failure },
+  "no-interface": { code: "DRAGOMAN_ERR_NO_INTERFACE", exit: EXIT.failure },
+  "broken-stream": { code: "A2ACLI_ERR_UNREACHABLE", exit: EXIT.unreachable },
+} as const satisfies Record<ConnectionErrorCode, { code: LocalCode | OwnCode; exit: ExitCode }>;
+
+const STORE_HINTS = {
+  "newer-schema": "The store was written by a newer dragoman. Install that version, or point --store elsewhere.",
+  "older-schema": "Run: dragoman store migrate",
+  "in-use": "Stop the process that uses the store, or point --store elsewhere.",
+  "not-a-database": "The file is something else. Check --store.",
+  unavailable: "Check the address and whether the driver is installed; dragoman doctor tells more.",
+  io: "Check the disk and the permissions of the file.",
+} as const satisfies Record<StoreErrorCode, string>;
+
+const HINTS: Partial<Record<ErrorCode, string>> = {
+  TASK_NOT_FOUND: "Check the task id, and that the caller owns the task. --debug shows the agent's answer.",
+  TASK_NOT_CANCELABLE: "The task has already ended; task get shows how.",
+  VERSION_NOT_SUPPORTED: "card get lists the versions the agent speaks; choose one with --a2a-version.",
+  UNSUPPORTED_OPERATION: "The task may have ended, or the agent cannot do this; task get and card get tell. --debug shows the agent's answer.",
+  RESOURCE_EXHAUSTED: "Too many requests or too much data; try again later.",
+  INVALID_PARAMS: "--debug shows the request and the agent's answer.",
+};
+
+export function toFailure(error: unknown): Failure {
+  if (error instanceof CommandError) return commandFailure(error);
+  if (ProtocolError.is(error)) return protocolFailure(error);
+  if (ConnectionError.is(error)) return connectionFailure(error);
+  if (error instanceof StoreError) {
+    return own(`DRAGOMAN_ERR_STORE_${error.code.toUpperCase().replaceAll("-", "_")}`, error.message, STORE_HINTS[error.code]);
+  }
+  if (error instanceof Error && error.name === "ConfigError") {
+    return own("DRAGOMAN_ERR_CONFIG", error.message, "dragoman config show <file> prints what a valid file means.");
+  }
+  if (error instanceof Error && "code" in error && error.code === "EADDRINUSE") {
+    return own("DRAGOMAN_ERR_PORT_IN_USE", portInUse(error), "Choose another port with --port, or stop the process that has it.");
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  return { code: "A2ACLI_ERR_INTERNAL", message, hint: null, a2aCode: null, exit: EXIT.failure };
+}
+
+function own(code: OwnCode, message: string, hint: string | null): Failure {
+  return { code, message, hint, a2aCode: null, exit: EXIT.failure };
+}
+
+function commandFailure(error: CommandError): Failure {
+  const exit = Object.hasOwn(LOCAL_EXIT, error.code) ? LOCAL_EXIT[error.code as LocalCode] : EXIT.failure;
+  return { code: error.code, message: error.message, hint: error.hint, a2aCode: null, exit };
+}
+
+function connectionFailure(error: ConnectionError): Failure {
+  const hint = error.code === "timeout" ? "Allow more time with --timeout, or use --async and follow the task." : null;
+  return { ...CONNECTION_CODES[error.code], message: error.message, hint, a2aCode: null };
+}
+
+function protocolFailure(error: ProtocolError): Failure {
+  const { name, number, exit } = PROTOCOL_NAMES[error.code];
+  const wait = error.retryAfter === undefined ? "" : ` The agent asks to wait ${error.retryAfter} s.`;
+  return { code: name, message: `${error.message}${wait}`, hint: HINTS[error.code] ?? null, a2aCode: number, exit };
+}
+
+function portInUse(error: Error): string {
+  const port = "port" in error && typeof error.port === "number" ? `Port ${error.port}` : "The port";
+  return `${port} is already in use.`;
+}
+
+/** The one shape of a failure in JSON: a2a-cli specification, appendix B. */
+export function errorEnvelope({ code, message, hint, a2aCode }: Failure): { readonly error: Omit<Failure, "exit"> } {
+  return { error: { code, message, hint, a2aCode } };
+}

@@ -1,0 +1,13 @@
+/** What the process says when it ends. The first six are fixed by the a2a-cli specification, section 11.6. */
+export const EXIT = {
+  done: 0,
+  failure: 1,
+  usage: 2,
+  unreachable: 3,
+  authentication: 4,
+  timeout: 5,
+  /** 128 + SIGINT, as shells expect. */
+  interrupted: 130,
+} as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];

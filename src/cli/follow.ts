@@ -1,0 +1,101 @@
+import { ConnectionError } from "../client/errors.ts";
+import type { ClientEvent, RemoteAgent } from "../client/options.ts";
+import type { StreamEvent } from "../model/event.ts";
+import type { SendOutcome } from "../model/operation.ts";
+import { isInterrupted, isTerminal, type TaskState } from "../model/state.ts";
+import type { Task } from "../model/task.ts";
+import { CommandError } from "./errors.ts";
+import type { Session } from "./session.ts";
+import { TaskView } from "./task-view.ts";
+
+/** Nothing more comes without the caller. An unknown state is neither: waiting goes on. */
+export function isSettled(state: TaskState): boolean {
+  return isTerminal(state) || isInterrupted(state);
+}
+
+const POLLS_AT_FULL_PACE = 10;
+const BACKOFF = 1.5;
+const SLOWEST = 5;
+
+/** Ask for the task until it is settled, `--poll-interval` apart and after a while up to five times that. */
+export async function pollTask(
+  session: Session,
+  agent: RemoteAgent,
+  id: string,
+  options: { readonly historyLength?: number } = {},
+): Promise<Task> {
+  const { pollIntervalMs } = session.settings;
+  for (let polls = 1; ; polls++) {
+    const task = await agent.get(id, options);
+    session.followed = { taskId: task.id, contextId: task.contextId };
+    if (isSettled(task.status.state)) return task;
+    if (polls === 1) announce(session);
+    const slower = BACKOFF ** Math.max(0, polls - POLLS_AT_FULL_PACE);
+    await session.stop.sleep(pollIntervalMs * Math.min(SLOWEST, slower));
+  }
+}
+
+export interface FollowOptions {
+  readonly onEvent: (event: StreamEvent) => void;
+  /** The first frame shows a task that waits for the very message being sent. */
+  readonly resumesTask: boolean;
+}
+
+/** Follow until the task is settled or the agent answered with a message; where the stream fails, polling takes over. */
+export async function follow(
+  session: Session,
+  agent: RemoteAgent,
+  events: AsyncIterable<ClientEvent>,
+  options: FollowOptions,
+): Promise<SendOutcome> {
+  const view = new TaskView();
+  try {
+    await readEvents(session, events, view, options);
+  } catch (error) {
+    if (!ConnectionError.is(error) || error.code === "aborted" || view.taskId === undefined) throw error;
+    session.output.talk(`The stream failed (${error.message}); asking for the task instead.`);
+  }
+  session.stop.check();
+  if (view.message !== undefined) return { message: view.message };
+  const seen = view.toTask();
+  if (seen === undefined) {
+    throw new CommandError("A2ACLI_ERR_INTERNAL", "The agent closed the stream without an answer.", "--debug shows the exchange.");
+  }
+  if (isSettled(seen.status.state)) return { task: seen };
+  const task = await pollTask(session, agent, seen.id);
+  options.onEvent({ task });
+  return { task };
+}
+
+async function readEvents(
+  session: Session,
+  events: AsyncIterable<ClientEvent>,
+  view: TaskView,
+  { onEvent, resumesTask }: FollowOptions,
+): Promise<void> {
+  let first = true;
+  for await (const { event } of events) {
+    view.apply(event);
+    noteTask(session, event);
+    onEvent(event);
+    const mayBeStale = first && resumesTask && "task" in event;
+    first = false;
+    if (view.state !== undefined && isSettled(view.state) && !(mayBeStale && isInterrupted(view.state))) return;
+  }
+}
+
+function noteTask(session: Session, event: StreamEvent): void {
+  if (session.followed !== undefined || "message" in event) return;
+  if ("task" in event) session.followed = { taskId: event.task.id, contextId: event.task.contextId };
+  else {
+    const { contextId, taskId } = "statusUpdate" in event ? event.statusUpdate : event.artifactUpdate;
+    session.followed = { taskId, contextId };
+  }
+}
+
+/** The identifiers are worth having before the end: the terminal may be closed by then. */
+export function announce(session: Session): void {
+  if (session.followed === undefined) return;
+  const { contextId, taskId } = session.followed;
+  session.output.talk(`Waiting for task ${taskId} in context ${contextId}. Ctrl-C stops the waiting, not the task.`);
+}

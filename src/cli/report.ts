@@ -1,0 +1,54 @@
+import type { SendOutcome } from "../model/operation.ts";
+import { isInterrupted, isTerminal, type TaskState } from "../model/state.ts";
+import type { Task } from "../model/task.ts";
+import { printJson } from "./output.ts";
+import { renderReply, renderTask } from "./render-task.ts";
+import { commandLine, type Session } from "./session.ts";
+import { field, shellWord } from "./text-form.ts";
+
+/** How a session prints JSON: one document, or one line each under `--stream`. */
+export function jsonForm(session: Session): "document" | "line" {
+  return session.settings.stream ? "line" : "document";
+}
+
+/** The end of `send`: the answer, and how to go on. */
+export function reportOutcome(session: Session, outcome: SendOutcome): void {
+  const { output, settings } = session;
+  if (settings.output === "json") printJson(output, outcome, jsonForm(session));
+  else if ("message" in outcome) output.data(renderReply(outcome.message, settings.verbose));
+  else output.data(renderTask(outcome.task, { verbose: settings.verbose, history: false }));
+  if ("task" in outcome) reportNextStep(session, outcome.task);
+}
+
+/** The end of the commands that answer with a bare task. */
+export function reportTask(session: Session, task: Task, history: boolean): void {
+  const { output, settings } = session;
+  if (settings.output === "json") printJson(output, task, jsonForm(session));
+  else output.data(renderTask(task, { verbose: settings.verbose, history }));
+  reportNextStep(session, task);
+}
+
+/** The command that continues from here: in text beside the identifiers, in JSON as talk. And a word on bad ends. */
+export function reportNextStep(session: Session, task: Task): void {
+  const next = nextCommand(session, task);
+  const { state } = task.status;
+  if (session.settings.output === "text") session.output.data(field("Resume", next));
+  else if (!isTerminal(state)) session.output.talk(`Resume: ${next}`);
+  const warning = WARNINGS[state];
+  if (warning !== undefined) session.output.warn(`Task ${task.id} ${warning}`);
+}
+
+export function nextCommand({ settings }: Session, task: Task): string {
+  const { state } = task.status;
+  if (isInterrupted(state)) return commandLine(settings, "send", "--task-id", shellWord(task.id), "--text '<reply>'");
+  if (isTerminal(state)) return commandLine(settings, "send", "--context-id", shellWord(task.contextId), "--text '<message>'");
+  return commandLine(settings, "task get --wait", shellWord(task.id));
+}
+
+const WARNINGS: Partial<Record<TaskState, string>> = {
+  TASK_STATE_FAILED: "failed.",
+  TASK_STATE_REJECTED: "was rejected by the agent.",
+  TASK_STATE_CANCELED: "was canceled.",
+  TASK_STATE_INPUT_REQUIRED: "waits for your reply.",
+  TASK_STATE_AUTH_REQUIRED: "waits for an authorisation.",
+};

@@ -1,0 +1,209 @@
+import { isIP } from "node:net";
+import type { AgentCard } from "../model/card.ts";
+import { ConnectionError } from "../client/errors.ts";
+import type { RemoteAgent } from "../client/options.ts";
+import { ProtocolError } from "../model/errors.ts";
+import { chooseInterfaces } from "./choose-interfaces.ts";
+import { attachCredentials, credentialHint, fetchWithQuery } from "./credentials.ts";
+import { CommandError, usage } from "./errors.ts";
+import { createExchangeLog, createRedactor } from "./exchange-log.ts";
+import type { Output } from "./output.ts";
+import { type FlagValues, readSettings, type Settings } from "./settings.ts";
+import { findSettingFiles } from "./settings-files.ts";
+import { Stop } from "./stop.ts";
+import { shellWord } from "./text-form.ts";
+
+/** The flags every agent-facing command understands. */
+export type ClientFlags = FlagValues & { readonly stream?: boolean; readonly config?: string };
+
+/** One agent-facing command while it runs. */
+export interface Session {
+  readonly settings: Settings;
+  readonly output: Output;
+  readonly stop: Stop;
+  /** The card in use, once there is one: hints are made from it. */
+  card: AgentCard | undefined;
+  /** The task being followed, so that a command cut short can say how to go on. */
+  followed: { readonly taskId: string; readonly contextId: string } | undefined;
+}
+
+export async function withSession<T>(
+  flags: ClientFlags,
+  output: Output,
+  body: (session: Session) => Promise<T>,
+): Promise<T> {
+  const files = findSettingFiles({
+    explicit: flags.config ?? process.env["A2ACLI_CONFIG"],
+    workingDirectory: process.cwd(),
+  });
+  const settings = readSettings(flags, process.env, files);
+  for (const file of files) {
+    if (file.exposed) output.warn(`${file.path} holds credentials and others may read it. Run: chmod 600 ${shellWord(file.path)}`);
+  }
+  const session: Session = { settings, output, stop: new Stop(), card: undefined, followed: undefined };
+  session.stop.startTimer(settings.timeoutMs);
+  session.stop.listen();
+  try {
+    return await body(session);
+  } catch (error) {
+    throw explained(error, session);
+  } finally {
+    session.stop.release();
+  }
+}
+
+/** What the error means in this session: a timeout of ours, a missing credential, a task left behind. */
+function explained(error: unknown, session: Session): unknown {
+  const { settings, stop } = session;
+  if (error instanceof CommandError && error.code === "A2ACLI_ERR_USAGE") return error;
+  if (stop.reason === "timeout") {
+    return new CommandError("A2ACLI_ERR_TIMEOUT", timeoutMessage(session), resumeHint(session), { cause: error });
+  }
+  if (stop.reason === "interrupted") {
+    return new CommandError("DRAGOMAN_ERR_INTERRUPTED", interruptedMessage(session), resumeHint(session), { cause: error });
+  }
+  if (ProtocolError.is(error) && error.code === "UNAUTHENTICATED") {
+    const supplied = settings.bearer !== undefined || settings.apiKey !== undefined || settings.svcParam.length > 0;
+    const hint = session.card === undefined ? null : credentialHint(session.card);
+    return supplied
+      ? new CommandError("A2ACLI_ERR_AUTH_FAILED", `The agent refused the credentials: ${error.message}`, hint, { cause: error })
+      : new CommandError("A2ACLI_ERR_CREDENTIALS_MISSING", `The agent wants credentials: ${error.message}`, hint, { cause: error });
+  }
+  return error;
+}
+
+function timeoutMessage(session: Session): string {
+  const task = session.followed === undefined ? "" : ` Task ${session.followed.taskId} goes on at the agent.`;
+  return `The time given with --timeout is over.${task}`;
+}
+
+function interruptedMessage(session: Session): string {
+  return session.followed === undefined
+    ? "Interrupted."
+    : `Interrupted. Task ${session.followed.taskId} in context ${session.followed.contextId} goes on at the agent.`;
+}
+
+function resumeHint(session: Session): string | null {
+  if (session.followed === undefined) return null;
+  const task = shellWord(session.followed.taskId);
+  return `${commandLine(session.settings, "task get --wait", task)} waits for it, ${commandLine(session.settings, "task cancel", task)} ends it.`;
+}
+
+/** A command to paste that addresses the same agent. */
+export function commandLine(settings: Settings, command: string, ...rest: readonly string[]): string {
+  const agent = settings.agentCardFlag === undefined ? [] : ["-a", shellWord(settings.agentCardFlag)];
+  return ["dragoman", command, ...agent, ...rest].join(" ");
+}
+
+export interface ResolvedCard {
+  readonly card: AgentCard;
+  readonly url: string;
+  readonly raw: string;
+}
+
+/** The card is read without credentials: nobody has said yet that they are wanted there. */
+export async function resolveCard(session: Session): Promise<ResolvedCard> {
+  const { output, settings, stop } = session;
+  if (settings.agentCard === undefined) {
+    throw usage("No agent is named.", "Name one with -a/--agent-card or A2ACLI_AGENT_CARD: a host, a URL or a file.");
+  }
+  if (settings.insecure) acceptAnyCertificate(session);
+  const { fetchCard } = await import("../client/index.ts");
+  try {
+    const found = await fetchCard(settings.agentCard, {
+      signal: stop.signal,
+      retry: { attempts: 2, baseMs: 200, capMs: 1000 },
+      ...(settings.debug ? { onExchange: createExchangeLog(output, createRedactor(settings)) } : {}),
+    });
+    const card = withAbsoluteUrls(found.card, found.url);
+    session.card = card;
+    return { card, url: found.url, raw: found.raw };
+  } catch (error) {
+    throw cardError(error);
+  }
+}
+
+/** The client calls every card it cannot use bad; for the exit code it matters whether there was one. */
+function cardError(error: unknown): unknown {
+  if (!ConnectionError.is(error) || error.code !== "bad-card" || !isMissing(error)) return error;
+  return new CommandError(
+    "A2ACLI_ERR_CARD_NOT_FOUND",
+    error.message,
+    "Give -a/--agent-card a host, a base URL, the full URL of the card, or a file.",
+    { cause: error },
+  );
+}
+
+function isMissing(error: ConnectionError): boolean {
+  const fileCause = error.cause instanceof Error && "syscall" in error.cause;
+  return fileCause || / answered \d{3}\b| does not name an agent/.test(error.message);
+}
+
+/** Careless cards have relative URLs; they mean the place the card was found at. */
+function withAbsoluteUrls(card: AgentCard, base: string): AgentCard {
+  if (card.supportedInterfaces.every(({ url }) => URL.canParse(url))) return card;
+  return {
+    ...card,
+    supportedInterfaces: card.supportedInterfaces.map((entry) =>
+      !URL.canParse(entry.url) && URL.canParse(entry.url, base) ? { ...entry, url: new URL(entry.url, base).href } : entry,
+    ),
+  };
+}
+
+export async function openAgent(session: Session): Promise<RemoteAgent> {
+  return connectTo(session, (await resolveCard(session)).card);
+}
+
+export async function connectTo(session: Session, card: AgentCard): Promise<RemoteAgent> {
+  const { output, settings, stop } = session;
+  const interfaces = chooseInterfaces(card, settings);
+  const credentials = attachCredentials(card, settings);
+  for (const note of credentials.notes) output.talk(note);
+  const { connect } = await import("../client/index.ts");
+  const agent = await connect(
+    { ...card, supportedInterfaces: interfaces },
+    {
+      headers: { ...Object.fromEntries(settings.svcParam), ...credentials.headers },
+      signal: stop.signal,
+      onNotice: (notice) => output.talk(notice.message),
+      ...(credentials.query.length === 0 ? {} : { fetch: fetchWithQuery(credentials.query, originOf(interfaces[0]?.url)) }),
+      ...(settings.debug ? { onExchange: createExchangeLog(output, createRedactor(settings)) } : {}),
+    },
+  );
+  warnOfExposedCredentials(session, agent.interface.url);
+  if (settings.debug) {
+    const { binding, tenant, url, version } = agent.interface;
+    output.talk(output.dim(`Speaking A2A ${version} over ${binding} with ${url}${tenant === undefined ? "" : `, tenant ${tenant}`}`));
+  }
+  return agent;
+}
+
+function originOf(url: string | undefined): string {
+  return url !== undefined && URL.canParse(url) ? new URL(url).origin : "";
+}
+
+function hasCredentials(settings: Settings): boolean {
+  return settings.bearer !== undefined || settings.apiKey !== undefined || settings.svcParam.length > 0;
+}
+
+function acceptAnyCertificate(session: Session): void {
+  // Node's fetch offers no switch per request; the process does nothing else, so the process-wide one is as narrow.
+  process.env["NODE_TLS_REJECT_UNAUTHORIZED"] = "0";
+  session.output.warn("--insecure: TLS certificates are not verified. Anyone on the way can pose as the agent.");
+}
+
+function warnOfExposedCredentials(session: Session, url: string): void {
+  const { output, settings } = session;
+  if (!hasCredentials(settings) || !URL.canParse(url)) return;
+  const { hostname, protocol } = new URL(url);
+  if (settings.insecure) {
+    output.warn("SECURITY: credentials are sent over a connection whose certificate is not verified (--insecure).");
+  } else if (protocol === "http:" && !isLoopback(hostname)) {
+    output.warn(`SECURITY: credentials are sent unencrypted to ${hostname}.`);
+  }
+}
+
+function isLoopback(hostname: string): boolean {
+  const bare = hostname.replace(/^\[|\]$/g, "");
+  return bare === "localhost" || bare === "::1" || (isIP(bare) === 4 && bare.startsWith("127."));
+}

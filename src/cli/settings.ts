@@ -1,0 +1,318 @@
+import type { JsonObject } from "../model/json.ts";
+import { formatDuration, parseDuration } from "./duration.ts";
+import { usage } from "./errors.ts";
+import type { SettingFile } from "./settings-files.ts";
+
+/** How a setting's text is read. A list may be given as several flags, or in one variable with its separator. */
+type Kind = "text" | "json" | "switch" | "duration" | "format" | { readonly list: string };
+
+export interface SettingDefinition {
+  readonly flags: string;
+  readonly kind: Kind;
+  readonly description: string;
+  /** What holds when nobody says anything, in words. */
+  readonly fallback?: string;
+  readonly secret?: true;
+}
+
+/** Every option that may also come from the environment or a file, under the name of its long flag. */
+export const SETTINGS = {
+  agentCard: {
+    flags: "-a, --agent-card <ref>",
+    kind: "text",
+    description: "the agent: a host, a base URL, the URL of its card, or a file with the card",
+  },
+  output: {
+    flags: "-o, --output <format>",
+    kind: "format",
+    description: "text for people, json for the protocol's own types",
+    fallback: "text",
+  },
+  transport: {
+    flags: "--transport <binding>",
+    kind: { list: "," },
+    description: "binding to prefer (JSONRPC, HTTP+JSON); repeat it, best first",
+    fallback: "the agent's own order",
+  },
+  a2aVersion: {
+    flags: "--a2a-version <version>",
+    kind: "text",
+    description: "protocol version to speak; one below 1.0 is spoken only when asked for here",
+    fallback: "the highest both sides know, at least 1.0",
+  },
+  bearer: {
+    flags: "--bearer <token>",
+    kind: "text",
+    secret: true,
+    description: "bearer token; other users can see it in the process list and it stays in the shell's history, the variable avoids both",
+  },
+  apiKey: {
+    flags: "--api-key <key>",
+    kind: "text",
+    secret: true,
+    description: "API key, sent where the card says; visible like --bearer, prefer the variable",
+  },
+  svcParam: {
+    flags: "--svc-param <name:value>",
+    kind: { list: "\n" },
+    secret: true,
+    description: "service parameter sent with every request (an HTTP header); may be repeated",
+  },
+  insecure: {
+    flags: "--insecure",
+    kind: "switch",
+    description: "accept any TLS certificate; for development only",
+    fallback: "certificates are verified",
+  },
+  timeout: {
+    flags: "--timeout <duration>",
+    kind: "duration",
+    description: "give up after this long (500ms, 30s, 5m)",
+    fallback: "as long as the task takes",
+  },
+  pollInterval: {
+    flags: "--poll-interval <duration>",
+    kind: "duration",
+    description: "how often to ask for the task's state where it has to be asked for",
+    fallback: "2s",
+  },
+  verbose: {
+    flags: "--verbose",
+    kind: "switch",
+    description: "show every part with its media type, name and metadata, also of what is sent",
+    fallback: "concise",
+  },
+  debug: {
+    flags: "--debug",
+    kind: "switch",
+    description: "show the exchange with the agent on stderr; credentials are left out",
+    fallback: "off",
+  },
+  async: {
+    flags: "--async",
+    kind: "switch",
+    description: "do not wait: print the identifiers and leave",
+    fallback: "wait until the task ends or needs the caller",
+  },
+  wait: {
+    flags: "--wait",
+    kind: "switch",
+    description: "wait until the task ends or needs the caller",
+  },
+  contextId: {
+    flags: "--context-id <id>",
+    kind: "text",
+    description: "context the message or the tasks belong to",
+  },
+  taskId: {
+    flags: "--task-id <id>",
+    kind: "text",
+    description: "existing task to address",
+  },
+  metadata: {
+    flags: "--metadata <json>",
+    kind: "json",
+    description: "JSON object sent as the request's metadata",
+  },
+} as const satisfies Record<string, SettingDefinition>;
+
+export type SettingName = keyof typeof SETTINGS;
+export const SETTING_NAMES = Object.keys(SETTINGS) as SettingName[];
+
+export function longFlag(flags: string): string {
+  return /--([a-z0-9-]+)/.exec(flags)?.[1] ?? flags;
+}
+
+export function variableName(name: SettingName): string {
+  return `A2ACLI_${longFlag(SETTINGS[name].flags).replaceAll("-", "_").toUpperCase()}`;
+}
+
+/** What commander makes of the flags: text, a switch, or a list. */
+export type FlagValues = Readonly<Partial<Record<SettingName, string | boolean | readonly string[]>>>;
+
+export type Source =
+  | { readonly kind: "flag" }
+  | { readonly kind: "environment"; readonly variable: string }
+  | { readonly kind: "file"; readonly path: string }
+  | { readonly kind: "default" };
+
+export interface Resolved {
+  readonly value: string | boolean | readonly string[];
+  readonly source: Source;
+}
+
+/** Flag, then environment, then the files in the order given, nearest first. */
+export function resolveSetting(
+  name: SettingName,
+  flags: FlagValues,
+  environment: Readonly<Record<string, string | undefined>>,
+  files: readonly SettingFile[],
+): Resolved | undefined {
+  const given = flags[name];
+  if (given !== undefined) return { value: given, source: { kind: "flag" } };
+  const variable = variableName(name);
+  const fromEnvironment = environment[variable];
+  if (fromEnvironment !== undefined && fromEnvironment !== "") {
+    return { value: fromText(name, fromEnvironment), source: { kind: "environment", variable } };
+  }
+  for (const file of files) {
+    const value = file.values[variable];
+    if (value !== undefined && value !== "") {
+      return { value: fromText(name, value), source: { kind: "file", path: file.path } };
+    }
+  }
+  return undefined;
+}
+
+function fromText(name: SettingName, text: string): string | boolean | readonly string[] {
+  const kind: Kind = SETTINGS[name].kind;
+  if (kind === "switch") return readSwitch(name, text);
+  if (typeof kind === "object") {
+    return text
+      .split(kind.list)
+      .map((item) => item.trim())
+      .filter((item) => item !== "");
+  }
+  return text;
+}
+
+function readSwitch(name: SettingName, text: string): boolean {
+  if (/^(1|true|yes|on)$/i.test(text)) return true;
+  if (/^(0|false|no|off)$/i.test(text)) return false;
+  throw usage(`${variableName(name)} must be true or false, not "${text}".`);
+}
+
+export function describeSource(source: Source): string {
+  switch (source.kind) {
+    case "flag":
+      return "flag";
+    case "environment":
+      return `environment ${source.variable}`;
+    case "file":
+      return `file ${source.path}`;
+    case "default":
+      return "default";
+  }
+}
+
+/** A setting's value for people: secrets are only said to be there. */
+export function showValue(name: SettingName, value: Resolved["value"]): string {
+  const definition: SettingDefinition = SETTINGS[name];
+  if (definition.secret) return typeof value === "object" && value.length > 1 ? `(${value.length} set)` : "(set)";
+  return typeof value === "object" ? value.join(", ") : String(value);
+}
+
+export interface Settings {
+  readonly agentCard: string | undefined;
+  /** The reference as it must be repeated in a command to paste; undefined if it comes from elsewhere than a flag. */
+  readonly agentCardFlag: string | undefined;
+  readonly output: "text" | "json";
+  readonly transport: readonly string[];
+  readonly a2aVersion: string | undefined;
+  readonly bearer: string | undefined;
+  readonly apiKey: string | undefined;
+  readonly svcParam: readonly (readonly [name: string, value: string])[];
+  readonly insecure: boolean;
+  readonly timeoutMs: number | undefined;
+  readonly pollIntervalMs: number;
+  readonly verbose: boolean;
+  readonly debug: boolean;
+  readonly async: boolean;
+  readonly wait: boolean;
+  readonly contextId: string | undefined;
+  readonly taskId: string | undefined;
+  readonly metadata: JsonObject | undefined;
+  readonly stream: boolean;
+}
+
+export const DEFAULT_POLL_INTERVAL_MS = 2000;
+
+export function readSettings(
+  flags: FlagValues & { readonly stream?: boolean },
+  environment: Readonly<Record<string, string | undefined>>,
+  files: readonly SettingFile[],
+): Settings {
+  const get = (name: SettingName): Resolved | undefined => resolveSetting(name, flags, environment, files);
+  const text = (name: SettingName): string | undefined => asText(get(name)?.value);
+  const on = (name: SettingName): boolean => get(name)?.value === true;
+  const card = get("agentCard");
+  return {
+    agentCard: asText(card?.value),
+    agentCardFlag: card?.source.kind === "flag" ? asText(card.value) : undefined,
+    output: readFormat(text("output")),
+    transport: asList(get("transport")?.value),
+    a2aVersion: readVersion(text("a2aVersion")),
+    bearer: text("bearer"),
+    apiKey: text("apiKey"),
+    svcParam: asList(get("svcParam")?.value).map(readServiceParameter),
+    insecure: on("insecure"),
+    timeoutMs: readDuration("timeout", text("timeout")),
+    pollIntervalMs: readDuration("pollInterval", text("pollInterval")) ?? DEFAULT_POLL_INTERVAL_MS,
+    verbose: on("verbose"),
+    debug: on("debug"),
+    async: readAsync(flags, on),
+    wait: on("wait"),
+    contextId: text("contextId"),
+    taskId: text("taskId"),
+    metadata: readMetadata(text("metadata")),
+    stream: flags.stream === true,
+  };
+}
+
+function asText(value: Resolved["value"] | undefined): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function asList(value: Resolved["value"] | undefined): readonly string[] {
+  return typeof value === "object" ? value : [];
+}
+
+function readAsync(flags: FlagValues, on: (name: SettingName) => boolean): boolean {
+  if (flags.async === true && flags.wait === true) throw usage("--async and --wait exclude each other.");
+  if (flags.wait !== undefined) return flags.wait === false;
+  return on("async") && !(flags.async === undefined && on("wait"));
+}
+
+function readFormat(text: string | undefined): "text" | "json" {
+  if (text === undefined || text === "text" || text === "json") return text ?? "text";
+  throw usage(`--output must be text or json, not "${text}".`);
+}
+
+function readVersion(text: string | undefined): string | undefined {
+  if (text === undefined || /^\d+\.\d+$/.test(text)) return text;
+  throw usage(`--a2a-version must look like 1.0, not "${text}".`);
+}
+
+function readDuration(name: SettingName, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const milliseconds = parseDuration(text);
+  if (milliseconds !== undefined && milliseconds > 0) return milliseconds;
+  throw usage(`--${longFlag(SETTINGS[name].flags)} must be a duration such as 500ms, 30s or 5m, not "${text}".`);
+}
+
+function readServiceParameter(text: string): readonly [string, string] {
+  const colon = text.indexOf(":");
+  const name = text.slice(0, colon).trim();
+  const value = text.slice(colon + 1).trim();
+  if (colon < 1 || !/^[\w!#$%&'*+.^`|~-]+$/.test(name)) throw usage("--svc-param must look like name:value.");
+  // The value may be a credential: it must not be repeated in the message.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: no header value may hold them
+  if (/[\u0000-\u0008\u000a-\u001f\u007f]/.test(value)) throw usage(`The value of --svc-param ${name} is not one line.`);
+  return [name, value];
+}
+
+function readMetadata(text: string | undefined): JsonObject | undefined {
+  if (text === undefined) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as JsonObject;
+  } catch {
+    // Reported below, like a value of the wrong type.
+  }
+  throw usage(`--metadata must be a JSON object such as '{"key":"value"}'.`);
+}
+
+export function defaultText(name: SettingName): string | undefined {
+  const definition: SettingDefinition = SETTINGS[name];
+  return name === "pollInterval" ? formatDuration(DEFAULT_POLL_INTERVAL_MS) : definition.fallback;
+}

@@ -1,0 +1,69 @@
+/** Cards that were fetched, kept as RFC 9111 allows: while fresh without asking, afterwards for revalidation. */
+import { createHash } from "node:crypto";
+import type { AgentCard } from "../model/card.ts";
+
+export interface FetchedCard {
+  readonly card: AgentCard;
+  /** Where it was found, also after a redirect of ours to another candidate. */
+  readonly url: string;
+  /** As received: signatures are verified over this, never over what was read from it. */
+  readonly raw: string;
+  readonly etag?: string;
+}
+
+export interface KeptCard {
+  readonly fetched: FetchedCard;
+  freshUntil: number;
+}
+
+const MAX_KEPT = 256;
+
+/** One per `fetch`: what another way into the network answered is nothing to go by. */
+const caches = new WeakMap<typeof globalThis.fetch, Map<string, KeptCard>>();
+
+/** A server may show different cards to different callers, so credentials are part of the key, as a digest. */
+export function cardKey(url: string, headers: Readonly<Record<string, string>>): string {
+  const names = Object.keys(headers).sort();
+  if (names.length === 0) return url;
+  const digest = createHash("sha256").update(JSON.stringify(names.map((name) => [name, headers[name]])));
+  return `${url} ${digest.digest("base64")}`;
+}
+
+export function keptCard(fetch: typeof globalThis.fetch, key: string): KeptCard | undefined {
+  return caches.get(fetch)?.get(key);
+}
+
+export function keepCard(fetch: typeof globalThis.fetch, key: string, kept: KeptCard): void {
+  let cache = caches.get(fetch);
+  if (cache === undefined) {
+    cache = new Map();
+    caches.set(fetch, cache);
+  }
+  cache.delete(key);
+  cache.set(key, kept);
+  if (cache.size <= MAX_KEPT) return;
+  const [oldest] = cache.keys();
+  if (oldest !== undefined) cache.delete(oldest);
+}
+
+export function dropCard(fetch: typeof globalThis.fetch, key: string): void {
+  caches.get(fetch)?.delete(key);
+}
+
+/** Milliseconds for which an answer may be used unasked; `undefined` when it must not be kept at all. */
+export function freshnessOf(headers: { get(name: string): string | null }): number | undefined {
+  const directives = (headers.get("cache-control") ?? "").toLowerCase().split(",");
+  let maxAge = 0;
+  for (const directive of directives) {
+    const [name, value] = directive.trim().split("=", 2);
+    if (name === "no-store") return undefined;
+    if (name === "no-cache") return 0;
+    if (name === "max-age") maxAge = secondsIn(value);
+  }
+  return Math.max(0, maxAge - secondsIn(headers.get("age") ?? undefined)) * 1000;
+}
+
+function secondsIn(text: string | undefined): number {
+  const seconds = Number.parseInt((text ?? "").replaceAll('"', ""), 10);
+  return Number.isSafeInteger(seconds) && seconds > 0 ? seconds : 0;
+}

@@ -1,0 +1,108 @@
+/** Turning what the carrier reports into errors that say what was tried, what happened and what to do. */
+import { CarrierError } from "../wire/exchange.ts";
+import { SseLimitError } from "../wire/sse.ts";
+import { ConnectionError } from "./errors.ts";
+import { RedirectError } from "./redirects.ts";
+
+/** Fit for messages and logs: user info and query may hold keys. */
+export function withoutSecrets(url: string): string {
+  if (!URL.canParse(url)) return "an invalid URL";
+  const { host, pathname, protocol } = new URL(url);
+  return `${protocol}//${host}${pathname}`;
+}
+
+const SOCKET_CAUSES: Readonly<Record<string, { readonly what: string; readonly advice: string }>> = {
+  ECONNREFUSED: {
+    what: "nothing listens there",
+    advice: "Check that the agent is running and that the port is right.",
+  },
+  ENOTFOUND: { what: "the host name does not exist", advice: "Check the spelling of the host." },
+  EAI_AGAIN: { what: "the host name could not be looked up", advice: "Check the network and the name server." },
+  ECONNRESET: { what: "the connection was closed by the other side", advice: "Try again, or ask who runs the agent." },
+  UND_ERR_SOCKET: {
+    what: "the connection was closed by the other side",
+    advice: "Try again, or ask who runs the agent.",
+  },
+  EHOSTUNREACH: { what: "there is no route to the host", advice: "Check the network." },
+  ENETUNREACH: { what: "the network is unreachable", advice: "Check the network." },
+  ETIMEDOUT: { what: "the host does not respond", advice: "Check the address and the firewalls on the way." },
+  UND_ERR_CONNECT_TIMEOUT: {
+    what: "the host does not respond",
+    advice: "Check the address and the firewalls on the way.",
+  },
+};
+
+const TLS_CODE = /^(?:ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|ERR_SSL)/;
+
+const URL_IN_TEXT = /https?:\/\/[^\s"']+/g;
+
+/** The first thing in the chain of causes that says something a person can act on. */
+function explain(error: unknown): { readonly what: string; readonly advice: string } {
+  let message = "";
+  for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth++) {
+    if (cause instanceof RedirectError) return { what: cause.message, advice: cause.advice };
+    const code = "code" in cause && typeof cause.code === "string" ? cause.code : "";
+    const known = SOCKET_CAUSES[code];
+    if (known !== undefined) return known;
+    if (TLS_CODE.test(code)) {
+      return {
+        what: `its TLS certificate was refused (${code})`,
+        advice: "Check the certificate; NODE_EXTRA_CA_CERTS adds an authority of your own.",
+      };
+    }
+    if (!(cause instanceof CarrierError)) message = cause.message;
+  }
+  const what = message === "" ? "no reason was given" : message.replace(URL_IN_TEXT, withoutSecrets);
+  return { what, advice: "Check the address and the network." };
+}
+
+export interface Attempted {
+  readonly method: string;
+  readonly url: string;
+  readonly timeoutMs?: number | undefined;
+}
+
+export function connectionError(error: unknown, attempted: Attempted): ConnectionError {
+  if (ConnectionError.is(error)) return error;
+  const where = `${attempted.method} ${withoutSecrets(attempted.url)}`;
+  if (error instanceof SseLimitError) {
+    return new ConnectionError("broken-stream", `${where}: one event is larger than ${error.maxEventBytes} bytes.`, {
+      cause: error,
+      permanent: true,
+    });
+  }
+  const code = error instanceof CarrierError ? error.code : "unreachable";
+  switch (code) {
+    case "aborted":
+      return new ConnectionError("aborted", `${where} was aborted by the caller.`, { cause: error });
+    case "timeout":
+      return new ConnectionError(
+        "timeout",
+        `${where} did not answer within ${attempted.timeoutMs ?? 0} ms. Allow more time with timeoutMs, or let the agent return at once and follow its task.`,
+        { cause: error },
+      );
+    case "too-large":
+      return new ConnectionError("broken-stream", `${where}: the answer is larger than this client accepts.`, {
+        cause: error,
+        permanent: true,
+      });
+    case "broken-stream":
+      return new ConnectionError("broken-stream", `${where}: the connection broke while the answer was read.`, {
+        cause: error,
+      });
+    case "unreachable": {
+      const { advice, what } = explain(error);
+      return new ConnectionError("unreachable", `Could not reach ${where}: ${what}. ${advice}`, {
+        cause: error,
+        permanent: isRefusedRedirect(error),
+      });
+    }
+  }
+}
+
+function isRefusedRedirect(error: unknown): boolean {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof RedirectError) return true;
+  }
+  return false;
+}

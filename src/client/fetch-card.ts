@@ -1,0 +1,185 @@
+/** Getting an agent's card from wherever the target says it is. */
+import { readFile } from "node:fs/promises";
+import { pathToFileURL } from "node:url";
+import { ProtocolError } from "../model/errors.ts";
+import type { ExchangeAnswer, ExchangeCall, Exchanger } from "../wire/exchange.ts";
+import { createFetchExchanger } from "../wire/fetch-exchange.ts";
+import { JsonLimitError, parseJson } from "../wire/json-limits.ts";
+import { cardKey, dropCard, type FetchedCard, freshnessOf, type KeptCard, keepCard, keptCard } from "./card-cache.ts";
+import { readCard } from "./dialects.ts";
+import { ConnectionError } from "./errors.ts";
+import { connectionError, withoutSecrets } from "./failures.ts";
+import { lowerCaseNames } from "./headers.ts";
+import { type CardOptions, DEFAULT_REQUEST_RETRY, DEFAULT_TIMEOUT_MS } from "./options.ts";
+import { createRedirectGuard } from "./redirects.ts";
+import { createRetryBackoff, isTransient, waitFor } from "./retry.ts";
+import { joinSignals, sleep } from "./signals.ts";
+import { CARD_PATH, findCardPlace } from "./target.ts";
+import { createTracer, type Tracer } from "./trace.ts";
+
+const MAX_CARD_BYTES = 1024 * 1024;
+const NEVER = new AbortController().signal;
+
+/** `target` is a host, an agent's base URL, the full URL of a card, or a file. Cards are kept as their server allows. */
+export async function fetchCard(target: string, options: CardOptions = {}): Promise<FetchedCard> {
+  const place = findCardPlace(target);
+  if (place.kind === "file") return readCardFile(place.path);
+  const source = createSource(options);
+  let missing: ConnectionError | undefined;
+  for (const url of place.urls) {
+    const fetched = await fetchWithRetries(url, source);
+    if (!ConnectionError.is(fetched)) return fetched;
+    missing ??= fetched;
+  }
+  throw missing;
+}
+
+interface Source {
+  readonly exchange: Exchanger;
+  readonly fetch: typeof globalThis.fetch;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly options: CardOptions;
+  readonly tracer: Tracer | undefined;
+}
+
+function createSource(options: CardOptions): Source {
+  const fetch = options.fetch ?? globalThis.fetch;
+  const headers = lowerCaseNames(options.headers);
+  return {
+    exchange: createFetchExchanger(createRedirectGuard(fetch), { maxBodyBytes: MAX_CARD_BYTES }),
+    fetch,
+    headers,
+    options,
+    tracer: createTracer(options.onExchange, headers),
+  };
+}
+
+/** Resolves with an error when there is no card at that place, so that another place can be tried. */
+async function fetchWithRetries(url: string, source: Source): Promise<FetchedCard | ConnectionError> {
+  const { retry = DEFAULT_REQUEST_RETRY, signal } = source.options;
+  const backoff = createRetryBackoff(retry.attempts, retry);
+  const joined = signal === undefined ? undefined : joinSignals(signal);
+  try {
+    for (;;) {
+      try {
+        return await fetchOnce(url, source);
+      } catch (error) {
+        const wait = isTransient(error) ? backoff.next() : undefined;
+        if (wait === undefined) throw error;
+        await sleep(waitFor(wait, error), joined?.signal ?? NEVER);
+      }
+    }
+  } catch (error) {
+    if (ProtocolError.is(error)) throw error;
+    throw connectionError(error, { method: "GET", url, timeoutMs: source.options.timeoutMs });
+  } finally {
+    joined?.release();
+  }
+}
+
+async function fetchOnce(url: string, source: Source): Promise<FetchedCard | ConnectionError> {
+  const key = cardKey(url, source.headers);
+  const kept = keptCard(source.fetch, key);
+  if (kept !== undefined && kept.freshUntil > performance.now()) return kept.fetched;
+  const call = cardCall(url, source, kept);
+  try {
+    source.tracer?.request(call);
+    const answer = await source.exchange(call);
+    const text = await answer.text();
+    source.tracer?.response(call, answer, text);
+    if (answer.status === 304 && kept !== undefined) {
+      kept.freshUntil = performance.now() + (freshnessOf(answer.headers) ?? 0);
+      return kept.fetched;
+    }
+    if (answer.status !== 200) return refusedCard(url, answer);
+    return takeCard(url, key, text, answer, source);
+  } catch (error) {
+    if (ProtocolError.is(error)) throw error;
+    throw connectionError(error, call);
+  }
+}
+
+function cardCall(url: string, { headers, options }: Source, kept: KeptCard | undefined): ExchangeCall {
+  const etag = kept?.fetched.etag;
+  return {
+    method: "GET",
+    url,
+    headers: {
+      ...headers,
+      accept: "application/json",
+      "a2a-version": "1.0",
+      ...(etag === undefined ? {} : { "if-none-match": etag }),
+    },
+    timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
+  };
+}
+
+function takeCard(url: string, key: string, raw: string, answer: ExchangeAnswer, source: Source): FetchedCard {
+  const etag = answer.headers.get("etag");
+  const fetched: FetchedCard = { card: parseCard(raw, url), url, raw, ...(etag === null ? {} : { etag }) };
+  const freshFor = freshnessOf(answer.headers);
+  if (freshFor === undefined || (freshFor === 0 && etag === null)) dropCard(source.fetch, key);
+  else keepCard(source.fetch, key, { fetched, freshUntil: performance.now() + freshFor });
+  return fetched;
+}
+
+function refusedCard(url: string, answer: ExchangeAnswer): ConnectionError {
+  const { status } = answer;
+  const where = `GET ${withoutSecrets(url)} answered ${status}`;
+  const retryAfter = Number(answer.headers.get("retry-after") ?? Number.NaN);
+  const again = Number.isFinite(retryAfter) ? { retryAfter } : {};
+  if (status === 401) {
+    throw new ProtocolError("UNAUTHENTICATED", `${where}: the card is only shown to known callers. Give credentials.`);
+  }
+  if (status === 403) {
+    throw new ProtocolError("PERMISSION_DENIED", `${where}: these credentials do not allow reading the card.`);
+  }
+  if (status === 429 || status >= 500) {
+    throw new ProtocolError("UNAVAILABLE", `${where}. The server has a problem; try again later.`, again);
+  }
+  return new ConnectionError(
+    "bad-card",
+    `${where}: there is no agent card. Give the base URL of an agent (below which ${CARD_PATH} is found) or the full URL of its card.`,
+    { permanent: true },
+  );
+}
+
+async function readCardFile(path: string): Promise<FetchedCard> {
+  let raw: string;
+  try {
+    raw = await readFile(path, "utf8");
+  } catch (cause) {
+    throw new ConnectionError("bad-card", `The card file ${path} could not be read. Check the path.`, {
+      cause,
+      permanent: true,
+    });
+  }
+  return { card: parseCard(raw, path), url: pathToFileURL(path).href, raw };
+}
+
+function parseCard(raw: string, where: string): FetchedCard["card"] {
+  const shown = URL.canParse(where) ? withoutSecrets(where) : where;
+  let value: unknown;
+  try {
+    value = parseJson(raw);
+  } catch (cause) {
+    if (!(cause instanceof JsonLimitError)) throw cause;
+    throw new ConnectionError("bad-card", `What ${shown} holds is no agent card: ${cause.message}`, {
+      cause,
+      permanent: true,
+    });
+  }
+  return toCard(value, shown);
+}
+
+/** Reads what claims to be a card; `where` is for the message. */
+export function toCard(value: unknown, where: string): FetchedCard["card"] {
+  const card = readCard(value);
+  if (card !== undefined) return card;
+  throw new ConnectionError(
+    "bad-card",
+    `What ${where} holds is JSON but no agent card: it has no name and no interfaces. Check the address.`,
+    { permanent: true },
+  );
+}

@@ -1,0 +1,103 @@
+/** Frames of one connection, in batches as they come off the network. */
+import { ProtocolError } from "../model/errors.ts";
+import type { Loss } from "../model/loss.ts";
+import type { StreamFrame } from "../model/operation.ts";
+import type { ExchangeAnswer, ExchangeCall } from "../wire/exchange.ts";
+import { type SseEvent, sseEvents } from "../wire/sse.ts";
+import type { ClientCalling } from "./dialects.ts";
+import { ConnectionError } from "./errors.ts";
+import { connectionError, withoutSecrets } from "./failures.ts";
+
+export interface FrameReader {
+  /** Ends when the peer closes; fails with `ProtocolError` for what it says and `ConnectionError` for a break. */
+  readonly frames: AsyncGenerator<readonly StreamFrame[], void, undefined>;
+  cancel(): void;
+  /** Nothing of interest is to come: the peer has this long to close, then the stream ends as if it had. */
+  closeWithin(milliseconds: number): void;
+}
+
+export interface FrameReaderOptions {
+  readonly silenceMs: number;
+  readonly report: (losses: readonly Loss[]) => void;
+}
+
+export function readFrames(
+  answer: ExchangeAnswer,
+  calling: ClientCalling,
+  call: ExchangeCall,
+  options: FrameReaderOptions,
+): FrameReader {
+  const { report, silenceMs } = options;
+  let silent = false;
+  let closing: NodeJS.Timeout | undefined;
+
+  /** Every byte is a sign of life, comments too. Time in which nobody asks for more does not count. */
+  async function* watchedChunks(): AsyncGenerator<Uint8Array, void, undefined> {
+    const chunks = answer.chunks[Symbol.asyncIterator]();
+    const onSilence = (): void => {
+      silent = true;
+      answer.cancel();
+    };
+    for (;;) {
+      const timer = setTimeout(onSilence, silenceMs);
+      try {
+        const { done, value } = await chunks.next();
+        if (done === true) return;
+        clearTimeout(timer);
+        yield value;
+      } finally {
+        clearTimeout(timer);
+      }
+    }
+  }
+
+  async function* frames(): AsyncGenerator<readonly StreamFrame[], void, undefined> {
+    try {
+      for await (const events of sseEvents(watchedChunks())) {
+        const { failure, read } = decodeAll(events, calling, report);
+        if (read.length > 0) yield read;
+        if (failure !== undefined) throw failure;
+      }
+    } catch (error) {
+      if (ProtocolError.is(error)) throw error;
+      throw connectionError(error, call);
+    } finally {
+      clearTimeout(closing);
+      answer.cancel();
+    }
+    if (silent) {
+      throw new ConnectionError(
+        "broken-stream",
+        `${call.method} ${withoutSecrets(call.url)} sent nothing for ${silenceMs} ms, not even a comment; the connection counts as broken. Raise streamSilenceMs if the agent is known to be that quiet.`,
+      );
+    }
+  }
+
+  return {
+    frames: frames(),
+    cancel: () => answer.cancel(),
+    closeWithin(milliseconds) {
+      closing ??= setTimeout(() => answer.cancel(), milliseconds);
+    },
+  };
+}
+
+/** What came before a frame that cannot be read is still good. */
+function decodeAll(
+  events: readonly SseEvent[],
+  calling: ClientCalling,
+  report: (losses: readonly Loss[]) => void,
+): { readonly read: readonly StreamFrame[]; readonly failure: unknown } {
+  const read: StreamFrame[] = [];
+  for (const { data, event, lastEventId } of events) {
+    if (data === "") continue;
+    try {
+      const { losses, value } = calling.decodeFrame({ data, event, id: lastEventId === "" ? undefined : lastEventId });
+      if (losses.length > 0) report(losses);
+      read.push(value);
+    } catch (failure) {
+      return { read, failure };
+    }
+  }
+  return { read, failure: undefined };
+}

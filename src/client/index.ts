@@ -1,0 +1,26 @@
+export type { AgentCard } from "../model/card.ts";
+export { type ErrorCode, ProtocolError } from "../model/errors.ts";
+export type { StreamEvent } from "../model/event.ts";
+export type { Message } from "../model/message.ts";
+export type { ListInput, PushConfigPage, SendConfiguration, SendOutcome, TaskPage } from "../model/operation.ts";
+export type { Part } from "../model/part.ts";
+export type { TaskPushNotificationConfig } from "../model/push.ts";
+export type { TaskState } from "../model/state.ts";
+export type { Task } from "../model/task.ts";
+export type { FetchedCard } from "./card-cache.ts";
+export { connect } from "./connect.ts";
+export { ConnectionError, type ConnectionErrorCode } from "./errors.ts";
+export { fetchCard } from "./fetch-card.ts";
+export type {
+  CallOptions,
+  CardOptions,
+  ChosenInterface,
+  ClientEvent,
+  ConnectOptions,
+  ExchangeTrace,
+  Notice,
+  PushListQuery,
+  RemoteAgent,
+  RetryOptions,
+  SendText,
+} from "./options.ts";

@@ -1,0 +1,128 @@
+import type { AgentCard } from "../model/card.ts";
+import type { StreamEvent } from "../model/event.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Message } from "../model/message.ts";
+import type { ListInput, PushConfigPage, SendConfiguration, SendOutcome, TaskPage } from "../model/operation.ts";
+import type { Part } from "../model/part.ts";
+import type { TaskPushNotificationConfig } from "../model/push.ts";
+import type { Task } from "../model/task.ts";
+
+/** `attempts` counts all tries, the first included. A stream that moves on starts counting anew. */
+export interface RetryOptions {
+  readonly attempts: number;
+  readonly baseMs: number;
+  readonly capMs: number;
+}
+
+/** Something worth telling a person that is no error. */
+export interface Notice {
+  readonly kind: "reconnect" | "fallback" | "loss";
+  readonly message: string;
+}
+
+/** One half of an exchange, for debugging. Headers that may hold credentials are redacted. */
+export interface ExchangeTrace {
+  readonly direction: "request" | "response";
+  readonly method?: string;
+  readonly url?: string;
+  readonly status?: number;
+  readonly headers: Record<string, string>;
+  /** Absent for a streamed answer. */
+  readonly body?: string;
+}
+
+export interface CardOptions {
+  /** Sent with every request: credentials, usually. */
+  readonly headers?: Record<string, string>;
+  readonly fetch?: typeof globalThis.fetch;
+  /** For the headers of an answer, and again for the rest of it unless that is a stream. Default 60,000. */
+  readonly timeoutMs?: number;
+  /** For what is safe to repeat. */
+  readonly retry?: RetryOptions;
+  readonly signal?: AbortSignal;
+  readonly onExchange?: (trace: ExchangeTrace) => void;
+}
+
+export interface ConnectOptions extends CardOptions {
+  /** Force a binding (`JSONRPC`, `HTTP+JSON`); otherwise the card's order decides. */
+  readonly binding?: string;
+  /** A stream without any sign of life for this long counts as broken. Default 60,000. */
+  readonly streamSilenceMs?: number;
+  /** Extension URIs to ask for in every call. */
+  readonly extensions?: readonly string[];
+  readonly onNotice?: (notice: Notice) => void;
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+  /** Makes a send safe to repeat, with agents that know the header `Idempotency-Key`. */
+  readonly idempotencyKey?: string;
+  readonly extensions?: readonly string[];
+}
+
+/** A text, or a whole message of which id and role may be left out. */
+export type SendText =
+  | string
+  | {
+      readonly message: Partial<Message> & { readonly parts: readonly Part[] };
+      readonly configuration?: SendConfiguration;
+      readonly metadata?: JsonObject;
+    };
+
+/** `number` is the event's place in the task's log, where the agent tells it. */
+export interface ClientEvent {
+  readonly number?: number;
+  readonly event: StreamEvent;
+}
+
+export interface ChosenInterface {
+  readonly url: string;
+  readonly binding: string;
+  readonly version: string;
+  readonly tenant?: string;
+}
+
+export interface PushListQuery {
+  readonly pageSize?: number;
+  readonly pageToken?: string;
+}
+
+/** An agent somewhere else. Rejects with `ProtocolError` for what the agent said and `ConnectionError` for the way there. */
+export interface RemoteAgent {
+  readonly card: AgentCard;
+  readonly interface: ChosenInterface;
+  /** Repeated by itself only with an `idempotencyKey`. */
+  send(input: SendText, options?: CallOptions): Promise<SendOutcome>;
+  /**
+   * Sends and follows. A broken connection is resumed without losing or doubling an event when the agent numbers
+   * them; when it does not, the iteration goes on with `{ task }`, the whole task as it stood at the new connection.
+   * Leaving the loop closes the connection; the task goes on.
+   */
+  stream(input: SendText, options?: CallOptions): AsyncIterable<ClientEvent>;
+  /** Follows a task, from the event after number `after` if that is given. Resumes as `stream` does. */
+  subscribe(id: string, options?: CallOptions & { readonly after?: number }): AsyncIterable<ClientEvent>;
+  get(id: string, options?: CallOptions & { readonly historyLength?: number }): Promise<Task>;
+  /** All pages, fetched as they are needed. */
+  list(query?: Omit<ListInput, "pageToken">, options?: CallOptions): AsyncIterable<Task>;
+  listPage(query?: ListInput, options?: CallOptions): Promise<TaskPage>;
+  cancel(id: string, options?: CallOptions & { readonly metadata?: JsonObject }): Promise<Task>;
+  /** The card for authenticated callers. */
+  extendedCard(options?: CallOptions): Promise<AgentCard>;
+  createPushConfig(
+    taskId: string,
+    config: TaskPushNotificationConfig,
+    options?: CallOptions,
+  ): Promise<TaskPushNotificationConfig>;
+  getPushConfig(taskId: string, id: string, options?: CallOptions): Promise<TaskPushNotificationConfig>;
+  listPushConfigs(taskId: string, query?: PushListQuery, options?: CallOptions): Promise<PushConfigPage>;
+  deletePushConfig(taskId: string, id: string, options?: CallOptions): Promise<void>;
+}
+
+export const DEFAULT_TIMEOUT_MS = 60_000;
+export const DEFAULT_STREAM_SILENCE_MS = 60_000;
+
+/** Someone may be waiting for the answer, so a request gives up within seconds … */
+export const DEFAULT_REQUEST_RETRY: RetryOptions = { attempts: 4, baseMs: 250, capMs: 5_000 };
+/** … while a stream that broke outlasts the restart of a server. */
+export const DEFAULT_STREAM_RETRY: RetryOptions = { attempts: 12, baseMs: 250, capMs: 5_000 };

@@ -1,0 +1,127 @@
+import { randomUUID } from "node:crypto";
+import type { AgentCard } from "../model/card.ts";
+import { ProtocolError } from "../model/errors.ts";
+import { EXTENSIONS } from "../model/extensions.ts";
+import type { ListInput, Operation, OutcomeOf, SendInput } from "../model/operation.ts";
+import type { Task } from "../model/task.ts";
+import type { Caller, CallSettings, WholeOperation } from "./caller.ts";
+import { eventIterator } from "./event-iterator.ts";
+import { follow } from "./follow.ts";
+import type { CallOptions, ClientEvent, RemoteAgent, SendText } from "./options.ts";
+import { type JoinedSignal, joinSignals } from "./signals.ts";
+
+export interface RemoteAgentSetup {
+  readonly card: AgentCard;
+  readonly caller: Caller;
+  /** Ends everything the agent is asked. */
+  readonly signal: AbortSignal | undefined;
+}
+
+export function createRemoteAgent({ caller, card, signal }: RemoteAgentSetup): RemoteAgent {
+  const replay = declares(card, EXTENSIONS.replay);
+
+  async function ask<O extends WholeOperation>(
+    operation: O,
+    options: CallOptions = {},
+    onRepeat?: () => void,
+  ): Promise<OutcomeOf<O>> {
+    const joined = joinSignals(signal, options.signal);
+    try {
+      return await caller.ask(operation, settingsOf(options, joined), onRepeat);
+    } finally {
+      joined.release();
+    }
+  }
+
+  function followed(start: Extract<Operation, { kind: "stream" | "subscribe" }>, options: CallOptions = {}) {
+    return iterate(options, (settings) => follow({ caller, start, settings, replay }));
+  }
+
+  /** Nothing is asked before the first event is. */
+  function iterate<T>(
+    options: CallOptions,
+    begin: (settings: CallSettings) => AsyncGenerator<readonly T[], void, undefined>,
+  ): AsyncIterable<T> {
+    const joined = joinSignals(signal, options.signal);
+    async function* batches(): AsyncGenerator<readonly T[], void, undefined> {
+      try {
+        yield* begin(settingsOf(options, joined));
+      } finally {
+        joined.release();
+      }
+    }
+    return eventIterator(batches(), joined.abort);
+  }
+
+  async function* sendInstead(input: SendInput, settings: CallSettings) {
+    caller.setup.notify({ kind: "fallback", message: "The agent does not stream; its whole answer is waited for." });
+    const event: ClientEvent = { event: await caller.ask({ kind: "send", ...input }, settings) };
+    yield [event];
+  }
+
+  async function* pages(query: ListInput, settings: CallSettings): AsyncGenerator<readonly Task[], void, undefined> {
+    let pageToken = "";
+    do {
+      const page = await caller.ask({ kind: "list", ...query, ...(pageToken === "" ? {} : { pageToken }) }, settings);
+      if (page.tasks.length > 0) yield page.tasks;
+      if (page.nextPageToken === pageToken) return;
+      pageToken = page.nextPageToken;
+    } while (pageToken !== "");
+  }
+
+  return {
+    card,
+    interface: caller.setup.interface,
+    send: (input, options) => ask({ kind: "send", ...toSendInput(input) }, options),
+    stream(input, options = {}) {
+      const prepared = toSendInput(input);
+      if (card.capabilities.streaming === false) return iterate(options, (settings) => sendInstead(prepared, settings));
+      return followed({ kind: "stream", ...prepared }, options);
+    },
+    subscribe(id, { after, ...options } = {}) {
+      return followed({ kind: "subscribe", id, ...(after === undefined ? {} : { after }) }, options);
+    },
+    get: (id, { historyLength, ...options } = {}) =>
+      ask({ kind: "get", id, ...(historyLength === undefined ? {} : { historyLength }) }, options),
+    list: (query = {}, options = {}) => iterate(options, (settings) => pages(query, settings)),
+    listPage: (query = {}, options) => ask({ kind: "list", ...query }, options),
+    async cancel(id, { metadata, ...options } = {}) {
+      let repeated = false;
+      const onRepeat = (): void => {
+        repeated = true;
+      };
+      try {
+        return await ask({ kind: "cancel", id, ...(metadata === undefined ? {} : { metadata }) }, options, onRepeat);
+      } catch (error) {
+        // The first try may have done it, and only its answer was lost.
+        if (!repeated || !ProtocolError.is(error) || error.code !== "TASK_NOT_CANCELABLE") throw error;
+        const task = await ask({ kind: "get", id }, options);
+        if (task.status.state !== "TASK_STATE_CANCELED") throw error;
+        return task;
+      }
+    },
+    extendedCard: (options) => ask({ kind: "extended-card" }, options),
+    createPushConfig: (taskId, config, options) => ask({ kind: "push-create", taskId, config }, options),
+    getPushConfig: (taskId, id, options) => ask({ kind: "push-get", taskId, id }, options),
+    listPushConfigs: (taskId, query = {}, options) => ask({ kind: "push-list", taskId, ...query }, options),
+    deletePushConfig: (taskId, id, options) => ask({ kind: "push-delete", taskId, id }, options),
+  };
+}
+
+function settingsOf(options: CallOptions, { signal }: JoinedSignal): CallSettings {
+  const { extensions = [], idempotencyKey, timeoutMs } = options;
+  return { signal, timeoutMs, idempotencyKey, extensions };
+}
+
+function declares(card: AgentCard, uri: string): boolean {
+  return card.capabilities.extensions?.some((extension) => extension.uri === uri) ?? false;
+}
+
+/** The id is made once, so that a repeated send is the same message. */
+function toSendInput(input: SendText): SendInput {
+  if (typeof input === "string") {
+    return { message: { messageId: randomUUID(), role: "ROLE_USER", parts: [{ text: input }] } };
+  }
+  const { message, ...rest } = input;
+  return { ...rest, message: { messageId: randomUUID(), role: "ROLE_USER", ...message } };
+}

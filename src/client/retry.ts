@@ -1,0 +1,68 @@
+/** What may be repeated, and after which failures. */
+import { ProtocolError } from "../model/errors.ts";
+import type { OperationKind } from "../model/operation.ts";
+import { type Backoff, createBackoff } from "../wire/reconnect.ts";
+import { ConnectionError } from "./errors.ts";
+import type { RetryOptions } from "./options.ts";
+
+type Repeatable = "always" | "once" | "with-key" | "never";
+
+/** A send may start work, so it is repeated only if the caller made that safe. The rest changes nothing the second time. */
+const REPEATABLE = {
+  send: "with-key",
+  stream: "with-key",
+  get: "always",
+  list: "always",
+  cancel: "once",
+  subscribe: "always",
+  "push-create": "never",
+  "push-get": "always",
+  "push-list": "always",
+  "push-delete": "always",
+  "extended-card": "always",
+} as const satisfies Record<OperationKind, Repeatable>;
+
+/** How often an operation may be asked in all. */
+export function triesFor(kind: OperationKind, retry: RetryOptions, idempotencyKey: string | undefined): number {
+  switch (REPEATABLE[kind]) {
+    case "always":
+      return retry.attempts;
+    case "once":
+      return Math.min(2, retry.attempts);
+    case "with-key":
+      return idempotencyKey === undefined ? 1 : retry.attempts;
+    case "never":
+      return 1;
+  }
+}
+
+/** A failure that may be gone the next time. */
+export function isTransient(error: unknown): boolean {
+  if (ConnectionError.is(error)) {
+    return (
+      !error.permanent && (error.code === "unreachable" || error.code === "timeout" || error.code === "broken-stream")
+    );
+  }
+  return ProtocolError.is(error) && (error.code === "UNAVAILABLE" || error.code === "RESOURCE_EXHAUSTED");
+}
+
+const LONGEST_RETRY_AFTER_MS = 30_000;
+
+/** The peer's own wish, within reason, or ours if that is longer. */
+export function waitFor(backoffMs: number, error: unknown): number {
+  const asked = ProtocolError.is(error) ? (error.retryAfter ?? 0) * 1000 : 0;
+  return Math.max(backoffMs, Math.min(asked, LONGEST_RETRY_AFTER_MS));
+}
+
+/** `tries` includes the first one, which needs no wait. */
+export function createRetryBackoff(tries: number, retry: RetryOptions): Backoff {
+  return createBackoff(
+    {
+      baseMs: retry.baseMs,
+      capMs: retry.capMs,
+      maxTries: Math.max(0, tries - 1),
+      resetAfterMs: Number.POSITIVE_INFINITY,
+    },
+    { random: Math.random, now: () => performance.now() },
+  );
+}

@@ -1,0 +1,129 @@
+/** HTTP+JSON: operations by method and path, their fields in path, query and body. */
+import { ProtocolError } from "../../model/errors.ts";
+import type { FrameStream, OperationKind, StreamFrame } from "../../model/operation.ts";
+import { type ExchangeReply, type ExchangeRequest, type FullReply, isStreamReply } from "../../wire/exchange.ts";
+import { decodeUtf8, JsonLimitError, parseJson } from "../../wire/json-limits.ts";
+import { sseLineFrame } from "../../wire/sse.ts";
+import type { HttpServing, ServeContext } from "../contract.ts";
+import { eventStreamReply } from "../shared/event-stream.ts";
+import { decodeQuery, joinRequest } from "./decode.ts";
+import { encodeAnswer } from "./encode.ts";
+import { ERRORS, errorHeaders, presentable, toHttpError } from "./errors.ts";
+import { findPlace, type Method, type Place } from "./http-routes.ts";
+import { type Invoked, invoke } from "./invoke.ts";
+import { requireMediaType, requireVersion, VERSION } from "./service-parameters.ts";
+
+const MEDIA_TYPE = "application/a2a+json";
+
+export const http: HttpServing = {
+  version: VERSION,
+  prefix: "rest",
+
+  async handle(exchange, context) {
+    const { method } = exchange;
+    const reply = await replyTo(method === "HEAD" ? "GET" : method, exchange, context);
+    return method === "HEAD" ? headOf(reply) : reply;
+  },
+
+  refuse: (error) => refuse(presentable(error)),
+};
+
+async function replyTo(method: string, exchange: ExchangeRequest, context: ServeContext): Promise<ExchangeReply> {
+  try {
+    requireVersion(exchange);
+    const place = findPlace(exchange.path);
+    if (place === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "There is nothing at this path in A2A 1.0.");
+    const kind = place.methods[method as Method];
+    if (kind === undefined) return refuseMethod(place);
+    const encoding = exchange.headers["content-encoding"];
+    if (encoding !== undefined && encoding !== "" && encoding !== "identity") return refuseEncoding(encoding);
+
+    const { answer, headers } = await invokeAt(kind, method, place, exchange, context);
+    if (answer.kind === "stream" || answer.kind === "subscribe") {
+      return await streamReply(answer.outcome, headers, exchange, context);
+    }
+    if (answer.kind === "push-delete") return { status: 204, headers: headers ?? {}, body: undefined };
+    return reply(answer.kind === "push-create" ? 201 : 200, encodeAnswer(answer), headers);
+  } catch (error) {
+    return refuse(presentable(error));
+  }
+}
+
+function invokeAt(
+  kind: OperationKind,
+  method: string,
+  { named }: Place,
+  exchange: ExchangeRequest,
+  context: ServeContext,
+): Promise<Invoked> {
+  const query = decodeQuery(exchange.query);
+  if (method !== "POST") {
+    return invoke(kind, joinRequest(named, query), exchange, context, { textual: true });
+  }
+  const { maxDepth, maxParts } = context.limits;
+  const inQuery = query.tenant === undefined || query.tenant === "" ? {} : { tenant: query.tenant };
+  const request = joinRequest(named, joinRequest(inQuery, readBody(exchange, maxDepth)));
+  return invoke(kind, request, exchange, context, { maxItems: maxParts });
+}
+
+/** An empty body is an empty message: the path may have said everything. */
+function readBody({ body, headers }: ExchangeRequest, maxDepth: number): unknown {
+  if (body.length === 0) return {};
+  requireMediaType(headers, (mediaType) => mediaType === MEDIA_TYPE || mediaType === "application/json");
+  try {
+    return parseJson(decodeUtf8(body), { maxDepth });
+  } catch (error) {
+    if (!(error instanceof JsonLimitError)) throw error;
+    throw new ProtocolError(error.reason === "depth" ? "INVALID_REQUEST" : "PARSE_ERROR", error.message);
+  }
+}
+
+function reply(status: number, json: string, extraHeaders?: Readonly<Record<string, string>>): FullReply {
+  return { status, headers: { "content-type": MEDIA_TYPE, ...extraHeaders }, body: json };
+}
+
+function refuse(
+  error: ProtocolError,
+  status: number = ERRORS[error.code].http,
+  extraHeaders: Readonly<Record<string, string>> | undefined = errorHeaders(error),
+): FullReply {
+  return reply(status, toHttpError(error, status), extraHeaders);
+}
+
+function refuseMethod({ allow }: Place): FullReply {
+  const error = new ProtocolError("METHOD_NOT_FOUND", `This path answers ${allow} only.`);
+  return refuse(error, 405, { allow });
+}
+
+function refuseEncoding(encoding: string): FullReply {
+  const error = new ProtocolError("CONTENT_TYPE_NOT_SUPPORTED", "The request must not be compressed.", {
+    metadata: { contentEncoding: encoding },
+  });
+  return refuse(error, 415, { "accept-encoding": "identity" });
+}
+
+function headOf(full: ExchangeReply): FullReply {
+  if (isStreamReply(full)) full.frames[Symbol.asyncIterator]().return?.();
+  return { status: full.status, headers: full.headers, body: undefined };
+}
+
+function streamReply(
+  frames: FrameStream,
+  headers: Invoked["headers"],
+  { signal }: ExchangeRequest,
+  { limits }: ServeContext,
+): Promise<ExchangeReply> {
+  return eventStreamReply(frames, {
+    signal,
+    keepAliveMs: limits.keepAliveMs,
+    headers,
+    encode: encodeBatch,
+    encodeFailure: (error) => `event: error\n${sseLineFrame(toHttpError(presentable(error)))}`,
+  });
+}
+
+function encodeBatch(batch: readonly StreamFrame[]): string {
+  let text = "";
+  for (const { json, number } of batch) text += sseLineFrame(json, number);
+  return text;
+}

@@ -1,0 +1,78 @@
+import { expect, test } from "vitest";
+import { readCalledCard } from "./call-card.ts";
+
+const CARD = {
+  name: "Agent",
+  description: "Does things.",
+  version: "1.0.0",
+  supportedInterfaces: [{ url: "https://x.example", protocolBinding: "JSONRPC", protocolVersion: "1.0" }],
+  capabilities: { streaming: true },
+  defaultInputModes: ["text/plain"],
+  defaultOutputModes: ["text/plain"],
+  skills: [{ id: "s", name: "Skill", description: "A skill.", tags: ["x"] }],
+};
+
+test("a proper card comes back as it is", () => {
+  expect(readCalledCard(CARD)).toEqual(CARD);
+});
+
+test("members of other versions and vendors are ignored", () => {
+  expect(readCalledCard({ ...CARD, url: "https://old.example", preferredTransport: "JSONRPC", "x-own": 1 })).toEqual(
+    CARD,
+  );
+});
+
+test("interfaces alone make a card", () => {
+  const { supportedInterfaces } = CARD;
+  expect(readCalledCard({ supportedInterfaces })).toMatchObject({
+    name: "unnamed agent",
+    capabilities: {},
+    skills: [],
+    defaultInputModes: [],
+    supportedInterfaces,
+  });
+});
+
+test("what is unusable is left out and the rest is kept", () => {
+  const read = readCalledCard({
+    ...CARD,
+    version: 3,
+    provider: "someone",
+    iconUrl: "https://x.example/icon.png",
+    securitySchemes: { key: { apiKeySecurityScheme: { location: "header", name: "X-Key" } } },
+    skills: [...CARD.skills, { broken: true }, null],
+    supportedInterfaces: [
+      "nonsense",
+      { protocolBinding: "JSONRPC" },
+      { url: "https://x.example/a", protocolBinding: "HTTP+JSON" },
+      ...CARD.supportedInterfaces,
+    ],
+  });
+  expect(read).toEqual({
+    ...CARD,
+    version: "unknown",
+    iconUrl: "https://x.example/icon.png",
+    securitySchemes: { key: { apiKeySecurityScheme: { location: "header", name: "X-Key" } } },
+    supportedInterfaces: [
+      { url: "https://x.example/a", protocolBinding: "HTTP+JSON", protocolVersion: "1.0" },
+      ...CARD.supportedInterfaces,
+    ],
+  });
+});
+
+test("both spellings are read, also in a card with flaws", () => {
+  const read = readCalledCard({
+    name: "Agent",
+    supported_interfaces: [{ url: "https://x.example", protocol_binding: "JSONRPC", protocol_version: "1.0" }],
+    default_input_modes: ["text/plain"],
+  });
+  expect(read).toMatchObject({ supportedInterfaces: CARD.supportedInterfaces, defaultInputModes: ["text/plain"] });
+});
+
+test("a card of an older version is a card without interfaces of this one", () => {
+  expect(readCalledCard({ name: "Old", url: "https://x.example", version: "1" })?.supportedInterfaces).toEqual([]);
+});
+
+test.each([null, 1, "card", [], {}, { hello: "world" }])("%j is no card", (value) => {
+  expect(readCalledCard(value)).toBeUndefined();
+});

@@ -1,0 +1,92 @@
+/** Calling over JSON-RPC: one URL, one POST per operation, streams as SSE of whole envelopes. */
+import { NO_LOSSES } from "../../model/loss.ts";
+import type { Operation, OperationKind } from "../../model/operation.ts";
+import type { CallTarget, ExchangeCalling } from "../contract.ts";
+import { bareStatus, readRefusal } from "./call-errors.ts";
+import { CALLED_VERSION, callHeaders, tenantOf, toTimestamp } from "./call-headers.ts";
+import { parseAnswer, readFrame, readOutcome, unreadable } from "./call-read.ts";
+import { isRecord } from "./proto-json-reading.ts";
+
+const METHODS = {
+  send: "SendMessage",
+  stream: "SendStreamingMessage",
+  get: "GetTask",
+  list: "ListTasks",
+  cancel: "CancelTask",
+  subscribe: "SubscribeToTask",
+  "push-create": "CreateTaskPushNotificationConfig",
+  "push-get": "GetTaskPushNotificationConfig",
+  "push-list": "ListTaskPushNotificationConfigs",
+  "push-delete": "DeleteTaskPushNotificationConfig",
+  "extended-card": "GetExtendedAgentCard",
+} as const satisfies Record<OperationKind, string>;
+
+/** Members that are undefined are left out by `JSON.stringify`. */
+function paramsOf(operation: Operation, target: CallTarget): object {
+  const tenant = tenantOf(target);
+  switch (operation.kind) {
+    case "send":
+    case "stream":
+      return {
+        tenant,
+        message: operation.message,
+        configuration: operation.configuration,
+        metadata: operation.metadata,
+      };
+    case "list": {
+      const { kind: _kind, statusTimestampAfter, ...query } = operation;
+      return { tenant, ...query, statusTimestampAfter: toTimestamp(statusTimestampAfter) };
+    }
+    case "subscribe":
+      return { tenant, id: operation.id };
+    case "push-create":
+      return { ...operation.config, tenant, taskId: operation.taskId };
+    default: {
+      const { kind: _kind, ...members } = operation;
+      return { tenant, ...members };
+    }
+  }
+}
+
+/** Every request has an exchange of its own, so that the id has nothing to tell apart. */
+const REQUEST_ID = 1;
+
+export const jsonRpcCalling: ExchangeCalling = {
+  carrier: "exchange",
+  binding: "JSONRPC",
+  version: CALLED_VERSION,
+
+  encode(operation, target) {
+    const method = METHODS[operation.kind];
+    const params = paramsOf(operation, target);
+    return {
+      value: {
+        method: "POST",
+        url: target.url,
+        headers: { ...callHeaders(operation, target, "application/json"), "content-type": "application/json" },
+        body: JSON.stringify({ jsonrpc: "2.0", id: REQUEST_ID, method, params }),
+      },
+      losses: NO_LOSSES,
+    };
+  },
+
+  decode(kind, { status, text }) {
+    const envelope = parseAnswer(text);
+    // Which HTTP status goes with an error is not settled, so the envelope is heard first.
+    if (isRecord(envelope)) {
+      if (isRecord(envelope.error)) throw readRefusal(envelope.error, status);
+      if (envelope.result !== undefined) return { value: readOutcome(kind, envelope.result), losses: NO_LOSSES };
+    }
+    if (status < 200 || status > 299) throw isRecord(envelope) ? readRefusal(envelope, status) : bareStatus(status);
+    if (kind === "push-delete") return { value: readOutcome(kind, undefined), losses: NO_LOSSES };
+    throw unreadable(envelope === undefined ? "it is not JSON" : "it has neither result nor error");
+  },
+
+  decodeFrame({ data, id }) {
+    const envelope = parseAnswer(data);
+    if (!isRecord(envelope)) throw unreadable("a frame of the stream is not a JSON object");
+    if (isRecord(envelope.error)) throw readRefusal(envelope.error, 0);
+    if (envelope.result === undefined) throw unreadable("a frame of the stream has neither result nor error");
+    return { value: readFrame(envelope.result, id), losses: NO_LOSSES };
+  },
+};

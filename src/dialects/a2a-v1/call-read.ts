@@ -1,0 +1,101 @@
+/** What comes back from a peer, read with good will: unknown members, missing defaults and empty lists are no offence. */
+
+import { ProtocolError } from "../../model/errors.ts";
+import type { StreamEvent } from "../../model/event.ts";
+import type { JsonObject } from "../../model/json.ts";
+import type { OperationKind, Outcomes, StreamFrame } from "../../model/operation.ts";
+import { JsonLimitError, parseJson } from "../../wire/json-limits.ts";
+import { readCalledCard } from "./call-card.ts";
+import { type ReadOptions, readWire, type WireName, type WireTypes } from "./schema.ts";
+
+export type WholeKind = Exclude<OperationKind, "stream" | "subscribe">;
+
+/** Deeper than what is accepted from callers: this peer was chosen. */
+const LIMITS = { maxDepth: 256 };
+
+const TOLERANT: ReadOptions = { tolerant: true, code: "INVALID_AGENT_RESPONSE" };
+
+/** `undefined` for what is no JSON; the JSON value `null` is `null`. */
+export function parseAnswer(text: string): unknown {
+  try {
+    return parseJson(text, LIMITS);
+  } catch (error) {
+    if (error instanceof JsonLimitError) return undefined;
+    throw error;
+  }
+}
+
+export function unreadable(what: string): ProtocolError {
+  return new ProtocolError("INVALID_AGENT_RESPONSE", `The agent's answer cannot be read: ${what}.`);
+}
+
+function read<Name extends WireName>(name: Name, value: unknown): WireTypes[Name] {
+  try {
+    return readWire(name, value, TOLERANT);
+  } catch (error) {
+    if (!ProtocolError.is(error)) throw error;
+    throw new ProtocolError("INVALID_AGENT_RESPONSE", `The agent's answer cannot be read: ${error.message}.`, {
+      cause: error,
+      ...(error.violations === undefined ? {} : { violations: error.violations }),
+      ...(isObject(value) ? { data: value } : {}),
+    });
+  }
+}
+
+type Readers = { readonly [Kind in WholeKind]: (value: unknown) => Outcomes[Kind] };
+
+const READERS: Readers = {
+  send: (value) => read("SendMessageResponse", value),
+  get: (value) => read("Task", value),
+  list: (value) => read("ListTasksResponse", value),
+  cancel: (value) => read("Task", value),
+  "push-create": (value) => read("TaskPushNotificationConfig", value),
+  "push-get": (value) => read("TaskPushNotificationConfig", value),
+  "push-list": (value) => read("ListTaskPushNotificationConfigsResponse", value),
+  // Success is all there is to say; servers put null, {} or nothing.
+  "push-delete": () => undefined,
+  "extended-card": (value) => {
+    const card = readCalledCard(value);
+    if (card === undefined) throw unreadable("it is no agent card");
+    return card;
+  },
+};
+
+export function readOutcome<Kind extends WholeKind>(kind: Kind, value: unknown): Outcomes[Kind] {
+  return READERS[kind](value);
+}
+
+const NUMBER = /^[0-9]{1,15}$/;
+
+export function readFrame(value: unknown, id: string | undefined): StreamFrame {
+  const event = read("StreamResponse", value);
+  return id !== undefined && NUMBER.test(id) ? new NumberedFrame(event, Number(id)) : new Frame(event);
+}
+
+/** Few readers want the JSON, so it is made when one does. */
+class Frame implements StreamFrame {
+  readonly event: StreamEvent;
+  #json: string | undefined;
+
+  constructor(event: StreamEvent) {
+    this.event = event;
+  }
+
+  get json(): string {
+    this.#json ??= JSON.stringify(this.event);
+    return this.#json;
+  }
+}
+
+class NumberedFrame extends Frame {
+  readonly number: number;
+
+  constructor(event: StreamEvent, number: number) {
+    super(event);
+    this.number = number;
+  }
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

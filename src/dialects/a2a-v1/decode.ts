@@ -1,0 +1,151 @@
+/** Requests of every binding to operations. JSON-RPC gives params; HTTP gives a body, a query and names in the path. */
+import { invalidParams, ProtocolError } from "../../model/errors.ts";
+import type { ListInput, Operation, OperationKind, SendInput } from "../../model/operation.ts";
+import { isRecord } from "./proto-json-reading.ts";
+import { type ReadOptions, readWire, type WireTypes } from "./schema.ts";
+
+export interface Decoded {
+  readonly operation: Operation;
+  /** `""` when the caller named none. */
+  readonly tenant: string;
+}
+
+/** Also the names of the gRPC methods. */
+export const METHODS = {
+  SendMessage: "send",
+  SendStreamingMessage: "stream",
+  GetTask: "get",
+  ListTasks: "list",
+  CancelTask: "cancel",
+  SubscribeToTask: "subscribe",
+  CreateTaskPushNotificationConfig: "push-create",
+  GetTaskPushNotificationConfig: "push-get",
+  ListTaskPushNotificationConfigs: "push-list",
+  DeleteTaskPushNotificationConfig: "push-delete",
+  GetExtendedAgentCard: "extended-card",
+} as const satisfies Record<string, OperationKind>;
+
+const KIND_OF_METHOD: ReadonlyMap<string, OperationKind> = new Map(Object.entries(METHODS));
+
+export function kindOfMethod(method: string): OperationKind {
+  const kind = KIND_OF_METHOD.get(method);
+  if (kind === undefined) {
+    throw new ProtocolError("METHOD_NOT_FOUND", "There is no such method in A2A 1.0.", { metadata: { method } });
+  }
+  return kind;
+}
+
+/** `lastEventId` is what the caller says it has of a stream; only subscribing looks at it. */
+export function decodeRequest(
+  kind: OperationKind,
+  request: unknown,
+  options: ReadOptions,
+  lastEventId: string | undefined,
+): Decoded {
+  switch (kind) {
+    case "send":
+    case "stream": {
+      const read = readWire("SendMessageRequest", request, options);
+      return { operation: { kind, ...sendInput(read) }, tenant: tenantOf(read) };
+    }
+    case "get": {
+      const { tenant = "", id, historyLength } = readWire("GetTaskRequest", request, options);
+      return { operation: { kind, id, ...(historyLength !== undefined && { historyLength }) }, tenant };
+    }
+    case "list": {
+      const read = readWire("ListTasksRequest", request, options);
+      return { operation: { kind, ...listInput(read) }, tenant: tenantOf(read) };
+    }
+    case "cancel": {
+      const { tenant = "", id, metadata } = readWire("CancelTaskRequest", request, options);
+      return { operation: { kind, id, ...(metadata !== undefined && { metadata }) }, tenant };
+    }
+    case "subscribe": {
+      const { tenant = "", id } = readWire("SubscribeToTaskRequest", request, options);
+      const after = decodeCursor(lastEventId);
+      return { operation: { kind, id, ...(after !== undefined && { after }) }, tenant };
+    }
+    case "push-create": {
+      const { tenant = "", ...config } = readWire("CreateTaskPushNotificationConfigRequest", request, options);
+      return { operation: { kind, taskId: config.taskId, config }, tenant };
+    }
+    case "push-get": {
+      const { tenant = "", taskId, id } = readWire("GetTaskPushNotificationConfigRequest", request, options);
+      return { operation: { kind, taskId, id }, tenant };
+    }
+    case "push-list": {
+      const { tenant = "", ...page } = readWire("ListTaskPushNotificationConfigsRequest", request, options);
+      return { operation: { kind, ...page }, tenant };
+    }
+    case "push-delete": {
+      const { tenant = "", taskId, id } = readWire("DeleteTaskPushNotificationConfigRequest", request, options);
+      return { operation: { kind, taskId, id }, tenant };
+    }
+    case "extended-card":
+      return { operation: { kind }, tenant: tenantOf(readWire("GetExtendedAgentCardRequest", request, options)) };
+  }
+}
+
+function tenantOf(request: { readonly tenant?: string }): string {
+  return request.tenant ?? "";
+}
+
+function sendInput({ message, configuration, metadata }: WireTypes["SendMessageRequest"]): SendInput {
+  if (configuration === undefined && metadata === undefined) return { message };
+  return {
+    message,
+    ...(configuration !== undefined && { configuration }),
+    ...(metadata !== undefined && { metadata }),
+  };
+}
+
+function listInput(request: WireTypes["ListTasksRequest"]): ListInput {
+  const { tenant: _tenant, statusTimestampAfter, ...input } = request;
+  if (statusTimestampAfter === undefined) return input;
+  return { ...input, statusTimestampAfter: Date.parse(statusTimestampAfter) };
+}
+
+const CURSOR = /^\d{1,15}$/;
+
+function decodeCursor(lastEventId: string | undefined): number | undefined {
+  if (lastEventId === undefined || lastEventId === "") return undefined;
+  if (!CURSOR.test(lastEventId)) throw invalidParams("Last-Event-ID", "is not the number of an event of this task");
+  return Number(lastEventId);
+}
+
+/**
+ * One request out of the places HTTP spreads it over. What the path says may be repeated in the body, in either
+ * spelling, but not contradicted.
+ */
+export function joinRequest(named: Readonly<Record<string, string>>, rest: unknown): unknown {
+  if (!isRecord(rest)) return rest;
+  const names = Object.keys(named);
+  if (names.length === 0) return rest;
+  const joined: Record<string, unknown> = { ...rest };
+  for (const name of names) {
+    for (const spelling of [name, SNAKE_CASE[name]]) {
+      if (spelling === undefined) continue;
+      const repeated = joined[spelling];
+      if (repeated !== undefined && repeated !== null && repeated !== "" && repeated !== named[name]) {
+        throw invalidParams(spelling, "differs from what the path says");
+      }
+      delete joined[spelling];
+    }
+    joined[name] = named[name];
+  }
+  return joined;
+}
+
+/** Of the names that occur in paths. */
+const SNAKE_CASE: Readonly<Record<string, string | undefined>> = { taskId: "task_id" };
+
+/** A query as a request whose values are text. No field of these requests repeats, so two values contradict. */
+export function decodeQuery(query: string): Readonly<Record<string, string>> {
+  if (query === "") return {};
+  const request: Record<string, string> = Object.create(null);
+  for (const [name, value] of new URLSearchParams(query)) {
+    if (request[name] !== undefined && request[name] !== value) throw invalidParams(name, "has more than one value");
+    request[name] = value;
+  }
+  return request;
+}

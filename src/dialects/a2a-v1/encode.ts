@@ -1,0 +1,58 @@
+/** Outcomes as 1.0 JSON. Tasks are stored in that form already, so this is mostly `JSON.stringify`. */
+import type { Operation, OperationKind, Outcomes } from "../../model/operation.ts";
+import type { Task } from "../../model/task.ts";
+import { toWireCard } from "./card.ts";
+import { writeWire } from "./schema.ts";
+
+type OperationOf<Kind extends OperationKind> = Extract<Operation, { readonly kind: Kind }>;
+
+type AnswersByKind = {
+  readonly [Kind in OperationKind]: {
+    readonly kind: Kind;
+    readonly operation: OperationOf<Kind>;
+    readonly outcome: Outcomes[Kind];
+  };
+};
+
+/** What was asked together with what came of it. */
+export type Answer = AnswersByKind[OperationKind];
+type PlainKind = Exclude<OperationKind, "stream" | "subscribe">;
+
+const ENCODERS: { readonly [Kind in PlainKind]: (answer: AnswersByKind[Kind]) => string } = {
+  send: ({ outcome }) => JSON.stringify("task" in outcome ? { task: lean(outcome.task) } : outcome),
+  get: ({ outcome }) => JSON.stringify(lean(outcome)),
+  cancel: ({ outcome }) => JSON.stringify(lean(outcome)),
+  list: ({ operation, outcome }) => {
+    const { tasks, nextPageToken, pageSize, totalSize } = outcome;
+    const shown = operation.includeArtifacts === true ? tasks.map(lean) : tasks.map(withoutArtifacts);
+    return JSON.stringify({ tasks: shown, nextPageToken, pageSize, totalSize });
+  },
+  "push-create": ({ outcome }) => JSON.stringify(writeWire("TaskPushNotificationConfig", outcome)),
+  "push-get": ({ outcome }) => JSON.stringify(writeWire("TaskPushNotificationConfig", outcome)),
+  "push-list": ({ outcome }) => JSON.stringify(writeWire("ListTaskPushNotificationConfigsResponse", outcome)),
+  "push-delete": () => "null",
+  "extended-card": ({ outcome }) => toWireCard(outcome),
+};
+
+export function encodeAnswer<Kind extends PlainKind>(answer: AnswersByKind[Kind]): string {
+  return ENCODERS[answer.kind](answer);
+}
+
+/** Empty lists are not written. */
+function lean(task: Task): Task {
+  const noArtifacts = task.artifacts?.length === 0;
+  const noHistory = task.history?.length === 0;
+  if (!noArtifacts && !noHistory) return task;
+  const { artifacts, history, ...rest } = task;
+  return {
+    ...rest,
+    ...(artifacts !== undefined && !noArtifacts && { artifacts }),
+    ...(history !== undefined && !noHistory && { history }),
+  };
+}
+
+function withoutArtifacts(task: Task): Task {
+  if (task.artifacts === undefined) return lean(task);
+  const { artifacts: _artifacts, ...rest } = task;
+  return lean(rest);
+}

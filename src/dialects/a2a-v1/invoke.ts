@@ -1,0 +1,51 @@
+/** The way from a request to an outcome that both bindings share. */
+import type { Call, OperationKind } from "../../model/operation.ts";
+import type { ExchangeRequest } from "../../wire/exchange.ts";
+import type { AgentService, ServeContext } from "../contract.ts";
+import { decodeRequest } from "./decode.ts";
+import type { Answer } from "./encode.ts";
+import type { ReadOptions } from "./schema.ts";
+import { idempotencyKeyOf, requestedExtensions } from "./service-parameters.ts";
+
+export const DIALECT_NAME = "a2a-v1";
+
+export interface Invoked {
+  readonly answer: Answer;
+  /** Of the reply, besides the usual ones. */
+  readonly headers: Readonly<Record<string, string>> | undefined;
+}
+
+export async function invoke(
+  kind: OperationKind,
+  request: unknown,
+  exchange: ExchangeRequest,
+  context: ServeContext,
+  options: ReadOptions,
+): Promise<Invoked> {
+  const { headers } = exchange;
+  const { operation, tenant } = decodeRequest(kind, request, options, headers["last-event-id"]);
+  const named = tenant === "" ? undefined : context.agentOfTenant(tenant);
+  const service = named ?? context.service;
+  const extensions = requestedExtensions(headers);
+  const idempotencyKey = idempotencyKeyOf(operation, headers, extensions);
+  const call: Call = {
+    caller: context.caller,
+    tenant: named === undefined ? tenant : "",
+    extensions,
+    dialect: DIALECT_NAME,
+    ...(idempotencyKey !== undefined && { idempotencyKey }),
+  };
+  const outcome = await service.dispatch(operation, call);
+  // `dispatch` ties an outcome to its operation, which the compiler cannot follow through a union.
+  const answer = { kind: operation.kind, operation, outcome } as Answer;
+  return { answer, headers: activationHeaders(service, extensions) };
+}
+
+function activationHeaders(
+  service: AgentService,
+  requested: readonly string[],
+): Readonly<Record<string, string>> | undefined {
+  if (requested.length === 0) return undefined;
+  const active = service.activate(requested);
+  return active.length === 0 ? undefined : { "a2a-extensions": active.join(",") };
+}

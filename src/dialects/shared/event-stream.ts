@@ -1,0 +1,228 @@
+/**
+ * A stream of frames as server-sent events: whole batches in one write, comments while nothing happens, and an end that
+ * comes at once when the reader leaves, whatever the source is waiting for.
+ */
+import type { FrameStream, StreamFrame } from "../../model/operation.ts";
+import type { StreamReply } from "../../wire/exchange.ts";
+import { sseComment } from "../../wire/sse.ts";
+
+export interface EventStreamOptions {
+  /** Aborts when the caller goes away. */
+  readonly signal: AbortSignal;
+  readonly keepAliveMs: number;
+  /** A batch as events, in one text. */
+  readonly encode: (batch: readonly StreamFrame[]) => string;
+  /** What is said when the source fails after the stream has begun. */
+  readonly encodeFailure: (error: unknown) => string;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+const HEADERS: Readonly<Record<string, string>> = Object.freeze({
+  "content-type": "text/event-stream",
+  "cache-control": "no-cache",
+  // Proxies of the nginx kind would otherwise collect events before they pass them on.
+  "x-accel-buffering": "no",
+});
+
+/**
+ * Waits for the first batch, so that a failure before it can still be answered as an ordinary error: it is thrown.
+ * A source that stays silent for the keep-alive time has its stream opened without.
+ */
+export async function eventStreamReply(source: FrameStream, options: EventStreamOptions): Promise<StreamReply> {
+  const stream = new EventStream(source, options);
+  await stream.begin();
+  return {
+    status: 200,
+    headers: options.headers === undefined ? HEADERS : { ...HEADERS, ...options.headers },
+    frames: stream,
+  };
+}
+
+const KEEP_ALIVE = sseComment("keep-alive");
+const DONE: IteratorReturnResult<undefined> = Object.freeze({ done: true, value: undefined });
+
+/** Not an async generator: the `return` of one waits for a pending `next`, which may never come. */
+class EventStream implements AsyncIterableIterator<string, undefined> {
+  readonly #source: AsyncIterator<readonly StreamFrame[]>;
+  readonly #options: EventStreamOptions;
+  readonly #pulse: Pulse;
+  /** The reader waits for this to be called. */
+  #deliver: ((result: IteratorResult<string, undefined>) => void) | undefined;
+  /** Text that came when nobody was waiting. */
+  #ready: string | undefined;
+  /** Set while `begin` waits. */
+  #beginning: { readonly resolve: () => void; readonly reject: (error: unknown) => void } | undefined;
+  #pulling = false;
+  #sourceEnded = false;
+  #closed = false;
+  #busy = true;
+
+  constructor(source: FrameStream, options: EventStreamOptions) {
+    this.#source = source[Symbol.asyncIterator]();
+    this.#options = options;
+    this.#pulse = pulseOf(options.keepAliveMs);
+    if (options.signal.aborted) {
+      this.#close();
+      return;
+    }
+    options.signal.addEventListener("abort", this.#close, { once: true });
+    this.#pulse.add(this);
+  }
+
+  begin(): Promise<void> {
+    if (this.#closed) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      this.#beginning = { resolve, reject };
+      this.#pull();
+    });
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<IteratorResult<string, undefined>> {
+    if (this.#ready !== undefined) {
+      const value = this.#ready;
+      this.#ready = undefined;
+      this.#busy = true;
+      return Promise.resolve({ done: false, value });
+    }
+    if (this.#sourceEnded) this.#close();
+    if (this.#closed) return Promise.resolve(DONE);
+    return new Promise((resolve) => {
+      this.#deliver = resolve;
+      if (!this.#pulling) this.#pull();
+    });
+  }
+
+  return(): Promise<IteratorResult<string, undefined>> {
+    this.#close();
+    return Promise.resolve(DONE);
+  }
+
+  /** Twice in the keep-alive time: a whole turn without anything said is followed by a comment. */
+  beat(): void {
+    if (this.#busy) {
+      this.#busy = false;
+    } else if (this.#beginning !== undefined) {
+      this.#settleBeginning();
+    } else {
+      this.#offer(KEEP_ALIVE);
+    }
+  }
+
+  #pull(): void {
+    this.#pulling = true;
+    this.#source.next().then(this.#onBatch, this.#onFailure);
+  }
+
+  readonly #onBatch = (result: IteratorResult<readonly StreamFrame[]>): void => {
+    this.#pulling = false;
+    if (this.#closed) return;
+    if (result.done === true) {
+      this.#sourceEnded = true;
+      this.#settleBeginning();
+      if (this.#deliver !== undefined) this.#close();
+      return;
+    }
+    if (result.value.length === 0) {
+      this.#pull();
+      return;
+    }
+    let text: string;
+    try {
+      text = this.#options.encode(result.value);
+    } catch (error) {
+      this.#onFailure(error);
+      return;
+    }
+    this.#say(text);
+  };
+
+  readonly #onFailure = (error: unknown): void => {
+    this.#pulling = false;
+    if (this.#closed) return;
+    this.#sourceEnded = true;
+    const beginning = this.#beginning;
+    if (beginning !== undefined) {
+      this.#beginning = undefined;
+      this.#close();
+      beginning.reject(error);
+      return;
+    }
+    this.#say(this.#options.encodeFailure(error));
+  };
+
+  #say(text: string): void {
+    this.#busy = true;
+    if (!this.#offer(text)) this.#ready = text;
+    this.#settleBeginning();
+  }
+
+  #offer(value: string): boolean {
+    const deliver = this.#deliver;
+    if (deliver === undefined) return false;
+    this.#deliver = undefined;
+    deliver({ done: false, value });
+    return true;
+  }
+
+  #settleBeginning(): void {
+    const beginning = this.#beginning;
+    this.#beginning = undefined;
+    beginning?.resolve();
+  }
+
+  readonly #close = (): void => {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#ready = undefined;
+    this.#options.signal.removeEventListener("abort", this.#close);
+    this.#pulse.delete(this);
+    this.#settleBeginning();
+    const deliver = this.#deliver;
+    this.#deliver = undefined;
+    deliver?.(DONE);
+    // Not awaited: the reader has left, and what the source does on its way out is its own business.
+    if (!this.#sourceEnded) this.#source.return?.().catch(() => {});
+  };
+}
+
+/** One timer for all streams with the same keep-alive time; it runs only while there are any. */
+class Pulse {
+  readonly #streams = new Set<EventStream>();
+  readonly #intervalMs: number;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(keepAliveMs: number) {
+    this.#intervalMs = Math.max(1, Math.floor(keepAliveMs / 2));
+  }
+
+  add(stream: EventStream): void {
+    this.#streams.add(stream);
+    if (this.#timer !== undefined) return;
+    this.#timer = setInterval(() => {
+      for (const each of this.#streams) each.beat();
+    }, this.#intervalMs);
+    this.#timer.unref();
+  }
+
+  delete(stream: EventStream): void {
+    this.#streams.delete(stream);
+    if (this.#streams.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+}
+
+const pulses = new Map<number, Pulse>();
+
+function pulseOf(keepAliveMs: number): Pulse {
+  let pulse = pulses.get(keepAliveMs);
+  if (pulse === undefined) {
+    pulse = new Pulse(keepAliveMs);
+    pulses.set(keepAliveMs, pulse);
+  }
+  return pulse;
+}

@@ -1,0 +1,82 @@
+import type { Caller } from "../model/caller.ts";
+import type { AgentProfile } from "../model/card.ts";
+import type { JsonObject, JsonValue } from "../model/json.ts";
+import type { Message } from "../model/message.ts";
+import type { Part } from "../model/part.ts";
+import type { TaskState } from "../model/state.ts";
+
+/** What a message of an agent says; ids, role and context are the engine's to fill in. */
+export interface MessageDraft {
+  readonly parts: readonly Part[];
+  readonly metadata?: JsonObject;
+  readonly extensions?: readonly string[];
+  readonly referenceTaskIds?: readonly string[];
+}
+
+export type AgentState = Exclude<TaskState, "TASK_STATE_SUBMITTED" | "TASK_STATE_CANCELED">;
+
+export interface ArtifactDraft {
+  /** Without one, the engine gives the artifact an id. The same id again replaces or continues the artifact. */
+  readonly artifactId?: string;
+  readonly name?: string;
+  readonly description?: string;
+  readonly parts: readonly Part[];
+  readonly metadata?: JsonObject;
+  readonly extensions?: readonly string[];
+}
+
+/** What an agent's run yields. */
+export type AgentEvent =
+  | { readonly status: AgentState; readonly message?: MessageDraft; readonly metadata?: JsonObject }
+  | {
+      readonly artifact: ArtifactDraft;
+      readonly append?: boolean;
+      readonly lastChunk?: boolean;
+      readonly metadata?: JsonObject;
+    };
+
+/** Values that survive a crash of the process and are there again when the run is resumed. */
+export interface TurnMemory {
+  get<T extends JsonValue>(key: string): Promise<T | undefined>;
+  set(key: string, value: JsonValue): Promise<void>;
+  delete(key: string): Promise<void>;
+  /** Do something once per task: the stored result is returned when the run is repeated. */
+  once<T extends JsonValue>(key: string, compute: () => Promise<T> | T): Promise<T>;
+}
+
+/** One message to an agent, with all it needs to answer. */
+export interface Turn {
+  readonly message: Message;
+  /** What was said in this task before the message, oldest first; the newest part of it when there is much. */
+  readonly history: readonly Message[];
+  readonly task: { readonly id: string; readonly contextId: string };
+  readonly caller: Caller;
+  /** Aborted when the task is cancelled, times out, or this process lost the right to run it. */
+  readonly signal: AbortSignal;
+  readonly memory: TurnMemory;
+  /** 1, and more after a crash. */
+  readonly attempt: number;
+  readonly acceptedOutputModes: readonly string[];
+  /** Metadata of the request, not of the message. */
+  readonly metadata: JsonObject | undefined;
+}
+
+export type AgentRun = AsyncIterator<AgentEvent, MessageDraft | undefined | void>;
+
+/**
+ * Everything that can be served. Falling off the end completes the task; returning a message before anything was
+ * yielded answers without a task; throwing fails the task.
+ */
+export interface Agent {
+  readonly profile: AgentProfile;
+  /**
+   * What becomes of a task whose process died. `resume`: the run is started again with history and memory; the agent
+   * declares by it that repeating a run does no harm, so a run may also begin while its task is still being stored.
+   */
+  readonly onCrash: "fail" | "resume";
+  /** Runs at the same time, at most. */
+  readonly concurrency: number;
+  /** Longest time of one turn in milliseconds. */
+  readonly timeoutMs: number | undefined;
+  run(turn: Turn): AgentRun;
+}

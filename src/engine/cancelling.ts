@@ -1,0 +1,103 @@
+import { ProtocolError, taskNotFound } from "../model/errors.ts";
+import { LogEntry } from "../model/event.ts";
+import type { Call } from "../model/operation.ts";
+import { isTerminal } from "../model/state.ts";
+import type { Task } from "../model/task.ts";
+import type { TaskHead } from "../store/contract.ts";
+import { untilSettled } from "./following.ts";
+import type { LiveTask } from "./live-task.ts";
+import type { EngineContext } from "./options.ts";
+import type { Reading } from "./reading.ts";
+import type { Runner, ServedAgent } from "./runner.ts";
+import { sameScope, scopeOf } from "./sending.ts";
+import { timestampOf } from "./timestamp.ts";
+
+const ATTEMPTS = 5;
+
+/** Ending a task on its caller's wish, wherever it stands. */
+export class Cancelling {
+  readonly #context: EngineContext;
+  readonly #runner: Runner;
+  readonly #reading: Reading;
+
+  constructor(context: EngineContext, runner: Runner, reading: Reading) {
+    this.#context = context;
+    this.#runner = runner;
+    this.#reading = reading;
+  }
+
+  async cancel(served: ServedAgent, id: string, call: Call): Promise<Task> {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const live = this.#runner.get(id);
+      if (live !== undefined) {
+        if (!sameScope(live, scopeOf(served, call))) throw taskNotFound(id);
+        if (live.releasing) {
+          await live.released();
+          continue;
+        }
+        return this.#cancelLive(live);
+      }
+      const head = await this.#reading.head(served, id, call);
+      if (head.status.state === "TASK_STATE_CANCELED") return this.#reading.get(served, id, undefined, call);
+      if (isTerminal(head.status.state)) throw notCancelable(id);
+      if (head.node !== undefined) return this.#askElsewhere(served, id, head, call);
+      if (await this.#cancelParked(head)) return this.#reading.get(served, id, undefined, call);
+    }
+    throw new ProtocolError("UNAVAILABLE", "The task is busy; try again.", { metadata: { taskId: id }, retryAfter: 1 });
+  }
+
+  async #cancelLive(live: LiveTask): Promise<Task> {
+    // Terminal already, though perhaps not yet on disk: the outcome decides what the caller is told.
+    if (!isTerminal(live.state)) this.#runner.cancel(live);
+    const reader = this.#runner.readers.open(live.id, live.fold.number);
+    if (live.fold.number === 0 || !isTerminal(live.fold.status.state)) {
+      do await untilSettledOnce(reader, live);
+      while (!isTerminal(live.fold.status.state));
+    }
+    reader.close();
+    const task = live.fold.toTask({ historyLength: this.#context.limits.historyPage });
+    if (task.status.state !== "TASK_STATE_CANCELED") throw notCancelable(live.id);
+    return task;
+  }
+
+  /** Nobody runs it: the terminal event is written here, unless somebody else was quicker. */
+  async #cancelParked(head: TaskHead): Promise<boolean> {
+    const status = { state: "TASK_STATE_CANCELED" as const, timestamp: timestampOf(this.#context.clock.now()) };
+    const update = { taskId: head.id, contextId: head.contextId, status };
+    const entry = LogEntry.of(head.number + 1, { statusUpdate: update });
+    const result = await this.#runner.committer.write({
+      kind: "append",
+      id: head.id,
+      expect: head.number,
+      fence: head.fence,
+      entries: [entry],
+      status,
+    });
+    if (!result.ok) return false;
+    this.#runner.readers.cache(head.id, [entry]);
+    this.#context.store.wakeups.publish([head.id]);
+    return true;
+  }
+
+  /** Another node runs it: that node is told through the store and has the grace time to act. */
+  async #askElsewhere(served: ServedAgent, id: string, head: TaskHead, call: Call): Promise<Task> {
+    await this.#runner.committer.write({ kind: "request-cancel", id });
+    this.#context.store.wakeups.publish([id]);
+    const reader = this.#runner.readers.open(id, head.number);
+    const stopTimer = this.#context.clock.after(2 * this.#context.times.cancelGraceMs, () => reader.close());
+    await untilSettled(reader, undefined);
+    stopTimer();
+    return this.#reading.get(served, id, undefined, call);
+  }
+}
+
+/** Like `untilSettled`, but the reader stays open: an interruption on the way is not the end of a cancellation. */
+async function untilSettledOnce(reader: Parameters<typeof untilSettled>[0], live: LiveTask): Promise<void> {
+  live.onLoss(() => reader.close());
+  const entries = await reader.next();
+  if (entries === undefined) throw live.loss ?? new ProtocolError("UNAVAILABLE", "The task could not be followed.");
+}
+
+function notCancelable(taskId: string): ProtocolError {
+  return new ProtocolError("TASK_NOT_CANCELABLE", "The task has already ended.", { metadata: { taskId } });
+}

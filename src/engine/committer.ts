@@ -1,0 +1,129 @@
+import { ProtocolError } from "../model/errors.ts";
+import type { LogEntry } from "../model/event.ts";
+import type { Write, WriteResult } from "../store/contract.ts";
+import type { LiveTask } from "./live-task.ts";
+import type { EngineContext } from "./options.ts";
+
+/** What becomes of a task after a write; the rest of the engine decides, the committer only tells. */
+export interface CommitListener {
+  committed(task: LiveTask, entries: readonly LogEntry[]): void;
+  /** The store refused: what the task knew of itself is not how it stands. */
+  refused(task: LiveTask, result: Extract<WriteResult, { ok: false }>): void;
+}
+
+interface SingleWrite {
+  readonly write: Write;
+  readonly resolve: (result: WriteResult) => void;
+  readonly reject: (error: Error) => void;
+}
+
+const RETRY_DELAYS_MS = [50, 250, 1_000, 4_000];
+
+/**
+ * Group commit: everything that wants to be written in one turn of the event loop goes to the store in one call, with
+ * one such call under way at a time.
+ */
+export class Committer {
+  readonly #context: EngineContext;
+  readonly #listener: CommitListener;
+  #dirty = new Set<LiveTask>();
+  #singles: SingleWrite[] = [];
+  #scheduled = false;
+  #flushing = false;
+
+  constructor(context: EngineContext, listener: CommitListener) {
+    this.#context = context;
+    this.#listener = listener;
+  }
+
+  /** The task has something to write. */
+  mark(task: LiveTask): void {
+    this.#dirty.add(task);
+    this.#schedule();
+  }
+
+  /** A write beside the log, in the same group. Comes after the tasks of its group. */
+  write(write: Write): Promise<WriteResult> {
+    return new Promise((resolve, reject) => {
+      this.#singles.push({ write, resolve, reject });
+      this.#schedule();
+    });
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#flushing) return;
+    this.#scheduled = true;
+    setImmediate(this.#flush);
+  }
+
+  readonly #flush = async (): Promise<void> => {
+    this.#scheduled = false;
+    if (this.#flushing) return;
+    const tasks: LiveTask[] = [];
+    const writes: Write[] = [];
+    for (const task of this.#dirty) {
+      const write = task.closed ? undefined : task.takeWrite();
+      if (write === undefined) continue;
+      tasks.push(task);
+      writes.push(write);
+    }
+    this.#dirty.clear();
+    const singles = this.#singles;
+    this.#singles = [];
+    for (const single of singles) writes.push(single.write);
+    if (writes.length === 0) return;
+    this.#flushing = true;
+    try {
+      const results = await this.#writeDurably(writes);
+      this.#settle(tasks, singles, results);
+    } catch (cause) {
+      this.#giveUp(tasks, singles, cause);
+    } finally {
+      this.#flushing = false;
+      if (this.#dirty.size > 0 || this.#singles.length > 0) this.#schedule();
+    }
+  };
+
+  async #writeDurably(writes: readonly Write[]): Promise<readonly WriteResult[]> {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await this.#context.store.write(writes);
+      } catch (error) {
+        const delay = RETRY_DELAYS_MS[attempt];
+        if (delay === undefined) throw error;
+        this.#context.log.warn({ err: error, attempt: attempt + 1 }, "The store did not take a write; trying again.");
+        await new Promise<void>((resolve) => {
+          this.#context.clock.after(delay, resolve);
+        });
+      }
+    }
+  }
+
+  #settle(tasks: readonly LiveTask[], singles: readonly SingleWrite[], results: readonly WriteResult[]): void {
+    const grown: string[] = [];
+    for (let index = 0; index < tasks.length; index++) {
+      const task = tasks[index] as LiveTask;
+      const result = results[index] as WriteResult;
+      if (!result.ok) {
+        this.#listener.refused(task, result);
+        continue;
+      }
+      this.#listener.committed(task, task.committed(result.fence));
+      grown.push(task.id);
+    }
+    for (let index = 0; index < singles.length; index++) {
+      (singles[index] as SingleWrite).resolve(results[tasks.length + index] as WriteResult);
+    }
+    this.#context.store.wakeups.publish(grown);
+  }
+
+  #giveUp(tasks: readonly LiveTask[], singles: readonly SingleWrite[], cause: unknown): void {
+    this.#context.log.error(
+      { err: cause, tasks: tasks.length },
+      "The store does not take writes; the runs are given up.",
+    );
+    const error = new ProtocolError("UNAVAILABLE", "The task store is not available.", { cause, retryAfter: 5 });
+    for (const task of tasks) task.lose(error);
+    for (const single of singles) single.reject(error);
+  }
+}

@@ -1,0 +1,168 @@
+import { ProtocolError } from "../model/errors.ts";
+import type { Call, Operation, OutcomeOf, Outcomes } from "../model/operation.ts";
+import type { Agent } from "./agent.ts";
+import { Cancelling } from "./cancelling.ts";
+import { Housekeeping } from "./housekeeping.ts";
+import { type EngineContext, type EngineOptions, toContext } from "./options.ts";
+import { RunQueue } from "./queue.ts";
+import { Reading } from "./reading.ts";
+import { Recovery } from "./recovery.ts";
+import { Runner, type ServedAgent } from "./runner.ts";
+import { Sending } from "./sending.ts";
+
+/** Runs agents and answers every operation on their tasks. Knows no dialect and no carrier. */
+export class Engine {
+  readonly #context: EngineContext;
+  readonly #agents = new Map<string, ServedAgent>();
+  readonly #runner: Runner;
+  readonly #sending: Sending;
+  readonly #reading: Reading;
+  readonly #cancelling: Cancelling;
+  readonly #recovery: Recovery;
+  readonly #housekeeping: Housekeeping;
+  readonly #streams = new Map<string, number>();
+  #closing = false;
+
+  constructor(options: EngineOptions, agents: ReadonlyMap<string, Agent>) {
+    this.#context = toContext(options);
+    for (const [name, agent] of agents) this.#agents.set(name, { name, agent, queue: new RunQueue(agent.concurrency) });
+    this.#runner = new Runner(this.#context);
+    this.#sending = new Sending(this.#context, this.#runner);
+    this.#reading = new Reading(this.#context, this.#runner);
+    this.#cancelling = new Cancelling(this.#context, this.#runner, this.#reading);
+    this.#recovery = new Recovery(this.#context, this.#runner, this.#agents);
+    this.#housekeeping = new Housekeeping(this.#context);
+  }
+
+  /** Takes up what an earlier process left, and from then on whatever comes. */
+  async start(): Promise<void> {
+    await this.#recovery.start();
+    this.#housekeeping.start();
+  }
+
+  /** New messages go to the new definition; turns under way finish with the old one. */
+  replace(name: string, agent: Agent): void {
+    const served = this.#agents.get(name);
+    if (served !== undefined) served.agent = agent;
+  }
+
+  agent(name: string): Agent | undefined {
+    return this.#agents.get(name)?.agent;
+  }
+
+  /** How many tasks are queued or running here. */
+  get busy(): number {
+    return this.#runner.size;
+  }
+
+  /** Tasks, queues and streams at this moment, for metrics. */
+  get load(): { readonly tasks: number; readonly queued: number; readonly streams: number } {
+    let queued = 0;
+    for (const { queue } of this.#agents.values()) queued += queue.waiting;
+    let streams = 0;
+    for (const open of this.#streams.values()) streams += open;
+    return { tasks: this.#runner.size, queued, streams };
+  }
+
+  /** Refuses new messages from now on. Resolves when all runs have ended, or after `graceMs` with those left cut off. */
+  async drain(graceMs: number): Promise<void> {
+    this.#closing = true;
+    let stopTimer = () => {};
+    const late = new Promise<void>((resolve) => {
+      stopTimer = this.#context.clock.after(graceMs, resolve);
+    });
+    await Promise.race([this.#runner.idle(), late]);
+    stopTimer();
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true;
+    this.#recovery.stop();
+    this.#housekeeping.stop();
+    this.#runner.abandonAll(new ProtocolError("UNAVAILABLE", "The server is shutting down.", { retryAfter: 1 }));
+    this.#runner.readers.close();
+    await this.#context.store.close();
+  }
+
+  async dispatch<O extends Operation>(agentName: string, operation: O, call: Call): Promise<OutcomeOf<O>> {
+    return (await this.#perform(agentName, operation, call)) as OutcomeOf<O>;
+  }
+
+  #perform(agentName: string, operation: Operation, call: Call): Promise<Outcomes[Operation["kind"]]> {
+    const served = this.#agents.get(agentName);
+    if (served === undefined) return refuse("METHOD_NOT_FOUND", "There is no such agent.");
+    const required = missingExtension(served.agent, call);
+    if (required !== undefined) return refuse("EXTENSION_SUPPORT_REQUIRED", `This agent requires ${required}.`);
+    switch (operation.kind) {
+      case "send":
+        return this.#refusesSend(operation) ?? this.#sending.send(served, operation, call);
+      case "stream":
+        return (
+          this.#refusesSend(operation) ??
+          refusesStreams(served.agent) ??
+          this.#streaming(call, (onEnd) => this.#sending.stream(served, operation, call, onEnd))
+        );
+      case "get":
+        return this.#reading.get(served, operation.id, operation.historyLength, call);
+      case "list":
+        return this.#reading.list(served, operation, call);
+      case "cancel":
+        return this.#cancelling.cancel(served, operation.id, call);
+      case "subscribe":
+        return (
+          refusesStreams(served.agent) ??
+          this.#streaming(call, (onEnd) => this.#reading.subscribe(served, operation.id, operation.after, call, onEnd))
+        );
+      case "push-create":
+      case "push-get":
+      case "push-list":
+      case "push-delete":
+        return refuse("PUSH_NOTIFICATION_NOT_SUPPORTED", "This agent does not send push notifications.");
+      case "extended-card":
+        return refuse("UNSUPPORTED_OPERATION", "The engine has no cards.");
+    }
+  }
+
+  #refusesSend(operation: Extract<Operation, { kind: "send" | "stream" }>): Promise<never> | undefined {
+    if (this.#closing) return refuse("UNAVAILABLE", "The server is shutting down.");
+    if (operation.configuration?.taskPushNotificationConfig === undefined) return undefined;
+    return refuse("PUSH_NOTIFICATION_NOT_SUPPORTED", "This agent does not send push notifications.");
+  }
+
+  /** Counts a stream against its owner from before it opens until it ends. */
+  async #streaming<T>(call: Call, open: (onEnd: () => void) => Promise<T>): Promise<T> {
+    const { owner } = call.caller;
+    const count = this.#streams.get(owner) ?? 0;
+    if (count >= this.#context.limits.streamsPerOwner) {
+      throw new ProtocolError("RESOURCE_EXHAUSTED", "Too many streams are open.", { retryAfter: 5 });
+    }
+    this.#streams.set(owner, count + 1);
+    let ended = false;
+    const onEnd = () => {
+      if (ended) return;
+      ended = true;
+      const left = (this.#streams.get(owner) ?? 1) - 1;
+      if (left > 0) this.#streams.set(owner, left);
+      else this.#streams.delete(owner);
+    };
+    try {
+      return await open(onEnd);
+    } catch (error) {
+      onEnd();
+      throw error;
+    }
+  }
+}
+
+function refusesStreams(agent: Agent): Promise<never> | undefined {
+  if (agent.profile.streaming) return undefined;
+  return refuse("UNSUPPORTED_OPERATION", "This agent does not stream.");
+}
+
+function missingExtension(agent: Agent, call: Call): string | undefined {
+  return agent.profile.extensions.find(({ uri, required }) => required === true && !call.extensions.includes(uri))?.uri;
+}
+
+function refuse(code: ConstructorParameters<typeof ProtocolError>[0], message: string): Promise<never> {
+  return Promise.reject(new ProtocolError(code, message));
+}

@@ -1,0 +1,96 @@
+import { type Clock, type Ids, type Log, type Meter, NO_METER, SILENT_LOG } from "../model/ports.ts";
+import type { TaskStore } from "../store/contract.ts";
+
+export interface EngineLimits {
+  /** Newest messages of a task that are kept at hand and returned, at most. */
+  readonly historyPage: number;
+  /** Tasks of one owner that are queued or running here at the same time. */
+  readonly tasksPerOwner: number;
+  /** Streams one owner may hold open here. */
+  readonly streamsPerOwner: number;
+  /** Tasks that may wait for one agent. */
+  readonly queue: number;
+  /** A task with more uncommitted events than this has its text chunks merged. */
+  readonly mergeAfter: number;
+  /** A run with this many uncommitted events waits for the store. */
+  readonly pendingEvents: number;
+  /** How often a crash of the process is forgiven to one task. */
+  readonly attempts: number;
+}
+
+export interface EngineTimes {
+  /** An agent that ignores a cancellation is cut off after this. */
+  readonly cancelGraceMs: number;
+  /** A node silent for this long has lost its leases. */
+  readonly leaseMs: number;
+  /** Readers look for missed wake-ups this often. */
+  readonly sweepMs: number;
+  /** A stream shows its task after this, even if the agent has given no sign yet. */
+  readonly showTaskAfterMs: number;
+  readonly idempotencyMs: number;
+  /** Logs of tasks that ended this long ago are reduced to their snapshot. */
+  readonly compactAfterMs: number;
+  /** Tasks that ended this long ago are deleted; absent: never. */
+  readonly pruneAfterMs: number | undefined;
+  readonly housekeepingMs: number;
+}
+
+export interface EngineOptions {
+  readonly store: TaskStore;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log?: Log;
+  readonly meter?: Meter;
+  readonly limits?: Partial<EngineLimits>;
+  readonly times?: Partial<EngineTimes>;
+}
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+
+export const DEFAULT_LIMITS: EngineLimits = {
+  historyPage: 200,
+  tasksPerOwner: 10_000,
+  streamsPerOwner: 20_000,
+  queue: 10_000,
+  mergeAfter: 64,
+  pendingEvents: 256,
+  attempts: 5,
+};
+
+export const DEFAULT_TIMES: EngineTimes = {
+  cancelGraceMs: 5_000,
+  leaseMs: 15_000,
+  sweepMs: 1_000,
+  showTaskAfterMs: 1_000,
+  idempotencyMs: DAY,
+  compactAfterMs: DAY,
+  pruneAfterMs: undefined,
+  housekeepingMs: MINUTE,
+};
+
+/** What every part of the engine is given: the world, the store and the bounds. */
+export interface EngineContext {
+  readonly store: TaskStore;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly meter: Meter;
+  readonly limits: EngineLimits;
+  readonly times: EngineTimes;
+  /** This life of this process, as the store's leases name it. */
+  readonly node: string;
+}
+
+export function toContext(options: EngineOptions): EngineContext {
+  return {
+    store: options.store,
+    clock: options.clock,
+    ids: options.ids,
+    log: options.log ?? SILENT_LOG,
+    meter: options.meter ?? NO_METER,
+    limits: { ...DEFAULT_LIMITS, ...options.limits },
+    times: { ...DEFAULT_TIMES, ...options.times },
+    node: options.ids.incarnation(),
+  };
+}

@@ -1,0 +1,57 @@
+interface Waiting {
+  readonly start: () => void;
+}
+
+/**
+ * How many runs of one agent go on at a time. Whoever waits is served in turn by owner, so that one owner's thousand
+ * tasks do not make the next owner wait for all of them; within an owner, first come first served.
+ */
+export class RunQueue {
+  readonly #limit: number;
+  #running = 0;
+  #waiting = 0;
+  /** Insertion order is the order of turns: an owner that was served goes to the end. */
+  readonly #byOwner = new Map<string, Waiting[]>();
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** True: run now. Otherwise `start` is called when it is this one's turn. Each start is matched by one `leave`. */
+  enter(owner: string, start: () => void): boolean {
+    if (this.#running < this.#limit) {
+      this.#running++;
+      return true;
+    }
+    const line = this.#byOwner.get(owner);
+    if (line === undefined) this.#byOwner.set(owner, [{ start }]);
+    else line.push({ start });
+    this.#waiting++;
+    return false;
+  }
+
+  leave(): void {
+    this.#running--;
+    const next = this.#next();
+    if (next === undefined) return;
+    this.#running++;
+    next.start();
+  }
+
+  #next(): Waiting | undefined {
+    for (const [owner, line] of this.#byOwner) {
+      const next = line.shift();
+      this.#byOwner.delete(owner);
+      if (line.length > 0) this.#byOwner.set(owner, line);
+      if (next !== undefined) {
+        this.#waiting--;
+        return next;
+      }
+    }
+    return undefined;
+  }
+}

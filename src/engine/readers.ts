@@ -1,0 +1,206 @@
+import type { LogEntry } from "../model/event.ts";
+import { isTerminal } from "../model/state.ts";
+import type { Cursor } from "../store/contract.ts";
+import type { EngineContext } from "./options.ts";
+
+const TAIL_KEPT = 256;
+const READ_LIMIT = 512;
+/** Idle topics looked at per sweep, in turn, so that ten thousand quiet readers cost next to nothing. */
+const SWEPT_AT_ONCE = 500;
+
+/** Committed entries of one task that were written here while somebody was reading: a cache, never the truth. */
+interface Topic {
+  readonly id: string;
+  readonly readers: Set<LogReader>;
+  tail: LogEntry[];
+}
+
+/**
+ * All readers of all logs in this process. A reader is a cursor, not a queue: however slow it is, it costs nothing but
+ * its place. Wake-ups are hints; a sweep finds what they missed.
+ */
+export class Readers {
+  readonly #context: EngineContext;
+  readonly #topics = new Map<string, Topic>();
+  readonly #unsubscribe: () => void;
+  #cancelSweep: (() => void) | undefined;
+  #sweepPosition = 0;
+
+  constructor(context: EngineContext) {
+    this.#context = context;
+    this.#unsubscribe = context.store.wakeups.subscribe((ids) => this.#wake(ids));
+  }
+
+  /** `upToDate`: the caller knows that nothing follows `after` yet, so the store need not be asked. */
+  open(id: string, after: number, upToDate = false): LogReader {
+    let topic = this.#topics.get(id);
+    if (topic === undefined) {
+      topic = { id, readers: new Set(), tail: [] };
+      this.#topics.set(id, topic);
+      this.#sweepLater();
+    }
+    const reader = new LogReader(this, topic, after, !upToDate);
+    topic.readers.add(reader);
+    return reader;
+  }
+
+  /** Entries that just became durable; kept at hand if somebody reads this task. */
+  cache(id: string, entries: readonly LogEntry[]): void {
+    const topic = this.#topics.get(id);
+    if (topic === undefined || entries.length === 0) return;
+    const last = topic.tail.at(-1);
+    if (last !== undefined && entries[0]?.number !== last.number + 1) topic.tail = [];
+    if (topic.tail.length === 0) topic.tail = entries.slice();
+    else topic.tail.push(...entries);
+    if (topic.tail.length > 2 * TAIL_KEPT) topic.tail = topic.tail.slice(-TAIL_KEPT);
+  }
+
+  release(topic: Topic, reader: LogReader): void {
+    topic.readers.delete(reader);
+    if (topic.readers.size === 0 && this.#topics.get(topic.id) === topic) this.#topics.delete(topic.id);
+  }
+
+  async readStore(cursor: Cursor): Promise<readonly LogEntry[]> {
+    const [read] = await this.#context.store.read([cursor], READ_LIMIT);
+    return read?.kind === "entries" ? read.entries : [];
+  }
+
+  close(): void {
+    this.#unsubscribe();
+    this.#cancelSweep?.();
+    for (const topic of this.#topics.values()) for (const reader of [...topic.readers]) reader.close();
+  }
+
+  #wake(ids: readonly string[] | "all"): void {
+    if (ids === "all") {
+      for (const topic of this.#topics.values()) wakeReaders(topic);
+      return;
+    }
+    for (const id of ids) {
+      const topic = this.#topics.get(id);
+      if (topic !== undefined) wakeReaders(topic);
+    }
+  }
+
+  #sweepLater(): void {
+    if (this.#cancelSweep !== undefined) return;
+    this.#cancelSweep = this.#context.clock.after(this.#context.times.sweepMs, () => {
+      this.#sweep()
+        .catch((error: unknown) => this.#context.log.warn({ err: error }, "Looking for missed wake-ups failed."))
+        .finally(() => {
+          this.#cancelSweep = undefined;
+          if (this.#topics.size > 0) this.#sweepLater();
+        });
+    });
+  }
+
+  async #sweep(): Promise<void> {
+    const topics = this.#nextTopics();
+    if (topics.length === 0) return;
+    const numbers = await this.#context.store.numbers(topics.map((topic) => topic.id));
+    topics.forEach((topic, index) => {
+      const number = numbers[index] ?? 0;
+      for (const reader of topic.readers) {
+        if (reader.waiting && reader.position < number) {
+          this.#context.meter.count("wakeups_missed");
+          reader.wake();
+        }
+      }
+    });
+  }
+
+  #nextTopics(): Topic[] {
+    const all = [...this.#topics.values()];
+    if (all.length <= SWEPT_AT_ONCE) return all;
+    const start = this.#sweepPosition % all.length;
+    this.#sweepPosition = start + SWEPT_AT_ONCE;
+    return [...all.slice(start, start + SWEPT_AT_ONCE)];
+  }
+}
+
+function wakeReaders(topic: Topic): void {
+  for (const reader of topic.readers) reader.wake();
+}
+
+/** One reader's place in one log. */
+export class LogReader {
+  readonly #readers: Readers;
+  readonly #topic: Topic;
+  #position: number;
+  #closed = false;
+  #wakened: boolean;
+  #resume: (() => void) | undefined;
+
+  constructor(readers: Readers, topic: Topic, after: number, wakened: boolean) {
+    this.#readers = readers;
+    this.#topic = topic;
+    this.#position = after;
+    this.#wakened = wakened;
+  }
+
+  get position(): number {
+    return this.#position;
+  }
+  get waiting(): boolean {
+    return this.#resume !== undefined;
+  }
+
+  /** The next entries, at least one; undefined once the reader is closed. */
+  async next(): Promise<readonly LogEntry[] | undefined> {
+    while (!this.#closed) {
+      const entries = this.#fromTail() ?? (this.#wakened ? await this.#fromStore() : undefined);
+      if (entries !== undefined && entries.length > 0) {
+        this.#position = (entries.at(-1) as LogEntry).number;
+        return entries;
+      }
+      if (this.#closed) return undefined;
+      if (!this.#wakened) {
+        await new Promise<void>((resolve) => {
+          this.#resume = resolve;
+        });
+      }
+    }
+    return undefined;
+  }
+
+  /** There may be something new. */
+  wake(): void {
+    this.#wakened = true;
+    const resume = this.#resume;
+    this.#resume = undefined;
+    resume?.();
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#readers.release(this.#topic, this);
+    this.wake();
+  }
+
+  #fromTail(): readonly LogEntry[] | undefined {
+    const { tail } = this.#topic;
+    const first = tail[0];
+    if (first === undefined || first.number > this.#position + 1) return undefined;
+    const skip = this.#position + 1 - first.number;
+    if (skip >= tail.length) return undefined;
+    this.#wakened = true;
+    return skip === 0 ? tail.slice() : tail.slice(skip);
+  }
+
+  async #fromStore(): Promise<readonly LogEntry[]> {
+    // Cleared before the read: a wake-up during it must lead to another one.
+    this.#wakened = false;
+    const { tail } = this.#topic;
+    const last = tail.at(-1);
+    if (last !== undefined && last.number === this.#position) return [];
+    return this.#readers.readStore({ id: this.#topic.id, after: this.#position });
+  }
+}
+
+/** Whether a task's stream is over with this entry. */
+export function endsStream(entry: LogEntry, endOnInputRequired: boolean): boolean {
+  const state = entry.state;
+  if (state === undefined) return false;
+  return isTerminal(state) || (endOnInputRequired && state === "TASK_STATE_INPUT_REQUIRED");
+}

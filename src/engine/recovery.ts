@@ -1,0 +1,116 @@
+import type { Message } from "../model/message.ts";
+import type { Lease } from "../store/contract.ts";
+import type { EngineContext } from "./options.ts";
+import { EventMaker } from "./run.ts";
+import { type Runner, type ServedAgent, storedTurn } from "./runner.ts";
+import { adoption } from "./sending.ts";
+
+const CLAIMED_AT_ONCE = 100;
+
+/** Keeps this node alive in the eyes of the store, and takes over what nodes that died left behind. */
+export class Recovery {
+  readonly #context: EngineContext;
+  readonly #runner: Runner;
+  readonly #agents: ReadonlyMap<string, ServedAgent>;
+  #cancelBeat: (() => void) | undefined;
+  #stopped = false;
+
+  constructor(context: EngineContext, runner: Runner, agents: ReadonlyMap<string, ServedAgent>) {
+    this.#context = context;
+    this.#runner = runner;
+    this.#agents = agents;
+  }
+
+  async start(): Promise<void> {
+    await this.#beat();
+    this.#beatLater();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#cancelBeat?.();
+  }
+
+  #beatLater(): void {
+    if (this.#stopped) return;
+    this.#cancelBeat = this.#context.clock.after(this.#context.times.leaseMs / 3, () => {
+      this.#beat()
+        .catch((error: unknown) => this.#context.log.warn({ err: error }, "The store did not take the heartbeat."))
+        .finally(() => this.#beatLater());
+    });
+  }
+
+  async #beat(): Promise<void> {
+    const cancelled = await this.#context.store.beat(this.#context.node, this.#context.times.leaseMs);
+    for (const id of cancelled) {
+      const live = this.#runner.get(id);
+      if (live !== undefined) this.#runner.cancel(live);
+    }
+    await this.#claimAll();
+  }
+
+  async #claimAll(): Promise<void> {
+    const names = [...this.#agents.keys()];
+    for (;;) {
+      const leases = await this.#context.store.claim(this.#context.node, names, CLAIMED_AT_ONCE);
+      for (const lease of leases) {
+        try {
+          await this.#takeOver(lease);
+        } catch (error) {
+          this.#context.log.error({ err: error, task: lease.head.id }, "An abandoned task could not be taken over.");
+        }
+      }
+      if (leases.length < CLAIMED_AT_ONCE || this.#stopped) return;
+    }
+  }
+
+  async #takeOver(lease: Lease): Promise<void> {
+    const { head, fence } = lease;
+    const served = this.#agents.get(head.agent);
+    if (served === undefined || this.#runner.get(head.id) !== undefined) return;
+    const fold = await this.#runner.unpark(head);
+    const live = this.#runner.adopt({ ...adoption(head), fold, fence, attempt: head.attempt }, fold.status.state);
+    live.shown = true;
+    live.decide();
+    if (head.cancelRequested) {
+      this.#runner.end(live, "TASK_STATE_CANCELED");
+      return;
+    }
+    const resumes = served.agent.onCrash === "resume" && head.attempt <= this.#context.limits.attempts;
+    if (!resumes) {
+      this.#context.meter.count("runs_failed_by_crash");
+      this.#context.log.warn({ task: head.id, agent: head.agent }, "A task was cut off by a crash and is failed.");
+      this.#runner.end(live, "TASK_STATE_FAILED", crashReason(served.agent.onCrash, head.attempt));
+      return;
+    }
+    this.#context.meter.count("runs_resumed");
+    this.#context.log.info({ task: head.id, agent: head.agent, attempt: head.attempt }, "A task is resumed.");
+    for (const { message, number } of await this.#openTurns(head.id, head.turn)) {
+      live.turns.push(storedTurn(live.owner, message, number));
+    }
+    const metadata = { attempt: head.attempt };
+    live.push(new EventMaker(this.#context, live).status("TASK_STATE_WORKING", undefined, metadata));
+    this.#runner.begin(live, served);
+  }
+
+  /** The messages from the interrupted turn on, in order. */
+  async #openTurns(id: string, turn: number): Promise<{ message: Message; number: number }[]> {
+    const found: { message: Message; number: number }[] = [];
+    let after = turn - 1;
+    for (;;) {
+      const [read] = await this.#context.store.read([{ id, after }], 500);
+      if (read?.kind !== "entries" || read.entries.length === 0) return found;
+      for (const entry of read.entries) {
+        after = entry.number;
+        const first = entry.number === 1 && "task" in entry.event ? entry.event.task.history?.[0] : undefined;
+        const message = entry.received ?? first;
+        if (message !== undefined) found.push({ message, number: entry.number });
+      }
+    }
+  }
+}
+
+function crashReason(policy: "fail" | "resume", attempt: number): string {
+  if (policy === "fail") return "The process that ran this task stopped before the task was finished.";
+  return `The process that ran this task stopped before it was finished, ${attempt - 1} times.`;
+}

@@ -1,0 +1,177 @@
+import type { Artifact } from "../model/artifact.ts";
+import type { TaskEvent } from "../model/event.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Message } from "../model/message.ts";
+import { isInterrupted, isTerminal, type TaskState } from "../model/state.ts";
+import type { Agent, AgentEvent, AgentRun, ArtifactDraft, MessageDraft } from "./agent.ts";
+import type { LiveTask } from "./live-task.ts";
+import type { EngineContext } from "./options.ts";
+import { timestampOf } from "./timestamp.ts";
+import type { RunningTurn } from "./turn.ts";
+
+/** How a turn ended: the log says the rest. `message`: the agent answered before it gave any other sign. */
+export type TurnEnd = { readonly kind: "events" } | { readonly kind: "message"; readonly message: Message };
+
+export interface TurnHooks {
+  /** The agent gave its first sign, so the answer is a task. */
+  started(): void;
+}
+
+/** Builds the events of one task. */
+export class EventMaker {
+  readonly #context: EngineContext;
+  readonly #live: LiveTask;
+
+  constructor(context: EngineContext, live: LiveTask) {
+    this.#context = context;
+    this.#live = live;
+  }
+
+  status(state: TaskState, message?: MessageDraft, metadata?: JsonObject): TaskEvent {
+    const timestamp = timestampOf(this.#context.clock.now());
+    return {
+      statusUpdate: {
+        taskId: this.#live.id,
+        contextId: this.#live.contextId,
+        status: message === undefined ? { state, timestamp } : { state, message: this.message(message), timestamp },
+        ...(metadata === undefined ? undefined : { metadata }),
+      },
+    };
+  }
+
+  artifact(artifact: Artifact, append: boolean, lastChunk: boolean, metadata?: JsonObject): TaskEvent {
+    return {
+      artifactUpdate: {
+        taskId: this.#live.id,
+        contextId: this.#live.contextId,
+        artifact,
+        ...(append ? { append } : undefined),
+        ...(lastChunk ? { lastChunk } : undefined),
+        ...(metadata === undefined ? undefined : { metadata }),
+      },
+    };
+  }
+
+  message(draft: MessageDraft): Message {
+    return {
+      messageId: this.#context.ids.message(),
+      contextId: this.#live.contextId,
+      taskId: this.#live.id,
+      role: "ROLE_AGENT",
+      parts: draft.parts,
+      ...(draft.metadata === undefined ? undefined : { metadata: draft.metadata }),
+      ...(draft.extensions === undefined ? undefined : { extensions: draft.extensions }),
+      ...(draft.referenceTaskIds === undefined ? undefined : { referenceTaskIds: draft.referenceTaskIds }),
+    };
+  }
+}
+
+export const says = (text: string): MessageDraft => ({ parts: [{ text }] });
+
+/** Drives one turn of an agent into the task's log. Never throws. */
+export class TurnRun {
+  readonly #context: EngineContext;
+  readonly #live: LiveTask;
+  readonly #agent: Agent;
+  readonly #turn: RunningTurn;
+  readonly #make: EventMaker;
+  readonly #hooks: TurnHooks;
+  /** Artifacts begun in this turn: after a crash the first chunk must replace, not continue. */
+  readonly #begun = new Set<string>();
+  #signs = 0;
+  #cancelled = false;
+
+  constructor(context: EngineContext, live: LiveTask, agent: Agent, turn: RunningTurn, hooks: TurnHooks) {
+    this.#context = context;
+    this.#live = live;
+    this.#agent = agent;
+    this.#turn = turn;
+    this.#make = new EventMaker(context, live);
+    this.#hooks = hooks;
+  }
+
+  /** Asks the agent to stop. What it still says within the grace time is kept. */
+  cancel(reason: Error): void {
+    this.#cancelled = true;
+    this.#turn.abort(reason);
+  }
+
+  async drive(): Promise<TurnEnd> {
+    let run: AgentRun | undefined;
+    try {
+      run = this.#agent.run(this.#turn);
+      for (;;) {
+        const step = await run.next();
+        if (this.#live.closed) {
+          abandon(run);
+          return { kind: "events" };
+        }
+        if (step.done === true) return this.#finish(step.value ?? undefined);
+        const behind = this.#emit(step.value);
+        if (isTerminal(this.#live.state)) {
+          abandon(run);
+          return { kind: "events" };
+        }
+        if (behind !== undefined) await behind;
+      }
+    } catch (error) {
+      this.#fail(error);
+      if (run !== undefined) abandon(run);
+      return { kind: "events" };
+    }
+  }
+
+  #emit(event: AgentEvent): Promise<void> | undefined {
+    if (this.#signs++ === 0) this.#hooks.started();
+    if ("status" in event) {
+      const completesEarly = event.status === "TASK_STATE_COMPLETED" && this.#live.turns.length > 1;
+      // A message that was accepted meanwhile must still be answered, so the task goes on.
+      const state = completesEarly ? "TASK_STATE_WORKING" : event.status;
+      return this.#live.push(this.#make.status(state, event.message, event.metadata));
+    }
+    const artifact = this.#toArtifact(event.artifact);
+    const begun = this.#begun.has(artifact.artifactId);
+    const continues =
+      event.append === true &&
+      (begun || (this.#live.attempt === 1 && this.#live.fold.hasArtifact(artifact.artifactId)));
+    if (!begun) this.#begun.add(artifact.artifactId);
+    return this.#live.push(this.#make.artifact(artifact, continues, event.lastChunk === true, event.metadata));
+  }
+
+  #toArtifact(draft: ArtifactDraft): Artifact {
+    if (draft.artifactId !== undefined) return draft as Artifact;
+    return { artifactId: this.#context.ids.artifact(), ...draft };
+  }
+
+  #finish(reply: MessageDraft | undefined): TurnEnd {
+    if (reply !== undefined && this.#signs === 0 && !this.#live.shown && !this.#cancelled) {
+      return { kind: "message", message: this.#make.message(reply) };
+    }
+    this.#hooks.started();
+    const live = this.#live;
+    if (isTerminal(live.state)) return { kind: "events" };
+    if (this.#cancelled) live.push(this.#make.status("TASK_STATE_CANCELED"));
+    else if (reply === undefined && isInterrupted(live.state)) return { kind: "events" };
+    else if (live.turns.length > 1) {
+      if (reply !== undefined) live.push(this.#make.status("TASK_STATE_WORKING", reply));
+    } else live.push(this.#make.status("TASK_STATE_COMPLETED", reply));
+    return { kind: "events" };
+  }
+
+  #fail(error: unknown): void {
+    this.#hooks.started();
+    if (this.#live.closed || isTerminal(this.#live.state)) return;
+    if (this.#cancelled) {
+      this.#live.push(this.#make.status("TASK_STATE_CANCELED"));
+      return;
+    }
+    this.#context.log.error({ err: error, task: this.#live.id, agent: this.#live.agent }, "The agent threw.");
+    // What an agent throws may hold anything, secrets included: the caller gets a plain sentence, the log the rest.
+    this.#live.push(this.#make.status("TASK_STATE_FAILED", says("The agent failed while it worked on this message.")));
+  }
+}
+
+/** Lets the agent clean up; whether and when it does is its own affair. */
+function abandon(run: AgentRun): void {
+  run.return?.().then(undefined, () => undefined);
+}

@@ -1,0 +1,264 @@
+import { ProtocolError } from "../model/errors.ts";
+import type { LogEntry } from "../model/event.ts";
+import { TaskFold } from "../model/fold.ts";
+import type { Message } from "../model/message.ts";
+import { isTerminal, type TaskState } from "../model/state.ts";
+import type { IdempotencyRecord, TaskHead, WriteResult } from "../store/contract.ts";
+import type { Agent } from "./agent.ts";
+import { type CommitListener, Committer } from "./committer.ts";
+import { LiveTask, type LiveTaskOptions, type QueuedTurn } from "./live-task.ts";
+import type { EngineContext } from "./options.ts";
+import { ParkedFolds } from "./parked-folds.ts";
+import type { RunQueue } from "./queue.ts";
+import { Readers } from "./readers.ts";
+import { EventMaker, says, TurnRun } from "./run.ts";
+import { RunningTurn } from "./turn.ts";
+
+export interface ServedAgent {
+  readonly name: string;
+  agent: Agent;
+  readonly queue: RunQueue;
+}
+
+/** A send whose key the store already knows. */
+export class DuplicateSend extends Error {
+  readonly record: IdempotencyRecord;
+  constructor(record: IdempotencyRecord) {
+    super("This send was made before.");
+    this.record = record;
+  }
+}
+
+/** One run under way. */
+interface Running {
+  readonly live: LiveTask;
+  run: TurnRun | undefined;
+  cutOff: (() => void) | undefined;
+  readonly leave: () => void;
+}
+
+/** The tasks this process is at work on: starts their turns, ends them, and hears what the store made of their writes. */
+export class Runner implements CommitListener {
+  readonly committer: Committer;
+  readonly readers: Readers;
+  readonly #context: EngineContext;
+  readonly #live = new Map<string, LiveTask>();
+  readonly #running = new Map<string, Running>();
+  readonly #perOwner = new Map<string, number>();
+  readonly #parked: ParkedFolds;
+  #idle: (() => void)[] = [];
+
+  constructor(context: EngineContext) {
+    this.#context = context;
+    this.committer = new Committer(context, this);
+    this.readers = new Readers(context);
+    this.#parked = new ParkedFolds();
+  }
+
+  get(id: string): LiveTask | undefined {
+    return this.#live.get(id);
+  }
+
+  get size(): number {
+    return this.#live.size;
+  }
+
+  tasksOf(owner: string): number {
+    return this.#perOwner.get(owner) ?? 0;
+  }
+
+  /** Takes charge of a task. Its turns start with `begin`. */
+  adopt(options: LiveTaskOptions, state: TaskState): LiveTask {
+    const live = new LiveTask(this.#context, this.committer, options, state);
+    this.#live.set(live.id, live);
+    this.#perOwner.set(live.owner, this.tasksOf(live.owner) + 1);
+    live.onLoss(() => this.#drop(live));
+    return live;
+  }
+
+  /** A stored task as it stands now, for adoption. */
+  async unpark(head: TaskHead): Promise<TaskFold> {
+    const known = this.#parked.take(head.id, head.number);
+    if (known !== undefined) return known;
+    const { historyPage } = this.#context.limits;
+    const snapshot = await this.#context.store.snapshot(head.id, { history: historyPage, artifacts: true });
+    if (snapshot === undefined) throw new ProtocolError("TASK_NOT_FOUND", "There is no such task.");
+    return TaskFold.from(snapshot.task, snapshot.number, historyPage);
+  }
+
+  begin(live: LiveTask, served: ServedAgent): void {
+    live.active = true;
+    const start = () => void this.#runTurns(live, served);
+    if (served.queue.enter(live.owner, start)) start();
+  }
+
+  /** Ends a task from outside. An agent at work is asked first and cut off after the grace time. */
+  cancel(live: LiveTask): void {
+    const running = this.#running.get(live.id);
+    if (running?.run === undefined) {
+      this.end(live, "TASK_STATE_CANCELED");
+      return;
+    }
+    running.run.cancel(new ProtocolError("UNSUPPORTED_OPERATION", "The task was cancelled."));
+    running.cutOff ??= this.#context.clock.after(this.#context.times.cancelGraceMs, () => {
+      this.end(live, "TASK_STATE_CANCELED");
+      running.leave();
+    });
+  }
+
+  /** Writes the terminal event; a run that is still going on is ignored from here. */
+  end(live: LiveTask, state: TaskState, why?: string): void {
+    live.turns.length = 0;
+    const message = why === undefined ? undefined : says(why);
+    live.push(new EventMaker(this.#context, live).status(state, message));
+    live.decide();
+  }
+
+  /** Resolves when nothing is running here. */
+  idle(): Promise<void> {
+    if (this.#live.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#idle.push(resolve);
+    });
+  }
+
+  /** Stops every run without a word in the log: whoever serves these tasks next applies the crash policy. */
+  abandonAll(reason: Error): void {
+    for (const running of this.#running.values()) running.run?.cancel(reason);
+    for (const live of [...this.#live.values()]) live.lose(reason);
+  }
+
+  committed(live: LiveTask, entries: readonly LogEntry[]): void {
+    this.readers.cache(live.id, entries);
+    if (!live.closed) return;
+    if (!isTerminal(live.fold.status.state)) this.#parked.put(live.fold);
+    this.#drop(live);
+  }
+
+  refused(live: LiveTask, result: Extract<WriteResult, { ok: false }>): void {
+    if (result.refusal === "duplicate") {
+      live.lose(new DuplicateSend(result.record));
+      return;
+    }
+    if (result.refusal === "position") {
+      void this.#catchUp(live);
+      return;
+    }
+    this.#context.meter.count("runs_fenced");
+    this.#context.log.warn({ task: live.id, refusal: result.refusal }, "The run lost its task.");
+    this.#running.get(live.id)?.run?.cancel(new ProtocolError("UNAVAILABLE", "The run lost its task."));
+    live.lose(lossOf(live.id, result.refusal));
+  }
+
+  async #runTurns(live: LiveTask, served: ServedAgent): Promise<void> {
+    const running: Running = { live, run: undefined, cutOff: undefined, leave: once(() => served.queue.leave()) };
+    this.#running.set(live.id, running);
+    try {
+      while (!live.closed && !isTerminal(live.state) && live.turns.length > 0) {
+        const queued = live.turns[0] as QueuedTurn;
+        if (queued.number === undefined) await live.flushed();
+        live.beginTurn(queued.number ?? 1);
+        const reply = await this.#runTurn(running, served.agent, queued);
+        live.turns.shift();
+        if (reply !== undefined) await this.#answer(live, reply);
+      }
+    } catch (error) {
+      this.#context.log.error({ err: error, task: live.id }, "A run ended in an error of the engine.");
+    } finally {
+      running.cutOff?.();
+      running.leave();
+      if (this.#running.get(live.id) === running) this.#running.delete(live.id);
+    }
+    live.active = false;
+    if (!live.closed && !isTerminal(live.state)) live.requestRelease();
+  }
+
+  /** One message, one turn. Returns the message of an agent that answered without a task. */
+  async #runTurn(running: Running, agent: Agent, queued: QueuedTurn): Promise<Message | undefined> {
+    const { live } = running;
+    const turn = new RunningTurn(this.#context, this.committer, live, queued, queued.caller);
+    const run = new TurnRun(this.#context, live, agent, turn, { started: () => live.decide() });
+    running.run = run;
+    const { timeoutMs } = agent;
+    const stopTimer =
+      timeoutMs === undefined
+        ? undefined
+        : this.#context.clock.after(timeoutMs, () => {
+            run.cancel(new ProtocolError("UNAVAILABLE", "The turn took too long."));
+            this.end(live, "TASK_STATE_FAILED", `The agent did not finish within ${timeoutMs / 1000} s.`);
+            running.leave();
+          });
+    const end = await run.drive();
+    stopTimer?.();
+    return end.kind === "message" ? end.message : undefined;
+  }
+
+  /** The agent answered with a plain message: the task that was kept for it is taken back. */
+  async #answer(live: LiveTask, reply: Message): Promise<void> {
+    const { taskId: _, ...message } = reply;
+    if (live.unwritten) live.forget();
+    else {
+      await live.flushed();
+      await this.committer.write({ kind: "discard", id: live.id, fence: live.fence, reply: message });
+      live.closed = true;
+    }
+    this.#drop(live);
+    live.decide(message);
+  }
+
+  /** Someone else wrote to the log: read it up, then write again after it. */
+  async #catchUp(live: LiveTask): Promise<void> {
+    try {
+      const [read] = await this.#context.store.read([{ id: live.id, after: live.fold.number }], 1_000);
+      if (read?.kind !== "entries" || read.entries.length === 0) throw lossOf(live.id, "position");
+      live.overtake(read.entries);
+      for (const { number, received } of read.entries) {
+        if (received !== undefined) live.turns.push(storedTurn(live.owner, received, number));
+      }
+      this.readers.cache(live.id, read.entries);
+    } catch (error) {
+      live.lose(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  #drop(live: LiveTask): void {
+    if (this.#live.get(live.id) !== live) return;
+    this.#live.delete(live.id);
+    const left = this.tasksOf(live.owner) - 1;
+    if (left > 0) this.#perOwner.set(live.owner, left);
+    else this.#perOwner.delete(live.owner);
+    if (this.#live.size > 0) return;
+    const idle = this.#idle;
+    this.#idle = [];
+    for (const resolve of idle) resolve();
+  }
+}
+
+/** A turn for a message that is known from the log alone. */
+export function storedTurn(owner: string, message: Message, number: number): QueuedTurn {
+  return { number, message, caller: { owner, authenticated: false }, acceptedOutputModes: [], metadata: undefined };
+}
+
+function lossOf(taskId: string, refusal: Exclude<WriteResult, { ok: true }>["refusal"]): ProtocolError {
+  if (refusal === "terminal") {
+    return new ProtocolError("UNSUPPORTED_OPERATION", "The task has ended and takes no more messages.", {
+      metadata: { taskId },
+    });
+  }
+  if (refusal === "exists") {
+    return new ProtocolError("INVALID_PARAMS", "A task with this id exists already.", { metadata: { taskId } });
+  }
+  return new ProtocolError("UNAVAILABLE", "The task is being worked on elsewhere; try again.", {
+    metadata: { taskId },
+    retryAfter: 1,
+  });
+}
+
+function once(run: () => void): () => void {
+  let done = false;
+  return () => {
+    if (done) return;
+    done = true;
+    run();
+  };
+}

@@ -1,0 +1,321 @@
+import { createHash } from "node:crypto";
+import { ProtocolError, taskNotFound } from "../model/errors.ts";
+import { TaskFold } from "../model/fold.ts";
+import type { Message } from "../model/message.ts";
+import type { Call, FrameStream, SendInput, SendOutcome } from "../model/operation.ts";
+import { isTerminal, STATE_CLASS } from "../model/state.ts";
+import type { Task } from "../model/task.ts";
+import type { IdempotencyClaim, IdempotencyRecord, Scope, TaskHead } from "../store/contract.ts";
+import { LogStream, singleFrame, untilSettled } from "./following.ts";
+import { checkInput } from "./input-modes.ts";
+import type { LiveTask, QueuedTurn } from "./live-task.ts";
+import type { EngineContext } from "./options.ts";
+import type { LogReader } from "./readers.ts";
+import { snapshotFrame } from "./reading.ts";
+import { EventMaker } from "./run.ts";
+import { DuplicateSend, type Runner, type ServedAgent } from "./runner.ts";
+import { timestampOf } from "./timestamp.ts";
+
+/** A message that was taken in: its task, and a reader that stands just before what the message leads to. */
+interface Accepted {
+  readonly live: LiveTask;
+  readonly reader: LogReader;
+  /** The task existed before: its stream begins with a snapshot instead of its first event. */
+  readonly continued: boolean;
+}
+
+const OPEN_ATTEMPTS = 5;
+
+/** Everything that happens to a message until an agent has it, and the answer until the caller has it. */
+export class Sending {
+  readonly #context: EngineContext;
+  readonly #runner: Runner;
+  /** Parked tasks being taken up: a second message waits for the first. */
+  readonly #opening = new Map<string, Promise<unknown>>();
+
+  constructor(context: EngineContext, runner: Runner) {
+    this.#context = context;
+    this.#runner = runner;
+  }
+
+  async send(served: ServedAgent, input: SendInput, call: Call): Promise<SendOutcome> {
+    const known = await this.#repeated(served, input, call);
+    if (known !== undefined) return this.#answerAgain(known, input);
+    let accepted: Accepted;
+    try {
+      accepted = await this.#accept(served, input, call);
+    } catch (error) {
+      if (error instanceof DuplicateSend) return this.#answerAgain(this.#sameContent(error.record, input), input);
+      throw error;
+    }
+    const { live, reader } = accepted;
+    if (input.configuration?.returnImmediately === true) {
+      reader.close();
+      live.shown = true;
+      await live.flushed();
+      return { task: this.#taskOf(live, input) };
+    }
+    const message = await live.decided;
+    if (message !== undefined) {
+      reader.close();
+      return { message };
+    }
+    await untilSettled(reader, live);
+    return { task: this.#taskOf(live, input) };
+  }
+
+  async stream(served: ServedAgent, input: SendInput, call: Call, onEnd: () => void): Promise<FrameStream> {
+    const known = await this.#repeated(served, input, call);
+    if (known !== undefined) return this.#streamAgain(known, onEnd);
+    let accepted: Accepted;
+    try {
+      accepted = await this.#accept(served, input, call);
+    } catch (error) {
+      if (error instanceof DuplicateSend) return this.#streamAgain(this.#sameContent(error.record, input), onEnd);
+      throw error;
+    }
+    const { live, reader, continued } = accepted;
+    const message = await this.#decidedSoon(live);
+    if (message !== undefined) {
+      reader.close();
+      onEnd();
+      const event = { message };
+      return singleFrame({ event, json: JSON.stringify(event) });
+    }
+    live.shown = true;
+    live.onLoss(() => reader.close());
+    if (!continued) return new LogStream(reader, { endOnInputRequired: true, onEnd });
+    const first = snapshotFrame(live.fold.toTask({ historyLength: this.#historyLength(input) }), live.fold.number);
+    const settled = STATE_CLASS[live.fold.status.state] !== "active";
+    reader.close();
+    const rest = this.#runner.readers.open(live.id, live.fold.number, settled);
+    return new LogStream(rest, { first, ended: settled, endOnInputRequired: true, onEnd });
+  }
+
+  #accept(served: ServedAgent, input: SendInput, call: Call): Promise<Accepted> {
+    checkInput(served.agent.profile, input.message);
+    const { taskId } = input.message;
+    return taskId === undefined ? this.#submit(served, input, call) : this.#continue(served, input, call, taskId);
+  }
+
+  async #submit(served: ServedAgent, input: SendInput, call: Call): Promise<Accepted> {
+    this.#checkRoom(served, call);
+    const { ids, clock, limits } = this.#context;
+    const id = ids.task();
+    const contextId = input.message.contextId ?? ids.context();
+    const message: Message = { ...input.message, contextId, taskId: id };
+    const idempotency = this.#claimOf(input, call);
+    const fold = new TaskFold(limits.historyPage);
+    const scope = scopeOf(served, call);
+    const live = this.#runner.adopt(
+      { ...scope, id, contextId, dialect: call.dialect, fold, fence: 1, attempt: 1, unsubmitted: true },
+      "TASK_STATE_SUBMITTED",
+    );
+    if (idempotency !== undefined) live.claim(idempotency);
+    const reader = this.#runner.readers.open(id, 0, true);
+    const status = { state: "TASK_STATE_SUBMITTED" as const, timestamp: timestampOf(clock.now()) };
+    live.push({ task: { id, contextId, status, history: [message] } });
+    live.turns.push(toTurn(message, input, call, 1));
+    // A run that may be repeated without harm need not wait for the disk; nobody is told before it is written.
+    if (served.agent.onCrash === "fail" || idempotency !== undefined) await closingOnError(live.flushed(), reader);
+    this.#runner.begin(live, served);
+    return { live, reader, continued: false };
+  }
+
+  async #continue(served: ServedAgent, input: SendInput, call: Call, taskId: string): Promise<Accepted> {
+    for (let attempt = 0; attempt < OPEN_ATTEMPTS; attempt++) {
+      const live = this.#runner.get(taskId);
+      if (live !== undefined) {
+        if (!sameScope(live, scopeOf(served, call))) throw taskNotFound(taskId);
+        checkContext(input.message, live.contextId);
+        if (live.releasing) {
+          await live.released();
+          continue;
+        }
+        return this.#receive(live, served, input, call);
+      }
+      const opening = this.#opening.get(taskId);
+      if (opening !== undefined) {
+        await opening.catch(() => undefined);
+        continue;
+      }
+      const opened = this.#open(served, input, call, taskId).finally(() => this.#opening.delete(taskId));
+      this.#opening.set(taskId, opened);
+      return await opened;
+    }
+    throw new ProtocolError("UNAVAILABLE", "The task is busy; try again.", { metadata: { taskId }, retryAfter: 1 });
+  }
+
+  /** A message for a task that is being worked on: it becomes durable at once and waits for its turn. */
+  async #receive(live: LiveTask, served: ServedAgent, input: SendInput, call: Call): Promise<Accepted> {
+    if (isTerminal(live.state)) throw ended(live.id);
+    const message: Message = { ...input.message, contextId: live.contextId, taskId: live.id };
+    const idempotency = this.#claimOf(input, call);
+    if (idempotency !== undefined) {
+      await live.flushed();
+      live.claim(idempotency);
+    }
+    const reader = this.#runner.readers.open(live.id, live.fold.number, true);
+    live.turns.push(toTurn(message, input, call, undefined));
+    live.shown = true;
+    // The answer has come before the question was even parked, so nothing is required any more.
+    const state = live.state === "TASK_STATE_INPUT_REQUIRED" ? "TASK_STATE_WORKING" : live.state;
+    live.push(new EventMaker(this.#context, live).status(state), message);
+    await closingOnError(live.flushed(), reader);
+    if (!live.active) this.#runner.begin(live, served);
+    return { live, reader, continued: true };
+  }
+
+  /** A message for a task that waits: this process takes it up. */
+  async #open(served: ServedAgent, input: SendInput, call: Call, taskId: string): Promise<Accepted> {
+    const head = await this.#context.store.head(taskId);
+    if (head === undefined || !sameScope(head, scopeOf(served, call))) throw taskNotFound(taskId);
+    checkContext(input.message, head.contextId);
+    if (isTerminal(head.status.state)) throw ended(taskId);
+    this.#checkRoom(served, call);
+    const fold = await this.#runner.unpark(head);
+    const live = this.#runner.adopt({ ...adoption(head), fold, fence: head.fence, attempt: 1 }, head.status.state);
+    const message: Message = { ...input.message, contextId: head.contextId, taskId };
+    const idempotency = this.#claimOf(input, call);
+    if (idempotency !== undefined) live.claim(idempotency);
+    live.takeLease();
+    live.shown = true;
+    live.decide();
+    live.turns.push(toTurn(message, input, call, undefined));
+    live.beginTurn(fold.number + 1);
+    const reader = this.#runner.readers.open(taskId, fold.number, true);
+    live.push(new EventMaker(this.#context, live).status("TASK_STATE_WORKING"), message);
+    await closingOnError(live.flushed(), reader);
+    this.#runner.begin(live, served);
+    return { live, reader, continued: true };
+  }
+
+  /** What an earlier send with the same key came to, if there was one. */
+  async #repeated(served: ServedAgent, input: SendInput, call: Call): Promise<IdempotencyRecord | undefined> {
+    if (call.idempotencyKey === undefined) return undefined;
+    const record = await this.#context.store.recall({ ...scopeOf(served, call), key: call.idempotencyKey });
+    return record === undefined ? undefined : this.#sameContent(record, input);
+  }
+
+  #sameContent(record: IdempotencyRecord, input: SendInput): IdempotencyRecord {
+    if (record.fingerprint === fingerprintOf(input)) return record;
+    throw new ProtocolError("IDEMPOTENCY_CONFLICT", "This idempotency key was used for another message.");
+  }
+
+  async #answerAgain(record: IdempotencyRecord, input: SendInput): Promise<SendOutcome> {
+    if (record.reply !== undefined) return { message: record.reply };
+    const live = this.#runner.get(record.taskId);
+    if (input.configuration?.returnImmediately !== true) {
+      // The log from its beginning: a task that was interrupted since the send counts as answered.
+      const head = await this.#context.store.head(record.taskId);
+      if (head !== undefined && STATE_CLASS[head.status.state] === "active") {
+        await untilSettled(this.#runner.readers.open(record.taskId, head.number), live);
+      }
+    }
+    return { task: await this.#storedTask(record.taskId, this.#historyLength(input)) };
+  }
+
+  async #streamAgain(record: IdempotencyRecord, onEnd: () => void): Promise<FrameStream> {
+    if (record.reply !== undefined) {
+      onEnd();
+      const event = { message: record.reply };
+      return singleFrame({ event, json: JSON.stringify(event) });
+    }
+    return new LogStream(this.#runner.readers.open(record.taskId, 0), { endOnInputRequired: true, onEnd });
+  }
+
+  async #storedTask(id: string, history: number): Promise<Task> {
+    const snapshot = await this.#context.store.snapshot(id, { history, artifacts: true });
+    if (snapshot === undefined) throw taskNotFound(id);
+    return snapshot.task;
+  }
+
+  /** A stream shows the task when the agent gives no sign for a while; a message it returns then completes the task. */
+  async #decidedSoon(live: LiveTask): Promise<Message | undefined> {
+    const stopTimer = this.#context.clock.after(this.#context.times.showTaskAfterMs, () => {
+      live.shown = true;
+      live.decide();
+    });
+    const message = await live.decided;
+    stopTimer();
+    if (live.loss !== undefined) throw live.loss;
+    return message;
+  }
+
+  #taskOf(live: LiveTask, input: SendInput): Task {
+    return live.fold.toTask({ historyLength: this.#historyLength(input) });
+  }
+
+  #historyLength(input: SendInput): number {
+    const page = this.#context.limits.historyPage;
+    return Math.min(input.configuration?.historyLength ?? page, page);
+  }
+
+  #checkRoom(served: ServedAgent, call: Call): void {
+    const { limits } = this.#context;
+    if (served.queue.waiting >= limits.queue) {
+      throw new ProtocolError("RESOURCE_EXHAUSTED", "Too many tasks wait for this agent.", { retryAfter: 5 });
+    }
+    if (this.#runner.tasksOf(call.caller.owner) >= limits.tasksPerOwner) {
+      throw new ProtocolError("RESOURCE_EXHAUSTED", "Too many of your tasks are under way.", { retryAfter: 5 });
+    }
+  }
+
+  #claimOf(input: SendInput, call: Call): IdempotencyClaim | undefined {
+    if (call.idempotencyKey === undefined) return undefined;
+    const expiresAt = this.#context.clock.now() + this.#context.times.idempotencyMs;
+    return { key: call.idempotencyKey, fingerprint: fingerprintOf(input), expiresAt };
+  }
+}
+
+/** Two sends are the same when they say the same; how the answer is wanted does not matter. */
+function fingerprintOf(input: SendInput): string {
+  return createHash("sha256")
+    .update(JSON.stringify([input.message, input.metadata]))
+    .digest("base64url");
+}
+
+function toTurn(message: Message, input: SendInput, call: Call, number: number | undefined): QueuedTurn {
+  return {
+    number,
+    message,
+    caller: call.caller,
+    acceptedOutputModes: input.configuration?.acceptedOutputModes ?? [],
+    metadata: input.metadata,
+  };
+}
+
+export function scopeOf(served: ServedAgent, call: Call): Scope {
+  return { agent: served.name, tenant: call.tenant, owner: call.caller.owner };
+}
+
+export function sameScope(one: Scope, other: Scope): boolean {
+  return one.agent === other.agent && one.tenant === other.tenant && one.owner === other.owner;
+}
+
+export function adoption(head: TaskHead) {
+  const { id, contextId, agent, tenant, owner, dialect } = head;
+  return { id, contextId, agent, tenant, owner, dialect };
+}
+
+function checkContext(message: Message, contextId: string): void {
+  if (message.contextId === undefined || message.contextId === contextId) return;
+  throw new ProtocolError("INVALID_PARAMS", "message.contextId: not the context of this task", {
+    violations: [{ field: "message.contextId", description: "not the context of this task" }],
+  });
+}
+
+function ended(taskId: string): ProtocolError {
+  return new ProtocolError("UNSUPPORTED_OPERATION", "The task has ended and takes no more messages.", {
+    metadata: { taskId },
+  });
+}
+
+async function closingOnError(promise: Promise<void>, reader: LogReader): Promise<void> {
+  try {
+    await promise;
+  } catch (error) {
+    reader.close();
+    throw error;
+  }
+}

@@ -1,0 +1,84 @@
+import type { JsonObject } from "./json.ts";
+
+export interface AgentInterface {
+  readonly url: string;
+  /** `JSONRPC`, `HTTP+JSON`, `GRPC`, or a URI for a binding of someone's own. */
+  readonly protocolBinding: string;
+  readonly protocolVersion: string;
+  readonly tenant?: string;
+}
+
+export interface AgentProvider {
+  readonly url: string;
+  readonly organization: string;
+}
+
+export interface AgentExtension {
+  readonly uri: string;
+  readonly description?: string;
+  readonly required?: boolean;
+  readonly params?: JsonObject;
+}
+
+export interface AgentCapabilities {
+  readonly streaming?: boolean;
+  readonly pushNotifications?: boolean;
+  readonly extendedAgentCard?: boolean;
+  readonly extensions?: readonly AgentExtension[];
+}
+
+export interface SecurityRequirement {
+  readonly schemes: Readonly<Record<string, { readonly list: readonly string[] }>>;
+}
+
+export interface AgentSkill {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly tags: readonly string[];
+  readonly examples?: readonly string[];
+  readonly inputModes?: readonly string[];
+  readonly outputModes?: readonly string[];
+  readonly securityRequirements?: readonly SecurityRequirement[];
+}
+
+export interface AgentCardSignature {
+  readonly protected: string;
+  readonly signature: string;
+  readonly header?: JsonObject;
+}
+
+/** The card as A2A 1.0 spells it. Security schemes keep their wire form: one `…SecurityScheme` member each. */
+export interface AgentCard {
+  readonly name: string;
+  readonly description: string;
+  readonly supportedInterfaces: readonly AgentInterface[];
+  readonly provider?: AgentProvider;
+  readonly version: string;
+  readonly documentationUrl?: string;
+  readonly capabilities: AgentCapabilities;
+  readonly securitySchemes?: Readonly<Record<string, JsonObject>>;
+  readonly securityRequirements?: readonly SecurityRequirement[];
+  readonly defaultInputModes: readonly string[];
+  readonly defaultOutputModes: readonly string[];
+  readonly skills: readonly AgentSkill[];
+  readonly signatures?: readonly AgentCardSignature[];
+  readonly iconUrl?: string;
+}
+
+/** What an agent says of itself; the server adds where and how it can be reached. */
+export interface AgentProfile {
+  readonly name: string;
+  readonly description: string;
+  readonly version: string;
+  readonly skills: readonly AgentSkill[];
+  readonly inputModes: readonly string[];
+  readonly outputModes: readonly string[];
+  readonly streaming: boolean;
+  readonly extensions: readonly AgentExtension[];
+  readonly provider?: AgentProvider;
+  readonly documentationUrl?: string;
+  readonly iconUrl?: string;
+  /** Skills and text shown only to authenticated callers; absent when the agent has no extended card. */
+  readonly extended?: { readonly description?: string; readonly skills?: readonly AgentSkill[] };
+}

@@ -1,0 +1,82 @@
+import type { JsonObject } from "./json.ts";
+
+/**
+ * Everything that may be said to a peer when something goes wrong. Closed on purpose: each dialect maps every code
+ * both ways, and a forgotten one does not compile.
+ */
+export const ERROR_CODES = [
+  "TASK_NOT_FOUND",
+  "TASK_NOT_CANCELABLE",
+  "PUSH_NOTIFICATION_NOT_SUPPORTED",
+  "UNSUPPORTED_OPERATION",
+  "CONTENT_TYPE_NOT_SUPPORTED",
+  "INVALID_AGENT_RESPONSE",
+  "EXTENDED_AGENT_CARD_NOT_CONFIGURED",
+  "EXTENSION_SUPPORT_REQUIRED",
+  "VERSION_NOT_SUPPORTED",
+  "PARSE_ERROR",
+  "INVALID_REQUEST",
+  "METHOD_NOT_FOUND",
+  "INVALID_PARAMS",
+  "INTERNAL_ERROR",
+  "UNAUTHENTICATED",
+  "PERMISSION_DENIED",
+  "RESOURCE_EXHAUSTED",
+  "UNAVAILABLE",
+  "IDEMPOTENCY_CONFLICT",
+  "LOSS_REFUSED",
+] as const;
+
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+export interface FieldViolation {
+  /** Path of the member in the caller's own spelling, e.g. `message.parts[0]`. */
+  readonly field: string;
+  readonly description: string;
+}
+
+export interface ProtocolErrorOptions {
+  /** Facts for the peer, e.g. `{ taskId }`. Never anything secret: this crosses the wire. */
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly violations?: readonly FieldViolation[];
+  /** Seconds after which a repeat may succeed. */
+  readonly retryAfter?: number;
+  /** What the peer sent, when this error was received rather than raised here. */
+  readonly data?: JsonObject | readonly JsonObject[];
+  readonly cause?: unknown;
+}
+
+const BRAND = Symbol.for("dragoman.ProtocolError");
+
+/** The one error that crosses the wire, in either direction. */
+export class ProtocolError extends Error {
+  readonly code: ErrorCode;
+  readonly metadata: Readonly<Record<string, string>> | undefined;
+  readonly violations: readonly FieldViolation[] | undefined;
+  readonly retryAfter: number | undefined;
+  readonly data: JsonObject | readonly JsonObject[] | undefined;
+
+  constructor(code: ErrorCode, message: string, options: ProtocolErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "ProtocolError";
+    this.code = code;
+    this.metadata = options.metadata;
+    this.violations = options.violations;
+    this.retryAfter = options.retryAfter;
+    this.data = options.data;
+    Object.defineProperty(this, BRAND, { value: true });
+  }
+
+  /** True also for an instance of another copy of this package, where `instanceof` would fail. */
+  static is(error: unknown): error is ProtocolError {
+    return typeof error === "object" && error !== null && BRAND in error;
+  }
+}
+
+export function taskNotFound(taskId: string): ProtocolError {
+  return new ProtocolError("TASK_NOT_FOUND", "There is no such task.", { metadata: { taskId } });
+}
+
+export function invalidParams(field: string, description: string): ProtocolError {
+  return new ProtocolError("INVALID_PARAMS", `${field}: ${description}`, { violations: [{ field, description }] });
+}

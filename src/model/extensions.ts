@@ -1,0 +1,9 @@
+/** Extensions of A2A 1.0 that this product defines. */
+export const EXTENSIONS = {
+  /** Resuming a stream leaves out the snapshot frame. */
+  replay: "urn:dragoman:ext:replay:v1",
+  /** `messageId` is the key under which a repeated send is recognised. */
+  idempotency: "urn:dragoman:ext:idempotency:v1",
+  /** Reasoning text of an agent, in `metadata`. */
+  reasoning: "urn:dragoman:ext:reasoning:v1",
+} as const;

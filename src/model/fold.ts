@@ -1,0 +1,184 @@
+import type { Artifact } from "./artifact.ts";
+import type { LogEntry, TaskArtifactUpdate, TaskEvent } from "./event.ts";
+import type { JsonObject } from "./json.ts";
+import type { Message } from "./message.ts";
+import { isPlainText, type Part } from "./part.ts";
+import { isTerminal } from "./state.ts";
+import type { Task, TaskStatus } from "./task.ts";
+import { mayMove } from "./transitions.ts";
+
+export type FoldRefusal = "no-task-yet" | "second-task" | "terminal" | "illegal-transition" | "other-task" | "gap";
+
+/** Thrown by `TaskFold.apply` for an event that cannot follow; the fold is then unchanged. */
+export class FoldError extends Error {
+  readonly refusal: FoldRefusal;
+  constructor(refusal: FoldRefusal) {
+    super(`event refused: ${refusal}`);
+    this.name = "FoldError";
+    this.refusal = refusal;
+  }
+}
+
+interface OpenArtifact {
+  artifact: Omit<Artifact, "parts">;
+  parts: Part[];
+}
+
+/**
+ * A task under construction from its log. Each event costs the same however long the log already is: history and
+ * parts are appended in place, and `toTask` copies only references.
+ *
+ * Adjacent plain-text chunks of one artifact become one part, so a task that was streamed in ten thousand pieces reads
+ * the same as one that was written at once, before and after its log is compacted.
+ */
+export class TaskFold {
+  #number = 0;
+  #id = "";
+  #contextId = "";
+  #status: TaskStatus | undefined;
+  #metadata: JsonObject | undefined;
+  readonly #history: Message[] = [];
+  readonly #artifacts = new Map<string, OpenArtifact>();
+  readonly #historyLimit: number;
+
+  /** With a `historyLimit` at least that many of the newest messages are kept and the rest may be forgotten. */
+  constructor(historyLimit: number = Number.POSITIVE_INFINITY) {
+    this.#historyLimit = historyLimit;
+  }
+
+  /** Begin from a task as it stood at `number`. */
+  static from(task: Task, number: number, historyLimit?: number): TaskFold {
+    const fold = new TaskFold(historyLimit);
+    fold.#begin(task);
+    fold.#number = number;
+    return fold;
+  }
+
+  get number(): number {
+    return this.#number;
+  }
+  get id(): string {
+    return this.#id;
+  }
+  get contextId(): string {
+    return this.#contextId;
+  }
+  get status(): TaskStatus {
+    if (this.#status === undefined) throw new FoldError("no-task-yet");
+    return this.#status;
+  }
+  get history(): readonly Message[] {
+    return this.#history;
+  }
+  hasArtifact(artifactId: string): boolean {
+    return this.#artifacts.has(artifactId);
+  }
+
+  /** Why this event cannot come next, or undefined if it can. */
+  refusal(event: TaskEvent): FoldRefusal | undefined {
+    if ("task" in event) return this.#status === undefined ? undefined : "second-task";
+    if (this.#status === undefined) return "no-task-yet";
+    if (isTerminal(this.#status.state)) return "terminal";
+    const update = "statusUpdate" in event ? event.statusUpdate : event.artifactUpdate;
+    if (update.taskId !== this.#id || update.contextId !== this.#contextId) return "other-task";
+    if ("statusUpdate" in event && !mayMove(this.#status.state, event.statusUpdate.status.state)) {
+      return "illegal-transition";
+    }
+    return undefined;
+  }
+
+  apply(entry: LogEntry): void {
+    if (entry.number !== this.#number + 1) throw new FoldError("gap");
+    const event = entry.event;
+    const refusal = this.refusal(event);
+    if (refusal !== undefined) throw new FoldError(refusal);
+    this.#number = entry.number;
+    if ("task" in event) this.#begin(event.task);
+    else if ("statusUpdate" in event) this.#moveTo(event.statusUpdate.status, entry.received);
+    else this.#addArtifact(event.artifactUpdate);
+  }
+
+  toTask(options: { historyLength?: number | undefined; artifacts?: boolean } = {}): Task {
+    const { historyLength, artifacts = true } = options;
+    const history = lastOf(this.#history, historyLength);
+    return {
+      id: this.#id,
+      contextId: this.#contextId,
+      status: this.status,
+      ...(artifacts && this.#artifacts.size > 0 ? { artifacts: this.#closedArtifacts() } : undefined),
+      ...(history.length > 0 ? { history } : undefined),
+      ...(this.#metadata === undefined ? undefined : { metadata: this.#metadata }),
+    };
+  }
+
+  #begin(task: Task): void {
+    this.#id = task.id;
+    this.#contextId = task.contextId;
+    this.#status = task.status;
+    this.#metadata = task.metadata;
+    if (task.history) this.#history.push(...task.history);
+    for (const artifact of task.artifacts ?? []) {
+      this.#artifacts.set(artifact.artifactId, { artifact, parts: [...artifact.parts] });
+    }
+  }
+
+  #moveTo(status: TaskStatus, received: Message | undefined): void {
+    const said = this.#status?.message;
+    if (said !== undefined) this.#remember(said);
+    if (received !== undefined) this.#remember(received);
+    this.#status = status;
+  }
+
+  #remember(message: Message): void {
+    this.#history.push(message);
+    // Trimming at twice the limit keeps the cost per message constant.
+    if (this.#history.length > 2 * this.#historyLimit) this.#history.splice(0, this.#history.length - this.#historyLimit);
+  }
+
+  #addArtifact(update: TaskArtifactUpdate): void {
+    const { artifact } = update;
+    const open = update.append === true ? this.#artifacts.get(artifact.artifactId) : undefined;
+    if (open === undefined) {
+      this.#artifacts.set(artifact.artifactId, { artifact, parts: [...artifact.parts] });
+      return;
+    }
+    appendParts(open.parts, artifact.parts);
+    const described = laterDescription(open.artifact, artifact);
+    if (described !== undefined) open.artifact = described;
+  }
+
+  #closedArtifacts(): Artifact[] {
+    const closed: Artifact[] = [];
+    for (const { artifact, parts } of this.#artifacts.values()) closed.push({ ...artifact, parts: parts.slice() });
+    return closed;
+  }
+}
+
+/** Fold a whole log, or the rest of one onto what an earlier part of it gave. */
+export function fold(entries: Iterable<LogEntry>, from: TaskFold = new TaskFold()): TaskFold {
+  for (const entry of entries) from.apply(entry);
+  return from;
+}
+
+function appendParts(parts: Part[], added: readonly Part[]): void {
+  let start = 0;
+  const last = parts.at(-1);
+  const first = added[0];
+  if (last !== undefined && first !== undefined && isPlainText(last) && isPlainText(first)) {
+    parts[parts.length - 1] = { text: last.text + first.text };
+    start = 1;
+  }
+  for (let index = start; index < added.length; index++) parts.push(added[index] as Part);
+}
+
+/** A later chunk may name or describe the artifact; what it does not mention stays. */
+function laterDescription(known: OpenArtifact["artifact"], chunk: Artifact): OpenArtifact["artifact"] | undefined {
+  const { artifactId: _id, parts: _parts, ...mentioned } = chunk;
+  for (const _ in mentioned) return { ...known, ...mentioned };
+  return undefined;
+}
+
+function lastOf<T>(items: readonly T[], count: number | undefined): readonly T[] {
+  if (count === undefined || count >= items.length) return items.slice();
+  return count === 0 ? [] : items.slice(-count);
+}

@@ -1,0 +1,106 @@
+import type { Caller } from "./caller.ts";
+import type { AgentCard } from "./card.ts";
+import type { StreamEvent } from "./event.ts";
+import type { JsonObject } from "./json.ts";
+import type { Message } from "./message.ts";
+import type { TaskPushNotificationConfig } from "./push.ts";
+import type { TaskState } from "./state.ts";
+import type { Task } from "./task.ts";
+
+export interface SendConfiguration {
+  readonly acceptedOutputModes?: readonly string[];
+  readonly taskPushNotificationConfig?: TaskPushNotificationConfig;
+  readonly historyLength?: number;
+  readonly returnImmediately?: boolean;
+}
+
+export interface SendInput {
+  readonly message: Message;
+  readonly configuration?: SendConfiguration;
+  readonly metadata?: JsonObject;
+}
+
+export interface ListInput {
+  readonly contextId?: string;
+  readonly status?: TaskState;
+  /** 1 to 100. */
+  readonly pageSize?: number;
+  readonly pageToken?: string;
+  readonly historyLength?: number;
+  /** Milliseconds since the epoch, inclusive. */
+  readonly statusTimestampAfter?: number;
+  readonly includeArtifacts?: boolean;
+}
+
+/** Everything a caller can ask of an agent, in any dialect. */
+export type Operation =
+  | ({ readonly kind: "send" } & SendInput)
+  | ({ readonly kind: "stream" } & SendInput)
+  | { readonly kind: "get"; readonly id: string; readonly historyLength?: number }
+  | ({ readonly kind: "list" } & ListInput)
+  | { readonly kind: "cancel"; readonly id: string; readonly metadata?: JsonObject }
+  /** `after` is the number of the last event the caller has. */
+  | { readonly kind: "subscribe"; readonly id: string; readonly after?: number }
+  | { readonly kind: "push-create"; readonly taskId: string; readonly config: TaskPushNotificationConfig }
+  | { readonly kind: "push-get"; readonly taskId: string; readonly id: string }
+  | { readonly kind: "push-list"; readonly taskId: string; readonly pageSize?: number; readonly pageToken?: string }
+  | { readonly kind: "push-delete"; readonly taskId: string; readonly id: string }
+  | { readonly kind: "extended-card" };
+
+export type OperationKind = Operation["kind"];
+
+/** A frame of a stream. Numbered when it stands in a task's log or is the task as it stood at that number. */
+export interface StreamFrame {
+  readonly number?: number;
+  readonly event: StreamEvent;
+  /** The event as 1.0 JSON, serialised once for all its readers. */
+  readonly json: string;
+}
+
+/** Batches, not single frames: a reader that lags gets more at once and costs no promise per event. */
+export type FrameStream = AsyncIterable<readonly StreamFrame[]>;
+
+export type SendOutcome = { readonly task: Task } | { readonly message: Message };
+
+export interface TaskPage {
+  readonly tasks: readonly Task[];
+  /** Empty on the last page. */
+  readonly nextPageToken: string;
+  readonly pageSize: number;
+  readonly totalSize: number;
+}
+
+export interface PushConfigPage {
+  readonly configs: readonly TaskPushNotificationConfig[];
+  readonly nextPageToken: string;
+}
+
+/** What each operation answers with. */
+export interface Outcomes {
+  readonly send: SendOutcome;
+  readonly stream: FrameStream;
+  readonly get: Task;
+  readonly list: TaskPage;
+  readonly cancel: Task;
+  readonly subscribe: FrameStream;
+  readonly "push-create": TaskPushNotificationConfig;
+  readonly "push-get": TaskPushNotificationConfig;
+  readonly "push-list": PushConfigPage;
+  readonly "push-delete": undefined;
+  readonly "extended-card": AgentCard;
+}
+
+export type OutcomeOf<O extends Operation> = Outcomes[O["kind"]];
+
+/** The circumstances of one operation. Immutable; what an operation activated is returned, never written here. */
+export interface Call {
+  readonly caller: Caller;
+  /** Partition within the agent; `""` when the caller named none. */
+  readonly tenant: string;
+  /** Extension URIs the caller asked for. */
+  readonly extensions: readonly string[];
+  /** Set when a repeat of this send must not run twice. */
+  readonly idempotencyKey?: string;
+  /** The interface the task was made over, kept with it: some dialects answer in the caller's own. */
+  readonly dialect: string;
+}

@@ -1,0 +1,44 @@
+/** What the inside needs of the world, injected so that tests own it. */
+
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Run later; the returned function cancels. A pending timer never keeps the process alive. */
+  after(milliseconds: number, run: () => void): () => void;
+}
+
+export interface Ids {
+  task(): string;
+  context(): string;
+  message(): string;
+  artifact(): string;
+  /** One life of one process. */
+  incarnation(): string;
+}
+
+export type LogFields = Readonly<Record<string, unknown>>;
+
+export interface Log {
+  debug(fields: LogFields, message: string): void;
+  info(fields: LogFields, message: string): void;
+  warn(fields: LogFields, message: string): void;
+  error(fields: LogFields, message: string): void;
+}
+
+/** Counters by name; a closed list keeps names in one place. */
+export type Count =
+  | "events_dropped_after_terminal"
+  | "events_merged"
+  | "runs_fenced"
+  | "runs_resumed"
+  | "runs_failed_by_crash"
+  | "wakeups_missed"
+  | "readers_stalled"
+  | "losses";
+
+export interface Meter {
+  count(name: Count, by?: number): void;
+}
+
+export const SILENT_LOG: Log = { debug() {}, info() {}, warn() {}, error() {} };
+export const NO_METER: Meter = { count() {} };

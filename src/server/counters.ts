@@ -1,0 +1,36 @@
+import type { Count, Meter } from "../model/ports.ts";
+
+const HELP = {
+  events_dropped_after_terminal: "Events an agent produced after its task had ended.",
+  events_merged: "Text chunks merged because a task ran ahead of the store.",
+  runs_fenced: "Runs that lost their task to another process.",
+  runs_resumed: "Tasks taken up again after a crash.",
+  runs_failed_by_crash: "Tasks failed because their process had stopped.",
+  wakeups_missed: "Log readers that found news no wake-up had announced.",
+  readers_stalled: "Streams closed because their reader took nothing for too long.",
+  losses: "Things a dialect could not say.",
+} as const satisfies Record<Count, string>;
+
+/** Counters of this process in the text format that Prometheus reads. */
+export class Counters implements Meter {
+  readonly #values = new Map<Count, number>();
+
+  count(name: Count, by = 1): void {
+    this.#values.set(name, (this.#values.get(name) ?? 0) + by);
+  }
+
+  render(gauges: Readonly<Record<string, { readonly help: string; readonly value: number }>>): string {
+    let text = "";
+    for (const name of Object.keys(HELP) as Count[]) {
+      text += metric(`dragoman_${name}_total`, "counter", HELP[name], this.#values.get(name) ?? 0);
+    }
+    for (const [name, { help, value }] of Object.entries(gauges)) {
+      text += metric(`dragoman_${name}`, "gauge", help, value);
+    }
+    return text;
+  }
+}
+
+function metric(name: string, type: string, help: string, value: number): string {
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${name} ${value}\n`;
+}

@@ -1,0 +1,203 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Log, Meter } from "../model/ports.ts";
+import { type ExchangeReply, type ExchangeRequest, type FullReply, isStreamReply, type StreamReply } from "../wire/exchange.ts";
+
+export interface NodeHttpOptions {
+  readonly handle: (exchange: ExchangeRequest) => Promise<ExchangeReply>;
+  /** The answer to a request whose body is too large or encoded in a way we do not read. */
+  readonly refuse: (status: 413 | 415) => FullReply;
+  readonly maxBodyBytes: number;
+  /** A reader that takes nothing for this long is sent away; it can resume from its cursor. */
+  readonly stalledReaderMs: number;
+  readonly log: Log;
+  readonly meter: Meter;
+}
+
+const NO_BODY = Buffer.alloc(0);
+/** Longer than the usual idle time of proxies, so that they close first. */
+const KEEP_ALIVE_MS = 65_000;
+const LINGER_MS = 1_000;
+
+export function createNodeServer(options: NodeHttpOptions): Server {
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
+    new NodeExchange(options, request, response).begin();
+  });
+  return server;
+}
+
+/** The same for a framework that has its own server. `path` is what follows the mount point. */
+export function serveNodeRequest(
+  options: NodeHttpOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+  url?: string,
+): void {
+  new NodeExchange(options, request, response, url).begin();
+}
+
+/** One request and its response. The signal is made only for those who ask for it. */
+class NodeExchange implements ExchangeRequest {
+  readonly path: string;
+  readonly query: string;
+  body: Buffer = NO_BODY;
+  readonly #options: NodeHttpOptions;
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  #abort: AbortController | undefined;
+  #gone = false;
+
+  constructor(options: NodeHttpOptions, request: IncomingMessage, response: ServerResponse, url = request.url ?? "/") {
+    this.#options = options;
+    this.#request = request;
+    this.#response = response;
+    const question = url.indexOf("?");
+    this.path = question < 0 ? url : url.slice(0, question);
+    this.query = question < 0 ? "" : url.slice(question + 1);
+  }
+
+  get method(): string {
+    return this.#request.method ?? "GET";
+  }
+  /** Node joins repeated headers of these names, so every value is one string. */
+  get headers(): Readonly<Record<string, string | undefined>> {
+    return this.#request.headers as Readonly<Record<string, string | undefined>>;
+  }
+  get remoteAddress(): string | undefined {
+    return this.#request.socket.remoteAddress;
+  }
+  get signal(): AbortSignal {
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController();
+      if (this.#gone) this.#abort.abort();
+    }
+    return this.#abort.signal;
+  }
+
+  begin(): void {
+    const request = this.#request;
+    this.#response.on("close", this.#onClose);
+    const encoding = request.headers["content-encoding"];
+    if (encoding !== undefined && encoding !== "identity") return this.#turnAway(415);
+    const announced = Number(request.headers["content-length"] ?? 0);
+    if (announced > this.#options.maxBodyBytes) return this.#turnAway(413);
+    if (announced === 0 && request.headers["transfer-encoding"] === undefined) {
+      request.resume();
+      void this.#answer();
+      return;
+    }
+    this.#readBody();
+  }
+
+  #readBody(): void {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    this.#request.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > this.#options.maxBodyBytes) {
+        this.#request.removeAllListeners("data");
+        this.#turnAway(413);
+        return;
+      }
+      chunks.push(chunk);
+    });
+    this.#request.on("end", () => {
+      if (size > this.#options.maxBodyBytes) return;
+      this.body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size);
+      void this.#answer();
+    });
+    // The response's "close" says the same; without a listener an aborted upload would be an uncaught error.
+    this.#request.on("error", () => {});
+  }
+
+  async #answer(): Promise<void> {
+    try {
+      const reply = await this.#options.handle(this);
+      if (this.#gone) {
+        if (isStreamReply(reply)) await reply.frames[Symbol.asyncIterator]().return?.();
+        return;
+      }
+      if (isStreamReply(reply)) await this.#stream(reply);
+      else this.#finish(reply);
+    } catch (error) {
+      this.#options.log.error({ err: error }, "A request could not be answered.");
+      if (this.#response.headersSent) this.#response.destroy();
+      else this.#finish({ status: 500, headers: {}, body: undefined });
+    }
+  }
+
+  #finish(reply: FullReply): void {
+    const { status, headers, body } = reply;
+    if (status === 204 || status === 304) {
+      this.#response.writeHead(status, headers).end();
+      return;
+    }
+    const length = body === undefined ? 0 : Buffer.byteLength(body);
+    this.#response.writeHead(status, { ...headers, "content-length": length });
+    if (this.#request.method === "HEAD") this.#response.end();
+    else this.#response.end(body);
+  }
+
+  async #stream(reply: StreamReply): Promise<void> {
+    const response = this.#response;
+    const frames = reply.frames[Symbol.asyncIterator]();
+    response.writeHead(reply.status, reply.headers);
+    if (this.#request.method === "HEAD") {
+      await frames.return?.();
+      response.end();
+      return;
+    }
+    response.flushHeaders();
+    const leave = () => void frames.return?.();
+    response.once("close", leave);
+    for (;;) {
+      const step = await frames.next();
+      if (step.done === true || this.#gone) break;
+      if (!response.write(step.value) && !(await this.#drained())) break;
+    }
+    response.off("close", leave);
+    response.end();
+  }
+
+  /** False when the reader did not take anything for too long and was cut off. */
+  #drained(): Promise<boolean> {
+    return new Promise((resolve) => {
+      const response = this.#response;
+      const settle = (taken: boolean) => {
+        clearTimeout(timer);
+        response.off("drain", onDrain);
+        response.off("close", onClose);
+        resolve(taken);
+      };
+      const onDrain = () => settle(true);
+      const onClose = () => settle(false);
+      const timer = setTimeout(() => {
+        this.#options.meter.count("readers_stalled");
+        response.destroy();
+        settle(false);
+      }, this.#options.stalledReaderMs);
+      response.once("drain", onDrain);
+      response.once("close", onClose);
+    });
+  }
+
+  /** The rest of the body is not read, so the connection cannot be used again. */
+  #turnAway(status: 413 | 415): void {
+    const reply = this.#options.refuse(status);
+    this.#response.shouldKeepAlive = false;
+    this.#finish({ ...reply, headers: { ...reply.headers, connection: "close" } });
+    // A caller that is still sending would miss the answer if the connection were cut at once.
+    this.#request.resume();
+    this.#response.once("finish", () => {
+      const { socket } = this.#request;
+      const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+      timer.unref();
+      socket.once("close", () => clearTimeout(timer));
+    });
+  }
+
+  readonly #onClose = (): void => {
+    if (this.#response.writableFinished) return;
+    this.#gone = true;
+    this.#abort?.abort();
+  };
+}

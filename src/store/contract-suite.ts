@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { TaskStore } from "./contract.ts";
+import {
+  ALICE,
+  accept,
+  append,
+  COMPLETED,
+  chunkEvent,
+  EVERYTHING,
+  FAR_FUTURE,
+  finished,
+  listQuery,
+  readAll,
+  status,
+  statusEvent,
+  submit,
+  uniqueId,
+  uniqueScope,
+  WORKING,
+  walk,
+} from "./suite/fixtures.ts";
+import { describeLeases } from "./suite/leases.ts";
+import { describeLists } from "./suite/lists.ts";
+import { describeModel } from "./suite/model.ts";
+import { describeReads } from "./suite/reads.ts";
+import { describeRetention } from "./suite/retention.ts";
+import { describeWalks } from "./suite/walks.ts";
+import { describeWrites } from "./suite/writes.ts";
+
+export interface StoreUnderTest {
+  /** An empty store that nobody else uses. */
+  open(): Promise<TaskStore>;
+  /** The same content after the store was closed; absent if nothing survives that. */
+  reopen?: (store: TaskStore) => Promise<TaskStore>;
+}
+
+/** What `contract.ts` means. Every store must pass; nothing here assumes that it lives in this process. */
+export function describeStore(name: string, { open, reopen }: StoreUnderTest): void {
+  describe(name, () => {
+    const opened: TaskStore[] = [];
+    let shared: TaskStore;
+
+    async function openAnother(): Promise<TaskStore> {
+      const store = await open();
+      opened.push(store);
+      return store;
+    }
+
+    beforeAll(async () => {
+      shared = await openAnother();
+    });
+
+    afterAll(async () => {
+      await Promise.all(opened.map((store) => store.close()));
+    });
+
+    const store = () => shared;
+    describeWrites(store);
+    describeLeases(store);
+    describeReads(store);
+    describeLists(store);
+    describeWalks(store);
+    describeModel(store);
+    describeRetention(openAnother);
+    if (reopen !== undefined) describeReopening(openAnother, reopen);
+  });
+}
+
+function describeReopening(open: () => Promise<TaskStore>, reopen: (store: TaskStore) => Promise<TaskStore>): void {
+  describe("reopened", () => {
+    it("has everything it had", async () => {
+      const scope = uniqueScope();
+      const [running, ended, compacted] = [uniqueId(), uniqueId(), uniqueId()];
+      const before = await open();
+      const idempotency = { key: "key", fingerprint: "print", expiresAt: FAR_FUTURE };
+      await accept(before, finished(compacted, 0, scope));
+      await before.compact(FAR_FUTURE, 10);
+      await accept(before, submit(running, [], { ...scope, node: "n1", idempotency }), finished(ended, 1, scope));
+      await accept(before, append(running, 1, [statusEvent(running, status(WORKING, 2))], { fence: 1 }));
+      await accept(before, append(running, 2, [chunkEvent(running, [{ text: "a" }])], { fence: 1 }));
+      await accept(before, { kind: "remember", id: running, fence: 1, key: "k", value: "1" });
+      const view = async (store: TaskStore) => ({
+        head: await store.head(running),
+        snapshots: await Promise.all([running, ended, compacted].map((id) => store.snapshot(id, EVERYTHING))),
+        log: await readAll(store, running),
+        memory: await store.memory(running),
+        page: await store.list(listQuery(scope, { limit: 2 })),
+        key: await store.recall({ ...scope, key: "key" }),
+        stats: { ...(await store.stats()), bytes: 0 },
+      });
+      const known = await view(before);
+      const after = await reopen(before);
+      expect(await view(after)).toEqual(known);
+      await accept(after, append(running, 3, [statusEvent(running, status(COMPLETED, 3))]));
+      await after.close();
+    });
+
+    it("continues a walk that began before", async () => {
+      const scope = uniqueScope();
+      const before = await open();
+      const [one, two, three] = [uniqueId(), uniqueId(), uniqueId()];
+      for (const [index, id] of [one, two, three].entries()) {
+        await accept(before, submit(id, [statusEvent(id, status(WORKING, index))], scope));
+      }
+      const first = await before.list(listQuery(scope, { limit: 1 }));
+      expect(first.tasks.map(({ id }) => id)).toEqual([three]);
+      await accept(before, append(one, 2, [statusEvent(one, status(WORKING, 10))]));
+      const after = await reopen(before);
+      await accept(after, append(two, 2, [statusEvent(two, status(WORKING, 11))]), finished(uniqueId(), 0, scope));
+      if (first.next === undefined) throw new Error("expected a next page");
+      expect(await walk(after, listQuery(scope, { limit: 1, after: first.next }))).toEqual([two, one]);
+      await after.close();
+    });
+
+    it("gives up the leases of nodes that died with the earlier process, at the first beat", async () => {
+      const agent = uniqueId("agent");
+      const [running, parked] = [uniqueId(), uniqueId()];
+      const before = await open();
+      await before.beat("n1", 60_000);
+      await accept(before, submit(running, [], { agent, node: "n1" }));
+      await accept(
+        before,
+        submit(parked, [statusEvent(parked, status("TASK_STATE_INPUT_REQUIRED"))], { agent, node: "n1" }),
+      );
+      const after = await reopen(before);
+      const fresh = uniqueId();
+      await accept(after, submit(fresh, [], { ...ALICE, agent, node: "n2" }));
+      await after.beat("n3", 60_000);
+      const claimed = await after.claim("n3", [agent], 10);
+      expect(claimed.map(({ head, fence }) => [head.id, fence, head.attempt])).toEqual([[running, 2, 2]]);
+      expect(await after.head(parked)).toMatchObject({ node: undefined });
+      expect(await after.head(fresh)).toMatchObject({ node: "n2" });
+      await after.close();
+    });
+  });
+}

@@ -1,0 +1,257 @@
+import type { LogEntry } from "../model/event.ts";
+import type { Message } from "../model/message.ts";
+import type { TaskState } from "../model/state.ts";
+import type { Task, TaskStatus } from "../model/task.ts";
+
+/**
+ * The one contract every store fulfils; `contract-suite.ts` is its meaning in tests.
+ *
+ * A store is one transaction domain: log, leases, idempotency and memory of a task change together or not at all.
+ * Every write names what it expects to find, so that it may be repeated and may race. Nothing is answered before it is
+ * as durable as the store can make it.
+ */
+export interface TaskStore {
+  /** For people: `memory`, or `sqlite` with its file. */
+  readonly description: string;
+
+  /**
+   * Group commit: all accepted writes become durable together, answered by position. A refused write changes nothing
+   * and never fails its neighbours. Two writes to one task in one call are applied in order.
+   */
+  write(writes: readonly Write[]): Promise<readonly WriteResult[]>;
+
+  head(id: string): Promise<TaskHead | undefined>;
+
+  /** The task folded from its log, with the number it stood at, both from one consistent view. */
+  snapshot(id: string, options: SnapshotOptions): Promise<Snapshot | undefined>;
+
+  /**
+   * What follows each cursor, one answer per cursor in order; one call serves all readers of a node. An unknown task
+   * gives `missing`. At most `limit` entries are given per cursor, never fewer than one if there is one.
+   */
+  read(cursors: readonly Cursor[], limit: number): Promise<readonly CursorRead[]>;
+
+  /** Where each task's log stands now (0 for an unknown task): the cheap question of a reader that missed its wake-up. */
+  numbers(ids: readonly string[]): Promise<readonly number[]>;
+
+  list(query: ListQuery): Promise<ListPage>;
+
+  /** What a caller's key stands for, while it is retained. */
+  recall(key: IdempotencyScope): Promise<IdempotencyRecord | undefined>;
+
+  /**
+   * The node says it lives; leases of nodes silent for longer than `ttlMs` may be claimed. A store that one process
+   * owns alone gives up the leases of earlier incarnations at the first beat. Returns tasks this node holds whose
+   * cancellation was asked for elsewhere.
+   */
+  beat(node: string, ttlMs: number): Promise<readonly string[]>;
+
+  /**
+   * Take over tasks whose node is gone, and active ones that no node holds, each with a higher fence and one more
+   * attempt than before. Only tasks of the named agents: those of an agent that is not served here wait for one that does.
+   */
+  claim(node: string, agents: readonly string[], max: number): Promise<readonly Lease[]>;
+
+  /** Durable memory of a task's runs: survives a crash, ends with the task's pruning. JSON text by key. */
+  memory(id: string): Promise<ReadonlyMap<string, string>>;
+
+  /** Reduce logs of tasks that ended before `endedBefore` to their snapshots. Returns how many; at most `max`. */
+  compact(endedBefore: number, max: number): Promise<number>;
+
+  /** Delete tasks that ended before `endedBefore`, and idempotency keys past their time. Returns how many tasks. */
+  prune(endedBefore: number, max: number): Promise<number>;
+
+  stats(): Promise<StoreStats>;
+
+  /** Hints that logs grew. May be lost, doubled or late without harm: readers also look by themselves. */
+  readonly wakeups: Wakeups;
+
+  close(): Promise<void>;
+}
+
+export interface Wakeups {
+  publish(ids: readonly string[]): void;
+  /** `"all"` when it is not known which. The returned function ends the subscription. */
+  subscribe(listener: (ids: readonly string[] | "all") => void): () => void;
+}
+
+/** Whose tasks: nobody outside the scope can tell that they exist. */
+export interface Scope {
+  readonly agent: string;
+  readonly tenant: string;
+  readonly owner: string;
+}
+
+export interface TaskHead extends Scope {
+  readonly id: string;
+  readonly contextId: string;
+  readonly status: TaskStatus;
+  /** Number of the newest event. */
+  readonly number: number;
+  /** Events up to this number exist only in the snapshot; 0 while the log is whole. */
+  readonly floor: number;
+  readonly fence: number;
+  /** Node that runs the task, if one does. */
+  readonly node: string | undefined;
+  /** Number of the event whose message the current or next turn answers. */
+  readonly turn: number;
+  readonly attempt: number;
+  readonly cancelRequested: boolean;
+  readonly dialect: string;
+  readonly createdAt: number;
+}
+
+export interface Lease {
+  readonly head: TaskHead;
+  readonly fence: number;
+}
+
+export interface Submit extends Scope {
+  readonly kind: "submit";
+  readonly id: string;
+  readonly contextId: string;
+  readonly dialect: string;
+  /** Numbered from 1; the first is the `task` event. May go on to the terminal one. */
+  readonly entries: readonly LogEntry[];
+  /** The status after the last entry. */
+  readonly status: TaskStatus;
+  readonly turn: number;
+  /** The node that takes the lease (fence 1); absent: the task waits for a claim. Ignored if the entries end the task. */
+  readonly node?: string;
+  readonly idempotency?: IdempotencyClaim;
+}
+
+/** Under which key a repeat of the message will be recognised, within the task's scope. */
+export interface IdempotencyClaim {
+  readonly key: string;
+  readonly fingerprint: string;
+  readonly expiresAt: number;
+}
+
+export interface Append {
+  readonly kind: "append";
+  readonly id: string;
+  /** Number of the newest event the writer knows; the entries begin at the next. */
+  readonly expect: number;
+  /** Present on every write of a run: refused if the lease moved on. */
+  readonly fence?: number;
+  readonly entries: readonly LogEntry[];
+  /** The status after the last entry, if any entry changed it. */
+  readonly status?: TaskStatus;
+  readonly turn?: number;
+  /** `take`: lease the task to the node with fence + 1 (refused as `fenced` while another node holds it); `release`: give it up. A terminal status always releases. */
+  readonly lease?: { readonly take: string } | "release";
+  readonly idempotency?: IdempotencyClaim;
+}
+
+/** Take back a task that turned out to be answered by a plain message: it and its log vanish. */
+export interface Discard {
+  readonly kind: "discard";
+  readonly id: string;
+  readonly fence: number;
+  /** Kept under the task's idempotency key, if it has one. */
+  readonly reply: Message;
+}
+
+export interface RequestCancel {
+  readonly kind: "request-cancel";
+  readonly id: string;
+}
+
+export interface Remember {
+  readonly kind: "remember";
+  readonly id: string;
+  readonly fence: number;
+  readonly key: string;
+  /** JSON text; undefined forgets the key. */
+  readonly value: string | undefined;
+}
+
+export type Write = Submit | Append | Discard | RequestCancel | Remember;
+
+/**
+ * `exists`: another task has that id. `duplicate`: the key is known (see `record`). `missing`: no such task.
+ * `position`: the log is not where the writer thought. `fenced`: another run holds the lease. `terminal`: it ended.
+ */
+export type Refusal = "exists" | "duplicate" | "missing" | "position" | "fenced" | "terminal";
+
+export type WriteResult =
+  | { readonly ok: true; readonly number: number; readonly fence: number }
+  | { readonly ok: false; readonly refusal: Exclude<Refusal, "duplicate"> }
+  | { readonly ok: false; readonly refusal: "duplicate"; readonly record: IdempotencyRecord };
+
+export interface IdempotencyScope extends Scope {
+  readonly key: string;
+}
+
+export interface IdempotencyRecord {
+  readonly fingerprint: string;
+  readonly taskId: string;
+  /** Set when the send was answered without a task. */
+  readonly reply: Message | undefined;
+}
+
+export interface SnapshotOptions {
+  /** The task as it stood at this number; absent: now. Below the floor the current task is given. */
+  readonly at?: number;
+  /** Newest messages to include, at most. */
+  readonly history: number;
+  readonly artifacts: boolean;
+}
+
+export interface Snapshot {
+  readonly task: Task;
+  readonly number: number;
+}
+
+export interface Cursor {
+  readonly id: string;
+  readonly after: number;
+}
+
+export type CursorRead =
+  | { readonly kind: "entries"; readonly entries: readonly LogEntry[] }
+  /** The cursor is older than what is kept. */
+  | { readonly kind: "compacted"; readonly floor: number }
+  | { readonly kind: "missing" };
+
+/** Position in the order (status timestamp, id), newest first. */
+export interface ListPosition {
+  readonly timestamp: number;
+  readonly id: string;
+  /**
+   * Where the store stood when the walk began. A task that changes during the walk keeps its place in it: every task
+   * that existed at the beginning is met exactly once.
+   */
+  readonly stamp: number;
+}
+
+export interface ListQuery extends Scope {
+  readonly contextId?: string;
+  readonly state?: TaskState;
+  /** Status timestamp at or after this, in milliseconds. */
+  readonly since?: number;
+  readonly limit: number;
+  readonly after?: ListPosition;
+  readonly history: number;
+  readonly artifacts: boolean;
+}
+
+export interface ListPage {
+  readonly tasks: readonly Task[];
+  /** Matches before paging; above `COUNT_BOUND` an index range is not counted further. */
+  readonly total: number;
+  /** Absent on the last page. */
+  readonly next?: ListPosition;
+}
+
+/** Filters that no counter covers are counted up to here. */
+export const COUNT_BOUND = 10_000;
+
+export interface StoreStats {
+  readonly tasks: number;
+  readonly byState: Readonly<Partial<Record<TaskState, number>>>;
+  readonly events: number;
+  readonly bytes: number;
+  readonly schemaVersion: number;
+}

@@ -1,0 +1,292 @@
+import type { Clock } from "../../model/ports.ts";
+import { isTerminal, STATE_CLASS, TASK_STATES, type TaskState } from "../../model/state.ts";
+import type {
+  Append,
+  Discard,
+  IdempotencyClaim,
+  IdempotencyRecord,
+  IdempotencyScope,
+  Lease,
+  ListPage,
+  ListQuery,
+  Remember,
+  RequestCancel,
+  Scope,
+  StoreStats,
+  Submit,
+  TaskStore,
+  Write,
+  WriteResult,
+} from "../contract.ts";
+import { Liveness } from "../liveness.ts";
+import { refusalOf, statusTime } from "../rules.ts";
+import { createWakeups } from "../wakeups.ts";
+import { ScopeIndex } from "./scope-index.ts";
+import { TaskRecord } from "./task-record.ts";
+
+const TERMINAL_STATES = TASK_STATES.filter(isTerminal);
+
+/** Tasks for as long as the process lives. Every call does its work at once; its promise is already resolved. */
+export function createMemoryStore(options: { readonly clock: Clock }): TaskStore {
+  const core = new MemoryCore(options.clock);
+  return {
+    description: "memory",
+    wakeups: createWakeups(),
+    write: (writes) => Promise.resolve(core.write(writes)),
+    head: (id) => Promise.resolve(core.tasks.get(id)?.head()),
+    snapshot: (id, how) => Promise.resolve(core.tasks.get(id)?.snapshot(how)),
+    read: (cursors, limit) =>
+      Promise.resolve(cursors.map(({ id, after }) => core.tasks.get(id)?.read(after, limit) ?? { kind: "missing" })),
+    numbers: (ids) => Promise.resolve(ids.map((id) => core.tasks.get(id)?.number ?? 0)),
+    list: (query) => Promise.resolve(core.list(query)),
+    recall: (key) => Promise.resolve(core.recall(key)),
+    beat: (node, ttlMs) => Promise.resolve(core.beat(node, ttlMs)),
+    claim: (node, agents, max) => Promise.resolve(core.claim(node, agents, max)),
+    memory: (id) => Promise.resolve(new Map(core.tasks.get(id)?.memory)),
+    compact: (endedBefore, max) => Promise.resolve(core.compact(endedBefore, max)),
+    prune: (endedBefore, max) => Promise.resolve(core.prune(endedBefore, max)),
+    stats: () => Promise.resolve(core.stats()),
+    close: () => Promise.resolve(),
+  };
+}
+
+class MemoryCore {
+  readonly tasks = new Map<string, TaskRecord>();
+  readonly #scopes = new Map<string, ScopeIndex>();
+  /** Tasks that a node runs, should run or waits with: few, however many have ended. */
+  readonly #unended = new Set<TaskRecord>();
+  readonly #liveness: Liveness;
+  readonly #clock: Clock;
+  #lastScope: ScopeIndex | undefined;
+  #stamp = 0;
+  #events = 0;
+  #earliestExpiry = Number.POSITIVE_INFINITY;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#liveness = new Liveness(clock);
+  }
+
+  write(writes: readonly Write[]): WriteResult[] {
+    this.#stamp++;
+    const results: WriteResult[] = [];
+    for (const write of writes) results.push(this.#apply(write));
+    return results;
+  }
+
+  #apply(write: Write): WriteResult {
+    if (write.kind === "submit") return this.#submit(write);
+    const record = this.tasks.get(write.id);
+    const duplicate = write.kind === "append" ? this.#duplicate(record?.scope, write.idempotency) : undefined;
+    if (duplicate !== undefined) return duplicate;
+    const refusal = refusalOf(record, write, this.#liveness);
+    if (refusal !== undefined) return { ok: false, refusal };
+    return this.#change(record as TaskRecord, write);
+  }
+
+  #submit(write: Submit): WriteResult {
+    const scope = this.#scopeOf(write);
+    const duplicate = this.#duplicate(scope, write.idempotency);
+    if (duplicate !== undefined) return duplicate;
+    if (this.tasks.has(write.id)) return { ok: false, refusal: "exists" };
+    const now = this.#clock.now();
+    const record = new TaskRecord(scope, write, now, this.#stamp);
+    this.tasks.set(write.id, record);
+    scope.add(record, statusTime(write.status, now));
+    this.#events += record.number;
+    if (!isTerminal(write.status.state)) this.#unended.add(record);
+    if (record.node !== undefined) this.#liveness.tookLease(record.node);
+    this.#retain(record, write.idempotency);
+    return { ok: true, number: record.number, fence: record.fence };
+  }
+
+  #duplicate(scope: ScopeIndex | undefined, claim: IdempotencyClaim | undefined): WriteResult | undefined {
+    if (scope === undefined || claim === undefined) return undefined;
+    const known = scope.keys.get(claim.key);
+    if (known === undefined || known.expiresAt <= this.#clock.now()) return undefined;
+    return { ok: false, refusal: "duplicate", record: known.record };
+  }
+
+  #retain(record: TaskRecord, claim: IdempotencyClaim | undefined): void {
+    if (claim === undefined) return;
+    const { key, fingerprint, expiresAt } = claim;
+    record.scope.keys.set(key, { record: { fingerprint, taskId: record.id, reply: undefined }, expiresAt });
+    this.#earliestExpiry = Math.min(this.#earliestExpiry, expiresAt);
+  }
+
+  #change(record: TaskRecord, write: Append | Discard | RequestCancel | Remember): WriteResult {
+    switch (write.kind) {
+      case "append":
+        this.#append(record, write);
+        break;
+      case "discard": {
+        const { idempotencyKey, scope } = record;
+        const kept = idempotencyKey === undefined ? undefined : scope.keys.get(idempotencyKey);
+        if (kept?.record.taskId === record.id) kept.record = { ...kept.record, reply: write.reply };
+        this.#remove(record);
+        break;
+      }
+      case "request-cancel":
+        record.cancelRequested = true;
+        break;
+      case "remember":
+        if (write.value === undefined) record.memory?.delete(write.key);
+        else {
+          record.memory ??= new Map();
+          record.memory.set(write.key, write.value);
+        }
+        break;
+    }
+    return { ok: true, number: record.number, fence: record.fence };
+  }
+
+  #append(record: TaskRecord, write: Append): void {
+    const before = record.status.state;
+    record.append(write);
+    this.#retain(record, write.idempotency);
+    this.#events += write.entries.length;
+    if (typeof write.lease === "object") this.#liveness.tookLease(write.lease.take);
+    if (write.status === undefined) return;
+    record.scope.move(record, before, statusTime(write.status, this.#clock.now()), this.#stamp);
+    if (isTerminal(write.status.state)) this.#unended.delete(record);
+  }
+
+  #remove(record: TaskRecord): void {
+    this.tasks.delete(record.id);
+    this.#unended.delete(record);
+    this.#events -= record.number;
+    record.scope.remove(record);
+  }
+
+  list(query: ListQuery): ListPage {
+    const scope = this.#scopes.get(scopeKey(query));
+    if (scope === undefined) return { tasks: [], total: 0 };
+    const found = scope.page(query);
+    const shown = found.slice(0, query.limit);
+    const last = shown.at(-1);
+    return {
+      tasks: shown.map(({ record }) => record.toTask(query)),
+      total: scope.total(query),
+      ...(found.length > shown.length && last !== undefined
+        ? { next: { timestamp: last.timestamp, id: last.record.id, stamp: query.after?.stamp ?? this.#stamp } }
+        : undefined),
+    };
+  }
+
+  recall(key: IdempotencyScope): IdempotencyRecord | undefined {
+    const known = this.#scopes.get(scopeKey(key))?.keys.get(key.key);
+    return known !== undefined && known.expiresAt > this.#clock.now() ? known.record : undefined;
+  }
+
+  beat(node: string, ttlMs: number): string[] {
+    this.#liveness.beat(node, ttlMs);
+    const cancelled: string[] = [];
+    for (const record of this.#unended) {
+      if (record.cancelRequested && record.node === node) cancelled.push(record.id);
+    }
+    return cancelled;
+  }
+
+  claim(node: string, agents: readonly string[], max: number): Lease[] {
+    const leases: Lease[] = [];
+    for (const record of this.#unended) {
+      if (leases.length >= max) break;
+      if (!this.#isAbandoned(record, node) || !agents.includes(record.scope.agent)) continue;
+      record.setLease({ fence: record.fence + 1, node, turn: record.turn, attempt: record.attempt + 1 });
+      leases.push({ head: record.head(), fence: record.fence });
+    }
+    if (leases.length > 0) this.#liveness.tookLease(node);
+    return leases;
+  }
+
+  #isAbandoned(record: TaskRecord, claimant: string): boolean {
+    if (record.node === undefined) return STATE_CLASS[record.status.state] === "active";
+    return record.node !== claimant && this.#liveness.isSilent(record.node);
+  }
+
+  compact(endedBefore: number, max: number): number {
+    let count = 0;
+    for (const scope of this.#scopes.values()) {
+      for (const state of TERMINAL_STATES) {
+        const list = scope.listOf(state);
+        if (list === undefined || list.compactedBefore >= endedBefore) continue;
+        let done = endedBefore;
+        for (const { record, timestamp } of list.ascending(list.compactedBefore)) {
+          if (timestamp >= endedBefore) break;
+          if (record.floor > 0) continue;
+          if (count === max) {
+            done = timestamp;
+            break;
+          }
+          record.compact();
+          count++;
+        }
+        list.compactedBefore = done;
+        if (count === max) return count;
+      }
+    }
+    return count;
+  }
+
+  prune(endedBefore: number, max: number): number {
+    this.#forgetKeys();
+    let count = 0;
+    for (const scope of this.#scopes.values()) {
+      const before = count;
+      for (const state of TERMINAL_STATES) {
+        const ended: TaskRecord[] = [];
+        for (const { record, timestamp } of scope.listOf(state)?.ascending(Number.NEGATIVE_INFINITY) ?? []) {
+          if (timestamp >= endedBefore || count + ended.length >= max) break;
+          ended.push(record);
+        }
+        for (const record of ended) this.#remove(record);
+        count += ended.length;
+      }
+      if (count > before) scope.forgetMoves();
+      if (scope.size === 0 && scope.keys.size === 0) this.#forgetScope(scope);
+    }
+    return count;
+  }
+
+  stats(): StoreStats {
+    const byState: Partial<Record<TaskState, number>> = {};
+    for (const scope of this.#scopes.values()) {
+      for (const [state, size] of scope.stateSizes()) if (size > 0) byState[state] = (byState[state] ?? 0) + size;
+    }
+    return { tasks: this.tasks.size, byState, events: this.#events, bytes: 0, schemaVersion: 0 };
+  }
+
+  #forgetKeys(): void {
+    const now = this.#clock.now();
+    if (this.#earliestExpiry > now) return;
+    this.#earliestExpiry = Number.POSITIVE_INFINITY;
+    for (const { keys } of this.#scopes.values()) {
+      for (const [key, { expiresAt }] of keys) {
+        if (expiresAt <= now) keys.delete(key);
+        else this.#earliestExpiry = Math.min(this.#earliestExpiry, expiresAt);
+      }
+    }
+  }
+
+  #scopeOf(scope: Scope): ScopeIndex {
+    if (this.#lastScope?.isScope(scope)) return this.#lastScope;
+    const key = scopeKey(scope);
+    let index = this.#scopes.get(key);
+    if (index === undefined) {
+      index = new ScopeIndex(scope);
+      this.#scopes.set(key, index);
+    }
+    this.#lastScope = index;
+    return index;
+  }
+
+  #forgetScope(scope: ScopeIndex): void {
+    this.#scopes.delete(scopeKey(scope));
+    if (this.#lastScope === scope) this.#lastScope = undefined;
+  }
+}
+
+/** Lengths first, so that no two scopes share a key whatever characters they contain. */
+function scopeKey({ agent, tenant, owner }: Scope): string {
+  return `${agent.length}:${tenant.length}:${agent}${tenant}${owner}`;
+}

@@ -1,0 +1,167 @@
+import type { LogEntry } from "../../model/event.ts";
+import { fold, TaskFold } from "../../model/fold.ts";
+import type { JsonObject } from "../../model/json.ts";
+import type { TaskState } from "../../model/state.ts";
+import type { Task, TaskStatus } from "../../model/task.ts";
+import type { Append, CursorRead, Snapshot, SnapshotOptions, Submit, TaskHead } from "../contract.ts";
+import { type LeaseState, leaseAfterAppend, leaseAtSubmit } from "../rules.ts";
+import type { Place } from "./place-list.ts";
+import type { ScopeIndex } from "./scope-index.ts";
+
+const NO_ENTRIES: readonly LogEntry[] = [];
+
+/** Below this a log is folded anew for each reader; above, the fold is kept and only what is new is applied. */
+const LONG_LOG = 32;
+
+/** One task as the memory store keeps it: the entries as they were written, folded only when somebody asks. */
+export class TaskRecord {
+  readonly scope: ScopeIndex;
+  readonly id: string;
+  readonly contextId: string;
+  readonly dialect: string;
+  readonly createdAt: number;
+  readonly createdStamp: number;
+  readonly idempotencyKey: string | undefined;
+  status: TaskStatus;
+  number: number;
+  floor = 0;
+  fence: number;
+  node: string | undefined;
+  turn: number;
+  attempt: number;
+  cancelRequested = false;
+  /** Undefined once the task is gone. */
+  place: Place | undefined;
+  memory: Map<string, string> | undefined;
+
+  #entries: readonly LogEntry[];
+  /** The entries of a submit belong to its writer; the first append makes them ours. */
+  #ownsEntries = false;
+  #compacted: Task | undefined;
+  #fold: TaskFold | undefined;
+
+  constructor(scope: ScopeIndex, write: Submit, createdAt: number, createdStamp: number) {
+    const lease = leaseAtSubmit(write);
+    this.scope = scope;
+    this.id = write.id;
+    this.contextId = write.contextId;
+    this.dialect = write.dialect;
+    this.createdAt = createdAt;
+    this.createdStamp = createdStamp;
+    this.idempotencyKey = write.idempotency?.key;
+    this.status = write.status;
+    this.number = write.entries.length;
+    this.fence = lease.fence;
+    this.node = lease.node;
+    this.turn = lease.turn;
+    this.attempt = lease.attempt;
+    this.place = undefined;
+    this.memory = undefined;
+    this.#entries = write.entries;
+  }
+
+  get state(): TaskState {
+    return this.status.state;
+  }
+
+  append(write: Append): void {
+    this.setLease(leaseAfterAppend(this, write));
+    if (write.status !== undefined) this.status = write.status;
+    if (write.entries.length === 0) return;
+    if (!this.#ownsEntries) {
+      this.#entries = this.#entries.slice();
+      this.#ownsEntries = true;
+    }
+    const entries = this.#entries as LogEntry[];
+    for (const entry of write.entries) entries.push(entry);
+    this.number = entries.length;
+  }
+
+  setLease(lease: LeaseState): void {
+    this.fence = lease.fence;
+    this.node = lease.node;
+    this.turn = lease.turn;
+    this.attempt = lease.attempt;
+  }
+
+  head(): TaskHead {
+    return {
+      agent: this.scope.agent,
+      tenant: this.scope.tenant,
+      owner: this.scope.owner,
+      id: this.id,
+      contextId: this.contextId,
+      status: this.status,
+      number: this.number,
+      floor: this.floor,
+      fence: this.fence,
+      node: this.node,
+      turn: this.turn,
+      attempt: this.attempt,
+      cancelRequested: this.cancelRequested,
+      dialect: this.dialect,
+      createdAt: this.createdAt,
+    };
+  }
+
+  read(after: number, limit: number): CursorRead {
+    if (after < this.floor) return { kind: "compacted", floor: this.floor };
+    const from = after - this.floor;
+    return { kind: "entries", entries: this.#entries.slice(from, from + Math.max(limit, 1)) };
+  }
+
+  snapshot(options: SnapshotOptions): Snapshot {
+    const { at } = options;
+    if (at === undefined || at >= this.number || at < this.floor) {
+      return { task: this.toTask(options), number: this.number };
+    }
+    const number = Math.max(at, 1);
+    const folded = fold(this.#entries.slice(0, number));
+    return { task: folded.toTask({ historyLength: options.history, artifacts: options.artifacts }), number };
+  }
+
+  toTask(options: { readonly history: number; readonly artifacts: boolean }): Task {
+    const { history, artifacts } = options;
+    if (this.#compacted !== undefined) return viewOf(this.#compacted, history, artifacts);
+    if (history <= 0 && !artifacts) {
+      const metadata = this.#metadata();
+      return {
+        id: this.id,
+        contextId: this.contextId,
+        status: this.status,
+        ...(metadata === undefined ? undefined : { metadata }),
+      };
+    }
+    return this.#folded().toTask({ historyLength: history, artifacts });
+  }
+
+  compact(): void {
+    this.#compacted = this.#folded().toTask();
+    this.#fold = undefined;
+    this.#entries = NO_ENTRIES;
+    this.floor = this.number;
+  }
+
+  #metadata(): JsonObject | undefined {
+    const event = this.#entries[0]?.event;
+    return event !== undefined && "task" in event ? event.task.metadata : undefined;
+  }
+
+  #folded(): TaskFold {
+    const known = this.#fold ?? new TaskFold();
+    for (let index = known.number; index < this.#entries.length; index++) known.apply(this.#entries[index] as LogEntry);
+    if (this.#entries.length > LONG_LOG) this.#fold = known;
+    return known;
+  }
+}
+
+/** A compacted task with only as much of it as was asked for. */
+function viewOf(task: Task, history: number, artifacts: boolean): Task {
+  const { history: allHistory = [], artifacts: allArtifacts, ...rest } = task;
+  const newest = history <= 0 ? [] : allHistory.slice(-history);
+  return {
+    ...rest,
+    ...(artifacts && allArtifacts !== undefined ? { artifacts: allArtifacts } : undefined),
+    ...(newest.length > 0 ? { history: newest } : undefined),
+  };
+}

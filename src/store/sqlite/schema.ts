@@ -1,0 +1,146 @@
+import { StoreError } from "../errors.ts";
+import type { SqliteDriver } from "./driver.ts";
+
+/** "drgm": tells our files from those of other programs. */
+const APPLICATION_ID = 0x6472676d;
+
+/**
+ * From each schema version to the next; the first makes the tables. A step, once released, is never changed.
+ *
+ * Each commit adds one `segment` per task it wrote to, not a row per event. `message_segment` and `earlier` link the
+ * segments that hold messages, newest first, so that the end of a long history is found without reading the rest.
+ * `move` keeps where a task stood in lists before its status changed, for walks that began earlier.
+ */
+const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE store (one INTEGER PRIMARY KEY CHECK (one = 1), stamp INTEGER NOT NULL, events INTEGER NOT NULL);
+  INSERT INTO store VALUES (1, 0, 0);
+
+  CREATE TABLE scope (
+    id INTEGER PRIMARY KEY,
+    agent TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    UNIQUE (owner, tenant, agent)
+  );
+
+  CREATE TABLE task (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    scope INTEGER NOT NULL,
+    context TEXT NOT NULL,
+    state INTEGER NOT NULL,
+    open INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    status_ts INTEGER NOT NULL,
+    stamp INTEGER NOT NULL,
+    created_stamp INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    floor INTEGER NOT NULL DEFAULT 0,
+    fence INTEGER NOT NULL,
+    node TEXT,
+    turn INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    cancel INTEGER NOT NULL DEFAULT 0,
+    message_segment INTEGER,
+    dialect TEXT NOT NULL,
+    idempotency_key TEXT,
+    metadata TEXT
+  );
+  CREATE INDEX task_by_time ON task (scope, status_ts, id);
+  CREATE INDEX task_by_state ON task (scope, state, status_ts, id);
+  CREATE INDEX task_by_context ON task (scope, context, status_ts, id, state);
+  CREATE INDEX task_moved ON task (scope, stamp) WHERE stamp > created_stamp;
+  CREATE INDEX task_open ON task (node, state) WHERE open = 1;
+  CREATE INDEX task_whole ON task (status_ts) WHERE open = 0 AND floor = 0;
+
+  CREATE TABLE segment (
+    task INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    first INTEGER NOT NULL,
+    earlier INTEGER,
+    terminal INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (task, last)
+  ) WITHOUT ROWID;
+  CREATE UNIQUE INDEX segment_terminal ON segment (task) WHERE terminal = 1;
+
+  CREATE TABLE snapshot (
+    task INTEGER NOT NULL,
+    part INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (task, part)
+  ) WITHOUT ROWID;
+
+  CREATE TABLE move (
+    task INTEGER NOT NULL,
+    stamp INTEGER NOT NULL,
+    status_ts INTEGER NOT NULL,
+    PRIMARY KEY (task, stamp)
+  ) WITHOUT ROWID;
+
+  CREATE TABLE memory (
+    task INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (task, key)
+  ) WITHOUT ROWID;
+
+  CREATE TABLE idempotency (
+    scope INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    reply TEXT,
+    expires_at INTEGER NOT NULL,
+    PRIMARY KEY (scope, key)
+  ) WITHOUT ROWID;
+  CREATE INDEX idempotency_by_expiry ON idempotency (expires_at);
+
+  CREATE TABLE counter (
+    scope INTEGER NOT NULL,
+    state INTEGER NOT NULL,
+    n INTEGER NOT NULL,
+    PRIMARY KEY (scope, state)
+  ) WITHOUT ROWID;
+  `,
+];
+
+export const SCHEMA_VERSION = MIGRATIONS.length;
+
+/** The schema version of the file; refuses files that are not ours or come from a later version of the program. */
+export function checkSchema(driver: SqliteDriver, file: string): number {
+  const version = pragma(driver, "user_version");
+  if (pragma(driver, "application_id") !== APPLICATION_ID) {
+    const tables = driver.prepare<{ n: number }>("SELECT count(*) AS n FROM sqlite_schema").get()?.n ?? 0;
+    if (tables > 0) throw new StoreError("not-a-database", `${file} is a database of another program, not a task store.`);
+    return 0;
+  }
+  if (version > SCHEMA_VERSION) {
+    throw new StoreError(
+      "newer-schema",
+      `${file} was written by a newer version of dragoman (schema ${version}; this version knows up to ${SCHEMA_VERSION}).`,
+    );
+  }
+  return version;
+}
+
+/** Brings the file up to date, all steps or none. */
+export function migrate(driver: SqliteDriver, from: number): void {
+  if (from === SCHEMA_VERSION) return;
+  driver.exec("BEGIN IMMEDIATE");
+  try {
+    for (const step of MIGRATIONS.slice(from)) driver.exec(step);
+    driver.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION};`);
+    driver.exec("COMMIT");
+  } catch (error) {
+    driver.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+export function pragma(driver: SqliteDriver, name: "user_version" | "application_id" | "page_count" | "page_size"): number {
+  const row = driver.prepare<Record<string, number>>(`PRAGMA ${name}`).get();
+  return row?.[name] ?? 0;
+}

@@ -1,0 +1,145 @@
+import { expect } from "vitest";
+import { LogEntry, type TaskEvent } from "../../model/event.ts";
+import type { Message } from "../../model/message.ts";
+import type { Part } from "../../model/part.ts";
+import type { TaskState } from "../../model/state.ts";
+import type { Task, TaskStatus } from "../../model/task.ts";
+import type { Append, ListPage, ListQuery, Scope, Submit, TaskStore, Write, WriteResult } from "../contract.ts";
+
+export const ALICE: Scope = { agent: "echo", tenant: "", owner: "alice" };
+export const WORKING = "TASK_STATE_WORKING";
+export const COMPLETED = "TASK_STATE_COMPLETED";
+export const SUBMITTED = "TASK_STATE_SUBMITTED";
+export const INPUT_REQUIRED = "TASK_STATE_INPUT_REQUIRED";
+
+/** Statuses are dated from here on, in small numbers. */
+export const EPOCH = Date.UTC(2026, 0, 1);
+export const FAR_FUTURE = Date.UTC(2200, 0, 1);
+
+const NOTHING = { history: 0, artifacts: false };
+export const EVERYTHING = { history: Number.POSITIVE_INFINITY, artifacts: true };
+
+let unique = 0;
+/** Ids differ between tests, so that one store can serve many of them. */
+export function uniqueId(prefix = "task"): string {
+  return `${prefix}-${(unique++).toString().padStart(6, "0")}`;
+}
+
+export function message(text: string, role: Message["role"] = "ROLE_USER"): Message {
+  return { messageId: `message ${text}`, role, parts: [{ text }] };
+}
+
+export function status(state: TaskState, at = 0, said?: string): TaskStatus {
+  return {
+    state,
+    ...(said === undefined ? undefined : { message: message(said, "ROLE_AGENT") }),
+    timestamp: new Date(EPOCH + at).toISOString(),
+  };
+}
+
+export function contextOf(id: string): string {
+  return `context of ${id}`;
+}
+
+export function taskEvent(id: string, more: Partial<Task> = {}): TaskEvent {
+  return { task: { id, contextId: contextOf(id), status: status(SUBMITTED), ...more } };
+}
+
+export function statusEvent(id: string, now: TaskStatus, contextId = contextOf(id)): TaskEvent {
+  return { statusUpdate: { taskId: id, contextId, status: now } };
+}
+
+export function chunkEvent(id: string, parts: readonly Part[], append = true, artifactId = "output"): TaskEvent {
+  return { artifactUpdate: { taskId: id, contextId: contextOf(id), artifact: { artifactId, parts }, append } };
+}
+
+export function entriesOf(events: readonly TaskEvent[], first = 1): LogEntry[] {
+  return events.map((event, index) => LogEntry.of(first + index, event));
+}
+
+/** A submit of a task event and what else is given; its status is that of the last event that has one. */
+export function submit(id: string, events: readonly TaskEvent[] = [], more: Partial<Submit> = {}): Submit {
+  const contextId = more.contextId ?? contextOf(id);
+  const all = [taskEvent(id, { contextId }), ...events];
+  return {
+    kind: "submit",
+    ...ALICE,
+    id,
+    contextId,
+    dialect: "a2a-v1",
+    entries: entriesOf(all),
+    status: lastStatus(all) ?? status(SUBMITTED),
+    turn: 1,
+    ...more,
+  };
+}
+
+export function append(id: string, after: number, events: readonly TaskEvent[], more: Partial<Append> = {}): Append {
+  const now = lastStatus(events);
+  return {
+    kind: "append",
+    id,
+    expect: after,
+    entries: entriesOf(events, after + 1),
+    ...(now === undefined ? undefined : { status: now }),
+    ...more,
+  };
+}
+
+function lastStatus(events: readonly TaskEvent[]): TaskStatus | undefined {
+  for (const event of events.toReversed()) {
+    if ("task" in event) return event.task.status;
+    if ("statusUpdate" in event) return event.statusUpdate.status;
+  }
+  return undefined;
+}
+
+export async function writeOne(store: TaskStore, write: Write): Promise<WriteResult> {
+  const [result] = await store.write([write]);
+  return result as WriteResult;
+}
+
+/** Writes that must all be accepted. */
+export async function accept(store: TaskStore, ...writes: Write[]): Promise<void> {
+  for (const result of await store.write(writes)) expect(result).toMatchObject({ ok: true });
+}
+
+/** A finished task in one commit. */
+export function finished(id: string, at = 0, more: Partial<Submit> = {}): Submit {
+  const contextId = more.contextId ?? contextOf(id);
+  return submit(id, [statusEvent(id, status(COMPLETED, at), contextId)], more);
+}
+
+export function listQuery(scope: Scope, more: Partial<ListQuery> = {}): ListQuery {
+  return { agent: scope.agent, tenant: scope.tenant, owner: scope.owner, limit: 10, ...NOTHING, ...more };
+}
+
+export function uniqueScope(): Scope {
+  return { ...ALICE, tenant: uniqueId("tenant") };
+}
+
+export async function walk(store: TaskStore, query: ListQuery): Promise<string[]> {
+  const ids: string[] = [];
+  let page: ListPage = await store.list(query);
+  for (;;) {
+    ids.push(...page.tasks.map((task) => task.id));
+    if (page.next === undefined) return ids;
+    page = await store.list({ ...query, after: page.next });
+  }
+}
+
+/** Texts of entries as they would go to a reader. */
+export async function readAll(store: TaskStore, id: string, after = 0, limit = 1000): Promise<string[]> {
+  const [read] = await store.read([{ id, after }], limit);
+  if (read?.kind !== "entries") throw new Error(`expected entries, got ${read?.kind}`);
+  return read.entries.map((entry) => entry.json);
+}
+
+export async function drain(step: () => Promise<number>): Promise<number> {
+  let sum = 0;
+  for (;;) {
+    const count = await step();
+    if (count === 0) return sum;
+    sum += count;
+  }
+}

@@ -1,0 +1,178 @@
+import { describe, expect, it } from "vitest";
+import { fold } from "../../model/fold.ts";
+import type { Part } from "../../model/part.ts";
+import type { TaskStore } from "../contract.ts";
+import {
+  accept,
+  append,
+  COMPLETED,
+  chunkEvent,
+  drain,
+  EPOCH,
+  EVERYTHING,
+  FAR_FUTURE,
+  finished,
+  listQuery,
+  message,
+  status,
+  statusEvent,
+  submit,
+  uniqueId,
+  uniqueScope,
+  WORKING,
+  walk,
+} from "./fixtures.ts";
+
+/** These act on the whole store, so each test has one of its own. */
+export function describeRetention(open: () => Promise<TaskStore>): void {
+  describe("compact", () => {
+    it("leaves one snapshot in place of the log, with the same content", async () => {
+      const store = await open();
+      const id = uniqueId();
+      const chunks = Array.from({ length: 40 }, (_, index) => chunkEvent(id, [{ text: `${index} ` }]));
+      const first = submit(id, [statusEvent(id, status(WORKING, 1, "hm")), ...chunks.slice(0, 20)]);
+      const second = append(id, 22, [...chunks.slice(20), statusEvent(id, status(COMPLETED, 2, "done"))]);
+      await accept(store, first);
+      await accept(store, second);
+      const before = await store.snapshot(id, EVERYTHING);
+      expect(before?.task).toEqual(fold([...first.entries, ...second.entries]).toTask());
+      expect(before?.task.artifacts?.[0]?.parts).toEqual([
+        { text: Array.from({ length: 40 }, (_, n) => `${n} `).join("") },
+      ]);
+      const head = await store.head(id);
+
+      expect(await store.compact(EPOCH + 3, 10)).toBe(1);
+      expect(await store.compact(EPOCH + 3, 10)).toBe(0);
+
+      expect(await store.head(id)).toEqual({ ...head, floor: 43 });
+      expect(await store.snapshot(id, EVERYTHING)).toEqual(before);
+      expect(await store.snapshot(id, { ...EVERYTHING, at: 7 })).toEqual(before);
+      expect(await store.snapshot(id, { ...EVERYTHING, at: 43 })).toEqual(before);
+      const { artifacts: _, history: __, ...bare } = before?.task ?? {};
+      expect((await store.snapshot(id, { history: 0, artifacts: false }))?.task).toEqual(bare);
+      expect(await store.numbers([id])).toEqual([43]);
+      const reads = await store.read(
+        [
+          { id, after: 0 },
+          { id, after: 42 },
+          { id, after: 43 },
+        ],
+        10,
+      );
+      expect(reads).toEqual([
+        { kind: "compacted", floor: 43 },
+        { kind: "compacted", floor: 43 },
+        { kind: "entries", entries: [] },
+      ]);
+    });
+
+    it("keeps the order and number of messages, whatever part of them is asked for", async () => {
+      const store = await open();
+      const id = uniqueId();
+      const history = Array.from({ length: 150 }, (_, index) => message(`${index}`));
+      const end = statusEvent(id, status(COMPLETED, 1));
+      const write = submit(id, [], { status: status(COMPLETED, 1) });
+      const task = { id, contextId: write.contextId, status: status(WORKING), history, metadata: { a: 1 } };
+      const { entries } = submit(id, [end]);
+      const logged = [{ task }, end] as const;
+      await accept(store, { ...write, entries: append(id, 0, logged).entries });
+      expect(entries).toHaveLength(2);
+      await store.compact(FAR_FUTURE, 10);
+      for (const count of [0, 1, 2, 63, 64, 65, 128, 149, 150, 151, Number.POSITIVE_INFINITY]) {
+        const snapshot = await store.snapshot(id, { history: count, artifacts: false });
+        expect(snapshot?.task.history ?? []).toEqual(count === 0 ? [] : history.slice(-count));
+        expect(snapshot?.task.metadata).toEqual({ a: 1 });
+      }
+    });
+
+    it("leaves alone what has not ended or not long ago, and does at most what is asked", async () => {
+      const store = await open();
+      const [old, older, recent, running] = [uniqueId(), uniqueId(), uniqueId(), uniqueId()];
+      await accept(store, finished(older, 1), finished(old, 2), finished(recent, 5), submit(running));
+      expect(await store.compact(EPOCH + 5, 1)).toBe(1);
+      expect(await store.compact(EPOCH + 5, 1)).toBe(1);
+      expect(await store.compact(EPOCH + 5, 1)).toBe(0);
+      const floors = await Promise.all([older, old, recent, running].map(async (id) => (await store.head(id))?.floor));
+      expect(floors).toEqual([2, 2, 0, 0]);
+      const late = uniqueId();
+      await accept(store, finished(late, 0));
+      expect(await store.compact(EPOCH + 5, 9)).toBe(1);
+    });
+
+    it("does not change what a list shows", async () => {
+      const store = await open();
+      const scope = uniqueScope();
+      const parts: Part[] = [{ text: "x" }, { data: [1] }];
+      for (let index = 0; index < 5; index++) {
+        const id = uniqueId();
+        await accept(
+          store,
+          submit(id, [chunkEvent(id, parts), statusEvent(id, status(COMPLETED, index, "done"))], scope),
+        );
+      }
+      const query = listQuery(scope, EVERYTHING);
+      const before = await store.list(query);
+      expect(await store.compact(FAR_FUTURE, 100)).toBe(5);
+      expect(await store.list(query)).toEqual(before);
+    });
+  });
+
+  describe("prune", () => {
+    it("deletes ended tasks with all they had", async () => {
+      const store = await open();
+      const scope = uniqueScope();
+      const [old, compacted, recent, running] = [uniqueId(), uniqueId(), uniqueId(), uniqueId()];
+      await accept(store, submit(old, [], { ...scope, node: "n" }));
+      await accept(store, { kind: "remember", id: old, fence: 1, key: "k", value: "1" });
+      await accept(store, append(old, 1, [statusEvent(old, status(COMPLETED, 1))]));
+      await accept(store, finished(compacted, 0, scope));
+      await store.compact(EPOCH + 1, 10);
+      await accept(store, finished(recent, 5, scope), submit(running, [], scope));
+      expect(await store.prune(EPOCH + 5, 10)).toBe(2);
+      expect(await store.prune(EPOCH + 5, 10)).toBe(0);
+      expect(await walk(store, listQuery(scope))).toEqual([recent, running]);
+      expect((await store.list(listQuery(scope))).total).toBe(2);
+      expect(await store.head(old)).toBeUndefined();
+      expect(await store.memory(old)).toEqual(new Map());
+      expect(await store.read([{ id: compacted, after: 0 }], 1)).toEqual([{ kind: "missing" }]);
+      await accept(store, finished(old, 9, scope));
+      expect(await store.memory(old)).toEqual(new Map());
+      expect(await store.stats()).toMatchObject({ tasks: 3, events: 5 });
+    });
+
+    it("does at most what is asked", async () => {
+      const store = await open();
+      await accept(store, ...Array.from({ length: 7 }, (_, index) => finished(uniqueId(), index, uniqueScope())));
+      expect(await store.prune(FAR_FUTURE, 3)).toBe(3);
+      expect(await drain(() => store.prune(FAR_FUTURE, 3))).toBe(4);
+      expect((await store.stats()).tasks).toBe(0);
+    });
+
+    it("keeps a key for its time, though its task is gone", async () => {
+      const store = await open();
+      const scope = uniqueScope();
+      const [one, two] = [uniqueId(), uniqueId()];
+      const key = (name: string, expiresAt: number) => ({ idempotency: { key: name, fingerprint: "f", expiresAt } });
+      await accept(store, finished(one, 1, { ...scope, ...key("kept", FAR_FUTURE) }));
+      await accept(store, finished(two, 1, { ...scope, ...key("past", 1) }));
+      expect(await store.prune(FAR_FUTURE, 10)).toBe(2);
+      expect(await store.recall({ ...scope, key: "kept" })).toMatchObject({ taskId: one });
+      expect(await store.recall({ ...scope, key: "past" })).toBeUndefined();
+    });
+  });
+
+  describe("stats", () => {
+    it("counts tasks by state and events", async () => {
+      const store = await open();
+      const [one, two, three] = [uniqueId(), uniqueId(), uniqueId()];
+      expect(await store.stats()).toMatchObject({ tasks: 0, byState: {}, events: 0 });
+      await accept(store, finished(one, 1), finished(two, 1, uniqueScope()), submit(three, [], { node: "n" }));
+      await accept(store, append(three, 1, [statusEvent(three, status(WORKING, 1)), chunkEvent(three, [])]));
+      const stats = await store.stats();
+      expect(stats).toMatchObject({ tasks: 3, events: 7 });
+      expect(stats.byState).toEqual({ [COMPLETED]: 2, [WORKING]: 1 });
+      await accept(store, { kind: "discard", id: three, fence: 1, reply: message("plain") });
+      expect(await store.stats()).toMatchObject({ tasks: 2, events: 4 });
+    });
+  });
+}

@@ -1,0 +1,81 @@
+/** An exchange: one request, answered in full or by a stream. Serving side first, calling side below. */
+
+export interface ExchangeRequest {
+  readonly method: string;
+  /** Below the base, without the query, still percent-encoded. */
+  readonly path: string;
+  /** Raw, without the question mark. */
+  readonly query: string;
+  /** Names are lower-case. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: Buffer;
+  readonly remoteAddress: string | undefined;
+  /** Aborts when the caller goes away. */
+  readonly signal: AbortSignal;
+}
+
+export type ExchangeReply = FullReply | StreamReply;
+
+export interface FullReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Buffer | undefined;
+}
+
+export interface StreamReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Each item is a batch of framed text and becomes one write to the socket. */
+  readonly frames: AsyncIterable<string>;
+}
+
+export function isStreamReply(reply: ExchangeReply): reply is StreamReply {
+  return "frames" in reply;
+}
+
+const JSON_HEADERS: Readonly<Record<string, string>> = Object.freeze({ "content-type": "application/json" });
+
+/** `json` is text that is already JSON. Header names are lower-case; an extra `content-type` replaces the usual one. */
+export function jsonReply(status: number, json: string, extraHeaders?: Readonly<Record<string, string>>): FullReply {
+  return {
+    status,
+    headers: extraHeaders === undefined ? JSON_HEADERS : { ...JSON_HEADERS, ...extraHeaders },
+    body: json,
+  };
+}
+
+export interface ExchangeCall {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** Aborting it ends the call at any stage, also while the answer is being read. */
+  readonly signal?: AbortSignal;
+  /** Bounds the wait for the headers, and again the reading of a full answer by `text()`; a stream may last. */
+  readonly timeoutMs?: number;
+}
+
+/** The body is read once: by `text()` or through `chunks`, not both. An answer that is not read must be cancelled. */
+export interface ExchangeAnswer {
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  text(): Promise<string>;
+  readonly chunks: AsyncIterable<Uint8Array>;
+  /** Drops what has not been read; a running iteration of `chunks` ends without an error. */
+  cancel(): void;
+}
+
+/** Fails with `CarrierError` only; any status is an answer. */
+export type Exchanger = (call: ExchangeCall) => Promise<ExchangeAnswer>;
+
+export type CarrierErrorCode = "unreachable" | "timeout" | "aborted" | "too-large" | "broken-stream";
+
+export class CarrierError extends Error {
+  override readonly name = "CarrierError";
+  readonly code: CarrierErrorCode;
+
+  constructor(code: CarrierErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}

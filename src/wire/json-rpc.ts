@@ -1,0 +1,108 @@
+/** JSON-RPC 2.0 envelopes. What methods and params mean is for the layer above. */
+import { decodeUtf8, JsonLimitError, type JsonLimits, parseJson } from "./json-limits.ts";
+
+/** Opaque: `0`, `""` and `null` are ids like any other, so never test one for truth. */
+export type JsonRpcId = string | number | null;
+
+export type JsonRpcParams = Readonly<Record<string, unknown>> | readonly unknown[];
+
+export interface JsonRpcRequest {
+  /** `null` for a notification, and for a request that really said `null`. */
+  readonly id: JsonRpcId;
+  readonly method: string;
+  readonly params: JsonRpcParams | undefined;
+  /** The envelope had no `id`, so nobody waits for an answer. */
+  readonly notification: boolean;
+}
+
+export interface JsonRpcErrorObject {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+export type JsonRpcResponse =
+  | { readonly jsonrpc: "2.0"; readonly id: JsonRpcId; readonly result: unknown }
+  | { readonly jsonrpc: "2.0"; readonly id: JsonRpcId; readonly error: JsonRpcErrorObject };
+
+export const PARSE_ERROR = -32700;
+export const INVALID_REQUEST = -32600;
+
+export interface JsonRpcRefusal {
+  readonly ok: false;
+  readonly code: typeof PARSE_ERROR | typeof INVALID_REQUEST;
+  readonly id: JsonRpcId;
+  readonly message: string;
+}
+
+export type JsonRpcParse = { readonly ok: true; readonly request: JsonRpcRequest } | JsonRpcRefusal;
+
+/** Reads one request envelope. Never throws: whatever is wrong with the text is in the result, ready to be answered. */
+export function parseJsonRpc(text: string | Uint8Array, limits?: JsonLimits): JsonRpcParse {
+  let value: unknown;
+  try {
+    value = parseJson(typeof text === "string" ? text : decodeUtf8(text), limits);
+  } catch (error) {
+    if (!(error instanceof JsonLimitError)) throw error;
+    // Nesting is our limit on text that may be perfectly good JSON, hence not a parse error.
+    return refusal(error.reason === "depth" ? INVALID_REQUEST : PARSE_ERROR, null, error.message);
+  }
+  if (Array.isArray(value)) return refusal(INVALID_REQUEST, null, "Batch requests are not supported.");
+  if (!isRecord(value)) return refusal(INVALID_REQUEST, null, "A request must be a JSON object.");
+  return readEnvelope(value);
+}
+
+function readEnvelope(envelope: Readonly<Record<string, unknown>>): JsonRpcParse {
+  const { id: rawId, jsonrpc, method, params } = envelope;
+  const id = rawId === undefined ? null : rawId;
+  if (!isJsonRpcId(id)) {
+    return refusal(INVALID_REQUEST, null, "id must be a string, null or a number that can be echoed exactly.");
+  }
+  if (jsonrpc !== "2.0") return refusal(INVALID_REQUEST, id, 'jsonrpc must be "2.0".');
+  if (typeof method !== "string") return refusal(INVALID_REQUEST, id, "method must be a string.");
+  if (!isParams(params)) return refusal(INVALID_REQUEST, id, "params must be an object or an array.");
+  return { ok: true, request: { id, method, params, notification: rawId === undefined } };
+}
+
+function refusal(code: JsonRpcRefusal["code"], id: JsonRpcId, message: string): JsonRpcRefusal {
+  return { ok: false, code, id, message };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isParams(value: unknown): value is JsonRpcParams | undefined {
+  return value === undefined || (typeof value === "object" && value !== null);
+}
+
+/**
+ * An integer beyond 2^53 has already been rounded by `JSON.parse`; its echo would name another request, and
+ * a clear refusal is better than an answer that the caller cannot match.
+ */
+function isJsonRpcId(value: unknown): value is JsonRpcId {
+  if (typeof value === "number") return Number.isSafeInteger(value) || (Number.isFinite(value) && value % 1 !== 0);
+  return typeof value === "string" || value === null;
+}
+
+/** Closes what `resultPrefix` opened. */
+export const RESULT_SUFFIX = "}";
+
+/** The start of a response: a stream builds it once and sets every event between it and `RESULT_SUFFIX`. */
+export function resultPrefix(id: JsonRpcId): string {
+  return `{"jsonrpc":"2.0","id":${encodeId(id)},"result":`;
+}
+
+/** `resultJson` is text that is already JSON. */
+export function encodeResult(id: JsonRpcId, resultJson: string): string {
+  return `{"jsonrpc":"2.0","id":${encodeId(id)},"result":${resultJson}}`;
+}
+
+/** `errorJson` is a `JsonRpcErrorObject` that is already JSON. */
+export function encodeError(id: JsonRpcId, errorJson: string): string {
+  return `{"jsonrpc":"2.0","id":${encodeId(id)},"error":${errorJson}}`;
+}
+
+function encodeId(id: JsonRpcId): string {
+  return typeof id === "string" ? JSON.stringify(id) : String(id);
+}

@@ -1,0 +1,138 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type Link, LinkError } from "./link.ts";
+import { createLinkPair } from "./link-pair.ts";
+
+async function readAll(link: Link): Promise<string[]> {
+  const texts: string[] = [];
+  for await (const text of link.messages) texts.push(text);
+  return texts;
+}
+
+function codeOf(action: () => unknown): string {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof LinkError) return error.code;
+    throw error;
+  }
+  return "accepted";
+}
+
+describe("createLinkPair", () => {
+  it("delivers both ways, in order, each once, whatever the buffer", async () => {
+    const texts = fc.array(fc.string(), { maxLength: 50 });
+    await fc.assert(
+      fc.asyncProperty(texts, texts, fc.integer({ min: 1, max: 4 }), async (there, back, highWater) => {
+        const [left, right] = createLinkPair({ highWater, maxBuffered: highWater });
+        const sendAll = async (link: Link, all: string[]) => {
+          for (const text of all) await link.send(text);
+        };
+        const readSome = async (link: Link, count: number) => {
+          const seen: string[] = [];
+          const reader = link.messages[Symbol.asyncIterator]();
+          while (seen.length < count) {
+            const step = await reader.next();
+            if (step.done) break;
+            seen.push(step.value);
+          }
+          return seen;
+        };
+        const [atRight, atLeft] = await Promise.all([
+          readSome(right, there.length),
+          readSome(left, back.length),
+          sendAll(left, there),
+          sendAll(right, back),
+        ]);
+        expect(atRight).toEqual(there);
+        expect(atLeft).toEqual(back);
+      }),
+    );
+  });
+
+  it("delivers what was sent before the close, then ends", async () => {
+    const [left, right] = createLinkPair();
+    left.send("a");
+    left.send("b");
+    left.close(4001, "done");
+    expect(await readAll(right)).toEqual(["a", "b"]);
+    expect(await left.closed).toEqual({ code: 4001, reason: "done" });
+    expect(await right.closed).toEqual({ code: 4001, reason: "done" });
+  });
+
+  it("drops what the closing side has not read", async () => {
+    const [left, right] = createLinkPair();
+    right.send("unread");
+    left.close();
+    expect(await readAll(left)).toEqual([]);
+    expect(await left.closed).toEqual({ code: 1000, reason: "" });
+  });
+
+  it("wakes readers that wait when the link closes", async () => {
+    const [left, right] = createLinkPair();
+    const readers = Promise.all([readAll(left), readAll(right)]);
+    right.close();
+    expect(await readers).toEqual([[], []]);
+  });
+
+  it("counts the first close", async () => {
+    const [left, right] = createLinkPair();
+    left.close(4001, "first");
+    right.close(4002, "second");
+    left.close(4003, "third");
+    expect(await right.closed).toEqual({ code: 4001, reason: "first" });
+  });
+
+  it("refuses to send on a closed link, from either side", () => {
+    const [left, right] = createLinkPair();
+    left.close();
+    expect(codeOf(() => left.send("x"))).toBe("closed");
+    expect(codeOf(() => right.send("x"))).toBe("closed");
+  });
+
+  it("closes when the reader leaves its loop", async () => {
+    const [left, right] = createLinkPair();
+    left.send("a");
+    for await (const text of right.messages) {
+      expect(text).toBe("a");
+      break;
+    }
+    expect(await left.closed).toEqual({ code: 1000, reason: "" });
+  });
+
+  it("makes the sender wait from the high-water mark on, and refuses beyond the bound", async () => {
+    const [left, right] = createLinkPair({ highWater: 2, maxBuffered: 3 });
+    expect(left.send("a")).toBeUndefined();
+    const waits = [left.send("b"), left.send("c")];
+    for (const wait of waits) expect(wait).toBeInstanceOf(Promise);
+    expect(codeOf(() => left.send("d"))).toBe("buffer-full");
+
+    const order: string[] = [];
+    const resumed = Promise.all(waits).then(() => order.push("resumed"));
+    const reader = right.messages[Symbol.asyncIterator]();
+    for (const expected of ["a", "b"]) {
+      expect((await reader.next()).value).toBe(expected);
+      order.push(expected);
+    }
+    await resumed;
+    expect(order[0]).toBe("a");
+    expect(order).toContain("resumed");
+    expect(left.send("e")).toBeInstanceOf(Promise);
+    expect((await reader.next()).value).toBe("c");
+    expect((await reader.next()).value).toBe("e");
+  });
+
+  it("lets a waiting sender go when the link closes", async () => {
+    const [left, right] = createLinkPair({ highWater: 1 });
+    const wait = left.send("a");
+    right.close();
+    await wait;
+    expect(codeOf(() => left.send("b"))).toBe("closed");
+  });
+
+  it("has one reader", () => {
+    const [left] = createLinkPair();
+    left.messages[Symbol.asyncIterator]();
+    expect(codeOf(() => left.messages[Symbol.asyncIterator]())).toBe("already-read");
+  });
+});

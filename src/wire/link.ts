@@ -1,0 +1,46 @@
+/**
+ * A link: text messages both ways, whoever dialled.
+ *
+ * Messages are iterated, not called back: nothing can arrive before the reader is there to see it, one message is
+ * handled before the next, a slow reader makes the sender wait, and the end of the link is the end of the loop.
+ */
+export interface Link {
+  /**
+   * Messages arrive in the order sent. A promise means the other side is behind and resolves when it may be sent more
+   * (or the link has closed): await it. Throws `LinkError` when the link has closed, or when promises were ignored
+   * until the buffer was full.
+   */
+  send(text: string): void | Promise<void>;
+  /** For one reader, once. Ends when the link closes, after what arrived before; leaving the loop closes the link. */
+  readonly messages: AsyncIterable<string>;
+  /** The first close counts, later ones are ignored. Messages sent before it still arrive; unread ones here are dropped. */
+  close(code?: number, reason?: string): void;
+  /** Never rejects. */
+  readonly closed: Promise<LinkClosure>;
+}
+
+/** Codes are those of WebSocket (RFC 6455 §7.4). */
+export interface LinkClosure {
+  readonly code: number;
+  readonly reason: string;
+}
+
+export const NORMAL_CLOSURE = 1000;
+
+export type LinkErrorCode = "closed" | "buffer-full" | "already-read";
+
+const MESSAGES = {
+  closed: "The link is closed.",
+  "buffer-full": "The other side of the link is too far behind.",
+  "already-read": "The messages of a link have one reader.",
+} satisfies Record<LinkErrorCode, string>;
+
+export class LinkError extends Error {
+  override readonly name = "LinkError";
+  readonly code: LinkErrorCode;
+
+  constructor(code: LinkErrorCode) {
+    super(MESSAGES[code]);
+    this.code = code;
+  }
+}
