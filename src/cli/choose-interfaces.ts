@@ -1,5 +1,6 @@
 import type { AgentCard, AgentInterface } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
+import { CommandError } from "./errors.ts";
 
 export interface InterfaceWishes {
   readonly transport: readonly string[];
@@ -25,6 +26,12 @@ export function bindingName(text: string): string {
  * otherwise. Versions below 1.0 need to be asked for (a2a-cli specification, section 13.2).
  */
 export function chooseInterfaces(card: AgentCard, wishes: InterfaceWishes): readonly AgentInterface[] {
+  if (card.supportedInterfaces.length === 0) {
+    throw new CommandError(
+      "A2ACLI_ERR_CARD_INVALID",
+      "The card names no interface through which the agent can be called.",
+    );
+  }
   const spoken = card.supportedInterfaces.filter((entry) => mayBeSpoken(entry.protocolVersion, wishes.a2aVersion));
   if (spoken.length === 0) throw versionError(card, wishes.a2aVersion);
   const wanted = wishes.transport.map(bindingName);
@@ -42,10 +49,15 @@ function mayBeSpoken(version: string, asked: string | undefined): boolean {
 
 function versionError(card: AgentCard, asked: string | undefined): ProtocolError {
   const offered = [...new Set(card.supportedInterfaces.map((entry) => entry.protocolVersion))];
-  const list = offered.length === 0 ? "no interface at all" : `only ${offered.join(", ")}`;
   const wish = asked === undefined ? "A2A 1.0 or later" : `A2A ${asked}`;
-  const advice = asked === undefined && offered[0] !== undefined ? ` To speak it, say --a2a-version ${shortVersion(offered[0])}.` : "";
-  return new ProtocolError("VERSION_NOT_SUPPORTED", `The agent offers ${list}, not ${wish}.${advice}`);
+  const advice =
+    asked === undefined && offered[0] !== undefined
+      ? ` To speak it, say --a2a-version ${shortVersion(offered[0])}.`
+      : "";
+  return new ProtocolError(
+    "VERSION_NOT_SUPPORTED",
+    `The agent offers only ${offered.join(", ")}, not ${wish}.${advice}`,
+  );
 }
 
 function shortVersion(version: string): string {

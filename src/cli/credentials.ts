@@ -1,6 +1,6 @@
 import type { AgentCard } from "../model/card.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { Settings } from "./settings.ts";
+import type { Settings } from "./read-settings.ts";
 
 export interface Credentials {
   readonly headers: Record<string, string>;
@@ -16,8 +16,9 @@ export function attachCredentials(card: AgentCard, settings: Pick<Settings, "bea
   const notes: string[] = [];
   const schemes = requiredFirst(card);
   if (settings.bearer !== undefined) {
-    headers["Authorization"] = `Bearer ${settings.bearer}`;
-    if (!schemes.some(takesBearer)) notes.push("The card declares no scheme that takes a bearer token; it is sent as Authorization.");
+    headers.Authorization = `Bearer ${settings.bearer}`;
+    if (!schemes.some(takesBearer))
+      notes.push("The card declares no scheme that takes a bearer token; it is sent as Authorization.");
   }
   if (settings.apiKey !== undefined) {
     const place = schemes.map(apiKeyPlace).find((found) => found !== undefined);
@@ -25,7 +26,7 @@ export function attachCredentials(card: AgentCard, settings: Pick<Settings, "bea
       headers["X-API-Key"] = settings.apiKey;
       notes.push("The card declares no scheme that takes an API key; it is sent as X-API-Key.");
     } else if (place.location === "query") query.push([place.name, settings.apiKey]);
-    else if (place.location === "cookie") headers["Cookie"] = `${place.name}=${encodeURIComponent(settings.apiKey)}`;
+    else if (place.location === "cookie") headers.Cookie = `${place.name}=${encodeURIComponent(settings.apiKey)}`;
     else headers[place.name] = settings.apiKey;
   }
   return { headers, query, notes };
@@ -34,11 +35,12 @@ export function attachCredentials(card: AgentCard, settings: Pick<Settings, "bea
 /** The schemes of the card, those it requires before those it merely describes. */
 function requiredFirst(card: AgentCard): JsonObject[] {
   const all = card.securitySchemes ?? {};
-  const required = new Set((card.securityRequirements ?? []).flatMap((requirement) => Object.keys(requirement.schemes)));
-  const names = Object.keys(all);
-  return [...names.filter((name) => required.has(name)), ...names.filter((name) => !required.has(name))].flatMap(
-    (name) => all[name] ?? [],
+  const required = new Set(
+    (card.securityRequirements ?? []).flatMap((requirement) => Object.keys(requirement.schemes)),
   );
+  const names = Object.keys(all);
+  const ordered = [...names.filter((name) => required.has(name)), ...names.filter((name) => !required.has(name))];
+  return ordered.map((name) => all[name] ?? {});
 }
 
 function takesBearer(scheme: JsonObject): boolean {
@@ -67,7 +69,8 @@ export function credentialHint(card: AgentCard): string | null {
   const schemes = requiredFirst(card);
   const ways: string[] = [];
   if (schemes.some(takesBearer)) ways.push("a bearer token in A2ACLI_BEARER (or --bearer)");
-  if (schemes.some((scheme) => apiKeyPlace(scheme) !== undefined)) ways.push("an API key in A2ACLI_API_KEY (or --api-key)");
+  if (schemes.some((scheme) => apiKeyPlace(scheme) !== undefined))
+    ways.push("an API key in A2ACLI_API_KEY (or --api-key)");
   return ways.length === 0 ? "Set A2ACLI_BEARER or A2ACLI_API_KEY." : `The agent's card asks for ${ways.join(" or ")}.`;
 }
 

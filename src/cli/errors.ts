@@ -111,7 +111,8 @@ const HINTS: Partial<Record<ErrorCode, string>> = {
   TASK_NOT_FOUND: "Check the task id, and that the caller owns the task. --debug shows the agent's answer.",
   TASK_NOT_CANCELABLE: "The task has already ended; task get shows how.",
   VERSION_NOT_SUPPORTED: "card get lists the versions the agent speaks; choose one with --a2a-version.",
-  UNSUPPORTED_OPERATION: "The task may have ended, or the agent cannot do this; task get and card get tell. --debug shows the agent's answer.",
+  UNSUPPORTED_OPERATION:
+    "The task may have ended, or the agent cannot do this; task get and card get tell. --debug shows the agent's answer.",
   RESOURCE_EXHAUSTED: "Too many requests or too much data; try again later.",
   INVALID_PARAMS: "--debug shows the request and the agent's answer.",
 };
@@ -121,13 +122,21 @@ export function toFailure(error: unknown): Failure {
   if (ProtocolError.is(error)) return protocolFailure(error);
   if (ConnectionError.is(error)) return connectionFailure(error);
   if (error instanceof StoreError) {
-    return own(`DRAGOMAN_ERR_STORE_${error.code.toUpperCase().replaceAll("-", "_")}`, error.message, STORE_HINTS[error.code]);
+    return own(
+      `DRAGOMAN_ERR_STORE_${error.code.toUpperCase().replaceAll("-", "_")}`,
+      error.message,
+      STORE_HINTS[error.code],
+    );
   }
   if (error instanceof Error && error.name === "ConfigError") {
     return own("DRAGOMAN_ERR_CONFIG", error.message, "dragoman config show <file> prints what a valid file means.");
   }
   if (error instanceof Error && "code" in error && error.code === "EADDRINUSE") {
-    return own("DRAGOMAN_ERR_PORT_IN_USE", portInUse(error), "Choose another port with --port, or stop the process that has it.");
+    return own(
+      "DRAGOMAN_ERR_PORT_IN_USE",
+      portInUse(error),
+      "Choose another port with --port, or stop the process that has it.",
+    );
   }
   const message = error instanceof Error ? error.message : String(error);
   return { code: "A2ACLI_ERR_INTERNAL", message, hint: null, a2aCode: null, exit: EXIT.failure };
@@ -138,8 +147,13 @@ function own(code: OwnCode, message: string, hint: string | null): Failure {
 }
 
 function commandFailure(error: CommandError): Failure {
-  const exit = Object.hasOwn(LOCAL_EXIT, error.code) ? LOCAL_EXIT[error.code as LocalCode] : EXIT.failure;
+  const exit = exitOf(error.code);
   return { code: error.code, message: error.message, hint: error.hint, a2aCode: null, exit };
+}
+
+function exitOf(code: LocalCode | OwnCode): ExitCode {
+  if (Object.hasOwn(LOCAL_EXIT, code)) return LOCAL_EXIT[code as LocalCode];
+  return code === "DRAGOMAN_ERR_INTERRUPTED" ? EXIT.interrupted : EXIT.failure;
 }
 
 function connectionFailure(error: ConnectionError): Failure {

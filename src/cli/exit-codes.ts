@@ -11,3 +11,14 @@ export const EXIT = {
 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** Ends a command that has already said everything with a code other than 0. */
+export class Ended extends Error {
+  readonly exit: ExitCode;
+
+  constructor(exit: ExitCode) {
+    super(`Ended with ${exit}.`);
+    this.name = "Ended";
+    this.exit = exit;
+  }
+}

@@ -6,8 +6,15 @@ const LONGEST = 200;
 
 /** One plain file name of whatever an agent called it: no folders, no hidden files, nothing a terminal or system acts on. */
 export function safeFileName(wanted: string): string {
-  const last = wanted.split(/[/\\]/).filter((segment) => segment !== "").at(-1) ?? "";
-  const plain = last.replace(UNSAFE, "_").replace(/^[.\s-]+/, "").replace(/[.\s]+$/, "");
+  const last =
+    wanted
+      .split(/[/\\]/)
+      .filter((segment) => segment !== "")
+      .at(-1) ?? "";
+  const plain = last
+    .replace(UNSAFE, "_")
+    .replace(/^[.\s-]+/, "")
+    .replace(/[.\s]+$/, "");
   const named = plain === "" ? "artifact" : RESERVED.test(plain) ? `_${plain}` : plain;
   return shorten(named);
 }

@@ -59,7 +59,11 @@ export async function follow(
   if (view.message !== undefined) return { message: view.message };
   const seen = view.toTask();
   if (seen === undefined) {
-    throw new CommandError("A2ACLI_ERR_INTERNAL", "The agent closed the stream without an answer.", "--debug shows the exchange.");
+    throw new CommandError(
+      "A2ACLI_ERR_INTERNAL",
+      "The agent closed the stream without an answer.",
+      "--debug shows the exchange.",
+    );
   }
   if (isSettled(seen.status.state)) return { task: seen };
   const task = await pollTask(session, agent, seen.id);

@@ -19,7 +19,9 @@ export async function readParts(
   flags: readonly PartFlag[],
   input: { readonly isTerminal: boolean; readonly read: ReadInput },
 ): Promise<readonly Part[]> {
-  const onInput = flags.filter((flag) => flag.kind !== "text" && flag.value === "-").length + words.filter((word) => word === "-").length;
+  const onInput =
+    flags.filter((flag) => flag.kind !== "text" && flag.value === "-").length +
+    words.filter((word) => word === "-").length;
   if (onInput > 1) throw usage("Standard input can be read only once.");
   const parts: Part[] = [];
   if (words.length === 1 && words[0] === "-") parts.push({ text: await readText(input.read) });
@@ -27,7 +29,11 @@ export async function readParts(
   for (const flag of flags) parts.push(await toPart(flag, input.read));
   if (parts.length > 0) return parts;
   const piped = input.isTerminal ? "" : await readText(input.read);
-  if (piped === "") throw usage("There is no message.", `Say it in the arguments, with --text, --file or --data, or on standard input: dragoman send -a <agent> --text "hello"`);
+  if (piped === "")
+    throw usage(
+      "There is no message.",
+      `Say it in the arguments, with --text, --file or --data, or on standard input: dragoman send -a <agent> --text "hello"`,
+    );
   return [{ text: piped }];
 }
 
@@ -50,7 +56,12 @@ async function toPart(flag: PartFlag, read: ReadInput): Promise<Part> {
 
 async function readData(value: string, read: ReadInput): Promise<JsonValue> {
   const inline = /^\s*[[{]/.test(value);
-  const text = value === "-" ? (await read()).toString("utf8") : inline ? value : (await readLocal("--data", value)).toString("utf8");
+  const text =
+    value === "-"
+      ? (await read()).toString("utf8")
+      : inline
+        ? value
+        : (await readLocal("--data", value)).toString("utf8");
   try {
     return JSON.parse(text) as JsonValue;
   } catch (error) {

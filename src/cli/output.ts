@@ -18,6 +18,9 @@ export interface Output {
   /** One line to stderr. */
   talk(line: string): void;
   warn(line: string): void;
+  /** From now on this credential is kept out of all talk, whoever repeats it. */
+  hide(secret: string): void;
+  redact(text: string): string;
   readonly dataIsTerminal: boolean;
   readonly talkIsTerminal: boolean;
   readonly dim: Paint;
@@ -31,9 +34,15 @@ export function createOutput(
   environment: Readonly<Record<string, string | undefined>>,
 ): Output {
   const talkIsTerminal = stderr.isTTY === true;
-  const colours = picocolors.createColors(talkIsTerminal && !environment["NO_COLOR"] && environment["TERM"] !== "dumb");
+  const colours = picocolors.createColors(talkIsTerminal && !environment.NO_COLOR && environment.TERM !== "dumb");
+  const secrets = new Set<string>();
+  const redact = (text: string): string => {
+    let rest = text;
+    for (const secret of secrets) rest = rest.replaceAll(secret, "[redacted]");
+    return rest;
+  };
   const talk = (line: string): void => {
-    stderr.write(`${line}\n`);
+    stderr.write(`${redact(line)}\n`);
   };
   return {
     data: (text) => {
@@ -41,6 +50,10 @@ export function createOutput(
     },
     talk,
     warn: (line) => talk(`${colours.yellow("Warning:")} ${line}`),
+    hide: (secret) => {
+      if (secret !== "") secrets.add(secret).add(encodeURIComponent(secret));
+    },
+    redact,
     dataIsTerminal: stdout.isTTY === true,
     talkIsTerminal,
     dim: colours.dim,

@@ -46,7 +46,10 @@ export function describeInterface(entry: AgentInterface): string {
 export function describeScheme(scheme: JsonObject): string {
   for (const [kind, details] of Object.entries(scheme)) {
     const read = (name: string): string => {
-      const value = typeof details === "object" && details !== null && !Array.isArray(details) ? (details as JsonObject)[name] : undefined;
+      const value =
+        typeof details === "object" && details !== null && !Array.isArray(details)
+          ? (details as JsonObject)[name]
+          : undefined;
       return typeof value === "string" ? value : "";
     };
     switch (kind) {

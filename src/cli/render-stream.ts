@@ -20,7 +20,10 @@ export class StreamRenderer {
   }
 
   show(event: StreamEvent): void {
-    if ("artifactUpdate" in event) return this.#artifact(event.artifactUpdate);
+    if ("artifactUpdate" in event) {
+      this.#artifact(event.artifactUpdate);
+      return;
+    }
     this.close();
     if ("task" in event) this.#output.data(renderTask(event.task, { verbose: this.#verbose, history: false }));
     else if ("message" in event) this.#output.data(renderReply(event.message, this.#verbose));

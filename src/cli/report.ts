@@ -20,28 +20,36 @@ export function reportOutcome(session: Session, outcome: SendOutcome): void {
   if ("task" in outcome) reportNextStep(session, outcome.task);
 }
 
+export interface TaskReportOptions {
+  readonly history: boolean;
+  /** The state the user asked for: no word of warning is due. */
+  readonly expected?: TaskState;
+}
+
 /** The end of the commands that answer with a bare task. */
-export function reportTask(session: Session, task: Task, history: boolean): void {
+export function reportTask(session: Session, task: Task, options: TaskReportOptions): void {
   const { output, settings } = session;
+  const { expected, history } = options;
   if (settings.output === "json") printJson(output, task, jsonForm(session));
   else output.data(renderTask(task, { verbose: settings.verbose, history }));
-  reportNextStep(session, task);
+  reportNextStep(session, task, expected);
 }
 
 /** The command that continues from here: in text beside the identifiers, in JSON as talk. And a word on bad ends. */
-export function reportNextStep(session: Session, task: Task): void {
+export function reportNextStep(session: Session, task: Task, expected?: TaskState): void {
   const next = nextCommand(session, task);
   const { state } = task.status;
   if (session.settings.output === "text") session.output.data(field("Resume", next));
   else if (!isTerminal(state)) session.output.talk(`Resume: ${next}`);
-  const warning = WARNINGS[state];
+  const warning = state === expected ? undefined : WARNINGS[state];
   if (warning !== undefined) session.output.warn(`Task ${task.id} ${warning}`);
 }
 
 export function nextCommand({ settings }: Session, task: Task): string {
   const { state } = task.status;
   if (isInterrupted(state)) return commandLine(settings, "send", "--task-id", shellWord(task.id), "--text '<reply>'");
-  if (isTerminal(state)) return commandLine(settings, "send", "--context-id", shellWord(task.contextId), "--text '<message>'");
+  if (isTerminal(state))
+    return commandLine(settings, "send", "--context-id", shellWord(task.contextId), "--text '<message>'");
   return commandLine(settings, "task get --wait", shellWord(task.id));
 }
 

@@ -1,14 +1,15 @@
 import { isIP } from "node:net";
-import type { AgentCard } from "../model/card.ts";
 import { ConnectionError } from "../client/errors.ts";
 import type { RemoteAgent } from "../client/options.ts";
+import type { AgentCard } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
 import { chooseInterfaces } from "./choose-interfaces.ts";
 import { attachCredentials, credentialHint, fetchWithQuery } from "./credentials.ts";
 import { CommandError, usage } from "./errors.ts";
-import { createExchangeLog, createRedactor } from "./exchange-log.ts";
+import { createExchangeLog } from "./exchange-log.ts";
 import type { Output } from "./output.ts";
-import { type FlagValues, readSettings, type Settings } from "./settings.ts";
+import { readSettings, type Settings } from "./read-settings.ts";
+import type { FlagValues } from "./settings.ts";
 import { findSettingFiles } from "./settings-files.ts";
 import { Stop } from "./stop.ts";
 import { shellWord } from "./text-form.ts";
@@ -33,12 +34,14 @@ export async function withSession<T>(
   body: (session: Session) => Promise<T>,
 ): Promise<T> {
   const files = findSettingFiles({
-    explicit: flags.config ?? process.env["A2ACLI_CONFIG"],
+    explicit: flags.config ?? process.env.A2ACLI_CONFIG,
     workingDirectory: process.cwd(),
   });
   const settings = readSettings(flags, process.env, files);
+  hideCredentials(settings, output);
   for (const file of files) {
-    if (file.exposed) output.warn(`${file.path} holds credentials and others may read it. Run: chmod 600 ${shellWord(file.path)}`);
+    if (file.exposed)
+      output.warn(`${file.path} holds credentials and others may read it. Run: chmod 600 ${shellWord(file.path)}`);
   }
   const session: Session = { settings, output, stop: new Stop(), card: undefined, followed: undefined };
   session.stop.startTimer(settings.timeoutMs);
@@ -52,6 +55,14 @@ export async function withSession<T>(
   }
 }
 
+/** A shorter service parameter is no credential, and replacing it everywhere would garble what is said. */
+const SHORTEST_HIDDEN_PARAMETER = 6;
+
+function hideCredentials({ apiKey, bearer, svcParam }: Settings, output: Output): void {
+  for (const secret of [bearer, apiKey]) if (secret !== undefined) output.hide(secret);
+  for (const [, value] of svcParam) if (value.length >= SHORTEST_HIDDEN_PARAMETER) output.hide(value);
+}
+
 /** What the error means in this session: a timeout of ours, a missing credential, a task left behind. */
 function explained(error: unknown, session: Session): unknown {
   const { settings, stop } = session;
@@ -60,14 +71,20 @@ function explained(error: unknown, session: Session): unknown {
     return new CommandError("A2ACLI_ERR_TIMEOUT", timeoutMessage(session), resumeHint(session), { cause: error });
   }
   if (stop.reason === "interrupted") {
-    return new CommandError("DRAGOMAN_ERR_INTERRUPTED", interruptedMessage(session), resumeHint(session), { cause: error });
+    return new CommandError("DRAGOMAN_ERR_INTERRUPTED", interruptedMessage(session), resumeHint(session), {
+      cause: error,
+    });
   }
   if (ProtocolError.is(error) && error.code === "UNAUTHENTICATED") {
     const supplied = settings.bearer !== undefined || settings.apiKey !== undefined || settings.svcParam.length > 0;
     const hint = session.card === undefined ? null : credentialHint(session.card);
     return supplied
-      ? new CommandError("A2ACLI_ERR_AUTH_FAILED", `The agent refused the credentials: ${error.message}`, hint, { cause: error })
-      : new CommandError("A2ACLI_ERR_CREDENTIALS_MISSING", `The agent wants credentials: ${error.message}`, hint, { cause: error });
+      ? new CommandError("A2ACLI_ERR_AUTH_FAILED", `The agent refused the credentials: ${error.message}`, hint, {
+          cause: error,
+        })
+      : new CommandError("A2ACLI_ERR_CREDENTIALS_MISSING", `The agent wants credentials: ${error.message}`, hint, {
+          cause: error,
+        });
   }
   return error;
 }
@@ -113,7 +130,7 @@ export async function resolveCard(session: Session): Promise<ResolvedCard> {
     const found = await fetchCard(settings.agentCard, {
       signal: stop.signal,
       retry: { attempts: 2, baseMs: 200, capMs: 1000 },
-      ...(settings.debug ? { onExchange: createExchangeLog(output, createRedactor(settings)) } : {}),
+      ...(settings.debug ? { onExchange: createExchangeLog(output) } : {}),
     });
     const card = withAbsoluteUrls(found.card, found.url);
     session.card = card;
@@ -145,7 +162,9 @@ function withAbsoluteUrls(card: AgentCard, base: string): AgentCard {
   return {
     ...card,
     supportedInterfaces: card.supportedInterfaces.map((entry) =>
-      !URL.canParse(entry.url) && URL.canParse(entry.url, base) ? { ...entry, url: new URL(entry.url, base).href } : entry,
+      !URL.canParse(entry.url) && URL.canParse(entry.url, base)
+        ? { ...entry, url: new URL(entry.url, base).href }
+        : entry,
     ),
   };
 }
@@ -166,14 +185,20 @@ export async function connectTo(session: Session, card: AgentCard): Promise<Remo
       headers: { ...Object.fromEntries(settings.svcParam), ...credentials.headers },
       signal: stop.signal,
       onNotice: (notice) => output.talk(notice.message),
-      ...(credentials.query.length === 0 ? {} : { fetch: fetchWithQuery(credentials.query, originOf(interfaces[0]?.url)) }),
-      ...(settings.debug ? { onExchange: createExchangeLog(output, createRedactor(settings)) } : {}),
+      ...(credentials.query.length === 0
+        ? {}
+        : { fetch: fetchWithQuery(credentials.query, originOf(interfaces[0]?.url)) }),
+      ...(settings.debug ? { onExchange: createExchangeLog(output) } : {}),
     },
   );
   warnOfExposedCredentials(session, agent.interface.url);
   if (settings.debug) {
     const { binding, tenant, url, version } = agent.interface;
-    output.talk(output.dim(`Speaking A2A ${version} over ${binding} with ${url}${tenant === undefined ? "" : `, tenant ${tenant}`}`));
+    output.talk(
+      output.dim(
+        `Speaking A2A ${version} over ${binding} with ${url}${tenant === undefined ? "" : `, tenant ${tenant}`}`,
+      ),
+    );
   }
   return agent;
 }
@@ -188,7 +213,7 @@ function hasCredentials(settings: Settings): boolean {
 
 function acceptAnyCertificate(session: Session): void {
   // Node's fetch offers no switch per request; the process does nothing else, so the process-wide one is as narrow.
-  process.env["NODE_TLS_REJECT_UNAUTHORIZED"] = "0";
+  process.env.NODE_TLS_REJECT_UNAUTHORIZED = "0";
   session.output.warn("--insecure: TLS certificates are not verified. Anyone on the way can pose as the agent.");
 }
 

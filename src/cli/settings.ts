@@ -1,5 +1,4 @@
-import type { JsonObject } from "../model/json.ts";
-import { formatDuration, parseDuration } from "./duration.ts";
+import { formatDuration } from "./duration.ts";
 import { usage } from "./errors.ts";
 import type { SettingFile } from "./settings-files.ts";
 
@@ -44,7 +43,8 @@ export const SETTINGS = {
     flags: "--bearer <token>",
     kind: "text",
     secret: true,
-    description: "bearer token; other users can see it in the process list and it stays in the shell's history, the variable avoids both",
+    description:
+      "bearer token; other users can see it in the process list and it stays in the shell's history, the variable avoids both",
   },
   apiKey: {
     flags: "--api-key <key>",
@@ -202,115 +202,7 @@ export function showValue(name: SettingName, value: Resolved["value"]): string {
   return typeof value === "object" ? value.join(", ") : String(value);
 }
 
-export interface Settings {
-  readonly agentCard: string | undefined;
-  /** The reference as it must be repeated in a command to paste; undefined if it comes from elsewhere than a flag. */
-  readonly agentCardFlag: string | undefined;
-  readonly output: "text" | "json";
-  readonly transport: readonly string[];
-  readonly a2aVersion: string | undefined;
-  readonly bearer: string | undefined;
-  readonly apiKey: string | undefined;
-  readonly svcParam: readonly (readonly [name: string, value: string])[];
-  readonly insecure: boolean;
-  readonly timeoutMs: number | undefined;
-  readonly pollIntervalMs: number;
-  readonly verbose: boolean;
-  readonly debug: boolean;
-  readonly async: boolean;
-  readonly wait: boolean;
-  readonly contextId: string | undefined;
-  readonly taskId: string | undefined;
-  readonly metadata: JsonObject | undefined;
-  readonly stream: boolean;
-}
-
 export const DEFAULT_POLL_INTERVAL_MS = 2000;
-
-export function readSettings(
-  flags: FlagValues & { readonly stream?: boolean },
-  environment: Readonly<Record<string, string | undefined>>,
-  files: readonly SettingFile[],
-): Settings {
-  const get = (name: SettingName): Resolved | undefined => resolveSetting(name, flags, environment, files);
-  const text = (name: SettingName): string | undefined => asText(get(name)?.value);
-  const on = (name: SettingName): boolean => get(name)?.value === true;
-  const card = get("agentCard");
-  return {
-    agentCard: asText(card?.value),
-    agentCardFlag: card?.source.kind === "flag" ? asText(card.value) : undefined,
-    output: readFormat(text("output")),
-    transport: asList(get("transport")?.value),
-    a2aVersion: readVersion(text("a2aVersion")),
-    bearer: text("bearer"),
-    apiKey: text("apiKey"),
-    svcParam: asList(get("svcParam")?.value).map(readServiceParameter),
-    insecure: on("insecure"),
-    timeoutMs: readDuration("timeout", text("timeout")),
-    pollIntervalMs: readDuration("pollInterval", text("pollInterval")) ?? DEFAULT_POLL_INTERVAL_MS,
-    verbose: on("verbose"),
-    debug: on("debug"),
-    async: readAsync(flags, on),
-    wait: on("wait"),
-    contextId: text("contextId"),
-    taskId: text("taskId"),
-    metadata: readMetadata(text("metadata")),
-    stream: flags.stream === true,
-  };
-}
-
-function asText(value: Resolved["value"] | undefined): string | undefined {
-  return typeof value === "string" && value !== "" ? value : undefined;
-}
-
-function asList(value: Resolved["value"] | undefined): readonly string[] {
-  return typeof value === "object" ? value : [];
-}
-
-function readAsync(flags: FlagValues, on: (name: SettingName) => boolean): boolean {
-  if (flags.async === true && flags.wait === true) throw usage("--async and --wait exclude each other.");
-  if (flags.wait !== undefined) return flags.wait === false;
-  return on("async") && !(flags.async === undefined && on("wait"));
-}
-
-function readFormat(text: string | undefined): "text" | "json" {
-  if (text === undefined || text === "text" || text === "json") return text ?? "text";
-  throw usage(`--output must be text or json, not "${text}".`);
-}
-
-function readVersion(text: string | undefined): string | undefined {
-  if (text === undefined || /^\d+\.\d+$/.test(text)) return text;
-  throw usage(`--a2a-version must look like 1.0, not "${text}".`);
-}
-
-function readDuration(name: SettingName, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const milliseconds = parseDuration(text);
-  if (milliseconds !== undefined && milliseconds > 0) return milliseconds;
-  throw usage(`--${longFlag(SETTINGS[name].flags)} must be a duration such as 500ms, 30s or 5m, not "${text}".`);
-}
-
-function readServiceParameter(text: string): readonly [string, string] {
-  const colon = text.indexOf(":");
-  const name = text.slice(0, colon).trim();
-  const value = text.slice(colon + 1).trim();
-  if (colon < 1 || !/^[\w!#$%&'*+.^`|~-]+$/.test(name)) throw usage("--svc-param must look like name:value.");
-  // The value may be a credential: it must not be repeated in the message.
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: no header value may hold them
-  if (/[\u0000-\u0008\u000a-\u001f\u007f]/.test(value)) throw usage(`The value of --svc-param ${name} is not one line.`);
-  return [name, value];
-}
-
-function readMetadata(text: string | undefined): JsonObject | undefined {
-  if (text === undefined) return undefined;
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as JsonObject;
-  } catch {
-    // Reported below, like a value of the wrong type.
-  }
-  throw usage(`--metadata must be a JSON object such as '{"key":"value"}'.`);
-}
 
 export function defaultText(name: SettingName): string | undefined {
   const definition: SettingDefinition = SETTINGS[name];

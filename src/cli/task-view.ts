@@ -57,6 +57,7 @@ export class TaskView {
 
 function addPart(parts: Part[], part: Part): void {
   const last = parts.at(-1);
-  if (last !== undefined && isPlainText(last) && isPlainText(part)) parts[parts.length - 1] = { text: last.text + part.text };
+  if (last !== undefined && isPlainText(last) && isPlainText(part))
+    parts[parts.length - 1] = { text: last.text + part.text };
   else parts.push(part);
 }

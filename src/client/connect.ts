@@ -19,7 +19,8 @@ import { createTracer } from "./trace.ts";
 /** Finds the card, chooses an interface and is ready to call. `target` as for `fetchCard`, or a card. */
 export async function connect(target: string | AgentCard, options: ConnectOptions = {}): Promise<RemoteAgent> {
   const found = typeof target === "string" ? await fetchCard(target, options) : undefined;
-  const card = found?.card ?? toCard(target, "the given object");
+  // Through JSON, where a member that is undefined is simply not there.
+  const card = found?.card ?? toCard(JSON.parse(JSON.stringify(target)), "the given object");
   const choice = chooseInterface(card, { binding: options.binding, cardUrl: found?.url });
   const notify = options.onNotice ?? (() => {});
   if (choice.passedOver.length > 0) {

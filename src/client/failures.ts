@@ -30,6 +30,10 @@ const SOCKET_CAUSES: Readonly<Record<string, { readonly what: string; readonly a
     what: "the host does not respond",
     advice: "Check the address and the firewalls on the way.",
   },
+  UND_ERR_HEADERS_TIMEOUT: {
+    what: "the platform's own fetch gave up waiting",
+    advice: "Stream, or let the agent return at once and follow its task.",
+  },
 };
 
 const TLS_CODE = /^(?:ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|ERR_SSL)/;

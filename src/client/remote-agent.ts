@@ -37,20 +37,21 @@ export function createRemoteAgent({ caller, card, signal }: RemoteAgentSetup): R
     return iterate(options, (settings) => follow({ caller, start, settings, replay }));
   }
 
-  /** Nothing is asked before the first event is. */
+  /** Nothing is asked, and nothing is listened to, before the first event is wanted. */
   function iterate<T>(
     options: CallOptions,
     begin: (settings: CallSettings) => AsyncGenerator<readonly T[], void, undefined>,
   ): AsyncIterable<T> {
-    const joined = joinSignals(signal, options.signal);
+    let joined: JoinedSignal | undefined;
     async function* batches(): AsyncGenerator<readonly T[], void, undefined> {
+      joined = joinSignals(signal, options.signal);
       try {
         yield* begin(settingsOf(options, joined));
       } finally {
         joined.release();
       }
     }
-    return eventIterator(batches(), joined.abort);
+    return eventIterator(batches(), () => joined?.abort());
   }
 
   async function* sendInstead(input: SendInput, settings: CallSettings) {

@@ -1,5 +1,5 @@
 /** What people type to name an agent, as places where its card may be. */
-import { existsSync } from "node:fs";
+import { statSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ConnectionError } from "./errors.ts";
@@ -19,10 +19,14 @@ export function findCardPlace(target: string): CardPlace {
   if (/^https?:\/\//i.test(target)) return { kind: "web", urls: cardUrls(target) };
   if (/^file:/i.test(target)) return { kind: "file", path: pathOfFileUrl(target) };
   if (SCHEME.test(target)) throw notATarget(target);
-  if (target.startsWith(".") || isAbsolute(target) || existsSync(target)) return { kind: "file", path: target };
+  if (target.startsWith(".") || isAbsolute(target) || isFile(target)) return { kind: "file", path: target };
   if (!HOST.test(target)) throw notATarget(target);
   // Whoever means a remote host without TLS writes http:// explicitly.
   return { kind: "web", urls: cardUrls(`${LOOPBACK.test(target) ? "http" : "https"}://${target}`) };
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 }
 
 function cardUrls(target: string): readonly [string, ...string[]] {

@@ -61,7 +61,7 @@ export interface Turn {
   readonly metadata: JsonObject | undefined;
 }
 
-export type AgentRun = AsyncIterator<AgentEvent, MessageDraft | undefined | void>;
+export type AgentRun = AsyncIterator<AgentEvent, MessageDraft | undefined | ReturnType<() => void>>;
 
 /**
  * Everything that can be served. Falling off the end completes the task; returning a message before anything was

@@ -9,6 +9,8 @@ export interface CommitListener {
   committed(task: LiveTask, entries: readonly LogEntry[]): void;
   /** The store refused: what the task knew of itself is not how it stands. */
   refused(task: LiveTask, result: Extract<WriteResult, { ok: false }>): void;
+  /** This process no longer speaks for the task. */
+  lost(task: LiveTask): void;
 }
 
 interface SingleWrite {
@@ -40,6 +42,10 @@ export class Committer {
   mark(task: LiveTask): void {
     this.#dirty.add(task);
     this.#schedule();
+  }
+
+  lost(task: LiveTask): void {
+    this.#listener.lost(task);
   }
 
   /** A write beside the log, in the same group. Comes after the tasks of its group. */

@@ -3,7 +3,7 @@ import { ProtocolError } from "../model/errors.ts";
 import { LogEntry, type TaskEvent } from "../model/event.ts";
 import type { TaskFold } from "../model/fold.ts";
 import type { Message } from "../model/message.ts";
-import { isTerminal, type TaskState } from "../model/state.ts";
+import { isTerminal, STATE_CLASS, type TaskState } from "../model/state.ts";
 import type { Append, IdempotencyClaim, Scope, Submit } from "../store/contract.ts";
 import type { Committer } from "./committer.ts";
 import { mergeChunks } from "./merge.ts";
@@ -18,6 +18,16 @@ interface Waiter {
   readonly count: number;
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
+}
+
+/** Those who wait for something of this task; made for the first of them. */
+interface TaskListeners {
+  readonly decided: (() => void)[];
+  readonly settled: (() => void)[];
+  readonly released: (() => void)[];
+  readonly lost: (() => void)[];
+  /** In the order of their counts. */
+  readonly flushed: Waiter[];
 }
 
 /** A message that waits for its turn. */
@@ -56,12 +66,12 @@ export class LiveTask implements Scope {
   readonly dialect: string;
   readonly fold: TaskFold;
   readonly attempt: number;
+  /** When this process took the task up. */
+  readonly since: number;
   fence: number;
 
   /** Messages not yet given to the agent; the first is the current turn's while it runs. */
   readonly turns: QueuedTurn[] = [];
-  /** Undefined once it is certain that the answer is this task; a message if the agent answered without one. */
-  readonly decided: Promise<Message | undefined>;
   /** Its turns are running or in line to run. */
   active = false;
   /** No longer this process's task: ended, parked, discarded or lost. Later events are dropped. */
@@ -69,12 +79,12 @@ export class LiveTask implements Scope {
   /** Someone outside knows the task: it can no longer be taken back. */
   shown = false;
 
-  #decide: (message: Message | undefined) => void = () => undefined;
+  /** Undefined while it is open whether the answer is this task; then null, or the message that is the answer. */
+  #decision: Message | null | undefined;
   #loss: Error | undefined;
-  #onLoss: (() => void)[] = [];
+  #listeners: TaskListeners | undefined;
   #releaseNext = false;
   #releasing = false;
-  #released: (() => void)[] = [];
   #state: TaskState;
   #unsubmitted: boolean;
   #pending: PendingEvent[] = [];
@@ -84,7 +94,6 @@ export class LiveTask implements Scope {
   #turn: number | undefined;
   #pushed = 0;
   #committed = 0;
-  #waiters: Waiter[] = [];
   readonly #context: EngineContext;
   readonly #committer: Committer;
 
@@ -100,11 +109,9 @@ export class LiveTask implements Scope {
     this.fold = options.fold;
     this.fence = options.fence;
     this.attempt = options.attempt;
+    this.since = context.clock.now();
     this.#unsubmitted = options.unsubmitted === true;
     this.#state = state;
-    this.decided = new Promise((resolve) => {
-      this.#decide = resolve;
-    });
   }
 
   /** The state after everything pushed so far, committed or not. */
@@ -127,8 +134,29 @@ export class LiveTask implements Scope {
     return this.#releasing;
   }
 
+  /** The first word counts: once the answer is the task, it stays the task. */
   decide(message?: Message): void {
-    this.#decide(message);
+    if (this.#decision !== undefined) return;
+    this.#decision = message ?? null;
+    if (this.#listeners === undefined) return;
+    this.#tell(this.#listeners.decided);
+    if (message !== undefined) this.#tell(this.#listeners.settled);
+  }
+
+  /** Resolves with the message of an agent that answered without a task, or undefined when the answer is the task. */
+  async decided(): Promise<Message | undefined> {
+    if (this.#decision === undefined) await this.#told("decided");
+    return this.#decision ?? undefined;
+  }
+
+  /**
+   * Resolves when the committed task is terminal or interrupted, or with the message that took its place. Rejects if
+   * this process lost the task on the way.
+   */
+  async settled(): Promise<Message | undefined> {
+    while (!this.#isSettled()) await this.#told("settled");
+    if (this.#loss !== undefined) throw this.#loss;
+    return this.#decision ?? undefined;
   }
 
   /** The next write also takes the lease of a task that was parked. */
@@ -142,15 +170,13 @@ export class LiveTask implements Scope {
   }
 
   onLoss(listener: () => void): void {
-    if (this.#loss === undefined) this.#onLoss.push(listener);
+    if (this.#loss === undefined) this.#listening().lost.push(listener);
     else listener();
   }
 
   /** Resolves when a release under way is done. */
   released(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#released.push(resolve);
-    });
+    return this.#told("released");
   }
 
   /**
@@ -175,7 +201,7 @@ export class LiveTask implements Scope {
   flushed(): Promise<void> {
     if (this.#committed >= this.#pushed) return Promise.resolve();
     return new Promise((resolve, reject) => {
-      this.#waiters.push({ count: this.#pushed, resolve, reject });
+      this.#listening().flushed.push({ count: this.#pushed, resolve, reject });
     });
   }
 
@@ -220,9 +246,16 @@ export class LiveTask implements Scope {
     }
     this.#committed += entries.length;
     this.#settleWaiters();
-    if (this.#releasing || isTerminal(this.fold.status.state)) this.closed = true;
-    if (this.#releasing) this.#settleRelease();
-    else if (this.#pending.length > 0) this.#committer.mark(this);
+    const { state } = this.fold.status;
+    if (this.#releasing || isTerminal(state)) this.closed = true;
+    const wasReleasing = this.#releasing;
+    this.#releasing = false;
+    const listeners = this.#listeners;
+    if (listeners !== undefined) {
+      if (wasReleasing) this.#tell(listeners.released);
+      if (STATE_CLASS[state] !== "active") this.#tell(listeners.settled);
+    }
+    if (this.#pending.length > 0) this.#committer.mark(this);
     return entries;
   }
 
@@ -251,14 +284,15 @@ export class LiveTask implements Scope {
     this.#loss = error;
     this.#pending = [];
     this.#inFlight = undefined;
-    const waiters = this.#waiters;
-    this.#waiters = [];
-    for (const waiter of waiters) waiter.reject(error);
-    this.#decide(undefined);
-    this.#settleRelease();
-    const listeners = this.#onLoss;
-    this.#onLoss = [];
-    for (const listener of listeners) listener();
+    const listeners = this.#listeners;
+    if (listeners !== undefined) for (const waiter of listeners.flushed.splice(0)) waiter.reject(error);
+    this.decide();
+    this.#releasing = false;
+    this.#committer.lost(this);
+    if (listeners === undefined) return;
+    this.#tell(listeners.released);
+    this.#tell(listeners.settled);
+    this.#tell(listeners.lost);
   }
 
   /** Forget an unwritten task: it never existed. */
@@ -320,19 +354,30 @@ export class LiveTask implements Scope {
     return true;
   }
 
-  #settleRelease(): void {
-    this.#releasing = false;
-    const released = this.#released;
-    this.#released = [];
-    for (const resolve of released) resolve();
+  #isSettled(): boolean {
+    if (this.#loss !== undefined || (this.#decision !== undefined && this.#decision !== null)) return true;
+    return this.fold.number > 0 && STATE_CLASS[this.fold.status.state] !== "active";
   }
 
   #settleWaiters(): void {
-    if (this.#waiters.length === 0) return;
-    const ready = this.#waiters.filter((waiter) => waiter.count <= this.#committed);
-    if (ready.length === 0) return;
-    this.#waiters = this.#waiters.filter((waiter) => waiter.count > this.#committed);
-    for (const waiter of ready) waiter.resolve();
+    const waiting = this.#listeners?.flushed;
+    if (waiting === undefined || waiting.length === 0) return;
+    while (waiting.length > 0 && (waiting[0] as Waiter).count <= this.#committed) waiting.shift()?.resolve();
+  }
+
+  #told(occasion: "decided" | "settled" | "released"): Promise<void> {
+    return new Promise((resolve) => {
+      this.#listening()[occasion].push(resolve);
+    });
+  }
+
+  #tell(listeners: (() => void)[]): void {
+    for (const listener of listeners.splice(0)) listener();
+  }
+
+  #listening(): TaskListeners {
+    this.#listeners ??= { decided: [], settled: [], released: [], lost: [], flushed: [] };
+    return this.#listeners;
   }
 }
 

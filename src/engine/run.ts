@@ -77,7 +77,7 @@ export class TurnRun {
   readonly #make: EventMaker;
   readonly #hooks: TurnHooks;
   /** Artifacts begun in this turn: after a crash the first chunk must replace, not continue. */
-  readonly #begun = new Set<string>();
+  #begun: Set<string> | undefined;
   #signs = 0;
   #cancelled = false;
 
@@ -130,12 +130,17 @@ export class TurnRun {
       return this.#live.push(this.#make.status(state, event.message, event.metadata));
     }
     const artifact = this.#toArtifact(event.artifact);
-    const begun = this.#begun.has(artifact.artifactId);
+    const begun = this.#begun?.has(artifact.artifactId) === true;
     const continues =
       event.append === true &&
       (begun || (this.#live.attempt === 1 && this.#live.fold.hasArtifact(artifact.artifactId)));
-    if (!begun) this.#begun.add(artifact.artifactId);
+    if (!begun) this.#begin(artifact.artifactId);
     return this.#live.push(this.#make.artifact(artifact, continues, event.lastChunk === true, event.metadata));
+  }
+
+  #begin(artifactId: string): void {
+    this.#begun ??= new Set();
+    this.#begun.add(artifactId);
   }
 
   #toArtifact(draft: ArtifactDraft): Artifact {

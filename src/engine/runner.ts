@@ -72,7 +72,6 @@ export class Runner implements CommitListener {
     const live = new LiveTask(this.#context, this.committer, options, state);
     this.#live.set(live.id, live);
     this.#perOwner.set(live.owner, this.tasksOf(live.owner) + 1);
-    live.onLoss(() => this.#drop(live));
     return live;
   }
 
@@ -128,11 +127,18 @@ export class Runner implements CommitListener {
     for (const live of [...this.#live.values()]) live.lose(reason);
   }
 
+  lost(live: LiveTask): void {
+    this.#drop(live);
+  }
+
   committed(live: LiveTask, entries: readonly LogEntry[]): void {
     this.readers.cache(live.id, entries);
     if (!live.closed) return;
-    if (!isTerminal(live.fold.status.state)) this.#parked.put(live.fold);
+    const { state } = live.fold.status;
+    if (!isTerminal(state)) this.#parked.put(live.fold);
     this.#drop(live);
+    const ms = this.#context.clock.now() - live.since;
+    this.#context.log.info({ task: live.id, agent: live.agent, state, events: live.fold.number, ms }, "task");
   }
 
   refused(live: LiveTask, result: Extract<WriteResult, { ok: false }>): void {

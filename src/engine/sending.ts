@@ -16,12 +16,11 @@ import { EventMaker } from "./run.ts";
 import { DuplicateSend, type Runner, type ServedAgent } from "./runner.ts";
 import { timestampOf } from "./timestamp.ts";
 
-/** A message that was taken in: its task, and a reader that stands just before what the message leads to. */
+/** A message that was taken in. */
 interface Accepted {
   readonly live: LiveTask;
-  readonly reader: LogReader;
-  /** The task existed before: its stream begins with a snapshot instead of its first event. */
-  readonly continued: boolean;
+  /** Stands before the first event of a new task; a task that existed before is followed from its snapshot. */
+  readonly reader: LogReader | undefined;
 }
 
 const OPEN_ATTEMPTS = 5;
@@ -41,27 +40,20 @@ export class Sending {
   async send(served: ServedAgent, input: SendInput, call: Call): Promise<SendOutcome> {
     const known = await this.#repeated(served, input, call);
     if (known !== undefined) return this.#answerAgain(known, input);
-    let accepted: Accepted;
+    let live: LiveTask;
     try {
-      accepted = await this.#accept(served, input, call);
+      ({ live } = await this.#accept(served, input, call, false));
     } catch (error) {
       if (error instanceof DuplicateSend) return this.#answerAgain(this.#sameContent(error.record, input), input);
       throw error;
     }
-    const { live, reader } = accepted;
     if (input.configuration?.returnImmediately === true) {
-      reader.close();
       live.shown = true;
       await live.flushed();
       return { task: this.#taskOf(live, input) };
     }
-    const message = await live.decided;
-    if (message !== undefined) {
-      reader.close();
-      return { message };
-    }
-    await untilSettled(reader, live);
-    return { task: this.#taskOf(live, input) };
+    const message = await live.settled();
+    return message === undefined ? { task: this.#taskOf(live, input) } : { message };
   }
 
   async stream(served: ServedAgent, input: SendInput, call: Call, onEnd: () => void): Promise<FrameStream> {
@@ -69,36 +61,40 @@ export class Sending {
     if (known !== undefined) return this.#streamAgain(known, onEnd);
     let accepted: Accepted;
     try {
-      accepted = await this.#accept(served, input, call);
+      accepted = await this.#accept(served, input, call, true);
     } catch (error) {
       if (error instanceof DuplicateSend) return this.#streamAgain(this.#sameContent(error.record, input), onEnd);
       throw error;
     }
-    const { live, reader, continued } = accepted;
-    const message = await this.#decidedSoon(live);
+    const { live, reader } = accepted;
+    if (reader === undefined) return this.#streamContinued(live, input, onEnd);
+    live.onLoss(() => reader.close());
+    const message = await closingOnError(this.#decidedSoon(live), reader);
     if (message !== undefined) {
       reader.close();
-      onEnd();
-      const event = { message };
-      return singleFrame({ event, json: JSON.stringify(event) });
+      return messageStream(message, onEnd);
     }
     live.shown = true;
-    live.onLoss(() => reader.close());
-    if (!continued) return new LogStream(reader, { endOnInputRequired: true, onEnd });
-    const first = snapshotFrame(live.fold.toTask({ historyLength: this.#historyLength(input) }), live.fold.number);
-    const settled = STATE_CLASS[live.fold.status.state] !== "active";
-    reader.close();
-    const rest = this.#runner.readers.open(live.id, live.fold.number, settled);
-    return new LogStream(rest, { first, ended: settled, endOnInputRequired: true, onEnd });
+    return new LogStream(reader, { endOnInputRequired: true, onEnd });
   }
 
-  #accept(served: ServedAgent, input: SendInput, call: Call): Promise<Accepted> {
+  /** A stream begins with a task: for one that existed before, the task as the message found it. */
+  #streamContinued(live: LiveTask, input: SendInput, onEnd: () => void): FrameStream {
+    const first = snapshotFrame(this.#taskOf(live, input), live.fold.number);
+    const reader = this.#runner.readers.open(live.id, live.fold.number, true);
+    live.onLoss(() => reader.close());
+    const settled = STATE_CLASS[live.fold.status.state] !== "active";
+    return new LogStream(reader, { first, ended: settled, endOnInputRequired: true, onEnd });
+  }
+
+  #accept(served: ServedAgent, input: SendInput, call: Call, follow: boolean): Promise<Accepted> {
     checkInput(served.agent.profile, input.message);
     const { taskId } = input.message;
-    return taskId === undefined ? this.#submit(served, input, call) : this.#continue(served, input, call, taskId);
+    if (taskId === undefined) return this.#submit(served, input, call, follow);
+    return this.#continue(served, input, call, taskId);
   }
 
-  async #submit(served: ServedAgent, input: SendInput, call: Call): Promise<Accepted> {
+  async #submit(served: ServedAgent, input: SendInput, call: Call, follow: boolean): Promise<Accepted> {
     this.#checkRoom(served, call);
     const { ids, clock, limits } = this.#context;
     const id = ids.task();
@@ -106,20 +102,30 @@ export class Sending {
     const message: Message = { ...input.message, contextId, taskId: id };
     const idempotency = this.#claimOf(input, call);
     const fold = new TaskFold(limits.historyPage);
-    const scope = scopeOf(served, call);
     const live = this.#runner.adopt(
-      { ...scope, id, contextId, dialect: call.dialect, fold, fence: 1, attempt: 1, unsubmitted: true },
+      {
+        agent: served.name,
+        tenant: call.tenant,
+        owner: call.caller.owner,
+        id,
+        contextId,
+        dialect: call.dialect,
+        fold,
+        fence: 1,
+        attempt: 1,
+        unsubmitted: true,
+      },
       "TASK_STATE_SUBMITTED",
     );
     if (idempotency !== undefined) live.claim(idempotency);
-    const reader = this.#runner.readers.open(id, 0, true);
+    const reader = follow ? this.#runner.readers.open(id, 0, true) : undefined;
     const status = { state: "TASK_STATE_SUBMITTED" as const, timestamp: timestampOf(clock.now()) };
     live.push({ task: { id, contextId, status, history: [message] } });
     live.turns.push(toTurn(message, input, call, 1));
     // A run that may be repeated without harm need not wait for the disk; nobody is told before it is written.
     if (served.agent.onCrash === "fail" || idempotency !== undefined) await closingOnError(live.flushed(), reader);
     this.#runner.begin(live, served);
-    return { live, reader, continued: false };
+    return { live, reader };
   }
 
   async #continue(served: ServedAgent, input: SendInput, call: Call, taskId: string): Promise<Accepted> {
@@ -155,15 +161,14 @@ export class Sending {
       await live.flushed();
       live.claim(idempotency);
     }
-    const reader = this.#runner.readers.open(live.id, live.fold.number, true);
     live.turns.push(toTurn(message, input, call, undefined));
     live.shown = true;
     // The answer has come before the question was even parked, so nothing is required any more.
     const state = live.state === "TASK_STATE_INPUT_REQUIRED" ? "TASK_STATE_WORKING" : live.state;
     live.push(new EventMaker(this.#context, live).status(state), message);
-    await closingOnError(live.flushed(), reader);
+    await live.flushed();
     if (!live.active) this.#runner.begin(live, served);
-    return { live, reader, continued: true };
+    return { live, reader: undefined };
   }
 
   /** A message for a task that waits: this process takes it up. */
@@ -183,11 +188,10 @@ export class Sending {
     live.decide();
     live.turns.push(toTurn(message, input, call, undefined));
     live.beginTurn(fold.number + 1);
-    const reader = this.#runner.readers.open(taskId, fold.number, true);
     live.push(new EventMaker(this.#context, live).status("TASK_STATE_WORKING"), message);
-    await closingOnError(live.flushed(), reader);
+    await live.flushed();
     this.#runner.begin(live, served);
-    return { live, reader, continued: true };
+    return { live, reader: undefined };
   }
 
   /** What an earlier send with the same key came to, if there was one. */
@@ -216,11 +220,7 @@ export class Sending {
   }
 
   async #streamAgain(record: IdempotencyRecord, onEnd: () => void): Promise<FrameStream> {
-    if (record.reply !== undefined) {
-      onEnd();
-      const event = { message: record.reply };
-      return singleFrame({ event, json: JSON.stringify(event) });
-    }
+    if (record.reply !== undefined) return messageStream(record.reply, onEnd);
     return new LogStream(this.#runner.readers.open(record.taskId, 0), { endOnInputRequired: true, onEnd });
   }
 
@@ -236,7 +236,7 @@ export class Sending {
       live.shown = true;
       live.decide();
     });
-    const message = await live.decided;
+    const message = await live.decided();
     stopTimer();
     if (live.loss !== undefined) throw live.loss;
     return message;
@@ -311,11 +311,17 @@ function ended(taskId: string): ProtocolError {
   });
 }
 
-async function closingOnError(promise: Promise<void>, reader: LogReader): Promise<void> {
+async function closingOnError<T>(promise: Promise<T>, reader: LogReader | undefined): Promise<T> {
   try {
-    await promise;
+    return await promise;
   } catch (error) {
-    reader.close();
+    reader?.close();
     throw error;
   }
+}
+
+function messageStream(message: Message, onEnd: () => void): FrameStream {
+  onEnd();
+  const event = { message };
+  return singleFrame({ event, json: JSON.stringify(event) });
 }

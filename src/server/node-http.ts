@@ -1,6 +1,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Log, Meter } from "../model/ports.ts";
-import { type ExchangeReply, type ExchangeRequest, type FullReply, isStreamReply, type StreamReply } from "../wire/exchange.ts";
+import {
+  type ExchangeReply,
+  type ExchangeRequest,
+  type FullReply,
+  isStreamReply,
+  type StreamReply,
+} from "../wire/exchange.ts";
 
 export interface NodeHttpOptions {
   readonly handle: (exchange: ExchangeRequest) => Promise<ExchangeReply>;
@@ -44,7 +50,6 @@ class NodeExchange implements ExchangeRequest {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   #abort: AbortController | undefined;
-  #gone = false;
 
   constructor(options: NodeHttpOptions, request: IncomingMessage, response: ServerResponse, url = request.url ?? "/") {
     this.#options = options;
@@ -65,27 +70,30 @@ class NodeExchange implements ExchangeRequest {
   get remoteAddress(): string | undefined {
     return this.#request.socket.remoteAddress;
   }
+  /** The caller hung up before it had its answer. */
+  get #gone(): boolean {
+    return this.#response.destroyed;
+  }
   get signal(): AbortSignal {
     if (this.#abort === undefined) {
-      this.#abort = new AbortController();
-      if (this.#gone) this.#abort.abort();
+      const abort = new AbortController();
+      this.#abort = abort;
+      if (this.#gone) abort.abort();
+      else this.#response.once("close", () => abort.abort());
     }
     return this.#abort.signal;
   }
 
   begin(): void {
     const request = this.#request;
-    this.#response.on("close", this.#onClose);
     const encoding = request.headers["content-encoding"];
-    if (encoding !== undefined && encoding !== "identity") return this.#turnAway(415);
     const announced = Number(request.headers["content-length"] ?? 0);
-    if (announced > this.#options.maxBodyBytes) return this.#turnAway(413);
-    if (announced === 0 && request.headers["transfer-encoding"] === undefined) {
+    if (encoding !== undefined && encoding !== "identity") this.#turnAway(415);
+    else if (announced > this.#options.maxBodyBytes) this.#turnAway(413);
+    else if (announced === 0 && request.headers["transfer-encoding"] === undefined) {
       request.resume();
       void this.#answer();
-      return;
-    }
-    this.#readBody();
+    } else this.#readBody();
   }
 
   #readBody(): void {
@@ -105,8 +113,6 @@ class NodeExchange implements ExchangeRequest {
       this.body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size);
       void this.#answer();
     });
-    // The response's "close" says the same; without a listener an aborted upload would be an uncaught error.
-    this.#request.on("error", () => {});
   }
 
   async #answer(): Promise<void> {
@@ -194,10 +200,4 @@ class NodeExchange implements ExchangeRequest {
       socket.once("close", () => clearTimeout(timer));
     });
   }
-
-  readonly #onClose = (): void => {
-    if (this.#response.writableFinished) return;
-    this.#gone = true;
-    this.#abort?.abort();
-  };
 }

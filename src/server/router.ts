@@ -1,7 +1,20 @@
-import type { AgentService, Dialect, HttpServing, JsonRpcServing, ServeContext, ServeLimits } from "../dialects/contract.ts";
+import type {
+  AgentService,
+  Dialect,
+  HttpServing,
+  JsonRpcServing,
+  ServeContext,
+  ServeLimits,
+} from "../dialects/contract.ts";
 import type { Caller } from "../model/caller.ts";
 import { ProtocolError } from "../model/errors.ts";
-import { type ExchangeReply, type ExchangeRequest, type FullReply, isStreamReply, jsonReply } from "../wire/exchange.ts";
+import {
+  type ExchangeReply,
+  type ExchangeRequest,
+  type FullReply,
+  isStreamReply,
+  jsonReply,
+} from "../wire/exchange.ts";
 import { parseJsonRpc } from "../wire/json-rpc.ts";
 import { CardDocuments } from "./card-document.ts";
 import type { Cors } from "./cors.ts";

@@ -41,7 +41,12 @@ function toResponse(
   reply: { status: number; headers: Readonly<Record<string, string>>; body: string | Buffer | undefined },
   bodyless = false,
 ): Response {
-  const body = bodyless || reply.body === undefined ? null : typeof reply.body === "string" ? reply.body : new Uint8Array(reply.body);
+  const body =
+    bodyless || reply.body === undefined
+      ? null
+      : typeof reply.body === "string"
+        ? reply.body
+        : new Uint8Array(reply.body);
   return new Response(body, { status: reply.status, headers: { ...reply.headers } });
 }
 

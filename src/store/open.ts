@@ -1,6 +1,35 @@
+import { resolve } from "node:path";
 import type { Clock, Log } from "../model/ports.ts";
 import type { TaskStore } from "./contract.ts";
+import { StoreError } from "./errors.ts";
 import { createMemoryStore } from "./memory/memory-store.ts";
-export async function openStore(_spec: string, options: { baseDirectory: string; clock: Clock; log: Log }): Promise<TaskStore> {
-  return createMemoryStore(options);
+
+export interface OpenStoreOptions {
+  /** What a relative file in the specification is relative to. */
+  readonly baseDirectory: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** `serve` unless told otherwise; `inspect` looks at a store that another process may be serving. */
+  readonly mode?: "serve" | "inspect";
+}
+
+const SQLITE = "sqlite:";
+
+/** Opens the store that a configuration names: `memory:` or `sqlite:<file>`. */
+export async function openStore(spec: string, options: OpenStoreOptions): Promise<TaskStore> {
+  const { baseDirectory, clock, log, mode = "serve" } = options;
+  if (spec === "memory:" || spec === "memory") return createMemoryStore({ clock });
+  if (spec.startsWith(SQLITE)) {
+    const file = spec.slice(SQLITE.length);
+    if (file === "") throw new StoreError("unavailable", `The store "${spec}" names no file; write sqlite:<file>.`);
+    const { openSqliteStore } = await import("./sqlite/sqlite-store.ts");
+    return openSqliteStore(resolve(baseDirectory, file), { mode, clock, log });
+  }
+  if (/^postgres(ql)?:/.test(spec)) {
+    throw new StoreError(
+      "unavailable",
+      "Stores on PostgreSQL are not available in this version of dragoman; use sqlite:<file> on one machine.",
+    );
+  }
+  throw new StoreError("unavailable", `The store "${spec}" is of no known kind; use "memory:" or "sqlite:<file>".`);
 }

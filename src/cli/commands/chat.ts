@@ -28,7 +28,10 @@ interface Conversation {
 
 export function chat(output: Output, flags: ClientFlags): Promise<void> {
   if (process.stdin.isTTY === true && !output.dataIsTerminal) {
-    throw usage("chat needs a terminal to answer to, or its messages on standard input.", "Use dragoman send for a single message.");
+    throw usage(
+      "chat needs a terminal to answer to, or its messages on standard input.",
+      "Use dragoman send for a single message.",
+    );
   }
   return withSession({ ...flags, stream: true }, output, async (session) => {
     const agent = await openAgent(session);
@@ -49,7 +52,9 @@ export function chat(output: Output, flags: ClientFlags): Promise<void> {
 function createRenderer(session: Session): Conversation["show"] {
   const { output, settings } = session;
   if (settings.output === "json") return { show: (event) => printJson(output, event, "line"), close: () => {} };
-  return output.dataIsTerminal && !settings.verbose ? new ChatRenderer(output) : new StreamRenderer(output, settings.verbose);
+  return output.dataIsTerminal && !settings.verbose
+    ? new ChatRenderer(output)
+    : new StreamRenderer(output, settings.verbose);
 }
 
 /** Messages from a pipe, one after the other; the first failure ends the chat. */
@@ -89,7 +94,8 @@ async function onLine(conversation: Conversation, lines: Interface, line: string
     if (line === "/cancel") await cancelTask(conversation);
     else if (line === "/help") output.talk(HELP);
     else if (line.startsWith("/")) output.talk(`There is no ${line}. ${HELP}`);
-    else if (line !== "" && conversation.turn !== undefined) output.talk("The agent is still busy. /cancel ends its task.");
+    else if (line !== "" && conversation.turn !== undefined)
+      output.talk("The agent is still busy. /cancel ends its task.");
     else if (line !== "") await takeTurn(conversation, line);
   } catch (error) {
     const failure = toFailure(error);

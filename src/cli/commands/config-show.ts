@@ -1,17 +1,17 @@
 import { type Output, printJson } from "../output.ts";
-import { findSettingFiles } from "../settings-files.ts";
+import { readSettings } from "../read-settings.ts";
 import {
   defaultText,
   describeSource,
   type FlagValues,
   longFlag,
-  readSettings,
   resolveSetting,
   SETTING_NAMES,
   SETTINGS,
   showValue,
   variableName,
 } from "../settings.ts";
+import { findSettingFiles } from "../settings-files.ts";
 import { field } from "../text-form.ts";
 
 export type ConfigShowFlags = FlagValues & { readonly config?: string };
@@ -27,7 +27,7 @@ interface ShownSetting {
 export async function configShow(output: Output, file: string | undefined, flags: ConfigShowFlags): Promise<void> {
   if (file !== undefined) return showServerConfig(output, file, flags);
   const files = findSettingFiles({
-    explicit: flags.config ?? process.env["A2ACLI_CONFIG"],
+    explicit: flags.config ?? process.env.A2ACLI_CONFIG,
     workingDirectory: process.cwd(),
   });
   const { output: format } = readSettings(flags, process.env, files);
@@ -53,7 +53,8 @@ async function showServerConfig(output: Output, file: string, flags: ConfigShowF
   const effective = effectiveConfig(await loadConfig(file));
   if (flags.output === "json") printJson(output, effective, "document");
   else {
-    const { stringify } = await import("yaml");
-    output.data(stringify(effective));
+    for (const [path, { origin, value }] of Object.entries(effective)) {
+      output.data(field(path, `${JSON.stringify(value)} (${origin})`));
+    }
   }
 }

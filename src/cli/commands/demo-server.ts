@@ -1,37 +1,26 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { BUILTIN_AGENTS } from "../../agents/builtin.ts";
+import { type DragomanServer, serve } from "../../server/serve.ts";
 import type { Output } from "../output.ts";
-import { readOverrides, runServer, type ServeFlags } from "./serve.ts";
+import { readAddress, untilStopped } from "./serve.ts";
 
-/** The built-in agents, kept in memory: something to practise on that leaves nothing behind. */
-const CONFIG = `store: "memory:"
-default: echo
-agents:
-  echo: { use: echo }
-  outline: { use: outline }
-  document: { use: document }
-  summary: { use: summary }
-`;
-
-export async function demoServer(output: Output, flags: ServeFlags): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), "dragoman-demo-"));
-  try {
-    const configFile = join(folder, "dragoman.yaml");
-    await writeFile(configFile, CONFIG);
-    const overrides = readOverrides(flags, output);
-    try {
-      await runServer(output, { configFile, overrides });
-    } catch (error) {
-      if (flags.port !== undefined || !isPortTaken(error)) throw error;
-      output.talk("The usual port is taken; using a free one.");
-      await runServer(output, { configFile, overrides: { ...overrides, port: 0 } });
-    }
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+export interface DemoServerFlags {
+  readonly port?: string;
 }
 
-function isPortTaken(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "EADDRINUSE";
+/** The built-in agents, kept in memory: something to practise on that leaves nothing behind. */
+export async function demoServer(output: Output, flags: DemoServerFlags): Promise<void> {
+  await untilStopped(output, await start(output, flags));
+}
+
+async function start(output: Output, flags: DemoServerFlags): Promise<DragomanServer> {
+  const agents = Object.fromEntries(Object.entries(BUILTIN_AGENTS).map(([name, create]) => [name, create()]));
+  const options = { agents, default: "echo", store: "memory:", log: false as const, ...readAddress(flags) };
+  try {
+    return await serve(options);
+  } catch (error) {
+    const taken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
+    if (!taken || flags.port !== undefined) throw error;
+    output.talk("The usual port is taken; using a free one.");
+    return serve({ ...options, port: 0 });
+  }
 }

@@ -1,5 +1,5 @@
-import { mkdir, writeFile } from "node:fs/promises";
 import { existsSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { CommandError } from "../errors.ts";
 import { scaffold } from "../init-templates.ts";
@@ -15,7 +15,11 @@ export interface InitFlags {
 /** A folder with an agent that runs. Nothing that exists is touched unless that is asked for. */
 export async function init(output: Output, directory: string, flags: InitFlags): Promise<void> {
   const root = resolve(directory);
-  const files = scaffold({ name: packageName(basename(root)), language: flags.js === true ? "js" : "ts", version: packageVersion() });
+  const files = scaffold({
+    name: packageName(basename(root)),
+    language: flags.js === true ? "js" : "ts",
+    version: packageVersion(),
+  });
   const inTheWay = Object.keys(files).filter((path) => existsSync(join(root, path)));
   if (inTheWay.length > 0 && flags.force !== true) {
     throw new CommandError(
@@ -45,6 +49,9 @@ function sayNextSteps(output: Output, folder: string): void {
 
 /** A name npm accepts, made of the folder's. */
 export function packageName(folder: string): string {
-  const plain = folder.toLowerCase().replace(/[^a-z0-9._-]+/g, "-").replace(/^[._-]+|[-]+$/g, "");
+  const plain = folder
+    .toLowerCase()
+    .replace(/[^a-z0-9._-]+/g, "-")
+    .replace(/^[._-]+|[-]+$/g, "");
   return plain === "" ? "my-agent" : plain;
 }

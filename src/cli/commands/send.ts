@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { RemoteAgent } from "../../client/options.ts";
+import { ProtocolError } from "../../model/errors.ts";
 import type { Message } from "../../model/message.ts";
 import type { SendOutcome } from "../../model/operation.ts";
-import { ProtocolError } from "../../model/errors.ts";
 import { announce, follow, isSettled, pollTask } from "../follow.ts";
 import { type PartFlag, readParts } from "../message-parts.ts";
 import { type Output, printJson } from "../output.ts";
-import { renderMessage } from "../render-task.ts";
 import { StreamRenderer } from "../render-stream.ts";
+import { renderMessage } from "../render-task.ts";
 import { reportNextStep, reportOutcome } from "../report.ts";
 import { type ClientFlags, openAgent, type Session, withSession } from "../session.ts";
 import { readStandardInput } from "../standard-input.ts";
@@ -49,7 +49,11 @@ export function send(output: Output, words: readonly string[], flags: SendFlags)
       ...(flags.acceptedOutput === undefined ? {} : { configuration: { acceptedOutputModes: flags.acceptedOutput } }),
     };
     if (settings.stream && !settings.async) await stream(session, agent, request);
-    else reportOutcome(session, settings.async ? await sendAndLeave(agent, request) : await sendAndWait(session, agent, request));
+    else
+      reportOutcome(
+        session,
+        settings.async ? await sendAndLeave(agent, request) : await sendAndWait(session, agent, request),
+      );
   });
 }
 
@@ -102,12 +106,17 @@ async function sendAndWait(session: Session, agent: RemoteAgent, request: SendRe
 }
 
 /** The agent's own view of the finished task, or undefined if the agent turns out not to stream after all. */
-async function followQuietly(session: Session, agent: RemoteAgent, request: SendRequest): Promise<SendOutcome | undefined> {
+async function followQuietly(
+  session: Session,
+  agent: RemoteAgent,
+  request: SendRequest,
+): Promise<SendOutcome | undefined> {
   let outcome: SendOutcome;
   try {
     outcome = await follow(session, agent, agent.stream(request), { resumesTask: false, onEvent: () => {} });
   } catch (error) {
-    const unable = ProtocolError.is(error) && (error.code === "UNSUPPORTED_OPERATION" || error.code === "METHOD_NOT_FOUND");
+    const unable =
+      ProtocolError.is(error) && (error.code === "UNSUPPORTED_OPERATION" || error.code === "METHOD_NOT_FOUND");
     if (unable && session.followed === undefined) return undefined;
     throw error;
   }

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import type { RunningServer, StartOptions } from "../../server/start.ts";
+import type { DragomanServer } from "../../server/serve.ts";
 import { CommandError, usage } from "../errors.ts";
 import { EXIT } from "../exit-codes.ts";
 import type { Output } from "../output.ts";
@@ -17,8 +17,14 @@ export interface ServeFlags {
 export async function serve(output: Output, config: string | undefined, flags: ServeFlags): Promise<void> {
   const configFile = config ?? findConfig();
   if (!existsSync(configFile)) throw noConfig(configFile);
-  const overrides = readOverrides(flags, output);
-  await runServer(output, { configFile, overrides, watch: flags.watch === true });
+  const overrides = {
+    ...readAddress(flags),
+    ...(flags.store === undefined ? {} : { store: flags.store }),
+    ...(flags.logLevel === undefined ? {} : { logLevel: flags.logLevel }),
+    pretty: output.talkIsTerminal,
+  };
+  const { startServer } = await import("../../server/start.ts");
+  await untilStopped(output, await startServer({ configFile, overrides, watch: flags.watch === true }));
 }
 
 const CONFIG_FILES = ["dragoman.yaml", "dragoman.yml"];
@@ -35,15 +41,10 @@ function noConfig(file: string): CommandError {
   );
 }
 
-export type Overrides = NonNullable<StartOptions["overrides"]>;
-
-export function readOverrides(flags: ServeFlags, output: Output): Overrides {
+export function readAddress(flags: Pick<ServeFlags, "host" | "port">): { host?: string; port?: number } {
   return {
     ...(flags.host === undefined ? {} : { host: flags.host }),
     ...(flags.port === undefined ? {} : { port: readPort(flags.port) }),
-    ...(flags.store === undefined ? {} : { store: flags.store }),
-    ...(flags.logLevel === undefined ? {} : { logLevel: flags.logLevel }),
-    pretty: output.talkIsTerminal,
   };
 }
 
@@ -53,10 +54,10 @@ function readPort(text: string): number {
   throw usage(`--port must be 0 to 65535, not "${text}".`);
 }
 
-/** Runs until it is told to stop. The first signal lets running work finish; a second one does not wait for it. */
-export async function runServer(output: Output, options: StartOptions): Promise<void> {
-  const { startServer } = await import("../../server/start.ts");
-  const server = await startServer(options);
+export type StartedServer = Pick<DragomanServer, "agents" | "close" | "closed" | "store" | "url">;
+
+/** Says what is served, and returns when that has ended. The first signal lets running work finish; a second one does not wait for it. */
+export async function untilStopped(output: Output, server: StartedServer): Promise<void> {
   output.data(renderBanner(server));
   let stopping = false;
   const onSignal = (signal: NodeJS.Signals): void => {
@@ -78,7 +79,7 @@ export async function runServer(output: Output, options: StartOptions): Promise<
   }
 }
 
-export function renderBanner(server: Pick<RunningServer, "agents" | "store" | "url">): string {
+export function renderBanner(server: Pick<StartedServer, "agents" | "store" | "url">): string {
   const agents = server.agents.map(({ isDefault, name, title, url }) => [
     isDefault ? `${name} (default)` : name,
     url,

@@ -8,6 +8,7 @@ export function taskCancel(output: Output, id: string | undefined, flags: Client
     const taskId = taskIdOf(session, id);
     const agent = await openAgent(session);
     const { metadata } = session.settings;
-    reportTask(session, await agent.cancel(taskId, metadata === undefined ? {} : { metadata }), false);
+    const task = await agent.cancel(taskId, metadata === undefined ? {} : { metadata });
+    reportTask(session, task, { history: false, expected: "TASK_STATE_CANCELED" });
   });
 }

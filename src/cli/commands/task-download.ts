@@ -1,6 +1,6 @@
-import { link, mkdir, rename, unlink, writeFile } from "node:fs/promises";
-import { join, relative } from "node:path";
 import { randomUUID } from "node:crypto";
+import { mkdir, rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { Artifact } from "../../model/artifact.ts";
 import { isDataPart, isTextPart, isUrlPart, type Part } from "../../model/part.ts";
 import { CommandError } from "../errors.ts";
@@ -64,7 +64,7 @@ export function taskDownload(output: Output, id: string | undefined, flags: Task
       const { contextId, id: foundId, status } = task;
       printJson(output, { taskId: foundId, contextId, state: status.state, saved, skipped }, jsonForm(session));
     } else {
-      for (const { bytes, file } of saved) output.data(field("Saved", `${relative(".", file)} (${bytes} bytes)`));
+      for (const { bytes, file } of saved) output.data(field("Saved", `${file} (${bytes} bytes)`));
       for (const { url } of skipped) output.data(field("Skipped", `${url} (--fetch-urls downloads it)`));
       output.data(renderIdentity(task.id, task.contextId, task.status));
     }
@@ -115,19 +115,22 @@ async function fetchBytes(session: Session, url: string): Promise<Uint8Array> {
   return Buffer.concat(chunks);
 }
 
-/** The file appears whole or not at all, and never in place of another unless that was asked for. */
+/** Never in place of another file unless that was asked for; then the old one stays until the new one is whole. */
 async function save(file: string, bytes: Uint8Array, force: boolean): Promise<void> {
-  const draft = `${file}.${randomUUID().slice(0, 8)}.part`;
-  await writeFile(draft, bytes, { flag: "wx" });
+  if (force) {
+    const draft = `${file}.${randomUUID().slice(0, 8)}.part`;
+    await writeFile(draft, bytes, { flag: "wx" });
+    await rename(draft, file);
+    return;
+  }
   try {
-    if (force) await rename(draft, file);
-    else await link(draft, file);
+    await writeFile(file, bytes, { flag: "wx" });
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EEXIST") {
-      throw new CommandError("DRAGOMAN_ERR_FILE_EXISTS", `${file} already exists.`, "--force replaces it, -d saves elsewhere.");
-    }
-    throw error;
-  } finally {
-    await unlink(draft).catch(() => {});
+    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    throw new CommandError(
+      "DRAGOMAN_ERR_FILE_EXISTS",
+      `${file} already exists.`,
+      "--force replaces it, -d saves elsewhere.",
+    );
   }
 }

@@ -18,7 +18,7 @@ export function taskGet(output: Output, id: string | undefined, flags: TaskGetFl
     session.followed = { taskId: now.id, contextId: now.contextId };
     const wait = session.settings.wait && !isSettled(now.status.state);
     const task = wait ? await pollTask(session, agent, taskId, options) : now;
-    reportTask(session, task, historyLength !== undefined);
+    reportTask(session, task, { history: historyLength !== undefined });
   });
 }
 

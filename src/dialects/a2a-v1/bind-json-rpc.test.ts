@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { ERROR_CODES, ProtocolError, taskNotFound } from "../../model/errors.ts";
 import { EXTENSIONS } from "../../model/extensions.ts";
@@ -10,6 +9,7 @@ import { ERRORS } from "./errors.ts";
 import {
   batches,
   contextOf,
+  EXCHANGES,
   exchangeOf,
   FRAMES,
   fakeService,
@@ -19,7 +19,6 @@ import {
   writesOf,
 } from "./fixtures/fake-service.ts";
 
-const EXCHANGES = JSON.parse(readFileSync(new URL("./fixtures/exchanges.json", import.meta.url), "utf8"));
 const MESSAGE = { messageId: "m1", role: "ROLE_USER", parts: [{ text: "hi" }] };
 
 async function post(body: unknown, context: ServeContext, exchange: Partial<ExchangeRequest> = {}) {

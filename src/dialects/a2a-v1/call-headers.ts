@@ -1,8 +1,7 @@
 /** Service parameters, which both bindings carry as HTTP headers. */
 import type { Operation } from "../../model/operation.ts";
 import type { CallTarget } from "../contract.ts";
-
-export const CALLED_VERSION = "1.0";
+import { VERSION } from "./service-parameters.ts";
 
 export function isStreaming({ kind }: Operation): boolean {
   return kind === "stream" || kind === "subscribe";
@@ -13,7 +12,7 @@ export function callHeaders(operation: Operation, target: CallTarget, accept: st
   const headers: Record<string, string> = {
     ...target.headers,
     accept: isStreaming(operation) ? `text/event-stream, ${accept}` : accept,
-    "a2a-version": CALLED_VERSION,
+    "a2a-version": VERSION,
   };
   if (target.extensions.length > 0) headers["a2a-extensions"] = target.extensions.join(",");
   if (target.idempotencyKey !== undefined) headers["idempotency-key"] = target.idempotencyKey;

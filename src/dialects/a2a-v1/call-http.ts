@@ -4,9 +4,10 @@ import type { Operation } from "../../model/operation.ts";
 import type { ExchangeCall } from "../../wire/exchange.ts";
 import type { CallTarget, ExchangeCalling } from "../contract.ts";
 import { bareStatus, readRefusal } from "./call-errors.ts";
-import { CALLED_VERSION, callHeaders, tenantOf, toTimestamp } from "./call-headers.ts";
+import { callHeaders, tenantOf, toTimestamp } from "./call-headers.ts";
 import { parseAnswer, readFrame, readOutcome, unreadable } from "./call-read.ts";
 import { isRecord } from "./proto-json-reading.ts";
+import { VERSION } from "./service-parameters.ts";
 
 const MEDIA_TYPE = "application/a2a+json";
 const ACCEPT = `${MEDIA_TYPE}, application/json`;
@@ -81,7 +82,7 @@ export interface HttpCalling extends ExchangeCalling {
 export const httpCalling: HttpCalling = {
   carrier: "exchange",
   binding: "HTTP+JSON",
-  version: CALLED_VERSION,
+  version: VERSION,
 
   encode(operation, target) {
     const route = routeOf(operation);

@@ -3,9 +3,10 @@ import { NO_LOSSES } from "../../model/loss.ts";
 import type { Operation, OperationKind } from "../../model/operation.ts";
 import type { CallTarget, ExchangeCalling } from "../contract.ts";
 import { bareStatus, readRefusal } from "./call-errors.ts";
-import { CALLED_VERSION, callHeaders, tenantOf, toTimestamp } from "./call-headers.ts";
+import { callHeaders, tenantOf, toTimestamp } from "./call-headers.ts";
 import { parseAnswer, readFrame, readOutcome, unreadable } from "./call-read.ts";
 import { isRecord } from "./proto-json-reading.ts";
+import { VERSION } from "./service-parameters.ts";
 
 const METHODS = {
   send: "SendMessage",
@@ -54,7 +55,7 @@ const REQUEST_ID = 1;
 export const jsonRpcCalling: ExchangeCalling = {
   carrier: "exchange",
   binding: "JSONRPC",
-  version: CALLED_VERSION,
+  version: VERSION,
 
   encode(operation, target) {
     const method = METHODS[operation.kind];

@@ -2,7 +2,6 @@
 
 import { ProtocolError } from "../../model/errors.ts";
 import type { StreamEvent } from "../../model/event.ts";
-import type { JsonObject } from "../../model/json.ts";
 import type { OperationKind, Outcomes, StreamFrame } from "../../model/operation.ts";
 import { JsonLimitError, parseJson } from "../../wire/json-limits.ts";
 import { readCalledCard } from "./call-card.ts";
@@ -37,7 +36,6 @@ function read<Name extends WireName>(name: Name, value: unknown): WireTypes[Name
     throw new ProtocolError("INVALID_AGENT_RESPONSE", `The agent's answer cannot be read: ${error.message}.`, {
       cause: error,
       ...(error.violations === undefined ? {} : { violations: error.violations }),
-      ...(isObject(value) ? { data: value } : {}),
     });
   }
 }
@@ -94,8 +92,4 @@ class NumberedFrame extends Frame {
     super(event);
     this.number = number;
   }
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

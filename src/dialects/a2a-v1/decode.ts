@@ -4,7 +4,7 @@ import type { ListInput, Operation, OperationKind, SendInput } from "../../model
 import { isRecord } from "./proto-json-reading.ts";
 import { type ReadOptions, readWire, type WireTypes } from "./schema.ts";
 
-export interface Decoded {
+interface Decoded {
   readonly operation: Operation;
   /** `""` when the caller named none. */
   readonly tenant: string;

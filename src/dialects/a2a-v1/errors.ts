@@ -2,7 +2,7 @@
 import { ERROR_CODES, type ErrorCode, type FieldViolation, ProtocolError } from "../../model/errors.ts";
 import { isRecord } from "./proto-json-reading.ts";
 
-export interface ErrorRow {
+interface ErrorRow {
   readonly jsonRpc: number;
   readonly http: number;
   readonly grpcStatus: string;
@@ -37,7 +37,7 @@ function row(jsonRpc: number, http: number, grpcStatus: string, reason: string):
   return { jsonRpc, http, grpcStatus, reason };
 }
 
-export const ERROR_DOMAIN = "a2a-protocol.org";
+const ERROR_DOMAIN = "a2a-protocol.org";
 const ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo";
 const BAD_REQUEST = "type.googleapis.com/google.rpc.BadRequest";
 const RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo";
@@ -98,7 +98,7 @@ export function codeOfJsonRpc(code: unknown): ErrorCode | undefined {
 }
 
 /** What can be learnt from a peer's `data` or `details`, whatever they are. */
-export interface ErrorDetails {
+interface ErrorDetails {
   readonly code?: ErrorCode;
   readonly metadata?: Readonly<Record<string, string>>;
   readonly violations?: readonly FieldViolation[];

@@ -9,7 +9,7 @@ type Methods = Readonly<Partial<Record<Method, OperationKind>>>;
  * Order matters: a verb after a colon comes before the id it would otherwise be taken for. Subscribing is GET in the
  * proto and POST in the prose.
  */
-export const ROUTES: readonly (readonly [path: string, methods: Methods])[] = [
+const ROUTES: readonly (readonly [path: string, methods: Methods])[] = [
   ["/message:send", { POST: "send" }],
   ["/message:stream", { POST: "stream" }],
   ["/tasks", { GET: "list" }],
@@ -63,8 +63,9 @@ function allowed(methods: Methods): string {
     .join(", ");
 }
 
-/** `path` is still percent-encoded. */
-export function findPlace(path: string): Place | undefined {
+/** `target` is still percent-encoded; its first slash may be missing. */
+export function findPlace(target: string): Place | undefined {
+  const path = target.startsWith("/") ? target : `/${target}`;
   const fixed = FIXED.get(path);
   if (fixed !== undefined) return fixed;
   for (const { expression, names, methods, allow } of PATTERNS) {

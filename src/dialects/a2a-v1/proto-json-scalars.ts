@@ -54,14 +54,16 @@ function integer(min: number, max: number, description: string): TypeReader {
 const NOT_STANDARD = /[^A-Za-z0-9+/]/;
 
 /** Standard alphabet with padding, or undefined for what is no base64 in any of its forms. */
-export function toStandardBase64(text: string): string | undefined {
+function toStandardBase64(text: string): string | undefined {
   const end = text.search(NOT_STANDARD);
   if (text.length % 4 === 0 && (end === -1 || isPadding(text, end))) return text;
   const bare = text
     .replaceAll("-", "+")
     .replaceAll("_", "/")
     .replace(/={1,2}$/, "");
-  if (bare.length % 4 === 1 || NOT_STANDARD.test(bare)) return undefined;
+  const over = bare.length % 4;
+  const padded = bare.length < text.length;
+  if (over === 1 || (padded && over === 0) || NOT_STANDARD.test(bare)) return undefined;
   return bare.padEnd(Math.ceil(bare.length / 4) * 4, "=");
 }
 

@@ -20,6 +20,7 @@ import type {
 } from "../contract.ts";
 import { Liveness } from "../liveness.ts";
 import { refusalOf, statusTime } from "../rules.ts";
+import { scopeKey } from "../scope-key.ts";
 import { createWakeups } from "../wakeups.ts";
 import { ScopeIndex } from "./scope-index.ts";
 import { TaskRecord } from "./task-record.ts";
@@ -284,9 +285,4 @@ class MemoryCore {
     this.#scopes.delete(scopeKey(scope));
     if (this.#lastScope === scope) this.#lastScope = undefined;
   }
-}
-
-/** Lengths first, so that no two scopes share a key whatever characters they contain. */
-function scopeKey({ agent, tenant, owner }: Scope): string {
-  return `${agent.length}:${tenant.length}:${agent}${tenant}${owner}`;
 }

@@ -1,5 +1,6 @@
 import type { Scope } from "../contract.ts";
 import { StoreError } from "../errors.ts";
+import { scopeKey } from "../scope-key.ts";
 import type { SqliteDriver, SqliteStatement } from "./driver.ts";
 import { fromText, toText } from "./text.ts";
 
@@ -72,6 +73,7 @@ export class Connection {
   #rollback(): void {
     // Scopes that were added are gone again.
     this.#scopeIds.clear();
+    this.#scopes.clear();
     try {
       this.driver.exec("ROLLBACK");
     } catch {
@@ -94,9 +96,4 @@ function isSqliteError(error: unknown): error is Error {
 function remember<K, V>(cache: Map<K, V>, key: K, value: V): void {
   if (cache.size >= SCOPES_CACHED) cache.clear();
   cache.set(key, value);
-}
-
-/** Lengths first, so that no two scopes share a key whatever characters they contain. */
-function scopeKey({ agent, tenant, owner }: Scope): string {
-  return `${agent.length}:${tenant.length}:${agent}${tenant}${owner}`;
 }

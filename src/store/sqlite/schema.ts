@@ -114,7 +114,8 @@ export function checkSchema(driver: SqliteDriver, file: string): number {
   const version = pragma(driver, "user_version");
   if (pragma(driver, "application_id") !== APPLICATION_ID) {
     const tables = driver.prepare<{ n: number }>("SELECT count(*) AS n FROM sqlite_schema").get()?.n ?? 0;
-    if (tables > 0) throw new StoreError("not-a-database", `${file} is a database of another program, not a task store.`);
+    if (tables > 0)
+      throw new StoreError("not-a-database", `${file} is a database of another program, not a task store.`);
     return 0;
   }
   if (version > SCHEMA_VERSION) {
@@ -140,7 +141,10 @@ export function migrate(driver: SqliteDriver, from: number): void {
   }
 }
 
-export function pragma(driver: SqliteDriver, name: "user_version" | "application_id" | "page_count" | "page_size"): number {
+export function pragma(
+  driver: SqliteDriver,
+  name: "user_version" | "application_id" | "page_count" | "page_size",
+): number {
   const row = driver.prepare<Record<string, number>>(`PRAGMA ${name}`).get();
   return row?.[name] ?? 0;
 }

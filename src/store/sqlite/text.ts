@@ -3,10 +3,11 @@
  * string, so those that would not survive are stored as JSON behind a mark; all others as they are.
  */
 const MARK = "\u0001";
+const LONE_SURROGATE = /\p{Surrogate}/u;
 
 export function toText(value: string): string {
-  if (value.isWellFormed() && !value.includes("\0") && !value.startsWith(MARK)) return value;
-  return MARK + JSON.stringify(value);
+  if (LONE_SURROGATE.test(value) || value.includes("\0") || value.startsWith(MARK)) return MARK + JSON.stringify(value);
+  return value;
 }
 
 export function fromText(text: string): string {

@@ -1,0 +1,44 @@
+import { existsSync } from "node:fs";
+import {
+  type Check,
+  checkAgents,
+  checkConfig,
+  checkDriver,
+  checkNode,
+  checkPort,
+  checkStore,
+} from "../doctor-checks.ts";
+import { Ended, EXIT } from "../exit-codes.ts";
+import { type Output, printJson } from "../output.ts";
+import { safeLine, table } from "../text-form.ts";
+import { findConfig } from "./serve.ts";
+
+export interface DoctorFlags {
+  readonly output?: "text" | "json";
+}
+
+export async function doctor(output: Output, config: string | undefined, flags: DoctorFlags): Promise<void> {
+  const checks: Check[] = [checkNode(process.versions.node), await checkDriver()];
+  const file = config ?? findConfig();
+  if (config === undefined && !existsSync(file)) {
+    checks.push({ name: "configuration", status: "skipped", detail: `there is no ${file} here` });
+  } else {
+    const { check, config: loaded } = await checkConfig(file);
+    checks.push(check);
+    if (loaded !== undefined) {
+      checks.push(
+        await checkPort(loaded.server.host, loaded.server.port),
+        await checkStore(loaded.store),
+        ...(await checkAgents(loaded)),
+      );
+    }
+  }
+  const failed = checks.filter(({ status }) => status === "failed").length;
+  if (flags.output === "json") printJson(output, { healthy: failed === 0, checks }, "document");
+  else output.data(renderChecks(checks));
+  if (failed > 0) throw new Ended(EXIT.failure);
+}
+
+export function renderChecks(checks: readonly Check[]): string {
+  return table(checks.map(({ detail, name, status }) => [status, name, safeLine(detail)]));
+}

@@ -1,0 +1,103 @@
+import { existsSync } from "node:fs";
+import { SILENT_LOG } from "../../model/ports.ts";
+import { systemClock } from "../../server/node-ports.ts";
+import type { StoreStats, TaskStore } from "../../store/contract.ts";
+import { openStore } from "../../store/open.ts";
+import { parseDuration } from "../duration.ts";
+import { CommandError, usage } from "../errors.ts";
+import { type Output, printJson } from "../output.ts";
+import { field } from "../text-form.ts";
+import { findConfig } from "./serve.ts";
+
+export interface StoreFlags {
+  readonly store?: string;
+  readonly config?: string;
+  readonly output?: "text" | "json";
+}
+
+export interface StorePruneFlags extends StoreFlags {
+  readonly olderThan: string;
+  readonly yes?: boolean;
+}
+
+const DEFAULT_STORE = "sqlite:.dragoman/data.db";
+/** Tasks per transaction: enough to be quick, few enough that a killed process has little to undo. */
+const PRUNE_BATCH = 500;
+
+export async function storeStats(output: Output, flags: StoreFlags): Promise<void> {
+  await withStore(flags, "inspect", async (store) => showStats(output, flags, store.description, await store.stats()));
+}
+
+export async function storeMigrate(output: Output, flags: StoreFlags): Promise<void> {
+  // Opening a store to serve from it brings it up to date.
+  await withStore(flags, "serve", async (store) => {
+    const { schemaVersion } = await store.stats();
+    if (flags.output === "json") printJson(output, { store: store.description, schemaVersion }, "document");
+    else output.data(`${field("Store", store.description)}${field("Schema Version", schemaVersion)}`);
+  });
+}
+
+export async function storePrune(output: Output, flags: StorePruneFlags): Promise<void> {
+  const age = parseDuration(flags.olderThan);
+  if (age === undefined) throw usage(`--older-than must be a duration such as 30d or 12h, not "${flags.olderThan}".`);
+  if (flags.yes !== true) await confirmPrune(output, flags.olderThan);
+  await withStore(flags, "serve", async (store) => {
+    const endedBefore = systemClock.now() - age;
+    let removed = 0;
+    for (let batch = PRUNE_BATCH; batch === PRUNE_BATCH; removed += batch)
+      batch = await store.prune(endedBefore, PRUNE_BATCH);
+    if (flags.output === "json") printJson(output, { store: store.description, removed }, "document");
+    else output.data(`${field("Store", store.description)}${field("Removed Tasks", removed)}`);
+  });
+}
+
+async function confirmPrune(output: Output, olderThan: string): Promise<void> {
+  if (process.stdin.isTTY !== true || !output.talkIsTerminal) {
+    throw usage("Tasks would be deleted for good.", "Confirm with --yes.");
+  }
+  const { confirm } = await import("@clack/prompts");
+  const answer = await confirm({
+    message: `Delete all tasks that ended more than ${olderThan} ago, for good?`,
+    initialValue: false,
+    output: process.stderr,
+  });
+  if (answer !== true) throw new CommandError("DRAGOMAN_ERR_DECLINED", "Nothing was deleted.");
+}
+
+async function withStore(
+  flags: StoreFlags,
+  mode: "serve" | "inspect",
+  use: (store: TaskStore) => Promise<void>,
+): Promise<void> {
+  const spec = await storeSpec(flags);
+  if (spec.startsWith("memory:")) {
+    throw usage("A store in memory exists only while its server runs.", "Name another with --store or --config.");
+  }
+  const store = await openStore(spec, { baseDirectory: process.cwd(), clock: systemClock, log: SILENT_LOG, mode });
+  try {
+    await use(store);
+  } finally {
+    await store.close();
+  }
+}
+
+async function storeSpec(flags: StoreFlags): Promise<string> {
+  if (flags.store !== undefined) return flags.store;
+  const file = flags.config ?? findConfig();
+  if (flags.config === undefined && !existsSync(file)) return DEFAULT_STORE;
+  const { loadConfig } = await import("../../server/config/index.ts");
+  return (await loadConfig(file)).store;
+}
+
+function showStats(output: Output, flags: StoreFlags, description: string, stats: StoreStats): void {
+  if (flags.output === "json") {
+    printJson(output, { store: description, ...stats }, "document");
+    return;
+  }
+  output.data(field("Store", description));
+  output.data(field("Schema Version", stats.schemaVersion));
+  output.data(field("Tasks", stats.tasks));
+  for (const [state, count] of Object.entries(stats.byState)) output.data(field(`Tasks ${state}`, count));
+  output.data(field("Events", stats.events));
+  output.data(field("Bytes", stats.bytes));
+}

@@ -1,0 +1,227 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import type { CardGetFlags } from "./commands/card-get.ts";
+import type { ConfigShowFlags } from "./commands/config-show.ts";
+import type { SendFlags } from "./commands/send.ts";
+import type { TaskDownloadFlags } from "./commands/task-download.ts";
+import type { TaskGetFlags } from "./commands/task-get.ts";
+import type { TaskListFlags } from "./commands/task-list.ts";
+import type { TaskSubscribeFlags } from "./commands/task-subscribe.ts";
+import { addExamples } from "./examples.ts";
+import type { PartFlag } from "./message-parts.ts";
+import type { Output } from "./output.ts";
+import type { ClientFlags } from "./session.ts";
+import { addAgentOptions, addSettings, collect } from "./setting-options.ts";
+
+const AGENT = "http://127.0.0.1:4000/agents/echo";
+
+export function declareAgentCommands(program: Command, output: Output): void {
+  program.commandsGroup("Talking to agents:");
+  declareCard(program.command("card").description("read agent cards").helpCommand(false), output);
+  declareSend(program.command("send [message...]"), output);
+  declareChat(program.command("chat"), output);
+  declareTask(program.command("task").description("look after tasks").helpCommand(false), output);
+  declareConfig(program.command("config").description("look at the configuration").helpCommand(false), output);
+}
+
+function declareCard(card: Command, output: Output): void {
+  const get = card
+    .command("get")
+    .description("fetch an agent's card and show who it is, what it can do and how it is reached")
+    .option("--validate", "check the card against what A2A 1.0 requires; exit 1 if it falls short")
+    .option("--extended", "fetch the card for authenticated callers")
+    .action(async (flags: CardGetFlags) => {
+      const { cardGet } = await import("./commands/card-get.ts");
+      await cardGet(output, flags);
+    });
+  addAgentOptions(get);
+  addExamples(get, [
+    [`dragoman card get -a ${AGENT}`, "the card as text"],
+    ["dragoman card get -a agents.example.com --validate", "check the card of a host"],
+    ["dragoman card get -a ./card.json -o json", "a card from a file"],
+  ]);
+}
+
+/** The flags that make up a message share one list, which keeps their order across kinds. */
+function addPartOptions(command: Command): void {
+  const parts: PartFlag[] = [];
+  const add =
+    (kind: PartFlag["kind"]) =>
+    (value: string): readonly PartFlag[] => {
+      parts.push({ kind, value });
+      command.setOptionValue("parts", parts);
+      return parts;
+    };
+  const setMediaType = (value: string): string => {
+    const last = parts.at(-1);
+    if (last === undefined)
+      throw new InvalidArgumentError("It belongs after the --text, --file or --data it describes.");
+    last.mediaType = value;
+    return value;
+  };
+  command
+    .addOption(new Option("--text <string>", "add a text part; may be repeated").argParser(add("text")))
+    .addOption(
+      new Option(
+        "--file <path|url>",
+        "add a file: a local one is sent along, a URL is passed on; may be repeated",
+      ).argParser(add("file")),
+    )
+    .addOption(
+      new Option(
+        "--data <path|->",
+        "add a JSON part from a file, standard input (-) or inline; may be repeated",
+      ).argParser(add("data")),
+    )
+    .addOption(
+      new Option(
+        "--media-type <type>",
+        "media type of the part before it (default: told by the file's name)",
+      ).argParser(setMediaType),
+    );
+}
+
+function declareSend(send: Command, output: Output): void {
+  send.description("send a message to start or continue an interaction, and wait for the outcome");
+  addPartOptions(send);
+  addSettings(send, ["contextId", "taskId", "metadata", "async"], {
+    contextId: "start a new task in this context",
+    taskId: "continue this task, e.g. one that waits for a reply",
+  });
+  addSettings(send, ["wait"]);
+  send.addOption(new Option("--return-immediately", "same as --async").hideHelp());
+  send.addOption(new Option("--no-wait", "same as --async").hideHelp());
+  send.option("--accepted-output <type>", "media type the agent may answer with; may be repeated", collect);
+  addAgentOptions(send, "follow the agent's events as they come, with -o json one per line");
+  send.action(async (words: readonly string[], flags: SendFlags & { readonly returnImmediately?: boolean }) => {
+    const { send: run } = await import("./commands/send.ts");
+    await run(output, words, flags.returnImmediately === true ? { ...flags, async: true } : flags);
+  });
+  addExamples(send, [
+    [`dragoman send -a ${AGENT} --text hello`, "the answer, and the identifiers to go on with"],
+    [`dragoman send -a ${AGENT} --stream "Write a haiku"`, "the answer while it is written"],
+    [`dragoman send -a ${AGENT} --text "What is this?" --file photo.png -o json`, "two parts; the answer as JSON"],
+    [`dragoman send -a ${AGENT} --task-id TASK --text yes`, "reply to a task that waits for input"],
+    [`echo '{"n":1}' | dragoman send -a ${AGENT} --data -`, "structured data from a pipe"],
+    [`dragoman send -a ${AGENT} --async --text "Take your time"`, "leave at once; task get --wait later"],
+  ]);
+}
+
+function declareChat(chat: Command, output: Output): void {
+  chat.description("talk with an agent over several turns; /cancel ends the current task, /quit leaves");
+  addSettings(chat, ["contextId", "taskId", "metadata"], {
+    contextId: "go on in this context",
+    taskId: "begin with a reply to this task",
+  });
+  addAgentOptions(chat);
+  chat.action(async (flags: ClientFlags) => {
+    const { chat: run } = await import("./commands/chat.ts");
+    await run(output, flags);
+  });
+  addExamples(chat, [
+    [`dragoman chat -a ${AGENT}`, "at a terminal"],
+    [`printf 'hello\\nand again\\n' | dragoman chat -a ${AGENT}`, "the turns from a pipe, one per line"],
+  ]);
+}
+
+function declareTask(task: Command, output: Output): void {
+  const get = task
+    .command("get [task-id]")
+    .description("show a task: its state, what it made and, if asked, what was said")
+    .option("--history <n>", "show up to this many of the newest messages");
+  addSettings(get, ["wait", "taskId"]);
+  addAgentOptions(get);
+  get.action(async (id: string | undefined, flags: TaskGetFlags) => {
+    const { taskGet } = await import("./commands/task-get.ts");
+    await taskGet(output, id, flags);
+  });
+  addExamples(get, [
+    [`dragoman task get -a ${AGENT} TASK`, "as it stands now"],
+    [`dragoman task get -a ${AGENT} --wait --timeout 5m TASK`, "wait for its end, five minutes at most"],
+  ]);
+
+  declareTaskList(task.command("list"), output);
+
+  const cancel = task
+    .command("cancel [task-id]")
+    .description("cancel a task that has not ended and show how it stands");
+  addSettings(cancel, ["taskId", "metadata"]);
+  addAgentOptions(cancel);
+  cancel.action(async (id: string | undefined, flags: ClientFlags) => {
+    const { taskCancel } = await import("./commands/task-cancel.ts");
+    await taskCancel(output, id, flags);
+  });
+  addExamples(cancel, [[`dragoman task cancel -a ${AGENT} TASK`, "stop the agent's work on it"]]);
+
+  const subscribe = task
+    .command("subscribe [task-id]")
+    .description("follow the events of a task that has not ended")
+    .option("--after <n>", "go on after this event number, with agents that number their events");
+  addSettings(subscribe, ["taskId"]);
+  addAgentOptions(subscribe, "with -o json: one event per line instead of the task at its end");
+  subscribe.action(async (id: string | undefined, flags: TaskSubscribeFlags) => {
+    const { taskSubscribe } = await import("./commands/task-subscribe.ts");
+    await taskSubscribe(output, id, flags);
+  });
+  addExamples(subscribe, [
+    [`dragoman task subscribe -a ${AGENT} TASK`, "events as text"],
+    [`dragoman task subscribe -a ${AGENT} TASK -o json --stream`, "events as JSON lines"],
+  ]);
+
+  declareTaskDownload(task.command("download [task-id]"), output);
+}
+
+function declareTaskList(list: Command, output: Output): void {
+  list
+    .description("list tasks, most recently changed first")
+    .option("--status <state>", "only tasks in this state, e.g. working or input-required")
+    .option("--page-size <n>", "tasks per page, 1 to 100 (default: the agent's)")
+    .option("--page-token <token>", "the page to show, as the page before names it")
+    .option("--all", "all pages")
+    .option("--since <time>", "only tasks whose state changed at or after this time")
+    .option("--history <n>", "include up to this many of the newest messages")
+    .option("--include-artifacts", "include what the tasks made");
+  addSettings(list, ["contextId"], { contextId: "only tasks of this context" });
+  addAgentOptions(list);
+  list.action(async (flags: TaskListFlags) => {
+    const { taskList } = await import("./commands/task-list.ts");
+    await taskList(output, flags);
+  });
+  addExamples(list, [
+    [`dragoman task list -a ${AGENT}`, "the first page"],
+    [`dragoman task list -a ${AGENT} --status input-required --all -o json`, "all that wait for someone"],
+  ]);
+}
+
+function declareTaskDownload(download: Command, output: Output): void {
+  download
+    .description("save what a task made, one file per part")
+    .option("-d, --directory <path>", "where to save (default: here)")
+    .option("--artifact <id>", "only this artifact, by id or name; may be repeated", collect)
+    .option("--force", "replace files that exist")
+    .option("--fetch-urls", "also download parts that are only links; without any credential");
+  addSettings(download, ["taskId"]);
+  addAgentOptions(download);
+  download.action(async (id: string | undefined, flags: TaskDownloadFlags) => {
+    const { taskDownload } = await import("./commands/task-download.ts");
+    await taskDownload(output, id, flags);
+  });
+  addExamples(download, [[`dragoman task download -a ${AGENT} TASK -d results`, "every part into results/"]]);
+}
+
+function declareConfig(config: Command, output: Output): void {
+  const show = config
+    .command("show [file]")
+    .description(
+      "show the settings in effect and where each comes from; with a dragoman.yaml, what the server makes of it",
+    )
+    .action(async (file: string | undefined, flags: ConfigShowFlags) => {
+      const { configShow } = await import("./commands/config-show.ts");
+      await configShow(output, file, flags);
+    });
+  addSettings(show, ["contextId", "taskId", "async", "wait", "metadata"]);
+  addAgentOptions(show);
+  addExamples(show, [
+    ["dragoman config show", "what flags, variables and files add up to"],
+    ["dragoman config show dragoman.yaml", "a server's configuration with its defaults, secrets left out"],
+  ]);
+}

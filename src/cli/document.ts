@@ -1,0 +1,133 @@
+import type { Argument, Command, Option } from "commander";
+import { examplesOf } from "./examples.ts";
+import { EXIT } from "./exit-codes.ts";
+import { createOutput } from "./output.ts";
+import { createProgram } from "./program.ts";
+import { AGENT_OPTIONS } from "./setting-options.ts";
+import { longFlag, SETTING_NAMES, SETTINGS, variableName } from "./settings.ts";
+
+/** The page about the command line, made from the commands themselves so that it cannot fall behind them. */
+export function cliMarkdown(): string {
+  const nothing = { write: () => true };
+  const program = createProgram({ output: createOutput(nothing, nothing, {}) });
+  const leaves = leavesOf(program);
+  const pages = [INTRODUCTION, contents(leaves), conventions(), agentOptions(leaves), ...leaves.map(section)];
+  return `${pages.join("\n\n")}\n`;
+}
+
+interface Leaf {
+  readonly command: Command;
+  readonly name: string;
+}
+
+function leavesOf(command: Command, words: readonly string[] = []): readonly Leaf[] {
+  if (command.commands.length === 0) return [{ command, name: words.join(" ") }];
+  return command.commands.flatMap((child) => leavesOf(child, [...words, child.name()]));
+}
+
+const INTRODUCTION = `# The command line
+
+This page is generated from the commands; \`dragoman help <command>\` prints the same. The commands that talk to agents
+follow the public a2a-cli specification, version 0.2.`;
+
+function contents(leaves: readonly Leaf[]): string {
+  const rows = leaves.map(
+    ({ command, name }) => `| [\`${name}\`](#${anchor(name)}) | ${cell(command.description())} |`,
+  );
+  return ["| command | what it does |", "|---|---|", ...rows].join("\n");
+}
+
+function conventions(): string {
+  const variables = SETTING_NAMES.map(
+    (name) => `| \`--${longFlag(SETTINGS[name].flags)}\` | \`${variableName(name)}\` |`,
+  );
+  return `## Conventions
+
+- Data goes to stdout, talk to stderr. stdout carries no control sequences; \`NO_COLOR\` also takes the colour out of the talk.
+- \`-o text\` prints one \`Label: value\` per line; longer content stands under a label of its own and ends with a blank line.
+- \`-o json\` prints one document in the protocol's own types; with \`--stream\` one JSON object per line.
+- A failure with \`-o json\` is one object \`{"error":{"code","message","hint","a2aCode"}}\` on stdout. \`code\` is the name A2A
+  gives the error, an \`A2ACLI_ERR_…\` code of the specification, or a \`DRAGOMAN_ERR_…\` code for what neither names.
+- Nothing is remembered between runs: every answer names its task, context and state, and the command to go on with.
+- Ctrl-C stops the waiting, not the task; a second Ctrl-C ends the program at once.
+
+| exit code | meaning |
+|--:|---|
+| ${EXIT.done} | done; how the task itself ended is in its state |
+| ${EXIT.failure} | failure |
+| ${EXIT.usage} | wrong usage |
+| ${EXIT.unreachable} | the agent or its card could not be reached |
+| ${EXIT.authentication} | credentials are missing or were refused |
+| ${EXIT.timeout} | \`--timeout\` passed |
+| ${EXIT.interrupted} | interrupted with Ctrl-C |
+
+A flag wins over its environment variable, that over the nearest \`.env\` file (or the one named by \`--config\`), that over
+\`~/.config/a2a-cli/.env\`, that over the default. \`dragoman config show\` tells which one won. \`--stream\` can only be a flag.
+Options that all of these commands have may also stand before the command.
+
+| flag | variable |
+|---|---|
+${variables.join("\n")}`;
+}
+
+/** The same for all commands that have them, so they are described once. */
+function agentOptions(leaves: readonly Leaf[]): string {
+  const options = leaves
+    .map(({ command }) =>
+      command.options.filter((option) => option.helpGroupHeading === AGENT_OPTIONS && !option.hidden),
+    )
+    .find((found) => found.length > 0);
+  return `## Agent options\n\n${optionTable("Option", options ?? [])}`;
+}
+
+function section({ command, name }: Leaf): string {
+  const help = command.createHelp();
+  const parts = [`## ${name}`, sentence(command.description()), `\`\`\`\n${help.commandUsage(command)}\n\`\`\``];
+  const described = command.registeredArguments.filter(
+    (argument) => argument.description !== "" || argument.argChoices,
+  );
+  if (described.length > 0) parts.push(described.map(argumentLine).join("\n"));
+  const groups = new Map<string, Option[]>();
+  for (const option of help.visibleOptions(command)) {
+    const heading = (option.helpGroupHeading ?? "Options:").replace(/:$/, "");
+    groups.set(heading, [...(groups.get(heading) ?? []), option]);
+  }
+  for (const [heading, options] of groups) {
+    const common = `${heading}:` === AGENT_OPTIONS;
+    parts.push(common ? "Also the [agent options](#agent-options)." : optionTable(heading, options));
+  }
+  const examples = examplesOf(command);
+  if (examples.length > 0) {
+    const lines = examples.flatMap(([line, purpose]) => [`# ${purpose}`, line]);
+    parts.push(`\`\`\`sh\n${lines.join("\n")}\n\`\`\``);
+  }
+  return parts.join("\n\n");
+}
+
+function argumentLine(argument: Argument): string {
+  const choices = argument.argChoices === undefined ? "" : `: ${argument.argChoices.join(", ")}`;
+  return `- \`${argument.name()}\`: ${argument.description}${choices}`;
+}
+
+function optionTable(heading: string, options: readonly Option[]): string {
+  const rows = options.map(
+    (option) => `| \`${option.flags.replaceAll("|", "\\|")}\` | ${cell(option.description)}${choices(option)} |`,
+  );
+  return [`| ${heading} | |`, "|---|---|", ...rows].join("\n");
+}
+
+function choices(option: Option): string {
+  return option.argChoices === undefined ? "" : ` (${option.argChoices.join(", ")})`;
+}
+
+function anchor(name: string): string {
+  return name.replaceAll(" ", "-");
+}
+
+function cell(text: string): string {
+  return text.replaceAll("|", "\\|").replaceAll("<", "&lt;");
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}

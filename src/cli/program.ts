@@ -1,0 +1,47 @@
+import { Command, Help, type Option } from "commander";
+import { declareAgentCommands } from "./declare-agent-commands.ts";
+import { declareServerCommands } from "./declare-server-commands.ts";
+import { addExamples } from "./examples.ts";
+import type { Output } from "./output.ts";
+import { packageVersion } from "./version.ts";
+
+export interface ProgramOptions {
+  readonly output: Output;
+  /** The value of a setting as it stands without flags, for the help; absent where only the built-in ones are wanted. */
+  readonly inEffect?: (attribute: string) => string | undefined;
+}
+
+/** The whole tree of commands. Declaring it loads none of them. */
+export function createProgram({ inEffect, output }: ProgramOptions): Command {
+  const program = new Command("dragoman");
+  program
+    .description("Write an agent once; every agent network can call it, and no task is lost.")
+    .version(packageVersion(), "-v, --version", "print the version and exit")
+    .helpOption("-h, --help", "show usage and exit")
+    .addHelpCommand(
+      new Command("help")
+        .arguments("[command...]")
+        .description("show usage of the tool or of a command")
+        .helpGroup("Shell:"),
+    )
+    .showSuggestionAfterError(true)
+    .exitOverride()
+    .configureOutput({ writeOut: output.data, writeErr: (text) => output.talk(text.trimEnd()), outputError: () => {} })
+    .configureHelp({
+      helpWidth: 110,
+      optionDescription(option: Option): string {
+        const text = Help.prototype.optionDescription.call(this, option);
+        const effective = inEffect?.(option.attributeName());
+        return effective === undefined ? text : `${text} (now: ${effective})`;
+      },
+    });
+  declareAgentCommands(program, output);
+  declareServerCommands(program, output);
+  addExamples(program, [
+    ["dragoman demo-server", "agents to practise on, at http://127.0.0.1:4000"],
+    ["dragoman send -a http://127.0.0.1:4000 --text hello", "one message and its answer"],
+    ["dragoman init my-agent", "an agent of your own"],
+    ["dragoman help task get", "usage of one command"],
+  ]);
+  return program;
+}

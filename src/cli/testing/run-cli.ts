@@ -1,0 +1,51 @@
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+export interface Finished {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunOptions {
+  readonly stdin?: string;
+  readonly environment?: Record<string, string>;
+  readonly workingDirectory?: string;
+}
+
+const MAIN = fileURLToPath(new URL("../main.ts", import.meta.url));
+const TSX = import.meta.resolve("tsx");
+
+/** The command line from its sources, as a process of its own, in an environment that holds no settings. */
+export function startCli(words: readonly string[], options: RunOptions = {}): ChildProcessWithoutNullStreams {
+  const kept = Object.entries(process.env).filter(
+    ([name]) => !name.startsWith("A2ACLI_") && !/^(FORCE_COLOR|NODE_OPTIONS|VITEST)/.test(name),
+  );
+  return spawn(process.execPath, ["--import", TSX, MAIN, ...words], {
+    env: { ...Object.fromEntries(kept), HOME: "/nonexistent", ...options.environment },
+    ...(options.workingDirectory === undefined ? {} : { cwd: options.workingDirectory }),
+  });
+}
+
+export async function runCli(words: readonly string[], options: RunOptions = {}): Promise<Finished> {
+  const child = startCli(words, options);
+  child.stdin.on("error", () => {});
+  child.stdin.end(options.stdin ?? "");
+  return finished(child);
+}
+
+export async function finished(child: ChildProcessWithoutNullStreams): Promise<Finished> {
+  let stdout = "";
+  let stderr = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text;
+  });
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", resolve);
+  });
+  return { code, stdout, stderr };
+}

@@ -1,0 +1,20 @@
+import { expect, it } from "vitest";
+import { a2aV1 } from "./index.ts";
+
+it("can say everything there is to say", () => {
+  const { operations, parts, ...rest } = a2aV1.can;
+  expect([...Object.values(operations), ...Object.values(parts), ...Object.values(rest)]).not.toContain(false);
+  expect(Object.keys(operations)).toHaveLength(11);
+});
+
+it("[4] serves and calls the same bindings, all in version 1.0", () => {
+  expect(a2aV1.name).toBe("a2a-v1");
+  expect([a2aV1.serving.jsonRpc?.version, a2aV1.serving.http?.version]).toEqual(["1.0", "1.0"]);
+  const called = a2aV1.calling.map((calling) =>
+    calling.carrier === "exchange" ? [calling.binding, calling.version] : [],
+  );
+  expect(called).toEqual([
+    ["JSONRPC", "1.0"],
+    ["HTTP+JSON", "1.0"],
+  ]);
+});

@@ -1,0 +1,61 @@
+import { BUILTIN_AGENTS } from "../../agents/builtin.ts";
+import { toSkill } from "../../agents/define.ts";
+import { loadAgentModule } from "../../agents/load-module.ts";
+import { createProcessAgent } from "../../agents/process/index.ts";
+import type { Agent } from "../../engine/agent.ts";
+import type { AgentConfig, AgentOverrides, DragomanConfig } from "./config.ts";
+
+export interface BuildOptions {
+  /** Read modules anew, for reloading after a change. */
+  readonly fresh?: boolean;
+}
+
+/** The agents of a configuration by name, in its order. Throws an AgentModuleError for a module that cannot be used. */
+export async function buildAgents(config: DragomanConfig, options: BuildOptions = {}): Promise<Map<string, Agent>> {
+  const agents = new Map<string, Agent>();
+  for (const [name, agent] of config.agents) agents.set(name, await buildAgent(name, agent, config, options));
+  return agents;
+}
+
+/** One agent of a configuration. */
+export async function buildAgent(
+  name: string,
+  agent: AgentConfig,
+  config: Pick<DragomanConfig, "times">,
+  options: BuildOptions = {},
+): Promise<Agent> {
+  const { source, overrides } = agent;
+  switch (source.kind) {
+    case "builtin":
+      return withOverrides(BUILTIN_AGENTS[source.use](), overrides);
+    case "module":
+      return withOverrides(await loadAgentModule(source.file, { fresh: options.fresh ?? false }), overrides);
+    case "process": {
+      const { kind, ...how } = source;
+      const about = {
+        name: overrides.name ?? name,
+        description: overrides.description ?? `Runs ${source.command[0]}.`,
+        cancelGraceMs: config.times.cancelGraceMs,
+      };
+      return withOverrides(createProcessAgent({ ...about, ...how }), overrides);
+    }
+  }
+}
+
+function withOverrides(agent: Agent, overrides: AgentOverrides): Agent {
+  if (Object.keys(overrides).length === 0) return agent;
+  const { name, description, skills, concurrency, onCrash, timeoutMs } = overrides;
+  return {
+    profile: {
+      ...agent.profile,
+      ...(name !== undefined && { name }),
+      ...(description !== undefined && { description }),
+      ...(skills !== undefined && { skills: skills.map(toSkill) }),
+    },
+    onCrash: onCrash ?? agent.onCrash,
+    concurrency: concurrency ?? agent.concurrency,
+    timeoutMs: timeoutMs ?? agent.timeoutMs,
+    // Called on the agent, since one from a module may be an object that needs its `this`.
+    run: (turn) => agent.run(turn),
+  };
+}

@@ -1,0 +1,134 @@
+import { resolve } from "node:path";
+import type { BuiltinName } from "../../agents/builtin.ts";
+import type { SkillDefinition } from "../../agents/define.ts";
+import type { Agent } from "../../engine/agent.ts";
+import type { ParsedAgent, ParsedConfig } from "./schema.ts";
+
+/** A configuration ready for use: defaults filled in, times in milliseconds, sizes in bytes, paths absolute. */
+export interface DragomanConfig {
+  /** Folder that relative paths were meant from. */
+  readonly folder: string;
+  readonly server: {
+    readonly host: string;
+    readonly port: number;
+    readonly grpcPort: number | undefined;
+    /** Without a slash at its end. */
+    readonly publicUrl: string | undefined;
+    readonly card: "hybrid" | "v1" | "v03";
+    readonly cors: { readonly origins: readonly string[] };
+  };
+  /** `memory:` or `sqlite:` and an absolute path. */
+  readonly store: string;
+  /** Name of an agent that exists. */
+  readonly default: string;
+  /** In the order of the file; at least one. */
+  readonly agents: ReadonlyMap<string, AgentConfig>;
+  readonly auth: { readonly anonymous: boolean };
+  readonly limits: ParsedConfig["limits"];
+  readonly times: {
+    readonly cancelGraceMs: number;
+    readonly idempotencyMs: number;
+    readonly compactAfterMs: number;
+    readonly pruneAfterMs: number | undefined;
+  };
+  readonly log: {
+    readonly level: ParsedConfig["log"]["level"];
+    /** Undefined: decide by whether stderr is a terminal. */
+    readonly pretty: boolean | undefined;
+  };
+  /** Where values come from, by path; what is not in it is a default. */
+  readonly origins: ReadonlyMap<string, Origin>;
+}
+
+export interface Origin {
+  /** `dragoman.yaml:3:5`, or `command line`. */
+  readonly place: string;
+  /** Environment variables the value was made of. */
+  readonly variables: readonly string[];
+}
+
+/** What a configuration says of an agent besides what it is; absent: as the agent itself says. */
+export interface AgentOverrides {
+  readonly name?: string;
+  readonly description?: string;
+  readonly skills?: readonly SkillDefinition[];
+  readonly concurrency?: number;
+  readonly onCrash?: Agent["onCrash"];
+  readonly timeoutMs?: number;
+}
+
+export type AgentSource =
+  | { readonly kind: "builtin"; readonly use: BuiltinName }
+  | { readonly kind: "module"; readonly file: string }
+  | {
+      readonly kind: "process";
+      readonly command: readonly [string, ...string[]];
+      readonly format: "text" | "json";
+      readonly cwd: string;
+      readonly env: Readonly<Record<string, string>>;
+    };
+
+export interface AgentConfig {
+  readonly source: AgentSource;
+  readonly overrides: AgentOverrides;
+  readonly visibility: "public" | "private";
+}
+
+export function toConfig(parsed: ParsedConfig, folder: string, origins: ReadonlyMap<string, Origin>): DragomanConfig {
+  const { server, retention, log } = parsed;
+  const agents = new Map(Object.entries(parsed.agents).map(([name, agent]) => [name, toAgentConfig(agent, folder)]));
+  const [first] = agents.keys();
+  const chosen = parsed.default ?? first;
+  if (chosen === undefined) throw new TypeError("A configuration without agents was not refused.");
+  return {
+    folder,
+    server: {
+      host: server.host,
+      port: server.port,
+      grpcPort: server.grpcPort,
+      publicUrl: server.publicUrl,
+      card: server.card,
+      cors: server.cors,
+    },
+    store: absoluteStore(parsed.store, folder),
+    default: chosen,
+    agents,
+    auth: parsed.auth,
+    limits: parsed.limits,
+    times: {
+      cancelGraceMs: parsed.cancelGrace,
+      idempotencyMs: retention.idempotency,
+      compactAfterMs: retention.compactAfter,
+      pruneAfterMs: retention.pruneAfter,
+    },
+    log: { level: log.level, pretty: log.pretty },
+    origins,
+  };
+}
+
+function toAgentConfig(parsed: ParsedAgent, folder: string): AgentConfig {
+  const { use, module, exec, format, cwd, env, visibility, timeout, ...rest } = parsed;
+  return {
+    source: toSource(parsed, folder),
+    overrides: timeout === undefined ? rest : { ...rest, timeoutMs: timeout },
+    visibility,
+  };
+}
+
+function toSource({ use, module, exec, format, cwd, env }: ParsedAgent, folder: string): AgentSource {
+  if (use !== undefined) return { kind: "builtin", use };
+  if (module !== undefined) return { kind: "module", file: resolve(folder, module) };
+  const [program, ...values] = exec ?? [];
+  if (program === undefined) throw new TypeError("An agent of no kind was not refused.");
+  return {
+    kind: "process",
+    command: [program, ...values],
+    format: format ?? "text",
+    cwd: resolve(folder, cwd ?? "."),
+    env: env ?? {},
+  };
+}
+
+function absoluteStore(store: string, folder: string): string {
+  return store.startsWith("sqlite:") ? `sqlite:${resolve(folder, store.slice("sqlite:".length))}` : store;
+}

@@ -1,0 +1,90 @@
+import { formatDuration } from "../../agents/duration.ts";
+import type { AgentConfig, DragomanConfig, Origin } from "./config.ts";
+import { formatSize } from "./size.ts";
+
+export interface EffectiveValue {
+  readonly value: EffectiveScalar | readonly EffectiveScalar[];
+  /** `default`, `command line`, or the place in the file, with the variables that went into it. */
+  readonly origin: string;
+}
+
+type EffectiveScalar = string | number | boolean | null;
+type Shown = EffectiveScalar | undefined | readonly EffectiveScalar[];
+
+const REDACTED = "***";
+const SECRET_NAME = /key|secret|token|passw|credential|auth|^(?:ak|sk)$|_(?:ak|sk)$/i;
+
+/** Every value in force by its path in the file, with where it comes from; secrets are not shown. */
+export function effectiveConfig(config: DragomanConfig): Readonly<Record<string, EffectiveValue>> {
+  const shown: Record<string, EffectiveValue> = {};
+  for (const [path, value] of valuesOf(config)) {
+    if (value === undefined) continue;
+    shown[path] = { value: redacted(path, value, config.origins), origin: originOf(path, config.origins) };
+  }
+  return shown;
+}
+
+function* valuesOf(config: DragomanConfig): Generator<readonly [string, Shown], void, undefined> {
+  const { server, times, limits, log } = config;
+  yield ["server.host", server.host];
+  yield ["server.port", server.port];
+  yield ["server.grpcPort", server.grpcPort];
+  yield ["server.publicUrl", server.publicUrl];
+  yield ["server.card", server.card];
+  yield ["server.cors.origins", server.cors.origins];
+  yield ["store", config.store];
+  yield ["default", config.default];
+  for (const [name, agent] of config.agents) yield* agentValues(`agents.${name}`, agent);
+  yield ["auth.anonymous", config.auth.anonymous];
+  const { body, ...counts } = limits;
+  yield ["limits.body", formatSize(body)];
+  for (const [key, count] of Object.entries(counts)) yield [`limits.${key}`, count];
+  yield ["retention.idempotency", formatDuration(times.idempotencyMs)];
+  yield ["retention.compactAfter", formatDuration(times.compactAfterMs)];
+  yield ["retention.pruneAfter", times.pruneAfterMs === undefined ? "never" : formatDuration(times.pruneAfterMs)];
+  yield ["cancelGrace", formatDuration(times.cancelGraceMs)];
+  yield ["log.level", log.level];
+  yield ["log.pretty", log.pretty ?? "when stderr is a terminal"];
+}
+
+function* agentValues(path: string, agent: AgentConfig): Generator<readonly [string, Shown], void, undefined> {
+  const { source, overrides } = agent;
+  if (source.kind === "builtin") yield [`${path}.use`, source.use];
+  if (source.kind === "module") yield [`${path}.module`, source.file];
+  if (source.kind === "process") {
+    yield [`${path}.exec`, source.command];
+    yield [`${path}.format`, source.format];
+    yield [`${path}.cwd`, source.cwd];
+    for (const [name, value] of Object.entries(source.env)) yield [`${path}.env.${name}`, value];
+  }
+  const { skills, timeoutMs, ...rest } = overrides;
+  for (const [key, value] of Object.entries(rest)) yield [`${path}.${key}`, value];
+  if (skills !== undefined) yield [`${path}.skills`, skills.map((skill) => skill.id)];
+  if (timeoutMs !== undefined) yield [`${path}.timeout`, formatDuration(timeoutMs)];
+  yield [`${path}.visibility`, agent.visibility];
+}
+
+function originOf(path: string, origins: ReadonlyMap<string, Origin>): string {
+  const origin = origins.get(path);
+  if (origin === undefined) return "default";
+  const { place, variables } = origin;
+  return variables.length === 0 ? place : `${place} (${variables.map((name) => `\${${name}}`).join(", ")})`;
+}
+
+function redacted(
+  path: string,
+  value: Exclude<Shown, undefined>,
+  origins: ReadonlyMap<string, Origin>,
+): EffectiveValue["value"] {
+  if (isList(value)) return value.map((item, index) => (isSecret(`${path}[${index}]`, origins) ? REDACTED : item));
+  return isSecret(path, origins) ? REDACTED : value;
+}
+
+const isList = (value: Exclude<Shown, undefined>): value is readonly EffectiveScalar[] => Array.isArray(value);
+
+/** By the name of the variable it came from or, in an environment, by the name it is given. */
+function isSecret(path: string, origins: ReadonlyMap<string, Origin>): boolean {
+  if (origins.get(path)?.variables.some((name) => SECRET_NAME.test(name)) === true) return true;
+  const given = /^agents\.[^.]+(?:\.[^.]+)*?\.env\.(.+)$/.exec(path)?.[1];
+  return given !== undefined && SECRET_NAME.test(given);
+}

@@ -1,0 +1,312 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { type ConfigOverrides, loadConfig, parseConfig } from "./load.ts";
+import { ConfigError } from "./problems.ts";
+
+const folder = "/srv/project";
+const parse = (text: string, environment: Record<string, string> = {}, overrides: ConfigOverrides = {}) =>
+  parseConfig(text, { source: "dragoman.yaml", folder, environment, overrides });
+
+function problemsOf(text: string, environment: Record<string, string> = {}, overrides: ConfigOverrides = {}): string[] {
+  try {
+    parse(text, environment, overrides);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message.split("\n");
+    throw error;
+  }
+  return [];
+}
+
+const ECHO = "agents: { echo: { use: echo } }\n";
+
+describe("a configuration", () => {
+  it("needs only an agent; the rest has defaults", () => {
+    const { agents, origins, ...config } = parse(ECHO);
+    expect(config).toEqual({
+      folder,
+      server: {
+        host: "127.0.0.1",
+        port: 4000,
+        grpcPort: undefined,
+        publicUrl: undefined,
+        card: "hybrid",
+        cors: { origins: [] },
+      },
+      store: `sqlite:${folder}/.dragoman/data.db`,
+      default: "echo",
+      auth: { anonymous: false },
+      limits: {
+        body: 16 * 1_048_576,
+        parts: 1_000,
+        depth: 64,
+        historyPage: 200,
+        tasksPerOwner: 10_000,
+        streamsPerOwner: 20_000,
+        queue: 10_000,
+      },
+      times: { cancelGraceMs: 5_000, idempotencyMs: 86_400_000, compactAfterMs: 86_400_000, pruneAfterMs: undefined },
+      log: { level: "info", pretty: undefined },
+    });
+    expect([...agents]).toEqual([
+      ["echo", { source: { kind: "builtin", use: "echo" }, overrides: {}, visibility: "public" }],
+    ]);
+    expect(origins.get("agents.echo.use")).toEqual({ place: "dragoman.yaml:1:24", variables: [] });
+  });
+
+  it("reads every key", () => {
+    const config = parse(`
+server: { host: "::1", port: 8080, grpcPort: 8081, publicUrl: https://agents.example.com/, card: v1, cors: { origins: ["*"] } }
+store: sqlite:data/x.db
+default: script
+agents:
+  weather: { module: ./agents/weather.ts, name: Weather, timeout: 1.5s, visibility: private }
+  script:
+    exec: [python3, agent.py]
+    format: json
+    cwd: scripts
+    env: { MODE: fast }
+    description: A script.
+    skills: [{ id: s, name: S, description: Does s. }]
+    concurrency: 2
+    onCrash: resume
+auth: { anonymous: true }
+limits: { body: 1GiB, parts: 5 }
+retention: { idempotency: 1h, compactAfter: 5m, pruneAfter: 7d }
+cancelGrace: 500ms
+log: { level: debug, pretty: true }
+`);
+    expect(config.server).toMatchObject({
+      host: "::1",
+      publicUrl: "https://agents.example.com",
+      cors: { origins: ["*"] },
+    });
+    expect(config.store).toBe(`sqlite:${folder}/data/x.db`);
+    expect(config.default).toBe("script");
+    expect(config.agents.get("weather")).toEqual({
+      source: { kind: "module", file: `${folder}/agents/weather.ts` },
+      overrides: { name: "Weather", timeoutMs: 1_500 },
+      visibility: "private",
+    });
+    expect(config.agents.get("script")).toEqual({
+      source: {
+        kind: "process",
+        command: ["python3", "agent.py"],
+        format: "json",
+        cwd: `${folder}/scripts`,
+        env: { MODE: "fast" },
+      },
+      overrides: {
+        description: "A script.",
+        skills: [{ id: "s", name: "S", description: "Does s." }],
+        concurrency: 2,
+        onCrash: "resume",
+      },
+      visibility: "public",
+    });
+    expect(config.limits).toMatchObject({ body: 1_073_741_824, parts: 5, depth: 64 });
+    expect(config.times).toEqual({
+      cancelGraceMs: 500,
+      idempotencyMs: 3_600_000,
+      compactAfterMs: 300_000,
+      pruneAfterMs: 604_800_000,
+    });
+    expect(config.log).toEqual({ level: "debug", pretty: true });
+  });
+
+  it("takes numbers and truth values from variables", () => {
+    const text = `${ECHO}server: { host: 0.0.0.0, port: "\${PORT}" }\nauth: { anonymous: \${OPEN:-true} }\n`;
+    const config = parse(text, { PORT: "5000" });
+    expect(config.server.port).toBe(5000);
+    expect(config.auth.anonymous).toBe(true);
+    expect(config.origins.get("server.port")).toEqual({ place: "dragoman.yaml:2:32", variables: ["PORT"] });
+    expect(problemsOf(`${ECHO}server: { port: "5000" }`)).toEqual([
+      "dragoman.yaml:2:17: server.port: must be a number, not text",
+    ]);
+  });
+
+  it("takes variables where YAML alone would stumble over braces", () => {
+    const text = `# not \${THIS}
+agents:
+  a: { exec: [run, \${FLAG}, \${LEVEL:-a: b}, "\${FLAG}/\${FLAG}", $\${FLAG], env: { KEY: \${KEY:-} }, timeout: 5s }
+`;
+    const config = parse(text, { FLAG: "--fast" });
+    expect(config.agents.get("a")?.source).toMatchObject({
+      command: ["run", "--fast", "a: b", "--fast/--fast", `$\{FLAG`],
+      env: { KEY: "" },
+    });
+  });
+
+  it("keeps what aliases stand for", () => {
+    const config = parse("agents:\n  a: &a { use: echo, timeout: 5s }\n  b: *a\n");
+    expect(config.agents.get("b")).toEqual(config.agents.get("a"));
+  });
+
+  it("lets the command line have the last word", () => {
+    const config = parse(ECHO, {}, { port: 0, host: "localhost", store: "memory:", logLevel: "warn" });
+    expect(config.server).toMatchObject({ port: 0, host: "localhost" });
+    expect(config.store).toBe("memory:");
+    expect(config.log.level).toBe("warn");
+    expect(config.origins.get("server.port")).toEqual({ place: "command line", variables: [] });
+    expect(problemsOf(ECHO, {}, { host: "0.0.0.0" })).toEqual([
+      expect.stringMatching(/^command line: server\.host: "0\.0\.0\.0" can be reached from other machines/),
+    ]);
+  });
+});
+
+describe("what is wrong with a configuration", () => {
+  it.each([
+    [`${ECHO}serverr: {}`, 'dragoman.yaml:2:1: serverr: unknown key; did you mean "server"?'],
+    [`${ECHO}server: { prot: 1 }`, 'dragoman.yaml:2:11: server.prot: unknown key; did you mean "port"?'],
+    [`${ECHO}wholly: 1`, /^dragoman.yaml:2:1: wholly: unknown key; known here are server, store, default, agents/],
+    [
+      "agents: { a: { use: ecko } }",
+      'dragoman.yaml:1:21: agents.a.use: must be one of echo, outline, document, summary, tck; did you mean "echo"?',
+    ],
+    [
+      "agents: { a: { skils: [], use: echo } }",
+      'dragoman.yaml:1:16: agents.a.skils: unknown key; did you mean "skills"?',
+    ],
+    [
+      "agents: { a: { use: echo, skills: [{ id: x, name: y, description: z, tag: [] }] } }",
+      /agents\.a\.skills\[0\]\.tag: unknown key; did you mean "tags"\?/,
+    ],
+    [
+      "agents: { 'a b': { use: echo } }",
+      "dragoman.yaml:1:11: agents.a b: must be letters, digits, dots, dashes and underscores",
+    ],
+    ["agents: { a: {} }", "dragoman.yaml:1:14: agents.a: needs one of use, module, exec"],
+    [
+      "agents: { a: { use: echo, module: x.ts } }",
+      "dragoman.yaml:1:14: agents.a: has use and module; an agent is only one of them",
+    ],
+    ["agents: { a: { use: echo, cwd: x } }", "dragoman.yaml:1:32: agents.a.cwd: has a meaning only beside exec"],
+    ["agents: { a: { exec: [] } }", "dragoman.yaml:1:22: agents.a.exec: must name a program"],
+    ["agents: { a: { exec: python3 } }", "dragoman.yaml:1:22: agents.a.exec: must be a list, not text"],
+    [
+      "agents: { a: { use: echo, timeout: 60 } }",
+      "dragoman.yaml:1:36: agents.a.timeout: must be a duration such as 500ms, 60s, 5m, 1h or 7d",
+    ],
+    [
+      "agents: { a: { use: echo, timeout: 30d } }",
+      "dragoman.yaml:1:36: agents.a.timeout: must be shorter than 25 days",
+    ],
+    ["agents: { a: { use: echo, concurrency: 0 } }", "dragoman.yaml:1:40: agents.a.concurrency: must be 1 or more"],
+    ["agents: {}", "dragoman.yaml:1:9: agents: needs at least one agent"],
+    ["", "dragoman.yaml:1:1: agents: is needed"],
+    ["agents:", "dragoman.yaml:1:8: agents: must be a map of keys, not nothing"],
+    [`${ECHO}default: ecko`, 'dragoman.yaml:2:10: default: there is no agent "ecko"; did you mean "echo"?'],
+    [`${ECHO}server: { port: 70000 }`, "dragoman.yaml:2:17: server.port: must be 65535 or less"],
+    [`${ECHO}server: { port: 1.5 }`, "dragoman.yaml:2:17: server.port: must be a whole number, not 1.5"],
+    [`${ECHO}server: { publicUrl: "ftp://x" }`, /server\.publicUrl: must be an http or https address/],
+    [`${ECHO}server: { publicUrl: "https://a:b@x" }`, /server\.publicUrl: must be an http or https address/],
+    [`${ECHO}server: { host: 192.168.1.1 }`, /^dragoman.yaml:2:17: server\.host: "192\.168\.1\.1" can be reached/],
+    [`${ECHO}limits: { body: 16 }`, "dragoman.yaml:2:17: limits.body: must be a size such as 512KiB, 16MiB or 1GiB"],
+    [`${ECHO}store: mysql://x`, 'dragoman.yaml:2:8: store: must be "memory:" or "sqlite:<file>"'],
+    [`${ECHO}store: postgres://x`, "dragoman.yaml:2:8: store: not available in this version (PostgreSQL)"],
+    ["- a", "dragoman.yaml:1:1: must be a map of keys, not a list"],
+    [`${ECHO}${ECHO}`, /^dragoman.yaml:2:1: Map keys must be unique/],
+    ["agents: { a: [", /^dragoman.yaml:1:\d+: /],
+  ])("%s", (text, problem) => {
+    expect(problemsOf(text)).toEqual([typeof problem === "string" ? problem : expect.stringMatching(problem)]);
+  });
+
+  it.each([
+    ["auth: { apiKeys: [] }", "auth.apiKeys"],
+    ["auth: { jwt: {} }", "auth.jwt"],
+    ["xiaoyi: {}", "xiaoyi"],
+    ["channels: []", "channels"],
+    ["registry: {}", "registry"],
+    ["push: {}", "push"],
+    ["signing: {}", "signing"],
+    ["telemetry: {}", "telemetry"],
+    ["server: { tls: {} }", "server.tls"],
+    ["limits: { hops: 8 }", "limits.hops"],
+  ])("says that %s is not available in this version", (line, path) => {
+    expect(problemsOf(`${ECHO}${line}`)).toEqual([expect.stringContaining(`${path}: not available in this version`)]);
+  });
+
+  it.each(["workflow: w.yaml", "llm: {}", "remote: https://x", "link: {}"])("says so of an agent with %s", (line) => {
+    expect(problemsOf(`agents: { a: { ${line} } }`)).toEqual([
+      expect.stringMatching(/^dragoman.yaml:1:16: agents\.a\.\w+: not available in this version/),
+    ]);
+  });
+
+  it("is told all at once, in the order of the file", () => {
+    const problems = problemsOf(`server: { port: x, hots: y }
+default: nobody
+agents:
+  a: { use: echo, timeout: \${LIMIT} }
+  b: { use: echo, exec: [x] }
+`);
+    expect(problems.map((problem) => problem.split(": ").slice(0, 2).join(" "))).toEqual([
+      "dragoman.yaml:1:17 server.port",
+      "dragoman.yaml:1:20 server.hots",
+      "dragoman.yaml:2:10 default",
+      "dragoman.yaml:4:28 agents.a.timeout",
+      "dragoman.yaml:5:6 agents.b",
+    ]);
+  });
+
+  it("names missing variables and unreadable expressions where they stand", () => {
+    expect(problemsOf(`agents:\n  a: { exec: [run, "--key=\${KEY}", '\${2}'] }\n`)).toEqual([
+      `dragoman.yaml:2:27: agents.a.exec[1]: the environment variable KEY is not set; set it, or write \${KEY:-default}`,
+      `dragoman.yaml:2:37: agents.a.exec[2]: cannot read this; write \${NAME} or \${NAME:-default}, or $\${ for a plain \${`,
+    ]);
+  });
+
+  it("never shows what a variable held", () => {
+    const [problem] = problemsOf(`${ECHO}server: { port: "\${TOKEN}" }`, { TOKEN: "s3cret" });
+    expect(problem).toBe("dragoman.yaml:2:17: server.port: must be a number, not text");
+  });
+});
+
+describe("a configuration with everything that is planned", () => {
+  const text = `
+server: { host: 127.0.0.1, port: 4000, publicUrl: https://agents.example.com }
+store: sqlite:.dragoman/data.db            # "memory:" | sqlite:<file>
+default: article
+agents:
+  echo:     { use: echo }
+  article:  { workflow: workflows/article.yaml }
+  weather:  { module: ./agents/weather.ts }
+  script:   { exec: [python3, agent.py] }
+  helper:   { llm: { baseUrl: http://localhost:11434/v1, model: qwen3, apiKey: \${LLM_KEY:-}, system: Be brief. } }
+  partner:  { remote: https://partner.example.com }
+auth:
+  apiKeys: [{ key: \${ALICE_KEY}, owner: alice }]
+channels:
+  - telegram: { token: \${TELEGRAM_TOKEN} }
+    agent: helper
+registry: { peers: [] }
+`;
+
+  it("is refused only for what is not available", () => {
+    const problems = problemsOf(text, { ALICE_KEY: "a", TELEGRAM_TOKEN: "t" });
+    expect(problems.map((problem) => problem.split(": ").slice(1).join(" "))).toEqual([
+      "agents.article.workflow not available in this version (workflows)",
+      "agents.helper.llm not available in this version (language model agents)",
+      "agents.partner.remote not available in this version (remote agents)",
+      "auth.apiKeys not available in this version (API keys)",
+      "channels not available in this version (chat channels)",
+      "registry not available in this version (the registry)",
+    ]);
+  });
+});
+
+describe("loadConfig", () => {
+  it("resolves paths against the folder of the file", async () => {
+    const here = await mkdtemp(join(tmpdir(), "dragoman-config-"));
+    try {
+      await writeFile(join(here, "dragoman.yaml"), "agents: { a: { module: ./a.ts } }\n");
+      const config = await loadConfig(join(here, "dragoman.yaml"), {});
+      expect(config.folder).toBe(here);
+      expect(config.agents.get("a")?.source).toEqual({ kind: "module", file: join(here, "a.ts") });
+      await expect(loadConfig(join(here, "none.yaml"), {})).rejects.toThrow(/none\.yaml: there is no such file/);
+      await expect(loadConfig(here, {})).rejects.toThrow(/is a folder, not a file/);
+    } finally {
+      await rm(here, { recursive: true });
+    }
+  });
+});

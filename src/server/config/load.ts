@@ -1,0 +1,156 @@
+import { readFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { type DragomanConfig, type Origin, toConfig } from "./config.ts";
+import { ConfigDocument } from "./document.ts";
+import type { Environment } from "./expand.ts";
+import { type LocatedFinding, toFindings } from "./issues.ts";
+import { ConfigError, formatPath, type Path, type Problem } from "./problems.ts";
+import { brokenRules } from "./rules.ts";
+import { configSchema, type ParsedConfig } from "./schema.ts";
+
+/** What a command line may say instead of the file. */
+export interface ConfigOverrides {
+  readonly host?: string;
+  readonly port?: number;
+  readonly grpcPort?: number;
+  readonly publicUrl?: string;
+  readonly store?: string;
+  readonly logLevel?: string;
+}
+
+export interface ParseOptions {
+  /** Name of the text in messages. */
+  readonly source: string;
+  /** Absolute; relative paths are meant from here. */
+  readonly folder: string;
+  readonly environment: Environment;
+  readonly overrides?: ConfigOverrides;
+}
+
+const OVERRIDE_PATHS = {
+  host: ["server", "host"],
+  port: ["server", "port"],
+  grpcPort: ["server", "grpcPort"],
+  publicUrl: ["server", "publicUrl"],
+  store: ["store"],
+  logLevel: ["log", "level"],
+} as const satisfies Record<keyof ConfigOverrides, readonly string[]>;
+
+const COMMAND_LINE = "command line";
+
+/** Reads a configuration file. Throws a ConfigError with all that is wrong with it. */
+export async function loadConfig(
+  file: string,
+  environment: Environment = process.env,
+  overrides: ConfigOverrides = {},
+): Promise<DragomanConfig> {
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (error) {
+    throw new ConfigError([{ source: file, line: undefined, column: undefined, path: "", message: unreadable(error) }]);
+  }
+  return parseConfig(text, { source: file, folder: dirname(resolve(file)), environment, overrides });
+}
+
+/** The same for a text that is at hand. */
+export function parseConfig(text: string, options: ParseOptions): DragomanConfig {
+  const document = new ConfigDocument(text, options.source, options.environment);
+  if (document.values === undefined) throw new ConfigError(document.problems);
+  const overridden = new Set<string>();
+  const values = withOverrides(document.values, options.overrides ?? {}, overridden);
+  const { parsed, findings } = validate(values, document);
+  const problems = [...document.problems];
+  for (const { path, message, atKey } of findings) {
+    if (document.isFaulty(path)) continue;
+    const name = formatPath(path);
+    const place = overridden.has(name)
+      ? { source: COMMAND_LINE, line: undefined, column: undefined }
+      : { source: options.source, ...(atKey ? document.keyPosition(path) : document.position(path)) };
+    problems.push({ ...place, path: name, message });
+  }
+  if (problems.length > 0 || parsed === undefined) throw new ConfigError(problems.sort(byPlace));
+  return toConfig(parsed, options.folder, originsOf(values, document, options.source, overridden));
+}
+
+interface Validation {
+  readonly parsed: ParsedConfig | undefined;
+  readonly findings: readonly LocatedFinding[];
+}
+
+function validate(values: unknown, document: ConfigDocument): Validation {
+  let result = configSchema.safeParse(values);
+  let coerced = false;
+  for (const issue of result.error?.issues ?? []) {
+    // Variables are text: where a number or a truth value is due, the text of one will do.
+    if (issue.code !== "invalid_type" || document.variables(issue.path).length === 0) continue;
+    coerced = coerce(values, issue.path, issue.expected) || coerced;
+  }
+  if (coerced) result = configSchema.safeParse(values);
+  const broken = brokenRules(values).map((finding) => ({ ...finding, atKey: false }));
+  const issues = result.error?.issues.flatMap((issue) => toFindings(issue, configSchema, values)) ?? [];
+  return { parsed: result.data, findings: [...issues, ...broken] };
+}
+
+function coerce(values: unknown, path: Path, expected: string): boolean {
+  const key = path.at(-1);
+  let holder = values;
+  for (const step of path.slice(0, -1)) holder = isObject(holder) ? Reflect.get(holder, step) : undefined;
+  if (!isObject(holder) || key === undefined) return false;
+  const text: unknown = Reflect.get(holder, key);
+  if (typeof text !== "string") return false;
+  if (expected === "boolean" && (text === "true" || text === "false")) return Reflect.set(holder, key, text === "true");
+  const isNumber = (expected === "number" || expected === "int") && /^-?\d+(?:\.\d+)?$/.test(text);
+  return isNumber && Reflect.set(holder, key, Number(text));
+}
+
+function withOverrides(values: unknown, overrides: ConfigOverrides, overridden: Set<string>): unknown {
+  if (!isObject(values) || Array.isArray(values)) return values;
+  for (const [name, path] of Object.entries(OVERRIDE_PATHS)) {
+    const value = overrides[name as keyof ConfigOverrides];
+    if (value === undefined) continue;
+    overridden.add(path.join("."));
+    const [section, key] = path;
+    if (key === undefined) Reflect.set(values, section, value);
+    else Reflect.set(values, section, { ...asObject(Reflect.get(values, section)), [key]: value });
+  }
+  return values;
+}
+
+function originsOf(
+  values: unknown,
+  document: ConfigDocument,
+  source: string,
+  overridden: ReadonlySet<string>,
+): ReadonlyMap<string, Origin> {
+  const origins = new Map<string, Origin>();
+  const walk = (value: unknown, path: Path): void => {
+    const name = formatPath(path);
+    if (overridden.has(name)) origins.set(name, { place: COMMAND_LINE, variables: [] });
+    else if (document.has(path)) {
+      const { line, column } = document.position(path);
+      origins.set(name, { place: `${source}:${line}:${column}`, variables: document.variables(path) });
+    }
+    if (Array.isArray(value)) for (const [index, item] of value.entries()) walk(item, [...path, index]);
+    else if (isObject(value)) for (const [key, item] of Object.entries(value)) walk(item, [...path, key]);
+  };
+  walk(values, []);
+  return origins;
+}
+
+function byPlace(one: Problem, other: Problem): number {
+  return (one.line ?? 0) - (other.line ?? 0) || (one.column ?? 0) - (other.column ?? 0);
+}
+
+function unreadable(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === "ENOENT") return "there is no such file";
+  if (code === "EISDIR") return "is a folder, not a file";
+  return error instanceof Error ? error.message : String(error);
+}
+
+const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
+
+function asObject(value: unknown): object {
+  return isObject(value) ? value : {};
+}

@@ -1,0 +1,77 @@
+import { BlockList, isIP } from "node:net";
+import { nearest } from "./nearest.ts";
+import type { Path } from "./problems.ts";
+import { AGENT_KINDS, EXEC_ONLY } from "./schema.ts";
+import { unavailableFeature } from "./unavailable.ts";
+
+export interface Finding {
+  readonly path: Path;
+  readonly message: string;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * What one key demands of another. Read from the values as they are written, not as they were parsed, so that these
+ * are reported together with whatever else is wrong.
+ */
+export function brokenRules(values: unknown): readonly Finding[] {
+  const root = fieldsOf(values);
+  const agents = fieldsOf(root.agents);
+  return [
+    ...Object.entries(agents).flatMap(([name, agent]) => kindOf(name, agent)),
+    ...missingAgents(root, agents),
+    ...openHost(root),
+  ];
+}
+
+function kindOf(name: string, value: unknown): readonly Finding[] {
+  if (!isFields(value)) return [];
+  const path = ["agents", name];
+  const given = AGENT_KINDS.filter((kind) => value[kind] !== undefined);
+  const later = Object.keys(value).some((key) => unavailableFeature([...path, key]) !== undefined);
+  const findings: Finding[] = [];
+  if (given.length === 0 && !later) findings.push({ path, message: `needs one of ${AGENT_KINDS.join(", ")}` });
+  if (given.length > 1) findings.push({ path, message: `has ${given.join(" and ")}; an agent is only one of them` });
+  if (given.length === 1 && given[0] !== "exec") {
+    for (const key of EXEC_ONLY) {
+      if (value[key] !== undefined) findings.push({ path: [...path, key], message: "has a meaning only beside exec" });
+    }
+  }
+  return findings;
+}
+
+function missingAgents(root: Fields, agents: Fields): readonly Finding[] {
+  const names = Object.keys(agents);
+  if (isFields(root.agents) && names.length === 0) return [{ path: ["agents"], message: "needs at least one agent" }];
+  if (typeof root.default !== "string" || names.length === 0 || Object.hasOwn(agents, root.default)) return [];
+  const meant = nearest(root.default, names);
+  const hint = meant === undefined ? `the agents are ${names.join(", ")}` : `did you mean "${meant}"?`;
+  return [{ path: ["default"], message: `there is no agent "${root.default}"; ${hint}` }];
+}
+
+function openHost(root: Fields): readonly Finding[] {
+  const { host } = fieldsOf(root.server);
+  if (typeof host !== "string" || isLoopback(host) || fieldsOf(root.auth).anonymous === true) return [];
+  const message = `"${host}" can be reached from other machines; to let anyone there call, write auth: { anonymous: true }`;
+  return [{ path: ["server", "host"], message }];
+}
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
+LOOPBACK.addAddress("::1", "ipv6");
+
+/** True for addresses that only this machine can reach. */
+export function isLoopback(host: string): boolean {
+  const family = isIP(host);
+  if (family === 0) return /^(?:.+\.)?localhost$/i.test(host);
+  return LOOPBACK.check(host, family === 6 ? "ipv6" : "ipv4");
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function fieldsOf(value: unknown): Fields {
+  return isFields(value) ? value : {};
+}

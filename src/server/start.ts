@@ -1,0 +1,40 @@
+import { buildAgents, type ConfigOverrides, type DragomanConfig, loadConfig } from "./config/index.ts";
+import { createLog } from "./log.ts";
+import { type DragomanServer, type ServeOptions, serve } from "./serve.ts";
+import { watchModules } from "./watch-modules.ts";
+
+export interface StartOptions {
+  readonly configFile: string;
+  readonly overrides?: ConfigOverrides & { readonly pretty?: boolean };
+  /** Load agents' modules anew when they change. */
+  readonly watch?: boolean;
+}
+
+/** Serves what a configuration file says. */
+export async function startServer(options: StartOptions): Promise<DragomanServer> {
+  const { pretty, ...overrides } = options.overrides ?? {};
+  const config = await loadConfig(options.configFile, process.env, overrides);
+  const log = await createLog({ level: config.log.level, pretty: config.log.pretty ?? pretty ?? false });
+  const server = await serve({ ...toServeOptions(config, await buildAgents(config)), log });
+  log.info({ url: server.url, store: server.store, agents: [...config.agents.keys()] }, "Listening.");
+  if (options.watch !== true) return server;
+  const stopWatching = watchModules(config, server, log);
+  server.closed.then(stopWatching, stopWatching);
+  return server;
+}
+
+function toServeOptions(config: DragomanConfig, agents: Awaited<ReturnType<typeof buildAgents>>): ServeOptions {
+  const { host, port, publicUrl, cors } = config.server;
+  return {
+    agents: Object.fromEntries(agents),
+    default: config.default,
+    host,
+    port,
+    ...(publicUrl === undefined ? undefined : { publicUrl }),
+    store: config.store,
+    baseDirectory: config.folder,
+    cors,
+    limits: config.limits,
+    times: config.times,
+  };
+}

@@ -1,0 +1,195 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { SILENT_LOG } from "../../model/ports.ts";
+import type { TaskStore } from "../contract.ts";
+import {
+  ALICE,
+  accept,
+  append,
+  chunkEvent,
+  EVERYTHING,
+  finished,
+  listQuery,
+  status,
+  statusEvent,
+  submit,
+  uniqueId,
+  WORKING,
+} from "../suite/fixtures.ts";
+import { openDriver } from "./driver.ts";
+import { migrate } from "./schema.ts";
+import { assemble, openSqliteStore } from "./sqlite-store.ts";
+
+const clock = { now: () => Date.now(), after: () => () => {} };
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "store-file-"));
+});
+afterAll(async () => {
+  await rm(folder, { recursive: true });
+});
+
+const newFile = () => join(folder, `${uniqueId("data")}.db`);
+
+function open(file: string, mode: "serve" | "inspect" = "serve"): Promise<TaskStore> {
+  return openSqliteStore(file, { mode, clock, log: SILENT_LOG });
+}
+
+describe("the process that serves a file", () => {
+  it("is the only one, and leaves a single file with everything in it", async () => {
+    const file = newFile();
+    const first = await open(file);
+    await expect(open(file)).rejects.toMatchObject({ name: "StoreError", code: "in-use" });
+    await expect(open(file)).rejects.toThrow(file);
+    await accept(first, finished("task"));
+    await first.close();
+    await first.close();
+    expect((await stat(`${file}-wal`)).size).toBe(0);
+    const second = await open(file);
+    expect(await second.numbers(["task"])).toEqual([2]);
+    await second.close();
+    await expect(second.head("task")).rejects.toMatchObject({ code: "io" });
+  });
+
+  it("loses nothing that was acknowledged when it is killed", async () => {
+    const file = newFile();
+    const script = fileURLToPath(new URL("./crash-child.ts", import.meta.url));
+    const child = spawn(process.execPath, ["--import", "tsx", script, file], { stdio: ["ignore", "pipe", "inherit"] });
+    const acknowledged: string[] = [];
+    for await (const line of createInterface({ input: child.stdout })) {
+      acknowledged.push(...line.split(","));
+      if (acknowledged.length === 5) await expect(open(file)).rejects.toMatchObject({ code: "in-use" });
+      if (acknowledged.length >= 200) break;
+    }
+    child.kill("SIGKILL");
+    await once(child, "exit");
+
+    const store = await open(file);
+    for (const line of acknowledged) {
+      const [id = "", number] = line.split("=");
+      expect(number).toBe("3");
+      const snapshot = await store.snapshot(id, EVERYTHING);
+      expect(snapshot).toMatchObject({ number: 3, task: { artifacts: [{ parts: [{ text: id }] }] } });
+    }
+    const { tasks, events } = await store.stats();
+    expect(tasks).toBeGreaterThanOrEqual(200);
+    expect(events).toBeGreaterThanOrEqual(600);
+    expect((await store.list(listQuery(ALICE))).total).toBe(tasks);
+
+    await store.beat("heir", 60_000);
+    const claimed = await store.claim("heir", [ALICE.agent], 10_000);
+    expect(claimed).toHaveLength(tasks);
+    expect(claimed.every(({ fence }) => fence === 2)).toBe(true);
+    await store.close();
+  });
+});
+
+describe("inspection", () => {
+  it("looks at a file that is being served, and changes nothing", async () => {
+    const file = newFile();
+    const serving = await open(file);
+    await accept(serving, finished("task"));
+    const inspecting = await open(file, "inspect");
+    expect(await inspecting.stats()).toMatchObject({ tasks: 1, events: 2, schemaVersion: 1 });
+    await expect(inspecting.write([finished("other")])).rejects.toMatchObject({ code: "io" });
+    await accept(serving, finished("third"));
+    expect(await inspecting.stats()).toMatchObject({ tasks: 2 });
+    await inspecting.close();
+    await serving.close();
+  });
+
+  it("makes no file", async () => {
+    const file = newFile();
+    await expect(open(file, "inspect")).rejects.toMatchObject({ code: "io" });
+    await expect(stat(file)).rejects.toThrow();
+  });
+});
+
+describe("a file that cannot be used", () => {
+  it("of a newer schema is refused and left alone", async () => {
+    const file = newFile();
+    await (await open(file)).close();
+    const driver = await openDriver(file);
+    driver.exec("PRAGMA user_version = 99");
+    driver.close();
+    await expect(open(file)).rejects.toMatchObject({ code: "newer-schema" });
+    await expect(open(file)).rejects.toThrow(/99/);
+  });
+
+  it("that is no database is refused", async () => {
+    const file = newFile();
+    await writeFile(file, "these are not the tables you are looking for, nor is this a header".repeat(20));
+    await expect(open(file)).rejects.toMatchObject({ code: "not-a-database" });
+  });
+
+  it("of another program is refused", async () => {
+    const file = newFile();
+    const driver = await openDriver(file);
+    driver.exec("CREATE TABLE theirs (a)");
+    driver.close();
+    await expect(open(file)).rejects.toMatchObject({ code: "not-a-database" });
+  });
+
+  it("because it is a folder, or below a file, is refused", async () => {
+    const file = newFile();
+    await mkdir(file);
+    await expect(open(file)).rejects.toMatchObject({ code: "io" });
+    const plain = newFile();
+    await writeFile(plain, "");
+    await expect(open(join(plain, "below.db"))).rejects.toMatchObject({ code: "io" });
+  });
+
+  it("gives its lock back", async () => {
+    const file = newFile();
+    await writeFile(file, "not a database at all".repeat(100));
+    await expect(open(file)).rejects.toMatchObject({ code: "not-a-database" });
+    await rm(file);
+    await (await open(file)).close();
+  });
+});
+
+describe("a full disk", () => {
+  it("rejects the write, changes nothing, and the store goes on", async () => {
+    const file = newFile();
+    const driver = await openDriver(file);
+    driver.exec("PRAGMA journal_mode = WAL");
+    migrate(driver, 0);
+    const store = assemble(driver, file, clock, () => {});
+    await accept(store, submit("small", [], { node: "n" }));
+    const before = await store.stats();
+    driver.exec(`PRAGMA max_page_count = ${before.bytes / 4096 + 4}`);
+    const large = chunkEvent("small", [{ text: "x".repeat(1_000_000) }]);
+    const group = [
+      submit("neighbour", [], { tenant: "new" }),
+      append("small", 1, [statusEvent("small", status(WORKING, 5)), large], { fence: 1 }),
+    ];
+    await expect(store.write(group)).rejects.toMatchObject({ name: "StoreError", code: "io" });
+    expect(await store.stats()).toEqual(before);
+    expect(await store.head("neighbour")).toBeUndefined();
+    expect(await store.numbers(["small"])).toEqual([1]);
+    driver.exec("PRAGMA max_page_count = 1000000");
+    await accept(store, ...group);
+    expect(await store.numbers(["small", "neighbour"])).toEqual([3, 1]);
+    expect((await store.head("neighbour"))?.tenant).toBe("new");
+    await store.close();
+  });
+});
+
+describe("the database itself", () => {
+  it("allows one end per task", async () => {
+    const file = newFile();
+    const driver = await openDriver(file);
+    migrate(driver, 0);
+    const add = driver.prepare("INSERT INTO segment (task, last, first, terminal, body) VALUES (1, ?, ?, 1, '')");
+    add.run(1, 1);
+    expect(() => add.run(2, 2)).toThrow(/UNIQUE/);
+    driver.close();
+  });
+});

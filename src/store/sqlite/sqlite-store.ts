@@ -1,0 +1,140 @@
+import { mkdir, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Clock, Log } from "../../model/ports.ts";
+import type { TaskStore } from "../contract.ts";
+import { StoreError } from "../errors.ts";
+import { Liveness } from "../liveness.ts";
+import { createWakeups } from "../wakeups.ts";
+import { asStoreError, Connection } from "./connection.ts";
+import { openDriver, type SqliteDriver } from "./driver.ts";
+import { Keys } from "./keys.ts";
+import { Leases } from "./leases.ts";
+import { Lister } from "./lister.ts";
+import { own } from "./ownership.ts";
+import { Reader } from "./reader.ts";
+import { Retention } from "./retention.ts";
+import { checkSchema, migrate, SCHEMA_VERSION } from "./schema.ts";
+import { Tally } from "./tally.ts";
+import { Writer } from "./writer.ts";
+
+export interface SqliteStoreOptions {
+  /** `serve`: the one process that uses the file. `inspect`: look without owning it, beside one that does. */
+  readonly mode: "serve" | "inspect";
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export async function openSqliteStore(file: string, options: SqliteStoreOptions): Promise<TaskStore> {
+  const serving = options.mode === "serve";
+  try {
+    if (serving) await mkdir(dirname(file), { recursive: true });
+    else await stat(file);
+  } catch (cause) {
+    throw new StoreError("io", `The task store ${file} cannot be opened: ${(cause as Error).message}`, { cause });
+  }
+  const release = serving ? await own(file) : () => {};
+  let driver: SqliteDriver | undefined;
+  try {
+    driver = await openDriver(file);
+    prepareFile(driver, file, options);
+    return assemble(driver, file, options.clock, serving ? () => tidyUp(driver as SqliteDriver, release) : release);
+  } catch (error) {
+    driver?.close();
+    release();
+    throw asOpenError(error, file);
+  }
+}
+
+function prepareFile(driver: SqliteDriver, file: string, { mode, log }: SqliteStoreOptions): void {
+  driver.exec("PRAGMA busy_timeout = 5000; PRAGMA foreign_keys = OFF; PRAGMA temp_store = MEMORY;");
+  const version = checkSchema(driver, file);
+  if (mode === "inspect") {
+    if (version < SCHEMA_VERSION) {
+      throw new StoreError("older-schema", `${file} has an older schema; run "dragoman store migrate" first.`);
+    }
+    driver.exec("PRAGMA query_only = ON");
+    return;
+  }
+  driver.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -32768;");
+  migrate(driver, version);
+  if (version > 0 && version < SCHEMA_VERSION) {
+    log.info({ file, from: version, to: SCHEMA_VERSION }, "The task store was brought up to the current schema.");
+  }
+}
+
+/** Leaves one tidy file behind, for those who copy it; what stays in the log beside it is not lost either. */
+function tidyUp(driver: SqliteDriver, release: () => void): void {
+  try {
+    driver.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  } finally {
+    release();
+  }
+}
+
+/** The store over an open file of the current schema. */
+export function assemble(driver: SqliteDriver, file: string, clock: Clock, leave: () => void): TaskStore {
+  const connection = new Connection(driver, file);
+  const liveness = new Liveness(clock);
+  const keys = new Keys(connection, clock);
+  const tally = new Tally(connection);
+  const reader = new Reader(connection);
+  const writer = new Writer(connection, clock, liveness, keys, tally);
+  const lister = new Lister(connection, reader, tally);
+  const leases = new Leases(connection, liveness);
+  const retention = new Retention(connection, reader, keys, tally);
+  let closed = false;
+
+  /** Work is done at once; only how it ended is told by promise. */
+  function promised<T>(work: () => T): Promise<T> {
+    try {
+      if (closed) throw new StoreError("io", `The task store ${file} is closed.`);
+      return Promise.resolve(work());
+    } catch (error) {
+      return Promise.reject(asStoreError(error, file));
+    }
+  }
+
+  return {
+    description: `sqlite ${file}`,
+    wakeups: createWakeups(),
+    write: (writes) => promised(() => writer.write(writes)),
+    head: (id) => promised(() => reader.head(id)),
+    snapshot: (id, how) => promised(() => reader.snapshot(id, how)),
+    read: (cursors, limit) => promised(() => reader.read(cursors, limit)),
+    numbers: (ids) => promised(() => reader.numbers(ids)),
+    list: (query) => promised(() => lister.list(query)),
+    recall: (key) =>
+      promised(() => {
+        const scope = connection.findScope(key);
+        return scope === undefined ? undefined : keys.find(scope, key.key);
+      }),
+    beat: (node, ttlMs) => promised(() => leases.beat(node, ttlMs)),
+    claim: (node, agents, max) => promised(() => leases.claim(node, agents, max)),
+    memory: (id) => promised(() => reader.memory(id)),
+    compact: (endedBefore, max) => promised(() => retention.compact(endedBefore, max)),
+    prune: (endedBefore, max) => promised(() => retention.prune(endedBefore, max)),
+    stats: () => promised(() => retention.stats()),
+    close: async () => {
+      if (closed) return;
+      closed = true;
+      try {
+        leave();
+      } finally {
+        driver.close();
+      }
+    },
+  };
+}
+
+function asOpenError(error: unknown, file: string): unknown {
+  if (error instanceof Error && /not a database|SQLITE_NOTADB/i.test(`${error.message} ${codeOf(error)}`)) {
+    return new StoreError("not-a-database", `${file} is not a database.`, { cause: error });
+  }
+  if (error instanceof StoreError) return error;
+  const reason = error instanceof Error ? error.message : String(error);
+  return new StoreError("io", `The task store ${file} cannot be opened: ${reason}`, { cause: error });
+}
+
+function codeOf(error: Error): string {
+  return "code" in error ? String(error.code) : "";
+}

@@ -1,0 +1,36 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll } from "vitest";
+import { SILENT_LOG } from "../../model/ports.ts";
+import type { TaskStore } from "../contract.ts";
+import { describeStore } from "../contract-suite.ts";
+import { openSqliteStore } from "./sqlite-store.ts";
+
+const clock = { now: () => Date.now(), after: () => () => {} };
+const folders: string[] = [];
+const files = new Map<TaskStore, string>();
+
+afterAll(async () => {
+  await Promise.all(folders.map((folder) => rm(folder, { recursive: true })));
+});
+
+async function open(file?: string): Promise<TaskStore> {
+  let path = file;
+  if (path === undefined) {
+    const folder = await mkdtemp(join(tmpdir(), "store-"));
+    folders.push(folder);
+    path = join(folder, "sub", "data.db");
+  }
+  const store = await openSqliteStore(path, { mode: "serve", clock, log: SILENT_LOG });
+  files.set(store, path);
+  return store;
+}
+
+describeStore("sqlite store", {
+  open: () => open(),
+  reopen: async (store) => {
+    await store.close();
+    return open(files.get(store));
+  },
+});

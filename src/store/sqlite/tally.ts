@@ -1,0 +1,92 @@
+import type { TaskState } from "../../model/state.ts";
+import type { Connection } from "./connection.ts";
+import type { SqliteStatement } from "./driver.ts";
+import { STATE_CODES } from "./rows.ts";
+
+interface Removed {
+  readonly seq: number;
+  readonly scope: number;
+  readonly state: TaskState;
+  readonly number: number;
+}
+
+/**
+ * What a commit adds up to: the store's stamp, the number of events and the counters of tasks, each written once
+ * however many tasks the commit touched.
+ */
+export class Tally {
+  readonly #connection: Connection;
+  readonly #changes = new Map<string, { scope: number; state: number; by: number }>();
+  readonly #addToCounter: SqliteStatement<object>;
+  readonly #advance: SqliteStatement<object>;
+  readonly #removals: readonly SqliteStatement<object>[];
+  #touched = false;
+  #stamp: number;
+  /** Events this commit adds. */
+  events = 0;
+
+  constructor(connection: Connection) {
+    const { driver } = connection;
+    this.#connection = connection;
+    this.#addToCounter = driver.prepare(
+      "INSERT INTO counter (scope, state, n) VALUES (?, ?, ?) ON CONFLICT (scope, state) DO UPDATE SET n = n + excluded.n",
+    );
+    this.#advance = driver.prepare("UPDATE store SET stamp = ?, events = events + ?");
+    this.#removals = ["segment", "snapshot", "move", "memory"].map((table) =>
+      driver.prepare(`DELETE FROM ${table} WHERE task = ?`),
+    );
+    this.#removals = [...this.#removals, driver.prepare("DELETE FROM task WHERE seq = ?")];
+    this.#stamp = driver.prepare<{ stamp: number }>("SELECT stamp FROM store").get()?.stamp ?? 0;
+  }
+
+  /** The newest commit. */
+  get stamp(): number {
+    return this.#stamp;
+  }
+
+  /** The commit that is being made. */
+  get nextStamp(): number {
+    return this.#stamp + 1;
+  }
+
+  commit<T>(work: () => T): T {
+    this.#changes.clear();
+    this.#touched = false;
+    this.events = 0;
+    const result = this.#connection.transact(() => {
+      const made = work();
+      if (this.#touched) this.#flush();
+      return made;
+    });
+    if (this.#touched) this.#stamp++;
+    return result;
+  }
+
+  /** The commit changes something. */
+  touch(): void {
+    this.#touched = true;
+  }
+
+  count(scope: number, state: TaskState, by: number): void {
+    this.#touched = true;
+    const code = STATE_CODES[state];
+    const key = `${scope} ${code}`;
+    const known = this.#changes.get(key);
+    if (known === undefined) this.#changes.set(key, { scope, state: code, by });
+    else known.by += by;
+  }
+
+  /** Deletes a task with all it has. */
+  remove({ seq, scope, state, number }: Removed): void {
+    for (const removal of this.#removals) removal.run(seq);
+    this.count(scope, state, -1);
+    this.events -= number;
+  }
+
+  #flush(): void {
+    for (const { scope, state, by } of this.#changes.values()) {
+      if (by !== 0) this.#addToCounter.run(scope, state, by);
+    }
+    this.#advance.run(this.nextStamp, this.events);
+  }
+}

@@ -1,0 +1,230 @@
+import type { LogEntry } from "../../model/event.ts";
+import type { Clock } from "../../model/ports.ts";
+import { isTerminal } from "../../model/state.ts";
+import type { Append, Discard, Remember, RequestCancel, Submit, Write, WriteResult } from "../contract.ts";
+import type { Liveness } from "../liveness.ts";
+import { leaseAfterAppend, leaseAtSubmit, refusalOf, statusTime } from "../rules.ts";
+import { encodeSegment } from "../segment.ts";
+import type { Connection } from "./connection.ts";
+import type { SqliteStatement } from "./driver.ts";
+import { bringsMessages } from "./history.ts";
+import type { Keys } from "./keys.ts";
+import { STATE_CODES, stateOf } from "./rows.ts";
+import type { Tally } from "./tally.ts";
+import { fromText, toText } from "./text.ts";
+
+interface GuardRow {
+  readonly seq: number;
+  readonly scope: number;
+  readonly state: number;
+  readonly number: number;
+  readonly fence: number;
+  readonly node: string | null;
+  readonly turn: number;
+  readonly attempt: number;
+  readonly status_ts: number;
+  readonly stamp: number;
+  readonly message_segment: number | null;
+  readonly idempotency_key: string | null;
+}
+
+/** A task as a write finds it, within the transaction. */
+type Found = ReturnType<typeof found>;
+
+/** All changes that callers ask for: one transaction per group, each write judged by the rows as it finds them. */
+export class Writer {
+  readonly #connection: Connection;
+  readonly #clock: Clock;
+  readonly #liveness: Liveness;
+  readonly #keys: Keys;
+  readonly #tally: Tally;
+  readonly #statements: ReturnType<typeof prepare>;
+  #nextSeq: number;
+
+  constructor(connection: Connection, clock: Clock, liveness: Liveness, keys: Keys, tally: Tally) {
+    this.#connection = connection;
+    this.#clock = clock;
+    this.#liveness = liveness;
+    this.#keys = keys;
+    this.#tally = tally;
+    this.#statements = prepare(connection);
+    this.#nextSeq = (this.#statements.maxSeq.get()?.seq ?? 0) + 1;
+  }
+
+  write(writes: readonly Write[]): WriteResult[] {
+    if (writes.length === 0) return [];
+    return this.#tally.commit(() => writes.map((write) => this.#apply(write)));
+  }
+
+  #apply(write: Write): WriteResult {
+    if (write.kind === "submit") return this.#submit(write);
+    const row = this.#statements.guard.get(toText(write.id));
+    const task = row === undefined ? undefined : found(row);
+    if (write.kind === "append" && task !== undefined && write.idempotency !== undefined) {
+      const record = this.#keys.find(task.scope, write.idempotency.key);
+      if (record !== undefined) return { ok: false, refusal: "duplicate", record };
+    }
+    const refusal = refusalOf(task, write, this.#liveness);
+    if (refusal !== undefined) return { ok: false, refusal };
+    return this.#change(task as Found, write);
+  }
+
+  #submit(write: Submit): WriteResult {
+    const scope = this.#connection.internScope(write);
+    const { idempotency, status, entries } = write;
+    if (idempotency !== undefined) {
+      const record = this.#keys.find(scope, idempotency.key);
+      if (record !== undefined) return { ok: false, refusal: "duplicate", record };
+    }
+    const now = this.#clock.now();
+    const lease = leaseAtSubmit(write);
+    const stamp = this.#tally.nextStamp;
+    const seq = this.#nextSeq;
+    const number = entries.length;
+    const messages = bringsMessages(entries);
+    const added = this.#statements.addTask.run(
+      seq,
+      toText(write.id),
+      scope,
+      toText(write.contextId),
+      STATE_CODES[status.state],
+      isTerminal(status.state) ? 0 : 1,
+      JSON.stringify(status),
+      statusTime(status, now),
+      stamp,
+      stamp,
+      now,
+      number,
+      lease.fence,
+      textOrNull(lease.node),
+      lease.turn,
+      lease.attempt,
+      messages ? number : null,
+      toText(write.dialect),
+      textOrNull(idempotency?.key),
+      metadataOf(entries),
+    );
+    if (added === 0) return { ok: false, refusal: "exists" };
+    this.#nextSeq++;
+    this.#addSegment(seq, entries, null);
+    this.#tally.count(scope, status.state, 1);
+    this.#tally.events += number;
+    if (lease.node !== undefined) this.#liveness.tookLease(lease.node);
+    if (idempotency !== undefined) this.#keys.retain(scope, write.id, idempotency);
+    return { ok: true, number, fence: lease.fence };
+  }
+
+  #change(task: Found, write: Append | Discard | RequestCancel | Remember): WriteResult {
+    switch (write.kind) {
+      case "append":
+        return this.#append(task, write);
+      case "discard":
+        if (task.idempotencyKey !== undefined)
+          this.#keys.answer(task.scope, task.idempotencyKey, write.id, write.reply);
+        this.#tally.remove(task);
+        break;
+      case "request-cancel":
+        this.#statements.requestCancel.run(task.seq);
+        break;
+      case "remember":
+        if (write.value === undefined) this.#statements.forget.run(task.seq, toText(write.key));
+        else this.#statements.remember.run(task.seq, toText(write.key), toText(write.value));
+        break;
+    }
+    this.#tally.touch();
+    return { ok: true, number: task.number, fence: task.fence };
+  }
+
+  #append(task: Found, write: Append): WriteResult {
+    const { entries, status } = write;
+    const lease = leaseAfterAppend(task, write);
+    const number = task.number + entries.length;
+    const messages = bringsMessages(entries) ? number : task.messageSegment;
+    if (entries.length > 0) this.#addSegment(task.seq, entries, task.messageSegment);
+    const run = [number, lease.fence, textOrNull(lease.node), lease.turn, lease.attempt, messages] as const;
+    if (status === undefined) this.#statements.advance.run(...run, task.seq);
+    else {
+      const stamp = this.#tally.nextStamp;
+      // What a commit moves twice was in its first place for nobody to see.
+      if (task.stamp < stamp) this.#statements.addMove.run(task.seq, stamp, task.statusTime);
+      const open = isTerminal(status.state) ? 0 : 1;
+      const time = statusTime(status, this.#clock.now());
+      const moved = [STATE_CODES[status.state], open, JSON.stringify(status), time, stamp] as const;
+      this.#statements.advanceStatus.run(...run, ...moved, task.seq);
+      if (status.state !== task.state) {
+        this.#tally.count(task.scope, task.state, -1);
+        this.#tally.count(task.scope, status.state, 1);
+      }
+    }
+    this.#tally.events += entries.length;
+    this.#tally.touch();
+    if (typeof write.lease === "object") this.#liveness.tookLease(write.lease.take);
+    if (write.idempotency !== undefined) this.#keys.retain(task.scope, write.id, write.idempotency);
+    return { ok: true, number, fence: lease.fence };
+  }
+
+  #addSegment(seq: number, entries: readonly LogEntry[], earlier: number | null): void {
+    const first = entries[0];
+    const last = entries.at(-1);
+    if (first === undefined || last === undefined) return;
+    const state = last.state;
+    const terminal = state !== undefined && isTerminal(state) ? 1 : 0;
+    this.#statements.addSegment.run(seq, last.number, first.number, earlier, terminal, encodeSegment(entries));
+  }
+}
+
+function prepare({ driver }: Connection) {
+  return {
+    maxSeq: driver.prepare<{ seq: number | null }>("SELECT max(seq) AS seq FROM task"),
+    guard: driver.prepare<GuardRow>(
+      `SELECT seq, scope, state, number, fence, node, turn, attempt, status_ts, stamp, message_segment, idempotency_key
+       FROM task WHERE id = ?`,
+    ),
+    addTask: driver.prepare(
+      `INSERT INTO task (seq, id, scope, context, state, open, status, status_ts, stamp, created_stamp, created_at, number,
+         fence, node, turn, attempt, message_segment, dialect, idempotency_key, metadata)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+    ),
+    addSegment: driver.prepare(
+      "INSERT INTO segment (task, last, first, earlier, terminal, body) VALUES (?, ?, ?, ?, ?, ?)",
+    ),
+    addMove: driver.prepare("INSERT INTO move (task, stamp, status_ts) VALUES (?, ?, ?)"),
+    advance: driver.prepare(
+      "UPDATE task SET number = ?, fence = ?, node = ?, turn = ?, attempt = ?, message_segment = ? WHERE seq = ?",
+    ),
+    advanceStatus: driver.prepare(
+      `UPDATE task SET number = ?, fence = ?, node = ?, turn = ?, attempt = ?, message_segment = ?,
+         state = ?, open = ?, status = ?, status_ts = ?, stamp = ? WHERE seq = ?`,
+    ),
+    requestCancel: driver.prepare("UPDATE task SET cancel = 1 WHERE seq = ?"),
+    remember: driver.prepare("INSERT OR REPLACE INTO memory (task, key, value) VALUES (?, ?, ?)"),
+    forget: driver.prepare("DELETE FROM memory WHERE task = ? AND key = ?"),
+  } satisfies Record<string, SqliteStatement<object>>;
+}
+
+function found(row: GuardRow) {
+  return {
+    seq: row.seq,
+    scope: row.scope,
+    state: stateOf(row.state),
+    number: row.number,
+    fence: row.fence,
+    node: row.node === null ? undefined : fromText(row.node),
+    turn: row.turn,
+    attempt: row.attempt,
+    statusTime: row.status_ts,
+    stamp: row.stamp,
+    messageSegment: row.message_segment,
+    idempotencyKey: row.idempotency_key === null ? undefined : fromText(row.idempotency_key),
+  };
+}
+
+function textOrNull(value: string | undefined): string | null {
+  return value === undefined ? null : toText(value);
+}
+
+function metadataOf(entries: readonly LogEntry[]): string | null {
+  const event = entries[0]?.event;
+  const metadata = event !== undefined && "task" in event ? event.task.metadata : undefined;
+  return metadata === undefined ? null : JSON.stringify(metadata);
+}

@@ -1,0 +1,66 @@
+/** Requests as bytes over a real socket, and what came back, unread and unjudged. */
+import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, Agent as KeepAlive, request } from "node:http";
+
+export interface RawRequest {
+  readonly method?: string;
+  /** Appended to the base as it is; already percent-encoded. */
+  readonly path?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  /** Send the body without announcing its length. */
+  readonly chunked?: boolean;
+}
+
+export interface RawReply {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+export interface OpenReply {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly response: IncomingMessage;
+  /** Cuts the connection. */
+  hangUp(): void;
+}
+
+const connections = new KeepAlive({ keepAlive: true, maxSockets: 128 });
+
+/** The answer as soon as its headers are there. Streams get a connection of their own. */
+export function openRequest(base: string, raw: RawRequest, agent: KeepAlive | false = false): Promise<OpenReply> {
+  const url = new URL(base);
+  const body = raw.body === undefined ? undefined : Buffer.from(raw.body);
+  const length: Record<string, string> =
+    body === undefined || raw.chunked === true ? {} : { "content-length": String(body.length) };
+  return new Promise((resolve, reject) => {
+    const outgoing: ClientRequest = request({
+      host: url.hostname,
+      port: url.port,
+      agent,
+      method: raw.method ?? (body === undefined ? "GET" : "POST"),
+      path: `${url.pathname === "/" ? "" : url.pathname}${raw.path ?? ""}` || "/",
+      headers: { ...length, ...raw.headers },
+    });
+    outgoing.once("response", (response) => {
+      // A server may answer before it has read everything and then close; the answer counts.
+      outgoing.on("error", () => {});
+      const { statusCode: status = 0, headers } = response;
+      resolve({ status, headers, response, hangUp: () => outgoing.destroy() });
+    });
+    outgoing.once("error", reject);
+    outgoing.end(body);
+  });
+}
+
+/** The whole answer. */
+export async function sendRaw(base: string, raw: RawRequest): Promise<RawReply> {
+  const { status, headers, response } = await openRequest(base, raw, connections);
+  return { status, headers, body: await readAll(response) };
+}
+
+export async function readAll(response: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
