@@ -40,6 +40,16 @@ describe("loadAgentModule", () => {
     expect((await runToEnd(agent, { text: "hey" })).answer).toEqual({ parts: [{ text: "HEY" }] });
   });
 
+  it("lets a module without installed packages import this one by name", async () => {
+    const file = await write(
+      "by-name.ts",
+      `import { defineAgent, data } from "dragoman";
+       export default defineAgent({ name: "Named", description: "d", run: () => [data({ a: 1 })] });`,
+    );
+    const { answer } = await runToEnd(await loadAgentModule(file));
+    expect(answer).toEqual({ parts: [{ data: { a: 1 } }] });
+  });
+
   it.each(["agent-a.js", "agent-b.mjs"])("loads %s", async (name) => {
     const file = await write(name, `export default ${plainAgent(name)}`);
     expect((await loadAgentModule(file)).profile.name).toBe(name);

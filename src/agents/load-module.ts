@@ -1,6 +1,8 @@
 import { readFile, stat } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { extname, sep } from "node:path";
-import { createJiti } from "jiti";
+import { fileURLToPath } from "node:url";
+import type { Jiti } from "jiti";
 import type { Agent } from "../engine/agent.ts";
 
 /** A module that could not be used as an agent; the message says why and is meant for whoever wrote it. */
@@ -10,7 +12,46 @@ export class AgentModuleError extends Error {
 
 const EXTENSIONS: readonly string[] = [".ts", ".mts", ".js", ".mjs"];
 
-const jiti = createJiti(import.meta.url);
+/** What a module may import of this package, by where it is beside this file. */
+const OWN_ENTRIES = {
+  "dragoman/client": "../client/index",
+  "dragoman/express": "../server/express",
+  dragoman: "../index",
+};
+
+const loaders = new Map<boolean, Promise<Jiti>>();
+
+/** Most servers have no modules to load, so the loader itself is only loaded for the first. */
+function loaderFor(file: string): Promise<Jiti> {
+  const installed = findsThisPackage(file);
+  let loader = loaders.get(installed);
+  if (loader === undefined) {
+    const options = installed ? {} : { alias: ownEntries() };
+    loader = import("jiti").then(({ createJiti }) => createJiti(import.meta.url, options));
+    loaders.set(installed, loader);
+  }
+  return loader;
+}
+
+/** A module beside which nothing is installed is given the copy that is running. */
+function findsThisPackage(file: string): boolean {
+  try {
+    createRequire(file).resolve("dragoman");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function ownEntries(): Record<string, string> {
+  const extension = extname(import.meta.url);
+  return Object.fromEntries(
+    Object.entries(OWN_ENTRIES).map(([name, path]) => [
+      name,
+      fileURLToPath(new URL(path + extension, import.meta.url)),
+    ]),
+  );
+}
 
 export interface LoadModuleOptions {
   /**
@@ -29,7 +70,8 @@ export async function loadAgentModule(file: string, options: LoadModuleOptions =
   if (found?.isFile() !== true) throw new AgentModuleError(`There is no agent module ${file}.`);
   let exported: unknown;
   try {
-    exported = await (options.fresh === true ? importAnew(file) : jiti.import(file));
+    const jiti = await loaderFor(file);
+    exported = await (options.fresh === true ? importAnew(jiti, file) : jiti.import(file));
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new AgentModuleError(`${file} could not be loaded: ${reason}`, { cause });
@@ -66,14 +108,14 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null;
 }
 
-async function importAnew(file: string): Promise<unknown> {
-  forgetModules();
+async function importAnew(jiti: Jiti, file: string): Promise<unknown> {
+  forgetModules(jiti);
   // Node never forgets a module it loaded by itself, so the text is given to the loader instead of the file's name.
   return jiti.evalModule(await readFile(file, "utf8"), { filename: file, async: true, forceTranspile: true });
 }
 
 /** An agent may import files from anywhere, so all are forgotten but installed packages, which do not change. */
-function forgetModules(): void {
+function forgetModules(jiti: Jiti): void {
   for (const key of Object.keys(jiti.cache)) {
     if (!key.includes(`${sep}node_modules${sep}`)) delete jiti.cache[key];
   }

@@ -169,8 +169,8 @@ function failure(error: unknown, call: ExchangeCall, answer: ExchangeAnswer | un
   }
   const status = answer?.status ?? 0;
   const said = withRetryAfter(error, answer);
-  // A server that stumbles says 500; what it says by a code of the protocol's own is meant.
-  const stumbled = status >= 500 && (said.code === "INTERNAL_ERROR" || said.code === "INVALID_AGENT_RESPONSE");
+  // A server that stumbles says so by a status, or within the protocol, where JSON-RPC has no status to say it by.
+  const stumbled = said.code === "INTERNAL_ERROR" || (status >= 500 && said.code === "INVALID_AGENT_RESPONSE");
   return { ok: false, error: said, transient: stumbled || isTransient(said) };
 }
 

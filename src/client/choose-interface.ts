@@ -1,11 +1,13 @@
 /** Which of a card's interfaces to use: the first one that this client speaks, in the card's order. */
+
+import type { ExchangeCalling } from "../dialects/contract.ts";
 import type { AgentCard, AgentInterface } from "../model/card.ts";
-import { CALLINGS, type ClientCalling, findCalling, sameBinding } from "./dialects.ts";
+import { CALLINGS, findCalling, sameBinding } from "./dialects.ts";
 import { ConnectionError } from "./errors.ts";
 import type { ChosenInterface } from "./options.ts";
 
 export interface Choice {
-  readonly calling: ClientCalling;
+  readonly calling: ExchangeCalling;
   readonly interface: ChosenInterface;
   /** Entries the card prefers that could not be used, in words. */
   readonly passedOver: readonly string[];

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { ExchangeCalling } from "../dialects/contract.ts";
 import type { ExchangeAnswer } from "../wire/exchange.ts";
-import { type ClientCalling, findCalling } from "./dialects.ts";
+import { findCalling } from "./dialects.ts";
 import { readFrames } from "./frame-reader.ts";
 import { restFrame, task } from "./testing/fake-agent.ts";
 
@@ -52,7 +53,10 @@ function createAnswer() {
 }
 
 function readerOf(answer: ExchangeAnswer) {
-  return readFrames(answer, findCalling("HTTP+JSON", "1.0") as ClientCalling, CALL, { silenceMs: 1_000, report() {} });
+  return readFrames(answer, findCalling("HTTP+JSON", "1.0") as ExchangeCalling, CALL, {
+    silenceMs: 1_000,
+    report() {},
+  });
 }
 
 test("every byte is a sign of life, and silence is a break", async () => {

@@ -1,10 +1,11 @@
 /** Frames of one connection, in batches as they come off the network. */
+
+import type { ExchangeCalling } from "../dialects/contract.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { Loss } from "../model/loss.ts";
 import type { StreamFrame } from "../model/operation.ts";
 import type { ExchangeAnswer, ExchangeCall } from "../wire/exchange.ts";
 import { type SseEvent, sseEvents } from "../wire/sse.ts";
-import type { ClientCalling } from "./dialects.ts";
 import { ConnectionError } from "./errors.ts";
 import { connectionError, withoutSecrets } from "./failures.ts";
 
@@ -23,7 +24,7 @@ export interface FrameReaderOptions {
 
 export function readFrames(
   answer: ExchangeAnswer,
-  calling: ClientCalling,
+  calling: ExchangeCalling,
   call: ExchangeCall,
   options: FrameReaderOptions,
 ): FrameReader {
@@ -85,7 +86,7 @@ export function readFrames(
 /** What came before a frame that cannot be read is still good. */
 function decodeAll(
   events: readonly SseEvent[],
-  calling: ClientCalling,
+  calling: ExchangeCalling,
   report: (losses: readonly Loss[]) => void,
 ): { readonly read: readonly StreamFrame[]; readonly failure: unknown } {
   const read: StreamFrame[] = [];

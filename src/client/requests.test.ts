@@ -165,6 +165,19 @@ test("reads are repeated after 503, up to the limit", async () => {
   expect(left).toBe(2);
 });
 
+test("an internal error of the agent is repeated for reads in either binding, never for a send", async () => {
+  await using rpc = await startFakeAgent((_, response) => sendRpcError(response, -32603));
+  const overRpc = await connect(rpc.url, { retry: FAST });
+  expect(await codeOf(overRpc.get("t1"))).toBe("INTERNAL_ERROR");
+  expect(await codeOf(overRpc.send("x"))).toBe("INTERNAL_ERROR");
+  expect(rpc.methods()).toEqual(["GetTask", "GetTask", "GetTask", "SendMessage"]);
+  await using rest = await startFakeAgent((_, response) => sendJson(response, { error: { status: "INTERNAL" } }, 500), {
+    binding: "HTTP+JSON",
+  });
+  expect(await codeOf((await connect(rest.url, { retry: FAST })).get("t1"))).toBe("INTERNAL_ERROR");
+  expect(rest.requests).toHaveLength(3);
+});
+
 test("a refusal in the protocol's own words is not repeated although it came with status 500", async () => {
   await using server = await startFakeAgent((_, response) => sendRpcError(response, -32009, undefined, 500));
   const agent = await connect(server.url, { retry: FAST });

@@ -123,10 +123,16 @@ export interface ExchangeCalling {
   readonly binding: string;
   readonly version: string;
   encode(operation: Operation, target: CallTarget): Lossy<ExchangeCall>;
+  /** The same call in the other form some peers want it in, for when they do not know this one. */
+  alternative?(call: ExchangeCall): ExchangeCall | undefined;
   /** Throws the peer's error as a ProtocolError, and INVALID_AGENT_RESPONSE for what it cannot read. */
   decode<K extends Exclude<OperationKind, "stream" | "subscribe">>(kind: K, answer: WholeAnswer): Lossy<Outcomes[K]>;
   /** One frame of a stream. Throws like `decode`. */
-  decodeFrame(frame: { readonly data: string; readonly event: string; readonly id: string | undefined }): Lossy<StreamFrame>;
+  decodeFrame(frame: {
+    readonly data: string;
+    readonly event: string;
+    readonly id: string | undefined;
+  }): Lossy<StreamFrame>;
 }
 
 /** Calling a peer over a link: operations go out, their outcomes come back, many at a time. */

@@ -22,6 +22,7 @@ export class Engine {
   readonly #housekeeping: Housekeeping;
   readonly #streams = new Map<string, number>();
   #closing = false;
+  #closed = false;
 
   constructor(options: EngineOptions, agents: ReadonlyMap<string, Agent>) {
     this.#context = toContext(options);
@@ -77,6 +78,7 @@ export class Engine {
 
   async close(): Promise<void> {
     this.#closing = true;
+    this.#closed = true;
     this.#recovery.stop();
     this.#housekeeping.stop();
     this.#runner.abandonAll(new ProtocolError("UNAVAILABLE", "The server is shutting down.", { retryAfter: 1 }));
@@ -84,11 +86,12 @@ export class Engine {
     await this.#context.store.close();
   }
 
-  async dispatch<O extends Operation>(agentName: string, operation: O, call: Call): Promise<OutcomeOf<O>> {
-    return (await this.#perform(agentName, operation, call)) as OutcomeOf<O>;
+  dispatch<O extends Operation>(agentName: string, operation: O, call: Call): Promise<OutcomeOf<O>> {
+    return this.#perform(agentName, operation, call) as Promise<OutcomeOf<O>>;
   }
 
   #perform(agentName: string, operation: Operation, call: Call): Promise<Outcomes[Operation["kind"]]> {
+    if (this.#closed) return refuse("UNAVAILABLE", "The server is shutting down.");
     const served = this.#agents.get(agentName);
     if (served === undefined) return refuse("METHOD_NOT_FOUND", "There is no such agent.");
     const required = missingExtension(served.agent, call);

@@ -20,14 +20,12 @@ interface Waiter {
   readonly reject: (error: Error) => void;
 }
 
-/** Those who wait for something of this task; made for the first of them. */
-interface TaskListeners {
-  readonly decided: (() => void)[];
-  readonly settled: (() => void)[];
-  readonly released: (() => void)[];
-  readonly lost: (() => void)[];
-  /** In the order of their counts. */
-  readonly flushed: Waiter[];
+/** What others wait for in a task. */
+type Occasion = "decided" | "settled" | "released" | "lost";
+
+interface Listener {
+  readonly occasion: Occasion;
+  readonly call: () => void;
 }
 
 /** A message that waits for its turn. */
@@ -82,7 +80,10 @@ export class LiveTask implements Scope {
   /** Undefined while it is open whether the answer is this task; then null, or the message that is the answer. */
   #decision: Message | null | undefined;
   #loss: Error | undefined;
-  #listeners: TaskListeners | undefined;
+  /** Both made for the first who waits: most tasks have one listener in their whole life. */
+  #listeners: Listener[] | undefined;
+  /** In the order of their counts. */
+  #waiters: Waiter[] | undefined;
   #releaseNext = false;
   #releasing = false;
   #state: TaskState;
@@ -138,9 +139,8 @@ export class LiveTask implements Scope {
   decide(message?: Message): void {
     if (this.#decision !== undefined) return;
     this.#decision = message ?? null;
-    if (this.#listeners === undefined) return;
-    this.#tell(this.#listeners.decided);
-    if (message !== undefined) this.#tell(this.#listeners.settled);
+    this.#tell("decided");
+    if (message !== undefined) this.#tell("settled");
   }
 
   /** Resolves with the message of an agent that answered without a task, or undefined when the answer is the task. */
@@ -170,7 +170,7 @@ export class LiveTask implements Scope {
   }
 
   onLoss(listener: () => void): void {
-    if (this.#loss === undefined) this.#listening().lost.push(listener);
+    if (this.#loss === undefined) this.#listen("lost", listener);
     else listener();
   }
 
@@ -201,7 +201,8 @@ export class LiveTask implements Scope {
   flushed(): Promise<void> {
     if (this.#committed >= this.#pushed) return Promise.resolve();
     return new Promise((resolve, reject) => {
-      this.#listening().flushed.push({ count: this.#pushed, resolve, reject });
+      this.#waiters ??= [];
+      this.#waiters.push({ count: this.#pushed, resolve, reject });
     });
   }
 
@@ -250,11 +251,8 @@ export class LiveTask implements Scope {
     if (this.#releasing || isTerminal(state)) this.closed = true;
     const wasReleasing = this.#releasing;
     this.#releasing = false;
-    const listeners = this.#listeners;
-    if (listeners !== undefined) {
-      if (wasReleasing) this.#tell(listeners.released);
-      if (STATE_CLASS[state] !== "active") this.#tell(listeners.settled);
-    }
+    if (wasReleasing) this.#tell("released");
+    if (STATE_CLASS[state] !== "active") this.#tell("settled");
     if (this.#pending.length > 0) this.#committer.mark(this);
     return entries;
   }
@@ -284,15 +282,13 @@ export class LiveTask implements Scope {
     this.#loss = error;
     this.#pending = [];
     this.#inFlight = undefined;
-    const listeners = this.#listeners;
-    if (listeners !== undefined) for (const waiter of listeners.flushed.splice(0)) waiter.reject(error);
+    for (const waiter of this.#waiters?.splice(0) ?? []) waiter.reject(error);
     this.decide();
     this.#releasing = false;
     this.#committer.lost(this);
-    if (listeners === undefined) return;
-    this.#tell(listeners.released);
-    this.#tell(listeners.settled);
-    this.#tell(listeners.lost);
+    this.#tell("released");
+    this.#tell("settled");
+    this.#tell("lost");
   }
 
   /** Forget an unwritten task: it never existed. */
@@ -360,24 +356,26 @@ export class LiveTask implements Scope {
   }
 
   #settleWaiters(): void {
-    const waiting = this.#listeners?.flushed;
-    if (waiting === undefined || waiting.length === 0) return;
-    while (waiting.length > 0 && (waiting[0] as Waiter).count <= this.#committed) waiting.shift()?.resolve();
+    const waiters = this.#waiters;
+    if (waiters === undefined) return;
+    while (waiters.length > 0 && (waiters[0] as Waiter).count <= this.#committed) waiters.shift()?.resolve();
   }
 
-  #told(occasion: "decided" | "settled" | "released"): Promise<void> {
-    return new Promise((resolve) => {
-      this.#listening()[occasion].push(resolve);
-    });
+  #told(occasion: Occasion): Promise<void> {
+    return new Promise((resolve) => this.#listen(occasion, resolve));
   }
 
-  #tell(listeners: (() => void)[]): void {
-    for (const listener of listeners.splice(0)) listener();
+  #listen(occasion: Occasion, call: () => void): void {
+    this.#listeners ??= [];
+    this.#listeners.push({ occasion, call });
   }
 
-  #listening(): TaskListeners {
-    this.#listeners ??= { decided: [], settled: [], released: [], lost: [], flushed: [] };
-    return this.#listeners;
+  #tell(occasion: Occasion): void {
+    const listeners = this.#listeners;
+    if (listeners === undefined || listeners.length === 0) return;
+    const others = listeners.filter((listener) => listener.occasion !== occasion);
+    this.#listeners = others;
+    for (const listener of listeners) if (listener.occasion === occasion) listener.call();
   }
 }
 

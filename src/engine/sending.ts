@@ -38,11 +38,12 @@ export class Sending {
   }
 
   async send(served: ServedAgent, input: SendInput, call: Call): Promise<SendOutcome> {
-    const known = await this.#repeated(served, input, call);
+    const known = call.idempotencyKey === undefined ? undefined : await this.#repeated(served, input, call);
     if (known !== undefined) return this.#answerAgain(known, input);
     let live: LiveTask;
     try {
-      ({ live } = await this.#accept(served, input, call, false));
+      const accepted = this.#accept(served, input, call, false);
+      ({ live } = accepted instanceof Promise ? await accepted : accepted);
     } catch (error) {
       if (error instanceof DuplicateSend) return this.#answerAgain(this.#sameContent(error.record, input), input);
       throw error;
@@ -57,7 +58,7 @@ export class Sending {
   }
 
   async stream(served: ServedAgent, input: SendInput, call: Call, onEnd: () => void): Promise<FrameStream> {
-    const known = await this.#repeated(served, input, call);
+    const known = call.idempotencyKey === undefined ? undefined : await this.#repeated(served, input, call);
     if (known !== undefined) return this.#streamAgain(known, onEnd);
     let accepted: Accepted;
     try {
@@ -87,14 +88,15 @@ export class Sending {
     return new LogStream(reader, { first, ended: settled, endOnInputRequired: true, onEnd });
   }
 
-  #accept(served: ServedAgent, input: SendInput, call: Call, follow: boolean): Promise<Accepted> {
+  /** Not a promise where nothing has to be waited for, which is the most frequent case. */
+  #accept(served: ServedAgent, input: SendInput, call: Call, follow: boolean): Promise<Accepted> | Accepted {
     checkInput(served.agent.profile, input.message);
     const { taskId } = input.message;
     if (taskId === undefined) return this.#submit(served, input, call, follow);
     return this.#continue(served, input, call, taskId);
   }
 
-  async #submit(served: ServedAgent, input: SendInput, call: Call, follow: boolean): Promise<Accepted> {
+  #submit(served: ServedAgent, input: SendInput, call: Call, follow: boolean): Promise<Accepted> | Accepted {
     this.#checkRoom(served, call);
     const { ids, clock, limits } = this.#context;
     const id = ids.task();
@@ -123,9 +125,14 @@ export class Sending {
     live.push({ task: { id, contextId, status, history: [message] } });
     live.turns.push(toTurn(message, input, call, 1));
     // A run that may be repeated without harm need not wait for the disk; nobody is told before it is written.
-    if (served.agent.onCrash === "fail" || idempotency !== undefined) await closingOnError(live.flushed(), reader);
-    this.#runner.begin(live, served);
-    return { live, reader };
+    if (served.agent.onCrash === "resume" && idempotency === undefined) {
+      this.#runner.begin(live, served);
+      return { live, reader };
+    }
+    return closingOnError(live.flushed(), reader).then(() => {
+      this.#runner.begin(live, served);
+      return { live, reader };
+    });
   }
 
   async #continue(served: ServedAgent, input: SendInput, call: Call, taskId: string): Promise<Accepted> {
@@ -196,8 +203,7 @@ export class Sending {
 
   /** What an earlier send with the same key came to, if there was one. */
   async #repeated(served: ServedAgent, input: SendInput, call: Call): Promise<IdempotencyRecord | undefined> {
-    if (call.idempotencyKey === undefined) return undefined;
-    const record = await this.#context.store.recall({ ...scopeOf(served, call), key: call.idempotencyKey });
+    const record = await this.#context.store.recall({ ...scopeOf(served, call), key: call.idempotencyKey as string });
     return record === undefined ? undefined : this.#sameContent(record, input);
   }
 

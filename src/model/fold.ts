@@ -38,7 +38,7 @@ export class TaskFold {
   #status: TaskStatus | undefined;
   #metadata: JsonObject | undefined;
   readonly #history: Message[] = [];
-  readonly #artifacts = new Map<string, OpenArtifact>();
+  #artifacts: Map<string, OpenArtifact> | undefined;
   readonly #historyLimit: number;
 
   /** With a `historyLimit` at least that many of the newest messages are kept and the rest may be forgotten. */
@@ -71,7 +71,7 @@ export class TaskFold {
     return this.#history;
   }
   hasArtifact(artifactId: string): boolean {
-    return this.#artifacts.has(artifactId);
+    return this.#artifacts?.has(artifactId) === true;
   }
 
   /** Why this event cannot come next, or undefined if it can. */
@@ -105,7 +105,7 @@ export class TaskFold {
       id: this.#id,
       contextId: this.#contextId,
       status: this.status,
-      ...(artifacts && this.#artifacts.size > 0 ? { artifacts: this.#closedArtifacts() } : undefined),
+      ...(artifacts && this.#artifacts !== undefined ? { artifacts: closed(this.#artifacts) } : undefined),
       ...(history.length > 0 ? { history } : undefined),
       ...(this.#metadata === undefined ? undefined : { metadata: this.#metadata }),
     };
@@ -118,8 +118,13 @@ export class TaskFold {
     this.#metadata = task.metadata;
     if (task.history) this.#history.push(...task.history);
     for (const artifact of task.artifacts ?? []) {
-      this.#artifacts.set(artifact.artifactId, { artifact, parts: [...artifact.parts] });
+      this.#open(artifact);
     }
+  }
+
+  #open(artifact: Artifact): void {
+    this.#artifacts ??= new Map();
+    this.#artifacts.set(artifact.artifactId, { artifact, parts: artifact.parts.slice() });
   }
 
   #moveTo(status: TaskStatus, received: Message | undefined): void {
@@ -132,25 +137,20 @@ export class TaskFold {
   #remember(message: Message): void {
     this.#history.push(message);
     // Trimming at twice the limit keeps the cost per message constant.
-    if (this.#history.length > 2 * this.#historyLimit) this.#history.splice(0, this.#history.length - this.#historyLimit);
+    if (this.#history.length > 2 * this.#historyLimit)
+      this.#history.splice(0, this.#history.length - this.#historyLimit);
   }
 
   #addArtifact(update: TaskArtifactUpdate): void {
     const { artifact } = update;
-    const open = update.append === true ? this.#artifacts.get(artifact.artifactId) : undefined;
+    const open = update.append === true ? this.#artifacts?.get(artifact.artifactId) : undefined;
     if (open === undefined) {
-      this.#artifacts.set(artifact.artifactId, { artifact, parts: [...artifact.parts] });
+      this.#open(artifact);
       return;
     }
     appendParts(open.parts, artifact.parts);
     const described = laterDescription(open.artifact, artifact);
     if (described !== undefined) open.artifact = described;
-  }
-
-  #closedArtifacts(): Artifact[] {
-    const closed: Artifact[] = [];
-    for (const { artifact, parts } of this.#artifacts.values()) closed.push({ ...artifact, parts: parts.slice() });
-    return closed;
   }
 }
 
@@ -158,6 +158,12 @@ export class TaskFold {
 export function fold(entries: Iterable<LogEntry>, from: TaskFold = new TaskFold()): TaskFold {
   for (const entry of entries) from.apply(entry);
   return from;
+}
+
+function closed(artifacts: ReadonlyMap<string, OpenArtifact>): Artifact[] {
+  const all: Artifact[] = [];
+  for (const { artifact, parts } of artifacts.values()) all.push({ ...artifact, parts: parts.slice() });
+  return all;
 }
 
 function appendParts(parts: Part[], added: readonly Part[]): void {

@@ -31,9 +31,7 @@ export const isDataPart = (part: Part): part is DataPart => "data" in part;
 
 /** A text part with nothing beside its text: two of them in a row can become one without losing anything. */
 export function isPlainText(part: Part): part is TextPart {
-  return (
-    isTextPart(part) && part.metadata === undefined && part.filename === undefined && part.mediaType === undefined
-  );
+  return isTextPart(part) && part.metadata === undefined && part.filename === undefined && part.mediaType === undefined;
 }
 
 /** The text of all text parts, one per line. */

@@ -9,7 +9,7 @@ import {
 } from "../wire/exchange.ts";
 
 export interface NodeHttpOptions {
-  readonly handle: (exchange: ExchangeRequest) => Promise<ExchangeReply>;
+  readonly handle: (exchange: ExchangeRequest) => Promise<ExchangeReply> | ExchangeReply;
   /** The answer to a request whose body is too large or encoded in a way we do not read. */
   readonly refuse: (status: 413 | 415) => FullReply;
   readonly maxBodyBytes: number;

@@ -54,9 +54,12 @@ export class Router {
     this.#fallbackRpc = fallback;
   }
 
-  async handle(exchange: ExchangeRequest): Promise<ExchangeReply> {
+  handle(exchange: ExchangeRequest): Promise<ExchangeReply> | ExchangeReply {
     const { origin } = exchange.headers;
-    if (origin === undefined) return this.#route(exchange);
+    return origin === undefined ? this.#route(exchange) : this.#handleFromBrowser(exchange, origin);
+  }
+
+  async #handleFromBrowser(exchange: ExchangeRequest, origin: string): Promise<ExchangeReply> {
     const reply = this.#isForeignWrite(exchange, origin)
       ? notAllowed("Browsers of this origin may not call; see server.cors in the configuration.")
       : await this.#route(exchange);
@@ -69,7 +72,7 @@ export class Router {
     return plainError(status, error.code, error.message);
   }
 
-  async #route(exchange: ExchangeRequest): Promise<ExchangeReply> {
+  #route(exchange: ExchangeRequest): Promise<ExchangeReply> | ExchangeReply {
     const operation = this.#options.operations.get(exchange.path);
     if (operation !== undefined) return this.#reading(exchange, operation);
     let service: AgentService | undefined = this.#options.defaultAgent;
@@ -116,7 +119,10 @@ export class Router {
     };
   }
 
-  async #reading(exchange: ExchangeRequest, read: () => Promise<FullReply> | FullReply): Promise<ExchangeReply> {
+  #reading(
+    exchange: ExchangeRequest,
+    read: () => Promise<FullReply> | FullReply,
+  ): Promise<ExchangeReply> | ExchangeReply {
     if (exchange.method === "OPTIONS") return this.#preflight(exchange, "GET, HEAD, OPTIONS");
     if (exchange.method !== "GET" && exchange.method !== "HEAD") return methodNotAllowed("GET, HEAD, OPTIONS");
     return read();

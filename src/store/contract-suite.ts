@@ -10,6 +10,7 @@ import {
   FAR_FUTURE,
   finished,
   listQuery,
+  message,
   readAll,
   status,
   statusEvent,
@@ -109,6 +110,22 @@ function describeReopening(open: () => Promise<TaskStore>, reopen: (store: TaskS
       await accept(after, append(two, 2, [statusEvent(two, status(WORKING, 11))]), finished(uniqueId(), 0, scope));
       if (first.next === undefined) throw new Error("expected a next page");
       expect(await walk(after, listQuery(scope, { limit: 1, after: first.next }))).toEqual([two, one]);
+      await after.close();
+    });
+
+    it("has nothing of a task that was taken back", async () => {
+      const [taken, fresh] = [uniqueId(), uniqueId()];
+      const before = await open();
+      await accept(before, submit(taken, [], { node: "n1" }));
+      await accept(before, { kind: "remember", id: taken, fence: 1, key: "k", value: "1" });
+      await accept(before, append(taken, 1, [statusEvent(taken, status(WORKING, 1, "hm"))], { fence: 1 }));
+      await accept(before, { kind: "discard", id: taken, fence: 1, reply: message("plain") });
+      const after = await reopen(before);
+      await accept(after, submit(fresh));
+      expect(await after.memory(fresh)).toEqual(new Map());
+      expect(await readAll(after, fresh)).toHaveLength(1);
+      await accept(after, append(fresh, 1, [statusEvent(fresh, status(WORKING, 2))]));
+      expect(await after.stats()).toMatchObject({ tasks: 1, events: 2 });
       await after.close();
     });
 

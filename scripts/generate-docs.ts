@@ -1,0 +1,30 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { configurationPage } from "./config-docs.ts";
+import { editorSchema, plainSchema } from "./config-schema.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const at = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url));
+
+const files: ReadonlyMap<string, string> = new Map([
+  [at("schema/dragoman.schema.json"), `${JSON.stringify(editorSchema(), undefined, 2)}\n`],
+  [at("docs/configuration.md"), configurationPage(plainSchema())],
+]);
+
+const check = process.argv.includes("--check");
+let outdated = 0;
+for (const [file, content] of files) {
+  const present = await readFile(file, "utf8").catch(() => undefined);
+  if (present === content) continue;
+  outdated++;
+  const name = relative(root, file);
+  if (check) {
+    console.error(`${name} is out of date; run npm run docs.`);
+  } else {
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, content);
+    console.log(`wrote ${name}`);
+  }
+}
+if (check && outdated > 0) process.exitCode = 1;

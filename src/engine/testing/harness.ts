@@ -1,0 +1,183 @@
+import type { LogEntry } from "../../model/event.ts";
+import { EXTENSIONS } from "../../model/extensions.ts";
+import type { Message } from "../../model/message.ts";
+import type { Call, FrameStream, SendInput, SendOutcome, StreamFrame, TaskPage } from "../../model/operation.ts";
+import type { Part } from "../../model/part.ts";
+import type { Count, Ids } from "../../model/ports.ts";
+import type { Task } from "../../model/task.ts";
+import type { TaskStore } from "../../store/contract.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
+import type { Agent } from "../agent.ts";
+import { Engine } from "../engine.ts";
+import type { EngineLimits, EngineTimes } from "../options.ts";
+import { FakeClock } from "./fake-clock.ts";
+
+export interface HarnessOptions {
+  /** One agent is served as `agent`. */
+  readonly agent?: Agent;
+  readonly agents?: Readonly<Record<string, Agent>>;
+  /** What stands between the engine and its store. */
+  readonly wrap?: (store: TaskStore) => TaskStore;
+  readonly limits?: Partial<EngineLimits>;
+  readonly times?: Partial<EngineTimes>;
+  /** The store and clock of an engine that went before. */
+  readonly after?: Harness;
+}
+
+export interface Asking {
+  readonly agent?: string;
+  readonly owner?: string;
+  readonly tenant?: string;
+  readonly key?: string;
+  readonly replay?: boolean;
+}
+
+export interface SendingOptions extends Asking {
+  readonly taskId?: string;
+  readonly contextId?: string;
+  readonly messageId?: string;
+  readonly parts?: readonly Part[];
+  readonly returnImmediately?: boolean;
+}
+
+let incarnations = 0;
+let serial = 0;
+
+const ids: Ids = {
+  task: () => `task-${++serial}`,
+  context: () => `context-${++serial}`,
+  message: () => `message-${++serial}`,
+  artifact: () => `artifact-${++serial}`,
+  incarnation: () => `node-${++incarnations}`,
+};
+
+/** An engine over a store in memory, with time in the hands of the test. */
+export class Harness {
+  readonly clock: FakeClock;
+  /** What the engine really writes to, without whatever was wrapped around it. */
+  readonly memory: TaskStore;
+  readonly store: TaskStore;
+  readonly engine: Engine;
+  readonly counts: Partial<Record<Count, number>> = {};
+  readonly logged: string[] = [];
+
+  private constructor(options: HarnessOptions) {
+    this.clock = options.after?.clock ?? new FakeClock();
+    this.memory = options.after?.memory ?? createMemoryStore({ clock: this.clock });
+    this.store = options.wrap?.(this.memory) ?? this.memory;
+    const note = (_fields: unknown, message: string) => void this.logged.push(message);
+    const agents = options.agents ?? (options.agent === undefined ? {} : { agent: options.agent });
+    this.engine = new Engine(
+      {
+        store: this.store,
+        clock: this.clock,
+        ids,
+        log: { debug: note, info: note, warn: note, error: note },
+        meter: {
+          count: (name, by = 1) => {
+            this.counts[name] = (this.counts[name] ?? 0) + by;
+          },
+        },
+        limits: options.limits ?? {},
+        times: options.times ?? {},
+      },
+      new Map(Object.entries(agents)),
+    );
+  }
+
+  static async start(options: HarnessOptions): Promise<Harness> {
+    const harness = new Harness(options);
+    await harness.engine.start();
+    return harness;
+  }
+
+  send(text: string, options: SendingOptions = {}): Promise<SendOutcome> {
+    return this.engine.dispatch(nameOf(options), { kind: "send", ...inputOf(text, options) }, callOf(options));
+  }
+
+  /** A blocking send that is answered with a task. */
+  async task(text: string, options: SendingOptions = {}): Promise<Task> {
+    const outcome = await this.send(text, options);
+    if (!("task" in outcome)) throw new Error("The answer was a message, not a task.");
+    return outcome.task;
+  }
+
+  /** A task that is under way. */
+  begin(text: string, options: SendingOptions = {}): Promise<Task> {
+    return this.task(text, { ...options, returnImmediately: true });
+  }
+
+  stream(text: string, options: SendingOptions = {}): Promise<FrameStream> {
+    return this.engine.dispatch(nameOf(options), { kind: "stream", ...inputOf(text, options) }, callOf(options));
+  }
+
+  subscribe(id: string, after?: number, options: Asking = {}): Promise<FrameStream> {
+    const operation = { kind: "subscribe" as const, id, ...(after === undefined ? undefined : { after }) };
+    return this.engine.dispatch(nameOf(options), operation, callOf(options));
+  }
+
+  get(id: string, options: Asking = {}): Promise<Task> {
+    return this.engine.dispatch(nameOf(options), { kind: "get", id }, callOf(options));
+  }
+
+  cancel(id: string, options: Asking = {}): Promise<Task> {
+    return this.engine.dispatch(nameOf(options), { kind: "cancel", id }, callOf(options));
+  }
+
+  list(options: Asking = {}): Promise<TaskPage> {
+    return this.engine.dispatch(nameOf(options), { kind: "list", includeArtifacts: true }, callOf(options));
+  }
+
+  /** The whole log as it is stored. */
+  async log(id: string): Promise<readonly LogEntry[]> {
+    const [read] = await this.memory.read([{ id, after: 0 }], Number.MAX_SAFE_INTEGER);
+    return read?.kind === "entries" ? read.entries : [];
+  }
+
+  async stored(id: string): Promise<Task> {
+    const snapshot = await this.memory.snapshot(id, { history: Number.MAX_SAFE_INTEGER, artifacts: true });
+    if (snapshot === undefined) throw new Error(`There is no task ${id}.`);
+    return snapshot.task;
+  }
+
+  /** Stops beating without a word, as a process that is killed does; only its timers are gone. */
+  crash(): void {
+    this.engine.close = async () => {};
+  }
+}
+
+function nameOf(options: Asking): string {
+  return options.agent ?? "agent";
+}
+
+export function callOf(options: Asking = {}): Call {
+  return {
+    caller: { owner: options.owner ?? "alice", authenticated: true },
+    tenant: options.tenant ?? "",
+    extensions: options.replay === true ? [EXTENSIONS.replay] : [],
+    dialect: "test",
+    ...(options.key === undefined ? undefined : { idempotencyKey: options.key }),
+  };
+}
+
+function inputOf(text: string, options: SendingOptions): SendInput {
+  const message: Message = {
+    messageId: options.messageId ?? `question-${++serial}`,
+    role: "ROLE_USER",
+    parts: options.parts ?? [{ text }],
+    ...(options.taskId === undefined ? undefined : { taskId: options.taskId }),
+    ...(options.contextId === undefined ? undefined : { contextId: options.contextId }),
+  };
+  return {
+    message,
+    ...(options.returnImmediately === undefined
+      ? undefined
+      : { configuration: { returnImmediately: options.returnImmediately } }),
+  };
+}
+
+export async function framesOf(stream: FrameStream): Promise<StreamFrame[]> {
+  const frames: StreamFrame[] = [];
+  for await (const batch of stream) frames.push(...batch);
+  return frames;
+}

@@ -1,0 +1,152 @@
+import { describe, expect, it } from "vitest";
+import { BINDINGS, type Binding } from "../support/bindings.ts";
+import { type RawRequest, sendRaw } from "../support/raw-http.ts";
+import { describeBindings, useScene } from "../support/scene.ts";
+
+const CARD = "/.well-known/agent-card.json";
+
+describe("the agent card", () => {
+  const scene = useScene(BINDINGS[0] as Binding, {
+    agents: { "second agent": { name: "Second", extended: { description: "More." }, streaming: false } },
+  });
+  const fetchCard = async (base = scene.server.url, raw: RawRequest = {}) => {
+    const reply = await sendRaw(base, { path: CARD, ...raw });
+    return { ...reply, card: reply.body.length > 0 ? JSON.parse(reply.body.toString("utf8")) : undefined };
+  };
+
+  it("[1] has every required field", async () => {
+    const { status, headers, card } = await fetchCard();
+    expect(status).toBe(200);
+    expect(headers["content-type"]).toBe("application/json");
+    expect(card).toMatchObject({
+      name: "Stage",
+      description: expect.any(String),
+      version: expect.any(String),
+      capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: false },
+    });
+    for (const list of ["supportedInterfaces", "defaultInputModes", "defaultOutputModes", "skills"]) {
+      expect(card[list].length, list).toBeGreaterThan(0);
+    }
+    for (const skill of card.skills) {
+      expect(skill).toMatchObject({ id: expect.any(String), name: expect.any(String), description: expect.any(String) });
+      expect(skill.tags.length).toBeGreaterThan(0);
+    }
+  });
+
+  it("[2, 4] names both bindings, and each interface answers at its URL", async () => {
+    const { card } = await fetchCard(`${scene.server.url}/agents/second%20agent`);
+    expect(card.supportedInterfaces).toEqual([
+      { url: `${scene.server.url}/agents/second%20agent`, protocolBinding: "JSONRPC", protocolVersion: "1.0" },
+      { url: `${scene.server.url}/agents/second%20agent/rest`, protocolBinding: "HTTP+JSON", protocolVersion: "1.0" },
+    ]);
+    const [rpc, rest] = card.supportedInterfaces as [{ url: string }, { url: string }];
+    const listed = await sendRaw(rpc.url, {
+      headers: { "a2a-version": "1.0" },
+      body: '{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{}}',
+    });
+    expect(JSON.parse(listed.body.toString("utf8"))).toMatchObject({ id: 1, result: { tasks: [] } });
+    const restListed = await sendRaw(rest.url, { path: "/tasks", headers: { "a2a-version": "1.0" } });
+    expect(JSON.parse(restListed.body.toString("utf8"))).toMatchObject({ tasks: [], totalSize: 0 });
+  });
+
+  it("[3] holds nothing but members of A2A 1.0 in camelCase", async () => {
+    const { card } = await fetchCard();
+    const known = [
+      "name description supportedInterfaces provider version documentationUrl capabilities securitySchemes",
+      "securityRequirements defaultInputModes defaultOutputModes skills signatures iconUrl",
+    ].flatMap((names) => names.split(" "));
+    expect(Object.keys(card).filter((key) => !known.includes(key))).toEqual([]);
+    const capabilities = ["streaming", "pushNotifications", "extensions", "extendedAgentCard"];
+    expect(Object.keys(card.capabilities).filter((key) => !capabilities.includes(key))).toEqual([]);
+    expect(JSON.stringify(card)).not.toMatch(/"(?:\$\w+|kind|oneofKind|\w+_\w+)":/);
+  });
+
+  it("tells what the agent can do", async () => {
+    const { card } = await fetchCard(`${scene.server.url}/agents/second%20agent`);
+    expect(card.capabilities).toMatchObject({ streaming: false, pushNotifications: false, extendedAgentCard: true });
+    expect(card.capabilities.extensions.map(({ uri }: { uri: string }) => uri)).toEqual([
+      "urn:dragoman:ext:replay:v1",
+      "urn:dragoman:ext:idempotency:v1",
+    ]);
+  });
+
+  it("may be kept for a while and is then asked for by its ETag", async () => {
+    const { headers } = await fetchCard();
+    expect(headers["cache-control"]).toMatch(/max-age=[1-9]\d*/);
+    expect(headers.vary).toBe("A2A-Version");
+    const etag = headers.etag as string;
+    expect(etag).toMatch(/^"[^"]+"$/);
+    for (const tag of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
+      const again = await fetchCard(scene.server.url, { headers: { "if-none-match": tag } });
+      expect(again.status, tag).toBe(304);
+      expect(again.body.length).toBe(0);
+      expect(again.headers).toMatchObject({ etag, vary: "A2A-Version", "cache-control": headers["cache-control"] });
+    }
+    expect((await fetchCard(scene.server.url, { headers: { "if-none-match": '"other"' } })).status).toBe(200);
+  });
+
+  it("has another ETag for another agent, and at the root that of the default agent", async () => {
+    const root = await fetchCard();
+    const first = await fetchCard(`${scene.server.url}/agents/stage`);
+    const second = await fetchCard(`${scene.server.url}/agents/second%20agent`);
+    expect(first.body).toEqual(root.body);
+    expect(first.headers.etag).toBe(root.headers.etag);
+    expect(second.headers.etag).not.toBe(root.headers.etag);
+  });
+
+  it("answers HEAD with the headers alone", async () => {
+    const got = await fetchCard();
+    const head = await fetchCard(scene.server.url, { method: "HEAD" });
+    expect(head.status).toBe(200);
+    expect(head.body.length).toBe(0);
+    expect(head.headers["content-length"]).toBe(String(got.body.length));
+    expect(head.headers.etag).toBe(got.headers.etag);
+  });
+
+  it("is given whatever version the caller speaks", async () => {
+    const { body } = await fetchCard();
+    for (const version of ["1.0", "1.0.1", "0.3", "99.0", ""]) {
+      const reply = await fetchCard(scene.server.url, { headers: { "a2a-version": version } });
+      expect(reply.status, version).toBe(200);
+      expect(reply.body).toEqual(body);
+    }
+  });
+});
+
+describeBindings(
+  "the extended card",
+  { agents: { extended: { extended: { description: "For those we know." } } } },
+  (scene) => {
+    it("[7] is an unsupported operation for an agent without one", async () => {
+      const { reason } = await scene.client().refusal("GetExtendedAgentCard");
+      expect(reason).toBe("UNSUPPORTED_OPERATION");
+    });
+
+    it("[9] is refused to anonymous callers", async () => {
+      const { reason, message } = await scene.client("extended").refusal("GetExtendedAgentCard");
+      expect(reason).toBe("UNAUTHENTICATED");
+      expect(message).not.toContain("For those we know.");
+    });
+  },
+);
+
+it("uses the public URL in cards when there is one", async () => {
+  const { serve } = await import("../../src/server/serve.ts");
+  const { createEchoAgent } = await import("../../src/agents/echo.ts");
+  const server = await serve({
+    agents: { echo: createEchoAgent() },
+    port: 0,
+    publicUrl: "https://agents.example.com/base/",
+    log: false,
+  });
+  try {
+    const { body } = await sendRaw(`http://127.0.0.1:${server.port}`, { path: CARD });
+    const urls = JSON.parse(body.toString("utf8")).supportedInterfaces.map(({ url }: { url: string }) => url);
+    expect(urls).toEqual([
+      "https://agents.example.com/base/agents/echo",
+      "https://agents.example.com/base/agents/echo/rest",
+    ]);
+  } finally {
+    await server.close();
+  }
+});
