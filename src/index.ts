@@ -1,8 +1,14 @@
 /** The public door: what agent authors and those who embed the server need. */
+
+export type { AgentDefinition, SkillDefinition } from "./agents/define.ts";
 export { defineAgent } from "./agents/define.ts";
-export { data, file, text } from "./agents/parts.ts";
+export { type Content, data, file, text } from "./agents/parts.ts";
+export type { AgentTurn, ArtifactOptions } from "./agents/turn.ts";
 export type { Agent, AgentEvent, ArtifactDraft, MessageDraft, TurnMemory } from "./engine/agent.ts";
-export { ProtocolError } from "./model/errors.ts";
-export { SILENT_LOG } from "./model/ports.ts";
-export { serve } from "./server/serve.ts";
-export { createHandler } from "./server/web-handler.ts";
+export { type ErrorCode, ProtocolError } from "./model/errors.ts";
+export type { Message } from "./model/message.ts";
+export type { Part } from "./model/part.ts";
+export { type Log, SILENT_LOG } from "./model/ports.ts";
+export type { Task } from "./model/task.ts";
+export { type DragomanServer, type ServeOptions, serve } from "./server/serve.ts";
+export { createHandler, type WebHandler } from "./server/web-handler.ts";

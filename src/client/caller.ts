@@ -1,9 +1,10 @@
 /** One interface of one agent: operations in, outcomes out. Owns the sockets; what to say is the dialect's business. */
+
+import type { ExchangeCalling } from "../dialects/contract.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { Loss } from "../model/loss.ts";
 import type { Operation, OutcomeOf, StreamFrame } from "../model/operation.ts";
 import type { ExchangeAnswer, ExchangeCall, Exchanger } from "../wire/exchange.ts";
-import type { ClientCalling } from "./dialects.ts";
 import type { ConnectionError } from "./errors.ts";
 import { connectionError } from "./failures.ts";
 import { type FrameReader, readFrames } from "./frame-reader.ts";
@@ -13,7 +14,7 @@ import { sleep } from "./signals.ts";
 import type { Tracer } from "./trace.ts";
 
 export interface CallerSetup {
-  readonly calling: ClientCalling;
+  readonly calling: ExchangeCalling;
   readonly interface: ChosenInterface;
   readonly headers: Readonly<Record<string, string>>;
   readonly extensions: readonly string[];

@@ -149,6 +149,9 @@ export class TurnRun {
   }
 
   #finish(reply: MessageDraft | undefined): TurnEnd {
+    if (reply !== undefined && !Array.isArray(reply.parts)) {
+      throw new TypeError("An agent must return a message, made with turn.reply, or nothing.");
+    }
     if (reply !== undefined && this.#signs === 0 && !this.#live.shown && !this.#cancelled) {
       return { kind: "message", message: this.#make.message(reply) };
     }

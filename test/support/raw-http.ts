@@ -1,5 +1,11 @@
 /** Requests as bytes over a real socket, and what came back, unread and unjudged. */
-import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, Agent as KeepAlive, request } from "node:http";
+import {
+  type ClientRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  Agent as KeepAlive,
+  request,
+} from "node:http";
 
 export interface RawRequest {
   readonly method?: string;

@@ -22,7 +22,11 @@ export interface SceneOptions extends Partial<Omit<ServeOptions, "agents" | "sto
 }
 
 /** Declares the hooks that start and stop the server; what is returned may be used once they have run. */
-export function useScene(binding: Binding, options: SceneOptions = {}, spec: StoreSpec = STORES[0] as StoreSpec): Scene {
+export function useScene(
+  binding: Binding,
+  options: SceneOptions = {},
+  spec: StoreSpec = STORES[0] as StoreSpec,
+): Scene {
   const stage = new Stage();
   const { agents = {}, others = {}, ...rest } = options;
   let server: DragomanServer;
@@ -57,7 +61,11 @@ function stagedBy(stage: Stage, agents: Readonly<Record<string, Partial<AgentDef
 }
 
 /** The tests once for each binding. */
-export function describeBindings(title: string, options: SceneOptions, tests: (scene: Scene, binding: Binding) => void) {
+export function describeBindings(
+  title: string,
+  options: SceneOptions,
+  tests: (scene: Scene, binding: Binding) => void,
+) {
   describe.each(BINDINGS)(`${title} over $name`, (binding) => tests(useScene(binding, options), binding));
 }
 

@@ -28,7 +28,11 @@ describe("the agent card", () => {
       expect(card[list].length, list).toBeGreaterThan(0);
     }
     for (const skill of card.skills) {
-      expect(skill).toMatchObject({ id: expect.any(String), name: expect.any(String), description: expect.any(String) });
+      expect(skill).toMatchObject({
+        id: expect.any(String),
+        name: expect.any(String),
+        description: expect.any(String),
+      });
       expect(skill.tags.length).toBeGreaterThan(0);
     }
   });

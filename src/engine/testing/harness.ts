@@ -60,6 +60,7 @@ export class Harness {
   readonly engine: Engine;
   readonly counts: Partial<Record<Count, number>> = {};
   readonly logged: string[] = [];
+  #alive = true;
 
   private constructor(options: HarnessOptions) {
     this.clock = options.after?.clock ?? new FakeClock();
@@ -69,8 +70,11 @@ export class Harness {
     const agents = options.agents ?? (options.agent === undefined ? {} : { agent: options.agent });
     this.engine = new Engine(
       {
-        store: this.store,
-        clock: this.clock,
+        store: this.#mortal(this.store),
+        clock: {
+          now: () => this.clock.now(),
+          after: (milliseconds, run) => this.clock.after(milliseconds, () => void (this.#alive && run())),
+        },
         ids,
         log: { debug: note, info: note, warn: note, error: note },
         meter: {
@@ -140,9 +144,27 @@ export class Harness {
     return snapshot.task;
   }
 
-  /** Stops beating without a word, as a process that is killed does; only its timers are gone. */
+  /** From here on nothing this engine does has any effect, and nobody tells it: as if its process had been killed. */
   crash(): void {
-    this.engine.close = async () => {};
+    this.#alive = false;
+  }
+
+  #mortal(store: TaskStore): TaskStore {
+    const live = <Given extends readonly unknown[], Result>(call: (...given: Given) => Promise<Result>) => {
+      return (...given: Given): Promise<Result> => (this.#alive ? call(...given) : new Promise(() => {}));
+    };
+    return {
+      ...store,
+      write: live(store.write),
+      head: live(store.head),
+      snapshot: live(store.snapshot),
+      read: live(store.read),
+      numbers: live(store.numbers),
+      recall: live(store.recall),
+      beat: live(store.beat),
+      claim: live(store.claim),
+      memory: live(store.memory),
+    };
   }
 }
 

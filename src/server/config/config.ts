@@ -11,10 +11,8 @@ export interface DragomanConfig {
   readonly server: {
     readonly host: string;
     readonly port: number;
-    readonly grpcPort: number | undefined;
     /** Without a slash at its end. */
     readonly publicUrl: string | undefined;
-    readonly card: "hybrid" | "v1" | "v03";
     readonly cors: { readonly origins: readonly string[] };
   };
   /** `memory:` or `sqlite:` and an absolute path. */
@@ -71,7 +69,6 @@ export type AgentSource =
 export interface AgentConfig {
   readonly source: AgentSource;
   readonly overrides: AgentOverrides;
-  readonly visibility: "public" | "private";
 }
 
 export function toConfig(parsed: ParsedConfig, folder: string, origins: ReadonlyMap<string, Origin>): DragomanConfig {
@@ -85,9 +82,7 @@ export function toConfig(parsed: ParsedConfig, folder: string, origins: Readonly
     server: {
       host: server.host,
       port: server.port,
-      grpcPort: server.grpcPort,
       publicUrl: server.publicUrl,
-      card: server.card,
       cors: server.cors,
     },
     store: absoluteStore(parsed.store, folder),
@@ -107,11 +102,10 @@ export function toConfig(parsed: ParsedConfig, folder: string, origins: Readonly
 }
 
 function toAgentConfig(parsed: ParsedAgent, folder: string): AgentConfig {
-  const { use, module, exec, format, cwd, env, visibility, timeout, ...rest } = parsed;
+  const { use, module, exec, format, cwd, env, timeout, ...rest } = parsed;
   return {
     source: toSource(parsed, folder),
     overrides: timeout === undefined ? rest : { ...rest, timeoutMs: timeout },
-    visibility,
   };
 }
 

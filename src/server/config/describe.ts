@@ -28,9 +28,7 @@ function* valuesOf(config: DragomanConfig): Generator<readonly [string, Shown], 
   const { server, times, limits, log } = config;
   yield ["server.host", server.host];
   yield ["server.port", server.port];
-  yield ["server.grpcPort", server.grpcPort];
   yield ["server.publicUrl", server.publicUrl];
-  yield ["server.card", server.card];
   yield ["server.cors.origins", server.cors.origins];
   yield ["store", config.store];
   yield ["default", config.default];
@@ -61,7 +59,6 @@ function* agentValues(path: string, agent: AgentConfig): Generator<readonly [str
   for (const [key, value] of Object.entries(rest)) yield [`${path}.${key}`, value];
   if (skills !== undefined) yield [`${path}.skills`, skills.map((skill) => skill.id)];
   if (timeoutMs !== undefined) yield [`${path}.timeout`, formatDuration(timeoutMs)];
-  yield [`${path}.visibility`, agent.visibility];
 }
 
 function originOf(path: string, origins: ReadonlyMap<string, Origin>): string {

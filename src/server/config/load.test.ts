@@ -29,9 +29,7 @@ describe("a configuration", () => {
       server: {
         host: "127.0.0.1",
         port: 4000,
-        grpcPort: undefined,
         publicUrl: undefined,
-        card: "hybrid",
         cors: { origins: [] },
       },
       store: `sqlite:${folder}/.dragoman/data.db`,
@@ -49,19 +47,17 @@ describe("a configuration", () => {
       times: { cancelGraceMs: 5_000, idempotencyMs: 86_400_000, compactAfterMs: 86_400_000, pruneAfterMs: undefined },
       log: { level: "info", pretty: undefined },
     });
-    expect([...agents]).toEqual([
-      ["echo", { source: { kind: "builtin", use: "echo" }, overrides: {}, visibility: "public" }],
-    ]);
+    expect([...agents]).toEqual([["echo", { source: { kind: "builtin", use: "echo" }, overrides: {} }]]);
     expect(origins.get("agents.echo.use")).toEqual({ place: "dragoman.yaml:1:24", variables: [] });
   });
 
   it("reads every key", () => {
     const config = parse(`
-server: { host: "::1", port: 8080, grpcPort: 8081, publicUrl: https://agents.example.com/, card: v1, cors: { origins: ["*"] } }
+server: { host: "::1", port: 8080, publicUrl: https://agents.example.com/, cors: { origins: ["*"] } }
 store: sqlite:data/x.db
 default: script
 agents:
-  weather: { module: ./agents/weather.ts, name: Weather, timeout: 1.5s, visibility: private }
+  weather: { module: ./agents/weather.ts, name: Weather, timeout: 1.5s }
   script:
     exec: [python3, agent.py]
     format: json
@@ -87,7 +83,6 @@ log: { level: debug, pretty: true }
     expect(config.agents.get("weather")).toEqual({
       source: { kind: "module", file: `${folder}/agents/weather.ts` },
       overrides: { name: "Weather", timeoutMs: 1_500 },
-      visibility: "private",
     });
     expect(config.agents.get("script")).toEqual({
       source: {
@@ -103,7 +98,6 @@ log: { level: debug, pretty: true }
         concurrency: 2,
         onCrash: "resume",
       },
-      visibility: "public",
     });
     expect(config.limits).toMatchObject({ body: 1_073_741_824, parts: 5, depth: 64 });
     expect(config.times).toEqual({

@@ -12,7 +12,6 @@ import { configSchema, type ParsedConfig } from "./schema.ts";
 export interface ConfigOverrides {
   readonly host?: string;
   readonly port?: number;
-  readonly grpcPort?: number;
   readonly publicUrl?: string;
   readonly store?: string;
   readonly logLevel?: string;
@@ -30,7 +29,6 @@ export interface ParseOptions {
 const OVERRIDE_PATHS = {
   host: ["server", "host"],
   port: ["server", "port"],
-  grpcPort: ["server", "grpcPort"],
   publicUrl: ["server", "publicUrl"],
   store: ["store"],
   logLevel: ["log", "level"],

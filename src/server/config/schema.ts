@@ -87,10 +87,6 @@ const agent = z.strictObject({
     .refine((milliseconds) => milliseconds > 0, { error: "must be longer than nothing" })
     .exactOptional()
     .describe("Longest time of one turn; the task fails after it."),
-  visibility: z
-    .enum(["public", "private"])
-    .default("public")
-    .describe("`private`: reachable by its path, but in no list of agents."),
 });
 
 /** A name is part of the agent's address. */
@@ -101,14 +97,9 @@ const server = z.strictObject({
     .default("127.0.0.1")
     .describe("Address to listen on. Anything but loopback needs `auth: { anonymous: true }`."),
   port: port.default(4000).describe("Port of HTTP; 0 takes any free one."),
-  grpcPort: port.exactOptional().describe("Port of gRPC."),
   publicUrl: publicUrl
     .exactOptional()
     .describe("Where callers reach the server, if that is not host and port; written into cards."),
-  card: z
-    .enum(["hybrid", "v1", "v03"])
-    .default("hybrid")
-    .describe("Card for readers that name no version: 1.0 with the members of 0.3 beside it, or one of the two alone."),
   cors: z
     .strictObject({
       origins: z.array(text).default([]).describe('Origins that browsers may call from; `"*"` stands for all.'),

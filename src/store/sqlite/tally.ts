@@ -32,10 +32,12 @@ export class Tally {
       "INSERT INTO counter (scope, state, n) VALUES (?, ?, ?) ON CONFLICT (scope, state) DO UPDATE SET n = n + excluded.n",
     );
     this.#advance = driver.prepare("UPDATE store SET stamp = ?, events = events + ?");
-    this.#removals = ["segment", "snapshot", "move", "memory"].map((table) =>
-      driver.prepare(`DELETE FROM ${table} WHERE task = ?`),
-    );
-    this.#removals = [...this.#removals, driver.prepare("DELETE FROM task WHERE seq = ?")];
+    this.#removals = [
+      ...["segment", "snapshot", "move", "memory"].map((table) =>
+        driver.prepare(`DELETE FROM ${table} WHERE task = ?`),
+      ),
+      driver.prepare("DELETE FROM task WHERE seq = ?"),
+    ];
     this.#stamp = driver.prepare<{ stamp: number }>("SELECT stamp FROM store").get()?.stamp ?? 0;
   }
 
