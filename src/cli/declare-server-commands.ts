@@ -42,7 +42,7 @@ function declareServe(serve: Command, output: Output): void {
     .option("--host <address>", "address to listen on (default: the configured one, else 127.0.0.1)")
     .option("--store <spec>", "memory: or sqlite:<file>, instead of the configured one")
     .addOption(new Option("--log-level <level>", "how much to log (default: info)").choices(LOG_LEVELS))
-    .option("--watch", "start again when the configuration or an agent changes")
+    .option("--watch", "load an agent anew when its module changes")
     .action(async (config: string | undefined, flags: ServeFlags) => {
       const { serve: run } = await import("./commands/serve.ts");
       await run(output, config, flags);

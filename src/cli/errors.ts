@@ -131,6 +131,9 @@ export function toFailure(error: unknown): Failure {
   if (error instanceof Error && error.name === "ConfigError") {
     return own("DRAGOMAN_ERR_CONFIG", error.message, "dragoman config show <file> prints what a valid file means.");
   }
+  if (error instanceof Error && error.name === "AgentModuleError") {
+    return own("DRAGOMAN_ERR_AGENT_MODULE", error.message, "dragoman doctor checks every agent of a configuration.");
+  }
   if (error instanceof Error && "code" in error && error.code === "EADDRINUSE") {
     return own(
       "DRAGOMAN_ERR_PORT_IN_USE",

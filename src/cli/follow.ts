@@ -1,5 +1,6 @@
 import { ConnectionError } from "../client/errors.ts";
 import type { ClientEvent, RemoteAgent } from "../client/options.ts";
+import { ProtocolError } from "../model/errors.ts";
 import type { StreamEvent } from "../model/event.ts";
 import type { SendOutcome } from "../model/operation.ts";
 import { isInterrupted, isTerminal, type TaskState } from "../model/state.ts";
@@ -26,13 +27,35 @@ export async function pollTask(
 ): Promise<Task> {
   const { pollIntervalMs } = session.settings;
   for (let polls = 1; ; polls++) {
-    const task = await agent.get(id, options);
-    session.followed = { taskId: task.id, contextId: task.contextId };
-    if (isSettled(task.status.state)) return task;
+    const task = await getKnown(agent, id, options);
+    if (task !== undefined) {
+      session.followed = { taskId: task.id, contextId: task.contextId };
+      if (isSettled(task.status.state)) return task;
+    }
     if (polls === 1) announce(session);
     const slower = BACKOFF ** Math.max(0, polls - POLLS_AT_FULL_PACE);
     await session.stop.sleep(pollIntervalMs * Math.min(SLOWEST, slower));
   }
+}
+
+/** Undefined while the agent calls the state unspecified: that is neither an end nor a question, so waiting goes on. */
+async function getKnown(
+  agent: RemoteAgent,
+  id: string,
+  options: { readonly historyLength?: number },
+): Promise<Task | undefined> {
+  try {
+    return await agent.get(id, options);
+  } catch (error) {
+    if (ProtocolError.is(error) && error.code === "INVALID_AGENT_RESPONSE" && isUnspecifiedState(error))
+      return undefined;
+    throw error;
+  }
+}
+
+function isUnspecifiedState(error: ProtocolError): boolean {
+  const [only, ...more] = error.violations ?? [];
+  return more.length === 0 && only?.field === "status.state" && only.description === "must not be empty";
 }
 
 export interface FollowOptions {
@@ -52,7 +75,7 @@ export async function follow(
   try {
     await readEvents(session, events, view, options);
   } catch (error) {
-    if (!ConnectionError.is(error) || error.code === "aborted" || view.taskId === undefined) throw error;
+    if (view.taskId === undefined || !isStreamFailure(error)) throw error;
     session.output.talk(`The stream failed (${error.message}); asking for the task instead.`);
   }
   session.stop.check();
@@ -69,6 +92,12 @@ export async function follow(
   const task = await pollTask(session, agent, seen.id);
   options.onEvent({ task });
   return { task };
+}
+
+/** The stream is lost, or the agent will not give it again; the task itself may be well. */
+function isStreamFailure(error: unknown): error is Error {
+  if (ConnectionError.is(error)) return error.code !== "aborted";
+  return ProtocolError.is(error) && ["UNSUPPORTED_OPERATION", "METHOD_NOT_FOUND", "UNAVAILABLE"].includes(error.code);
 }
 
 async function readEvents(

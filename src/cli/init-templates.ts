@@ -78,6 +78,6 @@ Then, in another terminal:
     npx dragoman chat -a http://127.0.0.1:4000/agents/hello
     curl http://127.0.0.1:4000/agents/hello/.well-known/agent-card.json
 
-\`npm run dev\` restarts the agent when a file changes. \`npm run doctor\` checks the set-up.
+\`npm run dev\` loads the agent anew when its file changes. \`npm run doctor\` checks the set-up.
 `;
 }

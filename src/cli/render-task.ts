@@ -58,8 +58,9 @@ export function renderReply(message: Message, verbose: boolean): string {
   return `${renderMessage(message, verbose)}${context}`;
 }
 
-/** One line per task, for lists. */
-export function renderTaskLine(task: Task): string {
-  const updated = task.status.timestamp === undefined ? "" : field("Updated", task.status.timestamp);
-  return `${renderIdentity(task.id, task.contextId, task.status)}${updated}\n`;
+/** A task among others: what the list was asked to include, and a blank line to tell it from the next. */
+export function renderListed(task: Task): string {
+  const history = (task.history ?? []).map((message) => renderHistory(message, false)).join("");
+  const artifacts = (task.artifacts ?? []).map((artifact) => renderArtifact(artifact, false)).join("");
+  return `${history}${artifacts}${renderIdentity(task.id, task.contextId, task.status, true)}\n`;
 }

@@ -19,6 +19,10 @@ export async function run(given: readonly string[], output: Output): Promise<Exi
     if (error instanceof Ended) return error.exit;
     const failure = toFailure(error instanceof CommanderError ? usageError(error) : error);
     report(output, words, failure);
+    // Something nobody foresaw: whoever asked for details gets to see where.
+    if (failure.code === "A2ACLI_ERR_INTERNAL" && words.includes("--debug") && error instanceof Error) {
+      output.talk(output.dim(error.stack ?? ""));
+    }
     return failure.exit;
   }
 }

@@ -32,6 +32,7 @@ export async function withSession<T>(
   flags: ClientFlags,
   output: Output,
   body: (session: Session) => Promise<T>,
+  options: { readonly timeoutCoversAll?: boolean } = {},
 ): Promise<T> {
   const files = findSettingFiles({
     explicit: flags.config ?? process.env.A2ACLI_CONFIG,
@@ -44,7 +45,7 @@ export async function withSession<T>(
       output.warn(`${file.path} holds credentials and others may read it. Run: chmod 600 ${shellWord(file.path)}`);
   }
   const session: Session = { settings, output, stop: new Stop(), card: undefined, followed: undefined };
-  session.stop.startTimer(settings.timeoutMs);
+  if (options.timeoutCoversAll !== false) session.stop.startTimer(settings.timeoutMs);
   session.stop.listen();
   try {
     return await body(session);

@@ -9,7 +9,7 @@ import type { LiveTask } from "./live-task.ts";
 import type { EngineContext } from "./options.ts";
 import type { Reading } from "./reading.ts";
 import type { Runner, ServedAgent } from "./runner.ts";
-import { sameScope, scopeOf } from "./sending.ts";
+import { sameScope, scopeOf, untilGone } from "./sending.ts";
 import { timestampOf } from "./timestamp.ts";
 
 const ATTEMPTS = 5;
@@ -31,8 +31,8 @@ export class Cancelling {
       const live = this.#runner.get(id);
       if (live !== undefined) {
         if (!sameScope(live, scopeOf(served, call))) throw taskNotFound(id);
-        if (live.releasing) {
-          await live.released();
+        if (live.closed || live.releasing) {
+          await untilGone(live);
           continue;
         }
         return this.#cancelLive(live);

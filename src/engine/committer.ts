@@ -7,10 +7,15 @@ import type { EngineContext } from "./options.ts";
 /** What becomes of a task after a write; the rest of the engine decides, the committer only tells. */
 export interface CommitListener {
   committed(task: LiveTask, entries: readonly LogEntry[]): void;
-  /** The store refused: what the task knew of itself is not how it stands. */
-  refused(task: LiveTask, result: Extract<WriteResult, { ok: false }>): void;
+  /**
+   * The store refused: what the task knew of itself is not how it stands. After a `repeated` write that may be because
+   * the first try did succeed and only its answer was lost.
+   */
+  refused(task: LiveTask, result: Extract<WriteResult, { ok: false }>, repeated: boolean): void;
   /** This process no longer speaks for the task. */
   lost(task: LiveTask): void;
+  /** The store failed for good: the task is still ours in its eyes, though nobody will run it. */
+  abandoned(task: LiveTask): void;
 }
 
 interface SingleWrite {
@@ -80,8 +85,8 @@ export class Committer {
     if (writes.length === 0) return;
     this.#flushing = true;
     try {
-      const results = await this.#writeDurably(writes);
-      this.#settle(tasks, singles, results);
+      const { results, repeated } = await this.#writeDurably(writes);
+      this.#settle(tasks, singles, results, repeated);
     } catch (cause) {
       this.#giveUp(tasks, singles, cause);
     } finally {
@@ -90,10 +95,10 @@ export class Committer {
     }
   };
 
-  async #writeDurably(writes: readonly Write[]): Promise<readonly WriteResult[]> {
+  async #writeDurably(writes: readonly Write[]): Promise<{ results: readonly WriteResult[]; repeated: boolean }> {
     for (let attempt = 0; ; attempt++) {
       try {
-        return await this.#context.store.write(writes);
+        return { results: await this.#context.store.write(writes), repeated: attempt > 0 };
       } catch (error) {
         const delay = RETRY_DELAYS_MS[attempt];
         if (delay === undefined) throw error;
@@ -105,16 +110,21 @@ export class Committer {
     }
   }
 
-  #settle(tasks: readonly LiveTask[], singles: readonly SingleWrite[], results: readonly WriteResult[]): void {
+  #settle(
+    tasks: readonly LiveTask[],
+    singles: readonly SingleWrite[],
+    results: readonly WriteResult[],
+    repeated: boolean,
+  ): void {
     const grown: string[] = [];
     for (let index = 0; index < tasks.length; index++) {
       const task = tasks[index] as LiveTask;
       const result = results[index] as WriteResult;
       if (!result.ok) {
-        this.#listener.refused(task, result);
+        this.#listener.refused(task, result, repeated);
         continue;
       }
-      this.#listener.committed(task, task.committed(result.fence));
+      this.#settleTask(task, result.fence);
       grown.push(task.id);
     }
     for (let index = 0; index < singles.length; index++) {
@@ -123,13 +133,26 @@ export class Committer {
     this.#context.store.wakeups.publish(grown);
   }
 
+  /** Whatever goes wrong with one task after the commit must not reach the others of its group. */
+  #settleTask(task: LiveTask, fence: number): void {
+    try {
+      this.#listener.committed(task, task.committed(fence));
+    } catch (cause) {
+      this.#context.log.error({ err: cause, task: task.id }, "A committed task cannot be followed here any more.");
+      task.lose(new ProtocolError("INTERNAL_ERROR", "The task cannot be followed here any more.", { cause }));
+    }
+  }
+
   #giveUp(tasks: readonly LiveTask[], singles: readonly SingleWrite[], cause: unknown): void {
     this.#context.log.error(
       { err: cause, tasks: tasks.length },
       "The store does not take writes; the runs are given up.",
     );
     const error = new ProtocolError("UNAVAILABLE", "The task store is not available.", { cause, retryAfter: 5 });
-    for (const task of tasks) task.lose(error);
+    for (const task of tasks) {
+      this.#listener.abandoned(task);
+      task.lose(error);
+    }
     for (const single of singles) single.reject(error);
   }
 }

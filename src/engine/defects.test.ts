@@ -365,8 +365,10 @@ test("D15 after the store recovered the task is not stuck", async () => {
       { onCrash: "resume" },
     ),
   });
-  const t = await h.begin("x");
+  const s = h.send("x").catch(() => "lost");
   await h.clock.advance(60_000);
+  expect(await soon(s)).not.toBe("pending");
+  const t = (await h.list()).tasks[0]!;
   expect((await h.stored(t.id)).status.state).toBe("TASK_STATE_COMPLETED");
 });
 test("D16 lost ack", async () => {
@@ -426,8 +428,8 @@ test.each([
       }),
     },
   });
-  const good = h.task("x", { agent: "good" });
   const bad = h.task("x", { agent: "bad" });
+  const good = h.task("x", { agent: "good" });
   await gate.reached;
   await settle();
   gate.open();
@@ -451,12 +453,19 @@ test("D18 ten thousand cancelled in the queue", async () => {
   });
   const first = h.send("x");
   await gate.reached;
-  const all = await Promise.all(Array.from({ length: 9_000 }, () => h.begin("y")));
+  const all = await Promise.all(Array.from({ length: 3_000 }, () => h.begin("y")));
   await Promise.all(all.map(({ id }) => h.cancel(id)));
   gate.open();
   await first;
   await settle();
   expect(await h.task("z")).toMatchObject({ status: { state: "TASK_STATE_COMPLETED" } });
   expect(runs).toBe(2);
+});
+const fast = { next: () => Promise.resolve({ done: true as const, value: says("hi") }) };
+test.each(["resume", "fail"] as const)("D1c fast %s", async (onCrash) => {
+  const h = await Harness.start({ agent: agentOf(() => fast, { onCrash }) });
+  const out = await h.send("x", { returnImmediately: true });
+  await settle();
+  if ("task" in out) await h.get(out.task.id);
 });
 test("says", () => expect(says("x")).toBeDefined());

@@ -1,31 +1,27 @@
 import type { Caller } from "../model/caller.ts";
-import { ProtocolError } from "../model/errors.ts";
 import { LogEntry, type TaskEvent } from "../model/event.ts";
 import type { TaskFold } from "../model/fold.ts";
 import type { Message } from "../model/message.ts";
 import { isTerminal, STATE_CLASS, type TaskState } from "../model/state.ts";
+import type { TaskStatus } from "../model/task.ts";
 import type { Append, IdempotencyClaim, Scope, Submit } from "../store/contract.ts";
 import type { Committer } from "./committer.ts";
+import { Listeners } from "./listeners.ts";
 import { mergeChunks } from "./merge.ts";
 import type { EngineContext } from "./options.ts";
 
 interface PendingEvent {
   event: TaskEvent;
   readonly received: Message | undefined;
+  readonly claim: IdempotencyClaim | undefined;
 }
 
-interface Waiter {
-  readonly count: number;
-  readonly resolve: () => void;
-  readonly reject: (error: Error) => void;
-}
-
-/** What others wait for in a task. */
-type Occasion = "decided" | "settled" | "released" | "lost";
-
-interface Listener {
-  readonly occasion: Occasion;
-  readonly call: () => void;
+/** A write that the store has been given, with what it is to be put together from again if it must be repeated. */
+interface InFlight {
+  readonly events: readonly PendingEvent[];
+  readonly entries: readonly LogEntry[];
+  readonly turn: number | undefined;
+  readonly release: boolean;
 }
 
 /** A message that waits for its turn. */
@@ -45,8 +41,9 @@ export interface LiveTaskOptions extends Scope {
   readonly fold: TaskFold;
   readonly fence: number;
   readonly attempt: number;
-  /** Set while the task itself has still to be written. */
-  readonly unsubmitted?: boolean;
+  readonly turn: number;
+  /** Where the task comes from: new and not yet written, parked in the store without a lease, or leased already. */
+  readonly origin: "new" | "parked" | "leased";
 }
 
 /**
@@ -72,29 +69,26 @@ export class LiveTask implements Scope {
   readonly turns: QueuedTurn[] = [];
   /** Its turns are running or in line to run. */
   active = false;
-  /** No longer this process's task: ended, parked, discarded or lost. Later events are dropped. */
+  /** No longer this process's task: ended, parked, answered by a message or lost. Later events are dropped. */
   closed = false;
   /** Someone outside knows the task: it can no longer be taken back. */
   shown = false;
 
+  #state: TaskState;
+  #origin: LiveTaskOptions["origin"];
   /** Undefined while it is open whether the answer is this task; then null, or the message that is the answer. */
   #decision: Message | null | undefined;
   #loss: Error | undefined;
-  /** Both made for the first who waits: most tasks have one listener in their whole life. */
-  #listeners: Listener[] | undefined;
-  /** In the order of their counts. */
-  #waiters: Waiter[] | undefined;
   #releaseNext = false;
-  #releasing = false;
-  #state: TaskState;
-  #unsubmitted: boolean;
-  #pending: PendingEvent[] = [];
-  #inFlight: { readonly events: readonly PendingEvent[]; readonly entries: readonly LogEntry[] } | undefined;
-  #take = false;
-  #claim: IdempotencyClaim | undefined;
+  /** The turn the store knows of or is about to; `#turn` is the one it has still to be told. */
+  #knownTurn: number;
   #turn: number | undefined;
+  #pending: PendingEvent[] = [];
+  #inFlight: InFlight | undefined;
   #pushed = 0;
   #committed = 0;
+  /** Made for the first who waits: most tasks have one listener in their whole life. */
+  #listeners: Listeners | undefined;
   readonly #context: EngineContext;
   readonly #committer: Committer;
 
@@ -111,7 +105,8 @@ export class LiveTask implements Scope {
     this.fence = options.fence;
     this.attempt = options.attempt;
     this.since = context.clock.now();
-    this.#unsubmitted = options.unsubmitted === true;
+    this.#origin = options.origin;
+    this.#knownTurn = options.turn;
     this.#state = state;
   }
 
@@ -122,7 +117,7 @@ export class LiveTask implements Scope {
 
   /** Nothing of this task has been handed to the store yet. */
   get unwritten(): boolean {
-    return this.#unsubmitted && this.#inFlight === undefined;
+    return this.#origin === "new" && this.#inFlight === undefined;
   }
 
   /** Why this process can no longer speak for the task. */
@@ -132,20 +127,48 @@ export class LiveTask implements Scope {
 
   /** The lease is on its way back to the store. */
   get releasing(): boolean {
-    return this.#releasing;
+    return this.#inFlight?.release === true;
+  }
+
+  /**
+   * Adds an event to the log. Whatever comes after the terminal event is dropped and counted. A `claim` makes a repeat
+   * of the received message known; it is written together with its event.
+   */
+  push(event: TaskEvent, received?: Message, claim?: IdempotencyClaim): void {
+    if (this.closed || (isTerminal(this.#state) && !("task" in event))) {
+      this.#context.meter.count("events_dropped_after_terminal");
+      return;
+    }
+    if ("statusUpdate" in event) this.#state = event.statusUpdate.status.state;
+    if (received === undefined && this.#mergedIntoLast(event)) return;
+    this.#pending.push({ event, received, claim });
+    this.#pushed++;
+    this.#committer.mark(this);
+  }
+
+  /** A promise when the run is so far ahead of the store that it should wait. */
+  get backlog(): Promise<void> | undefined {
+    return this.#pending.length >= this.#context.limits.pendingEvents ? this.flushed() : undefined;
+  }
+
+  /** Resolves when everything pushed so far is durable; rejects if it never will be. */
+  flushed(): Promise<void> {
+    if (this.#loss !== undefined) return Promise.reject(this.#loss);
+    if (this.#committed >= this.#pushed) return Promise.resolve();
+    return this.#listening().untilCommitted(this.#pushed);
   }
 
   /** The first word counts: once the answer is the task, it stays the task. */
   decide(message?: Message): void {
     if (this.#decision !== undefined) return;
     this.#decision = message ?? null;
-    this.#tell("decided");
-    if (message !== undefined) this.#tell("settled");
+    this.#listeners?.tell("decided");
+    if (message !== undefined) this.#listeners?.tell("settled");
   }
 
   /** Resolves with the message of an agent that answered without a task, or undefined when the answer is the task. */
   async decided(): Promise<Message | undefined> {
-    if (this.#decision === undefined) await this.#told("decided");
+    if (this.#decision === undefined) await this.#listening().until("decided");
     return this.#decision ?? undefined;
   }
 
@@ -154,61 +177,27 @@ export class LiveTask implements Scope {
    * this process lost the task on the way.
    */
   async settled(): Promise<Message | undefined> {
-    while (!this.#isSettled()) await this.#told("settled");
+    while (!this.#isSettled()) await this.#listening().until("settled");
     if (this.#loss !== undefined) throw this.#loss;
     return this.#decision ?? undefined;
   }
 
-  /** The next write also takes the lease of a task that was parked. */
-  takeLease(): void {
-    this.#take = true;
-  }
-
-  /** The next write also claims an idempotency key; one per write. */
-  claim(idempotency: IdempotencyClaim): void {
-    this.#claim = idempotency;
-  }
-
   onLoss(listener: () => void): void {
-    if (this.#loss === undefined) this.#listen("lost", listener);
+    if (this.#loss === undefined) this.#listening().on("lost", listener);
     else listener();
   }
 
   /** Resolves when a release under way is done. */
   released(): Promise<void> {
-    return this.#told("released");
-  }
-
-  /**
-   * Adds an event to the log. Returns a promise when the run is so far ahead of the store that it should wait.
-   * Whatever comes after the terminal event is dropped and counted.
-   */
-  push(event: TaskEvent, received?: Message): Promise<void> | undefined {
-    if (this.closed || isTerminal(this.#state)) {
-      this.#context.meter.count("events_dropped_after_terminal");
-      return undefined;
-    }
-    if ("statusUpdate" in event) this.#state = event.statusUpdate.status.state;
-    else if ("task" in event) this.#state = event.task.status.state;
-    if (received === undefined && this.#mergedIntoLast(event)) return undefined;
-    this.#pending.push({ event, received });
-    this.#pushed++;
-    this.#committer.mark(this);
-    return this.#pending.length >= this.#context.limits.pendingEvents ? this.flushed() : undefined;
-  }
-
-  /** Resolves when everything pushed so far is durable; rejects if it never will be. */
-  flushed(): Promise<void> {
-    if (this.#committed >= this.#pushed) return Promise.resolve();
-    return new Promise((resolve, reject) => {
-      this.#waiters ??= [];
-      this.#waiters.push({ count: this.#pushed, resolve, reject });
-    });
+    return this.#listening().until("released");
   }
 
   /** The store is to know which event's message is being answered, so that a resumed run answers the same. */
   beginTurn(number: number): void {
+    if (number === this.#knownTurn) return;
+    this.#knownTurn = number;
     this.#turn = number;
+    this.#committer.mark(this);
   }
 
   /** The lease goes back to the store with the next write, unless another message comes first. */
@@ -220,88 +209,100 @@ export class LiveTask implements Scope {
   /** The write that brings the store up to date, or undefined if it is. Called by the committer alone. */
   takeWrite(): Submit | Append | undefined {
     if (this.#inFlight !== undefined) return undefined;
-    const events = this.#pending;
-    const release = this.#releaseNext && this.turns.length === 0;
+    const events = this.#takePending();
+    const release = this.#releaseNext && this.turns.length === 0 && this.#pending.length === 0;
+    const turn = this.#turn;
+    if (events.length === 0 && !release && turn === undefined) return undefined;
     this.#releaseNext = false;
-    if (events.length === 0 && !release) return undefined;
-    this.#releasing = release;
-    this.#pending = [];
+    this.#turn = undefined;
     const expect = this.fold.number;
     const entries = events.map(({ event, received }, index) => LogEntry.of(expect + 1 + index, event, received));
-    this.#inFlight = { events, entries };
-    return this.#unsubmitted ? this.#toSubmit(entries) : this.#toAppend(expect, entries, release);
+    this.#inFlight = { events, entries, turn, release };
+    return this.#origin === "new" ? this.#toSubmit(this.#inFlight) : this.#toAppend(expect, this.#inFlight);
   }
 
   /** The write is durable. Returns the entries that may now be shown. */
   committed(fence: number): readonly LogEntry[] {
-    const entries = this.#inFlight?.entries ?? [];
+    const inFlight = this.#inFlight;
+    if (inFlight === undefined) return [];
     this.#inFlight = undefined;
-    this.#unsubmitted = false;
-    this.#take = false;
-    this.#claim = undefined;
-    this.#turn = undefined;
+    this.#origin = "leased";
     this.fence = fence;
-    for (const entry of entries) {
-      this.fold.apply(entry);
-      if (entry.received !== undefined) this.#numberTurn(entry.received, entry.number);
-    }
-    this.#committed += entries.length;
-    this.#settleWaiters();
+    this.#apply(inFlight.entries);
+    this.#committed += inFlight.entries.length;
     const { state } = this.fold.status;
-    if (this.#releasing || isTerminal(state)) this.closed = true;
-    const wasReleasing = this.#releasing;
-    this.#releasing = false;
-    if (wasReleasing) this.#tell("released");
-    if (STATE_CLASS[state] !== "active") this.#tell("settled");
-    if (this.#pending.length > 0) this.#committer.mark(this);
-    return entries;
+    if (inFlight.release || isTerminal(state)) this.closed = true;
+    if (this.#listeners !== undefined) {
+      this.#listeners.committed(this.#committed);
+      if (inFlight.release) this.#listeners.tell("released");
+      if (STATE_CLASS[state] !== "active") this.#listeners.tell("settled");
+    }
+    if (this.#pending.length > 0 || this.#turn !== undefined) this.#committer.mark(this);
+    return inFlight.entries;
   }
 
-  /** The write was not made but may succeed later: its events go before those that came meanwhile. */
-  retry(): void {
-    if (this.#inFlight === undefined) return;
-    this.#pending = [...this.#inFlight.events, ...this.#pending];
+  /** Whether these entries of the log are the write whose answer was lost. */
+  recognises(entries: readonly LogEntry[]): boolean {
+    const own = this.#inFlight?.entries ?? [];
+    return own.length > 0 && own.every((entry, index) => entries[index]?.json === entry.json);
+  }
+
+  /** The message whose idempotency claim is in the write under way. */
+  get claimedMessage(): Message | undefined {
+    return this.#inFlight?.events.find((event) => event.claim !== undefined)?.received;
+  }
+
+  /** The write was not made but may succeed later: its events go before those that came meanwhile, without `dropped`. */
+  retry(dropped?: Message): void {
+    const inFlight = this.#inFlight;
+    if (inFlight === undefined) return;
     this.#inFlight = undefined;
-    if (this.#releasing) this.#releaseNext = true;
-    this.#releasing = false;
+    const events = inFlight.events.filter(({ received }) => received === undefined || received !== dropped);
+    this.#committed += inFlight.events.length - events.length;
+    this.#pending = [...events, ...this.#pending];
+    this.#turn ??= inFlight.turn;
+    if (inFlight.release) this.#releaseNext = true;
+    this.#listeners?.committed(this.#committed);
     this.#committer.mark(this);
   }
 
   /** Entries someone else wrote come before the write that was refused for them, which is then tried again. */
   overtake(entries: readonly LogEntry[]): void {
-    for (const entry of entries) this.fold.apply(entry);
-    const { state } = this.fold.status;
-    if (isTerminal(state)) throw new ProtocolError("UNSUPPORTED_OPERATION", "The task has ended.");
+    this.#apply(entries);
     this.retry();
   }
 
   /** Nothing more of this task can be written here. */
   lose(error: Error): void {
-    if (this.closed) return;
+    if (this.#loss !== undefined) return;
     this.closed = true;
     this.#loss = error;
     this.#pending = [];
     this.#inFlight = undefined;
-    for (const waiter of this.#waiters?.splice(0) ?? []) waiter.reject(error);
     this.decide();
-    this.#releasing = false;
     this.#committer.lost(this);
-    this.#tell("released");
-    this.#tell("settled");
-    this.#tell("lost");
+    this.#listeners?.lost(error);
   }
 
   /** Forget an unwritten task: it never existed. */
   forget(): void {
     this.closed = true;
     this.#pending = [];
-    this.#unsubmitted = false;
     this.#committed = this.#pushed;
-    this.#settleWaiters();
+    this.#listeners?.committed(this.#committed);
   }
 
-  #toSubmit(entries: readonly LogEntry[]): Submit {
-    const idempotency = this.#claim;
+  /** Everything pending, up to a second claim: the store takes one with each write. */
+  #takePending(): PendingEvent[] {
+    const all = this.#pending;
+    const firstClaim = all.findIndex(({ claim }) => claim !== undefined);
+    const end = firstClaim < 0 ? -1 : all.findIndex(({ claim }, index) => index > firstClaim && claim !== undefined);
+    this.#pending = end < 0 ? [] : all.slice(end);
+    return end < 0 ? all : all.slice(0, end);
+  }
+
+  #toSubmit({ entries, events }: InFlight): Submit {
+    const claim = claimOf(events);
     return {
       kind: "submit",
       id: this.id,
@@ -311,16 +312,16 @@ export class LiveTask implements Scope {
       contextId: this.contextId,
       dialect: this.dialect,
       entries,
-      status: statusAfter(entries) ?? this.fold.status,
-      turn: this.#turn ?? 1,
+      status: statusAfter(entries) as TaskStatus,
+      turn: 1,
       node: this.#context.node,
-      ...(idempotency === undefined ? undefined : { idempotency }),
+      ...(claim === undefined ? undefined : { idempotency: claim }),
     };
   }
 
-  #toAppend(expect: number, entries: readonly LogEntry[], release: boolean): Append {
+  #toAppend(expect: number, { entries, events, turn, release }: InFlight): Append {
     const status = statusAfter(entries);
-    const idempotency = this.#claim;
+    const claim = claimOf(events);
     return {
       kind: "append",
       id: this.id,
@@ -328,16 +329,20 @@ export class LiveTask implements Scope {
       fence: this.fence,
       entries,
       ...(status === undefined ? undefined : { status }),
-      ...(this.#turn === undefined ? undefined : { turn: this.#turn }),
-      ...(this.#take ? { lease: { take: this.#context.node } } : undefined),
+      ...(turn === undefined ? undefined : { turn }),
+      ...(this.#origin === "parked" ? { lease: { take: this.#context.node } } : undefined),
       ...(release ? { lease: "release" as const } : undefined),
-      ...(idempotency === undefined ? undefined : { idempotency }),
+      ...(claim === undefined ? undefined : { idempotency: claim }),
     };
   }
 
-  #numberTurn(message: Message, number: number): void {
-    const queued = this.turns.find((turn) => turn.message === message);
-    if (queued !== undefined) queued.number = number;
+  #apply(entries: readonly LogEntry[]): void {
+    for (const entry of entries) {
+      this.fold.apply(entry);
+      if (entry.received === undefined) continue;
+      const queued = this.turns.find(({ message }) => message === entry.received);
+      if (queued !== undefined) queued.number = entry.number;
+    }
   }
 
   #mergedIntoLast(event: TaskEvent): boolean {
@@ -355,31 +360,18 @@ export class LiveTask implements Scope {
     return this.fold.number > 0 && STATE_CLASS[this.fold.status.state] !== "active";
   }
 
-  #settleWaiters(): void {
-    const waiters = this.#waiters;
-    if (waiters === undefined) return;
-    while (waiters.length > 0 && (waiters[0] as Waiter).count <= this.#committed) waiters.shift()?.resolve();
-  }
-
-  #told(occasion: Occasion): Promise<void> {
-    return new Promise((resolve) => this.#listen(occasion, resolve));
-  }
-
-  #listen(occasion: Occasion, call: () => void): void {
-    this.#listeners ??= [];
-    this.#listeners.push({ occasion, call });
-  }
-
-  #tell(occasion: Occasion): void {
-    const listeners = this.#listeners;
-    if (listeners === undefined || listeners.length === 0) return;
-    const others = listeners.filter((listener) => listener.occasion !== occasion);
-    this.#listeners = others;
-    for (const listener of listeners) if (listener.occasion === occasion) listener.call();
+  #listening(): Listeners {
+    this.#listeners ??= new Listeners();
+    return this.#listeners;
   }
 }
 
-function statusAfter(entries: readonly LogEntry[]) {
+function claimOf(events: readonly PendingEvent[]): IdempotencyClaim | undefined {
+  for (const { claim } of events) if (claim !== undefined) return claim;
+  return undefined;
+}
+
+function statusAfter(entries: readonly LogEntry[]): TaskStatus | undefined {
   for (let index = entries.length - 1; index >= 0; index--) {
     const event = (entries[index] as LogEntry).event;
     if ("statusUpdate" in event) return event.statusUpdate.status;

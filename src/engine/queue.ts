@@ -1,7 +1,3 @@
-interface Waiting {
-  readonly start: () => void;
-}
-
 /**
  * How many runs of one agent go on at a time. Whoever waits is served in turn by owner, so that one owner's thousand
  * tasks do not make the next owner wait for all of them; within an owner, first come first served.
@@ -10,8 +6,9 @@ export class RunQueue {
   readonly #limit: number;
   #running = 0;
   #waiting = 0;
+  #starting = false;
   /** Insertion order is the order of turns: an owner that was served goes to the end. */
-  readonly #byOwner = new Map<string, Waiting[]>();
+  readonly #byOwner = new Map<string, (() => void)[]>();
 
   constructor(limit: number) {
     this.#limit = limit;
@@ -28,29 +25,34 @@ export class RunQueue {
       return true;
     }
     const line = this.#byOwner.get(owner);
-    if (line === undefined) this.#byOwner.set(owner, [{ start }]);
-    else line.push({ start });
+    if (line === undefined) this.#byOwner.set(owner, [start]);
+    else line.push(start);
     this.#waiting++;
     return false;
   }
 
   leave(): void {
     this.#running--;
-    const next = this.#next();
-    if (next === undefined) return;
-    this.#running++;
-    next.start();
+    // A run that ends at once leaves while it is being started: the loop below goes on then, not deeper.
+    if (this.#starting) return;
+    this.#starting = true;
+    while (this.#running < this.#limit) {
+      const start = this.#next();
+      if (start === undefined) break;
+      this.#running++;
+      start();
+    }
+    this.#starting = false;
   }
 
-  #next(): Waiting | undefined {
+  #next(): (() => void) | undefined {
     for (const [owner, line] of this.#byOwner) {
-      const next = line.shift();
+      const start = line.shift();
       this.#byOwner.delete(owner);
       if (line.length > 0) this.#byOwner.set(owner, line);
-      if (next !== undefined) {
-        this.#waiting--;
-        return next;
-      }
+      if (start === undefined) continue;
+      this.#waiting--;
+      return start;
     }
     return undefined;
   }

@@ -1,4 +1,4 @@
-import type { LogEntry } from "../model/event.ts";
+import { LogEntry } from "../model/event.ts";
 import { isTerminal } from "../model/state.ts";
 import type { Cursor } from "../store/contract.ts";
 import type { EngineContext } from "./options.ts";
@@ -60,9 +60,15 @@ export class Readers {
     if (topic.readers.size === 0 && this.#topics.get(topic.id) === topic) this.#topics.delete(topic.id);
   }
 
-  async readStore(cursor: Cursor): Promise<readonly LogEntry[]> {
+  /** What follows the cursor; undefined if the task is gone. */
+  async readStore(cursor: Cursor): Promise<readonly LogEntry[] | undefined> {
     const [read] = await this.#context.store.read([cursor], READ_LIMIT);
-    return read?.kind === "entries" ? read.entries : [];
+    if (read?.kind === "entries") return read.entries;
+    // A reader that waits for a task's first event may be woken before it is written.
+    if (read?.kind !== "compacted") return cursor.after === 0 ? [] : undefined;
+    const { historyPage } = this.#context.limits;
+    const snapshot = await this.#context.store.snapshot(cursor.id, { history: historyPage, artifacts: true });
+    return snapshot === undefined ? undefined : [LogEntry.of(snapshot.number, { task: snapshot.task })];
   }
 
   close(): void {
@@ -148,8 +154,12 @@ export class LogReader {
   /** The next entries, at least one; undefined once the reader is closed. */
   async next(): Promise<readonly LogEntry[] | undefined> {
     while (!this.#closed) {
-      const entries = this.#fromTail() ?? (this.#wakened ? await this.#fromStore() : undefined);
-      if (entries !== undefined && entries.length > 0) {
+      const entries = this.#fromTail() ?? (this.#wakened ? await this.#fromStore() : []);
+      if (entries === undefined) {
+        this.close();
+        return undefined;
+      }
+      if (entries.length > 0) {
         this.#position = (entries.at(-1) as LogEntry).number;
         return entries;
       }
@@ -184,16 +194,14 @@ export class LogReader {
     if (first === undefined || first.number > this.#position + 1) return undefined;
     const skip = this.#position + 1 - first.number;
     if (skip >= tail.length) return undefined;
-    this.#wakened = true;
-    return skip === 0 ? tail.slice() : tail.slice(skip);
+    // The tail ends where this process last wrote. What others wrote since is announced anew, or found by the sweep.
+    this.#wakened = false;
+    return tail.slice(skip);
   }
 
-  async #fromStore(): Promise<readonly LogEntry[]> {
+  async #fromStore(): Promise<readonly LogEntry[] | undefined> {
     // Cleared before the read: a wake-up during it must lead to another one.
     this.#wakened = false;
-    const { tail } = this.#topic;
-    const last = tail.at(-1);
-    if (last !== undefined && last.number === this.#position) return [];
     return this.#readers.readStore({ id: this.#topic.id, after: this.#position });
   }
 }

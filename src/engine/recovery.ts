@@ -46,7 +46,23 @@ export class Recovery {
       const live = this.#runner.get(id);
       if (live !== undefined) this.#runner.cancel(live);
     }
+    await this.#reclaimOrphans();
     await this.#claimAll();
+  }
+
+  /** Tasks that are ours in the store's eyes, but whose runs were given up when the store failed. */
+  async #reclaimOrphans(): Promise<void> {
+    const { node, store } = this.#context;
+    for (const id of [...this.#runner.orphans]) {
+      this.#runner.orphans.delete(id);
+      const head = await store.head(id);
+      if (head?.node !== node || this.#runner.get(id) !== undefined) continue;
+      const { fence, number } = head;
+      const take = { kind: "append", id, expect: number, fence, entries: [], lease: { take: node } } as const;
+      const [taken] = await store.write([take]);
+      if (taken?.ok === true)
+        await this.#takeOver({ head: { ...head, attempt: head.attempt + 1 }, fence: taken.fence });
+    }
   }
 
   async #claimAll(): Promise<void> {
@@ -69,7 +85,8 @@ export class Recovery {
     const served = this.#agents.get(head.agent);
     if (served === undefined || this.#runner.get(head.id) !== undefined) return;
     const fold = await this.#runner.unpark(head);
-    const live = this.#runner.adopt({ ...adoption(head), fold, fence, attempt: head.attempt }, fold.status.state);
+    const { attempt } = head;
+    const live = this.#runner.adopt({ ...adoption(head), fold, fence, attempt, origin: "leased" }, fold.status.state);
     live.shown = true;
     live.decide();
     if (head.cancelRequested) {

@@ -4,6 +4,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
 import { isInterrupted, isTerminal, type TaskState } from "../model/state.ts";
 import type { Agent, AgentEvent, AgentRun, ArtifactDraft, MessageDraft } from "./agent.ts";
+import { checkedArtifact, checkedMessage, checkedMetadata, checkedState } from "./agent-output.ts";
 import type { LiveTask } from "./live-task.ts";
 import type { EngineContext } from "./options.ts";
 import { timestampOf } from "./timestamp.ts";
@@ -34,7 +35,7 @@ export class EventMaker {
         taskId: this.#live.id,
         contextId: this.#live.contextId,
         status: message === undefined ? { state, timestamp } : { state, message: this.message(message), timestamp },
-        ...(metadata === undefined ? undefined : { metadata }),
+        ...(metadata === undefined ? undefined : { metadata: checkedMetadata(metadata) as JsonObject }),
       },
     };
   }
@@ -47,12 +48,13 @@ export class EventMaker {
         artifact,
         ...(append ? { append } : undefined),
         ...(lastChunk ? { lastChunk } : undefined),
-        ...(metadata === undefined ? undefined : { metadata }),
+        ...(metadata === undefined ? undefined : { metadata: checkedMetadata(metadata) as JsonObject }),
       },
     };
   }
 
-  message(draft: MessageDraft): Message {
+  message(said: MessageDraft): Message {
+    const draft = checkedMessage(said);
     return {
       messageId: this.#context.ids.message(),
       contextId: this.#live.contextId,
@@ -107,12 +109,13 @@ export class TurnRun {
           return { kind: "events" };
         }
         if (step.done === true) return this.#finish(step.value ?? undefined);
-        const behind = this.#emit(step.value);
+        this.#emit(step.value);
         if (isTerminal(this.#live.state)) {
           abandon(run);
           return { kind: "events" };
         }
-        if (behind !== undefined) await behind;
+        const { backlog } = this.#live;
+        if (backlog !== undefined) await backlog;
       }
     } catch (error) {
       this.#fail(error);
@@ -121,13 +124,14 @@ export class TurnRun {
     }
   }
 
-  #emit(event: AgentEvent): Promise<void> | undefined {
+  #emit(event: AgentEvent): void {
     if (this.#signs++ === 0) this.#hooks.started();
     if ("status" in event) {
       const completesEarly = event.status === "TASK_STATE_COMPLETED" && this.#live.turns.length > 1;
       // A message that was accepted meanwhile must still be answered, so the task goes on.
-      const state = completesEarly ? "TASK_STATE_WORKING" : event.status;
-      return this.#live.push(this.#make.status(state, event.message, event.metadata));
+      const state = completesEarly ? "TASK_STATE_WORKING" : checkedState(event.status);
+      this.#live.push(this.#make.status(state, event.message, event.metadata));
+      return;
     }
     const artifact = this.#toArtifact(event.artifact);
     const begun = this.#begun?.has(artifact.artifactId) === true;
@@ -135,7 +139,7 @@ export class TurnRun {
       event.append === true &&
       (begun || (this.#live.attempt === 1 && this.#live.fold.hasArtifact(artifact.artifactId)));
     if (!begun) this.#begin(artifact.artifactId);
-    return this.#live.push(this.#make.artifact(artifact, continues, event.lastChunk === true, event.metadata));
+    this.#live.push(this.#make.artifact(artifact, continues, event.lastChunk === true, event.metadata));
   }
 
   #begin(artifactId: string): void {
@@ -143,15 +147,13 @@ export class TurnRun {
     this.#begun.add(artifactId);
   }
 
-  #toArtifact(draft: ArtifactDraft): Artifact {
+  #toArtifact(given: ArtifactDraft): Artifact {
+    const draft = checkedArtifact(given);
     if (draft.artifactId !== undefined) return draft as Artifact;
     return { artifactId: this.#context.ids.artifact(), ...draft };
   }
 
   #finish(reply: MessageDraft | undefined): TurnEnd {
-    if (reply !== undefined && !Array.isArray(reply.parts)) {
-      throw new TypeError("An agent must return a message, made with turn.reply, or nothing.");
-    }
     if (reply !== undefined && this.#signs === 0 && !this.#live.shown && !this.#cancelled) {
       return { kind: "message", message: this.#make.message(reply) };
     }

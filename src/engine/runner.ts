@@ -32,6 +32,7 @@ export class DuplicateSend extends Error {
 /** One run under way. */
 interface Running {
   readonly live: LiveTask;
+  /** Undefined between two turns. */
   run: TurnRun | undefined;
   cutOff: (() => void) | undefined;
   readonly leave: () => void;
@@ -46,6 +47,9 @@ export class Runner implements CommitListener {
   readonly #running = new Map<string, Running>();
   readonly #perOwner = new Map<string, number>();
   readonly #parked: ParkedFolds;
+  readonly #repeats = new WeakMap<Message, DuplicateSend>();
+  /** Tasks the store says are ours though nobody runs them, because the store failed us. Taken up again with time. */
+  readonly orphans = new Set<string>();
   #idle: (() => void)[] = [];
 
   constructor(context: EngineContext) {
@@ -70,6 +74,7 @@ export class Runner implements CommitListener {
   /** Takes charge of a task. Its turns start with `begin`. */
   adopt(options: LiveTaskOptions, state: TaskState): LiveTask {
     const live = new LiveTask(this.#context, this.committer, options, state);
+    this.orphans.delete(live.id);
     this.#live.set(live.id, live);
     this.#perOwner.set(live.owner, this.tasksOf(live.owner) + 1);
     return live;
@@ -128,7 +133,14 @@ export class Runner implements CommitListener {
   }
 
   lost(live: LiveTask): void {
+    const running = this.#running.get(live.id);
+    running?.run?.cancel(live.loss ?? new ProtocolError("UNAVAILABLE", "The run lost its task."));
+    running?.leave();
     this.#drop(live);
+  }
+
+  abandoned(live: LiveTask): void {
+    this.orphans.add(live.id);
   }
 
   committed(live: LiveTask, entries: readonly LogEntry[]): void {
@@ -141,19 +153,37 @@ export class Runner implements CommitListener {
     this.#context.log.info({ task: live.id, agent: live.agent, state, events: live.fold.number, ms }, "task");
   }
 
-  refused(live: LiveTask, result: Extract<WriteResult, { ok: false }>): void {
+  refused(live: LiveTask, result: Extract<WriteResult, { ok: false }>, repeated: boolean): void {
+    if (repeated || result.refusal === "position") void this.#compare(live, result);
+    else this.#takeRefusal(live, result);
+  }
+
+  #takeRefusal(live: LiveTask, result: Extract<WriteResult, { ok: false }>): void {
     if (result.refusal === "duplicate") {
-      live.lose(new DuplicateSend(result.record));
-      return;
-    }
-    if (result.refusal === "position") {
-      void this.#catchUp(live);
+      this.#refuseRepeat(live, new DuplicateSend(result.record));
       return;
     }
     this.#context.meter.count("runs_fenced");
     this.#context.log.warn({ task: live.id, refusal: result.refusal }, "The run lost its task.");
-    this.#running.get(live.id)?.run?.cancel(new ProtocolError("UNAVAILABLE", "The run lost its task."));
     live.lose(lossOf(live.id, result.refusal));
+  }
+
+  /** Set for a received message that turned out to be a repeat after it was taken in. */
+  repeatOf(message: Message): DuplicateSend | undefined {
+    return this.#repeats.get(message);
+  }
+
+  /** A message that came before must not harm the task it came to again: only its sender is told. */
+  #refuseRepeat(live: LiveTask, error: DuplicateSend): void {
+    const message = live.claimedMessage;
+    const queued = live.turns.findIndex((turn) => turn.message === message);
+    if (message === undefined || live.fold.number === 0 || !live.active) {
+      live.lose(error);
+      return;
+    }
+    if (queued >= 0) live.turns.splice(queued, 1);
+    this.#repeats.set(message, error);
+    live.retry(message);
   }
 
   async #runTurns(live: LiveTask, served: ServedAgent): Promise<void> {
@@ -162,14 +192,20 @@ export class Runner implements CommitListener {
     try {
       while (!live.closed && !isTerminal(live.state) && live.turns.length > 0) {
         const queued = live.turns[0] as QueuedTurn;
-        if (queued.number === undefined) await live.flushed();
+        if (queued.number === undefined) {
+          await live.flushed();
+          if (live.turns[0] !== queued) continue;
+        }
         live.beginTurn(queued.number ?? 1);
         const reply = await this.#runTurn(running, served.agent, queued);
         live.turns.shift();
         if (reply !== undefined) await this.#answer(live, reply);
       }
     } catch (error) {
-      this.#context.log.error({ err: error, task: live.id }, "A run ended in an error of the engine.");
+      if (live.loss === undefined) {
+        this.#context.log.error({ err: error, task: live.id }, "A run ended in an error of the engine.");
+        live.lose(new ProtocolError("INTERNAL_ERROR", "The run broke off.", { cause: error }));
+      }
     } finally {
       running.cutOff?.();
       running.leave();
@@ -196,6 +232,7 @@ export class Runner implements CommitListener {
           });
     const end = await run.drive();
     stopTimer?.();
+    running.run = undefined;
     return end.kind === "message" ? end.message : undefined;
   }
 
@@ -205,23 +242,38 @@ export class Runner implements CommitListener {
     if (live.unwritten) live.forget();
     else {
       await live.flushed();
-      await this.committer.write({ kind: "discard", id: live.id, fence: live.fence, reply: message });
+      // Closed first: whoever asks for the task meanwhile waits, and then finds that there is none.
       live.closed = true;
+      await this.committer.write({ kind: "discard", id: live.id, fence: live.fence, reply: message });
     }
     this.#drop(live);
     live.decide(message);
+    this.#context.store.wakeups.publish([live.id]);
   }
 
-  /** Someone else wrote to the log: read it up, then write again after it. */
-  async #catchUp(live: LiveTask): Promise<void> {
+  /**
+   * The log is not where this task left it. Either the refused write is in it already and only the answer was lost, or
+   * somebody else wrote: then that is read up and the write tried again after it.
+   */
+  async #compare(live: LiveTask, result: Extract<WriteResult, { ok: false }>): Promise<void> {
     try {
       const [read] = await this.#context.store.read([{ id: live.id, after: live.fold.number }], 1_000);
-      if (read?.kind !== "entries" || read.entries.length === 0) throw lossOf(live.id, "position");
-      live.overtake(read.entries);
-      for (const { number, received } of read.entries) {
+      const entries = read?.kind === "entries" ? read.entries : [];
+      if (live.recognises(entries)) {
+        const head = await this.#context.store.head(live.id);
+        this.committed(live, live.committed(head?.fence ?? live.fence));
+        this.#context.store.wakeups.publish([live.id]);
+        return;
+      }
+      if (result.refusal !== "position" || entries.length === 0) {
+        this.#takeRefusal(live, result);
+        return;
+      }
+      live.overtake(entries);
+      for (const { number, received } of entries) {
         if (received !== undefined) live.turns.push(storedTurn(live.owner, received, number));
       }
-      this.readers.cache(live.id, read.entries);
+      this.readers.cache(live.id, entries);
     } catch (error) {
       live.lose(error instanceof Error ? error : new Error(String(error)));
     }

@@ -8,6 +8,7 @@ import type { Task } from "../model/task.ts";
 import type { IdempotencyClaim, IdempotencyRecord, Scope, TaskHead } from "../store/contract.ts";
 import { LogStream, singleFrame, untilSettled } from "./following.ts";
 import { checkInput } from "./input-modes.ts";
+import { KeyedTurns } from "./keyed-turns.ts";
 import type { LiveTask, QueuedTurn } from "./live-task.ts";
 import type { EngineContext } from "./options.ts";
 import type { LogReader } from "./readers.ts";
@@ -31,6 +32,8 @@ export class Sending {
   readonly #runner: Runner;
   /** Parked tasks being taken up: a second message waits for the first. */
   readonly #opening = new Map<string, Promise<unknown>>();
+  /** Sends with the same key at the same time: the second finds what the first has stored. */
+  readonly #keys = new KeyedTurns();
 
   constructor(context: EngineContext, runner: Runner) {
     this.#context = context;
@@ -38,18 +41,11 @@ export class Sending {
   }
 
   async send(served: ServedAgent, input: SendInput, call: Call): Promise<SendOutcome> {
-    const known = call.idempotencyKey === undefined ? undefined : await this.#repeated(served, input, call);
-    if (known !== undefined) return this.#answerAgain(known, input);
-    let live: LiveTask;
-    try {
-      const accepted = this.#accept(served, input, call, false);
-      ({ live } = accepted instanceof Promise ? await accepted : accepted);
-    } catch (error) {
-      if (error instanceof DuplicateSend) return this.#answerAgain(this.#sameContent(error.record, input), input);
-      throw error;
-    }
+    const accepting = this.#acceptOnce(served, input, call, false);
+    const accepted = accepting instanceof Promise ? await accepting : accepting;
+    if ("fingerprint" in accepted) return this.#answerAgain(accepted, served, input, call);
+    const { live } = accepted;
     if (input.configuration?.returnImmediately === true) {
-      live.shown = true;
       await live.flushed();
       return { task: this.#taskOf(live, input) };
     }
@@ -58,15 +54,8 @@ export class Sending {
   }
 
   async stream(served: ServedAgent, input: SendInput, call: Call, onEnd: () => void): Promise<FrameStream> {
-    const known = call.idempotencyKey === undefined ? undefined : await this.#repeated(served, input, call);
-    if (known !== undefined) return this.#streamAgain(known, onEnd);
-    let accepted: Accepted;
-    try {
-      accepted = await this.#accept(served, input, call, true);
-    } catch (error) {
-      if (error instanceof DuplicateSend) return this.#streamAgain(this.#sameContent(error.record, input), onEnd);
-      throw error;
-    }
+    const accepted = await this.#acceptOnce(served, input, call, true);
+    if ("fingerprint" in accepted) return this.#streamAgain(accepted, served, call, onEnd);
     const { live, reader } = accepted;
     if (reader === undefined) return this.#streamContinued(live, input, onEnd);
     live.onLoss(() => reader.close());
@@ -86,6 +75,27 @@ export class Sending {
     live.onLoss(() => reader.close());
     const settled = STATE_CLASS[live.fold.status.state] !== "active";
     return new LogStream(reader, { first, ended: settled, endOnInputRequired: true, onEnd });
+  }
+
+  /** Takes the message in, or says what an earlier send with the same key came to. */
+  #acceptOnce(
+    served: ServedAgent,
+    input: SendInput,
+    call: Call,
+    follow: boolean,
+  ): Promise<Accepted | IdempotencyRecord> | Accepted {
+    if (call.idempotencyKey === undefined) return this.#accept(served, input, call, follow);
+    const scope = { ...scopeOf(served, call), key: call.idempotencyKey };
+    return this.#keys.inTurn(JSON.stringify(Object.values(scope)), async () => {
+      const known = await this.#context.store.recall(scope);
+      if (known !== undefined) return sameContent(known, input);
+      try {
+        return await this.#accept(served, input, call, follow);
+      } catch (error) {
+        if (error instanceof DuplicateSend) return sameContent(error.record, input);
+        throw error;
+      }
+    });
   }
 
   /** Not a promise where nothing has to be waited for, which is the most frequent case. */
@@ -115,14 +125,15 @@ export class Sending {
         fold,
         fence: 1,
         attempt: 1,
-        unsubmitted: true,
+        turn: 1,
+        origin: "new",
       },
       "TASK_STATE_SUBMITTED",
     );
-    if (idempotency !== undefined) live.claim(idempotency);
+    live.shown = input.configuration?.returnImmediately === true && !follow;
     const reader = follow ? this.#runner.readers.open(id, 0, true) : undefined;
     const status = { state: "TASK_STATE_SUBMITTED" as const, timestamp: timestampOf(clock.now()) };
-    live.push({ task: { id, contextId, status, history: [message] } });
+    live.push({ task: { id, contextId, status, history: [message] } }, undefined, idempotency);
     live.turns.push(toTurn(message, input, call, 1));
     // A run that may be repeated without harm need not wait for the disk; nobody is told before it is written.
     if (served.agent.onCrash === "resume" && idempotency === undefined) {
@@ -141,8 +152,8 @@ export class Sending {
       if (live !== undefined) {
         if (!sameScope(live, scopeOf(served, call))) throw taskNotFound(taskId);
         checkContext(input.message, live.contextId);
-        if (live.releasing) {
-          await live.released();
+        if (live.closed || live.releasing) {
+          await untilGone(live);
           continue;
         }
         return this.#receive(live, served, input, call);
@@ -163,17 +174,14 @@ export class Sending {
   async #receive(live: LiveTask, served: ServedAgent, input: SendInput, call: Call): Promise<Accepted> {
     if (isTerminal(live.state)) throw ended(live.id);
     const message: Message = { ...input.message, contextId: live.contextId, taskId: live.id };
-    const idempotency = this.#claimOf(input, call);
-    if (idempotency !== undefined) {
-      await live.flushed();
-      live.claim(idempotency);
-    }
     live.turns.push(toTurn(message, input, call, undefined));
     live.shown = true;
     // The answer has come before the question was even parked, so nothing is required any more.
     const state = live.state === "TASK_STATE_INPUT_REQUIRED" ? "TASK_STATE_WORKING" : live.state;
-    live.push(new EventMaker(this.#context, live).status(state), message);
+    live.push(new EventMaker(this.#context, live).status(state), message, this.#claimOf(input, call));
     await live.flushed();
+    const repeat = this.#runner.repeatOf(message);
+    if (repeat !== undefined) throw repeat;
     if (!live.active) this.#runner.begin(live, served);
     return { live, reader: undefined };
   }
@@ -186,48 +194,63 @@ export class Sending {
     if (isTerminal(head.status.state)) throw ended(taskId);
     this.#checkRoom(served, call);
     const fold = await this.#runner.unpark(head);
-    const live = this.#runner.adopt({ ...adoption(head), fold, fence: head.fence, attempt: 1 }, head.status.state);
+    const { state } = head.status;
+    const live = this.#runner.adopt(
+      { ...adoption(head), fold, fence: head.fence, attempt: 1, origin: "parked" },
+      state,
+    );
     const message: Message = { ...input.message, contextId: head.contextId, taskId };
-    const idempotency = this.#claimOf(input, call);
-    if (idempotency !== undefined) live.claim(idempotency);
-    live.takeLease();
     live.shown = true;
     live.decide();
     live.turns.push(toTurn(message, input, call, undefined));
     live.beginTurn(fold.number + 1);
-    live.push(new EventMaker(this.#context, live).status("TASK_STATE_WORKING"), message);
+    const working = new EventMaker(this.#context, live).status("TASK_STATE_WORKING");
+    live.push(working, message, this.#claimOf(input, call));
     await live.flushed();
     this.#runner.begin(live, served);
     return { live, reader: undefined };
   }
 
-  /** What an earlier send with the same key came to, if there was one. */
-  async #repeated(served: ServedAgent, input: SendInput, call: Call): Promise<IdempotencyRecord | undefined> {
-    const record = await this.#context.store.recall({ ...scopeOf(served, call), key: call.idempotencyKey as string });
-    return record === undefined ? undefined : this.#sameContent(record, input);
-  }
-
-  #sameContent(record: IdempotencyRecord, input: SendInput): IdempotencyRecord {
-    if (record.fingerprint === fingerprintOf(input)) return record;
-    throw new ProtocolError("IDEMPOTENCY_CONFLICT", "This idempotency key was used for another message.");
-  }
-
-  async #answerAgain(record: IdempotencyRecord, input: SendInput): Promise<SendOutcome> {
+  async #answerAgain(
+    record: IdempotencyRecord,
+    served: ServedAgent,
+    input: SendInput,
+    call: Call,
+  ): Promise<SendOutcome> {
     if (record.reply !== undefined) return { message: record.reply };
     const live = this.#runner.get(record.taskId);
-    if (input.configuration?.returnImmediately !== true) {
-      // The log from its beginning: a task that was interrupted since the send counts as answered.
-      const head = await this.#context.store.head(record.taskId);
-      if (head !== undefined && STATE_CLASS[head.status.state] === "active") {
-        await untilSettled(this.#runner.readers.open(record.taskId, head.number), live);
-      }
+    if (live !== undefined && live.fold.number > 0) {
+      if (input.configuration?.returnImmediately === true) return { task: this.#taskOf(live, input) };
+      const message = await live.settled();
+      return message === undefined ? { task: this.#taskOf(live, input) } : { message };
+    }
+    const head = await this.#context.store.head(record.taskId);
+    if (head === undefined) return { message: await this.#keptReply(served, call, record.taskId) };
+    if (STATE_CLASS[head.status.state] === "active" && input.configuration?.returnImmediately !== true) {
+      await untilSettled(this.#runner.readers.open(record.taskId, head.number), undefined);
     }
     return { task: await this.#storedTask(record.taskId, this.#historyLength(input)) };
   }
 
-  async #streamAgain(record: IdempotencyRecord, onEnd: () => void): Promise<FrameStream> {
-    if (record.reply !== undefined) return messageStream(record.reply, onEnd);
+  async #streamAgain(
+    record: IdempotencyRecord,
+    served: ServedAgent,
+    call: Call,
+    onEnd: () => void,
+  ): Promise<FrameStream> {
+    const message = record.reply ?? (await this.#runner.get(record.taskId)?.decided());
+    if (message !== undefined) return messageStream(message, onEnd);
+    const head = await this.#context.store.head(record.taskId);
+    if (head === undefined) return messageStream(await this.#keptReply(served, call, record.taskId), onEnd);
     return new LogStream(this.#runner.readers.open(record.taskId, 0), { endOnInputRequired: true, onEnd });
+  }
+
+  /** The task vanished since the key was looked up: it was answered by a message, which is kept under the key. */
+  async #keptReply(served: ServedAgent, call: Call, taskId: string): Promise<Message> {
+    const key = call.idempotencyKey ?? "";
+    const record = await this.#context.store.recall({ ...scopeOf(served, call), key });
+    if (record?.reply === undefined) throw taskNotFound(taskId);
+    return record.reply;
   }
 
   async #storedTask(id: string, history: number): Promise<Task> {
@@ -274,6 +297,11 @@ export class Sending {
   }
 }
 
+function sameContent(record: IdempotencyRecord, input: SendInput): IdempotencyRecord {
+  if (record.fingerprint === fingerprintOf(input)) return record;
+  throw new ProtocolError("IDEMPOTENCY_CONFLICT", "This idempotency key was used for another message.");
+}
+
 /** Two sends are the same when they say the same; how the answer is wanted does not matter. */
 function fingerprintOf(input: SendInput): string {
   return createHash("sha256")
@@ -300,8 +328,8 @@ export function sameScope(one: Scope, other: Scope): boolean {
 }
 
 export function adoption(head: TaskHead) {
-  const { id, contextId, agent, tenant, owner, dialect } = head;
-  return { id, contextId, agent, tenant, owner, dialect };
+  const { id, contextId, agent, tenant, owner, dialect, turn } = head;
+  return { id, contextId, agent, tenant, owner, dialect, turn };
 }
 
 function checkContext(message: Message, contextId: string): void {
@@ -315,6 +343,12 @@ function ended(taskId: string): ProtocolError {
   return new ProtocolError("UNSUPPORTED_OPERATION", "The task has ended and takes no more messages.", {
     metadata: { taskId },
   });
+}
+
+/** Waits until a task that is on its way out of this process has left it. */
+export async function untilGone(live: LiveTask): Promise<void> {
+  if (live.releasing) await live.released();
+  else await live.decided();
 }
 
 async function closingOnError<T>(promise: Promise<T>, reader: LogReader | undefined): Promise<T> {

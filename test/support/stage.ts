@@ -3,6 +3,7 @@ import { type AgentDefinition, defineAgent } from "../../src/agents/define.ts";
 import { aborted } from "../../src/agents/pause.ts";
 import type { AgentTurn } from "../../src/agents/turn.ts";
 import type { Agent, AgentEvent, MessageDraft } from "../../src/engine/agent.ts";
+import { isTextPart } from "../../src/model/part.ts";
 
 interface Gate {
   readonly passed: Promise<void>;
@@ -65,18 +66,19 @@ export class Stage {
   }
 
   async *#run(turn: AgentTurn): AsyncGenerator<AgentEvent, MessageDraft | undefined, undefined> {
-    this.started.push(turn.text);
+    const script = turn.parts.find(isTextPart)?.text ?? "";
+    this.started.push(script);
     this.atWork++;
     this.mostAtWork = Math.max(this.mostAtWork, this.atWork);
     try {
-      for (const step of turn.text.split(";")) {
+      for (const step of script.split(";")) {
         const [verb = "", ...words] = step.trim().split(" ");
         const rest = words.join(" ");
         if (verb === "reply") return turn.reply(rest);
         if (verb === "hold") {
           await Promise.race([this.pass(rest), aborted(turn.signal)]);
           if (turn.signal.aborted) {
-            this.stopped.push(turn.text);
+            this.stopped.push(script);
             return undefined;
           }
         }

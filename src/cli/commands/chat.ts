@@ -5,7 +5,7 @@ import type { StreamEvent } from "../../model/event.ts";
 import type { Message } from "../../model/message.ts";
 import { isInterrupted } from "../../model/state.ts";
 import { ChatRenderer } from "../chat-renderer.ts";
-import { toFailure, usage } from "../errors.ts";
+import { CommandError, toFailure, usage } from "../errors.ts";
 import { follow } from "../follow.ts";
 import { type Output, printJson } from "../output.ts";
 import { StreamRenderer } from "../render-stream.ts";
@@ -13,6 +13,8 @@ import { type ClientFlags, commandLine, openAgent, type Session, withSession } f
 import { shellWord } from "../text-form.ts";
 
 const HELP = "Every line is a message. /cancel ends the current task, /quit leaves.";
+
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** Several turns with one agent. What the next turn needs lives only here, and is said when the chat ends. */
 interface Conversation {
@@ -24,6 +26,7 @@ interface Conversation {
   taskId: string | undefined;
   /** Set while a turn runs. */
   turn: AbortController | undefined;
+  over: boolean;
 }
 
 export function chat(output: Output, flags: ClientFlags): Promise<void> {
@@ -33,7 +36,7 @@ export function chat(output: Output, flags: ClientFlags): Promise<void> {
       "Use dragoman send for a single message.",
     );
   }
-  return withSession({ ...flags, stream: true }, output, async (session) => {
+  const converse = async (session: Session): Promise<void> => {
     const agent = await openAgent(session);
     const conversation: Conversation = {
       session,
@@ -42,11 +45,13 @@ export function chat(output: Output, flags: ClientFlags): Promise<void> {
       contextId: session.settings.contextId,
       taskId: session.settings.taskId,
       turn: undefined,
+      over: false,
     };
     if (process.stdin.isTTY === true) await talk(conversation);
     else await recite(conversation);
     sayHowToGoOn(conversation);
-  });
+  };
+  return withSession({ ...flags, stream: true }, output, converse, { timeoutCoversAll: false });
 }
 
 function createRenderer(session: Session): Conversation["show"] {
@@ -81,6 +86,7 @@ function talk(conversation: Conversation): Promise<void> {
       else conversation.turn.abort();
     });
     lines.on("close", () => {
+      conversation.over = true;
       conversation.turn?.abort();
       resolve();
     });
@@ -101,7 +107,7 @@ async function onLine(conversation: Conversation, lines: Interface, line: string
     const failure = toFailure(error);
     output.talk(`${output.red("Error:")} ${failure.message}${failure.hint === null ? "" : ` ${failure.hint}`}`);
   }
-  if (conversation.turn === undefined) lines.prompt();
+  if (conversation.turn === undefined && !conversation.over) lines.prompt();
 }
 
 async function takeTurn(conversation: Conversation, text: string): Promise<void> {
@@ -109,6 +115,11 @@ async function takeTurn(conversation: Conversation, text: string): Promise<void>
   const turn = new AbortController();
   conversation.turn = turn;
   session.followed = undefined;
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    turn.abort();
+  }, session.settings.timeoutMs ?? LONGEST_TIMER_MS);
   try {
     const outcome = await follow(session, agent, answer(conversation, text, turn.signal), {
       resumesTask: conversation.taskId !== undefined,
@@ -117,10 +128,13 @@ async function takeTurn(conversation: Conversation, text: string): Promise<void>
     const { contextId } = "task" in outcome ? outcome.task : outcome.message;
     conversation.contextId = contextId ?? conversation.contextId;
     conversation.taskId = "task" in outcome && isInterrupted(outcome.task.status.state) ? outcome.task.id : undefined;
+    session.followed = undefined;
   } catch (error) {
+    if (late) throw new CommandError("A2ACLI_ERR_TIMEOUT", "The time given with --timeout is over; the task goes on.");
     if (!turn.signal.aborted) throw error;
     session.output.talk("Not following any more; the task goes on. /cancel ends it.");
   } finally {
+    clearTimeout(timer);
     show.close();
     conversation.turn = undefined;
   }

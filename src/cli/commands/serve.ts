@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import type { DragomanServer } from "../../server/serve.ts";
 import { CommandError, usage } from "../errors.ts";
 import { EXIT } from "../exit-codes.ts";
@@ -19,12 +20,17 @@ export async function serve(output: Output, config: string | undefined, flags: S
   if (!existsSync(configFile)) throw noConfig(configFile);
   const overrides = {
     ...readAddress(flags),
-    ...(flags.store === undefined ? {} : { store: flags.store }),
+    ...(flags.store === undefined ? {} : { store: fromHere(flags.store) }),
     ...(flags.logLevel === undefined ? {} : { logLevel: flags.logLevel }),
     pretty: output.talkIsTerminal,
   };
   const { startServer } = await import("../../server/start.ts");
   await untilStopped(output, await startServer({ configFile, overrides, watch: flags.watch === true }));
+}
+
+/** A file in a flag is meant from where the command is given, one in the configuration from where that lies. */
+function fromHere(store: string): string {
+  return store.startsWith("sqlite:") ? `sqlite:${resolve(store.slice("sqlite:".length))}` : store;
 }
 
 const CONFIG_FILES = ["dragoman.yaml", "dragoman.yml"];

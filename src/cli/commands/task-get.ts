@@ -1,5 +1,5 @@
 import { usage } from "../errors.ts";
-import { isSettled, pollTask } from "../follow.ts";
+import { pollTask } from "../follow.ts";
 import type { Output } from "../output.ts";
 import { reportTask } from "../report.ts";
 import { type ClientFlags, openAgent, type Session, withSession } from "../session.ts";
@@ -14,10 +14,8 @@ export function taskGet(output: Output, id: string | undefined, flags: TaskGetFl
     const historyLength = readCount("--history", flags.history);
     const options = historyLength === undefined ? {} : { historyLength };
     const agent = await openAgent(session);
-    const now = await agent.get(taskId, options);
-    session.followed = { taskId: now.id, contextId: now.contextId };
-    const wait = session.settings.wait && !isSettled(now.status.state);
-    const task = wait ? await pollTask(session, agent, taskId, options) : now;
+    const { wait } = session.settings;
+    const task = wait ? await pollTask(session, agent, taskId, options) : await agent.get(taskId, options);
     reportTask(session, task, { history: historyLength !== undefined });
   });
 }

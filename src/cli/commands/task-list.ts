@@ -3,7 +3,7 @@ import type { ListInput } from "../../model/operation.ts";
 import { TASK_STATES, type TaskState } from "../../model/state.ts";
 import { usage } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
-import { renderTaskLine } from "../render-task.ts";
+import { renderListed } from "../render-task.ts";
 import { type ClientFlags, commandLine, openAgent, type Session, withSession } from "../session.ts";
 import { field, shellWord } from "../text-form.ts";
 import { readCount } from "./task-get.ts";
@@ -34,7 +34,7 @@ async function printPage({ output, settings }: Session, agent: RemoteAgent, quer
     else printJson(output, page, "document");
     return;
   }
-  for (const task of page.tasks) output.data(renderTaskLine(task));
+  for (const task of page.tasks) output.data(renderListed(task));
   output.data(field("Tasks", `${page.tasks.length} of ${page.totalSize}`));
   if (page.nextPageToken !== "") {
     output.data(field("Next Page", commandLine(settings, "task list", "--page-token", shellWord(page.nextPageToken))));
@@ -50,7 +50,7 @@ async function printAll({ output, settings }: Session, agent: RemoteAgent, query
     count++;
     if (asDocument) tasks.push(task);
     else if (settings.output === "json") printJson(output, task, "line");
-    else output.data(renderTaskLine(task));
+    else output.data(renderListed(task));
   }
   if (asDocument) printJson(output, { tasks, nextPageToken: "", pageSize: count, totalSize: count }, "document");
   else if (settings.output === "text") output.data(field("Tasks", `${count} of ${count}`));

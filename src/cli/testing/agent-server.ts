@@ -120,7 +120,8 @@ function answer(response: ServerResponse, id: JsonValue, reply: Reply, tellStrea
   }
   response.writeHead(200, { "content-type": "text/event-stream" });
   for (const event of reply.events) response.write(`data: ${envelope({ result: event })}\n\n`);
-  if (reply.cut === true) response.destroy();
+  // Only once written out: what a destroyed socket still held would be lost.
+  if (reply.cut === true) response.write(":\n\n", () => response.destroy());
   else if (reply.keepOpen !== true) response.end();
   tellStreaming();
 }

@@ -16,15 +16,25 @@ export interface RunOptions {
 const MAIN = fileURLToPath(new URL("../main.ts", import.meta.url));
 const TSX = import.meta.resolve("tsx");
 
+const running = new Set<ChildProcessWithoutNullStreams>();
+
+/** Ends what a failed test left behind. */
+export function stopAll(): void {
+  for (const child of running) child.kill("SIGKILL");
+}
+
 /** The command line from its sources, as a process of its own, in an environment that holds no settings. */
 export function startCli(words: readonly string[], options: RunOptions = {}): ChildProcessWithoutNullStreams {
   const kept = Object.entries(process.env).filter(
     ([name]) => !name.startsWith("A2ACLI_") && !/^(FORCE_COLOR|NODE_OPTIONS|VITEST)/.test(name),
   );
-  return spawn(process.execPath, ["--import", TSX, MAIN, ...words], {
+  const child = spawn(process.execPath, ["--import", TSX, MAIN, ...words], {
     env: { ...Object.fromEntries(kept), HOME: "/nonexistent", ...options.environment },
     ...(options.workingDirectory === undefined ? {} : { cwd: options.workingDirectory }),
   });
+  running.add(child);
+  child.once("close", () => running.delete(child));
+  return child;
 }
 
 export async function runCli(words: readonly string[], options: RunOptions = {}): Promise<Finished> {

@@ -1,10 +1,8 @@
 import { textOf } from "../../model/part.ts";
 import type { Agent, AgentEvent, AgentRun, AgentState, MessageDraft, Turn } from "../agent.ts";
 
-type Run = (turn: Turn) => AsyncGenerator<AgentEvent, MessageDraft | undefined | void, undefined>;
-
 /** An agent that does what the test says. */
-export function agentOf(run: (turn: Turn) => AgentRun | ReturnType<Run>, more: Partial<Agent> = {}): Agent {
+export function agentOf(run: (turn: Turn) => AgentRun, more: Partial<Agent> = {}): Agent {
   return {
     profile: {
       name: "Test",

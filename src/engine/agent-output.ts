@@ -1,0 +1,84 @@
+import type { JsonObject, JsonValue } from "../model/json.ts";
+import type { Part } from "../model/part.ts";
+import { TASK_STATES } from "../model/state.ts";
+import type { AgentState, ArtifactDraft, MessageDraft } from "./agent.ts";
+
+/**
+ * What agents say is checked where it comes in: one value that is no JSON would otherwise spoil the write it shares
+ * with other tasks. Plain text passes as it is; structured values are copied, so that an agent that goes on using its
+ * object cannot change the log.
+ */
+export function checkedArtifact(draft: ArtifactDraft): ArtifactDraft {
+  for (const name of ["artifactId", "name", "description"] as const) {
+    const value: unknown = draft[name];
+    if (value !== undefined && typeof value !== "string") throw new TypeError(`${name} of an artifact must be text.`);
+  }
+  const parts = checkedParts(draft.parts);
+  if (parts === draft.parts && draft.metadata === undefined) return draft;
+  return { ...draft, parts, ...metadataOf(draft.metadata) };
+}
+
+const AGENT_STATES: ReadonlySet<string> = new Set(
+  TASK_STATES.filter((state) => state !== "TASK_STATE_SUBMITTED" && state !== "TASK_STATE_CANCELED"),
+);
+
+/** An agent may say everything about its work but that it was submitted or cancelled: others do that. */
+export function checkedState(state: AgentState): AgentState {
+  if (AGENT_STATES.has(state)) return state;
+  throw new TypeError(`An agent cannot bring its task to ${String(state)}.`);
+}
+
+export function checkedMessage(draft: MessageDraft): MessageDraft {
+  const parts = checkedParts(draft.parts);
+  if (parts === draft.parts && draft.metadata === undefined) return draft;
+  return { ...draft, parts, ...metadataOf(draft.metadata) };
+}
+
+export function checkedMetadata(metadata: JsonObject | undefined): JsonObject | undefined {
+  if (metadata === undefined) return undefined;
+  const copy = toJson(metadata, "metadata");
+  if (typeof copy !== "object" || copy === null || Array.isArray(copy))
+    throw new TypeError("metadata must be an object.");
+  return copy as JsonObject;
+}
+
+function checkedParts(parts: readonly Part[]): readonly Part[] {
+  if (!Array.isArray(parts) || parts.length === 0) throw new TypeError("parts must be a list of at least one part.");
+  return (parts as readonly Part[]).every(isPlain) ? parts : (parts as readonly Part[]).map(checkedPart);
+}
+
+/** Only strings in it: nothing can be wrong and nothing can change. */
+function isPlain(part: Part): boolean {
+  return (
+    part.metadata === undefined &&
+    !("data" in part) &&
+    typeof contentOf(part) === "string" &&
+    (part.filename === undefined || typeof part.filename === "string") &&
+    (part.mediaType === undefined || typeof part.mediaType === "string")
+  );
+}
+
+function contentOf(part: Exclude<Part, { data: JsonValue }>): unknown {
+  if ("text" in part) return part.text;
+  return "raw" in part ? part.raw : part.url;
+}
+
+function checkedPart(part: Part): Part {
+  if (isPlain(part)) return part;
+  if (typeof part !== "object" || part === null) throw new TypeError("A part must be an object.");
+  const metadata = metadataOf(part.metadata);
+  if ("data" in part) return { ...part, data: toJson(part.data, "data"), ...metadata };
+  if (typeof contentOf(part) !== "string") throw new TypeError("A part must have text, raw, url or data.");
+  return { ...part, ...metadata };
+}
+
+function metadataOf(metadata: JsonObject | undefined): { readonly metadata?: JsonObject } {
+  const checked = checkedMetadata(metadata);
+  return checked === undefined ? {} : { metadata: checked };
+}
+
+function toJson(value: unknown, what: string): JsonValue {
+  const text = JSON.stringify(value);
+  if (text === undefined) throw new TypeError(`${what} must be JSON.`);
+  return JSON.parse(text) as JsonValue;
+}

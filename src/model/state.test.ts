@@ -1,0 +1,44 @@
+import { describe, expect, test } from "vitest";
+import { isInterrupted, isTaskState, isTerminal, STATE_CLASS, TASK_STATES } from "./state.ts";
+import { mayMove, TRANSITIONS } from "./transitions.ts";
+
+describe("states", () => {
+  test("every state has a class, and no other name has one", () => {
+    expect(Object.keys(STATE_CLASS).sort()).toEqual([...TASK_STATES].sort());
+    expect(TASK_STATES.filter(isTerminal)).toEqual([
+      "TASK_STATE_COMPLETED",
+      "TASK_STATE_FAILED",
+      "TASK_STATE_CANCELED",
+      "TASK_STATE_REJECTED",
+    ]);
+    expect(TASK_STATES.filter(isInterrupted)).toEqual(["TASK_STATE_INPUT_REQUIRED", "TASK_STATE_AUTH_REQUIRED"]);
+  });
+
+  test.each(["", "toString", "constructor", "TASK_STATE_UNSPECIFIED", "completed", 1, null, undefined, {}])(
+    "%j is no state",
+    (value) => {
+      expect(isTaskState(value)).toBe(false);
+    },
+  );
+
+  test.each(TASK_STATES)("%s is a state", (state) => {
+    expect(isTaskState(state)).toBe(true);
+  });
+});
+
+describe("transitions", () => {
+  const pairs = TASK_STATES.flatMap((from) => TASK_STATES.map((to) => [from, to] as const));
+
+  test("the table is total and names only states", () => {
+    expect(Object.keys(TRANSITIONS).sort()).toEqual([...TASK_STATES].sort());
+    for (const targets of Object.values(TRANSITIONS)) {
+      expect(targets.every(isTaskState)).toBe(true);
+      expect(new Set(targets).size).toBe(targets.length);
+    }
+  });
+
+  test.each(pairs)("%s → %s", (from, to) => {
+    const allowed = !isTerminal(from) && (to !== "TASK_STATE_SUBMITTED" || from === "TASK_STATE_SUBMITTED");
+    expect(mayMove(from, to)).toBe(allowed);
+  });
+});

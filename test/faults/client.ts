@@ -1,0 +1,146 @@
+/** A caller that never gives up, and remembers every word it was told. */
+import { setTimeout as pause } from "node:timers/promises";
+import { EXTENSIONS } from "../../src/model/extensions.ts";
+import type { TaskState } from "../../src/model/state.ts";
+import type { Victim } from "./victim.ts";
+
+const ENDED: ReadonlySet<string> = new Set<TaskState>([
+  "TASK_STATE_COMPLETED",
+  "TASK_STATE_FAILED",
+  "TASK_STATE_CANCELED",
+  "TASK_STATE_REJECTED",
+]);
+
+interface Frame {
+  readonly number: number;
+  readonly json: string;
+}
+
+interface StreamResult {
+  readonly task?: { readonly id: string; readonly status: { readonly state: string } };
+  readonly statusUpdate?: { readonly taskId: string; readonly status: { readonly state: string } };
+  readonly artifactUpdate?: { readonly taskId: string };
+}
+
+/** One task from its first message to its end, across as many lives of the server as that takes. */
+export class Follower {
+  readonly agent: string;
+  readonly steps: number;
+  readonly violations: string[] = [];
+  /** Everything acknowledged, by number. */
+  readonly seen = new Map<number, string>();
+  id: string | undefined;
+  end: string | undefined;
+  reconnects = 0;
+  readonly #victim: Victim;
+  readonly #key: string;
+  /** Begun with a send that is answered at once, then followed; otherwise with a stream. */
+  readonly #sendsFirst: boolean;
+  #last = 0;
+  #asked = false;
+
+  constructor(victim: Victim, agent: string, steps: number, key: string, sendsFirst: boolean) {
+    this.#victim = victim;
+    this.agent = agent;
+    this.steps = steps;
+    this.#key = key;
+    this.#sendsFirst = sendsFirst;
+  }
+
+  async run(): Promise<void> {
+    while (this.end === undefined && this.violations.length === 0) {
+      const url = await this.#victim.url;
+      try {
+        if (this.id === undefined) await this.#begin(url);
+        else if (this.#asked) await this.#answer(url);
+        else await this.#follow(url);
+      } catch (error) {
+        if (!isBroken(error)) throw error;
+        this.reconnects++;
+        // The refused connection tells of the death before the parent has noticed it.
+        await pause(5);
+      }
+    }
+  }
+
+  async #begin(url: string): Promise<void> {
+    const message = { messageId: this.#key, role: "ROLE_USER", parts: [{ text: String(this.steps) }] };
+    const headers = { "idempotency-key": this.#key };
+    if (!this.#sendsFirst) return this.#stream(url, "SendStreamingMessage", { message }, headers);
+    const result = await this.#call(url, { message, configuration: { returnImmediately: true } }, headers);
+    this.id = result.task?.id;
+    if (this.id === undefined) this.violations.push(`no task in ${JSON.stringify(result)}`);
+  }
+
+  async #follow(url: string): Promise<void> {
+    // A task that was only announced begins at 1; its first event is not sent again.
+    const after = Math.max(this.#last, 1);
+    this.#last = after;
+    const headers = { "last-event-id": String(after), "a2a-extensions": EXTENSIONS.replay };
+    await this.#stream(url, "SubscribeToTask", { id: this.id }, headers);
+  }
+
+  async #answer(url: string): Promise<void> {
+    const key = `${this.#key} answer`;
+    const message = { messageId: key, role: "ROLE_USER", parts: [{ text: "yes" }], taskId: this.id };
+    await this.#call(url, { message, configuration: { returnImmediately: true } }, { "idempotency-key": key });
+    this.#asked = false;
+  }
+
+  async #post(url: string, method: string, params: object, headers: Record<string, string>): Promise<Response> {
+    return fetch(`${url}/agents/${this.agent}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "a2a-version": "1.0", ...headers },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+    });
+  }
+
+  async #call(url: string, params: object, headers: Record<string, string>): Promise<StreamResult> {
+    const response = await this.#post(url, "SendMessage", params, headers);
+    const answer = (await response.json()) as { result?: StreamResult; error?: unknown };
+    if (answer.result === undefined) this.violations.push(`refused: ${JSON.stringify(answer.error)}`);
+    return answer.result ?? {};
+  }
+
+  async #stream(url: string, method: string, params: object, headers: Record<string, string>): Promise<void> {
+    const response = await this.#post(url, method, params, { accept: "text/event-stream", ...headers });
+    if (response.headers.get("content-type")?.startsWith("text/event-stream") !== true) {
+      this.violations.push(`${method} was refused: ${await response.text()}`);
+      return;
+    }
+    for await (const frame of framesOf(response)) this.#take(frame);
+  }
+
+  #take({ number, json }: Frame): void {
+    if (number !== this.#last + 1) this.violations.push(`number ${number} came after ${this.#last}`);
+    this.#last = number;
+    this.seen.set(number, json);
+    const { task, statusUpdate } = JSON.parse(json) as StreamResult;
+    this.id ??= task?.id;
+    const state = (task ?? statusUpdate)?.status.state;
+    if (state === undefined) return;
+    this.#asked = state === "TASK_STATE_INPUT_REQUIRED";
+    if (ENDED.has(state)) this.end = state;
+  }
+}
+
+async function* framesOf(response: Response): AsyncGenerator<Frame> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const bytes of response.body ?? []) {
+    text += decoder.decode(bytes as Uint8Array, { stream: true });
+    const blocks = text.split("\n\n");
+    text = blocks.pop() ?? "";
+    for (const block of blocks) {
+      const data = /^data: (.*)$/m.exec(block)?.[1];
+      if (data === undefined) continue;
+      const { result } = JSON.parse(data) as { result: unknown };
+      yield { number: Number(/^id: (\d+)$/m.exec(block)?.[1]), json: JSON.stringify(result) };
+    }
+  }
+}
+
+/** What `fetch` throws when the other side dies: before the answer, or in the middle of it. */
+function isBroken(error: unknown): boolean {
+  return error instanceof TypeError || (error instanceof Error && error.name === "AbortError");
+}

@@ -1,0 +1,129 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { afterAll, expect, test } from "vitest";
+import { logViolations, snapshotViolations } from "../../src/engine/testing/log-invariants.ts";
+import type { LogEntry } from "../../src/model/event.ts";
+import { textOf } from "../../src/model/part.ts";
+import { SILENT_LOG } from "../../src/model/ports.ts";
+import type { Task } from "../../src/model/task.ts";
+import { systemClock } from "../../src/server/node-ports.ts";
+import type { TaskStore } from "../../src/store/contract.ts";
+import { openStore } from "../../src/store/open.ts";
+import { CRASH_REASON, wholeText } from "./agents.ts";
+import { Follower } from "./client.ts";
+import { Victim } from "./victim.ts";
+
+const TASKS = 200;
+const KILLS = 22;
+const SEED = Number(process.env.FAULT_SEED ?? Math.floor(Math.random() * 2 ** 31));
+
+const folder = await mkdtemp(join(tmpdir(), "dragoman-faults-"));
+const victim = new Victim(join(folder, "data.db"));
+
+afterAll(async () => {
+  await victim.kill();
+  await rm(folder, { recursive: true, force: true });
+});
+
+test(`nothing acknowledged is lost to ${KILLS} kills (FAULT_SEED=${SEED})`, { timeout: 180_000 }, async () => {
+  const random = randomOf(SEED);
+  const followers: Follower[] = [];
+  const runs: Promise<void>[] = [];
+  for (let life = 0; life < KILLS; life++) {
+    await victim.start();
+    const due = Math.ceil((TASKS * (life + 1)) / KILLS);
+    while (followers.length < due) {
+      const follower = followerOf(followers.length, random);
+      followers.push(follower);
+      runs.push(follower.run());
+    }
+    await pause(30 + random() * 350);
+    await victim.kill();
+  }
+  await victim.start();
+  await Promise.all(runs);
+  await victim.kill();
+
+  expect(followers.flatMap(({ id, violations }) => violations.map((violation) => `${id}: ${violation}`))).toEqual([]);
+  await expectStored(followers);
+
+  expect(victim.kills).toBeGreaterThanOrEqual(20);
+  expect(victim.runsResumed).toBeGreaterThan(0);
+  expect(victim.runsFailedByCrash).toBeGreaterThan(0);
+  expect(followers.reduce((sum, { reconnects }) => sum + reconnects, 0)).toBeGreaterThan(KILLS);
+});
+
+function followerOf(index: number, random: () => number): Follower {
+  const agent = ["fragile", "sturdy", "sturdy", "fragile", "asking"][index % 5] as string;
+  const steps = 5 + Math.floor(random() * 60);
+  return new Follower(victim, agent, steps, `send ${index}`, random() < 0.3);
+}
+
+/** Looks into the file itself, after the last server is gone. */
+async function expectStored(followers: readonly Follower[]): Promise<void> {
+  const store = await openStore(`sqlite:${join(folder, "data.db")}`, {
+    baseDirectory: folder,
+    clock: systemClock,
+    log: SILENT_LOG,
+  });
+  try {
+    const found: string[] = [];
+    for (const follower of followers) found.push(...(await storedViolations(store, follower)));
+    expect(found).toEqual([]);
+    const { tasks } = await store.stats();
+    expect(tasks).toBe(followers.length);
+  } finally {
+    await store.close();
+  }
+}
+
+async function storedViolations(store: TaskStore, follower: Follower): Promise<string[]> {
+  const id = follower.id ?? "";
+  const [read] = await store.read([{ id, after: 0 }], Number.MAX_SAFE_INTEGER);
+  const snapshot = await store.snapshot(id, { history: Number.MAX_SAFE_INTEGER, artifacts: true });
+  if (read?.kind !== "entries" || snapshot === undefined) return [`${id} of ${follower.agent} is gone`];
+  const { entries } = read;
+  const found = [
+    ...logViolations(entries, { ended: true }),
+    ...snapshotViolations(entries, snapshot.task),
+    ...acknowledgedViolations(follower, entries),
+    ...outcomeViolations(follower, snapshot.task),
+  ];
+  return found.map((violation) => `${id} of ${follower.agent}: ${violation}`);
+}
+
+function acknowledgedViolations({ seen }: Follower, entries: readonly LogEntry[]): string[] {
+  const found: string[] = [];
+  for (const [number, json] of seen) {
+    const stored = entries[number - 1]?.json;
+    if (stored !== json) found.push(`event ${number} was told as ${json} and is stored as ${stored}`);
+  }
+  const unseen = entries.filter(({ number }) => number > 1 && !seen.has(number));
+  if (unseen.length > 0) found.push(`${unseen.length} events were never told`);
+  return found;
+}
+
+function outcomeViolations(follower: Follower, task: Task): string[] {
+  const { state, message } = task.status;
+  const text = textOf(task.artifacts?.[0]?.parts ?? []);
+  const whole = wholeText(follower.steps);
+  if (state === "TASK_STATE_COMPLETED") return text === whole ? [] : [`counted ${text}, not ${whole}`];
+  if (follower.agent !== "fragile") return [`ended as ${state}: ${JSON.stringify(message)}`];
+  if (state !== "TASK_STATE_FAILED" || !CRASH_REASON.test(textOf(message?.parts ?? []))) {
+    return [`ended as ${state} without a clear reason: ${JSON.stringify(message)}`];
+  }
+  return whole.startsWith(text) ? [] : [`counted ${text}, which is no beginning of ${whole}`];
+}
+
+/** The same numbers for the same seed. */
+function randomOf(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

@@ -1,0 +1,69 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+const CHILD = fileURLToPath(new URL("./child.ts", import.meta.url));
+
+/** A server that is killed and started again, over the same file. */
+export class Victim {
+  readonly #file: string;
+  #child: ChildProcess | undefined;
+  #url: Promise<string>;
+  #announce: (url: string) => void = () => {};
+  kills = 0;
+  runsResumed = 0;
+  runsFailedByCrash = 0;
+
+  constructor(file: string) {
+    this.#file = file;
+    this.#url = this.#nextUrl();
+  }
+
+  /** Where it listens, as soon as it does. */
+  get url(): Promise<string> {
+    return this.#url;
+  }
+
+  async start(): Promise<void> {
+    const child = fork(CHILD, [this.#file], {
+      execArgv: ["--import", "tsx"],
+      stdio: ["ignore", "inherit", "inherit", "ipc"],
+    });
+    this.#child = child;
+    const url = await new Promise<string>((resolve, reject) => {
+      child.once("message", (message) => resolve((message as { url: string }).url));
+      child.once("exit", (code) => reject(new Error(`The server ended with ${code} before it listened.`)));
+    });
+    await this.#readCounters(url);
+    this.#announce(url);
+  }
+
+  async kill(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null) return;
+    this.#url = this.#nextUrl();
+    await new Promise<void>((resolve) => {
+      child.removeAllListeners("exit");
+      child.once("exit", () => resolve());
+      child.kill("SIGKILL");
+    });
+    this.kills++;
+    this.#child = undefined;
+  }
+
+  #nextUrl(): Promise<string> {
+    return new Promise((resolve) => {
+      this.#announce = resolve;
+    });
+  }
+
+  /** Recovery is over before the server listens, so that one look per life sees all of it. */
+  async #readCounters(url: string): Promise<void> {
+    const text = await (await fetch(`${url}/metrics`)).text();
+    this.runsResumed += counter(text, "dragoman_runs_resumed_total");
+    this.runsFailedByCrash += counter(text, "dragoman_runs_failed_by_crash_total");
+  }
+}
+
+function counter(text: string, name: string): number {
+  return Number(new RegExp(`^${name} (\\d+)$`, "m").exec(text)?.[1] ?? Number.NaN);
+}

@@ -1,0 +1,154 @@
+import { expect, it } from "vitest";
+import type { Params } from "../support/bindings.ts";
+import { describeStores } from "../support/scene.ts";
+import { userMessage, type WireClient } from "../support/wire-client.ts";
+import type { WireTask } from "../support/wire-types.ts";
+
+/** All pages of a list; `between` is called after each. */
+async function walk(client: WireClient, params: Params, between: () => Promise<unknown> = async () => {}) {
+  const seen: WireTask[] = [];
+  let pageToken = "";
+  do {
+    const page = await client.list(pageToken === "" ? params : { ...params, pageToken });
+    seen.push(...page.tasks);
+    pageToken = page.nextPageToken;
+    await between();
+  } while (pageToken !== "");
+  return seen;
+}
+
+const ids = (tasks: readonly WireTask[]) => tasks.map(({ id }) => id);
+
+describeStores("lists", { agents: { other: {} } }, (scene) => {
+  const make = (contextId: string, count: number, script = "artifact ok") =>
+    Promise.all(Array.from({ length: count }, () => scene.client().task(userMessage(script, { contextId }))));
+
+  it("[51] hold the tasks of this agent only, with and without filters", async () => {
+    const elsewhere = await scene.client("other").task(userMessage("artifact ok", { contextId: "shared" }));
+    const here = await scene.client().task(userMessage("artifact ok", { contextId: "shared" }));
+    expect(ids((await scene.client().list({ contextId: "shared" })).tasks)).toEqual([here.id]);
+    expect(ids(await walk(scene.client(), {}))).not.toContain(elsewhere.id);
+    expect(ids((await scene.client("other").list()).tasks)).toEqual([elsewhere.id]);
+  });
+
+  it("[52] are ordered by the time of the status, newest first", async () => {
+    await make("ordered", 12);
+    const first = await scene.client().task(userMessage("input more?", { contextId: "ordered" }));
+    await make("ordered", 6);
+    const touched = await scene.client().task(userMessage("artifact ok", { taskId: first.id }));
+    const tasks = await walk(scene.client(), { contextId: "ordered", pageSize: 5 });
+    expect(tasks).toHaveLength(19);
+    expect(tasks[0]?.status.timestamp).toBe(touched.status.timestamp);
+    const times = tasks.map(({ status }) => status.timestamp);
+    expect(times).toEqual([...times].sort().reverse());
+    expect(ids(tasks)).toEqual(ids((await scene.client().list({ contextId: "ordered", pageSize: 100 })).tasks));
+  });
+
+  it("[53] can be walked page by page, each task once", async () => {
+    const made = await make("walked", 23);
+    for (const pageSize of [1, 7, 22, 23, 24, 100]) {
+      const seen = await walk(scene.client(), { contextId: "walked", pageSize });
+      expect(ids(seen).sort(), String(pageSize)).toEqual(ids(made).sort());
+    }
+  });
+
+  it("[53] can be walked while tasks come and change: none twice, none left out that stayed as it was", async () => {
+    const still = await make("moving", 10);
+    const waiting = await make("moving", 6, "input more?");
+    const later = await make("moving", 10);
+    let round = 0;
+    const seen = await walk(scene.client(), { contextId: "moving", pageSize: 4 }, async () => {
+      const next = waiting[round++];
+      if (next !== undefined) await scene.client().task(userMessage("artifact done", { taskId: next.id }));
+      if (round < 5) await make("moving", 1);
+    });
+    const found = ids(seen);
+    expect(new Set(found).size).toBe(found.length);
+    for (const { id } of [...still, ...later]) expect(found).toContain(id);
+  });
+
+  it("[54] have all four members, also when they are empty and on the last page", async () => {
+    const none = await scene.client().call("ListTasks", { contextId: "nowhere" });
+    expect(none.result).toEqual({ tasks: [], nextPageToken: "", pageSize: 50, totalSize: 0 });
+    await make("counted", 5);
+    const first = await scene.client().list({ contextId: "counted", pageSize: 3 });
+    expect(first).toMatchObject({ pageSize: 3, totalSize: 5 });
+    expect(first.nextPageToken).not.toBe("");
+    const last = await scene.client().list({ contextId: "counted", pageSize: 3, pageToken: first.nextPageToken });
+    expect(last).toMatchObject({ pageSize: 3, totalSize: 5, nextPageToken: "" });
+    expect([first.tasks.length, last.tasks.length]).toEqual([3, 2]);
+    const exact = await scene.client().list({ contextId: "counted", pageSize: 5 });
+    expect([exact.tasks.length, exact.nextPageToken]).toEqual([5, ""]);
+  });
+
+  it("[55] show artifacts only when asked", async () => {
+    const [task] = await make("artifacts", 1);
+    for (const params of [{}, { includeArtifacts: false }]) {
+      const { tasks } = await scene.client().list({ contextId: "artifacts", ...params });
+      expect("artifacts" in (tasks[0] ?? {})).toBe(false);
+    }
+    const { tasks } = await scene.client().list({ contextId: "artifacts", includeArtifacts: true });
+    expect(tasks).toEqual([task]);
+  });
+
+  it.each([
+    ["pageSize", 0],
+    ["pageSize", 101],
+    ["pageSize", -1],
+    ["pageSize", "many"],
+    ["pageSize", 1.5],
+    ["pageToken", "not a token"],
+    ["pageToken", Buffer.from("[]").toString("base64url")],
+    ["pageToken", Buffer.from('{"__proto__":1}').toString("base64url")],
+    ["status", "TASK_STATE_DREAMING"],
+    ["status", "completed"],
+    ["historyLength", -1],
+    ["historyLength", "all"],
+    ["statusTimestampAfter", "yesterday"],
+    ["statusTimestampAfter", "2026-01-01T00:00:00+02:00"],
+    ["statusTimestampAfter", "2026-13-01T00:00:00Z"],
+    ["includeArtifacts", "perhaps"],
+  ])("[56] refuse %s %j and name it", async (field, value) => {
+    const { reason, details } = await scene.client().refusal("ListTasks", { [field]: value });
+    expect(reason).toBe("INVALID_PARAMS");
+    const fields = details.flatMap(({ fieldViolations = [] }) => fieldViolations.map((violation) => violation.field));
+    expect(fields).toEqual([field]);
+  });
+
+  it("[56] refuse a token of another list", async () => {
+    await make("tokens", 3);
+    const { nextPageToken: pageToken } = await scene.client().list({ contextId: "tokens", pageSize: 1 });
+    for (const other of [{}, { contextId: "ordered" }, { contextId: "tokens", status: "TASK_STATE_FAILED" }]) {
+      expect((await scene.client().refusal("ListTasks", { ...other, pageToken })).reason).toBe("INVALID_PARAMS");
+    }
+    const wider = await scene.client().list({ contextId: "tokens", pageSize: 100, pageToken });
+    expect(wider.tasks).toHaveLength(2);
+  });
+
+  it("[57] include tasks exactly at the instant asked for", async () => {
+    const [task] = await make("instant", 1);
+    const at = task?.status.timestamp ?? "";
+    const found = async (statusTimestampAfter: string) =>
+      (await scene.client().list({ contextId: "instant", statusTimestampAfter })).totalSize;
+    expect(await found(at)).toBe(1);
+    expect(await found(new Date(Date.parse(at) - 1).toISOString())).toBe(1);
+    expect(await found(new Date(Date.parse(at) + 1).toISOString())).toBe(0);
+    expect(await found("1999-12-31T23:59:59Z")).toBe(1);
+  });
+
+  it("can be narrowed by state, and by all filters together", async () => {
+    const [failed] = await make("states", 1, "fail no");
+    const [asking] = await make("states", 1, "input more?");
+    await make("states", 2);
+    const find = async (params: Params) => ids((await scene.client().list({ contextId: "states", ...params })).tasks);
+    expect(await find({ status: "TASK_STATE_FAILED" })).toEqual([failed?.id]);
+    expect(await find({ status: "TASK_STATE_INPUT_REQUIRED" })).toEqual([asking?.id]);
+    expect(await find({ status: "TASK_STATE_COMPLETED" })).toHaveLength(2);
+    expect(await find({ status: "TASK_STATE_UNSPECIFIED" })).toHaveLength(4);
+    const after = failed?.status.timestamp ?? "";
+    expect(await find({ status: "TASK_STATE_FAILED", statusTimestampAfter: after })).toEqual([failed?.id]);
+    await scene.client().cancel(asking?.id ?? "");
+    expect(await find({ status: "TASK_STATE_INPUT_REQUIRED" })).toEqual([]);
+    expect(await find({ status: "TASK_STATE_CANCELED" })).toEqual([asking?.id]);
+  });
+});
