@@ -125,7 +125,7 @@ export class AgentTurn implements Turn {
 
   /** A result, or a piece of one. */
   artifact<T>(options: ArtifactOptions<T>): ArtifactEvent {
-    const event: Mutable<ArtifactEvent> = { artifact: { ...headOf(options), parts: partsOf(options) } };
+    const event: Mutable<ArtifactEvent> = { artifact: draftOf(options, partsOf(options)) };
     if (options.append !== undefined) event.append = options.append;
     if (options.lastChunk !== undefined) event.lastChunk = options.lastChunk;
     return event;
@@ -140,9 +140,9 @@ export class AgentTurn implements Turn {
     chunks: Iterable<string> | AsyncIterable<string>,
     options: StreamOptions = {},
   ): AsyncGenerator<ArtifactEvent, void, undefined> {
-    const first = headOf({ ...options, name });
-    const next = { artifactId: first.artifactId ?? name, name };
-    let head: Omit<ArtifactDraft, "parts"> = first;
+    const first: ArtifactHead = { ...options, name };
+    const next: ArtifactHead = { artifactId: options.artifactId ?? name, name };
+    let head = first;
     let held: string | undefined;
     for await (const chunk of chunks) {
       if (chunk === "") continue;
@@ -165,15 +165,14 @@ function status(state: AgentState, content: Content): StatusEvent {
   return { status: state, message: { parts: toParts(content) } };
 }
 
-function piece(head: Omit<ArtifactDraft, "parts">, text: string, append: boolean): ArtifactEvent {
-  const artifact = { ...head, parts: [{ text }] };
+function piece(head: ArtifactHead, text: string, append: boolean): ArtifactEvent {
+  const artifact = draftOf(head, [{ text }]);
   return append ? { artifact, append } : { artifact };
 }
 
-function headOf(options: ArtifactHead): Omit<ArtifactDraft, "parts"> {
-  const head: Mutable<ArtifactHead> = {};
+function draftOf(options: ArtifactHead, parts: readonly Part[]): ArtifactDraft {
   const artifactId = options.artifactId ?? options.name;
-  if (artifactId !== undefined) head.artifactId = artifactId;
+  const head: Mutable<ArtifactDraft> = artifactId === undefined ? { parts } : { artifactId, parts };
   if (options.name !== undefined) head.name = options.name;
   if (options.description !== undefined) head.description = options.description;
   if (options.metadata !== undefined) head.metadata = options.metadata;

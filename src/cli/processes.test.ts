@@ -154,7 +154,7 @@ describe("serving", () => {
     expect(stderr).toContain(`Error: Port ${port} is already in use.\nCode: DRAGOMAN_ERR_PORT_IN_USE\nHint: `);
   });
 
-  it("makes a project of a folder, once", async () => {
+  it("makes a project whose agents load, once", async () => {
     const project = join(folder, "Meine Agenten");
     mkdirSync(project);
     const made = await runCli(["init", "Meine Agenten"], { workingDirectory: folder });
@@ -163,6 +163,8 @@ describe("serving", () => {
       name: "meine-agenten",
       dependencies: { dragoman: expect.stringMatching(/^\^\d/) },
     });
+    const checked = await runCli(["doctor"], { workingDirectory: project });
+    expect(checked.stdout).toMatch(/^ok +agent hello +Hello 0\.1\.0$/m);
     const again = await runCli(["init", "Meine Agenten"], { workingDirectory: folder });
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("Nothing was written.")]);
   });

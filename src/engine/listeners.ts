@@ -11,7 +11,7 @@ interface Waiter {
 export class Listeners {
   #calls: { readonly occasion: Occasion; readonly call: () => void }[] = [];
   /** In the order of their counts. */
-  readonly #waiters: Waiter[] = [];
+  #waiters: Waiter[] | undefined;
 
   on(occasion: Occasion, call: () => void): void {
     this.#calls.push({ occasion, call });
@@ -24,6 +24,7 @@ export class Listeners {
   /** Resolves when that many events are committed. */
   untilCommitted(count: number): Promise<void> {
     return new Promise((resolve, reject) => {
+      this.#waiters ??= [];
       this.#waiters.push({ count, resolve, reject });
     });
   }
@@ -37,11 +38,12 @@ export class Listeners {
 
   committed(count: number): void {
     const waiters = this.#waiters;
+    if (waiters === undefined) return;
     while (waiters.length > 0 && (waiters[0] as Waiter).count <= count) waiters.shift()?.resolve();
   }
 
   lost(error: Error): void {
-    for (const waiter of this.#waiters.splice(0)) waiter.reject(error);
+    for (const waiter of this.#waiters?.splice(0) ?? []) waiter.reject(error);
     this.tell("released");
     this.tell("settled");
     this.tell("lost");

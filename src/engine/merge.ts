@@ -1,3 +1,4 @@
+import { withParts } from "../model/artifact.ts";
 import type { TaskEvent } from "../model/event.ts";
 import { isPlainText } from "../model/part.ts";
 
@@ -28,7 +29,7 @@ export function mergeChunks(earlier: TaskEvent, later: TaskEvent): TaskEvent | u
   return {
     artifactUpdate: {
       ...first,
-      artifact: { ...first.artifact, parts },
+      artifact: withParts(first.artifact, parts),
       ...(second.lastChunk === true ? { lastChunk: true } : undefined),
     },
   };

@@ -1,4 +1,4 @@
-import type { Artifact } from "../model/artifact.ts";
+import { type Artifact, withParts } from "../model/artifact.ts";
 import type { TaskEvent } from "../model/event.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
@@ -150,7 +150,7 @@ export class TurnRun {
   #toArtifact(given: ArtifactDraft): Artifact {
     const draft = checkedArtifact(given);
     if (draft.artifactId !== undefined) return draft as Artifact;
-    return { artifactId: this.#context.ids.artifact(), ...draft };
+    return withParts({ ...draft, artifactId: this.#context.ids.artifact() }, draft.parts);
   }
 
   #finish(reply: MessageDraft | undefined): TurnEnd {

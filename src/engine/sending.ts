@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { ProtocolError, taskNotFound } from "../model/errors.ts";
 import { TaskFold } from "../model/fold.ts";
-import type { Message } from "../model/message.ts";
+import { inTask, type Message } from "../model/message.ts";
 import type { Call, FrameStream, SendInput, SendOutcome } from "../model/operation.ts";
 import { isTerminal, STATE_CLASS } from "../model/state.ts";
 import type { Task } from "../model/task.ts";
@@ -111,7 +111,7 @@ export class Sending {
     const { ids, clock, limits } = this.#context;
     const id = ids.task();
     const contextId = input.message.contextId ?? ids.context();
-    const message: Message = { ...input.message, contextId, taskId: id };
+    const message = inTask(input.message, id, contextId);
     const idempotency = this.#claimOf(input, call);
     const fold = new TaskFold(limits.historyPage);
     const live = this.#runner.adopt(
@@ -173,7 +173,7 @@ export class Sending {
   /** A message for a task that is being worked on: it becomes durable at once and waits for its turn. */
   async #receive(live: LiveTask, served: ServedAgent, input: SendInput, call: Call): Promise<Accepted> {
     if (isTerminal(live.state)) throw ended(live.id);
-    const message: Message = { ...input.message, contextId: live.contextId, taskId: live.id };
+    const message = inTask(input.message, live.id, live.contextId);
     live.turns.push(toTurn(message, input, call, undefined));
     live.shown = true;
     // The answer has come before the question was even parked, so nothing is required any more.
@@ -199,7 +199,7 @@ export class Sending {
       { ...adoption(head), fold, fence: head.fence, attempt: 1, origin: "parked" },
       state,
     );
-    const message: Message = { ...input.message, contextId: head.contextId, taskId };
+    const message = inTask(input.message, taskId, head.contextId);
     live.shown = true;
     live.decide();
     live.turns.push(toTurn(message, input, call, undefined));

@@ -1,4 +1,4 @@
-import type { Artifact } from "./artifact.ts";
+import { type Artifact, withParts } from "./artifact.ts";
 import type { LogEntry, TaskArtifactUpdate, TaskEvent } from "./event.ts";
 import type { JsonObject } from "./json.ts";
 import type { Message } from "./message.ts";
@@ -162,7 +162,7 @@ export function fold(entries: Iterable<LogEntry>, from: TaskFold = new TaskFold(
 
 function closed(artifacts: ReadonlyMap<string, OpenArtifact>): Artifact[] {
   const all: Artifact[] = [];
-  for (const { artifact, parts } of artifacts.values()) all.push({ ...artifact, parts: parts.slice() });
+  for (const { artifact, parts } of artifacts.values()) all.push(withParts(artifact, parts.slice()));
   return all;
 }
 

@@ -14,3 +14,13 @@ export interface Message {
   readonly extensions?: readonly string[];
   readonly referenceTaskIds?: readonly string[];
 }
+
+/** The same message, placed in a task. Built member by member for the reason given at `withParts`. */
+export function inTask(message: Message, taskId: string, contextId: string): Message {
+  const { messageId, role, parts, metadata, extensions, referenceTaskIds } = message;
+  const placed: { -readonly [K in keyof Message]: Message[K] } = { messageId, contextId, taskId, role, parts };
+  if (metadata !== undefined) placed.metadata = metadata;
+  if (extensions !== undefined) placed.extensions = extensions;
+  if (referenceTaskIds !== undefined) placed.referenceTaskIds = referenceTaskIds;
+  return placed;
+}

@@ -1,5 +1,4 @@
 import { randomFillSync } from "node:crypto";
-import { v7 } from "uuid";
 import type { Clock, Ids } from "../model/ports.ts";
 
 /** The real clock. Its timers never keep the process alive. */
@@ -12,28 +11,41 @@ export const systemClock: Clock = {
   },
 };
 
-const POOLED_IDS = 512;
-const pool = new Uint8Array(16 * POOLED_IDS);
-let nextInPool = POOLED_IDS;
+const POOL_BYTES = 8 * 1024;
+const pool = Buffer.alloc(POOL_BYTES);
+let poolPosition = POOL_BYTES;
+const HEX = Array.from({ length: 65_536 }, (_, value) => value.toString(16).padStart(4, "0"));
 
-/** Sixteen random bytes. Asking the operating system for every id on its own costs more than all the rest of an id. */
-function pooledRandom(): Uint8Array {
-  if (nextInPool === POOLED_IDS) {
+/** Sixteen random bits. Asking the operating system for every id on its own costs more than all the rest of an id. */
+function random16(): number {
+  if (poolPosition === POOL_BYTES) {
     randomFillSync(pool);
-    nextInPool = 0;
+    poolPosition = 0;
   }
-  const start = 16 * nextInPool++;
-  return pool.subarray(start, start + 16);
+  const value = pool.readUInt16LE(poolPosition);
+  poolPosition += 2;
+  return value;
 }
 
-const pooled = { rng: pooledRandom };
-const uuid = () => v7(pooled);
+let prefixTime = Number.NaN;
+let prefix = "";
 
-/** Version 7: ids made one after the other sort that way, which keeps the store's indexes compact. */
-export const uuidIds: Ids = {
-  task: uuid,
-  context: uuid,
-  message: uuid,
-  artifact: uuid,
-  incarnation: uuid,
-};
+/**
+ * A UUID of version 7 (RFC 9562 §5.7): milliseconds, then 74 random bits. Ids made one after the other sort that way,
+ * which keeps the store's indexes compact. Made here because three of them go into every task, and the general
+ * libraries spend on each what the whole engine spends on an event.
+ */
+export function uuidV7(now: number = Date.now()): string {
+  if (now !== prefixTime) {
+    prefixTime = now;
+    const hex = now.toString(16).padStart(12, "0");
+    prefix = `${hex.slice(0, 8)}-${hex.slice(8)}-`;
+  }
+  const version = HEX[0x7000 | (random16() & 0x0fff)];
+  const variant = HEX[0x8000 | (random16() & 0x3fff)];
+  return `${prefix}${version}-${variant}-${HEX[random16()]}${HEX[random16()]}${HEX[random16()]}`;
+}
+
+const uuid = () => uuidV7();
+
+export const uuidIds: Ids = { task: uuid, context: uuid, message: uuid, artifact: uuid, incarnation: uuid };

@@ -47,6 +47,11 @@ export class Follower {
     this.#sendsFirst = sendsFirst;
   }
 
+  /** For people who look for a task that did not end. */
+  get position(): string {
+    return `${this.agent} ${this.id ?? "not begun"} at ${this.#last}${this.#asked ? ", asked" : ""}`;
+  }
+
   async run(): Promise<void> {
     while (this.end === undefined && this.violations.length === 0) {
       const url = await this.#victim.url;
@@ -108,7 +113,11 @@ export class Follower {
       this.violations.push(`${method} was refused: ${await response.text()}`);
       return;
     }
-    for await (const frame of framesOf(response)) this.#take(frame);
+    for await (const frame of framesOf(response)) {
+      this.#take(frame);
+      // A subscription stays open over a question; it is answered first and followed again then.
+      if (this.#asked) return;
+    }
   }
 
   #take({ number, json }: Frame): void {

@@ -31,7 +31,8 @@ export interface OpenReply {
   hangUp(): void;
 }
 
-const connections = new KeepAlive({ keepAlive: true, maxSockets: 128 });
+/** Connections for requests that are answered in full. */
+export const sharedConnections = new KeepAlive({ keepAlive: true, maxSockets: 128 });
 
 /** The answer as soon as its headers are there. Streams get a connection of their own. */
 export function openRequest(base: string, raw: RawRequest, agent: KeepAlive | false = false): Promise<OpenReply> {
@@ -61,7 +62,7 @@ export function openRequest(base: string, raw: RawRequest, agent: KeepAlive | fa
 
 /** The whole answer. */
 export async function sendRaw(base: string, raw: RawRequest): Promise<RawReply> {
-  const { status, headers, response } = await openRequest(base, raw, connections);
+  const { status, headers, response } = await openRequest(base, raw, sharedConnections);
   return { status, headers, body: await readAll(response) };
 }
 

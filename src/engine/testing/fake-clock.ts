@@ -50,3 +50,11 @@ export async function settle(turns = 8): Promise<void> {
     });
   }
 }
+
+/** What the promise comes to without any time passing; fails if that is nothing. */
+export async function promptly<T>(promise: Promise<T>): Promise<T> {
+  const late = settle(40).then(() => {
+    throw new Error("Nothing came, and nothing is left to happen.");
+  });
+  return Promise.race([promise, late]);
+}

@@ -21,7 +21,7 @@ export interface GatedStore {
 }
 
 /** A store whose writes take as long as a test wants. */
-export function gated(inner: TaskStore): GatedStore {
+function gated(inner: TaskStore): GatedStore {
   let held = false;
   let blocked: { readonly writes: readonly Write[]; readonly pass: () => void } | undefined;
   let arrivals: ((writes: readonly Write[]) => void)[] = [];
@@ -67,33 +67,40 @@ export function gated(inner: TaskStore): GatedStore {
   };
 }
 
-/** Fails the next writes, before they were made or after. */
-export interface FlakyStore {
-  readonly store: TaskStore;
-  fail(times: number, when?: "before" | "after"): void;
-  readonly failures: number;
-}
-
-export function flaky(inner: TaskStore): FlakyStore {
-  let left = 0;
-  let after = false;
-  let failures = 0;
+/** For a harness: `const held = holding(); Harness.start({ wrap: held.wrap })`. */
+export function holding(): { readonly wrap: (inner: TaskStore) => TaskStore; readonly gate: GatedStore } {
+  let gate: GatedStore | undefined;
   return {
-    store: altered(inner, {
-      async write(writes) {
-        if (left === 0) return inner.write(writes);
-        left--;
-        failures++;
-        if (after) await inner.write(writes);
-        throw new Error("The disk is on fire.");
-      },
-    }),
-    fail(times, when = "before") {
-      left = times;
-      after = when === "after";
+    wrap(inner) {
+      gate = gated(inner);
+      return gate.store;
     },
-    get failures() {
-      return failures;
+    get gate() {
+      if (gate === undefined) throw new Error("The store has not been opened yet.");
+      return gate;
     },
   };
+}
+
+/** For a harness: a store that fails the next writes, before they were made or after. */
+export class FlakyStore {
+  #left = 0;
+  #when: "before" | "after" = "before";
+  failures = 0;
+
+  readonly wrap = (inner: TaskStore): TaskStore =>
+    altered(inner, {
+      write: async (writes) => {
+        if (this.#left === 0) return inner.write(writes);
+        this.#left--;
+        this.failures++;
+        if (this.#when === "after") await inner.write(writes);
+        throw new Error("The disk is on fire.");
+      },
+    });
+
+  fail(times: number, when: "before" | "after" = "before"): void {
+    this.#left = times;
+    this.#when = when;
+  }
 }

@@ -1,0 +1,12 @@
+/** Memory in use after garbage was collected. */
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc") as () => void;
+
+export function usedMebibytes(): number {
+  collect();
+  const { external, heapUsed } = process.memoryUsage();
+  return (external + heapUsed) / 2 ** 20;
+}
