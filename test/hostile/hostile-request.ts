@@ -45,3 +45,8 @@ export function sends(label: string, params: unknown): HostileRequest[] {
 export function envelope(method: string, paramsJson: string): string {
   return `{"jsonrpc":"2.0","id":${RPC_ID},"method":${JSON.stringify(method)},"params":${paramsJson}}`;
 }
+
+/** Lone surrogates have no place in a URL. */
+export function inUrl(text: string): string {
+  return encodeURIComponent(Buffer.from(text, "utf8").toString("utf8"));
+}

@@ -3,8 +3,9 @@ import { describe, expect, it } from "vitest";
 import { BINDINGS, type Binding } from "../support/bindings.ts";
 import { usedMebibytes } from "../support/memory.ts";
 import { untilMetric } from "../support/metrics.ts";
-import { openRequest, readAll, sharedConnections } from "../support/raw-http.ts";
+import { openRequest, readAll, sendRaw, sharedConnections } from "../support/raw-http.ts";
 import { useScene } from "../support/scene.ts";
+import { WireClient } from "../support/wire-client.ts";
 import type { HostileRequest, Known } from "./hostile-request.ts";
 import { type HostileReply, judge, type Verdict } from "./judge.ts";
 import { oddRequests } from "./odd-requests.ts";
@@ -14,6 +15,7 @@ import { refusedRequests } from "./refused-requests.ts";
 const seed = Number(process.env.HOSTILE_SEED ?? 20_261_115);
 const AT_ONCE = 40;
 const MINUTE = 60_000;
+const prototypeBefore = Object.getOwnPropertyNames(Object.prototype);
 
 /** A stream may stay open for ever, so of streams only the beginning is read. */
 async function ask(base: string, { raw }: HostileRequest): Promise<HostileReply> {
@@ -61,10 +63,10 @@ describe("hostile requests", () => {
     await fc.assert(
       fc.asyncProperty(batch, async (requests) => {
         const verdicts = await judged("strict", requests);
-        requests.forEach(({ label }, at) => expect(verdicts[at], label).toBe("refused"));
+        for (const [at, { label }] of requests.entries()) expect(verdicts[at], label).toBe("refused");
         expect((await client.list({ pageSize: 1 })).totalSize).toBe(2);
       }),
-      { seed, numRuns: 310 },
+      { seed, numRuns: 400 },
     );
     expect(await client.list({ includeArtifacts: true })).toEqual(before);
   });
@@ -79,7 +81,7 @@ describe("hostile requests", () => {
       fc.asyncProperty(batch, async (requests) => {
         await judged("lenient", requests);
       }),
-      { seed, numRuns: 210 },
+      { seed, numRuns: 250 },
     );
   });
 
@@ -88,14 +90,11 @@ describe("hostile requests", () => {
     await untilMetric(scene.server.url, "dragoman_streams_open", 0);
     await untilMetric(scene.server.url, "dragoman_tasks_live", 0);
     for (const binding of BINDINGS) {
-      const task = await scene.client().task("work; artifact still here");
+      const task = await new WireClient(binding, scene.server.url).task("work; artifact still here");
       expect(task.status.state, binding.name).toBe("TASK_STATE_COMPLETED");
     }
+    expect((await sendRaw(scene.server.url, { path: "/readyz" })).status).toBe(200);
     expect(usedMebibytes()).toBeLessThan(400);
-    expect(Object.keys(Object.prototype)).toEqual([]);
-    expect(({} as Record<string, unknown>).polluted).toBeUndefined();
-    expect(Object.getOwnPropertyNames(Object.prototype).sort()).toEqual(
-      Object.getOwnPropertyNames(Object.getPrototypeOf(JSON.parse("{}"))).sort(),
-    );
+    expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(prototypeBefore);
   });
 });

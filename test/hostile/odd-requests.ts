@@ -1,6 +1,6 @@
 /** Requests that are odd. Some of them are legal; all of them get an answer that makes sense. */
 import fc, { type Arbitrary } from "fast-check";
-import { envelope, type HostileRequest, type Known, rest, rpc, sends, V1_JSON } from "./hostile-request.ts";
+import { envelope, type HostileRequest, inUrl, type Known, rest, rpc, sends, V1_JSON } from "./hostile-request.ts";
 
 const anyOf = (requests: Arbitrary<readonly HostileRequest[]>): Arbitrary<HostileRequest> =>
   fc.tuple(requests, fc.nat()).map(([choices, at]) => choices[at % choices.length] as HostileRequest);
@@ -69,7 +69,7 @@ const legal = anyOf(
       ),
       metadata: fc.dictionary(oddKey, oddJson, { maxKeys: 3 }),
       tenant: oddText,
-      [`\u2713`]: oddJson,
+      "\u2713": oddJson,
     })
     .map((params) => sends("legal but odd", params)),
 );
@@ -187,7 +187,7 @@ const conversation = (known: () => Known) =>
         rpc("resume", envelope("SubscribeToTask", task), { "last-event-id": String(cursor) }),
         rpc("replay", envelope("SubscribeToTask", JSON.stringify({ id: ended })), { "last-event-id": String(cursor) }),
         rest("get", `/tasks/${waiting}?historyLength=${cursor}`),
-        rest("list", `/tasks?contextId=${encodeURIComponent(text.toWellFormed())}&pageSize=${cursor}`),
+        rest("list", `/tasks?contextId=${inUrl(text)}&pageSize=${cursor}`),
         ...sends("talk to the waiting task", {
           message: { messageId: "m", taskId: waiting, role: "ROLE_USER", parts: [{ text: "again" }] },
         }),

@@ -1,0 +1,68 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { LogEntry, type TaskEvent } from "../model/event.ts";
+import { Harness } from "./testing/harness.ts";
+import { Interleaving, scripted, step } from "./testing/interleaving.ts";
+import { logViolations, snapshotViolations, viewViolations } from "./testing/log-invariants.ts";
+
+describe("whatever is asked in whatever order", () => {
+  test.each(["fail", "resume"] as const)(
+    "logs stay whole and readers see all of them (%s)",
+    { timeout: 120_000 },
+    async (onCrash) => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+          const harness = await Harness.start({ agent: scripted(onCrash) });
+          const play = new Interleaving(harness);
+          await play.play(steps);
+          expect(await play.finish()).toEqual([]);
+        }),
+        { numRuns: 150 },
+      );
+    },
+  );
+});
+
+describe("the check itself notices", () => {
+  const scope = { taskId: "t", contextId: "c" };
+  const begin: TaskEvent = { task: { id: "t", contextId: "c", status: { state: "TASK_STATE_SUBMITTED" } } };
+  const working: TaskEvent = { statusUpdate: { ...scope, status: { state: "TASK_STATE_WORKING" } } };
+  const done: TaskEvent = { statusUpdate: { ...scope, status: { state: "TASK_STATE_COMPLETED" } } };
+  const log = (...events: TaskEvent[]) => events.map((event, index) => LogEntry.of(index + 1, event));
+  const whole = log(begin, working, done);
+
+  test("nothing in a log that is whole", () => {
+    expect(logViolations(whole, { ended: true })).toEqual([]);
+    expect(viewViolations(whole, whole, 0)).toEqual([]);
+    expect(snapshotViolations(whole, { id: "t", contextId: "c", status: { state: "TASK_STATE_COMPLETED" } })).toEqual(
+      [],
+    );
+  });
+
+  test.each([
+    ["a gap", [...whole.slice(0, 1), ...whole.slice(2)], "entry 2 has the number 3"],
+    ["a number twice", [...whole.slice(0, 2), ...whole.slice(1)], "entry 3 has the number 2"],
+    ["a second terminal event", log(begin, done, done), "2 terminal events"],
+    ["something after the terminal event", log(begin, done, working), "something follows the terminal event"],
+    ["a log without an end", log(begin, working), "no terminal event"],
+    ["a second task", log(begin, begin, done), "entry 2: a log has one task, at its start"],
+    ["a log without its task", log(working, done), "entry 1: a log has one task, at its start"],
+  ])("%s", (_name, entries, violation) => {
+    expect(logViolations(entries, { ended: true })).toContain(violation);
+  });
+
+  test("a snapshot that is not what the log says", () => {
+    expect(snapshotViolations(whole, { id: "t", contextId: "c", status: { state: "TASK_STATE_FAILED" } })).toHaveLength(
+      1,
+    );
+  });
+
+  test.each([
+    ["missed", [whole[0], whole[2]]],
+    ["came twice", [whole[0], whole[0], whole[1]]],
+    ["came out of order", [whole[1], whole[0]]],
+    ["was another", [LogEntry.of(1, done)]],
+  ])("a reader to whom something %s", (_name, frames) => {
+    expect(viewViolations(frames as LogEntry[], whole, 0)).not.toEqual([]);
+  });
+});

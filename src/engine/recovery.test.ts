@@ -1,0 +1,311 @@
+import { describe, expect, test } from "vitest";
+import type { Agent, Turn } from "./agent.ts";
+import { aborted, agentOf, chunk, createGate, heard, status } from "./testing/agents.ts";
+import { promptly, settle } from "./testing/fake-clock.ts";
+import { framesOf, Harness } from "./testing/harness.ts";
+import { logViolations, snapshotViolations, viewViolations } from "./testing/log-invariants.ts";
+import { holding } from "./testing/stores.ts";
+
+const LEASE = 15_000;
+
+interface Life {
+  readonly text: string;
+  readonly attempt: number;
+  readonly history: readonly string[];
+  readonly computed: number;
+}
+
+/** Writes two chunks and stays there in its first life; notes what it knew in each. */
+function mortal(onCrash: Agent["onCrash"], lives: Life[] = []): { readonly agent: Agent; readonly lives: Life[] } {
+  let computed = 0;
+  const agent = agentOf(
+    async function* (turn: Turn) {
+      const value = await turn.memory.once("value", () => ++computed);
+      lives.push({
+        text: heard(turn),
+        attempt: turn.attempt,
+        history: turn.history.map(({ messageId }) => messageId),
+        computed: value,
+      });
+      yield chunk("a", "one ", true);
+      yield chunk("a", "two ", true);
+      if (turn.attempt === 1 && heard(turn) === "hello") await new Promise(() => {});
+      yield chunk("a", "three", true);
+    },
+    { onCrash },
+  );
+  return { agent, lives };
+}
+
+/** The first engine is gone without a word; another takes over once its lease ran out. */
+async function successor(first: Harness, agent: Agent, more: object = {}): Promise<Harness> {
+  await settle();
+  first.crash();
+  await first.clock.advance(LEASE + 1);
+  const second = await Harness.start({ agent, after: first, ...more });
+  await settle(20);
+  return second;
+}
+
+describe("a task whose process died", () => {
+  test("is failed with a reason when its agent did not declare itself repeatable", async () => {
+    const { agent, lives } = mortal("fail");
+    const first = await Harness.start({ agent });
+    const { id } = await first.begin("hello");
+    const second = await successor(first, agent);
+    const task = await second.get(id);
+    expect(task.status).toMatchObject({
+      state: "TASK_STATE_FAILED",
+      message: { parts: [{ text: expect.stringMatching(/stopped before the task was finished/) }] },
+    });
+    expect(task.artifacts?.[0]?.parts).toEqual([{ text: "one two " }]);
+    expect(lives).toHaveLength(1);
+    expect(second.counts).toMatchObject({ runs_failed_by_crash: 1 });
+    expect(logViolations(await second.log(id), { ended: true })).toEqual([]);
+  });
+
+  test("is resumed with its message, memory and attempt; artifacts begin anew", async () => {
+    const { agent, lives } = mortal("resume");
+    const first = await Harness.start({ agent });
+    const { id } = await first.begin("hello", { messageId: "question" });
+    const second = await successor(first, agent);
+    const task = await second.get(id);
+    expect(task.status.state).toBe("TASK_STATE_COMPLETED");
+    expect(task.artifacts).toEqual([{ artifactId: "a", parts: [{ text: "one two three" }] }]);
+    expect(lives).toEqual([
+      { text: "hello", attempt: 1, history: [], computed: 1 },
+      { text: "hello", attempt: 2, history: [], computed: 1 },
+    ]);
+    expect(second.counts).toMatchObject({ runs_resumed: 1 });
+    const log = await second.log(id);
+    expect(logViolations(log, { ended: true })).toEqual([]);
+    expect(snapshotViolations(log, await second.stored(id))).toEqual([]);
+    expect(log.some(({ event }) => "statusUpdate" in event && event.statusUpdate.metadata?.attempt === 2)).toBe(true);
+  });
+
+  test("is followed across the crash by number, each event once", async () => {
+    const { agent } = mortal("resume");
+    const first = await Harness.start({ agent });
+    const { id } = await first.begin("hello");
+    await settle();
+    const seen = [];
+    const iterator = (await first.subscribe(id, 1, { replay: true }))[Symbol.asyncIterator]();
+    for (let last = 1; last < 3; last = seen.at(-1)?.number ?? 0) {
+      const read = await promptly(iterator.next());
+      if (read.done !== true) seen.push(...read.value);
+    }
+    const second = await successor(first, agent);
+    seen.push(...(await promptly(framesOf(await second.subscribe(id, seen.at(-1)?.number, { replay: true })))));
+    const log = await second.log(id);
+    expect(viewViolations(seen, log, 1)).toEqual([]);
+    expect(seen).toHaveLength(log.length - 1);
+  });
+
+  test("is taken over by the process that remains when the lease runs out", async () => {
+    const { agent } = mortal("resume");
+    const first = await Harness.start({ agent });
+    const second = await Harness.start({ agent, after: first });
+    const { id } = await first.begin("hello");
+    await settle();
+    first.crash();
+    await first.clock.advance(2 * LEASE);
+    expect((await second.get(id)).status.state).toBe("TASK_STATE_COMPLETED");
+  });
+
+  test("is left alone while its process lives", async () => {
+    const { agent, lives } = mortal("resume");
+    const first = await Harness.start({ agent });
+    const { id } = await first.begin("hello");
+    await Harness.start({ agent, after: first });
+    await first.clock.advance(10 * LEASE);
+    expect(lives).toHaveLength(1);
+    expect((await first.get(id)).status.state).not.toBe("TASK_STATE_COMPLETED");
+  });
+
+  test("is given up after too many lives", async () => {
+    const agent = agentOf(
+      async function* () {
+        yield status("TASK_STATE_WORKING");
+        await new Promise(() => {});
+      },
+      { onCrash: "resume" },
+    );
+    let life = await Harness.start({ agent, limits: { attempts: 3 } });
+    const { id } = await life.begin("hello");
+    for (let crash = 0; crash < 3; crash++) life = await successor(life, agent, { limits: { attempts: 3 } });
+    expect((await life.get(id)).status).toMatchObject({
+      state: "TASK_STATE_FAILED",
+      message: { parts: [{ text: expect.stringContaining("3 times") }] },
+    });
+    expect(logViolations(await life.log(id), { ended: true })).toEqual([]);
+  });
+
+  test("keeps the messages that waited, and answers only those that were not answered", async () => {
+    const told: string[] = [];
+    const gate = createGate();
+    const held = holding();
+    const agent = agentOf(
+      async function* (turn) {
+        told.push(heard(turn));
+        yield status("TASK_STATE_WORKING");
+        if (heard(turn) === "first") {
+          yield chunk("a", "x", false);
+          await gate.pass();
+        } else if (heard(turn) === "second" && turn.attempt === 1) await new Promise(() => {});
+      },
+      { onCrash: "resume" },
+    );
+    const first = await Harness.start({ agent, wrap: held.wrap });
+    const { id } = await first.begin("first");
+    await gate.reached;
+    await settle();
+    await first.begin("second", { taskId: id });
+    await first.begin("third", { taskId: id });
+    held.gate.hold();
+    gate.open();
+    await settle();
+    held.gate.open();
+    const second = await successor(first, agent);
+    expect((await second.get(id)).status.state).toBe("TASK_STATE_COMPLETED");
+    expect(told).toEqual(["first", "second", "second", "third"]);
+    expect(logViolations(await second.log(id), { ended: true })).toEqual([]);
+  });
+
+  test("remembers which message it was at, also when the store was busy as the turn began", async () => {
+    const begins = createGate();
+    const ends = createGate();
+    const told: string[] = [];
+    const held = holding();
+    const agent = agentOf(
+      async function* (turn) {
+        told.push(heard(turn));
+        if (heard(turn) === "first") {
+          await begins.pass();
+          yield chunk("a", "x", false);
+          await ends.pass();
+        } else if (turn.attempt === 1) await new Promise(() => {});
+      },
+      { onCrash: "resume" },
+    );
+    const first = await Harness.start({ agent, wrap: held.wrap });
+    const { id } = await first.begin("first");
+    await begins.reached;
+    await first.begin("second", { taskId: id });
+    await settle();
+    held.gate.hold();
+    begins.open();
+    await held.gate.waiting();
+    ends.open();
+    await settle();
+    held.gate.open();
+    const second = await successor(first, agent);
+    expect(told).toEqual(["first", "second", "second"]);
+    expect((await second.get(id)).status.state).toBe("TASK_STATE_COMPLETED");
+  });
+
+  test("that was to be cancelled is cancelled", async () => {
+    const { agent } = mortal("resume");
+    const first = await Harness.start({ agent });
+    const { id } = await first.begin("hello");
+    await settle();
+    first.crash();
+    await first.memory.write([{ kind: "request-cancel", id }]);
+    await first.clock.advance(LEASE + 1);
+    const second = await Harness.start({ agent, after: first });
+    await settle();
+    expect((await second.get(id)).status.state).toBe("TASK_STATE_CANCELED");
+  });
+
+  test("of an agent that is not served here waits for one that does", async () => {
+    const { agent } = mortal("resume");
+    const first = await Harness.start({ agent });
+    const { id } = await first.begin("hello");
+    await settle();
+    first.crash();
+    await first.clock.advance(LEASE + 1);
+    await Harness.start({ agents: { other: agent }, after: first });
+    await settle();
+    expect((await first.memory.head(id))?.attempt).toBe(1);
+    const third = await Harness.start({ agent, after: first });
+    await settle(20);
+    expect((await third.get(id)).status.state).toBe("TASK_STATE_COMPLETED");
+  });
+
+  test("and lives after all is fenced: it may not write, is told, and the log stays whole", async () => {
+    const gate = createGate();
+    let told = false;
+    const agent = agentOf(
+      async function* (turn) {
+        yield chunk("a", "one ", false);
+        if (turn.attempt === 1) {
+          await gate.pass();
+          yield chunk("a", "from the grave");
+          await aborted(turn);
+          told = true;
+        }
+        yield chunk("a", "two");
+      },
+      { onCrash: "resume" },
+    );
+    const first = await Harness.start({ agent, times: { leaseMs: Number.MAX_SAFE_INTEGER } });
+    const answer = first.task("hello");
+    await gate.reached;
+    await settle();
+    const { id } = (await first.list()).tasks[0] ?? { id: "" };
+    // Its beats are years apart, but it took its lease with the usual time to live.
+    const [lease] = await stolen(first, id);
+    expect(lease?.fence).toBeGreaterThan(1);
+    gate.open();
+    await expect(promptly(answer)).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await settle();
+    expect(told).toBe(true);
+    expect(first.counts.runs_fenced).toBe(1);
+    expect(logViolations(await first.log(id))).toEqual([]);
+    expect(JSON.stringify(await first.stored(id))).not.toContain("grave");
+  });
+});
+
+/** Another node that took the task's lease, as after a long pause of the first. */
+async function stolen(harness: Harness, id: string) {
+  const head = await harness.memory.head(id);
+  const fence = (head?.fence ?? 0) + 1;
+  await harness.memory.beat(head?.node ?? "", -1);
+  const leases = await harness.memory.claim("thief", ["agent"], 10);
+  expect(leases.map((lease) => lease.fence)).toEqual([fence]);
+  return leases;
+}
+
+describe("two processes on one store", () => {
+  const asking = agentOf(async function* (turn) {
+    yield status("TASK_STATE_WORKING");
+    if (heard(turn) === "first") yield status("TASK_STATE_INPUT_REQUIRED", "?");
+  });
+
+  test("a reader here sees what is written there", async () => {
+    const here = await Harness.start({ agent: asking });
+    const there = await Harness.start({ agent: asking, after: here });
+    const { id } = await here.begin("first");
+    const frames = framesOf(await here.subscribe(id, 1, { replay: true }));
+    await settle();
+    await promptly(there.task("second", { taskId: id }));
+    await here.clock.advance(5_000);
+    const log = await here.log(id);
+    expect(viewViolations(await promptly(frames), log, 1)).toEqual([]);
+    expect(logViolations(log, { ended: true })).toEqual([]);
+  });
+
+  test("a cancellation here reaches a run there", async () => {
+    const working = agentOf(async function* (turn) {
+      yield status("TASK_STATE_WORKING");
+      await aborted(turn);
+    });
+    const here = await Harness.start({ agent: working });
+    const there = await Harness.start({ agent: working, after: here });
+    const { id } = await there.begin("hello");
+    await settle();
+    const cancelled = here.cancel(id);
+    await here.clock.advance(20_000);
+    expect((await promptly(cancelled)).status.state).toBe("TASK_STATE_CANCELED");
+    expect(logViolations(await here.log(id), { ended: true })).toEqual([]);
+  });
+});
