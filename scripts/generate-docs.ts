@@ -1,6 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { cliMarkdown } from "../src/cli/document.ts";
 import { configurationPage } from "./config-docs.ts";
 import { editorSchema, plainSchema } from "./config-schema.ts";
 
@@ -10,6 +11,7 @@ const at = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url
 const files: ReadonlyMap<string, string> = new Map([
   [at("schema/dragoman.schema.json"), `${JSON.stringify(editorSchema(), undefined, 2)}\n`],
   [at("docs/configuration.md"), configurationPage(plainSchema())],
+  [at("docs/cli.md"), cliMarkdown()],
 ]);
 
 const check = process.argv.includes("--check");

@@ -120,6 +120,21 @@ describe("cancelling a task", () => {
     await expect(harness.send("more", { taskId: id })).rejects.toMatchObject({ code: "UNSUPPORTED_OPERATION" });
   });
 
+  test.each(["fail", "resume"] as const)("that asked at once and was parked ends it (%s)", async (onCrash) => {
+    const harness = await Harness.start({
+      agent: agentOf(
+        async function* () {
+          yield status("TASK_STATE_INPUT_REQUIRED", "?");
+        },
+        { onCrash },
+      ),
+    });
+    const { id } = await harness.task("hello");
+    await settle();
+    expect((await harness.memory.head(id))?.node).toBeUndefined();
+    expect(await promptly(harness.cancel(id))).toMatchObject(CANCELED);
+  });
+
   test("twice at the same time ends it once, and both are told", async () => {
     const harness = await Harness.start({ agent: obedient });
     const { id } = await harness.begin("hello");

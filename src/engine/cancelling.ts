@@ -9,7 +9,7 @@ import type { LiveTask } from "./live-task.ts";
 import type { EngineContext } from "./options.ts";
 import type { Reading } from "./reading.ts";
 import type { Runner, ServedAgent } from "./runner.ts";
-import { sameScope, scopeOf, untilGone } from "./sending.ts";
+import { sameScope, scopeOf } from "./scope.ts";
 import { timestampOf } from "./timestamp.ts";
 
 const ATTEMPTS = 5;
@@ -32,7 +32,7 @@ export class Cancelling {
       if (live !== undefined) {
         if (!sameScope(live, scopeOf(served, call))) throw taskNotFound(id);
         if (live.closed || live.releasing) {
-          await untilGone(live);
+          await live.gone();
           continue;
         }
         return this.#cancelLive(live);

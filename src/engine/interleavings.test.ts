@@ -2,23 +2,35 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LogEntry, type TaskEvent } from "../model/event.ts";
 import { Harness } from "./testing/harness.ts";
-import { Interleaving, scripted, step } from "./testing/interleaving.ts";
+import { Interleaving, scripted, steps } from "./testing/interleaving.ts";
 import { logViolations, snapshotViolations, viewViolations } from "./testing/log-invariants.ts";
+import { slow } from "./testing/stores.ts";
+
+const RUNS = 300;
+
+/** How long the store takes over each write. */
+const delays = fc.array(fc.nat({ max: 4 }), { maxLength: 8 });
 
 describe("whatever is asked in whatever order", () => {
   test.each(["fail", "resume"] as const)(
     "logs stay whole and readers see all of them (%s)",
     { timeout: 120_000 },
     async (onCrash) => {
+      let tasks = 0;
+      let frames = 0;
       await fc.assert(
-        fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
-          const harness = await Harness.start({ agent: scripted(onCrash) });
+        fc.asyncProperty(steps, delays, async (played, turns) => {
+          const harness = await Harness.start({ agent: scripted(onCrash), wrap: (store) => slow(store, turns) });
           const play = new Interleaving(harness);
-          await play.play(steps);
+          await play.play(played);
           expect(await play.finish()).toEqual([]);
+          tasks += play.extent.tasks;
+          frames += play.extent.frames;
         }),
-        { numRuns: 150 },
+        { numRuns: RUNS },
       );
+      expect(tasks).toBeGreaterThan(RUNS);
+      expect(frames).toBeGreaterThan(RUNS);
     },
   );
 });

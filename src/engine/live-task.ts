@@ -187,9 +187,10 @@ export class LiveTask implements Scope {
     else listener();
   }
 
-  /** Resolves when a release under way is done. */
-  released(): Promise<void> {
-    return this.#listening().until("released");
+  /** Resolves when a task that is on its way out of this process has left it: parked, or answered by a message. */
+  async gone(): Promise<void> {
+    if (this.releasing) await this.#listening().until("released");
+    else await this.decided();
   }
 
   /** The store is to know which event's message is being answered, so that a resumed run answers the same. */
@@ -301,7 +302,7 @@ export class LiveTask implements Scope {
     return end < 0 ? all : all.slice(0, end);
   }
 
-  #toSubmit({ entries, events }: InFlight): Submit {
+  #toSubmit({ entries, events, release }: InFlight): Submit {
     const claim = claimOf(events);
     return {
       kind: "submit",
@@ -314,7 +315,7 @@ export class LiveTask implements Scope {
       entries,
       status: statusAfter(entries) as TaskStatus,
       turn: 1,
-      node: this.#context.node,
+      ...(release ? undefined : { node: this.#context.node }),
       ...(claim === undefined ? undefined : { idempotency: claim }),
     };
   }

@@ -202,7 +202,10 @@ export class LogReader {
   async #fromStore(): Promise<readonly LogEntry[] | undefined> {
     // Cleared before the read: a wake-up during it must lead to another one.
     this.#wakened = false;
-    return this.#readers.readStore({ id: this.#topic.id, after: this.#position });
+    const entries = await this.#readers.readStore({ id: this.#topic.id, after: this.#position });
+    // There may be more than fits into one read.
+    if (entries !== undefined && entries.length > 0) this.#wakened = true;
+    return entries;
   }
 }
 

@@ -8,7 +8,7 @@ import { LogStream } from "./following.ts";
 import type { EngineContext } from "./options.ts";
 import { fromPageToken, toPageToken } from "./page-token.ts";
 import type { Runner, ServedAgent } from "./runner.ts";
-import { sameScope, scopeOf } from "./sending.ts";
+import { sameScope, scopeOf } from "./scope.ts";
 
 const DEFAULT_PAGE_SIZE = 50;
 

@@ -3,7 +3,7 @@ import type { Lease } from "../store/contract.ts";
 import type { EngineContext } from "./options.ts";
 import { EventMaker } from "./run.ts";
 import { type Runner, type ServedAgent, storedTurn } from "./runner.ts";
-import { adoption } from "./sending.ts";
+import { adoption } from "./scope.ts";
 
 const CLAIMED_AT_ONCE = 100;
 

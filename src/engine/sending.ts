@@ -5,7 +5,7 @@ import { inTask, type Message } from "../model/message.ts";
 import type { Call, FrameStream, SendInput, SendOutcome } from "../model/operation.ts";
 import { isTerminal, STATE_CLASS } from "../model/state.ts";
 import type { Task } from "../model/task.ts";
-import type { IdempotencyClaim, IdempotencyRecord, Scope, TaskHead } from "../store/contract.ts";
+import type { IdempotencyClaim, IdempotencyRecord } from "../store/contract.ts";
 import { LogStream, singleFrame, untilSettled } from "./following.ts";
 import { checkInput } from "./input-modes.ts";
 import { KeyedTurns } from "./keyed-turns.ts";
@@ -15,6 +15,7 @@ import type { LogReader } from "./readers.ts";
 import { snapshotFrame } from "./reading.ts";
 import { EventMaker } from "./run.ts";
 import { DuplicateSend, type Runner, type ServedAgent } from "./runner.ts";
+import { adoption, sameScope, scopeOf } from "./scope.ts";
 import { timestampOf } from "./timestamp.ts";
 
 /** A message that was taken in. */
@@ -153,7 +154,7 @@ export class Sending {
         if (!sameScope(live, scopeOf(served, call))) throw taskNotFound(taskId);
         checkContext(input.message, live.contextId);
         if (live.closed || live.releasing) {
-          await untilGone(live);
+          await live.gone();
           continue;
         }
         return this.#receive(live, served, input, call);
@@ -319,19 +320,6 @@ function toTurn(message: Message, input: SendInput, call: Call, number: number |
   };
 }
 
-export function scopeOf(served: ServedAgent, call: Call): Scope {
-  return { agent: served.name, tenant: call.tenant, owner: call.caller.owner };
-}
-
-export function sameScope(one: Scope, other: Scope): boolean {
-  return one.agent === other.agent && one.tenant === other.tenant && one.owner === other.owner;
-}
-
-export function adoption(head: TaskHead) {
-  const { id, contextId, agent, tenant, owner, dialect, turn } = head;
-  return { id, contextId, agent, tenant, owner, dialect, turn };
-}
-
 function checkContext(message: Message, contextId: string): void {
   if (message.contextId === undefined || message.contextId === contextId) return;
   throw new ProtocolError("INVALID_PARAMS", "message.contextId: not the context of this task", {
@@ -343,12 +331,6 @@ function ended(taskId: string): ProtocolError {
   return new ProtocolError("UNSUPPORTED_OPERATION", "The task has ended and takes no more messages.", {
     metadata: { taskId },
   });
-}
-
-/** Waits until a task that is on its way out of this process has left it. */
-export async function untilGone(live: LiveTask): Promise<void> {
-  if (live.releasing) await live.released();
-  else await live.decided();
 }
 
 async function closingOnError<T>(promise: Promise<T>, reader: LogReader | undefined): Promise<T> {

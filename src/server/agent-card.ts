@@ -13,7 +13,12 @@ const OWN_EXTENSIONS: readonly AgentExtension[] = [
   },
 ];
 
-export function toAgentCard(profile: AgentProfile, interfaces: readonly AgentInterface[]): AgentCard {
+/** An extended card is offered only where callers can show who they are. */
+export function toAgentCard(
+  profile: AgentProfile,
+  interfaces: readonly AgentInterface[],
+  authenticates: boolean,
+): AgentCard {
   return {
     name: profile.name,
     description: profile.description,
@@ -24,7 +29,7 @@ export function toAgentCard(profile: AgentProfile, interfaces: readonly AgentInt
     capabilities: {
       streaming: profile.streaming,
       pushNotifications: false,
-      extendedAgentCard: profile.extended !== undefined,
+      extendedAgentCard: authenticates && profile.extended !== undefined,
       extensions: [...OWN_EXTENSIONS, ...profile.extensions],
     },
     defaultInputModes: profile.inputModes,

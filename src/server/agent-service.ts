@@ -6,19 +6,30 @@ import type { Call, Operation, OutcomeOf } from "../model/operation.ts";
 import type { Log } from "../model/ports.ts";
 import { activatedOf, toAgentCard, toExtendedCard } from "./agent-card.ts";
 
+export interface AgentServiceOptions {
+  readonly name: string;
+  readonly engine: Engine;
+  readonly log: Log;
+  readonly interfaces: () => readonly AgentInterface[];
+  /** Whether callers can show who they are. */
+  readonly authenticates: boolean;
+}
+
 /** One agent of the engine, as the dialects see it. */
 export class ServedAgentService implements AgentService {
   readonly name: string;
   readonly #engine: Engine;
   readonly #log: Log;
   readonly #interfaces: () => readonly AgentInterface[];
+  readonly #authenticates: boolean;
   #card: AgentCard | undefined;
 
-  constructor(name: string, engine: Engine, log: Log, interfaces: () => readonly AgentInterface[]) {
-    this.name = name;
-    this.#engine = engine;
-    this.#log = log;
-    this.#interfaces = interfaces;
+  constructor(options: AgentServiceOptions) {
+    this.name = options.name;
+    this.#engine = options.engine;
+    this.#log = options.log;
+    this.#interfaces = options.interfaces;
+    this.#authenticates = options.authenticates;
   }
 
   get profile(): AgentProfile {
@@ -28,7 +39,7 @@ export class ServedAgentService implements AgentService {
   }
 
   get card(): AgentCard {
-    this.#card ??= toAgentCard(this.profile, this.#interfaces());
+    this.#card ??= toAgentCard(this.profile, this.#interfaces(), this.#authenticates);
     return this.#card;
   }
 
@@ -54,7 +65,7 @@ export class ServedAgentService implements AgentService {
 
   #extendedCard(call: Call): AgentCard {
     const { extended } = this.profile;
-    if (extended === undefined) {
+    if (extended === undefined || !this.#authenticates) {
       throw new ProtocolError("UNSUPPORTED_OPERATION", "This agent has no extended card.");
     }
     if (!call.caller.authenticated) {

@@ -15,7 +15,7 @@ import {
   isStreamReply,
   jsonReply,
 } from "../wire/exchange.ts";
-import { parseJsonRpc } from "../wire/json-rpc.ts";
+import { type JsonRpcRefusal, PARSE_ERROR, parseJsonRpc } from "../wire/json-rpc.ts";
 import { CardDocuments } from "./card-document.ts";
 import type { Cors } from "./cors.ts";
 
@@ -25,6 +25,7 @@ export interface RouterOptions {
   readonly defaultAgent: AgentService;
   readonly limits: ServeLimits;
   readonly cors: Cors;
+  readonly now: () => number;
   /** Paths at the root that belong to no agent, e.g. `/healthz`. */
   readonly operations: ReadonlyMap<string, () => Promise<FullReply> | FullReply>;
   readonly authenticate: (exchange: ExchangeRequest) => Caller;
@@ -47,7 +48,7 @@ export class Router {
     for (const { serving } of options.dialects) {
       if (serving.jsonRpc !== undefined) this.#jsonRpc.set(serving.jsonRpc.version, serving.jsonRpc);
       if (serving.http !== undefined) this.#http.set(serving.http.prefix, serving.http);
-      if (serving.card !== undefined) this.#cards.set(serving.card.path, new CardDocuments(serving.card));
+      if (serving.card !== undefined) this.#cards.set(serving.card.path, new CardDocuments(serving.card, options.now));
     }
     const [fallback] = this.#jsonRpc.values();
     if (fallback === undefined) throw new Error("No dialect serves JSON-RPC.");
@@ -100,10 +101,7 @@ export class Router {
     const version = versionOf(exchange);
     const serving = this.#jsonRpc.get(version);
     const parsed = parseJsonRpc(exchange.body, this.#options.limits);
-    if (!parsed.ok) {
-      const code = parsed.code === -32700 ? "PARSE_ERROR" : "INVALID_REQUEST";
-      return (serving ?? this.#fallbackRpc).refuse(new ProtocolError(code, parsed.message), parsed.id);
-    }
+    if (!parsed.ok) return (serving ?? this.#fallbackRpc).refuse(unreadable(exchange, parsed), parsed.id);
     if (serving === undefined) return this.#fallbackRpc.refuse(this.#unknownVersion(version), parsed.request.id);
     return serving.handle(parsed.request, exchange, this.#contextOf(exchange, service));
   }
@@ -176,6 +174,15 @@ class Below implements ExchangeRequest {
   get signal() {
     return this.#outer.signal;
   }
+}
+
+/** What does not claim to be JSON is refused for that, rather than for not being JSON. */
+function unreadable(exchange: ExchangeRequest, { code, message }: JsonRpcRefusal): ProtocolError {
+  const contentType = exchange.headers["content-type"];
+  if (contentType !== undefined && !/\bjson\b/i.test(contentType)) {
+    return new ProtocolError("CONTENT_TYPE_NOT_SUPPORTED", "The request must be JSON.", { metadata: { contentType } });
+  }
+  return new ProtocolError(code === PARSE_ERROR ? "PARSE_ERROR" : "INVALID_REQUEST", message);
 }
 
 /** `Major.Minor` the caller asks for, by header or query. None at all means 0.3 (A2A §3.6). */

@@ -4,12 +4,12 @@ import type { AgentService } from "../dialects/contract.ts";
 import type { Agent } from "../engine/agent.ts";
 import { Engine } from "../engine/engine.ts";
 import type { EngineLimits, EngineTimes } from "../engine/options.ts";
-import { ANONYMOUS } from "../model/caller.ts";
+import { ANONYMOUS, type Caller } from "../model/caller.ts";
 import { ProtocolError } from "../model/errors.ts";
 import { type Log, SILENT_LOG } from "../model/ports.ts";
 import type { TaskStore } from "../store/contract.ts";
 import { openStore } from "../store/open.ts";
-import { type FullReply, jsonReply } from "../wire/exchange.ts";
+import { type ExchangeRequest, type FullReply, jsonReply } from "../wire/exchange.ts";
 import { ServedAgentService } from "./agent-service.ts";
 import { Cors, type CorsOptions } from "./cors.ts";
 import { Counters } from "./counters.ts";
@@ -49,6 +49,8 @@ export interface ServeOptions {
   /** Relative store files are meant from here; the working directory unless given. */
   readonly baseDirectory?: string;
   readonly cors?: CorsOptions;
+  /** Who is calling, by a check of your own; undefined is an anonymous caller. Throw a ProtocolError to refuse. */
+  readonly authenticate?: (request: Pick<ExchangeRequest, "headers" | "remoteAddress">) => Caller | undefined;
   readonly limits?: Partial<ServeLimitOptions>;
   readonly times?: Partial<ServeTimeOptions>;
   readonly log?: Log | false;
@@ -106,12 +108,13 @@ export async function createCore(options: ServeOptions, baseUrl: () => string): 
     agents,
   );
   const services = new Map<string, ServedAgentService>();
+  const authenticates = options.authenticate !== undefined;
   for (const name of names) {
     const interfaces = () => {
       const base = `${baseUrl()}/agents/${encodeURIComponent(name)}`;
       return DIALECTS.flatMap(({ serving }) => serving.interfaces?.(base) ?? []);
     };
-    services.set(name, new ServedAgentService(name, engine, log, interfaces));
+    services.set(name, new ServedAgentService({ name, engine, log, interfaces, authenticates }));
   }
   const router = new Router({
     dialects: DIALECTS,
@@ -120,7 +123,8 @@ export async function createCore(options: ServeOptions, baseUrl: () => string): 
     limits: { maxDepth: limits.depth, maxParts: limits.parts, keepAliveMs: times.keepAliveMs },
     cors: new Cors(options.cors ?? { origins: [] }),
     operations: operationsOf(engine, store, counters),
-    authenticate: () => ANONYMOUS,
+    now: systemClock.now,
+    authenticate: (exchange) => options.authenticate?.(exchange) ?? ANONYMOUS,
   });
   const http: NodeHttpOptions = {
     handle: (exchange) => router.handle(exchange),

@@ -53,7 +53,8 @@ export function leaseAfterAppend(task: LeaseState, write: Append): LeaseState {
   let { fence, node, turn, attempt } = task;
   if (write.turn !== undefined && write.turn !== turn) {
     turn = write.turn;
-    attempt = 0;
+    // A node that goes on to the next turn begins its first run; one that takes the task is counted below.
+    attempt = node !== undefined && typeof write.lease !== "object" ? 1 : 0;
   }
   if (write.lease === "release") node = undefined;
   else if (write.lease !== undefined) {

@@ -189,7 +189,7 @@ const conversation = (known: () => Known) =>
         rest("get", `/tasks/${waiting}?historyLength=${cursor}`),
         rest("list", `/tasks?contextId=${inUrl(text)}&pageSize=${cursor}`),
         ...sends("talk to the waiting task", {
-          message: { messageId: "m", taskId: waiting, role: "ROLE_USER", parts: [{ text: "again" }] },
+          message: { messageId: "m", taskId: waiting, role: "ROLE_USER", parts: [{ text: "input again?" }] },
         }),
       ];
     }),

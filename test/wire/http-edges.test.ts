@@ -111,6 +111,12 @@ describe("paths and methods", () => {
     expect((await ask("GET", `/rest/tasks/${id}/`)).status).toBe(200);
   });
 
+  it("may be absolute, as RFC 9112 §3.2.2 asks of every server", async () => {
+    const { port } = scene.server;
+    const asked = `GET http://127.0.0.1:${port}/healthz HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nconnection: close\r\n\r\n`;
+    expect(await exchangeBytes(port, asked)).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
   it("tell that the server is alive and ready, and its numbers", async () => {
     expect((await ask("GET", "/healthz")).body.toString()).toBe('{"status":"ok"}');
     expect((await ask("GET", "/readyz")).body.toString()).toBe('{"status":"ready"}');

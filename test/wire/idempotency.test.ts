@@ -1,6 +1,8 @@
 import { expect, it } from "vitest";
+import { BINDINGS } from "../support/bindings.ts";
+import { untilMetric } from "../support/metrics.ts";
 import { describeStores } from "../support/scene.ts";
-import { statesOf, userMessage } from "../support/wire-client.ts";
+import { statesOf, userMessage, WireClient } from "../support/wire-client.ts";
 
 const EXTENSION = { "a2a-extensions": "urn:dragoman:ext:idempotency:v1" };
 
@@ -117,6 +119,44 @@ describeStores("idempotency", { agents: { other: {} } }, (scene, binding) => {
     await scene.client().task(userMessage("artifact done", { taskId: asked.id }));
     const three = await scene.client().task(message, {}, key);
     expect(three).toMatchObject({ id: asked.id, status: { state: "TASK_STATE_COMPLETED" } });
+  });
+
+  it("recognises a message sent again over another binding, with its members in another order", async () => {
+    const message = userMessage([{ text: "artifact both ways", mediaType: "text/plain" }], { contextId: "two-ways" });
+    const reordered = Object.fromEntries(Object.entries(message).reverse());
+    const key = newKey();
+    const tasks = [];
+    for (const other of BINDINGS) {
+      for (const each of [message, reordered]) {
+        tasks.push(await new WireClient(other, scene.server.url).task(each, {}, key));
+      }
+    }
+    expect(new Set(tasks.map(({ id }) => id)).size).toBe(1);
+  });
+
+  it("runs concurrent duplicates of a stream once and streams to all of them", async () => {
+    const script = "work; hold streams; blocks 5";
+    const [message, key] = [userMessage(script), newKey()];
+    const opened = Array.from({ length: 6 }, () => scene.client().stream(message, {}, key));
+    await scene.stage.reached("streams");
+    const streams = await Promise.all(opened);
+    scene.stage.open("streams");
+    const all = await Promise.all(streams.map((stream) => stream.rest()));
+    for (const events of all) expect(events).toEqual(all[0]);
+    expect(all[0]?.map(({ number }) => number)).toEqual(all[0]?.map((_, at) => at + 1));
+    expect(runsOf(script)).toBe(1);
+    await untilMetric(scene.server.url, "dragoman_streams_open", 0);
+  });
+
+  it("runs concurrent duplicates of a follow-up once", async () => {
+    const asked = await scene.client().task("input more?");
+    const script = "work; artifact followed";
+    const [message, key] = [userMessage(script, { taskId: asked.id }), newKey()];
+    const tasks = await Promise.all(Array.from({ length: 8 }, () => scene.client().task(message, {}, key)));
+    for (const task of tasks) expect(task).toEqual(tasks[0]);
+    expect(tasks[0]?.status.state).toBe("TASK_STATE_COMPLETED");
+    expect(tasks[0]?.history?.filter(({ role }) => role === "ROLE_USER")).toHaveLength(2);
+    expect(runsOf(script)).toBe(1);
   });
 
   it("keeps the keys of agents and tenants apart", async () => {

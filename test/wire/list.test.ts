@@ -125,6 +125,33 @@ describeStores("lists", { agents: { other: {} } }, (scene) => {
     expect(wider.tasks).toHaveLength(2);
   });
 
+  it("[56] answer a token that was tampered with by refusing it or by a page, never by breaking", async () => {
+    await make("forged", 3);
+    const { nextPageToken } = await scene.client().list({ contextId: "forged", pageSize: 1 });
+    const place = JSON.parse(Buffer.from(nextPageToken, "base64url").toString("utf8")) as unknown[];
+    const numbers = ["1e308", "1e999", "-1", "0.5", "-1e999", "9007199254740993", "123456789012345678901234567890"];
+    const texts = ['""', '"\\u0000"', '"\\ud800"', `"${"x".repeat(5_000)}"`, '"\' OR 1=1 --"', "null", "{}", "[[]]"];
+    for (let at = 0; at < place.length; at++) {
+      for (const forged of [...numbers, ...texts]) {
+        const json = `[${place.map((value, index) => (index === at ? forged : JSON.stringify(value))).join()}]`;
+        const pageToken = Buffer.from(json).toString("base64url");
+        const { error, result } = await scene.client().call("ListTasks", { contextId: "forged", pageToken });
+        if (error === undefined) expect(result).toMatchObject({ totalSize: 3 });
+        else expect(error.reason, json).toBe("INVALID_PARAMS");
+      }
+    }
+  });
+
+  it("[57] reach from the first instant there is to the last", async () => {
+    await make("ages", 2);
+    const since = async (statusTimestampAfter: string) =>
+      (await scene.client().list({ contextId: "ages", statusTimestampAfter })).totalSize;
+    for (const long of ["0000-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "1969-12-31T23:59:59.999999999Z"]) {
+      expect(await since(long), long).toBe(2);
+    }
+    expect(await since("9999-12-31T23:59:59.999999999Z")).toBe(0);
+  });
+
   it("[57] include tasks exactly at the instant asked for", async () => {
     const [task] = await make("instant", 1);
     const at = task?.status.timestamp ?? "";

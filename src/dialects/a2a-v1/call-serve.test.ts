@@ -115,7 +115,7 @@ const CARD: AgentCard = {
   description: "Does things.",
   version: "1.0.0",
   supportedInterfaces: [{ url: BASE, protocolBinding: "JSONRPC", protocolVersion: "1.0" }],
-  capabilities: { streaming: true },
+  capabilities: { streaming: true, pushNotifications: true },
   defaultInputModes: ["text/plain"],
   defaultOutputModes: ["text/plain"],
   skills: [],

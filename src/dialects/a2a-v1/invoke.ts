@@ -1,4 +1,5 @@
 /** The way from a request to an outcome that both bindings share. */
+import { ProtocolError } from "../../model/errors.ts";
 import type { Call, OperationKind } from "../../model/operation.ts";
 import type { ExchangeRequest } from "../../wire/exchange.ts";
 import type { AgentService, ServeContext } from "../contract.ts";
@@ -23,6 +24,7 @@ export async function invoke(
   options: ReadOptions,
 ): Promise<Invoked> {
   const { headers } = exchange;
+  requireCapability(kind, context.service);
   const { operation, tenant } = decodeRequest(kind, request, options, headers["last-event-id"]);
   const named = tenant === "" ? undefined : context.agentOfTenant(tenant);
   const service = named ?? context.service;
@@ -39,6 +41,13 @@ export async function invoke(
   // `dispatch` ties an outcome to its operation, which the compiler cannot follow through a union.
   const answer = { kind: operation.kind, operation, outcome } as Answer;
   return { answer, headers: activationHeaders(service, extensions) };
+}
+
+/** What an agent does not do at all is refused before anyone looks at how it was asked for. */
+function requireCapability(kind: OperationKind, service: AgentService): void {
+  if (kind.startsWith("push-") && service.card.capabilities.pushNotifications !== true) {
+    throw new ProtocolError("PUSH_NOTIFICATION_NOT_SUPPORTED", "This agent does not send push notifications.");
+  }
 }
 
 function activationHeaders(

@@ -9,7 +9,6 @@ export type ScalarName =
   | "pageSize"
   | "bytes"
   | "timestamp"
-  | "utc"
   | "struct"
   | "value";
 
@@ -82,7 +81,6 @@ const bytes: TypeReader = {
 };
 
 const FINAL_TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
-const UTC_TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/;
 const ANY_TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
 
 function timestamp(accepted: RegExp, description: string): TypeReader {
@@ -126,7 +124,6 @@ export const SCALARS = {
   bytes,
   /** Comes out in UTC with milliseconds. */
   timestamp: timestamp(ANY_TIMESTAMP, "must be an ISO 8601 timestamp"),
-  utc: timestamp(UTC_TIMESTAMP, "must be an ISO 8601 timestamp in UTC, ending in Z"),
   struct,
   value,
 } satisfies Record<ScalarName, TypeReader>;

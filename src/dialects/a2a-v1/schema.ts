@@ -201,7 +201,7 @@ const MESSAGES = {
     ["pageSize", "pageSize", "optional"],
     ["pageToken", "string", "implicit"],
     ["historyLength", "length", "optional"],
-    ["statusTimestampAfter", "utc", "optional"],
+    ["statusTimestampAfter", "timestamp", "optional"],
     ["includeArtifacts", "bool", "optional"],
   ],
   ListTasksResponse: [

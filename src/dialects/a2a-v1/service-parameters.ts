@@ -16,7 +16,7 @@ export function requireVersion(exchange: ExchangeRequest): void {
   if (VERSION_FORM.exec(named)?.[1] === VERSION) return;
   const said = named === "" ? "No A2A-Version means 0.3, which" : `A2A-Version ${named}`;
   throw new ProtocolError("VERSION_NOT_SUPPORTED", `${said} is not spoken here; send A2A-Version: ${VERSION}.`, {
-    metadata: { supportedVersions: VERSION },
+    metadata: { requestedVersion: named === "" ? "0.3" : named.slice(0, 32), supportedVersions: VERSION },
   });
 }
 

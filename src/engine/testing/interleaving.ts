@@ -58,16 +58,22 @@ const text = fc.constantFrom(...SCRIPTS);
 const place = fc.nat({ max: 5 });
 const key = fc.option(fc.nat({ max: 3 }), { nil: undefined });
 
-export const step: fc.Arbitrary<Step> = fc.oneof(
-  fc.record({ do: fc.constant("send" as const), text, key }),
-  fc.record({ do: fc.constant("stream" as const), text }),
-  fc.record({ do: fc.constant("follow-up" as const), task: place, text, key }),
-  fc.record({ do: fc.constant("cancel" as const), task: place }),
-  fc.record({ do: fc.constant("subscribe" as const), task: place }),
-  fc.record({ do: fc.constant("reconnect" as const), view: place }),
-  fc.record({ do: fc.constant("wait" as const), turns: fc.nat({ max: 3 }) }),
-  fc.record({ do: fc.constant("pass-time" as const), milliseconds: fc.constantFrom(10, 1_000, 6_000) }),
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ do: fc.constant("send" as const), text, key }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("stream" as const), text }) },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant("follow-up" as const), task: place, text, key }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("cancel" as const), task: place }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant("subscribe" as const), task: place }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("reconnect" as const), view: place }) },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant("wait" as const), turns: fc.nat({ max: 6 }) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant("pass-time" as const), milliseconds: fc.constantFrom(10, 1_000, 6_000) }),
+  },
 );
+
+/** Enough of them that tasks and readers meet. */
+export const steps = fc.array(step, { minLength: 10, maxLength: 40, size: "max" });
 
 /** A subscriber that comes back with its cursor. */
 class View {
@@ -112,6 +118,11 @@ export class Interleaving {
     this.#harness = harness;
   }
 
+  /** How much there was to check. */
+  get extent(): { readonly tasks: number; readonly frames: number } {
+    return { tasks: this.#tasks.length, frames: this.#views.reduce((sum, { frames }) => sum + frames.length, 0) };
+  }
+
   async play(steps: readonly Step[]): Promise<void> {
     for (const next of steps) {
       if (next.do === "wait") await settle(next.turns);
@@ -124,7 +135,7 @@ export class Interleaving {
   async finish(): Promise<string[]> {
     await this.#harness.clock.advance(10_000);
     await this.#learn();
-    for (const id of this.#tasks) {
+    for (const id of [...this.#tasks]) {
       const cancelling = this.#harness.cancel(id).catch((error: unknown) => this.#note(error));
       await this.#harness.clock.advance(10_000);
       await cancelling;
@@ -132,6 +143,7 @@ export class Interleaving {
     await this.#harness.clock.advance(10_000);
     const late = settle(50).then(() => "late");
     if ((await Promise.race([Promise.all(this.#under), late])) === "late") this.#unexpected.push("someone still waits");
+    await this.#learn();
     const found = [...this.#unexpected];
     for (const id of this.#tasks) {
       const log = await this.#harness.log(id);
@@ -143,6 +155,7 @@ export class Interleaving {
     }
     for (const view of this.#views) {
       const log = await this.#harness.log(view.id);
+      if (log.length === 0) continue;
       found.push(...viewViolations(view.frames, log, 1).map((violation) => `view of ${view.id}: ${violation}`));
       if (view.after !== undefined && view.last !== log.length) {
         found.push(`view of ${view.id} ends at ${view.last} of ${log.length}`);
@@ -162,11 +175,11 @@ export class Interleaving {
         for await (const batch of await this.#harness.stream(next.text)) void batch;
         return;
       case "reconnect":
-        await this.#views[next.view]?.connect(this.#harness);
+        await this.#views[next.view % Math.max(this.#views.length, 1)]?.connect(this.#harness);
         return;
     }
     await this.#learn();
-    const id = this.#tasks[next.task];
+    const id = this.#tasks[next.task % Math.max(this.#tasks.length, 1)];
     if (id === undefined) return;
     if (next.do === "follow-up") await this.#harness.send(next.text, { ...keyed(next), taskId: id });
     else if (next.do === "cancel") await this.#harness.cancel(id);

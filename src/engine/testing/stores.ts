@@ -104,3 +104,14 @@ export class FlakyStore {
     this.#when = when;
   }
 }
+
+/** A store whose writes take some turns of the event loop each, as given, over and over. */
+export function slow(inner: TaskStore, turns: readonly number[]): TaskStore {
+  let next = 0;
+  return altered(inner, {
+    async write(writes) {
+      await settle(turns[next++ % Math.max(turns.length, 1)] ?? 0);
+      return inner.write(writes);
+    },
+  });
+}
