@@ -7,6 +7,8 @@ export interface HostileRequest {
   /** Whose answer it must get: that of a binding, or that of the server itself. */
   readonly lane: "JSON-RPC" | "HTTP+JSON" | "server";
   readonly raw: RawRequest;
+  /** The path starts at the server, not at an agent. */
+  readonly atRoot?: boolean;
 }
 
 export const RPC_ID = 7;

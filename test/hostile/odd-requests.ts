@@ -130,11 +130,13 @@ const oddPath = fc
         `rest/tasks?${"pageSize=1&".repeat(1_000)}`,
       ),
     ),
+    fc.boolean(),
   )
   .map(
-    ([method, path]): HostileRequest => ({
+    ([method, path, atRoot]): HostileRequest => ({
       label: "odd path",
       lane: "server",
+      atRoot,
       raw: { method, path: `/${path}`, headers: V1_JSON },
     }),
   );

@@ -11,7 +11,7 @@ import {
 } from "@a2a-js/sdk/server";
 import { agentCardHandler, jsonRpcHandler, UserBuilder } from "@a2a-js/sdk/server/express";
 import express from "express";
-import { SqliteTaskStore } from "./a2a-js-sqlite-store.ts";
+import { openSqliteTaskStore } from "./a2a-js-sqlite-store.ts";
 import { runContestant } from "./child.ts";
 import { type AgentName, chunkText } from "./protocol.ts";
 
@@ -98,7 +98,8 @@ await runContestant(async ({ agent, store }) => {
   const execute = executes[agent];
   if (!execute) throw new Error(`a2a-js has no agent "${agent}"`);
   const executor: AgentExecutor = { execute, cancelTask: async () => {} };
-  const taskStore = store === "memory:" ? new InMemoryTaskStore() : new SqliteTaskStore(store.slice("sqlite:".length));
+  const taskStore =
+    store === "memory:" ? new InMemoryTaskStore() : await openSqliteTaskStore(store.slice("sqlite:".length));
   const requestHandler = new DefaultRequestHandler(cardOf(agent), taskStore, executor);
   const app = express();
   app.use("/.well-known/agent-card.json", agentCardHandler({ agentCardProvider: requestHandler }));
