@@ -138,7 +138,7 @@ class NodeExchange implements ExchangeRequest {
       return;
     }
     const length = body === undefined ? 0 : Buffer.byteLength(body);
-    this.#response.writeHead(status, { ...headers, "content-length": length });
+    this.#response.writeHead(status, toList(headers, length));
     if (this.#request.method === "HEAD") this.#response.end();
     else this.#response.end(body);
   }
@@ -200,4 +200,11 @@ class NodeExchange implements ExchangeRequest {
       socket.once("close", () => clearTimeout(timer));
     });
   }
+}
+
+/** Names and values in turn, the form Node passes on without another look. */
+function toList(headers: Readonly<Record<string, string>>, length: number): string[] {
+  const list = ["content-length", String(length)];
+  for (const name in headers) list.push(name, headers[name] as string);
+  return list;
 }

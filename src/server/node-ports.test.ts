@@ -19,6 +19,11 @@ test("a hundred thousand ids are all different, across refills of the pool", () 
   expect(ids.size).toBe(100_000);
 });
 
+test("ids of one millisecond sort in the order they were made", () => {
+  const ids = Array.from({ length: 1_000 }, () => uuidV7(1_700_000_000_000));
+  expect(ids.toSorted()).toEqual(ids);
+});
+
 test("ids of later milliseconds sort after those of earlier ones", () => {
   expect(uuidV7(1_700_000_000_000) < uuidV7(1_700_000_000_001)).toBe(true);
 });

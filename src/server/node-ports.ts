@@ -14,36 +14,48 @@ export const systemClock: Clock = {
 const POOL_BYTES = 8 * 1024;
 const pool = Buffer.alloc(POOL_BYTES);
 let poolPosition = POOL_BYTES;
-const HEX = Array.from({ length: 65_536 }, (_, value) => value.toString(16).padStart(4, "0"));
 
-/** Sixteen random bits. Asking the operating system for every id on its own costs more than all the rest of an id. */
-function random16(): number {
-  if (poolPosition === POOL_BYTES) {
+/** Random bits. Asking the operating system for every id on its own costs more than all the rest of an id. */
+function random(bytes: 2 | 4): number {
+  if (poolPosition > POOL_BYTES - bytes) {
     randomFillSync(pool);
     poolPosition = 0;
   }
-  const value = pool.readUInt16LE(poolPosition);
-  poolPosition += 2;
+  const value = pool.readUIntLE(poolPosition, bytes);
+  poolPosition += bytes;
   return value;
 }
 
-let prefixTime = Number.NaN;
-let prefix = "";
+const HEX = Buffer.from("0123456789abcdef");
+const text = Buffer.from("00000000-0000-7000-8000-000000000000");
+let textTime = Number.NaN;
+let counter = 0;
+
+function writeHex(value: number, start: number, end: number): void {
+  let rest = value;
+  for (let at = end - 1; at >= start; at--) {
+    text[at] = HEX[rest & 15] as number;
+    rest >>>= 4;
+  }
+}
 
 /**
- * A UUID of version 7 (RFC 9562 §5.7): milliseconds, then 74 random bits. Ids made one after the other sort that way,
- * which keeps the store's indexes compact. Made here because three of them go into every task, and the general
- * libraries spend on each what the whole engine spends on an event.
+ * A UUID of version 7 (RFC 9562 §5.7, with the counter of §6.2): milliseconds, a counter that begins anywhere in the
+ * lower half, 62 random bits. Ids made one after the other sort that way, which keeps the store's indexes compact. Written into one buffer because two of them go into every task: the general
+ * libraries spend on each what the engine spends on an event.
  */
 export function uuidV7(now: number = Date.now()): string {
-  if (now !== prefixTime) {
-    prefixTime = now;
-    const hex = now.toString(16).padStart(12, "0");
-    prefix = `${hex.slice(0, 8)}-${hex.slice(8)}-`;
+  if (now !== textTime) {
+    textTime = now;
+    writeHex(Math.floor(now / 0x1_0000), 0, 8);
+    writeHex(now % 0x1_0000, 9, 13);
+    counter = random(2) & 0x7ff;
   }
-  const version = HEX[0x7000 | (random16() & 0x0fff)];
-  const variant = HEX[0x8000 | (random16() & 0x3fff)];
-  return `${prefix}${version}-${variant}-${HEX[random16()]}${HEX[random16()]}${HEX[random16()]}`;
+  writeHex(counter++, 15, 18);
+  writeHex(0x8000 | (random(2) & 0x3fff), 19, 23);
+  writeHex(random(4), 24, 32);
+  writeHex(random(2), 32, 36);
+  return text.toString("latin1");
 }
 
 const uuid = () => uuidV7();

@@ -11,7 +11,7 @@ export async function readMetric(url: string, name: string): Promise<number> {
 
 /** Waits until the metric has the value. A server notices some things, such as a reader that left, only in time. */
 export async function untilMetric(url: string, name: string, value: number): Promise<void> {
-  for (let attempt = 0; attempt < 500; attempt++) {
+  for (let attempt = 0; attempt < 250; attempt++) {
     if ((await readMetric(url, name)) === value) return;
     await after(20);
   }

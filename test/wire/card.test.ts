@@ -67,7 +67,7 @@ describe("the agent card", () => {
 
   it("tells what the agent can do", async () => {
     const { card } = await fetchCard(`${scene.server.url}/agents/second%20agent`);
-    expect(card.capabilities).toMatchObject({ streaming: false, pushNotifications: false, extendedAgentCard: true });
+    expect(card.capabilities).toMatchObject({ streaming: false, pushNotifications: false, extendedAgentCard: false });
     expect(card.capabilities.extensions.map(({ uri }: { uri: string }) => uri)).toEqual([
       "urn:dragoman:ext:replay:v1",
       "urn:dragoman:ext:idempotency:v1",
@@ -126,10 +126,15 @@ describeBindings(
       expect(reason).toBe("UNSUPPORTED_OPERATION");
     });
 
-    it("[9] is refused to anonymous callers", async () => {
-      const { reason, message } = await scene.client("extended").refusal("GetExtendedAgentCard");
-      expect(reason).toBe("UNAUTHENTICATED");
-      expect(message).not.toContain("For those we know.");
+    it("[9] is neither offered nor given where nobody can show who they are", async () => {
+      const { body } = await sendRaw(`${scene.server.url}/agents/extended`, { path: CARD });
+      expect(JSON.parse(body.toString("utf8")).capabilities.extendedAgentCard).toBe(false);
+      expect(body.toString("utf8")).not.toContain("For those we know.");
+      const refused = await scene
+        .client("extended")
+        .call("GetExtendedAgentCard", {}, { authorization: "Bearer guess" });
+      expect(refused.error?.reason).toBe("UNSUPPORTED_OPERATION");
+      expect(refused.text).not.toContain("For those we know.");
     });
   },
 );

@@ -6,7 +6,7 @@ import { describeBindings, describeStores, useScene } from "../support/scene.ts"
 import { userMessage, WireClient } from "../support/wire-client.ts";
 
 const REQUIRED = { uri: "https://example.com/ext/needed/v1", required: true };
-const AGENTS = { strict: { extensions: [REQUIRED] }, mute: { streaming: false }, extended: { extended: {} } };
+const AGENTS = { strict: { extensions: [REQUIRED] }, mute: { streaming: false } };
 
 interface Row {
   readonly reason: string;
@@ -61,14 +61,6 @@ const TABLE: readonly Row[] = [
     headers: { "a2a-version": "7.0" },
   },
   { reason: "INVALID_PARAMS", rpc: -32602, http: 400, method: "ListTasks", params: () => ({ pageSize: 0 }) },
-  {
-    reason: "UNAUTHENTICATED",
-    rpc: -32050,
-    http: 401,
-    agent: "extended",
-    method: "GetExtendedAgentCard",
-    params: () => ({}),
-  },
 ];
 
 describeStores("errors", { agents: AGENTS }, (scene, binding) => {

@@ -26,7 +26,7 @@ export const REQUIREMENTS: readonly Requirement[] = [
   {
     number: 8,
     text: "With the capability and no card, the answer is that none is configured.",
-    notHere: `${NO_AUTH}, and they are refused before that`,
+    notHere: `${NO_AUTH}, so that no card offers the capability`,
   },
   { number: 9, text: "The extended card is refused to callers who have not shown who they are." },
   { number: 10, text: "The signatures themselves are not signed.", notHere: UNSIGNED },

@@ -21,8 +21,8 @@ export class ScopeIndex {
   readonly owner: string;
   readonly keys = new Map<string, RetainedKey>();
   readonly #byState = new Map<TaskState, PlaceList>();
-  /** Most contexts have one task, which then stands for the list. */
-  readonly #byContext = new Map<string, TaskRecord | PlaceList>();
+  /** Made when somebody first asks by context. Most contexts have one task, which then stands for the list. */
+  #byContext: Map<string, TaskRecord | PlaceList> | undefined;
   #moves: Move[] = [];
 
   constructor(scope: Scope) {
@@ -53,15 +53,7 @@ export class ScopeIndex {
     const place: Place = { timestamp, record, stamp: record.createdStamp };
     record.place = place;
     this.#stateList(record.status.state).insert(place);
-    const known = this.#byContext.get(record.contextId);
-    if (known === undefined) this.#byContext.set(record.contextId, record);
-    else if (known instanceof PlaceList) known.insert(place);
-    else {
-      const list = new PlaceList();
-      list.insert(known.place as Place);
-      list.insert(place);
-      this.#byContext.set(record.contextId, list);
-    }
+    if (this.#byContext !== undefined) addToContext(this.#byContext, place);
   }
 
   /** The record's status has changed from one of state `before`. */
@@ -71,7 +63,7 @@ export class ScopeIndex {
     record.place = place;
     this.#byState.get(before)?.leave();
     this.#stateList(record.status.state).insert(place);
-    const context = this.#byContext.get(record.contextId);
+    const context = this.#byContext?.get(record.contextId);
     if (context instanceof PlaceList) {
       context.insert(place);
       context.leave();
@@ -83,12 +75,9 @@ export class ScopeIndex {
   remove(record: TaskRecord): void {
     record.place = undefined;
     this.#byState.get(record.status.state)?.leave();
-    const context = this.#byContext.get(record.contextId);
-    if (!(context instanceof PlaceList)) this.#byContext.delete(record.contextId);
-    else {
-      context.leave();
-      if (context.size === 0) this.#byContext.delete(record.contextId);
-    }
+    const context = this.#byContext?.get(record.contextId);
+    if (context instanceof PlaceList) context.leave();
+    if (!(context instanceof PlaceList) || context.size === 0) this.#byContext?.delete(record.contextId);
   }
 
   /** Tasks that are gone need no place in any walk. */
@@ -144,8 +133,16 @@ export class ScopeIndex {
     return list;
   }
 
+  #contexts(): Map<string, TaskRecord | PlaceList> {
+    if (this.#byContext === undefined) {
+      this.#byContext = new Map();
+      for (const place of merged([...this.#byState.values()], undefined)) addToContext(this.#byContext, place);
+    }
+    return this.#byContext;
+  }
+
   #lists(query: ListQuery): (PlaceList | TaskRecord)[] {
-    if (query.contextId !== undefined) return present(this.#byContext.get(query.contextId));
+    if (query.contextId !== undefined) return present(this.#contexts().get(query.contextId));
     if (query.state !== undefined) return present(this.#byState.get(query.state));
     return [...this.#byState.values()];
   }
@@ -202,4 +199,17 @@ function* merged(lists: readonly (PlaceList | TaskRecord)[], before: ListPositio
 
 function* single({ place }: TaskRecord, before: ListPosition | undefined): Generator<Place> {
   if (place !== undefined && (before === undefined || isBefore(place.timestamp, place.record.id, before))) yield place;
+}
+
+function addToContext(byContext: Map<string, TaskRecord | PlaceList>, place: Place): void {
+  const { contextId } = place.record;
+  const known = byContext.get(contextId);
+  if (known === undefined) byContext.set(contextId, place.record);
+  else if (known instanceof PlaceList) known.insert(place);
+  else {
+    const list = new PlaceList();
+    list.insert(known.place as Place);
+    list.insert(place);
+    byContext.set(contextId, list);
+  }
 }

@@ -1,0 +1,233 @@
+/** What `contract.ts` means. Every dialect must pass, whatever it speaks and whoever dials. */
+import fc from "fast-check";
+import { afterEach, describe, expect, it } from "vitest";
+import { ERROR_CODES, type ErrorCode, ProtocolError } from "../model/errors.ts";
+import type { Loss } from "../model/loss.ts";
+import type { Message } from "../model/message.ts";
+import type { Operation, OperationKind } from "../model/operation.ts";
+import { type Part, textOf } from "../model/part.ts";
+import type { Abilities, Calling, Dialect } from "./contract.ts";
+import { describeGarbage } from "./suite/garbage.ts";
+import { allFrames, createScriptedService, type Joined, join, nameOf, type ScriptedService } from "./suite/join.ts";
+import { OPERATIONS, PARTS, valuesWithin } from "./suite/values.ts";
+
+export interface DialectUnderTest {
+  /** Ids and all: what arrives is equal to what was sent. Otherwise only what was said has to arrive. */
+  readonly exact: boolean;
+  /** Codes the dialect has no word of its own for, and what they become. */
+  readonly errors?: Partial<Record<ErrorCode, ErrorCode>>;
+  /** What was lost on links since it was last asked. */
+  readonly takeLosses?: () => readonly Loss[];
+}
+
+const KINDS = Object.keys(OPERATIONS) as OperationKind[];
+
+export function describeDialect(dialect: Dialect, options: DialectUnderTest): void {
+  describe(dialect.name, () => {
+    describeAbilities(dialect);
+    for (const calling of dialect.calling) {
+      describe(`over ${nameOf(calling)}`, () => {
+        describeRoundTrips(dialect, calling, options);
+        describeErrors(dialect, calling, options);
+        describeLosses(dialect, calling, options);
+        describeGarbage(dialect, calling);
+      });
+    }
+  });
+}
+
+function describeAbilities({ name, can, serving, calling }: Dialect): void {
+  it("says of everything whether it can", () => {
+    expect(Object.keys(can.operations).sort()).toEqual([...KINDS].sort());
+    expect(Object.keys(can.parts).sort()).toEqual(["data", "raw", "text", "url"]);
+    const { operations, parts, ...rest } = can;
+    expect(Object.keys(rest).sort()).toEqual(["artifacts", "inputRequired", "metadata", "replay", "streaming"]);
+    for (const answer of [...Object.values(operations), ...Object.values(parts), ...Object.values(rest)]) {
+      expect(typeof answer).toBe("boolean");
+    }
+  });
+
+  it("does not contradict itself", () => {
+    expect(name).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*$/);
+    expect(can.operations.stream).toBe(can.streaming);
+    expect(can.operations.send).toBe(true);
+    expect(can.parts.text).toBe(true);
+    if (can.replay) expect(can.operations.subscribe).toBe(true);
+    expect(calling.length).toBeGreaterThan(0);
+    expect(serving.jsonRpc ?? serving.http ?? serving.link).toBeDefined();
+  });
+}
+
+interface Pair {
+  readonly service: ScriptedService;
+  readonly joined: Joined;
+}
+
+function pairing(dialect: Dialect, calling: Calling): () => Pair {
+  const open: Joined[] = [];
+  afterEach(async () => {
+    await Promise.all(open.splice(0).map((joined) => joined.close()));
+  });
+  return () => {
+    const service = createScriptedService();
+    const joined = join(dialect, calling, service);
+    open.push(joined);
+    return { service, joined };
+  };
+}
+
+function describeRoundTrips(dialect: Dialect, calling: Calling, { exact, takeLosses }: DialectUnderTest): void {
+  const pair = pairing(dialect, calling);
+  const values = valuesWithin(dialect.can);
+  const same = (heard: Message, said: Message) => {
+    if (exact) expect(heard).toEqual(said);
+    else expect(wordsOf(heard.parts)).toEqual(wordsOf(said.parts));
+  };
+
+  it("what is said arrives, and the message that answers it comes back", async () => {
+    const { service, joined } = pair();
+    await fc.assert(
+      fc.asyncProperty(values.message, values.reply, async (message, reply) => {
+        service.answer = () => ({ message: reply });
+        const outcome = await joined.ask({ kind: "send", message });
+        const asked = service.asked.at(-1);
+        expect(asked?.kind).toBe("send");
+        same((asked as Extract<Operation, { kind: "send" }>).message, message);
+        expect(outcome).toHaveProperty("message");
+        if ("message" in outcome) same(outcome.message, reply);
+      }),
+    );
+    expect(joined.losses).toEqual([]);
+    expect(takeLosses?.() ?? []).toEqual([]);
+  });
+
+  if (dialect.can.operations.get) {
+    it.each(["send", "get", "cancel"] as const)("a task comes back from %s", async (kind) => {
+      const { service, joined } = pair();
+      await fc.assert(
+        fc.asyncProperty(values.task, async (task) => {
+          service.answer = () => (kind === "send" ? { task } : task);
+          const outcome = await joined.ask<Operation>(OPERATIONS[kind]);
+          const heard = kind === "send" ? (outcome as { task: typeof task }).task : outcome;
+          if (exact) expect(heard).toEqual(task);
+          else expect(heard).toMatchObject({ id: task.id, status: { state: task.status.state } });
+        }),
+      );
+    });
+  }
+
+  if (dialect.can.streaming) {
+    it.each(["stream", "subscribe"] as const)("every frame of %s comes, in order", async (kind) => {
+      const { service, joined } = pair();
+      await fc.assert(
+        fc.asyncProperty(values.frames, async (frames) => {
+          service.answer = async function* () {
+            for (const frame of frames) yield [frame];
+          };
+          const heard = await allFrames(await joined.ask(OPERATIONS[kind]));
+          expect(heard.map(({ event }) => event)).toEqual(frames.map(({ event }) => event));
+          if (dialect.can.replay) expect(heard.map(({ number }) => number)).toEqual(frames.map(({ number }) => number));
+          expect(heard.map(({ json }) => JSON.parse(json))).toEqual(heard.map(({ event }) => event));
+        }),
+        { numRuns: 30 },
+      );
+    });
+
+    it("a stream that breaks ends in the error that broke it", async () => {
+      const { service, joined } = pair();
+      service.answer = async function* () {
+        yield [];
+        throw new ProtocolError("UNAVAILABLE", "gone");
+      };
+      const heard = (async () => allFrames(await joined.ask(OPERATIONS.stream)))();
+      await expect(heard).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    });
+  }
+
+  it("what it cannot ask is refused before it is sent", async () => {
+    for (const kind of KINDS.filter((one) => !dialect.can.operations[one])) {
+      const { service, joined } = pair();
+      const asked = (async () => joined.ask<Operation>(OPERATIONS[kind]))();
+      await expect(asked).rejects.toMatchObject({ code: "UNSUPPORTED_OPERATION" });
+      expect(service.asked).toEqual([]);
+    }
+  });
+
+  it("keeps several questions at a time apart", async () => {
+    const { service, joined } = pair();
+    service.answer = async (operation) => {
+      const { message } = operation as Extract<Operation, { kind: "send" }>;
+      const delay = Number(textOf(message.parts)) % 3;
+      for (let turn = 0; turn < delay; turn++) await new Promise((resolve) => setImmediate(resolve));
+      return { message: { ...message, role: "ROLE_AGENT" } };
+    };
+    const texts = Array.from({ length: 12 }, (_, index) => String(index));
+    const answers = await Promise.all(
+      texts.map((text) =>
+        joined.ask({
+          kind: "send",
+          message: { messageId: text, role: "ROLE_USER", parts: [{ text }], contextId: `context-${text}` },
+        }),
+      ),
+    );
+    expect(answers.map((answer) => ("message" in answer ? textOf(answer.message.parts) : undefined))).toEqual(texts);
+  });
+}
+
+function describeErrors(dialect: Dialect, calling: Calling, { errors = {} }: DialectUnderTest): void {
+  const pair = pairing(dialect, calling);
+
+  it.each(ERROR_CODES)("%s is heard as it was raised", async (code) => {
+    const { service, joined } = pair();
+    service.answer = () => {
+      throw new ProtocolError(code, "Because.");
+    };
+    const heard = await joined.ask(OPERATIONS.send).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    expect(ProtocolError.is(heard)).toBe(true);
+    expect(heard).toMatchObject({ code: errors[code] ?? code });
+    if (code !== "INTERNAL_ERROR") expect((heard as Error).message).toContain("Because.");
+  });
+
+  it("tells nothing of an error that is not the protocol's", async () => {
+    const { service, joined } = pair();
+    service.answer = () => {
+      throw new Error("password is 1234");
+    };
+    const heard = await joined.ask(OPERATIONS.send).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    expect(heard).toMatchObject({ code: "INTERNAL_ERROR" });
+    expect(String((heard as Error).message)).not.toContain("1234");
+  });
+}
+
+function describeLosses(dialect: Dialect, calling: Calling, { takeLosses }: DialectUnderTest): void {
+  const pair = pairing(dialect, calling);
+  const kinds = Object.keys(PARTS) as (keyof Abilities["parts"])[];
+  const unsayable = kinds.filter((kind) => !dialect.can.parts[kind]);
+
+  it("says what it lost, in both directions", async () => {
+    for (const kind of unsayable) {
+      const parts: Part[] = [{ text: "hello" }, PARTS[kind]];
+      const { service, joined } = pair();
+      service.answer = () => ({ message: { messageId: "a", role: "ROLE_AGENT", parts: [{ text: "fine" }] } });
+      const message: Message = { messageId: "m", role: "ROLE_USER", parts, contextId: "c" };
+      await joined.ask({ kind: "send", message });
+      const said = [...joined.losses.splice(0), ...(takeLosses?.() ?? [])];
+      expect(said.map(({ path }) => path)).toContain("message.parts[1]");
+      service.answer = () => ({ message: { messageId: "a", role: "ROLE_AGENT", parts } });
+      await joined.ask(OPERATIONS.send);
+      const heard = [...joined.losses.splice(0), ...(takeLosses?.() ?? [])];
+      expect(heard.map(({ path }) => path)).toContain("message.parts[1]");
+      for (const loss of [...said, ...heard]) expect(loss.reason).not.toBe("");
+    }
+  });
+}
+
+function wordsOf(parts: readonly Part[]): string {
+  return textOf(parts);
+}

@@ -1,0 +1,177 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { ProtocolError } from "../../model/errors.ts";
+import type { ExchangeRequest } from "../../wire/exchange.ts";
+import { isStreamReply } from "../../wire/exchange.ts";
+import { createLinkPair } from "../../wire/link-pair.ts";
+import type { Calling, Dialect, ExchangeCalling, LinkCalling } from "../contract.ts";
+import { contextOf, createScriptedService } from "./join.ts";
+import { OPERATIONS } from "./values.ts";
+
+const jsonText = fc.json({ maxDepth: 3 });
+/** Nothing at all, nearly something, and something else entirely. */
+const garbage = fc.oneof(
+  fc.string(),
+  jsonText,
+  fc
+    .dictionary(
+      fc.constantFrom(
+        "jsonrpc",
+        "id",
+        "result",
+        "error",
+        "task",
+        "message",
+        "code",
+        "data",
+        "statusUpdate",
+        "params",
+        "method",
+      ),
+      fc.oneof(fc.jsonValue({ maxDepth: 3 }), fc.constantFrom("2.0", 1, -32001, "TASK_STATE_WORKING", "SendMessage")),
+      { maxKeys: 4 },
+    )
+    .map((value) => JSON.stringify(value)),
+);
+
+/** Whatever comes, nothing but a ProtocolError is thrown, and the next question is answered. */
+export function describeGarbage(dialect: Dialect, calling: Calling): void {
+  if (calling.carrier === "link") describeLinkGarbage(dialect, calling);
+  else describeExchangeGarbage(dialect, calling);
+}
+
+function describeExchangeGarbage(dialect: Dialect, calling: ExchangeCalling): void {
+  const kinds = (["send", "get", "list", "cancel", "push-create", "push-list", "extended-card"] as const).filter(
+    (kind) => dialect.can.operations[kind],
+  );
+
+  it("an answer that cannot be read is a ProtocolError", () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...kinds), fc.integer({ min: 100, max: 599 }), garbage, (kind, status, text) => {
+        throwsOnlyProtocolErrors(() => calling.decode(kind, { status, contentType: "application/json", text }));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("a frame that cannot be read is a ProtocolError", () => {
+    const id = fc.option(fc.string(), { nil: undefined });
+    fc.assert(
+      fc.property(garbage, fc.string(), id, (data, event, number) => {
+        throwsOnlyProtocolErrors(() => calling.decodeFrame({ data, event, id: number }));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("a request that cannot be read is answered", async () => {
+    const { http, jsonRpc } = dialect.serving;
+    const service = createScriptedService();
+    service.answer = () => {
+      throw new ProtocolError("TASK_NOT_FOUND", "There is no such task.");
+    };
+    const methods = [...(jsonRpc?.methods ?? ["none"])];
+    await fc.assert(
+      fc.asyncProperty(
+        garbage,
+        fc.string(),
+        fc.constantFrom("GET", "POST", "DELETE", "PUT"),
+        fc.constantFrom(...methods),
+        async (body, path, method, name) => {
+          const exchange = requestOf(method, `/${path}`, body);
+          const replies = [
+            await http?.handle(exchange, contextOf(service)),
+            await jsonRpc?.handle(
+              { id: 1, method: name, params: parsed(body), notification: false },
+              exchange,
+              contextOf(service),
+            ),
+          ];
+          for (const reply of replies) {
+            if (reply === undefined) continue;
+            expect(isStreamReply(reply)).toBe(false);
+            expect(reply.status).toBeGreaterThanOrEqual(200);
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+}
+
+function describeLinkGarbage(dialect: Dialect, calling: LinkCalling): void {
+  it("messages that cannot be read do not end the service", async () => {
+    const service = createScriptedService();
+    service.answer = () => ({ message: { messageId: "a", role: "ROLE_AGENT", parts: [{ text: "fine" }] } });
+    await fc.assert(
+      fc.asyncProperty(fc.array(garbage, { maxLength: 5 }), async (texts) => {
+        const [near, far] = createLinkPair();
+        const served = dialect.serving.link?.serve(far, contextOf(service));
+        for (const text of texts) await near.send(text);
+        const answer = await calling.open(near).dispatch(OPERATIONS.send, new AbortController().signal);
+        expect(answer).toMatchObject({ message: { parts: [{ text: "fine" }] } });
+        near.close();
+        await served;
+      }),
+    );
+  });
+
+  it("answers that cannot be read are ProtocolErrors or ignored, and the end of the link ends every question", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(garbage, { maxLength: 5 }), async (texts) => {
+        const [near, far] = createLinkPair();
+        const caller = calling.open(near);
+        const asked = caller.dispatch(OPERATIONS.send, new AbortController().signal).then(
+          () => undefined,
+          (error: unknown) => error,
+        );
+        for (const text of texts) await far.send(text);
+        await new Promise((resolve) => setImmediate(resolve));
+        far.close();
+        const error = await asked;
+        expect(error === undefined || ProtocolError.is(error)).toBe(true);
+        await expect(caller.dispatch(OPERATIONS.send, new AbortController().signal)).rejects.toSatisfy(
+          ProtocolError.is,
+        );
+      }),
+    );
+  });
+
+  it("a question whose asker gave up is over at once", async () => {
+    const [near] = createLinkPair();
+    const abort = new AbortController();
+    const asked = calling.open(near).dispatch(OPERATIONS.send, abort.signal);
+    abort.abort();
+    await expect(asked).rejects.toSatisfy(ProtocolError.is);
+    near.close();
+  });
+}
+
+function throwsOnlyProtocolErrors(run: () => unknown): void {
+  try {
+    run();
+  } catch (error) {
+    if (!ProtocolError.is(error)) throw error;
+  }
+}
+
+function requestOf(method: string, path: string, body: string): ExchangeRequest {
+  return {
+    method,
+    path,
+    query: "",
+    headers: { "a2a-version": "1.0", "content-type": "application/json" },
+    body: Buffer.from(body),
+    remoteAddress: undefined,
+    signal: new AbortController().signal,
+  };
+}
+
+function parsed(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

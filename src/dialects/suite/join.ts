@@ -1,0 +1,182 @@
+/** Both halves of one dialect, joined without a socket: what is called is what is served. */
+import { ANONYMOUS } from "../../model/caller.ts";
+import type { AgentCard } from "../../model/card.ts";
+import type { Loss } from "../../model/loss.ts";
+import type { FrameStream, Operation, OutcomeOf, StreamFrame } from "../../model/operation.ts";
+import { type ExchangeCall, type ExchangeReply, type ExchangeRequest, isStreamReply } from "../../wire/exchange.ts";
+import { parseJsonRpc } from "../../wire/json-rpc.ts";
+import { createLinkPair } from "../../wire/link-pair.ts";
+import { sseEvents } from "../../wire/sse.ts";
+import type {
+  AgentService,
+  Calling,
+  CallTarget,
+  Dialect,
+  ExchangeCalling,
+  LinkCalling,
+  ServeContext,
+} from "../contract.ts";
+
+const BASE = "https://agent.example/base";
+
+export const CARD: AgentCard = {
+  name: "Agent",
+  description: "Does as told.",
+  version: "1.0.0",
+  supportedInterfaces: [{ url: BASE, protocolBinding: "JSONRPC", protocolVersion: "1.0" }],
+  capabilities: { streaming: true },
+  defaultInputModes: ["text/plain"],
+  defaultOutputModes: ["text/plain"],
+  skills: [],
+};
+
+export interface ScriptedService extends AgentService {
+  readonly asked: Operation[];
+  /** Decides the next outcomes; may throw. */
+  answer: (operation: Operation) => unknown;
+}
+
+export function createScriptedService(): ScriptedService {
+  const asked: Operation[] = [];
+  const service: ScriptedService = {
+    name: "agent",
+    card: CARD,
+    profile: { ...CARD, inputModes: [], outputModes: [], streaming: true, extensions: [] },
+    asked,
+    answer: () => {
+      throw new Error("The service was not told what to answer.");
+    },
+    async dispatch<O extends Operation>(operation: O): Promise<OutcomeOf<O>> {
+      asked.push(operation);
+      return (await service.answer(operation)) as OutcomeOf<O>;
+    },
+    activate: (requested) => requested,
+  };
+  return service;
+}
+
+export function contextOf(service: AgentService): ServeContext {
+  return {
+    service,
+    caller: ANONYMOUS,
+    limits: { maxDepth: 64, maxParts: 1_000, keepAliveMs: 60_000 },
+    agentOfTenant: () => undefined,
+  };
+}
+
+/** A caller whose requests reach the service through the dialect's own serving half. */
+export interface Joined {
+  ask<O extends Operation>(operation: O): Promise<OutcomeOf<O>>;
+  /** What the calling codec said it lost; a link has nowhere to say so. */
+  readonly losses: Loss[];
+  close(): Promise<void>;
+}
+
+export function join(dialect: Dialect, calling: Calling, service: AgentService): Joined {
+  return calling.carrier === "link" ? joinLink(dialect, calling, service) : joinExchange(dialect, calling, service);
+}
+
+export function nameOf(calling: Calling): string {
+  return calling.carrier === "link" ? "link" : calling.binding;
+}
+
+function joinLink(dialect: Dialect, calling: LinkCalling, service: AgentService): Joined {
+  const { link } = dialect.serving;
+  if (link === undefined) throw new Error(`${dialect.name} calls over links but does not serve them.`);
+  const [near, far] = createLinkPair();
+  const served = link.serve(far, contextOf(service));
+  const caller = calling.open(near);
+  return {
+    ask: (operation) => caller.dispatch(operation, new AbortController().signal),
+    losses: [],
+    async close() {
+      near.close();
+      await served;
+    },
+  };
+}
+
+function joinExchange(dialect: Dialect, calling: ExchangeCalling, service: AgentService): Joined {
+  const losses: Loss[] = [];
+  const offered = dialect.serving.interfaces?.(BASE).find(({ protocolBinding }) => protocolBinding === calling.binding);
+  if (offered === undefined) throw new Error(`${dialect.name} calls over ${calling.binding} but does not offer it.`);
+  const target: CallTarget = { url: offered.url, tenant: undefined, headers: {}, extensions: [] };
+
+  async function ask(operation: Operation): Promise<unknown> {
+    const encoded = calling.encode(operation, target);
+    losses.push(...encoded.losses);
+    const reply = await serveExchange(dialect, toRequest(encoded.value), contextOf(service));
+    if ((operation.kind === "stream" || operation.kind === "subscribe") && isStreamReply(reply)) {
+      return framesOf(reply.frames, calling, losses);
+    }
+    const whole = isStreamReply(reply) ? await joined(reply.frames) : String(reply.body ?? "");
+    const kind = operation.kind === "stream" || operation.kind === "subscribe" ? "send" : operation.kind;
+    const answer = { status: reply.status, contentType: reply.headers["content-type"] ?? "", text: whole };
+    const decoded = calling.decode(kind, answer);
+    losses.push(...decoded.losses);
+    return decoded.value;
+  }
+
+  return { ask: (operation) => ask(operation) as Promise<never>, losses, close: async () => {} };
+}
+
+function toRequest(call: ExchangeCall): ExchangeRequest {
+  const [path = "", query = ""] = call.url.slice(BASE.length).split("?");
+  return {
+    method: call.method,
+    path,
+    query,
+    headers: call.headers,
+    body: Buffer.from(call.body ?? ""),
+    remoteAddress: undefined,
+    signal: new AbortController().signal,
+  };
+}
+
+/** As a server would route it: by the prefix of the path, else as JSON-RPC. */
+export async function serveExchange(
+  { serving }: Dialect,
+  exchange: ExchangeRequest,
+  context: ServeContext,
+): Promise<ExchangeReply> {
+  const prefix = serving.http === undefined ? undefined : `/${serving.http.prefix}`;
+  if (prefix !== undefined && (exchange.path === prefix || exchange.path.startsWith(`${prefix}/`))) {
+    return (serving.http as NonNullable<typeof serving.http>).handle(
+      { ...exchange, path: exchange.path.slice(prefix.length) },
+      context,
+    );
+  }
+  if (serving.jsonRpc === undefined) throw new Error("There is nothing at this path.");
+  const parsed = parseJsonRpc(exchange.body, context.limits);
+  if (!parsed.ok) throw new Error(parsed.message);
+  return serving.jsonRpc.handle(parsed.request, exchange, context);
+}
+
+async function* framesOf(frames: AsyncIterable<string>, calling: ExchangeCalling, losses: Loss[]): FrameStreamOf {
+  async function* bytes() {
+    for await (const text of frames) yield Buffer.from(text);
+  }
+  for await (const events of sseEvents(bytes())) {
+    const batch: StreamFrame[] = [];
+    for (const { data, event, lastEventId } of events) {
+      const decoded = calling.decodeFrame({ data, event, id: lastEventId });
+      losses.push(...decoded.losses);
+      batch.push(decoded.value);
+    }
+    yield batch;
+  }
+}
+
+type FrameStreamOf = AsyncGenerator<readonly StreamFrame[], void, undefined>;
+
+async function joined(frames: AsyncIterable<string>): Promise<string> {
+  let text = "";
+  for await (const batch of frames) text += batch;
+  return text;
+}
+
+export async function allFrames(stream: FrameStream): Promise<StreamFrame[]> {
+  const frames: StreamFrame[] = [];
+  for await (const batch of stream) frames.push(...batch);
+  return frames;
+}

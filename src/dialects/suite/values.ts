@@ -1,0 +1,126 @@
+/** Values of the model that a dialect says it can carry. */
+import fc from "fast-check";
+import type { Artifact } from "../../model/artifact.ts";
+import type { StreamEvent } from "../../model/event.ts";
+import type { JsonObject, JsonValue } from "../../model/json.ts";
+import type { Message } from "../../model/message.ts";
+import type { Operation, StreamFrame } from "../../model/operation.ts";
+import type { Part } from "../../model/part.ts";
+import { TASK_STATES } from "../../model/state.ts";
+import type { Task } from "../../model/task.ts";
+import type { Abilities } from "../contract.ts";
+
+const word = fc.stringMatching(/^[a-z][a-z0-9-]{0,11}$/);
+const text = fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 });
+const json = fc
+  .jsonValue({ maxDepth: 2 })
+  .map((value) => JSON.stringify(value))
+  .filter((value) => !value.includes("__proto__"))
+  .map((value) => JSON.parse(value) as JsonValue);
+const metadata: fc.Arbitrary<JsonObject> = fc.dictionary(word, json, { maxKeys: 2, noNullPrototype: true });
+
+export interface Values {
+  readonly part: fc.Arbitrary<Part>;
+  readonly message: fc.Arbitrary<Message>;
+  readonly reply: fc.Arbitrary<Message>;
+  readonly task: fc.Arbitrary<Task>;
+  readonly frames: fc.Arbitrary<StreamFrame[]>;
+}
+
+export function valuesWithin(can: Abilities): Values {
+  const kinds: fc.Arbitrary<Part>[] = [];
+  if (can.parts.text) kinds.push(text.map((value) => ({ text: value })));
+  if (can.parts.raw)
+    kinds.push(fc.uint8Array({ maxLength: 9 }).map((bytes) => ({ raw: Buffer.from(bytes).toString("base64") })));
+  if (can.parts.url) kinds.push(fc.webUrl().map((url) => ({ url, filename: "file" })));
+  if (can.parts.data) kinds.push(json.map((data) => ({ data })));
+  const part = fc.oneof(...kinds);
+  const extra = can.metadata ? { metadata } : {};
+  const said = (role: Message["role"]) =>
+    fc.record(
+      {
+        messageId: word,
+        role: fc.constant(role),
+        parts: fc.array(part, { minLength: 1, maxLength: 3 }),
+        contextId: word,
+        ...extra,
+      },
+      { requiredKeys: ["messageId", "role", "parts", "contextId"], noNullPrototype: true },
+    ) as fc.Arbitrary<Message>;
+  const artifact: fc.Arbitrary<Artifact> = fc.record(
+    { artifactId: word, parts: fc.array(part, { minLength: 1, maxLength: 2 }) },
+    { noNullPrototype: true },
+  );
+  const status = fc.record(
+    { state: fc.constantFrom(...TASK_STATES), message: said("ROLE_AGENT") },
+    { requiredKeys: ["state"], noNullPrototype: true },
+  );
+  const task = fc.record(
+    {
+      id: word,
+      contextId: word,
+      status,
+      ...(can.artifacts
+        ? { artifacts: fc.uniqueArray(artifact, { minLength: 1, maxLength: 2, selector: (one) => one.artifactId }) }
+        : {}),
+      history: fc.array(said("ROLE_USER"), { minLength: 1, maxLength: 2 }),
+      ...extra,
+    },
+    { requiredKeys: ["id", "contextId", "status"], noNullPrototype: true },
+  ) as fc.Arbitrary<Task>;
+  return {
+    part,
+    message: said("ROLE_USER"),
+    reply: said("ROLE_AGENT"),
+    task,
+    frames: task.chain((begun) => framesOf(begun, artifact, can)),
+  };
+}
+
+function framesOf(begun: Task, artifact: fc.Arbitrary<Artifact>, can: Abilities): fc.Arbitrary<StreamFrame[]> {
+  const scope = { taskId: begun.id, contextId: begun.contextId };
+  const update: fc.Arbitrary<StreamEvent> = fc.oneof(
+    fc.constant({ statusUpdate: { ...scope, status: { state: "TASK_STATE_WORKING" as const } } }),
+    ...(can.artifacts
+      ? [
+          fc.tuple(artifact, fc.boolean()).map(([chunk, append]) => ({
+            artifactUpdate: { ...scope, artifact: chunk, ...(append ? { append } : {}) },
+          })),
+        ]
+      : []),
+  );
+  const end: StreamEvent = { statusUpdate: { ...scope, status: { state: "TASK_STATE_COMPLETED" } } };
+  return fc
+    .array(update, { maxLength: 5 })
+    .map((updates) => [{ task: begun }, ...updates, end].map((event, index) => frameOf(event, index + 1)));
+}
+
+export function frameOf(event: StreamEvent, number: number): StreamFrame {
+  return { number, event, json: JSON.stringify(event) };
+}
+
+/** One of each, for asking what a dialect does with operations it has no words for. */
+export const OPERATIONS: { readonly [Kind in Operation["kind"]]: Extract<Operation, { kind: Kind }> } = {
+  send: { kind: "send", message: { messageId: "m", role: "ROLE_USER", parts: [{ text: "hello" }], contextId: "c" } },
+  stream: {
+    kind: "stream",
+    message: { messageId: "m", role: "ROLE_USER", parts: [{ text: "hello" }], contextId: "c" },
+  },
+  get: { kind: "get", id: "t" },
+  list: { kind: "list" },
+  cancel: { kind: "cancel", id: "t" },
+  subscribe: { kind: "subscribe", id: "t", after: 1 },
+  "push-create": { kind: "push-create", taskId: "t", config: { url: "https://hook.example" } },
+  "push-get": { kind: "push-get", taskId: "t", id: "p" },
+  "push-list": { kind: "push-list", taskId: "t" },
+  "push-delete": { kind: "push-delete", taskId: "t", id: "p" },
+  "extended-card": { kind: "extended-card" },
+};
+
+/** A part of each kind, for what a dialect must report when it cannot say it. */
+export const PARTS: { readonly [Kind in keyof Abilities["parts"]]: Part } = {
+  text: { text: "hello" },
+  raw: { raw: "aGVsbG8=" },
+  url: { url: "https://file.example/a" },
+  data: { data: { hello: true } },
+};
