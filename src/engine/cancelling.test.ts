@@ -3,7 +3,7 @@ import { aborted, agentOf, chunk, createGate, echo, heard, status, talker } from
 import { promptly, settle } from "./testing/fake-clock.ts";
 import { framesOf, Harness } from "./testing/harness.ts";
 import { logViolations } from "./testing/log-invariants.ts";
-import { holding } from "./testing/stores.ts";
+import { FlakyStore, holding } from "./testing/stores.ts";
 
 const CANCELED = { status: { state: "TASK_STATE_CANCELED" } };
 const GRACE = 5_000;
@@ -209,6 +209,24 @@ describe("cancelling a task", () => {
     expect(await promptly(second)).toMatchObject(CANCELED);
     expect(heedless).toBe(false);
   });
+
+  test.each(["fail", "resume"] as const)(
+    "that is stored though nobody could tell yet ends it (%s)",
+    async (onCrash) => {
+      const flaky = new FlakyStore();
+      const harness = await Harness.start({ wrap: flaky.wrap, agent: { ...obedient, onCrash } });
+      flaky.fail(1, "after");
+      const answer = harness.task("hello");
+      await settle();
+      const { id } = (await harness.list()).tasks[0] ?? { id: "" };
+      const both = Promise.all([harness.cancel(id), harness.cancel(id)]);
+      both.catch(() => {});
+      await harness.clock.advance(GRACE + 1_000);
+      for (const task of await promptly(both)) expect(task).toMatchObject(CANCELED);
+      expect(await promptly(answer)).toMatchObject(CANCELED);
+      expect(logViolations(await harness.log(id), { ended: true })).toEqual([]);
+    },
+  );
 
   test("that is about to be taken back for a message comes to an end, as does a subscription", async () => {
     const held = holding();

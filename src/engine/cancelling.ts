@@ -49,12 +49,7 @@ export class Cancelling {
   async #cancelLive(live: LiveTask): Promise<Task> {
     // Terminal already, though perhaps not yet on disk: the outcome decides what the caller is told.
     if (!isTerminal(live.state)) this.#runner.cancel(live);
-    const reader = this.#runner.readers.open(live.id, live.fold.number);
-    if (live.fold.number === 0 || !isTerminal(live.fold.status.state)) {
-      do await untilSettledOnce(reader, live);
-      while (!isTerminal(live.fold.status.state));
-    }
-    reader.close();
+    await live.ended();
     const task = live.fold.toTask({ historyLength: this.#context.limits.historyPage });
     if (task.status.state !== "TASK_STATE_CANCELED") throw notCancelable(live.id);
     return task;
@@ -85,17 +80,10 @@ export class Cancelling {
     this.#context.store.wakeups.publish([id]);
     const reader = this.#runner.readers.open(id, head.number);
     const stopTimer = this.#context.clock.after(2 * this.#context.times.cancelGraceMs, () => reader.close());
-    await untilSettled(reader, undefined);
+    await untilSettled(reader);
     stopTimer();
     return this.#reading.get(served, id, undefined, call);
   }
-}
-
-/** Like `untilSettled`, but the reader stays open: an interruption on the way is not the end of a cancellation. */
-async function untilSettledOnce(reader: Parameters<typeof untilSettled>[0], live: LiveTask): Promise<void> {
-  live.onLoss(() => reader.close());
-  const entries = await reader.next();
-  if (entries === undefined) throw live.loss ?? new ProtocolError("UNAVAILABLE", "The task could not be followed.");
 }
 
 function notCancelable(taskId: string): ProtocolError {

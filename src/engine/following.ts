@@ -1,6 +1,6 @@
 import type { FrameStream, StreamFrame } from "../model/operation.ts";
 import { STATE_CLASS } from "../model/state.ts";
-import type { LiveTask } from "./live-task.ts";
+import type { Task } from "../model/task.ts";
 import { endsStream, type LogReader } from "./readers.ts";
 
 export interface FollowOptions {
@@ -8,6 +8,8 @@ export interface FollowOptions {
   readonly first?: StreamFrame;
   /** The reader stands at the end of a log that is closed. */
   readonly ended?: boolean;
+  /** Newest messages to leave in the task a new task's log begins with; absent: all. */
+  readonly historyLength?: number | undefined;
   readonly endOnInputRequired: boolean;
   readonly onEnd: () => void;
 }
@@ -44,16 +46,26 @@ export class LogStream implements FrameStream, AsyncIterator<readonly StreamFram
     const entries = await this.#reader.next();
     if (entries === undefined) return this.return();
     const end = entries.findIndex((entry) => endsStream(entry, this.#options.endOnInputRequired));
-    if (end < 0) return { done: false, value: entries };
+    const value = this.#trimmed(end < 0 || end === entries.length - 1 ? entries : entries.slice(0, end + 1));
+    if (end < 0) return { done: false, value };
     this.#ended = true;
     this.#close();
-    return { done: false, value: end === entries.length - 1 ? entries : entries.slice(0, end + 1) };
+    return { done: false, value };
   }
 
   async return(): Promise<IteratorReturnResult<undefined>> {
     this.#ended = true;
     this.#close();
     return { done: true, value: undefined };
+  }
+
+  #trimmed(frames: readonly StreamFrame[]): readonly StreamFrame[] {
+    const { historyLength } = this.#options;
+    const [first, ...rest] = frames;
+    if (historyLength === undefined || first?.number !== 1 || !("task" in first.event)) return frames;
+    const { history, ...task } = first.event.task;
+    const kept = historyLength === 0 ? [] : history?.slice(-historyLength);
+    return [snapshotFrame(kept === undefined || kept.length === 0 ? task : { ...task, history: kept }, 1), ...rest];
   }
 
   #close(): void {
@@ -64,26 +76,26 @@ export class LogStream implements FrameStream, AsyncIterator<readonly StreamFram
   }
 }
 
+/** A task as it stood at a number. */
+export function snapshotFrame(task: Task, number: number): StreamFrame {
+  const event = { task };
+  return { number, event, json: JSON.stringify(event) };
+}
+
 /** The one frame of an agent that answered without a task. */
 export async function* singleFrame(frame: StreamFrame): AsyncGenerator<readonly StreamFrame[]> {
   yield [frame];
 }
 
-/**
- * Waits until the log says that the task is terminal or interrupted, and that it still is. Rejects if this process lost
- * the task on the way.
- */
-export async function untilSettled(reader: LogReader, live: LiveTask | undefined): Promise<void> {
-  live?.onLoss(() => reader.close());
+/** Waits until the log of a task that runs elsewhere says that it is terminal or interrupted. */
+export async function untilSettled(reader: LogReader): Promise<void> {
   try {
     for (;;) {
       const entries = await reader.next();
-      if (entries === undefined) break;
-      const settled = entries.some((entry) => entry.state !== undefined && STATE_CLASS[entry.state] !== "active");
-      if (settled && (live === undefined || STATE_CLASS[live.fold.status.state] !== "active")) return;
+      if (entries === undefined) return;
+      if (entries.some(({ state }) => state !== undefined && STATE_CLASS[state] !== "active")) return;
     }
   } finally {
     reader.close();
   }
-  if (live?.loss !== undefined) throw live.loss;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Agent } from "./agent.ts";
-import { agentOf, chunk, createGate, echo, type Gate, heard, status, talker } from "./testing/agents.ts";
+import { agentOf, chunk, createGate, echo, type Gate, heard, says, status, talker } from "./testing/agents.ts";
 import { promptly, settle } from "./testing/fake-clock.ts";
 import { framesOf, Harness } from "./testing/harness.ts";
 import { holding } from "./testing/stores.ts";
@@ -81,6 +81,31 @@ describe("a repeated send with the same key", () => {
     const answers = await promptly(Promise.all([1, 2, 3].map(() => harness.send("hello", SAME))));
     expect(answers[0]).toHaveProperty("message");
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
+  });
+
+  test.each(POLICIES)("never hands out a task that vanishes (%s)", async (onCrash) => {
+    for (let turns = 0; turns < 6; turns++) {
+      const gate = createGate();
+      const agent = agentOf(
+        // biome-ignore lint/correctness/useYield: an agent that only answers yields nothing.
+        async function* () {
+          await gate.pass();
+          return says("here");
+        },
+        { onCrash },
+      );
+      const harness = await Harness.start({ agent });
+      const first = harness.send("hello", SAME);
+      await gate.reached;
+      const again = harness.send("hello", { ...SAME, returnImmediately: true });
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+      gate.open();
+      const [one, two] = await promptly(Promise.all([first, again]));
+      await settle();
+      for (const outcome of [one, two]) {
+        if ("task" in outcome) expect((await harness.get(outcome.task.id)).status.state).toBe("TASK_STATE_COMPLETED");
+      }
+    }
   });
 
   test("as a stream shows the same log from its beginning", async () => {

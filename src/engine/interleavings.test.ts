@@ -1,38 +1,60 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LogEntry, type TaskEvent } from "../model/event.ts";
+import type { TaskStore } from "../store/contract.ts";
+import type { Agent } from "./agent.ts";
 import { Harness } from "./testing/harness.ts";
-import { Interleaving, scripted, steps } from "./testing/interleaving.ts";
+import { Interleaving, scripted, steps, stepsWithFaults, type World } from "./testing/interleaving.ts";
 import { logViolations, snapshotViolations, viewViolations } from "./testing/log-invariants.ts";
-import { slow } from "./testing/stores.ts";
+import { FlakyStore, slow } from "./testing/stores.ts";
 
 const RUNS = 300;
 
 /** How long the store takes over each write. */
 const delays = fc.array(fc.nat({ max: 4 }), { maxLength: 8 });
 
-describe("whatever is asked in whatever order", () => {
-  test.each(["fail", "resume"] as const)(
-    "logs stay whole and readers see all of them (%s)",
-    { timeout: 120_000 },
-    async (onCrash) => {
-      let tasks = 0;
-      let frames = 0;
-      await fc.assert(
-        fc.asyncProperty(steps, delays, async (played, turns) => {
-          const harness = await Harness.start({ agent: scripted(onCrash), wrap: (store) => slow(store, turns) });
-          const play = new Interleaving(harness);
-          await play.play(played);
-          expect(await play.finish()).toEqual([]);
-          tasks += play.extent.tasks;
-          frames += play.extent.frames;
-        }),
-        { numRuns: RUNS },
-      );
-      expect(tasks).toBeGreaterThan(RUNS);
-      expect(frames).toBeGreaterThan(RUNS);
+/** A successor takes over when the lease of the one that died has run out. */
+async function worldOf(agent: Agent, turns: readonly number[]): Promise<World> {
+  const store = new FlakyStore();
+  const wrap = (inner: TaskStore) => slow(store.wrap(inner), turns);
+  const harness = await Harness.start({ agent, wrap });
+  let current = harness;
+  return {
+    harness,
+    store,
+    async succeed() {
+      current.crash();
+      store.fail(0);
+      await current.clock.advance(20_000);
+      current = await Harness.start({ agent, wrap, after: current });
+      return current;
     },
-  );
+  };
+}
+
+describe.each(["fail", "resume"] as const)("whatever is asked in whatever order (%s)", (onCrash) => {
+  test.each([
+    ["logs stay whole and readers see all of them", steps, 0],
+    ["also when the store fails and processes die", stepsWithFaults, RUNS],
+  ])("%s", { timeout: 120_000 }, async (_name, sequences, leastFaults) => {
+    let tasks = 0;
+    let frames = 0;
+    let faults = 0;
+    await fc.assert(
+      fc.asyncProperty(sequences, delays, async (played, turns) => {
+        const play = new Interleaving(await worldOf(scripted(onCrash), turns));
+        await play.play(played);
+        expect(await play.finish()).toEqual([]);
+        tasks += play.extent.tasks;
+        frames += play.extent.frames;
+        faults += play.faults;
+      }),
+      { numRuns: RUNS },
+    );
+    expect(tasks).toBeGreaterThan(RUNS);
+    expect(frames).toBeGreaterThan(RUNS);
+    expect(faults).toBeGreaterThanOrEqual(leastFaults);
+  });
 });
 
 describe("the check itself notices", () => {

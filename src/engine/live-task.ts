@@ -182,6 +182,14 @@ export class LiveTask implements Scope {
     return this.#decision ?? undefined;
   }
 
+  /** Resolves when the committed task is terminal. Rejects if this process lost the task on the way. */
+  async ended(): Promise<void> {
+    while (this.fold.number === 0 || !isTerminal(this.fold.status.state)) {
+      if (this.#loss !== undefined) throw this.#loss;
+      await this.#listening().until("settled");
+    }
+  }
+
   onLoss(listener: () => void): void {
     if (this.#loss === undefined) this.#listening().on("lost", listener);
     else listener();

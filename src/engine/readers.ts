@@ -4,7 +4,7 @@ import type { Cursor } from "../store/contract.ts";
 import type { EngineContext } from "./options.ts";
 
 const TAIL_KEPT = 256;
-const READ_LIMIT = 512;
+const READ_LIMIT = 64;
 /** Idle topics looked at per sweep, in turn, so that ten thousand quiet readers cost next to nothing. */
 const SWEPT_AT_ONCE = 500;
 

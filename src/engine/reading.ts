@@ -1,21 +1,16 @@
 import { invalidParams, ProtocolError, taskNotFound } from "../model/errors.ts";
 import { EXTENSIONS } from "../model/extensions.ts";
-import type { Call, FrameStream, ListInput, StreamFrame, TaskPage } from "../model/operation.ts";
+import type { Call, FrameStream, ListInput, TaskPage } from "../model/operation.ts";
 import { isTerminal } from "../model/state.ts";
 import type { Task } from "../model/task.ts";
 import type { ListQuery, TaskHead } from "../store/contract.ts";
-import { LogStream } from "./following.ts";
+import { LogStream, snapshotFrame } from "./following.ts";
 import type { EngineContext } from "./options.ts";
 import { fromPageToken, toPageToken } from "./page-token.ts";
 import type { Runner, ServedAgent } from "./runner.ts";
 import { sameScope, scopeOf } from "./scope.ts";
 
 const DEFAULT_PAGE_SIZE = 50;
-
-export function snapshotFrame(task: Task, number: number): StreamFrame {
-  const event = { task };
-  return { number, event, json: JSON.stringify(event) };
-}
 
 /** Looking at tasks, without touching them. */
 export class Reading {

@@ -81,6 +81,8 @@ export class TurnRun {
   /** Artifacts begun in this turn: after a crash the first chunk must replace, not continue. */
   #begun: Set<string> | undefined;
   #signs = 0;
+  /** The last thing the agent said was that someone has to authorize it. */
+  #waits = false;
   #cancelled = false;
 
   constructor(context: EngineContext, live: LiveTask, agent: Agent, turn: RunningTurn, hooks: TurnHooks) {
@@ -105,6 +107,7 @@ export class TurnRun {
       for (;;) {
         const step = await run.next();
         if (this.#live.closed) {
+          if (step.done !== true) this.#context.meter.count("events_dropped_after_terminal");
           abandon(run);
           return { kind: "events" };
         }
@@ -126,6 +129,7 @@ export class TurnRun {
 
   #emit(event: AgentEvent): void {
     if (this.#signs++ === 0) this.#hooks.started();
+    this.#waits = "status" in event && event.status === "TASK_STATE_AUTH_REQUIRED";
     if ("status" in event) {
       const completesEarly = event.status === "TASK_STATE_COMPLETED" && this.#live.turns.length > 1;
       // A message that was accepted meanwhile must still be answered, so the task goes on.
@@ -161,11 +165,16 @@ export class TurnRun {
     const live = this.#live;
     if (isTerminal(live.state)) return { kind: "events" };
     if (this.#cancelled) live.push(this.#make.status("TASK_STATE_CANCELED"));
-    else if (reply === undefined && isInterrupted(live.state)) return { kind: "events" };
+    else if (reply === undefined && this.#isParked()) return { kind: "events" };
     else if (live.turns.length > 1) {
       if (reply !== undefined) live.push(this.#make.status("TASK_STATE_WORKING", reply));
     } else live.push(this.#make.status("TASK_STATE_COMPLETED", reply));
     return { kind: "events" };
+  }
+
+  /** A question is open until it is answered; an authorization only if the agent did nothing after asking for it. */
+  #isParked(): boolean {
+    return isInterrupted(this.#live.state) && (this.#live.state === "TASK_STATE_INPUT_REQUIRED" || this.#waits);
   }
 
   #fail(error: unknown): void {

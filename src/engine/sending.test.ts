@@ -3,6 +3,7 @@ import { agentOf, chunk, createGate, echo, heard, says, status, talker } from ".
 import { promptly, settle } from "./testing/fake-clock.ts";
 import { framesOf, Harness } from "./testing/harness.ts";
 import { logViolations } from "./testing/log-invariants.ts";
+import { holding } from "./testing/stores.ts";
 
 const POLICIES = ["fail", "resume"] as const;
 
@@ -148,6 +149,20 @@ describe("a message as the answer", () => {
     expect(all[1]?.event).toMatchObject({
       statusUpdate: { status: { state: "TASK_STATE_COMPLETED", message: { parts: [{ text: "at last" }] } } },
     });
+  });
+
+  test("is not shown as a task once it is being taken back", async () => {
+    const held = holding();
+    const harness = await Harness.start({ agent: talker(), wrap: held.wrap });
+    held.gate.hold();
+    const stream = harness.stream("hello");
+    await held.gate.waiting();
+    await held.gate.step();
+    expect(await held.gate.waiting()).toMatchObject([{ kind: "discard" }]);
+    await harness.clock.advance(2_000);
+    held.gate.open();
+    const frames = await promptly(framesOf(await promptly(stream)));
+    expect(frames.map(({ event }) => Object.keys(event))).toEqual([["message"]]);
   });
 
   test.each(POLICIES)("never takes back a task that the caller holds (%s)", async (onCrash) => {

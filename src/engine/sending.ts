@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { ProtocolError, taskNotFound } from "../model/errors.ts";
 import { TaskFold } from "../model/fold.ts";
 import { inTask, type Message } from "../model/message.ts";
@@ -6,13 +5,13 @@ import type { Call, FrameStream, SendInput, SendOutcome } from "../model/operati
 import { isTerminal, STATE_CLASS } from "../model/state.ts";
 import type { Task } from "../model/task.ts";
 import type { IdempotencyClaim, IdempotencyRecord } from "../store/contract.ts";
-import { LogStream, singleFrame, untilSettled } from "./following.ts";
+import { fingerprintOf } from "./fingerprint.ts";
+import { LogStream, singleFrame, snapshotFrame, untilSettled } from "./following.ts";
 import { checkInput } from "./input-modes.ts";
 import { KeyedTurns } from "./keyed-turns.ts";
 import type { LiveTask, QueuedTurn } from "./live-task.ts";
 import type { EngineContext } from "./options.ts";
 import type { LogReader } from "./readers.ts";
-import { snapshotFrame } from "./reading.ts";
 import { EventMaker } from "./run.ts";
 import { DuplicateSend, type Runner, type ServedAgent } from "./runner.ts";
 import { adoption, sameScope, scopeOf } from "./scope.ts";
@@ -66,7 +65,8 @@ export class Sending {
       return messageStream(message, onEnd);
     }
     live.shown = true;
-    return new LogStream(reader, { endOnInputRequired: true, onEnd });
+    const { historyLength } = input.configuration ?? {};
+    return new LogStream(reader, { historyLength, endOnInputRequired: true, onEnd });
   }
 
   /** A stream begins with a task: for one that existed before, the task as the message found it. */
@@ -74,8 +74,9 @@ export class Sending {
     const first = snapshotFrame(this.#taskOf(live, input), live.fold.number);
     const reader = this.#runner.readers.open(live.id, live.fold.number, true);
     live.onLoss(() => reader.close());
-    const settled = STATE_CLASS[live.fold.status.state] !== "active";
-    return new LogStream(reader, { first, ended: settled, endOnInputRequired: true, onEnd });
+    const { state } = live.fold.status;
+    const ended = isTerminal(state) || state === "TASK_STATE_INPUT_REQUIRED";
+    return new LogStream(reader, { first, ended, endOnInputRequired: true, onEnd });
   }
 
   /** Takes the message in, or says what an earlier send with the same key came to. */
@@ -221,14 +222,17 @@ export class Sending {
     if (record.reply !== undefined) return { message: record.reply };
     const live = this.#runner.get(record.taskId);
     if (live !== undefined && live.fold.number > 0) {
-      if (input.configuration?.returnImmediately === true) return { task: this.#taskOf(live, input) };
+      if (input.configuration?.returnImmediately === true && !live.closed) {
+        live.shown = true;
+        return { task: this.#taskOf(live, input) };
+      }
       const message = await live.settled();
       return message === undefined ? { task: this.#taskOf(live, input) } : { message };
     }
     const head = await this.#context.store.head(record.taskId);
     if (head === undefined) return { message: await this.#keptReply(served, call, record.taskId) };
     if (STATE_CLASS[head.status.state] === "active" && input.configuration?.returnImmediately !== true) {
-      await untilSettled(this.#runner.readers.open(record.taskId, head.number), undefined);
+      await untilSettled(this.#runner.readers.open(record.taskId, head.number));
     }
     return { task: await this.#storedTask(record.taskId, this.#historyLength(input)) };
   }
@@ -263,6 +267,8 @@ export class Sending {
   /** A stream shows the task when the agent gives no sign for a while; a message it returns then completes the task. */
   async #decidedSoon(live: LiveTask): Promise<Message | undefined> {
     const stopTimer = this.#context.clock.after(this.#context.times.showTaskAfterMs, () => {
+      // Closed before anything was decided: the task is just being taken back for a message.
+      if (live.closed) return;
       live.shown = true;
       live.decide();
     });
@@ -301,13 +307,6 @@ export class Sending {
 function sameContent(record: IdempotencyRecord, input: SendInput): IdempotencyRecord {
   if (record.fingerprint === fingerprintOf(input)) return record;
   throw new ProtocolError("IDEMPOTENCY_CONFLICT", "This idempotency key was used for another message.");
-}
-
-/** Two sends are the same when they say the same; how the answer is wanted does not matter. */
-function fingerprintOf(input: SendInput): string {
-  return createHash("sha256")
-    .update(JSON.stringify([input.message, input.metadata]))
-    .digest("base64url");
 }
 
 function toTurn(message: Message, input: SendInput, call: Call, number: number | undefined): QueuedTurn {

@@ -17,13 +17,18 @@ export class Cors {
     this.#origins = new Set(options.origins);
   }
 
+  /** Answers differ by origin, which caches must know also of those that were asked for without one. */
+  get varies(): boolean {
+    return !this.#all && this.#origins.size > 0;
+  }
+
   allows(origin: string): boolean {
     return this.#all || this.#origins.has(origin);
   }
 
   /** Headers for an answer, or undefined if the origin may not read it. */
   headers(origin: string | undefined): Readonly<Record<string, string>> | undefined {
-    if (origin === undefined || !this.allows(origin)) return undefined;
+    if (origin === undefined || !this.allows(origin)) return this.varies ? { vary: "Origin" } : undefined;
     return {
       "access-control-allow-origin": this.#all ? "*" : origin,
       "access-control-expose-headers": EXPOSED_HEADERS,
@@ -33,7 +38,7 @@ export class Cors {
 
   preflight(origin: string | undefined, allow: string): Readonly<Record<string, string>> {
     const headers = this.headers(origin);
-    if (headers === undefined) return { allow };
+    if (headers?.["access-control-allow-origin"] === undefined) return { ...headers, allow };
     return {
       ...headers,
       allow,

@@ -41,7 +41,7 @@ export function serveNodeRequest(
   new NodeExchange(options, request, response, url).begin();
 }
 
-/** One request and its response. The signal is made only for those who ask for it. */
+/** One request and its response. */
 class NodeExchange implements ExchangeRequest {
   readonly path: string;
   readonly query: string;
@@ -49,15 +49,15 @@ class NodeExchange implements ExchangeRequest {
   readonly #options: NodeHttpOptions;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
-  #abort: AbortController | undefined;
 
   constructor(options: NodeHttpOptions, request: IncomingMessage, response: ServerResponse, url = request.url ?? "/") {
     this.#options = options;
     this.#request = request;
     this.#response = response;
-    const question = url.indexOf("?");
-    this.path = question < 0 ? url : url.slice(0, question);
-    this.query = question < 0 ? "" : url.slice(question + 1);
+    const target = url.startsWith("/") ? url : originForm(url);
+    const question = target.indexOf("?");
+    this.path = question < 0 ? target : target.slice(0, question);
+    this.query = question < 0 ? "" : target.slice(question + 1);
   }
 
   get method(): string {
@@ -74,21 +74,12 @@ class NodeExchange implements ExchangeRequest {
   get #gone(): boolean {
     return this.#response.destroyed;
   }
-  get signal(): AbortSignal {
-    if (this.#abort === undefined) {
-      const abort = new AbortController();
-      this.#abort = abort;
-      if (this.#gone) abort.abort();
-      else this.#response.once("close", () => abort.abort());
-    }
-    return this.#abort.signal;
-  }
 
   begin(): void {
     const request = this.#request;
     const encoding = request.headers["content-encoding"];
     const announced = Number(request.headers["content-length"] ?? 0);
-    if (encoding !== undefined && encoding !== "identity") this.#turnAway(415);
+    if (encoding !== undefined && !/^(identity)?$/i.test(encoding)) this.#turnAway(415);
     else if (announced > this.#options.maxBodyBytes) this.#turnAway(413);
     else if (announced === 0 && request.headers["transfer-encoding"] === undefined) {
       request.resume();
@@ -118,6 +109,8 @@ class NodeExchange implements ExchangeRequest {
   async #answer(): Promise<void> {
     try {
       const reply = await this.#options.handle(this);
+      // A stream may last for hours; what it was asked with need not.
+      this.body = NO_BODY;
       if (this.#gone) {
         if (isStreamReply(reply)) await reply.frames[Symbol.asyncIterator]().return?.();
         return;
@@ -152,37 +145,51 @@ class NodeExchange implements ExchangeRequest {
       response.end();
       return;
     }
-    response.flushHeaders();
+    // With the first frames if they come at once, and without them if not.
+    setImmediate(() => {
+      if (!response.destroyed) response.flushHeaders();
+    });
     const leave = () => void frames.return?.();
     response.once("close", leave);
-    for (;;) {
-      const step = await frames.next();
-      if (step.done === true || this.#gone) break;
-      if (!response.write(step.value) && !(await this.#drained())) break;
+    try {
+      for (;;) {
+        const step = await frames.next();
+        if (step.done === true || this.#gone) break;
+        if (!response.write(step.value) && !(await this.#drained())) break;
+      }
+    } finally {
+      response.off("close", leave);
+      leave();
     }
-    response.off("close", leave);
     response.end();
   }
 
-  /** False when the reader did not take anything for too long and was cut off. */
+  /**
+   * False when the reader did not take anything for too long and was cut off. The socket's own timer knows of writes
+   * that are making progress, which a timer of ours would not.
+   */
   #drained(): Promise<boolean> {
     return new Promise((resolve) => {
       const response = this.#response;
+      const { socket } = response;
       const settle = (taken: boolean) => {
-        clearTimeout(timer);
+        socket?.setTimeout(0);
+        socket?.off("timeout", onTimeout);
         response.off("drain", onDrain);
         response.off("close", onClose);
         resolve(taken);
       };
       const onDrain = () => settle(true);
       const onClose = () => settle(false);
-      const timer = setTimeout(() => {
+      const onTimeout = () => {
         this.#options.meter.count("readers_stalled");
         response.destroy();
         settle(false);
-      }, this.#options.stalledReaderMs);
+      };
       response.once("drain", onDrain);
       response.once("close", onClose);
+      socket?.setTimeout(this.#options.stalledReaderMs);
+      socket?.once("timeout", onTimeout);
     });
   }
 
@@ -207,4 +214,10 @@ function toList(headers: Readonly<Record<string, string>>, length: number): stri
   const list = ["content-length", String(length)];
   for (const name in headers) list.push(name, headers[name] as string);
   return list;
+}
+
+/** Requests may name the whole URL (RFC 9112 §3.2.2). */
+function originForm(url: string): string {
+  const path = url.replace(/^https?:\/\/[^/?]*/i, "");
+  return path.startsWith("/") ? path : `/${path}`;
 }

@@ -26,6 +26,8 @@ export interface RouterOptions {
   readonly limits: ServeLimits;
   readonly cors: Cors;
   readonly now: () => number;
+  /** Whether a Host header can be meant for this server: a page that rebinds its name to our address is not. */
+  readonly isOwnHost: (host: string | undefined) => boolean;
   /** Paths at the root that belong to no agent, e.g. `/healthz`. */
   readonly operations: ReadonlyMap<string, () => Promise<FullReply> | FullReply>;
   readonly authenticate: (exchange: ExchangeRequest) => Caller;
@@ -56,11 +58,13 @@ export class Router {
   }
 
   handle(exchange: ExchangeRequest): Promise<ExchangeReply> | ExchangeReply {
-    const { origin } = exchange.headers;
-    return origin === undefined ? this.#route(exchange) : this.#handleFromBrowser(exchange, origin);
+    const { origin, host } = exchange.headers;
+    if (!this.#options.isOwnHost(host)) return notAllowed("This host name is not ours; see server.publicUrl.");
+    if (origin === undefined && !this.#options.cors.varies) return this.#route(exchange);
+    return this.#handleFromBrowser(exchange, origin);
   }
 
-  async #handleFromBrowser(exchange: ExchangeRequest, origin: string): Promise<ExchangeReply> {
+  async #handleFromBrowser(exchange: ExchangeRequest, origin: string | undefined): Promise<ExchangeReply> {
     const reply = this.#isForeignWrite(exchange, origin)
       ? notAllowed("Browsers of this origin may not call; see server.cors in the configuration.")
       : await this.#route(exchange);
@@ -69,8 +73,8 @@ export class Router {
   }
 
   /** Errors about the HTTP request itself, before a binding has seen it. */
-  refuse(status: number, error: ProtocolError): FullReply {
-    return plainError(status, error.code, error.message);
+  refuse(status: 413 | 415, message: string): FullReply {
+    return plainError(status, message);
   }
 
   #route(exchange: ExchangeRequest): Promise<ExchangeReply> | ExchangeReply {
@@ -83,13 +87,13 @@ export class Router {
       service = this.#options.agents.get(decoded(below.slice(AGENTS.length, end < 0 ? undefined : end)));
       below = end < 0 ? "" : below.slice(end);
     }
-    if (service === undefined) return plainError(404, "NOT_FOUND", "There is no such agent here.");
+    if (service === undefined) return plainError(404, "There is no such agent here.");
     if (below === "" || below === "/") return this.#atBase(exchange, service);
     const card = this.#cards.get(below);
     if (card !== undefined) return this.#reading(exchange, () => card.reply(service.card, exchange));
     const slash = below.indexOf("/", 1);
     const http = this.#http.get(below.slice(1, slash < 0 ? undefined : slash));
-    if (http === undefined) return plainError(404, "NOT_FOUND", "There is nothing at this path.");
+    if (http === undefined) return plainError(404, "There is nothing at this path.");
     if (exchange.method === "OPTIONS") return this.#preflight(exchange, "GET, POST, DELETE, OPTIONS");
     const context = this.#contextOf(exchange, service);
     return http.handle(new Below(exchange, slash < 0 ? "" : below.slice(slash)), context);
@@ -131,7 +135,8 @@ export class Router {
   }
 
   /** A page from elsewhere must not use a visitor's browser to reach an agent on the visitor's own machine. */
-  #isForeignWrite(exchange: ExchangeRequest, origin: string): boolean {
+  #isForeignWrite(exchange: ExchangeRequest, origin: string | undefined): boolean {
+    if (origin === undefined) return false;
     if (exchange.method !== "POST" && exchange.method !== "DELETE") return false;
     const { host } = exchange.headers;
     return !this.#options.cors.allows(origin) && origin !== `http://${host}` && origin !== `https://${host}`;
@@ -170,10 +175,6 @@ class Below implements ExchangeRequest {
   get remoteAddress() {
     return this.#outer.remoteAddress;
   }
-  /** Read through, because making a signal is dear and most requests never ask for it. */
-  get signal() {
-    return this.#outer.signal;
-  }
 }
 
 /** What does not claim to be JSON is refused for that, rather than for not being JSON. */
@@ -204,17 +205,28 @@ function decoded(segment: string): string {
 }
 
 function withHeaders(reply: ExchangeReply, headers: Readonly<Record<string, string>>): ExchangeReply {
-  const merged = { ...reply.headers, ...headers };
+  const vary = [reply.headers.vary, headers.vary].filter((value) => value !== undefined).join(", ");
+  const merged = { ...reply.headers, ...headers, ...(vary === "" ? undefined : { vary }) };
   return isStreamReply(reply) ? { ...reply, headers: merged } : { ...reply, headers: merged };
 }
 
 function methodNotAllowed(allow: string): FullReply {
-  const reply = plainError(405, "METHOD_NOT_ALLOWED", `This path takes ${allow}.`);
+  const reply = plainError(405, `This path takes ${allow}.`);
   return { ...reply, headers: { ...reply.headers, allow } };
 }
 
-const notAllowed = (message: string) => plainError(403, "PERMISSION_DENIED", message);
+const notAllowed = (message: string) => plainError(403, message);
 
-function plainError(status: number, code: string, message: string): FullReply {
-  return jsonReply(status, JSON.stringify({ error: { code: status, status: code, message } }));
+type PlainStatus = 403 | 404 | 405 | 413 | 415;
+
+const STATUS_NAMES = {
+  403: "PERMISSION_DENIED",
+  404: "NOT_FOUND",
+  405: "UNIMPLEMENTED",
+  413: "INVALID_ARGUMENT",
+  415: "INVALID_ARGUMENT",
+} as const satisfies Record<PlainStatus, string>;
+
+function plainError(status: PlainStatus, message: string): FullReply {
+  return jsonReply(status, JSON.stringify({ error: { code: status, status: STATUS_NAMES[status], message } }));
 }

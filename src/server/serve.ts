@@ -5,7 +5,6 @@ import type { Agent } from "../engine/agent.ts";
 import { Engine } from "../engine/engine.ts";
 import type { EngineLimits, EngineTimes } from "../engine/options.ts";
 import { ANONYMOUS, type Caller } from "../model/caller.ts";
-import { ProtocolError } from "../model/errors.ts";
 import { type Log, SILENT_LOG } from "../model/ports.ts";
 import type { TaskStore } from "../store/contract.ts";
 import { openStore } from "../store/open.ts";
@@ -16,6 +15,7 @@ import { Counters } from "./counters.ts";
 import { DIALECTS } from "./dialects.ts";
 import { createNodeServer, type NodeHttpOptions } from "./node-http.ts";
 import { systemClock, uuidIds } from "./node-ports.ts";
+import { ownHosts } from "./own-host.ts";
 import { Router } from "./router.ts";
 
 export interface ServeLimitOptions extends EngineLimits {
@@ -91,7 +91,11 @@ export interface Core {
 }
 
 /** `baseUrl` is asked for when a card is first made, by when the port is known. */
-export async function createCore(options: ServeOptions, baseUrl: () => string): Promise<Core> {
+export async function createCore(
+  options: ServeOptions,
+  baseUrl: () => string,
+  isOwnHost: (host: string | undefined) => boolean = () => true,
+): Promise<Core> {
   const log = options.log || SILENT_LOG;
   const limits = { ...DEFAULT_SERVE_LIMITS, ...options.limits };
   const times = { ...DEFAULT_SERVE_TIMES, ...options.times };
@@ -124,6 +128,7 @@ export async function createCore(options: ServeOptions, baseUrl: () => string): 
     cors: new Cors(options.cors ?? { origins: [] }),
     operations: operationsOf(engine, store, counters),
     now: systemClock.now,
+    isOwnHost,
     authenticate: (exchange) => options.authenticate?.(exchange) ?? ANONYMOUS,
   });
   const http: NodeHttpOptions = {
@@ -139,15 +144,16 @@ export async function createCore(options: ServeOptions, baseUrl: () => string): 
 }
 
 const REFUSALS = {
-  413: (bytes: number) => new ProtocolError("INVALID_REQUEST", `The request body is larger than ${bytes} bytes.`),
-  415: () => new ProtocolError("CONTENT_TYPE_NOT_SUPPORTED", "Request bodies must not be compressed."),
-} as const satisfies Record<413 | 415, (bytes: number) => ProtocolError>;
+  413: (bytes: number) => `The request body is larger than ${bytes} bytes.`,
+  415: () => "Request bodies must not be compressed.",
+} as const satisfies Record<413 | 415, (bytes: number) => string>;
 
 /** Starts a server in this process. */
 export async function serve(options: ServeOptions): Promise<DragomanServer> {
   const host = options.host ?? "127.0.0.1";
   let url = "";
-  const core = await createCore(options, () => options.publicUrl?.replace(/\/+$/, "") ?? url);
+  const isOwnHost = options.authenticate === undefined ? ownHosts(host, options.publicUrl) : undefined;
+  const core = await createCore(options, () => options.publicUrl?.replace(/\/+$/, "") ?? url, isOwnHost);
   const server = createNodeServer(core.http);
   try {
     const { port } = await listen(server, host, options.port ?? 4000);

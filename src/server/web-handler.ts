@@ -24,7 +24,6 @@ export async function createHandler(options: ServeOptions): Promise<WebHandler> 
       headers: Object.fromEntries(request.headers),
       body,
       remoteAddress: undefined,
-      signal: request.signal,
     };
     const reply = await core.http.handle(exchange);
     if (!isStreamReply(reply)) return toResponse(reply, request.method === "HEAD");

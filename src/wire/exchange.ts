@@ -10,8 +10,6 @@ export interface ExchangeRequest {
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: Buffer;
   readonly remoteAddress: string | undefined;
-  /** Aborts when the caller goes away. */
-  readonly signal: AbortSignal;
 }
 
 export type ExchangeReply = FullReply | StreamReply;
@@ -25,7 +23,10 @@ export interface FullReply {
 export interface StreamReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Each item is a batch of framed text and becomes one write to the socket. */
+  /**
+   * Each item is a batch of framed text and becomes one write to the socket. The carrier calls `return` when the caller
+   * goes away, also while a `next` is pending: that is how a stream learns of it.
+   */
   readonly frames: AsyncIterable<string>;
 }
 

@@ -9,11 +9,13 @@ export async function readMetric(url: string, name: string): Promise<number> {
   return Number(match[1]);
 }
 
-/** Waits until the metric has the value. A server notices some things, such as a reader that left, only in time. */
-export async function untilMetric(url: string, name: string, value: number): Promise<void> {
-  for (let attempt = 0; attempt < 250; attempt++) {
-    if ((await readMetric(url, name)) === value) return;
+/** Waits until the metric is as expected. A server notices some things, such as a reader that left, only in time. */
+export async function untilMetric(url: string, name: string, expected: number | ((value: number) => boolean)) {
+  const fits = typeof expected === "number" ? (value: number) => value === expected : expected;
+  let value = await readMetric(url, name);
+  for (let attempt = 0; attempt < 250 && !fits(value); attempt++) {
     await after(20);
+    value = await readMetric(url, name);
   }
-  throw new Error(`${name} did not become ${value}; it is ${await readMetric(url, name)}.`);
+  if (!fits(value)) throw new Error(`${name} is ${value} and stays so.`);
 }

@@ -342,8 +342,10 @@ describe("streams", () => {
     expect(await writesOf(reply)).toEqual([`${text[0]}${text[1]}`, text[2]]);
   });
 
-  it("[62] failing before the first frame are an ordinary error", async () => {
-    const { status, headers, body } = await ask(stream, () => batches([], taskNotFound("t1")));
+  it("[62] refused before they begin are an ordinary error", async () => {
+    const { status, headers, body } = await ask(stream, () => {
+      throw taskNotFound("t1");
+    });
     expect(status).toBe(404);
     expect(headers["content-type"]).toBe("application/a2a+json");
     expect(body.error.details[0].reason).toBe("TASK_NOT_FOUND");

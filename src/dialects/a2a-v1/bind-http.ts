@@ -36,11 +36,12 @@ async function replyTo(method: string, exchange: ExchangeRequest, context: Serve
     const kind = place.methods[method as Method];
     if (kind === undefined) return refuseMethod(place);
     const encoding = exchange.headers["content-encoding"];
-    if (encoding !== undefined && encoding !== "" && encoding !== "identity") return refuseEncoding(encoding);
+    if (encoding !== undefined && encoding !== "" && encoding.toLowerCase() !== "identity")
+      return refuseEncoding(encoding);
 
     const { answer, headers } = await invokeAt(kind, method, place, exchange, context);
     if (answer.kind === "stream" || answer.kind === "subscribe") {
-      return await streamReply(answer.outcome, headers, exchange, context);
+      return streamReply(answer.outcome, headers, context);
     }
     if (answer.kind === "push-delete") return { status: 204, headers: headers ?? {}, body: undefined };
     return reply(answer.kind === "push-create" ? 201 : 200, encodeAnswer(answer), headers);
@@ -107,14 +108,8 @@ function headOf(full: ExchangeReply): FullReply {
   return { status: full.status, headers: full.headers, body: undefined };
 }
 
-function streamReply(
-  frames: FrameStream,
-  headers: Invoked["headers"],
-  { signal }: ExchangeRequest,
-  { limits }: ServeContext,
-): Promise<ExchangeReply> {
+function streamReply(frames: FrameStream, headers: Invoked["headers"], { limits }: ServeContext): ExchangeReply {
   return eventStreamReply(frames, {
-    signal,
     keepAliveMs: limits.keepAliveMs,
     headers,
     encode: encodeBatch,

@@ -336,8 +336,10 @@ describe("streams", () => {
     },
   );
 
-  it("[62] failing before the first frame are an ordinary error", async () => {
-    const { headers, body } = await answerTo(stream, () => batches([], taskNotFound("t1")));
+  it("[62] refused before they begin are an ordinary error", async () => {
+    const { headers, body } = await answerTo(stream, () => {
+      throw taskNotFound("t1");
+    });
     expect(headers["content-type"]).toBe("application/json");
     expect(body).toMatchObject({ id: "r", error: { code: -32001 } });
   });

@@ -1,7 +1,7 @@
 /** JSON-RPC 2.0 over HTTP: one URL, the operation in `method`, its request message in `params`. */
 import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
 import type { FrameStream, StreamFrame } from "../../model/operation.ts";
-import { type ExchangeReply, type ExchangeRequest, jsonReply } from "../../wire/exchange.ts";
+import { type ExchangeReply, jsonReply } from "../../wire/exchange.ts";
 import { encodeError, encodeResult, type JsonRpcId, RESULT_SUFFIX, resultPrefix } from "../../wire/json-rpc.ts";
 import { sseLineFrame } from "../../wire/sse.ts";
 import type { JsonRpcServing, ServeContext } from "../contract.ts";
@@ -46,7 +46,7 @@ export const jsonRpc: JsonRpcServing = {
       const options = { maxItems: context.limits.maxParts };
       const { answer, headers } = await invoke(kind, request.params ?? NO_PARAMS, exchange, context, options);
       if (answer.kind === "stream" || answer.kind === "subscribe") {
-        return await streamReply(answer.outcome, id, headers, exchange, context);
+        return streamReply(answer.outcome, id, headers, context);
       }
       return jsonReply(200, encodeResult(id, encodeAnswer(answer)), headers);
     } catch (error) {
@@ -69,12 +69,10 @@ function streamReply(
   frames: FrameStream,
   id: JsonRpcId,
   headers: Invoked["headers"],
-  { signal }: ExchangeRequest,
   { limits }: ServeContext,
-): Promise<ExchangeReply> {
+): ExchangeReply {
   const prefix = resultPrefix(id);
   return eventStreamReply(frames, {
-    signal,
     keepAliveMs: limits.keepAliveMs,
     headers,
     encode: (batch: readonly StreamFrame[]) => {

@@ -171,7 +171,6 @@ async function serve(
     headers: call.headers,
     body: Buffer.from(call.body ?? ""),
     remoteAddress: undefined,
-    signal: new AbortController().signal,
   };
   if (isRest) return { reply: await http.handle(exchange, context), seen };
   const parsed = parseJsonRpc(exchange.body);

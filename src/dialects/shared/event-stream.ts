@@ -7,8 +7,6 @@ import type { StreamReply } from "../../wire/exchange.ts";
 import { sseComment } from "../../wire/sse.ts";
 
 export interface EventStreamOptions {
-  /** Aborts when the caller goes away. */
-  readonly signal: AbortSignal;
   readonly keepAliveMs: number;
   /** A batch as events, in one text. */
   readonly encode: (batch: readonly StreamFrame[]) => string;
@@ -25,17 +23,29 @@ const HEADERS: Readonly<Record<string, string>> = Object.freeze({
 });
 
 /**
- * Waits for the first batch, so that a failure before it can still be answered as an ordinary error: it is thrown.
- * A source that stays silent for the keep-alive time has its stream opened without.
+ * Opens at once, also when there is nothing to say yet: whoever resumes at the end of a quiet log must see that it is
+ * connected. What can be refused has been refused before there is a source.
  */
-export async function eventStreamReply(source: FrameStream, options: EventStreamOptions): Promise<StreamReply> {
-  const stream = new EventStream(source, options);
-  await stream.begin();
+export function eventStreamReply(source: FrameStream, options: EventStreamOptions): StreamReply {
   return {
     status: 200,
     headers: options.headers === undefined ? HEADERS : { ...HEADERS, ...options.headers },
-    frames: stream,
+    frames: new EventStream(source, options),
   };
+}
+
+const NO_FRAMES: readonly StreamFrame[] = [];
+
+/** A reader that does not read holds one write of this size, plus at most one event, however much there is to say. */
+const WRITE_CHARACTERS = 64 * 1024;
+
+function cut(frames: readonly StreamFrame[]): { piece: readonly StreamFrame[]; rest: readonly StreamFrame[] } {
+  let size = 0;
+  for (let index = 0; index < frames.length; index++) {
+    size += (frames[index] as StreamFrame).json.length;
+    if (size > WRITE_CHARACTERS) return { piece: frames.slice(0, index + 1), rest: frames.slice(index + 1) };
+  }
+  return { piece: frames, rest: NO_FRAMES };
 }
 
 const KEEP_ALIVE = sseComment("keep-alive");
@@ -50,8 +60,8 @@ class EventStream implements AsyncIterableIterator<string, undefined> {
   #deliver: ((result: IteratorResult<string, undefined>) => void) | undefined;
   /** Text that came when nobody was waiting. */
   #ready: string | undefined;
-  /** Set while `begin` waits. */
-  #beginning: { readonly resolve: () => void; readonly reject: (error: unknown) => void } | undefined;
+  /** Frames of a batch that did not fit into one write. */
+  #rest: readonly StreamFrame[] = NO_FRAMES;
   #pulling = false;
   #sourceEnded = false;
   #closed = false;
@@ -61,20 +71,7 @@ class EventStream implements AsyncIterableIterator<string, undefined> {
     this.#source = source[Symbol.asyncIterator]();
     this.#options = options;
     this.#pulse = pulseOf(options.keepAliveMs);
-    if (options.signal.aborted) {
-      this.#close();
-      return;
-    }
-    options.signal.addEventListener("abort", this.#close, { once: true });
     this.#pulse.add(this);
-  }
-
-  begin(): Promise<void> {
-    if (this.#closed) return Promise.resolve();
-    return new Promise((resolve, reject) => {
-      this.#beginning = { resolve, reject };
-      this.#pull();
-    });
   }
 
   [Symbol.asyncIterator](): this {
@@ -88,11 +85,12 @@ class EventStream implements AsyncIterableIterator<string, undefined> {
       this.#busy = true;
       return Promise.resolve({ done: false, value });
     }
-    if (this.#sourceEnded) this.#close();
+    if (this.#sourceEnded && this.#rest.length === 0) this.#close();
     if (this.#closed) return Promise.resolve(DONE);
     return new Promise((resolve) => {
       this.#deliver = resolve;
-      if (!this.#pulling) this.#pull();
+      if (this.#rest.length > 0) this.#sayNext();
+      else if (!this.#pulling) this.#pull();
     });
   }
 
@@ -105,8 +103,6 @@ class EventStream implements AsyncIterableIterator<string, undefined> {
   beat(): void {
     if (this.#busy) {
       this.#busy = false;
-    } else if (this.#beginning !== undefined) {
-      this.#settleBeginning();
     } else {
       this.#offer(KEEP_ALIVE);
     }
@@ -122,7 +118,6 @@ class EventStream implements AsyncIterableIterator<string, undefined> {
     if (this.#closed) return;
     if (result.done === true) {
       this.#sourceEnded = true;
-      this.#settleBeginning();
       if (this.#deliver !== undefined) this.#close();
       return;
     }
@@ -130,34 +125,35 @@ class EventStream implements AsyncIterableIterator<string, undefined> {
       this.#pull();
       return;
     }
+    this.#rest = result.value;
+    this.#sayNext();
+  };
+
+  /** Says as much of the batch as fits into one write; the rest waits for the reader. */
+  #sayNext(): void {
+    const { piece, rest } = cut(this.#rest);
+    this.#rest = rest;
     let text: string;
     try {
-      text = this.#options.encode(result.value);
+      text = this.#options.encode(piece);
     } catch (error) {
       this.#onFailure(error);
       return;
     }
     this.#say(text);
-  };
+  }
 
   readonly #onFailure = (error: unknown): void => {
     this.#pulling = false;
     if (this.#closed) return;
     this.#sourceEnded = true;
-    const beginning = this.#beginning;
-    if (beginning !== undefined) {
-      this.#beginning = undefined;
-      this.#close();
-      beginning.reject(error);
-      return;
-    }
+    this.#rest = NO_FRAMES;
     this.#say(this.#options.encodeFailure(error));
   };
 
   #say(text: string): void {
     this.#busy = true;
     if (!this.#offer(text)) this.#ready = text;
-    this.#settleBeginning();
   }
 
   #offer(value: string): boolean {
@@ -168,25 +164,17 @@ class EventStream implements AsyncIterableIterator<string, undefined> {
     return true;
   }
 
-  #settleBeginning(): void {
-    const beginning = this.#beginning;
-    this.#beginning = undefined;
-    beginning?.resolve();
-  }
-
-  readonly #close = (): void => {
+  #close(): void {
     if (this.#closed) return;
     this.#closed = true;
     this.#ready = undefined;
-    this.#options.signal.removeEventListener("abort", this.#close);
     this.#pulse.delete(this);
-    this.#settleBeginning();
     const deliver = this.#deliver;
     this.#deliver = undefined;
     deliver?.(DONE);
     // Not awaited: the reader has left, and what the source does on its way out is its own business.
     if (!this.#sourceEnded) this.#source.return?.().catch(() => {});
-  };
+  }
 }
 
 /** One timer for all streams with the same keep-alive time; it runs only while there are any. */

@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { ProtocolError } from "../../model/errors.ts";
 import type { ExchangeRequest } from "../../wire/exchange.ts";
 import { isStreamReply } from "../../wire/exchange.ts";
+import type { JsonRpcParams } from "../../wire/json-rpc.ts";
 import { createLinkPair } from "../../wire/link-pair.ts";
 import type { Calling, Dialect, ExchangeCalling, LinkCalling } from "../contract.ts";
 import { contextOf, createScriptedService } from "./join.ts";
@@ -163,14 +164,13 @@ function requestOf(method: string, path: string, body: string): ExchangeRequest 
     headers: { "a2a-version": "1.0", "content-type": "application/json" },
     body: Buffer.from(body),
     remoteAddress: undefined,
-    signal: new AbortController().signal,
   };
 }
 
-function parsed(text: string): object | undefined {
+function parsed(text: string): JsonRpcParams | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? value : undefined;
+    return typeof value === "object" && value !== null ? (value as JsonRpcParams) : undefined;
   } catch {
     return undefined;
   }

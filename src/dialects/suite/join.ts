@@ -129,7 +129,6 @@ function toRequest(call: ExchangeCall): ExchangeRequest {
     headers: call.headers,
     body: Buffer.from(call.body ?? ""),
     remoteAddress: undefined,
-    signal: new AbortController().signal,
   };
 }
 

@@ -7,16 +7,19 @@ import { aborted, agentOf, chunk, heard, says, status } from "./agents.ts";
 import { settle } from "./fake-clock.ts";
 import type { Harness } from "./harness.ts";
 import { logViolations, snapshotViolations, viewViolations } from "./log-invariants.ts";
+import type { FlakyStore } from "./stores.ts";
 
 export type Step =
-  | { readonly do: "send"; readonly text: string; readonly key: number | undefined }
+  | { readonly do: "send"; readonly text: string; readonly key: number | undefined; readonly soon: boolean }
   | { readonly do: "stream"; readonly text: string }
   | { readonly do: "follow-up"; readonly task: number; readonly text: string; readonly key: number | undefined }
   | { readonly do: "cancel"; readonly task: number }
   | { readonly do: "subscribe"; readonly task: number }
   | { readonly do: "reconnect"; readonly view: number }
   | { readonly do: "wait"; readonly turns: number }
-  | { readonly do: "pass-time"; readonly milliseconds: number };
+  | { readonly do: "pass-time"; readonly milliseconds: number }
+  | { readonly do: "break-store"; readonly times: number; readonly when: "before" | "after" }
+  | { readonly do: "crash" };
 
 /** What the agent does is the text of the message. */
 export const SCRIPTS = [
@@ -59,7 +62,7 @@ const place = fc.nat({ max: 5 });
 const key = fc.option(fc.nat({ max: 3 }), { nil: undefined });
 
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ do: fc.constant("send" as const), text, key }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant("send" as const), text, key, soon: fc.boolean() }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("stream" as const), text }) },
   { weight: 5, arbitrary: fc.record({ do: fc.constant("follow-up" as const), task: place, text, key }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("cancel" as const), task: place }) },
@@ -72,8 +75,24 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
+const fault: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({
+    do: fc.constant("break-store" as const),
+    times: fc.integer({ min: 1, max: 6 }),
+    when: fc.constantFrom("before" as const, "after" as const),
+  }),
+  fc.record({ do: fc.constant("crash" as const) }),
+);
+
 /** Enough of them that tasks and readers meet. */
 export const steps = fc.array(step, { minLength: 10, maxLength: 40, size: "max" });
+
+/** The same with a store that fails now and then, and processes that die. */
+export const stepsWithFaults = fc.array(fc.oneof({ weight: 9, arbitrary: step }, { weight: 1, arbitrary: fault }), {
+  minLength: 10,
+  maxLength: 40,
+  size: "max",
+});
 
 /** A subscriber that comes back with its cursor. */
 class View {
@@ -106,16 +125,27 @@ class View {
   }
 }
 
+/** An engine that can be replaced by its successor, over a store that can be made to fail. */
+export interface World {
+  readonly harness: Harness;
+  readonly store: FlakyStore;
+  succeed(): Promise<Harness>;
+}
+
 export class Interleaving {
-  readonly #harness: Harness;
+  readonly #world: World;
+  #harness: Harness;
   readonly #views: View[] = [];
-  readonly #under: Promise<unknown>[] = [];
+  #under: Promise<unknown>[] = [];
+  readonly #acknowledged = new Set<string>();
+  faults = 0;
   readonly #unexpected: string[] = [];
   /** Tasks that a caller was told of; what was answered by a message is not among them. */
   readonly #tasks: string[] = [];
 
-  constructor(harness: Harness) {
-    this.#harness = harness;
+  constructor(world: World) {
+    this.#world = world;
+    this.#harness = world.harness;
   }
 
   /** How much there was to check. */
@@ -127,13 +157,18 @@ export class Interleaving {
     for (const next of steps) {
       if (next.do === "wait") await settle(next.turns);
       else if (next.do === "pass-time") await this.#harness.clock.advance(next.milliseconds);
-      else this.#under.push(this.#perform(next).catch((error: unknown) => this.#note(error)));
+      else if (next.do === "crash") await this.#crash();
+      else if (next.do === "break-store") {
+        this.faults++;
+        this.#world.store.fail(next.times, next.when);
+      } else this.#go(this.#perform(next, this.#harness));
     }
   }
 
   /** Lets everything come to its end, cancels what is left, and says what is wrong. */
   async finish(): Promise<string[]> {
-    await this.#harness.clock.advance(10_000);
+    this.#world.store.fail(0);
+    await this.#harness.clock.advance(60_000);
     await this.#learn();
     for (const id of [...this.#tasks]) {
       const cancelling = this.#harness.cancel(id).catch((error: unknown) => this.#note(error));
@@ -145,6 +180,7 @@ export class Interleaving {
     if ((await Promise.race([Promise.all(this.#under), late])) === "late") this.#unexpected.push("someone still waits");
     await this.#learn();
     const found = [...this.#unexpected];
+    for (const id of this.#acknowledged) if (!this.#tasks.includes(id)) found.push(`${id} was told of and is gone`);
     for (const id of this.#tasks) {
       const log = await this.#harness.log(id);
       const violations = [
@@ -166,32 +202,51 @@ export class Interleaving {
     return found;
   }
 
-  async #perform(next: Exclude<Step, { do: "wait" | "pass-time" }>): Promise<void> {
+  /** Whoever waited for the process that died waits no more; readers come back with their cursors. */
+  async #crash(): Promise<void> {
+    this.faults++;
+    this.#harness = await this.#world.succeed();
+    this.#under = [];
+    for (const view of this.#views) this.#go(view.connect(this.#harness));
+  }
+
+  #go(doing: Promise<unknown>): void {
+    this.#under.push(doing.catch((error: unknown) => this.#note(error)));
+  }
+
+  async #perform(
+    next: Exclude<Step, { do: "wait" | "pass-time" | "crash" | "break-store" }>,
+    harness: Harness,
+  ): Promise<void> {
     switch (next.do) {
-      case "send":
-        await this.#harness.send(next.text, keyed(next));
+      case "send": {
+        const outcome = await harness.send(next.text, { ...keyed(next), returnImmediately: next.soon });
+        if ("task" in outcome) this.#acknowledged.add(outcome.task.id);
         return;
+      }
       case "stream":
-        for await (const batch of await this.#harness.stream(next.text)) void batch;
+        for await (const batch of await harness.stream(next.text)) {
+          for (const { event } of batch) if ("task" in event) this.#acknowledged.add(event.task.id);
+        }
         return;
       case "reconnect":
-        await this.#views[next.view % Math.max(this.#views.length, 1)]?.connect(this.#harness);
+        await this.#views[next.view % Math.max(this.#views.length, 1)]?.connect(harness);
         return;
     }
-    await this.#learn();
+    await this.#learn(harness);
     const id = this.#tasks[next.task % Math.max(this.#tasks.length, 1)];
     if (id === undefined) return;
-    if (next.do === "follow-up") await this.#harness.send(next.text, { ...keyed(next), taskId: id });
-    else if (next.do === "cancel") await this.#harness.cancel(id);
+    if (next.do === "follow-up") await harness.send(next.text, { ...keyed(next), taskId: id });
+    else if (next.do === "cancel") await harness.cancel(id);
     else {
       const view = new View(id);
       this.#views.push(view);
-      await view.connect(this.#harness);
+      await view.connect(harness);
     }
   }
 
-  async #learn(): Promise<void> {
-    for (const { id } of (await this.#harness.list()).tasks) if (!this.#tasks.includes(id)) this.#tasks.push(id);
+  async #learn(harness = this.#harness): Promise<void> {
+    for (const { id } of (await harness.list()).tasks) if (!this.#tasks.includes(id)) this.#tasks.push(id);
     const stored = await Promise.all(this.#tasks.map((id) => this.#harness.memory.head(id)));
     // A task that was answered by a message has vanished, and that is right.
     for (let index = stored.length - 1; index >= 0; index--)
@@ -200,7 +255,8 @@ export class Interleaving {
 
   #note(error: unknown): void {
     if (!ProtocolError.is(error)) this.#unexpected.push(`not a ProtocolError: ${String(error)}`);
-    else if (!EXPECTED.has(error.code)) this.#unexpected.push(`${error.code}: ${error.message}`);
+    else if (!EXPECTED.has(error.code) && !(this.faults > 0 && error.code === "UNAVAILABLE"))
+      this.#unexpected.push(`${error.code}: ${error.message}`);
   }
 }
 

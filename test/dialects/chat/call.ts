@@ -1,0 +1,88 @@
+import type { LinkCaller, LinkCalling } from "../../../src/dialects/contract.ts";
+import { ProtocolError } from "../../../src/model/errors.ts";
+import type { Loss } from "../../../src/model/loss.ts";
+import type { Operation, OutcomeOf, SendOutcome } from "../../../src/model/operation.ts";
+import type { Link } from "../../../src/wire/link.ts";
+import { fromLine, type Line, toLine, wordsOf } from "./codec.ts";
+
+type Report = (losses: readonly Loss[]) => void;
+
+export function createCalling(report: Report): LinkCalling {
+  return { carrier: "link", open: (link) => new ChatCaller(link, report) };
+}
+
+interface Waiting {
+  readonly resolve: (outcome: SendOutcome) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Nothing in a line says which one it answers: within a conversation the first answer is to the first question. */
+class ChatCaller implements LinkCaller {
+  readonly #link: Link;
+  readonly #report: Report;
+  readonly #waiting = new Map<string, Waiting[]>();
+  #begun = 0;
+  #heard = 0;
+  #closed = false;
+
+  constructor(link: Link, report: Report) {
+    this.#link = link;
+    this.#report = report;
+    void this.#listen();
+  }
+
+  async dispatch<O extends Operation>(operation: O, signal: AbortSignal): Promise<OutcomeOf<O>> {
+    if (operation.kind !== "send") {
+      throw new ProtocolError("UNSUPPORTED_OPERATION", `A chat has no way to ask for ${operation.kind}.`);
+    }
+    if (this.#closed) throw gone();
+    if (signal.aborted) throw givenUp();
+    const { message } = operation;
+    const conversation = message.contextId ?? `talk-${++this.#begun}`;
+    const words = wordsOf(message.parts, "message.parts");
+    this.#report(words.losses);
+    const outcome = new Promise<SendOutcome>((resolve, reject) => {
+      const line = this.#waiting.get(conversation) ?? [];
+      this.#waiting.set(conversation, [...line, { resolve, reject }]);
+      // Its place in the line stays: the answer will come and belongs to nobody else.
+      signal.addEventListener("abort", () => reject(givenUp()), { once: true });
+    });
+    await this.#send(toLine({ conversation, words: words.value }));
+    return (await outcome) as OutcomeOf<O>;
+  }
+
+  async #send(text: string): Promise<void> {
+    try {
+      await this.#link.send(text);
+    } catch (cause) {
+      throw new ProtocolError("UNAVAILABLE", "The chat is over.", { cause });
+    }
+  }
+
+  async #listen(): Promise<void> {
+    for await (const text of this.#link.messages) {
+      try {
+        this.#take(fromLine(text));
+      } catch (error) {
+        if (!ProtocolError.is(error)) throw error;
+      }
+    }
+    this.#closed = true;
+    for (const line of this.#waiting.values()) for (const { reject } of line) reject(gone());
+    this.#waiting.clear();
+  }
+
+  #take(line: Line): void {
+    const [first, ...rest] = this.#waiting.get(line.conversation) ?? [];
+    this.#waiting.set(line.conversation, rest);
+    if ("code" in line) first?.reject(new ProtocolError(line.code, line.words));
+    else {
+      const parts = [{ text: line.words }];
+      const messageId = `heard-${++this.#heard}`;
+      first?.resolve({ message: { messageId, role: "ROLE_AGENT", parts, contextId: line.conversation } });
+    }
+  }
+}
+
+const gone = () => new ProtocolError("UNAVAILABLE", "The chat is over.");
+const givenUp = () => new ProtocolError("UNAVAILABLE", "The question was taken back.");

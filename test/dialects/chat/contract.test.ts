@@ -1,0 +1,24 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { describeDialect } from "../../../src/dialects/contract-suite.ts";
+import type { Loss } from "../../../src/model/loss.ts";
+import { fromLine, toLine } from "./codec.ts";
+import { createChat } from "./index.ts";
+
+const lost: Loss[] = [];
+
+describeDialect(
+  createChat((losses) => lost.push(...losses)),
+  { exact: false, takeLosses: () => lost.splice(0) },
+);
+
+test("a line is one line, whatever was said, and reads back as it was", () => {
+  const name = fc.string({ unit: "grapheme", minLength: 1 });
+  fc.assert(
+    fc.property(name, fc.string({ unit: "grapheme" }), (conversation, words) => {
+      const line = toLine({ conversation, words });
+      expect(line).not.toMatch(/[\n\r]/);
+      expect(fromLine(line)).toEqual({ conversation, words });
+    }),
+  );
+});
