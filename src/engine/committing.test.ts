@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { LogEntry } from "../model/event.ts";
 import type { Refusal, TaskStore, Write } from "../store/contract.ts";
 import type { AgentEvent } from "./agent.ts";
-import { aborted, agentOf, chunk, createGate, echo, heard, status } from "./testing/agents.ts";
+import { aborted, agentOf, chunk, createGate, echo, heard, says, status } from "./testing/agents.ts";
 import { promptly, settle } from "./testing/fake-clock.ts";
 import { framesOf, Harness } from "./testing/harness.ts";
 import { logViolations, snapshotViolations } from "./testing/log-invariants.ts";
@@ -225,6 +225,39 @@ describe("a store that fails", () => {
     expect(flaky.failures).toBe(5);
     expect((await harness.stored(id)).status.state).toBe("TASK_STATE_COMPLETED");
     expect(logViolations(await harness.log(id), { ended: true })).toEqual([]);
+  });
+});
+
+describe("a store that fails for long while a task is taken back for a message", () => {
+  test.each(["fail", "resume"] as const)("fails the caller and leaves nothing stuck (%s)", async (onCrash) => {
+    const flaky = new FlakyStore();
+    const gate = createGate();
+    const harness = await Harness.start({
+      wrap: flaky.wrap,
+      agent: agentOf(
+        // biome-ignore lint/correctness/useYield: an agent that only answers yields nothing.
+        async function* () {
+          await gate.pass();
+          return says("here");
+        },
+        { onCrash },
+      ),
+    });
+    const answer = harness.send("hello").then(
+      () => "answered",
+      (error: { code: string }) => error.code,
+    );
+    await gate.reached;
+    await settle();
+    const { id } = (await harness.list()).tasks[0] ?? { id: "" };
+    flaky.fail(5);
+    gate.open();
+    await harness.clock.advance(120_000);
+    expect(await promptly(answer)).toBe("UNAVAILABLE");
+    expect(flaky.failures).toBe(5);
+    const log = await harness.log(id);
+    expect(log.length === 0 ? [] : logViolations(log, { ended: true })).toEqual([]);
+    expect(harness.engine.load.tasks).toBe(0);
   });
 });
 

@@ -1,3 +1,4 @@
+import type { LogEntry } from "../model/event.ts";
 import type { FrameStream, StreamFrame } from "../model/operation.ts";
 import { STATE_CLASS } from "../model/state.ts";
 import type { Task } from "../model/task.ts";
@@ -20,14 +21,18 @@ export interface FollowOptions {
  */
 export class LogStream implements FrameStream, AsyncIterator<readonly StreamFrame[], undefined> {
   readonly #reader: LogReader;
-  readonly #options: FollowOptions;
+  readonly #endOnInputRequired: boolean;
+  readonly #historyLength: number | undefined;
+  readonly #onEnd: () => void;
   #first: StreamFrame | undefined;
   #ended: boolean;
   #closed = false;
 
   constructor(reader: LogReader, options: FollowOptions) {
     this.#reader = reader;
-    this.#options = options;
+    this.#endOnInputRequired = options.endOnInputRequired;
+    this.#historyLength = options.historyLength;
+    this.#onEnd = options.onEnd;
     this.#first = options.first;
     this.#ended = options.ended === true;
   }
@@ -36,44 +41,54 @@ export class LogStream implements FrameStream, AsyncIterator<readonly StreamFram
     return this;
   }
 
-  async next(): Promise<IteratorResult<readonly StreamFrame[], undefined>> {
+  next(): Promise<IteratorResult<readonly StreamFrame[], undefined>> {
     if (this.#first !== undefined) {
       const value = [this.#first];
       this.#first = undefined;
-      return { done: false, value };
+      return Promise.resolve({ done: false, value });
     }
-    if (this.#ended) return this.return();
-    const entries = await this.#reader.next();
-    if (entries === undefined) return this.return();
-    const end = entries.findIndex((entry) => endsStream(entry, this.#options.endOnInputRequired));
-    const value = this.#trimmed(end < 0 || end === entries.length - 1 ? entries : entries.slice(0, end + 1));
-    if (end < 0) return { done: false, value };
-    this.#ended = true;
-    this.#close();
-    return { done: false, value };
+    return this.#ended ? this.return() : this.#reader.next().then((entries) => this.#toResult(entries));
   }
 
-  async return(): Promise<IteratorReturnResult<undefined>> {
+  return(): Promise<IteratorReturnResult<undefined>> {
     this.#ended = true;
     this.#close();
-    return { done: true, value: undefined };
+    return Promise.resolve(DONE);
   }
 
-  #trimmed(frames: readonly StreamFrame[]): readonly StreamFrame[] {
-    const { historyLength } = this.#options;
-    const [first, ...rest] = frames;
-    if (historyLength === undefined || first?.number !== 1 || !("task" in first.event)) return frames;
-    const { history, ...task } = first.event.task;
-    const kept = historyLength === 0 ? [] : history?.slice(-historyLength);
-    return [snapshotFrame(kept === undefined || kept.length === 0 ? task : { ...task, history: kept }, 1), ...rest];
+  #toResult(entries: readonly LogEntry[] | undefined): IteratorResult<readonly StreamFrame[], undefined> {
+    if (entries === undefined) {
+      this.#ended = true;
+      this.#close();
+      return DONE;
+    }
+    const end = entries.findIndex((entry) => endsStream(entry, this.#endOnInputRequired));
+    const shown = end < 0 || end === entries.length - 1 ? entries : entries.slice(0, end + 1);
+    if (end >= 0) {
+      this.#ended = true;
+      this.#close();
+    }
+    const trims = this.#historyLength !== undefined && shown[0]?.number === 1;
+    return { done: false, value: trims ? trimmed(shown, this.#historyLength as number) : shown };
   }
 
   #close(): void {
     if (this.#closed) return;
     this.#closed = true;
     this.#reader.close();
-    this.#options.onEnd();
+    this.#onEnd();
   }
+}
+
+const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
+
+/** The log of a new task begins with the task; its caller may have asked for less of it. */
+function trimmed(frames: readonly StreamFrame[], historyLength: number): readonly StreamFrame[] {
+  const [first, ...rest] = frames;
+  if (first === undefined || !("task" in first.event)) return frames;
+  const { history, ...task } = first.event.task;
+  const kept = historyLength === 0 ? [] : (history ?? []).slice(-historyLength);
+  return [snapshotFrame(kept.length === 0 ? task : { ...task, history: kept }, 1), ...rest];
 }
 
 /** A task as it stood at a number. */

@@ -135,7 +135,7 @@ export class LogReader {
   #position: number;
   #closed = false;
   #wakened: boolean;
-  #resume: (() => void) | undefined;
+  #resume: ((entries: Promise<readonly LogEntry[] | undefined>) => void) | undefined;
 
   constructor(readers: Readers, topic: Topic, after: number, wakened: boolean) {
     this.#readers = readers;
@@ -151,34 +151,27 @@ export class LogReader {
     return this.#resume !== undefined;
   }
 
-  /** The next entries, at least one; undefined once the reader is closed. */
-  async next(): Promise<readonly LogEntry[] | undefined> {
-    while (!this.#closed) {
-      const entries = this.#fromTail() ?? (this.#wakened ? await this.#fromStore() : []);
-      if (entries === undefined) {
-        this.close();
-        return undefined;
-      }
-      if (entries.length > 0) {
-        this.#position = (entries.at(-1) as LogEntry).number;
-        return entries;
-      }
-      if (this.#closed) return undefined;
-      if (!this.#wakened) {
-        await new Promise<void>((resolve) => {
-          this.#resume = resolve;
-        });
-      }
-    }
-    return undefined;
+  /**
+   * The next entries, at least one; undefined once the reader is closed. While it waits, a reader is one promise and
+   * nothing more: there may be ten thousand of them.
+   */
+  next(): Promise<readonly LogEntry[] | undefined> {
+    if (this.#closed) return Promise.resolve(undefined);
+    const entries = this.#fromTail();
+    if (entries !== undefined) return Promise.resolve(this.#advance(entries));
+    if (this.#wakened) return this.#readUp();
+    return new Promise((resolve) => {
+      this.#resume = resolve;
+    });
   }
 
   /** There may be something new. */
   wake(): void {
     this.#wakened = true;
     const resume = this.#resume;
+    if (resume === undefined) return;
     this.#resume = undefined;
-    resume?.();
+    resume(this.next());
   }
 
   close(): void {
@@ -199,12 +192,23 @@ export class LogReader {
     return tail.slice(skip);
   }
 
-  async #fromStore(): Promise<readonly LogEntry[] | undefined> {
+  async #readUp(): Promise<readonly LogEntry[] | undefined> {
     // Cleared before the read: a wake-up during it must lead to another one.
     this.#wakened = false;
     const entries = await this.#readers.readStore({ id: this.#topic.id, after: this.#position });
+    if (this.#closed) return undefined;
+    if (entries === undefined) {
+      this.close();
+      return undefined;
+    }
+    if (entries.length === 0) return this.next();
     // There may be more than fits into one read.
-    if (entries !== undefined && entries.length > 0) this.#wakened = true;
+    this.#wakened = true;
+    return this.#advance(entries);
+  }
+
+  #advance(entries: readonly LogEntry[]): readonly LogEntry[] {
+    this.#position = (entries.at(-1) as LogEntry).number;
     return entries;
   }
 }

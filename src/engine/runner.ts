@@ -236,19 +236,34 @@ export class Runner implements CommitListener {
     return end.kind === "message" ? end.message : undefined;
   }
 
-  /** The agent answered with a plain message: the task that was kept for it is taken back. */
+  /** The agent answered with a plain message: the task that was kept for it is taken back, unless somebody knows it. */
   async #answer(live: LiveTask, reply: Message): Promise<void> {
-    const { taskId: _, ...message } = reply;
-    if (live.unwritten) live.forget();
-    else {
-      await live.flushed();
-      // Closed first: whoever asks for the task meanwhile waits, and then finds that there is none.
-      live.closed = true;
-      await this.committer.write({ kind: "discard", id: live.id, fence: live.fence, reply: message });
+    if (!live.unwritten) await live.flushed();
+    if (live.shown) {
+      live.push(new EventMaker(this.#context, live).status("TASK_STATE_COMPLETED", reply));
+      live.decide();
+      return;
     }
+    if (live.unwritten) live.forget();
+    else if (!(await this.#discard(live, reply))) return;
+    const { taskId: _, ...message } = reply;
     this.#drop(live);
     live.decide(message);
     this.#context.store.wakeups.publish([live.id]);
+  }
+
+  async #discard(live: LiveTask, { taskId: _, ...reply }: Message): Promise<boolean> {
+    // Closed first: whoever asks for the task meanwhile waits, and then finds that there is none.
+    live.closed = true;
+    try {
+      const result = await this.committer.write({ kind: "discard", id: live.id, fence: live.fence, reply });
+      if (!result.ok) live.lose(lossOf(live.id, result.refusal));
+      return result.ok;
+    } catch (error) {
+      this.orphans.add(live.id);
+      live.lose(error instanceof Error ? error : new Error(String(error)));
+      return false;
+    }
   }
 
   /**

@@ -102,6 +102,7 @@ class NodeExchange implements ExchangeRequest {
     this.#request.on("end", () => {
       if (size > this.#options.maxBodyBytes) return;
       this.body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size);
+      chunks.length = 0;
       void this.#answer();
     });
   }
@@ -115,7 +116,7 @@ class NodeExchange implements ExchangeRequest {
         if (isStreamReply(reply)) await reply.frames[Symbol.asyncIterator]().return?.();
         return;
       }
-      if (isStreamReply(reply)) await this.#stream(reply);
+      if (isStreamReply(reply)) this.#stream(reply);
       else this.#finish(reply);
     } catch (error) {
       this.#options.log.error({ err: error }, "A request could not be answered.");
@@ -136,12 +137,12 @@ class NodeExchange implements ExchangeRequest {
     else this.#response.end(body);
   }
 
-  async #stream(reply: StreamReply): Promise<void> {
+  #stream(reply: StreamReply): void {
     const response = this.#response;
     const frames = reply.frames[Symbol.asyncIterator]();
     response.writeHead(reply.status, reply.headers);
     if (this.#request.method === "HEAD") {
-      await frames.return?.();
+      void frames.return?.();
       response.end();
       return;
     }
@@ -149,19 +150,69 @@ class NodeExchange implements ExchangeRequest {
     setImmediate(() => {
       if (!response.destroyed) response.flushHeaders();
     });
-    const leave = () => void frames.return?.();
-    response.once("close", leave);
-    try {
-      for (;;) {
-        const step = await frames.next();
-        if (step.done === true || this.#gone) break;
-        if (!response.write(step.value) && !(await this.#drained())) break;
-      }
-    } finally {
-      response.off("close", leave);
-      leave();
-    }
-    response.end();
+    new StreamPump(this.#options, response, frames).begin();
+  }
+
+  /** The rest of the body is not read, so the connection cannot be used again. */
+  #turnAway(status: 413 | 415): void {
+    const reply = this.#options.refuse(status);
+    this.#response.shouldKeepAlive = false;
+    this.#finish({ ...reply, headers: { ...reply.headers, connection: "close" } });
+    // A caller that is still sending would miss the answer if the connection were cut at once.
+    this.#request.resume();
+    this.#response.once("finish", () => {
+      const { socket } = this.#request;
+      const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+      timer.unref();
+      socket.once("close", () => clearTimeout(timer));
+    });
+  }
+}
+
+/** Writes one stream to its response, no faster than the reader takes it. */
+class StreamPump {
+  readonly #options: NodeHttpOptions;
+  readonly #response: ServerResponse;
+  #frames: AsyncIterator<string> | undefined;
+
+  constructor(options: NodeHttpOptions, response: ServerResponse, frames: AsyncIterator<string>) {
+    this.#options = options;
+    this.#response = response;
+    this.#frames = frames;
+  }
+
+  begin(): void {
+    this.#response.on("close", this.#leave);
+    this.#pump();
+  }
+
+  /** Called back rather than awaited: what a waiting stream holds is then one promise, not a suspended function. */
+  #pump(): void {
+    this.#frames?.next().then(this.#onStep, this.#onBroken);
+  }
+
+  readonly #onStep = (step: IteratorResult<string>): void => {
+    if (step.done === true) this.#end();
+    else if (this.#response.destroyed) return;
+    else if (this.#response.write(step.value)) this.#pump();
+    else void this.#drained().then((taken) => (taken ? this.#pump() : this.#end()));
+  };
+
+  readonly #onBroken = (error: unknown): void => {
+    this.#options.log.error({ err: error }, "A stream broke.");
+    this.#response.destroy();
+  };
+
+  readonly #leave = (): void => {
+    const frames = this.#frames;
+    this.#frames = undefined;
+    void frames?.return?.();
+  };
+
+  #end(): void {
+    this.#response.off("close", this.#leave);
+    this.#leave();
+    this.#response.end();
   }
 
   /**
@@ -190,21 +241,6 @@ class NodeExchange implements ExchangeRequest {
       response.once("close", onClose);
       socket?.setTimeout(this.#options.stalledReaderMs);
       socket?.once("timeout", onTimeout);
-    });
-  }
-
-  /** The rest of the body is not read, so the connection cannot be used again. */
-  #turnAway(status: 413 | 415): void {
-    const reply = this.#options.refuse(status);
-    this.#response.shouldKeepAlive = false;
-    this.#finish({ ...reply, headers: { ...reply.headers, connection: "close" } });
-    // A caller that is still sending would miss the answer if the connection were cut at once.
-    this.#request.resume();
-    this.#response.once("finish", () => {
-      const { socket } = this.#request;
-      const timer = setTimeout(() => socket.destroy(), LINGER_MS);
-      timer.unref();
-      socket.once("close", () => clearTimeout(timer));
     });
   }
 }

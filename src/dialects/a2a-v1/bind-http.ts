@@ -5,7 +5,7 @@ import { type ExchangeReply, type ExchangeRequest, type FullReply, isStreamReply
 import { decodeUtf8, JsonLimitError, parseJson } from "../../wire/json-limits.ts";
 import { sseLineFrame } from "../../wire/sse.ts";
 import type { HttpServing, ServeContext } from "../contract.ts";
-import { eventStreamReply } from "../shared/event-stream.ts";
+import { type EventFraming, eventStreamReply } from "../shared/event-stream.ts";
 import { decodeQuery, joinRequest } from "./decode.ts";
 import { encodeAnswer } from "./encode.ts";
 import { ERRORS, errorHeaders, presentable, toHttpError } from "./errors.ts";
@@ -108,12 +108,16 @@ function headOf(full: ExchangeReply): FullReply {
   return { status: full.status, headers: full.headers, body: undefined };
 }
 
+const FRAMING: EventFraming = {
+  encode: encodeBatch,
+  encodeFailure: (error) => `event: error\n${sseLineFrame(toHttpError(presentable(error)))}`,
+};
+
 function streamReply(frames: FrameStream, headers: Invoked["headers"], { limits }: ServeContext): ExchangeReply {
   return eventStreamReply(frames, {
     keepAliveMs: limits.keepAliveMs,
     headers,
-    encode: encodeBatch,
-    encodeFailure: (error) => `event: error\n${sseLineFrame(toHttpError(presentable(error)))}`,
+    framing: FRAMING,
   });
 }
 

@@ -5,7 +5,7 @@ import { type ExchangeReply, jsonReply } from "../../wire/exchange.ts";
 import { encodeError, encodeResult, type JsonRpcId, RESULT_SUFFIX, resultPrefix } from "../../wire/json-rpc.ts";
 import { sseLineFrame } from "../../wire/sse.ts";
 import type { JsonRpcServing, ServeContext } from "../contract.ts";
-import { eventStreamReply } from "../shared/event-stream.ts";
+import { type EventFraming, eventStreamReply } from "../shared/event-stream.ts";
 import { kindOfMethod, METHODS } from "./decode.ts";
 import { encodeAnswer } from "./encode.ts";
 import { errorHeaders, presentable, toJsonRpcError } from "./errors.ts";
@@ -71,15 +71,26 @@ function streamReply(
   headers: Invoked["headers"],
   { limits }: ServeContext,
 ): ExchangeReply {
-  const prefix = resultPrefix(id);
-  return eventStreamReply(frames, {
-    keepAliveMs: limits.keepAliveMs,
-    headers,
-    encode: (batch: readonly StreamFrame[]) => {
-      let text = "";
-      for (const { json, number } of batch) text += sseLineFrame(prefix + json + RESULT_SUFFIX, number);
-      return text;
-    },
-    encodeFailure: (error) => sseLineFrame(encodeError(id, toJsonRpcError(presentable(error)))),
-  });
+  return eventStreamReply(frames, { keepAliveMs: limits.keepAliveMs, headers, framing: new EnvelopeFraming(id) });
+}
+
+/** Every event is a whole response with the id of the request (§9.4.2). */
+class EnvelopeFraming implements EventFraming {
+  readonly #id: JsonRpcId;
+  readonly #prefix: string;
+
+  constructor(id: JsonRpcId) {
+    this.#id = id;
+    this.#prefix = resultPrefix(id);
+  }
+
+  encode(batch: readonly StreamFrame[]): string {
+    let text = "";
+    for (const { json, number } of batch) text += sseLineFrame(this.#prefix + json + RESULT_SUFFIX, number);
+    return text;
+  }
+
+  encodeFailure(error: unknown): string {
+    return sseLineFrame(encodeError(this.#id, toJsonRpcError(presentable(error))));
+  }
 }

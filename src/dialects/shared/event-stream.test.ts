@@ -66,8 +66,10 @@ afterEach(async () => {
 async function open(source: Source) {
   const reply = await eventStreamReply(source, {
     keepAliveMs: 1000,
-    encode: (batch) => batch.map(({ json }) => json).join("|"),
-    encodeFailure: (error) => `failed: ${(error as Error).message}`,
+    framing: {
+      encode: (batch) => batch.map(({ json }) => json).join("|"),
+      encodeFailure: (error) => `failed: ${(error as Error).message}`,
+    },
   });
   streams.push(reply.frames[Symbol.asyncIterator]());
   return reply;
@@ -147,10 +149,12 @@ describe("eventStreamReply", () => {
     const source = new Source();
     const { frames } = eventStreamReply(source, {
       keepAliveMs: 1000,
-      encode: () => {
-        throw new Error("unwritable");
+      framing: {
+        encode: () => {
+          throw new Error("unwritable");
+        },
+        encodeFailure: String,
       },
-      encodeFailure: String,
     });
     source.give("a");
     const reader = frames[Symbol.asyncIterator]();

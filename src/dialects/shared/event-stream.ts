@@ -8,11 +8,16 @@ import { sseComment } from "../../wire/sse.ts";
 
 export interface EventStreamOptions {
   readonly keepAliveMs: number;
-  /** A batch as events, in one text. */
-  readonly encode: (batch: readonly StreamFrame[]) => string;
-  /** What is said when the source fails after the stream has begun. */
-  readonly encodeFailure: (error: unknown) => string;
+  readonly framing: EventFraming;
   readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+/** How a binding writes events. One object for a stream, or for all of them: there may be ten thousand streams. */
+export interface EventFraming {
+  /** A batch as events, in one text. */
+  encode(batch: readonly StreamFrame[]): string;
+  /** What is said when the source fails after the stream has begun. */
+  encodeFailure(error: unknown): string;
 }
 
 const HEADERS: Readonly<Record<string, string>> = Object.freeze({
@@ -54,7 +59,7 @@ const DONE: IteratorReturnResult<undefined> = Object.freeze({ done: true, value:
 /** Not an async generator: the `return` of one waits for a pending `next`, which may never come. */
 class EventStream implements AsyncIterableIterator<string, undefined> {
   readonly #source: AsyncIterator<readonly StreamFrame[]>;
-  readonly #options: EventStreamOptions;
+  readonly #framing: EventFraming;
   readonly #pulse: Pulse;
   /** The reader waits for this to be called. */
   #deliver: ((result: IteratorResult<string, undefined>) => void) | undefined;
@@ -69,7 +74,7 @@ class EventStream implements AsyncIterableIterator<string, undefined> {
 
   constructor(source: FrameStream, options: EventStreamOptions) {
     this.#source = source[Symbol.asyncIterator]();
-    this.#options = options;
+    this.#framing = options.framing;
     this.#pulse = pulseOf(options.keepAliveMs);
     this.#pulse.add(this);
   }
@@ -135,7 +140,7 @@ class EventStream implements AsyncIterableIterator<string, undefined> {
     this.#rest = rest;
     let text: string;
     try {
-      text = this.#options.encode(piece);
+      text = this.#framing.encode(piece);
     } catch (error) {
       this.#onFailure(error);
       return;
@@ -148,7 +153,7 @@ class EventStream implements AsyncIterableIterator<string, undefined> {
     if (this.#closed) return;
     this.#sourceEnded = true;
     this.#rest = NO_FRAMES;
-    this.#say(this.#options.encodeFailure(error));
+    this.#say(this.#framing.encodeFailure(error));
   };
 
   #say(text: string): void {

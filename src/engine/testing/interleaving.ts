@@ -255,8 +255,14 @@ export class Interleaving {
 
   #note(error: unknown): void {
     if (!ProtocolError.is(error)) this.#unexpected.push(`not a ProtocolError: ${String(error)}`);
-    else if (!EXPECTED.has(error.code) && !(this.faults > 0 && error.code === "UNAVAILABLE"))
+    else if (!EXPECTED.has(error.code) && !this.#isExcused(error)) {
       this.#unexpected.push(`${error.code}: ${error.message}`);
+    }
+  }
+
+  /** A task that many write to at once may ask one of them to come again; with faults anyone may have to. */
+  #isExcused({ code, message }: ProtocolError): boolean {
+    return code === "UNAVAILABLE" && (this.faults > 0 || message === "The task is busy; try again.");
   }
 }
 
