@@ -2,7 +2,6 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { ERROR_CODES, type ErrorCode, ProtocolError } from "../model/errors.ts";
-import type { Loss } from "../model/loss.ts";
 import type { Message } from "../model/message.ts";
 import type { Operation, OperationKind } from "../model/operation.ts";
 import { type Part, textOf } from "../model/part.ts";
@@ -16,8 +15,6 @@ export interface DialectUnderTest {
   readonly exact: boolean;
   /** Codes the dialect has no word of its own for, and what they become. */
   readonly errors?: Partial<Record<ErrorCode, ErrorCode>>;
-  /** What was lost on links since it was last asked. */
-  readonly takeLosses?: () => readonly Loss[];
 }
 
 const KINDS = Object.keys(OPERATIONS) as OperationKind[];
@@ -29,7 +26,7 @@ export function describeDialect(dialect: Dialect, options: DialectUnderTest): vo
       describe(`over ${nameOf(calling)}`, () => {
         describeRoundTrips(dialect, calling, options);
         describeErrors(dialect, calling, options);
-        describeLosses(dialect, calling, options);
+        describeLosses(dialect, calling);
         describeGarbage(dialect, calling);
       });
     }
@@ -76,7 +73,7 @@ function pairing(dialect: Dialect, calling: Calling): () => Pair {
   };
 }
 
-function describeRoundTrips(dialect: Dialect, calling: Calling, { exact, takeLosses }: DialectUnderTest): void {
+function describeRoundTrips(dialect: Dialect, calling: Calling, { exact }: DialectUnderTest): void {
   const pair = pairing(dialect, calling);
   const values = valuesWithin(dialect.can);
   const same = (heard: Message, said: Message) => {
@@ -98,7 +95,6 @@ function describeRoundTrips(dialect: Dialect, calling: Calling, { exact, takeLos
       }),
     );
     expect(joined.losses).toEqual([]);
-    expect(takeLosses?.() ?? []).toEqual([]);
   });
 
   if (dialect.can.operations.get) {
@@ -205,7 +201,7 @@ function describeErrors(dialect: Dialect, calling: Calling, { errors = {} }: Dia
   });
 }
 
-function describeLosses(dialect: Dialect, calling: Calling, { takeLosses }: DialectUnderTest): void {
+function describeLosses(dialect: Dialect, calling: Calling): void {
   const pair = pairing(dialect, calling);
   const kinds = Object.keys(PARTS) as (keyof Abilities["parts"])[];
   const unsayable = kinds.filter((kind) => !dialect.can.parts[kind]);
@@ -217,11 +213,11 @@ function describeLosses(dialect: Dialect, calling: Calling, { takeLosses }: Dial
       service.answer = () => ({ message: { messageId: "a", role: "ROLE_AGENT", parts: [{ text: "fine" }] } });
       const message: Message = { messageId: "m", role: "ROLE_USER", parts, contextId: "c" };
       await joined.ask({ kind: "send", message });
-      const said = [...joined.losses.splice(0), ...(takeLosses?.() ?? [])];
+      const said = joined.losses.splice(0);
       expect(said.map(({ path }) => path)).toContain("message.parts[1]");
       service.answer = () => ({ message: { messageId: "a", role: "ROLE_AGENT", parts } });
       await joined.ask(OPERATIONS.send);
-      const heard = [...joined.losses.splice(0), ...(takeLosses?.() ?? [])];
+      const heard = joined.losses.splice(0);
       expect(heard.map(({ path }) => path)).toContain("message.parts[1]");
       for (const loss of [...said, ...heard]) expect(loss.reason).not.toBe("");
     }

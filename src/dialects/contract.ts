@@ -1,8 +1,9 @@
 import type { Caller } from "../model/caller.ts";
 import type { AgentCard, AgentInterface, AgentProfile } from "../model/card.ts";
 import type { ProtocolError } from "../model/errors.ts";
-import type { Lossy } from "../model/loss.ts";
+import type { Loss, Lossy } from "../model/loss.ts";
 import type { Call, Operation, OperationKind, OutcomeOf, Outcomes, StreamFrame } from "../model/operation.ts";
+import type { Ids } from "../model/ports.ts";
 import type { ExchangeCall, ExchangeReply, ExchangeRequest } from "../wire/exchange.ts";
 import type { JsonRpcId, JsonRpcRequest } from "../wire/json-rpc.ts";
 import type { Link } from "../wire/link.ts";
@@ -42,7 +43,14 @@ export interface AgentService {
   activate(requested: readonly string[]): readonly string[];
 }
 
-export interface ServeContext {
+/** What a codec needs beside the words: somewhere to say what it could not say, and ids for what comes without. */
+export interface CodecTools {
+  /** Throws LOSS_REFUSED where nothing may be lost. */
+  readonly report: (losses: readonly Loss[]) => void;
+  readonly ids: Pick<Ids, "message" | "context">;
+}
+
+export interface ServeContext extends CodecTools {
   readonly service: AgentService;
   readonly caller: Caller;
   readonly limits: ServeLimits;
@@ -138,7 +146,7 @@ export interface ExchangeCalling {
 /** Calling a peer over a link: operations go out, their outcomes come back, many at a time. */
 export interface LinkCalling {
   readonly carrier: "link";
-  open(link: Link): LinkCaller;
+  open(link: Link, tools: CodecTools): LinkCaller;
 }
 
 export interface LinkCaller {

@@ -8,6 +8,8 @@ import type {
 } from "../dialects/contract.ts";
 import type { Caller } from "../model/caller.ts";
 import { ProtocolError } from "../model/errors.ts";
+import type { Loss } from "../model/loss.ts";
+import type { Ids } from "../model/ports.ts";
 import {
   type ExchangeReply,
   type ExchangeRequest,
@@ -30,6 +32,8 @@ export interface RouterOptions {
   readonly isOwnHost: (host: string | undefined) => boolean;
   /** Paths at the root that belong to no agent, e.g. `/healthz`. */
   readonly operations: ReadonlyMap<string, () => Promise<FullReply> | FullReply>;
+  readonly report: (losses: readonly Loss[]) => void;
+  readonly ids: Ids;
   readonly authenticate: (exchange: ExchangeRequest) => Caller;
 }
 
@@ -111,9 +115,11 @@ export class Router {
   }
 
   #contextOf(exchange: ExchangeRequest, service: AgentService): ServeContext {
-    const { agents, defaultAgent, limits, authenticate } = this.#options;
+    const { agents, defaultAgent, limits, authenticate, report, ids } = this.#options;
     return {
       service,
+      report,
+      ids,
       caller: authenticate(exchange),
       limits,
       // Below /agents/NAME the path has chosen already; the name again is no other partition.

@@ -129,6 +129,11 @@ export async function createCore(
     operations: operationsOf(engine, store, counters),
     now: systemClock.now,
     isOwnHost,
+    ids: uuidIds,
+    report: (losses) => {
+      counters.count("losses", losses.length);
+      for (const loss of losses) log.debug({ ...loss }, "A dialect could not say something.");
+    },
     authenticate: (exchange) => options.authenticate?.(exchange) ?? ANONYMOUS,
   });
   const http: NodeHttpOptions = {

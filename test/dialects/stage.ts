@@ -1,8 +1,10 @@
 /** An engine with one agent, for dialects to speak to. */
 import { defineAgent } from "../../src/agents/define.ts";
 import type { ServeContext } from "../../src/dialects/contract.ts";
+import { toolsOf } from "../../src/dialects/suite/join.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import { ANONYMOUS } from "../../src/model/caller.ts";
+import type { Loss } from "../../src/model/loss.ts";
 import { SILENT_LOG } from "../../src/model/ports.ts";
 import { ServedAgentService } from "../../src/server/agent-service.ts";
 import { systemClock, uuidIds } from "../../src/server/node-ports.ts";
@@ -12,6 +14,8 @@ import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 export interface Stage {
   readonly context: ServeContext;
   readonly store: TaskStore;
+  /** What the serving side could not say. */
+  readonly losses: Loss[];
   close(): Promise<void>;
 }
 
@@ -51,9 +55,12 @@ export async function createStage(): Promise<Stage> {
     interfaces: () => [],
     authenticates: false,
   });
+  const losses: Loss[] = [];
   return {
     store,
+    losses,
     context: {
+      ...toolsOf(losses),
       service,
       caller: ANONYMOUS,
       limits: { maxDepth: 64, maxParts: 1_000, keepAliveMs: 60_000 },

@@ -12,6 +12,7 @@ import { type ExchangeCall, type ExchangeReply, type ExchangeRequest, isStreamRe
 import { parseJsonRpc } from "../../wire/json-rpc.ts";
 import { sseEvents } from "../../wire/sse.ts";
 import type { CallTarget, ExchangeCalling, ServeContext } from "../contract.ts";
+import { toolsOf } from "../suite/join.ts";
 import { http } from "./bind-http.ts";
 import { jsonRpc } from "./bind-json-rpc.ts";
 import { httpCalling } from "./call-http.ts";
@@ -150,6 +151,7 @@ async function serve(
     caller: { owner: "me", authenticated: true },
     limits: { maxDepth: 64, maxParts: 1000, keepAliveMs: 60_000 },
     agentOfTenant: () => undefined,
+    ...toolsOf(),
     service: {
       name: "agent",
       card: CARD,

@@ -6,7 +6,7 @@ import { isStreamReply } from "../../wire/exchange.ts";
 import type { JsonRpcParams } from "../../wire/json-rpc.ts";
 import { createLinkPair } from "../../wire/link-pair.ts";
 import type { Calling, Dialect, ExchangeCalling, LinkCalling } from "../contract.ts";
-import { contextOf, createScriptedService } from "./join.ts";
+import { contextOf, createScriptedService, toolsOf } from "./join.ts";
 import { OPERATIONS } from "./values.ts";
 
 const jsonText = fc.json({ maxDepth: 3 });
@@ -109,7 +109,7 @@ function describeLinkGarbage(dialect: Dialect, calling: LinkCalling): void {
         const [near, far] = createLinkPair();
         const served = dialect.serving.link?.serve(far, contextOf(service));
         for (const text of texts) await near.send(text);
-        const answer = await calling.open(near).dispatch(OPERATIONS.send, new AbortController().signal);
+        const answer = await calling.open(near, toolsOf()).dispatch(OPERATIONS.send, new AbortController().signal);
         expect(answer).toMatchObject({ message: { parts: [{ text: "fine" }] } });
         near.close();
         await served;
@@ -121,7 +121,7 @@ function describeLinkGarbage(dialect: Dialect, calling: LinkCalling): void {
     await fc.assert(
       fc.asyncProperty(fc.array(garbage, { maxLength: 5 }), async (texts) => {
         const [near, far] = createLinkPair();
-        const caller = calling.open(near);
+        const caller = calling.open(near, toolsOf());
         const asked = caller.dispatch(OPERATIONS.send, new AbortController().signal).then(
           () => undefined,
           (error: unknown) => error,
@@ -141,7 +141,7 @@ function describeLinkGarbage(dialect: Dialect, calling: LinkCalling): void {
   it("a question whose asker gave up is over at once", async () => {
     const [near] = createLinkPair();
     const abort = new AbortController();
-    const asked = calling.open(near).dispatch(OPERATIONS.send, abort.signal);
+    const asked = calling.open(near, toolsOf()).dispatch(OPERATIONS.send, abort.signal);
     abort.abort();
     await expect(asked).rejects.toSatisfy(ProtocolError.is);
     near.close();

@@ -11,6 +11,7 @@ import type {
   AgentService,
   Calling,
   CallTarget,
+  CodecTools,
   Dialect,
   ExchangeCalling,
   LinkCalling,
@@ -55,8 +56,9 @@ export function createScriptedService(): ScriptedService {
   return service;
 }
 
-export function contextOf(service: AgentService): ServeContext {
+export function contextOf(service: AgentService, losses: Loss[] = []): ServeContext {
   return {
+    ...toolsOf(losses),
     service,
     caller: ANONYMOUS,
     limits: { maxDepth: 64, maxParts: 1_000, keepAliveMs: 60_000 },
@@ -64,10 +66,17 @@ export function contextOf(service: AgentService): ServeContext {
   };
 }
 
+/** Ids in order, and a list of what was lost. */
+export function toolsOf(losses: Loss[] = []): CodecTools {
+  let made = 0;
+  const next = () => `id-${++made}`;
+  return { report: (lost) => losses.push(...lost), ids: { message: next, context: next } };
+}
+
 /** A caller whose requests reach the service through the dialect's own serving half. */
 export interface Joined {
   ask<O extends Operation>(operation: O): Promise<OutcomeOf<O>>;
-  /** What the calling codec said it lost; a link has nowhere to say so. */
+  /** What the codecs of both sides said they lost. */
   readonly losses: Loss[];
   close(): Promise<void>;
 }
@@ -84,11 +93,12 @@ function joinLink(dialect: Dialect, calling: LinkCalling, service: AgentService)
   const { link } = dialect.serving;
   if (link === undefined) throw new Error(`${dialect.name} calls over links but does not serve them.`);
   const [near, far] = createLinkPair();
-  const served = link.serve(far, contextOf(service));
-  const caller = calling.open(near);
+  const losses: Loss[] = [];
+  const served = link.serve(far, contextOf(service, losses));
+  const caller = calling.open(near, toolsOf(losses));
   return {
     ask: (operation) => caller.dispatch(operation, new AbortController().signal),
-    losses: [],
+    losses,
     async close() {
       near.close();
       await served;
@@ -105,7 +115,7 @@ function joinExchange(dialect: Dialect, calling: ExchangeCalling, service: Agent
   async function ask(operation: Operation): Promise<unknown> {
     const encoded = calling.encode(operation, target);
     losses.push(...encoded.losses);
-    const reply = await serveExchange(dialect, toRequest(encoded.value), contextOf(service));
+    const reply = await serveExchange(dialect, toRequest(encoded.value), contextOf(service, losses));
     if ((operation.kind === "stream" || operation.kind === "subscribe") && isStreamReply(reply)) {
       return framesOf(reply.frames, calling, losses);
     }

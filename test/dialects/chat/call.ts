@@ -1,15 +1,13 @@
-import type { LinkCaller, LinkCalling } from "../../../src/dialects/contract.ts";
+import type { CodecTools, LinkCaller, LinkCalling } from "../../../src/dialects/contract.ts";
 import { ProtocolError } from "../../../src/model/errors.ts";
-import type { Loss } from "../../../src/model/loss.ts";
 import type { Operation, OutcomeOf, SendOutcome } from "../../../src/model/operation.ts";
 import type { Link } from "../../../src/wire/link.ts";
 import { fromLine, type Line, toLine, wordsOf } from "./codec.ts";
 
-type Report = (losses: readonly Loss[]) => void;
-
-export function createCalling(report: Report): LinkCalling {
-  return { carrier: "link", open: (link) => new ChatCaller(link, report) };
-}
+export const calling: LinkCalling = {
+  carrier: "link",
+  open: (link, tools) => new ChatCaller(link, tools),
+};
 
 interface Waiting {
   readonly resolve: (outcome: SendOutcome) => void;
@@ -19,15 +17,13 @@ interface Waiting {
 /** Nothing in a line says which one it answers: within a conversation the first answer is to the first question. */
 class ChatCaller implements LinkCaller {
   readonly #link: Link;
-  readonly #report: Report;
+  readonly #tools: CodecTools;
   readonly #waiting = new Map<string, Waiting[]>();
-  #begun = 0;
-  #heard = 0;
   #closed = false;
 
-  constructor(link: Link, report: Report) {
+  constructor(link: Link, tools: CodecTools) {
     this.#link = link;
-    this.#report = report;
+    this.#tools = tools;
     void this.#listen();
   }
 
@@ -38,9 +34,9 @@ class ChatCaller implements LinkCaller {
     if (this.#closed) throw gone();
     if (signal.aborted) throw givenUp();
     const { message } = operation;
-    const conversation = message.contextId ?? `talk-${++this.#begun}`;
+    const conversation = message.contextId ?? this.#tools.ids.context();
     const words = wordsOf(message.parts, "message.parts");
-    this.#report(words.losses);
+    this.#tools.report(words.losses);
     const outcome = new Promise<SendOutcome>((resolve, reject) => {
       const line = this.#waiting.get(conversation) ?? [];
       this.#waiting.set(conversation, [...line, { resolve, reject }]);
@@ -78,7 +74,7 @@ class ChatCaller implements LinkCaller {
     if ("code" in line) first?.reject(new ProtocolError(line.code, line.words));
     else {
       const parts = [{ text: line.words }];
-      const messageId = `heard-${++this.#heard}`;
+      const messageId = this.#tools.ids.message();
       first?.resolve({ message: { messageId, role: "ROLE_AGENT", parts, contextId: line.conversation } });
     }
   }

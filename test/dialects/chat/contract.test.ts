@@ -1,16 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { describeDialect } from "../../../src/dialects/contract-suite.ts";
-import type { Loss } from "../../../src/model/loss.ts";
 import { fromLine, toLine } from "./codec.ts";
-import { createChat } from "./index.ts";
+import { chat } from "./index.ts";
 
-const lost: Loss[] = [];
-
-describeDialect(
-  createChat((losses) => lost.push(...losses)),
-  { exact: false, takeLosses: () => lost.splice(0) },
-);
+describeDialect(chat, { exact: false });
 
 test("a line is one line, whatever was said, and reads back as it was", () => {
   const name = fc.string({ unit: "grapheme", minLength: 1 });

@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { LinkCaller } from "../../../src/dialects/contract.ts";
+import { toolsOf } from "../../../src/dialects/suite/join.ts";
 import type { Loss } from "../../../src/model/loss.ts";
 import { type Part, textOf } from "../../../src/model/part.ts";
 import type { Link } from "../../../src/wire/link.ts";
 import { createLinkPair } from "../../../src/wire/link-pair.ts";
 import { createStage, type Stage } from "../stage.ts";
-import { createChat } from "./index.ts";
+import { chat } from "./index.ts";
 
 let stage: Stage;
 let caller: LinkCaller;
@@ -17,9 +18,8 @@ let heard: string[];
 
 beforeEach(async () => {
   stage = await createStage();
-  lost = [];
   heard = [];
-  const chat = createChat((losses) => lost.push(...losses));
+  lost = stage.losses;
   const [near, far] = createLinkPair();
   room = near;
   const send = (text: string) => {
@@ -29,13 +29,16 @@ beforeEach(async () => {
   served = chat.serving.link?.serve({ ...far, send }, stage.context);
   const calling = chat.calling[0];
   if (calling?.carrier !== "link") throw new Error("A chat is a link.");
-  caller = calling.open({
-    ...near,
-    send: (text) => {
-      heard.push(text);
-      return near.send(text);
+  caller = calling.open(
+    {
+      ...near,
+      send: (text) => {
+        heard.push(text);
+        return near.send(text);
+      },
     },
-  });
+    toolsOf(lost),
+  );
 });
 
 afterEach(async () => {

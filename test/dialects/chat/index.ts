@@ -1,34 +1,31 @@
 import type { Dialect } from "../../../src/dialects/contract.ts";
-import type { Loss } from "../../../src/model/loss.ts";
-import { createCalling } from "./call.ts";
-import { createServing } from "./serve.ts";
+import { calling } from "./call.ts";
+import { serving } from "./serve.ts";
 
 /** Lines of text between people and agents: whole answers, no task ids, a follow-up is the next line. */
-export function createChat(report: (losses: readonly Loss[]) => void): Dialect {
-  return {
-    name: "chat",
-    can: {
-      streaming: false,
-      replay: false,
-      operations: {
-        send: true,
-        stream: false,
-        get: false,
-        list: false,
-        cancel: false,
-        subscribe: false,
-        "push-create": false,
-        "push-get": false,
-        "push-list": false,
-        "push-delete": false,
-        "extended-card": false,
-      },
-      parts: { text: true, raw: false, url: false, data: false },
-      artifacts: false,
-      inputRequired: false,
-      metadata: false,
+export const chat: Dialect = {
+  name: "chat",
+  can: {
+    streaming: false,
+    replay: false,
+    operations: {
+      send: true,
+      stream: false,
+      get: false,
+      list: false,
+      cancel: false,
+      subscribe: false,
+      "push-create": false,
+      "push-get": false,
+      "push-list": false,
+      "push-delete": false,
+      "extended-card": false,
     },
-    serving: { link: createServing(report) },
-    calling: [createCalling(report)],
-  };
-}
+    parts: { text: true, raw: false, url: false, data: false },
+    artifacts: false,
+    inputRequired: false,
+    metadata: false,
+  },
+  serving: { link: serving },
+  calling: [calling],
+};

@@ -1,6 +1,5 @@
 import type { LinkServing, ServeContext } from "../../../src/dialects/contract.ts";
 import { ProtocolError } from "../../../src/model/errors.ts";
-import type { Loss } from "../../../src/model/loss.ts";
 import type { Call, SendOutcome } from "../../../src/model/operation.ts";
 import { isInterrupted } from "../../../src/model/state.ts";
 import { type Link, LinkError } from "../../../src/wire/link.ts";
@@ -12,23 +11,19 @@ interface Conversation {
   asking: string | undefined;
 }
 
-export function createServing(report: (losses: readonly Loss[]) => void): LinkServing {
-  return {
-    async serve(link, context) {
-      const conversations = new Map<string, Conversation>();
-      let heard = 0;
-      for await (const text of link.messages) {
-        const line = readLine(text);
-        if (line === undefined || "code" in line) continue;
-        const known = conversations.get(line.conversation) ?? { turn: Promise.resolve(), asking: undefined };
-        conversations.set(line.conversation, known);
-        const messageId = `line-${++heard}`;
-        known.turn = known.turn.then(() => answer(line, messageId, known, link, context, report));
-      }
-      await Promise.all([...conversations.values()].map(({ turn }) => turn));
-    },
-  };
-}
+export const serving: LinkServing = {
+  async serve(link, context) {
+    const conversations = new Map<string, Conversation>();
+    for await (const text of link.messages) {
+      const line = readLine(text);
+      if (line === undefined || "code" in line) continue;
+      const known = conversations.get(line.conversation) ?? { turn: Promise.resolve(), asking: undefined };
+      conversations.set(line.conversation, known);
+      known.turn = known.turn.then(() => answer(line, known, link, context));
+    }
+    await Promise.all([...conversations.values()].map(({ turn }) => turn));
+  },
+};
 
 /** People write all sorts of things in a chat; what is not for us is none of our business. */
 function readLine(text: string): Line | undefined {
@@ -42,11 +37,9 @@ function readLine(text: string): Line | undefined {
 
 async function answer(
   { conversation, words }: Line,
-  messageId: string,
   known: Conversation,
   link: Link,
-  { service, caller }: ServeContext,
-  report: (losses: readonly Loss[]) => void,
+  { service, caller, report, ids }: ServeContext,
 ): Promise<void> {
   const call: Call = { caller, tenant: "", extensions: [], dialect: "chat" };
   let reply: Line;
@@ -55,7 +48,7 @@ async function answer(
       {
         kind: "send",
         message: {
-          messageId,
+          messageId: ids.message(),
           role: "ROLE_USER",
           parts: [{ text: words }],
           contextId: conversation,

@@ -1,7 +1,7 @@
 /** An agent that dials a relay: the serving side opens the line, the other side asks. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { LinkCaller } from "../../../src/dialects/contract.ts";
-import { allFrames } from "../../../src/dialects/suite/join.ts";
+import { allFrames, toolsOf } from "../../../src/dialects/suite/join.ts";
 import type { Operation, SendOutcome, StreamFrame } from "../../../src/model/operation.ts";
 import { textOf } from "../../../src/model/part.ts";
 import type { Task } from "../../../src/model/task.ts";
@@ -16,7 +16,8 @@ class Relay {
 
   dial(): Link {
     const [own, theirs] = createLinkPair();
-    for (const calling of relay.calling) if (calling.carrier === "link") this.callers.push(calling.open(own));
+    for (const calling of relay.calling)
+      if (calling.carrier === "link") this.callers.push(calling.open(own, toolsOf()));
     return theirs;
   }
 
