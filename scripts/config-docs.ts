@@ -54,7 +54,7 @@ A line that is a JSON object with exactly one of these keys is an event instead 
 Where a message stands, \`{"text": …}\`, \`{"parts": [...]}\` or a list of parts may stand too.
 
 Exit code 0 completes the task. Any other code, or a signal, fails it with the last 4 KB of stderr. When the task is cancelled
-or times out, the process and all it started get SIGTERM, and SIGKILL after \`cancelGrace\`.
+or times out, the process and its group get SIGTERM, and SIGKILL after \`cancelGrace\`.
 `;
 
 /** The page about the configuration. */

@@ -226,6 +226,8 @@ describe("defaults", () => {
       historyPage: 200,
       tasksPerOwner: 10_000,
       streamsPerOwner: 20_000,
+      part: 16_777_216,
+      task: 268_435_456,
       queue: 10_000,
       mergeAfter: 64,
       pendingEvents: 256,

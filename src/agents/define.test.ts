@@ -157,10 +157,34 @@ describe("a turn", () => {
     expect(events).toEqual([
       { artifact: { artifactId: "notes", name: "notes", description: "My notes", parts: [{ text: "a" }] } },
       { artifact: { artifactId: "notes", name: "notes", parts: [{ text: "b" }] }, append: true },
-      { artifact: { artifactId: "notes", name: "notes", parts: [{ text: "c" }] }, append: true, lastChunk: true },
+      { artifact: { artifactId: "notes", name: "notes", parts: [{ text: "c" }] }, append: true },
+      { artifact: { artifactId: "notes", name: "notes", parts: [{ text: "" }] }, append: true, lastChunk: true },
       { artifact: { artifactId: "1", name: "one", parts: [{ text: "only" }] }, lastChunk: true },
     ]);
   });
+});
+
+it("passes a piece on before the next one is there", async () => {
+  let release = () => {};
+  const more = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  async function* pieces() {
+    yield "first";
+    await more;
+    yield "second";
+  }
+  const agent = defineAgent({
+    name: "Slow",
+    description: "Speaks slowly.",
+    async *run(turn) {
+      yield* turn.stream("notes", pieces());
+    },
+  });
+  const run = agent.run(turnOf());
+  expect((await run.next()).value).toMatchObject({ artifact: { parts: [{ text: "first" }] } });
+  release();
+  expect((await run.next()).value).toMatchObject({ artifact: { parts: [{ text: "second" }] }, append: true });
 });
 
 describe("parts", () => {

@@ -132,8 +132,8 @@ export class AgentTurn implements Turn {
   }
 
   /**
-   * A text artifact sent in pieces: `yield* turn.stream("notes", chunks)`. One piece is held back so that the last can
-   * be marked as such. Empty pieces are left out; no pieces make no artifact.
+   * A text artifact sent in pieces, each as soon as it is there: `yield* turn.stream("notes", chunks)`. The last is
+   * marked as such. Empty pieces are left out; no pieces make no artifact.
    */
   async *stream(
     name: string,
@@ -142,23 +142,48 @@ export class AgentTurn implements Turn {
   ): AsyncGenerator<ArtifactEvent, void, undefined> {
     const first: ArtifactHead = { ...options, name };
     const next: ArtifactHead = { artifactId: options.artifactId ?? name, name };
-    let head = first;
-    let held: string | undefined;
-    for await (const chunk of chunks) {
-      if (chunk === "") continue;
-      if (held !== undefined) {
-        yield piece(head, held, head === next);
-        head = next;
-      }
-      held = chunk;
-    }
-    if (held !== undefined) yield { ...piece(head, held, head === next), lastChunk: true };
+    if (Symbol.asyncIterator in chunks) yield* piecesAsTheyCome(first, next, chunks);
+    else yield* piecesAtHand(first, next, chunks);
   }
 
   /** The direct answer: return it, before anything was yielded, to answer without a task. */
   reply(content: Content, options?: MessageOptions): MessageDraft {
     return { parts: toParts(content), ...options };
   }
+}
+
+/** Which piece is the last is known only afterwards: holding each back until the next is there would keep readers waiting. */
+async function* piecesAsTheyCome(
+  first: ArtifactHead,
+  next: ArtifactHead,
+  chunks: AsyncIterable<string>,
+): AsyncGenerator<ArtifactEvent, void, undefined> {
+  let begun = false;
+  for await (const chunk of chunks) {
+    if (chunk === "") continue;
+    yield piece(begun ? next : first, chunk, begun);
+    begun = true;
+  }
+  if (begun) yield { ...piece(next, "", true), lastChunk: true };
+}
+
+/** Nothing is waited for between two pieces, so each can look ahead whether another follows. */
+function* piecesAtHand(
+  first: ArtifactHead,
+  next: ArtifactHead,
+  chunks: Iterable<string>,
+): Generator<ArtifactEvent, void, undefined> {
+  let head = first;
+  let held: string | undefined;
+  for (const chunk of chunks) {
+    if (chunk === "") continue;
+    if (held !== undefined) {
+      yield piece(head, held, head === next);
+      head = next;
+    }
+    held = chunk;
+  }
+  if (held !== undefined) yield { ...piece(head, held, head === next), lastChunk: true };
 }
 
 function status(state: AgentState, content: Content): StatusEvent {

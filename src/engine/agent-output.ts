@@ -42,6 +42,28 @@ export function checkedMetadata(metadata: JsonObject | undefined): JsonObject | 
   return copy as JsonObject;
 }
 
+/** What an agent said is more than it may say. The text is fit for the caller. */
+export class OutputLimitError extends Error {
+  override readonly name = "OutputLimitError";
+}
+
+/** Characters of all parts together; refuses a part that alone is too long. */
+export function sizeOf(parts: readonly Part[], longest: number): number {
+  let sum = 0;
+  for (const part of parts) {
+    const size = partSize(part);
+    if (size > longest) throw new OutputLimitError(`The agent made a part of more than ${longest} characters.`);
+    sum += size;
+  }
+  return sum;
+}
+
+export function partSize(part: Part): number {
+  if ("text" in part) return part.text.length;
+  if ("raw" in part) return part.raw.length;
+  return "url" in part ? part.url.length : JSON.stringify(part.data).length;
+}
+
 function checkedParts(parts: readonly Part[]): readonly Part[] {
   if (!Array.isArray(parts) || parts.length === 0) throw new TypeError("parts must be a list of at least one part.");
   return (parts as readonly Part[]).every(isPlain) ? parts : (parts as readonly Part[]).map(checkedPart);

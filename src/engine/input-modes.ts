@@ -1,12 +1,17 @@
 import type { AgentProfile } from "../model/card.ts";
-import { ProtocolError } from "../model/errors.ts";
+import { invalidParams, ProtocolError } from "../model/errors.ts";
 import type { Message } from "../model/message.ts";
 import { isDataPart, isTextPart, type Part } from "../model/part.ts";
+import { partSize } from "./agent-output.ts";
 
-/** Refuses a message with a part that the agent does not take. */
-export function checkInput(profile: AgentProfile, message: Message): void {
+/** Refuses a message with a part that the agent does not take, or that is too long. */
+export function checkInput(profile: AgentProfile, message: Message, longestPart: number): void {
   for (let index = 0; index < message.parts.length; index++) {
-    const mediaType = mediaTypeOf(message.parts[index] as Part);
+    const part = message.parts[index] as Part;
+    if (!("data" in part) && partSize(part) > longestPart) {
+      throw invalidParams(`message.parts[${index}]`, `longer than ${longestPart} characters`);
+    }
+    const mediaType = mediaTypeOf(part);
     if (accepts(profile.inputModes, mediaType)) continue;
     throw new ProtocolError("CONTENT_TYPE_NOT_SUPPORTED", `This agent does not take ${mediaType}.`, {
       metadata: { mediaType, accepted: profile.inputModes.join(", ") },

@@ -71,6 +71,8 @@ export class LiveTask implements Scope {
   active = false;
   /** No longer this process's task: ended, parked, answered by a message or lost. Later events are dropped. */
   closed = false;
+  /** Characters the agent has written so far. */
+  written = 0;
   /** Someone outside knows the task: it can no longer be taken back. */
   shown = false;
 

@@ -14,6 +14,10 @@ export interface EngineLimits {
   readonly mergeAfter: number;
   /** A run with this many uncommitted events waits for the store. */
   readonly pendingEvents: number;
+  /** Characters of one part, whoever sends it. */
+  readonly part: number;
+  /** Characters a task may write while it is worked on here; a run that goes on without end fails there. */
+  readonly task: number;
   /** How often a crash of the process is forgiven to one task. */
   readonly attempts: number;
 }
@@ -55,6 +59,8 @@ export const DEFAULT_LIMITS: EngineLimits = {
   queue: 10_000,
   mergeAfter: 64,
   pendingEvents: 256,
+  part: 16 * 1024 * 1024,
+  task: 256 * 1024 * 1024,
   attempts: 5,
 };
 

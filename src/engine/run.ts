@@ -2,9 +2,17 @@ import { type Artifact, withParts } from "../model/artifact.ts";
 import type { TaskEvent } from "../model/event.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
+import type { Part } from "../model/part.ts";
 import { isInterrupted, isTerminal, type TaskState } from "../model/state.ts";
 import type { Agent, AgentEvent, AgentRun, ArtifactDraft, MessageDraft } from "./agent.ts";
-import { checkedArtifact, checkedMessage, checkedMetadata, checkedState } from "./agent-output.ts";
+import {
+  checkedArtifact,
+  checkedMessage,
+  checkedMetadata,
+  checkedState,
+  OutputLimitError,
+  sizeOf,
+} from "./agent-output.ts";
 import type { LiveTask } from "./live-task.ts";
 import type { EngineContext } from "./options.ts";
 import { timestampOf } from "./timestamp.ts";
@@ -131,6 +139,7 @@ export class TurnRun {
     if (this.#signs++ === 0) this.#hooks.started();
     this.#waits = "status" in event && event.status === "TASK_STATE_AUTH_REQUIRED";
     if ("status" in event) {
+      if (event.message !== undefined) this.#count(event.message.parts);
       const completesEarly = event.status === "TASK_STATE_COMPLETED" && this.#live.turns.length > 1;
       // A message that was accepted meanwhile must still be answered, so the task goes on.
       const state = completesEarly ? "TASK_STATE_WORKING" : checkedState(event.status);
@@ -138,12 +147,19 @@ export class TurnRun {
       return;
     }
     const artifact = this.#toArtifact(event.artifact);
+    this.#count(artifact.parts);
     const begun = this.#begun?.has(artifact.artifactId) === true;
     const continues =
       event.append === true &&
       (begun || (this.#live.attempt === 1 && this.#live.fold.hasArtifact(artifact.artifactId)));
     if (!begun) this.#begin(artifact.artifactId);
     this.#live.push(this.#make.artifact(artifact, continues, event.lastChunk === true, event.metadata));
+  }
+
+  #count(parts: readonly Part[]): void {
+    const { part, task } = this.#context.limits;
+    this.#live.written += sizeOf(parts, part);
+    if (this.#live.written > task) throw new OutputLimitError(`The agent wrote more than ${task} characters.`);
   }
 
   #begin(artifactId: string): void {
@@ -182,6 +198,10 @@ export class TurnRun {
     if (this.#live.closed || isTerminal(this.#live.state)) return;
     if (this.#cancelled) {
       this.#live.push(this.#make.status("TASK_STATE_CANCELED"));
+      return;
+    }
+    if (error instanceof OutputLimitError) {
+      this.#live.push(this.#make.status("TASK_STATE_FAILED", says(error.message)));
       return;
     }
     this.#context.log.error({ err: error, task: this.#live.id, agent: this.#live.agent }, "The agent threw.");

@@ -4,7 +4,7 @@ import { inTask, type Message } from "../model/message.ts";
 import type { Call, FrameStream, SendInput, SendOutcome } from "../model/operation.ts";
 import { isTerminal, STATE_CLASS } from "../model/state.ts";
 import type { Task } from "../model/task.ts";
-import type { IdempotencyClaim, IdempotencyRecord } from "../store/contract.ts";
+import type { IdempotencyClaim, IdempotencyRecord, Snapshot } from "../store/contract.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { LogStream, singleFrame, snapshotFrame, untilSettled } from "./following.ts";
 import { checkInput } from "./input-modes.ts";
@@ -55,7 +55,7 @@ export class Sending {
 
   async stream(served: ServedAgent, input: SendInput, call: Call, onEnd: () => void): Promise<FrameStream> {
     const accepted = await this.#acceptOnce(served, input, call, true);
-    if ("fingerprint" in accepted) return this.#streamAgain(accepted, served, call, onEnd);
+    if ("fingerprint" in accepted) return this.#streamAgain(accepted, served, input, call, onEnd);
     const { live, reader } = accepted;
     if (reader === undefined) return this.#streamContinued(live, input, onEnd);
     live.onLoss(() => reader.close());
@@ -102,7 +102,7 @@ export class Sending {
 
   /** Not a promise where nothing has to be waited for, which is the most frequent case. */
   #accept(served: ServedAgent, input: SendInput, call: Call, follow: boolean): Promise<Accepted> | Accepted {
-    checkInput(served.agent.profile, input.message);
+    checkInput(served.agent.profile, input.message, this.#context.limits.part);
     const { taskId } = input.message;
     if (taskId === undefined) return this.#submit(served, input, call, follow);
     return this.#continue(served, input, call, taskId);
@@ -234,12 +234,13 @@ export class Sending {
     if (STATE_CLASS[head.status.state] === "active" && input.configuration?.returnImmediately !== true) {
       await untilSettled(this.#runner.readers.open(record.taskId, head.number));
     }
-    return { task: await this.#storedTask(record.taskId, this.#historyLength(input)) };
+    return { task: (await this.#stored(record.taskId, this.#historyLength(input))).task };
   }
 
   async #streamAgain(
     record: IdempotencyRecord,
     served: ServedAgent,
+    input: SendInput,
     call: Call,
     onEnd: () => void,
   ): Promise<FrameStream> {
@@ -247,7 +248,15 @@ export class Sending {
     if (message !== undefined) return messageStream(message, onEnd);
     const head = await this.#context.store.head(record.taskId);
     if (head === undefined) return messageStream(await this.#keptReply(served, call, record.taskId), onEnd);
-    return new LogStream(this.#runner.readers.open(record.taskId, 0), { endOnInputRequired: true, onEnd });
+    if (input.message.taskId === undefined) {
+      return new LogStream(this.#runner.readers.open(record.taskId, 0), { endOnInputRequired: true, onEnd });
+    }
+    // What came before the repeated message is not its answer: the task as it is now is, and what follows.
+    const { task, number } = await this.#stored(record.taskId, this.#historyLength(input));
+    const { state } = task.status;
+    const ended = isTerminal(state) || state === "TASK_STATE_INPUT_REQUIRED";
+    const reader = this.#runner.readers.open(record.taskId, number);
+    return new LogStream(reader, { first: snapshotFrame(task, number), ended, endOnInputRequired: true, onEnd });
   }
 
   /** The task vanished since the key was looked up: it was answered by a message, which is kept under the key. */
@@ -258,10 +267,10 @@ export class Sending {
     return record.reply;
   }
 
-  async #storedTask(id: string, history: number): Promise<Task> {
+  async #stored(id: string, history: number): Promise<Snapshot> {
     const snapshot = await this.#context.store.snapshot(id, { history, artifacts: true });
     if (snapshot === undefined) throw taskNotFound(id);
-    return snapshot.task;
+    return snapshot;
   }
 
   /** A stream shows the task when the agent gives no sign for a while; a message it returns then completes the task. */

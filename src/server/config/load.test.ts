@@ -42,6 +42,8 @@ describe("a configuration", () => {
         historyPage: 200,
         tasksPerOwner: 10_000,
         streamsPerOwner: 20_000,
+        part: 16_777_216,
+        task: 268_435_456,
         queue: 10_000,
       },
       times: { cancelGraceMs: 5_000, idempotencyMs: 86_400_000, compactAfterMs: 86_400_000, pruneAfterMs: undefined },
