@@ -1,5 +1,5 @@
 import type { Caller } from "../model/caller.ts";
-import { LogEntry, type TaskEvent } from "../model/event.ts";
+import { LogEntry, type RequestNote, type TaskEvent } from "../model/event.ts";
 import type { TaskFold } from "../model/fold.ts";
 import type { Message } from "../model/message.ts";
 import { isTerminal, STATE_CLASS, type TaskState } from "../model/state.ts";
@@ -10,11 +10,20 @@ import { Listeners } from "./listeners.ts";
 import { mergeChunks } from "./merge.ts";
 import type { EngineContext } from "./options.ts";
 
-interface PendingEvent {
-  event: TaskEvent;
-  readonly received: Message | undefined;
-  readonly claim: IdempotencyClaim | undefined;
+/** What travels with an event that a caller's message brought. */
+export interface Arrival {
+  /** Not for the first message of a task, which is in the task itself. */
+  readonly received?: Message | undefined;
+  readonly request?: RequestNote | undefined;
+  /** Makes a repeat of the message known; written together with its event. */
+  readonly claim?: IdempotencyClaim | undefined;
 }
+
+interface PendingEvent extends Arrival {
+  event: TaskEvent;
+}
+
+const NO_ARRIVAL: Arrival = {};
 
 /** A write that the store has been given, with what it is to be put together from again if it must be repeated. */
 interface InFlight {
@@ -22,6 +31,8 @@ interface InFlight {
   readonly entries: readonly LogEntry[];
   readonly turn: number | undefined;
   readonly release: boolean;
+  readonly begins: boolean | undefined;
+  readonly marks: number;
 }
 
 /** A message that waits for its turn. */
@@ -82,11 +93,15 @@ export class LiveTask implements Scope {
   #decision: Message | null | undefined;
   #loss: Error | undefined;
   #releaseNext = false;
+  /** What the next write has to say of the run: that it waits in line (false), or that it begins (true). */
+  #beginsNext: boolean | undefined;
   /** The turn the store knows of or is about to; `#turn` is the one it has still to be told. */
   #knownTurn: number;
   #turn: number | undefined;
   #pending: PendingEvent[] = [];
   #inFlight: InFlight | undefined;
+  /** Pushed things that are no events: they are waited for like events. */
+  #marks = 0;
   #pushed = 0;
   #committed = 0;
   /** Made for the first who waits: most tasks have one listener in their whole life. */
@@ -132,18 +147,15 @@ export class LiveTask implements Scope {
     return this.#inFlight?.release === true;
   }
 
-  /**
-   * Adds an event to the log. Whatever comes after the terminal event is dropped and counted. A `claim` makes a repeat
-   * of the received message known; it is written together with its event.
-   */
-  push(event: TaskEvent, received?: Message, claim?: IdempotencyClaim): void {
+  /** Adds an event to the log. Whatever comes after the terminal event is dropped and counted. */
+  push(event: TaskEvent, arrival: Arrival = NO_ARRIVAL): void {
     if (this.closed || (isTerminal(this.#state) && !("task" in event))) {
       this.#context.meter.count("events_dropped_after_terminal");
       return;
     }
     if ("statusUpdate" in event) this.#state = event.statusUpdate.status.state;
-    if (received === undefined && this.#mergedIntoLast(event)) return;
-    this.#pending.push({ event, received, claim });
+    if (arrival === NO_ARRIVAL && this.#mergedIntoLast(event)) return;
+    this.#pending.push({ event, received: arrival.received, request: arrival.request, claim: arrival.claim });
     this.#pushed++;
     this.#committer.mark(this);
   }
@@ -211,6 +223,24 @@ export class LiveTask implements Scope {
     this.#committer.mark(this);
   }
 
+  /** The run has to wait for its agent. Said with the first write, so that a crash finds a run that never began. */
+  waitInLine(): void {
+    this.#beginsNext = false;
+  }
+
+  /** The run that waited begins; to be committed before it does. */
+  leaveLine(): void {
+    // Not even said that it waits: then there is nothing to take back.
+    if (this.#beginsNext === false) {
+      this.#beginsNext = undefined;
+      return;
+    }
+    this.#beginsNext = true;
+    this.#marks = 1;
+    this.#pushed++;
+    this.#committer.mark(this);
+  }
+
   /** The lease goes back to the store with the next write, unless another message comes first. */
   requestRelease(): void {
     this.#releaseNext = true;
@@ -223,12 +253,16 @@ export class LiveTask implements Scope {
     const events = this.#takePending();
     const release = this.#releaseNext && this.turns.length === 0 && this.#pending.length === 0;
     const turn = this.#turn;
-    if (events.length === 0 && !release && turn === undefined) return undefined;
+    if (events.length === 0 && !release && turn === undefined && this.#beginsNext === undefined) return undefined;
     this.#releaseNext = false;
     this.#turn = undefined;
     const expect = this.fold.number;
-    const entries = events.map(({ event, received }, index) => LogEntry.of(expect + 1 + index, event, received));
-    this.#inFlight = { events, entries, turn, release };
+    const entries = events.map(({ event, received, request }, index) =>
+      LogEntry.of(expect + 1 + index, event, received, request),
+    );
+    this.#inFlight = { events, entries, turn, release, begins: this.#beginsNext, marks: this.#marks };
+    this.#beginsNext = undefined;
+    this.#marks = 0;
     return this.#origin === "new" ? this.#toSubmit(this.#inFlight) : this.#toAppend(expect, this.#inFlight);
   }
 
@@ -240,7 +274,7 @@ export class LiveTask implements Scope {
     this.#origin = "leased";
     this.fence = fence;
     this.#apply(inFlight.entries);
-    this.#committed += inFlight.entries.length;
+    this.#committed += inFlight.entries.length + inFlight.marks;
     const { state } = this.fold.status;
     if (inFlight.release || isTerminal(state)) this.closed = true;
     if (this.#listeners !== undefined) {
@@ -272,6 +306,8 @@ export class LiveTask implements Scope {
     this.#committed += inFlight.events.length - events.length;
     this.#pending = [...events, ...this.#pending];
     this.#turn ??= inFlight.turn;
+    this.#beginsNext ??= inFlight.begins;
+    this.#marks += inFlight.marks;
     if (inFlight.release) this.#releaseNext = true;
     this.#listeners?.committed(this.#committed);
     this.#committer.mark(this);
@@ -312,7 +348,7 @@ export class LiveTask implements Scope {
     return end < 0 ? all : all.slice(0, end);
   }
 
-  #toSubmit({ entries, events, release }: InFlight): Submit {
+  #toSubmit({ entries, events, release, begins }: InFlight): Submit {
     const claim = claimOf(events);
     return {
       kind: "submit",
@@ -326,11 +362,12 @@ export class LiveTask implements Scope {
       status: statusAfter(entries) as TaskStatus,
       turn: 1,
       ...(release ? undefined : { node: this.#context.node }),
+      ...(begins === undefined ? undefined : { begins }),
       ...(claim === undefined ? undefined : { idempotency: claim }),
     };
   }
 
-  #toAppend(expect: number, { entries, events, turn, release }: InFlight): Append {
+  #toAppend(expect: number, { entries, events, turn, release, begins }: InFlight): Append {
     const status = statusAfter(entries);
     const claim = claimOf(events);
     return {
@@ -343,6 +380,7 @@ export class LiveTask implements Scope {
       ...(turn === undefined ? undefined : { turn }),
       ...(this.#origin === "parked" ? { lease: { take: this.#context.node } } : undefined),
       ...(release ? { lease: "release" as const } : undefined),
+      ...(begins === undefined ? undefined : { begins }),
       ...(claim === undefined ? undefined : { idempotency: claim }),
     };
   }

@@ -309,3 +309,104 @@ describe("two processes on one store", () => {
     expect(logViolations(await here.log(id), { ended: true })).toEqual([]);
   });
 });
+
+describe("what had not begun when the process died", () => {
+  const busyWith = (gate: ReturnType<typeof createGate>, told: string[], onCrash: Agent["onCrash"]) =>
+    agentOf(
+      async function* (turn) {
+        told.push(heard(turn));
+        yield status("TASK_STATE_WORKING");
+        if (heard(turn) === "first") await gate.pass();
+        yield chunk("a", heard(turn), false);
+      },
+      { concurrency: 1, onCrash },
+    );
+
+  test.each(["fail", "resume"] as const)("is run for the first time, not failed (%s)", async (onCrash) => {
+    const gate = createGate();
+    const told: string[] = [];
+    const agent = busyWith(gate, told, onCrash);
+    const first = await Harness.start({ agent });
+    const running = await first.begin("first");
+    await gate.reached;
+    const waiting = await first.begin("second");
+    expect((await first.memory.head(waiting.id))?.attempt).toBe(0);
+    gate.open();
+    const second = await successor(first, busyWith(createGate(), told, "fail"));
+    expect((await second.get(waiting.id)).status.state).toBe("TASK_STATE_COMPLETED");
+    expect(told.filter((text) => text === "second")).toHaveLength(1);
+    expect(logViolations(await second.log(waiting.id))).toEqual([]);
+    expect(running.id).not.toBe(waiting.id);
+  });
+
+  test("counts as begun as soon as it has left the line", async () => {
+    const gate = createGate();
+    const told: string[] = [];
+    const stays = createGate();
+    const agent = agentOf(
+      async function* (turn) {
+        told.push(heard(turn));
+        yield status("TASK_STATE_WORKING");
+        await (heard(turn) === "first" ? gate : stays).pass();
+      },
+      { concurrency: 1 },
+    );
+    const first = await Harness.start({ agent });
+    await first.begin("first");
+    await gate.reached;
+    const waiting = await first.begin("second");
+    gate.open();
+    await stays.reached;
+    await settle();
+    expect((await first.memory.head(waiting.id))?.attempt).toBe(1);
+    const second = await successor(first, agent);
+    expect((await second.get(waiting.id)).status.state).toBe("TASK_STATE_FAILED");
+    expect(told).toEqual(["first", "second"]);
+  });
+});
+
+test("a cancellation that was under way is carried out by the successor", async () => {
+  const deaf = agentOf(
+    async function* () {
+      yield status("TASK_STATE_WORKING");
+      await new Promise(() => {});
+    },
+    { onCrash: "resume" },
+  );
+  const first = await Harness.start({ agent: deaf });
+  const { id } = await first.begin("hello");
+  await settle();
+  void first.cancel(id).catch(() => undefined);
+  await settle();
+  const second = await successor(first, deaf);
+  expect((await second.get(id)).status.state).toBe("TASK_STATE_CANCELED");
+});
+
+test("a resumed run is given what came with the message", async () => {
+  const seen: unknown[] = [];
+  const agent = agentOf(
+    async function* (turn) {
+      seen.push([turn.metadata, turn.acceptedOutputModes, turn.caller.authenticated]);
+      yield status("TASK_STATE_WORKING");
+      if (turn.attempt === 1) await new Promise(() => {});
+    },
+    { onCrash: "resume" },
+  );
+  const first = await Harness.start({ agent });
+  const input = {
+    message: { messageId: "m", role: "ROLE_USER" as const, parts: [{ text: "hello" }] },
+    configuration: { returnImmediately: true, acceptedOutputModes: ["text/plain"] },
+    metadata: { priority: 3 },
+  };
+  const caller = { owner: "alice", authenticated: true };
+  await first.engine.dispatch(
+    "agent",
+    { kind: "send", ...input },
+    { caller, tenant: "", extensions: [], dialect: "test" },
+  );
+  await successor(first, agent);
+  expect(seen).toEqual([
+    [{ priority: 3 }, ["text/plain"], true],
+    [{ priority: 3 }, ["text/plain"], true],
+  ]);
+});

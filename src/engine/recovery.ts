@@ -1,5 +1,5 @@
-import type { Message } from "../model/message.ts";
-import type { Lease } from "../store/contract.ts";
+import type { Lease, TaskHead } from "../store/contract.ts";
+import type { QueuedTurn } from "./live-task.ts";
 import type { EngineContext } from "./options.ts";
 import { EventMaker } from "./run.ts";
 import { type Runner, type ServedAgent, storedTurn } from "./runner.ts";
@@ -93,26 +93,28 @@ export class Recovery {
       this.#runner.end(live, "TASK_STATE_CANCELED");
       return;
     }
+    // A run that was still waiting for its agent has done nothing yet: taking it up repeats nothing.
+    const first = head.attempt <= 1;
     const resumes = served.agent.onCrash === "resume" && head.attempt <= this.#context.limits.attempts;
-    if (!resumes) {
+    if (!first && !resumes) {
       this.#context.meter.count("runs_failed_by_crash");
       this.#context.log.warn({ task: head.id, agent: head.agent }, "A task was cut off by a crash and is failed.");
       this.#runner.end(live, "TASK_STATE_FAILED", crashReason(served.agent.onCrash, head.attempt));
       return;
     }
-    this.#context.meter.count("runs_resumed");
-    this.#context.log.info({ task: head.id, agent: head.agent, attempt: head.attempt }, "A task is resumed.");
-    for (const { message, number } of await this.#openTurns(head.id, head.turn)) {
-      live.turns.push(storedTurn(live.owner, message, number));
+    live.turns.push(...(await this.#openTurns(head)));
+    if (!first) {
+      this.#context.meter.count("runs_resumed");
+      this.#context.log.info({ task: head.id, agent: head.agent, attempt: head.attempt }, "A task is resumed.");
+      const metadata = { attempt: head.attempt };
+      live.push(new EventMaker(this.#context, live).status("TASK_STATE_WORKING", undefined, metadata));
     }
-    const metadata = { attempt: head.attempt };
-    live.push(new EventMaker(this.#context, live).status("TASK_STATE_WORKING", undefined, metadata));
     this.#runner.begin(live, served);
   }
 
   /** The messages from the interrupted turn on, in order. */
-  async #openTurns(id: string, turn: number): Promise<{ message: Message; number: number }[]> {
-    const found: { message: Message; number: number }[] = [];
+  async #openTurns({ id, turn, owner }: TaskHead): Promise<QueuedTurn[]> {
+    const found: QueuedTurn[] = [];
     let after = turn - 1;
     for (;;) {
       const [read] = await this.#context.store.read([{ id, after }], 500);
@@ -121,7 +123,7 @@ export class Recovery {
         after = entry.number;
         const first = entry.number === 1 && "task" in entry.event ? entry.event.task.history?.[0] : undefined;
         const message = entry.received ?? first;
-        if (message !== undefined) found.push({ message, number: entry.number });
+        if (message !== undefined) found.push(storedTurn(owner, message, entry));
       }
     }
   }

@@ -90,10 +90,15 @@ export class Runner implements CommitListener {
     return TaskFold.from(snapshot.task, snapshot.number, historyPage);
   }
 
-  begin(live: LiveTask, served: ServedAgent): void {
+  /**
+   * Starts the turns of a task, at once or when its agent has room. Unless they may start `early`, they wait until what
+   * was pushed so far is durable.
+   */
+  begin(live: LiveTask, served: ServedAgent, early = false): void {
     live.active = true;
-    const start = () => void this.#runTurns(live, served);
-    if (served.queue.enter(live.owner, start)) start();
+    if (served.queue.enter(live.owner, () => void this.#runTurns(live, served, false, true))) {
+      void this.#runTurns(live, served, early, false);
+    } else live.waitInLine();
   }
 
   /** Ends a task from outside. An agent at work is asked first and cut off after the grace time. */
@@ -104,9 +109,17 @@ export class Runner implements CommitListener {
       return;
     }
     running.run.cancel(new ProtocolError("UNSUPPORTED_OPERATION", "The task was cancelled."));
+    if (running.cutOff === undefined) this.#rememberCancel(live);
     running.cutOff ??= this.#context.clock.after(this.#context.times.cancelGraceMs, () => {
       this.end(live, "TASK_STATE_CANCELED");
       running.leave();
+    });
+  }
+
+  /** A crash before the agent has stopped must not bring the task back. */
+  #rememberCancel(live: LiveTask): void {
+    this.committer.write({ kind: "request-cancel", id: live.id }).catch((error: unknown) => {
+      this.#context.log.warn({ err: error, task: live.id }, "A cancellation could not be stored.");
     });
   }
 
@@ -186,10 +199,12 @@ export class Runner implements CommitListener {
     live.retry(message);
   }
 
-  async #runTurns(live: LiveTask, served: ServedAgent): Promise<void> {
+  async #runTurns(live: LiveTask, served: ServedAgent, early: boolean, waited: boolean): Promise<void> {
     const running: Running = { live, run: undefined, cutOff: undefined, leave: once(() => served.queue.leave()) };
     this.#running.set(live.id, running);
     try {
+      if (waited && !live.closed) live.leaveLine();
+      if (!early) await live.flushed();
       while (!live.closed && !isTerminal(live.state) && live.turns.length > 0) {
         const queued = live.turns[0] as QueuedTurn;
         if (queued.number === undefined) {
@@ -285,8 +300,8 @@ export class Runner implements CommitListener {
         return;
       }
       live.overtake(entries);
-      for (const { number, received } of entries) {
-        if (received !== undefined) live.turns.push(storedTurn(live.owner, received, number));
+      for (const entry of entries) {
+        if (entry.received !== undefined) live.turns.push(storedTurn(live.owner, entry.received, entry));
       }
       this.readers.cache(live.id, entries);
     } catch (error) {
@@ -308,8 +323,14 @@ export class Runner implements CommitListener {
 }
 
 /** A turn for a message that is known from the log alone. */
-export function storedTurn(owner: string, message: Message, number: number): QueuedTurn {
-  return { number, message, caller: { owner, authenticated: false }, acceptedOutputModes: [], metadata: undefined };
+export function storedTurn(owner: string, message: Message, { number, request }: LogEntry): QueuedTurn {
+  return {
+    number,
+    message,
+    caller: { owner, authenticated: request?.authenticated === true },
+    acceptedOutputModes: request?.acceptedOutputModes ?? [],
+    metadata: request?.metadata,
+  };
 }
 
 function lossOf(taskId: string, refusal: Exclude<WriteResult, { ok: true }>["refusal"]): ProtocolError {

@@ -1,4 +1,5 @@
 import { ProtocolError, taskNotFound } from "../model/errors.ts";
+import type { RequestNote } from "../model/event.ts";
 import { TaskFold } from "../model/fold.ts";
 import { inTask, type Message } from "../model/message.ts";
 import type { Call, FrameStream, SendInput, SendOutcome } from "../model/operation.ts";
@@ -9,7 +10,7 @@ import { fingerprintOf } from "./fingerprint.ts";
 import { LogStream, singleFrame, snapshotFrame, untilSettled } from "./following.ts";
 import { checkInput } from "./input-modes.ts";
 import { KeyedTurns } from "./keyed-turns.ts";
-import type { LiveTask, QueuedTurn } from "./live-task.ts";
+import type { Arrival, LiveTask, QueuedTurn } from "./live-task.ts";
 import type { EngineContext } from "./options.ts";
 import type { LogReader } from "./readers.ts";
 import { EventMaker } from "./run.ts";
@@ -46,7 +47,8 @@ export class Sending {
     if ("fingerprint" in accepted) return this.#answerAgain(accepted, served, input, call);
     const { live } = accepted;
     if (input.configuration?.returnImmediately === true) {
-      await live.flushed();
+      // Only an early start leaves the task itself to be waited for; what its run says since is not.
+      if (live.fold.number === 0) await live.flushed();
       return { task: this.#taskOf(live, input) };
     }
     const message = await live.settled();
@@ -135,17 +137,14 @@ export class Sending {
     live.shown = input.configuration?.returnImmediately === true && !follow;
     const reader = follow ? this.#runner.readers.open(id, 0, true) : undefined;
     const status = { state: "TASK_STATE_SUBMITTED" as const, timestamp: timestampOf(clock.now()) };
-    live.push({ task: { id, contextId, status, history: [message] } }, undefined, idempotency);
+    const task = { id, contextId, status, history: [message] };
+    live.push({ task }, { request: noteOf(input, call), claim: idempotency });
     live.turns.push(toTurn(message, input, call, 1));
     // A run that may be repeated without harm need not wait for the disk; nobody is told before it is written.
-    if (served.agent.onCrash === "resume" && idempotency === undefined) {
-      this.#runner.begin(live, served);
-      return { live, reader };
-    }
-    return closingOnError(live.flushed(), reader).then(() => {
-      this.#runner.begin(live, served);
-      return { live, reader };
-    });
+    const early = served.agent.onCrash === "resume" && idempotency === undefined;
+    this.#runner.begin(live, served, early);
+    if (early) return { live, reader };
+    return closingOnError(live.flushed(), reader).then(() => ({ live, reader }));
   }
 
   async #continue(served: ServedAgent, input: SendInput, call: Call, taskId: string): Promise<Accepted> {
@@ -180,7 +179,7 @@ export class Sending {
     live.shown = true;
     // The answer has come before the question was even parked, so nothing is required any more.
     const state = live.state === "TASK_STATE_INPUT_REQUIRED" ? "TASK_STATE_WORKING" : live.state;
-    live.push(new EventMaker(this.#context, live).status(state), message, this.#claimOf(input, call));
+    live.push(new EventMaker(this.#context, live).status(state), this.#arrival(message, input, call));
     await live.flushed();
     const repeat = this.#runner.repeatOf(message);
     if (repeat !== undefined) throw repeat;
@@ -207,9 +206,9 @@ export class Sending {
     live.turns.push(toTurn(message, input, call, undefined));
     live.beginTurn(fold.number + 1);
     const working = new EventMaker(this.#context, live).status("TASK_STATE_WORKING");
-    live.push(working, message, this.#claimOf(input, call));
-    await live.flushed();
+    live.push(working, this.#arrival(message, input, call));
     this.#runner.begin(live, served);
+    await live.flushed();
     return { live, reader: undefined };
   }
 
@@ -306,6 +305,10 @@ export class Sending {
     }
   }
 
+  #arrival(received: Message, input: SendInput, call: Call): Arrival {
+    return { received, request: noteOf(input, call), claim: this.#claimOf(input, call) };
+  }
+
   #claimOf(input: SendInput, call: Call): IdempotencyClaim | undefined {
     if (call.idempotencyKey === undefined) return undefined;
     const expiresAt = this.#context.clock.now() + this.#context.times.idempotencyMs;
@@ -316,6 +319,19 @@ export class Sending {
 function sameContent(record: IdempotencyRecord, input: SendInput): IdempotencyRecord {
   if (record.fingerprint === fingerprintOf(input)) return record;
   throw new ProtocolError("IDEMPOTENCY_CONFLICT", "This idempotency key was used for another message.");
+}
+
+/** Only what there is: most messages come with nothing beside them. */
+function noteOf(input: SendInput, call: Call): RequestNote | undefined {
+  const acceptedOutputModes = input.configuration?.acceptedOutputModes;
+  const { metadata } = input;
+  const { authenticated } = call.caller;
+  if (acceptedOutputModes === undefined && metadata === undefined && !authenticated) return undefined;
+  return {
+    ...(metadata === undefined ? undefined : { metadata }),
+    ...(acceptedOutputModes === undefined ? undefined : { acceptedOutputModes }),
+    ...(authenticated ? { authenticated } : undefined),
+  };
 }
 
 function toTurn(message: Message, input: SendInput, call: Call, number: number | undefined): QueuedTurn {

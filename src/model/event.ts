@@ -30,6 +30,13 @@ export type TaskEvent =
 /** What a stream may carry: a task's events, or the one message of an agent that answered without a task. */
 export type StreamEvent = TaskEvent | { readonly message: Message };
 
+/** What came with a message beside it, for the run that answers it; kept because that run may be another one. */
+export interface RequestNote {
+  readonly metadata?: JsonObject;
+  readonly acceptedOutputModes?: readonly string[];
+  readonly authenticated?: boolean;
+}
+
 /**
  * One numbered line of a task's log. Event and JSON are two forms of one thing; whichever is missing is made on first
  * use, so that a stream served from disk never parses and a blocking call in memory never serialises.
@@ -38,23 +45,31 @@ export class LogEntry {
   readonly number: number;
   /** A caller's message that arrived with this event. It joins the history; streams do not show it. */
   readonly received: Message | undefined;
+  readonly request: RequestNote | undefined;
   #event: TaskEvent | undefined;
   #json: string | undefined;
 
-  private constructor(number: number, event: TaskEvent | undefined, json: string | undefined, received?: Message) {
+  private constructor(
+    number: number,
+    event: TaskEvent | undefined,
+    json: string | undefined,
+    received: Message | undefined,
+    request: RequestNote | undefined,
+  ) {
     this.number = number;
     this.#event = event;
     this.#json = json;
     this.received = received;
+    this.request = request;
   }
 
-  static of(number: number, event: TaskEvent, received?: Message): LogEntry {
-    return new LogEntry(number, event, undefined, received);
+  static of(number: number, event: TaskEvent, received?: Message, request?: RequestNote): LogEntry {
+    return new LogEntry(number, event, undefined, received, request);
   }
 
   /** `json` must be what `JSON.stringify` made of a TaskEvent: it is trusted. */
-  static fromJson(number: number, json: string, received?: Message): LogEntry {
-    return new LogEntry(number, undefined, json, received);
+  static fromJson(number: number, json: string, received?: Message, request?: RequestNote): LogEntry {
+    return new LogEntry(number, undefined, json, received, request);
   }
 
   get event(): TaskEvent {

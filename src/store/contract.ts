@@ -95,6 +95,7 @@ export interface TaskHead extends Scope {
   readonly node: string | undefined;
   /** Number of the event whose message the current or next turn answers. */
   readonly turn: number;
+  /** Runs begun for the current turn; 0 while the first waits in line. */
   readonly attempt: number;
   readonly cancelRequested: boolean;
   readonly dialect: string;
@@ -118,6 +119,8 @@ export interface Submit extends Scope {
   readonly turn: number;
   /** The node that takes the lease (fence 1); absent: the task waits for a claim. Ignored if the entries end the task. */
   readonly node?: string;
+  /** False: the run waits in line and has not begun, so that a crash finds nothing half done. True unless given. */
+  readonly begins?: boolean;
   readonly idempotency?: IdempotencyClaim;
 }
 
@@ -141,6 +144,8 @@ export interface Append {
   readonly turn?: number;
   /** `take`: lease the task to the node with fence + 1 (refused as `fenced` while another node holds it); `release`: give it up. A terminal status always releases. */
   readonly lease?: { readonly take: string } | "release";
+  /** With a `take`: as in a submit. Without: the run that waited in line begins now. */
+  readonly begins?: boolean;
   readonly idempotency?: IdempotencyClaim;
 }
 

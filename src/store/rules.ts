@@ -45,7 +45,7 @@ export function leaseAtSubmit(write: Submit): LeaseState {
     fence: leased ? 1 : 0,
     node: leased ? write.node : undefined,
     turn: write.turn,
-    attempt: leased ? 1 : 0,
+    attempt: leased && write.begins !== false ? 1 : 0,
   };
 }
 
@@ -54,13 +54,14 @@ export function leaseAfterAppend(task: LeaseState, write: Append): LeaseState {
   if (write.turn !== undefined && write.turn !== turn) {
     turn = write.turn;
     // A node that goes on to the next turn begins its first run; one that takes the task is counted below.
-    attempt = node !== undefined && typeof write.lease !== "object" ? 1 : 0;
+    attempt = node !== undefined && typeof write.lease !== "object" && write.begins !== true ? 1 : 0;
   }
+  const takes = typeof write.lease === "object";
+  if (takes ? write.begins !== false : write.begins === true) attempt += 1;
   if (write.lease === "release") node = undefined;
   else if (write.lease !== undefined) {
     fence += 1;
     node = write.lease.take;
-    attempt += 1;
   }
   if (write.status !== undefined && isTerminal(write.status.state)) node = undefined;
   return { fence, node, turn, attempt };

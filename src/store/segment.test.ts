@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { LogEntry } from "../model/event.ts";
+import { LogEntry, type RequestNote } from "../model/event.ts";
 import type { Message } from "../model/message.ts";
 import { decodeSegment, encodeSegment } from "./segment.ts";
 
@@ -10,16 +10,36 @@ const message: fc.Arbitrary<Message> = fc.record({
   role: fc.constant("ROLE_USER" as const),
   parts: fc.array(fc.record({ text }), { maxLength: 2 }),
 });
-const content = fc.array(fc.record({ text, received: fc.option(message, { nil: undefined }) }), { maxLength: 8 });
+const note = fc.record({ metadata: fc.constant({ a: "\n" }), authenticated: fc.boolean() }, { requiredKeys: [] });
+const content = fc.array(
+  fc.record({ text, received: fc.option(message, { nil: undefined }), request: fc.option(note, { nil: undefined }) }),
+  { maxLength: 8 },
+);
 
-function toEntries(items: readonly { text: string; received: Message | undefined }[], first: number): LogEntry[] {
+interface Item {
+  readonly text: string;
+  readonly received: Message | undefined;
+  readonly request?: RequestNote | undefined;
+}
+
+function toEntries(items: readonly Item[], first: number): LogEntry[] {
   return items.map((item, index) => {
     const artifact = { artifactId: item.text, parts: [{ text: item.text }] };
-    return LogEntry.of(first + index, { artifactUpdate: { taskId: "t", contextId: "c", artifact } }, item.received);
+    return LogEntry.of(
+      first + index,
+      { artifactUpdate: { taskId: "t", contextId: "c", artifact } },
+      item.received,
+      item.request,
+    );
   });
 }
 
-const plain = (entry: LogEntry) => ({ number: entry.number, event: entry.event, received: entry.received });
+const plain = (entry: LogEntry) => ({
+  number: entry.number,
+  event: entry.event,
+  received: entry.received,
+  request: entry.request,
+});
 
 describe("a segment", () => {
   it("gives back any run of entries", () => {

@@ -24,7 +24,7 @@ const ENCODERS: { readonly [Kind in PlainKind]: (answer: AnswersByKind[Kind]) =>
   cancel: ({ outcome }) => JSON.stringify(lean(outcome)),
   list: ({ operation, outcome }) => {
     const { tasks, nextPageToken, pageSize, totalSize } = outcome;
-    const shown = operation.includeArtifacts === true ? tasks.map(lean) : tasks.map(withoutArtifacts);
+    const shown = tasks.map(operation.includeArtifacts === true ? withArtifacts : withoutArtifacts);
     return JSON.stringify({ tasks: shown, nextPageToken, pageSize, totalSize });
   },
   "push-create": ({ outcome }) => JSON.stringify(writeWire("TaskPushNotificationConfig", outcome)),
@@ -49,6 +49,11 @@ function lean(task: Task): Task {
     ...(artifacts !== undefined && !noArtifacts && { artifacts }),
     ...(history !== undefined && !noHistory && { history }),
   };
+}
+
+/** Asked for, artifacts are shown also where there are none (§3.1.4). */
+function withArtifacts(task: Task): Task {
+  return task.artifacts === undefined ? { ...lean(task), artifacts: [] } : lean(task);
 }
 
 function withoutArtifacts(task: Task): Task {

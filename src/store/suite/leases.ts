@@ -50,6 +50,34 @@ export function describeLeases(store: () => TaskStore): void {
     });
   });
 
+  describe("a run that waits in line", () => {
+    it("is counted when it begins, whether the task is new or was parked", async () => {
+      const { agent, node, id } = parties();
+      await accept(store(), submit(id, [], { agent, node, begins: false }));
+      expect(await store().head(id)).toMatchObject({ node, fence: 1, attempt: 0 });
+      await accept(store(), append(id, 1, [], { fence: 1, begins: true }));
+      expect(await store().head(id)).toMatchObject({ node, fence: 1, attempt: 1 });
+      await accept(store(), append(id, 1, [statusEvent(id, status(INPUT_REQUIRED, 1))], { lease: "release" }));
+      const take = append(id, 2, [statusEvent(id, status(WORKING, 2))], {
+        lease: { take: node },
+        turn: 3,
+        begins: false,
+      });
+      await accept(store(), take);
+      expect(await store().head(id)).toMatchObject({ node, fence: 2, turn: 3, attempt: 0 });
+      await accept(store(), append(id, 3, [], { fence: 2, begins: true }));
+      expect(await store().head(id)).toMatchObject({ fence: 2, attempt: 1 });
+    });
+
+    it("begins with whoever claims it after a crash", async () => {
+      const { agent, node, other, id } = parties();
+      await accept(store(), submit(id, [], { agent, node, begins: false }));
+      await store().beat(node, DEAD);
+      const [lease] = await store().claim(other, [agent], 5);
+      expect(lease).toMatchObject({ fence: 2, head: { id, attempt: 1 } });
+    });
+  });
+
   describe("take and release", () => {
     it("hands a parked task on with a higher fence", async () => {
       const { agent, node, other, id } = parties();
