@@ -42,6 +42,12 @@ function open(file: string, mode: "serve" | "inspect" = "serve"): Promise<TaskSt
   return openSqliteStore(file, { mode, clock, log: SILENT_LOG });
 }
 
+it("a place where no file can be is refused with a word about its folder", async () => {
+  const file = join("/proc", "data.db");
+  await expect(open(file)).rejects.toMatchObject({ name: "StoreError", code: "io" });
+  await expect(open(file)).rejects.toThrow(/data\.db cannot be opened: its folder must exist and be writable/);
+});
+
 describe("the process that serves a file", () => {
   it("is the only one, and leaves a single file with everything in it", async () => {
     const file = newFile();

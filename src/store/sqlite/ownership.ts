@@ -6,7 +6,7 @@ import { openDriver, type SqliteDriver } from "./driver.ts";
  * operating system frees when the process ends, however it ends. Returns what gives it up.
  */
 export async function own(file: string): Promise<() => void> {
-  const lock = await openDriver(`${file}-owner`);
+  const lock = await openLock(file);
   try {
     lock.exec("PRAGMA busy_timeout = 0; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE;");
   } catch (cause) {
@@ -21,6 +21,14 @@ export async function own(file: string): Promise<() => void> {
     throw new StoreError("io", `${file} cannot be locked: ${(cause as Error).message}`, { cause });
   }
   return () => release(lock);
+}
+
+async function openLock(file: string): Promise<SqliteDriver> {
+  try {
+    return await openDriver(`${file}-owner`);
+  } catch (cause) {
+    throw new StoreError("io", `${file} cannot be opened: its folder must exist and be writable.`, { cause });
+  }
 }
 
 function release(lock: SqliteDriver): void {
