@@ -30,8 +30,9 @@ export class Housekeeping {
     const { store, clock, times } = this.#context;
     const now = clock.now();
     while (!this.#stopped && (await store.compact(now - times.compactAfterMs, AT_ONCE)) === AT_ONCE) await breathe();
-    if (times.pruneAfterMs === undefined) return;
-    while (!this.#stopped && (await store.prune(now - times.pruneAfterMs, AT_ONCE)) === AT_ONCE) await breathe();
+    // Tasks may be kept for ever, but not the keys that have had their time: pruning forgets those too.
+    const endedBefore = times.pruneAfterMs === undefined ? 0 : now - times.pruneAfterMs;
+    while (!this.#stopped && (await store.prune(endedBefore, AT_ONCE)) === AT_ONCE) await breathe();
   }
 }
 
