@@ -1,8 +1,8 @@
 export interface ScaffoldOptions {
   readonly name: string;
   readonly language: "ts" | "js";
-  /** Version of this package, for the dependency. */
-  readonly version: string;
+  /** How the project names this package, as npm writes it: a range or a place. */
+  readonly dependency: string;
 }
 
 /** The files of a new project by path. */
@@ -17,14 +17,14 @@ export function scaffold(options: ScaffoldOptions): Readonly<Record<string, stri
   };
 }
 
-function manifest({ name, version }: ScaffoldOptions): string {
+function manifest({ name, dependency }: ScaffoldOptions): string {
   const content = {
     name,
     version: "0.1.0",
     private: true,
     type: "module",
     scripts: { start: "dragoman serve", dev: "dragoman serve --watch", doctor: "dragoman doctor" },
-    dependencies: { dragoman: `^${version}` },
+    dependencies: { dragoman: dependency },
   };
   return `${JSON.stringify(content, undefined, 2)}\n`;
 }

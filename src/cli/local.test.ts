@@ -58,7 +58,7 @@ describe("config show", () => {
 
 describe("init", () => {
   it.each(["ts", "js"] as const)("writes an agent in %s that compiles", (language) => {
-    const files = scaffold({ name: "x", language, version: "1.2.3" });
+    const files = scaffold({ name: "x", language, dependency: "^1.2.3" });
     expect(Object.keys(files)).toEqual([
       "package.json",
       "dragoman.yaml",
@@ -79,7 +79,7 @@ describe("init", () => {
   it("writes a configuration that is valid", async () => {
     const file = write(
       "dragoman.yaml",
-      scaffold({ name: "x", language: "ts", version: "1.2.3" })["dragoman.yaml"] ?? "",
+      scaffold({ name: "x", language: "ts", dependency: "^1.2.3" })["dragoman.yaml"] ?? "",
     );
     expect((await checkConfig(file)).check).toEqual({
       name: "configuration",

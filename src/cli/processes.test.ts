@@ -161,7 +161,7 @@ describe("serving", () => {
     expect([made.code, made.stdout.split("\n").length]).toEqual([0, 6]);
     expect(JSON.parse(readFileSync(join(project, "package.json"), "utf8"))).toMatchObject({
       name: "meine-agenten",
-      dependencies: { dragoman: expect.stringMatching(/^\^\d/) },
+      dependencies: { dragoman: expect.stringMatching(/^file:/) },
     });
     const checked = await runCli(["doctor"], { workingDirectory: project });
     expect(checked.stdout).toMatch(/^ok +agent hello +Hello 0\.1\.0$/m);

@@ -1,39 +1,14 @@
 import type { Caller } from "../model/caller.ts";
-import { LogEntry, type RequestNote, type TaskEvent } from "../model/event.ts";
+import { LogEntry, type TaskEvent } from "../model/event.ts";
 import type { TaskFold } from "../model/fold.ts";
 import type { Message } from "../model/message.ts";
 import { isTerminal, STATE_CLASS, type TaskState } from "../model/state.ts";
-import type { TaskStatus } from "../model/task.ts";
-import type { Append, IdempotencyClaim, Scope, Submit } from "../store/contract.ts";
+import type { Append, Scope, Submit } from "../store/contract.ts";
 import type { Committer } from "./committer.ts";
 import { Listeners } from "./listeners.ts";
 import { mergeChunks } from "./merge.ts";
 import type { EngineContext } from "./options.ts";
-
-/** What travels with an event that a caller's message brought. */
-export interface Arrival {
-  /** Not for the first message of a task, which is in the task itself. */
-  readonly received?: Message | undefined;
-  readonly request?: RequestNote | undefined;
-  /** Makes a repeat of the message known; written together with its event. */
-  readonly claim?: IdempotencyClaim | undefined;
-}
-
-interface PendingEvent extends Arrival {
-  event: TaskEvent;
-}
-
-const NO_ARRIVAL: Arrival = {};
-
-/** A write that the store has been given, with what it is to be put together from again if it must be repeated. */
-interface InFlight {
-  readonly events: readonly PendingEvent[];
-  readonly entries: readonly LogEntry[];
-  readonly turn: number | undefined;
-  readonly release: boolean;
-  readonly begins: boolean | undefined;
-  readonly marks: number;
-}
+import { type Arrival, type InFlight, NO_ARRIVAL, type PendingEvent, toAppend, toSubmit } from "./task-write.ts";
 
 /** A message that waits for its turn. */
 export interface QueuedTurn {
@@ -263,7 +238,9 @@ export class LiveTask implements Scope {
     this.#inFlight = { events, entries, turn, release, begins: this.#beginsNext, marks: this.#marks };
     this.#beginsNext = undefined;
     this.#marks = 0;
-    return this.#origin === "new" ? this.#toSubmit(this.#inFlight) : this.#toAppend(expect, this.#inFlight);
+    const { node } = this.#context;
+    if (this.#origin === "new") return toSubmit(this, this.#inFlight, node);
+    return toAppend(this, this.#inFlight, this.#origin === "parked" ? node : undefined);
   }
 
   /** The write is durable. Returns the entries that may now be shown. */
@@ -282,7 +259,7 @@ export class LiveTask implements Scope {
       if (inFlight.release) this.#listeners.tell("released");
       if (STATE_CLASS[state] !== "active") this.#listeners.tell("settled");
     }
-    if (this.#pending.length > 0 || this.#turn !== undefined) this.#committer.mark(this);
+    if (this.#hasMore()) this.#committer.mark(this);
     return inFlight.entries;
   }
 
@@ -348,43 +325,6 @@ export class LiveTask implements Scope {
     return end < 0 ? all : all.slice(0, end);
   }
 
-  #toSubmit({ entries, events, release, begins }: InFlight): Submit {
-    const claim = claimOf(events);
-    return {
-      kind: "submit",
-      id: this.id,
-      agent: this.agent,
-      tenant: this.tenant,
-      owner: this.owner,
-      contextId: this.contextId,
-      dialect: this.dialect,
-      entries,
-      status: statusAfter(entries) as TaskStatus,
-      turn: 1,
-      ...(release ? undefined : { node: this.#context.node }),
-      ...(begins === undefined ? undefined : { begins }),
-      ...(claim === undefined ? undefined : { idempotency: claim }),
-    };
-  }
-
-  #toAppend(expect: number, { entries, events, turn, release, begins }: InFlight): Append {
-    const status = statusAfter(entries);
-    const claim = claimOf(events);
-    return {
-      kind: "append",
-      id: this.id,
-      expect,
-      fence: this.fence,
-      entries,
-      ...(status === undefined ? undefined : { status }),
-      ...(turn === undefined ? undefined : { turn }),
-      ...(this.#origin === "parked" ? { lease: { take: this.#context.node } } : undefined),
-      ...(release ? { lease: "release" as const } : undefined),
-      ...(begins === undefined ? undefined : { begins }),
-      ...(claim === undefined ? undefined : { idempotency: claim }),
-    };
-  }
-
   #apply(entries: readonly LogEntry[]): void {
     for (const entry of entries) {
       this.fold.apply(entry);
@@ -404,6 +344,10 @@ export class LiveTask implements Scope {
     return true;
   }
 
+  #hasMore(): boolean {
+    return this.#pending.length > 0 || this.#turn !== undefined || this.#beginsNext !== undefined || this.#releaseNext;
+  }
+
   #isSettled(): boolean {
     if (this.#loss !== undefined || (this.#decision !== undefined && this.#decision !== null)) return true;
     return this.fold.number > 0 && STATE_CLASS[this.fold.status.state] !== "active";
@@ -413,18 +357,4 @@ export class LiveTask implements Scope {
     this.#listeners ??= new Listeners();
     return this.#listeners;
   }
-}
-
-function claimOf(events: readonly PendingEvent[]): IdempotencyClaim | undefined {
-  for (const { claim } of events) if (claim !== undefined) return claim;
-  return undefined;
-}
-
-function statusAfter(entries: readonly LogEntry[]): TaskStatus | undefined {
-  for (let index = entries.length - 1; index >= 0; index--) {
-    const event = (entries[index] as LogEntry).event;
-    if ("statusUpdate" in event) return event.statusUpdate.status;
-    if ("task" in event) return event.task.status;
-  }
-  return undefined;
 }

@@ -10,12 +10,13 @@ import { fingerprintOf } from "./fingerprint.ts";
 import { LogStream, singleFrame, snapshotFrame, untilSettled } from "./following.ts";
 import { checkInput } from "./input-modes.ts";
 import { KeyedTurns } from "./keyed-turns.ts";
-import type { Arrival, LiveTask, QueuedTurn } from "./live-task.ts";
+import type { LiveTask, QueuedTurn } from "./live-task.ts";
 import type { EngineContext } from "./options.ts";
 import type { LogReader } from "./readers.ts";
 import { EventMaker } from "./run.ts";
 import { DuplicateSend, type Runner, type ServedAgent } from "./runner.ts";
 import { adoption, sameScope, scopeOf } from "./scope.ts";
+import type { Arrival } from "./task-write.ts";
 import { timestampOf } from "./timestamp.ts";
 
 /** A message that was taken in. */

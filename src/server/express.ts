@@ -2,18 +2,21 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { serveNodeRequest } from "./node-http.ts";
 import { createCore, type ServeOptions } from "./serve.ts";
 
-export type ExpressMiddleware = ((request: IncomingMessage, response: ServerResponse) => void) & {
+export type ExpressMiddleware = ((request: IncomingMessage, response: ServerResponse, next?: () => void) => void) & {
   close(): Promise<void>;
 };
 
 /**
- * Middleware for Express and everything else that passes on Node's own request and response. It must come before any
- * body parser. `publicUrl` is required and includes the path it is mounted at: `app.use("/a2a", await dragoman({…}))`.
+ * Middleware for Express and everything else that passes on Node's own request and response. `publicUrl` is required
+ * and includes the path it is mounted at: `app.use("/a2a", await dragoman({ … }))`. Requests for paths that are not
+ * Dragoman's go on to the next handler.
  */
 export async function dragoman(options: ServeOptions & { readonly publicUrl: string }): Promise<ExpressMiddleware> {
   const core = await createCore(options, () => options.publicUrl.replace(/\/+$/, ""));
-  const middleware = (request: IncomingMessage, response: ServerResponse) => {
-    serveNodeRequest(core.http, request, response, request.url);
+  const middleware = (request: IncomingMessage, response: ServerResponse, next?: () => void) => {
+    const [path = "/"] = (request.url ?? "/").split("?", 1);
+    if (next !== undefined && !core.router.serves(request.method ?? "GET", path)) next();
+    else serveNodeRequest(core.http, request, response, request.url);
   };
   const close = async () => {
     await core.engine.drain(core.drainMs);

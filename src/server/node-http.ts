@@ -77,6 +77,12 @@ class NodeExchange implements ExchangeRequest {
 
   begin(): void {
     const request = this.#request;
+    const read = readBefore(request);
+    if (read !== undefined) {
+      this.body = read;
+      void this.#answer();
+      return;
+    }
     const encoding = request.headers["content-encoding"];
     const announced = Number(request.headers["content-length"] ?? 0);
     if (encoding !== undefined && !/^(identity)?$/i.test(encoding)) this.#turnAway(415);
@@ -250,6 +256,14 @@ function toList(headers: Readonly<Record<string, string>>, length: number): stri
   const list = ["content-length", String(length)];
   for (const name in headers) list.push(name, headers[name] as string);
   return list;
+}
+
+/** The body, where a parser of the framework's has taken it already: it would never come again. */
+function readBefore(request: IncomingMessage): Buffer | undefined {
+  if (!request.readableEnded || !("body" in request)) return undefined;
+  const { body } = request;
+  if (Buffer.isBuffer(body)) return body;
+  return Buffer.from(typeof body === "string" ? body : JSON.stringify(body ?? ""));
 }
 
 /** Requests may name the whole URL (RFC 9112 §3.2.2). */

@@ -1,5 +1,4 @@
-/** Names and addresses of this machine itself. */
-const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])$/i;
+import { isLoopback } from "./loopback.ts";
 
 /**
  * Which Host headers a server may answer to. One that listens on loopback and takes anonymous callers is reached from
@@ -7,11 +6,11 @@ const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])$/i;
  * bound it to our address to get at the agents with its visitor's browser.
  */
 export function ownHosts(listensOn: string, publicUrl: string | undefined): (host: string | undefined) => boolean {
-  if (!LOOPBACK.test(listensOn.includes(":") ? `[${listensOn}]` : listensOn)) return () => true;
+  if (!isLoopback(listensOn)) return () => true;
   const publicName = publicUrl === undefined ? undefined : new URL(publicUrl).hostname.toLowerCase();
   return (host) => {
     if (host === undefined) return true;
-    const name = host.replace(/:\d*$/, "");
-    return LOOPBACK.test(name) || name.toLowerCase() === publicName;
+    const name = host.replace(/:\d*$/, "").toLowerCase();
+    return name === publicName || isLoopback(name.replace(/^\[(.*)\]$/, "$1"));
   };
 }

@@ -61,6 +61,13 @@ export class Router {
     this.#fallbackRpc = fallback;
   }
 
+  /** Whether there is anything at a path; for servers that have paths of their own besides. */
+  serves(method: string, path: string): boolean {
+    if (path === "" || path === "/") return method === "POST" || method === "OPTIONS";
+    if (path.startsWith(AGENTS) || this.#options.operations.has(path) || this.#cards.has(path)) return true;
+    return this.#http.has(path.slice(1).split("/", 1)[0] ?? "");
+  }
+
   handle(exchange: ExchangeRequest): Promise<ExchangeReply> | ExchangeReply {
     const { origin, host } = exchange.headers;
     if (!this.#options.isOwnHost(host)) return notAllowed("This host name is not ours; see server.publicUrl.");
@@ -85,22 +92,23 @@ export class Router {
     const operation = this.#options.operations.get(exchange.path);
     if (operation !== undefined) return this.#reading(exchange, operation);
     let service: AgentService | undefined = this.#options.defaultAgent;
-    let below = exchange.path;
-    if (below.startsWith(AGENTS)) {
-      const end = below.indexOf("/", AGENTS.length);
-      service = this.#options.agents.get(decoded(below.slice(AGENTS.length, end < 0 ? undefined : end)));
-      below = end < 0 ? "" : below.slice(end);
+    let path = exchange.path;
+    if (path.startsWith(AGENTS)) {
+      const end = path.indexOf("/", AGENTS.length);
+      service = this.#options.agents.get(decoded(path.slice(AGENTS.length, end < 0 ? undefined : end)));
+      path = end < 0 ? "" : path.slice(end);
     }
     if (service === undefined) return plainError(404, "There is no such agent here.");
-    if (below === "" || below === "/") return this.#atBase(exchange, service);
-    const card = this.#cards.get(below);
+    if (path === "" || path === "/") return this.#atBase(exchange, service);
+    const card = this.#cards.get(path);
     if (card !== undefined) return this.#reading(exchange, () => card.reply(service.card, exchange));
-    const slash = below.indexOf("/", 1);
-    const http = this.#http.get(below.slice(1, slash < 0 ? undefined : slash));
+    const slash = path.indexOf("/", 1);
+    const http = this.#http.get(path.slice(1, slash < 0 ? undefined : slash));
     if (http === undefined) return plainError(404, "There is nothing at this path.");
     if (exchange.method === "OPTIONS") return this.#preflight(exchange, "GET, POST, DELETE, OPTIONS");
+    const below = new Below(exchange, slash < 0 ? "" : path.slice(slash));
     const context = this.#contextOf(exchange, service);
-    return http.handle(new Below(exchange, slash < 0 ? "" : below.slice(slash)), context);
+    return context instanceof ProtocolError ? http.refuse(context, below) : http.handle(below, context);
   }
 
   #atBase(exchange: ExchangeRequest, service: AgentService): Promise<ExchangeReply> | ExchangeReply {
@@ -111,16 +119,26 @@ export class Router {
     const parsed = parseJsonRpc(exchange.body, this.#options.limits);
     if (!parsed.ok) return (serving ?? this.#fallbackRpc).refuse(unreadable(exchange, parsed), parsed.id);
     if (serving === undefined) return this.#fallbackRpc.refuse(this.#unknownVersion(version), parsed.request.id);
-    return serving.handle(parsed.request, exchange, this.#contextOf(exchange, service));
+    const context = this.#contextOf(exchange, service);
+    if (context instanceof ProtocolError) return serving.refuse(context, parsed.request.id);
+    return serving.handle(parsed.request, exchange, context);
   }
 
-  #contextOf(exchange: ExchangeRequest, service: AgentService): ServeContext {
+  /** Or why the caller is refused. */
+  #contextOf(exchange: ExchangeRequest, service: AgentService): ServeContext | ProtocolError {
     const { agents, defaultAgent, limits, authenticate, report, ids } = this.#options;
+    let caller: Caller;
+    try {
+      caller = authenticate(exchange);
+    } catch (error) {
+      if (ProtocolError.is(error)) return error;
+      throw error;
+    }
     return {
       service,
       report,
       ids,
-      caller: authenticate(exchange),
+      caller,
       limits,
       // Below /agents/NAME the path has chosen already; the name again is no other partition.
       agentOfTenant: (tenant) => (service === defaultAgent || tenant === service.name ? agents.get(tenant) : undefined),

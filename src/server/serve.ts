@@ -1,5 +1,6 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { networkInterfaces } from "node:os";
 import type { AgentService } from "../dialects/contract.ts";
 import type { Agent } from "../engine/agent.ts";
 import { Engine } from "../engine/engine.ts";
@@ -13,6 +14,7 @@ import { ServedAgentService } from "./agent-service.ts";
 import { Cors, type CorsOptions } from "./cors.ts";
 import { Counters } from "./counters.ts";
 import { DIALECTS } from "./dialects.ts";
+import { isLoopback } from "./loopback.ts";
 import { createNodeServer, type NodeHttpOptions } from "./node-http.ts";
 import { systemClock, uuidIds } from "./node-ports.ts";
 import { ownHosts } from "./own-host.ts";
@@ -49,6 +51,8 @@ export interface ServeOptions {
   /** Relative store files are meant from here; the working directory unless given. */
   readonly baseDirectory?: string;
   readonly cors?: CorsOptions;
+  /** Must be said before a server that anyone can reach takes callers it does not know. */
+  readonly auth?: { readonly anonymous: boolean };
   /** Who is calling, by a check of your own; undefined is an anonymous caller. Throw a ProtocolError to refuse. */
   readonly authenticate?: (request: Pick<ExchangeRequest, "headers" | "remoteAddress">) => Caller | undefined;
   readonly limits?: Partial<ServeLimitOptions>;
@@ -156,6 +160,11 @@ const REFUSALS = {
 /** Starts a server in this process. */
 export async function serve(options: ServeOptions): Promise<DragomanServer> {
   const host = options.host ?? "127.0.0.1";
+  if (!isLoopback(host) && options.authenticate === undefined && options.auth?.anonymous !== true) {
+    throw new TypeError(
+      `"${host}" can be reached from other machines; to let anyone call, say auth: { anonymous: true }.`,
+    );
+  }
   let url = "";
   const isOwnHost = options.authenticate === undefined ? ownHosts(host, options.publicUrl) : undefined;
   const core = await createCore(options, () => options.publicUrl?.replace(/\/+$/, "") ?? url, isOwnHost);
@@ -232,11 +241,15 @@ function listen(server: Server, host: string, port: number): Promise<AddressInfo
   });
 }
 
-/** A wildcard address is no address to call, and a literal IPv6 one needs brackets. */
+/** A wildcard is no address to call: cards then name one that other machines can reach. IPv6 needs brackets in a URL. */
 function urlHost(host: string): string {
-  if (host === "0.0.0.0") return "127.0.0.1";
-  if (host === "::") return "[::1]";
+  if (host === "0.0.0.0" || host === "::") return outwardAddress() ?? "127.0.0.1";
   return host.includes(":") ? `[${host}]` : host;
+}
+
+function outwardAddress(): string | undefined {
+  const addresses = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  return addresses.find(({ family, internal }) => family === "IPv4" && !internal)?.address;
 }
 
 async function toStore(options: ServeOptions, log: Log): Promise<TaskStore> {

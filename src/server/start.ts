@@ -16,12 +16,20 @@ export async function startServer(options: StartOptions): Promise<DragomanServer
   const config = await loadConfig(options.configFile, process.env, overrides);
   const log = await createLog({ level: config.log.level, pretty: config.log.pretty ?? pretty ?? false });
   const server = await serve({ ...toServeOptions(config, await buildAgents(config)), log });
+  if (isWildcard(config.server.host) && config.server.publicUrl === undefined) {
+    log.warn(
+      { url: server.url },
+      "Cards name this address; set server.publicUrl if callers reach the server elsewhere.",
+    );
+  }
   log.info({ url: server.url, store: server.store, agents: [...config.agents.keys()] }, "Listening.");
   if (options.watch !== true) return server;
   const stopWatching = watchModules(config, server, log);
   server.closed.then(stopWatching, stopWatching);
   return server;
 }
+
+const isWildcard = (host: string) => host === "0.0.0.0" || host === "::";
 
 function toServeOptions(config: DragomanConfig, agents: Awaited<ReturnType<typeof buildAgents>>): ServeOptions {
   const { host, port, publicUrl, cors } = config.server;
@@ -34,6 +42,7 @@ function toServeOptions(config: DragomanConfig, agents: Awaited<ReturnType<typeo
     store: config.store,
     baseDirectory: config.folder,
     cors,
+    auth: config.auth,
     limits: config.limits,
     times: config.times,
   };

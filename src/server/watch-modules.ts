@@ -6,6 +6,8 @@ import type { DragomanServer } from "./serve.ts";
 
 const SETTLE_MS = 100;
 const IGNORED = new Set(["node_modules", "dist"]);
+/** Everything else beside a module, logs and databases for instance, may change as it likes. */
+const SOURCE = /\.(?:[cm]?[jt]sx?|json)$/;
 
 /** Loads agents' modules anew when files beside them change. A module that does not load leaves the old one in place. */
 export function watchModules(config: DragomanConfig, server: DragomanServer, log: Log): () => void {
@@ -25,7 +27,8 @@ export function watchModules(config: DragomanConfig, server: DragomanServer, log
 function watchFolder(folder: string, changed: () => void): FSWatcher {
   let timer: NodeJS.Timeout | undefined;
   return watch(folder, { recursive: true, persistent: false }, (_event, file) => {
-    if (file?.split(sep).some((segment) => IGNORED.has(segment) || segment.startsWith(".")) === true) return;
+    if (file === null || !SOURCE.test(file)) return;
+    if (file.split(sep).some((segment) => IGNORED.has(segment) || segment.startsWith("."))) return;
     clearTimeout(timer);
     timer = setTimeout(changed, SETTLE_MS);
   });

@@ -5,7 +5,7 @@ import { CommandError } from "../errors.ts";
 import { scaffold } from "../init-templates.ts";
 import type { Output } from "../output.ts";
 import { shellWord } from "../text-form.ts";
-import { packageVersion } from "../version.ts";
+import { packageDependency } from "../version.ts";
 
 export interface InitFlags {
   readonly js?: boolean;
@@ -18,7 +18,7 @@ export async function init(output: Output, directory: string, flags: InitFlags):
   const files = scaffold({
     name: packageName(basename(root)),
     language: flags.js === true ? "js" : "ts",
-    version: packageVersion(),
+    dependency: packageDependency(root),
   });
   const inTheWay = Object.keys(files).filter((path) => existsSync(join(root, path)));
   if (inTheWay.length > 0 && flags.force !== true) {

@@ -3,4 +3,3 @@ export type { AgentConfig, AgentOverrides, AgentSource, DragomanConfig, Origin }
 export { type EffectiveValue, effectiveConfig } from "./describe.ts";
 export { type ConfigOverrides, loadConfig, type ParseOptions, parseConfig } from "./load.ts";
 export { ConfigError, formatProblem, type Problem } from "./problems.ts";
-export { isLoopback } from "./rules.ts";

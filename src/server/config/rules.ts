@@ -1,4 +1,4 @@
-import { BlockList, isIP } from "node:net";
+import { isLoopback } from "../loopback.ts";
 import { nearest } from "./nearest.ts";
 import type { Path } from "./problems.ts";
 import { AGENT_KINDS, EXEC_ONLY } from "./schema.ts";
@@ -55,17 +55,6 @@ function openHost(root: Fields): readonly Finding[] {
   if (typeof host !== "string" || isLoopback(host) || fieldsOf(root.auth).anonymous === true) return [];
   const message = `"${host}" can be reached from other machines; to let anyone there call, write auth: { anonymous: true }`;
   return [{ path: ["server", "host"], message }];
-}
-
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
-LOOPBACK.addAddress("::1", "ipv6");
-
-/** True for addresses that only this machine can reach. */
-export function isLoopback(host: string): boolean {
-  const family = isIP(host);
-  if (family === 0) return /^(?:.+\.)?localhost$/i.test(host);
-  return LOOPBACK.check(host, family === 6 ? "ipv6" : "ipv4");
 }
 
 function isFields(value: unknown): value is Fields {

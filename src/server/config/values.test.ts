@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { formatDuration, parseDuration } from "../../agents/duration.ts";
+import { isLoopback } from "../loopback.ts";
 import { expand } from "./expand.ts";
 import { editDistance, nearest } from "./nearest.ts";
 import { Placeholders } from "./placeholders.ts";
-import { isLoopback } from "./rules.ts";
 import { formatSize, parseSize } from "./size.ts";
 
 describe("durations", () => {

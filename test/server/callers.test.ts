@@ -1,0 +1,121 @@
+import { request } from "node:http";
+import { afterEach, describe, expect, test } from "vitest";
+import { defineAgent } from "../../src/agents/define.ts";
+import { createEchoAgent } from "../../src/agents/echo.ts";
+import { ProtocolError } from "../../src/model/errors.ts";
+import { ownHosts } from "../../src/server/own-host.ts";
+import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
+
+let server: DragomanServer | undefined;
+
+afterEach(async () => {
+  await server?.close();
+  server = undefined;
+});
+
+async function start(options: Partial<ServeOptions> = {}): Promise<DragomanServer> {
+  server = await serve({ port: 0, agents: { echo: createEchoAgent() }, ...options });
+  return server;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+function ask(url: string, headers: Record<string, string>, body?: string): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const asking = request(url, { method: body === undefined ? "GET" : "POST", headers }, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (chunk: string) => {
+        text += chunk;
+      });
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
+    });
+    asking.on("error", reject).end(body);
+  });
+}
+
+const rpc = (method: string) => JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: {} });
+const A2A = { "content-type": "application/json", "a2a-version": "1.0" };
+
+describe("a server on loopback", () => {
+  test("does not answer to names that a web page may have bound to its address", async () => {
+    const { url, port } = await start();
+    const card = `${url}/.well-known/agent-card.json`;
+    expect((await ask(card, { host: `evil.example.com:${port}` })).status).toBe(403);
+    expect((await ask(card, { host: `localhost:${port}` })).status).toBe(200);
+    const evil = { ...A2A, host: `evil.example.com:${port}`, origin: `http://evil.example.com:${port}` };
+    expect((await ask(url, evil, rpc("ListTasks"))).status).toBe(403);
+  });
+
+  test("does not take writes from pages of other origins, and takes those of its own", async () => {
+    const { url, port } = await start();
+    expect((await ask(url, { ...A2A, origin: "https://evil.example.com" }, rpc("ListTasks"))).status).toBe(403);
+    expect((await ask(url, { ...A2A, origin: `http://127.0.0.1:${port}` }, rpc("ListTasks"))).status).toBe(200);
+  });
+
+  test("answers to the name its public URL gives it", () => {
+    const isOwn = ownHosts("127.0.0.1", "https://agents.example.com/base");
+    const answers = ["agents.example.com", "AGENTS.example.com:443", "[::1]:4000", "127.9.9.9", "other.example.com"];
+    expect(answers.map(isOwn)).toEqual([true, true, true, true, false]);
+    expect(ownHosts("0.0.0.0", undefined)("anything.example.com")).toBe(true);
+  });
+});
+
+test("a server that others can reach is not opened to callers it does not know, unless that is said", async () => {
+  await expect(start({ host: "0.0.0.0" })).rejects.toThrow(/auth: \{ anonymous: true \}/);
+  const { url } = await start({ host: "0.0.0.0", auth: { anonymous: true } });
+  expect(url).toMatch(/^http:\/\/\d+\.\d+\.\d+\.\d+:\d+$/);
+  expect(url).not.toContain("0.0.0.0");
+});
+
+describe("a check of one's own", () => {
+  const secretive = defineAgent({
+    name: "Secretive",
+    description: "Public.",
+    run: async () => "hi",
+    extended: { description: "For friends.", skills: [{ id: "more", name: "More", description: "More." }] },
+  });
+  const authenticate: NonNullable<ServeOptions["authenticate"]> = ({ headers }) => {
+    if (headers.authorization === undefined) return undefined;
+    if (headers.authorization === "Bearer alice") return { owner: "alice", authenticated: true };
+    throw new ProtocolError("UNAUTHENTICATED", "Who are you?");
+  };
+
+  test("[9] shows the extended card to callers it knows, and to nobody else", async () => {
+    const { url } = await start({ agents: { secretive }, authenticate });
+    const card = JSON.parse((await ask(`${url}/.well-known/agent-card.json`, {})).text);
+    expect(card.capabilities.extendedAgentCard).toBe(true);
+    const known = await ask(url, { ...A2A, authorization: "Bearer alice" }, rpc("GetExtendedAgentCard"));
+    expect(JSON.parse(known.text).result).toMatchObject({ description: "For friends." });
+    const unknown = await ask(url, A2A, rpc("GetExtendedAgentCard"));
+    expect([unknown.status, JSON.parse(unknown.text).error.code]).toEqual([401, -32050]);
+    const wrong = await ask(url, { ...A2A, authorization: "Bearer eve" }, rpc("ListTasks"));
+    expect([wrong.status, JSON.parse(wrong.text).error.code]).toEqual([401, -32050]);
+  });
+
+  test("keeps owners apart", async () => {
+    const { url } = await start({ authenticate });
+    const send = {
+      jsonrpc: "2.0",
+      id: 1,
+      method: "SendMessage",
+      params: { message: { messageId: "m", role: "ROLE_USER", parts: [{ text: "x" }] } },
+    };
+    await ask(url, { ...A2A, authorization: "Bearer alice" }, JSON.stringify(send));
+    const sizes = await Promise.all(
+      [{ ...A2A, authorization: "Bearer alice" }, A2A].map(async (headers) => {
+        return JSON.parse((await ask(url, headers, rpc("ListTasks"))).text).result.totalSize;
+      }),
+    );
+    expect(sizes).toEqual([1, 0]);
+  });
+
+  test("[8] says so when an extended card is offered but nothing is in it", async () => {
+    const bare = defineAgent({ name: "Bare", description: "Bare.", run: async () => "hi", extended: {} });
+    const { url } = await start({ agents: { bare }, authenticate });
+    const answer = await ask(url, { ...A2A, authorization: "Bearer alice" }, rpc("GetExtendedAgentCard"));
+    expect(JSON.parse(answer.text).error.code).toBe(-32007);
+  });
+});

@@ -1,0 +1,111 @@
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import express from "express";
+import { afterEach, describe, expect, test } from "vitest";
+import { createEchoAgent } from "../../src/agents/echo.ts";
+import { connect } from "../../src/client/index.ts";
+import { dragoman } from "../../src/server/express.ts";
+import { createHandler } from "../../src/server/web-handler.ts";
+
+const closing: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+const SEND = {
+  jsonrpc: "2.0",
+  id: 7,
+  method: "SendMessage",
+  params: { message: { messageId: "m", role: "ROLE_USER", parts: [{ text: "hello" }] } },
+};
+
+function post(url: string, body: unknown, headers: Record<string, string> = {}): Request {
+  return new Request(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", "a2a-version": "1.0", ...headers },
+    body: JSON.stringify(body),
+  });
+}
+
+describe("the web-standard handler", () => {
+  async function handler() {
+    const handle = await createHandler({ agents: { echo: createEchoAgent() }, publicUrl: "https://example.com/a2a" });
+    closing.push(() => handle.close());
+    return handle;
+  }
+
+  test("answers below the path it is mounted at, and names it in the card", async () => {
+    const handle = await handler();
+    const card = await (await handle(new Request("https://example.com/a2a/.well-known/agent-card.json"))).json();
+    expect(card).toMatchObject({ supportedInterfaces: [{ url: "https://example.com/a2a/agents/echo" }, {}] });
+    const answer = await (await handle(post("https://example.com/a2a/agents/echo", SEND))).json();
+    expect(answer).toMatchObject({ id: 7, result: { task: { status: { state: "TASK_STATE_COMPLETED" } } } });
+  });
+
+  test("streams, and a reader that cancels leaves the task alone", async () => {
+    const handle = await handler();
+    const stream = { ...SEND, method: "SendStreamingMessage" };
+    const response = await handle(post("https://example.com/a2a/", stream));
+    expect(response.headers.get("content-type")).toBe("text/event-stream");
+    expect((await response.text()).match(/^id: \d+$/gm)).toEqual(["id: 1", "id: 2", "id: 3", "id: 4"]);
+    const left = await handle(post("https://example.com/a2a/", stream));
+    const reader = left.body?.getReader();
+    await reader?.read();
+    await reader?.cancel();
+    const list = await handle(post("https://example.com/a2a/", { ...SEND, method: "ListTasks", params: {} }));
+    expect(await list.json()).toMatchObject({ result: { totalSize: 2 } });
+  });
+
+  test("refuses a body over the limit and answers HEAD without one", async () => {
+    const handle = await createHandler({ agents: { echo: createEchoAgent() }, limits: { body: 100 } });
+    closing.push(() => handle.close());
+    expect((await handle(post("http://localhost/", SEND))).status).toBe(413);
+    const head = await handle(new Request("http://localhost/.well-known/agent-card.json", { method: "HEAD" }));
+    expect([head.status, await head.text()]).toEqual([200, ""]);
+  });
+});
+
+describe("the Express middleware", () => {
+  /** An application with Dragoman mounted at `mount`, and a route of its own behind it. */
+  async function application(mount: string, prepare: (app: express.Express) => void = () => {}): Promise<string> {
+    const app = express();
+    const listening = app.listen(0, "127.0.0.1");
+    await once(listening, "listening");
+    const origin = `http://127.0.0.1:${(listening.address() as AddressInfo).port}`;
+    const middleware = await dragoman({ agents: { echo: createEchoAgent() }, publicUrl: origin + mount });
+    prepare(app);
+    app.use(mount, middleware);
+    app.get("/hello", (_request, response) => void response.send("mine"));
+    closing.push(async () => {
+      listening.closeAllConnections();
+      listening.close();
+      await middleware.close();
+    });
+    return origin;
+  }
+
+  test("passes on what is not its own, also at the root", async () => {
+    const origin = await application("/");
+    expect(await (await fetch(`${origin}/hello`)).text()).toBe("mine");
+    expect((await fetch(`${origin}/nowhere`)).status).toBe(404);
+    expect((await fetch(`${origin}/.well-known/agent-card.json`)).status).toBe(200);
+  });
+
+  test("takes a body that a parser has read before", async () => {
+    const origin = await application("/a2a", (app) => app.use(express.json()));
+    const answer = await (await fetch(post(`${origin}/a2a/agents/echo`, SEND))).json();
+    expect(answer).toMatchObject({ id: 7, result: { task: { artifacts: [{ parts: [{ text: "hello" }] }] } } });
+  });
+
+  test("serves below its mount point, beside routes of the application's own", async () => {
+    const origin = await application("/a2a");
+    expect(await (await fetch(`${origin}/hello`)).text()).toBe("mine");
+    const agent = await connect(`${origin}/a2a/agents/echo`);
+    const outcome = await agent.send("hello");
+    expect("task" in outcome && outcome.task.artifacts?.[0]?.parts).toEqual([{ text: "hello" }]);
+    const numbers: (number | undefined)[] = [];
+    for await (const { number } of agent.stream("again")) numbers.push(number);
+    expect(numbers).toEqual([1, 2, 3, 4]);
+  });
+});
