@@ -72,12 +72,18 @@ function checkedParts(parts: readonly Part[]): readonly Part[] {
 /** Only strings in it: nothing can be wrong and nothing can change. */
 function isPlain(part: Part): boolean {
   return (
+    hasOneContent(part) &&
     part.metadata === undefined &&
     !("data" in part) &&
     typeof contentOf(part) === "string" &&
     (part.filename === undefined || typeof part.filename === "string") &&
     (part.mediaType === undefined || typeof part.mediaType === "string")
   );
+}
+
+/** Exactly one: readers tell parts apart by the member that is there. */
+function hasOneContent(part: Part): boolean {
+  return Number("text" in part) + Number("raw" in part) + Number("url" in part) + Number("data" in part) === 1;
 }
 
 function contentOf(part: Exclude<Part, { data: JsonValue }>): unknown {
@@ -87,7 +93,7 @@ function contentOf(part: Exclude<Part, { data: JsonValue }>): unknown {
 
 function checkedPart(part: Part): Part {
   if (isPlain(part)) return part;
-  if (typeof part !== "object" || part === null) throw new TypeError("A part must be an object.");
+  if (!hasOneContent(part)) throw new TypeError("A part must have exactly one of text, raw, url and data.");
   const metadata = metadataOf(part.metadata);
   if ("data" in part) return { ...part, data: toJson(part.data, "data"), ...metadata };
   if (typeof contentOf(part) !== "string") throw new TypeError("A part must have text, raw, url or data.");

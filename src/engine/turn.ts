@@ -8,7 +8,7 @@ import type { EngineContext } from "./options.ts";
 
 /** What an agent sees of one message. Signal, history and memory are made when asked for: most turns need none. */
 export class RunningTurn implements Turn {
-  readonly message: Message;
+  readonly #message: Message;
   readonly task: Turn["task"];
   readonly caller: Caller;
   readonly attempt: number;
@@ -17,6 +17,7 @@ export class RunningTurn implements Turn {
   readonly #live: LiveTask;
   readonly #context: EngineContext;
   readonly #committer: Committer;
+  #isFrozen = false;
   #abort: AbortController | undefined;
   #aborted: Error | undefined;
   #memory: DurableMemory | undefined;
@@ -25,7 +26,7 @@ export class RunningTurn implements Turn {
     this.#context = context;
     this.#committer = committer;
     this.#live = live;
-    this.message = queued.message;
+    this.#message = queued.message;
     this.task = live;
     this.caller = caller;
     this.attempt = live.attempt;
@@ -33,10 +34,21 @@ export class RunningTurn implements Turn {
     this.metadata = queued.metadata;
   }
 
+  /** Frozen, like the history: both are what the log says, and an agent must not be able to change that. */
+  get message(): Message {
+    if (!this.#isFrozen) {
+      this.#isFrozen = true;
+      freezeMessage(this.#message);
+    }
+    return this.#message;
+  }
+
   get history(): readonly Message[] {
     const all = this.#live.fold.history;
-    const own = all.findLastIndex((message) => message.messageId === this.message.messageId);
-    return all.slice(0, own < 0 ? all.length : own);
+    const own = all.findLastIndex((message) => message.messageId === this.#message.messageId);
+    const before = all.slice(0, own < 0 ? all.length : own);
+    for (const message of before) freezeMessage(message);
+    return before;
   }
 
   get signal(): AbortSignal {
@@ -56,6 +68,25 @@ export class RunningTurn implements Turn {
     this.#aborted ??= reason;
     this.#abort?.abort(reason);
   }
+}
+
+/** Member by member rather than by walking the object: nearly every turn comes through here. */
+function freezeMessage(message: Message): void {
+  if (Object.isFrozen(message)) return;
+  Object.freeze(message);
+  Object.freeze(message.parts);
+  for (const part of message.parts) {
+    Object.freeze(part);
+    if ("data" in part) freezeDeeply(part.data);
+    if (part.metadata !== undefined) freezeDeeply(part.metadata);
+  }
+  if (message.metadata !== undefined) freezeDeeply(message.metadata);
+}
+
+function freezeDeeply(value: JsonValue): void {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return;
+  Object.freeze(value);
+  for (const member of Object.values(value)) freezeDeeply(member);
 }
 
 class DurableMemory implements TurnMemory {

@@ -1,4 +1,5 @@
 import { buildAgents, type ConfigOverrides, type DragomanConfig, loadConfig } from "./config/index.ts";
+import { guardProcess } from "./guard-process.ts";
 import { createLog } from "./log.ts";
 import { type DragomanServer, type ServeOptions, serve } from "./serve.ts";
 import { watchModules } from "./watch-modules.ts";
@@ -23,6 +24,8 @@ export async function startServer(options: StartOptions): Promise<DragomanServer
     );
   }
   log.info({ url: server.url, store: server.store, agents: [...config.agents.keys()] }, "Listening.");
+  const release = guardProcess(log, () => server.close());
+  server.closed.then(release, release);
   if (options.watch !== true) return server;
   const stopWatching = watchModules(config, server, log);
   server.closed.then(stopWatching, stopWatching);

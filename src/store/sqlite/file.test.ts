@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -46,6 +46,17 @@ it("a place where no file can be is refused with a word about its folder", async
   const file = join("/proc", "data.db");
   await expect(open(file)).rejects.toMatchObject({ name: "StoreError", code: "io" });
   await expect(open(file)).rejects.toThrow(/data\.db cannot be opened: its folder must exist and be writable/);
+});
+
+it("a file is in use under every name that leads to it", async () => {
+  const file = newFile();
+  const first = await open(file);
+  const alias = join(folder, uniqueId("alias"));
+  await symlink(file, alias);
+  await symlink(folder, `${alias}-folder`);
+  await expect(open(alias)).rejects.toMatchObject({ code: "in-use" });
+  await expect(open(join(`${alias}-folder`, basename(file)))).rejects.toMatchObject({ code: "in-use" });
+  await first.close();
 });
 
 describe("the process that serves a file", () => {

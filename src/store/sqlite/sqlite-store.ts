@@ -1,5 +1,5 @@
-import { mkdir, stat } from "node:fs/promises";
-import { dirname } from "node:path";
+import { mkdir, realpath, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import type { Clock, Log } from "../../model/ports.ts";
 import type { TaskStore } from "../contract.ts";
 import { StoreError } from "../errors.ts";
@@ -24,14 +24,9 @@ export interface SqliteStoreOptions {
   readonly log: Log;
 }
 
-export async function openSqliteStore(file: string, options: SqliteStoreOptions): Promise<TaskStore> {
+export async function openSqliteStore(path: string, options: SqliteStoreOptions): Promise<TaskStore> {
   const serving = options.mode === "serve";
-  try {
-    if (serving) await mkdir(dirname(file), { recursive: true });
-    else await stat(file);
-  } catch (cause) {
-    throw new StoreError("io", `The task store ${file} cannot be opened: ${(cause as Error).message}`, { cause });
-  }
+  const file = await realFile(path, serving);
   const release = serving ? await own(file) : () => {};
   let driver: SqliteDriver | undefined;
   try {
@@ -63,6 +58,18 @@ function prepareFile(driver: SqliteDriver, file: string, { mode, log }: SqliteSt
 }
 
 /** Leaves one tidy file behind, for those who copy it; what stays in the log beside it is not lost either. */
+/** The file itself, whatever links lead to it: two names of one file must meet at the same lock. */
+async function realFile(path: string, serving: boolean): Promise<string> {
+  try {
+    if (serving) await mkdir(dirname(path), { recursive: true });
+    else await stat(path);
+    const folder = await realpath(dirname(path));
+    return await realpath(path).catch(() => join(folder, basename(path)));
+  } catch (cause) {
+    throw new StoreError("io", `The task store ${path} cannot be opened: ${(cause as Error).message}`, { cause });
+  }
+}
+
 function tidyUp(driver: SqliteDriver, release: () => void): void {
   try {
     driver.exec("PRAGMA wal_checkpoint(TRUNCATE)");
