@@ -143,7 +143,7 @@ export class AgentTurn implements Turn {
     const first: ArtifactHead = { ...options, name };
     const next: ArtifactHead = { artifactId: options.artifactId ?? name, name };
     if (Symbol.asyncIterator in chunks) yield* piecesAsTheyCome(first, next, chunks);
-    else yield* piecesAtHand(first, next, chunks);
+    else for (const event of piecesAtHand(first, next, chunks)) yield event;
   }
 
   /** The direct answer: return it, before anything was yielded, to answer without a task. */

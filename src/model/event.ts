@@ -78,7 +78,11 @@ export class LogEntry {
   }
 
   get json(): string {
-    this.#json ??= JSON.stringify(this.#event);
+    if (this.#json === undefined) {
+      this.#json = JSON.stringify(this.#event);
+      // One form is enough to keep. Whoever wants text is passing the entry on, and objects that die young cost nothing.
+      this.#event = undefined;
+    }
     return this.#json;
   }
 

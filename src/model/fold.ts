@@ -179,9 +179,11 @@ function appendParts(parts: Part[], added: readonly Part[]): void {
 
 /** A later chunk may name or describe the artifact; what it does not mention stays. */
 function laterDescription(known: OpenArtifact["artifact"], chunk: Artifact): OpenArtifact["artifact"] | undefined {
-  const { artifactId: _id, parts: _parts, ...mentioned } = chunk;
-  for (const _ in mentioned) return { ...known, ...mentioned };
-  return undefined;
+  const { name, description, metadata, extensions } = chunk;
+  const renamed = name !== undefined && name !== known.name;
+  if (!renamed && description === undefined && metadata === undefined && extensions === undefined) return undefined;
+  const { parts: _parts, ...mentioned } = chunk;
+  return { ...known, ...mentioned };
 }
 
 function lastOf<T>(items: readonly T[], count: number | undefined): readonly T[] {

@@ -43,6 +43,14 @@ function* chunks(count: number): Generator<string> {
 }
 
 await runContestant(async ({ agent, store }) => {
-  const server = await serve({ host: "127.0.0.1", port: 0, store, agents: { [agent]: agents[agent] }, log: false });
+  const server = await serve({
+    host: "127.0.0.1",
+    port: 0,
+    store,
+    agents: { [agent]: agents[agent] },
+    log: false,
+    // A run this fast would have its chunks merged; the rivals send every one, so Dragoman must too.
+    limits: { mergeAfter: Number.POSITIVE_INFINITY },
+  });
   return { port: server.port, path: `/agents/${agent}`, close: () => server.close() };
 });
