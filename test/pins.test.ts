@@ -226,6 +226,7 @@ describe("defaults", () => {
       historyPage: 200,
       tasksPerOwner: 10_000,
       streamsPerOwner: 20_000,
+      id: 1_024,
       part: 16_777_216,
       task: 268_435_456,
       queue: 10_000,

@@ -77,6 +77,13 @@ describe("summary", () => {
     expect(short.length).toBeLessThan(text.length);
   });
 
+  it.each(["solar power", "太阳能"])("of a bare topic is a plan, and says so: %s", async (topic) => {
+    const { events } = await runToEnd(summary(), { text: topic });
+    const plan = textOfArtifact(events, "summary");
+    expect(plan).toContain(topic);
+    expect(plan.length).toBeGreaterThan(3 * topic.length);
+  });
+
   it("reads text files and text that came as data", async () => {
     const raw = Buffer.from(article).toString("base64");
     const file = await runToEnd(summary(), { parts: [{ raw, mediaType: "text/markdown" }] });

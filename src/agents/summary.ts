@@ -1,7 +1,7 @@
 import type { Agent } from "../engine/agent.ts";
 import { defineAgent } from "./define.ts";
 import { data, text } from "./parts.ts";
-import { summaryOf } from "./writers/index.ts";
+import { documentOf, outlineOf, summaryOf } from "./writers/index.ts";
 import { readWrittenInput } from "./written-input.ts";
 
 /** A text in, its most telling sentences out. */
@@ -23,7 +23,8 @@ export function createSummaryAgent(): Agent {
     onCrash: "resume",
     async *run(turn) {
       yield turn.working();
-      const summary = summaryOf(readWrittenInput(turn.parts).text);
+      const given = readWrittenInput(turn.parts).text;
+      const summary = summaryOf(isBareTopic(given) ? documentOf({ text: given }).markdown : given);
       if (summary.text === "") {
         yield turn.inputRequired("Which text should I summarise? 请把要总结的文字发给我。");
         return;
@@ -31,4 +32,11 @@ export function createSummaryAgent(): Agent {
       yield turn.artifact({ name: "summary", parts: [text(summary.text), data(summary)] });
     },
   });
+}
+
+const SENTENCE_END = /[.!?。！？…]["'”’）)]*\s*$/;
+
+/** There is nothing to leave out of a mere topic: what can be said of it is the plan of an article, marked as such. */
+function isBareTopic(given: string): boolean {
+  return given.trim() !== "" && !SENTENCE_END.test(given) && outlineOf(given).basis === "topic";
 }

@@ -1,8 +1,8 @@
-import { constants } from "node:fs";
+import { accessSync, constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import { createServer } from "node:net";
-import { dirname } from "node:path";
-import type { DragomanConfig } from "../server/config/index.ts";
+import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
+import type { AgentSource, DragomanConfig } from "../server/config/index.ts";
 import { StoreError } from "../store/errors.ts";
 
 export interface Check {
@@ -11,6 +11,8 @@ export interface Check {
   readonly status: "ok" | "warning" | "failed" | "skipped";
   readonly detail: string;
 }
+
+type ProcessSource = Extract<AgentSource, { kind: "process" }>;
 
 const OLDEST_NODE = [20, 19] as const;
 
@@ -118,7 +120,9 @@ export async function checkAgents(config: DragomanConfig): Promise<readonly Chec
   for (const [name, agent] of config.agents) {
     try {
       const { profile } = await buildAgent(name, agent, config);
-      checks.push({ name: `agent ${name}`, status: "ok", detail: `${profile.name} ${profile.version}` });
+      const missing = agent.source.kind === "process" ? missingProgram(agent.source) : undefined;
+      const found: Check = { name: `agent ${name}`, status: "ok", detail: `${profile.name} ${profile.version}` };
+      checks.push(missing === undefined ? found : { ...found, status: "failed", detail: missing });
     } catch (error) {
       checks.push({ name: `agent ${name}`, status: "failed", detail: messageOf(error) });
     }
@@ -128,4 +132,22 @@ export async function checkAgents(config: DragomanConfig): Promise<readonly Chec
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Why the program of an agent cannot be started, found without starting it. */
+function missingProgram({ command: [program], cwd, env }: ProcessSource): string | undefined {
+  const isPath = isAbsolute(program) || program.includes("/");
+  const folders = (env.PATH ?? process.env.PATH ?? "").split(delimiter);
+  const candidates = isPath ? [resolve(cwd, program)] : folders.map((folder) => join(folder, program));
+  if (process.platform === "win32" || candidates.some(isExecutable)) return undefined;
+  return isPath ? `${program} is not a program that can be started` : `${program} is not in the PATH`;
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -143,12 +143,17 @@ describe("doctor", () => {
     });
     expect(await checkStore("memory:")).toMatchObject({ status: "ok" });
     expect(await checkStore(`sqlite:${join(folder, "new/data.db")}`)).toMatchObject({ status: "ok" });
-    const file = write("dragoman.yaml", "agents:\n  gone: { module: ./gone.ts }\n  echo: { use: echo }\n");
+    const file = write(
+      "dragoman.yaml",
+      "agents:\n  gone: { module: ./gone.ts }\n  echo: { use: echo }\n  no: { exec: [no-such-program] }\n  sh: { exec: [sh] }\n",
+    );
     const { config } = await checkConfig(file);
     if (config === undefined) throw new Error("The configuration should be valid.");
     expect(await checkAgents(config)).toMatchObject([
       { name: "agent gone", status: "failed" },
       { name: "agent echo", status: "ok" },
+      { name: "agent no", status: "failed", detail: "no-such-program is not in the PATH" },
+      { name: "agent sh", status: "ok" },
     ]);
   });
 });

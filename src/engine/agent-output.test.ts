@@ -58,3 +58,15 @@ test("an agent cannot change what it was told", async () => {
   expect(task.status.state).toBe("TASK_STATE_FAILED");
   expect(task.history?.[0]?.parts).toEqual([{ text: "hello" }]);
 });
+
+test("an agent is given its task's names, not the engine's own object", async () => {
+  let given: unknown;
+  const harness = await Harness.start({
+    agent: agentOf(async function* (turn) {
+      given = turn.task;
+      yield status("TASK_STATE_WORKING");
+    }),
+  });
+  const { id, contextId } = await harness.task("hello");
+  expect(given).toEqual({ id, contextId });
+});

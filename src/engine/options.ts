@@ -14,6 +14,8 @@ export interface EngineLimits {
   readonly mergeAfter: number;
   /** A run with this many uncommitted events waits for the store. */
   readonly pendingEvents: number;
+  /** Characters of an id that a caller chooses, and of a tenant: they are repeated in every event. */
+  readonly id: number;
   /** Characters of one part, whoever sends it. */
   readonly part: number;
   /** Characters a task may write while it is worked on here; a run that goes on without end fails there. */
@@ -59,6 +61,7 @@ export const DEFAULT_LIMITS: EngineLimits = {
   queue: 10_000,
   mergeAfter: 64,
   pendingEvents: 256,
+  id: 1_024,
   part: 16 * 1024 * 1024,
   task: 256 * 1024 * 1024,
   attempts: 5,

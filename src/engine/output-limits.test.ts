@@ -33,3 +33,22 @@ test("a message with a part that is too long is refused and nothing is stored", 
   await expect(harness.send("x".repeat(11))).rejects.toMatchObject({ code: "INVALID_PARAMS" });
   expect((await harness.list()).totalSize).toBe(0);
 });
+
+test.each(["messageId", "contextId"] as const)(
+  "a %s that is too long is refused: it would be repeated in every event",
+  async (name) => {
+    const harness = await Harness.start({ agent: endless });
+    const message = { messageId: "m", role: "ROLE_USER" as const, parts: [{ text: "x" }], [name]: "c".repeat(1_025) };
+    const call = { caller: { owner: "o", authenticated: false }, tenant: "", extensions: [], dialect: "test" };
+    await expect(harness.engine.dispatch("agent", { kind: "send", message }, call)).rejects.toMatchObject({
+      code: "INVALID_PARAMS",
+      violations: [{ field: name }],
+    });
+    const elsewhere = harness.engine.dispatch(
+      "agent",
+      { kind: "send", message: { messageId: "m", role: "ROLE_USER", parts: [{ text: "x" }] } },
+      { ...call, tenant: "t".repeat(1_025) },
+    );
+    await expect(elsewhere).rejects.toMatchObject({ violations: [{ field: "tenant" }] });
+  },
+);

@@ -1,4 +1,4 @@
-import { ProtocolError, taskNotFound } from "../model/errors.ts";
+import { invalidParams, ProtocolError, taskNotFound } from "../model/errors.ts";
 import type { RequestNote } from "../model/event.ts";
 import { TaskFold } from "../model/fold.ts";
 import { inTask, type Message } from "../model/message.ts";
@@ -106,6 +106,7 @@ export class Sending {
   /** Not a promise where nothing has to be waited for, which is the most frequent case. */
   #accept(served: ServedAgent, input: SendInput, call: Call, follow: boolean): Promise<Accepted> | Accepted {
     checkInput(served.agent.profile, input.message, this.#context.limits.part);
+    this.#checkIds(input.message, call);
     const { taskId } = input.message;
     if (taskId === undefined) return this.#submit(served, input, call, follow);
     return this.#continue(served, input, call, taskId);
@@ -294,6 +295,13 @@ export class Sending {
   #historyLength(input: SendInput): number {
     const page = this.#context.limits.historyPage;
     return Math.min(input.configuration?.historyLength ?? page, page);
+  }
+
+  #checkIds({ messageId, contextId = "" }: Message, { tenant, idempotencyKey = "" }: Call): void {
+    const longest = this.#context.limits.id;
+    for (const [field, value] of Object.entries({ messageId, contextId, tenant, idempotencyKey })) {
+      if (value.length > longest) throw invalidParams(field, `longer than ${longest} characters`);
+    }
   }
 
   #checkRoom(served: ServedAgent, call: Call): void {

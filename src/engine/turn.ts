@@ -27,7 +27,7 @@ export class RunningTurn implements Turn {
     this.#committer = committer;
     this.#live = live;
     this.#message = queued.message;
-    this.task = live;
+    this.task = { id: live.id, contextId: live.contextId };
     this.caller = caller;
     this.attempt = live.attempt;
     this.acceptedOutputModes = queued.acceptedOutputModes;

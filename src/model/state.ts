@@ -33,7 +33,3 @@ export function isTerminal(state: TaskState): boolean {
 export function isInterrupted(state: TaskState): boolean {
   return STATE_CLASS[state] === "interrupted";
 }
-
-export function isTaskState(value: unknown): value is TaskState {
-  return typeof value === "string" && Object.hasOwn(STATE_CLASS, value);
-}

@@ -77,11 +77,13 @@ export async function untilStopped(output: Output, server: StartedServer): Promi
   };
   process.on("SIGINT", onSignal);
   process.on("SIGTERM", onSignal);
+  process.on("SIGHUP", onSignal);
   try {
     await server.closed;
   } finally {
     process.removeListener("SIGINT", onSignal);
     process.removeListener("SIGTERM", onSignal);
+    process.removeListener("SIGHUP", onSignal);
   }
 }
 

@@ -42,6 +42,8 @@ describe("a configuration", () => {
         historyPage: 200,
         tasksPerOwner: 10_000,
         streamsPerOwner: 20_000,
+        id: 1_024,
+        attempts: 5,
         part: 16_777_216,
         task: 268_435_456,
         queue: 10_000,

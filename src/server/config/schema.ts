@@ -117,6 +117,10 @@ const limits = z.strictObject({
     .describe("Newest messages of a task that are returned at most."),
   tasksPerOwner: count.default(DEFAULT_LIMITS.tasksPerOwner).describe("Tasks of one owner that are queued or running."),
   streamsPerOwner: count.default(DEFAULT_LIMITS.streamsPerOwner).describe("Open streams of one owner."),
+  id: count.default(DEFAULT_LIMITS.id).describe("Length of an id or tenant that a caller chooses."),
+  attempts: count
+    .default(DEFAULT_LIMITS.attempts)
+    .describe("How often a run with `onCrash: resume` is started for one message before its task fails."),
   part: size.prefault("16MiB").describe("Length of one part, from callers and from agents."),
   task: size.prefault("256MiB").describe("What one task may write; an agent that goes on without end fails there."),
   queue: count.default(DEFAULT_LIMITS.queue).describe("Tasks that may wait for one agent."),
