@@ -107,7 +107,9 @@ export class Readers {
     topics.forEach((topic, index) => {
       const number = numbers[index] ?? 0;
       for (const reader of topic.readers) {
-        if (reader.waiting && reader.position < number) {
+        // A task that is gone has no number: whoever had seen something of it must learn that.
+        const isGone = number === 0 && reader.position > 0;
+        if (reader.waiting && (isGone || reader.position < number)) {
           this.#context.meter.count("wakeups_missed");
           reader.wake();
         }

@@ -272,8 +272,10 @@ export class Runner implements CommitListener {
     live.closed = true;
     try {
       const result = await this.committer.write({ kind: "discard", id: live.id, fence: live.fence, reply });
-      if (!result.ok) live.lose(lossOf(live.id, result.refusal));
-      return result.ok;
+      // Gone already: an earlier try did it, and only its answer was lost.
+      const done = result.ok || result.refusal === "missing";
+      if (!done) live.lose(lossOf(live.id, result.refusal));
+      return done;
     } catch (error) {
       this.orphans.add(live.id);
       live.lose(error instanceof Error ? error : new Error(String(error)));
