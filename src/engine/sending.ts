@@ -142,10 +142,13 @@ export class Sending {
     const task = { id, contextId, status, history: [message] };
     live.push({ task }, { request: noteOf(input, call), claim: idempotency });
     live.turns.push(toTurn(message, input, call, 1));
-    // A run that may be repeated without harm need not wait for the disk; nobody is told before it is written.
-    const early = served.agent.onCrash === "resume" && idempotency === undefined;
+    // A run that may be repeated without harm need not wait for the disk, nor one that no disk will remember. Nobody is
+    // told before it is written.
+    const repeatable = served.agent.onCrash === "resume" || !this.#context.store.durable;
+    const early = repeatable && idempotency === undefined;
     this.#runner.begin(live, served, early);
-    if (early) return { live, reader };
+    // Whoever waits for the answer also learns of a loss; only a key must be known to be new before anything else.
+    if (idempotency === undefined) return { live, reader };
     return closingOnError(live.flushed(), reader).then(() => ({ live, reader }));
   }
 
@@ -299,9 +302,10 @@ export class Sending {
 
   #checkIds({ messageId, contextId = "" }: Message, { tenant, idempotencyKey = "" }: Call): void {
     const longest = this.#context.limits.id;
-    for (const [field, value] of Object.entries({ messageId, contextId, tenant, idempotencyKey })) {
-      if (value.length > longest) throw invalidParams(field, `longer than ${longest} characters`);
-    }
+    if (messageId.length > longest) throw tooLong("messageId", longest);
+    if (contextId.length > longest) throw tooLong("contextId", longest);
+    if (tenant.length > longest) throw tooLong("tenant", longest);
+    if (idempotencyKey.length > longest) throw tooLong("idempotencyKey", longest);
   }
 
   #checkRoom(served: ServedAgent, call: Call): void {
@@ -328,6 +332,10 @@ export class Sending {
 function sameContent(record: IdempotencyRecord, input: SendInput): IdempotencyRecord {
   if (record.fingerprint === fingerprintOf(input)) return record;
   throw new ProtocolError("IDEMPOTENCY_CONFLICT", "This idempotency key was used for another message.");
+}
+
+function tooLong(field: string, longest: number): ProtocolError {
+  return invalidParams(field, `longer than ${longest} characters`);
 }
 
 /** Only what there is: most messages come with nothing beside them. */

@@ -8,9 +8,16 @@ import { isLoopback } from "./loopback.ts";
 export function ownHosts(listensOn: string, publicUrl: string | undefined): (host: string | undefined) => boolean {
   if (!isLoopback(listensOn)) return () => true;
   const publicName = publicUrl === undefined ? undefined : new URL(publicUrl).hostname.toLowerCase();
-  return (host) => {
-    if (host === undefined) return true;
+  const isOwn = (host: string) => {
     const name = host.replace(/:\d*$/, "").toLowerCase();
     return name === publicName || isLoopback(name.replace(/^\[(.*)\]$/, "$1"));
+  };
+  // Callers come back under the same name, and looking at an address costs more than all else there is to route.
+  let last: string | undefined;
+  return (host) => {
+    if (host === undefined || host === last) return true;
+    if (!isOwn(host)) return false;
+    last = host;
+    return true;
   };
 }

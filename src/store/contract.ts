@@ -14,6 +14,9 @@ export interface TaskStore {
   /** For people: `memory`, or `sqlite` with its file. */
   readonly description: string;
 
+  /** Whether what is written outlives the process. */
+  readonly durable: boolean;
+
   /**
    * Group commit: all accepted writes become durable together, answered by position. A refused write changes nothing
    * and never fails its neighbours. Two writes to one task in one call are applied in order.

@@ -64,7 +64,8 @@ export class Harness {
 
   private constructor(options: HarnessOptions) {
     this.clock = options.after?.clock ?? new FakeClock();
-    this.memory = options.after?.memory ?? createMemoryStore({ clock: this.clock });
+    // It outlives the engines of a test, so to them it is durable.
+    this.memory = options.after?.memory ?? { ...createMemoryStore({ clock: this.clock }), durable: true };
     this.store = options.wrap?.(this.memory) ?? this.memory;
     const note = (_fields: unknown, message: string) => void this.logged.push(message);
     const agents = options.agents ?? (options.agent === undefined ? {} : { agent: options.agent });

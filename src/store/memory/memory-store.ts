@@ -32,6 +32,7 @@ export function createMemoryStore(options: { readonly clock: Clock }): TaskStore
   const core = new MemoryCore(options.clock);
   return {
     description: "memory",
+    durable: false,
     wakeups: createWakeups(),
     write: (writes) => Promise.resolve(core.write(writes)),
     head: (id) => Promise.resolve(core.tasks.get(id)?.head()),

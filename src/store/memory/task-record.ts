@@ -68,13 +68,17 @@ export class TaskRecord {
     this.setLease(leaseAfterAppend(this, write));
     if (write.status !== undefined) this.status = write.status;
     if (write.entries.length === 0) return;
-    if (!this.#ownsEntries) {
-      this.#entries = this.#entries.slice();
+    if (this.#entries.length < LONG_LOG) {
+      // An array that grows by pushing keeps room for more, which most tasks never need.
+      this.#entries = this.#entries.concat(write.entries);
       this.#ownsEntries = true;
+    } else {
+      if (!this.#ownsEntries) this.#entries = this.#entries.slice();
+      this.#ownsEntries = true;
+      const entries = this.#entries as LogEntry[];
+      for (const entry of write.entries) entries.push(entry);
     }
-    const entries = this.#entries as LogEntry[];
-    for (const entry of write.entries) entries.push(entry);
-    this.number = entries.length;
+    this.number = this.#entries.length;
   }
 
   setLease(lease: LeaseState): void {

@@ -103,6 +103,7 @@ export function assemble(driver: SqliteDriver, file: string, clock: Clock, leave
 
   return {
     description: `sqlite ${file}`,
+    durable: true,
     wakeups: createWakeups(),
     write: (writes) => promised(() => writer.write(writes)),
     head: (id) => promised(() => reader.head(id)),
