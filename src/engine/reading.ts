@@ -29,9 +29,8 @@ export class Reading {
       if (!sameScope(live, scopeOf(served, call))) throw taskNotFound(id);
       return live.fold.toTask({ historyLength: history });
     }
-    await this.head(served, id, call);
     const snapshot = await this.#context.store.snapshot(id, { history, artifacts: true });
-    if (snapshot === undefined) throw taskNotFound(id);
+    if (snapshot === undefined || !sameScope(snapshot.scope, scopeOf(served, call))) throw taskNotFound(id);
     return snapshot.task;
   }
 

@@ -210,6 +210,8 @@ export interface SnapshotOptions {
 export interface Snapshot {
   readonly task: Task;
   readonly number: number;
+  /** Whose task it is, so that one question is enough to show it to its owner alone. */
+  readonly scope: Scope;
 }
 
 export interface Cursor {

@@ -117,11 +117,12 @@ export class TaskRecord {
   snapshot(options: SnapshotOptions): Snapshot {
     const { at } = options;
     if (at === undefined || at >= this.number || at < this.floor) {
-      return { task: this.toTask(options), number: this.number };
+      return { task: this.toTask(options), number: this.number, scope: this.scope };
     }
     const number = Math.max(at, 1);
     const folded = fold(this.#entries.slice(0, number));
-    return { task: folded.toTask({ historyLength: options.history, artifacts: options.artifacts }), number };
+    const task = folded.toTask({ historyLength: options.history, artifacts: options.artifacts });
+    return { task, number, scope: this.scope };
   }
 
   toTask(options: { readonly history: number; readonly artifacts: boolean }): Task {

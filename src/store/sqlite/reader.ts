@@ -95,12 +95,13 @@ export class Reader {
     const row = this.#task.get(toText(id));
     if (row === undefined) return undefined;
     const { at } = options;
+    const scope = this.#connection.scopeOf(row.scope);
     if (at === undefined || at >= row.number || at < row.floor) {
-      return { task: this.toTask(row, options), number: row.number };
+      return { task: this.toTask(row, options), number: row.number, scope };
     }
     const number = Math.max(at, 1);
     const task = this.fold(row.seq, number, options.history);
-    return { task: task.toTask({ historyLength: options.history, artifacts: options.artifacts }), number };
+    return { task: task.toTask({ historyLength: options.history, artifacts: options.artifacts }), number, scope };
   }
 
   /** The task as it is now, read no further than asked. */

@@ -4,7 +4,17 @@ import type { Message } from "../../model/message.ts";
 import type { Part } from "../../model/part.ts";
 import type { TaskState } from "../../model/state.ts";
 import type { Task, TaskStatus } from "../../model/task.ts";
-import type { Append, ListPage, ListQuery, Scope, Submit, TaskStore, Write, WriteResult } from "../contract.ts";
+import type {
+  Append,
+  ListPage,
+  ListQuery,
+  Scope,
+  Snapshot,
+  Submit,
+  TaskStore,
+  Write,
+  WriteResult,
+} from "../contract.ts";
 
 export const ALICE: Scope = { agent: "echo", tenant: "", owner: "alice" };
 export const WORKING = "TASK_STATE_WORKING";
@@ -142,4 +152,9 @@ export async function drain(step: () => Promise<number>): Promise<number> {
     if (count === 0) return sum;
     sum += count;
   }
+}
+
+/** A snapshot without whose it is. */
+export function contentOf(snapshot: Snapshot | undefined): Omit<Snapshot, "scope"> | undefined {
+  return snapshot === undefined ? undefined : { task: snapshot.task, number: snapshot.number };
 }

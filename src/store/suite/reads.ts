@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { LogEntry, type TaskEvent } from "../../model/event.ts";
 import { fold } from "../../model/fold.ts";
-import type { TaskStore } from "../contract.ts";
+import type { TaskHead, TaskStore } from "../contract.ts";
 import {
   accept,
   append,
   COMPLETED,
   chunkEvent,
+  contentOf,
   EVERYTHING,
   INPUT_REQUIRED,
   message,
@@ -61,8 +62,9 @@ export function describeReads(store: () => TaskStore): void {
           for (const artifacts of [true, false]) {
             const task = expected.toTask({ historyLength: history, artifacts });
             const options = { history, artifacts };
-            expect(await store().snapshot(id, { ...options, at })).toEqual({ task, number: at });
-            if (at === entries.length) expect(await store().snapshot(id, options)).toEqual({ task, number: at });
+            expect(contentOf(await store().snapshot(id, { ...options, at }))).toEqual({ task, number: at });
+            if (at === entries.length)
+              expect(contentOf(await store().snapshot(id, options))).toEqual({ task, number: at });
           }
         }
       }
@@ -169,7 +171,10 @@ export function describeReads(store: () => TaskStore): void {
         node: odd,
       });
       const task = fold(write.entries).toTask();
-      expect(await store().snapshot(id, EVERYTHING)).toEqual({ task, number: 3 });
+      const snapshot = await store().snapshot(id, EVERYTHING);
+      expect(contentOf(snapshot)).toEqual({ task, number: 3 });
+      const { agent, tenant, owner } = (await store().head(id)) as TaskHead;
+      expect(snapshot?.scope).toMatchObject({ agent, tenant, owner });
       expect(await readAll(store(), id)).toEqual(write.entries.map((entry) => entry.json));
       expect(await store().memory(id)).toEqual(new Map([[odd, JSON.stringify(odd)]]));
       const page = await store().list({ ...scope, contextId: write.contextId, limit: 5, ...EVERYTHING });
