@@ -39,7 +39,7 @@ export async function pollTask(
 }
 
 /** Undefined while the agent calls the state unspecified: that is neither an end nor a question, so waiting goes on. */
-async function getKnown(
+export async function getKnown(
   agent: RemoteAgent,
   id: string,
   options: { readonly historyLength?: number },

@@ -95,6 +95,14 @@ describe("task get", () => {
     expect(agent.received).toHaveLength(3);
   });
 
+  it("tells a state that says nothing as it was received", async () => {
+    agent.replies.GetTask = { result: task("UNSPECIFIED") };
+    const text = await runHere("task", "get", "-a", agent.url, "task-1");
+    expect([text.code, text.stdout]).toEqual([0, "Task ID: task-1\nState: TASK_STATE_UNSPECIFIED\n"]);
+    const json = await runHere("task", "get", "-a", agent.url, "task-1", "-o", "json");
+    expect(JSON.parse(json.stdout)).toEqual({ id: "task-1", status: { state: "TASK_STATE_UNSPECIFIED" } });
+  });
+
   it("gives up after --timeout, and says how to go on", async () => {
     agent.replies.GetTask = { result: task("WORKING") };
     const words = ["task", "get", "-a", agent.url, "task-1", "--wait", "--timeout", "150ms", "--poll-interval", "20ms"];

@@ -1,8 +1,9 @@
 import { usage } from "../errors.ts";
-import { pollTask } from "../follow.ts";
-import type { Output } from "../output.ts";
-import { reportTask } from "../report.ts";
+import { getKnown, pollTask } from "../follow.ts";
+import { type Output, printJson } from "../output.ts";
+import { jsonForm, reportTask } from "../report.ts";
 import { type ClientFlags, openAgent, type Session, withSession } from "../session.ts";
+import { field } from "../text-form.ts";
 
 export interface TaskGetFlags extends ClientFlags {
   readonly history?: string;
@@ -15,9 +16,17 @@ export function taskGet(output: Output, id: string | undefined, flags: TaskGetFl
     const options = historyLength === undefined ? {} : { historyLength };
     const agent = await openAgent(session);
     const { wait } = session.settings;
-    const task = wait ? await pollTask(session, agent, taskId, options) : await agent.get(taskId, options);
-    reportTask(session, task, { history: historyLength !== undefined });
+    const task = wait ? await pollTask(session, agent, taskId, options) : await getKnown(agent, taskId, options);
+    if (task === undefined) reportUnspecified(session, taskId);
+    else reportTask(session, task, { history: historyLength !== undefined });
   });
+}
+
+/** The state is told as it was received; the model has no word for it, so nothing else of the task is known. */
+function reportUnspecified(session: Session, id: string): void {
+  const state = "TASK_STATE_UNSPECIFIED";
+  if (session.settings.output === "json") printJson(session.output, { id, status: { state } }, jsonForm(session));
+  else session.output.data(field("Task ID", id) + field("State", state));
 }
 
 /** The task a command is about: its argument, or `--task-id` and what stands for it. */
