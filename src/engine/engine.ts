@@ -51,11 +51,6 @@ export class Engine {
     return this.#agents.get(name)?.agent;
   }
 
-  /** How many tasks are queued or running here. */
-  get busy(): number {
-    return this.#runner.size;
-  }
-
   /** Tasks, queues and streams at this moment, for metrics. */
   get load(): { readonly tasks: number; readonly queued: number; readonly streams: number } {
     let queued = 0;

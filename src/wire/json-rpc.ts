@@ -21,10 +21,6 @@ export interface JsonRpcErrorObject {
   readonly data?: unknown;
 }
 
-export type JsonRpcResponse =
-  | { readonly jsonrpc: "2.0"; readonly id: JsonRpcId; readonly result: unknown }
-  | { readonly jsonrpc: "2.0"; readonly id: JsonRpcId; readonly error: JsonRpcErrorObject };
-
 export const PARSE_ERROR = -32700;
 export const INVALID_REQUEST = -32600;
 
