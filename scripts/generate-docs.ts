@@ -2,16 +2,24 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { cliMarkdown } from "../src/cli/document.ts";
+import { DIALECTS } from "../src/server/dialects.ts";
+import { renderMatrix } from "../test/interop/matrix.ts";
 import { configurationPage } from "./config-docs.ts";
 import { editorSchema, plainSchema } from "./config-schema.ts";
+import { dialectsPage } from "./dialect-docs.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const at = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url));
+
+const protos = DIALECTS.flatMap(({ serving: { rpc } }) => rpc?.source() ?? []);
 
 const files: ReadonlyMap<string, string> = new Map([
   [at("schema/dragoman.schema.json"), `${JSON.stringify(editorSchema(), undefined, 2)}\n`],
   [at("docs/configuration.md"), configurationPage(plainSchema())],
   [at("docs/cli.md"), cliMarkdown()],
+  [at("docs/dialects.md"), dialectsPage(DIALECTS)],
+  [at("docs/interop.md"), renderMatrix(JSON.parse(await readFile(at("test/interop/matrix.json"), "utf8")))],
+  ...protos.map(({ path, text }): [string, string] => [at(`proto/${path}`), text]),
 ]);
 
 const check = process.argv.includes("--check");

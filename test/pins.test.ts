@@ -18,10 +18,10 @@ import { ERROR_CODES } from "../src/model/errors.ts";
 import { EXTENSIONS } from "../src/model/extensions.ts";
 import { TASK_STATES } from "../src/model/state.ts";
 import type { Task } from "../src/model/task.ts";
+import { DEFAULT_SERVE_LIMITS, DEFAULT_SERVE_TIMES } from "../src/server/core.ts";
 import { Cors } from "../src/server/cors.ts";
 import { DIALECTS } from "../src/server/dialects.ts";
 import * as express from "../src/server/express.ts";
-import { DEFAULT_SERVE_LIMITS, DEFAULT_SERVE_TIMES } from "../src/server/serve.ts";
 import { createHandler, type WebHandler } from "../src/server/web-handler.ts";
 
 const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
@@ -64,7 +64,7 @@ describe("the package", () => {
   it("has these built-in agents and dialects", () => {
     expect(BUILTIN_NAMES).toEqual(["echo", "outline", "document", "summary", "tck"]);
     expect(Object.keys(BUILTIN_AGENTS)).toEqual([...BUILTIN_NAMES]);
-    expect(DIALECTS.map(({ name }) => name)).toEqual(["a2a-v1"]);
+    expect(DIALECTS.map(({ name }) => name)).toEqual(["a2a-v1", "a2a-v03", "a2a-v01", "tasks-rest"]);
   });
 });
 
@@ -123,12 +123,16 @@ describe("names on the wire", () => {
 
   it("the dialect's version, bindings and paths", () => {
     const [{ serving }] = DIALECTS;
-    expect(serving.card?.path).toBe("/.well-known/agent-card.json");
-    expect(serving.card?.contentType).toBe("application/json");
-    expect(serving.http?.prefix).toBe("rest");
-    expect(serving.interfaces?.("https://a.example/agents/x")).toEqual([
+    expect(serving.cards?.map(({ path, version }) => [path, version])).toEqual([
+      ["/.well-known/agent-card.json", "1.0"],
+    ]);
+    expect(serving.http?.map(({ prefix }) => prefix)).toEqual(["rest"]);
+    expect(serving.rpc?.service).toBe("lf.a2a.v1.A2AService");
+    const place = { base: "https://a.example/agents/x", rpc: "a.example:4001", name: "x", isDefault: false };
+    expect(serving.interfaces?.(place)).toEqual([
       { url: "https://a.example/agents/x", protocolBinding: "JSONRPC", protocolVersion: "1.0" },
       { url: "https://a.example/agents/x/rest", protocolBinding: "HTTP+JSON", protocolVersion: "1.0" },
+      { url: "a.example:4001", protocolBinding: "GRPC", protocolVersion: "1.0", tenant: "x" },
     ]);
   });
 
@@ -141,11 +145,13 @@ describe("names on the wire", () => {
       "x-api-key",
       "a2a-version",
       "a2a-extensions",
+      "x-a2a-extensions",
       "idempotency-key",
       "last-event-id",
     ]);
     expect(headers["access-control-expose-headers"]?.split(", ")).toEqual([
       "a2a-extensions",
+      "x-a2a-extensions",
       "etag",
       "retry-after",
       "www-authenticate",
@@ -183,7 +189,7 @@ describe("errors", () => {
   });
 
   it.each(table)("%s is %d, %d, %s", (code, jsonRpc, http, grpcStatus) => {
-    expect(ERRORS[code]).toEqual({ jsonRpc, http, grpcStatus, reason: code });
+    expect(ERRORS[code]).toEqual({ jsonRpc, http, grpcStatus });
   });
 });
 
@@ -233,6 +239,7 @@ describe("defaults", () => {
       mergeAfter: 64,
       pendingEvents: 256,
       attempts: 5,
+      pushConfigs: 20,
     });
   });
 
@@ -285,7 +292,7 @@ describe("a served agent", () => {
       "urn:dragoman:ext:replay:v1",
       "urn:dragoman:ext:idempotency:v1",
     ]);
-    expect(card.capabilities).toMatchObject({ streaming: true, pushNotifications: false, extendedAgentCard: false });
+    expect(card.capabilities).toMatchObject({ streaming: true, pushNotifications: true, extendedAgentCard: false });
   });
 
   it("needs A2A-Version and answers A2A-Extensions", async () => {

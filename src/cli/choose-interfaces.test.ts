@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AgentCard } from "../model/card.ts";
+import type { AgentCard, AgentInterface } from "../model/card.ts";
 import { bindingName, chooseInterfaces } from "./choose-interfaces.ts";
 
 function cardWith(...interfaces: readonly (readonly [binding: string, version: string])[]): AgentCard {
@@ -20,7 +20,8 @@ function cardWith(...interfaces: readonly (readonly [binding: string, version: s
 }
 
 const choose = (card: AgentCard, transport: readonly string[] = [], a2aVersion?: string): string[] =>
-  chooseInterfaces(card, { transport, a2aVersion }).map((entry) => `${entry.protocolBinding} ${entry.protocolVersion}`);
+  chooseInterfaces(card, { transport, a2aVersion }).interfaces.map(inWords);
+const inWords = (entry: AgentInterface): string => `${entry.protocolBinding} ${entry.protocolVersion}`;
 
 describe("interfaces", () => {
   const card = cardWith(["GRPC", "1.0"], ["JSONRPC", "1.0"], ["HTTP+JSON", "1.0"], ["JSONRPC", "0.3"]);
@@ -37,10 +38,31 @@ describe("interfaces", () => {
     ]);
   });
 
-  it("speak an older version only when asked", () => {
+  it("speak an older version when asked, and no other then", () => {
     expect(choose(card, [], "0.3")).toEqual(["JSONRPC 0.3"]);
-    expect(() => choose(cardWith(["JSONRPC", "0.3.0"]))).toThrow("--a2a-version 0.3");
+    expect(choose(cardWith(["JSONRPC", "0.3.0"]), [], "0.3")).toEqual(["JSONRPC 0.3.0"]);
+    expect(() => choose(cardWith(["JSONRPC", "0.3.0"]), [], "1.0")).toThrow("offers only 0.3, not A2A 1.0");
     expect(() => choose(card, [], "2.0")).toThrow("not A2A 2.0");
+  });
+
+  it("speak an older version when there is nothing newer, and tell so", () => {
+    const old = cardWith(["JSONRPC", "0.3"], ["GRPC", "0.3"], ["JSONRPC", "0.1"], ["urn:x:binding:own", "1"]);
+    const { interfaces, isOlder } = chooseInterfaces(old, { transport: ["grpc"], a2aVersion: undefined });
+    expect(interfaces.map(inWords)).toEqual(["GRPC 0.3", "JSONRPC 0.3", "JSONRPC 0.1", "urn:x:binding:own 1"]);
+    expect(isOlder).toBe(true);
+    expect(chooseInterfaces(old, { transport: [], a2aVersion: "0.1" }).isOlder).toBe(false);
+    expect(() => choose(old, [], "1.0")).toThrow("not A2A 1.0");
+    expect(chooseInterfaces(card, { transport: [], a2aVersion: undefined }).isOlder).toBe(false);
+  });
+
+  it("leave the version to a dialect that is asked for", () => {
+    const { interfaces, isOlder } = chooseInterfaces(card, {
+      transport: [],
+      a2aVersion: undefined,
+      dialect: "a2a-v03",
+    });
+    expect(interfaces).toHaveLength(4);
+    expect(isOlder).toBe(false);
   });
 
   it("know a card without any", () => {

@@ -5,6 +5,7 @@ import { CommandError } from "./errors.ts";
 export interface InterfaceWishes {
   readonly transport: readonly string[];
   readonly a2aVersion: string | undefined;
+  readonly dialect?: string | undefined;
 }
 
 const BINDINGS: Readonly<Record<string, string>> = {
@@ -21,42 +22,61 @@ export function bindingName(text: string): string {
   return BINDINGS[text.toUpperCase()] ?? text;
 }
 
+export interface InterfaceChoice {
+  /** In the order to try them. */
+  readonly interfaces: readonly AgentInterface[];
+  /** Nothing of 1.0 or later is offered, and nobody asked for what is. */
+  readonly isOlder: boolean;
+}
+
 /**
- * The card's interfaces that may be spoken, in the order to try them: the user's bindings first, the card's own order
- * otherwise. Versions below 1.0 need to be asked for (a2a-cli specification, section 13.2).
+ * The card's interfaces that may be spoken: the user's bindings first, the card's own order otherwise. Versions below
+ * 1.0 are spoken when they are asked for (a2a-cli specification, section 13.2), and when there is nothing else.
  */
-export function chooseInterfaces(card: AgentCard, wishes: InterfaceWishes): readonly AgentInterface[] {
-  if (card.supportedInterfaces.length === 0) {
+export function chooseInterfaces(card: AgentCard, wishes: InterfaceWishes): InterfaceChoice {
+  const offered = card.supportedInterfaces;
+  if (offered.length === 0) {
     throw new CommandError(
       "A2ACLI_ERR_CARD_INVALID",
       "The card names no interface through which the agent can be called.",
     );
   }
-  const spoken = card.supportedInterfaces.filter((entry) => mayBeSpoken(entry.protocolVersion, wishes.a2aVersion));
-  if (spoken.length === 0) throw versionError(card, wishes.a2aVersion);
-  const wanted = wishes.transport.map(bindingName);
+  const { a2aVersion, dialect } = wishes;
+  if (a2aVersion !== undefined) {
+    const asked = offered.filter(({ protocolVersion }) => shortVersion(protocolVersion) === a2aVersion);
+    if (asked.length === 0) throw versionError(card, a2aVersion);
+    return { interfaces: inWishedOrder(asked, wishes), isOlder: false };
+  }
+  const current = dialect === undefined ? offered.filter(isCurrent) : offered;
+  const isOlder = current.length === 0;
+  return { interfaces: inWishedOrder(isOlder ? offered : current, wishes), isOlder };
+}
+
+function inWishedOrder(entries: readonly AgentInterface[], { transport }: InterfaceWishes): readonly AgentInterface[] {
+  const wanted = transport.map(bindingName);
   const rank = (entry: AgentInterface): number => {
-    const place = wanted.indexOf(entry.protocolBinding);
+    const place = wanted.indexOf(bindingName(entry.protocolBinding));
     return place === -1 ? wanted.length : place;
   };
-  return [...spoken].sort((one, other) => rank(one) - rank(other));
+  return [...entries].sort((one, other) => rank(one) - rank(other));
 }
 
-function mayBeSpoken(version: string, asked: string | undefined): boolean {
-  const [major = "", minor = "0"] = version.split(".");
-  return asked === undefined ? Number(major) >= 1 : `${major}.${minor}` === asked;
+/** Whether any of the bindings a user wishes for is among the interfaces. */
+export function isOffered(transport: readonly string[], interfaces: readonly AgentInterface[]): boolean {
+  const offered = interfaces.map(({ protocolBinding }) => bindingName(protocolBinding));
+  return transport.some((wanted) => offered.includes(bindingName(wanted)));
 }
 
-function versionError(card: AgentCard, asked: string | undefined): ProtocolError {
-  const offered = [...new Set(card.supportedInterfaces.map((entry) => entry.protocolVersion))];
-  const wish = asked === undefined ? "A2A 1.0 or later" : `A2A ${asked}`;
-  const advice =
-    asked === undefined && offered[0] !== undefined
-      ? ` To speak it, say --a2a-version ${shortVersion(offered[0])}.`
-      : "";
+/** Bindings of somebody's own count their versions as they like. */
+function isCurrent({ protocolBinding, protocolVersion }: AgentInterface): boolean {
+  return Object.hasOwn(BINDINGS, protocolBinding.toUpperCase()) && Number(protocolVersion.split(".")[0]) >= 1;
+}
+
+function versionError(card: AgentCard, asked: string): ProtocolError {
+  const offered = [...new Set(card.supportedInterfaces.map(({ protocolVersion }) => shortVersion(protocolVersion)))];
   return new ProtocolError(
     "VERSION_NOT_SUPPORTED",
-    `The agent offers only ${offered.join(", ")}, not ${wish}.${advice}`,
+    `The agent offers only ${offered.join(", ")}, not A2A ${asked}. Without --a2a-version, what it offers is spoken.`,
   );
 }
 

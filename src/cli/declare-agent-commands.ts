@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { CardGetFlags } from "./commands/card-get.ts";
 import type { ConfigShowFlags } from "./commands/config-show.ts";
+import type { ConformanceFlags } from "./commands/conformance.ts";
 import type { SendFlags } from "./commands/send.ts";
 import type { TaskDownloadFlags } from "./commands/task-download.ts";
 import type { TaskGetFlags } from "./commands/task-get.ts";
@@ -20,6 +21,7 @@ export function declareAgentCommands(program: Command, output: Output): void {
   declareSend(program.command("send [message...]"), output);
   declareChat(program.command("chat"), output);
   declareTask(program.command("task").description("look after tasks").helpCommand(false), output);
+  declareConformance(program.command("conformance"), output);
   declareConfig(program.command("config").description("look at the configuration").helpCommand(false), output);
 }
 
@@ -206,6 +208,32 @@ function declareTaskDownload(download: Command, output: Output): void {
     await taskDownload(output, id, flags);
   });
   addExamples(download, [[`dragoman task download -a ${AGENT} TASK -d results`, "every part into results/"]]);
+}
+
+function declareConformance(conformance: Command, output: Output): void {
+  conformance
+    .description(
+      "test an agent against what A2A requires, over every interface of its card or those that --transport and --a2a-version name, for 10m or --timeout at most; exit 1 if a MUST fails",
+    )
+    .option("--level <level>", "lowest level to test: must, should or may (default: may)")
+    .option("--only <id>", "only this requirement or check; may be repeated", collect)
+    .option("--fail-fast", "end with the first MUST that fails")
+    .option("--junit <file>", "also write the report as JUnit XML")
+    .option("--request-timeout <duration>", "how long one answer may take (default: 10s)")
+    .option("--webhook-host <host>", "how the agent reaches this machine with push notifications (default: loopback)")
+    .option("--other-caller <name:value>", "header of a second caller, who must not see the first one's tasks", collect)
+    .option("--list", "list what is tested, without an agent");
+  addAgentOptions(conformance);
+  conformance.action(async (flags: ConformanceFlags) => {
+    const { conformance: run } = await import("./commands/conformance.ts");
+    await run(output, flags);
+  });
+  addExamples(conformance, [
+    [`dragoman conformance -a ${AGENT}`, "everything, over every interface"],
+    [`dragoman conformance -a ${AGENT} --transport JSONRPC --level must`, "what JSON-RPC must do"],
+    [`dragoman conformance -a ${AGENT} --junit report.xml -o json`, "for a build server"],
+    ["dragoman conformance --list", "the requirements with their sections"],
+  ]);
 }
 
 function declareConfig(config: Command, output: Output): void {

@@ -39,6 +39,7 @@ function declareServe(serve: Command, output: Output): void {
   serve
     .description("serve the agents of a configuration (default: ./dragoman.yaml)")
     .option("-p, --port <port>", "port to listen on, 0 for a free one (default: the configured one, else 4000)")
+    .option("--grpc-port <port>", "port of gRPC, 0 for a free one, off for none (default: the one after --port)")
     .option("--host <address>", "address to listen on (default: the configured one, else 127.0.0.1)")
     .option("--store <spec>", "memory: or sqlite:<file>, instead of the configured one")
     .addOption(new Option("--log-level <level>", "how much to log (default: info)").choices(LOG_LEVELS))

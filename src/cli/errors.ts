@@ -138,7 +138,9 @@ export function toFailure(error: unknown): Failure {
     return own(
       "DRAGOMAN_ERR_PORT_IN_USE",
       portInUse(error),
-      "Choose another port with --port, or stop the process that has it.",
+      error.message.startsWith("gRPC")
+        ? "Choose another port with --grpc-port, or stop the process that has it. --grpc-port off serves no gRPC."
+        : "Choose another port with --port, or stop the process that has it.",
     );
   }
   const message = error instanceof Error ? error.message : String(error);

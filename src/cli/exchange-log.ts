@@ -1,4 +1,5 @@
 import type { ExchangeTrace } from "../client/options.ts";
+import { RPC_CODES } from "../wire/rpc.ts";
 import type { Output } from "./output.ts";
 import { safeText } from "./text-form.ts";
 
@@ -12,10 +13,16 @@ export function createExchangeLog(output: Output): (trace: ExchangeTrace) => voi
       started = performance.now();
       say(`> ${trace.method ?? ""} ${trace.url ?? ""}`);
     } else {
-      say(`< ${trace.status ?? ""} (${Math.round(performance.now() - started)} ms)`);
+      say(`< ${statusOf(trace)} (${Math.round(performance.now() - started)} ms)`);
     }
     for (const [name, value] of Object.entries(trace.headers)) say(`${sign} ${name}: ${value}`);
     if (trace.body !== undefined && trace.body !== "")
       for (const line of trace.body.split("\n")) say(`${sign} ${line}`);
   };
+}
+
+/** The codes of gRPC are better known by their names. */
+function statusOf({ method, status }: ExchangeTrace): string {
+  const name = method === "gRPC" ? Object.entries(RPC_CODES).find(([, code]) => code === status)?.[0] : undefined;
+  return `${status ?? ""}${name === undefined ? "" : ` ${name}`}`;
 }

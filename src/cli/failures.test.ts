@@ -67,10 +67,15 @@ describe("exit codes agree with the error reported", () => {
     agent.card = {
       supportedInterfaces: [{ url: `${agent.url}/rpc`, protocolBinding: "JSONRPC", protocolVersion: "0.3" }],
     };
-    expect(await failure("send", "-a", agent.url, "hello")).toMatchObject({
+    expect(await failure("send", "-a", agent.url, "hello", "--a2a-version", "1.0")).toMatchObject({
       exit: 1,
       code: "VersionNotSupportedError",
-      message: expect.stringContaining("--a2a-version 0.3"),
+      message: expect.stringContaining("offers only 0.3, not A2A 1.0"),
+    });
+    expect(await failure("send", "-a", agent.url, "hello", "--dialect", "a2a-v1")).toMatchObject({
+      exit: 1,
+      code: "DRAGOMAN_ERR_NO_INTERFACE",
+      message: expect.stringContaining("offers JSONRPC 0.3"),
     });
     expect(agent.received).toEqual([]);
   });

@@ -56,6 +56,7 @@ describe("the command line", () => {
       "task cancel",
       "task subscribe",
       "task download",
+      "conformance",
       "config show",
       "init",
       "serve",
@@ -70,7 +71,7 @@ describe("the command line", () => {
     const flags = send?.options.map((option) => option.long) ?? [];
     expect(flags).toEqual(
       expect.arrayContaining(
-        `--a2a-version --agent-card --api-key --async --bearer --config --context-id --data --debug --file --insecure
+        `--a2a-version --agent-card --api-key --async --bearer --config --context-id --data --debug --dialect --file --insecure
         --media-type --metadata --no-wait --output --poll-interval --return-immediately --stream --svc-param --task-id
         --text --timeout --transport --verbose --wait`.split(/\s+/),
       ),

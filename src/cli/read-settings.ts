@@ -3,6 +3,7 @@ import { parseDuration } from "./duration.ts";
 import { usage } from "./errors.ts";
 import {
   DEFAULT_POLL_INTERVAL_MS,
+  DIALECT_NAMES,
   type FlagValues,
   longFlag,
   type Resolved,
@@ -19,6 +20,7 @@ export interface Settings {
   readonly output: "text" | "json";
   readonly transport: readonly string[];
   readonly a2aVersion: string | undefined;
+  readonly dialect: string | undefined;
   readonly bearer: string | undefined;
   readonly apiKey: string | undefined;
   readonly svcParam: readonly (readonly [name: string, value: string])[];
@@ -50,6 +52,7 @@ export function readSettings(
     output: readFormat(text("output")),
     transport: asList(get("transport")?.value),
     a2aVersion: readVersion(text("a2aVersion")),
+    dialect: readDialect(text("dialect")),
     bearer: text("bearer"),
     apiKey: text("apiKey"),
     svcParam: asList(get("svcParam")?.value).map(readServiceParameter),
@@ -65,6 +68,11 @@ export function readSettings(
     metadata: readMetadata(text("metadata")),
     stream: flags.stream === true,
   };
+}
+
+function readDialect(text: string | undefined): string | undefined {
+  if (text === undefined || DIALECT_NAMES.some((name) => name === text)) return text;
+  throw usage(`--dialect must be one of ${DIALECT_NAMES.join(", ")}, not "${text}".`);
 }
 
 function asText(value: Resolved["value"] | undefined): string | undefined {

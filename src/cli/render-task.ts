@@ -22,7 +22,9 @@ export function renderTask(task: Task, options: RenderOptions): string {
 
 export function renderIdentity(taskId: string, contextId: string, status: TaskStatus, verbose = false): string {
   const updated = verbose && status.timestamp !== undefined ? field("Updated", status.timestamp) : "";
-  return `${field("Task ID", taskId)}${field("Context ID", contextId)}${field("State", status.state)}${updated}`;
+  // Streams of the oldest dialects do not tell the context.
+  const context = contextId === "" ? "" : field("Context ID", contextId);
+  return `${field("Task ID", taskId)}${context}${field("State", status.state)}${updated}`;
 }
 
 export function renderArtifact(artifact: Artifact, verbose: boolean): string {

@@ -48,8 +48,10 @@ export function reportNextStep(session: Session, task: Task, expected?: TaskStat
 export function nextCommand({ settings }: Session, task: Task): string {
   const { state } = task.status;
   if (isInterrupted(state)) return commandLine(settings, "send", "--task-id", shellWord(task.id), "--text '<reply>'");
-  if (isTerminal(state))
-    return commandLine(settings, "send", "--context-id", shellWord(task.contextId), "--text '<message>'");
+  if (isTerminal(state)) {
+    const context = task.contextId === "" ? [] : ["--context-id", shellWord(task.contextId)];
+    return commandLine(settings, "send", ...context, "--text '<message>'");
+  }
   return commandLine(settings, "task get --wait", shellWord(task.id));
 }
 

@@ -1,18 +1,20 @@
 import { isIP } from "node:net";
 import { ConnectionError } from "../client/errors.ts";
-import type { RemoteAgent } from "../client/options.ts";
+import { parseGrpcAddress } from "../client/grpc-address.ts";
+import type { ChosenInterface, Notice, RemoteAgent } from "../client/options.ts";
 import type { AgentCard } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
-import { chooseInterfaces } from "./choose-interfaces.ts";
-import { attachCredentials, credentialHint, fetchWithQuery } from "./credentials.ts";
+import { bindingName, chooseInterfaces, isOffered } from "./choose-interfaces.ts";
+import { attachCredentials, type Credentials, credentialHint, fetchWithQuery } from "./credentials.ts";
 import { CommandError, usage } from "./errors.ts";
 import { createExchangeLog } from "./exchange-log.ts";
+import { Ended } from "./exit-codes.ts";
 import type { Output } from "./output.ts";
 import { readSettings, type Settings } from "./read-settings.ts";
 import type { FlagValues } from "./settings.ts";
 import { findSettingFiles } from "./settings-files.ts";
 import { Stop } from "./stop.ts";
-import { shellWord } from "./text-form.ts";
+import { safeText, shellWord } from "./text-form.ts";
 
 /** The flags every agent-facing command understands. */
 export type ClientFlags = FlagValues & { readonly stream?: boolean; readonly config?: string };
@@ -24,6 +26,8 @@ export interface Session {
   readonly stop: Stop;
   /** The card in use, once there is one: hints are made from it. */
   card: AgentCard | undefined;
+  /** Where the card was found. */
+  cardUrl: string | undefined;
   /** The task being followed, so that a command cut short can say how to go on. */
   followed: { readonly taskId: string; readonly contextId: string } | undefined;
 }
@@ -44,7 +48,14 @@ export async function withSession<T>(
     if (file.exposed)
       output.warn(`${file.path} holds credentials and others may read it. Run: chmod 600 ${shellWord(file.path)}`);
   }
-  const session: Session = { settings, output, stop: new Stop(), card: undefined, followed: undefined };
+  const session: Session = {
+    settings,
+    output,
+    stop: new Stop(),
+    card: undefined,
+    cardUrl: undefined,
+    followed: undefined,
+  };
   if (options.timeoutCoversAll !== false) session.stop.startTimer(settings.timeoutMs);
   session.stop.listen();
   try {
@@ -67,6 +78,7 @@ function hideCredentials({ apiKey, bearer, svcParam }: Settings, output: Output)
 /** What the error means in this session: a timeout of ours, a missing credential, a task left behind. */
 function explained(error: unknown, session: Session): unknown {
   const { settings, stop } = session;
+  if (error instanceof Ended) return error;
   if (error instanceof CommandError && error.code === "A2ACLI_ERR_USAGE") return error;
   if (stop.reason === "timeout") {
     return new CommandError("A2ACLI_ERR_TIMEOUT", timeoutMessage(session), resumeHint(session), { cause: error });
@@ -131,10 +143,13 @@ export async function resolveCard(session: Session): Promise<ResolvedCard> {
     const found = await fetchCard(settings.agentCard, {
       signal: stop.signal,
       retry: { attempts: 2, baseMs: 200, capMs: 1000 },
+      ...(settings.a2aVersion === undefined ? {} : { version: settings.a2aVersion }),
+      ...(settings.dialect === undefined ? {} : { dialect: settings.dialect }),
       ...(settings.debug ? { onExchange: createExchangeLog(output) } : {}),
     });
     const card = withAbsoluteUrls(found.card, found.url);
     session.card = card;
+    session.cardUrl = found.url;
     return { card, url: found.url, raw: found.raw };
   } catch (error) {
     throw cardError(error);
@@ -157,17 +172,14 @@ function isMissing(error: ConnectionError): boolean {
   return fileCause || / answered \d{3}\b| does not name an agent/.test(error.message);
 }
 
-/** Careless cards have relative URLs; they mean the place the card was found at. */
+/** Careless cards have relative URLs; they mean the place the card was found at. Addresses of gRPC only look so. */
 function withAbsoluteUrls(card: AgentCard, base: string): AgentCard {
-  if (card.supportedInterfaces.every(({ url }) => URL.canParse(url))) return card;
-  return {
-    ...card,
-    supportedInterfaces: card.supportedInterfaces.map((entry) =>
-      !URL.canParse(entry.url) && URL.canParse(entry.url, base)
-        ? { ...entry, url: new URL(entry.url, base).href }
-        : entry,
-    ),
-  };
+  const supportedInterfaces = card.supportedInterfaces.map((entry) => {
+    const { protocolBinding, url } = entry;
+    if (bindingName(protocolBinding) === "GRPC" || URL.canParse(url) || !URL.canParse(url, base)) return entry;
+    return { ...entry, url: new URL(url, base).href };
+  });
+  return { ...card, supportedInterfaces };
 }
 
 export async function openAgent(session: Session): Promise<RemoteAgent> {
@@ -176,7 +188,10 @@ export async function openAgent(session: Session): Promise<RemoteAgent> {
 
 export async function connectTo(session: Session, card: AgentCard): Promise<RemoteAgent> {
   const { output, settings, stop } = session;
-  const interfaces = chooseInterfaces(card, settings);
+  const { interfaces, isOlder } = chooseInterfaces(card, settings);
+  if (settings.transport.length > 0 && !isOffered(settings.transport, interfaces)) {
+    output.talk(`The agent does not offer ${settings.transport.join(" or ")}; using what it prefers.`);
+  }
   const credentials = attachCredentials(card, settings);
   for (const note of credentials.notes) output.talk(note);
   const { connect } = await import("../client/index.ts");
@@ -185,27 +200,49 @@ export async function connectTo(session: Session, card: AgentCard): Promise<Remo
     {
       headers: { ...Object.fromEntries(settings.svcParam), ...credentials.headers },
       signal: stop.signal,
-      onNotice: (notice) => output.talk(notice.message),
-      ...(credentials.query.length === 0
-        ? {}
-        : { fetch: fetchWithQuery(credentials.query, originOf(interfaces[0]?.url)) }),
+      onNotice: createNoticeTeller(session),
+      ...(settings.dialect === undefined ? {} : { dialect: settings.dialect }),
+      ...(session.cardUrl === undefined ? {} : { cardUrl: session.cardUrl }),
+      ...(credentials.query.length === 0 ? {} : { fetch: fetchWithQueryAt(interfaces, credentials.query) }),
       ...(settings.debug ? { onExchange: createExchangeLog(output) } : {}),
     },
   );
-  warnOfExposedCredentials(session, agent.interface.url);
+  warnOfExposedCredentials(session, agent.interface);
+  if (isOlder) {
+    const { binding, dialect } = agent.interface;
+    output.talk(`The agent offers nothing of A2A 1.0 or later; speaking ${dialect} over ${binding}.`);
+  }
   if (settings.debug) {
-    const { binding, tenant, url, version } = agent.interface;
+    const { binding, dialect, tenant, url } = agent.interface;
     output.talk(
-      output.dim(
-        `Speaking A2A ${version} over ${binding} with ${url}${tenant === undefined ? "" : `, tenant ${tenant}`}`,
-      ),
+      output.dim(`Speaking ${dialect} over ${binding} with ${url}${tenant === undefined ? "" : `, tenant ${tenant}`}`),
     );
   }
   return agent;
 }
 
-function originOf(url: string | undefined): string {
-  return url !== undefined && URL.canParse(url) ? new URL(url).origin : "";
+/** Losses are many and matter to few: one line tells that there are some, --debug tells each. */
+function createNoticeTeller({ output, settings }: Session): (notice: Notice) => void {
+  let toldOfLosses = false;
+  return ({ loss, message }) => {
+    if (loss === undefined) output.talk(message);
+    else if (settings.debug) output.talk(output.dim(safeText(`Loss: ${loss.path} ${loss.kind}: ${loss.reason}`)));
+    else if (!toldOfLosses) {
+      toldOfLosses = true;
+      output.talk("Not everything could be said or heard in the agent's dialect; --debug tells what was lost.");
+    }
+  };
+}
+
+function fetchWithQueryAt(interfaces: AgentCard["supportedInterfaces"], query: Credentials["query"]) {
+  const origins = new Set(interfaces.map(({ url }) => originOf(url)).filter((origin) => /^https?:/.test(origin)));
+  let fetch = globalThis.fetch;
+  for (const origin of origins) fetch = fetchWithQuery(query, origin, fetch);
+  return fetch;
+}
+
+function originOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).origin : "";
 }
 
 function hasCredentials(settings: Settings): boolean {
@@ -218,15 +255,24 @@ function acceptAnyCertificate(session: Session): void {
   session.output.warn("--insecure: TLS certificates are not verified. Anyone on the way can pose as the agent.");
 }
 
-function warnOfExposedCredentials(session: Session, url: string): void {
-  const { output, settings } = session;
-  if (!hasCredentials(settings) || !URL.canParse(url)) return;
-  const { hostname, protocol } = new URL(url);
+function warnOfExposedCredentials({ cardUrl, output, settings }: Session, chosen: ChosenInterface): void {
+  const place = placeOf(chosen, cardUrl);
+  if (!hasCredentials(settings) || place === undefined) return;
   if (settings.insecure) {
     output.warn("SECURITY: credentials are sent over a connection whose certificate is not verified (--insecure).");
-  } else if (protocol === "http:" && !isLoopback(hostname)) {
-    output.warn(`SECURITY: credentials are sent unencrypted to ${hostname}.`);
+  } else if (!place.secure && !isLoopback(place.hostname)) {
+    output.warn(`SECURITY: credentials are sent unencrypted to ${place.hostname}.`);
   }
+}
+
+function placeOf({ binding, url }: ChosenInterface, cardUrl: string | undefined) {
+  if (bindingName(binding) === "GRPC") {
+    const address = parseGrpcAddress(url, { cardUrl });
+    return address && { hostname: address.authority.replace(/:\d+$/, ""), secure: address.secure };
+  }
+  if (!URL.canParse(url)) return undefined;
+  const { hostname, protocol } = new URL(url);
+  return { hostname, secure: protocol !== "http:" };
 }
 
 function isLoopback(hostname: string): boolean {

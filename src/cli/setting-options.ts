@@ -35,6 +35,7 @@ const COMMON: readonly SettingName[] = [
   "output",
   "transport",
   "a2aVersion",
+  "dialect",
   "bearer",
   "apiKey",
   "svcParam",

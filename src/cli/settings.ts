@@ -15,6 +15,9 @@ export interface SettingDefinition {
 }
 
 /** Every option that may also come from the environment or a file, under the name of its long flag. */
+/** A list of its own, so that help and flags are there before anything that speaks is loaded; a test compares. */
+export const DIALECT_NAMES = ["a2a-v1", "a2a-v03", "a2a-v01", "tasks-rest"] as const;
+
 export const SETTINGS = {
   agentCard: {
     flags: "-a, --agent-card <ref>",
@@ -30,14 +33,20 @@ export const SETTINGS = {
   transport: {
     flags: "--transport <binding>",
     kind: { list: "," },
-    description: "binding to prefer (JSONRPC, HTTP+JSON); repeat it, best first",
+    description: "binding to prefer (JSONRPC, HTTP+JSON, GRPC); repeat it, best first",
     fallback: "the agent's own order",
   },
   a2aVersion: {
     flags: "--a2a-version <version>",
     kind: "text",
-    description: "protocol version to speak; one below 1.0 is spoken only when asked for here",
-    fallback: "the highest both sides know, at least 1.0",
+    description: "protocol version to speak and no other, e.g. 1.0, 0.3 or 0.1",
+    fallback: "1.0 or later; an older one if the agent offers nothing newer",
+  },
+  dialect: {
+    flags: "--dialect <name>",
+    kind: "text",
+    description: `dialect to speak and no other: ${DIALECT_NAMES.join(", ")}`,
+    fallback: "told by the agent's card",
   },
   bearer: {
     flags: "--bearer <token>",

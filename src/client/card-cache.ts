@@ -21,12 +21,15 @@ const MAX_KEPT = 256;
 /** One per `fetch`: what another way into the network answered is nothing to go by. */
 const caches = new WeakMap<typeof globalThis.fetch, Map<string, KeptCard>>();
 
-/** A server may show different cards to different callers, so credentials are part of the key, as a digest. */
-export function cardKey(url: string, headers: Readonly<Record<string, string>>): string {
+/**
+ * A server may show different cards to different callers, so credentials are part of the key, as a digest; and so is
+ * what the card is read for.
+ */
+export function cardKey(url: string, headers: Readonly<Record<string, string>>, purpose: string): string {
   const names = Object.keys(headers).sort();
-  if (names.length === 0) return url;
+  if (names.length === 0) return `${url} ${purpose}`;
   const digest = createHash("sha256").update(JSON.stringify(names.map((name) => [name, headers[name]])));
-  return `${url} ${digest.digest("base64")}`;
+  return `${url} ${purpose} ${digest.digest("base64")}`;
 }
 
 export function keptCard(fetch: typeof globalThis.fetch, key: string): KeptCard | undefined {

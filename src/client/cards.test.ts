@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { chooseInterface } from "./choose-interface.ts";
+import { chooseInterfaces } from "./choose-interface.ts";
 import { ConnectionError, connect, fetchCard } from "./index.ts";
 import type { Handler, Recorded } from "./testing/fake-agent.ts";
 import { cardOf, sendJson, sendResult, startFakeAgent, task } from "./testing/fake-agent.ts";
@@ -171,25 +171,37 @@ const entry = (protocolBinding: string, protocolVersion: string, url = "https://
 const cardWith = (...supportedInterfaces: object[]) =>
   cardOf("https://x.example", { card: { supportedInterfaces } }) as never;
 
-test("the first interface that can be spoken wins, in the card's order; patch numbers do not matter", () => {
+test("interfaces that can be spoken are kept in the card's order; patch numbers do not matter", () => {
   const card = cardWith(
-    entry("GRPC", "1.0", "x.example:443"),
-    entry("JSONRPC", "0.3"),
+    entry("PIGEON", "1.0", "x.example:443"),
+    entry("JSONRPC", "9.3"),
     entry("HTTP+JSON", "1.0.7", "https://x.example/rest"),
     entry("JSONRPC", "1.0", "https://x.example/rpc"),
+    entry("JSONRPC", "9.9"),
   );
-  const choice = chooseInterface(card);
-  expect(choice.interface).toEqual({ url: "https://x.example/rest", binding: "HTTP+JSON", version: "1.0" });
-  expect(choice.passedOver).toEqual(["GRPC 1.0", "JSONRPC 0.3"]);
-  expect(chooseInterface(card, { binding: "jsonrpc" }).interface.url).toBe("https://x.example/rpc");
+  const { candidates, passedOver } = chooseInterfaces(card);
+  expect(candidates.map((candidate) => candidate.interface)).toEqual([
+    { url: "https://x.example/rest", binding: "HTTP+JSON", version: "1.0", dialect: "a2a-v1" },
+    { url: "https://x.example/rpc", binding: "JSONRPC", version: "1.0", dialect: "a2a-v1" },
+  ]);
+  expect(passedOver).toEqual(["PIGEON 1.0", "JSONRPC 9.3"]);
+  const forced = chooseInterfaces(card, { binding: "jsonrpc", version: "1.0", dialect: "a2a-v1" });
+  expect(forced.candidates.map(({ interface: { url } }) => url)).toEqual(["https://x.example/rpc"]);
 });
 
 test("without a usable interface the error names what is offered and what is spoken", async () => {
-  await expect(connect(cardWith(entry("GRPC", "1.0"), entry("JSONRPC", "0.3")))).rejects.toThrow(
-    /offers GRPC 1\.0, JSONRPC 0\.3; this client speaks JSONRPC 1\.0, HTTP\+JSON 1\.0/,
+  await expect(connect(cardWith(entry("PIGEON", "1.0"), entry("JSONRPC", "9.3")))).rejects.toThrow(
+    /offers PIGEON 1\.0, JSONRPC 9\.3; this client speaks JSONRPC 1\.0, HTTP\+JSON 1\.0/,
   );
-  const forced = connect(cardWith(entry("JSONRPC", "1.0")), { binding: "HTTP+JSON" });
-  await expect(forced).rejects.toMatchObject({ code: "no-interface", message: expect.stringContaining("HTTP+JSON") });
+  const one = cardWith(entry("JSONRPC", "1.0"));
+  await expect(connect(one, { binding: "HTTP+JSON" })).rejects.toMatchObject({
+    code: "no-interface",
+    message: expect.stringContaining("offers JSONRPC 1.0; this client"),
+  });
+  await expect(connect(one, { version: "0.3" })).rejects.toThrow("nothing fits with the version 0.3");
+  await expect(connect(one, { dialect: "esperanto" })).rejects.toThrow(
+    /the dialect esperanto\. The dialects are a2a-v1/,
+  );
   const unusable = await connect(cardWith(entry("JSONRPC", "1.0", "file:///x"))).catch((error: unknown) => error);
   expect(ConnectionError.is(unusable) && unusable.code).toBe("no-interface");
 });

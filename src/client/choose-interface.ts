@@ -1,46 +1,80 @@
-/** Which of a card's interfaces to use: the first one that this client speaks, in the card's order. */
-
-import type { ExchangeCalling } from "../dialects/contract.ts";
+/** Which of a card's interfaces can be used, in the card's order: it is the agent's own order of preference. */
+import type { Dialect, ExchangeCalling, RpcCalling } from "../dialects/contract.ts";
 import type { AgentCard, AgentInterface } from "../model/card.ts";
-import { CALLINGS, findCalling, sameBinding } from "./dialects.ts";
+import { DIALECTS, findSpoken, SPOKEN, type Spoken, sameBinding, spokenVersion } from "./dialects.ts";
 import { ConnectionError } from "./errors.ts";
+import { type GrpcAddress, parseGrpcAddress } from "./grpc-address.ts";
 import type { ChosenInterface } from "./options.ts";
 
-export interface Choice {
-  readonly calling: ExchangeCalling;
+/** An interface of the card with the way to speak it. */
+export type Candidate = {
+  readonly dialect: Dialect;
   readonly interface: ChosenInterface;
+} & (
+  | { readonly calling: ExchangeCalling; readonly address?: undefined }
+  | { readonly calling: RpcCalling; readonly address: GrpcAddress }
+);
+
+export interface Choice {
+  /** At least one, best first. */
+  readonly candidates: readonly [Candidate, ...Candidate[]];
   /** Entries the card prefers that could not be used, in words. */
   readonly passedOver: readonly string[];
 }
 
 export interface ChooseOptions {
   readonly binding?: string | undefined;
-  /** Where the card was found: careless cards have relative URLs. */
+  /** `Major.Minor`. */
+  readonly version?: string | undefined;
+  /** Name of a dialect. */
+  readonly dialect?: string | undefined;
+  /** Where the card was found: careless cards have relative URLs, and it tells whether gRPC is encrypted. */
   readonly cardUrl?: string | undefined;
+  readonly grpcTls?: boolean | undefined;
 }
 
-export function chooseInterface(card: AgentCard, options: ChooseOptions = {}): Choice {
+export function chooseInterfaces(card: AgentCard, options: ChooseOptions = {}): Choice {
+  const candidates: Candidate[] = [];
   const passedOver: string[] = [];
   for (const entry of card.supportedInterfaces) {
-    if (options.binding !== undefined && !sameBinding(entry.protocolBinding, options.binding)) continue;
-    const calling = findCalling(entry.protocolBinding, entry.protocolVersion);
-    const url = calling === undefined ? undefined : absoluteUrl(entry.url, options.cardUrl);
-    if (calling === undefined || url === undefined) {
-      passedOver.push(inWords(entry));
-      continue;
-    }
+    const spoken = findSpoken(entry.protocolBinding, entry.protocolVersion);
+    if (!isWished(entry, spoken, options)) continue;
+    const candidate = spoken === undefined ? undefined : toCandidate(entry, spoken, options);
+    if (candidate !== undefined) candidates.push(candidate);
+    else if (candidates.length === 0) passedOver.push(inWords(entry));
+  }
+  const [first, ...others] = candidates;
+  if (first === undefined) throw noInterface(card, options);
+  return { candidates: [first, ...others], passedOver };
+}
+
+function isWished(entry: AgentInterface, spoken: Spoken | undefined, wishes: ChooseOptions): boolean {
+  const { binding, dialect, version } = wishes;
+  if (binding !== undefined && !sameBinding(entry.protocolBinding, binding)) return false;
+  if (version !== undefined && spokenVersion(entry.protocolVersion) !== spokenVersion(version)) return false;
+  return dialect === undefined || spoken?.dialect.name === dialect;
+}
+
+function toCandidate(
+  entry: AgentInterface,
+  { calling, dialect }: Spoken,
+  { cardUrl, grpcTls }: ChooseOptions,
+): Candidate | undefined {
+  const { binding, version } = calling;
+  const tenant = entry.tenant === undefined || entry.tenant === "" ? {} : { tenant: entry.tenant };
+  if (calling.carrier === "rpc") {
+    const address = parseGrpcAddress(entry.url, { cardUrl, tls: grpcTls });
+    if (address === undefined) return undefined;
     return {
+      dialect,
       calling,
-      interface: {
-        url,
-        binding: calling.binding,
-        version: calling.version,
-        ...(entry.tenant === undefined || entry.tenant === "" ? {} : { tenant: entry.tenant }),
-      },
-      passedOver,
+      address,
+      interface: { url: entry.url, binding, version, dialect: dialect.name, ...tenant },
     };
   }
-  throw noInterface(card, options.binding);
+  const url = absoluteUrl(entry.url, cardUrl);
+  if (url === undefined) return undefined;
+  return { dialect, calling, interface: { url, binding, version, dialect: dialect.name, ...tenant } };
 }
 
 function absoluteUrl(url: string, base: string | undefined): string | undefined {
@@ -55,17 +89,29 @@ function inWords(entry: AgentInterface): string {
   return `${entry.protocolBinding} ${entry.protocolVersion}`;
 }
 
-function noInterface(card: AgentCard, binding: string | undefined): ConnectionError {
+function noInterface(card: AgentCard, wishes: ChooseOptions): ConnectionError {
   const offered = card.supportedInterfaces.map(inWords).join(", ");
-  const spoken = CALLINGS.map((calling) => `${calling.binding} ${calling.version}`).join(", ");
-  const wish = binding === undefined ? "" : ` with the binding ${binding}`;
-  const advice =
-    binding === undefined
-      ? "Ask whoever runs the agent to offer one of these, or put a bridge in front of it."
-      : "Leave the choice to the card by not naming a binding.";
+  const spoken = SPOKEN.map(({ calling }) => `${calling.binding} ${calling.version}`).join(", ");
   return new ConnectionError(
     "no-interface",
-    `The agent "${card.name}" offers ${offered === "" ? "no interface of A2A 1.0" : offered}; this client speaks ${spoken}, and nothing fits${wish}. ${advice}`,
+    `The agent "${card.name}" offers ${offered === "" ? "no interface" : offered}; this client speaks ${spoken}, and nothing fits${wishInWords(wishes)}. ${adviceFor(wishes)}`,
     { permanent: true },
   );
+}
+
+function wishInWords({ binding, dialect, version }: ChooseOptions): string {
+  const wishes = [
+    ...(binding === undefined ? [] : [`the binding ${binding}`]),
+    ...(version === undefined ? [] : [`the version ${version}`]),
+    ...(dialect === undefined ? [] : [`the dialect ${dialect}`]),
+  ];
+  return wishes.length === 0 ? "" : ` with ${wishes.join(" and ")}`;
+}
+
+function adviceFor({ binding, dialect, version }: ChooseOptions): string {
+  const names = DIALECTS.map(({ name }) => name);
+  if (dialect !== undefined && !names.includes(dialect)) return `The dialects are ${names.join(", ")}.`;
+  return binding === undefined && dialect === undefined && version === undefined
+    ? "Ask whoever runs the agent to offer one of these, or put a bridge in front of it."
+    : "Leave the choice to the card by not naming any.";
 }

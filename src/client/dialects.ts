@@ -1,23 +1,106 @@
 /** Everything this client can speak. The one place of the client that names a dialect. */
-import { A2A_V1_CALLING } from "../dialects/a2a-v1/call-bindings.ts";
-import { readCalledCard } from "../dialects/a2a-v1/call-card.ts";
-import type { ExchangeCalling } from "../dialects/contract.ts";
-import type { AgentCard } from "../model/card.ts";
+
+import { a2aV1 } from "../dialects/a2a-v1/index.ts";
+import { a2aV01 } from "../dialects/a2a-v01/index.ts";
+import { a2aV03 } from "../dialects/a2a-v03/index.ts";
+import type { CardConfidence, Dialect, ExchangeCalling, RpcCalling } from "../dialects/contract.ts";
+import { tasksRest } from "../dialects/tasks-rest/index.ts";
+import type { AgentCard, AgentInterface } from "../model/card.ts";
 
 /** In order of preference where a card leaves the choice. */
-export const CALLINGS: readonly ExchangeCalling[] = [...A2A_V1_CALLING];
+export const DIALECTS: readonly Dialect[] = [a2aV1, a2aV03, a2aV01, tasksRest];
 
-/** A card in any form one of the dialects can read; `undefined` for anything else. */
-export function readCard(value: unknown): AgentCard | undefined {
-  return readCalledCard(value);
+export type InterfaceCalling = ExchangeCalling | RpcCalling;
+
+/** A way of calling, and the dialect it belongs to. */
+export interface Spoken {
+  readonly dialect: Dialect;
+  readonly calling: InterfaceCalling;
 }
 
+export const SPOKEN: readonly Spoken[] = DIALECTS.flatMap((dialect) =>
+  dialect.calling.flatMap((calling) => (calling.carrier === "link" ? [] : [{ dialect, calling }])),
+);
+
 /** Patch numbers say nothing on the wire: `1.0.1` is spoken as `1.0`. */
-export function findCalling(binding: string, version: string): ExchangeCalling | undefined {
-  const spoken = version.split(".").slice(0, 2).join(".");
-  return CALLINGS.find((calling) => calling.version === spoken && sameBinding(calling.binding, binding));
+export function spokenVersion(version: string): string {
+  return version.split(".").slice(0, 2).join(".");
+}
+
+export function findSpoken(binding: string, version: string): Spoken | undefined {
+  const spoken = spokenVersion(version);
+  return SPOKEN.find(({ calling }) => calling.version === spoken && sameBinding(calling.binding, binding));
 }
 
 export function sameBinding(one: string, other: string): boolean {
   return one.toUpperCase() === other.toUpperCase();
+}
+
+/**
+ * A card in any form one of the dialects can read; `undefined` for anything else. The first dialect that is certain of
+ * it has its reading; interfaces that others are as certain of come after its own. Where none is certain, the card may
+ * be that of any: then all their interfaces are worth a try, the likely ones first.
+ */
+export function readCard(
+  value: unknown,
+  cardUrl?: string,
+  dialects: readonly Dialect[] = DIALECTS,
+): AgentCard | undefined {
+  const readings = dialects.flatMap(({ readCard: read }) => read?.(value, cardUrl) ?? []);
+  const of = (wanted: CardConfidence) => readings.filter(({ confidence }) => confidence === wanted);
+  const certain = of("certain");
+  const cards = (certain.length > 0 ? certain : [...of("likely"), ...of("possible")]).map(({ card }) => card);
+  // Whoever found no interface in it has not understood much else of it.
+  const [first] = [...cards.filter(({ supportedInterfaces }) => supportedInterfaces.length > 0), ...cards];
+  if (first === undefined) return undefined;
+  const interfaces = joined([first, ...cards].map(({ supportedInterfaces }) => supportedInterfaces));
+  return interfaces.length === first.supportedInterfaces.length ? first : { ...first, supportedInterfaces: interfaces };
+}
+
+/** What a caller insists on. */
+export interface Wish {
+  /** Name of a dialect. */
+  readonly dialect?: string | undefined;
+  /** `Major.Minor`. */
+  readonly version?: string | undefined;
+}
+
+/** Whether an interface of that dialect or version is among those of the card. */
+export function offers({ supportedInterfaces }: AgentCard, { dialect, version }: Wish): boolean {
+  return supportedInterfaces.some(({ protocolBinding, protocolVersion }) => {
+    const spoken = findSpoken(protocolBinding, protocolVersion);
+    if (spoken === undefined || (dialect !== undefined && spoken.dialect.name !== dialect)) return false;
+    return version === undefined || spoken.calling.version === spokenVersion(version);
+  });
+}
+
+/** Like `readCard`; a dialect somebody insists on may read it as its own, too, however uncertain that is. */
+export function readCardFor(value: unknown, cardUrl: string | undefined, wish: Wish): AgentCard | undefined {
+  const card = readCard(value, cardUrl);
+  if (card !== undefined && offers(card, wish)) return card;
+  const wished = SPOKEN.filter(({ calling, dialect }) => {
+    if (wish.dialect !== undefined && dialect.name !== wish.dialect) return false;
+    return wish.version === undefined || calling.version === spokenVersion(wish.version);
+  });
+  const own = readCard(value, cardUrl, [...new Set(wished.map(({ dialect }) => dialect))]);
+  if (card === undefined || own === undefined) return card ?? own;
+  return { ...card, supportedInterfaces: joined([card.supportedInterfaces, own.supportedInterfaces]) };
+}
+
+/** The first list whole, of the others what is new. */
+function joined(lists: readonly (readonly AgentInterface[])[]): readonly AgentInterface[] {
+  const [first = [], ...others] = lists;
+  const all = [...first];
+  const known = new Set(first.map(identityOf));
+  for (const entry of others.flat()) {
+    const identity = identityOf(entry);
+    if (!known.has(identity)) all.push(entry);
+    known.add(identity);
+  }
+  return all;
+}
+
+/** Tenants are left out: older cards have no place for them. */
+function identityOf({ protocolBinding, protocolVersion, url }: AgentInterface): string {
+  return JSON.stringify([url.replace(/\/+$/, ""), protocolBinding.toUpperCase(), spokenVersion(protocolVersion)]);
 }

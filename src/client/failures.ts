@@ -38,6 +38,33 @@ const SOCKET_CAUSES: Readonly<Record<string, { readonly what: string; readonly a
 
 const TLS_CODE = /^(?:ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|ERR_SSL)/;
 
+/** Codes that are only given before anything of a request can have arrived … */
+const BEFORE_CONNECTION =
+  /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|EPROTO|ERR_SSL_WRONG_VERSION_NUMBER|ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
+/** … and system calls that come before any other. */
+const CONNECTING = new Set(["connect", "getaddrinfo"]);
+
+/** No connection came about. `code` is that of the socket, `""` where it is not known. */
+export class NotConnectedError extends Error {
+  override readonly name = "NotConnectedError";
+  readonly code: string;
+
+  constructor(message: string, code: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** Whether the way to the agent failed so early that the agent cannot have heard anything. */
+export function showsNothingTaken(error: ConnectionError): boolean {
+  for (let cause: unknown = error.cause, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth++) {
+    if (cause instanceof RedirectError || cause instanceof NotConnectedError) return true;
+    if ("code" in cause && typeof cause.code === "string" && BEFORE_CONNECTION.test(cause.code)) return true;
+    if ("syscall" in cause && typeof cause.syscall === "string" && CONNECTING.has(cause.syscall)) return true;
+  }
+  return false;
+}
+
 const URL_IN_TEXT = /https?:\/\/[^\s"']+/g;
 
 /** The first thing in the chain of causes that says something a person can act on. */

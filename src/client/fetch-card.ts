@@ -6,7 +6,7 @@ import type { ExchangeAnswer, ExchangeCall, Exchanger } from "../wire/exchange.t
 import { createFetchExchanger } from "../wire/fetch-exchange.ts";
 import { JsonLimitError, parseJson } from "../wire/json-limits.ts";
 import { cardKey, dropCard, type FetchedCard, freshnessOf, type KeptCard, keepCard, keptCard } from "./card-cache.ts";
-import { readCard } from "./dialects.ts";
+import { offers, readCardFor, type Wish } from "./dialects.ts";
 import { ConnectionError } from "./errors.ts";
 import { connectionError, withoutSecrets } from "./failures.ts";
 import { lowerCaseNames } from "./headers.ts";
@@ -23,15 +23,30 @@ const NEVER = new AbortController().signal;
 /** `target` is a host, an agent's base URL, the full URL of a card, or a file. Cards are kept as their server allows. */
 export async function fetchCard(target: string, options: CardOptions = {}): Promise<FetchedCard> {
   const place = findCardPlace(target);
-  if (place.kind === "file") return readCardFile(place.path);
+  if (place.kind === "file") return readCardFile(place.path, options);
   const source = createSource(options);
-  let missing: ConnectionError | undefined;
+  const failures: ConnectionError[] = [];
+  let unsuitable: FetchedCard | undefined;
   for (const url of place.urls) {
     const fetched = await fetchWithRetries(url, source);
-    if (!ConnectionError.is(fetched)) return fetched;
-    missing ??= fetched;
+    if (ConnectionError.is(fetched)) failures.push(fetched);
+    else if (offers(fetched.card, options) || !isForced(options)) return fetched;
+    else unsuitable ??= fetched;
   }
-  throw missing;
+  if (unsuitable !== undefined) return unsuitable;
+  // Where something was found that is no card, it says more than that there is nothing elsewhere.
+  throw failures.find((error) => error instanceof NoCardError) ?? failures[0];
+}
+
+function isForced({ dialect, version }: Wish): boolean {
+  return dialect !== undefined || version !== undefined;
+}
+
+/** Something was there, but no card. */
+class NoCardError extends ConnectionError {
+  constructor(message: string, cause?: unknown) {
+    super("bad-card", message, { cause, permanent: true });
+  }
 }
 
 interface Source {
@@ -70,6 +85,8 @@ async function fetchWithRetries(url: string, source: Source): Promise<FetchedCar
       }
     }
   } catch (error) {
+    // Some servers answer every address with the same page.
+    if (error instanceof NoCardError) return error;
     if (ProtocolError.is(error)) throw error;
     throw connectionError(error, { method: "GET", url, timeoutMs: source.options.timeoutMs });
   } finally {
@@ -78,7 +95,7 @@ async function fetchWithRetries(url: string, source: Source): Promise<FetchedCar
 }
 
 async function fetchOnce(url: string, source: Source): Promise<FetchedCard | ConnectionError> {
-  const key = cardKey(url, source.headers);
+  const key = cardKey(url, source.headers, `${source.options.dialect ?? ""} ${source.options.version ?? ""}`);
   const kept = keptCard(source.fetch, key);
   if (kept !== undefined && kept.freshUntil > performance.now()) return kept.fetched;
   const call = cardCall(url, source, kept);
@@ -117,7 +134,8 @@ function cardCall(url: string, { headers, options }: Source, kept: KeptCard | un
 
 function takeCard(url: string, key: string, raw: string, answer: ExchangeAnswer, source: Source): FetchedCard {
   const etag = answer.headers.get("etag");
-  const fetched: FetchedCard = { card: parseCard(raw, url), url, raw, ...(etag === null ? {} : { etag }) };
+  const card = parseCard(raw, url, source.options);
+  const fetched: FetchedCard = { card, url, raw, ...(etag === null ? {} : { etag }) };
   const freshFor = freshnessOf(answer.headers);
   if (freshFor === undefined || (freshFor === 0 && etag === null)) dropCard(source.fetch, key);
   else keepCard(source.fetch, key, { fetched, freshUntil: performance.now() + freshFor });
@@ -145,7 +163,7 @@ function refusedCard(url: string, answer: ExchangeAnswer): ConnectionError {
   );
 }
 
-async function readCardFile(path: string): Promise<FetchedCard> {
+async function readCardFile(path: string, wish: Wish): Promise<FetchedCard> {
   let raw: string;
   try {
     raw = await readFile(path, "utf8");
@@ -155,31 +173,30 @@ async function readCardFile(path: string): Promise<FetchedCard> {
       permanent: true,
     });
   }
-  return { card: parseCard(raw, path), url: pathToFileURL(path).href, raw };
+  return { card: parseCard(raw, path, wish), url: pathToFileURL(path).href, raw };
 }
 
-function parseCard(raw: string, where: string): FetchedCard["card"] {
+function parseCard(raw: string, where: string, wish: Wish): FetchedCard["card"] {
   const shown = URL.canParse(where) ? withoutSecrets(where) : where;
   let value: unknown;
   try {
     value = parseJson(raw);
   } catch (cause) {
     if (!(cause instanceof JsonLimitError)) throw cause;
-    throw new ConnectionError("bad-card", `What ${shown} holds is no agent card: ${cause.message}`, {
-      cause,
-      permanent: true,
-    });
+    throw new NoCardError(`What ${shown} holds is no agent card: ${cause.message}`, cause);
   }
-  return toCard(value, shown);
+  return toCard(value, shown, { ...wish, cardUrl: URL.canParse(where) ? where : undefined });
 }
 
 /** Reads what claims to be a card; `where` is for the message. */
-export function toCard(value: unknown, where: string): FetchedCard["card"] {
-  const card = readCard(value);
+export function toCard(
+  value: unknown,
+  where: string,
+  options: Wish & { readonly cardUrl?: string | undefined },
+): FetchedCard["card"] {
+  const card = readCardFor(value, options.cardUrl, options);
   if (card !== undefined) return card;
-  throw new ConnectionError(
-    "bad-card",
+  throw new NoCardError(
     `What ${where} holds is JSON but no agent card: it has no name and no interfaces. Check the address.`,
-    { permanent: true },
   );
 }

@@ -2,24 +2,23 @@
 import { ProtocolError } from "../model/errors.ts";
 import type { StreamEvent } from "../model/event.ts";
 import { EXTENSIONS } from "../model/extensions.ts";
-import type { Operation } from "../model/operation.ts";
 import { isInterrupted, isTerminal, type TaskState } from "../model/state.ts";
 import type { Backoff } from "../wire/reconnect.ts";
-import { type Caller, type CallSettings, type Failure, pause } from "./caller.ts";
+import { type Caller, pause } from "./caller.ts";
 import { Cursor } from "./cursor.ts";
 import { ConnectionError } from "./errors.ts";
 import type { FrameReader } from "./frame-reader.ts";
 import type { ClientEvent } from "./options.ts";
+import { pollTask } from "./poll.ts";
 import { createRetryBackoff, isTransient, waitFor } from "./retry.ts";
+import type { CallSettings, Failure, StreamOperation } from "./transport.ts";
 
 /** A peer may still send a last snapshot after the end of a task; one that never closes is not waited for. */
 const LINGER_MS = 2_000;
 
-type Start = Extract<Operation, { kind: "stream" | "subscribe" }>;
-
 export interface FollowOptions {
   readonly caller: Caller;
-  readonly start: Start;
+  readonly start: StreamOperation;
   readonly settings: CallSettings;
   /** The card declares that ids are numbers of the log and that resuming can leave out the snapshot. */
   readonly replay: boolean;
@@ -54,17 +53,23 @@ class Watch {
 
 export async function* follow(options: FollowOptions): AsyncGenerator<readonly ClientEvent[], void, undefined> {
   const { caller, replay, settings, start } = options;
-  const { notify, streamRetry } = caller.setup;
+  const { notify, requestRetry, streamRetry } = caller.setup;
   const cursor = new Cursor(replay, start.kind === "subscribe" ? start.after : undefined);
   const watch = new Watch();
   const newBackoff = (): Backoff => createRetryBackoff(streamRetry.attempts, streamRetry);
-  let backoff = newBackoff();
-  let operation: Start = start;
+  const route = caller.startRoute();
+  // Until something has come it is a request like any other, which someone may be waiting for.
+  let backoff = createRetryBackoff(requestRetry.attempts, requestRetry);
+  let operation: StreamOperation = start;
 
   for (;;) {
+    if (operation.kind === "subscribe" && !caller.can.operations.subscribe) {
+      yield* pollInstead(options, operation.id);
+      return;
+    }
     cursor.startConnection();
     const resumed = operation !== start;
-    const opened = await caller.open(operation, withReplay(settings, operation, replay));
+    const opened = await caller.open(operation, withReplay(settings, operation, replay), route);
     let failure: Failure | undefined;
     if (opened.ok) {
       let read = 0;
@@ -86,6 +91,10 @@ export async function* follow(options: FollowOptions): AsyncGenerator<readonly C
 
     if (isEnd(watch, start, failure)) return;
     if (failure !== undefined && !failure.transient) {
+      if (resumed && isUnknown(failure.error)) {
+        yield* pollInstead(options, watch.taskId as string);
+        return;
+      }
       if (!resumed || !isUnsupported(failure.error)) throw failure.error;
       // The task ended while nobody listened, and this peer does not tell the end of its story again.
       const task = await caller.ask({ kind: "get", id: watch.taskId as string }, settings);
@@ -97,11 +106,23 @@ export async function* follow(options: FollowOptions): AsyncGenerator<readonly C
     }
     const broken = failure?.error ?? closedEarly(watch);
     operation = nextOperation(start, watch, cursor, settings, broken);
-    const wait = backoff.next();
-    if (wait === undefined) throw givenUp(broken, watch, cursor, streamRetry.attempts);
+    let wait = backoff.next();
+    if (wait === undefined) {
+      if (!route.leave(broken)) throw givenUp(broken, watch, cursor, streamRetry.attempts);
+      backoff = newBackoff();
+      wait = 0;
+    }
     notify({ kind: "reconnect", message: `${broken.message} Resuming.` });
-    await pause(waitFor(wait, broken), settings.signal, caller.setup.interface.url);
+    await pause(waitFor(wait, broken), settings.signal, caller.interface.url);
   }
+}
+
+function pollInstead({ caller, settings, start }: FollowOptions, id: string) {
+  caller.setup.notify({
+    kind: "fallback",
+    message: "The task cannot be followed by this interface; it is asked for from time to time.",
+  });
+  return pollTask({ caller, settings, id, observes: start.kind === "subscribe" });
 }
 
 /** Events not seen before; empty batches are left out. */
@@ -128,11 +149,11 @@ async function* readEvents(
 }
 
 function failureOf(error: unknown): Failure {
-  if (ProtocolError.is(error) || ConnectionError.is(error)) return { ok: false, error, transient: isTransient(error) };
-  throw error;
+  if (!ProtocolError.is(error) && !ConnectionError.is(error)) throw error;
+  return { ok: false, error, transient: isTransient(error), reach: "unknown" };
 }
 
-function isEnd(watch: Watch, start: Start, failure: Failure | undefined): boolean {
+function isEnd(watch: Watch, start: StreamOperation, failure: Failure | undefined): boolean {
   // A break after the end takes nothing away; what the peer says is heard in any case.
   if (watch.over) return failure === undefined || failure.transient;
   if (watch.state === undefined || !isInterrupted(watch.state)) return false;
@@ -145,14 +166,19 @@ function isUnsupported(error: Failure["error"]): boolean {
   return ProtocolError.is(error) && error.code === "UNSUPPORTED_OPERATION";
 }
 
+/** The peer streams, but knows no way to take a stream up again. */
+function isUnknown(error: Failure["error"]): boolean {
+  return ProtocolError.is(error) && error.code === "METHOD_NOT_FOUND";
+}
+
 /** Before a task is known there is only the send itself, which is repeated if the caller made that safe. */
 function nextOperation(
-  start: Start,
+  start: StreamOperation,
   watch: Watch,
   cursor: Cursor,
   settings: CallSettings,
   broken: Failure["error"],
-): Start {
+): StreamOperation {
   if (watch.taskId !== undefined) {
     const after = cursor.last;
     return { kind: "subscribe", id: watch.taskId, ...(after === undefined ? {} : { after }) };
@@ -166,7 +192,7 @@ function nextOperation(
   );
 }
 
-function withReplay(settings: CallSettings, operation: Start, replay: boolean): CallSettings {
+function withReplay(settings: CallSettings, operation: StreamOperation, replay: boolean): CallSettings {
   if (!replay || operation.kind !== "subscribe" || operation.after === undefined) return settings;
   return { ...settings, extensions: [...settings.extensions, EXTENSIONS.replay] };
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { ExchangeCalling } from "../dialects/contract.ts";
 import type { ExchangeAnswer } from "../wire/exchange.ts";
-import { findCalling } from "./dialects.ts";
+import { findSpoken } from "./dialects.ts";
 import { readFrames } from "./frame-reader.ts";
 import { restFrame, task } from "./testing/fake-agent.ts";
 
@@ -53,7 +53,7 @@ function createAnswer() {
 }
 
 function readerOf(answer: ExchangeAnswer) {
-  return readFrames(answer, findCalling("HTTP+JSON", "1.0") as ExchangeCalling, CALL, {
+  return readFrames(answer, findSpoken("HTTP+JSON", "1.0")?.calling as ExchangeCalling, CALL, {
     silenceMs: 1_000,
     report() {},
   });

@@ -17,6 +17,27 @@ export interface FrameReader {
   closeWithin(milliseconds: number): void;
 }
 
+/** The same reader once something has come, it has ended or it has failed; its failure is told beside it. */
+export async function begun(reader: FrameReader): Promise<{ readonly reader: FrameReader; readonly failure: unknown }> {
+  let first: IteratorResult<readonly StreamFrame[], void> | undefined;
+  let failure: unknown;
+  try {
+    first = await reader.frames.next();
+  } catch (error) {
+    failure = error;
+  }
+  async function* frames(): AsyncGenerator<readonly StreamFrame[], void, undefined> {
+    if (failure !== undefined) throw failure;
+    if (first === undefined || first.done === true) return;
+    yield first.value;
+    yield* reader.frames;
+  }
+  return {
+    reader: { frames: frames(), cancel: () => reader.cancel(), closeWithin: (time) => reader.closeWithin(time) },
+    failure,
+  };
+}
+
 export interface FrameReaderOptions {
   readonly silenceMs: number;
   readonly report: (losses: readonly Loss[]) => void;

@@ -1,6 +1,7 @@
 export type { AgentCard } from "../model/card.ts";
 export { type ErrorCode, ProtocolError } from "../model/errors.ts";
 export type { StreamEvent } from "../model/event.ts";
+export type { Loss } from "../model/loss.ts";
 export type { Message } from "../model/message.ts";
 export type { ListInput, PushConfigPage, SendConfiguration, SendOutcome, TaskPage } from "../model/operation.ts";
 export type { Part } from "../model/part.ts";

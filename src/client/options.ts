@@ -1,6 +1,7 @@
 import type { AgentCard } from "../model/card.ts";
 import type { StreamEvent } from "../model/event.ts";
 import type { JsonObject } from "../model/json.ts";
+import type { Loss } from "../model/loss.ts";
 import type { Message } from "../model/message.ts";
 import type { ListInput, PushConfigPage, SendConfiguration, SendOutcome, TaskPage } from "../model/operation.ts";
 import type { Part } from "../model/part.ts";
@@ -18,16 +19,20 @@ export interface RetryOptions {
 export interface Notice {
   readonly kind: "reconnect" | "fallback" | "loss";
   readonly message: string;
+  /** What could not be said or heard, with `kind` "loss". */
+  readonly loss?: Loss;
 }
 
 /** One half of an exchange, for debugging. Headers that may hold credentials are redacted. */
 export interface ExchangeTrace {
   readonly direction: "request" | "response";
+  /** An HTTP method, or `gRPC`. */
   readonly method?: string;
   readonly url?: string;
+  /** Of HTTP, or the code of a gRPC status. */
   readonly status?: number;
   readonly headers: Record<string, string>;
-  /** Absent for a streamed answer. */
+  /** Absent for a streamed answer; of gRPC only its size. */
   readonly body?: string;
 }
 
@@ -41,11 +46,21 @@ export interface CardOptions {
   readonly retry?: RetryOptions;
   readonly signal?: AbortSignal;
   readonly onExchange?: (trace: ExchangeTrace) => void;
+  /** Force a version of the protocol, as `Major.Minor`. */
+  readonly version?: string;
+  /** Force a dialect by its name, e.g. `a2a-v1`. The card is then looked for where that dialect has it, too. */
+  readonly dialect?: string;
 }
 
 export interface ConnectOptions extends CardOptions {
-  /** Force a binding (`JSONRPC`, `HTTP+JSON`); otherwise the card's order decides. */
+  /** Force a binding (`JSONRPC`, `HTTP+JSON`, `GRPC`); otherwise the card's order decides. */
   readonly binding?: string;
+  /** Refuse, with LOSS_REFUSED, what the dialect cannot say or hear whole. A send is refused before it is sent. */
+  readonly strict?: boolean;
+  /** Whether a gRPC address without a scheme means TLS. Default: as the card was fetched. */
+  readonly grpcTls?: boolean;
+  /** Where a card was found that is given as an object. */
+  readonly cardUrl?: string;
   /** A stream without any sign of life for this long counts as broken. Default 60,000. */
   readonly streamSilenceMs?: number;
   /** Extension URIs to ask for in every call. */
@@ -80,6 +95,8 @@ export interface ChosenInterface {
   readonly url: string;
   readonly binding: string;
   readonly version: string;
+  /** Name of the dialect spoken there. */
+  readonly dialect: string;
   readonly tenant?: string;
 }
 
@@ -91,6 +108,7 @@ export interface PushListQuery {
 /** An agent somewhere else. Rejects with `ProtocolError` for what the agent said and `ConnectionError` for the way there. */
 export interface RemoteAgent {
   readonly card: AgentCard;
+  /** The one in use. Another one takes its place when it fails in a way that shows that nothing was taken. */
   readonly interface: ChosenInterface;
   /** Repeated by itself only with an `idempotencyKey`. */
   send(input: SendText, options?: CallOptions): Promise<SendOutcome>;
@@ -100,7 +118,10 @@ export interface RemoteAgent {
    * Leaving the loop closes the connection; the task goes on.
    */
   stream(input: SendText, options?: CallOptions): AsyncIterable<ClientEvent>;
-  /** Follows a task, from the event after number `after` if that is given. Resumes as `stream` does. */
+  /**
+   * Follows a task, from the event after number `after` if that is given. Resumes as `stream` does. Where the dialect
+   * has no word for it, the task is asked for from time to time and handed over when it has changed.
+   */
   subscribe(id: string, options?: CallOptions & { readonly after?: number }): AsyncIterable<ClientEvent>;
   get(id: string, options?: CallOptions & { readonly historyLength?: number }): Promise<Task>;
   /** All pages, fetched as they are needed. */
@@ -126,3 +147,5 @@ export const DEFAULT_STREAM_SILENCE_MS = 60_000;
 export const DEFAULT_REQUEST_RETRY: RetryOptions = { attempts: 4, baseMs: 250, capMs: 5_000 };
 /** … while a stream that broke outlasts the restart of a server. */
 export const DEFAULT_STREAM_RETRY: RetryOptions = { attempts: 12, baseMs: 250, capMs: 5_000 };
+/** A task that cannot be followed is asked for this often, less often while nothing changes. */
+export const DEFAULT_POLLING = { baseMs: 1_000, capMs: 5_000 };

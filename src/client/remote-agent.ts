@@ -2,13 +2,16 @@ import { randomUUID } from "node:crypto";
 import type { AgentCard } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
 import { EXTENSIONS } from "../model/extensions.ts";
-import type { ListInput, Operation, OutcomeOf, SendInput } from "../model/operation.ts";
+import type { ListInput, OutcomeOf, SendInput } from "../model/operation.ts";
+import { isInterrupted, isTerminal } from "../model/state.ts";
 import type { Task } from "../model/task.ts";
-import type { Caller, CallSettings, WholeOperation } from "./caller.ts";
+import type { Caller } from "./caller.ts";
 import { eventIterator } from "./event-iterator.ts";
 import { follow } from "./follow.ts";
 import type { CallOptions, ClientEvent, RemoteAgent, SendText } from "./options.ts";
+import { pollTask } from "./poll.ts";
 import { type JoinedSignal, joinSignals } from "./signals.ts";
+import type { CallSettings, StreamOperation, WholeOperation } from "./transport.ts";
 
 export interface RemoteAgentSetup {
   readonly card: AgentCard;
@@ -33,7 +36,7 @@ export function createRemoteAgent({ caller, card, signal }: RemoteAgentSetup): R
     }
   }
 
-  function followed(start: Extract<Operation, { kind: "stream" | "subscribe" }>, options: CallOptions = {}) {
+  function followed(start: StreamOperation, options: CallOptions = {}) {
     return iterate(options, (settings) => follow({ caller, start, settings, replay }));
   }
 
@@ -56,8 +59,13 @@ export function createRemoteAgent({ caller, card, signal }: RemoteAgentSetup): R
 
   async function* sendInstead(input: SendInput, settings: CallSettings) {
     caller.setup.notify({ kind: "fallback", message: "The agent does not stream; its whole answer is waited for." });
-    const event: ClientEvent = { event: await caller.ask({ kind: "send", ...input }, settings) };
+    const outcome = await caller.ask({ kind: "send", ...input }, settings);
+    const event: ClientEvent = { event: outcome };
     yield [event];
+    if ("message" in outcome) return;
+    const { id, status } = outcome.task;
+    if (isTerminal(status.state) || isInterrupted(status.state) || !caller.can.operations.get) return;
+    yield* pollTask({ caller, settings, id, observes: false, known: outcome.task });
   }
 
   async function* pages(query: ListInput, settings: CallSettings): AsyncGenerator<readonly Task[], void, undefined> {
@@ -72,11 +80,16 @@ export function createRemoteAgent({ caller, card, signal }: RemoteAgentSetup): R
 
   return {
     card,
-    interface: caller.setup.interface,
+    get interface() {
+      return caller.interface;
+    },
     send: (input, options) => ask({ kind: "send", ...toSendInput(input) }, options),
     stream(input, options = {}) {
       const prepared = toSendInput(input);
-      if (card.capabilities.streaming === false) return iterate(options, (settings) => sendInstead(prepared, settings));
+      const { operations, streaming } = caller.can;
+      if (card.capabilities.streaming === false || !streaming || !operations.stream) {
+        return iterate(options, (settings) => sendInstead(prepared, settings));
+      }
       return followed({ kind: "stream", ...prepared }, options);
     },
     subscribe(id, { after, ...options } = {}) {

@@ -62,7 +62,13 @@ test("every operation over HTTP+JSON has its verb, path and query", async () => 
     { binding: "HTTP+JSON", tenant: "a/b" },
   );
   const agent = await connect(server.url);
-  expect(agent.interface).toEqual({ url: `${server.url}/rest`, binding: "HTTP+JSON", version: "1.0", tenant: "a/b" });
+  expect(agent.interface).toEqual({
+    url: `${server.url}/rest`,
+    binding: "HTTP+JSON",
+    version: "1.0",
+    dialect: "a2a-v1",
+    tenant: "a/b",
+  });
 
   expect(await agent.send("x")).toMatchObject({ message: { parts: [{ text: "hi" }] } });
   await agent.get("t/1", { historyLength: 0 });

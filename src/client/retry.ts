@@ -36,6 +36,12 @@ export function triesFor(kind: OperationKind, retry: RetryOptions, idempotencyKe
   }
 }
 
+/** Whether a second try does no harm although the agent may have taken the first. */
+export function isRepeatable(kind: OperationKind, idempotencyKey: string | undefined): boolean {
+  const repeatable = REPEATABLE[kind];
+  return repeatable === "always" || (repeatable === "with-key" && idempotencyKey !== undefined);
+}
+
 /** A failure that may be gone the next time. */
 export function isTransient(error: unknown): boolean {
   if (ConnectionError.is(error)) {

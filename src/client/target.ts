@@ -5,6 +5,8 @@ import { fileURLToPath } from "node:url";
 import { ConnectionError } from "./errors.ts";
 
 export const CARD_PATH = "/.well-known/agent-card.json";
+/** Where cards were before A2A 0.3. */
+const OLD_CARD_PATH = "/.well-known/agent.json";
 
 export type CardPlace =
   | { readonly kind: "file"; readonly path: string }
@@ -37,8 +39,10 @@ function cardUrls(target: string): readonly [string, ...string[]] {
   const itself = url.href;
   const base = url.pathname.replace(/\/+$/, "");
   url.pathname = `${base}${CARD_PATH}`;
+  const usual = url.href;
+  url.pathname = `${base}${OLD_CARD_PATH}`;
   // A card may live at any address; but the card of the whole host would be that of another agent.
-  return base === "" ? [url.href] : [url.href, itself];
+  return base === "" ? [usual, url.href] : [usual, url.href, itself];
 }
 
 function pathOfFileUrl(target: string): string {

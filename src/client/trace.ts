@@ -1,5 +1,6 @@
 /** Showing exchanges to a debugger without showing secrets. */
 import type { ExchangeAnswer, ExchangeCall } from "../wire/exchange.ts";
+import type { RpcMetadata } from "../wire/rpc.ts";
 import type { ExchangeTrace } from "./options.ts";
 
 export const REDACTED = "[redacted]";
@@ -12,6 +13,9 @@ const SECRET_MEMBERS = /"(credentials|token)"(\s*:\s*)"(?:[^"\\]|\\.)*"/g;
 export interface Tracer {
   request(call: ExchangeCall): void;
   response(call: ExchangeCall, answer: ExchangeAnswer, body?: string): void;
+  /** Messages of gRPC are bytes: their size is all that is shown. */
+  rpcRequest(url: string, metadata: RpcMetadata, bytes: number): void;
+  rpcResponse(url: string, code: number, metadata: RpcMetadata, bytes?: number): void;
 }
 
 /** What the caller put into `headers` is redacted whatever its name: credentials come under many names. */
@@ -44,7 +48,20 @@ export function createTracer(
         ...(body === undefined ? {} : { body: shownBody(body) }),
       });
     },
+    rpcRequest(url, metadata, bytes) {
+      const headers = redact(Object.entries(metadata));
+      onExchange({ direction: "request", method: "gRPC", url, headers, body: shownBytes(bytes) });
+    },
+    rpcResponse(url, status, metadata, bytes) {
+      const headers = redact(Object.entries(metadata));
+      const body = bytes === undefined ? {} : { body: shownBytes(bytes) };
+      onExchange({ direction: "response", method: "gRPC", url, status, headers, ...body });
+    },
   };
+}
+
+function shownBytes(count: number): string {
+  return `(${count} bytes)`;
 }
 
 function shownBody(body: string): string {

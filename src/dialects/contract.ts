@@ -1,12 +1,14 @@
 import type { Caller } from "../model/caller.ts";
 import type { AgentCard, AgentInterface, AgentProfile } from "../model/card.ts";
 import type { ProtocolError } from "../model/errors.ts";
-import type { Loss, Lossy } from "../model/loss.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Loss, LossRule, Lossy } from "../model/loss.ts";
 import type { Call, Operation, OperationKind, OutcomeOf, Outcomes, StreamFrame } from "../model/operation.ts";
 import type { Ids } from "../model/ports.ts";
 import type { ExchangeCall, ExchangeReply, ExchangeRequest } from "../wire/exchange.ts";
 import type { JsonRpcId, JsonRpcRequest } from "../wire/json-rpc.ts";
 import type { Link } from "../wire/link.ts";
+import type { RpcCall, RpcReply, RpcRequest, RpcStatus } from "../wire/rpc.ts";
 
 /**
  * A dialect is a pair of codecs over one model: one for serving, one for calling, each over one or more carriers.
@@ -15,8 +17,12 @@ import type { Link } from "../wire/link.ts";
 export interface Dialect {
   readonly name: string;
   readonly can: Abilities;
+  /** Everything its codecs ever report as lost. */
+  readonly losses: readonly LossRule[];
   readonly serving: Serving;
   readonly calling: readonly Calling[];
+  /** Absent: nobody publishes cards in this dialect. */
+  readonly readCard?: CardReader;
 }
 
 /** What a dialect can say at all. The core asks for these, never for a dialect's name. */
@@ -41,6 +47,8 @@ export interface AgentService {
   dispatch<O extends Operation>(operation: O, call: Call): Promise<OutcomeOf<O>>;
   /** Those of the requested extensions that take effect. */
   activate(requested: readonly string[]): readonly string[];
+  /** The dialect a task was made over, for one who may see the task. */
+  originOf(taskId: string, caller: Caller): Promise<string | undefined>;
 }
 
 /** What a codec needs beside the words: somewhere to say what it could not say, and ids for what comes without. */
@@ -65,26 +73,48 @@ export interface ServeLimits {
 }
 
 export interface Serving {
-  readonly card?: CardServing;
-  /** Entries for a card's list of interfaces, for an agent whose base URL is `base`. */
-  interfaces?(base: string): readonly AgentInterface[];
+  /** Documents that say who the agent is. */
+  readonly cards?: readonly CardServing[];
+  /** Entries for a card's list of interfaces. */
+  interfaces?(place: AgentPlace): readonly AgentInterface[];
   readonly jsonRpc?: JsonRpcServing;
-  readonly http?: HttpServing;
+  readonly http?: readonly HttpServing[];
+  readonly rpc?: RpcServing;
   readonly link?: LinkServing;
 }
 
-/** A document that says who the agent is, at a path of its own below the agent's base. */
+/** Where an agent is served. */
+export interface AgentPlace {
+  /** Base URL, without a slash at the end. */
+  readonly base: string;
+  /** `host:port` of the gRPC endpoint that all agents share, if there is one. */
+  readonly rpc: string | undefined;
+  readonly name: string;
+  /** Answers where a request names no agent. */
+  readonly isDefault: boolean;
+}
+
+/**
+ * A document at a path below the agent's base. Dialects may share a path: a caller who names a version gets that one's
+ * document, all others get them merged into one that readers of each understand.
+ */
 export interface CardServing {
   readonly path: string;
-  readonly contentType: string;
-  encode(card: AgentCard): string;
+  /** `Major.Minor`. */
+  readonly version: string;
+  /** Members of the document, made once for each card object. */
+  document(card: AgentCard): JsonObject;
 }
 
 /** Several dialects share one URL: told apart by the version the caller names and the method. */
 export interface JsonRpcServing {
-  /** `Major.Minor` of what this dialect speaks. */
-  readonly version: string;
+  /** `Major.Minor` of what this dialect speaks, its own first. */
+  readonly versions: readonly string[];
+  /** Its callers name no version. */
+  readonly unversioned: boolean;
   readonly methods: ReadonlySet<string>;
+  /** The task a request is about. Asked where dialects share a method: the one the task was made over answers. */
+  taskNamed?(request: JsonRpcRequest): string | undefined;
   handle(request: JsonRpcRequest, exchange: ExchangeRequest, context: ServeContext): Promise<ExchangeReply>;
   /** An error in the dialect's own words, for what goes wrong before a method is known. */
   refuse(error: ProtocolError, id: JsonRpcId): ExchangeReply;
@@ -93,11 +123,31 @@ export interface JsonRpcServing {
 /** Paths of its own below an agent's base, e.g. everything under `/rest`. */
 export interface HttpServing {
   readonly version: string;
-  /** First path segment this binding answers. */
+  /**
+   * First one or two path segments this binding answers. Where two bindings fit, the one whose version the caller names
+   * does, else the longer prefix.
+   */
   readonly prefix: string;
   /** `exchange.path` is what follows the prefix. */
   handle(exchange: ExchangeRequest, context: ServeContext): Promise<ExchangeReply>;
-  refuse(error: ProtocolError, exchange: ExchangeRequest): ExchangeReply;
+  /** `status` is that of HTTP, where it is not the usual one of the error. */
+  refuse(error: ProtocolError, exchange: Omit<ExchangeRequest, "body">, status?: number): ExchangeReply;
+}
+
+/** A gRPC service on the endpoint that all agents share. */
+export interface RpcServing {
+  readonly version: string;
+  /** Full name. */
+  readonly service: string;
+  /** Whether a method answers by a stream. */
+  readonly methods: Readonly<Record<string, { readonly streams: boolean }>>;
+  /** A serialised `google.protobuf.FileDescriptorProto`, for reflection. */
+  descriptor(): Promise<Uint8Array>;
+  /** The same for people: a `.proto` file and the path others import it by. */
+  source(): { readonly path: string; readonly text: string };
+  /** `context.service` is the agent for requests that name none; a named one is `context.agentOfTenant`. Never rejects. */
+  handle(request: RpcRequest, context: ServeContext): Promise<RpcReply>;
+  refuse(error: ProtocolError): RpcStatus;
 }
 
 /** A conversation over a link; ends when the link closes. */
@@ -105,7 +155,19 @@ export interface LinkServing {
   serve(link: Link, context: ServeContext): Promise<void>;
 }
 
-export type Calling = ExchangeCalling | LinkCalling;
+export type Calling = ExchangeCalling | RpcCalling | LinkCalling;
+
+/**
+ * Reads a published card into the model, with the interfaces by which this dialect would call the agent; undefined for
+ * what is no card of its kind. A `certain` one bears a mark that no other dialect's cards have, a `likely` one a mark
+ * that others hardly ever have, a `possible` one none.
+ */
+export type CardReader = (
+  value: unknown,
+  cardUrl: string | undefined,
+) => { readonly card: AgentCard; readonly confidence: CardConfidence } | undefined;
+
+export type CardConfidence = "certain" | "likely" | "possible";
 
 /** Where and as whom an agent is called. */
 export interface CallTarget {
@@ -141,6 +203,18 @@ export interface ExchangeCalling {
     readonly event: string;
     readonly id: string | undefined;
   }): Lossy<StreamFrame>;
+}
+
+/** Calling over gRPC. As pure as calling over exchanges. */
+export interface RpcCalling {
+  readonly carrier: "rpc";
+  readonly binding: string;
+  readonly version: string;
+  encode(operation: Operation, target: CallTarget): Lossy<RpcCall>;
+  decode<K extends Exclude<OperationKind, "stream" | "subscribe">>(kind: K, message: Uint8Array): Lossy<Outcomes[K]>;
+  decodeFrame(message: Uint8Array): Lossy<StreamFrame>;
+  /** What the peer meant by a status that is not OK: some are to be told apart only by what was asked. */
+  decodeFailure(status: RpcStatus, kind?: OperationKind): ProtocolError;
 }
 
 /** Calling a peer over a link: operations go out, their outcomes come back, many at a time. */

@@ -1,9 +1,11 @@
+import type { Caller } from "../model/caller.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { Call, Operation, OutcomeOf, Outcomes } from "../model/operation.ts";
 import type { Agent } from "./agent.ts";
 import { Cancelling } from "./cancelling.ts";
 import { Housekeeping } from "./housekeeping.ts";
 import { type EngineContext, type EngineOptions, toContext } from "./options.ts";
+import { PushConfigs } from "./push-configs.ts";
 import { RunQueue } from "./queue.ts";
 import { Reading } from "./reading.ts";
 import { Recovery } from "./recovery.ts";
@@ -15,6 +17,7 @@ export class Engine {
   readonly #context: EngineContext;
   readonly #agents = new Map<string, ServedAgent>();
   readonly #runner: Runner;
+  readonly #pushConfigs: PushConfigs;
   readonly #sending: Sending;
   readonly #reading: Reading;
   readonly #cancelling: Cancelling;
@@ -28,7 +31,8 @@ export class Engine {
     this.#context = toContext(options);
     for (const [name, agent] of agents) this.#agents.set(name, { name, agent, queue: new RunQueue(agent.concurrency) });
     this.#runner = new Runner(this.#context);
-    this.#sending = new Sending(this.#context, this.#runner);
+    this.#pushConfigs = new PushConfigs(this.#context, this.#runner);
+    this.#sending = new Sending(this.#context, this.#runner, this.#pushConfigs);
     this.#reading = new Reading(this.#context, this.#runner);
     this.#cancelling = new Cancelling(this.#context, this.#runner, this.#reading);
     this.#recovery = new Recovery(this.#context, this.#runner, this.#agents);
@@ -49,6 +53,17 @@ export class Engine {
 
   agent(name: string): Agent | undefined {
     return this.#agents.get(name)?.agent;
+  }
+
+  /** Whether callers may ask to be told of their tasks' events. */
+  get push(): boolean {
+    return this.#context.push;
+  }
+
+  /** The dialect a task was made over; undefined for whoever may not see the task. */
+  async originOf(agentName: string, taskId: string, caller: Caller): Promise<string | undefined> {
+    const head = await this.#context.store.head(taskId);
+    return head?.agent === agentName && head.owner === caller.owner ? head.dialect : undefined;
   }
 
   /** Tasks, queues and streams at this moment, for metrics. */
@@ -112,10 +127,13 @@ export class Engine {
           this.#streaming(call, (onEnd) => this.#reading.subscribe(served, operation.id, operation.after, call, onEnd))
         );
       case "push-create":
+        return this.#refusesPush() ?? this.#pushConfigs.create(served, operation, call);
       case "push-get":
+        return this.#refusesPush() ?? this.#pushConfigs.get(served, operation, call);
       case "push-list":
+        return this.#refusesPush() ?? this.#pushConfigs.list(served, operation, call);
       case "push-delete":
-        return refuse("PUSH_NOTIFICATION_NOT_SUPPORTED", "This agent does not send push notifications.");
+        return this.#refusesPush() ?? this.#pushConfigs.delete(served, operation, call);
       case "extended-card":
         return refuse("UNSUPPORTED_OPERATION", "The engine has no cards.");
     }
@@ -123,7 +141,11 @@ export class Engine {
 
   #refusesSend(operation: Extract<Operation, { kind: "send" | "stream" }>): Promise<never> | undefined {
     if (this.#closing) return refuse("UNAVAILABLE", "The server is shutting down.");
-    if (operation.configuration?.taskPushNotificationConfig === undefined) return undefined;
+    return operation.configuration?.taskPushNotificationConfig === undefined ? undefined : this.#refusesPush();
+  }
+
+  #refusesPush(): Promise<never> | undefined {
+    if (this.#context.push) return undefined;
     return refuse("PUSH_NOTIFICATION_NOT_SUPPORTED", "This agent does not send push notifications.");
   }
 

@@ -1,10 +1,14 @@
 import { createHash } from "node:crypto";
 import type { SendInput } from "../model/operation.ts";
 
-/** Two sends are the same when they say the same, in whatever order of members; how the answer is wanted is no matter. */
-export function fingerprintOf({ message, metadata }: SendInput): string {
+/**
+ * Two sends are the same when they say the same, in whatever order of members; how the answer is wanted is no matter,
+ * nor is the id of the message: in some dialects there is none, and it is made anew for every request.
+ */
+export function fingerprintOf({ message, metadata, chosenId }: SendInput): string {
+  const { messageId: _made, ...said } = message;
   return createHash("sha256")
-    .update(JSON.stringify([message, metadata], sorted))
+    .update(JSON.stringify([said, metadata, chosenId], sorted))
     .digest("base64url");
 }
 

@@ -130,7 +130,8 @@ export class LiveTask implements Scope {
     }
     if ("statusUpdate" in event) this.#state = event.statusUpdate.status.state;
     if (arrival === NO_ARRIVAL && this.#mergedIntoLast(event)) return;
-    this.#pending.push({ event, received: arrival.received, request: arrival.request, claim: arrival.claim });
+    const { received, request, claim, push } = arrival;
+    this.#pending.push({ event, received, request, claim, push });
     this.#pushed++;
     this.#committer.mark(this);
   }

@@ -22,6 +22,8 @@ export interface EngineLimits {
   readonly task: number;
   /** How often a crash of the process is forgiven to one task. */
   readonly attempts: number;
+  /** Push notification configs of one task. */
+  readonly pushConfigs: number;
 }
 
 export interface EngineTimes {
@@ -49,6 +51,8 @@ export interface EngineOptions {
   readonly meter?: Meter;
   readonly limits?: Partial<EngineLimits>;
   readonly times?: Partial<EngineTimes>;
+  /** False refuses push notification configs. True unless given. */
+  readonly push?: boolean;
 }
 
 const MINUTE = 60_000;
@@ -65,6 +69,7 @@ export const DEFAULT_LIMITS: EngineLimits = {
   part: 16 * 1024 * 1024,
   task: 256 * 1024 * 1024,
   attempts: 5,
+  pushConfigs: 20,
 };
 
 export const DEFAULT_TIMES: EngineTimes = {
@@ -87,6 +92,7 @@ export interface EngineContext {
   readonly meter: Meter;
   readonly limits: EngineLimits;
   readonly times: EngineTimes;
+  readonly push: boolean;
   /** This life of this process, as the store's leases name it. */
   readonly node: string;
 }
@@ -100,6 +106,7 @@ export function toContext(options: EngineOptions): EngineContext {
     meter: options.meter ?? NO_METER,
     limits: { ...DEFAULT_LIMITS, ...options.limits },
     times: { ...DEFAULT_TIMES, ...options.times },
+    push: options.push ?? true,
     node: options.ids.incarnation(),
   };
 }

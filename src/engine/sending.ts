@@ -1,17 +1,18 @@
 import { invalidParams, ProtocolError, taskNotFound } from "../model/errors.ts";
-import type { RequestNote } from "../model/event.ts";
 import { TaskFold } from "../model/fold.ts";
 import { inTask, type Message } from "../model/message.ts";
 import type { Call, FrameStream, SendInput, SendOutcome } from "../model/operation.ts";
 import { isTerminal, STATE_CLASS } from "../model/state.ts";
 import type { Task } from "../model/task.ts";
-import type { IdempotencyClaim, IdempotencyRecord, Snapshot } from "../store/contract.ts";
+import type { IdempotencyClaim, IdempotencyRecord, PushRegistration, Snapshot } from "../store/contract.ts";
+import { checkContext, checkIds, ended, noteOf, toTurn } from "./arriving.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { LogStream, singleFrame, snapshotFrame, untilSettled } from "./following.ts";
 import { checkInput } from "./input-modes.ts";
 import { KeyedTurns } from "./keyed-turns.ts";
-import type { LiveTask, QueuedTurn } from "./live-task.ts";
+import type { LiveTask } from "./live-task.ts";
 import type { EngineContext } from "./options.ts";
+import type { PushConfigs } from "./push-configs.ts";
 import type { LogReader } from "./readers.ts";
 import { EventMaker } from "./run.ts";
 import { DuplicateSend, type Runner, type ServedAgent } from "./runner.ts";
@@ -32,14 +33,16 @@ const OPEN_ATTEMPTS = 5;
 export class Sending {
   readonly #context: EngineContext;
   readonly #runner: Runner;
+  readonly #pushConfigs: PushConfigs;
   /** Parked tasks being taken up: a second message waits for the first. */
   readonly #opening = new Map<string, Promise<unknown>>();
   /** Sends with the same key at the same time: the second finds what the first has stored. */
   readonly #keys = new KeyedTurns();
 
-  constructor(context: EngineContext, runner: Runner) {
+  constructor(context: EngineContext, runner: Runner, pushConfigs: PushConfigs) {
     this.#context = context;
     this.#runner = runner;
+    this.#pushConfigs = pushConfigs;
   }
 
   async send(served: ServedAgent, input: SendInput, call: Call): Promise<SendOutcome> {
@@ -106,16 +109,44 @@ export class Sending {
   /** Not a promise where nothing has to be waited for, which is the most frequent case. */
   #accept(served: ServedAgent, input: SendInput, call: Call, follow: boolean): Promise<Accepted> | Accepted {
     checkInput(served.agent.profile, input.message, this.#context.limits.part);
-    this.#checkIds(input.message, call);
+    checkIds(input, call, this.#context.limits.id);
+    const push = this.#pushConfigs.inline(input, call);
     const { taskId } = input.message;
-    if (taskId === undefined) return this.#submit(served, input, call, follow);
-    return this.#continue(served, input, call, taskId);
+    if (input.chosenId !== undefined) return this.#acceptChosen(served, input, call, follow, push, input.chosenId);
+    if (taskId === undefined) return this.#submit(served, input, call, follow, push, this.#context.ids.task());
+    if (push === undefined) return this.#continue(served, input, call, taskId, undefined);
+    const add = () => this.#continue(served, input, call, taskId, push);
+    return this.#pushConfigs.adding(scopeOf(served, call), taskId, push, add);
   }
 
-  #submit(served: ServedAgent, input: SendInput, call: Call, follow: boolean): Promise<Accepted> | Accepted {
+  /** The task of that id if the caller has one, else a new one; an id that is another's is refused. */
+  async #acceptChosen(
+    served: ServedAgent,
+    input: SendInput,
+    call: Call,
+    follow: boolean,
+    push: PushRegistration | undefined,
+    id: string,
+  ): Promise<Accepted> {
+    const stored = this.#runner.get(id) ?? (await this.#context.store.head(id));
+    // A second message may have made the task while the store was asked.
+    const known = this.#runner.get(id) ?? stored;
+    if (known === undefined) return this.#submit(served, input, call, follow, push, id);
+    if (!sameScope(known, scopeOf(served, call))) throw invalidParams("id", "is the id of another task already");
+    const add = () => this.#continue(served, input, call, id, push);
+    return push === undefined ? add() : this.#pushConfigs.adding(scopeOf(served, call), id, push, add);
+  }
+
+  #submit(
+    served: ServedAgent,
+    input: SendInput,
+    call: Call,
+    follow: boolean,
+    push: PushRegistration | undefined,
+    id: string,
+  ): Promise<Accepted> | Accepted {
     this.#checkRoom(served, call);
     const { ids, clock, limits } = this.#context;
-    const id = ids.task();
     const contextId = input.message.contextId ?? ids.context();
     const message = inTask(input.message, id, contextId);
     const idempotency = this.#claimOf(input, call);
@@ -136,11 +167,11 @@ export class Sending {
       },
       "TASK_STATE_SUBMITTED",
     );
-    live.shown = input.configuration?.returnImmediately === true && !follow;
+    live.shown = (input.configuration?.returnImmediately === true && !follow) || input.asTask === true;
     const reader = follow ? this.#runner.readers.open(id, 0, true) : undefined;
     const status = { state: "TASK_STATE_SUBMITTED" as const, timestamp: timestampOf(clock.now()) };
     const task = { id, contextId, status, history: [message] };
-    live.push({ task }, { request: noteOf(input, call), claim: idempotency });
+    live.push({ task }, { request: noteOf(input, call), claim: idempotency, push });
     live.turns.push(toTurn(message, input, call, 1));
     // A run that may be repeated without harm need not wait for the disk, nor one that no disk will remember. Nobody is
     // told before it is written.
@@ -152,7 +183,13 @@ export class Sending {
     return closingOnError(live.flushed(), reader).then(() => ({ live, reader }));
   }
 
-  async #continue(served: ServedAgent, input: SendInput, call: Call, taskId: string): Promise<Accepted> {
+  async #continue(
+    served: ServedAgent,
+    input: SendInput,
+    call: Call,
+    taskId: string,
+    push: PushRegistration | undefined,
+  ): Promise<Accepted> {
     for (let attempt = 0; attempt < OPEN_ATTEMPTS; attempt++) {
       const live = this.#runner.get(taskId);
       if (live !== undefined) {
@@ -162,14 +199,14 @@ export class Sending {
           await live.gone();
           continue;
         }
-        return this.#receive(live, served, input, call);
+        return this.#receive(live, served, input, call, push);
       }
       const opening = this.#opening.get(taskId);
       if (opening !== undefined) {
         await opening.catch(() => undefined);
         continue;
       }
-      const opened = this.#open(served, input, call, taskId).finally(() => this.#opening.delete(taskId));
+      const opened = this.#open(served, input, call, taskId, push).finally(() => this.#opening.delete(taskId));
       this.#opening.set(taskId, opened);
       return await opened;
     }
@@ -177,14 +214,20 @@ export class Sending {
   }
 
   /** A message for a task that is being worked on: it becomes durable at once and waits for its turn. */
-  async #receive(live: LiveTask, served: ServedAgent, input: SendInput, call: Call): Promise<Accepted> {
+  async #receive(
+    live: LiveTask,
+    served: ServedAgent,
+    input: SendInput,
+    call: Call,
+    push: PushRegistration | undefined,
+  ): Promise<Accepted> {
     if (isTerminal(live.state)) throw ended(live.id);
     const message = inTask(input.message, live.id, live.contextId);
     live.turns.push(toTurn(message, input, call, undefined));
     live.shown = true;
     // The answer has come before the question was even parked, so nothing is required any more.
     const state = live.state === "TASK_STATE_INPUT_REQUIRED" ? "TASK_STATE_WORKING" : live.state;
-    live.push(new EventMaker(this.#context, live).status(state), this.#arrival(message, input, call));
+    live.push(new EventMaker(this.#context, live).status(state), this.#arrival(message, input, call, push));
     await live.flushed();
     const repeat = this.#runner.repeatOf(message);
     if (repeat !== undefined) throw repeat;
@@ -193,7 +236,13 @@ export class Sending {
   }
 
   /** A message for a task that waits: this process takes it up. */
-  async #open(served: ServedAgent, input: SendInput, call: Call, taskId: string): Promise<Accepted> {
+  async #open(
+    served: ServedAgent,
+    input: SendInput,
+    call: Call,
+    taskId: string,
+    push: PushRegistration | undefined,
+  ): Promise<Accepted> {
     const head = await this.#context.store.head(taskId);
     if (head === undefined || !sameScope(head, scopeOf(served, call))) throw taskNotFound(taskId);
     checkContext(input.message, head.contextId);
@@ -211,7 +260,7 @@ export class Sending {
     live.turns.push(toTurn(message, input, call, undefined));
     live.beginTurn(fold.number + 1);
     const working = new EventMaker(this.#context, live).status("TASK_STATE_WORKING");
-    live.push(working, this.#arrival(message, input, call));
+    live.push(working, this.#arrival(message, input, call, push));
     this.#runner.begin(live, served);
     await live.flushed();
     return { live, reader: undefined };
@@ -300,14 +349,6 @@ export class Sending {
     return Math.min(input.configuration?.historyLength ?? page, page);
   }
 
-  #checkIds({ messageId, contextId = "" }: Message, { tenant, idempotencyKey = "" }: Call): void {
-    const longest = this.#context.limits.id;
-    if (messageId.length > longest) throw tooLong("messageId", longest);
-    if (contextId.length > longest) throw tooLong("contextId", longest);
-    if (tenant.length > longest) throw tooLong("tenant", longest);
-    if (idempotencyKey.length > longest) throw tooLong("idempotencyKey", longest);
-  }
-
   #checkRoom(served: ServedAgent, call: Call): void {
     const { limits } = this.#context;
     if (served.queue.waiting >= limits.queue) {
@@ -318,8 +359,8 @@ export class Sending {
     }
   }
 
-  #arrival(received: Message, input: SendInput, call: Call): Arrival {
-    return { received, request: noteOf(input, call), claim: this.#claimOf(input, call) };
+  #arrival(received: Message, input: SendInput, call: Call, push: PushRegistration | undefined): Arrival {
+    return { received, request: noteOf(input, call), claim: this.#claimOf(input, call), push };
   }
 
   #claimOf(input: SendInput, call: Call): IdempotencyClaim | undefined {
@@ -332,46 +373,6 @@ export class Sending {
 function sameContent(record: IdempotencyRecord, input: SendInput): IdempotencyRecord {
   if (record.fingerprint === fingerprintOf(input)) return record;
   throw new ProtocolError("IDEMPOTENCY_CONFLICT", "This idempotency key was used for another message.");
-}
-
-function tooLong(field: string, longest: number): ProtocolError {
-  return invalidParams(field, `longer than ${longest} characters`);
-}
-
-/** Only what there is: most messages come with nothing beside them. */
-function noteOf(input: SendInput, call: Call): RequestNote | undefined {
-  const acceptedOutputModes = input.configuration?.acceptedOutputModes;
-  const { metadata } = input;
-  const { authenticated } = call.caller;
-  if (acceptedOutputModes === undefined && metadata === undefined && !authenticated) return undefined;
-  return {
-    ...(metadata === undefined ? undefined : { metadata }),
-    ...(acceptedOutputModes === undefined ? undefined : { acceptedOutputModes }),
-    ...(authenticated ? { authenticated } : undefined),
-  };
-}
-
-function toTurn(message: Message, input: SendInput, call: Call, number: number | undefined): QueuedTurn {
-  return {
-    number,
-    message,
-    caller: call.caller,
-    acceptedOutputModes: input.configuration?.acceptedOutputModes ?? [],
-    metadata: input.metadata,
-  };
-}
-
-function checkContext(message: Message, contextId: string): void {
-  if (message.contextId === undefined || message.contextId === contextId) return;
-  throw new ProtocolError("INVALID_PARAMS", "message.contextId: not the context of this task", {
-    violations: [{ field: "message.contextId", description: "not the context of this task" }],
-  });
-}
-
-function ended(taskId: string): ProtocolError {
-  return new ProtocolError("UNSUPPORTED_OPERATION", "The task has ended and takes no more messages.", {
-    metadata: { taskId },
-  });
 }
 
 async function closingOnError<T>(promise: Promise<T>, reader: LogReader | undefined): Promise<T> {

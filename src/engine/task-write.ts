@@ -1,7 +1,7 @@
 import type { LogEntry, RequestNote, TaskEvent } from "../model/event.ts";
 import type { Message } from "../model/message.ts";
 import type { TaskStatus } from "../model/task.ts";
-import type { Append, IdempotencyClaim, Submit } from "../store/contract.ts";
+import type { Append, IdempotencyClaim, PushRegistration, Submit } from "../store/contract.ts";
 import type { LiveTask } from "./live-task.ts";
 
 /** What travels with an event that a caller's message brought. */
@@ -11,6 +11,8 @@ export interface Arrival {
   readonly request?: RequestNote | undefined;
   /** Makes a repeat of the message known; written together with its event. */
   readonly claim?: IdempotencyClaim | undefined;
+  /** Where the caller wants to be told of what follows; written together with its event. */
+  readonly push?: PushRegistration | undefined;
 }
 
 export interface PendingEvent extends Arrival {
@@ -32,6 +34,7 @@ export interface InFlight {
 /** The first write of a task, which may already be its last. */
 export function toSubmit(task: LiveTask, { entries, events, release, begins }: InFlight, node: string): Submit {
   const claim = claimOf(events);
+  const push = pushOf(events);
   return {
     kind: "submit",
     id: task.id,
@@ -46,6 +49,7 @@ export function toSubmit(task: LiveTask, { entries, events, release, begins }: I
     ...(release ? undefined : { node }),
     ...(begins === undefined ? undefined : { begins }),
     ...(claim === undefined ? undefined : { idempotency: claim }),
+    ...(push === undefined ? undefined : { push }),
   };
 }
 
@@ -54,6 +58,7 @@ export function toAppend(task: LiveTask, inFlight: InFlight, taker: string | und
   const { entries, events, turn, release, begins } = inFlight;
   const status = statusAfter(entries);
   const claim = claimOf(events);
+  const push = pushOf(events);
   return {
     kind: "append",
     id: task.id,
@@ -66,12 +71,24 @@ export function toAppend(task: LiveTask, inFlight: InFlight, taker: string | und
     ...(release ? { lease: "release" as const } : undefined),
     ...(begins === undefined ? undefined : { begins }),
     ...(claim === undefined ? undefined : { idempotency: claim }),
+    ...(push === undefined ? undefined : { push }),
   };
 }
 
 function claimOf(events: readonly PendingEvent[]): IdempotencyClaim | undefined {
   for (const { claim } of events) if (claim !== undefined) return claim;
   return undefined;
+}
+
+/** In the order they came; undefined, and nothing made, for the many writes without any. */
+function pushOf(events: readonly PendingEvent[]): readonly PushRegistration[] | undefined {
+  let found: PushRegistration[] | undefined;
+  for (const { push } of events) {
+    if (push === undefined) continue;
+    found ??= [];
+    found.push(push);
+  }
+  return found;
 }
 
 function statusAfter(entries: readonly LogEntry[]): TaskStatus | undefined {

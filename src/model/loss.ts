@@ -6,6 +6,23 @@ export interface Loss {
   readonly reason: string;
 }
 
+/** What a dialect always loses, as its documentation lists it. Every loss a codec reports cites one. */
+export interface LossRule {
+  readonly kind: Loss["kind"];
+  /** In the words of the model, e.g. `part.metadata`. */
+  readonly what: string;
+  /** What becomes of it, and why. */
+  readonly reason: string;
+  /** `said`: from the model to the wire; `heard`: from the wire to the model. */
+  readonly direction: "said" | "heard";
+  /** Where this happens; absent: on every binding of the dialect. */
+  readonly bindings?: readonly string[];
+}
+
+export function lossBy({ kind, reason }: LossRule, path: string): Loss {
+  return { kind, path, reason };
+}
+
 /** What a lossy codec returns. */
 export interface Lossy<T> {
   readonly value: T;

@@ -16,6 +16,10 @@ export interface SendConfiguration {
 
 export interface SendInput {
   readonly message: Message;
+  /** In dialects whose callers choose: the id of the task, made under it if there is none. The message names no task then. */
+  readonly chosenId?: string;
+  /** The caller's dialect knows no answer but a task: an agent's plain message then completes one. */
+  readonly asTask?: boolean;
   readonly configuration?: SendConfiguration;
   readonly metadata?: JsonObject;
 }

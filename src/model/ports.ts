@@ -12,6 +12,7 @@ export interface Ids {
   context(): string;
   message(): string;
   artifact(): string;
+  pushConfig(): string;
   /** One life of one process. */
   incarnation(): string;
 }
@@ -33,8 +34,7 @@ export type Count =
   | "runs_resumed"
   | "runs_failed_by_crash"
   | "wakeups_missed"
-  | "readers_stalled"
-  | "losses";
+  | "readers_stalled";
 
 export interface Meter {
   count(name: Count, by?: number): void;

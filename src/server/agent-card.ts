@@ -17,7 +17,7 @@ const OWN_EXTENSIONS: readonly AgentExtension[] = [
 export function toAgentCard(
   profile: AgentProfile,
   interfaces: readonly AgentInterface[],
-  authenticates: boolean,
+  { authenticates, push }: { readonly authenticates: boolean; readonly push: boolean },
 ): AgentCard {
   return {
     name: profile.name,
@@ -28,7 +28,7 @@ export function toAgentCard(
     ...(profile.documentationUrl === undefined ? undefined : { documentationUrl: profile.documentationUrl }),
     capabilities: {
       streaming: profile.streaming,
-      pushNotifications: false,
+      pushNotifications: push,
       extendedAgentCard: authenticates && profile.extended !== undefined,
       extensions: [...OWN_EXTENSIONS, ...profile.extensions],
     },

@@ -1,5 +1,6 @@
 import type { AgentService } from "../dialects/contract.ts";
 import type { Engine } from "../engine/engine.ts";
+import type { Caller } from "../model/caller.ts";
 import type { AgentCard, AgentInterface, AgentProfile } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { Call, Operation, OutcomeOf } from "../model/operation.ts";
@@ -39,7 +40,10 @@ export class ServedAgentService implements AgentService {
   }
 
   get card(): AgentCard {
-    this.#card ??= toAgentCard(this.profile, this.#interfaces(), this.#authenticates);
+    this.#card ??= toAgentCard(this.profile, this.#interfaces(), {
+      authenticates: this.#authenticates,
+      push: this.#engine.push,
+    });
     return this.#card;
   }
 
@@ -61,6 +65,10 @@ export class ServedAgentService implements AgentService {
       this.#log.error({ err: error, agent: this.name, operation: operation.kind }, "An operation failed unexpectedly.");
       throw new ProtocolError("INTERNAL_ERROR", "Something went wrong on our side.", { cause: error });
     }
+  }
+
+  originOf(taskId: string, caller: Caller): Promise<string | undefined> {
+    return this.#engine.originOf(this.name, taskId, caller);
   }
 
   #extendedCard(call: Call): AgentCard {

@@ -4,8 +4,8 @@ export interface CorsOptions {
 }
 
 const ALLOWED_HEADERS =
-  "content-type, accept, authorization, x-api-key, a2a-version, a2a-extensions, idempotency-key, last-event-id";
-const EXPOSED_HEADERS = "a2a-extensions, etag, retry-after, www-authenticate";
+  "content-type, accept, authorization, x-api-key, a2a-version, a2a-extensions, x-a2a-extensions, idempotency-key, last-event-id";
+const EXPOSED_HEADERS = "a2a-extensions, x-a2a-extensions, etag, retry-after, www-authenticate";
 
 /** What browsers of other origins may do. */
 export class Cors {

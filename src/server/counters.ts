@@ -1,3 +1,4 @@
+import type { Loss } from "../model/loss.ts";
 import type { Count, Meter } from "../model/ports.ts";
 
 const HELP = {
@@ -8,15 +9,22 @@ const HELP = {
   runs_failed_by_crash: "Tasks failed because their process had stopped.",
   wakeups_missed: "Log readers that found news no wake-up had announced.",
   readers_stalled: "Streams closed because their reader took nothing for too long.",
-  losses: "Things a dialect could not say.",
 } as const satisfies Record<Count, string>;
 
 /** Counters of this process in the text format that Prometheus reads. */
 export class Counters implements Meter {
   readonly #values = new Map<Count, number>();
+  readonly #losses = new Map<string, number>();
 
   count(name: Count, by = 1): void {
     this.#values.set(name, (this.#values.get(name) ?? 0) + by);
+  }
+
+  countLosses(dialect: string, losses: readonly Loss[]): void {
+    for (const { kind } of losses) {
+      const labels = `dialect="${dialect}",kind="${kind}"`;
+      this.#losses.set(labels, (this.#losses.get(labels) ?? 0) + 1);
+    }
   }
 
   render(gauges: Readonly<Record<string, { readonly help: string; readonly value: number }>>): string {
@@ -24,6 +32,8 @@ export class Counters implements Meter {
     for (const name of Object.keys(HELP) as Count[]) {
       text += metric(`dragoman_${name}_total`, "counter", HELP[name], this.#values.get(name) ?? 0);
     }
+    text += "# HELP dragoman_losses_total Things a dialect could not say.\n# TYPE dragoman_losses_total counter\n";
+    for (const [labels, value] of this.#losses) text += `dragoman_losses_total{${labels}} ${value}\n`;
     for (const [name, { help, value }] of Object.entries(gauges)) {
       text += metric(`dragoman_${name}`, "gauge", help, value);
     }

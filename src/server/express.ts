@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { createCore, type ServeOptions } from "./core.ts";
 import { serveNodeRequest } from "./node-http.ts";
-import { createCore, type ServeOptions } from "./serve.ts";
 
 export type ExpressMiddleware = ((request: IncomingMessage, response: ServerResponse, next?: () => void) => void) & {
   close(): Promise<void>;
@@ -12,7 +12,10 @@ export type ExpressMiddleware = ((request: IncomingMessage, response: ServerResp
  * Dragoman's go on to the next handler.
  */
 export async function dragoman(options: ServeOptions & { readonly publicUrl: string }): Promise<ExpressMiddleware> {
-  const core = await createCore(options, () => options.publicUrl.replace(/\/+$/, ""));
+  const core = await createCore(options, {
+    baseUrl: () => options.publicUrl.replace(/\/+$/, ""),
+    grpc: () => undefined,
+  });
   const middleware = (request: IncomingMessage, response: ServerResponse, next?: () => void) => {
     const [path = "/"] = (request.url ?? "/").split("?", 1);
     if (next !== undefined && !core.router.serves(request.method ?? "GET", path)) next();

@@ -11,7 +11,7 @@ import {
 export interface NodeHttpOptions {
   readonly handle: (exchange: ExchangeRequest) => Promise<ExchangeReply> | ExchangeReply;
   /** The answer to a request whose body is too large or encoded in a way we do not read. */
-  readonly refuse: (status: 413 | 415) => FullReply;
+  readonly refuse: (status: 413 | 415, exchange: Omit<ExchangeRequest, "body">) => FullReply;
   readonly maxBodyBytes: number;
   /** A reader that takes nothing for this long is sent away; it can resume from its cursor. */
   readonly stalledReaderMs: number;
@@ -161,7 +161,7 @@ class NodeExchange implements ExchangeRequest {
 
   /** The rest of the body is not read, so the connection cannot be used again. */
   #turnAway(status: 413 | 415): void {
-    const reply = this.#options.refuse(status);
+    const reply = this.#options.refuse(status, this);
     this.#response.shouldKeepAlive = false;
     this.#finish({ ...reply, headers: { ...reply.headers, connection: "close" } });
     // A caller that is still sending would miss the answer if the connection were cut at once.

@@ -60,4 +60,11 @@ export function uuidV7(now: number = Date.now()): string {
 
 const uuid = () => uuidV7();
 
-export const uuidIds: Ids = { task: uuid, context: uuid, message: uuid, artifact: uuid, incarnation: uuid };
+export const uuidIds: Ids = {
+  task: uuid,
+  context: uuid,
+  message: uuid,
+  artifact: uuid,
+  pushConfig: uuid,
+  incarnation: uuid,
+};

@@ -1,8 +1,8 @@
 import type {
   AgentService,
+  CardServing,
   Dialect,
   HttpServing,
-  JsonRpcServing,
   ServeContext,
   ServeLimits,
 } from "../dialects/contract.ts";
@@ -17,9 +17,12 @@ import {
   isStreamReply,
   jsonReply,
 } from "../wire/exchange.ts";
-import { type JsonRpcRefusal, PARSE_ERROR, parseJsonRpc } from "../wire/json-rpc.ts";
-import { CardDocuments } from "./card-document.ts";
+import { type JsonRpcRefusal, type JsonRpcRequest, PARSE_ERROR, parseJsonRpc } from "../wire/json-rpc.ts";
+import type { RpcRequest } from "../wire/rpc.ts";
+import { CardDocuments, type CardForm } from "./card-document.ts";
 import type { Cors } from "./cors.ts";
+import { JsonRpcSpeakers, type Speaker, versionMissing } from "./json-rpc-speakers.ts";
+import { namedVersion } from "./spoken-version.ts";
 
 export interface RouterOptions {
   readonly dialects: readonly [Dialect, ...Dialect[]];
@@ -32,40 +35,51 @@ export interface RouterOptions {
   readonly isOwnHost: (host: string | undefined) => boolean;
   /** Paths at the root that belong to no agent, e.g. `/healthz`. */
   readonly operations: ReadonlyMap<string, () => Promise<FullReply> | FullReply>;
-  readonly report: (losses: readonly Loss[]) => void;
+  /** Throws LOSS_REFUSED where nothing may be lost. */
+  readonly report: (dialect: string, losses: readonly Loss[]) => void;
   readonly ids: Ids;
-  readonly authenticate: (exchange: ExchangeRequest) => Caller;
+  readonly authenticate: (from: Origin) => Caller;
+  readonly cardForm: CardForm;
 }
 
+/** A request of which the body was not read. */
+export type RequestHead = Omit<ExchangeRequest, "body">;
+
+/** Where a request comes from, as far as authentication is concerned. */
+export type Origin = Pick<ExchangeRequest, "headers" | "remoteAddress">;
+
 const AGENTS = "/agents/";
-const WITHOUT_VERSION = "0.3";
-const VERSION_FORM = /^(\d+\.\d+)(?:\.\d+)?$/;
+
+interface HttpPlace {
+  readonly dialect: string;
+  readonly serving: HttpServing;
+}
 
 /** From a request to the binding that answers it: agent by path, dialect by path, version and method. */
 export class Router {
   readonly #options: RouterOptions;
-  readonly #jsonRpc = new Map<string, JsonRpcServing>();
-  readonly #fallbackRpc: JsonRpcServing;
-  readonly #http = new Map<string, HttpServing>();
+  readonly #speakers: JsonRpcSpeakers;
+  readonly #http = new Map<string, HttpPlace>();
   readonly #cards = new Map<string, CardDocuments>();
 
   constructor(options: RouterOptions) {
     this.#options = options;
-    for (const { serving } of options.dialects) {
-      if (serving.jsonRpc !== undefined) this.#jsonRpc.set(serving.jsonRpc.version, serving.jsonRpc);
-      if (serving.http !== undefined) this.#http.set(serving.http.prefix, serving.http);
-      if (serving.card !== undefined) this.#cards.set(serving.card.path, new CardDocuments(serving.card, options.now));
+    this.#speakers = new JsonRpcSpeakers(options.dialects);
+    const cards = new Map<string, CardServing[]>();
+    for (const { name, serving } of options.dialects) {
+      for (const http of serving.http ?? []) this.#http.set(http.prefix, { dialect: name, serving: http });
+      for (const card of serving.cards ?? []) cards.set(card.path, [...(cards.get(card.path) ?? []), card]);
     }
-    const [fallback] = this.#jsonRpc.values();
-    if (fallback === undefined) throw new Error("No dialect serves JSON-RPC.");
-    this.#fallbackRpc = fallback;
+    for (const [path, servings] of cards) {
+      this.#cards.set(path, new CardDocuments(servings, options.cardForm, options.now));
+    }
   }
 
   /** Whether there is anything at a path; for servers that have paths of their own besides. */
   serves(method: string, path: string): boolean {
     if (path === "" || path === "/") return method === "POST" || method === "OPTIONS";
     if (path.startsWith(AGENTS) || this.#options.operations.has(path) || this.#cards.has(path)) return true;
-    return this.#http.has(path.slice(1).split("/", 1)[0] ?? "");
+    return this.#httpAt(path, undefined) !== undefined;
   }
 
   handle(exchange: ExchangeRequest): Promise<ExchangeReply> | ExchangeReply {
@@ -83,9 +97,17 @@ export class Router {
     return cors === undefined ? reply : withHeaders(reply, cors);
   }
 
-  /** Errors about the HTTP request itself, before a binding has seen it. */
-  refuse(status: 413 | 415, message: string): FullReply {
-    return plainError(status, message);
+  /** Errors about the HTTP request itself, before a binding has seen it, in the words of the one it was meant for. */
+  refuse(status: 413 | 415, message: string, exchange: RequestHead): FullReply {
+    const error = new ProtocolError(status === 413 ? "INVALID_REQUEST" : "CONTENT_TYPE_NOT_SUPPORTED", message);
+    const path = withoutAgent(exchange.path);
+    if (path === "" || path === "/") {
+      const speaker = this.#speakers.fallback(namedVersion(exchange));
+      return { ...(speaker.serving.refuse(error, null) as FullReply), status };
+    }
+    const found = this.#httpAt(path, exchange);
+    if (found === undefined) return plainError(status, message);
+    return { ...(found.place.serving.refuse(error, exchange, status) as FullReply), status };
   }
 
   #route(exchange: ExchangeRequest): Promise<ExchangeReply> | ExchangeReply {
@@ -101,42 +123,105 @@ export class Router {
     if (service === undefined) return plainError(404, "There is no such agent here.");
     if (path === "" || path === "/") return this.#atBase(exchange, service);
     const card = this.#cards.get(path);
-    if (card !== undefined) return this.#reading(exchange, () => card.reply(service.card, exchange));
-    const slash = path.indexOf("/", 1);
-    const http = this.#http.get(path.slice(1, slash < 0 ? undefined : slash));
-    if (http === undefined) return plainError(404, "There is nothing at this path.");
+    if (card !== undefined)
+      return this.#reading(exchange, () => card.reply(service.card, namedVersion(exchange), exchange));
+    const found = this.#httpAt(path, exchange);
+    if (found === undefined) return plainError(404, "There is nothing at this path.");
     if (exchange.method === "OPTIONS") return this.#preflight(exchange, "GET, POST, DELETE, OPTIONS");
-    const below = new Below(exchange, slash < 0 ? "" : path.slice(slash));
-    const context = this.#contextOf(exchange, service);
-    return context instanceof ProtocolError ? http.refuse(context, below) : http.handle(below, context);
+    const { dialect, serving } = found.place;
+    const below = new Below(exchange, found.below);
+    const context = this.#contextOf(exchange, service, dialect);
+    return context instanceof ProtocolError ? serving.refuse(context, below) : serving.handle(below, context);
+  }
+
+  /** What answers below a base. Of two that fit, the one whose version the caller names, else the one that says more. */
+  #httpAt(
+    path: string,
+    exchange: RequestHead | undefined,
+  ): { readonly place: HttpPlace; readonly below: string } | undefined {
+    const slash = path.indexOf("/", 1);
+    const short = this.#http.get(path.slice(1, slash < 0 ? undefined : slash));
+    const atShort = short && { place: short, below: slash < 0 ? "" : path.slice(slash) };
+    if (slash < 0) return atShort;
+    const next = path.indexOf("/", slash + 1);
+    const long = this.#http.get(path.slice(1, next < 0 ? undefined : next));
+    if (long === undefined) return atShort;
+    if (atShort !== undefined && exchange !== undefined && namedVersion(exchange) === atShort.place.serving.version) {
+      return atShort;
+    }
+    return { place: long, below: next < 0 ? "" : path.slice(next) };
   }
 
   #atBase(exchange: ExchangeRequest, service: AgentService): Promise<ExchangeReply> | ExchangeReply {
     if (exchange.method === "OPTIONS") return this.#preflight(exchange, "POST, OPTIONS");
     if (exchange.method !== "POST") return methodNotAllowed("POST, OPTIONS");
-    const version = versionOf(exchange);
-    const serving = this.#jsonRpc.get(version);
+    const version = namedVersion(exchange);
     const parsed = parseJsonRpc(exchange.body, this.#options.limits);
-    if (!parsed.ok) return (serving ?? this.#fallbackRpc).refuse(unreadable(exchange, parsed), parsed.id);
-    if (serving === undefined) return this.#fallbackRpc.refuse(this.#unknownVersion(version), parsed.request.id);
-    const context = this.#contextOf(exchange, service);
-    if (context instanceof ProtocolError) return serving.refuse(context, parsed.request.id);
-    return serving.handle(parsed.request, exchange, context);
+    if (!parsed.ok) return this.#speakers.fallback(version).serving.refuse(unreadable(exchange, parsed), parsed.id);
+    const { request } = parsed;
+    if (version === undefined) return this.#withoutVersion(request, exchange, service);
+    let speaker: Speaker;
+    try {
+      speaker = this.#speakers.speaking(version);
+    } catch (error) {
+      return this.#speakers.first.serving.refuse(error as ProtocolError, request.id);
+    }
+    return this.#speak(speaker, request, exchange, service);
   }
 
-  /** Or why the caller is refused. */
-  #contextOf(exchange: ExchangeRequest, service: AgentService): ServeContext | ProtocolError {
-    const { agents, defaultAgent, limits, authenticate, report, ids } = this.#options;
-    let caller: Caller;
+  async #withoutVersion(
+    request: JsonRpcRequest,
+    exchange: ExchangeRequest,
+    service: AgentService,
+  ): Promise<ExchangeReply> {
+    const strict = this.#speakers.wantsVersion(request.method);
+    if (strict !== undefined) {
+      const [version = ""] = strict.serving.versions;
+      return strict.serving.refuse(versionMissing(request.method, version), request.id);
+    }
+    const caller = this.#authenticated(exchange);
+    if (caller instanceof ProtocolError) return this.#speakers.fallback(undefined).serving.refuse(caller, request.id);
+    const { dialect, serving } = await this.#speakers.answering(request, service, caller);
+    return serving.handle(request, exchange, this.#contextFor(caller, service, dialect));
+  }
+
+  #speak(
+    { dialect, serving }: Speaker,
+    request: JsonRpcRequest,
+    exchange: ExchangeRequest,
+    service: AgentService,
+  ): Promise<ExchangeReply> | ExchangeReply {
+    const context = this.#contextOf(exchange, service, dialect);
+    if (context instanceof ProtocolError) return serving.refuse(context, request.id);
+    return serving.handle(request, exchange, context);
+  }
+
+  /** For a call on the gRPC endpoint, where the request itself names the agent. */
+  rpcContext(request: RpcRequest, dialect: string): ServeContext | ProtocolError {
+    const from = { headers: request.metadata, remoteAddress: request.remoteAddress };
+    return this.#contextOf(from, this.#options.defaultAgent, dialect);
+  }
+
+  #authenticated(from: Origin): Caller | ProtocolError {
     try {
-      caller = authenticate(exchange);
+      return this.#options.authenticate(from);
     } catch (error) {
       if (ProtocolError.is(error)) return error;
       throw error;
     }
+  }
+
+  /** Or why the caller is refused. */
+  #contextOf(from: Origin, service: AgentService, dialect: string): ServeContext | ProtocolError {
+    const caller = this.#authenticated(from);
+    return caller instanceof ProtocolError ? caller : this.#contextFor(caller, service, dialect);
+  }
+
+  #contextFor(caller: Caller, service: AgentService, dialect: string): ServeContext {
+    const { agents, defaultAgent, limits, report, ids } = this.#options;
     return {
       service,
-      report,
+      report: (losses) => report(dialect, losses),
       ids,
       caller,
       limits,
@@ -164,13 +249,6 @@ export class Router {
     if (exchange.method !== "POST" && exchange.method !== "DELETE") return false;
     const { host } = exchange.headers;
     return !this.#options.cors.allows(origin) && origin !== `http://${host}` && origin !== `https://${host}`;
-  }
-
-  #unknownVersion(version: string): ProtocolError {
-    const spoken = [...this.#jsonRpc.keys()].join(", ");
-    return new ProtocolError("VERSION_NOT_SUPPORTED", `A2A ${version} is not spoken here; these are: ${spoken}.`, {
-      metadata: { requestedVersion: version, supportedVersions: spoken },
-    });
   }
 }
 
@@ -210,13 +288,11 @@ function unreadable(exchange: ExchangeRequest, { code, message }: JsonRpcRefusal
   return new ProtocolError(code === PARSE_ERROR ? "PARSE_ERROR" : "INVALID_REQUEST", message);
 }
 
-/** `Major.Minor` the caller asks for, by header or query. None at all means 0.3 (A2A §3.6). */
-function versionOf(exchange: ExchangeRequest): string {
-  const header = exchange.headers["a2a-version"]?.trim();
-  if (header === "1.0") return header;
-  const named = header || (exchange.query === "" ? "" : (new URLSearchParams(exchange.query).get("A2A-Version") ?? ""));
-  if (named === "") return WITHOUT_VERSION;
-  return VERSION_FORM.exec(named)?.[1] ?? named.slice(0, 32);
+/** What of a path is below the agent it names. */
+function withoutAgent(path: string): string {
+  if (!path.startsWith(AGENTS)) return path;
+  const end = path.indexOf("/", AGENTS.length);
+  return end < 0 ? "" : path.slice(end);
 }
 
 function decoded(segment: string): string {

@@ -23,7 +23,10 @@ export async function startServer(options: StartOptions): Promise<DragomanServer
       "Cards name this address; set server.publicUrl if callers reach the server elsewhere.",
     );
   }
-  log.info({ url: server.url, store: server.store, agents: [...config.agents.keys()] }, "Listening.");
+  log.info(
+    { url: server.url, grpc: server.grpc, store: server.store, agents: [...config.agents.keys()] },
+    "Listening.",
+  );
   const release = guardProcess(log, () => server.close());
   server.closed.then(release, release);
   if (options.watch !== true) return server;
@@ -35,13 +38,17 @@ export async function startServer(options: StartOptions): Promise<DragomanServer
 const isWildcard = (host: string) => host === "0.0.0.0" || host === "::";
 
 function toServeOptions(config: DragomanConfig, agents: Awaited<ReturnType<typeof buildAgents>>): ServeOptions {
-  const { host, port, publicUrl, cors } = config.server;
+  const { host, port, grpcPort, publicUrl, grpcPublicUrl, card, cors } = config.server;
   return {
     agents: Object.fromEntries(agents),
     default: config.default,
     host,
     port,
+    ...(grpcPort === undefined ? undefined : { grpcPort }),
     ...(publicUrl === undefined ? undefined : { publicUrl }),
+    ...(grpcPublicUrl === undefined ? undefined : { grpcPublicUrl }),
+    card,
+    strict: config.strict,
     store: config.store,
     baseDirectory: config.folder,
     cors,

@@ -1,6 +1,6 @@
 import type { ExchangeRequest } from "../wire/exchange.ts";
 import { isStreamReply } from "../wire/exchange.ts";
-import { createCore, type ServeOptions } from "./serve.ts";
+import { createCore, type ServeOptions } from "./core.ts";
 
 export type WebHandler = ((request: Request) => Promise<Response>) & { close(): Promise<void> };
 
@@ -11,12 +11,11 @@ export type WebHandler = ((request: Request) => Promise<Response>) & { close(): 
 export async function createHandler(options: ServeOptions): Promise<WebHandler> {
   const mount = options.publicUrl === undefined ? "" : new URL(options.publicUrl).pathname.replace(/\/+$/, "");
   let origin = options.publicUrl?.replace(/\/+$/, "");
-  const core = await createCore(options, () => origin ?? "");
+  const core = await createCore(options, { baseUrl: () => origin ?? "", grpc: () => undefined });
   const handle = async (request: Request): Promise<Response> => {
     const url = new URL(request.url);
     origin ??= url.origin;
     const body = request.body === null ? Buffer.alloc(0) : Buffer.from(await request.arrayBuffer());
-    if (body.length > core.http.maxBodyBytes) return toResponse(core.http.refuse(413));
     const exchange: ExchangeRequest = {
       method: request.method,
       path: url.pathname.startsWith(mount) ? url.pathname.slice(mount.length) || "/" : url.pathname,
@@ -25,6 +24,7 @@ export async function createHandler(options: ServeOptions): Promise<WebHandler> 
       body,
       remoteAddress: undefined,
     };
+    if (body.length > core.http.maxBodyBytes) return toResponse(core.http.refuse(413, exchange));
     const reply = await core.http.handle(exchange);
     if (!isStreamReply(reply)) return toResponse(reply, request.method === "HEAD");
     return new Response(toReadable(reply.frames), { status: reply.status, headers: { ...reply.headers } });

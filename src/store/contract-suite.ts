@@ -12,6 +12,7 @@ import {
   listQuery,
   message,
   readAll,
+  registration,
   status,
   statusEvent,
   submit,
@@ -23,6 +24,7 @@ import {
 import { describeLeases } from "./suite/leases.ts";
 import { describeLists } from "./suite/lists.ts";
 import { describeModel } from "./suite/model.ts";
+import { describePushConfigs } from "./suite/push-configs.ts";
 import { describeReads } from "./suite/reads.ts";
 import { describeRetention } from "./suite/retention.ts";
 import { describeWalks } from "./suite/walks.ts";
@@ -61,6 +63,7 @@ export function describeStore(name: string, { open, reopen }: StoreUnderTest): v
     describeReads(store);
     describeLists(store);
     describeWalks(store);
+    describePushConfigs(store, openAnother);
     describeModel(store);
     describeRetention(openAnother);
     if (reopen !== undefined) describeReopening(openAnother, reopen);
@@ -80,11 +83,15 @@ function describeReopening(open: () => Promise<TaskStore>, reopen: (store: TaskS
       await accept(before, append(running, 1, [statusEvent(running, status(WORKING, 2))], { fence: 1 }));
       await accept(before, append(running, 2, [chunkEvent(running, [{ text: "a" }])], { fence: 1 }));
       await accept(before, { kind: "remember", id: running, fence: 1, key: "k", value: "1" });
+      await accept(before, { kind: "push-put", ...scope, id: running, config: registration("one") });
+      await accept(before, { kind: "push-put", ...scope, id: running, config: registration("two") });
       const view = async (store: TaskStore) => ({
         head: await store.head(running),
         snapshots: await Promise.all([running, ended, compacted].map((id) => store.snapshot(id, EVERYTHING))),
         log: await readAll(store, running),
         memory: await store.memory(running),
+        configs: await store.pushConfigs(running, { limit: 1 }),
+        config: await store.pushConfig(running, "two"),
         page: await store.list(listQuery(scope, { limit: 2 })),
         key: await store.recall({ ...scope, key: "key" }),
         stats: { ...(await store.stats()), bytes: 0 },
@@ -93,6 +100,9 @@ function describeReopening(open: () => Promise<TaskStore>, reopen: (store: TaskS
       const after = await reopen(before);
       expect(await view(after)).toEqual(known);
       await accept(after, append(running, 3, [statusEvent(running, status(COMPLETED, 3))]));
+      expect(await after.prune(FAR_FUTURE, 10)).toBe(3);
+      await accept(after, submit(running));
+      expect((await after.pushConfigs(running, { limit: 10 }))?.configs).toEqual([]);
       await after.close();
     });
 
@@ -118,11 +128,13 @@ function describeReopening(open: () => Promise<TaskStore>, reopen: (store: TaskS
       const before = await open();
       await accept(before, submit(taken, [], { node: "n1" }));
       await accept(before, { kind: "remember", id: taken, fence: 1, key: "k", value: "1" });
+      await accept(before, { kind: "push-put", ...ALICE, id: taken, config: registration("one") });
       await accept(before, append(taken, 1, [statusEvent(taken, status(WORKING, 1, "hm"))], { fence: 1 }));
       await accept(before, { kind: "discard", id: taken, fence: 1, reply: message("plain") });
       const after = await reopen(before);
       await accept(after, submit(fresh));
       expect(await after.memory(fresh)).toEqual(new Map());
+      expect((await after.pushConfigs(fresh, { limit: 10 }))?.configs).toEqual([]);
       expect(await readAll(after, fresh)).toHaveLength(1);
       await accept(after, append(fresh, 1, [statusEvent(fresh, status(WORKING, 2))]));
       expect(await after.stats()).toMatchObject({ tasks: 1, events: 2 });

@@ -1,12 +1,14 @@
 import type { LogEntry } from "../model/event.ts";
 import type { Message } from "../model/message.ts";
+import type { AuthenticationInfo } from "../model/push.ts";
 import type { TaskState } from "../model/state.ts";
 import type { Task, TaskStatus } from "../model/task.ts";
 
 /**
  * The one contract every store fulfils; `contract-suite.ts` is its meaning in tests.
  *
- * A store is one transaction domain: log, leases, idempotency and memory of a task change together or not at all.
+ * A store is one transaction domain: log, leases, idempotency, memory and push configs of a task change together or not
+ * at all.
  * Every write names what it expects to find, so that it may be repeated and may race. Nothing is answered before it is
  * as durable as the store can make it.
  */
@@ -57,6 +59,12 @@ export interface TaskStore {
 
   /** Durable memory of a task's runs: survives a crash, ends with the task's pruning. JSON text by key. */
   memory(id: string): Promise<ReadonlyMap<string, string>>;
+
+  /** One push config of a task; undefined if there is no such task or it has none of that id. */
+  pushConfig(id: string, configId: string): Promise<OwnedPushConfig | undefined>;
+
+  /** A task's push configs in the order they were created; undefined if there is no such task. */
+  pushConfigs(id: string, query: PushConfigQuery): Promise<PushConfigList | undefined>;
 
   /** Reduce logs of tasks that ended before `endedBefore` to their snapshots. Returns how many; at most `max`. */
   compact(endedBefore: number, max: number): Promise<number>;
@@ -125,6 +133,8 @@ export interface Submit extends Scope {
   /** False: the run waits in line and has not begun, so that a crash finds nothing half done. True unless given. */
   readonly begins?: boolean;
   readonly idempotency?: IdempotencyClaim;
+  /** Kept for the task that this write makes; they follow it from before its first event. */
+  readonly push?: readonly PushRegistration[];
 }
 
 /** Under which key a repeat of the message will be recognised, within the task's scope. */
@@ -150,6 +160,8 @@ export interface Append {
   /** With a `take`: as in a submit. Without: the run that waited in line begins now. */
   readonly begins?: boolean;
   readonly idempotency?: IdempotencyClaim;
+  /** Kept as by a `push-put`; they follow the task from before the entries of this write. */
+  readonly push?: readonly PushRegistration[];
 }
 
 /** Take back a task that turned out to be answered by a plain message: it and its log vanish. */
@@ -175,7 +187,43 @@ export interface Remember {
   readonly value: string | undefined;
 }
 
-export type Write = Submit | Append | Discard | RequestCancel | Remember;
+/** Where a task's events are to be told. */
+export interface PushRegistration {
+  readonly id: string;
+  readonly url: string;
+  readonly token?: string;
+  readonly authentication?: AuthenticationInfo;
+  /** The interface it was registered over: the receiver expects that one's words. */
+  readonly dialect: string;
+}
+
+export interface StoredPushConfig extends PushRegistration {
+  readonly taskId: string;
+  readonly createdAt: number;
+  /** Number of the newest event that need not be told. The log is the outbox: what follows the cursor is in it. */
+  readonly cursor: number;
+}
+
+/**
+ * Keep a push config for a task, ended or not. One of the same id is replaced but stays where it was, with its time of
+ * creation and its cursor: what was not told yet is still to be told. `missing` also for a task of another scope.
+ */
+export interface PushPut extends Scope {
+  readonly kind: "push-put";
+  /** Of the task. */
+  readonly id: string;
+  readonly config: PushRegistration;
+}
+
+/** Accepted also if the task has no such config. `missing` also for a task of another scope. */
+export interface PushDelete extends Scope {
+  readonly kind: "push-delete";
+  /** Of the task. */
+  readonly id: string;
+  readonly configId: string;
+}
+
+export type Write = Submit | Append | Discard | RequestCancel | Remember | PushPut | PushDelete;
 
 /**
  * `exists`: another task has that id. `duplicate`: the key is known (see `record`). `missing`: no such task.
@@ -211,6 +259,26 @@ export interface Snapshot {
   readonly task: Task;
   readonly number: number;
   /** Whose task it is, so that one question is enough to show it to its owner alone. */
+  readonly scope: Scope;
+}
+
+export interface OwnedPushConfig {
+  readonly config: StoredPushConfig;
+  /** Whose task it is. */
+  readonly scope: Scope;
+}
+
+export interface PushConfigQuery {
+  /** The `next` of the page before. */
+  readonly after?: number;
+  readonly limit: number;
+}
+
+export interface PushConfigList {
+  readonly configs: readonly StoredPushConfig[];
+  /** Absent on the last page. */
+  readonly next?: number;
+  /** Whose task it is. */
   readonly scope: Scope;
 }
 

@@ -1,18 +1,28 @@
 /** A request of somebody who means no good, and what may be expected of the answer. */
 import type { RawRequest } from "../support/raw-http.ts";
 
+/** Whose answer a request must get: that of a dialect over a binding, or that of the server itself. */
+export type Lane =
+  | "JSON-RPC"
+  | "HTTP+JSON"
+  | "0.3 JSON-RPC"
+  | "0.3 HTTP+JSON"
+  | "0.1 JSON-RPC"
+  | "tasks-rest"
+  | "server";
+
 export interface HostileRequest {
   /** What is wrong with it. */
   readonly label: string;
-  /** Whose answer it must get: that of a binding, or that of the server itself. */
-  readonly lane: "JSON-RPC" | "HTTP+JSON" | "server";
+  readonly lane: Lane;
   readonly raw: RawRequest;
   /** The path starts at the server, not at an agent. */
   readonly atRoot?: boolean;
 }
 
 export const RPC_ID = 7;
-export const V1_JSON = { "a2a-version": "1.0", "content-type": "application/json" } as const;
+export const JSON_TYPE = { "content-type": "application/json" } as const;
+export const V1_JSON = { "a2a-version": "1.0", ...JSON_TYPE } as const;
 
 /** The tasks that hostile requests may name. */
 export interface Known {

@@ -1,9 +1,7 @@
 /** Requests that are odd. Some of them are legal; all of them get an answer that makes sense. */
 import fc, { type Arbitrary } from "fast-check";
+import { anyOf } from "./batches.ts";
 import { envelope, type HostileRequest, inUrl, type Known, rest, rpc, sends, V1_JSON } from "./hostile-request.ts";
-
-const anyOf = (requests: Arbitrary<readonly HostileRequest[]>): Arbitrary<HostileRequest> =>
-  fc.tuple(requests, fc.nat()).map(([choices, at]) => choices[at % choices.length] as HostileRequest);
 
 const METHODS = ["SendMessage", "SendStreamingMessage", "GetTask", "ListTasks", "CancelTask", "SubscribeToTask"];
 const HTTP_METHODS = [
@@ -21,7 +19,7 @@ const HTTP_METHODS = [
   "M-SEARCH",
 ];
 
-const oddText = fc.oneof(
+export const oddText = fc.oneof(
   fc.string({ unit: "binary", maxLength: 40 }),
   fc.string({ unit: "grapheme", maxLength: 20 }),
   fc.constantFrom(
@@ -35,11 +33,11 @@ const oddText = fc.oneof(
   ),
 );
 
-const oddKey = fc.oneof(
+export const oddKey = fc.oneof(
   oddText,
   fc.constantFrom("__proto__", "constructor", "prototype", "toString", "toJSON", "then", "length"),
 );
-const oddJson = fc.oneof(
+export const oddJson = fc.oneof(
   fc.jsonValue({ maxDepth: 6 }),
   fc.dictionary(oddKey, fc.jsonValue({ maxDepth: 2 }), { maxKeys: 6 }),
 );
@@ -141,7 +139,7 @@ const oddPath = fc
     }),
   );
 
-const headerValue = fc.string({
+export const headerValue = fc.string({
   unit: fc
     .integer({ min: 0x20, max: 0xff })
     .filter((code) => code !== 0x7f)

@@ -53,7 +53,7 @@ const nonsense = fc.oneof(
 describe("bytes that are no HTTP", () => {
   const scene = useScene(BINDINGS[0] as Binding);
 
-  it("are refused or hung up on, and the server lives on", { timeout: 60_000 }, async () => {
+  it("are refused or hung up on, and the server lives on", { timeout: 180_000 }, async () => {
     const batch = fc.array(nonsense, { minLength: 20, maxLength: 20 });
     await fc.assert(
       fc.asyncProperty(batch, async (all) => {

@@ -1,5 +1,6 @@
 /** Requests that must be refused, every single one, and leave nothing behind. */
 import fc, { type Arbitrary } from "fast-check";
+import { anyOf } from "./batches.ts";
 import { envelope, type HostileRequest, inUrl, type Known, rest, rpc, sends, V1_JSON } from "./hostile-request.ts";
 
 const METHODS = [
@@ -33,11 +34,7 @@ const valid: Arbitrary<ValidParams> = fc.record({
   metadata: fc.record({ key: fc.string() }),
 });
 
-/** One of several requests that say the same. */
-const anyOf = (requests: Arbitrary<readonly HostileRequest[]>): Arbitrary<HostileRequest> =>
-  fc.tuple(requests, fc.nat()).map(([choices, at]) => choices[at % choices.length] as HostileRequest);
-
-const brokenBytes: Arbitrary<Uint8Array> = fc.oneof(
+export const brokenBytes: Arbitrary<Uint8Array> = fc.oneof(
   valid.chain((params) => {
     const text = Buffer.from(envelope("SendMessage", JSON.stringify(params)));
     return fc.oneof(
@@ -127,6 +124,26 @@ const WRONG = {
   ),
 };
 
+/** Nowhere that a notification could be sent to. */
+export const wrongWebhook = fc.constantFrom<unknown>(
+  "",
+  "x",
+  "/hook",
+  "//x.test/",
+  "file:///etc/passwd",
+  "javascript:alert(1)",
+  "ftp://x.test/",
+  "http://",
+  "http:x.test",
+  "https://user:secret@x.test/",
+  "https://x.test/a b",
+  "https://x.test\\@y.test/",
+  `https://x.test/${"x".repeat(3_000)}`,
+  5,
+  {},
+  ["https://x.test/"],
+);
+
 const wrongType = anyOf(
   fc
     .oneof(
@@ -141,7 +158,10 @@ const wrongType = anyOf(
       fc.tuple(fc.constant("configuration.acceptedOutputModes"), WRONG.list),
       fc.tuple(
         fc.constant("configuration.taskPushNotificationConfig"),
-        fc.oneof(WRONG.object, fc.constant({ url: "https://x.test/" })),
+        fc.oneof(
+          WRONG.object,
+          wrongWebhook.map((url) => ({ url })),
+        ),
       ),
     )
     .chain(([path, value]) => valid.map((params) => sends(`wrong type of ${path}`, replaced(params, path, value)))),
@@ -193,7 +213,7 @@ const huge = fc
   .tuple(fc.integer({ min: 270_000, max: 600_000 }), fc.boolean())
   .map(([size, chunked]): HostileRequest => {
     const raw = { method: "POST", headers: V1_JSON, body: Buffer.alloc(size, 0x20), chunked };
-    return { label: "huge body", lane: "server", raw };
+    return { label: "huge body", lane: "JSON-RPC", raw };
   });
 
 const refusedHeaders = valid.chain((params) =>
@@ -220,10 +240,10 @@ const refusedHeaders = valid.chain((params) =>
 
 const encoded = fc.constantFrom("gzip", "deflate, br", "zstd", "\u00ff").map((encoding): HostileRequest => {
   const headers = { ...V1_JSON, "content-encoding": encoding };
-  return { label: "encoded body", lane: "server", raw: { method: "POST", headers, body: "{}" } };
+  return { label: "encoded body", lane: "JSON-RPC", raw: { method: "POST", headers, body: "{}" } };
 });
 
-const oddId = fc
+export const oddId = fc
   .oneof(
     fc.string({ minLength: 1 }),
     fc.constantFrom("__proto__", "constructor", "..", "%", "\u0000", "' OR 1=1 --", "x".repeat(3_000), "\ud800"),
@@ -249,8 +269,8 @@ const aboutUnknownTasks = anyOf(
 const aboutKnownTasks = (known: () => Known) =>
   anyOf(
     fc
-      .tuple(valid, fc.string({ minLength: 1 }), fc.string({ minLength: 1, maxLength: 12 }))
-      .map(([params, contextId, cursor]) => {
+      .tuple(valid, fc.string({ minLength: 1 }), fc.string({ minLength: 1, maxLength: 12 }), wrongWebhook)
+      .map(([params, contextId, cursor, url]) => {
         const { ended, waiting } = known();
         const { contextId: _, ...message } = params.message;
         const unusable = { "last-event-id": /^[\x21-\x7e]+$/.test(cursor) && !/^\d+$/.test(cursor) ? cursor : "77777" };
@@ -263,7 +283,7 @@ const aboutKnownTasks = (known: () => Known) =>
           rest("bad history", `/tasks/${waiting}?historyLength=${encodeURIComponent(`x${cursor}`)}`),
           rest("twice the same", `/tasks/${waiting}?historyLength=1&historyLength=2`),
           rest("another task in the body", `/tasks/${waiting}:cancel`, JSON.stringify({ id: ended })),
-          rest("push", `/tasks/${waiting}/pushNotificationConfigs`, JSON.stringify({ url: "https://x.test/" })),
+          rest("push", `/tasks/${waiting}/pushNotificationConfigs`, JSON.stringify({ url })),
         ];
       }),
   );

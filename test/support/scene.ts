@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe } from "vitest";
 import type { AgentDefinition } from "../../src/agents/define.ts";
 import type { Agent } from "../../src/engine/agent.ts";
 import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
-import { BINDINGS, type Binding } from "./bindings.ts";
+import { BINDINGS, type Binding, HTTP_BINDINGS, type HttpBinding } from "./bindings.ts";
 import { Stage } from "./stage.ts";
 import { STORES, type StoreSpec } from "./store-specs.ts";
 import { WireClient } from "./wire-client.ts";
@@ -67,6 +67,15 @@ export function describeBindings(
   tests: (scene: Scene, binding: Binding) => void,
 ) {
   describe.each(BINDINGS)(`${title} over $name`, (binding) => tests(useScene(binding, options), binding));
+}
+
+/** The tests once for each binding of JSON over HTTP, for what only those have: paths, media types, bodies, frames. */
+export function describeHttpBindings(
+  title: string,
+  options: SceneOptions,
+  tests: (scene: Scene, binding: HttpBinding) => void,
+) {
+  describe.each(HTTP_BINDINGS)(`${title} over $name`, (binding) => tests(useScene(binding, options), binding));
 }
 
 /** The tests once for each binding on each store. */

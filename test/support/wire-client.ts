@@ -1,22 +1,9 @@
 /** A caller in one binding: raw answers with a few words for what tests do most. */
-import type { IncomingHttpHeaders } from "node:http";
-import type { Answered, Binding, Method, Params } from "./bindings.ts";
-import { EventStreamReader } from "./event-stream-reader.ts";
-import { openRequest, readAll, sendRaw } from "./raw-http.ts";
-import type { WireError, WireEvent, WireMessage, WirePage, WirePart, WireTask } from "./wire-types.ts";
+import type { Answer, Binding, Method, NumberedEvent, OpenStream, Params, Pending } from "./bindings.ts";
+import { EventStream } from "./http-bindings.ts";
+import type { Headers, WireError, WireEvent, WireMessage, WirePage, WirePart, WireTask } from "./wire-types.ts";
 
-export type Headers = Readonly<Record<string, string>>;
-
-export interface Answer extends Answered {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly text: string;
-}
-
-export interface NumberedEvent {
-  readonly number: number | undefined;
-  readonly event: WireEvent;
-}
+export type { NumberedEvent } from "./bindings.ts";
 
 let messages = 0;
 
@@ -35,23 +22,19 @@ export class WireClient {
     this.base = base;
   }
 
-  async call(method: Method, params: Params = {}, headers: Headers = {}): Promise<Answer> {
-    const raw = this.binding.request(method, params);
-    const reply = await sendRaw(this.base, { ...raw, headers: { ...raw.headers, ...headers } });
-    const text = reply.body.toString("utf8");
-    const answered = this.binding.read(reply.status, reply.headers, text);
-    return { status: reply.status, headers: reply.headers, text, ...answered };
+  call(method: Method, params: Params = {}, headers: Headers = {}): Promise<Answer> {
+    return this.binding.call({ base: this.base, method, params, headers });
+  }
+
+  /** A request that may be left before it is answered. */
+  begin(method: Method, params: Params, headers: Headers = {}): Pending {
+    return this.binding.begin({ base: this.base, method, params, headers });
   }
 
   /** A stream, or the error that was answered instead of one. */
   async tryOpen(method: Method, params: Params, headers: Headers = {}): Promise<WireStream | WireError> {
-    const raw = this.binding.request(method, params);
-    const reply = await openRequest(this.base, { ...raw, headers: { ...raw.headers, ...headers } });
-    if (reply.headers["content-type"] === "text/event-stream") return new WireStream(this.binding, reply);
-    const text = (await readAll(reply.response)).toString("utf8");
-    const { error } = this.binding.read(reply.status, reply.headers, text);
-    if (error === undefined) throw new Error(`Neither a stream nor an error: ${text}`);
-    return error;
+    const opened = await this.binding.open({ base: this.base, method, params, headers });
+    return "next" in opened ? new WireStream(opened) : opened;
   }
 
   async open(method: Method, params: Params, headers: Headers = {}): Promise<WireStream> {
@@ -123,21 +106,29 @@ export class WireClient {
 }
 
 export class WireStream {
-  readonly reader: EventStreamReader;
-  readonly headers: IncomingHttpHeaders;
-  readonly #binding: Binding;
+  readonly #stream: OpenStream;
 
-  constructor(binding: Binding, reply: ConstructorParameters<typeof EventStreamReader>[0]) {
-    this.#binding = binding;
-    this.headers = reply.headers;
-    this.reader = new EventStreamReader(reply);
+  constructor(stream: OpenStream) {
+    this.#stream = stream;
   }
 
-  async next(): Promise<NumberedEvent | undefined> {
-    const frame = await this.reader.next();
-    if (frame === undefined) return undefined;
-    const number = frame.id === undefined ? undefined : Number(frame.id);
-    return { number, event: this.#binding.readEvent(frame.data) as WireEvent };
+  get headers(): OpenStream["headers"] {
+    return this.#stream.headers;
+  }
+
+  /** It broke before its end. */
+  get cut(): boolean {
+    return this.#stream.cut;
+  }
+
+  /** What server-sent events have besides events. */
+  get reader(): EventStream["reader"] {
+    if (this.#stream instanceof EventStream) return this.#stream.reader;
+    throw new Error("These are no server-sent events.");
+  }
+
+  next(): Promise<NumberedEvent | undefined> {
+    return this.#stream.next();
   }
 
   /** The next event, which must be there. */
@@ -161,7 +152,7 @@ export class WireStream {
   }
 
   close(): void {
-    this.reader.close();
+    this.#stream.close();
   }
 }
 

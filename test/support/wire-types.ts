@@ -1,4 +1,6 @@
 /** What comes over the wire, as a stranger to this code base would write it down. */
+export type Headers = Readonly<Record<string, string>>;
+
 export interface WirePart {
   readonly text?: string;
   readonly raw?: string;
@@ -60,7 +62,7 @@ export interface WireEvent {
 export interface WireError {
   /** From the ErrorInfo, which is the same on every binding. */
   readonly reason: string;
-  /** The JSON-RPC code, or the code in the body of an HTTP error. */
+  /** The JSON-RPC code, the code in the body of an HTTP error, or the status of gRPC. */
   readonly code: number;
   readonly message: string;
   readonly details: readonly WireDetail[];

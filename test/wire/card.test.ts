@@ -22,7 +22,7 @@ describe("the agent card", () => {
       name: "Stage",
       description: expect.any(String),
       version: expect.any(String),
-      capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: false },
+      capabilities: { streaming: true, pushNotifications: true, extendedAgentCard: false },
     });
     for (const list of ["supportedInterfaces", "defaultInputModes", "defaultOutputModes", "skills"]) {
       expect(card[list].length, list).toBeGreaterThan(0);
@@ -37,11 +37,15 @@ describe("the agent card", () => {
     }
   });
 
-  it("[2, 4] names both bindings, and each interface answers at its URL", async () => {
+  it("[2, 4] names every binding, and each interface answers at its URL", async () => {
     const { card } = await fetchCard(`${scene.server.url}/agents/second%20agent`);
+    const base = `${scene.server.url}/agents/second%20agent`;
     expect(card.supportedInterfaces).toEqual([
-      { url: `${scene.server.url}/agents/second%20agent`, protocolBinding: "JSONRPC", protocolVersion: "1.0" },
-      { url: `${scene.server.url}/agents/second%20agent/rest`, protocolBinding: "HTTP+JSON", protocolVersion: "1.0" },
+      { url: base, protocolBinding: "JSONRPC", protocolVersion: "1.0" },
+      { url: `${base}/rest`, protocolBinding: "HTTP+JSON", protocolVersion: "1.0" },
+      { url: scene.server.grpc, protocolBinding: "GRPC", protocolVersion: "1.0", tenant: "second agent" },
+      { url: base, protocolBinding: "JSONRPC", protocolVersion: "0.3" },
+      { url: `${base}/rest`, protocolBinding: "HTTP+JSON", protocolVersion: "0.3" },
     ]);
     const [rpc, rest] = card.supportedInterfaces as [{ url: string }, { url: string }];
     const listed = await sendRaw(rpc.url, {
@@ -53,8 +57,8 @@ describe("the agent card", () => {
     expect(JSON.parse(restListed.body.toString("utf8"))).toMatchObject({ tasks: [], totalSize: 0 });
   });
 
-  it("[3] holds nothing but members of A2A 1.0 in camelCase", async () => {
-    const { card } = await fetchCard();
+  it("[3] holds nothing but members of A2A 1.0 in camelCase for those who ask for 1.0", async () => {
+    const { card } = await fetchCard(scene.server.url, { headers: { "a2a-version": "1.0" } });
     const known = [
       "name description supportedInterfaces provider version documentationUrl capabilities securitySchemes",
       "securityRequirements defaultInputModes defaultOutputModes skills signatures iconUrl",
@@ -67,7 +71,7 @@ describe("the agent card", () => {
 
   it("tells what the agent can do", async () => {
     const { card } = await fetchCard(`${scene.server.url}/agents/second%20agent`);
-    expect(card.capabilities).toMatchObject({ streaming: false, pushNotifications: false, extendedAgentCard: false });
+    expect(card.capabilities).toMatchObject({ streaming: false, pushNotifications: true, extendedAgentCard: false });
     expect(card.capabilities.extensions.map(({ uri }: { uri: string }) => uri)).toEqual([
       "urn:dragoman:ext:replay:v1",
       "urn:dragoman:ext:idempotency:v1",
@@ -108,12 +112,16 @@ describe("the agent card", () => {
   });
 
   it("is given whatever version the caller speaks", async () => {
-    const { body } = await fetchCard();
-    for (const version of ["1.0", "1.0.1", "0.3", "99.0", ""]) {
+    const of = async (version: string) => {
       const reply = await fetchCard(scene.server.url, { headers: { "a2a-version": version } });
       expect(reply.status, version).toBe(200);
-      expect(reply.body).toEqual(body);
-    }
+      return reply.body;
+    };
+    const { body } = await fetchCard();
+    for (const version of ["99.0", ""]) expect(await of(version)).toEqual(body);
+    expect(await of("1.0.1")).toEqual(await of("1.0"));
+    expect(await of("1.0")).not.toEqual(body);
+    expect(await of("0.3")).not.toEqual(body);
   });
 });
 
@@ -151,10 +159,12 @@ it("uses the public URL in cards when there is one", async () => {
   try {
     const { body } = await sendRaw(`http://127.0.0.1:${server.port}`, { path: CARD });
     const urls = JSON.parse(body.toString("utf8")).supportedInterfaces.map(({ url }: { url: string }) => url);
-    expect(urls).toEqual([
+    expect([...new Set(urls)]).toEqual([
       "https://agents.example.com/base/agents/echo",
       "https://agents.example.com/base/agents/echo/rest",
+      server.grpc,
     ]);
+    expect(server.grpc).toMatch(/^agents\.example\.com:\d+$/);
   } finally {
     await server.close();
   }

@@ -1,11 +1,12 @@
 import { setTimeout as after } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { BINDINGS, type Binding } from "../support/bindings.ts";
+import { HTTP_BINDINGS } from "../support/bindings.ts";
 import { readMetric } from "../support/metrics.ts";
 import { openRequest } from "../support/raw-http.ts";
 import { describeBindings, describeStores, useScene } from "../support/scene.ts";
 import { statesOf, userMessage } from "../support/wire-client.ts";
 
+const [JSON_RPC] = HTTP_BINDINGS;
 const REPLAY = { "a2a-extensions": "urn:dragoman:ext:replay:v1" };
 
 describeStores("streams at rest", {}, (scene) => {
@@ -81,13 +82,13 @@ describe("names that are nearly the same", () => {
 });
 
 describe("a slow reader", () => {
-  const scene = useScene(BINDINGS[0] as Binding, { times: { stalledReaderMs: 400 } });
+  const scene = useScene(JSON_RPC, { times: { stalledReaderMs: 400 } });
 
   it("that reads all the time is not sent away, however long it takes", { timeout: 20_000 }, async () => {
     const client = scene.client();
     const started = await client.start("work; hold slow; blocks 200 65536");
     await scene.stage.reached("slow");
-    const raw = client.binding.request("SubscribeToTask", { id: started.id });
+    const raw = JSON_RPC.http.request("SubscribeToTask", { id: started.id });
     const { response } = await openRequest(scene.server.url, raw);
     scene.stage.open("slow");
     let bytes = 0;

@@ -1,13 +1,13 @@
 import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
-import { BINDINGS, type Binding } from "../support/bindings.ts";
+import { HTTP_BINDINGS } from "../support/bindings.ts";
 import { readMetric } from "../support/metrics.ts";
 import { type RawRequest, sendRaw } from "../support/raw-http.ts";
-import { describeBindings, useScene } from "../support/scene.ts";
+import { describeHttpBindings, useScene } from "../support/scene.ts";
 import { userMessage } from "../support/wire-client.ts";
 
 const V1 = { "a2a-version": "1.0" };
-const [JSON_RPC] = BINDINGS as [Binding];
+const [JSON_RPC] = HTTP_BINDINGS;
 
 function errorOf(body: Buffer): { code: number; status: string; message: string } {
   return JSON.parse(body.toString("utf8")).error;
@@ -128,9 +128,14 @@ describe("paths and methods", () => {
   });
 });
 
-describeBindings("bodies", { limits: { body: 20_000, parts: 10, depth: 12 } }, (scene, binding) => {
+describeHttpBindings("bodies", { limits: { body: 20_000, parts: 10, depth: 12 } }, (scene, binding) => {
+  /** JSON-RPC has numbers of its own; over HTTP+JSON the status is repeated. */
+  const codeFor = (status: 413 | 415) => {
+    if (binding.name !== "JSON-RPC") return status;
+    return status === 413 ? -32600 : -32005;
+  };
   const post = (body: string | Buffer, more: Partial<RawRequest> = {}) => {
-    const raw = binding.request("SendMessage", {});
+    const raw = binding.http.request("SendMessage", {});
     return sendRaw(scene.server.url, { ...raw, ...more, headers: { ...raw.headers, ...more.headers }, body });
   };
   const wrap = (params: object) =>
@@ -138,24 +143,24 @@ describeBindings("bodies", { limits: { body: 20_000, parts: 10, depth: 12 } }, (
       ? JSON.stringify({ jsonrpc: "2.0", id: "request-\u2713-1", method: "SendMessage", params })
       : JSON.stringify(params);
   const read = ({ status, headers, body }: Awaited<ReturnType<typeof post>>) =>
-    binding.read(status, headers, body.toString("utf8"));
+    binding.http.read(status, headers, body.toString("utf8"));
   const large = wrap({ message: userMessage(`artifact ${"x".repeat(30_000)}`) });
 
   it("that announce more than the limit are refused with 413", async () => {
     const { status, headers, body } = await post(large);
     expect(status).toBe(413);
     expect(headers.connection).toBe("close");
-    expect(errorOf(body)).toMatchObject({ code: 413, message: expect.stringContaining("20000") });
+    expect(errorOf(body)).toMatchObject({ code: codeFor(413), message: expect.stringContaining("20000") });
   });
 
   it("that turn out to be more than the limit are refused with 413", async () => {
     const { status, body } = await post(large, { chunked: true });
     expect(status).toBe(413);
-    expect(errorOf(body).code).toBe(413);
+    expect(errorOf(body).code).toBe(codeFor(413));
   });
 
   it("that never end are refused as soon as the limit is passed", async () => {
-    const path = binding.request("SendMessage", {}).path ?? "/";
+    const path = binding.http.request("SendMessage", {}).path ?? "/";
     const head = `POST ${path} HTTP/1.1\r\nhost: x\r\na2a-version: 1.0\r\ntransfer-encoding: chunked\r\n\r\n`;
     const chunk = `4e20\r\n${"x".repeat(20_000)}\r\n`;
     const answer = await exchangeBytes(scene.server.port, head + chunk + chunk);
@@ -174,7 +179,7 @@ describeBindings("bodies", { limits: { body: 20_000, parts: 10, depth: 12 } }, (
     for (const encoding of ["gzip", "br", "x-unknown"]) {
       const { status, body } = await post(wrap({}), { headers: { "content-encoding": encoding } });
       expect(status, encoding).toBe(415);
-      expect(errorOf(body).code).toBe(415);
+      expect(errorOf(body).code).toBe(codeFor(415));
     }
     for (const encoding of ["identity", "Identity", ""]) {
       const headers = { "content-encoding": encoding };

@@ -45,7 +45,7 @@ describeStores("idempotency", { agents: { other: {} } }, (scene, binding) => {
     const one = await scene.client().task(userMessage("artifact first"), {}, key);
     const refused = await scene.client().call("SendMessage", { message: userMessage("artifact second") }, key);
     expect(refused.error?.reason).toBe("IDEMPOTENCY_CONFLICT");
-    expect(refused.error?.code).toBe(binding.name === "JSON-RPC" ? -32054 : 409);
+    expect(refused.error?.code).toBe({ "JSON-RPC": -32054, "HTTP+JSON": 409, gRPC: 6 }[binding.name]);
     const streamed = await scene
       .client()
       .tryOpen("SendStreamingMessage", { message: userMessage("artifact third") }, key);

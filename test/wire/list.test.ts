@@ -19,7 +19,7 @@ async function walk(client: WireClient, params: Params, between: () => Promise<u
 
 const ids = (tasks: readonly WireTask[]) => tasks.map(({ id }) => id);
 
-describeStores("lists", { agents: { other: {} } }, (scene) => {
+describeStores("lists", { agents: { other: {} } }, (scene, binding) => {
   const make = (contextId: string, count: number, script = "artifact ok") =>
     Promise.all(Array.from({ length: count }, () => scene.client().task(userMessage(script, { contextId }))));
 
@@ -91,22 +91,25 @@ describeStores("lists", { agents: { other: {} } }, (scene) => {
     expect(tasks).toEqual([task]);
   });
 
-  it.each([
-    ["pageSize", 0],
-    ["pageSize", 101],
-    ["pageSize", -1],
+  const misfits: [string, unknown][] = [
     ["pageSize", "many"],
     ["pageSize", 1.5],
-    ["pageToken", "not a token"],
-    ["pageToken", Buffer.from("[]").toString("base64url")],
-    ["pageToken", Buffer.from('{"__proto__":1}').toString("base64url")],
     ["status", "TASK_STATE_DREAMING"],
     ["status", "completed"],
-    ["historyLength", -1],
     ["historyLength", "all"],
     ["statusTimestampAfter", "yesterday"],
     ["statusTimestampAfter", "2026-13-01T00:00:00Z"],
     ["includeArtifacts", "perhaps"],
+  ];
+  it.each<[string, unknown]>([
+    ...(binding.can.anyJson ? misfits : []),
+    ["pageSize", 0],
+    ["pageSize", 101],
+    ["pageSize", -1],
+    ["pageToken", "not a token"],
+    ["pageToken", Buffer.from("[]").toString("base64url")],
+    ["pageToken", Buffer.from('{"__proto__":1}').toString("base64url")],
+    ["historyLength", -1],
   ])("[56] refuse %s %j and name it", async (field, value) => {
     const { reason, details } = await scene.client().refusal("ListTasks", { [field]: value });
     expect(reason).toBe("INVALID_PARAMS");
@@ -145,7 +148,9 @@ describeStores("lists", { agents: { other: {} } }, (scene) => {
     await make("ages", 2);
     const since = async (statusTimestampAfter: string) =>
       (await scene.client().list({ contextId: "ages", statusTimestampAfter })).totalSize;
-    for (const long of ["0000-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "1969-12-31T23:59:59.999999999Z"]) {
+    // The year 0 can only be written, not counted: `Timestamp` begins with the year 1.
+    const first = binding.can.anyJson ? "0000-01-01T00:00:00Z" : "0001-01-01T00:00:00Z";
+    for (const long of [first, "1970-01-01T00:00:00Z", "1969-12-31T23:59:59.999999999Z"]) {
       expect(await since(long), long).toBe(2);
     }
     expect(await since("9999-12-31T23:59:59.999999999Z")).toBe(0);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { BINDINGS, type Binding } from "../support/bindings.ts";
+import { HTTP_BINDINGS } from "../support/bindings.ts";
 import { EventStreamReader } from "../support/event-stream-reader.ts";
 import { usedMebibytes } from "../support/memory.ts";
 import { readMetric, untilMetric } from "../support/metrics.ts";
@@ -7,6 +7,8 @@ import { openRequest } from "../support/raw-http.ts";
 import { describeStores, useScene } from "../support/scene.ts";
 import { userMessage } from "../support/wire-client.ts";
 import { textOf } from "../support/wire-types.ts";
+
+const [JSON_RPC] = HTTP_BINDINGS;
 
 describeStores("long streams", {}, (scene) => {
   const expected = Array.from({ length: 5_000 }, (_, at) => `${at},`).join("");
@@ -45,7 +47,7 @@ describeStores("long streams", {}, (scene) => {
   });
 });
 
-describe.each(BINDINGS)("a reader that does not read over $name", (binding) => {
+describe.each(HTTP_BINDINGS)("a reader that does not read over $name", (binding) => {
   const scene = useScene(binding, { times: { stalledReaderMs: 150 } });
   const BLOCKS = 400;
 
@@ -53,7 +55,7 @@ describe.each(BINDINGS)("a reader that does not read over $name", (binding) => {
     const client = scene.client();
     const started = await client.start(`work; hold stalled; blocks ${BLOCKS} 32768; hold said`);
     await scene.stage.reached("stalled");
-    const reply = await openRequest(scene.server.url, binding.request("SubscribeToTask", { id: started.id }));
+    const reply = await openRequest(scene.server.url, binding.http.request("SubscribeToTask", { id: started.id }));
     reply.response.pause();
     scene.stage.open("stalled");
     await scene.stage.reached("said");
@@ -80,13 +82,13 @@ describe.each(BINDINGS)("a reader that does not read over $name", (binding) => {
 });
 
 describe("many readers that do not read", () => {
-  const scene = useScene(BINDINGS[0] as Binding, { times: { stalledReaderMs: 20_000 } });
+  const scene = useScene(JSON_RPC, { times: { stalledReaderMs: 20_000 } });
 
   it("are places in the log, not copies of it", async () => {
     const client = scene.client();
     const started = await client.start("work; hold crowd; blocks 320 65536; hold told");
     await scene.stage.reached("crowd");
-    const raw = client.binding.request("SubscribeToTask", { id: started.id });
+    const raw = JSON_RPC.http.request("SubscribeToTask", { id: started.id });
     const replies = await Promise.all(Array.from({ length: 20 }, () => openRequest(scene.server.url, raw)));
     for (const { response } of replies) response.pause();
     const before = usedMebibytes();

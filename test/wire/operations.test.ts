@@ -1,5 +1,4 @@
 import { expect, it } from "vitest";
-import type { Method, Params } from "../support/bindings.ts";
 import { describeStores } from "../support/scene.ts";
 import { userMessage } from "../support/wire-client.ts";
 
@@ -7,7 +6,7 @@ describeStores("every operation", {}, (scene, binding) => {
   it("SendMessage answers with the task it led to", async () => {
     const answer = await scene.client().call("SendMessage", { message: userMessage("artifact ok") });
     expect(answer.status).toBe(200);
-    expect(answer.headers["content-type"]).toBe(binding.mediaType);
+    expect(answer.headers["content-type"]).toBe(binding.http?.mediaType ?? "application/grpc+proto");
     expect(answer.result).toMatchObject({
       task: {
         id: expect.any(String),
@@ -60,31 +59,6 @@ describeStores("every operation", {}, (scene, binding) => {
     scene.stage.open(gate);
     const rest = await stream.rest();
     expect(rest.at(-1)?.event.statusUpdate?.status.state).toBe("TASK_STATE_COMPLETED");
-  });
-
-  const pushOperations: readonly (readonly [Method, Params])[] = [
-    ["CreateTaskPushNotificationConfig", { url: "https://hooks.example.com/" }],
-    ["GetTaskPushNotificationConfig", { id: "config-1" }],
-    ["ListTaskPushNotificationConfigs", {}],
-    ["DeleteTaskPushNotificationConfig", { id: "config-1" }],
-  ];
-
-  it.each(pushOperations)("[68] %s says that there is no push, for known and unknown tasks", async (method, params) => {
-    const { id } = await scene.client().task("artifact ok");
-    for (const taskId of [id, "no-such-task"]) {
-      const { reason } = await scene.client().refusal(method, { taskId, ...params });
-      expect(reason).toBe("PUSH_NOTIFICATION_NOT_SUPPORTED");
-    }
-  });
-
-  it("[68] a push config in a message is refused and nothing is run", async () => {
-    const before = (await scene.client().list()).totalSize;
-    const text = `artifact pushed-${binding.name}`;
-    const configuration = { taskPushNotificationConfig: { url: "https://hooks.example.com/" } };
-    const { reason } = await scene.client().refusal("SendMessage", { message: userMessage(text), configuration });
-    expect(reason).toBe("PUSH_NOTIFICATION_NOT_SUPPORTED");
-    expect(scene.stage.started).not.toContain(text);
-    expect((await scene.client().list()).totalSize).toBe(before);
   });
 
   it("GetExtendedAgentCard needs no params", async () => {

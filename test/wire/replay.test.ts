@@ -9,7 +9,12 @@ const numbersOf = (events: readonly NumberedEvent[]) => events.map(({ number }) 
 const range = (first: number, last: number) =>
   Array.from({ length: Math.max(0, last - first + 1) }, (_, at) => first + at);
 
-describeStores("replay", {}, (scene) => {
+describeStores("replay", {}, (scene, binding) => {
+  const { numbersUnasked } = binding.can;
+  /** Who resumes without the extension gets the same events, but over gRPC not their numbers. */
+  const unasked = (events: readonly NumberedEvent[]) =>
+    numbersUnasked ? events : events.map(({ event }) => ({ number: undefined, event }));
+
   /** A task that has ended, with everything its stream said. */
   const recorded = async (script = "work; blocks 12; artifact ok") => {
     const events = await (await scene.client().stream(script)).rest();
@@ -21,9 +26,10 @@ describeStores("replay", {}, (scene) => {
     expect(last).toBe(16);
     for (const cursor of [1, 2, 3, 9, last - 1]) {
       const replayed = await (await scene.client().subscribe(id, from(cursor))).rest();
-      expect(numbersOf(replayed), String(cursor)).toEqual(range(cursor, last));
+      expect(replayed, String(cursor)).toHaveLength(last - cursor + 1);
+      if (numbersUnasked) expect(numbersOf(replayed)).toEqual(range(cursor, last));
       expect(Object.keys(replayed[0]?.event ?? {})).toEqual(["task"]);
-      expect(replayed.slice(1)).toEqual(events.slice(cursor));
+      expect(replayed.slice(1)).toEqual(unasked(events.slice(cursor)));
     }
   });
 
@@ -42,7 +48,8 @@ describeStores("replay", {}, (scene) => {
   it("of a task that has ended replays to its end and closes; at the end there is only the snapshot", async () => {
     const { id, last } = await recorded();
     const events = await (await scene.client().subscribe(id, from(last))).rest();
-    expect(numbersOf(events)).toEqual([last]);
+    expect(events).toHaveLength(1);
+    if (numbersUnasked) expect(numbersOf(events)).toEqual([last]);
     expect(events[0]?.event.task?.status.state).toBe("TASK_STATE_COMPLETED");
     const refused = await scene.client().tryOpen("SubscribeToTask", { id });
     expect(refused instanceof WireStream ? "a stream" : refused.reason).toBe("UNSUPPORTED_OPERATION");
@@ -78,8 +85,9 @@ describeStores("replay", {}, (scene) => {
     const whole = await first.rest();
     const [withSnapshot = [], without = []] = await Promise.all(streams.map((stream) => stream.rest()));
     expect(without).toEqual(whole.slice(2));
-    expect(withSnapshot.slice(1)).toEqual(whole.slice(2));
-    expect(withSnapshot[0]).toMatchObject({ number: 3, event: { task: { id } } });
+    expect(withSnapshot.slice(1)).toEqual(unasked(whole.slice(2)));
+    expect(withSnapshot[0]).toMatchObject({ event: { task: { id } } });
+    if (numbersUnasked) expect(withSnapshot[0]?.number).toBe(3);
     expect(statesOf(whole).at(-1)).toBe("COMPLETED");
   });
 
@@ -126,7 +134,7 @@ describeStores("replay", {}, (scene) => {
   });
 });
 
-describeStores("replay of a compacted log", { times: { compactAfterMs: 1, housekeepingMs: 20 } }, (scene) => {
+describeStores("replay of a compacted log", { times: { compactAfterMs: 1, housekeepingMs: 20 } }, (scene, binding) => {
   it("gives the task as it is now for a cursor older than what is kept", async () => {
     const events = await (await scene.client().stream("work; blocks 30; artifact ok")).rest();
     const id = events[0]?.event.task?.id ?? "";
@@ -135,10 +143,10 @@ describeStores("replay of a compacted log", { times: { compactAfterMs: 1, housek
     let replayed = await replay();
     // Housekeeping runs on its own time; until it did, the whole log is there.
     while (replayed.length > 1) {
-      expect(numbersOf(replayed)).toEqual(range(2, last));
+      expect(replayed).toHaveLength(last - 1);
       replayed = await replay();
     }
-    expect(replayed[0]?.number).toBe(last);
+    if (binding.can.numbersUnasked) expect(replayed[0]?.number).toBe(last);
     expect(replayed[0]?.event.task).toEqual(await scene.client().get(id));
     expect(replayed[0]?.event.task?.status.state).toBe("TASK_STATE_COMPLETED");
   });

@@ -62,7 +62,9 @@ describe.each(LASTING)("a server that is stopped and started again on $name", (s
       expect(done.status.state).toBe("TASK_STATE_COMPLETED");
       expect(done.history).toHaveLength(3);
       const rest = await stream.rest();
-      expect(rest.map(({ number }) => number)).toEqual(rest.map((_, at) => asked.length + at));
+      if (binding.can.numbersUnasked) {
+        expect(rest.map(({ number }) => number)).toEqual(rest.map((_, at) => asked.length + at));
+      } else expect(statesOf(rest).at(-1)).toBe("COMPLETED");
     });
 
     it("ends open streams cleanly, and their readers resume", async () => {
@@ -73,9 +75,9 @@ describe.each(LASTING)("a server that is stopped and started again on $name", (s
       const ending = open.rest();
       const { client } = await start();
       expect(await ending).toEqual([]);
-      expect(open.reader.cut).toBe(false);
+      expect(open.cut).toBe(false);
       const resumed = await client().subscribe(asked.id, { "last-event-id": String(snapshot?.number) });
-      expect(await resumed.next()).toEqual(snapshot);
+      expect((await resumed.next())?.event).toEqual(snapshot?.event);
       await client().cancel(asked.id);
       expect(statesOf(await resumed.rest())).toEqual(["CANCELED"]);
     });

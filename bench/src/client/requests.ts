@@ -1,7 +1,8 @@
-/** Where a contestant answers JSON-RPC. */
+/** Where a contestant answers JSON-RPC, and gRPC if it does. */
 export interface Endpoint {
   port: number;
   path: string;
+  grpcPort?: number;
 }
 
 export interface MessageOptions {

@@ -10,6 +10,8 @@ import {
   type RequestContext,
 } from "@a2a-js/sdk/server";
 import { agentCardHandler, jsonRpcHandler, UserBuilder } from "@a2a-js/sdk/server/express";
+import { A2AService, UserBuilder as GrpcUserBuilder, grpcService } from "@a2a-js/sdk/server/grpc";
+import { Server, ServerCredentials } from "@grpc/grpc-js";
 import express from "express";
 import { openSqliteTaskStore } from "./a2a-js-sqlite-store.ts";
 import { runContestant } from "./child.ts";
@@ -81,6 +83,7 @@ function cardOf(name: string): AgentCard {
     description: "Agent under measurement.",
     supportedInterfaces: [
       { url: "http://127.0.0.1/a2a/jsonrpc", protocolBinding: "JSONRPC", tenant: "", protocolVersion: "1.0" },
+      { url: "127.0.0.1", protocolBinding: "GRPC", tenant: "", protocolVersion: "1.0" },
     ],
     provider: undefined,
     version: "1.0.0",
@@ -107,5 +110,16 @@ await runContestant(async ({ agent, store }) => {
   const server = app.listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
   const { port } = server.address() as AddressInfo;
-  return { port, path: "/a2a/jsonrpc", close: () => server.closeAllConnections() };
+  const grpc = new Server();
+  grpc.addService(A2AService, grpcService({ requestHandler, userBuilder: GrpcUserBuilder.noAuthentication }));
+  const grpcPort = await new Promise<number>((resolve, reject) => {
+    grpc.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, bound) =>
+      error === null ? resolve(bound) : reject(error),
+    );
+  });
+  const close = () => {
+    grpc.forceShutdown();
+    server.closeAllConnections();
+  };
+  return { port, path: "/a2a/jsonrpc", grpcPort, close };
 });

@@ -1,8 +1,6 @@
-import type { Question, Reply, Settings } from "./protocol.ts";
+import type { Question, Ready, Reply, Settings } from "./protocol.ts";
 
-interface Running {
-  port: number;
-  path: string;
+interface Running extends Ready {
   close(): Promise<void> | void;
 }
 
@@ -23,7 +21,8 @@ export async function runContestant(start: (settings: Settings) => Promise<Runni
         return void Promise.resolve(running.close()).finally(() => process.exit());
     }
   });
-  reply({ ready: { port: running.port, path: running.path } });
+  const { close: _close, ...ready } = running;
+  reply({ ready });
 }
 
 /** Collects until nothing more is freed: finalizers of sockets need a turn of the loop between two collections. */

@@ -52,5 +52,6 @@ await runContestant(async ({ agent, store }) => {
     // A run this fast would have its chunks merged; the rivals send every one, so Dragoman must too.
     limits: { mergeAfter: Number.POSITIVE_INFINITY },
   });
-  return { port: server.port, path: `/agents/${agent}`, close: () => server.close() };
+  const grpcPort = Number(server.grpc?.split(":").at(-1));
+  return { port: server.port, path: `/agents/${agent}`, grpcPort, close: () => server.close() };
 });

@@ -18,7 +18,14 @@ export interface Memory {
 
 export type Question = "cpu" | "memory" | "stop";
 
-export type Reply = { ready: { port: number; path: string } } | { cpu: number } | { memory: Memory };
+/** `grpcPort` where the contestant also answers gRPC. */
+export interface Ready {
+  port: number;
+  path: string;
+  grpcPort?: number;
+}
+
+export type Reply = { ready: Ready } | { cpu: number } | { memory: Memory };
 
 /** What streamed chunks consist of. It occurs nowhere else on the wire, so counting it counts the text. */
 export const chunkCharacter = "~";

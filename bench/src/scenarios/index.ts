@@ -1,4 +1,5 @@
 import type { Scenario } from "../scenario.ts";
+import { grpcSend, grpcStream } from "./grpc.ts";
 import { longStream } from "./long-stream.ts";
 import { longTask } from "./long-task.ts";
 import { lookup } from "./lookup.ts";
@@ -16,5 +17,7 @@ export const scenarios: readonly Scenario[] = [
   lookup,
   longTask,
   longStream,
+  grpcSend,
+  grpcStream,
   startUp,
 ];

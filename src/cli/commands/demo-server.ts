@@ -21,6 +21,6 @@ async function start(output: Output, flags: DemoServerFlags): Promise<DragomanSe
     const taken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
     if (!taken || flags.port !== undefined) throw error;
     output.talk("The usual port is taken; using a free one.");
-    return serve({ ...options, port: 0 });
+    return serve({ ...options, port: 0, grpcPort: 0 });
   }
 }

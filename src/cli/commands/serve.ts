@@ -9,6 +9,7 @@ import { packageVersion } from "../version.ts";
 
 export interface ServeFlags {
   readonly port?: string;
+  readonly grpcPort?: string;
   readonly host?: string;
   readonly watch?: boolean;
   readonly store?: string;
@@ -47,20 +48,32 @@ function noConfig(file: string): CommandError {
   );
 }
 
-export function readAddress(flags: Pick<ServeFlags, "host" | "port">): { host?: string; port?: number } {
+interface Address {
+  readonly host?: string;
+  readonly port?: number;
+  readonly grpcPort?: number;
+  readonly grpc?: false;
+}
+
+export function readAddress({ host, port, grpcPort }: Pick<ServeFlags, "host" | "port" | "grpcPort">): Address {
   return {
-    ...(flags.host === undefined ? {} : { host: flags.host }),
-    ...(flags.port === undefined ? {} : { port: readPort(flags.port) }),
+    ...(host === undefined ? {} : { host }),
+    ...(port === undefined ? {} : { port: readPort("--port", port, "") }),
+    ...(grpcPort === undefined ? {} : readGrpcPort(grpcPort)),
   };
 }
 
-function readPort(text: string): number {
-  const port = Number(text);
-  if (/^\d+$/.test(text) && port <= 65_535) return port;
-  throw usage(`--port must be 0 to 65535, not "${text}".`);
+function readGrpcPort(text: string): Pick<Address, "grpc" | "grpcPort"> {
+  return text === "off" ? { grpc: false } : { grpcPort: readPort("--grpc-port", text, " or off") };
 }
 
-export type StartedServer = Pick<DragomanServer, "agents" | "close" | "closed" | "store" | "url">;
+function readPort(flag: string, text: string, otherwise: string): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= 65_535) return port;
+  throw usage(`${flag} must be 0 to 65535${otherwise}, not "${text}".`);
+}
+
+export type StartedServer = Pick<DragomanServer, "agents" | "close" | "closed" | "grpc" | "store" | "url">;
 
 /** Says what is served, and returns when that has ended. The first signal lets running work finish; a second one does not wait for it. */
 export async function untilStopped(output: Output, server: StartedServer): Promise<void> {
@@ -87,7 +100,7 @@ export async function untilStopped(output: Output, server: StartedServer): Promi
   }
 }
 
-export function renderBanner(server: Pick<StartedServer, "agents" | "store" | "url">): string {
+export function renderBanner(server: Pick<StartedServer, "agents" | "grpc" | "store" | "url">): string {
   const agents = server.agents.map(({ isDefault, name, title, url }) => [
     isDefault ? `${name} (default)` : name,
     url,
@@ -98,5 +111,6 @@ export function renderBanner(server: Pick<StartedServer, "agents" | "store" | "u
     first === undefined
       ? ""
       : `\nTry:\n  npx dragoman send -a ${shellWord(first.url)} --text hello\n  curl ${shellWord(first.cardUrl)}\n`;
-  return `dragoman ${packageVersion()} listens on ${server.url}\nStore: ${server.store}\nAgents:\n${table(agents, "  ")}${examples}\n`;
+  const grpc = server.grpc === undefined ? "" : `\ngRPC: ${server.grpc}`;
+  return `dragoman ${packageVersion()} listens on ${server.url}${grpc}\nStore: ${server.store}\nAgents:\n${table(agents, "  ")}${examples}\n`;
 }

@@ -25,6 +25,8 @@ export interface FakeAgentOptions {
   readonly card?: object;
   readonly binding?: string;
   readonly tenant?: string;
+  /** Serves no card by itself. */
+  readonly cardless?: boolean;
 }
 
 /** Serves a card by itself; everything else goes to the handler. */
@@ -37,7 +39,7 @@ export async function startFakeAgent(handler: Handler, options: FakeAgentOptions
       const body = Buffer.concat(chunks).toString();
       const { headers, method = "", url: path = "" } = incoming;
       const request: Recorded = { method, path, headers, body, rpc: body.includes("jsonrpc") ? JSON.parse(body) : {} };
-      if (path === "/.well-known/agent-card.json") {
+      if (path === "/.well-known/agent-card.json" && options.cardless !== true) {
         response.setHeader("content-type", "application/json").end(JSON.stringify(cardOf(url, options)));
         return;
       }

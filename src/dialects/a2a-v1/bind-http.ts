@@ -6,18 +6,20 @@ import { decodeUtf8, JsonLimitError, parseJson } from "../../wire/json-limits.ts
 import { sseLineFrame } from "../../wire/sse.ts";
 import type { HttpServing, ServeContext } from "../contract.ts";
 import { type EventFraming, eventStreamReply } from "../shared/event-stream.ts";
+import { presentable } from "../shared/presentable.ts";
+import { requireMediaType } from "../shared/request-headers.ts";
 import { decodeQuery, joinRequest } from "./decode.ts";
 import { encodeAnswer } from "./encode.ts";
-import { ERRORS, errorHeaders, presentable, toHttpError } from "./errors.ts";
-import { findPlace, type Method, type Place } from "./http-routes.ts";
+import { ERRORS, errorHeaders, toHttpError } from "./errors.ts";
+import { findPlace, HTTP_PREFIX, type Method, type Place } from "./http-routes.ts";
 import { type Invoked, invoke } from "./invoke.ts";
-import { requireMediaType, requireVersion, VERSION } from "./service-parameters.ts";
+import { requireVersion, VERSION } from "./service-parameters.ts";
 
 const MEDIA_TYPE = "application/a2a+json";
 
 export const http: HttpServing = {
   version: VERSION,
-  prefix: "rest",
+  prefix: HTTP_PREFIX,
 
   async handle(exchange, context) {
     const { method } = exchange;
@@ -25,7 +27,7 @@ export const http: HttpServing = {
     return method === "HEAD" ? headOf(reply) : reply;
   },
 
-  refuse: (error) => refuse(presentable(error)),
+  refuse: (error, _exchange, status) => refuse(presentable(error), status),
 };
 
 async function replyTo(method: string, exchange: ExchangeRequest, context: ServeContext): Promise<ExchangeReply> {
@@ -59,12 +61,12 @@ function invokeAt(
 ): Promise<Invoked> {
   const query = decodeQuery(exchange.query);
   if (method !== "POST") {
-    return invoke(kind, joinRequest(named, query), exchange, context, { textual: true });
+    return invoke(kind, joinRequest(named, query), exchange.headers, context, { textual: true });
   }
   const { maxDepth, maxParts } = context.limits;
   const inQuery = query.tenant === undefined || query.tenant === "" ? {} : { tenant: query.tenant };
   const request = joinRequest(named, joinRequest(inQuery, readBody(exchange, maxDepth)));
-  return invoke(kind, request, exchange, context, { maxItems: maxParts });
+  return invoke(kind, request, exchange.headers, context, { maxItems: maxParts });
 }
 
 /** An empty body is an empty message: the path may have said everything. */

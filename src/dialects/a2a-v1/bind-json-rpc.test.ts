@@ -51,7 +51,7 @@ describe("methods", () => {
       "SendStreamingMessage",
       "SubscribeToTask",
     ]);
-    expect(jsonRpc.version).toBe("1.0");
+    expect(jsonRpc.versions).toEqual(["1.0"]);
   });
 
   it.each(EXCHANGES)(

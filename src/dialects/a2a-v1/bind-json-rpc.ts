@@ -6,11 +6,13 @@ import { encodeError, encodeResult, type JsonRpcId, RESULT_SUFFIX, resultPrefix 
 import { sseLineFrame } from "../../wire/sse.ts";
 import type { JsonRpcServing, ServeContext } from "../contract.ts";
 import { type EventFraming, eventStreamReply } from "../shared/event-stream.ts";
+import { presentable } from "../shared/presentable.ts";
+import { isJson, requireMediaType } from "../shared/request-headers.ts";
 import { kindOfMethod, METHODS } from "./decode.ts";
 import { encodeAnswer } from "./encode.ts";
-import { errorHeaders, presentable, toJsonRpcError } from "./errors.ts";
+import { errorHeaders, toJsonRpcError } from "./errors.ts";
 import { type Invoked, invoke } from "./invoke.ts";
-import { requireMediaType, VERSION } from "./service-parameters.ts";
+import { VERSION } from "./service-parameters.ts";
 
 /**
  * An error of an operation is an answer, hence 200. These are about the HTTP request itself, and intermediaries
@@ -28,7 +30,8 @@ const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
 const NO_PARAMS = {};
 
 export const jsonRpc: JsonRpcServing = {
-  version: VERSION,
+  versions: [VERSION],
+  unversioned: false,
   methods: new Set(Object.keys(METHODS)),
 
   async handle(request, exchange, context) {
@@ -44,7 +47,7 @@ export const jsonRpc: JsonRpcServing = {
     try {
       const kind = kindOfMethod(request.method);
       const options = { maxItems: context.limits.maxParts };
-      const { answer, headers } = await invoke(kind, request.params ?? NO_PARAMS, exchange, context, options);
+      const { answer, headers } = await invoke(kind, request.params ?? NO_PARAMS, exchange.headers, context, options);
       if (answer.kind === "stream" || answer.kind === "subscribe") {
         return streamReply(answer.outcome, id, headers, context);
       }
@@ -59,10 +62,6 @@ export const jsonRpc: JsonRpcServing = {
 
 function refuse(error: ProtocolError, id: JsonRpcId, status: number = STATUS[error.code] ?? 200): ExchangeReply {
   return jsonReply(status, encodeError(id, toJsonRpcError(error)), errorHeaders(error));
-}
-
-function isJson(mediaType: string): boolean {
-  return mediaType === "application/json" || mediaType.endsWith("+json");
 }
 
 function streamReply(

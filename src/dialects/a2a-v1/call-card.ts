@@ -1,7 +1,8 @@
 /** Other people's cards: whatever is unusable in one is left out, so that the rest can be used. */
 import type { AgentCard, AgentInterface } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import { isRecord } from "./proto-json-reading.ts";
+import type { CardReader } from "../contract.ts";
+import { isRecord } from "../shared/proto-json-reading.ts";
 import { type ReadOptions, readWire } from "./schema.ts";
 
 const TOLERANT: ReadOptions = { tolerant: true, code: "INVALID_AGENT_RESPONSE" };
@@ -85,4 +86,16 @@ function attempt<T>(read: () => T): T | undefined {
 
 function textOr(value: unknown, otherwise: string): string {
   return typeof value === "string" && value !== "" ? value : otherwise;
+}
+
+/** Whatever lists interfaces in this form is a 1.0 card, also if it is an older one besides. */
+export const readCard: CardReader = (value) => {
+  if (!isRecord(value) || !hasInterfaces(value)) return undefined;
+  const card = readCalledCard(value);
+  return card === undefined ? undefined : { card, confidence: "certain" };
+};
+
+function hasInterfaces(value: Readonly<Record<string, unknown>>): boolean {
+  const interfaces = value.supportedInterfaces ?? value.supported_interfaces;
+  return Array.isArray(interfaces) && interfaces.length > 0;
 }

@@ -1,11 +1,12 @@
 /** A peer's refusal as a ProtocolError, in whichever of the forms in use it comes. */
 import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { codeOfJsonRpc, codeOfReason, readErrorDetails } from "./errors.ts";
-import { isRecord } from "./proto-json-reading.ts";
+import { codeOfReason, readErrorDetails } from "../shared/error-details.ts";
+import { isRecord } from "../shared/proto-json-reading.ts";
+import { codeOfJsonRpc } from "./errors.ts";
 
 /** For refusals of the protocol that name no reason; several errors share a status, the commonest is taken. */
-const CODE_OF_GRPC_STATUS: Readonly<Record<string, ErrorCode>> = {
+export const CODE_OF_GRPC_STATUS: Readonly<Record<string, ErrorCode>> = {
   NOT_FOUND: "TASK_NOT_FOUND",
   INVALID_ARGUMENT: "INVALID_PARAMS",
   FAILED_PRECONDITION: "UNSUPPORTED_OPERATION",

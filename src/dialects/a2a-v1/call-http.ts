@@ -3,10 +3,11 @@ import { NO_LOSSES } from "../../model/loss.ts";
 import type { Operation } from "../../model/operation.ts";
 import type { ExchangeCall } from "../../wire/exchange.ts";
 import type { CallTarget, ExchangeCalling } from "../contract.ts";
+import { parseAnswer, unreadable } from "../shared/answers.ts";
+import { isRecord } from "../shared/proto-json-reading.ts";
 import { bareStatus, readRefusal } from "./call-errors.ts";
 import { callHeaders, tenantOf, toTimestamp } from "./call-headers.ts";
-import { parseAnswer, readFrame, readOutcome, unreadable } from "./call-read.ts";
-import { isRecord } from "./proto-json-reading.ts";
+import { readFrame, readOutcome } from "./call-read.ts";
 import { VERSION } from "./service-parameters.ts";
 
 const MEDIA_TYPE = "application/a2a+json";

@@ -2,13 +2,14 @@
 import { NO_LOSSES } from "../../model/loss.ts";
 import type { Operation, OperationKind } from "../../model/operation.ts";
 import type { CallTarget, ExchangeCalling } from "../contract.ts";
+import { parseAnswer, unreadable } from "../shared/answers.ts";
+import { isRecord } from "../shared/proto-json-reading.ts";
 import { bareStatus, readRefusal } from "./call-errors.ts";
 import { callHeaders, tenantOf, toTimestamp } from "./call-headers.ts";
-import { parseAnswer, readFrame, readOutcome, unreadable } from "./call-read.ts";
-import { isRecord } from "./proto-json-reading.ts";
+import { readFrame, readOutcome } from "./call-read.ts";
 import { VERSION } from "./service-parameters.ts";
 
-const METHODS = {
+export const METHOD_NAMES = {
   send: "SendMessage",
   stream: "SendStreamingMessage",
   get: "GetTask",
@@ -23,7 +24,7 @@ const METHODS = {
 } as const satisfies Record<OperationKind, string>;
 
 /** Members that are undefined are left out by `JSON.stringify`. */
-function paramsOf(operation: Operation, target: CallTarget): object {
+export function paramsOf(operation: Operation, target: CallTarget): object {
   const tenant = tenantOf(target);
   switch (operation.kind) {
     case "send":
@@ -58,7 +59,7 @@ export const jsonRpcCalling: ExchangeCalling = {
   version: VERSION,
 
   encode(operation, target) {
-    const method = METHODS[operation.kind];
+    const method = METHOD_NAMES[operation.kind];
     const params = paramsOf(operation, target);
     return {
       value: {

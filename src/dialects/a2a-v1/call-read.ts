@@ -1,32 +1,14 @@
 /** What comes back from a peer, read with good will: unknown members, missing defaults and empty lists are no offence. */
 
 import { ProtocolError } from "../../model/errors.ts";
-import type { StreamEvent } from "../../model/event.ts";
 import type { OperationKind, Outcomes, StreamFrame } from "../../model/operation.ts";
-import { JsonLimitError, parseJson } from "../../wire/json-limits.ts";
+import { receivedFrame, unreadable } from "../shared/answers.ts";
 import { readCalledCard } from "./call-card.ts";
 import { type ReadOptions, readWire, type WireName, type WireTypes } from "./schema.ts";
 
 export type WholeKind = Exclude<OperationKind, "stream" | "subscribe">;
 
-/** Deeper than what is accepted from callers: this peer was chosen. */
-const LIMITS = { maxDepth: 256 };
-
 const TOLERANT: ReadOptions = { tolerant: true, code: "INVALID_AGENT_RESPONSE" };
-
-/** `undefined` for what is no JSON; the JSON value `null` is `null`. */
-export function parseAnswer(text: string): unknown {
-  try {
-    return parseJson(text, LIMITS);
-  } catch (error) {
-    if (error instanceof JsonLimitError) return undefined;
-    throw error;
-  }
-}
-
-export function unreadable(what: string): ProtocolError {
-  return new ProtocolError("INVALID_AGENT_RESPONSE", `The agent's answer cannot be read: ${what}.`);
-}
 
 function read<Name extends WireName>(name: Name, value: unknown): WireTypes[Name] {
   try {
@@ -63,33 +45,6 @@ export function readOutcome<Kind extends WholeKind>(kind: Kind, value: unknown):
   return READERS[kind](value);
 }
 
-const NUMBER = /^[0-9]{1,15}$/;
-
 export function readFrame(value: unknown, id: string | undefined): StreamFrame {
-  const event = read("StreamResponse", value);
-  return id !== undefined && NUMBER.test(id) ? new NumberedFrame(event, Number(id)) : new Frame(event);
-}
-
-/** Few readers want the JSON, so it is made when one does. */
-class Frame implements StreamFrame {
-  readonly event: StreamEvent;
-  #json: string | undefined;
-
-  constructor(event: StreamEvent) {
-    this.event = event;
-  }
-
-  get json(): string {
-    this.#json ??= JSON.stringify(this.event);
-    return this.#json;
-  }
-}
-
-class NumberedFrame extends Frame {
-  readonly number: number;
-
-  constructor(event: StreamEvent, number: number) {
-    super(event);
-    this.number = number;
-  }
+  return receivedFrame(read("StreamResponse", value), id);
 }

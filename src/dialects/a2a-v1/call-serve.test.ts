@@ -161,6 +161,7 @@ async function serve(
         return dispatch(given);
       }) as ServeContext["service"]["dispatch"],
       activate: (requested) => requested,
+      originOf: async () => undefined,
     },
   };
   const isRest = call.url !== BASE;

@@ -3,9 +3,12 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { AgentCard } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import { fromWireCard, toWireCard } from "./card.ts";
-import { card as anyCard } from "./fixtures/arbitraries.ts";
+import { card as anyCard } from "../suite/arbitraries.ts";
+import { toWireCard } from "./card.ts";
 import { CARD } from "./fixtures/fake-service.ts";
+import { readWire } from "./schema.ts";
+
+const fromWireCard = (json: unknown) => readWire("AgentCard", json, { code: "INVALID_AGENT_RESPONSE" });
 
 const FULL: AgentCard = {
   ...CARD,
@@ -71,7 +74,7 @@ describe("toWireCard", () => {
   });
 });
 
-describe("fromWireCard", () => {
+describe("a card read from the wire", () => {
   it("reads snake_case and leaves out what it does not know", () => {
     const { supportedInterfaces, defaultInputModes, defaultOutputModes, ...rest } = CARD;
     const wire = {

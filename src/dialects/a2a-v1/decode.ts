@@ -1,7 +1,8 @@
 /** Requests of every binding to operations. JSON-RPC gives params; HTTP gives a body, a query and names in the path. */
 import { invalidParams, ProtocolError } from "../../model/errors.ts";
 import type { ListInput, Operation, OperationKind, SendInput } from "../../model/operation.ts";
-import { isRecord } from "./proto-json-reading.ts";
+import { isRecord } from "../shared/proto-json-reading.ts";
+import { cursorIn } from "../shared/request-headers.ts";
 import { type ReadOptions, readWire, type WireTypes } from "./schema.ts";
 
 interface Decoded {
@@ -62,7 +63,7 @@ export function decodeRequest(
     }
     case "subscribe": {
       const { tenant = "", id } = readWire("SubscribeToTaskRequest", request, options);
-      const after = decodeCursor(lastEventId);
+      const after = cursorIn(lastEventId);
       return { operation: { kind, id, ...(after !== undefined && { after }) }, tenant };
     }
     case "push-create": {
@@ -103,14 +104,6 @@ function listInput(request: WireTypes["ListTasksRequest"]): ListInput {
   const { tenant: _tenant, statusTimestampAfter, ...input } = request;
   if (statusTimestampAfter === undefined) return input;
   return { ...input, statusTimestampAfter: Date.parse(statusTimestampAfter) };
-}
-
-const CURSOR = /^\d{1,15}$/;
-
-function decodeCursor(lastEventId: string | undefined): number | undefined {
-  if (lastEventId === undefined || lastEventId === "") return undefined;
-  if (!CURSOR.test(lastEventId)) throw invalidParams("Last-Event-ID", "is not the number of an event of this task");
-  return Number(lastEventId);
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Outcomes as 1.0 JSON. Tasks are stored in that form already, so this is mostly `JSON.stringify`. */
-import type { Operation, OperationKind, Outcomes } from "../../model/operation.ts";
+import type { Operation, OperationKind, Outcomes, TaskPage } from "../../model/operation.ts";
 import type { Task } from "../../model/task.ts";
 import { toWireCard } from "./card.ts";
 import { writeWire } from "./schema.ts";
@@ -16,17 +16,14 @@ type AnswersByKind = {
 
 /** What was asked together with what came of it. */
 export type Answer = AnswersByKind[OperationKind];
+export type PlainAnswer = AnswersByKind[PlainKind];
 type PlainKind = Exclude<OperationKind, "stream" | "subscribe">;
 
 const ENCODERS: { readonly [Kind in PlainKind]: (answer: AnswersByKind[Kind]) => string } = {
   send: ({ outcome }) => JSON.stringify("task" in outcome ? { task: lean(outcome.task) } : outcome),
   get: ({ outcome }) => JSON.stringify(lean(outcome)),
   cancel: ({ outcome }) => JSON.stringify(lean(outcome)),
-  list: ({ operation, outcome }) => {
-    const { tasks, nextPageToken, pageSize, totalSize } = outcome;
-    const shown = tasks.map(operation.includeArtifacts === true ? withArtifacts : withoutArtifacts);
-    return JSON.stringify({ tasks: shown, nextPageToken, pageSize, totalSize });
-  },
+  list: ({ operation, outcome }) => JSON.stringify(presentedPage(operation, outcome)),
   "push-create": ({ outcome }) => JSON.stringify(writeWire("TaskPushNotificationConfig", outcome)),
   "push-get": ({ outcome }) => JSON.stringify(writeWire("TaskPushNotificationConfig", outcome)),
   "push-list": ({ outcome }) => JSON.stringify(writeWire("ListTaskPushNotificationConfigsResponse", outcome)),
@@ -36,6 +33,12 @@ const ENCODERS: { readonly [Kind in PlainKind]: (answer: AnswersByKind[Kind]) =>
 
 export function encodeAnswer<Kind extends PlainKind>(answer: AnswersByKind[Kind]): string {
   return ENCODERS[answer.kind](answer);
+}
+
+export function presentedPage(operation: OperationOf<"list">, page: TaskPage): TaskPage {
+  const { tasks, nextPageToken, pageSize, totalSize } = page;
+  const shown = tasks.map(operation.includeArtifacts === true ? withArtifacts : withoutArtifacts);
+  return { tasks: shown, nextPageToken, pageSize, totalSize };
 }
 
 /** Empty lists are not written. */

@@ -1,14 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { ERROR_CODES, ProtocolError } from "../../model/errors.ts";
-import {
-  codeOfJsonRpc,
-  codeOfReason,
-  ERRORS,
-  presentable,
-  readErrorDetails,
-  toHttpError,
-  toJsonRpcError,
-} from "./errors.ts";
+import { codeOfReason, readErrorDetails } from "../shared/error-details.ts";
+import { presentable } from "../shared/presentable.ts";
+import { codeOfJsonRpc, ERRORS, toHttpError, toJsonRpcError } from "./errors.ts";
 
 describe("the table", () => {
   it("[77] is that of A2A 1.0.1", () => {
@@ -38,7 +32,7 @@ describe("the table", () => {
   });
 
   it.each(ERROR_CODES)("leads back to %s from its reason and its number", (code) => {
-    expect(codeOfReason(ERRORS[code].reason)).toBe(code);
+    expect(codeOfReason(code)).toBe(code);
     expect(codeOfJsonRpc(ERRORS[code].jsonRpc)).toBe(code);
   });
 

@@ -2,6 +2,9 @@
 import { invalidParams } from "../../model/errors.ts";
 import type { OperationKind } from "../../model/operation.ts";
 
+/** First segment of all paths, below the agent. */
+export const HTTP_PREFIX = "rest";
+
 export type Method = "GET" | "POST" | "DELETE";
 type Methods = Readonly<Partial<Record<Method, OperationKind>>>;
 

@@ -9,12 +9,12 @@ it("can say everything there is to say", () => {
 
 it("[4] serves and calls the same bindings, all in version 1.0", () => {
   expect(a2aV1.name).toBe("a2a-v1");
-  expect([a2aV1.serving.jsonRpc?.version, a2aV1.serving.http?.version]).toEqual(["1.0", "1.0"]);
-  const called = a2aV1.calling.map((calling) =>
-    calling.carrier === "exchange" ? [calling.binding, calling.version] : [],
-  );
+  const { jsonRpc, http = [], rpc } = a2aV1.serving;
+  expect([jsonRpc?.versions, ...http.map(({ version }) => version), rpc?.version]).toEqual([["1.0"], "1.0", "1.0"]);
+  const called = a2aV1.calling.map((calling) => (calling.carrier !== "link" ? [calling.binding, calling.version] : []));
   expect(called).toEqual([
     ["JSONRPC", "1.0"],
     ["HTTP+JSON", "1.0"],
+    ["GRPC", "1.0"],
   ]);
 });

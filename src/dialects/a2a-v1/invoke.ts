@@ -1,12 +1,13 @@
-/** The way from a request to an outcome that both bindings share. */
+/** The way from a request to an outcome that all bindings share. */
 import { ProtocolError } from "../../model/errors.ts";
 import type { Call, OperationKind } from "../../model/operation.ts";
 import type { ExchangeRequest } from "../../wire/exchange.ts";
 import type { AgentService, ServeContext } from "../contract.ts";
+import { idempotencyKeyOf } from "../shared/request-headers.ts";
 import { decodeRequest } from "./decode.ts";
 import type { Answer } from "./encode.ts";
 import type { ReadOptions } from "./schema.ts";
-import { idempotencyKeyOf, requestedExtensions } from "./service-parameters.ts";
+import { requestedExtensions } from "./service-parameters.ts";
 
 export const DIALECT_NAME = "a2a-v1";
 
@@ -19,11 +20,10 @@ export interface Invoked {
 export async function invoke(
   kind: OperationKind,
   request: unknown,
-  exchange: ExchangeRequest,
+  headers: ExchangeRequest["headers"],
   context: ServeContext,
   options: ReadOptions,
 ): Promise<Invoked> {
-  const { headers } = exchange;
   requireCapability(kind, context.service);
   const { operation, tenant } = decodeRequest(kind, request, options, headers["last-event-id"]);
   const named = tenant === "" ? undefined : context.agentOfTenant(tenant);

@@ -2,7 +2,7 @@ import { deepStrictEqual } from "node:assert/strict";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ProtocolError } from "../../model/errors.ts";
-import * as arbitrary from "./fixtures/arbitraries.ts";
+import * as arbitrary from "../suite/arbitraries.ts";
 import { readWire, type WireName, type WireTypes, writeWire } from "./schema.ts";
 
 const MESSAGE = { messageId: "m1", role: "ROLE_USER", parts: [{ text: "hi" }] };

@@ -21,11 +21,13 @@ import type { Part } from "../../model/part.ts";
 import type { AuthenticationInfo, TaskPushNotificationConfig } from "../../model/push.ts";
 import { TASK_STATES, type TaskState } from "../../model/state.ts";
 import type { Task, TaskStatus } from "../../model/task.ts";
-import { compileTables, type Presence } from "./proto-json.ts";
-import type { ReadOptions } from "./proto-json-reading.ts";
-import type { ScalarName } from "./proto-json-scalars.ts";
+import { compileTables, type Presence, type Tables } from "../shared/proto-json.ts";
+import type { ReadOptions } from "../shared/proto-json-reading.ts";
+import type { ScalarName } from "../shared/proto-json-scalars.ts";
+import { compileProtobuf, type DecodeOptions } from "../shared/protobuf.ts";
+import { CARD_MESSAGES } from "./schema-card.ts";
 
-export type { ReadOptions } from "./proto-json-reading.ts";
+export type { ReadOptions } from "../shared/proto-json-reading.ts";
 
 interface Tenanted {
   readonly tenant?: string;
@@ -98,7 +100,11 @@ export interface WireTypes {
   OpenIdConnectSecurityScheme: JsonObject;
   MutualTlsSecurityScheme: JsonObject;
   OAuthFlows: JsonObject;
-  OAuthFlow: JsonObject;
+  AuthorizationCodeOAuthFlow: JsonObject;
+  ClientCredentialsOAuthFlow: JsonObject;
+  ImplicitOAuthFlow: JsonObject;
+  PasswordOAuthFlow: JsonObject;
+  DeviceCodeOAuthFlow: JsonObject;
 }
 
 export type WireName = keyof WireTypes;
@@ -111,244 +117,153 @@ const ENUMS = {
 type SingleType = ScalarName | keyof typeof ENUMS | WireName;
 type TypeName = SingleType | `${SingleType}[]` | `map<${SingleType}>`;
 type MemberOf<T> = T extends JsonValue | object ? keyof T & string : never;
-type Table<T> = readonly (readonly [name: MemberOf<T>, type: TypeName, presence: Presence])[];
+type Table<T> = readonly (readonly [name: MemberOf<T>, type: TypeName, presence: Presence, number: number])[];
 
-const TENANT = ["tenant", "string", "implicit"] as const;
+const TENANT = ["tenant", "string", "implicit", 1] as const;
 
 const MESSAGES = {
   Part: [
-    ["text", "string", "oneof"],
-    ["raw", "bytes", "oneof"],
-    ["url", "string", "oneof"],
-    ["data", "value", "oneof"],
-    ["metadata", "struct", "optional"],
-    ["filename", "string", "implicit"],
-    ["mediaType", "string", "implicit"],
+    ["text", "string", "oneof", 1],
+    ["raw", "bytes", "oneof", 2],
+    ["url", "string", "oneof", 3],
+    ["data", "value", "oneof", 4],
+    ["metadata", "struct", "optional", 5],
+    ["filename", "string", "implicit", 6],
+    ["mediaType", "string", "implicit", 7],
   ],
   Message: [
-    ["messageId", "string", "required"],
-    ["contextId", "string", "implicit"],
-    ["taskId", "string", "implicit"],
-    ["role", "Role", "required"],
-    ["parts", "Part[]", "required"],
-    ["metadata", "struct", "optional"],
-    ["extensions", "string[]", "implicit"],
-    ["referenceTaskIds", "string[]", "implicit"],
+    ["messageId", "string", "required", 1],
+    ["contextId", "string", "implicit", 2],
+    ["taskId", "string", "implicit", 3],
+    ["role", "Role", "required", 4],
+    ["parts", "Part[]", "required", 5],
+    ["metadata", "struct", "optional", 6],
+    ["extensions", "string[]", "implicit", 7],
+    ["referenceTaskIds", "string[]", "implicit", 8],
   ],
   Artifact: [
-    ["artifactId", "string", "required"],
-    ["name", "string", "implicit"],
-    ["description", "string", "implicit"],
-    ["parts", "Part[]", "required"],
-    ["metadata", "struct", "optional"],
-    ["extensions", "string[]", "implicit"],
+    ["artifactId", "string", "required", 1],
+    ["name", "string", "implicit", 2],
+    ["description", "string", "implicit", 3],
+    ["parts", "Part[]", "required", 4],
+    ["metadata", "struct", "optional", 5],
+    ["extensions", "string[]", "implicit", 6],
   ],
   TaskStatus: [
-    ["state", "TaskState", "required"],
-    ["message", "Message", "optional"],
-    ["timestamp", "timestamp", "optional"],
+    ["state", "TaskState", "required", 1],
+    ["message", "Message", "optional", 2],
+    ["timestamp", "timestamp", "optional", 3],
   ],
   Task: [
-    ["id", "string", "required"],
-    ["contextId", "string", "restored"],
-    ["status", "TaskStatus", "required"],
-    ["artifacts", "Artifact[]", "implicit"],
-    ["history", "Message[]", "implicit"],
-    ["metadata", "struct", "optional"],
+    ["id", "string", "required", 1],
+    ["contextId", "string", "restored", 2],
+    ["status", "TaskStatus", "required", 3],
+    ["artifacts", "Artifact[]", "implicit", 4],
+    ["history", "Message[]", "implicit", 5],
+    ["metadata", "struct", "optional", 6],
   ],
   TaskStatusUpdateEvent: [
-    ["taskId", "string", "required"],
-    ["contextId", "string", "filled"],
-    ["status", "TaskStatus", "required"],
-    ["metadata", "struct", "optional"],
+    ["taskId", "string", "required", 1],
+    ["contextId", "string", "filled", 2],
+    ["status", "TaskStatus", "required", 3],
+    ["metadata", "struct", "optional", 4],
   ],
   TaskArtifactUpdateEvent: [
-    ["taskId", "string", "required"],
-    ["contextId", "string", "filled"],
-    ["artifact", "Artifact", "required"],
-    ["append", "bool", "implicit"],
-    ["lastChunk", "bool", "implicit"],
-    ["metadata", "struct", "optional"],
+    ["taskId", "string", "required", 1],
+    ["contextId", "string", "filled", 2],
+    ["artifact", "Artifact", "required", 3],
+    ["append", "bool", "implicit", 4],
+    ["lastChunk", "bool", "implicit", 5],
+    ["metadata", "struct", "optional", 6],
   ],
   StreamResponse: [
-    ["task", "Task", "oneof"],
-    ["message", "Message", "oneof"],
-    ["statusUpdate", "TaskStatusUpdateEvent", "oneof"],
-    ["artifactUpdate", "TaskArtifactUpdateEvent", "oneof"],
+    ["task", "Task", "oneof", 1],
+    ["message", "Message", "oneof", 2],
+    ["statusUpdate", "TaskStatusUpdateEvent", "oneof", 3],
+    ["artifactUpdate", "TaskArtifactUpdateEvent", "oneof", 4],
   ],
 
   SendMessageConfiguration: [
-    ["acceptedOutputModes", "string[]", "implicit"],
-    ["taskPushNotificationConfig", "TaskPushNotificationConfig", "optional"],
-    ["historyLength", "length", "optional"],
-    ["returnImmediately", "bool", "implicit"],
+    ["acceptedOutputModes", "string[]", "implicit", 1],
+    ["taskPushNotificationConfig", "TaskPushNotificationConfig", "optional", 2],
+    ["historyLength", "length", "optional", 3],
+    ["returnImmediately", "bool", "implicit", 4],
   ],
   SendMessageRequest: [
     TENANT,
-    ["message", "Message", "required"],
-    ["configuration", "SendMessageConfiguration", "optional"],
-    ["metadata", "struct", "optional"],
+    ["message", "Message", "required", 2],
+    ["configuration", "SendMessageConfiguration", "optional", 3],
+    ["metadata", "struct", "optional", 4],
   ],
   SendMessageResponse: [
-    ["task", "Task", "oneof"],
-    ["message", "Message", "oneof"],
+    ["task", "Task", "oneof", 1],
+    ["message", "Message", "oneof", 2],
   ],
-  GetTaskRequest: [TENANT, ["id", "string", "required"], ["historyLength", "length", "optional"]],
+  GetTaskRequest: [TENANT, ["id", "string", "required", 2], ["historyLength", "length", "optional", 3]],
   ListTasksRequest: [
     TENANT,
-    ["contextId", "string", "implicit"],
-    ["status", "TaskState", "implicit"],
-    ["pageSize", "pageSize", "optional"],
-    ["pageToken", "string", "implicit"],
-    ["historyLength", "length", "optional"],
-    ["statusTimestampAfter", "timestamp", "optional"],
-    ["includeArtifacts", "bool", "optional"],
+    ["contextId", "string", "implicit", 2],
+    ["status", "TaskState", "implicit", 3],
+    ["pageSize", "pageSize", "optional", 4],
+    ["pageToken", "string", "implicit", 5],
+    ["historyLength", "length", "optional", 6],
+    ["statusTimestampAfter", "timestamp", "optional", 7],
+    ["includeArtifacts", "bool", "optional", 8],
   ],
   ListTasksResponse: [
-    ["tasks", "Task[]", "filled"],
-    ["nextPageToken", "string", "filled"],
-    ["pageSize", "int32", "filled"],
-    ["totalSize", "int32", "filled"],
+    ["tasks", "Task[]", "filled", 1],
+    ["nextPageToken", "string", "filled", 2],
+    ["pageSize", "int32", "filled", 3],
+    ["totalSize", "int32", "filled", 4],
   ],
-  CancelTaskRequest: [TENANT, ["id", "string", "required"], ["metadata", "struct", "optional"]],
-  SubscribeToTaskRequest: [TENANT, ["id", "string", "required"]],
+  CancelTaskRequest: [TENANT, ["id", "string", "required", 2], ["metadata", "struct", "optional", 3]],
+  SubscribeToTaskRequest: [TENANT, ["id", "string", "required", 2]],
   GetExtendedAgentCardRequest: [TENANT],
 
   AuthenticationInfo: [
-    ["scheme", "string", "required"],
-    ["credentials", "string", "implicit"],
+    ["scheme", "string", "required", 1],
+    ["credentials", "string", "implicit", 2],
   ],
   TaskPushNotificationConfig: [
-    ["id", "string", "implicit"],
-    ["taskId", "string", "implicit"],
-    ["url", "string", "required"],
-    ["token", "string", "implicit"],
-    ["authentication", "AuthenticationInfo", "optional"],
+    ["id", "string", "implicit", 2],
+    ["taskId", "string", "implicit", 3],
+    ["url", "string", "required", 4],
+    ["token", "string", "implicit", 5],
+    ["authentication", "AuthenticationInfo", "optional", 6],
   ],
   CreateTaskPushNotificationConfigRequest: [
     TENANT,
-    ["id", "string", "implicit"],
-    ["taskId", "string", "required"],
-    ["url", "string", "required"],
-    ["token", "string", "implicit"],
-    ["authentication", "AuthenticationInfo", "optional"],
+    ["id", "string", "implicit", 2],
+    ["taskId", "string", "required", 3],
+    ["url", "string", "required", 4],
+    ["token", "string", "implicit", 5],
+    ["authentication", "AuthenticationInfo", "optional", 6],
   ],
-  GetTaskPushNotificationConfigRequest: [TENANT, ["taskId", "string", "required"], ["id", "string", "required"]],
-  DeleteTaskPushNotificationConfigRequest: [TENANT, ["taskId", "string", "required"], ["id", "string", "required"]],
-  ListTaskPushNotificationConfigsRequest: [
+  GetTaskPushNotificationConfigRequest: [TENANT, ["taskId", "string", "required", 2], ["id", "string", "required", 3]],
+  DeleteTaskPushNotificationConfigRequest: [
     TENANT,
-    ["taskId", "string", "required"],
-    ["pageSize", "length", "implicit"],
-    ["pageToken", "string", "implicit"],
+    ["taskId", "string", "required", 2],
+    ["id", "string", "required", 3],
+  ],
+  ListTaskPushNotificationConfigsRequest: [
+    ["tenant", "string", "implicit", 4],
+    ["taskId", "string", "required", 1],
+    ["pageSize", "length", "implicit", 2],
+    ["pageToken", "string", "implicit", 3],
   ],
   ListTaskPushNotificationConfigsResponse: [
-    ["configs", "TaskPushNotificationConfig[]", "filled"],
-    ["nextPageToken", "string", "restored"],
+    ["configs", "TaskPushNotificationConfig[]", "filled", 1],
+    ["nextPageToken", "string", "restored", 2],
   ],
 
-  // Serialisers leave out empty required text and lists, so that absence of one must not cost us the card.
-  AgentCard: [
-    ["name", "string", "required"],
-    ["description", "string", "filled"],
-    ["supportedInterfaces", "AgentInterface[]", "required"],
-    ["provider", "AgentProvider", "optional"],
-    ["version", "string", "required"],
-    ["documentationUrl", "string", "optional"],
-    ["capabilities", "AgentCapabilities", "required"],
-    ["securitySchemes", "map<SecurityScheme>", "implicit"],
-    ["securityRequirements", "SecurityRequirement[]", "implicit"],
-    ["defaultInputModes", "string[]", "filled"],
-    ["defaultOutputModes", "string[]", "filled"],
-    ["skills", "AgentSkill[]", "filled"],
-    ["signatures", "AgentCardSignature[]", "implicit"],
-    ["iconUrl", "string", "optional"],
-  ],
-  AgentInterface: [
-    ["url", "string", "required"],
-    ["protocolBinding", "string", "required"],
-    ["tenant", "string", "implicit"],
-    ["protocolVersion", "string", "required"],
-  ],
-  AgentProvider: [
-    ["url", "string", "filled"],
-    ["organization", "string", "filled"],
-  ],
-  AgentCapabilities: [
-    ["streaming", "bool", "optional"],
-    ["pushNotifications", "bool", "optional"],
-    ["extensions", "AgentExtension[]", "implicit"],
-    ["extendedAgentCard", "bool", "optional"],
-  ],
-  AgentExtension: [
-    ["uri", "string", "required"],
-    ["description", "string", "implicit"],
-    ["required", "bool", "implicit"],
-    ["params", "struct", "optional"],
-  ],
-  AgentSkill: [
-    ["id", "string", "required"],
-    ["name", "string", "required"],
-    ["description", "string", "filled"],
-    ["tags", "string[]", "filled"],
-    ["examples", "string[]", "implicit"],
-    ["inputModes", "string[]", "implicit"],
-    ["outputModes", "string[]", "implicit"],
-    ["securityRequirements", "SecurityRequirement[]", "implicit"],
-  ],
-  AgentCardSignature: [
-    ["protected", "string", "required"],
-    ["signature", "string", "required"],
-    ["header", "struct", "optional"],
-  ],
-  SecurityRequirement: [["schemes", "map<StringList>", "restored"]],
-  StringList: [["list", "string[]", "restored"]],
-  // A kind of scheme that is not known here reads as an empty object: it cannot be satisfied, the rest can be used.
-  SecurityScheme: [
-    ["apiKeySecurityScheme", "APIKeySecurityScheme", "optional"],
-    ["httpAuthSecurityScheme", "HTTPAuthSecurityScheme", "optional"],
-    ["oauth2SecurityScheme", "OAuth2SecurityScheme", "optional"],
-    ["openIdConnectSecurityScheme", "OpenIdConnectSecurityScheme", "optional"],
-    ["mtlsSecurityScheme", "MutualTlsSecurityScheme", "optional"],
-  ],
-  APIKeySecurityScheme: [
-    ["description", "string", "implicit"],
-    ["location", "string", "required"],
-    ["name", "string", "required"],
-  ],
-  HTTPAuthSecurityScheme: [
-    ["description", "string", "implicit"],
-    ["scheme", "string", "required"],
-    ["bearerFormat", "string", "implicit"],
-  ],
-  OAuth2SecurityScheme: [
-    ["description", "string", "implicit"],
-    ["flows", "OAuthFlows", "required"],
-    ["oauth2MetadataUrl", "string", "implicit"],
-  ],
-  OpenIdConnectSecurityScheme: [
-    ["description", "string", "implicit"],
-    ["openIdConnectUrl", "string", "required"],
-  ],
-  MutualTlsSecurityScheme: [["description", "string", "implicit"]],
-  OAuthFlows: [
-    ["authorizationCode", "OAuthFlow", "optional"],
-    ["clientCredentials", "OAuthFlow", "optional"],
-    ["implicit", "OAuthFlow", "optional"],
-    ["password", "OAuthFlow", "optional"],
-    ["deviceCode", "OAuthFlow", "optional"],
-  ],
-  // The five flows differ only in which of these they may have.
-  OAuthFlow: [
-    ["authorizationUrl", "string", "implicit"],
-    ["deviceAuthorizationUrl", "string", "implicit"],
-    ["tokenUrl", "string", "implicit"],
-    ["refreshUrl", "string", "implicit"],
-    ["scopes", "map<string>", "filled"],
-    ["pkceRequired", "bool", "implicit"],
-  ],
+  ...CARD_MESSAGES,
 } as const satisfies { readonly [Name in WireName]: Table<WireTypes[Name]> };
 
-const codec = compileTables<WireName>({ messages: MESSAGES, enums: ENUMS });
+/** JSON, bytes and the published `.proto` are all made of these. */
+export const TABLES: Tables = { messages: MESSAGES, enums: ENUMS };
+
+const codec = compileTables<WireName>(TABLES);
+const protobuf = compileProtobuf<WireName>(TABLES);
 
 /** The value as that message, or a ProtocolError that names every member that does not fit. */
 export function readWire<Name extends WireName>(name: Name, value: unknown, options?: ReadOptions): WireTypes[Name] {
@@ -358,4 +273,13 @@ export function readWire<Name extends WireName>(name: Name, value: unknown, opti
 /** A value of the model in the form that goes on the wire, ready for `JSON.stringify`. */
 export function writeWire<Name extends WireName>(name: Name, value: WireTypes[Name]): object {
   return codec.write(name, value) as object;
+}
+
+export function toBytes(name: WireName, value: object): Uint8Array {
+  return protobuf.encode(name, value);
+}
+
+/** What the bytes say, to be validated by `readWire`. */
+export function fromBytes(name: WireName, bytes: Uint8Array, options?: DecodeOptions): Record<string, unknown> {
+  return protobuf.decode(name, bytes, options);
 }

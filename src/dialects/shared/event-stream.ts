@@ -138,23 +138,39 @@ class EventStream implements AsyncIterableIterator<string, undefined> {
   #sayNext(): void {
     const { piece, rest } = cut(this.#rest);
     this.#rest = rest;
-    let text: string;
+    let text = "";
     try {
       text = this.#framing.encode(piece);
     } catch (error) {
-      this.#onFailure(error);
+      text = this.#sayable(piece);
+      // The source knows nothing of it and would be kept waiting for its reader.
+      if (!this.#sourceEnded) this.#source.return?.().catch(() => {});
+      this.#fail(error, text);
       return;
     }
     this.#say(text);
   }
 
-  readonly #onFailure = (error: unknown): void => {
+  readonly #onFailure = (error: unknown): void => this.#fail(error, "");
+
+  #fail(error: unknown, before: string): void {
     this.#pulling = false;
     if (this.#closed) return;
     this.#sourceEnded = true;
     this.#rest = NO_FRAMES;
-    this.#say(this.#framing.encodeFailure(error));
-  };
+    this.#say(before + this.#framing.encodeFailure(error));
+  }
+
+  /** Of a batch that cannot be said as a whole, the part before what cannot be said. */
+  #sayable(batch: readonly StreamFrame[]): string {
+    let text = "";
+    try {
+      for (const frame of batch) text += this.#framing.encode([frame]);
+    } catch {
+      // That it cannot be said is told by the error of the whole batch.
+    }
+    return text;
+  }
 
   #say(text: string): void {
     this.#busy = true;

@@ -5,7 +5,7 @@ import type { ExchangeRequest } from "../../wire/exchange.ts";
 import { isStreamReply } from "../../wire/exchange.ts";
 import type { JsonRpcParams } from "../../wire/json-rpc.ts";
 import { createLinkPair } from "../../wire/link-pair.ts";
-import type { Calling, Dialect, ExchangeCalling, LinkCalling } from "../contract.ts";
+import type { Calling, Dialect, ExchangeCalling, LinkCalling, RpcCalling } from "../contract.ts";
 import { contextOf, createScriptedService, toolsOf } from "./join.ts";
 import { OPERATIONS } from "./values.ts";
 
@@ -38,6 +38,7 @@ const garbage = fc.oneof(
 /** Whatever comes, nothing but a ProtocolError is thrown, and the next question is answered. */
 export function describeGarbage(dialect: Dialect, calling: Calling): void {
   if (calling.carrier === "link") describeLinkGarbage(dialect, calling);
+  else if (calling.carrier === "rpc") describeRpcGarbage(dialect, calling);
   else describeExchangeGarbage(dialect, calling);
 }
 
@@ -51,7 +52,7 @@ function describeExchangeGarbage(dialect: Dialect, calling: ExchangeCalling): vo
       fc.property(fc.constantFrom(...kinds), fc.integer({ min: 100, max: 599 }), garbage, (kind, status, text) => {
         throwsOnlyProtocolErrors(() => calling.decode(kind, { status, contentType: "application/json", text }));
       }),
-      { numRuns: 500 },
+      { numRuns: 10_000 },
     );
   });
 
@@ -61,7 +62,7 @@ function describeExchangeGarbage(dialect: Dialect, calling: ExchangeCalling): vo
       fc.property(garbage, fc.string(), id, (data, event, number) => {
         throwsOnlyProtocolErrors(() => calling.decodeFrame({ data, event, id: number }));
       }),
-      { numRuns: 500 },
+      { numRuns: 10_000 },
     );
   });
 
@@ -81,7 +82,7 @@ function describeExchangeGarbage(dialect: Dialect, calling: ExchangeCalling): vo
         async (body, path, method, name) => {
           const exchange = requestOf(method, `/${path}`, body);
           const replies = [
-            await http?.handle(exchange, contextOf(service)),
+            ...(await Promise.all((http ?? []).map((binding) => binding.handle(exchange, contextOf(service))))),
             await jsonRpc?.handle(
               { id: 1, method: name, params: parsed(body), notification: false },
               exchange,
@@ -95,7 +96,49 @@ function describeExchangeGarbage(dialect: Dialect, calling: ExchangeCalling): vo
           }
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 3_000 },
+    );
+  });
+}
+
+/** No bytes, bytes that are nearly a message, and any others. */
+const bytes = fc.oneof(
+  fc.uint8Array({ maxLength: 64 }),
+  fc
+    .array(fc.tuple(fc.integer({ min: 1, max: 8 }), fc.uint8Array({ maxLength: 12 })), { maxLength: 6 })
+    .map((fields) => Uint8Array.from(fields.flatMap(([number, value]) => [(number << 3) | 2, value.length, ...value]))),
+);
+
+function describeRpcGarbage(dialect: Dialect, calling: RpcCalling): void {
+  const kinds = (["send", "get", "list", "cancel", "push-create", "push-list", "extended-card"] as const).filter(
+    (kind) => dialect.can.operations[kind],
+  );
+
+  it("an answer, a frame or a status that cannot be read is a ProtocolError", () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...kinds), bytes, fc.integer(), fc.string(), (kind, message, code, text) => {
+        throwsOnlyProtocolErrors(() => calling.decode(kind, message));
+        throwsOnlyProtocolErrors(() => calling.decodeFrame(message));
+        expect(ProtocolError.is(calling.decodeFailure({ code, message: text, details: message }))).toBe(true);
+      }),
+      { numRuns: 10_000 },
+    );
+  });
+
+  it("a request that cannot be read is answered", async () => {
+    const service = createScriptedService();
+    service.answer = () => {
+      throw new ProtocolError("TASK_NOT_FOUND", "There is no such task.");
+    };
+    const { rpc } = dialect.serving;
+    const methods = Object.keys(rpc?.methods ?? {});
+    await fc.assert(
+      fc.asyncProperty(bytes, fc.constantFrom("Nothing", ...methods), async (message, method) => {
+        const request = { service: rpc?.service ?? "", method, metadata: {}, message, remoteAddress: undefined };
+        const reply = await rpc?.handle(request, contextOf(service));
+        if (reply?.kind === "failure") expect(reply.status.code).toBeGreaterThan(0);
+      }),
+      { numRuns: 10_000 },
     );
   });
 }

@@ -2,12 +2,14 @@
 import { ANONYMOUS } from "../../model/caller.ts";
 import type { AgentCard } from "../../model/card.ts";
 import type { Loss } from "../../model/loss.ts";
-import type { FrameStream, Operation, OutcomeOf, StreamFrame } from "../../model/operation.ts";
+import type { FrameStream, Operation, OperationKind, OutcomeOf, StreamFrame } from "../../model/operation.ts";
 import { type ExchangeCall, type ExchangeReply, type ExchangeRequest, isStreamReply } from "../../wire/exchange.ts";
 import { parseJsonRpc } from "../../wire/json-rpc.ts";
 import { createLinkPair } from "../../wire/link-pair.ts";
+import { RpcStatusError } from "../../wire/rpc.ts";
 import { sseEvents } from "../../wire/sse.ts";
 import type {
+  AgentPlace,
   AgentService,
   Calling,
   CallTarget,
@@ -15,6 +17,8 @@ import type {
   Dialect,
   ExchangeCalling,
   LinkCalling,
+  RpcCalling,
+  RpcServing,
   ServeContext,
 } from "../contract.ts";
 
@@ -52,6 +56,7 @@ export function createScriptedService(): ScriptedService {
       return (await service.answer(operation)) as OutcomeOf<O>;
     },
     activate: (requested) => requested,
+    originOf: async () => undefined,
   };
   return service;
 }
@@ -82,7 +87,9 @@ export interface Joined {
 }
 
 export function join(dialect: Dialect, calling: Calling, service: AgentService): Joined {
-  return calling.carrier === "link" ? joinLink(dialect, calling, service) : joinExchange(dialect, calling, service);
+  if (calling.carrier === "link") return joinLink(dialect, calling, service);
+  if (calling.carrier === "rpc") return joinRpc(dialect, calling, service);
+  return joinExchange(dialect, calling, service);
 }
 
 export function nameOf(calling: Calling): string {
@@ -106,11 +113,58 @@ function joinLink(dialect: Dialect, calling: LinkCalling, service: AgentService)
   };
 }
 
+const PLACE: AgentPlace = { base: BASE, rpc: "agent.example:4001", name: "agent", isDefault: true };
+
+/** Where a peer would be told to call; a dialect that is in no card is called at the base. */
+function targetOf({ serving }: Dialect, binding: string): CallTarget {
+  const offered = serving.interfaces?.(PLACE).find(({ protocolBinding }) => protocolBinding === binding);
+  return { url: offered?.url ?? BASE, tenant: undefined, headers: {}, extensions: [] };
+}
+
+function joinRpc(dialect: Dialect, calling: RpcCalling, service: AgentService): Joined {
+  const { rpc } = dialect.serving;
+  if (rpc === undefined) throw new Error(`${dialect.name} calls over gRPC but does not serve it.`);
+  const losses: Loss[] = [];
+  const target = targetOf(dialect, calling.binding);
+
+  async function ask(operation: Operation): Promise<unknown> {
+    const encoded = calling.encode(operation, target);
+    losses.push(...encoded.losses);
+    const request = { ...encoded.value, remoteAddress: undefined };
+    const reply = await (rpc as RpcServing).handle(request, contextOf(service, losses));
+    if (reply.kind === "failure") throw calling.decodeFailure(reply.status, operation.kind);
+    if (reply.kind === "stream") return framesOfMessages(reply.messages, calling, losses);
+    const decoded = calling.decode(operation.kind as Exclude<OperationKind, "stream" | "subscribe">, reply.message);
+    losses.push(...decoded.losses);
+    return decoded.value;
+  }
+
+  return { ask: (operation) => ask(operation) as Promise<never>, losses, close: async () => {} };
+}
+
+async function* framesOfMessages(
+  messages: AsyncIterable<readonly Uint8Array[]>,
+  calling: RpcCalling,
+  losses: Loss[],
+): FrameStreamOf {
+  try {
+    for await (const batch of messages) {
+      const frames: StreamFrame[] = [];
+      for (const message of batch) {
+        const decoded = calling.decodeFrame(message);
+        losses.push(...decoded.losses);
+        frames.push(decoded.value);
+      }
+      yield frames;
+    }
+  } catch (error) {
+    throw error instanceof RpcStatusError ? calling.decodeFailure(error.status) : error;
+  }
+}
+
 function joinExchange(dialect: Dialect, calling: ExchangeCalling, service: AgentService): Joined {
   const losses: Loss[] = [];
-  const offered = dialect.serving.interfaces?.(BASE).find(({ protocolBinding }) => protocolBinding === calling.binding);
-  if (offered === undefined) throw new Error(`${dialect.name} calls over ${calling.binding} but does not offer it.`);
-  const target: CallTarget = { url: offered.url, tenant: undefined, headers: {}, extensions: [] };
+  const target = targetOf(dialect, calling.binding);
 
   async function ask(operation: Operation): Promise<unknown> {
     const encoded = calling.encode(operation, target);
@@ -142,19 +196,18 @@ function toRequest(call: ExchangeCall): ExchangeRequest {
   };
 }
 
-/** As a server would route it: by the prefix of the path, else as JSON-RPC. */
+/** As a server would route it: by the longest prefix of the path, else as JSON-RPC. */
 export async function serveExchange(
   { serving }: Dialect,
   exchange: ExchangeRequest,
   context: ServeContext,
 ): Promise<ExchangeReply> {
-  const prefix = serving.http === undefined ? undefined : `/${serving.http.prefix}`;
-  if (prefix !== undefined && (exchange.path === prefix || exchange.path.startsWith(`${prefix}/`))) {
-    return (serving.http as NonNullable<typeof serving.http>).handle(
-      { ...exchange, path: exchange.path.slice(prefix.length) },
-      context,
-    );
-  }
+  const fitting = (serving.http ?? [])
+    .filter(({ prefix }) => exchange.path === `/${prefix}` || exchange.path.startsWith(`/${prefix}/`))
+    .sort((one, other) => other.prefix.length - one.prefix.length);
+  const [http] = fitting;
+  if (http !== undefined)
+    return http.handle({ ...exchange, path: exchange.path.slice(http.prefix.length + 1) }, context);
   if (serving.jsonRpc === undefined) throw new Error("There is nothing at this path.");
   const parsed = parseJsonRpc(exchange.body, context.limits);
   if (!parsed.ok) throw new Error(parsed.message);

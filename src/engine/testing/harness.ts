@@ -4,6 +4,7 @@ import type { Message } from "../../model/message.ts";
 import type { Call, FrameStream, SendInput, SendOutcome, StreamFrame, TaskPage } from "../../model/operation.ts";
 import type { Part } from "../../model/part.ts";
 import type { Count, Ids } from "../../model/ports.ts";
+import type { TaskPushNotificationConfig } from "../../model/push.ts";
 import type { Task } from "../../model/task.ts";
 import type { TaskStore } from "../../store/contract.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
@@ -20,6 +21,7 @@ export interface HarnessOptions {
   readonly wrap?: (store: TaskStore) => TaskStore;
   readonly limits?: Partial<EngineLimits>;
   readonly times?: Partial<EngineTimes>;
+  readonly push?: boolean;
   /** The store and clock of an engine that went before. */
   readonly after?: Harness;
 }
@@ -34,10 +36,13 @@ export interface Asking {
 
 export interface SendingOptions extends Asking {
   readonly taskId?: string;
+  readonly chosenId?: string;
+  readonly asTask?: boolean;
   readonly contextId?: string;
   readonly messageId?: string;
   readonly parts?: readonly Part[];
   readonly returnImmediately?: boolean;
+  readonly push?: TaskPushNotificationConfig;
 }
 
 let incarnations = 0;
@@ -48,6 +53,7 @@ const ids: Ids = {
   context: () => `context-${++serial}`,
   message: () => `message-${++serial}`,
   artifact: () => `artifact-${++serial}`,
+  pushConfig: () => `push-${++serial}`,
   incarnation: () => `node-${++incarnations}`,
 };
 
@@ -85,6 +91,7 @@ export class Harness {
         },
         limits: options.limits ?? {},
         times: options.times ?? {},
+        ...(options.push === undefined ? undefined : { push: options.push }),
       },
       new Map(Object.entries(agents)),
     );
@@ -165,6 +172,8 @@ export class Harness {
       beat: live(store.beat),
       claim: live(store.claim),
       memory: live(store.memory),
+      pushConfig: live(store.pushConfig),
+      pushConfigs: live(store.pushConfigs),
     };
   }
 }
@@ -191,12 +200,17 @@ function inputOf(text: string, options: SendingOptions): SendInput {
     ...(options.taskId === undefined ? undefined : { taskId: options.taskId }),
     ...(options.contextId === undefined ? undefined : { contextId: options.contextId }),
   };
-  return {
-    message,
-    ...(options.returnImmediately === undefined
-      ? undefined
-      : { configuration: { returnImmediately: options.returnImmediately } }),
+  const { returnImmediately, push, chosenId, asTask } = options;
+  const beside = {
+    ...(chosenId === undefined ? undefined : { chosenId }),
+    ...(asTask === undefined ? undefined : { asTask }),
   };
+  if (returnImmediately === undefined && push === undefined) return { message, ...beside };
+  const configuration = {
+    ...(returnImmediately === undefined ? undefined : { returnImmediately }),
+    ...(push === undefined ? undefined : { taskPushNotificationConfig: push }),
+  };
+  return { message, configuration, ...beside };
 }
 
 export async function framesOf(stream: FrameStream): Promise<StreamFrame[]> {

@@ -11,8 +11,12 @@ export interface DragomanConfig {
   readonly server: {
     readonly host: string;
     readonly port: number;
+    /** Undefined: the one after `port`; false: gRPC is not served. */
+    readonly grpcPort: number | false | undefined;
     /** Without a slash at its end. */
     readonly publicUrl: string | undefined;
+    readonly grpcPublicUrl: string | undefined;
+    readonly card: ParsedConfig["server"]["card"];
     readonly cors: { readonly origins: readonly string[] };
   };
   /** `memory:` or `sqlite:` and an absolute path. */
@@ -22,6 +26,7 @@ export interface DragomanConfig {
   /** In the order of the file; at least one. */
   readonly agents: ReadonlyMap<string, AgentConfig>;
   readonly auth: { readonly anonymous: boolean };
+  readonly strict: boolean;
   readonly limits: ParsedConfig["limits"];
   readonly times: {
     readonly cancelGraceMs: number;
@@ -82,13 +87,17 @@ export function toConfig(parsed: ParsedConfig, folder: string, origins: Readonly
     server: {
       host: server.host,
       port: server.port,
+      grpcPort: server.grpc ? server.grpcPort : false,
       publicUrl: server.publicUrl,
+      grpcPublicUrl: server.grpcPublicUrl,
+      card: server.card,
       cors: server.cors,
     },
     store: absoluteStore(parsed.store, folder),
     default: chosen,
     agents,
     auth: parsed.auth,
+    strict: parsed.strict,
     limits: parsed.limits,
     times: {
       cancelGraceMs: parsed.cancelGrace,

@@ -28,12 +28,17 @@ function* valuesOf(config: DragomanConfig): Generator<readonly [string, Shown], 
   const { server, times, limits, log } = config;
   yield ["server.host", server.host];
   yield ["server.port", server.port];
+  yield ["server.grpc", server.grpcPort !== false];
+  yield ["server.grpcPort", server.grpcPort === false ? undefined : (server.grpcPort ?? "the one after the port")];
   yield ["server.publicUrl", server.publicUrl];
+  yield ["server.grpcPublicUrl", server.grpcPublicUrl];
+  yield ["server.card", server.card];
   yield ["server.cors.origins", server.cors.origins];
   yield ["store", config.store];
   yield ["default", config.default];
   for (const [name, agent] of config.agents) yield* agentValues(`agents.${name}`, agent);
   yield ["auth.anonymous", config.auth.anonymous];
+  yield ["strict", config.strict];
   const { body, ...counts } = limits;
   yield ["limits.body", formatSize(body)];
   for (const [key, count] of Object.entries(counts)) yield [`limits.${key}`, count];

@@ -29,9 +29,13 @@ describe("a configuration", () => {
       server: {
         host: "127.0.0.1",
         port: 4000,
+        grpcPort: undefined,
         publicUrl: undefined,
+        grpcPublicUrl: undefined,
+        card: "hybrid",
         cors: { origins: [] },
       },
+      strict: false,
       store: `sqlite:${folder}/.dragoman/data.db`,
       default: "echo",
       auth: { anonymous: false },

@@ -12,6 +12,8 @@ import { configSchema, type ParsedConfig } from "./schema.ts";
 export interface ConfigOverrides {
   readonly host?: string;
   readonly port?: number;
+  readonly grpc?: boolean;
+  readonly grpcPort?: number;
   readonly publicUrl?: string;
   readonly store?: string;
   readonly logLevel?: string;
@@ -29,6 +31,8 @@ export interface ParseOptions {
 const OVERRIDE_PATHS = {
   host: ["server", "host"],
   port: ["server", "port"],
+  grpc: ["server", "grpc"],
+  grpcPort: ["server", "grpcPort"],
   publicUrl: ["server", "publicUrl"],
   store: ["store"],
   logLevel: ["log", "level"],

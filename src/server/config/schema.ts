@@ -35,6 +35,8 @@ const publicUrl = z
   .refine((url) => !/[?#]|\/\/[^/]*@/.test(url), { error: PUBLIC_URL_WORDS })
   .transform((url) => url.replace(/\/+$/, ""));
 
+const HOST_AND_PORT = "must be host:port, without a scheme";
+
 const skill = z.strictObject({
   id: text.describe("Id of the skill, by which callers find it."),
   name: text.describe("Name for people."),
@@ -97,9 +99,21 @@ const server = z.strictObject({
     .default("127.0.0.1")
     .describe("Address to listen on. Anything but loopback needs `auth: { anonymous: true }`."),
   port: port.default(4000).describe("Port of HTTP; 0 takes any free one."),
+  grpc: z.boolean().default(true).describe("Whether gRPC is served."),
+  grpcPort: port.exactOptional().describe("Port of gRPC; the one after `port` unless given, 0 takes any free one."),
   publicUrl: publicUrl
     .exactOptional()
     .describe("Where callers reach the server, if that is not host and port; written into cards."),
+  grpcPublicUrl: z
+    .string()
+    .regex(/^(?:\[[0-9A-Fa-f:.]+\]|[^\s/:@]+):\d{1,5}$/, { error: HOST_AND_PORT })
+    .refine((text) => Number(text.slice(text.lastIndexOf(":") + 1)) <= 65_535, { error: HOST_AND_PORT })
+    .exactOptional()
+    .describe("`host:port` where callers reach gRPC, if that is not the host of `publicUrl` and `grpcPort`."),
+  card: z
+    .enum(["hybrid", "v1", "v03"])
+    .default("hybrid")
+    .describe("What a reader of the card gets who names no version; `hybrid` is understood by readers of 1.0 and 0.3."),
   cors: z
     .strictObject({
       origins: z.array(text).default([]).describe('Origins that browsers may call from; `"*"` stands for all.'),
@@ -174,6 +188,10 @@ export const configSchema = z.strictObject({
   cancelGrace: timer
     .prefault("5s")
     .describe("How long an agent may take to stop after a cancellation; then it is cut off."),
+  strict: z
+    .boolean()
+    .default(false)
+    .describe("Refuse to say what a caller's dialect has no words for, instead of leaving it out."),
   log: log.prefault({}).describe("What the server writes to stderr."),
 });
 

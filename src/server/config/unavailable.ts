@@ -11,8 +11,6 @@ export const UNAVAILABLE: Readonly<Record<string, string>> = {
   "agents.*.visibility": "the registry",
   "limits.hops": "remote agents",
   "limits.failedLogins": "logging in",
-  "server.card": "cards of other versions",
-  "server.grpcPort": "gRPC",
   "server.tls": "TLS",
   channels: "chat channels",
   push: "push notifications",

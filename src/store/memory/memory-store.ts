@@ -9,6 +9,9 @@ import type {
   Lease,
   ListPage,
   ListQuery,
+  PushDelete,
+  PushPut,
+  PushRegistration,
   Remember,
   RequestCancel,
   Scope,
@@ -22,6 +25,7 @@ import { Liveness } from "../liveness.ts";
 import { refusalOf, statusTime } from "../rules.ts";
 import { scopeKey } from "../scope-key.ts";
 import { createWakeups } from "../wakeups.ts";
+import { PushConfigs } from "./push-configs.ts";
 import { ScopeIndex } from "./scope-index.ts";
 import { TaskRecord } from "./task-record.ts";
 
@@ -45,6 +49,8 @@ export function createMemoryStore(options: { readonly clock: Clock }): TaskStore
     beat: (node, ttlMs) => Promise.resolve(core.beat(node, ttlMs)),
     claim: (node, agents, max) => Promise.resolve(core.claim(node, agents, max)),
     memory: (id) => Promise.resolve(new Map(core.tasks.get(id)?.memory)),
+    pushConfig: (id, configId) => Promise.resolve(core.pushConfigs.get(core.tasks.get(id), configId)),
+    pushConfigs: (id, query) => Promise.resolve(core.pushConfigs.list(core.tasks.get(id), query)),
     compact: (endedBefore, max) => Promise.resolve(core.compact(endedBefore, max)),
     prune: (endedBefore, max) => Promise.resolve(core.prune(endedBefore, max)),
     stats: () => Promise.resolve(core.stats()),
@@ -54,6 +60,7 @@ export function createMemoryStore(options: { readonly clock: Clock }): TaskStore
 
 class MemoryCore {
   readonly tasks = new Map<string, TaskRecord>();
+  readonly pushConfigs = new PushConfigs();
   readonly #scopes = new Map<string, ScopeIndex>();
   /** Tasks that a node runs, should run or waits with: few, however many have ended. */
   readonly #unended = new Set<TaskRecord>();
@@ -79,6 +86,7 @@ class MemoryCore {
   #apply(write: Write): WriteResult {
     if (write.kind === "submit") return this.#submit(write);
     const record = this.tasks.get(write.id);
+    if (write.kind === "push-put" || write.kind === "push-delete") return this.#register(record, write);
     const duplicate = write.kind === "append" ? this.#duplicate(record?.scope, write.idempotency) : undefined;
     if (duplicate !== undefined) return duplicate;
     const refusal = refusalOf(record, write, this.#liveness);
@@ -99,7 +107,20 @@ class MemoryCore {
     if (!isTerminal(write.status.state)) this.#unended.add(record);
     if (record.node !== undefined) this.#liveness.tookLease(record.node);
     this.#retain(record, write.idempotency);
+    if (write.push !== undefined) this.#putPush(record, write.push, 0);
     return { ok: true, number: record.number, fence: record.fence };
+  }
+
+  #register(record: TaskRecord | undefined, write: PushPut | PushDelete): WriteResult {
+    if (record === undefined || !record.scope.isScope(write)) return { ok: false, refusal: "missing" };
+    if (write.kind === "push-put") this.#putPush(record, [write.config], record.number);
+    else this.pushConfigs.delete(record, write.configId);
+    return { ok: true, number: record.number, fence: record.fence };
+  }
+
+  #putPush(record: TaskRecord, configs: readonly PushRegistration[], cursor: number): void {
+    const createdAt = this.#clock.now();
+    for (const config of configs) this.pushConfigs.put(record, config, createdAt, cursor);
   }
 
   #duplicate(scope: ScopeIndex | undefined, claim: IdempotencyClaim | undefined): WriteResult | undefined {
@@ -146,6 +167,7 @@ class MemoryCore {
     const before = record.status.state;
     record.append(write);
     this.#retain(record, write.idempotency);
+    if (write.push !== undefined) this.#putPush(record, write.push, write.expect);
     this.#events += write.entries.length;
     if (typeof write.lease === "object") this.#liveness.tookLease(write.lease.take);
     if (write.status === undefined) return;

@@ -13,9 +13,11 @@ import {
   accept,
   append,
   chunkEvent,
+  EPOCH,
   EVERYTHING,
   finished,
   listQuery,
+  message,
   status,
   statusEvent,
   submit,
@@ -115,7 +117,7 @@ describe("inspection", () => {
     const serving = await open(file);
     await accept(serving, finished("task"));
     const inspecting = await open(file, "inspect");
-    expect(await inspecting.stats()).toMatchObject({ tasks: 1, events: 2, schemaVersion: 1 });
+    expect(await inspecting.stats()).toMatchObject({ tasks: 1, events: 2, schemaVersion: 2 });
     await expect(inspecting.write([finished("other")])).rejects.toMatchObject({ code: "io" });
     await accept(serving, finished("third"));
     expect(await inspecting.stats()).toMatchObject({ tasks: 2 });
@@ -128,6 +130,72 @@ describe("inspection", () => {
     await expect(open(file, "inspect")).rejects.toMatchObject({ code: "io" });
     await expect(stat(file)).rejects.toThrow();
   });
+});
+
+describe("a file of the schema before push configs", () => {
+  /** As that version left it, with the same content. */
+  async function earlierFile(newer: string): Promise<string> {
+    const file = newFile();
+    const driver = await openDriver(file);
+    migrate(driver, 0, 1);
+    driver.exec(`ATTACH '${newer}' AS newer`);
+    const tables = driver.prepare<{ name: string }>("SELECT name FROM main.sqlite_schema WHERE type = 'table'").all();
+    for (const { name } of tables) {
+      driver.exec(`DELETE FROM main.${name}; INSERT INTO main.${name} SELECT * FROM newer.${name};`);
+    }
+    driver.close();
+    return file;
+  }
+
+  it("keeps all it has when it is brought up to date, and takes push configs", async () => {
+    const newer = newFile();
+    const before = await open(newer);
+    const idempotency = { key: "key", fingerprint: "print", expiresAt: Number.MAX_SAFE_INTEGER };
+    await accept(before, submit("running", [], { node: "n", idempotency }), finished("ended", 1), finished("old"));
+    await accept(before, { kind: "remember", id: "running", fence: 1, key: "k", value: "1" });
+    await accept(before, append("running", 1, [chunkEvent("running", [{ text: "a" }])], { fence: 1 }));
+    await before.compact(EPOCH + 1, 10);
+    const view = async (store: TaskStore) => ({
+      heads: await Promise.all(["running", "ended", "old"].map((id) => store.head(id))),
+      snapshots: await Promise.all(["running", "ended", "old"].map((id) => store.snapshot(id, EVERYTHING))),
+      memory: await store.memory("running"),
+      page: await store.list(listQuery(ALICE)),
+      key: await store.recall({ ...ALICE, key: "key" }),
+      stats: { ...(await store.stats()), bytes: 0 },
+    });
+    const known = await view(before);
+    await before.close();
+
+    const file = await earlierFile(newer);
+    await expect(open(file, "inspect")).rejects.toMatchObject({ code: "older-schema" });
+    const after = await open(file);
+    expect(await view(after)).toEqual(known);
+    const config = { id: "c", url: "https://hook.example/", dialect: "a2a-v1" };
+    await accept(after, { kind: "push-put", ...ALICE, id: "running", config });
+    await after.close();
+
+    const again = await open(file);
+    expect((await again.pushConfigs("running", { limit: 10 }))?.configs).toMatchObject([{ ...config, cursor: 2 }]);
+    await again.close();
+  });
+
+  it("is then the same as one that was made new", async () => {
+    const newer = newFile();
+    await (await open(newer)).close();
+    const file = await earlierFile(newer);
+    await (await open(file)).close();
+    const schemas = await Promise.all([file, newer].map(schemaOf));
+    expect(schemas[0]).toEqual(schemas[1]);
+    expect(schemas[0]?.join()).toContain("push_config");
+  });
+
+  async function schemaOf(file: string): Promise<readonly string[]> {
+    const driver = await openDriver(file);
+    const rows = driver.prepare<{ sql: string }>("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name");
+    const schema = rows.all().map(({ sql }) => sql);
+    driver.close();
+    return schema;
+  }
 });
 
 describe("a file that cannot be used", () => {
@@ -201,6 +269,21 @@ describe("a full disk", () => {
 });
 
 describe("the database itself", () => {
+  it("has no push configs without a task, also of an earlier process", async () => {
+    const file = newFile();
+    const push = [{ id: "c", url: "https://hook.example/", dialect: "a2a-v1" }];
+    const before = await open(file);
+    await accept(before, finished("ended", 0, { push }), submit("taken", [], { node: "n", push }));
+    await before.close();
+    const after = await open(file);
+    await accept(after, { kind: "discard", id: "taken", fence: 1, reply: message("plain") });
+    expect(await after.prune(EPOCH + 1, 10)).toBe(1);
+    await after.close();
+    const driver = await openDriver(file);
+    expect(driver.prepare<{ n: number }>("SELECT count(*) AS n FROM push_config").get()?.n).toBe(0);
+    driver.close();
+  });
+
   it("allows one end per task", async () => {
     const file = newFile();
     const driver = await openDriver(file);

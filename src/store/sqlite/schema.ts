@@ -105,6 +105,22 @@ const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (scope, state)
   ) WITHOUT ROWID;
   `,
+  // AUTOINCREMENT: the place of a deleted config is never given to a later one, which a walk might then miss.
+  `
+  CREATE TABLE push_config (
+    place INTEGER PRIMARY KEY AUTOINCREMENT,
+    task INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    url TEXT NOT NULL,
+    token TEXT,
+    authentication TEXT,
+    dialect TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    cursor INTEGER NOT NULL
+  );
+  CREATE UNIQUE INDEX push_config_by_id ON push_config (task, id);
+  CREATE INDEX push_config_by_place ON push_config (task, place);
+  `,
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
@@ -127,13 +143,13 @@ export function checkSchema(driver: SqliteDriver, file: string): number {
   return version;
 }
 
-/** Brings the file up to date, all steps or none. */
-export function migrate(driver: SqliteDriver, from: number): void {
-  if (from === SCHEMA_VERSION) return;
+/** Brings the file from one version up to another, all steps or none. */
+export function migrate(driver: SqliteDriver, from: number, to: number = SCHEMA_VERSION): void {
+  if (from === to) return;
   driver.exec("BEGIN IMMEDIATE");
   try {
-    for (const step of MIGRATIONS.slice(from)) driver.exec(step);
-    driver.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION};`);
+    for (const step of MIGRATIONS.slice(from, to)) driver.exec(step);
+    driver.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${to};`);
     driver.exec("COMMIT");
   } catch (error) {
     driver.exec("ROLLBACK");

@@ -11,6 +11,7 @@ import { Keys } from "./keys.ts";
 import { Leases } from "./leases.ts";
 import { Lister } from "./lister.ts";
 import { own } from "./ownership.ts";
+import { PushConfigs } from "./push-configs.ts";
 import { Reader } from "./reader.ts";
 import { Retention } from "./retention.ts";
 import { checkSchema, migrate, SCHEMA_VERSION } from "./schema.ts";
@@ -83,9 +84,10 @@ export function assemble(driver: SqliteDriver, file: string, clock: Clock, leave
   const connection = new Connection(driver, file);
   const liveness = new Liveness(clock);
   const keys = new Keys(connection, clock);
-  const tally = new Tally(connection);
+  const pushConfigs = new PushConfigs(connection, clock);
+  const tally = new Tally(connection, pushConfigs);
   const reader = new Reader(connection);
-  const writer = new Writer(connection, clock, liveness, keys, tally);
+  const writer = new Writer(connection, clock, liveness, keys, tally, pushConfigs);
   const lister = new Lister(connection, reader, tally);
   const leases = new Leases(connection, liveness);
   const retention = new Retention(connection, reader, keys, tally);
@@ -119,6 +121,8 @@ export function assemble(driver: SqliteDriver, file: string, clock: Clock, leave
     beat: (node, ttlMs) => promised(() => leases.beat(node, ttlMs)),
     claim: (node, agents, max) => promised(() => leases.claim(node, agents, max)),
     memory: (id) => promised(() => reader.memory(id)),
+    pushConfig: (id, configId) => promised(() => pushConfigs.get(id, configId)),
+    pushConfigs: (id, query) => promised(() => pushConfigs.list(id, query)),
     compact: (endedBefore, max) => promised(() => retention.compact(endedBefore, max)),
     prune: (endedBefore, max) => promised(() => retention.prune(endedBefore, max)),
     stats: () => promised(() => retention.stats()),

@@ -1,6 +1,7 @@
 import type { TaskState } from "../../model/state.ts";
 import type { Connection } from "./connection.ts";
 import type { SqliteStatement } from "./driver.ts";
+import type { PushConfigs } from "./push-configs.ts";
 import { STATE_CODES } from "./rows.ts";
 
 interface Removed {
@@ -16,6 +17,7 @@ interface Removed {
  */
 export class Tally {
   readonly #connection: Connection;
+  readonly #pushConfigs: PushConfigs;
   readonly #changes = new Map<string, { scope: number; state: number; by: number }>();
   readonly #addToCounter: SqliteStatement<object>;
   readonly #advance: SqliteStatement<object>;
@@ -25,9 +27,10 @@ export class Tally {
   /** Events this commit adds. */
   events = 0;
 
-  constructor(connection: Connection) {
+  constructor(connection: Connection, pushConfigs: PushConfigs) {
     const { driver } = connection;
     this.#connection = connection;
+    this.#pushConfigs = pushConfigs;
     this.#addToCounter = driver.prepare(
       "INSERT INTO counter (scope, state, n) VALUES (?, ?, ?) ON CONFLICT (scope, state) DO UPDATE SET n = n + excluded.n",
     );
@@ -81,6 +84,7 @@ export class Tally {
   /** Deletes a task with all it has. */
   remove({ seq, scope, state, number }: Removed): void {
     for (const removal of this.#removals) removal.run(seq);
+    this.#pushConfigs.forget(seq);
     this.count(scope, state, -1);
     this.events -= number;
   }

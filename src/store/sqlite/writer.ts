@@ -1,7 +1,17 @@
 import type { LogEntry } from "../../model/event.ts";
 import type { Clock } from "../../model/ports.ts";
 import { isTerminal } from "../../model/state.ts";
-import type { Append, Discard, Remember, RequestCancel, Submit, Write, WriteResult } from "../contract.ts";
+import type {
+  Append,
+  Discard,
+  PushDelete,
+  PushPut,
+  Remember,
+  RequestCancel,
+  Submit,
+  Write,
+  WriteResult,
+} from "../contract.ts";
 import type { Liveness } from "../liveness.ts";
 import { leaseAfterAppend, leaseAtSubmit, refusalOf, statusTime } from "../rules.ts";
 import { encodeSegment } from "../segment.ts";
@@ -9,6 +19,7 @@ import type { Connection } from "./connection.ts";
 import type { SqliteStatement } from "./driver.ts";
 import { bringsMessages } from "./history.ts";
 import type { Keys } from "./keys.ts";
+import type { PushConfigs } from "./push-configs.ts";
 import { STATE_CODES, stateOf } from "./rows.ts";
 import type { Tally } from "./tally.ts";
 import { fromText, toText } from "./text.ts";
@@ -38,15 +49,24 @@ export class Writer {
   readonly #liveness: Liveness;
   readonly #keys: Keys;
   readonly #tally: Tally;
+  readonly #pushConfigs: PushConfigs;
   readonly #statements: ReturnType<typeof prepare>;
   #nextSeq: number;
 
-  constructor(connection: Connection, clock: Clock, liveness: Liveness, keys: Keys, tally: Tally) {
+  constructor(
+    connection: Connection,
+    clock: Clock,
+    liveness: Liveness,
+    keys: Keys,
+    tally: Tally,
+    pushConfigs: PushConfigs,
+  ) {
     this.#connection = connection;
     this.#clock = clock;
     this.#liveness = liveness;
     this.#keys = keys;
     this.#tally = tally;
+    this.#pushConfigs = pushConfigs;
     this.#statements = prepare(connection);
     this.#nextSeq = (this.#statements.maxSeq.get()?.seq ?? 0) + 1;
   }
@@ -60,6 +80,7 @@ export class Writer {
     if (write.kind === "submit") return this.#submit(write);
     const row = this.#statements.guard.get(toText(write.id));
     const task = row === undefined ? undefined : found(row);
+    if (write.kind === "push-put" || write.kind === "push-delete") return this.#register(task, write);
     if (write.kind === "append" && task !== undefined && write.idempotency !== undefined) {
       const record = this.#keys.find(task.scope, write.idempotency.key);
       if (record !== undefined) return { ok: false, refusal: "duplicate", record };
@@ -111,7 +132,17 @@ export class Writer {
     this.#tally.events += number;
     if (lease.node !== undefined) this.#liveness.tookLease(lease.node);
     if (idempotency !== undefined) this.#keys.retain(scope, write.id, idempotency);
+    if (write.push !== undefined) this.#pushConfigs.put(seq, write.push, 0);
     return { ok: true, number, fence: lease.fence };
+  }
+
+  #register(task: Found | undefined, write: PushPut | PushDelete): WriteResult {
+    if (task === undefined || task.scope !== this.#connection.findScope(write))
+      return { ok: false, refusal: "missing" };
+    if (write.kind === "push-put") this.#pushConfigs.put(task.seq, [write.config], task.number);
+    else this.#pushConfigs.delete(task.seq, write.configId);
+    this.#tally.touch();
+    return { ok: true, number: task.number, fence: task.fence };
   }
 
   #change(task: Found, write: Append | Discard | RequestCancel | Remember): WriteResult {
@@ -160,6 +191,7 @@ export class Writer {
     this.#tally.touch();
     if (typeof write.lease === "object") this.#liveness.tookLease(write.lease.take);
     if (write.idempotency !== undefined) this.#keys.retain(task.scope, write.id, write.idempotency);
+    if (write.push !== undefined) this.#pushConfigs.put(task.seq, write.push, task.number);
     return { ok: true, number, fence: lease.fence };
   }
 

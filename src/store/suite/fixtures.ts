@@ -8,6 +8,7 @@ import type {
   Append,
   ListPage,
   ListQuery,
+  PushRegistration,
   Scope,
   Snapshot,
   Submit,
@@ -122,6 +123,10 @@ export function finished(id: string, at = 0, more: Partial<Submit> = {}): Submit
 
 export function listQuery(scope: Scope, more: Partial<ListQuery> = {}): ListQuery {
   return { agent: scope.agent, tenant: scope.tenant, owner: scope.owner, limit: 10, ...NOTHING, ...more };
+}
+
+export function registration(id: string, more: Partial<PushRegistration> = {}): PushRegistration {
+  return { id, url: `https://hook.example/${id}`, dialect: "a2a-v1", ...more };
 }
 
 export function uniqueScope(): Scope {

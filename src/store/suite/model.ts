@@ -26,14 +26,31 @@ interface ModelTask {
   fence: number;
   node: string | undefined;
   memory: Map<string, string>;
+  /** What was registered, and the cursor it began with. */
+  push: Map<string, { url: string; cursor: number }>;
 }
 
 type Step =
-  | { kind: "append"; task: number; pieces: Piece[]; wrongPosition: boolean; wrongFence: boolean; lease: number }
-  | { kind: "submit"; task: number; pieces: Piece[]; leased: boolean }
+  | {
+      kind: "append";
+      task: number;
+      pieces: Piece[];
+      wrongPosition: boolean;
+      wrongFence: boolean;
+      lease: number;
+      push: Push | undefined;
+    }
+  | { kind: "submit"; task: number; pieces: Piece[]; leased: boolean; push: Push | undefined }
   | { kind: "remember"; task: number; key: string; value: string | undefined }
+  | { kind: "push-put"; task: number; push: Push; stranger: boolean }
+  | { kind: "push-delete"; task: number; push: Push; stranger: boolean }
   | { kind: "discard"; task: number }
   | { kind: "cancel"; task: number };
+
+interface Push {
+  readonly id: string;
+  readonly url: string;
+}
 
 interface Piece {
   readonly state: TaskState | "chunk";
@@ -54,8 +71,22 @@ const piece: fc.Arbitrary<Piece> = fc.record({
 });
 const pieces = fc.array(piece, { maxLength: 4 });
 const rarely = fc.integer({ min: 0, max: 9 }).map((roll) => roll === 0);
+const push: fc.Arbitrary<Push> = fc.record({
+  id: fc.constantFrom("a", "b", "\ud800"),
+  url: fc.string({ unit: "binary", maxLength: 5 }),
+});
+const sometimes = fc.option(push, { nil: undefined, freq: 3 });
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant("submit" as const), task, pieces, leased: fc.boolean() }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant("submit" as const),
+      task,
+      pieces,
+      leased: fc.boolean(),
+      push: sometimes,
+    }),
+  },
   {
     weight: 8,
     arbitrary: fc.record({
@@ -65,6 +96,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       wrongPosition: rarely,
       wrongFence: rarely,
       lease: fc.nat(6),
+      push: sometimes,
     }),
   },
   {
@@ -75,6 +107,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       key: fc.constantFrom("a", "b"),
       value: fc.option(fc.json(), { nil: undefined }),
     }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constantFrom("push-put", "push-delete"), task, push, stranger: rarely }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("discard" as const), task }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("cancel" as const), task }) },
@@ -97,7 +133,9 @@ class Model {
           fence: 0,
           node: undefined,
           memory: new Map(),
+          push: new Map(),
         };
+        register(task, doing.push, 0);
         if (doing.leased && !isTerminal(task.status.state)) Object.assign(task, { fence: 1, node: "n" });
         if (known === undefined) this.tasks.set(id, task);
         const write: Write = {
@@ -110,6 +148,7 @@ class Model {
           status: task.status,
           turn: 1,
           ...(doing.leased ? { node: "n" } : undefined),
+          ...toPush(doing.push),
         };
         return { write, expected: known === undefined ? accepted(task) : "exists" };
       }
@@ -120,6 +159,21 @@ class Model {
         const write: Write = { kind: "remember", id, fence: known?.fence ?? 0, key, value };
         if (open(known)) value === undefined ? known.memory.delete(key) : known.memory.set(key, value);
         return { write, expected: outcome(known) };
+      }
+      case "push-put": {
+        const { push, stranger } = doing;
+        const scope = { ...ALICE, owner: stranger ? "bob" : ALICE.owner };
+        const write: Write = { kind: "push-put", ...scope, id, config: { ...push, dialect: "a2a-v1" } };
+        if (known === undefined || stranger) return { write, expected: "missing" };
+        register(known, push, known.entries.length);
+        return { write, expected: accepted(known) };
+      }
+      case "push-delete": {
+        const scope = { ...ALICE, owner: doing.stranger ? "bob" : ALICE.owner };
+        const write: Write = { kind: "push-delete", ...scope, id, configId: doing.push.id };
+        if (known === undefined || doing.stranger) return { write, expected: "missing" };
+        known.push.delete(doing.push.id);
+        return { write, expected: accepted(known) };
       }
       case "discard": {
         if (open(known)) this.tasks.delete(id);
@@ -144,10 +198,12 @@ class Model {
       entries,
       ...(now === undefined || now === known?.status ? undefined : { status: now }),
       ...(lease === undefined ? undefined : { lease }),
+      ...toPush(doing.push),
     };
     if (!open(known)) return { write, expected: outcome(known) };
     if (doing.wrongFence) return { write, expected: "fenced" };
     if (doing.wrongPosition) return { write, expected: "position" };
+    register(known, doing.push, before);
     known.entries.push(...entries);
     known.status = now ?? known.status;
     if (lease === "release") known.node = undefined;
@@ -175,6 +231,14 @@ class Model {
       LogEntry.of(from + index, event, text === undefined ? undefined : message(text)),
     );
   }
+}
+
+function toPush(push: Push | undefined) {
+  return push === undefined ? undefined : { push: [{ ...push, dialect: "a2a-v1" }] };
+}
+
+function register(task: ModelTask, push: Push | undefined, cursor: number): void {
+  if (push !== undefined) task.push.set(push.id, { url: push.url, cursor: task.push.get(push.id)?.cursor ?? cursor });
 }
 
 function open(task: ModelTask | undefined): task is ModelTask {
@@ -217,9 +281,12 @@ async function compare(store: TaskStore, id: string, known: ModelTask | undefine
   const head = await store.head(id);
   if (known === undefined) {
     expect(head).toBeUndefined();
+    expect(await store.pushConfigs(id, { limit: 10 })).toBeUndefined();
     return;
   }
-  const { entries, status: now, fence, node, memory } = known;
+  const { entries, status: now, fence, node, memory, push } = known;
+  const kept = await store.pushConfigs(id, { limit: 10 });
+  expect(kept?.configs.map(({ id, url, cursor }) => [id, { url, cursor }])).toEqual([...push]);
   expect(head).toMatchObject({ number: entries.length, status: now, fence, node });
   expect(await store.memory(id)).toEqual(memory);
   const [read] = await store.read([{ id, after }], 7);

@@ -26,6 +26,7 @@ export const chat: Dialect = {
     inputRequired: false,
     metadata: false,
   },
+  losses: [],
   serving: { link: serving },
   calling: [calling],
 };

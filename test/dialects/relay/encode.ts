@@ -21,6 +21,8 @@ export function messageOf(message: Message): object {
     session: message.contextId,
     job: message.taskId,
     meta: message.metadata,
+    plus: message.extensions,
+    about: message.referenceTaskIds,
   };
 }
 
@@ -28,8 +30,8 @@ function statusOf({ state, message, timestamp }: TaskStatus): object {
   return { is: wordOf(state), said: message === undefined ? undefined : messageOf(message), at: timestamp };
 }
 
-function artifactOf({ artifactId, name, description, parts, metadata }: Artifact): object {
-  return { key: artifactId, name, about: description, say: parts.map(partOf), meta: metadata };
+function artifactOf({ artifactId, name, description, parts, metadata, extensions }: Artifact): object {
+  return { key: artifactId, name, about: description, say: parts.map(partOf), meta: metadata, plus: extensions };
 }
 
 export function taskOf(task: Task): object {

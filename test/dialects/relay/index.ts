@@ -26,6 +26,7 @@ export const relay: Dialect = {
     inputRequired: true,
     metadata: true,
   },
+  losses: [],
   serving: { link: serving },
   calling: [calling],
 };

@@ -36,6 +36,8 @@ const message = z
     session: text.optional(),
     job: text.optional(),
     meta: object.optional(),
+    plus: z.array(text).optional(),
+    about: z.array(text).optional(),
   })
   .transform(
     (given): Message =>
@@ -46,6 +48,8 @@ const message = z
         contextId: given.session,
         taskId: given.job,
         metadata: given.meta,
+        extensions: given.plus,
+        referenceTaskIds: given.about,
       }) as Message,
   );
 
@@ -67,10 +71,18 @@ const artifact = z
     about: text.optional(),
     say: z.array(part),
     meta: object.optional(),
+    plus: z.array(text).optional(),
   })
   .transform(
-    ({ key, name, about, say, meta }) =>
-      stripped({ artifactId: key, name, description: about, parts: say, metadata: meta }) as Artifact,
+    ({ key, name, about, say, meta, plus }) =>
+      stripped({
+        artifactId: key,
+        name,
+        description: about,
+        parts: say,
+        metadata: meta,
+        extensions: plus,
+      }) as Artifact,
   );
 
 const task = z

@@ -1,0 +1,193 @@
+import { writeFile } from "node:fs/promises";
+import {
+  BINDINGS,
+  type Binding,
+  type ConformanceOptions,
+  CredentialsNeeded,
+  LEVELS,
+  type Level,
+  type Progress,
+  REQUIREMENT_IDS,
+  REQUIREMENTS,
+  type Report,
+  renderJunit,
+  renderText,
+  runConformance,
+  VERSIONS,
+  type Version,
+} from "../../conformance/index.ts";
+import { ProtocolError } from "../../model/errors.ts";
+import { bindingName } from "../choose-interfaces.ts";
+import { attachCredentials } from "../credentials.ts";
+import { parseDuration } from "../duration.ts";
+import { CommandError, usage } from "../errors.ts";
+import { Ended, EXIT } from "../exit-codes.ts";
+import { MESSAGE_CODECS } from "../message-codecs.ts";
+import { type Output, printJson } from "../output.ts";
+import { jsonForm } from "../report.ts";
+import { type ClientFlags, type ResolvedCard, resolveCard, type Session, withSession } from "../session.ts";
+import { safeText, table } from "../text-form.ts";
+
+export interface ConformanceFlags extends ClientFlags {
+  readonly level?: string;
+  readonly only?: readonly string[];
+  readonly failFast?: boolean;
+  readonly junit?: string;
+  readonly requestTimeout?: string;
+  readonly webhookHost?: string;
+  readonly otherCaller?: readonly string[];
+  readonly list?: boolean;
+}
+
+export const DEFAULT_RUN_MS = 600_000;
+
+export function conformance(output: Output, flags: ConformanceFlags): Promise<void> {
+  return withSession(
+    flags,
+    output,
+    async (session) => {
+      if (flags.list === true) return printRequirements(session);
+      const own = readFlags(flags, output);
+      const { settings, stop } = session;
+      stop.startTimer(settings.timeoutMs ?? DEFAULT_RUN_MS);
+      const card = await resolveCard(session);
+      const report = await run({ ...optionsOf(session, card), ...own, onProgress: progressTo(session) });
+      if (flags.junit !== undefined) await writeFile(flags.junit, renderJunit(report));
+      print(session, report);
+      const code = exitCode(session, report);
+      if (code !== EXIT.done) throw new Ended(code);
+    },
+    // The timer is started above: here it has a default, and what was found until it ends is reported.
+    { timeoutCoversAll: false },
+  );
+}
+
+async function run(options: ConformanceOptions): Promise<Report> {
+  try {
+    return await runConformance(options);
+  } catch (error) {
+    if (error instanceof CredentialsNeeded) throw new ProtocolError("UNAUTHENTICATED", error.message, { cause: error });
+    throw error;
+  }
+}
+
+function optionsOf({ settings, stop }: Session, found: ResolvedCard): ConformanceOptions {
+  const credentials = attachCredentials(found.card, settings);
+  const parameters = Object.fromEntries(settings.svcParam);
+  return {
+    cardUrl: found.url,
+    cardText: found.raw,
+    headers: { ...parameters, ...credentials.headers },
+    query: credentials.query,
+    credentialNames: [...Object.keys(parameters).filter(isCredential), ...Object.keys(credentials.headers)],
+    bindings: settings.transport.map(toBinding),
+    ...(settings.transport.length === 0 ? { bindings: BINDINGS } : {}),
+    ...(settings.a2aVersion === undefined ? {} : { versions: [toVersion(settings.a2aVersion)] }),
+    insecure: settings.insecure,
+    codecs: MESSAGE_CODECS,
+    signal: stop.signal,
+    ...(isLoopback(found.url) ? { webhookHost: "127.0.0.1" } : {}),
+  };
+}
+
+/** Service parameters that say who calls; the rest is sent also where nobody is to be told. */
+function isCredential(name: string): boolean {
+  return /auth|key|token|cookie|secret/i.test(name);
+}
+
+function isLoopback(url: string): boolean {
+  return URL.canParse(url) && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(url).hostname);
+}
+
+function toBinding(text: string): Binding {
+  const name = bindingName(text);
+  const known = BINDINGS.find((binding) => binding === name);
+  if (known === undefined) throw usage(`--transport must be one of ${BINDINGS.join(", ")}, not "${text}".`);
+  return known;
+}
+
+function toVersion(text: string): Version {
+  const known = VERSIONS.find((version) => version === text);
+  if (known === undefined) throw usage(`--a2a-version must be one of ${VERSIONS.join(", ")} here, not "${text}".`);
+  return known;
+}
+
+function readFlags(flags: ConformanceFlags, output: Output): Partial<ConformanceOptions> {
+  const { failFast, level, only, otherCaller, requestTimeout, webhookHost } = flags;
+  return {
+    ...(level === undefined ? {} : { level: toLevel(level) }),
+    ...(only === undefined ? {} : { only }),
+    ...(failFast === undefined ? {} : { failFast }),
+    ...(webhookHost === undefined ? {} : { webhookHost }),
+    ...(requestTimeout === undefined ? {} : { requestTimeoutMs: toMilliseconds(requestTimeout) }),
+    ...(otherCaller === undefined ? {} : { otherHeaders: toHeaders(otherCaller, output) }),
+  };
+}
+
+function toLevel(text: string): Level {
+  const known = LEVELS.find((level) => level === text.toUpperCase());
+  if (known === undefined) throw usage(`--level must be must, should or may, not "${text}".`);
+  return known;
+}
+
+function toMilliseconds(text: string): number {
+  const milliseconds = parseDuration(text);
+  if (milliseconds === undefined || milliseconds === 0)
+    throw usage(`--request-timeout must be a duration such as 500ms or 10s, not "${text}".`);
+  return milliseconds;
+}
+
+function toHeaders(pairs: readonly string[], output: Output): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const [, name, value] = /^([\w-]+):\s*(.+)$/.exec(pair) ?? [];
+      if (name === undefined || value === undefined) throw usage("--other-caller must look like name:value.");
+      output.hide(value);
+      return [name, value];
+    }),
+  );
+}
+
+/** What is being tested, and what fails, as it comes; with --verbose every check. */
+function progressTo({ output, settings }: Session): (progress: Progress) => void {
+  const begun = new Set<string>();
+  return ({ requirements, result, subject }) => {
+    if (!begun.has(subject)) output.talk(output.dim(`Testing ${safeText(subject)}`));
+    begun.add(subject);
+    const { name, reason, status } = result;
+    if (status === "failed") {
+      output.talk(`${output.red("Failed")} ${requirements.join(", ")} (${name}): ${safeText(reason ?? "")}`);
+    } else if (settings.verbose) output.talk(output.dim(`${status} ${name} in ${safeText(subject)}`));
+  };
+}
+
+function print(session: Session, report: Report): void {
+  const { output, settings } = session;
+  if (!report.groups.some(({ subject }) => subject.kind === "interface")) {
+    const offered = report.untested.length === 0 ? "" : ` It offers ${report.untested.join(", ")}.`;
+    throw new CommandError("DRAGOMAN_ERR_NO_INTERFACE", `The card declares no interface that can be tested.${offered}`);
+  }
+  if (settings.output === "json") printJson(output, report, jsonForm(session));
+  else output.data(safeText(renderText(report, { verbose: settings.verbose })));
+}
+
+function exitCode({ stop }: Session, report: Report) {
+  if (!report.conformant) return EXIT.failure;
+  if (stop.reason === "interrupted") return EXIT.interrupted;
+  return stop.reason === "timeout" ? EXIT.timeout : EXIT.done;
+}
+
+function printRequirements(session: Session): void {
+  const { output, settings } = session;
+  const rows = REQUIREMENT_IDS.map((id) => ({ id, ...REQUIREMENTS[id] }));
+  if (settings.output === "json") {
+    const requirements = rows.map(({ id, level, sections, title }) => ({ id, level, sections, title }));
+    printJson(output, { schemaVersion: 1, requirements }, jsonForm(session));
+    return;
+  }
+  const cells = rows.map(({ id, level, sections, title }) => {
+    const places = VERSIONS.flatMap((version) => (sections[version] ? [`${version} §${sections[version]}`] : []));
+    return [id, level, places.join(", "), title];
+  });
+  output.data(table(cells));
+}

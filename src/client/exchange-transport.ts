@@ -1,0 +1,193 @@
+/** Calling over HTTP: whole answers, and streams as server-sent events. */
+import type { ExchangeCalling } from "../dialects/contract.ts";
+import { ProtocolError } from "../model/errors.ts";
+import type { Operation, OutcomeOf, StreamFrame } from "../model/operation.ts";
+import type { ExchangeAnswer, ExchangeCall, Exchanger } from "../wire/exchange.ts";
+import { connectionError, showsNothingTaken } from "./failures.ts";
+import { type FrameReader, readFrames } from "./frame-reader.ts";
+import type { ChosenInterface } from "./options.ts";
+import { isTransient } from "./retry.ts";
+import {
+  type Attempt,
+  type CallSettings,
+  callTarget,
+  type Failure,
+  type Reach,
+  type StreamOperation,
+  saysUnknown,
+  type Transport,
+  type TransportSetup,
+  unsaid,
+  type WholeOperation,
+} from "./transport.ts";
+
+/** What came back, as far as it came. */
+interface Received {
+  answer?: ExchangeAnswer;
+  text?: string;
+}
+
+export function createExchangeTransport(
+  calling: ExchangeCalling,
+  chosen: ChosenInterface,
+  exchange: Exchanger,
+  setup: TransportSetup,
+): Transport {
+  const { report, tracer } = setup;
+  /** Set once the peer turned out to know streams only in their other form. */
+  let prefersAlternative = false;
+
+  function encode(operation: Operation, settings: CallSettings): ExchangeCall {
+    const { losses, value } = calling.encode(operation, callTarget(operation, settings, chosen, setup));
+    report(losses);
+    return { ...value, signal: settings.signal, timeoutMs: settings.timeoutMs ?? setup.timeoutMs };
+  }
+
+  async function ask<O extends WholeOperation>(operation: O, call: ExchangeCall): Promise<Attempt<OutcomeOf<O>>> {
+    const received: Received = {};
+    try {
+      const { losses, value } = calling.decode(
+        operation.kind,
+        await readWhole(call, await begin(call, received), received),
+      );
+      report(losses);
+      return { ok: true, value: value as OutcomeOf<O> };
+    } catch (error) {
+      return failure(error, call, received);
+    }
+  }
+
+  async function begin(call: ExchangeCall, received: Received): Promise<ExchangeAnswer> {
+    tracer?.request(call);
+    const answer = await exchange(call);
+    received.answer = answer;
+    return answer;
+  }
+
+  async function readWhole(call: ExchangeCall, answer: ExchangeAnswer, received: Received) {
+    const text = await answer.text();
+    received.text = text;
+    tracer?.response(call, answer, text);
+    return { status: answer.status, contentType: answer.headers.get("content-type") ?? "", text };
+  }
+
+  async function openOnce(
+    { kind }: StreamOperation,
+    call: ExchangeCall,
+  ): Promise<Attempt<FrameReader> & { readonly noSuchRoute?: boolean }> {
+    const received: Received = {};
+    try {
+      const answer = await begin(call, received);
+      if (isSuccess(answer.status) && contentTypeOf(answer).startsWith("text/event-stream")) {
+        tracer?.response(call, answer);
+        return { ok: true, value: readFrames(answer, calling, call, { silenceMs: setup.streamSilenceMs, report }) };
+      }
+      // Instead of a stream, peers send an error as usual, and some send the only frame there would be.
+      const whole = await readWhole(call, answer, received);
+      if (!isSuccess(answer.status)) calling.decode(kind === "stream" ? "send" : "get", whole);
+      const { losses, value } = calling.decodeFrame({ data: whole.text, event: "message", id: undefined });
+      report(losses);
+      return { ok: true, value: singleFrame(value) };
+    } catch (error) {
+      const failed = failure(error, call, received);
+      return { ...failed, noSuchRoute: isNoSuchRoute(failed.error, received.answer?.status) };
+    }
+  }
+
+  return {
+    async attempt(operation, settings) {
+      let call: ExchangeCall;
+      try {
+        call = encode(operation, settings);
+      } catch (error) {
+        return unsaid(error);
+      }
+      const usual = await ask(operation, call);
+      const other = usual.ok || !isRefusedForm(usual.error) ? undefined : calling.alternative?.(call);
+      if (usual.ok || other === undefined) return usual;
+      const tried = await ask(operation, other);
+      return tried.ok || !isRefusedForm(tried.error) ? tried : usual;
+    },
+    async open(operation, settings) {
+      let call: ExchangeCall;
+      try {
+        call = encode(operation, settings);
+      } catch (error) {
+        return unsaid(error);
+      }
+      const other = calling.alternative?.(call);
+      if (other === undefined) return openOnce(operation, call);
+      if (prefersAlternative) return openOnce(operation, other);
+      const usual = await openOnce(operation, call);
+      if (usual.ok || usual.noSuchRoute !== true) return usual;
+      const tried = await openOnce(operation, other);
+      if (!tried.ok) return tried.noSuchRoute === true ? usual : tried;
+      prefersAlternative = true;
+      setup.tellFallback(`The agent knows this only as ${other.method}, not as ${call.method}.`);
+      return tried;
+    },
+  };
+}
+
+function failure(error: unknown, call: ExchangeCall, received: Received): Failure {
+  if (!ProtocolError.is(error)) {
+    const failed = connectionError(error, call);
+    const reach = showsNothingTaken(failed) ? "untaken" : "unknown";
+    return { ok: false, error: failed, transient: isTransient(failed), reach };
+  }
+  const status = received.answer?.status ?? 0;
+  const said = withRetryAfter(error, received.answer);
+  // A server that stumbles says so by a status, or within the protocol, where JSON-RPC has no status to say it by.
+  const stumbled = said.code === "INTERNAL_ERROR" || (status >= 500 && said.code === "INVALID_AGENT_RESPONSE");
+  return { ok: false, error: said, transient: stumbled || isTransient(said), reach: reachOf(said, received) };
+}
+
+function reachOf(error: ProtocolError, { answer, text }: Received): Reach {
+  if (saysUnknown(error)) return "untaken";
+  const status = answer?.status ?? 0;
+  const isPage = answer !== undefined && (contentTypeOf(answer).startsWith("text/html") || /^\s*</.test(text ?? ""));
+  // A page instead of an answer: somebody else's address. Behind a gateway that failed there may be the agent, though,
+  // and a login page says that credentials are missing.
+  return isPage && status < 500 && status !== 401 && status !== 403 ? "untaken" : "unknown";
+}
+
+function withRetryAfter(error: ProtocolError, answer: ExchangeAnswer | undefined): ProtocolError {
+  const header = answer?.headers.get("retry-after");
+  if (error.retryAfter !== undefined || header === null || header === undefined) return error;
+  const retryAfter = Number(header);
+  if (!Number.isFinite(retryAfter) || retryAfter < 0) return error;
+  const { code, data, message, metadata, violations } = error;
+  return new ProtocolError(code, message, {
+    retryAfter,
+    cause: error.cause,
+    ...(metadata === undefined ? {} : { metadata }),
+    ...(violations === undefined ? {} : { violations }),
+    ...(data === undefined ? {} : { data }),
+  });
+}
+
+function isNoSuchRoute(error: Failure["error"], status: number | undefined): boolean {
+  if (!ProtocolError.is(error)) return false;
+  return status === 405 || ((status === 404 || status === 501) && error.code === "METHOD_NOT_FOUND");
+}
+
+/** The peer looked at the call and did not understand it, so that it has done nothing. */
+function isRefusedForm(error: Failure["error"]): boolean {
+  if (!ProtocolError.is(error)) return false;
+  return error.code === "INVALID_PARAMS" || error.code === "INVALID_REQUEST" || error.code === "METHOD_NOT_FOUND";
+}
+
+function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
+}
+
+function contentTypeOf(answer: ExchangeAnswer): string {
+  return (answer.headers.get("content-type") ?? "").trim().toLowerCase();
+}
+
+function singleFrame(frame: StreamFrame): FrameReader {
+  async function* frames() {
+    yield [frame];
+  }
+  return { frames: frames(), cancel() {}, closeWithin() {} };
+}

@@ -1,0 +1,246 @@
+import type { InterfaceCheck } from "../check.ts";
+import type { Exchange } from "../evidence.ts";
+import { type Fields, fieldsOf, isObject, listOf, show, textOf } from "../json.ts";
+import { ensure, Failed, fail, notShown } from "../outcome.ts";
+import { type Scene, type SeenTask, showError, unique } from "../scene.ts";
+import { shapeTable } from "../shape-tables.ts";
+import { problemsOf } from "../shapes.ts";
+import type { Notification } from "../webhooks.ts";
+
+/** A target that exists nowhere: what is only registered is never called. */
+const ELSEWHERE = "https://webhook.conformance.example/notify";
+const METADATA_SERVICE = "http://169.254.169.254/latest/meta-data/";
+
+async function create(scene: Scene, config: Fields): Promise<Fields> {
+  scene.needsPush();
+  return fieldsOf(await scene.result("CreateTaskPushNotificationConfig", config));
+}
+
+async function withTask(scene: Scene): Promise<SeenTask> {
+  scene.needsPush();
+  return scene.openTask();
+}
+
+const idOf = (config: Fields): string => textOf(config.id) ?? "";
+
+async function listedIds(scene: Scene, taskId: string): Promise<readonly string[]> {
+  const { configs } = fieldsOf(await scene.result("ListTaskPushNotificationConfigs", { taskId }));
+  return listOf(configs).map((config) => idOf(fieldsOf(config)));
+}
+
+/** Registers a webhook, makes something happen and waits for the call. */
+function delivered(scene: Scene) {
+  scene.needsPush();
+  return scene.once("delivered", () => deliver(scene));
+}
+
+async function deliver(scene: Scene) {
+  const key = unique();
+  const credentials = `conformance-${unique()}`;
+  const token = `conformance-${unique()}`;
+  const url = await scene.options.webhooks.url(key);
+  const config = { url, token, authentication: { scheme: "Bearer", credentials } };
+  const message = scene.message("tck-complete-task");
+  const answer = await scene.call("SendMessage", { message, configuration: { taskPushNotificationConfig: config } });
+  if (!answer.ok) notShown(`the webhook of this run was refused: ${showError(answer.error)}`);
+  const sent = scene.outcomeOf(answer.result);
+  if (!("task" in sent)) notShown("the agent answers without a task");
+  const [notification] = await scene.options.webhooks.received(key, scene.options.patienceMs);
+  return { notification, credentials, token, task: sent.task };
+}
+
+async function arrived(scene: Scene) {
+  const { notification, ...rest } = await delivered(scene);
+  return { ...rest, notification: notification ?? notShown("no webhook was called") };
+}
+
+export const PUSH_CHECKS: readonly InterfaceCheck[] = [
+  {
+    name: "push-not-offered",
+    shows: ["CORE-CAP-001"],
+    async run(scene) {
+      if (scene.declared.push) notShown("the card offers push notifications");
+      const { id: taskId } = await scene.completedTask();
+      const named = { taskId, id: "conformance" };
+      await scene.refused("PUSH_NOTIFICATION_NOT_SUPPORTED", "CreateTaskPushNotificationConfig", {
+        taskId,
+        url: ELSEWHERE,
+      });
+      await scene.refused("PUSH_NOTIFICATION_NOT_SUPPORTED", "GetTaskPushNotificationConfig", named);
+      await scene.refused("PUSH_NOTIFICATION_NOT_SUPPORTED", "ListTaskPushNotificationConfigs", { taskId });
+      await scene.refused("PUSH_NOTIFICATION_NOT_SUPPORTED", "DeleteTaskPushNotificationConfig", named);
+    },
+  },
+  {
+    name: "push-create",
+    shows: ["PUSH-CREATE-001"],
+    async run(scene) {
+      const { id: taskId } = await withTask(scene);
+      const made = await create(scene, { taskId, url: ELSEWHERE });
+      ensure(idOf(made) !== "", `a push config has no id: ${show(made)}`);
+      ensure(made.url === ELSEWHERE, `the url became ${show(made.url)}`);
+      ensure(made.taskId === taskId, `the task of the config is ${show(made.taskId)}, not ${show(taskId)}`);
+    },
+  },
+  {
+    name: "push-create-for-unknown-task",
+    shows: ["PUSH-CREATE-001"],
+    async run(scene) {
+      scene.needsPush();
+      const params = { taskId: `conformance-${unique()}`, url: ELSEWHERE };
+      await scene.refused("TASK_NOT_FOUND", "CreateTaskPushNotificationConfig", params);
+    },
+  },
+  {
+    name: "push-get",
+    shows: ["PUSH-GET-001"],
+    async run(scene) {
+      const { id: taskId } = await withTask(scene);
+      const id = idOf(await create(scene, { taskId, url: ELSEWHERE }));
+      const read = fieldsOf(await scene.result("GetTaskPushNotificationConfig", { taskId, id }));
+      ensure(read.id === id && read.url === ELSEWHERE, `the config reads ${show(read)}`);
+    },
+  },
+  {
+    name: "push-get-unknown",
+    shows: ["PUSH-GET-002"],
+    async run(scene) {
+      const { id: taskId } = await withTask(scene);
+      const params = { taskId, id: `conformance-${unique()}` };
+      const answer = await scene.call("GetTaskPushNotificationConfig", params);
+      if (answer.ok) fail(`a config that does not exist was returned: ${show(answer.wire)}`);
+    },
+  },
+  {
+    name: "push-list",
+    shows: ["PUSH-LIST-001"],
+    async run(scene) {
+      const { id: taskId } = await withTask(scene);
+      const made = [
+        idOf(await create(scene, { taskId, url: ELSEWHERE, id: `conformance-${unique()}` })),
+        idOf(await create(scene, { taskId, url: `${ELSEWHERE}/2`, id: `conformance-${unique()}` })),
+      ];
+      const ids = await listedIds(scene, taskId);
+      ensure(
+        made.every((id) => ids.includes(id)),
+        `${show(made)} were made, and ${show(ids)} are listed`,
+      );
+    },
+  },
+  {
+    name: "push-delete",
+    shows: ["PUSH-DEL-001"],
+    async run(scene) {
+      const { id: taskId } = await withTask(scene);
+      const id = idOf(await create(scene, { taskId, url: ELSEWHERE }));
+      await scene.result("DeleteTaskPushNotificationConfig", { taskId, id });
+      const ids = await listedIds(scene, taskId);
+      ensure(!ids.includes(id), "a deleted config is still listed");
+    },
+  },
+  {
+    name: "push-delete-twice",
+    shows: ["PUSH-DEL-002"],
+    async run(scene) {
+      const { id: taskId } = await withTask(scene);
+      const id = idOf(await create(scene, { taskId, url: ELSEWHERE }));
+      await scene.result("DeleteTaskPushNotificationConfig", { taskId, id });
+      await scene.result("DeleteTaskPushNotificationConfig", { taskId, id });
+    },
+  },
+  {
+    name: "push-inline",
+    shows: ["PUSH-INLINE-001"],
+    async run(scene) {
+      scene.needsPush();
+      const message = scene.message("tck-input-required");
+      const taskPushNotificationConfig = { url: ELSEWHERE };
+      const { id: taskId } = await scene.task(message, { taskPushNotificationConfig });
+      const { configs } = fieldsOf(await scene.result("ListTaskPushNotificationConfigs", { taskId }));
+      const urls = listOf(configs).map((config) => fieldsOf(config).url);
+      ensure(urls.includes(ELSEWHERE), `the config sent with the message is not there: ${show(configs)}`);
+    },
+  },
+  {
+    name: "push-delivered",
+    shows: ["PUSH-DELIVER-002"],
+    async run(scene) {
+      const { notification } = await delivered(scene);
+      ensure(notification !== undefined, "no webhook was called");
+    },
+  },
+  {
+    name: "push-credentials",
+    shows: ["PUSH-DELIVER-001"],
+    async run(scene) {
+      const { credentials, notification } = await arrived(scene);
+      const { authorization } = notification.headers;
+      ensure(authorization === `Bearer ${credentials}`, `Authorization is ${show(authorization)}`);
+    },
+  },
+  {
+    name: "push-body",
+    shows: ["PUSH-DELIVER-003"],
+    async run(scene) {
+      const { notification, task } = await arrived(scene);
+      const body = parse(notification.body);
+      // Webhooks of 0.3 get the task in the form of JSON-RPC, whichever binding registered them.
+      const type = scene.version === "1.0" ? "Event" : "Task";
+      const [problem] = problemsOf(shapeTable(scene.version, "JSONRPC"), type, body);
+      if (problem !== undefined) throw new Failed(problem.text, [asExchange(notification)]);
+      const named = scene.version === "1.0" ? taskIdOf(fieldsOf(body)) : fieldsOf(body).id;
+      ensure(named === task.id, `the webhook was called for the task ${show(named)}, not ${show(task.id)}`);
+    },
+  },
+  {
+    name: "push-headers",
+    shows: ["PUSH-DELIVER-004"],
+    async run(scene) {
+      const { notification, token } = await arrived(scene);
+      const { "content-type": contentType, "x-a2a-notification-token": sent } = notification.headers;
+      const expected = scene.version === "1.0" ? "application/a2a+json" : "application/json";
+      ensure(contentType?.split(";")[0] === expected, `the content type is ${show(contentType)}, not ${expected}`);
+      if (scene.version === "0.3") ensure(sent === token, `X-A2A-Notification-Token is ${show(sent)}`);
+    },
+  },
+  {
+    name: "push-to-private-address",
+    shows: ["PUSH-SSRF-001"],
+    async run(scene) {
+      const { id: taskId } = await withTask(scene);
+      const answer = await scene.call("CreateTaskPushNotificationConfig", { taskId, url: METADATA_SERVICE });
+      if (!answer.ok) return;
+      const id = idOf(fieldsOf(answer.result));
+      await scene.call("DeleteTaskPushNotificationConfig", { taskId, id });
+      fail(`a webhook at ${METADATA_SERVICE} was taken`);
+    },
+  },
+];
+
+/** A call of the webhook, seen from this side. */
+function asExchange({ body, headers }: Notification): Exchange {
+  const telling = Object.entries(headers).filter(([name]) => /^(content-type|authorization|x-)/.test(name));
+  return {
+    request: "POST to the webhook",
+    requestHeaders: Object.fromEntries(telling.map(([name, value]) => [name, String(value)])),
+    requestBody: body.slice(0, 2_000),
+    response: "204",
+    responseHeaders: {},
+    responseBody: "",
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return fail(`the body of a webhook is no JSON: ${show(text)}`);
+  }
+}
+
+function taskIdOf(event: Fields): unknown {
+  for (const member of [event.statusUpdate, event.artifactUpdate, event.message]) {
+    if (isObject(member)) return member.taskId;
+  }
+  return fieldsOf(event.task).id;
+}

@@ -1,0 +1,115 @@
+import type { InterfaceCheck } from "../check.ts";
+import { fieldsOf, isObject, listOf, show, textOf } from "../json.ts";
+import { ensure, fail, notShown } from "../outcome.ts";
+import { isAuthenticationError, isError } from "../peers/error-table.ts";
+import type { OperationName } from "../peers/peer.ts";
+import { type Scene, showError, unique } from "../scene.ts";
+
+function needsOtherCaller(scene: Scene): void {
+  if (!scene.options.hasOtherCaller) notShown("there is no second caller; --other-caller gives one");
+}
+
+export const SECURITY_CHECKS: readonly InterfaceCheck[] = [
+  {
+    name: "extended-card-not-offered",
+    shows: ["CORE-CAP-003"],
+    async run(scene) {
+      if (scene.declared.extendedCard) notShown("the card offers an extended card");
+      await scene.refused("UNSUPPORTED_OPERATION", "GetExtendedAgentCard", {});
+    },
+  },
+  {
+    name: "extended-card",
+    shows: ["CARD-EXT-002"],
+    async run(scene) {
+      if (!scene.declared.extendedCard) notShown("the card offers no extended card");
+      if (!scene.options.hasCredentials) notShown("there are no credentials to read it with");
+      const answer = await scene.call("GetExtendedAgentCard", {});
+      if (!answer.ok) {
+        scene.judged("EXTENDED_AGENT_CARD_NOT_CONFIGURED", answer.error, "GetExtendedAgentCard");
+        return;
+      }
+      const { name, skills } = fieldsOf(answer.wire);
+      ensure(typeof name === "string" && Array.isArray(skills), `the extended card is ${show(answer.wire)}`);
+    },
+  },
+  {
+    name: "extended-card-for-nobody",
+    shows: ["CARD-EXT-001"],
+    async run(scene) {
+      if (!scene.declared.extendedCard) notShown("the card offers no extended card");
+      const answer = await scene.call("GetExtendedAgentCard", {}, { as: "nobody" });
+      if (answer.ok) fail(`the extended card was given to nobody: ${show(answer.wire)}`);
+      const { binding } = scene.peer;
+      const fits =
+        isAuthenticationError(answer.error, binding) ||
+        isError(answer.error, "EXTENDED_AGENT_CARD_NOT_CONFIGURED", binding, scene.version);
+      ensure(fits, `the extended card was refused to nobody, but as ${showError(answer.error)}`);
+    },
+  },
+  {
+    name: "credentials-are-asked-for",
+    shows: ["AUTH-SERVER-002"],
+    async run(scene) {
+      if (!scene.declared.authenticated) notShown("the card asks for no credentials");
+      const id = `conformance-${unique()}`;
+      const operations: readonly (readonly [OperationName, Readonly<Record<string, unknown>>])[] = [
+        ["GetTask", { id }],
+        ["CancelTask", { id }],
+        ["SendMessage", { message: scene.message("tck-complete-task") }],
+      ];
+      for (const [operation, params] of operations) {
+        const answer = await scene.call(operation, params, { as: "nobody" });
+        if (answer.ok) fail(`${operation} was answered to nobody: ${show(answer.wire)}`);
+        ensure(
+          isAuthenticationError(answer.error, scene.peer.binding),
+          `${operation} was refused to nobody, but as ${showError(answer.error)}`,
+        );
+      }
+    },
+  },
+  {
+    name: "tasks-of-others",
+    shows: ["AUTH-SCOPE-003"],
+    async run(scene) {
+      needsOtherCaller(scene);
+      const { id } = await scene.completedTask();
+      const as = "other" as const;
+      const unknown = await scene.refused("TASK_NOT_FOUND", "GetTask", { id: `conformance-${unique()}` }, { as });
+      const foreign = await scene.refused("TASK_NOT_FOUND", "GetTask", { id }, { as });
+      ensure(
+        unknown.code === foreign.code && unknown.name === foreign.name,
+        `a task of another caller is ${showError(foreign)}, an unknown one ${showError(unknown)}`,
+      );
+      await scene.refused("TASK_NOT_FOUND", "CancelTask", { id }, { as });
+      if (!scene.declared.push) return;
+      const config = { taskId: id, id: "conformance" };
+      await scene.refused("TASK_NOT_FOUND", "GetTaskPushNotificationConfig", config, { as });
+    },
+  },
+  {
+    name: "lists-of-others",
+    shows: ["AUTH-SCOPE-002"],
+    async run(scene) {
+      needsOtherCaller(scene);
+      if (!scene.peer.knows("ListTasks")) notShown("0.3 has no lists");
+      const { contextId, id } = await scene.completedTask();
+      for (const filter of [{}, { contextId }]) {
+        const page = fieldsOf(await scene.result("ListTasks", filter, { as: "other" }));
+        const ids = listOf(page.tasks).map((task) => textOf(fieldsOf(task).id));
+        ensure(!ids.includes(id), "a list has a task of another caller");
+      }
+    },
+  },
+  {
+    name: "other-tenant",
+    shows: ["TENANT-001"],
+    async run(scene) {
+      const { tenant } = scene.peer.target;
+      if (tenant === undefined) notShown("the interface has no tenant");
+      const { id } = await scene.completedTask();
+      const answer = await scene.call("GetTask", { id, tenant: `${tenant}-conformance-unknown` });
+      if (answer.ok && isObject(answer.result)) fail(`a task is visible under another tenant: ${show(answer.wire)}`);
+    },
+  },
+];

@@ -1,0 +1,227 @@
+import type { InterfaceCheck } from "../check.ts";
+import { type Fields, fieldsOf, isObject, listOf, sameJson, show } from "../json.ts";
+import { ensure, fail, notShown } from "../outcome.ts";
+import { isInterruptedState, isTerminalState, type Scene, showError, unique } from "../scene.ts";
+
+const without = (message: Fields, name: string): Fields => {
+  const { [name]: _left, ...rest } = message;
+  return rest;
+};
+
+/** Wrong messages, each with what is wrong. 0.3 readers may give a message without an id one of their own. */
+function incomplete(scene: Scene): (readonly [string, Fields])[] {
+  const message = scene.message("tck-complete-task");
+  const cases: (readonly [string, Fields])[] = [
+    ["no message", {}],
+    ["no role", { message: without(message, "role") }],
+    ["no parts", { message: without(message, "parts") }],
+  ];
+  return scene.version === "1.0" ? [...cases, ["no messageId", { message: without(message, "messageId") }]] : cases;
+}
+
+export const SEND_CHECKS: readonly InterfaceCheck[] = [
+  {
+    name: "send-answer",
+    shows: ["CORE-SEND-001"],
+    async run(scene) {
+      const answer = await scene.call("SendMessage", { message: scene.message("tck-complete-task") });
+      if (!answer.ok) fail(`a simple message was refused: ${showError(answer.error)}`);
+      const members = Object.keys(fieldsOf(answer.result)).filter((name) => name === "task" || name === "message");
+      ensure(members.length === 1, `the answer is not either a task or a message: ${show(answer.wire)}`);
+      scene.outcomeOf(answer.result);
+    },
+  },
+  {
+    name: "send-waits",
+    shows: ["CORE-EXECUTION-MODE-001"],
+    async run(scene) {
+      const { state } = await scene.task(scene.message("tck-delayed-complete"));
+      ensure(
+        isTerminalState(state) || isInterruptedState(state),
+        `a blocking send was answered while the task is ${state}`,
+      );
+    },
+  },
+  {
+    name: "send-returns-immediately",
+    shows: ["CORE-EXECUTION-MODE-002"],
+    async run(scene) {
+      const delayed = scene.message("tck-delayed-complete");
+      const begun = performance.now();
+      const blocking = await scene.task(delayed);
+      const blockedMs = performance.now() - begun;
+      const again = performance.now();
+      const { id, state } = await scene.task(scene.message("tck-delayed-complete"), { returnImmediately: true });
+      const returnedMs = performance.now() - again;
+      if (!isTerminalState(state)) {
+        await scene.ended(id);
+        return;
+      }
+      // An agent that is done at once shows nothing; one that took its time both times was waited for.
+      ensure(
+        blockedMs < 200 || returnedMs < blockedMs / 2,
+        `the answer came after ${Math.round(returnedMs)} ms with the task ${state}, as without returnImmediately (${blocking.state})`,
+      );
+      notShown("the agent ends its tasks at once");
+    },
+  },
+  {
+    name: "send-answer-is-complete",
+    shows: ["CORE-EXECUTION-MODE-003"],
+    async run(scene) {
+      const sent = await scene.task(scene.message("tck-artifact-text"));
+      const read = await scene.get(sent.id);
+      ensure(
+        sameJson(sent.value.status, read.value.status),
+        `the status of the answer is ${show(sent.value.status)}, that of the task ${show(read.value.status)}`,
+      );
+      ensure(
+        sameJson(listOf(sent.value.artifacts), listOf(read.value.artifacts)),
+        `the artifacts of the answer are ${show(sent.value.artifacts)}, those of the task ${show(read.value.artifacts)}`,
+      );
+    },
+  },
+  {
+    name: "send-returns-when-interrupted",
+    shows: ["CORE-EXECUTION-MODE-004"],
+    async run(scene) {
+      const { state } = await scene.task(scene.message("tck-input-required"));
+      if (!isInterruptedState(state)) notShown("the agent never asks for input");
+    },
+  },
+  {
+    name: "send-incomplete",
+    shows: ["CORE-ERR-002"],
+    async run(scene) {
+      for (const [what, params] of incomplete(scene)) {
+        const answer = await scene.unjudged(() => scene.call("SendMessage", params));
+        if (answer.ok) fail(`a request with ${what} was taken: ${show(answer.wire)}`);
+        scene.judged("INVALID_PARAMS", answer.error, `SendMessage with ${what}`);
+      }
+    },
+  },
+  {
+    name: "send-without-parts",
+    shows: ["DM-PARTS-001"],
+    async run(scene) {
+      const message = scene.message("tck-complete-task", { parts: [] });
+      await scene.unjudged(() => scene.refused("INVALID_PARAMS", "SendMessage", { message }));
+    },
+  },
+  {
+    name: "send-unknown-members",
+    shows: ["DM-SERIAL-005"],
+    bindings: ["JSONRPC", "HTTP+JSON"],
+    async run(scene) {
+      const message = scene.message("tck-complete-task", { conformanceUnknown: { nested: [1] } });
+      const answer = await scene.call("SendMessage", { message, conformanceUnknown: true });
+      if (!answer.ok) fail(`a message with unknown members was refused: ${showError(answer.error)}`);
+      scene.outcomeOf(answer.result);
+    },
+  },
+  {
+    name: "send-to-ended-task",
+    shows: ["CORE-SEND-002"],
+    async run(scene) {
+      const { contextId, id } = await scene.completedTask();
+      const message = scene.message("conformance", { taskId: id, contextId });
+      if (scene.version === "1.0") {
+        await scene.refused("UNSUPPORTED_OPERATION", "SendMessage", { message });
+        return;
+      }
+      // 0.3 does not say with which error.
+      const answer = await scene.call("SendMessage", { message });
+      if (answer.ok) fail(`a message to a task that has ended was taken: ${show(answer.wire)}`);
+    },
+  },
+  {
+    name: "send-foreign-content",
+    shows: ["CORE-SEND-003"],
+    async run(scene) {
+      const type = "application/x-conformance-unknown";
+      const { inputModes } = scene.declared;
+      if (inputModes.some((mode) => mode === "*/*" || mode === "*" || mode.startsWith("application/*")))
+        notShown("the agent takes any content");
+      const parts = [{ raw: "aGVsbG8=", mediaType: type, filename: "conformance.bin" }];
+      const message = scene.message("tck-complete-task", { parts });
+      await scene.refused("CONTENT_TYPE_NOT_SUPPORTED", "SendMessage", { message });
+    },
+  },
+  {
+    name: "send-to-unknown-task",
+    shows: ["CORE-MULTI-004"],
+    async run(scene) {
+      const taskId = `conformance-${unique()}`;
+      await scene.refused("TASK_NOT_FOUND", "SendMessage", { message: scene.message("tck-complete-task", { taskId }) });
+      await scene.refused("TASK_NOT_FOUND", "GetTask", { id: taskId });
+    },
+  },
+  {
+    name: "task-ids-are-new",
+    shows: ["CORE-MULTI-003"],
+    async run(scene) {
+      const message = scene.message("tck-complete-task");
+      const ids = [await scene.task(message), await scene.task(scene.message("tck-complete-task"))].map(({ id }) => id);
+      ensure(ids[0] !== ids[1], `two messages became the same task ${show(ids[0])}`);
+      ensure(
+        ids.every((id) => id !== ""),
+        "a task has no id",
+      );
+    },
+  },
+  {
+    name: "context-generated",
+    shows: ["CORE-MULTI-001a"],
+    async run(scene) {
+      const sent = await scene.send(scene.message("tck-complete-task"));
+      const contextId = "task" in sent ? sent.task.contextId : sent.message.contextId;
+      ensure(typeof contextId === "string" && contextId !== "", "the answer names no context");
+    },
+  },
+  {
+    name: "context-of-client",
+    shows: ["CORE-MULTI-002a"],
+    async run(scene) {
+      const contextId = `conformance-${unique()}`;
+      const answer = await scene.call("SendMessage", { message: scene.message("tck-complete-task", { contextId }) });
+      if (!answer.ok) return;
+      const sent = scene.outcomeOf(answer.result);
+      const given = "task" in sent ? sent.task.contextId : sent.message.contextId;
+      ensure(given === contextId, `the context ${show(contextId)} became ${show(given)}`);
+    },
+  },
+  {
+    name: "context-of-task",
+    shows: ["CORE-MULTI-005"],
+    async run(scene) {
+      const paused = await scene.pausedTask();
+      const sent = await scene.send(scene.message("tck-input-required", { taskId: paused.id }));
+      if (!("task" in sent)) fail("a message to a task was answered without it");
+      ensure(sent.task.id === paused.id, `a message to ${show(paused.id)} was answered with ${show(sent.task.id)}`);
+      ensure(
+        sent.task.contextId === paused.contextId,
+        `the context ${show(paused.contextId)} became ${show(sent.task.contextId)}`,
+      );
+    },
+  },
+  {
+    name: "context-contradicts-task",
+    shows: ["CORE-MULTI-006"],
+    async run(scene) {
+      const { id } = await scene.pausedTask();
+      const message = scene.message("tck-input-required", { taskId: id, contextId: `conformance-${unique()}` });
+      const answer = await scene.call("SendMessage", { message });
+      if (answer.ok) fail(`a message with a context that is not the task's was taken: ${show(answer.wire)}`);
+    },
+  },
+  {
+    name: "demand-for-authentication",
+    shows: ["AUTH-INTASK-001"],
+    async run(scene) {
+      const { state, value } = await scene.task(scene.message("tck-auth-required"));
+      if (state !== "TASK_STATE_AUTH_REQUIRED") notShown("the agent never asks for authentication");
+      const { message } = fieldsOf(value.status);
+      ensure(isObject(message) && listOf(message.parts).length > 0, "the status has no message that explains it");
+    },
+  },
+];

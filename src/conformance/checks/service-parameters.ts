@@ -1,0 +1,93 @@
+import type { InterfaceCheck } from "../check.ts";
+import { ensure, fail, notShown } from "../outcome.ts";
+import { isError } from "../peers/error-table.ts";
+import { extensionsHeader, VERSION_HEADER } from "../peers/standing.ts";
+import { type Scene, showError } from "../scene.ts";
+
+const UNKNOWN = "conformance-unknown-task";
+
+/** A request without effect that every version knows: it is understood if the task is not found. */
+async function understood(scene: Scene, headers: Readonly<Record<string, string | undefined>>): Promise<void> {
+  await scene.refused("TASK_NOT_FOUND", "GetTask", { id: UNKNOWN }, { headers });
+}
+
+const UNKNOWN_EXTENSION = "urn:example:conformance:unknown:v1";
+
+export const SERVICE_PARAMETER_CHECKS: readonly InterfaceCheck[] = [
+  {
+    name: "interface-answers",
+    shows: ["CARD-PROTO-003", "VER-SERVER-001"],
+    run: (scene) => understood(scene, {}),
+  },
+  {
+    name: "version-not-spoken",
+    shows: ["VER-SERVER-002"],
+    async run(scene) {
+      await scene.refused(
+        "VERSION_NOT_SUPPORTED",
+        "GetTask",
+        { id: UNKNOWN },
+        { headers: { [VERSION_HEADER]: "99.0" } },
+      );
+    },
+  },
+  {
+    name: "version-absent",
+    shows: ["VER-SERVER-003"],
+    // On gRPC the package already says which version is meant.
+    bindings: ["JSONRPC", "HTTP+JSON"],
+    async run(scene) {
+      for (const value of [undefined, ""]) {
+        const headers = { [VERSION_HEADER]: value };
+        const answer = await scene.unjudged(() => scene.call("ListTasks", { pageSize: 1 }, { headers }));
+        const how = value === undefined ? "without a version" : "with an empty version";
+        if (answer.ok) fail(`a request ${how} was understood as one in 1.0; it means 0.3, which has no lists`);
+        const { binding } = scene.peer;
+        const fits =
+          isError(answer.error, "VERSION_NOT_SUPPORTED", binding, "1.0") ||
+          isError(answer.error, "METHOD_NOT_FOUND", binding, "1.0");
+        ensure(fits, `a request ${how} was refused as ${showError(answer.error)}`);
+      }
+    },
+  },
+  {
+    name: "version-with-patch",
+    shows: ["VER-CLIENT-002"],
+    run: (scene) => understood(scene, { [VERSION_HEADER]: "1.0.7" }),
+  },
+  {
+    name: "parameter-names-without-case",
+    shows: ["SVC-PARAM-001"],
+    bindings: ["JSONRPC", "HTTP+JSON"],
+    run: (scene) => understood(scene, { "a2A-vErSiOn": "1.0" }),
+  },
+  {
+    name: "extensions-unknown",
+    shows: ["SVC-PARAM-002", "EXT-FALLBACK-001"],
+    async run(scene) {
+      const { optionalExtensions, requiredExtensions } = scene.declared;
+      const wanted = [
+        ...requiredExtensions,
+        UNKNOWN_EXTENSION,
+        ...optionalExtensions.map((uri) => `${uri}-conformance`),
+      ];
+      const name = extensionsHeader(scene.version);
+      const headers = { [name]: wanted.join(" , ") };
+      const answer = await scene.unjudged(() => scene.call("ListTasks", { pageSize: 1 }, { headers }));
+      if (!answer.ok) fail(`a request with unknown extensions was refused: ${showError(answer.error)}`);
+      const activated = (answer.headers["a2a-extensions"] ?? "").split(",").map((uri) => uri.trim());
+      const foreign = activated.filter((uri) => uri !== "" && !requiredExtensions.includes(uri));
+      ensure(foreign.length === 0, `extensions were activated that nobody asked for: ${foreign.join(", ")}`);
+    },
+  },
+  {
+    name: "extension-required",
+    shows: ["CORE-CAP-004"],
+    async run(scene) {
+      if (scene.declared.requiredExtensions.length === 0) notShown("the card requires no extension");
+      const headers = { [extensionsHeader(scene.version)]: undefined };
+      const message = scene.message("tck-complete-task");
+      await scene.refused("EXTENSION_SUPPORT_REQUIRED", "SendMessage", { message }, { headers });
+    },
+  },
+];

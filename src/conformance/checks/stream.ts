@@ -1,0 +1,234 @@
+import type { InterfaceCheck } from "../check.ts";
+import { type Fields, fieldsOf, isObject, listOf, sameJson, show, textOf } from "../json.ts";
+import { ensure, fail, notShown } from "../outcome.ts";
+import { eventOf, isInterruptedState, isTerminalState, type Scene, stateOfEvent, unique } from "../scene.ts";
+
+async function streamed(scene: Scene, message: Fields): Promise<readonly Fields[]> {
+  scene.needsStreaming();
+  const events = await scene.events(await scene.stream("SendStreamingMessage", { message }));
+  ensure(events.length > 0, "the stream has no events");
+  return events;
+}
+
+function taskIdOf(events: readonly Fields[]): string | undefined {
+  return textOf(fieldsOf(events[0]?.task).id) ?? textOf(fieldsOf(events[0]?.statusUpdate).taskId);
+}
+
+/** Artifacts as the events of a stream add up to: text by text, and the number of parts. */
+function textsOf(artifacts: readonly Fields[]): Record<string, string> {
+  const texts: Record<string, string> = {};
+  for (const { artifactId, parts } of artifacts) {
+    texts[String(artifactId)] = listOf(parts)
+      .map((part) => JSON.stringify(fieldsOf(part).text ?? part))
+      .join("")
+      .replaceAll('""', "");
+  }
+  return texts;
+}
+
+function artifactsOf(events: readonly Fields[]): readonly Fields[] {
+  const found = new Map<string, Fields>();
+  for (const { artifactUpdate, task } of events) {
+    for (const artifact of listOf(fieldsOf(task).artifacts).map(fieldsOf))
+      found.set(String(artifact.artifactId), artifact);
+    if (!isObject(artifactUpdate)) continue;
+    const artifact = fieldsOf(artifactUpdate.artifact);
+    const known = found.get(String(artifact.artifactId));
+    const parts = [...(artifactUpdate.append === true ? listOf(known?.parts) : []), ...listOf(artifact.parts)];
+    found.set(String(artifact.artifactId), { ...artifact, parts });
+  }
+  return [...found.values()];
+}
+
+export const STREAM_CHECKS: readonly InterfaceCheck[] = [
+  {
+    name: "streaming-not-offered",
+    shows: ["CORE-CAP-002"],
+    async run(scene) {
+      if (scene.declared.streaming) notShown("the card offers streaming");
+      const message = scene.message("tck-stream-001");
+      await scene.refusedStream("UNSUPPORTED_OPERATION", "SendStreamingMessage", { message });
+      const { id } = await scene.completedTask();
+      await scene.refusedStream("UNSUPPORTED_OPERATION", "SubscribeToTask", { id });
+    },
+  },
+  {
+    name: "stream-opens",
+    shows: ["CORE-STREAM-001"],
+    async run(scene) {
+      await streamed(scene, scene.message("tck-stream-001"));
+    },
+  },
+  {
+    name: "stream-of-message",
+    shows: ["CORE-STREAM-002"],
+    async run(scene) {
+      const events = await streamed(scene, scene.message("tck-message-response"));
+      if (!("message" in (events[0] ?? {}))) notShown("the agent answers with a task");
+      ensure(events.length === 1, `${events.length} events came, where one message is all`);
+    },
+  },
+  {
+    name: "stream-of-task",
+    shows: ["CORE-STREAM-003"],
+    async run(scene) {
+      const events = await streamed(scene, scene.message("tck-stream-001"));
+      if ("message" in (events[0] ?? {})) notShown("the agent answers without a task");
+      ensure(isObject(events[0]?.task), `the stream begins with ${show(events[0])}, not with the task`);
+      const states = events.map(stateOfEvent);
+      const end = states.findIndex(isTerminalState);
+      if (end === -1) {
+        ensure(
+          isInterruptedState(states.findLast((state) => state !== undefined)),
+          "the stream ends before its task does",
+        );
+        return;
+      }
+      const again = events.slice(1, -1).find((event) => isObject(event.task));
+      ensure(again === undefined, `within the stream came another task: ${show(again)}`);
+      // A last look at the whole task is allowed before the stream closes.
+      const late = events.slice(end + 1).filter((event) => !isObject(event.task));
+      ensure(late.length === 0, `after the end of the task came ${show(late[0])}`);
+    },
+  },
+  {
+    name: "stream-adds-up",
+    shows: ["CORE-STREAM-004"],
+    async run(scene) {
+      const events = await streamed(scene, scene.message("tck-stream-001"));
+      const id = taskIdOf(events) ?? notShown("the agent answers without a task");
+      const task = await scene.get(id);
+      const last = events.map(stateOfEvent).findLast((state) => state !== undefined);
+      ensure(last === task.state, `the stream ends with ${last}, and the task is ${task.state}`);
+      const told = textsOf(artifactsOf(events));
+      const kept = textsOf(listOf(task.value.artifacts).map(fieldsOf));
+      ensure(sameJson(told, kept), `the stream's artifacts are ${show(told)}, those of the task ${show(kept)}`);
+    },
+  },
+  {
+    name: "subscribe-begins-with-task",
+    shows: ["STREAM-SUB-001"],
+    async run(scene) {
+      scene.needsStreaming();
+      const open = await scene.openTask();
+      const frames = await scene.subscribe(open.id);
+      const first = await frames.next();
+      frames.close();
+      const task = fieldsOf(first === undefined ? undefined : eventOf(first).task);
+      ensure(task.id === open.id, `the subscription begins with ${show(first?.wire)}, not with the task`);
+    },
+  },
+  {
+    name: "subscribe-ends-with-task",
+    shows: ["STREAM-SUB-002"],
+    async run(scene) {
+      scene.needsStreaming();
+      const open = await scene.openTask();
+      const frames = await scene.subscribe(open.id);
+      if (scene.version === "1.0") await frames.next();
+      await scene.cancel(open.id);
+      const states = (await scene.events(frames)).map(stateOfEvent);
+      ensure(states.some(isTerminalState), `the subscription ended without the end of the task: ${show(states)}`);
+    },
+  },
+  {
+    name: "subscribe-to-ended-task",
+    shows: ["STREAM-SUB-003"],
+    async run(scene) {
+      scene.needsStreaming();
+      const { id } = await scene.completedTask();
+      await scene.refusedStream("UNSUPPORTED_OPERATION", "SubscribeToTask", { id });
+    },
+  },
+  {
+    name: "subscribe-to-unknown-task",
+    shows: ["STREAM-SUB-004"],
+    async run(scene) {
+      scene.needsStreaming();
+      await scene.refusedStream("TASK_NOT_FOUND", "SubscribeToTask", { id: `conformance-${unique()}` });
+    },
+  },
+  {
+    name: "streams-agree",
+    shows: ["STREAM-ORDER-003"],
+    async run(scene) {
+      scene.needsStreaming();
+      const { id } = await scene.runningTask(["test-resubscribe-message-id", "tck-long-running", "tck-cancel"]);
+      const streams = [await subscribed(scene, id), await subscribed(scene, id)];
+      const [one, other] = await Promise.all(streams.map((frames) => cancelledOrEnded(scene, frames, id)));
+      ensure(sameJson(one, other), `two streams of one task differ: ${show(one)} and ${show(other)}`);
+    },
+  },
+  {
+    name: "streams-are-apart",
+    shows: ["STREAM-ORDER-004"],
+    async run(scene) {
+      scene.needsStreaming();
+      const { id } = await scene.openTask();
+      const left = await subscribed(scene, id);
+      const kept = await subscribed(scene, id);
+      left.close();
+      await scene.get(id);
+      await scene.cancel(id);
+      const states = (await scene.events(kept)).map(stateOfEvent);
+      ensure(states.some(isTerminalState), "a stream ended when another one was closed");
+    },
+  },
+  {
+    name: "client-leaves",
+    shows: ["STREAM-LEAVE-001"],
+    async run(scene) {
+      scene.needsStreaming();
+      const message = scene.message("tck-long-running");
+      const frames = await scene.stream("SendStreamingMessage", { message });
+      const first = await frames.next();
+      const task = first === undefined ? undefined : eventOf(first).task;
+      frames.close();
+      if (!isObject(task)) notShown("the agent answers without a task");
+      const seen = scene.remember(task);
+      if (isTerminalState(seen.state)) notShown("the agent ends its tasks at once");
+      const ended = await scene.ended(seen.id);
+      ensure(ended.state === "TASK_STATE_COMPLETED", `the task became ${ended.state} when its client left`);
+    },
+  },
+  {
+    name: "streams-stay-for-authentication",
+    shows: ["AUTH-INTASK-005"],
+    async run(scene) {
+      scene.needsStreaming();
+      const frames = await scene.stream("SendStreamingMessage", { message: scene.message("tck-auth-required") });
+      try {
+        for (let frame = await frames.next(); frame !== undefined; frame = await frames.next()) {
+          const event = eventOf(frame);
+          if (isObject(event.task)) scene.remember(event.task);
+          const state = stateOfEvent(event);
+          if (isTerminalState(state)) notShown("the agent never asks for authentication");
+          if (state !== "TASK_STATE_AUTH_REQUIRED") continue;
+          ensure(await frames.isQuiet(300), "the stream was closed when authentication was required");
+          return;
+        }
+        fail("the stream ended before its task did");
+      } finally {
+        frames.close();
+      }
+    },
+  },
+];
+
+async function subscribed(scene: Scene, id: string) {
+  const frames = await scene.subscribe(id);
+  await frames.next();
+  return frames;
+}
+
+/** The events after the first look, to the end of the task, which is brought about if it does not come by itself. */
+async function cancelledOrEnded(scene: Scene, frames: Awaited<ReturnType<typeof subscribed>>, id: string) {
+  const timer = setTimeout(() => {
+    scene.call("CancelTask", { id }).catch(() => undefined);
+  }, scene.options.patienceMs / 2);
+  try {
+    return await scene.events(frames);
+  } finally {
+    clearTimeout(timer);
+  }
+}

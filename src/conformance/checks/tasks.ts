@@ -1,0 +1,144 @@
+import type { InterfaceCheck } from "../check.ts";
+import { sameJson, show } from "../json.ts";
+import { ensure, fail, notShown } from "../outcome.ts";
+import { historyOf, isTerminalState, type Scene, type SeenTask, showError, unique } from "../scene.ts";
+
+/** A task with more than one message in its history. */
+async function talkedOver(scene: Scene): Promise<SeenTask> {
+  const paused = await scene.pausedTask();
+  await scene.send(scene.message("tck-input-required", { taskId: paused.id }));
+  const task = await scene.get(paused.id);
+  return historyOf(task).length < 2 ? notShown("the server does not keep a history") : task;
+}
+
+const idsOf = (task: SeenTask): readonly unknown[] => historyOf(task).map(({ messageId }) => messageId);
+
+export const TASK_CHECKS: readonly InterfaceCheck[] = [
+  {
+    name: "get-task",
+    shows: ["CORE-GET-001"],
+    async run(scene) {
+      const made = await scene.completedTask();
+      const read = await scene.get(made.id);
+      ensure(read.id === made.id, `another task was returned: ${show(read.id)}`);
+      ensure(read.state === made.state, `the task is ${read.state}, and was ${made.state}`);
+      ensure(
+        read.contextId === made.contextId,
+        `the context is ${show(read.contextId)}, and was ${show(made.contextId)}`,
+      );
+    },
+  },
+  {
+    name: "get-unknown-task",
+    shows: ["CORE-GET-002"],
+    async run(scene) {
+      await scene.refused("TASK_NOT_FOUND", "GetTask", { id: `conformance-${unique()}` });
+    },
+  },
+  {
+    name: "history-bounded",
+    shows: ["CORE-HIST-002"],
+    async run(scene) {
+      const task = await talkedOver(scene);
+      for (const historyLength of [1, 2]) {
+        const bounded = await scene.get(task.id, { historyLength });
+        const ids = idsOf(bounded);
+        ensure(ids.length <= historyLength, `historyLength ${historyLength} gave ${ids.length} messages`);
+        const newest = idsOf(task).slice(-ids.length);
+        ensure(
+          ids.length === 0 || sameJson(ids, newest),
+          `historyLength ${historyLength} gave ${show(ids)}, not the newest, ${show(newest)}`,
+        );
+      }
+    },
+  },
+  {
+    name: "history-none",
+    shows: ["CORE-HIST-001"],
+    async run(scene) {
+      const { id } = await scene.completedTask();
+      const { value } = await scene.get(id, { historyLength: 0 });
+      ensure(value.history === undefined, `historyLength 0 gave ${show(value.history)}`);
+    },
+  },
+  {
+    name: "history-none-in-answer",
+    shows: ["CORE-HIST-003"],
+    async run(scene) {
+      const { value } = await scene.task(scene.message("tck-complete-task"), { historyLength: 0 });
+      ensure(value.history === undefined, `historyLength 0 gave ${show(value.history)}`);
+    },
+  },
+  {
+    name: "history-in-order",
+    shows: ["CORE-HIST-005"],
+    async run(scene) {
+      const first = scene.message("tck-input-required");
+      const paused = await scene.task(first);
+      if (paused.state !== "TASK_STATE_INPUT_REQUIRED") notShown("the agent never asks for input");
+      const second = scene.message("tck-input-required", { taskId: paused.id });
+      await scene.send(second);
+      const ids = idsOf(await scene.get(paused.id));
+      const places = [first.messageId, second.messageId].map((id) => ids.indexOf(id));
+      if (places.includes(-1)) notShown("the server does not keep a history");
+      ensure((places[0] ?? 0) < (places[1] ?? 0), `the history is ${show(ids)}`);
+    },
+  },
+  {
+    name: "cancel-task",
+    shows: ["CORE-CANCEL-001"],
+    async run(scene) {
+      const open = await scene.openTask();
+      const task = await scene.cancel(open.id);
+      ensure(task.id === open.id, `another task was returned: ${show(task.id)}`);
+      if (isTerminalState(task.state)) return;
+      ensure((await scene.ended(open.id)).state === "TASK_STATE_CANCELED", "the task was not cancelled");
+    },
+  },
+  {
+    name: "cancel-ended-task",
+    shows: ["CORE-CANCEL-002"],
+    async run(scene) {
+      const { id } = await scene.completedTask();
+      await scene.refused("TASK_NOT_CANCELABLE", "CancelTask", { id });
+    },
+  },
+  {
+    name: "cancel-unknown-task",
+    shows: ["CORE-CANCEL-003"],
+    async run(scene) {
+      await scene.refused("TASK_NOT_FOUND", "CancelTask", { id: `conformance-${unique()}` });
+    },
+  },
+  {
+    name: "cancel-twice",
+    shows: ["CORE-CANCEL-004"],
+    async run(scene) {
+      const open = await scene.openTask();
+      await scene.cancel(open.id);
+      const once = await scene.ended(open.id);
+      const again = await scene.call("CancelTask", { id: open.id });
+      // The specification calls cancelling idempotent and also lists cancelled tasks among those that cannot be.
+      if (!again.ok && again.error.name !== undefined && again.error.name !== "TASK_NOT_CANCELABLE")
+        fail(`a second cancellation was refused as ${showError(again.error)}`);
+      const twice = await scene.get(open.id);
+      ensure(sameJson(once.value.status, twice.value.status), `the status became ${show(twice.value.status)}`);
+    },
+  },
+  {
+    name: "ended-task-stays",
+    shows: ["CORE-TASK-001"],
+    async run(scene) {
+      const made = await scene.newCompletedTask();
+      const before = await scene.get(made.id);
+      await scene.call("CancelTask", { id: made.id });
+      const message = scene.message("tck-input-required", { taskId: made.id, contextId: made.contextId });
+      await scene.call("SendMessage", { message });
+      const after = await scene.get(made.id);
+      ensure(
+        sameJson(before.value.status, after.value.status),
+        `the task ended as ${show(before.value.status)} and became ${show(after.value.status)}`,
+      );
+    },
+  },
+];

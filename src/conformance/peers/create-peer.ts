@@ -1,0 +1,21 @@
+import type { Peer, PeerOptions, Target, Witness } from "./peer.ts";
+import { createGrpcPeer, type MessageCodec } from "./peer-grpc.ts";
+import { createHttpPeer } from "./peer-http.ts";
+import { createJsonRpcPeer } from "./peer-json-rpc.ts";
+
+/** Undefined for what cannot be spoken: gRPC without the bytes of its messages. */
+export async function createPeer(
+  target: Target,
+  options: PeerOptions,
+  witness: Witness,
+  codec: MessageCodec | undefined,
+): Promise<Peer | undefined> {
+  switch (target.binding) {
+    case "JSONRPC":
+      return createJsonRpcPeer(target, options, witness);
+    case "HTTP+JSON":
+      return createHttpPeer(target, options, witness);
+    case "GRPC":
+      return codec === undefined ? undefined : createGrpcPeer(target, options, witness, codec);
+  }
+}

@@ -1,0 +1,157 @@
+import type { ExchangeLog } from "../evidence.ts";
+import type { Fields } from "../json.ts";
+import type { Binding, Version } from "../requirement.ts";
+import type { FrameQueue } from "./frame-queue.ts";
+import type { WholeAnswer } from "./http-client.ts";
+
+export const OPERATION_NAMES = [
+  "SendMessage",
+  "SendStreamingMessage",
+  "GetTask",
+  "ListTasks",
+  "CancelTask",
+  "SubscribeToTask",
+  "CreateTaskPushNotificationConfig",
+  "GetTaskPushNotificationConfig",
+  "ListTaskPushNotificationConfigs",
+  "DeleteTaskPushNotificationConfig",
+  "GetExtendedAgentCard",
+] as const;
+
+/** Operations have one name here, that of 1.0, whatever the interface calls them. */
+export type OperationName = (typeof OPERATION_NAMES)[number];
+export type StreamingName = "SendStreamingMessage" | "SubscribeToTask";
+
+/** An interface of the agent, as its card declares it. */
+export interface Target {
+  readonly binding: Binding;
+  readonly version: Version;
+  readonly url: string;
+  readonly tenant: string | undefined;
+}
+
+export interface CallOptions {
+  /** Over those every request has; undefined takes one away. Metadata on gRPC. */
+  readonly headers?: Readonly<Record<string, string | undefined>>;
+  /** As another caller, or as one who does not say who it is. */
+  readonly as?: "other" | "nobody";
+}
+
+/** An error as the binding tells it. */
+export interface WireError {
+  /** The reason of its ErrorInfo, or the error its JSON-RPC code stands for. */
+  readonly name: string | undefined;
+  /** JSON-RPC code, HTTP status or gRPC status. */
+  readonly code: number;
+  readonly httpStatus: number | undefined;
+  readonly message: string;
+  readonly details: readonly unknown[];
+  /** What is wrong with its form, by the rule it breaks. */
+  readonly faults: readonly ErrorFault[];
+}
+
+export interface ErrorFault {
+  readonly rule: "status-body" | "detail-type" | "envelope";
+  readonly text: string;
+}
+
+export type Answer = Success | Refusal;
+
+export interface Success {
+  readonly ok: true;
+  /** In the words of 1.0, whatever the interface speaks. */
+  readonly result: unknown;
+  /** As it came. */
+  readonly wire: unknown;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly contentType: string;
+}
+
+export interface Refusal {
+  readonly ok: false;
+  readonly error: WireError;
+  readonly contentType: string;
+}
+
+/** An event of a stream, or the error that ended it. */
+export interface Frame {
+  readonly event: Fields;
+  readonly wire: unknown;
+  readonly error?: WireError;
+}
+
+export interface OpenStream {
+  readonly ok: "stream";
+  readonly frames: FrameQueue<Frame>;
+  readonly contentType: string;
+}
+
+/** Sees every answer and event, so that all that is ever received is judged. */
+export interface Witness {
+  result(operation: OperationName, wire: unknown): void;
+  /** `fault` is what is wrong with the frame around the event. */
+  frame(wire: unknown, fault?: string): void;
+  refusal(error: WireError): void;
+  /** Something about the envelope around an answer; undefined when it is as it should be. */
+  envelope(fault: string | undefined): void;
+  contentType(kind: "whole" | "stream" | "error", contentType: string): void;
+}
+
+interface PeerBase {
+  readonly target: Target;
+  readonly log: ExchangeLog;
+  /** Does the version know this operation at all? */
+  knows(operation: OperationName): boolean;
+  /** Params are in the words of 1.0, and may be wrong on purpose. */
+  call(operation: OperationName, params: Fields, options?: CallOptions): Promise<Answer>;
+  open(operation: StreamingName, params: Fields, options?: CallOptions): Promise<OpenStream | Refusal>;
+  close(): void;
+}
+
+export interface JsonRpcPeer extends PeerBase {
+  readonly binding: "JSONRPC";
+  /** Sends any body to the interface's URL. */
+  post(body: string | Uint8Array, options?: CallOptions): Promise<WholeAnswer>;
+  methodOf(operation: OperationName): string;
+}
+
+export interface HttpPeer extends PeerBase {
+  readonly binding: "HTTP+JSON";
+  /** Sends any request to a path below the interface's URL. */
+  request(method: string, path: string, body: string | undefined, options?: CallOptions): Promise<WholeAnswer>;
+}
+
+export interface GrpcPeer extends PeerBase {
+  readonly binding: "GRPC";
+  /** Sends any bytes to any method of the service. */
+  unary(method: string, bytes: Uint8Array, options?: CallOptions): Promise<Answer>;
+}
+
+export type Peer = JsonRpcPeer | HttpPeer | GrpcPeer;
+
+/** As whom and how long: the same for all interfaces of a run. */
+export interface PeerOptions {
+  readonly headers: Readonly<Record<string, string>>;
+  /** Credentials that belong into the URL's query. */
+  readonly query: readonly (readonly [string, string])[];
+  /** Headers of a second caller. */
+  readonly otherHeaders: Readonly<Record<string, string>> | undefined;
+  /** Names of headers that say who calls. */
+  readonly credentialNames: readonly string[];
+  readonly requiredExtensions: readonly string[];
+  readonly requestTimeoutMs: number;
+  readonly signal: AbortSignal;
+  readonly insecure: boolean;
+  readonly secrets: readonly string[];
+}
+
+/** The headers of one request: standing ones, the caller's own, those of the call. */
+export function callerHeaders(
+  options: PeerOptions,
+  as: CallOptions["as"],
+): readonly Readonly<Record<string, string | undefined>>[] {
+  const none = Object.fromEntries(options.credentialNames.map((name) => [name, undefined]));
+  if (as === "nobody") return [options.headers, none];
+  if (as === "other") return [options.headers, none, options.otherHeaders ?? {}];
+  return [options.headers];
+}

@@ -1,0 +1,81 @@
+import type { Exchange } from "../evidence.ts";
+import { type Group, type Report, type RequirementResult, type Status, subjectName, type Tally } from "../report.ts";
+import { LEVELS, type Level } from "../requirement.ts";
+
+export interface TextOptions {
+  /** Also what passed, and why something was not shown. */
+  readonly verbose?: boolean;
+}
+
+const MARKS = { passed: "pass", failed: "FAIL", "not-shown": "  - " } as const satisfies Record<Status, string>;
+
+/** Columns as wide as what is commonly in them. */
+const LONGEST_ID = 23;
+const LONGEST_PLACE = 14;
+
+/** For people: by interface, what failed with what was seen, and the counts. */
+export function renderText(report: Report, options: TextOptions = {}): string {
+  const { agent, complete, conformant, durationMs, groups, tally, untested } = report;
+  const title = [`Agent: ${agent.name} ${agent.version}`.trimEnd(), `Card: ${agent.card}`];
+  const failed = groups.flatMap(({ requirements, subject }) =>
+    requirements.flatMap((result) => (result.status === "failed" ? [failure(result, subjectName(subject))] : [])),
+  );
+  const lines = [
+    ...title,
+    "",
+    ...groups.flatMap((group) => [...groupLines(group, options), ""]),
+    ...failed.flatMap((block) => [block, ""]),
+    ...untested.map((one) => `Not tested: ${one}`),
+    ...countLines(tally),
+    `Time: ${(durationMs / 1_000).toFixed(1)} s${complete ? "" : ", cut short"}`,
+    `Conformant: ${conformant ? (complete ? "yes" : "as far as the run got") : "no"}`,
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+function groupLines(group: Group, { verbose }: TextOptions): string[] {
+  const { requirements, subject, tally } = group;
+  const shown = requirements.filter(({ status }) => verbose === true || status === "failed");
+  const counts = LEVELS.map((level) => `${level} ${countText(tally[level])}`).join(", ");
+  return [subjectName(subject), `  ${counts}`, ...shown.map((result) => requirementLine(result, verbose === true))];
+}
+
+function requirementLine(result: RequirementResult, verbose: boolean): string {
+  const { checks, id, level, section, status, title } = result;
+  const why = status === "not-shown" && verbose ? `: ${checks[0]?.reason ?? ""}` : "";
+  const place = `${level} §${section}`;
+  return `  ${MARKS[status]}  ${id.padEnd(LONGEST_ID)}  ${place.padEnd(LONGEST_PLACE)}  ${title}${why}`;
+}
+
+function countText({ failed, notShown, passed }: Tally): string {
+  const open = notShown === 0 ? "" : ` (${notShown} not shown)`;
+  return `${passed}/${passed + failed}${open}`;
+}
+
+function countLines(tally: Readonly<Record<Level, Tally>>): string[] {
+  return LEVELS.map((level) => {
+    const { failed, notShown, passed } = tally[level];
+    return `${level}: ${passed} passed, ${failed} failed, ${notShown} not shown`;
+  });
+}
+
+function failure({ checks, id, level, section, title }: RequirementResult, subject: string): string {
+  const failed = checks.filter(({ status }) => status === "failed");
+  const blocks = failed.map(({ evidence = [], name, reason }) =>
+    [`  ${name}: ${reason ?? ""}`, ...evidence.slice(-2).map(exchangeText)].join("\n"),
+  );
+  return [`${id} (${level}, section ${section}): ${title}`, `  in ${subject}`, ...blocks].join("\n");
+}
+
+export function exchangeText(exchange: Exchange): string {
+  const { request, requestBody, requestHeaders, response, responseBody, responseHeaders } = exchange;
+  const lines = [
+    `> ${request}`,
+    ...Object.entries(requestHeaders).map(([name, value]) => `> ${name}: ${value}`),
+    ...(requestBody === "" ? [] : [`> ${requestBody}`]),
+    `< ${response}`,
+    ...Object.entries(responseHeaders).map(([name, value]) => `< ${name}: ${value}`),
+    ...responseBody.split("\n").flatMap((line) => (line.trim() === "" ? [] : [`< ${line}`])),
+  ];
+  return lines.map((line) => `    ${line}`).join("\n");
+}

@@ -1,0 +1,356 @@
+import type { CardScene } from "./card-scene.ts";
+import type { Check, InterfaceCheck } from "./check.ts";
+import { CARD_CHECKS, CROSS_CHECKS, INTERFACE_CHECKS } from "./checks/index.ts";
+import { declaredBy } from "./declared.ts";
+import { ExchangeLog } from "./evidence.ts";
+import { type Fields, fieldsOf, textOf } from "./json.ts";
+import { Observations } from "./observations.ts";
+import { Failed, NotShown } from "./outcome.ts";
+import { createPeer } from "./peers/create-peer.ts";
+import { isAuthenticationError } from "./peers/error-table.ts";
+import { HttpClient, mergeHeaders } from "./peers/http-client.ts";
+import type { PeerOptions, Target } from "./peers/peer.ts";
+import type { MessageCodec } from "./peers/peer-grpc.ts";
+import { VERSION_HEADER } from "./peers/standing.ts";
+import {
+  type CheckResult,
+  type Group,
+  REPORT_SCHEMA_VERSION,
+  type Report,
+  type RequirementResult,
+  type Subject,
+  statusOf,
+  subjectName,
+  tallyOf,
+} from "./report.ts";
+import { type Binding, type Level, VERSIONS, type Version } from "./requirement.ts";
+import { applies, REQUIREMENTS, type RequirementId, sectionOf } from "./requirements.ts";
+import { Scene } from "./scene.ts";
+import { targetsOf } from "./targets.ts";
+import { Webhooks } from "./webhooks.ts";
+
+export interface ConformanceOptions {
+  /** Where the card was found; a `file:` URL if it came from a file. */
+  readonly cardUrl: string;
+  readonly cardText: string;
+  /** Sent with every request, such as credentials. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly query?: readonly (readonly [string, string])[];
+  /** Instead of those credentials, for a second caller. */
+  readonly otherHeaders?: Readonly<Record<string, string>>;
+  /** Names of those headers that say who calls; all of `headers` unless given. */
+  readonly credentialNames?: readonly string[];
+  readonly bindings?: readonly Binding[];
+  readonly versions?: readonly Version[];
+  /** Requirements down to this level are tested. */
+  readonly level?: Level;
+  /** Only these requirements or checks, by id or name. */
+  readonly only?: readonly string[];
+  readonly failFast?: boolean;
+  readonly insecure?: boolean;
+  readonly requestTimeoutMs?: number;
+  /** How long a task may take to get where a check waits for it. */
+  readonly patienceMs?: number;
+  /** How the agent reaches this machine, for push notifications. */
+  readonly webhookHost?: string;
+  /** The bytes of gRPC messages, by version. Interfaces without one are not tested. */
+  readonly codecs?: Readonly<Partial<Record<Version, MessageCodec>>>;
+  /** Ends the run early; what has not run by then is not shown. */
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+export interface Progress {
+  readonly subject: string;
+  readonly result: CheckResult;
+  readonly requirements: readonly RequirementId[];
+}
+
+export const DEFAULT_REQUEST_TIMEOUT_MS = 10_000;
+export const DEFAULT_PATIENCE_MS = 15_000;
+
+/** The agent refused the first request of the run for who is asking: without credentials nothing can be shown. */
+export class CredentialsNeeded extends Error {
+  override readonly name = "CredentialsNeeded";
+}
+
+export async function runConformance(options: ConformanceOptions): Promise<Report> {
+  const run = new Run(options);
+  try {
+    return await run.report();
+  } finally {
+    await run.close();
+  }
+}
+
+class Run {
+  readonly #options: ConformanceOptions;
+  readonly #peerOptions: Omit<PeerOptions, "requiredExtensions">;
+  readonly #webhooks: Webhooks;
+  readonly #client: HttpClient;
+  readonly #signal: AbortSignal;
+  readonly #scenes: Scene[] = [];
+  readonly #untested: string[] = [];
+  #stopped = false;
+
+  constructor(options: ConformanceOptions) {
+    const { headers = {}, otherHeaders, query = [] } = options;
+    this.#options = options;
+    this.#signal = options.signal ?? new AbortController().signal;
+    this.#webhooks = new Webhooks(options.webhookHost, this.#signal);
+    const secrets = [
+      ...Object.values(headers),
+      ...Object.values(otherHeaders ?? {}),
+      ...query.map(([, value]) => value),
+    ];
+    this.#peerOptions = {
+      headers,
+      query,
+      otherHeaders,
+      credentialNames: options.credentialNames ?? Object.keys(headers),
+      requestTimeoutMs: options.requestTimeoutMs ?? DEFAULT_REQUEST_TIMEOUT_MS,
+      signal: this.#signal,
+      insecure: options.insecure ?? false,
+      secrets: secrets.flatMap((secret) => [secret, secret.replace(/^\S+ /, "")]),
+    };
+    this.#client = new HttpClient(
+      new ExchangeLog(this.#peerOptions.secrets),
+      this.#peerOptions.requestTimeoutMs,
+      this.#signal,
+    );
+  }
+
+  async report(): Promise<Report> {
+    const startedAt = new Date();
+    const cards = await this.#cards();
+    const { targets, unknown } = targetsOf([...cards.values()].map(parsed), this.#options.cardUrl);
+    const wanted = targets.filter((target) => this.#wants(target));
+    const groups: Group[] = [];
+    for (const version of VERSIONS) {
+      if (this.#judgesCard(version, wanted))
+        groups.push(await this.#cardGroup(version, cards.get(version) ?? this.#options.cardText));
+    }
+    groups.push(...(await this.#interfaceGroups(wanted, cards)));
+    for (const version of VERSIONS) {
+      const scenes = this.#scenes.filter((scene) => scene.version === version);
+      if (scenes.length > 1) groups.push(await this.#crossGroup(version, scenes));
+    }
+    const all = groups.flatMap(({ requirements }) => requirements);
+    const document = parsed(this.#options.cardText);
+    return {
+      schemaVersion: REPORT_SCHEMA_VERSION,
+      agent: {
+        name: textOf(document.name) ?? "",
+        version: textOf(document.version) ?? "",
+        card: this.#client.log.redact(this.#options.cardUrl),
+      },
+      startedAt: startedAt.toISOString(),
+      durationMs: Date.now() - startedAt.getTime(),
+      complete: !this.#isOver,
+      conformant: !all.some(({ level, status }) => level === "MUST" && status === "failed"),
+      tally: tallyOf(all),
+      groups,
+      untested: [...unknown, ...this.#untested],
+    };
+  }
+
+  async close(): Promise<void> {
+    for (const scene of this.#scenes) scene.peer.close();
+    this.#client.close();
+    await this.#webhooks.close();
+  }
+
+  get #isOver(): boolean {
+    return this.#stopped || this.#signal.aborted;
+  }
+
+  #wants({ binding, version }: Target): boolean {
+    const { bindings, versions } = this.#options;
+    return (bindings?.includes(binding) ?? true) && (versions?.includes(version) ?? true);
+  }
+
+  /** A card is judged as those read it who would use it; one that nobody can use, as one of the newest version. */
+  #judgesCard(version: Version, wanted: readonly Target[]): boolean {
+    if (this.#options.versions?.includes(version) === true) return true;
+    return wanted.length === 0 ? version === "1.0" : wanted.some((target) => target.version === version);
+  }
+
+  /** The card as readers of each version get it; a server may have one for all. */
+  async #cards(): Promise<ReadonlyMap<Version | "any", string>> {
+    const cards = new Map<Version | "any", string>([["any", this.#options.cardText]]);
+    if (!/^https?:/.test(this.#options.cardUrl)) return cards;
+    for (const version of VERSIONS) {
+      const answer = await this.#fetchCard(version).catch(() => undefined);
+      if (answer?.status === 200) cards.set(version, answer.text);
+    }
+    return cards;
+  }
+
+  #fetchCard(version: Version) {
+    const url = new URL(this.#options.cardUrl);
+    const own = { Accept: "application/json", [VERSION_HEADER]: version };
+    return this.#client.exchange({ method: "GET", url, headers: mergeHeaders(own) });
+  }
+
+  async #cardGroup(version: Version, text: string): Promise<Group> {
+    const { cardUrl } = this.#options;
+    const isFile = !/^https?:/.test(cardUrl);
+    const scene: CardScene = {
+      version,
+      text,
+      log: this.#client.log,
+      fetch: async () => (isFile ? undefined : this.#fetchCard(version)),
+    };
+    const subject: Subject = { kind: "card", version, url: this.#client.log.redact(cardUrl) };
+    const results = new Results(subject, this.#options.level);
+    for (const check of CARD_CHECKS) {
+      if (results.isAskedFor(check, this.#options.only))
+        await this.#try(check, results, [scene.log], () => check.run(scene));
+    }
+    return results.group();
+  }
+
+  /** Interfaces do not wait for each other; on each, one thing happens after the other. */
+  async #interfaceGroups(
+    targets: readonly Target[],
+    cards: ReadonlyMap<Version | "any", string>,
+  ): Promise<readonly Group[]> {
+    const scenes: Scene[] = [];
+    for (const target of targets) {
+      const scene = await this.#open(target, parsed(cards.get(target.version) ?? this.#options.cardText));
+      if (scene !== undefined) scenes.push(scene);
+    }
+    return Promise.all(scenes.map((scene) => this.#interfaceGroup(scene)));
+  }
+
+  async #open(target: Target, card: Fields): Promise<Scene | undefined> {
+    const { codecs, headers = {}, otherHeaders, patienceMs, query = [] } = this.#options;
+    const declared = declaredBy(card, target.version);
+    const seen = new Observations(target);
+    const peerOptions = { ...this.#peerOptions, requiredExtensions: declared.requiredExtensions };
+    const peer = await createPeer(target, peerOptions, seen, codecs?.[target.version]);
+    if (peer === undefined) {
+      this.#untested.push(`${target.binding} ${target.version} at ${target.url}`);
+      return undefined;
+    }
+    const scene = new Scene(peer, seen, {
+      declared,
+      webhooks: this.#webhooks,
+      hasOtherCaller: otherHeaders !== undefined,
+      hasCredentials: query.length > 0 || Object.keys(headers).length > 0,
+      patienceMs: patienceMs ?? DEFAULT_PATIENCE_MS,
+    });
+    this.#scenes.push(scene);
+    return scene;
+  }
+
+  async #interfaceGroup(scene: Scene): Promise<Group> {
+    const { binding, tenant, url, version } = scene.peer.target;
+    const { log } = scene.peer;
+    const place = { binding, version, url: log.redact(url), ...(tenant === undefined ? {} : { tenant }) };
+    const results = new Results({ kind: "interface", ...place }, this.#options.level);
+    const fits = (check: InterfaceCheck) => check.bindings?.includes(binding) ?? true;
+    await this.#knock(scene);
+    for (const check of INTERFACE_CHECKS) {
+      if (!fits(check) || !results.isAskedFor(check, this.#options.only)) continue;
+      await this.#try(check, results, [log], () => check.run(scene));
+    }
+    if (!this.#signal.aborted) await scene.leave();
+    return results.group();
+  }
+
+  async #knock(scene: Scene): Promise<void> {
+    const answer = await scene.call("GetTask", { id: "conformance-unknown-task" }).catch(() => undefined);
+    if (answer?.ok === false && isAuthenticationError(answer.error, scene.peer.binding))
+      throw new CredentialsNeeded(answer.error.message);
+  }
+
+  async #crossGroup(version: Version, scenes: readonly Scene[]): Promise<Group> {
+    const results = new Results({ kind: "bindings", version }, this.#options.level);
+    const logs = scenes.map(({ peer }) => peer.log);
+    for (const check of CROSS_CHECKS) {
+      if (results.isAskedFor(check, this.#options.only)) await this.#try(check, results, logs, () => check.run(scenes));
+    }
+    for (const scene of scenes) if (!this.#signal.aborted) await scene.leave();
+    return results.group();
+  }
+
+  async #try(check: Check, results: Results, logs: readonly ExchangeLog[], body: () => Promise<void>): Promise<void> {
+    for (const log of logs) log.clear();
+    const begun = performance.now();
+    const ended = this.#isOver ? new NotShown("the run ended before") : await outcomeOf(body);
+    const durationMs = Math.round(performance.now() - begun);
+    const late = ended !== undefined && this.#signal.aborted ? new NotShown("the run ended before") : ended;
+    const result = toResult(check.name, late, durationMs, logs);
+    results.add(check, result);
+    if (result.status === "failed" && this.#options.failFast === true && results.isMust(check)) this.#stopped = true;
+    this.#options.onProgress?.({
+      subject: subjectName(results.subject),
+      result,
+      requirements: results.applicable(check),
+    });
+  }
+}
+
+async function outcomeOf(body: () => Promise<void>): Promise<unknown> {
+  try {
+    await body();
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
+
+function toResult(name: string, ended: unknown, durationMs: number, logs: readonly ExchangeLog[]): CheckResult {
+  if (ended === undefined) return { name, status: "passed", durationMs };
+  const said = ended instanceof Error ? ended.message : String(ended);
+  const reason = logs[0]?.redact(said) ?? said;
+  if (ended instanceof NotShown) return { name, status: "not-shown", durationMs, reason };
+  const seen = ended instanceof Failed ? ended.evidence : undefined;
+  return { name, status: "failed", durationMs, reason, evidence: seen ?? logs.flatMap(({ exchanges }) => exchanges) };
+}
+
+/** What was found about one subject, by requirement. */
+class Results {
+  readonly subject: Subject;
+  readonly #level: Level;
+  readonly #checks = new Map<RequirementId, CheckResult[]>();
+
+  constructor(subject: Subject, level: Level = "MAY") {
+    this.subject = subject;
+    this.#level = level;
+  }
+
+  applicable(check: Check): readonly RequirementId[] {
+    return check.shows.filter((id) => applies(id, this.subject.version, this.#level));
+  }
+
+  isAskedFor(check: Check, only: readonly string[] | undefined): boolean {
+    const ids: readonly string[] = this.applicable(check);
+    return ids.length > 0 && (only === undefined || only.includes(check.name) || ids.some((id) => only.includes(id)));
+  }
+
+  isMust(check: Check): boolean {
+    return this.applicable(check).some((id) => REQUIREMENTS[id].level === "MUST");
+  }
+
+  add(check: Check, result: CheckResult): void {
+    for (const id of this.applicable(check)) this.#checks.set(id, [...(this.#checks.get(id) ?? []), result]);
+  }
+
+  group(): Group {
+    const requirements = [...this.#checks].map(([id, checks]): RequirementResult => {
+      const { level, title } = REQUIREMENTS[id];
+      return { id, section: sectionOf(id, this.subject.version), level, title, status: statusOf(checks), checks };
+    });
+    return { subject: this.subject, tally: tallyOf(requirements), requirements };
+  }
+}
+
+function parsed(text: string): Fields {
+  try {
+    return fieldsOf(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,80 @@
+import { type Fields, fieldsOf, isObject, listOf, textOf } from "./json.ts";
+import type { Target } from "./peers/peer.ts";
+import { BINDINGS, type Binding, type Version } from "./requirement.ts";
+
+export interface FoundTargets {
+  readonly targets: readonly Target[];
+  /** Interfaces this suite has no words for, as people read them. */
+  readonly unknown: readonly string[];
+}
+
+/** The interfaces that cards declare, each once, in the order of the first card that names it. */
+export function targetsOf(documents: readonly unknown[], cardUrl: string): FoundTargets {
+  const found = new Map<string, Target>();
+  const unknown = new Set<string>();
+  for (const document of documents.map(fieldsOf)) {
+    for (const entry of [...newEntries(document), ...oldEntries(document)]) {
+      const target = toTarget(entry, cardUrl);
+      if (target === undefined) unknown.add(`${entry.binding} ${entry.version} at ${entry.url}`);
+      else found.set(keyOf(target), found.get(keyOf(target)) ?? target);
+    }
+  }
+  return { targets: [...found.values()], unknown: [...unknown] };
+}
+
+interface Entry {
+  readonly url: string;
+  readonly binding: string;
+  readonly version: string;
+  readonly tenant: string | undefined;
+}
+
+function newEntries(card: Fields): Entry[] {
+  return listOf(card.supportedInterfaces)
+    .filter(isObject)
+    .map(({ protocolBinding, protocolVersion, tenant, url }) => ({
+      url: textOf(url) ?? "",
+      binding: textOf(protocolBinding) ?? "",
+      version: textOf(protocolVersion) ?? "",
+      tenant: textOf(tenant) || undefined,
+    }));
+}
+
+/** What a card of 0.3 says: one URL with the preferred transport, and others beside it. */
+function oldEntries(card: Fields): Entry[] {
+  const url = textOf(card.url);
+  const version = textOf(card.protocolVersion) ?? "";
+  if (url === undefined || !isOld(version)) return [];
+  const preferred = { url, binding: textOf(card.preferredTransport) ?? "JSONRPC", version, tenant: undefined };
+  const others = listOf(card.additionalInterfaces)
+    .filter(isObject)
+    .map((entry) => ({
+      url: textOf(entry.url) ?? "",
+      binding: textOf(entry.transport) ?? "",
+      version,
+      tenant: undefined,
+    }));
+  return [preferred, ...others];
+}
+
+function isOld(version: string): boolean {
+  return /^0\.[23](\.|$)/.test(version);
+}
+
+function versionOf(text: string): Version | undefined {
+  if (/^1\.0(\.|$)/.test(text)) return "1.0";
+  return isOld(text) ? "0.3" : undefined;
+}
+
+function toTarget({ binding, tenant, url, version }: Entry, cardUrl: string): Target | undefined {
+  const known = BINDINGS.find((name): name is Binding => name === binding.toUpperCase());
+  const spoken = versionOf(version);
+  if (known === undefined || spoken === undefined) return undefined;
+  if (known === "GRPC") return url === "" ? undefined : { binding: known, version: spoken, url, tenant };
+  if (!URL.canParse(url, cardUrl)) return undefined;
+  return { binding: known, version: spoken, url: new URL(url, cardUrl).href, tenant };
+}
+
+function keyOf({ binding, tenant, url, version }: Target): string {
+  return [binding, version, url.replace(/\/+$/, ""), tenant ?? ""].join(" ");
+}

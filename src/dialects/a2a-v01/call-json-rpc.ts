@@ -1,0 +1,135 @@
+/** Calling over JSON-RPC: one URL, one POST per operation, streams as SSE of whole envelopes. */
+import { ProtocolError } from "../../model/errors.ts";
+import { type Loss, type Lossy, lossBy } from "../../model/loss.ts";
+import type { Operation, OperationKind, Outcomes } from "../../model/operation.ts";
+import type { CallTarget, ExchangeCalling } from "../contract.ts";
+import { parseAnswer, receivedFrame, unreadable } from "../shared/answers.ts";
+import { readAnswer } from "../shared/early-reading.ts";
+import { bareStatus } from "../shared/http-statuses.ts";
+import { isRecord } from "../shared/proto-json-reading.ts";
+import { readRefusal } from "./call-errors.ts";
+import { readPushConfig, readStreamEvent, readTask } from "./heard.ts";
+import { LOSSES } from "./losses.ts";
+import { toMessage, toPushConfig } from "./said.ts";
+import { VERSION } from "./version.ts";
+
+type SendOperation = Extract<Operation, { readonly kind: "send" | "stream" }>;
+
+/** Members that are undefined are left out by `JSON.stringify`. */
+function requestOf(operation: Operation, losses: Loss[]): { readonly method: string; readonly params: object } {
+  switch (operation.kind) {
+    case "send":
+      return { method: "tasks/send", params: sendParams(operation, losses) };
+    case "stream":
+      return { method: "tasks/sendSubscribe", params: sendParams(operation, losses) };
+    case "get":
+      return { method: "tasks/get", params: { id: operation.id, historyLength: operation.historyLength } };
+    case "cancel":
+      return { method: "tasks/cancel", params: { id: operation.id, metadata: operation.metadata } };
+    case "subscribe":
+      return { method: "tasks/resubscribe", params: { id: operation.id } };
+    case "push-create": {
+      const params = { id: operation.taskId, pushNotificationConfig: toPushConfig(operation.config) };
+      return { method: "tasks/pushNotification/set", params };
+    }
+    case "push-get":
+      return { method: "tasks/pushNotification/get", params: { id: operation.taskId } };
+    default:
+      throw new ProtocolError("UNSUPPORTED_OPERATION", `A2A 0.1 has no word for the operation ${operation.kind}.`);
+  }
+}
+
+/** The caller chooses the id of a task here. One who did not choose gets the id of the message, which is as unique. */
+function sendParams({ chosenId, configuration, message, metadata }: SendOperation, losses: Loss[]): object {
+  const { acceptedOutputModes, historyLength, returnImmediately, taskPushNotificationConfig } = configuration ?? {};
+  if (acceptedOutputModes !== undefined) {
+    losses.push(lossBy(LOSSES.acceptedOutputModes, "configuration.acceptedOutputModes"));
+  }
+  if (returnImmediately === true) losses.push(lossBy(LOSSES.returnImmediately, "configuration.returnImmediately"));
+  return {
+    id: message.taskId ?? chosenId ?? message.messageId,
+    sessionId: message.contextId,
+    message: toMessage(message, "message", losses),
+    pushNotification: taskPushNotificationConfig === undefined ? undefined : toPushConfig(taskPushNotificationConfig),
+    historyLength,
+    metadata,
+  };
+}
+
+function headersOf(operation: Operation, target: CallTarget): Readonly<Record<string, string>> {
+  const streams = operation.kind === "stream" || operation.kind === "subscribe";
+  const headers: Record<string, string> = {
+    ...target.headers,
+    accept: streams ? "text/event-stream, application/json" : "application/json",
+    "content-type": "application/json",
+  };
+  if (target.idempotencyKey !== undefined) headers["idempotency-key"] = target.idempotencyKey;
+  if (operation.kind === "subscribe" && operation.after !== undefined) {
+    headers["last-event-id"] = String(operation.after);
+  }
+  return headers;
+}
+
+/** Every request has an exchange of its own, so that the id has nothing to tell apart. */
+const REQUEST_ID = 1;
+
+type WholeKind = Exclude<OperationKind, "stream" | "subscribe">;
+type Readers = { readonly [Kind in WholeKind]?: (result: unknown) => Lossy<Outcomes[Kind]> };
+
+const READERS: Readers = {
+  send: (result) => readAnswer(result, (members) => ({ task: readTask(members) })),
+  get: (result) => readAnswer(result, readTask),
+  cancel: (result) => readAnswer(result, readTask),
+  "push-create": readPushAnswer,
+  "push-get": readPushAnswer,
+};
+
+function readPushAnswer(result: unknown): Lossy<Outcomes["push-get"]> {
+  return readAnswer(result, (members) => {
+    const taskId = members.requiredText("id");
+    return { id: taskId, taskId, ...members.requiredObject("pushNotificationConfig", readPushConfig) };
+  });
+}
+
+export const jsonRpcCalling: ExchangeCalling = {
+  carrier: "exchange",
+  binding: "JSONRPC",
+  version: VERSION,
+
+  encode(operation, target) {
+    const losses: Loss[] = [];
+    if (target.tenant !== undefined && target.tenant !== "") losses.push(lossBy(LOSSES.tenant, "tenant"));
+    if (target.extensions.length > 0) losses.push(lossBy(LOSSES.callExtensions, "extensions"));
+    const { method, params } = requestOf(operation, losses);
+    return {
+      value: {
+        method: "POST",
+        url: target.url,
+        headers: headersOf(operation, target),
+        body: JSON.stringify({ jsonrpc: "2.0", id: REQUEST_ID, method, params }),
+      },
+      losses,
+    };
+  },
+
+  decode<Kind extends WholeKind>(kind: Kind, { status, text }: { readonly status: number; readonly text: string }) {
+    const envelope = parseAnswer(text);
+    // Which HTTP status goes with an error is not settled, so the envelope is heard first.
+    if (isRecord(envelope)) {
+      if (isRecord(envelope.error)) throw readRefusal(envelope.error, status);
+      const read = READERS[kind];
+      if (envelope.result !== undefined && read !== undefined) return read(envelope.result);
+    }
+    if (status < 200 || status > 299) throw isRecord(envelope) ? readRefusal(envelope, status) : bareStatus(status);
+    throw unreadable(envelope === undefined ? "it is not JSON" : "it has neither result nor error");
+  },
+
+  decodeFrame({ data, id }) {
+    const envelope = parseAnswer(data);
+    if (!isRecord(envelope)) throw unreadable("a frame of the stream is not a JSON object");
+    if (isRecord(envelope.error)) throw readRefusal(envelope.error, 0);
+    if (envelope.result === undefined) throw unreadable("a frame of the stream has neither result nor error");
+    const { losses, value } = readAnswer(envelope.result, readStreamEvent);
+    return { value: receivedFrame(value, id), losses };
+  },
+};

@@ -1,0 +1,185 @@
+/** HTTP+JSON as agents of 0.3 really speak it: the messages of the proto in JSON, by method and path. */
+import { invalidParams, ProtocolError } from "../../model/errors.ts";
+import type { Loss } from "../../model/loss.ts";
+import type { FrameStream, OperationKind, StreamFrame } from "../../model/operation.ts";
+import {
+  type ExchangeReply,
+  type ExchangeRequest,
+  type FullReply,
+  isStreamReply,
+  jsonReply,
+} from "../../wire/exchange.ts";
+import { decodeUtf8, JsonLimitError, parseJson } from "../../wire/json-limits.ts";
+import { sseLineFrame } from "../../wire/sse.ts";
+import type { HttpServing, ServeContext } from "../contract.ts";
+import { type EventFraming, eventStreamReply } from "../shared/event-stream.ts";
+import { presentable } from "../shared/presentable.ts";
+import { isRecord } from "../shared/proto-json-reading.ts";
+import { isJson, requireMediaType } from "../shared/request-headers.ts";
+import { ERRORS, errorHeaders, toErrorObject } from "./errors.ts";
+import { findPlace, HTTP_PREFIX, type Method, type Place } from "./http-routes.ts";
+import { isStream, type Served, serveRequest } from "./proto-answers.ts";
+import { toProtoEvent } from "./proto-encode.ts";
+import { pushConfigName, taskName } from "./proto-names.ts";
+import { VERSION } from "./service-parameters.ts";
+
+export const http: HttpServing = {
+  version: VERSION,
+  prefix: HTTP_PREFIX,
+
+  async handle(exchange, context) {
+    const { method } = exchange;
+    const reply = await replyTo(method === "HEAD" ? "GET" : method, exchange, context);
+    return method === "HEAD" ? headOf(reply) : reply;
+  },
+
+  refuse: (error) => refuse(presentable(error)),
+};
+
+async function replyTo(method: string, exchange: ExchangeRequest, context: ServeContext): Promise<ExchangeReply> {
+  try {
+    requireVersion(exchange.headers["a2a-version"]);
+    const place = findPlace(exchange.path);
+    if (place === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "There is nothing at this path in A2A 0.3.");
+    const kind = place.methods[method as Method];
+    if (kind === undefined) return refuseMethod(place);
+    refuseEncoding(exchange.headers["content-encoding"]);
+
+    const posted = method === "POST";
+    const options = posted ? { maxItems: context.limits.maxParts } : { textual: true };
+    const body = posted ? readBody(exchange, context.limits.maxDepth) : {};
+    const request = requestOf(kind, place, decodeQuery(exchange.query), body);
+    const served = await serveRequest(kind, request, exchange.headers, context, options);
+    return replyWith(served, context);
+  } catch (error) {
+    return refuse(presentable(error));
+  }
+}
+
+/** The release has no such header; a caller that names another version knows that it wants something else. */
+function requireVersion(named: string | undefined): void {
+  if (named === undefined || named.trim() === "" || /^0\.[23](?:\.\d+)?$/.test(named.trim())) return;
+  throw new ProtocolError("VERSION_NOT_SUPPORTED", `A2A-Version ${named} is not spoken here, but ${VERSION} is.`, {
+    metadata: { requestedVersion: named.slice(0, 32), supportedVersions: VERSION },
+  });
+}
+
+function replyWith({ kind, answer, headers }: Served, context: ServeContext): ExchangeReply {
+  if (isStream(answer)) return streamReply(answer, kind === "stream", headers, context);
+  if (answer.name === "nothing") return { status: 204, headers: headers ?? {}, body: undefined };
+  return jsonReply(kind === "push-create" ? 201 : 200, JSON.stringify(answer.value), headers);
+}
+
+type Query = Readonly<Record<string, string>>;
+
+/** The request in one piece. What the path names is what is meant, whatever a body repeats. */
+function requestOf(kind: OperationKind, { id = "", configId = "" }: Place, query: Query, body: unknown): unknown {
+  switch (kind) {
+    case "send":
+    case "stream":
+      return body;
+    case "push-create":
+      return { ...createRequest(body, query), parent: taskName(id) };
+    case "push-list":
+      return { ...query, parent: taskName(id) };
+    case "push-get":
+    case "push-delete":
+      return { name: pushConfigName(id, configId) };
+    case "get":
+      return { ...query, name: taskName(id) };
+    default:
+      return { name: taskName(id) };
+  }
+}
+
+/** Some send the whole request, some only the config in it, as the proto's annotation has it; the id is then in the query. */
+function createRequest(body: unknown, query: Query): Readonly<Record<string, unknown>> {
+  if (!isRecord(body)) throw invalidParams("config", "must be an object");
+  const configId = query.configId ?? query.config_id ?? body.configId ?? body.config_id;
+  const config = body.config ?? body;
+  return configId === undefined ? { config } : { config, configId };
+}
+
+function decodeQuery(query: string): Query {
+  if (query === "") return {};
+  const members: Record<string, string> = Object.create(null);
+  for (const [name, value] of new URLSearchParams(query)) members[name] = value;
+  return members;
+}
+
+/** An empty body is an empty message, and so is the `null` that some clients write for it. */
+function readBody({ body, headers }: ExchangeRequest, maxDepth: number): unknown {
+  if (body.length === 0) return {};
+  requireMediaType(headers, isJson);
+  try {
+    return parseJson(decodeUtf8(body), { maxDepth }) ?? {};
+  } catch (error) {
+    if (!(error instanceof JsonLimitError)) throw error;
+    throw new ProtocolError(error.reason === "depth" ? "INVALID_REQUEST" : "PARSE_ERROR", error.message);
+  }
+}
+
+function refuse(
+  error: ProtocolError,
+  status: number = ERRORS[error.code].http,
+  extraHeaders: Readonly<Record<string, string>> | undefined = errorHeaders(error),
+): FullReply {
+  return jsonReply(status, toErrorObject(error), extraHeaders);
+}
+
+function refuseMethod({ allow }: Place): FullReply {
+  return refuse(new ProtocolError("METHOD_NOT_FOUND", `This path answers ${allow} only.`), 405, { allow });
+}
+
+function refuseEncoding(encoding: string | undefined): void {
+  if (encoding === undefined || encoding === "" || encoding.toLowerCase() === "identity") return;
+  throw new ProtocolError("CONTENT_TYPE_NOT_SUPPORTED", "The request must not be compressed.", {
+    metadata: { contentEncoding: encoding },
+  });
+}
+
+function headOf(full: ExchangeReply): FullReply {
+  if (isStreamReply(full)) full.frames[Symbol.asyncIterator]().return?.();
+  return { status: full.status, headers: full.headers, body: undefined };
+}
+
+function streamReply(
+  frames: FrameStream,
+  closesOnInput: boolean,
+  headers: Served["headers"],
+  { limits, report }: ServeContext,
+): ExchangeReply {
+  const framing = new ProtoFraming(closesOnInput, report);
+  return eventStreamReply(frames, { keepAliveMs: limits.keepAliveMs, headers, framing });
+}
+
+/** Chunks of text are most of what is streamed, and spelled as in 1.0: none of these members, nothing to translate. */
+const SPELLED_OTHERWISE = /"(?:raw|url|data|filename|mediaType)":/;
+
+class ProtoFraming implements EventFraming {
+  readonly #closesOnInput: boolean;
+  readonly #report: (losses: readonly Loss[]) => void;
+
+  constructor(closesOnInput: boolean, report: (losses: readonly Loss[]) => void) {
+    this.#closesOnInput = closesOnInput;
+    this.#report = report;
+  }
+
+  encode(batch: readonly StreamFrame[]): string {
+    const losses: Loss[] = [];
+    let text = "";
+    for (const frame of batch) text += sseLineFrame(this.#jsonOf(frame, losses), frame.number);
+    if (losses.length > 0) this.#report(losses);
+    return text;
+  }
+
+  #jsonOf(frame: StreamFrame, losses: Loss[]): string {
+    const { json } = frame;
+    if (json.startsWith('{"artifactUpdate"') && !SPELLED_OTHERWISE.test(json)) return json;
+    return JSON.stringify(toProtoEvent(frame.event, losses, this.#closesOnInput));
+  }
+
+  encodeFailure(error: unknown): string {
+    return `event: error\n${sseLineFrame(toErrorObject(presentable(error)))}`;
+  }
+}

@@ -1,0 +1,220 @@
+/** JSON-RPC 2.0 over HTTP: one URL, the operation in `method`. Results are bare, told apart by their `kind`. */
+import { type ErrorCode, ProtocolError, taskNotFound } from "../../model/errors.ts";
+import type { FrameStream, SendOutcome, StreamFrame } from "../../model/operation.ts";
+import type { TaskPushNotificationConfig } from "../../model/push.ts";
+import { type ExchangeReply, type ExchangeRequest, jsonReply } from "../../wire/exchange.ts";
+import {
+  encodeError,
+  encodeResult,
+  type JsonRpcId,
+  type JsonRpcRequest,
+  RESULT_SUFFIX,
+  resultPrefix,
+} from "../../wire/json-rpc.ts";
+import { sseLineFrame } from "../../wire/sse.ts";
+import type { JsonRpcServing, ServeContext } from "../contract.ts";
+import { type EventFraming, eventStreamReply } from "../shared/event-stream.ts";
+import { presentable } from "../shared/presentable.ts";
+import { isRecord } from "../shared/proto-json-reading.ts";
+import { isJson, requireMediaType } from "../shared/request-headers.ts";
+import { toWireCard } from "./card.ts";
+import { type Asked, decodeRequest, kindOfMethod, METHODS } from "./decode.ts";
+import {
+  type EndsStream,
+  endsAnswer,
+  endsTask,
+  toWireEvent,
+  toWireMessage,
+  toWireTask,
+  toWireTaskPushConfig,
+} from "./encode.ts";
+import { errorHeaders, toErrorObject } from "./errors.ts";
+import { invoke, requireCapability } from "./invoke.ts";
+import { unnamedConfig } from "./push-names.ts";
+import { VERSION } from "./service-parameters.ts";
+
+/**
+ * An error of an operation is an answer, hence 200. These are about the HTTP request itself, and intermediaries
+ * should see them; clients look into the body first in any case.
+ */
+const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
+  PARSE_ERROR: 400,
+  INVALID_REQUEST: 400,
+  UNAUTHENTICATED: 401,
+  PERMISSION_DENIED: 403,
+  RESOURCE_EXHAUSTED: 429,
+  UNAVAILABLE: 503,
+};
+
+const NO_PARAMS = {};
+
+export const jsonRpc: JsonRpcServing = {
+  versions: [VERSION, "0.2"],
+  unversioned: true,
+  methods: new Set(Object.keys(METHODS)),
+
+  taskNamed({ params }: JsonRpcRequest): string | undefined {
+    if (!isRecord(params)) return undefined;
+    const named = params.id ?? params.taskId ?? params.task_id;
+    return typeof named === "string" ? named : undefined;
+  },
+
+  async handle(request, exchange, context) {
+    const { id } = request;
+    try {
+      if (request.notification) {
+        throw new ProtocolError("INVALID_REQUEST", "The request needs an id: every A2A method is answered.");
+      }
+      requireMediaType(exchange.headers, isJson);
+    } catch (error) {
+      return refuse(presentable(error), id, 400);
+    }
+    try {
+      const kind = kindOfMethod(request.method);
+      requireCapability(kind, context.service);
+      const { value, losses } = decodeRequest(kind, request.params ?? NO_PARAMS, {
+        maxItems: context.limits.maxParts,
+        ids: context.ids,
+        lastEventId: exchange.headers["last-event-id"],
+      });
+      if (losses.length > 0) context.report(losses);
+      return await answer(value, id, exchange.headers, context);
+    } catch (error) {
+      const shown = presentable(error);
+      return wantsEvents(request.method, exchange.headers.accept) ? refuseAsEvent(shown, id) : refuse(shown, id);
+    }
+  },
+
+  refuse: (error, id) => refuse(presentable(error), id),
+};
+
+function refuse(error: ProtocolError, id: JsonRpcId, status: number = STATUS[error.code] ?? 200): ExchangeReply {
+  return jsonReply(status, encodeError(id, toErrorObject(error)), errorHeaders(error));
+}
+
+const STREAMING: ReadonlySet<string> = new Set(["message/stream", "tasks/resubscribe"]);
+
+/** Clients of this version that accept nothing but a stream cannot read an error that comes as anything else. */
+function wantsEvents(method: string, accept: string | undefined): boolean {
+  return STREAMING.has(method) && accept !== undefined && /^\s*text\/event-stream\s*(?:;[^,]*)?$/i.test(accept);
+}
+
+function refuseAsEvent(error: ProtocolError, id: JsonRpcId): ExchangeReply {
+  const body = sseLineFrame(encodeError(id, toErrorObject(error)));
+  return { status: 200, headers: { "content-type": "text/event-stream", ...errorHeaders(error) }, body };
+}
+
+type Headers = ExchangeRequest["headers"];
+
+async function answer(asked: Asked, id: JsonRpcId, headers: Headers, context: ServeContext): Promise<ExchangeReply> {
+  switch (asked.kind) {
+    case "send": {
+      const { outcome, headers: more } = await invoke(asked, headers, context);
+      return resultReply(id, toWireOutcome(outcome), more);
+    }
+    case "stream":
+    case "subscribe": {
+      const { outcome, headers: more } = await invoke(asked, headers, context);
+      return streamReply(outcome, id, asked.kind === "stream" ? endsAnswer : endsTask, more, context);
+    }
+    case "get":
+    case "cancel": {
+      const { outcome, headers: more } = await invoke(asked, headers, context);
+      return resultReply(id, toWireTask(outcome), more);
+    }
+    case "push-create":
+    case "push-get": {
+      const { outcome, headers: more } = await invoke(asked, headers, context);
+      return resultReply(id, toWireTaskPushConfig(outcome, asked.taskId), more);
+    }
+    case "push-first": {
+      const configs = await allPushConfigs(asked.taskId, headers, context);
+      const config = configs.find(({ id }) => id === unnamedConfig(asked.taskId)) ?? configs[0];
+      if (config === undefined) throw taskNotFound(asked.taskId);
+      return resultReply(id, toWireTaskPushConfig(config, asked.taskId));
+    }
+    case "push-list": {
+      const configs = await allPushConfigs(asked.taskId, headers, context);
+      return resultReply(
+        id,
+        configs.map((config) => toWireTaskPushConfig(config, asked.taskId)),
+      );
+    }
+    case "push-delete": {
+      const { headers: more } = await invoke(asked, headers, context);
+      return resultReply(id, null, more);
+    }
+    case "extended-card": {
+      const { outcome, headers: more } = await invoke(asked, headers, context);
+      const { value, losses } = toWireCard(outcome);
+      if (losses.length > 0) context.report(losses);
+      return resultReply(id, value, more);
+    }
+  }
+}
+
+function resultReply(id: JsonRpcId, result: object | null, headers?: Readonly<Record<string, string>>): ExchangeReply {
+  return jsonReply(200, encodeResult(id, JSON.stringify(result)), headers);
+}
+
+function toWireOutcome(outcome: SendOutcome): object {
+  return "task" in outcome ? toWireTask(outcome.task) : toWireMessage(outcome.message);
+}
+
+/** There are no pages in 0.3. How many configs a task has is bounded. */
+async function allPushConfigs(
+  taskId: string,
+  headers: Headers,
+  context: ServeContext,
+): Promise<TaskPushNotificationConfig[]> {
+  const all: TaskPushNotificationConfig[] = [];
+  let pageToken = "";
+  do {
+    const { outcome } = await invoke(
+      pageToken === "" ? { kind: "push-list", taskId } : { kind: "push-list", taskId, pageToken },
+      headers,
+      context,
+    );
+    all.push(...outcome.configs);
+    // A page that brings nothing new would be asked for without end.
+    const { nextPageToken } = outcome;
+    pageToken = outcome.configs.length === 0 || nextPageToken === pageToken ? "" : nextPageToken;
+  } while (pageToken !== "");
+  return all;
+}
+
+function streamReply(
+  frames: FrameStream,
+  id: JsonRpcId,
+  ends: EndsStream,
+  headers: Readonly<Record<string, string>> | undefined,
+  { limits }: ServeContext,
+): ExchangeReply {
+  const framing = new EnvelopeFraming(id, ends);
+  return eventStreamReply(frames, { keepAliveMs: limits.keepAliveMs, headers, framing });
+}
+
+/** Every event is a whole response with the id of the request. */
+class EnvelopeFraming implements EventFraming {
+  readonly #id: JsonRpcId;
+  readonly #prefix: string;
+  readonly #ends: EndsStream;
+
+  constructor(id: JsonRpcId, ends: EndsStream) {
+    this.#id = id;
+    this.#prefix = resultPrefix(id);
+    this.#ends = ends;
+  }
+
+  encode(batch: readonly StreamFrame[]): string {
+    let text = "";
+    for (const { event, number } of batch) {
+      text += sseLineFrame(this.#prefix + JSON.stringify(toWireEvent(event, this.#ends)) + RESULT_SUFFIX, number);
+    }
+    return text;
+  }
+
+  encodeFailure(error: unknown): string {
+    return sseLineFrame(encodeError(this.#id, toErrorObject(presentable(error))));
+  }
+}

@@ -1,0 +1,147 @@
+/** Calling over gRPC: a method per operation, requests and answers as bytes. */
+import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
+import { EXTENSIONS } from "../../model/extensions.ts";
+import { type Loss, lossBy } from "../../model/loss.ts";
+import type { Operation, OperationKind } from "../../model/operation.ts";
+import { RPC_CODES, type RpcCodeName, type RpcStatus } from "../../wire/rpc.ts";
+import type { CallTarget, RpcCalling } from "../contract.ts";
+import { unreadable } from "../shared/answers.ts";
+import { readErrorDetails } from "../shared/error-details.ts";
+import { withoutNumber } from "../shared/numbered-event.ts";
+import { detailsIn } from "../shared/rpc-status.ts";
+import { LOSSES } from "./losses.ts";
+import { PROTO_LOSSES } from "./losses-proto.ts";
+import { readProtoEvent, readProtoOutcome, type WholeKind } from "./proto-call-read.ts";
+import { encodeRequest, type ProtoRequest, REQUEST_NAMES } from "./proto-requests.ts";
+import { fromBytes, type ProtoName, toBytes } from "./proto-schema.ts";
+import { isStreaming, METHOD_NAMES, RESPONSE_NAMES, SERVICE } from "./proto-service.ts";
+import { VERSION } from "./service-parameters.ts";
+
+/** Streams are asked to number their events, which only works inside of them here. */
+function metadataOf(operation: Operation, target: CallTarget): Record<string, string> {
+  const metadata: Record<string, string> = { ...target.headers };
+  const extensions = isStreaming(operation.kind)
+    ? [...new Set([...target.extensions, EXTENSIONS.replay])]
+    : target.extensions;
+  if (extensions.length > 0) metadata["x-a2a-extensions"] = extensions.join(",");
+  if (target.idempotencyKey !== undefined) metadata["idempotency-key"] = target.idempotencyKey;
+  if (operation.kind === "subscribe" && operation.after !== undefined) {
+    metadata["last-event-id"] = String(operation.after);
+  }
+  return metadata;
+}
+
+/** Bytes say a false and a zero only to those who look for them; to most peers they are not there. */
+function unsaidDefaults(operation: Operation): readonly Loss[] {
+  const losses: Loss[] = [];
+  if (operation.kind === "get") {
+    if (operation.historyLength === 0) losses.push(lossBy(PROTO_LOSSES.noHistory, "historyLength"));
+  } else if (operation.kind === "send" || operation.kind === "stream") {
+    const { historyLength } = operation.configuration ?? {};
+    if (historyLength === 0) losses.push(lossBy(PROTO_LOSSES.noHistory, "configuration.historyLength"));
+  }
+  return losses;
+}
+
+export const grpcCalling: RpcCalling = {
+  carrier: "rpc",
+  binding: "GRPC",
+  version: VERSION,
+
+  encode(operation, target) {
+    const losses: Loss[] = [];
+    const asked = encodeRequest(operation, losses);
+    losses.push(...unsaidDefaults(operation));
+    if (target.tenant !== undefined && target.tenant !== "") losses.push(lossBy(LOSSES.tenant, "call.tenant"));
+    const metadata = metadataOf(operation, target);
+    return {
+      value: { service: SERVICE, method: METHOD_NAMES[asked.kind], metadata, message: requestBytes(asked) },
+      losses,
+    };
+  },
+
+  decode(kind, message) {
+    if (kind === "push-delete") return readProtoOutcome(kind, undefined);
+    return readProtoOutcome(kind, read(responseName(kind), message));
+  },
+
+  decodeFrame(message) {
+    const { value, losses } = readProtoEvent(read("StreamResponse", message));
+    return { value: withoutNumber(value), losses };
+  },
+
+  decodeFailure,
+};
+
+function requestBytes({ kind, request }: ProtoRequest): Uint8Array {
+  return toBytes(REQUEST_NAMES[kind], request);
+}
+
+function responseName(kind: WholeKind): ProtoName {
+  if (kind === "list" || kind === "push-delete") throw unreadable("0.3 has no such answer");
+  return RESPONSE_NAMES[kind];
+}
+
+function read(name: ProtoName, message: Uint8Array): unknown {
+  try {
+    return fromBytes(name, message);
+  } catch (error) {
+    if (!ProtocolError.is(error)) throw error;
+    throw unreadable(`it is no ${name}`);
+  }
+}
+
+const NAME_OF_CODE = new Map<number, RpcCodeName>(
+  Object.entries(RPC_CODES).map(([name, code]) => [code, name as RpcCodeName]),
+);
+
+/** For refusals that name no reason; several errors share a status, the commonest is taken. */
+const CODE_OF_STATUS: Readonly<Partial<Record<RpcCodeName, ErrorCode>>> = {
+  NOT_FOUND: "TASK_NOT_FOUND",
+  INVALID_ARGUMENT: "INVALID_PARAMS",
+  FAILED_PRECONDITION: "TASK_NOT_CANCELABLE",
+  UNIMPLEMENTED: "UNSUPPORTED_OPERATION",
+  UNAUTHENTICATED: "UNAUTHENTICATED",
+  PERMISSION_DENIED: "PERMISSION_DENIED",
+  RESOURCE_EXHAUSTED: "RESOURCE_EXHAUSTED",
+  UNAVAILABLE: "UNAVAILABLE",
+  DEADLINE_EXCEEDED: "UNAVAILABLE",
+};
+
+/** The official Python library begins its messages with the name of the error. */
+const CODE_OF_PREFIX: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
+  ["TaskNotFoundError", "TASK_NOT_FOUND"],
+  ["TaskNotCancelableError", "TASK_NOT_CANCELABLE"],
+  ["PushNotificationNotSupportedError", "PUSH_NOTIFICATION_NOT_SUPPORTED"],
+  ["UnsupportedOperationError", "UNSUPPORTED_OPERATION"],
+  ["ContentTypeNotSupportedError", "CONTENT_TYPE_NOT_SUPPORTED"],
+  ["InvalidAgentResponseError", "INVALID_AGENT_RESPONSE"],
+  ["AuthenticatedExtendedCardNotConfiguredError", "EXTENDED_AGENT_CARD_NOT_CONFIGURED"],
+  ["JSONParseError", "PARSE_ERROR"],
+  ["InvalidRequestError", "INVALID_REQUEST"],
+  ["MethodNotFoundError", "METHOD_NOT_FOUND"],
+  ["InvalidParamsError", "INVALID_PARAMS"],
+  ["InternalError", "INTERNAL_ERROR"],
+]);
+
+/** Official servers of 0.3 send no details: what they mean depends on what they were asked. */
+function codeOfStatus(name: RpcCodeName, kind: OperationKind | undefined): ErrorCode | undefined {
+  if (name === "UNIMPLEMENTED" && kind?.startsWith("push-") === true) return "PUSH_NOTIFICATION_NOT_SUPPORTED";
+  if (name === "FAILED_PRECONDITION" && kind === "extended-card") return "EXTENDED_AGENT_CARD_NOT_CONFIGURED";
+  return CODE_OF_STATUS[name];
+}
+
+function decodeFailure(status: RpcStatus, kind?: OperationKind): ProtocolError {
+  const given = detailsIn(status);
+  const details = readErrorDetails(given);
+  const name = NAME_OF_CODE.get(status.code) ?? "UNKNOWN";
+  const prefix = status.message.slice(0, Math.max(0, status.message.indexOf(":")));
+  const code = details.code ?? CODE_OF_PREFIX.get(prefix) ?? codeOfStatus(name, kind) ?? "INTERNAL_ERROR";
+  const message = status.message === "" ? `The agent refused with gRPC status ${name} only.` : status.message;
+  return new ProtocolError(code, message, {
+    ...(details.metadata === undefined ? {} : { metadata: details.metadata }),
+    ...(details.violations === undefined ? {} : { violations: details.violations }),
+    ...(details.retryAfter === undefined ? {} : { retryAfter: details.retryAfter }),
+    ...(given.length === 0 ? {} : { data: given }),
+  });
+}

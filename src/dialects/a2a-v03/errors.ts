@@ -1,0 +1,62 @@
+/** Every error code in the words of A2A 0.3, for each binding, and back. */
+import { ERROR_CODES, type ErrorCode, type ProtocolError } from "../../model/errors.ts";
+import type { RpcCodeName } from "../../wire/rpc.ts";
+import { errorDetails } from "../shared/error-details.ts";
+
+interface ErrorRow {
+  readonly jsonRpc: number;
+  readonly http: number;
+  readonly rpc: RpcCodeName;
+}
+
+/**
+ * The first seven are the protocol's, the next two are unknown to 0.3 and said by the nearest it has, then come
+ * JSON-RPC's and our own. 0.3 never settled HTTP statuses; these are the more telling ones of those in use.
+ */
+export const ERRORS = {
+  TASK_NOT_FOUND: row(-32001, 404, "NOT_FOUND"),
+  TASK_NOT_CANCELABLE: row(-32002, 409, "FAILED_PRECONDITION"),
+  PUSH_NOTIFICATION_NOT_SUPPORTED: row(-32003, 501, "UNIMPLEMENTED"),
+  UNSUPPORTED_OPERATION: row(-32004, 501, "UNIMPLEMENTED"),
+  CONTENT_TYPE_NOT_SUPPORTED: row(-32005, 415, "INVALID_ARGUMENT"),
+  INVALID_AGENT_RESPONSE: row(-32006, 502, "INTERNAL"),
+  EXTENDED_AGENT_CARD_NOT_CONFIGURED: row(-32007, 404, "FAILED_PRECONDITION"),
+  EXTENSION_SUPPORT_REQUIRED: row(-32600, 400, "FAILED_PRECONDITION"),
+  VERSION_NOT_SUPPORTED: row(-32600, 400, "FAILED_PRECONDITION"),
+  PARSE_ERROR: row(-32700, 400, "INVALID_ARGUMENT"),
+  INVALID_REQUEST: row(-32600, 400, "INVALID_ARGUMENT"),
+  METHOD_NOT_FOUND: row(-32601, 404, "UNIMPLEMENTED"),
+  INVALID_PARAMS: row(-32602, 400, "INVALID_ARGUMENT"),
+  INTERNAL_ERROR: row(-32603, 500, "INTERNAL"),
+  UNAUTHENTICATED: row(-32050, 401, "UNAUTHENTICATED"),
+  PERMISSION_DENIED: row(-32051, 403, "PERMISSION_DENIED"),
+  RESOURCE_EXHAUSTED: row(-32052, 429, "RESOURCE_EXHAUSTED"),
+  UNAVAILABLE: row(-32053, 503, "UNAVAILABLE"),
+  IDEMPOTENCY_CONFLICT: row(-32054, 409, "ALREADY_EXISTS"),
+  LOSS_REFUSED: row(-32055, 422, "FAILED_PRECONDITION"),
+} as const satisfies Record<ErrorCode, ErrorRow>;
+
+function row(jsonRpc: number, http: number, rpc: RpcCodeName): ErrorRow {
+  return { jsonRpc, http, rpc };
+}
+
+/** `{code, message, data}` as JSON: the error object of JSON-RPC, and the body of an error over HTTP. */
+export function toErrorObject(error: ProtocolError): string {
+  return JSON.stringify({ code: ERRORS[error.code].jsonRpc, message: error.message, data: errorDetails(error) });
+}
+
+/** Headers an error brings along on any HTTP binding. */
+export function errorHeaders(error: ProtocolError): Readonly<Record<string, string>> | undefined {
+  return error.retryAfter === undefined ? undefined : { "retry-after": String(Math.ceil(error.retryAfter)) };
+}
+
+const CODE_OF_JSON_RPC: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCode>([
+  ...ERROR_CODES.map((code): [number, ErrorCode] => [ERRORS[code].jsonRpc, code]),
+  // Only 1.0 has the next two, but servers that speak both may use them to anyone.
+  [-32008, "EXTENSION_SUPPORT_REQUIRED"],
+  [-32009, "VERSION_NOT_SUPPORTED"],
+]);
+
+export function codeOfJsonRpc(code: unknown): ErrorCode | undefined {
+  return typeof code === "number" ? CODE_OF_JSON_RPC.get(code) : undefined;
+}

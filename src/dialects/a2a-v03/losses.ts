@@ -1,0 +1,94 @@
+/** All that 0.3 has no words for, and all it says that the model has none for. */
+import type { LossRule } from "../../model/loss.ts";
+
+const JSON_RPC = ["JSONRPC"];
+
+export const LOSSES = {
+  tenant: {
+    kind: "dropped",
+    what: "call.tenant",
+    reason: "0.3 has no tenants: the agent is whichever the address stands for.",
+    direction: "said",
+  },
+  pushPaging: {
+    kind: "bent",
+    what: "push-list.pageSize, push-list.pageToken",
+    reason: "0.3 lists all push configs of a task at once.",
+    direction: "said",
+    bindings: JSON_RPC,
+  },
+  signaturesSaid: {
+    kind: "dropped",
+    what: "card.signatures",
+    reason: "They are made over the card as 1.0 spells it; over another document they would not verify.",
+    direction: "said",
+  },
+  interfaceTenant: {
+    kind: "dropped",
+    what: "card.supportedInterfaces[].tenant",
+    reason: "Interfaces of 0.3 have no tenant.",
+    direction: "said",
+  },
+  deviceCode: {
+    kind: "dropped",
+    what: "card.securitySchemes.*.oauth2SecurityScheme.flows.deviceCode",
+    reason: "0.3 does not know this flow.",
+    direction: "said",
+  },
+  pkceRequired: {
+    kind: "dropped",
+    what: "card.securitySchemes.*.oauth2SecurityScheme.flows.*.pkceRequired",
+    reason: "0.3 cannot say that PKCE is required.",
+    direction: "said",
+  },
+  unknownScheme: {
+    kind: "dropped",
+    what: "card.securitySchemes.*",
+    reason: "This kind of scheme is not known to 0.3.",
+    direction: "said",
+  },
+  requestMetadata: {
+    kind: "dropped",
+    what: "get.metadata, subscribe.metadata, push-*.metadata",
+    reason: "Only sends and cancels have metadata in the model.",
+    direction: "heard",
+    bindings: JSON_RPC,
+  },
+  pushSchemes: {
+    kind: "dropped",
+    what: "pushConfig.authentication.schemes",
+    reason: "The model has exactly one scheme: the first is kept, and credentials without any are not.",
+    direction: "heard",
+  },
+  unreadableRole: {
+    kind: "bent",
+    what: "message.role",
+    reason: "An answer in a role that is neither user nor agent is read as the agent's.",
+    direction: "heard",
+  },
+  unreadableTimestamp: {
+    kind: "dropped",
+    what: "status.timestamp",
+    reason: "It is not an ISO 8601 time.",
+    direction: "heard",
+  },
+  signaturesHeard: {
+    kind: "dropped",
+    what: "card.signatures",
+    reason: "They are made over the card as 0.3 spells it and can be verified on that document only.",
+    direction: "heard",
+  },
+  stateTransitionHistory: {
+    kind: "dropped",
+    what: "card.capabilities.stateTransitionHistory",
+    reason: "1.0 has no such capability.",
+    direction: "heard",
+    bindings: JSON_RPC,
+  },
+  unknownSchemeHeard: {
+    kind: "dropped",
+    what: "card.securitySchemes.*",
+    reason: "This kind of scheme is not known to 1.0.",
+    direction: "heard",
+  },
+} as const satisfies Record<string, LossRule>;

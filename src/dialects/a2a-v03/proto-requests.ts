@@ -1,0 +1,178 @@
+/** Requests of the proto as operations, and back. HTTP spreads them over path, query and body; they are whole here. */
+
+import { invalidParams, ProtocolError } from "../../model/errors.ts";
+import { type Loss, type Lossy, lossBy } from "../../model/loss.ts";
+import type { Operation, OperationKind, SendInput } from "../../model/operation.ts";
+import type { Ids } from "../../model/ports.ts";
+import type { TaskPushNotificationConfig } from "../../model/push.ts";
+import { isRecord, type ReadOptions } from "../shared/proto-json-reading.ts";
+import { cursorIn } from "../shared/request-headers.ts";
+import { PROTO_LOSSES } from "./losses-proto.ts";
+import { fromProtoConfiguration, fromProtoMessage, fromProtoTaskPushConfig } from "./proto-decode.ts";
+import { toProtoConfiguration, toProtoMessage, toProtoTaskPushConfig } from "./proto-encode.ts";
+import { pushConfigName, requirePushConfigIn, taskIdIn, taskName } from "./proto-names.ts";
+import { type ProtoTypes, readProto } from "./proto-schema.ts";
+import { unnamedConfig } from "./push-names.ts";
+
+/** There is a path for it in a table of 0.3, but neither a request nor an answer. */
+export function refuseList(): ProtocolError {
+  return new ProtocolError("UNSUPPORTED_OPERATION", "Tasks cannot be listed in A2A 0.3.");
+}
+
+/** What surrounds a request. */
+export interface Surroundings {
+  readonly options: ReadOptions;
+  /** What the caller says it has of a stream; only subscribing looks at it. */
+  readonly lastEventId: string | undefined;
+  readonly ids: Pick<Ids, "message">;
+}
+
+export function decodeRequest(
+  kind: OperationKind,
+  request: unknown,
+  { options, lastEventId, ids }: Surroundings,
+): Lossy<Operation> {
+  const losses: Loss[] = [];
+  return { value: operationOf(), losses };
+
+  function operationOf(): Operation {
+    switch (kind) {
+      case "send":
+      case "stream": {
+        const read = readProto("SendMessageRequest", withMessageId(request, ids), options);
+        return { kind, ...sendInput(read, losses) };
+      }
+      case "get": {
+        const { name, historyLength } = readProto("GetTaskRequest", request, options);
+        const id = taskIdIn(name, "name");
+        return historyLength === undefined ? { kind, id } : { kind, id, historyLength };
+      }
+      case "cancel":
+        return { kind, id: taskIdIn(readProto("CancelTaskRequest", request, options).name, "name") };
+      case "subscribe": {
+        const id = taskIdIn(readProto("TaskSubscriptionRequest", request, options).name, "name");
+        const after = cursorIn(lastEventId);
+        return after === undefined ? { kind, id } : { kind, id, after };
+      }
+      case "push-create": {
+        const { parent, configId, config } = readProto("CreateTaskPushNotificationConfigRequest", request, options);
+        const taskId = taskIdIn(parent, "parent");
+        return { kind, taskId, config: configIn(fromProtoTaskPushConfig(config, losses), taskId, configId) };
+      }
+      case "push-get":
+        return {
+          kind,
+          ...requirePushConfigIn(readProto("GetTaskPushNotificationConfigRequest", request, options).name),
+        };
+      case "push-delete":
+        return {
+          kind,
+          ...requirePushConfigIn(readProto("DeleteTaskPushNotificationConfigRequest", request, options).name),
+        };
+      case "push-list": {
+        const { parent, ...page } = readProto("ListTaskPushNotificationConfigRequest", request, options);
+        return { kind, taskId: taskIdIn(parent, "parent"), ...page };
+      }
+      case "extended-card":
+        return { kind };
+      case "list":
+        throw refuseList();
+    }
+  }
+}
+
+/** Early clients left it out; without one the message could not be told from others. */
+function withMessageId(request: unknown, ids: Pick<Ids, "message">): unknown {
+  if (!isRecord(request)) return request;
+  const member = isRecord(request.message) ? "message" : "request";
+  const message = request[member];
+  if (!isRecord(message) || isGiven(message.messageId) || isGiven(message.message_id)) return request;
+  const { message_id: _empty, ...rest } = message;
+  return { ...request, [member]: { ...rest, messageId: ids.message() } };
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== "";
+}
+
+function sendInput({ message, configuration, metadata }: ProtoTypes["SendMessageRequest"], losses: Loss[]): SendInput {
+  if (message.role === undefined) throw invalidParams("message.role", "is required");
+  const read = configuration === undefined ? undefined : fromProtoConfiguration(configuration, losses);
+  return {
+    message: fromProtoMessage(message, losses),
+    ...(read !== undefined && { configuration: read }),
+    ...(metadata !== undefined && { metadata }),
+  };
+}
+
+function configIn(
+  config: TaskPushNotificationConfig,
+  taskId: string,
+  configId: string | undefined,
+): TaskPushNotificationConfig {
+  return { ...config, taskId, id: configId ?? config.id ?? unnamedConfig(taskId) };
+}
+
+/** The message that asks for an operation. */
+export type ProtoRequest = {
+  readonly [Kind in Exclude<OperationKind, "list">]: {
+    readonly kind: Kind;
+    readonly request: ProtoTypes[(typeof REQUEST_NAMES)[Kind]];
+  };
+}[Exclude<OperationKind, "list">];
+
+export const REQUEST_NAMES = {
+  send: "SendMessageRequest",
+  stream: "SendMessageRequest",
+  get: "GetTaskRequest",
+  cancel: "CancelTaskRequest",
+  subscribe: "TaskSubscriptionRequest",
+  "push-create": "CreateTaskPushNotificationConfigRequest",
+  "push-get": "GetTaskPushNotificationConfigRequest",
+  "push-list": "ListTaskPushNotificationConfigRequest",
+  "push-delete": "DeleteTaskPushNotificationConfigRequest",
+  "extended-card": "GetAgentCardRequest",
+} as const satisfies Record<Exclude<OperationKind, "list">, keyof ProtoTypes>;
+
+/** Throws UNSUPPORTED_OPERATION for what 0.3 cannot ask. */
+export function encodeRequest(operation: Operation, losses: Loss[]): ProtoRequest {
+  const { kind } = operation;
+  switch (kind) {
+    case "send":
+    case "stream": {
+      const { message, configuration, metadata } = operation;
+      const request = {
+        message: toProtoMessage(message, losses, "message"),
+        configuration: toProtoConfiguration(configuration),
+        ...(metadata !== undefined && { metadata }),
+      };
+      return { kind, request };
+    }
+    case "get": {
+      const { id, historyLength } = operation;
+      return { kind, request: { name: taskName(id), ...(historyLength !== undefined && { historyLength }) } };
+    }
+    case "cancel":
+      if (operation.metadata !== undefined) losses.push(lossBy(PROTO_LOSSES.cancelMetadata, "metadata"));
+      return { kind, request: { name: taskName(operation.id) } };
+    case "subscribe":
+      return { kind, request: { name: taskName(operation.id) } };
+    case "push-create": {
+      const { config, taskId } = operation;
+      const request = { parent: taskName(taskId), config: toProtoTaskPushConfig(config, taskId) };
+      return { kind, request: config.id === undefined ? request : { ...request, configId: config.id } };
+    }
+    case "push-get":
+    case "push-delete":
+      return { kind, request: { name: pushConfigName(operation.taskId, operation.id) } };
+    case "push-list": {
+      const { taskId, pageSize, pageToken } = operation;
+      const page = { ...(pageSize !== undefined && { pageSize }), ...(pageToken !== undefined && { pageToken }) };
+      return { kind, request: { parent: taskName(taskId), ...page } };
+    }
+    case "extended-card":
+      return { kind, request: {} };
+    case "list":
+      throw refuseList();
+  }
+}

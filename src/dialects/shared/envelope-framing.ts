@@ -1,0 +1,30 @@
+/** Streams over JSON-RPC: every event is a whole response with the id of the request. */
+import type { ProtocolError } from "../../model/errors.ts";
+import type { StreamFrame } from "../../model/operation.ts";
+import { encodeError, type JsonRpcId, RESULT_SUFFIX, resultPrefix } from "../../wire/json-rpc.ts";
+import { sseLineFrame } from "../../wire/sse.ts";
+import type { EventFraming } from "./event-stream.ts";
+import { presentable } from "./presentable.ts";
+
+export class EnvelopeFraming implements EventFraming {
+  readonly #id: JsonRpcId;
+  readonly #prefix: string;
+  readonly #toError: (error: ProtocolError) => string;
+
+  /** `toError` gives an error object of the dialect as JSON. */
+  constructor(id: JsonRpcId, toError: (error: ProtocolError) => string) {
+    this.#id = id;
+    this.#prefix = resultPrefix(id);
+    this.#toError = toError;
+  }
+
+  encode(batch: readonly StreamFrame[]): string {
+    let text = "";
+    for (const { json, number } of batch) text += sseLineFrame(this.#prefix + json + RESULT_SUFFIX, number);
+    return text;
+  }
+
+  encodeFailure(error: unknown): string {
+    return sseLineFrame(encodeError(this.#id, this.#toError(presentable(error))));
+  }
+}

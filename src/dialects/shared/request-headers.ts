@@ -1,0 +1,54 @@
+/** What travels beside a request in more than one dialect: keys, cursors, media types. Header names are lower-case here. */
+import { invalidParams, ProtocolError } from "../../model/errors.ts";
+import { EXTENSIONS } from "../../model/extensions.ts";
+import type { Operation } from "../../model/operation.ts";
+
+type Headers = Readonly<Record<string, string | undefined>>;
+
+const NONE: readonly string[] = [];
+
+/** A comma-separated header as a list. */
+export function listIn(header: string | undefined): readonly string[] {
+  if (header === undefined) return NONE;
+  return header
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== "");
+}
+
+/** Only sends start work that must not be started twice. */
+export function idempotencyKeyOf(
+  operation: Operation,
+  headers: Headers,
+  extensions: readonly string[],
+): string | undefined {
+  if (operation.kind !== "send" && operation.kind !== "stream") return undefined;
+  const header = headers["idempotency-key"];
+  if (header !== undefined && header !== "") return header;
+  return extensions.includes(EXTENSIONS.idempotency) ? operation.message.messageId : undefined;
+}
+
+/** A request that does not say what it is, is taken for what is expected. */
+export function requireMediaType(headers: Headers, accepts: (mediaType: string) => boolean): void {
+  const header = headers["content-type"];
+  if (header === undefined || header === "" || header === "application/json") return;
+  const end = header.indexOf(";");
+  const mediaType = (end === -1 ? header : header.slice(0, end)).trim().toLowerCase();
+  if (accepts(mediaType)) return;
+  throw new ProtocolError("CONTENT_TYPE_NOT_SUPPORTED", "The request must be JSON.", {
+    metadata: { contentType: mediaType },
+  });
+}
+
+export function isJson(mediaType: string): boolean {
+  return mediaType === "application/json" || mediaType.endsWith("+json");
+}
+
+const CURSOR = /^\d{1,15}$/;
+
+/** The number of the last event a caller has, from `Last-Event-ID`. */
+export function cursorIn(lastEventId: string | undefined): number | undefined {
+  if (lastEventId === undefined || lastEventId === "") return undefined;
+  if (!CURSOR.test(lastEventId)) throw invalidParams("Last-Event-ID", "is not the number of an event of this task");
+  return Number(lastEventId);
+}

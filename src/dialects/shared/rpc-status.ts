@@ -1,0 +1,96 @@
+/** Errors as gRPC statuses: the code for everyone, and a `google.rpc.Status` with the details for those who look. */
+import type { ProtocolError } from "../../model/errors.ts";
+import type { JsonObject } from "../../model/json.ts";
+import { RPC_CODES, type RpcCodeName, type RpcStatus } from "../../wire/rpc.ts";
+import { BAD_REQUEST, ERROR_INFO, errorDetails, RETRY_INFO } from "./error-details.ts";
+import type { Tables } from "./proto-json.ts";
+import { isRecord } from "./proto-json-reading.ts";
+import { compileProtobuf } from "./protobuf.ts";
+
+const TABLES = {
+  messages: {
+    Status: [
+      ["code", "int32", "implicit", 1],
+      ["message", "string", "implicit", 2],
+      ["details", "Any[]", "implicit", 3],
+    ],
+    Any: [
+      ["typeUrl", "string", "implicit", 1],
+      ["value", "bytes", "implicit", 2],
+    ],
+    ErrorInfo: [
+      ["reason", "string", "implicit", 1],
+      ["domain", "string", "implicit", 2],
+      ["metadata", "map<string>", "implicit", 3],
+    ],
+    BadRequest: [["fieldViolations", "FieldViolation[]", "implicit", 1]],
+    FieldViolation: [
+      ["field", "string", "implicit", 1],
+      ["description", "string", "implicit", 2],
+    ],
+    RetryInfo: [["retryDelay", "Duration", "optional", 1]],
+    Duration: [
+      ["seconds", "int32", "implicit", 1],
+      ["nanos", "int32", "implicit", 2],
+    ],
+  },
+  enums: {},
+} as const satisfies Tables;
+
+type DetailName = "ErrorInfo" | "BadRequest" | "RetryInfo";
+
+const codec = compileProtobuf<"Status" | DetailName>(TABLES);
+
+const NAME_OF_TYPE: ReadonlyMap<unknown, DetailName> = new Map([
+  [ERROR_INFO, "ErrorInfo"],
+  [BAD_REQUEST, "BadRequest"],
+  [RETRY_INFO, "RetryInfo"],
+]);
+
+const NANOS = 1e9;
+
+export function toRpcStatus(error: ProtocolError, codeName: RpcCodeName): RpcStatus {
+  const code = RPC_CODES[codeName];
+  const { message } = error;
+  const details = codec.encode("Status", { code, message, details: errorDetails(error).map(toAny) });
+  const retryAfter =
+    error.retryAfter === undefined ? undefined : { "retry-after": String(Math.ceil(error.retryAfter)) };
+  return { code, message, details, ...(retryAfter === undefined ? {} : { metadata: retryAfter }) };
+}
+
+function toAny(detail: JsonObject): { readonly typeUrl: string; readonly value: string } {
+  const { "@type": type, ...members } = detail;
+  const name = NAME_OF_TYPE.get(type) as DetailName;
+  const value = name === "RetryInfo" ? { retryDelay: toDuration(String(members.retryDelay)) } : members;
+  return { typeUrl: String(type), value: Buffer.from(codec.encode(name, value)).toString("base64") };
+}
+
+function toDuration(text: string): { readonly seconds: number; readonly nanos: number } {
+  const total = Number.parseFloat(text);
+  const seconds = Math.floor(total);
+  return { seconds, nanos: Math.round((total - seconds) * NANOS) };
+}
+
+/** The details of a status in their JSON form; empty where there are none that can be read. */
+export function detailsIn({ details }: RpcStatus): readonly JsonObject[] {
+  if (details === undefined) return [];
+  try {
+    const status = codec.decode("Status", details);
+    return Array.isArray(status.details) ? status.details.flatMap(fromAny) : [];
+  } catch {
+    // Whatever the peer put there: the code and the message stand without it.
+    return [];
+  }
+}
+
+function fromAny(any: { readonly typeUrl?: string; readonly value?: string }): JsonObject[] {
+  const name = NAME_OF_TYPE.get(any.typeUrl);
+  if (name === undefined) return [];
+  const members = codec.decode(name, Buffer.from(any.value ?? "", "base64")) as JsonObject;
+  if (name !== "RetryInfo") return [{ "@type": any.typeUrl as string, ...members }];
+  const { seconds = 0, nanos = 0 } = (isRecord(members.retryDelay) ? members.retryDelay : {}) as {
+    seconds?: number;
+    nanos?: number;
+  };
+  return [{ "@type": RETRY_INFO, retryDelay: `${seconds + nanos / NANOS}s` }];
+}

@@ -1,0 +1,111 @@
+import fc from "fast-check";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { Loss } from "../../model/loss.ts";
+import type { Message } from "../../model/message.ts";
+import type { Operation } from "../../model/operation.ts";
+import type { Task } from "../../model/task.ts";
+import type { Calling, Dialect } from "../contract.ts";
+import * as arbitrary from "./arbitraries.ts";
+import { allFrames, createScriptedService, type Joined, join, type ScriptedService } from "./join.ts";
+import { frameOf, OPERATIONS } from "./values.ts";
+
+/** Ten thousand values for each codec: messages are cheap, tasks and streams are full of them. */
+const MESSAGES = 5_000;
+const TASKS = 2_500;
+const STREAMS = 2_500;
+const TIMEOUT_MS = 120_000;
+
+export interface FidelityOptions {
+  /** What is left to compare of a message or task once a dialect has put its own ids in. The whole of it unless given. */
+  readonly comparable?: {
+    readonly message?: (message: Message) => unknown;
+    readonly task?: (task: Task) => unknown;
+  };
+}
+
+/** Any value of the model: what is not reported as lost arrives as it was, and what is reported was declared. */
+export function describeFidelity(dialect: Dialect, calling: Calling, { comparable = {} }: FidelityOptions): void {
+  const declared = new Set(dialect.losses.map(({ kind, reason }) => `${kind}: ${reason}`));
+  const { message: ofMessage = same, task: ofTask = same } = comparable;
+  let service: ScriptedService;
+  let joined: Joined;
+  beforeEach(() => {
+    service = createScriptedService();
+    joined = join(dialect, calling, service);
+  });
+  afterEach(() => joined.close());
+
+  /** Empties the list of losses, for the next case to begin with none. */
+  const expectDeclared = (): readonly Loss[] => {
+    const losses = joined.losses.splice(0);
+    for (const { kind, reason } of losses) expect(declared).toContain(`${kind}: ${reason}`);
+    return losses;
+  };
+
+  it(
+    "any message that is said without a loss is heard as it was",
+    async () => {
+      service.answer = () => ({ task: { id: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" } } });
+      let whole = 0;
+      await fc.assert(
+        fc.asyncProperty(arbitrary.message, async (any) => {
+          const message: Message = { ...any, role: "ROLE_USER" };
+          service.asked.length = 0;
+          await joined.ask({ kind: "send", message });
+          if (expectDeclared().length > 0) return;
+          whole++;
+          const [asked] = service.asked as Extract<Operation, { kind: "send" }>[];
+          expect(asked && ofMessage(asked.message)).toEqual(ofMessage(message));
+        }),
+        { numRuns: MESSAGES },
+      );
+      expect(whole).toBeGreaterThan(0);
+    },
+    TIMEOUT_MS,
+  );
+
+  if (dialect.can.operations.get) {
+    it(
+      "any task that is shown without a loss is seen as it was",
+      async () => {
+        let whole = 0;
+        await fc.assert(
+          fc.asyncProperty(arbitrary.task, async (task) => {
+            service.answer = () => task;
+            const seen = await joined.ask(OPERATIONS.get);
+            if (expectDeclared().length > 0) return;
+            whole++;
+            expect(ofTask(seen)).toEqual(ofTask(task));
+          }),
+          { numRuns: TASKS },
+        );
+        expect(whole).toBeGreaterThan(0);
+      },
+      TIMEOUT_MS,
+    );
+  }
+
+  if (dialect.can.streaming) {
+    it(
+      "any event that is told without a loss is heard, and nothing else",
+      async () => {
+        await fc.assert(
+          fc.asyncProperty(fc.array(arbitrary.streamEvent, { minLength: 1, maxLength: 2 }), async (events) => {
+            service.answer = async function* () {
+              yield events.map((event, at) => frameOf(event, at + 1));
+            };
+            const heard = await allFrames(await joined.ask(OPERATIONS.subscribe));
+            if (expectDeclared().length > 0 || ofTask !== same) return;
+            expect(heard.map(({ event }) => event)).toEqual(events);
+          }),
+          { numRuns: STREAMS },
+        );
+      },
+      TIMEOUT_MS,
+    );
+  }
+}
+
+function same<T>(value: T): T {
+  return value;
+}

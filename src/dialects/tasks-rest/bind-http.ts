@@ -1,0 +1,134 @@
+/** Plain HTTP: operations by method and path, tasks and errors as bare JSON, streams as server-sent events of it. */
+import { ProtocolError } from "../../model/errors.ts";
+import type { Loss } from "../../model/loss.ts";
+import type { Call, StreamFrame } from "../../model/operation.ts";
+import {
+  type ExchangeReply,
+  type ExchangeRequest,
+  type FullReply,
+  isStreamReply,
+  jsonReply,
+} from "../../wire/exchange.ts";
+import { decodeUtf8, JsonLimitError, parseJson } from "../../wire/json-limits.ts";
+import { sseLineFrame } from "../../wire/sse.ts";
+import type { HttpServing, ServeContext } from "../contract.ts";
+import { type EventFraming, eventStreamReply } from "../shared/event-stream.ts";
+import { mapFrames } from "../shared/mapped-frames.ts";
+import { presentable } from "../shared/presentable.ts";
+import { idempotencyKeyOf, isJson, requireMediaType } from "../shared/request-headers.ts";
+import { decodeRequest } from "./decode.ts";
+import { type Answer, encodeAnswer, StreamEncoder } from "./encode.ts";
+import { errorHeaders, STATUSES, toErrorBody } from "./errors.ts";
+import { allowedIn, findPlace, PREFIX, type SpokenKind } from "./http-routes.ts";
+import { DIALECT_NAME, VERSION } from "./version.ts";
+
+export const http: HttpServing = {
+  version: VERSION,
+  prefix: PREFIX,
+
+  async handle(exchange, context) {
+    const { method } = exchange;
+    const reply = await replyTo(method === "HEAD" ? "GET" : method, exchange, context);
+    return method === "HEAD" ? headOf(reply) : reply;
+  },
+
+  refuse: (error) => refuse(presentable(error)),
+};
+
+async function replyTo(method: string, exchange: ExchangeRequest, context: ServeContext): Promise<ExchangeReply> {
+  try {
+    const place = findPlace(exchange.path);
+    if (place === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "There is nothing at this path.");
+    const kind = Object.hasOwn(place.methods, method) ? place.methods[method] : undefined;
+    if (kind === undefined) {
+      const allow = allowedIn(place);
+      return refuse(new ProtocolError("METHOD_NOT_FOUND", `This path answers ${allow} only.`), 405, { allow });
+    }
+    const answer = await invoke(kind, place.id, method === "POST", exchange, context);
+    if (answer.kind === "stream" || answer.kind === "subscribe") {
+      const { encode } = new StreamEncoder(answer.operation, context.report);
+      const frames = mapFrames(answer.outcome, encode);
+      return eventStreamReply(frames, { keepAliveMs: context.limits.keepAliveMs, framing: FRAMING });
+    }
+    const losses: Loss[] = [];
+    const json = encodeAnswer(answer, losses);
+    if (losses.length > 0) context.report(losses);
+    return jsonReply(200, json);
+  } catch (error) {
+    return refuse(presentable(error));
+  }
+}
+
+const NO_EXTENSIONS: readonly string[] = [];
+
+async function invoke(
+  kind: SpokenKind,
+  id: string,
+  hasBody: boolean,
+  exchange: ExchangeRequest,
+  context: ServeContext,
+): Promise<Answer> {
+  const { caller, ids, limits, report, service } = context;
+  const { headers, query } = exchange;
+  const words = {
+    id,
+    query,
+    body: hasBody ? readBody(exchange, limits.maxDepth) : undefined,
+    lastEventId: headers["last-event-id"],
+  };
+  const { losses, value: operation } = decodeRequest(kind, words, { maxItems: limits.maxParts }, ids);
+  if (losses.length > 0) report(losses);
+  const idempotencyKey = idempotencyKeyOf(operation, headers, NO_EXTENSIONS);
+  const call: Call = {
+    caller,
+    tenant: "",
+    // Above all not to leave out the task a resumed stream begins with: what follows is told by changing it.
+    extensions: NO_EXTENSIONS,
+    dialect: DIALECT_NAME,
+    ...(idempotencyKey !== undefined && { idempotencyKey }),
+  };
+  const outcome = await service.dispatch(operation, call);
+  // `dispatch` ties an outcome to its operation, which the compiler cannot follow through a union.
+  return { kind: operation.kind, operation, outcome } as Answer;
+}
+
+function readBody({ body, headers }: ExchangeRequest, maxDepth: number): unknown {
+  if (body.length === 0) return undefined;
+  requireMediaType(headers, isJson);
+  requireIdentity(headers["content-encoding"]);
+  try {
+    return parseJson(decodeUtf8(body), { maxDepth });
+  } catch (error) {
+    if (!(error instanceof JsonLimitError)) throw error;
+    throw new ProtocolError(error.reason === "depth" ? "INVALID_REQUEST" : "PARSE_ERROR", error.message);
+  }
+}
+
+function requireIdentity(encoding: string | undefined): void {
+  if (encoding === undefined || encoding === "" || encoding.toLowerCase() === "identity") return;
+  throw new ProtocolError("CONTENT_TYPE_NOT_SUPPORTED", "The request must not be compressed.", {
+    metadata: { contentEncoding: encoding },
+  });
+}
+
+function refuse(
+  error: ProtocolError,
+  status: number = STATUSES[error.code],
+  headers: Readonly<Record<string, string>> | undefined = errorHeaders(error),
+): FullReply {
+  return jsonReply(status, toErrorBody(error), headers);
+}
+
+function headOf(full: ExchangeReply): FullReply {
+  if (isStreamReply(full)) full.frames[Symbol.asyncIterator]().return?.();
+  return { status: full.status, headers: full.headers, body: undefined };
+}
+
+const FRAMING: EventFraming = {
+  encode(batch: readonly StreamFrame[]): string {
+    let text = "";
+    for (const { json, number } of batch) text += sseLineFrame(json, number);
+    return text;
+  },
+  encodeFailure: (error) => `event: error\n${sseLineFrame(toErrorBody(presentable(error)))}`,
+};

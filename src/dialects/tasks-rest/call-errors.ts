@@ -1,0 +1,64 @@
+/** A peer's refusal as a ProtocolError: in our form, in that of the web frameworks such agents are built with, or bare. */
+import { type ErrorCode, type FieldViolation, ProtocolError } from "../../model/errors.ts";
+import type { OperationKind } from "../../model/operation.ts";
+import { bareStatus, codeOfHttpStatus } from "../shared/http-statuses.ts";
+import { isRecord } from "../shared/proto-json-reading.ts";
+import { codeOfWord } from "./errors.ts";
+
+/** Answers for paths nobody serves, as frameworks give them unasked. */
+const NO_SUCH_ROUTE = /^(not found|method not allowed|no (such )?route|cannot (get|post)\b)/i;
+
+export function readRefusal(kind: OperationKind, value: unknown, status: number): ProtocolError {
+  const error = isRecord(value) ? (isRecord(value.error) ? value.error : value) : undefined;
+  const text = error === undefined ? undefined : messageIn(error);
+  const known = codeOfWord(error?.code);
+  if (error !== undefined && known !== undefined) return ownForm(known, text, error);
+  const code = codeOfStatus(kind, status, text);
+  return text === undefined ? bareStatus(status, code) : new ProtocolError(code, text, violationsIn(error?.detail));
+}
+
+/** An error in the middle of a stream has no status. */
+export function readStreamFailure(value: unknown, text: string): ProtocolError {
+  const error = isRecord(value) ? (isRecord(value.error) ? value.error : value) : {};
+  const message = messageIn(error) ?? text;
+  return ownForm(codeOfWord(error.code) ?? "INTERNAL_ERROR", message, error);
+}
+
+function ownForm(code: ErrorCode, text: string | undefined, error: Readonly<Record<string, unknown>>): ProtocolError {
+  const { retryAfter, taskId, violations } = error;
+  return new ProtocolError(code, text ?? "The agent refused without saying why.", {
+    ...(typeof taskId === "string" ? { metadata: { taskId } } : {}),
+    ...(Array.isArray(violations) ? { violations: violations.filter(isViolation) } : {}),
+    ...(typeof retryAfter === "number" && retryAfter >= 0 ? { retryAfter } : {}),
+  });
+}
+
+function isViolation(value: unknown): value is FieldViolation {
+  return isRecord(value) && typeof value.field === "string" && typeof value.description === "string";
+}
+
+/**
+ * A path that is not there: nobody speaks this dialect there, or at least not these words of it. Cancelling is our
+ * addition, which others need not have. A 404 that gives a reason is about the task.
+ */
+function codeOfStatus(kind: OperationKind, status: number, text: string | undefined): ErrorCode {
+  if (status !== 404 && status !== 405 && status !== 501) return codeOfHttpStatus(status);
+  const isRoute = status !== 404 || text === undefined || NO_SUCH_ROUTE.test(text);
+  if (kind === "cancel") return isRoute ? "UNSUPPORTED_OPERATION" : "TASK_NOT_FOUND";
+  return isRoute || kind === "send" ? "METHOD_NOT_FOUND" : "TASK_NOT_FOUND";
+}
+
+function messageIn({ detail, error, message }: Readonly<Record<string, unknown>>): string | undefined {
+  for (const text of [message, detail, error]) if (typeof text === "string" && text !== "") return text;
+  const [first] = violationsIn(detail).violations ?? [];
+  return first === undefined ? undefined : `${first.field} ${first.description}`;
+}
+
+/** FastAPI lists what it does not like about a request as `[{loc, msg}]`. */
+function violationsIn(detail: unknown): { readonly violations?: readonly FieldViolation[] } {
+  if (!Array.isArray(detail)) return {};
+  const violations = detail
+    .filter(isRecord)
+    .map(({ loc, msg }) => ({ field: Array.isArray(loc) ? loc.join(".") : "", description: String(msg ?? "") }));
+  return violations.length === 0 ? {} : { violations };
+}

@@ -1,0 +1,121 @@
+/** Calling over plain HTTP: a path for each operation, streams as SSE of bare JSON. */
+import { ProtocolError } from "../../model/errors.ts";
+import { type Loss, lossBy } from "../../model/loss.ts";
+import type { Operation, OperationKind, Outcomes, SendConfiguration } from "../../model/operation.ts";
+import type { CallTarget, ExchangeCalling, WholeAnswer } from "../contract.ts";
+import { parseAnswer, receivedFrame, unreadable } from "../shared/answers.ts";
+import { readAnswer } from "../shared/early-reading.ts";
+import { isRecord } from "../shared/proto-json-reading.ts";
+import { readRefusal, readStreamFailure } from "./call-errors.ts";
+import { readStreamEvent, readTask } from "./heard.ts";
+import { PREFIX } from "./http-routes.ts";
+import { LOSSES } from "./losses.ts";
+import { toMessage } from "./said.ts";
+import { BINDING, VERSION } from "./version.ts";
+
+interface Route {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly query?: string;
+  /** Members that are undefined are left out by `JSON.stringify`. */
+  readonly body?: object;
+}
+
+function routeOf(operation: Operation, losses: Loss[]): Route {
+  switch (operation.kind) {
+    case "send":
+    case "stream": {
+      const { configuration, kind, message, metadata } = operation;
+      if (configuration !== undefined) loseConfiguration(configuration, losses);
+      const body = { message: toMessage(message, "message", losses), metadata };
+      return { method: "POST", path: kind === "send" ? "/send" : "/sendSubscribe", body };
+    }
+    case "get": {
+      const { historyLength, id } = operation;
+      // An agent that does not know this answers with more than was asked for.
+      const query = historyLength === undefined ? undefined : `historyLength=${historyLength}`;
+      return { method: "GET", path: taskPath(id), ...(query === undefined ? undefined : { query }) };
+    }
+    case "cancel":
+      return { method: "POST", path: `${taskPath(operation.id)}/cancel`, body: { metadata: operation.metadata } };
+    case "subscribe":
+      return { method: "GET", path: `${taskPath(operation.id)}/subscribe` };
+    default:
+      throw new ProtocolError("UNSUPPORTED_OPERATION", `This agent's dialect has no word for ${operation.kind}.`);
+  }
+}
+
+const CONFIGURATION_LOSSES = [
+  ["acceptedOutputModes", LOSSES.acceptedOutputModes],
+  ["historyLength", LOSSES.historyLength],
+  ["taskPushNotificationConfig", LOSSES.pushConfig],
+] as const;
+
+function loseConfiguration(configuration: SendConfiguration, losses: Loss[]): void {
+  for (const [name, rule] of CONFIGURATION_LOSSES) {
+    if (configuration[name] !== undefined) losses.push(lossBy(rule, `configuration.${name}`));
+  }
+  if (configuration.returnImmediately === true) {
+    losses.push(lossBy(LOSSES.returnImmediately, "configuration.returnImmediately"));
+  }
+}
+
+function taskPath(id: string): string {
+  return `/${encodeURIComponent(id)}`;
+}
+
+/** The agent's URL may have a query of its own; the path goes before it. */
+function urlOf({ url }: CallTarget, { path, query }: Route): string {
+  const [base = "", ...rest] = url.split("?");
+  const queries = [rest.join("?"), query ?? ""].filter((one) => one !== "");
+  const suffix = queries.length === 0 ? "" : `?${queries.join("&")}`;
+  return `${base.replace(/\/+$/, "")}/${PREFIX}${path}${suffix}`;
+}
+
+function headersOf(operation: Operation, target: CallTarget, hasBody: boolean): Readonly<Record<string, string>> {
+  const streams = operation.kind === "stream" || operation.kind === "subscribe";
+  const headers: Record<string, string> = {
+    ...target.headers,
+    accept: streams ? "text/event-stream, application/json" : "application/json",
+  };
+  if (hasBody) headers["content-type"] = "application/json";
+  if (target.idempotencyKey !== undefined) headers["idempotency-key"] = target.idempotencyKey;
+  if (operation.kind === "subscribe" && operation.after !== undefined) {
+    headers["last-event-id"] = String(operation.after);
+  }
+  return headers;
+}
+
+export const httpCalling: ExchangeCalling = {
+  carrier: "exchange",
+  binding: BINDING,
+  version: VERSION,
+
+  encode(operation, target) {
+    const losses: Loss[] = [];
+    if (target.tenant !== undefined && target.tenant !== "") losses.push(lossBy(LOSSES.tenant, "tenant"));
+    if (target.extensions.length > 0) losses.push(lossBy(LOSSES.callExtensions, "extensions"));
+    const route = routeOf(operation, losses);
+    const { body, method } = route;
+    const call = { method, url: urlOf(target, route), headers: headersOf(operation, target, body !== undefined) };
+    return { value: body === undefined ? call : { ...call, body: JSON.stringify(body) }, losses };
+  },
+
+  decode<Kind extends Exclude<OperationKind, "stream" | "subscribe">>(kind: Kind, { status, text }: WholeAnswer) {
+    const value = parseAnswer(text);
+    if (status < 200 || status > 299) throw readRefusal(kind, value, status);
+    if (value === undefined) throw unreadable("it is not JSON");
+    if (isRecord(value) && isRecord(value.error)) throw readRefusal(kind, value, status);
+    const { losses, value: task } = readAnswer(value, readTask);
+    // Every answer of this dialect is a task.
+    return { value: (kind === "send" ? { task } : task) as Outcomes[Kind], losses };
+  },
+
+  decodeFrame({ data, event, id }) {
+    const value = parseAnswer(data);
+    if (event === "error" || (isRecord(value) && isRecord(value.error))) throw readStreamFailure(value, data);
+    if (value === undefined) throw unreadable("a frame of the stream is not JSON");
+    const read = readAnswer(value, readStreamEvent);
+    return { value: receivedFrame(read.value, id), losses: read.losses };
+  },
+};

@@ -1,0 +1,56 @@
+/** The paths below `/tasks`. */
+import { invalidParams } from "../../model/errors.ts";
+import type { OperationKind } from "../../model/operation.ts";
+
+export const PREFIX = "tasks";
+
+export type SpokenKind = Extract<OperationKind, "send" | "stream" | "get" | "cancel" | "subscribe">;
+type Methods = Readonly<Partial<Record<string, SpokenKind>>>;
+
+export interface Place {
+  readonly methods: Methods;
+  /** Of the task, decoded; empty where the path names none. */
+  readonly id: string;
+}
+
+/** A task may be called `send`: only its method tells the two apart. */
+const FIXED: Readonly<Record<string, Methods>> = {
+  send: { POST: "send", GET: "get" },
+  sendSubscribe: { POST: "stream", GET: "get" },
+};
+
+const TASK: Methods = { GET: "get" };
+
+/** Browsers can open an event stream by GET only; others subscribe with either. */
+const BELOW_TASK: Readonly<Record<string, Methods>> = {
+  cancel: { POST: "cancel" },
+  subscribe: { GET: "subscribe", POST: "subscribe" },
+};
+
+const SEGMENTS = /^\/?([^/]+)(?:\/([^/]+))?\/?$/;
+
+/** `path` is still percent-encoded. */
+export function findPlace(path: string): Place | undefined {
+  const [, first, second] = SEGMENTS.exec(path) ?? [];
+  if (first === undefined) return undefined;
+  if (second === undefined) {
+    const methods = Object.hasOwn(FIXED, first) ? FIXED[first] : TASK;
+    return { methods: methods ?? TASK, id: decodeId(first) };
+  }
+  const methods = Object.hasOwn(BELOW_TASK, second) ? BELOW_TASK[second] : undefined;
+  return methods === undefined ? undefined : { methods, id: decodeId(first) };
+}
+
+export function allowedIn({ methods }: Place): string {
+  return Object.keys(methods)
+    .flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]))
+    .join(", ");
+}
+
+function decodeId(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    throw invalidParams("id", "is not properly percent-encoded in the path");
+  }
+}

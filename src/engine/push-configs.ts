@@ -1,0 +1,155 @@
+import { invalidParams, ProtocolError, taskNotFound } from "../model/errors.ts";
+import type { Call, Operation, PushConfigPage, SendInput } from "../model/operation.ts";
+import type { TaskPushNotificationConfig } from "../model/push.ts";
+import type { PushConfigQuery, PushRegistration, Scope } from "../store/contract.ts";
+import { KeyedTurns } from "./keyed-turns.ts";
+import type { EngineContext } from "./options.ts";
+import { fromPushPageToken, toPushPageToken } from "./page-token.ts";
+import type { Runner, ServedAgent } from "./runner.ts";
+import { sameScope, scopeOf } from "./scope.ts";
+
+type PushOperation<Kind extends Operation["kind"]> = Extract<Operation, { kind: Kind }>;
+
+const DEFAULT_PAGE_SIZE = 50;
+const LARGEST_PAGE = 100;
+const LONGEST_URL = 2_048;
+const LONGEST_SECRET = 4_096;
+/** Where a config that comes with a message stands in its request. */
+const INLINE = "configuration.taskPushNotificationConfig.";
+
+/** Where callers want to be told of their tasks' events: what they register, read back and delete. */
+export class PushConfigs {
+  readonly #context: EngineContext;
+  readonly #runner: Runner;
+  /** By scope and task: whoever adds a config has seen those that were added before, and waits for no stranger. */
+  readonly #turns = new KeyedTurns();
+
+  constructor(context: EngineContext, runner: Runner) {
+    this.#context = context;
+    this.#runner = runner;
+  }
+
+  async create(
+    served: ServedAgent,
+    { taskId, config }: PushOperation<"push-create">,
+    call: Call,
+  ): Promise<TaskPushNotificationConfig> {
+    const registered = this.#registration(config, call, "");
+    const scope = scopeOf(served, call);
+    return this.adding(scope, taskId, registered, async () => {
+      const write = { kind: "push-put" as const, ...scope, id: taskId, config: registered };
+      const result = await this.#runner.committer.write(write);
+      if (!result.ok) throw taskNotFound(taskId);
+      return shown(taskId, registered);
+    });
+  }
+
+  async get(
+    served: ServedAgent,
+    { taskId, id }: PushOperation<"push-get">,
+    call: Call,
+  ): Promise<TaskPushNotificationConfig> {
+    const found = await this.#context.store.pushConfig(taskId, id);
+    if (found === undefined || !sameScope(found.scope, scopeOf(served, call))) {
+      throw new ProtocolError("TASK_NOT_FOUND", "There is no such push notification config.", {
+        metadata: { taskId, configId: id },
+      });
+    }
+    return shown(taskId, found.config);
+  }
+
+  async list(served: ServedAgent, operation: PushOperation<"push-list">, call: Call): Promise<PushConfigPage> {
+    const { taskId, pageSize, pageToken } = operation;
+    const scope = scopeOf(served, call);
+    const after = pageToken === undefined ? undefined : fromPushPageToken(pageToken, scope, taskId);
+    const query: PushConfigQuery = { limit: toLimit(pageSize), ...(after === undefined ? undefined : { after }) };
+    const page = await this.#context.store.pushConfigs(taskId, query);
+    if (page === undefined || !sameScope(page.scope, scope)) throw taskNotFound(taskId);
+    return {
+      configs: page.configs.map((config) => shown(taskId, config)),
+      nextPageToken: page.next === undefined ? "" : toPushPageToken(page.next, scope, taskId),
+    };
+  }
+
+  async delete(served: ServedAgent, { taskId, id }: PushOperation<"push-delete">, call: Call): Promise<undefined> {
+    const write = { kind: "push-delete" as const, ...scopeOf(served, call), id: taskId, configId: id };
+    const result = await this.#runner.committer.write(write);
+    if (!result.ok) throw taskNotFound(taskId);
+    return undefined;
+  }
+
+  /** What came with a message, checked; undefined for most. It is stored with the message or not at all. */
+  inline({ message, chosenId, configuration }: SendInput, call: Call): PushRegistration | undefined {
+    const config = configuration?.taskPushNotificationConfig;
+    if (config === undefined) return undefined;
+    const { taskId = "" } = config;
+    if (taskId !== "" && taskId !== (message.taskId ?? chosenId)) {
+      throw invalidParams(`${INLINE}taskId`, "not the task of the message");
+    }
+    return this.#registration(config, call, INLINE);
+  }
+
+  /** Does what adds the config to a task that exists, if the task has room for it. */
+  adding<T>(scope: Scope, taskId: string, { id }: PushRegistration, add: () => Promise<T>): Promise<T> {
+    const key = JSON.stringify([scope.agent, scope.tenant, scope.owner, taskId]);
+    return this.#turns.inTurn(key, async () => {
+      const { store, limits } = this.#context;
+      const live = this.#runner.get(taskId);
+      // Whoever chose the id of a task knows it before the store does.
+      if (live?.fold.number === 0 && sameScope(live, scope)) await live.flushed();
+      const page = await store.pushConfigs(taskId, { limit: limits.pushConfigs });
+      if (page === undefined || !sameScope(page.scope, scope)) throw taskNotFound(taskId);
+      if (page.configs.length >= limits.pushConfigs && (await store.pushConfig(taskId, id)) === undefined) {
+        throw new ProtocolError("RESOURCE_EXHAUSTED", "The task has too many push notification configs.", {
+          metadata: { taskId, limit: String(limits.pushConfigs) },
+        });
+      }
+      return add();
+    });
+  }
+
+  /** `path` stands before the names of members in what is said of them. */
+  #registration(config: TaskPushNotificationConfig, call: Call, path: string): PushRegistration {
+    const { id = "", url, token, authentication } = config;
+    const longest = this.#context.limits.id;
+    checkUrl(`${path}url`, url);
+    checkLength(`${path}id`, id, longest);
+    checkLength(`${path}token`, token, LONGEST_SECRET);
+    checkLength(`${path}authentication.scheme`, authentication?.scheme, longest);
+    checkLength(`${path}authentication.credentials`, authentication?.credentials, LONGEST_SECRET);
+    return {
+      id: id === "" ? this.#context.ids.pushConfig() : id,
+      url,
+      ...(token === undefined ? undefined : { token }),
+      ...(authentication === undefined ? undefined : { authentication }),
+      dialect: call.dialect,
+    };
+  }
+}
+
+/** A config as its owner reads it back: without what the receiver is to know it by. */
+function shown(taskId: string, { id, url, authentication }: PushRegistration): TaskPushNotificationConfig {
+  if (authentication === undefined) return { id, taskId, url };
+  return { id, taskId, url, authentication: { scheme: authentication.scheme } };
+}
+
+function toLimit(pageSize: number | undefined): number {
+  if (pageSize === undefined || pageSize === 0) return DEFAULT_PAGE_SIZE;
+  if (!Number.isSafeInteger(pageSize) || pageSize < 0) throw invalidParams("pageSize", "not a number of configs");
+  return Math.min(pageSize, LARGEST_PAGE);
+}
+
+/** Its form alone: whether the address may be called is known only when it is. */
+function checkUrl(field: string, url: string): void {
+  checkLength(field, url, LONGEST_URL);
+  // The parser forgives blanks and missing slashes; a receiver that was registered by mistake would never say so.
+  if (!/^https?:\/\/[^\s\\]+$/i.test(url) || !URL.canParse(url)) throw invalidParams(field, "not an http or https URL");
+  const { username, password } = new URL(url);
+  if (username !== "" || password !== "") {
+    throw invalidParams(field, "contains credentials; give them in authentication, where nobody reads them back");
+  }
+}
+
+function checkLength(field: string, value: string | undefined, longest: number): void {
+  if (value !== undefined && value.length > longest) throw invalidParams(field, `longer than ${longest} characters`);
+}

@@ -1,0 +1,178 @@
+import type { AgentService } from "../dialects/contract.ts";
+import type { Agent } from "../engine/agent.ts";
+import { Engine } from "../engine/engine.ts";
+import type { EngineLimits, EngineTimes } from "../engine/options.ts";
+import { ANONYMOUS, type Caller } from "../model/caller.ts";
+import { ProtocolError } from "../model/errors.ts";
+import type { Loss } from "../model/loss.ts";
+import { type Log, type Meter, SILENT_LOG } from "../model/ports.ts";
+import type { TaskStore } from "../store/contract.ts";
+import { openStore } from "../store/open.ts";
+import { ServedAgentService } from "./agent-service.ts";
+import type { CardForm } from "./card-document.ts";
+import { Cors, type CorsOptions } from "./cors.ts";
+import { Counters } from "./counters.ts";
+import { DIALECTS } from "./dialects.ts";
+import type { NodeHttpOptions } from "./node-http.ts";
+import { systemClock, uuidIds } from "./node-ports.ts";
+import { operationsOf } from "./operations.ts";
+import { type Origin, Router } from "./router.ts";
+
+export interface ServeLimitOptions extends EngineLimits {
+  /** Bytes of a request body; more is answered with 413. */
+  readonly body: number;
+  readonly parts: number;
+  /** Levels of nesting in a request. */
+  readonly depth: number;
+}
+
+export interface ServeTimeOptions extends EngineTimes {
+  /** A silent stream says it is alive this often. */
+  readonly keepAliveMs: number;
+  readonly stalledReaderMs: number;
+  /** How long runs may go on after the server was told to stop. */
+  readonly drainMs: number;
+}
+
+export interface ServeOptions {
+  /** By name; the name is part of the agent's URL. */
+  readonly agents: Readonly<Record<string, Agent>>;
+  /** The agent that also lives at the root; the first unless given. */
+  readonly default?: string;
+  readonly host?: string;
+  /** 4000 unless given; 0 takes any free port. */
+  readonly port?: number;
+  /** Port of gRPC; the one after `port` unless given, 0 takes any free one, false serves no gRPC. */
+  readonly grpcPort?: number | false;
+  /** Where callers reach this server, if that is not host and port. */
+  readonly publicUrl?: string;
+  /** `host:port` where callers reach gRPC, if that is not the host of `publicUrl` and `grpcPort`. */
+  readonly grpcPublicUrl?: string;
+  /** What a reader of the card gets who names no version: `hybrid` (the default) is understood by readers of both. */
+  readonly card?: "hybrid" | "v1" | "v03";
+  /** Refuse to say what a caller's dialect has no words for, instead of leaving it out. */
+  readonly strict?: boolean;
+  /** Whether callers may register push notification configs; true unless given. */
+  readonly push?: boolean;
+  /** `memory:` (the default here), `sqlite:<file>`, or a store of your own. */
+  readonly store?: string | TaskStore;
+  /** Relative store files are meant from here; the working directory unless given. */
+  readonly baseDirectory?: string;
+  readonly cors?: CorsOptions;
+  /** Must be said before a server that anyone can reach takes callers it does not know. */
+  readonly auth?: { readonly anonymous: boolean };
+  /** Who is calling, by a check of your own; undefined is an anonymous caller. Throw a ProtocolError to refuse. */
+  readonly authenticate?: (request: Origin) => Caller | undefined;
+  readonly limits?: Partial<ServeLimitOptions>;
+  readonly times?: Partial<ServeTimeOptions>;
+  readonly log?: Log | false;
+}
+
+export const DEFAULT_SERVE_LIMITS = { body: 16 * 1024 * 1024, parts: 1_000, depth: 64 };
+export const DEFAULT_SERVE_TIMES = { keepAliveMs: 15_000, stalledReaderMs: 60_000, drainMs: 10_000 };
+
+/** Everything behind the socket: what `serve` listens with and what frameworks mount. */
+export interface Core {
+  readonly engine: Engine;
+  readonly router: Router;
+  readonly http: NodeHttpOptions;
+  readonly store: TaskStore;
+  readonly log: Log;
+  readonly meter: Meter;
+  readonly services: ReadonlyMap<string, ServedAgentService>;
+  readonly drainMs: number;
+}
+
+/** Asked for when a card is first made, by when the ports are known. */
+export interface Whereabouts {
+  baseUrl(): string;
+  /** `host:port` of gRPC, if it is served. */
+  grpc(): string | undefined;
+}
+
+export async function createCore(
+  options: ServeOptions,
+  where: Whereabouts,
+  isOwnHost: (host: string | undefined) => boolean = () => true,
+): Promise<Core> {
+  const log = options.log || SILENT_LOG;
+  const limits = { ...DEFAULT_SERVE_LIMITS, ...options.limits };
+  const times = { ...DEFAULT_SERVE_TIMES, ...options.times };
+  const names = Object.keys(options.agents);
+  const defaultName = options.default ?? names[0];
+  if (defaultName === undefined || !Object.hasOwn(options.agents, defaultName)) {
+    throw new TypeError(names.length === 0 ? "There is no agent to serve." : `There is no agent "${defaultName}".`);
+  }
+  const store = await toStore(options, log);
+  const counters = new Counters();
+  const agents = new Map(Object.entries(options.agents));
+  const { push = true, limits: engineLimits = {} } = options;
+  const engine = new Engine(
+    { store, clock: systemClock, ids: uuidIds, log, meter: counters, limits: engineLimits, times, push },
+    agents,
+  );
+  const services = new Map<string, ServedAgentService>();
+  const authenticates = options.authenticate !== undefined;
+  for (const name of names) {
+    const interfaces = () => {
+      const base = `${where.baseUrl()}/agents/${encodeURIComponent(name)}`;
+      const place = { base, rpc: where.grpc(), name, isDefault: name === defaultName };
+      return DIALECTS.flatMap(({ serving }) => serving.interfaces?.(place) ?? []);
+    };
+    services.set(name, new ServedAgentService({ name, engine, log, interfaces, authenticates }));
+  }
+  const router = new Router({
+    dialects: DIALECTS,
+    agents: services,
+    defaultAgent: services.get(defaultName) as AgentService,
+    limits: { maxDepth: limits.depth, maxParts: limits.parts, keepAliveMs: times.keepAliveMs },
+    cors: new Cors(options.cors ?? { origins: [] }),
+    operations: operationsOf(engine, store, counters),
+    now: systemClock.now,
+    isOwnHost,
+    ids: uuidIds,
+    report: (dialect, losses) => reportLosses(dialect, losses, options.strict === true, counters, log),
+    cardForm: CARD_FORMS[options.card ?? "hybrid"],
+    authenticate: (exchange) => options.authenticate?.(exchange) ?? ANONYMOUS,
+  });
+  const http: NodeHttpOptions = {
+    handle: (exchange) => router.handle(exchange),
+    refuse: (status, exchange) => router.refuse(status, REFUSALS[status](limits.body), exchange),
+    maxBodyBytes: limits.body,
+    stalledReaderMs: times.stalledReaderMs,
+    log,
+    meter: counters,
+  };
+  await engine.start();
+  return { engine, router, http, store, log, meter: counters, services, drainMs: times.drainMs };
+}
+
+const CARD_FORMS = {
+  hybrid: "hybrid",
+  v1: { version: "1.0" },
+  v03: { version: "0.3" },
+} as const satisfies Record<NonNullable<ServeOptions["card"]>, CardForm>;
+
+/** Counted and written down in any case; refused where nothing may be lost. */
+function reportLosses(dialect: string, losses: readonly Loss[], strict: boolean, counters: Counters, log: Log): void {
+  const [first] = losses;
+  if (first === undefined) return;
+  counters.countLosses(dialect, losses);
+  for (const { kind, path, reason } of losses) {
+    log.debug({ dialect, kind, path, reason }, "A dialect could not say something.");
+  }
+  if (!strict) return;
+  const violations = losses.map(({ path, reason }) => ({ field: path, description: reason }));
+  throw new ProtocolError("LOSS_REFUSED", `${first.path} cannot be said here: ${first.reason}`, { violations });
+}
+
+const REFUSALS = {
+  413: (bytes: number) => `The request body is larger than ${bytes} bytes.`,
+  415: () => "Request bodies must not be compressed.",
+} as const satisfies Record<413 | 415, (bytes: number) => string>;
+
+async function toStore(options: ServeOptions, log: Log): Promise<TaskStore> {
+  if (typeof options.store === "object") return options.store;
+  const baseDirectory = options.baseDirectory ?? process.cwd();
+  return openStore(options.store ?? "memory:", { baseDirectory, clock: systemClock, log });
+}

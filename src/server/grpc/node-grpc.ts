@@ -1,0 +1,45 @@
+import type { ServerCredentials } from "@grpc/grpc-js";
+import type { RpcServing, ServeContext } from "../../dialects/contract.ts";
+import type { ProtocolError } from "../../model/errors.ts";
+import type { Log, Meter } from "../../model/ports.ts";
+import type { RpcRequest } from "../../wire/rpc.ts";
+
+export interface GrpcOptions {
+  readonly services: readonly RpcServing[];
+  readonly host: string;
+  /** 0 takes any free port. */
+  readonly port: number;
+  /** Who is asked and who asks, or why not. */
+  readonly contextOf: (request: RpcRequest, serving: RpcServing) => ServeContext | ProtocolError;
+  /** Bytes of a request message; more is answered with RESOURCE_EXHAUSTED. 16 MiB unless given. */
+  readonly maxMessageBytes?: number;
+  /** Calls at a time on one connection; 10,000 unless given. */
+  readonly maxConcurrentCalls?: number;
+  /** A request that has not come in full by then is given up. Five minutes unless given, as for HTTP. */
+  readonly requestMs?: number;
+  /** Silent connections are asked whether they are still there, and closed if they do not answer in time. */
+  readonly keepAlive?: { readonly afterMs: number; readonly timeoutMs: number };
+  /** A reader that takes nothing for this long is sent away; it can resume from its cursor. */
+  readonly stalledReaderMs: number;
+  /** Plain text unless given. */
+  readonly credentials?: ServerCredentials;
+  readonly log: Log;
+  readonly meter: Meter;
+}
+
+export interface GrpcEndpoint {
+  readonly port: number;
+  /** From now on the health service says NOT_SERVING. Calls are answered all the same. */
+  drain(): void;
+  /** Takes no more calls and waits for those under way; what is open after the time of grace is cut off. */
+  close(graceMs: number): Promise<void>;
+}
+
+/**
+ * Opens the endpoint that all agents share. The library behind it is loaded only here, so that servers without gRPC do
+ * not pay for it.
+ */
+export async function createGrpcServer(options: GrpcOptions): Promise<GrpcEndpoint> {
+  const { openEndpoint } = await import("./endpoint.ts");
+  return openEndpoint(options);
+}

@@ -1,0 +1,136 @@
+import type { ServerWritableStream } from "@grpc/grpc-js";
+import type { Log, Meter } from "../../model/ports.ts";
+import { RPC_CODES, type RpcStatus, RpcStatusError } from "../../wire/rpc.ts";
+import { Batch, type Outgoing } from "./carried-call.ts";
+import { toStatusFields } from "./metadata.ts";
+
+export interface StreamPumpOptions {
+  readonly stalledReaderMs: number;
+  readonly log: Log;
+  readonly meter: Meter;
+}
+
+/** A batch of this size may take as long again as a small one: progress within a batch cannot be seen. */
+const PATIENCE_BYTES = 1024 * 1024;
+
+/** Writes one stream of messages to its call, no faster than the reader takes it. */
+export class StreamPump {
+  readonly #options: StreamPumpOptions;
+  readonly #call: ServerWritableStream<unknown, Outgoing>;
+  #messages: AsyncIterator<readonly Uint8Array[]> | undefined;
+  /** What was given to the call and has not left. */
+  #sending: Batch | undefined;
+  #patience = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    options: StreamPumpOptions,
+    call: ServerWritableStream<unknown, Outgoing>,
+    messages: AsyncIterator<readonly Uint8Array[]>,
+  ) {
+    this.#options = options;
+    this.#call = call;
+    this.#messages = messages;
+  }
+
+  begin(): void {
+    if (this.#call.cancelled) {
+      this.#leave();
+      return;
+    }
+    this.#call.on("cancelled", this.#leave);
+    this.#pull();
+  }
+
+  /** Called back rather than awaited: what a waiting stream holds is then one promise, not a suspended function. */
+  #pull(): void {
+    try {
+      this.#messages?.next().then(this.#onStep, this.#onBroken);
+    } catch (error) {
+      this.#onBroken(error);
+    }
+  }
+
+  readonly #onStep = (step: IteratorResult<readonly Uint8Array[]>): void => {
+    if (this.#messages === undefined) return;
+    if (step.done === true) {
+      this.#messages = undefined;
+      this.#stop();
+      this.#call.end();
+    } else if (step.value.length === 0) this.#pull();
+    else this.#send(new Batch(step.value));
+  };
+
+  #send(batch: Batch): void {
+    this.#sending = batch;
+    this.#patience = Math.floor(bytesOf(batch) / PATIENCE_BYTES);
+    if (this.#timer === undefined) {
+      this.#timer = setTimeout(this.#onTime, this.#options.stalledReaderMs);
+      this.#timer.unref();
+    } else this.#timer.refresh();
+    this.#call.write(batch, this.#onTaken);
+  }
+
+  readonly #onTaken = (error?: Error | null): void => {
+    this.#sending = undefined;
+    if (error === undefined || error === null) this.#pull();
+    else this.#leave();
+  };
+
+  /** Also when nothing is being sent: the timer is not stopped between batches, only set anew by the next. */
+  readonly #onTime = (): void => {
+    const sending = this.#sending;
+    if (sending === undefined) return;
+    if (this.#patience > 0) {
+      this.#patience--;
+      this.#timer?.refresh();
+      return;
+    }
+    this.#options.meter.count("readers_stalled");
+    this.#leave();
+    sending.call?.cutOff();
+  };
+
+  readonly #onBroken = (error: unknown): void => {
+    if (this.#messages === undefined) return;
+    this.#messages = undefined;
+    this.#stop();
+    this.#call.emit("error", toStatusFields(this.#statusOf(error), this.#options.log));
+  };
+
+  #statusOf(error: unknown): RpcStatus {
+    if (error instanceof RpcStatusError) return error.status;
+    this.#options.log.error({ err: error }, "A stream broke.");
+    return { code: RPC_CODES.INTERNAL, message: "The stream broke." };
+  }
+
+  readonly #leave = (): void => {
+    const messages = this.#messages;
+    this.#messages = undefined;
+    this.#stop();
+    if (messages !== undefined) abandon(messages, this.#options.log);
+  };
+
+  #stop(): void {
+    this.#call.off("cancelled", this.#leave);
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#sending = undefined;
+  }
+}
+
+/** Tells a source that nobody reads it any more. */
+export function abandon(messages: AsyncIterator<unknown>, log: Log): void {
+  const failed = (error: unknown) => log.error({ err: error }, "A stream could not be closed.");
+  try {
+    messages.return?.().then(undefined, failed);
+  } catch (error) {
+    failed(error);
+  }
+}
+
+function bytesOf({ messages }: Batch): number {
+  let bytes = 0;
+  for (const message of messages) bytes += message.length;
+  return bytes;
+}

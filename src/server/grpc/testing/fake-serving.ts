@@ -1,0 +1,117 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { FieldDescriptorProto_Type, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import type { AgentService, RpcServing, ServeContext } from "../../../dialects/contract.ts";
+import { ANONYMOUS } from "../../../model/caller.ts";
+import { type Log, type Meter, NO_METER, SILENT_LOG } from "../../../model/ports.ts";
+import { RPC_CODES, type RpcReply, type RpcRequest } from "../../../wire/rpc.ts";
+import type { GrpcOptions } from "../node-grpc.ts";
+
+export const SERVICE = "test.v1.Parrot";
+
+export type Handle = (request: RpcRequest, context: ServeContext) => RpcReply | Promise<RpcReply>;
+
+/** A service whose methods `Say` and `Repeat` do what a test wants; they echo and repeat unless told otherwise. */
+export function fakeServing(handle: Handle = echo, service = SERVICE): RpcServing {
+  return {
+    version: "1.0",
+    service,
+    methods: { Say: { streams: false }, Repeat: { streams: true } },
+    descriptor: async () => descriptorOf(service),
+    source: () => ({ path: "parrot.proto", text: "" }),
+    handle: async (request, context) => handle(request, context),
+    refuse: (error) => ({
+      code: error.code === "UNAUTHENTICATED" ? RPC_CODES.UNAUTHENTICATED : RPC_CODES.INTERNAL,
+      message: error.message,
+    }),
+  };
+}
+
+export const echo: Handle = ({ method, message }) =>
+  method === "Say" ? { kind: "message", message } : { kind: "stream", messages: batches([[message, message]]) };
+
+export async function* batches(all: readonly (readonly Uint8Array[])[]): AsyncGenerator<readonly Uint8Array[]> {
+  yield* all;
+}
+
+/** The file of the service, which imports a well-known type that imports nothing and one file nobody has. */
+function descriptorOf(name: string): Uint8Array {
+  const parts = name.split(".");
+  const method = parts.pop() as string;
+  const scope = parts.join(".");
+  const type = { inputType: `.${scope}.Words`, outputType: `.${scope}.Words` };
+  const file = create(FileDescriptorProtoSchema, {
+    name: `${scope.replaceAll(".", "/")}/${method.toLowerCase()}.proto`,
+    package: scope,
+    syntax: "proto3",
+    dependency: ["google/protobuf/type.proto", "google/api/annotations.proto"],
+    messageType: [
+      {
+        name: "Words",
+        field: [
+          { name: "kind", number: 1, type: FieldDescriptorProto_Type.MESSAGE, typeName: ".google.protobuf.Type" },
+        ],
+        nestedType: [{ name: "Inner", enumType: [{ name: "Mood", value: [{ name: "MOOD_GOOD", number: 0 }] }] }],
+      },
+    ],
+    service: [
+      {
+        name: method,
+        method: [
+          { name: "Say", ...type },
+          { name: "Repeat", ...type, serverStreaming: true },
+        ],
+      },
+    ],
+  });
+  return toBinary(FileDescriptorProtoSchema, file);
+}
+
+export interface FakeOptions extends Partial<GrpcOptions> {
+  readonly handle?: Handle;
+}
+
+export function fakeOptions({ handle, ...rest }: FakeOptions = {}): GrpcOptions {
+  return {
+    services: [fakeServing(handle)],
+    host: "127.0.0.1",
+    port: 0,
+    contextOf: () => fakeContext(),
+    stalledReaderMs: 60_000,
+    log: SILENT_LOG,
+    meter: NO_METER,
+    ...rest,
+  };
+}
+
+/** Nothing of it is touched by the carrier. */
+export function fakeContext(): ServeContext {
+  return {
+    service: {} as AgentService,
+    caller: ANONYMOUS,
+    limits: { maxDepth: 64, maxParts: 100, keepAliveMs: 15_000 },
+    agentOfTenant: () => undefined,
+    report: () => {},
+    ids: { message: () => "message", context: () => "context" },
+  };
+}
+
+export interface Recorded {
+  readonly log: Log;
+  readonly meter: Meter;
+  readonly lines: string[];
+  readonly counted: string[];
+}
+
+export function recording(): Recorded {
+  const lines: string[] = [];
+  const counted: string[] = [];
+  const write = (fields: object, message: string) => {
+    lines.push(`${message} ${JSON.stringify(fields, (_, value) => (value instanceof Error ? value.message : value))}`);
+  };
+  return {
+    log: { debug: write, info: write, warn: write, error: write },
+    meter: { count: (name) => counted.push(name) },
+    lines,
+    counted,
+  };
+}

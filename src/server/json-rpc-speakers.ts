@@ -1,0 +1,93 @@
+import type { AgentService, Dialect, JsonRpcServing } from "../dialects/contract.ts";
+import type { Caller } from "../model/caller.ts";
+import { ProtocolError } from "../model/errors.ts";
+import type { JsonRpcRequest } from "../wire/json-rpc.ts";
+
+/** A dialect at the one URL that all JSON-RPC dialects share. */
+export interface Speaker {
+  readonly dialect: string;
+  readonly serving: JsonRpcServing;
+}
+
+/** Several dialects share methods; which of them answers depends on the task. */
+type ByMethod = ReadonlyMap<string, readonly [Speaker, ...Speaker[]]>;
+
+/** Who answers at the shared URL: by the version the caller names, else by method, else by where the task came from. */
+export class JsonRpcSpeakers {
+  /** Answers where it cannot be told which dialect the caller speaks. */
+  readonly first: Speaker;
+  readonly #byVersion = new Map<string, Speaker>();
+  readonly #unversioned: ByMethod;
+  readonly #firstUnversioned: Speaker;
+  readonly #versioned: ByMethod;
+
+  constructor(dialects: readonly Dialect[]) {
+    const speakers = dialects.flatMap(({ name, serving: { jsonRpc } }): Speaker[] =>
+      jsonRpc === undefined ? [] : [{ dialect: name, serving: jsonRpc }],
+    );
+    const [first] = speakers;
+    if (first === undefined) throw new Error("No dialect serves JSON-RPC.");
+    this.first = first;
+    for (const speaker of speakers)
+      for (const version of speaker.serving.versions) this.#byVersion.set(version, speaker);
+    const unversioned = speakers.filter(({ serving }) => serving.unversioned);
+    this.#unversioned = byMethod(unversioned);
+    this.#firstUnversioned = unversioned[0] ?? first;
+    this.#versioned = byMethod(speakers.filter(({ serving }) => !serving.unversioned));
+  }
+
+  /** For what goes wrong before a method is known. */
+  fallback(version: string | undefined): Speaker {
+    return version === undefined ? this.#firstUnversioned : (this.#byVersion.get(version) ?? this.first);
+  }
+
+  /** Throws VERSION_NOT_SUPPORTED; `fallback` says it in the caller's words. */
+  speaking(version: string): Speaker {
+    const speaker = this.#byVersion.get(version);
+    if (speaker === undefined) throw this.#unknownVersion(version);
+    return speaker;
+  }
+
+  /** For a caller who names no version. */
+  async answering(request: JsonRpcRequest, service: AgentService, caller: Caller): Promise<Speaker> {
+    const speakers = this.#unversioned.get(request.method);
+    if (speakers === undefined) return this.#firstUnversioned;
+    const [usual, ...others] = speakers;
+    const taskId = others.length === 0 ? undefined : usual.serving.taskNamed?.(request);
+    if (taskId === undefined) return usual;
+    const origin = await service.originOf(taskId, caller);
+    return others.find(({ dialect }) => dialect === origin) ?? usual;
+  }
+
+  /** The dialect that has this method but wants its version named, if no other has it. */
+  wantsVersion(method: string): Speaker | undefined {
+    return this.#unversioned.has(method) ? undefined : this.#versioned.get(method)?.[0];
+  }
+
+  #unknownVersion(version: string): ProtocolError {
+    const spoken = [...this.#byVersion.keys()].join(", ");
+    return new ProtocolError("VERSION_NOT_SUPPORTED", `A2A ${version} is not spoken here; these are: ${spoken}.`, {
+      metadata: { requestedVersion: version, supportedVersions: spoken },
+    });
+  }
+}
+
+export function versionMissing(method: string, version: string): ProtocolError {
+  return new ProtocolError(
+    "VERSION_NOT_SUPPORTED",
+    `${method} belongs to A2A ${version}, but without the header A2A-Version a request is taken for 0.3; send A2A-Version: ${version}.`,
+    { metadata: { requestedVersion: "0.3", supportedVersions: version } },
+  );
+}
+
+function byMethod(speakers: readonly Speaker[]): ByMethod {
+  const found = new Map<string, [Speaker, ...Speaker[]]>();
+  for (const speaker of speakers) {
+    for (const method of speaker.serving.methods) {
+      const known = found.get(method);
+      if (known === undefined) found.set(method, [speaker]);
+      else known.push(speaker);
+    }
+  }
+  return found;
+}

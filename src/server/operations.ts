@@ -1,0 +1,32 @@
+import type { Engine } from "../engine/engine.ts";
+import type { TaskStore } from "../store/contract.ts";
+import { type FullReply, jsonReply } from "../wire/exchange.ts";
+import type { Counters } from "./counters.ts";
+
+/** Paths for those who run the server: is it alive, can it work, what has it done. */
+export function operationsOf(engine: Engine, store: TaskStore, counters: Counters) {
+  const alive = (): FullReply => jsonReply(200, '{"status":"ok"}');
+  const ready = async (): Promise<FullReply> => {
+    try {
+      await store.numbers([]);
+      return jsonReply(200, '{"status":"ready"}');
+    } catch {
+      return jsonReply(503, '{"status":"store unavailable"}');
+    }
+  };
+  const metrics = (): FullReply => {
+    const { tasks, queued, streams } = engine.load;
+    const body = counters.render({
+      tasks_live: { help: "Tasks queued or running here.", value: tasks },
+      tasks_queued: { help: "Tasks waiting for their agent.", value: queued },
+      streams_open: { help: "Open streams.", value: streams },
+      resident_memory_bytes: { help: "Memory of the process.", value: process.memoryUsage.rss() },
+    });
+    return { status: 200, headers: { "content-type": "text/plain; version=0.0.4" }, body };
+  };
+  return new Map<string, () => FullReply | Promise<FullReply>>([
+    ["/healthz", alive],
+    ["/readyz", ready],
+    ["/metrics", metrics],
+  ]);
+}

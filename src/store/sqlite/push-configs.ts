@@ -1,0 +1,123 @@
+import type { Clock } from "../../model/ports.ts";
+import type { AuthenticationInfo } from "../../model/push.ts";
+import type {
+  OwnedPushConfig,
+  PushConfigList,
+  PushConfigQuery,
+  PushRegistration,
+  StoredPushConfig,
+} from "../contract.ts";
+import type { Connection } from "./connection.ts";
+import type { SqliteStatement } from "./driver.ts";
+import { fromText, toText } from "./text.ts";
+
+interface PushConfigRow {
+  readonly place: number;
+  readonly id: string;
+  readonly url: string;
+  readonly token: string | null;
+  readonly authentication: string | null;
+  readonly dialect: string;
+  readonly created_at: number;
+  readonly cursor: number;
+}
+
+const COLUMNS = "place, id, url, token, authentication, dialect, created_at, cursor";
+
+/** Where the events of tasks are to be told. */
+export class PushConfigs {
+  readonly #connection: Connection;
+  readonly #clock: Clock;
+  readonly #task: SqliteStatement<{ seq: number; scope: number }>;
+  readonly #find: SqliteStatement<PushConfigRow>;
+  readonly #following: SqliteStatement<PushConfigRow>;
+  readonly #put: SqliteStatement<object>;
+  readonly #delete: SqliteStatement<object>;
+  readonly #forget: SqliteStatement<object>;
+  /** False while nobody has registered anything: then no task that goes needs to be looked up here. */
+  #any: boolean;
+
+  constructor(connection: Connection, clock: Clock) {
+    const { driver } = connection;
+    this.#connection = connection;
+    this.#clock = clock;
+    this.#task = driver.prepare("SELECT seq, scope FROM task WHERE id = ?");
+    this.#find = driver.prepare(`SELECT ${COLUMNS} FROM push_config WHERE task = ? AND id = ?`);
+    this.#following = driver.prepare(
+      `SELECT ${COLUMNS} FROM push_config INDEXED BY push_config_by_place WHERE task = ? AND place > ?
+       ORDER BY place LIMIT ?`,
+    );
+    this.#put = driver.prepare(
+      `INSERT INTO push_config (task, id, url, token, authentication, dialect, created_at, cursor)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (task, id) DO UPDATE SET
+         url = excluded.url, token = excluded.token, authentication = excluded.authentication,
+         dialect = excluded.dialect`,
+    );
+    this.#delete = driver.prepare("DELETE FROM push_config WHERE task = ? AND id = ?");
+    this.#forget = driver.prepare("DELETE FROM push_config WHERE task = ?");
+    this.#any = driver.prepare("SELECT 1 FROM push_config LIMIT 1").get() !== undefined;
+  }
+
+  /** Within a transaction. */
+  put(task: number, configs: readonly PushRegistration[], cursor: number): void {
+    const now = this.#clock.now();
+    this.#any = true;
+    for (const { id, url, token, authentication, dialect } of configs) {
+      this.#put.run(
+        task,
+        toText(id),
+        toText(url),
+        token === undefined ? null : toText(token),
+        authentication === undefined ? null : JSON.stringify(authentication),
+        toText(dialect),
+        now,
+        cursor,
+      );
+    }
+  }
+
+  /** Within a transaction. */
+  delete(task: number, configId: string): void {
+    this.#delete.run(task, toText(configId));
+  }
+
+  /** The task is gone. Within a transaction. */
+  forget(task: number): void {
+    if (this.#any) this.#forget.run(task);
+  }
+
+  get(taskId: string, configId: string): OwnedPushConfig | undefined {
+    const task = this.#task.get(toText(taskId));
+    const row = task === undefined ? undefined : this.#find.get(task.seq, toText(configId));
+    if (task === undefined || row === undefined) return undefined;
+    return { config: toConfig(taskId, row), scope: this.#connection.scopeOf(task.scope) };
+  }
+
+  list(taskId: string, { after = 0, limit }: PushConfigQuery): PushConfigList | undefined {
+    const task = this.#task.get(toText(taskId));
+    if (task === undefined) return undefined;
+    const rows = this.#following.all(task.seq, after, limit + 1);
+    const shown = rows.slice(0, limit);
+    const last = shown.at(-1);
+    return {
+      configs: shown.map((row) => toConfig(taskId, row)),
+      ...(rows.length > shown.length && last !== undefined ? { next: last.place } : undefined),
+      scope: this.#connection.scopeOf(task.scope),
+    };
+  }
+}
+
+function toConfig(taskId: string, row: PushConfigRow): StoredPushConfig {
+  return {
+    id: fromText(row.id),
+    url: fromText(row.url),
+    ...(row.token === null ? undefined : { token: fromText(row.token) }),
+    ...(row.authentication === null
+      ? undefined
+      : { authentication: JSON.parse(row.authentication) as AuthenticationInfo }),
+    dialect: fromText(row.dialect),
+    taskId,
+    createdAt: row.created_at,
+    cursor: row.cursor,
+  };
+}

@@ -1,0 +1,119 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createTckAgent } from "../../src/agents/tck.ts";
+import { runHere } from "../../src/cli/testing/run-here.ts";
+import type { Report } from "../../src/conformance/index.ts";
+import { type DragomanServer, serve } from "../../src/server/serve.ts";
+import { drop, get } from "./paths.ts";
+import { type SpoilingProxy, startProxy } from "./proxy.ts";
+
+let server: DragomanServer;
+let spoiled: DragomanServer;
+let proxy: SpoilingProxy;
+let folder: string;
+
+beforeAll(async () => {
+  const agents = { tck: createTckAgent({ streamingTimeoutMs: 100 }) };
+  folder = await mkdtemp(join(tmpdir(), "conformance-"));
+  server = await serve({ agents, port: 0 });
+  proxy = await startProxy();
+  spoiled = await serve({ agents, port: 0, publicUrl: proxy.url });
+  proxy.to(`http://127.0.0.1:${spoiled.port}`);
+  proxy.spoil({
+    answer: ({ body }) => {
+      if (get(body, "error.code") === -32001) drop(body, "jsonrpc");
+    },
+  });
+});
+
+afterAll(async () => {
+  await Promise.all([server.close(), spoiled.close(), proxy.close()]);
+  await rm(folder, { recursive: true });
+});
+
+const conformance = (...words: readonly string[]) => runHere("conformance", ...words);
+const narrow = ["--transport", "JSONRPC", "--a2a-version", "1.0"];
+
+describe("dragoman conformance", () => {
+  it("reports as text, on stderr what is being tested, and ends well", async () => {
+    const { code, stderr, stdout } = await conformance(
+      "-a",
+      server.url,
+      ...narrow,
+      "--level",
+      "must",
+      "--only",
+      "get-task",
+    );
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^Agent: Conformance 1\.0\.0\nCard: http/);
+    expect(stdout).toContain("MUST: 1 passed, 0 failed, 0 not shown\n");
+    expect(stdout).toMatch(/Conformant: yes\n$/);
+    expect(stderr).toMatch(/^Testing JSONRPC, A2A 1\.0, http/);
+  });
+
+  it("ends with 1 where a MUST fails, with a report in JSON and one in JUnit's form", async () => {
+    const junit = join(folder, "report.xml");
+    const only = ["--only", "get-unknown-task", "--only", "JSONRPC-FMT-001"];
+    const { code, stderr, stdout } = await conformance(
+      "-a",
+      proxy.url,
+      ...narrow,
+      ...only,
+      "-o",
+      "json",
+      "--junit",
+      junit,
+    );
+    expect(code).toBe(1);
+    const report = JSON.parse(stdout) as Report;
+    expect(report).toMatchObject({ schemaVersion: 1, conformant: false, complete: true });
+    expect(report.tally.MUST).toEqual({ passed: 1, failed: 1, notShown: 0 });
+    expect(stderr).toMatch(/Failed JSONRPC-FMT-001 \(responses-formed\): jsonrpc is nothing, not "2\.0"/);
+    expect(await readFile(junit, "utf8")).toContain("<failure message=");
+  });
+
+  it("keeps credentials out of everything it says", async () => {
+    const secrets = ["--bearer", "first-secret", "--other-caller", "Authorization: Bearer second-secret"];
+    const { stderr, stdout } = await conformance(
+      "-a",
+      proxy.url,
+      ...narrow,
+      "--only",
+      "JSONRPC-FMT-001",
+      ...secrets,
+      "-o",
+      "json",
+    );
+    expect(stdout).toContain("[redacted]");
+    expect(stdout + stderr).not.toMatch(/first-secret|second-secret/);
+  });
+
+  it("lists what it tests, without an agent", async () => {
+    const { code, stdout } = await conformance("--list");
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^CARD-DISC-001 +MUST +1\.0 §8\.2, 0\.3 §5\.3 +The card/);
+    const listed = JSON.parse((await conformance("--list", "-o", "json")).stdout);
+    expect(listed.requirements.length).toBeGreaterThan(100);
+  });
+
+  it.each([
+    [["--level", "maximum"], /--level must be must, should or may/],
+    [["--request-timeout", "soon"], /--request-timeout must be a duration/],
+    [["--other-caller", "nonsense"], /--other-caller must look like name:value/],
+    [["--transport", "PIGEON"], /--transport must be one of JSONRPC, HTTP\+JSON, GRPC/],
+    [["--a2a-version", "0.1"], /--a2a-version must be one of 1\.0, 0\.3 here/],
+  ])("refuses %j", async (words, message) => {
+    const { code, stderr } = await conformance("-a", server.url, ...words);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(message);
+  });
+
+  it("says when there is no agent, and when time is over", async () => {
+    expect((await conformance("-a", "http://127.0.0.1:1")).code).toBe(3);
+    const cut = await conformance("-a", server.url, "--timeout", "150ms", "--transport", "GRPC");
+    expect(cut.code).toBe(5);
+  });
+});

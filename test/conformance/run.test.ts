@@ -1,0 +1,150 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { createEchoAgent } from "../../src/agents/echo.ts";
+import { createTckAgent } from "../../src/agents/tck.ts";
+import { MESSAGE_CODECS } from "../../src/cli/message-codecs.ts";
+import {
+  CredentialsNeeded,
+  type Progress,
+  type Report,
+  renderText,
+  runConformance,
+} from "../../src/conformance/index.ts";
+import { ProtocolError } from "../../src/model/errors.ts";
+import { type DragomanServer, serve } from "../../src/server/serve.ts";
+import { get, list } from "./paths.ts";
+
+let server: DragomanServer | undefined;
+let deaf: Server | undefined;
+afterEach(async () => {
+  await server?.close();
+  deaf?.closeAllConnections();
+  deaf?.close();
+  server = undefined;
+  deaf = undefined;
+});
+
+async function cardOf(base: string) {
+  const cardUrl = `${base}/.well-known/agent-card.json`;
+  return { cardUrl, cardText: await (await fetch(cardUrl, { headers: { "A2A-Version": "1.0" } })).text() };
+}
+
+const checksOf = (report: Report) =>
+  report.groups.flatMap(({ requirements }) => requirements.flatMap(({ checks }) => checks));
+
+describe("a run", () => {
+  it("says of an agent that cannot be steered what it could not show, and blames it for nothing", async () => {
+    server = await serve({ agents: { echo: createEchoAgent() }, port: 0 });
+    const report = await runConformance({ ...(await cardOf(server.url)), codecs: MESSAGE_CODECS, patienceMs: 2_000 });
+    const failed = report.groups.flatMap(({ requirements }) =>
+      requirements.filter(({ level, status }) => level === "MUST" && status === "failed"),
+    );
+    expect(failed, renderText(report)).toEqual([]);
+    const reasons = new Set(checksOf(report).flatMap(({ reason, status }) => (status === "not-shown" ? [reason] : [])));
+    expect(reasons).toContain("the agent never asks for input");
+    expect(reasons).toContain("the agent ends its tasks at once");
+    expect(report.tally.MUST.passed).toBeGreaterThan(200);
+  });
+
+  it("can be narrowed to bindings, versions, a level, requirements and checks", async () => {
+    server = await serve({ agents: { tck: createTckAgent() }, port: 0 });
+    const card = await cardOf(server.url);
+    const narrow = { bindings: ["HTTP+JSON"], versions: ["1.0"] } as const;
+    const report = await runConformance({ ...card, ...narrow, only: ["CORE-GET-002", "card-etag"] });
+    expect(report.groups.map(({ subject }) => subject.kind)).toEqual(["card", "interface"]);
+    expect(checksOf(report).map(({ name }) => name)).toEqual(["card-etag", "get-unknown-task"]);
+    const must = await runConformance({ ...card, ...narrow, level: "MUST", only: ["card-etag", "get-unknown-task"] });
+    expect(checksOf(must).map(({ name }) => name)).toEqual(["get-unknown-task"]);
+  });
+
+  it("reads a card from a file and tests what it names", async () => {
+    server = await serve({ agents: { tck: createTckAgent() }, port: 0 });
+    const { cardText } = await cardOf(server.url);
+    const report = await runConformance({ cardUrl: "file:///card.json", cardText, only: ["card-fetched", "get-task"] });
+    expect(checksOf(report).find(({ name }) => name === "card-fetched")).toMatchObject({
+      status: "not-shown",
+      reason: "the card came from a file",
+    });
+    expect(
+      checksOf(report)
+        .filter(({ name }) => name === "get-task")
+        .map(({ status }) => status),
+    ).toContain("passed");
+  });
+
+  it("tells its progress, and leaves no task of its own open", async () => {
+    server = await serve({ agents: { tck: createTckAgent({ streamingTimeoutMs: 100 }) }, port: 0 });
+    const seen: Progress[] = [];
+    await runConformance({
+      ...(await cardOf(server.url)),
+      bindings: ["JSONRPC"],
+      versions: ["1.0"],
+      only: ["context-of-task", "cancel-task", "subscribe-begins-with-task"],
+      onProgress: (progress) => seen.push(progress),
+    });
+    expect(seen.map(({ requirements, result }) => `${requirements.join()} ${result.status}`)).toEqual([
+      "CORE-MULTI-005 passed",
+      "CORE-CANCEL-001 passed",
+      "STREAM-SUB-001 passed",
+    ]);
+    const headers = { "content-type": "application/json", "a2a-version": "1.0" };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ListTasks", params: {} });
+    const answer: unknown = await (await fetch(server.url, { method: "POST", headers, body })).json();
+    const states = list(answer, "result.tasks").map((task) => get(task, "status.state"));
+    expect(new Set(states)).toEqual(new Set(["TASK_STATE_CANCELED"]));
+    expect(states.length).toBeGreaterThan(2);
+  });
+
+  it("ends with the first MUST that fails, if asked to", async () => {
+    deaf = createServer((_request, response) => response.writeHead(500).end("no"));
+    const url = await listening(deaf);
+    const cardText = cardNaming(url);
+    const report = await runConformance({ cardUrl: "file:///card.json", cardText, failFast: true });
+    const results = checksOf(report);
+    expect(results.filter(({ status }) => status === "failed").length).toBeLessThan(5);
+    expect(results.at(-1)).toMatchObject({ status: "not-shown", reason: "the run ended before" });
+    expect(report).toMatchObject({ complete: false, conformant: false });
+  });
+
+  it("waits for no answer longer than it was told, and ends when it is told to", async () => {
+    deaf = createServer(() => {});
+    const cardText = cardNaming(await listening(deaf));
+    const only = ["get-unknown-task", "cancel-unknown-task"];
+    const patient = await runConformance({ cardUrl: "file:///card.json", cardText, only, requestTimeoutMs: 50 });
+    expect(checksOf(patient)[0]).toMatchObject({
+      status: "failed",
+      reason: expect.stringContaining("no answer within 0.05 s"),
+    });
+    const stop = new AbortController();
+    const running = runConformance({ cardUrl: "file:///card.json", cardText, only, signal: stop.signal });
+    stop.abort();
+    const stopped = await running;
+    expect(stopped.complete).toBe(false);
+    expect(new Set(checksOf(stopped).map(({ reason }) => reason))).toEqual(new Set(["the run ended before"]));
+  });
+
+  it("does not begin without the credentials it needs", async () => {
+    server = await serve({
+      agents: { tck: createTckAgent() },
+      port: 0,
+      authenticate: ({ headers }) => {
+        if (headers.authorization === undefined) throw new ProtocolError("UNAUTHENTICATED", "Who are you?");
+        return { owner: "alice", authenticated: true };
+      },
+    });
+    const card = await cardOf(server.url);
+    const only = { bindings: ["JSONRPC"], versions: ["1.0"] } as const;
+    await expect(runConformance({ ...card, ...only })).rejects.toThrow(CredentialsNeeded);
+  });
+});
+
+async function listening(to: Server): Promise<string> {
+  await new Promise<void>((resolve) => to.listen(0, "127.0.0.1", resolve));
+  return `http://127.0.0.1:${(to.address() as AddressInfo).port}`;
+}
+
+function cardNaming(url: string): string {
+  const supportedInterfaces = [{ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }];
+  return JSON.stringify({ name: "Deaf", supportedInterfaces, capabilities: { streaming: true } });
+}

@@ -1,0 +1,142 @@
+import type { AgentCard, MessageSendParams, TaskPushNotificationConfig as V03PushConfig } from "a2a-js-sdk-0.3";
+import {
+  AgentCardResolver,
+  AuthenticatedExtendedCardNotConfiguredError,
+  ClientFactory,
+  ContentTypeNotSupportedError,
+  InvalidAgentResponseError,
+  JsonRpcTransportFactory,
+  PushNotificationNotSupportedError,
+  type RequestOptions,
+  RestTransportFactory,
+  TaskNotCancelableError,
+  TaskNotFoundError,
+  UnsupportedOperationError,
+} from "a2a-js-sdk-0.3/client";
+import { GrpcTransportFactory } from "a2a-js-sdk-0.3/client/grpc";
+import type { StreamEvent } from "../../../src/model/event.ts";
+import type { TaskPushNotificationConfig } from "../../../src/model/push.ts";
+import { type CardFacts, CREDENTIALS, type Driver, type Sending } from "../driver.ts";
+import { fromV03Event, fromV03Message, fromV03Task, toV03Message, type V03Event } from "../v03-words.ts";
+
+const OPTIONS: RequestOptions = { serviceParameters: { Authorization: CREDENTIALS } };
+
+/** The client of the last 0.3 SDK, which names no version and knows no card but its own. */
+export async function driveSdkV03(url: string, binding: string): Promise<Driver> {
+  const factory = new ClientFactory({
+    transports: [new JsonRpcTransportFactory(), new RestTransportFactory(), new GrpcTransportFactory()],
+    preferredTransports: [binding],
+  });
+  const card = await AgentCardResolver.default.resolve(url);
+  const client = await factory.createFromAgentCard(card);
+  return {
+    card: factsOf(card),
+    speaks: `${binding} ${/^\d+\.\d+/.exec(card.protocolVersion)?.[0]}`,
+    async send(sending) {
+      const answer = await client.sendMessage(toParams(sending), OPTIONS);
+      return answer.kind === "message" ? { message: fromV03Message(answer) } : { task: fromV03Task(answer) };
+    },
+    stream: (sending) => events(client.sendMessageStream(toParams(sending), OPTIONS)),
+    get: async (id, historyLength) =>
+      fromV03Task(await client.getTask({ id, ...(historyLength === undefined ? {} : { historyLength }) }, OPTIONS)),
+    cancel: async (id) => fromV03Task(await client.cancelTask({ id }, OPTIONS)),
+    subscribe: (id) => events(client.resubscribeTask({ id }, OPTIONS)),
+    createPushConfig: async (taskId, config) =>
+      fromConfig(
+        await client.setTaskPushNotificationConfig({ taskId, pushNotificationConfig: toConfig(config) }, OPTIONS),
+      ),
+    async getPushConfig(taskId, id) {
+      const query = { id: taskId, pushNotificationConfigId: id };
+      return fromConfig(await client.getTaskPushNotificationConfig(query, OPTIONS));
+    },
+    listPushConfigs: async (taskId) =>
+      (await client.listTaskPushNotificationConfig({ id: taskId }, OPTIONS)).map(fromConfig),
+    deletePushConfig: (taskId, id) =>
+      client.deleteTaskPushNotificationConfig({ id: taskId, pushNotificationConfigId: id }, OPTIONS),
+    extendedCard: async () => factsOf(await client.getAgentCard(OPTIONS)),
+    codeOf,
+  };
+}
+
+const CLASSES = {
+  TASK_NOT_FOUND: TaskNotFoundError,
+  TASK_NOT_CANCELABLE: TaskNotCancelableError,
+  PUSH_NOTIFICATION_NOT_SUPPORTED: PushNotificationNotSupportedError,
+  UNSUPPORTED_OPERATION: UnsupportedOperationError,
+  CONTENT_TYPE_NOT_SUPPORTED: ContentTypeNotSupportedError,
+  INVALID_AGENT_RESPONSE: InvalidAgentResponseError,
+  EXTENDED_AGENT_CARD_NOT_CONFIGURED: AuthenticatedExtendedCardNotConfiguredError,
+};
+
+function codeOf(error: unknown): string {
+  const typed = (value: unknown) => Object.entries(CLASSES).find(([, Class]) => value instanceof Class)?.[0];
+  const code = typed(error);
+  if (code !== undefined || !(error instanceof Error)) return code ?? String(error);
+  const inner = typed(error.cause);
+  if (inner !== undefined) return `${inner} inside another error`;
+  // Without a class of its own, an error still tells the number it was sent with.
+  const [, number] = /\(Code: (-?\d+)\)|^GRPC error for \w+! (\d+) /.exec(error.message)?.filter(Boolean) ?? [];
+  return number === undefined ? String(error) : `untyped ${number}`;
+}
+
+function toParams({ configuration, message }: Sending): MessageSendParams {
+  const params: MessageSendParams = { message: toV03Message(message) };
+  if (configuration === undefined) return params;
+  const { historyLength, returnImmediately, taskPushNotificationConfig } = configuration;
+  params.configuration = {
+    ...(historyLength === undefined ? {} : { historyLength }),
+    ...(returnImmediately === undefined ? {} : { blocking: !returnImmediately }),
+    ...(taskPushNotificationConfig === undefined
+      ? {}
+      : { pushNotificationConfig: toConfig(taskPushNotificationConfig) }),
+  };
+  return params;
+}
+
+async function* events(stream: AsyncIterable<V03Event>): AsyncGenerator<StreamEvent> {
+  for await (const event of stream) yield fromV03Event(event);
+}
+
+function toConfig({ authentication, id, token, url }: TaskPushNotificationConfig) {
+  return {
+    url,
+    ...(id === undefined ? {} : { id }),
+    ...(token === undefined ? {} : { token }),
+    ...(authentication === undefined
+      ? {}
+      : {
+          authentication: {
+            schemes: [authentication.scheme],
+            ...(authentication.credentials === undefined ? {} : { credentials: authentication.credentials }),
+          },
+        }),
+  };
+}
+
+function fromConfig({ pushNotificationConfig, taskId }: V03PushConfig): TaskPushNotificationConfig {
+  const { authentication, id, token, url } = pushNotificationConfig;
+  const [scheme] = authentication?.schemes ?? [];
+  return {
+    taskId,
+    url,
+    ...(id ? { id } : {}),
+    ...(token ? { token } : {}),
+    ...(scheme === undefined
+      ? {}
+      : {
+          authentication: {
+            scheme,
+            ...(authentication?.credentials ? { credentials: authentication.credentials } : {}),
+          },
+        }),
+  };
+}
+
+function factsOf({ capabilities, name, skills }: AgentCard): CardFacts {
+  return {
+    name,
+    skills: skills.map(({ id }) => id),
+    streaming: capabilities.streaming ?? false,
+    pushNotifications: capabilities.pushNotifications ?? false,
+  };
+}

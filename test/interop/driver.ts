@@ -1,0 +1,45 @@
+import type { StreamEvent } from "../../src/model/event.ts";
+import type { Message } from "../../src/model/message.ts";
+import type { SendConfiguration, SendOutcome } from "../../src/model/operation.ts";
+import type { TaskPushNotificationConfig } from "../../src/model/push.ts";
+import type { Task } from "../../src/model/task.ts";
+
+/** Sent by every client: servers here show more to the one who bears it. */
+export const CREDENTIALS = "Bearer interop";
+
+export interface Sending {
+  readonly message: Message;
+  readonly configuration?: SendConfiguration;
+}
+
+/** What a client understood of a card. */
+export interface CardFacts {
+  readonly name: string;
+  readonly skills: readonly string[];
+  readonly streaming: boolean;
+  readonly pushNotifications: boolean;
+}
+
+/**
+ * A real client, told what to do in the words of the model, whatever its own are. A method the client has not got at all
+ * is absent.
+ */
+export interface Driver {
+  /** As the client found it by itself. */
+  readonly card: CardFacts;
+  /** `binding version` of what is spoken, as the client tells it. */
+  readonly speaks: string;
+  send(sending: Sending): Promise<SendOutcome>;
+  stream(sending: Sending): AsyncIterable<StreamEvent>;
+  get(id: string, historyLength?: number): Promise<Task>;
+  list?(contextId: string): Promise<readonly Task[]>;
+  cancel(id: string): Promise<Task>;
+  subscribe(id: string): AsyncIterable<StreamEvent>;
+  createPushConfig(taskId: string, config: TaskPushNotificationConfig): Promise<TaskPushNotificationConfig>;
+  getPushConfig(taskId: string, id: string): Promise<TaskPushNotificationConfig>;
+  listPushConfigs(taskId: string): Promise<readonly TaskPushNotificationConfig[]>;
+  deletePushConfig(taskId: string, id: string): Promise<void>;
+  extendedCard(): Promise<CardFacts>;
+  /** The type of an error this client threw, as one of our codes; its own name or text for a type it has no class for. */
+  codeOf(error: unknown): string;
+}
