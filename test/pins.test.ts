@@ -240,6 +240,9 @@ describe("defaults", () => {
       pendingEvents: 256,
       attempts: 5,
       pushConfigs: 20,
+      pushAttempts: 12,
+      pushConcurrency: 128,
+      pushPerHost: 16,
     });
   });
 
@@ -254,6 +257,10 @@ describe("defaults", () => {
       compactAfterMs: 86_400_000,
       pruneAfterMs: undefined,
       housekeepingMs: 60_000,
+      pushTimeoutMs: 10_000,
+      pushRetryMs: 5_000,
+      longestPushRetryMs: 3_600_000,
+      pushSweepMs: 5_000,
     });
   });
 });

@@ -4,6 +4,7 @@ import type { DoctorFlags } from "./commands/doctor.ts";
 import type { InitFlags } from "./commands/init.ts";
 import type { ServeFlags } from "./commands/serve.ts";
 import type { StoreFlags, StorePruneFlags } from "./commands/store.ts";
+import { declarePush } from "./declare-push-commands.ts";
 import { addExamples } from "./examples.ts";
 import type { Output } from "./output.ts";
 
@@ -15,6 +16,7 @@ export function declareServerCommands(program: Command, output: Output): void {
   declareServe(program.command("serve [config]"), output);
   declareDemoServer(program.command("demo-server"), output);
   declareStore(program.command("store").description("look after a server's store").helpCommand(false), output);
+  declarePush(program.command("push").description("push notifications").helpCommand(false), output, addStoreOptions);
   declareDoctor(program.command("doctor [config]"), output);
   program.commandsGroup("Shell:");
   declareCompletion(program.command("completion"), program, output);

@@ -57,6 +57,7 @@ function describeAbilities({ name, can, serving, calling }: Dialect): void {
     expect(can.parts.text).toBe(true);
     if (can.replay) expect(can.operations.subscribe).toBe(true);
     expect(calling.length).toBeGreaterThan(0);
+    expect(serving.push !== undefined).toBe(can.operations["push-create"]);
     expect(serving.jsonRpc ?? serving.http ?? serving.rpc ?? serving.link).toBeDefined();
   });
 }

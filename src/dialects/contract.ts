@@ -5,6 +5,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { Loss, LossRule, Lossy } from "../model/loss.ts";
 import type { Call, Operation, OperationKind, OutcomeOf, Outcomes, StreamFrame } from "../model/operation.ts";
 import type { Ids } from "../model/ports.ts";
+import type { Task } from "../model/task.ts";
 import type { ExchangeCall, ExchangeReply, ExchangeRequest } from "../wire/exchange.ts";
 import type { JsonRpcId, JsonRpcRequest } from "../wire/json-rpc.ts";
 import type { Link } from "../wire/link.ts";
@@ -81,6 +82,20 @@ export interface Serving {
   readonly http?: readonly HttpServing[];
   readonly rpc?: RpcServing;
   readonly link?: LinkServing;
+  /** How those who registered a webhook in this dialect are told of events; absent: nobody can register one. */
+  readonly push?: PushEncoding;
+}
+
+export interface PushBody {
+  readonly contentType: string;
+  readonly body: string;
+}
+
+export interface PushEncoding {
+  /** Every body shows the whole task, so that chunks which another event has already passed need not be told. */
+  readonly wholeTask: boolean;
+  /** One event; `task` is the task as it stood then. */
+  encode(frame: StreamFrame, task: () => Promise<Task>, report: CodecTools["report"]): Promise<PushBody>;
 }
 
 /** Where an agent is served. */

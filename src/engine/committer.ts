@@ -37,6 +37,8 @@ export class Committer {
   #singles: SingleWrite[] = [];
   #scheduled = false;
   #flushing = false;
+  /** Called when something that was written is to be told to somebody's webhook. */
+  onPushDue: () => void = () => {};
 
   constructor(context: EngineContext, listener: CommitListener) {
     this.#context = context;
@@ -117,6 +119,7 @@ export class Committer {
     repeated: boolean,
   ): void {
     const grown: string[] = [];
+    let isDue = false;
     for (let index = 0; index < tasks.length; index++) {
       const task = tasks[index] as LiveTask;
       const result = results[index] as WriteResult;
@@ -124,13 +127,17 @@ export class Committer {
         this.#listener.refused(task, result, repeated);
         continue;
       }
+      if (result.due === true) isDue = true;
       this.#settleTask(task, result.fence);
       grown.push(task.id);
     }
     for (let index = 0; index < singles.length; index++) {
-      (singles[index] as SingleWrite).resolve(results[tasks.length + index] as WriteResult);
+      const result = results[tasks.length + index] as WriteResult;
+      if (result.ok && result.due === true) isDue = true;
+      (singles[index] as SingleWrite).resolve(result);
     }
     this.#context.store.wakeups.publish(grown);
+    if (isDue) this.onPushDue();
   }
 
   /** Whatever goes wrong with one task after the commit must not reach the others of its group. */

@@ -6,6 +6,7 @@ import { Cancelling } from "./cancelling.ts";
 import { Housekeeping } from "./housekeeping.ts";
 import { type EngineContext, type EngineOptions, toContext } from "./options.ts";
 import { PushConfigs } from "./push-configs.ts";
+import { PushDelivery } from "./push-delivery.ts";
 import { RunQueue } from "./queue.ts";
 import { Reading } from "./reading.ts";
 import { Recovery } from "./recovery.ts";
@@ -18,6 +19,7 @@ export class Engine {
   readonly #agents = new Map<string, ServedAgent>();
   readonly #runner: Runner;
   readonly #pushConfigs: PushConfigs;
+  readonly #pushDelivery: PushDelivery | undefined;
   readonly #sending: Sending;
   readonly #reading: Reading;
   readonly #cancelling: Cancelling;
@@ -32,6 +34,10 @@ export class Engine {
     for (const [name, agent] of agents) this.#agents.set(name, { name, agent, queue: new RunQueue(agent.concurrency) });
     this.#runner = new Runner(this.#context);
     this.#pushConfigs = new PushConfigs(this.#context, this.#runner);
+    const { pushSender } = options;
+    if (pushSender !== undefined && this.#context.push) {
+      this.#pushDelivery = new PushDelivery(this.#context, this.#runner, pushSender);
+    }
     this.#sending = new Sending(this.#context, this.#runner, this.#pushConfigs);
     this.#reading = new Reading(this.#context, this.#runner);
     this.#cancelling = new Cancelling(this.#context, this.#runner, this.#reading);
@@ -43,6 +49,7 @@ export class Engine {
   async start(): Promise<void> {
     await this.#recovery.start();
     this.#housekeeping.start();
+    this.#pushDelivery?.start();
   }
 
   /** New messages go to the new definition; turns under way finish with the old one. */
@@ -75,6 +82,11 @@ export class Engine {
     return { tasks: this.#runner.size, queued, streams };
   }
 
+  /** Push configs that are being told something at this moment. */
+  get pushes(): number {
+    return this.#pushDelivery?.size ?? 0;
+  }
+
   /** Refuses new messages from now on. Resolves when all runs have ended, or after `graceMs` with those left cut off. */
   async drain(graceMs: number): Promise<void> {
     this.#closing = true;
@@ -93,6 +105,7 @@ export class Engine {
     this.#housekeeping.stop();
     this.#runner.abandonAll(new ProtocolError("UNAVAILABLE", "The server is shutting down.", { retryAfter: 1 }));
     this.#runner.readers.close();
+    await this.#pushDelivery?.stop();
     await this.#context.store.close();
   }
 

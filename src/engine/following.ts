@@ -1,4 +1,5 @@
 import type { LogEntry } from "../model/event.ts";
+import type { Message } from "../model/message.ts";
 import type { FrameStream, StreamFrame } from "../model/operation.ts";
 import { STATE_CLASS } from "../model/state.ts";
 import type { Task } from "../model/task.ts";
@@ -97,8 +98,14 @@ export function snapshotFrame(task: Task, number: number): StreamFrame {
   return { number, event, json: JSON.stringify(event) };
 }
 
-/** The one frame of an agent that answered without a task. */
-export async function* singleFrame(frame: StreamFrame): AsyncGenerator<readonly StreamFrame[]> {
+/** The stream of an agent that answered without a task. */
+export function messageStream(message: Message, onEnd: () => void): FrameStream {
+  onEnd();
+  const event = { message };
+  return singleFrame({ event, json: JSON.stringify(event) });
+}
+
+async function* singleFrame(frame: StreamFrame): AsyncGenerator<readonly StreamFrame[]> {
   yield [frame];
 }
 

@@ -61,6 +61,8 @@ export class LiveTask implements Scope {
   written = 0;
   /** Someone outside knows the task: it can no longer be taken back. */
   shown = false;
+  /** Until then no webhook is told of the task, which may still be taken back. */
+  tellAfter: number | undefined;
 
   #state: TaskState;
   #origin: LiveTaskOptions["origin"];

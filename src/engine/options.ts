@@ -1,5 +1,6 @@
 import { type Clock, type Ids, type Log, type Meter, NO_METER, SILENT_LOG } from "../model/ports.ts";
 import type { TaskStore } from "../store/contract.ts";
+import type { PushSender } from "./push-sender.ts";
 
 export interface EngineLimits {
   /** Newest messages of a task that are kept at hand and returned, at most. */
@@ -24,6 +25,11 @@ export interface EngineLimits {
   readonly attempts: number;
   /** Push notification configs of one task. */
   readonly pushConfigs: number;
+  /** Tries of one push notification before its config is given up. */
+  readonly pushAttempts: number;
+  /** Push notifications under way at the same time, and those to one host. */
+  readonly pushConcurrency: number;
+  readonly pushPerHost: number;
 }
 
 export interface EngineTimes {
@@ -41,6 +47,13 @@ export interface EngineTimes {
   /** Tasks that ended this long ago are deleted; absent: never. */
   readonly pruneAfterMs: number | undefined;
   readonly housekeepingMs: number;
+  /** Longest time of one try of a push notification. */
+  readonly pushTimeoutMs: number;
+  /** At most this long after its first failure a push notification is tried again; then twice as long each time. */
+  readonly pushRetryMs: number;
+  readonly longestPushRetryMs: number;
+  /** Push notifications that no commit of this process announced are looked for this often. */
+  readonly pushSweepMs: number;
 }
 
 export interface EngineOptions {
@@ -53,6 +66,10 @@ export interface EngineOptions {
   readonly times?: Partial<EngineTimes>;
   /** False refuses push notification configs. True unless given. */
   readonly push?: boolean;
+  /** Carries push notifications; without one they are kept and wait for an engine that has one. */
+  readonly pushSender?: PushSender;
+  /** From 0 up to but not 1, for what must not happen everywhere at once. */
+  readonly random?: () => number;
 }
 
 const MINUTE = 60_000;
@@ -70,6 +87,9 @@ export const DEFAULT_LIMITS: EngineLimits = {
   task: 256 * 1024 * 1024,
   attempts: 5,
   pushConfigs: 20,
+  pushAttempts: 12,
+  pushConcurrency: 128,
+  pushPerHost: 16,
 };
 
 export const DEFAULT_TIMES: EngineTimes = {
@@ -81,6 +101,10 @@ export const DEFAULT_TIMES: EngineTimes = {
   compactAfterMs: DAY,
   pruneAfterMs: undefined,
   housekeepingMs: MINUTE,
+  pushTimeoutMs: 10_000,
+  pushRetryMs: 5_000,
+  longestPushRetryMs: 60 * MINUTE,
+  pushSweepMs: 5_000,
 };
 
 /** What every part of the engine is given: the world, the store and the bounds. */
@@ -93,6 +117,7 @@ export interface EngineContext {
   readonly limits: EngineLimits;
   readonly times: EngineTimes;
   readonly push: boolean;
+  readonly random: () => number;
   /** This life of this process, as the store's leases name it. */
   readonly node: string;
 }
@@ -107,6 +132,7 @@ export function toContext(options: EngineOptions): EngineContext {
     limits: { ...DEFAULT_LIMITS, ...options.limits },
     times: { ...DEFAULT_TIMES, ...options.times },
     push: options.push ?? true,
+    random: options.random ?? (() => 0.5),
     node: options.ids.incarnation(),
   };
 }

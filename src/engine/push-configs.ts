@@ -117,6 +117,9 @@ export class PushConfigs {
     checkLength(`${path}token`, token, LONGEST_SECRET);
     checkLength(`${path}authentication.scheme`, authentication?.scheme, longest);
     checkLength(`${path}authentication.credentials`, authentication?.credentials, LONGEST_SECRET);
+    checkHeader(`${path}token`, token);
+    checkHeader(`${path}authentication.scheme`, authentication?.scheme);
+    checkHeader(`${path}authentication.credentials`, authentication?.credentials);
     return {
       id: id === "" ? this.#context.ids.pushConfig() : id,
       url,
@@ -152,4 +155,9 @@ function checkUrl(field: string, url: string): void {
 
 function checkLength(field: string, value: string | undefined, longest: number): void {
   if (value !== undefined && value.length > longest) throw invalidParams(field, `longer than ${longest} characters`);
+}
+
+/** It will travel in a header, where anything else could not be sent, or would be read as another header. */
+function checkHeader(field: string, value: string | undefined): void {
+  if (value !== undefined && !/^[\x20-\x7e]*$/.test(value)) throw invalidParams(field, "must be printable ASCII");
 }

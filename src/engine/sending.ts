@@ -7,7 +7,7 @@ import type { Task } from "../model/task.ts";
 import type { IdempotencyClaim, IdempotencyRecord, PushRegistration, Snapshot } from "../store/contract.ts";
 import { checkContext, checkIds, ended, noteOf, toTurn } from "./arriving.ts";
 import { fingerprintOf } from "./fingerprint.ts";
-import { LogStream, singleFrame, snapshotFrame, untilSettled } from "./following.ts";
+import { LogStream, messageStream, snapshotFrame, untilSettled } from "./following.ts";
 import { checkInput } from "./input-modes.ts";
 import { KeyedTurns } from "./keyed-turns.ts";
 import type { LiveTask } from "./live-task.ts";
@@ -171,6 +171,7 @@ export class Sending {
     const reader = follow ? this.#runner.readers.open(id, 0, true) : undefined;
     const status = { state: "TASK_STATE_SUBMITTED" as const, timestamp: timestampOf(clock.now()) };
     const task = { id, contextId, status, history: [message] };
+    if (push !== undefined && !live.shown) this.#showLater(live);
     live.push({ task }, { request: noteOf(input, call), claim: idempotency, push });
     live.turns.push(toTurn(message, input, call, 1));
     // A run that may be repeated without harm need not wait for the disk, nor one that no disk will remember. Nobody is
@@ -326,14 +327,19 @@ export class Sending {
     return snapshot;
   }
 
+  /** A webhook is told of the task as late as a stream would show it. */
+  #showLater(live: LiveTask): void {
+    const { clock, times } = this.#context;
+    live.tellAfter = clock.now() + times.showTaskAfterMs;
+    clock.after(times.showTaskAfterMs, () => {
+      show(live);
+      this.#runner.committer.onPushDue();
+    });
+  }
+
   /** A stream shows the task when the agent gives no sign for a while; a message it returns then completes the task. */
   async #decidedSoon(live: LiveTask): Promise<Message | undefined> {
-    const stopTimer = this.#context.clock.after(this.#context.times.showTaskAfterMs, () => {
-      // Closed before anything was decided: the task is just being taken back for a message.
-      if (live.closed) return;
-      live.shown = true;
-      live.decide();
-    });
+    const stopTimer = this.#context.clock.after(this.#context.times.showTaskAfterMs, () => show(live));
     const message = await live.decided();
     stopTimer();
     if (live.loss !== undefined) throw live.loss;
@@ -370,6 +376,13 @@ export class Sending {
   }
 }
 
+function show(live: LiveTask): void {
+  // Closed before anything was decided: the task is just being taken back for a message.
+  if (live.closed) return;
+  live.shown = true;
+  live.decide();
+}
+
 function sameContent(record: IdempotencyRecord, input: SendInput): IdempotencyRecord {
   if (record.fingerprint === fingerprintOf(input)) return record;
   throw new ProtocolError("IDEMPOTENCY_CONFLICT", "This idempotency key was used for another message.");
@@ -382,10 +395,4 @@ async function closingOnError<T>(promise: Promise<T>, reader: LogReader | undefi
     reader?.close();
     throw error;
   }
-}
-
-function messageStream(message: Message, onEnd: () => void): FrameStream {
-  onEnd();
-  const event = { message };
-  return singleFrame({ event, json: JSON.stringify(event) });
 }

@@ -35,6 +35,8 @@ export interface InFlight {
 export function toSubmit(task: LiveTask, { entries, events, release, begins }: InFlight, node: string): Submit {
   const claim = claimOf(events);
   const push = pushOf(events);
+  // A second event is a sign of the agent's, and with one the task stays.
+  const tellAfter = push === undefined || entries.length > 1 ? undefined : task.tellAfter;
   return {
     kind: "submit",
     id: task.id,
@@ -50,6 +52,7 @@ export function toSubmit(task: LiveTask, { entries, events, release, begins }: I
     ...(begins === undefined ? undefined : { begins }),
     ...(claim === undefined ? undefined : { idempotency: claim }),
     ...(push === undefined ? undefined : { push }),
+    ...(tellAfter === undefined ? undefined : { tellAfter }),
   };
 }
 

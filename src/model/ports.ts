@@ -34,7 +34,10 @@ export type Count =
   | "runs_resumed"
   | "runs_failed_by_crash"
   | "wakeups_missed"
-  | "readers_stalled";
+  | "readers_stalled"
+  | "push_delivered"
+  | "push_failed"
+  | "push_dead";
 
 export interface Meter {
   count(name: Count, by?: number): void;

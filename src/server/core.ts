@@ -16,6 +16,7 @@ import { DIALECTS } from "./dialects.ts";
 import type { NodeHttpOptions } from "./node-http.ts";
 import { systemClock, uuidIds } from "./node-ports.ts";
 import { operationsOf } from "./operations.ts";
+import { openPush, type PushOptions } from "./push/open-push.ts";
 import { type Origin, Router } from "./router.ts";
 
 export interface ServeLimitOptions extends EngineLimits {
@@ -52,8 +53,8 @@ export interface ServeOptions {
   readonly card?: "hybrid" | "v1" | "v03";
   /** Refuse to say what a caller's dialect has no words for, instead of leaving it out. */
   readonly strict?: boolean;
-  /** Whether callers may register push notification configs; true unless given. */
-  readonly push?: boolean;
+  /** Whether callers may register push notification configs, and how these are told of events; true unless given. */
+  readonly push?: boolean | PushOptions;
   /** `memory:` (the default here), `sqlite:<file>`, or a store of your own. */
   readonly store?: string | TaskStore;
   /** Relative store files are meant from here; the working directory unless given. */
@@ -103,12 +104,24 @@ export async function createCore(
   if (defaultName === undefined || !Object.hasOwn(options.agents, defaultName)) {
     throw new TypeError(names.length === 0 ? "There is no agent to serve." : `There is no agent "${defaultName}".`);
   }
-  const store = await toStore(options, log);
   const counters = new Counters();
   const agents = new Map(Object.entries(options.agents));
-  const { push = true, limits: engineLimits = {} } = options;
+  const report = (dialect: string, losses: readonly Loss[]) =>
+    reportLosses(dialect, losses, options.strict === true, counters, log);
+  const push = openPush(options.push ?? true, { dialects: DIALECTS, clock: systemClock, ids: uuidIds, report, where });
+  const store = await toStore(options, log);
   const engine = new Engine(
-    { store, clock: systemClock, ids: uuidIds, log, meter: counters, limits: engineLimits, times, push },
+    {
+      store,
+      clock: systemClock,
+      ids: uuidIds,
+      log,
+      meter: counters,
+      random: Math.random,
+      ...push.engine,
+      limits: { ...options.limits, ...push.limits },
+      times: { ...times, ...push.times },
+    },
     agents,
   );
   const services = new Map<string, ServedAgentService>();
@@ -127,11 +140,11 @@ export async function createCore(
     defaultAgent: services.get(defaultName) as AgentService,
     limits: { maxDepth: limits.depth, maxParts: limits.parts, keepAliveMs: times.keepAliveMs },
     cors: new Cors(options.cors ?? { origins: [] }),
-    operations: operationsOf(engine, store, counters),
+    operations: new Map([...operationsOf(engine, store, counters), ...push.operations]),
     now: systemClock.now,
     isOwnHost,
     ids: uuidIds,
-    report: (dialect, losses) => reportLosses(dialect, losses, options.strict === true, counters, log),
+    report,
     cardForm: CARD_FORMS[options.card ?? "hybrid"],
     authenticate: (exchange) => options.authenticate?.(exchange) ?? ANONYMOUS,
   });

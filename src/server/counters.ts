@@ -9,6 +9,9 @@ const HELP = {
   runs_failed_by_crash: "Tasks failed because their process had stopped.",
   wakeups_missed: "Log readers that found news no wake-up had announced.",
   readers_stalled: "Streams closed because their reader took nothing for too long.",
+  push_delivered: "Push notifications that their receiver took.",
+  push_failed: "Tries of push notifications that failed.",
+  push_dead: "Push configs that were given up after too many failures.",
 } as const satisfies Record<Count, string>;
 
 /** Counters of this process in the text format that Prometheus reads. */

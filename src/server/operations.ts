@@ -20,6 +20,7 @@ export function operationsOf(engine: Engine, store: TaskStore, counters: Counter
       tasks_live: { help: "Tasks queued or running here.", value: tasks },
       tasks_queued: { help: "Tasks waiting for their agent.", value: queued },
       streams_open: { help: "Open streams.", value: streams },
+      pushes_under_way: { help: "Push notifications under way.", value: engine.pushes },
       resident_memory_bytes: { help: "Memory of the process.", value: process.memoryUsage.rss() },
     });
     return { status: 200, headers: { "content-type": "text/plain; version=0.0.4" }, body };

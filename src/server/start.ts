@@ -1,6 +1,8 @@
+import { readFile } from "node:fs/promises";
 import { buildAgents, type ConfigOverrides, type DragomanConfig, loadConfig } from "./config/index.ts";
 import { guardProcess } from "./guard-process.ts";
 import { createLog } from "./log.ts";
+import type { PushOptions } from "./push/open-push.ts";
 import { type DragomanServer, type ServeOptions, serve } from "./serve.ts";
 import { watchModules } from "./watch-modules.ts";
 
@@ -16,7 +18,8 @@ export async function startServer(options: StartOptions): Promise<DragomanServer
   const { pretty, ...overrides } = options.overrides ?? {};
   const config = await loadConfig(options.configFile, process.env, overrides);
   const log = await createLog({ level: config.log.level, pretty: config.log.pretty ?? pretty ?? false });
-  const server = await serve({ ...toServeOptions(config, await buildAgents(config)), log });
+  const push = await toPushOptions(config.push);
+  const server = await serve({ ...toServeOptions(config, await buildAgents(config)), push, log });
   if (isWildcard(config.server.host) && config.server.publicUrl === undefined) {
     log.warn(
       { url: server.url },
@@ -56,4 +59,14 @@ function toServeOptions(config: DragomanConfig, agents: Awaited<ReturnType<typeo
     limits: config.limits,
     times: config.times,
   };
+}
+
+/** The key is read when the server starts, so that one that cannot be read is noticed then. */
+async function toPushOptions(config: DragomanConfig["push"]): Promise<false | PushOptions> {
+  const { enabled, allowPrivateTargets, attempts, timeoutMs, hmac, jwt } = config;
+  if (!enabled) return false;
+  const options = { allowPrivateTargets, attempts, timeoutMs, ...(hmac === undefined ? undefined : { hmac }) };
+  if (jwt === undefined) return options;
+  const { keyFile, ...rest } = jwt;
+  return { ...options, jwt: { ...rest, key: await readFile(keyFile, "utf8") } };
 }

@@ -25,6 +25,7 @@ import { describeLeases } from "./suite/leases.ts";
 import { describeLists } from "./suite/lists.ts";
 import { describeModel } from "./suite/model.ts";
 import { describePushConfigs } from "./suite/push-configs.ts";
+import { describePushOutbox } from "./suite/push-outbox.ts";
 import { describeReads } from "./suite/reads.ts";
 import { describeRetention } from "./suite/retention.ts";
 import { describeWalks } from "./suite/walks.ts";
@@ -64,6 +65,7 @@ export function describeStore(name: string, { open, reopen }: StoreUnderTest): v
     describeLists(store);
     describeWalks(store);
     describePushConfigs(store, openAnother);
+    describePushOutbox(openAnother);
     describeModel(store);
     describeRetention(openAnother);
     if (reopen !== undefined) describeReopening(openAnother, reopen);
@@ -138,6 +140,22 @@ function describeReopening(open: () => Promise<TaskStore>, reopen: (store: TaskS
       expect(await readAll(after, fresh)).toHaveLength(1);
       await accept(after, append(fresh, 1, [statusEvent(fresh, status(WORKING, 2))]));
       expect(await after.stats()).toMatchObject({ tasks: 1, events: 2 });
+      await after.close();
+    });
+
+    it("gives up the claims on push configs of nodes that died with the earlier process, at the first beat", async () => {
+      const id = uniqueId();
+      const before = await open();
+      const query = { node: "n1", max: 10, ttlMs: 3_600_000, perHost: 10, busy: new Map<string, number>() };
+      await accept(before, finished(id, 1, { push: [registration("one")] }));
+      expect((await before.claimPush(query)).claims).toHaveLength(1);
+      const after = await reopen(before);
+      expect((await after.claimPush({ ...query, node: "n2" })).claims).toEqual([]);
+      await after.beat("n2", 60_000);
+      const { claims } = await after.claimPush({ ...query, node: "n2" });
+      expect(claims).toMatchObject([{ config: { id: "one", taskId: id, cursor: 0 } }]);
+      await after.beat("n2", 60_000);
+      expect((await after.claimPush({ ...query, node: "n3" })).claims).toEqual([]);
       await after.close();
     });
 

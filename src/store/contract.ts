@@ -3,6 +3,16 @@ import type { Message } from "../model/message.ts";
 import type { AuthenticationInfo } from "../model/push.ts";
 import type { TaskState } from "../model/state.ts";
 import type { Task, TaskStatus } from "../model/task.ts";
+import type {
+  PushClaimQuery,
+  PushClaims,
+  PushDelivery,
+  PushDeliveryQuery,
+  PushProgress,
+  Redelivery,
+} from "./push-contract.ts";
+
+export type * from "./push-contract.ts";
 
 /**
  * The one contract every store fulfils; `contract-suite.ts` is its meaning in tests.
@@ -65,6 +75,18 @@ export interface TaskStore {
 
   /** A task's push configs in the order they were created; undefined if there is no such task. */
   pushConfigs(id: string, query: PushConfigQuery): Promise<PushConfigList | undefined>;
+
+  /**
+   * Takes configs that are due, those that have waited longest first. A claim is given up when it ends, and in a store
+   * that one process owns alone those of earlier incarnations at the first beat.
+   */
+  claimPush(query: PushClaimQuery): Promise<PushClaims>;
+
+  /** Configs that have something left to tell or were given up, in the order they were created. */
+  pushDeliveries(query: PushDeliveryQuery): Promise<readonly PushDelivery[]>;
+
+  /** Makes configs due again. May be done beside the process that serves the store. Returns how many. */
+  redeliverPush(redelivery: Redelivery): Promise<number>;
 
   /** Reduce logs of tasks that ended before `endedBefore` to their snapshots. Returns how many; at most `max`. */
   compact(endedBefore: number, max: number): Promise<number>;
@@ -135,6 +157,8 @@ export interface Submit extends Scope {
   readonly idempotency?: IdempotencyClaim;
   /** Kept for the task that this write makes; they follow it from before its first event. */
   readonly push?: readonly PushRegistration[];
+  /** Until then a task of one event is not told of: it may still be taken back. Absent: it will not be. */
+  readonly tellAfter?: number;
 }
 
 /** Under which key a repeat of the message will be recognised, within the task's scope. */
@@ -206,7 +230,8 @@ export interface StoredPushConfig extends PushRegistration {
 
 /**
  * Keep a push config for a task, ended or not. One of the same id is replaced but stays where it was, with its time of
- * creation and its cursor: what was not told yet is still to be told. `missing` also for a task of another scope.
+ * creation and its cursor: what was not told yet is still to be told, and at once, even if it had been given up.
+ * `missing` also for a task of another scope.
  */
 export interface PushPut extends Scope {
   readonly kind: "push-put";
@@ -223,7 +248,7 @@ export interface PushDelete extends Scope {
   readonly configId: string;
 }
 
-export type Write = Submit | Append | Discard | RequestCancel | Remember | PushPut | PushDelete;
+export type Write = Submit | Append | Discard | RequestCancel | Remember | PushPut | PushDelete | PushProgress;
 
 /**
  * `exists`: another task has that id. `duplicate`: the key is known (see `record`). `missing`: no such task.
@@ -232,7 +257,8 @@ export type Write = Submit | Append | Discard | RequestCancel | Remember | PushP
 export type Refusal = "exists" | "duplicate" | "missing" | "position" | "fenced" | "terminal";
 
 export type WriteResult =
-  | { readonly ok: true; readonly number: number; readonly fence: number }
+  /** `due`: since this write some push config may have something to tell at once. */
+  | { readonly ok: true; readonly number: number; readonly fence: number; readonly due?: boolean }
   | { readonly ok: false; readonly refusal: Exclude<Refusal, "duplicate"> }
   | { readonly ok: false; readonly refusal: "duplicate"; readonly record: IdempotencyRecord };
 

@@ -9,8 +9,11 @@ export interface OpenStoreOptions {
   readonly baseDirectory: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** `serve` unless told otherwise; `inspect` looks at a store that another process may be serving. */
-  readonly mode?: "serve" | "inspect";
+  /**
+   * `serve` unless told otherwise; `inspect` looks at a store that another process may be serving, `mend` also changes
+   * in it what may be changed beside that process.
+   */
+  readonly mode?: "serve" | "inspect" | "mend";
 }
 
 const SQLITE = "sqlite:";

@@ -1,6 +1,6 @@
 import { isTerminal, type TaskState } from "../model/state.ts";
 import type { TaskStatus } from "../model/task.ts";
-import type { Append, Discard, Refusal, Remember, RequestCancel, Submit } from "./contract.ts";
+import type { Append, Discard, Refusal, Remember, RequestCancel, Submit, WriteResult } from "./contract.ts";
 import type { Liveness } from "./liveness.ts";
 
 /** What decides whether a write to a task is accepted, in every store the same. */
@@ -37,6 +37,10 @@ export function refusalOf(
   if (write.expect !== task.number) return "position";
   const first = write.entries[0];
   return first === undefined || first.number === write.expect + 1 ? undefined : "position";
+}
+
+export function accepted(number: number, fence: number, due: boolean): WriteResult {
+  return due ? { ok: true, number, fence, due } : { ok: true, number, fence };
 }
 
 export function leaseAtSubmit(write: Submit): LeaseState {

@@ -14,16 +14,17 @@ const FOLDERS: Readonly<Record<string, { readonly from: readonly string[]; reado
   dialects: { from: ["model", "wire"], packages: ["node:", "@bufbuild/protobuf"] },
   store: { from: ["model"], packages: ["node:", "libsql"] },
   engine: { from: ["model", "store/contract.ts"], packages: ["node:"] },
-  client: { from: ["model", "wire", "dialects"], packages: ["node:", "@grpc/grpc-js"] },
+  auth: { from: ["model", "wire"], packages: ["node:", "jose", "undici", "ipaddr.js", "openid-client"] },
+  client: { from: ["model", "wire", "dialects", "auth"], packages: ["node:", "@grpc/grpc-js"] },
   agents: { from: ["model", "engine", "client"], packages: ["node:", "jiti", "zod"] },
   server: {
-    from: ["model", "wire", "dialects", "store", "engine", "client", "agents"],
+    from: ["model", "wire", "dialects", "store", "engine", "client", "agents", "auth"],
     packages: ["node:", "uuid", "yaml", "zod", "pino", "pino-pretty", "@grpc/grpc-js", "@bufbuild/protobuf"],
   },
   // It judges servers from outside, so that nothing of ours may help it to understand them.
   conformance: { from: ["model", "wire"], packages: ["node:", "@grpc/grpc-js"] },
   cli: {
-    from: ["model", "wire", "dialects", "store", "engine", "client", "agents", "server", "conformance"],
+    from: ["model", "wire", "dialects", "store", "engine", "client", "agents", "server", "conformance", "auth"],
     packages: ["node:", "commander", "@clack/prompts", "picocolors", "zod", "yaml"],
   },
   "index.ts": { from: ["model", "engine", "agents", "client", "server"], packages: [] },

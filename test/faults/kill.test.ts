@@ -13,6 +13,7 @@ import type { TaskStore } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/open.ts";
 import { CRASH_REASON, wholeText } from "./agents.ts";
 import { Follower } from "./client.ts";
+import { randomOf } from "./random.ts";
 import { Victim } from "./victim.ts";
 
 /** Unfinished tasks whenever a life begins, so that there are still 200 when it ends. */
@@ -123,15 +124,4 @@ function outcomeViolations(follower: Follower, task: Task): string[] {
     return [`ended as ${state} without a clear reason: ${JSON.stringify(message)}`];
   }
   return whole.startsWith(text) ? [] : [`counted ${text}, which is no beginning of ${whole}`];
-}
-
-/** The same numbers for the same seed. */
-function randomOf(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

@@ -1,11 +1,12 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-const CHILD = fileURLToPath(new URL("./child.ts", import.meta.url));
+const CHILD = "./child.ts";
 
 /** A server that is killed and started again, over the same file. */
 export class Victim {
   readonly #file: string;
+  readonly #script: string;
   #child: ChildProcess | undefined;
   #url: Promise<string>;
   #announce: (url: string) => void = () => {};
@@ -13,8 +14,10 @@ export class Victim {
   runsResumed = 0;
   runsFailedByCrash = 0;
 
-  constructor(file: string) {
+  /** `script` is what it runs, beside this file. */
+  constructor(file: string, script = CHILD) {
     this.#file = file;
+    this.#script = fileURLToPath(new URL(script, import.meta.url));
     this.#url = this.#nextUrl();
   }
 
@@ -24,7 +27,7 @@ export class Victim {
   }
 
   async start(): Promise<void> {
-    const child = fork(CHILD, [this.#file], {
+    const child = fork(this.#script, [this.#file], {
       execArgv: ["--import", "tsx"],
       stdio: ["ignore", "inherit", "inherit", "ipc"],
     });

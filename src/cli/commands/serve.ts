@@ -67,7 +67,7 @@ function readGrpcPort(text: string): Pick<Address, "grpc" | "grpcPort"> {
   return text === "off" ? { grpc: false } : { grpcPort: readPort("--grpc-port", text, " or off") };
 }
 
-function readPort(flag: string, text: string, otherwise: string): number {
+export function readPort(flag: string, text: string, otherwise: string): number {
   const port = Number(text);
   if (/^\d+$/.test(text) && port <= 65_535) return port;
   throw usage(`${flag} must be 0 to 65535${otherwise}, not "${text}".`);

@@ -64,9 +64,9 @@ async function confirmPrune(output: Output, olderThan: string): Promise<void> {
   if (answer !== true) throw new CommandError("DRAGOMAN_ERR_DECLINED", "Nothing was deleted.");
 }
 
-async function withStore(
+export async function withStore(
   flags: StoreFlags,
-  mode: "serve" | "inspect",
+  mode: "serve" | "inspect" | "mend",
   use: (store: TaskStore) => Promise<void>,
 ): Promise<void> {
   const spec = await storeSpec(flags);

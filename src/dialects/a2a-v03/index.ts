@@ -12,6 +12,7 @@ import { httpExtendedCard } from "./http-extended-card.ts";
 import { DIALECT_NAME } from "./invoke.ts";
 import { LOSSES } from "./losses.ts";
 import { PROTO_LOSSES } from "./losses-proto.ts";
+import { push } from "./push.ts";
 import { VERSION } from "./service-parameters.ts";
 
 /** A2A 0.3 over JSON-RPC, HTTP+JSON and gRPC; reads and answers 0.2 as well. */
@@ -28,6 +29,7 @@ export const a2aV03: Dialect = {
     jsonRpc,
     http: [http, httpExtendedCard],
     rpc: grpc,
+    push,
   },
   calling: [jsonRpcCalling, httpCalling, grpcCalling],
   readCard,

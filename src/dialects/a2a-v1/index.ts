@@ -7,6 +7,7 @@ import { readCard } from "./call-card.ts";
 import { can } from "./can.ts";
 import { interfaces, toCardDocument } from "./card.ts";
 import { DIALECT_NAME } from "./invoke.ts";
+import { push } from "./push.ts";
 import { VERSION } from "./service-parameters.ts";
 
 /** A2A 1.0 over JSON-RPC, HTTP+JSON and gRPC. */
@@ -20,6 +21,7 @@ export const a2aV1: Dialect = {
     jsonRpc,
     http: [http],
     rpc: grpc,
+    push,
   },
   calling: A2A_V1_CALLING,
   readCard,

@@ -11,6 +11,7 @@ import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { Agent } from "../agent.ts";
 import { Engine } from "../engine.ts";
 import type { EngineLimits, EngineTimes } from "../options.ts";
+import type { PushSender } from "../push-sender.ts";
 import { FakeClock } from "./fake-clock.ts";
 
 export interface HarnessOptions {
@@ -22,6 +23,7 @@ export interface HarnessOptions {
   readonly limits?: Partial<EngineLimits>;
   readonly times?: Partial<EngineTimes>;
   readonly push?: boolean;
+  readonly pushSender?: PushSender;
   /** The store and clock of an engine that went before. */
   readonly after?: Harness;
 }
@@ -92,6 +94,7 @@ export class Harness {
         limits: options.limits ?? {},
         times: options.times ?? {},
         ...(options.push === undefined ? undefined : { push: options.push }),
+        ...(options.pushSender === undefined ? undefined : { pushSender: options.pushSender }),
       },
       new Map(Object.entries(agents)),
     );
@@ -174,6 +177,7 @@ export class Harness {
       memory: live(store.memory),
       pushConfig: live(store.pushConfig),
       pushConfigs: live(store.pushConfigs),
+      claimPush: live(store.claimPush),
     };
   }
 }

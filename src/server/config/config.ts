@@ -27,6 +27,7 @@ export interface DragomanConfig {
   readonly agents: ReadonlyMap<string, AgentConfig>;
   readonly auth: { readonly anonymous: boolean };
   readonly strict: boolean;
+  readonly push: PushConfig;
   readonly limits: ParsedConfig["limits"];
   readonly times: {
     readonly cancelGraceMs: number;
@@ -41,6 +42,15 @@ export interface DragomanConfig {
   };
   /** Where values come from, by path; what is not in it is a default. */
   readonly origins: ReadonlyMap<string, Origin>;
+}
+
+export interface PushConfig {
+  readonly enabled: boolean;
+  readonly allowPrivateTargets: boolean;
+  readonly attempts: number;
+  readonly timeoutMs: number;
+  readonly hmac: { readonly secret: string } | undefined;
+  readonly jwt: NonNullable<ParsedConfig["push"]["jwt"]> | undefined;
 }
 
 export interface Origin {
@@ -98,6 +108,7 @@ export function toConfig(parsed: ParsedConfig, folder: string, origins: Readonly
     agents,
     auth: parsed.auth,
     strict: parsed.strict,
+    push: toPushConfig(parsed.push, folder),
     limits: parsed.limits,
     times: {
       cancelGraceMs: parsed.cancelGrace,
@@ -107,6 +118,15 @@ export function toConfig(parsed: ParsedConfig, folder: string, origins: Readonly
     },
     log: { level: log.level, pretty: log.pretty },
     origins,
+  };
+}
+
+function toPushConfig({ timeout, hmac, jwt, ...rest }: ParsedConfig["push"], folder: string): PushConfig {
+  return {
+    ...rest,
+    timeoutMs: timeout,
+    hmac,
+    jwt: jwt === undefined ? undefined : { ...jwt, keyFile: resolve(folder, jwt.keyFile) },
   };
 }
 

@@ -31,6 +31,13 @@ describe("effectiveConfig", () => {
 `;
     const shown = show(text, { API_TOKEN: "hidden-1", DATABASE_SECRET: "hidden-2", MODE: "fast" });
     expect(JSON.stringify(shown)).not.toMatch(/hidden|written/);
+    const push = show(`agents: { a: { use: echo } }\npush: { hmac: { secret: written-for-all-to-see }, timeout: 5s }`);
+    expect(push).toMatchObject({
+      "push.timeout": { value: "5s", origin: "dragoman.yaml:2:60" },
+      "push.hmac.secret": { value: "***" },
+      "push.attempts": { value: 12, origin: "default" },
+      "push.allowPrivateTargets": { value: false, origin: "default" },
+    });
     expect(shown["agents.a.exec"]?.value).toEqual(["run", "--token", "***", "fast"]);
     expect(shown["agents.a.env.PASSWORD"]?.value).toBe("***");
     expect(shown["agents.a.env.MODE"]?.value).toBe("plain");

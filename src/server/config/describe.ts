@@ -42,12 +42,21 @@ function* valuesOf(config: DragomanConfig): Generator<readonly [string, Shown], 
   const { body, ...counts } = limits;
   yield ["limits.body", formatSize(body)];
   for (const [key, count] of Object.entries(counts)) yield [`limits.${key}`, count];
+  yield* pushValues(config.push);
   yield ["retention.idempotency", formatDuration(times.idempotencyMs)];
   yield ["retention.compactAfter", formatDuration(times.compactAfterMs)];
   yield ["retention.pruneAfter", times.pruneAfterMs === undefined ? "never" : formatDuration(times.pruneAfterMs)];
   yield ["cancelGrace", formatDuration(times.cancelGraceMs)];
   yield ["log.level", log.level];
   yield ["log.pretty", log.pretty ?? "when stderr is a terminal"];
+}
+
+function* pushValues(push: DragomanConfig["push"]): Generator<readonly [string, Shown], void, undefined> {
+  const { timeoutMs, hmac, jwt, ...rest } = push;
+  for (const [key, value] of Object.entries(rest)) yield [`push.${key}`, value];
+  yield ["push.timeout", formatDuration(timeoutMs)];
+  yield ["push.hmac.secret", hmac?.secret];
+  for (const [key, value] of Object.entries(jwt ?? {})) yield [`push.jwt.${key}`, value];
 }
 
 function* agentValues(path: string, agent: AgentConfig): Generator<readonly [string, Shown], void, undefined> {
@@ -84,8 +93,12 @@ function redacted(
 
 const isList = (value: Exclude<Shown, undefined>): value is readonly EffectiveScalar[] => Array.isArray(value);
 
-/** By the name of the variable it came from or, in an environment, by the name it is given. */
+/** Keys whose values are secrets however they are written. */
+const SECRET_KEY = /\.(?:secret|password|key)$/;
+
+/** By its key, by the name of the variable it came from or, in an environment, by the name it is given. */
 function isSecret(path: string, origins: ReadonlyMap<string, Origin>): boolean {
+  if (SECRET_KEY.test(path)) return true;
   if (origins.get(path)?.variables.some((name) => SECRET_NAME.test(name)) === true) return true;
   const given = /^agents\.[^.]+(?:\.[^.]+)*?\.env\.(.+)$/.exec(path)?.[1];
   return given !== undefined && SECRET_NAME.test(given);

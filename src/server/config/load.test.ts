@@ -51,6 +51,15 @@ describe("a configuration", () => {
         part: 16_777_216,
         task: 268_435_456,
         queue: 10_000,
+        pushConfigs: 20,
+      },
+      push: {
+        enabled: true,
+        allowPrivateTargets: false,
+        attempts: 12,
+        timeoutMs: 10_000,
+        hmac: undefined,
+        jwt: undefined,
       },
       times: { cancelGraceMs: 5_000, idempotencyMs: 86_400_000, compactAfterMs: 86_400_000, pruneAfterMs: undefined },
       log: { level: "info", pretty: undefined },
@@ -214,13 +223,35 @@ describe("what is wrong with a configuration", () => {
     expect(problemsOf(text)).toEqual([typeof problem === "string" ? problem : expect.stringMatching(problem)]);
   });
 
+  it("reads how push notifications are delivered", () => {
+    const key = "jwt: { keyFile: keys/push.pem, kid: k1, alg: ES256 }";
+    const { push, limits } = parse(`${ECHO}push: { timeout: 2s, attempts: 3, ${key} }\nlimits: { pushConfigs: 4 }`);
+    expect(push).toEqual({
+      enabled: true,
+      allowPrivateTargets: false,
+      attempts: 3,
+      timeoutMs: 2_000,
+      hmac: undefined,
+      jwt: { keyFile: `${folder}/keys/push.pem`, kid: "k1", alg: "ES256" },
+    });
+    expect(limits.pushConfigs).toBe(4);
+  });
+
+  it.each([
+    ["push: { hmac: { secret: short } }", "push.hmac.secret: must have at least 16 characters"],
+    ["push: { timeout: 0s }", "push.timeout: must be longer than nothing"],
+    ["push: { jwt: { keyFile: k.pem, kid: k, alg: HS256 } }", "push.jwt.alg"],
+    ["push: { allowPrivateTarget: true }", "allowPrivateTargets"],
+  ])("refuses %s", (line, message) => {
+    expect(problemsOf(`${ECHO}${line}`)).toEqual([expect.stringContaining(message)]);
+  });
+
   it.each([
     ["auth: { apiKeys: [] }", "auth.apiKeys"],
     ["auth: { jwt: {} }", "auth.jwt"],
     ["xiaoyi: {}", "xiaoyi"],
     ["channels: []", "channels"],
     ["registry: {}", "registry"],
-    ["push: {}", "push"],
     ["signing: {}", "signing"],
     ["telemetry: {}", "telemetry"],
     ["server: { tls: {} }", "server.tls"],

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { BUILTIN_NAMES } from "../../agents/builtin.ts";
 import { DURATION_PATTERN, parseDuration } from "../../agents/duration.ts";
+import { PUSH_ALGORITHMS } from "../../auth/push-token.ts";
 import { DEFAULT_LIMITS } from "../../engine/options.ts";
 import { parseSize, SIZE_PATTERN } from "./size.ts";
 import { unavailableMessage } from "./unavailable.ts";
@@ -24,6 +25,9 @@ const size = z
   .regex(SIZE_PATTERN, { error: SIZE_WORDS })
   .transform((text) => parseSize(text) ?? Number.POSITIVE_INFINITY)
   .refine((bytes) => Number.isFinite(bytes) && bytes > 0, { error: SIZE_WORDS });
+
+/** Anything shorter could be guessed by whoever sees one signature. */
+const SHORTEST_SECRET = 16;
 
 const count = z.int().min(1);
 const port = z.int().min(0).max(65_535);
@@ -138,12 +142,48 @@ const limits = z.strictObject({
   part: size.prefault("16MiB").describe("Length of one part, from callers and from agents."),
   task: size.prefault("256MiB").describe("What one task may write; an agent that goes on without end fails there."),
   queue: count.default(DEFAULT_LIMITS.queue).describe("Tasks that may wait for one agent."),
+  pushConfigs: count.default(DEFAULT_LIMITS.pushConfigs).describe("Push notification configs of one task."),
 });
 
 const retention = z.strictObject({
   idempotency: duration.prefault("1d").describe("How long a repeated send is recognised."),
   compactAfter: duration.prefault("1d").describe("How long after its end a task keeps its single events."),
   pruneAfter: duration.exactOptional().describe("How long after its end a task is deleted; never unless given."),
+});
+
+const push = z.strictObject({
+  enabled: z.boolean().default(true).describe("Whether callers may register webhooks."),
+  allowPrivateTargets: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Let webhooks be in private networks and on this machine; whoever may call can then make the server call there.",
+    ),
+  attempts: count
+    .default(DEFAULT_LIMITS.pushAttempts)
+    .describe("Tries of one notification before its config is given up; `dragoman push redeliver` takes it up again."),
+  timeout: timer
+    .refine((milliseconds) => milliseconds > 0, { error: "must be longer than nothing" })
+    .prefault("10s")
+    .describe("Longest time of one try."),
+  hmac: z
+    .strictObject({
+      secret: z
+        .string()
+        .min(SHORTEST_SECRET, { error: `must have at least ${SHORTEST_SECRET} characters` })
+        .describe("Known to the receivers too."),
+    })
+    .exactOptional()
+    .describe("Sign notifications with a shared secret (`X-Dragoman-Signature`)."),
+  jwt: z
+    .strictObject({
+      keyFile: text.describe("Private key, P-256, Ed25519 or RSA, in PEM or JWK form; relative to this file."),
+      kid: text.describe("Name of the key, by which receivers find its public half."),
+      alg: z.enum(PUSH_ALGORITHMS).exactOptional().describe("Refuse a key for another algorithm."),
+      issuer: text.exactOptional().describe("Who signs; the address of the server unless given."),
+    })
+    .exactOptional()
+    .describe("Sign notifications with a key whose public half is at `/.well-known/jwks.json` (`X-Dragoman-JWT`)."),
 });
 
 const log = z.strictObject({
@@ -184,6 +224,7 @@ export const configSchema = z.strictObject({
     .prefault({})
     .describe("Who may call. Without it, anyone on this machine."),
   limits: limits.prefault({}).describe("Bounds on what callers may ask for."),
+  push: push.prefault({}).describe("How those who registered a webhook are told of their tasks."),
   retention: retention.prefault({}).describe("How long things are kept."),
   cancelGrace: timer
     .prefault("5s")

@@ -13,7 +13,6 @@ export const UNAVAILABLE: Readonly<Record<string, string>> = {
   "limits.failedLogins": "logging in",
   "server.tls": "TLS",
   channels: "chat channels",
-  push: "push notifications",
   registry: "the registry",
   signing: "card signing",
   telemetry: "telemetry",

@@ -10,8 +10,8 @@ import type {
   ListPage,
   ListQuery,
   PushDelete,
+  PushProgress,
   PushPut,
-  PushRegistration,
   Remember,
   RequestCancel,
   Scope,
@@ -22,7 +22,7 @@ import type {
   WriteResult,
 } from "../contract.ts";
 import { Liveness } from "../liveness.ts";
-import { refusalOf, statusTime } from "../rules.ts";
+import { accepted, refusalOf, statusTime } from "../rules.ts";
 import { scopeKey } from "../scope-key.ts";
 import { createWakeups } from "../wakeups.ts";
 import { PushConfigs } from "./push-configs.ts";
@@ -51,6 +51,9 @@ export function createMemoryStore(options: { readonly clock: Clock }): TaskStore
     memory: (id) => Promise.resolve(new Map(core.tasks.get(id)?.memory)),
     pushConfig: (id, configId) => Promise.resolve(core.pushConfigs.get(core.tasks.get(id), configId)),
     pushConfigs: (id, query) => Promise.resolve(core.pushConfigs.list(core.tasks.get(id), query)),
+    claimPush: (query) => Promise.resolve(core.pushConfigs.claim(query)),
+    pushDeliveries: (query) => Promise.resolve(core.pushConfigs.deliveries(query)),
+    redeliverPush: (redelivery) => Promise.resolve(core.pushConfigs.redeliver(redelivery)),
     compact: (endedBefore, max) => Promise.resolve(core.compact(endedBefore, max)),
     prune: (endedBefore, max) => Promise.resolve(core.prune(endedBefore, max)),
     stats: () => Promise.resolve(core.stats()),
@@ -60,7 +63,7 @@ export function createMemoryStore(options: { readonly clock: Clock }): TaskStore
 
 class MemoryCore {
   readonly tasks = new Map<string, TaskRecord>();
-  readonly pushConfigs = new PushConfigs();
+  readonly pushConfigs: PushConfigs;
   readonly #scopes = new Map<string, ScopeIndex>();
   /** Tasks that a node runs, should run or waits with: few, however many have ended. */
   readonly #unended = new Set<TaskRecord>();
@@ -74,6 +77,7 @@ class MemoryCore {
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#liveness = new Liveness(clock);
+    this.pushConfigs = new PushConfigs(clock);
   }
 
   write(writes: readonly Write[]): WriteResult[] {
@@ -87,6 +91,7 @@ class MemoryCore {
     if (write.kind === "submit") return this.#submit(write);
     const record = this.tasks.get(write.id);
     if (write.kind === "push-put" || write.kind === "push-delete") return this.#register(record, write);
+    if (write.kind === "push-progress") return this.#progress(record, write);
     const duplicate = write.kind === "append" ? this.#duplicate(record?.scope, write.idempotency) : undefined;
     if (duplicate !== undefined) return duplicate;
     const refusal = refusalOf(record, write, this.#liveness);
@@ -107,20 +112,27 @@ class MemoryCore {
     if (!isTerminal(write.status.state)) this.#unended.add(record);
     if (record.node !== undefined) this.#liveness.tookLease(record.node);
     this.#retain(record, write.idempotency);
-    if (write.push !== undefined) this.#putPush(record, write.push, 0);
-    return { ok: true, number: record.number, fence: record.fence };
+    const { number, fence } = record;
+    if (write.push === undefined) return { ok: true, number, fence };
+    return accepted(number, fence, this.pushConfigs.put(record, write.push, 0, write.tellAfter));
   }
 
   #register(record: TaskRecord | undefined, write: PushPut | PushDelete): WriteResult {
     if (record === undefined || !record.scope.isScope(write)) return { ok: false, refusal: "missing" };
-    if (write.kind === "push-put") this.#putPush(record, [write.config], record.number);
-    else this.pushConfigs.delete(record, write.configId);
-    return { ok: true, number: record.number, fence: record.fence };
+    const { number, fence } = record;
+    if (write.kind === "push-put") {
+      return accepted(number, fence, this.pushConfigs.put(record, [write.config], number));
+    }
+    this.pushConfigs.delete(record, write.configId);
+    return { ok: true, number, fence };
   }
 
-  #putPush(record: TaskRecord, configs: readonly PushRegistration[], cursor: number): void {
-    const createdAt = this.#clock.now();
-    for (const config of configs) this.pushConfigs.put(record, config, createdAt, cursor);
+  #progress(record: TaskRecord | undefined, write: PushProgress): WriteResult {
+    const result = record === undefined ? "missing" : this.pushConfigs.progress(record, write);
+    if (record === undefined || typeof result === "string") {
+      return { ok: false, refusal: result === "fenced" ? "fenced" : "missing" };
+    }
+    return accepted(record.number, record.fence, result);
   }
 
   #duplicate(scope: ScopeIndex | undefined, claim: IdempotencyClaim | undefined): WriteResult | undefined {
@@ -140,8 +152,7 @@ class MemoryCore {
   #change(record: TaskRecord, write: Append | Discard | RequestCancel | Remember): WriteResult {
     switch (write.kind) {
       case "append":
-        this.#append(record, write);
-        break;
+        return this.#append(record, write);
       case "discard": {
         const { idempotencyKey, scope } = record;
         const kept = idempotencyKey === undefined ? undefined : scope.keys.get(idempotencyKey);
@@ -163,21 +174,26 @@ class MemoryCore {
     return { ok: true, number: record.number, fence: record.fence };
   }
 
-  #append(record: TaskRecord, write: Append): void {
+  #append(record: TaskRecord, write: Append): WriteResult {
     const before = record.status.state;
     record.append(write);
     this.#retain(record, write.idempotency);
-    if (write.push !== undefined) this.#putPush(record, write.push, write.expect);
     this.#events += write.entries.length;
     if (typeof write.lease === "object") this.#liveness.tookLease(write.lease.take);
-    if (write.status === undefined) return;
-    record.scope.move(record, before, statusTime(write.status, this.#clock.now()), this.#stamp);
-    if (isTerminal(write.status.state)) this.#unended.delete(record);
+    if (write.status !== undefined) {
+      record.scope.move(record, before, statusTime(write.status, this.#clock.now()), this.#stamp);
+      if (isTerminal(write.status.state)) this.#unended.delete(record);
+    }
+    const { number, fence } = record;
+    const grown = write.entries.length > 0 && this.pushConfigs.grown(record);
+    if (write.push === undefined) return accepted(number, fence, grown);
+    return accepted(number, fence, this.pushConfigs.put(record, write.push, write.expect) || grown);
   }
 
   #remove(record: TaskRecord): void {
     this.tasks.delete(record.id);
     this.#unended.delete(record);
+    this.pushConfigs.forget(record);
     this.#events -= record.number;
     record.scope.remove(record);
   }

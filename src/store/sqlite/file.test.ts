@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SILENT_LOG } from "../../model/ports.ts";
-import type { TaskStore } from "../contract.ts";
+import type { PushRegistration, TaskStore } from "../contract.ts";
 import {
   ALICE,
   accept,
@@ -117,7 +117,7 @@ describe("inspection", () => {
     const serving = await open(file);
     await accept(serving, finished("task"));
     const inspecting = await open(file, "inspect");
-    expect(await inspecting.stats()).toMatchObject({ tasks: 1, events: 2, schemaVersion: 2 });
+    expect(await inspecting.stats()).toMatchObject({ tasks: 1, events: 2, schemaVersion: 3 });
     await expect(inspecting.write([finished("other")])).rejects.toMatchObject({ code: "io" });
     await accept(serving, finished("third"));
     expect(await inspecting.stats()).toMatchObject({ tasks: 2 });
@@ -132,16 +132,18 @@ describe("inspection", () => {
   });
 });
 
-describe("a file of the schema before push configs", () => {
+describe("a file of an earlier schema", () => {
   /** As that version left it, with the same content. */
-  async function earlierFile(newer: string): Promise<string> {
+  async function earlierFile(newer: string, version: number): Promise<string> {
     const file = newFile();
     const driver = await openDriver(file);
-    migrate(driver, 0, 1);
+    migrate(driver, 0, version);
     driver.exec(`ATTACH '${newer}' AS newer`);
-    const tables = driver.prepare<{ name: string }>("SELECT name FROM main.sqlite_schema WHERE type = 'table'").all();
-    for (const { name } of tables) {
-      driver.exec(`DELETE FROM main.${name}; INSERT INTO main.${name} SELECT * FROM newer.${name};`);
+    const named = "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
+    for (const { name } of driver.prepare<{ name: string }>(named).all()) {
+      const columns = driver.prepare<{ name: string }>(`PRAGMA main.table_info(${name})`).all();
+      const list = columns.map((column) => column.name).join(", ");
+      driver.exec(`DELETE FROM main.${name}; INSERT INTO main.${name} (${list}) SELECT ${list} FROM newer.${name};`);
     }
     driver.close();
     return file;
@@ -166,7 +168,7 @@ describe("a file of the schema before push configs", () => {
     const known = await view(before);
     await before.close();
 
-    const file = await earlierFile(newer);
+    const file = await earlierFile(newer, 1);
     await expect(open(file, "inspect")).rejects.toMatchObject({ code: "older-schema" });
     const after = await open(file);
     expect(await view(after)).toEqual(known);
@@ -179,10 +181,29 @@ describe("a file of the schema before push configs", () => {
     await again.close();
   });
 
-  it("is then the same as one that was made new", async () => {
+  it("with push configs gives what these have not told yet to whoever asks first", async () => {
+    const newer = newFile();
+    const before = await open(newer);
+    const push = [{ id: "c", url: "https://hook.example/", dialect: "a2a-v1" }];
+    await accept(before, finished("telling", 1, { push }), finished("told"), submit("later"));
+    for (const id of ["told", "later"]) {
+      await accept(before, { kind: "push-put", ...ALICE, id, config: { ...push[0], id: "c" } as PushRegistration });
+    }
+    await before.close();
+
+    const after = await open(await earlierFile(newer, 2));
+    const query = { node: "n", max: 10, ttlMs: 1_000, perHost: 10, busy: new Map<string, number>() };
+    const claimed = async () => (await after.claimPush(query)).claims.map(({ config }) => config.taskId);
+    expect(await claimed()).toEqual(["telling"]);
+    await accept(after, append("later", 1, [chunkEvent("later", [{ text: "a" }])]));
+    expect(await claimed()).toEqual(["later"]);
+    await after.close();
+  });
+
+  it.each([1, 2])("%i is then the same as one that was made new", async (version) => {
     const newer = newFile();
     await (await open(newer)).close();
-    const file = await earlierFile(newer);
+    const file = await earlierFile(newer, version);
     await (await open(file)).close();
     const schemas = await Promise.all([file, newer].map(schemaOf));
     expect(schemas[0]).toEqual(schemas[1]);

@@ -3,6 +3,7 @@ import type { Lease } from "../contract.ts";
 import type { Liveness } from "../liveness.ts";
 import type { Connection } from "./connection.ts";
 import type { SqliteStatement } from "./driver.ts";
+import type { PushOutbox } from "./push-outbox.ts";
 import { STATE_CODES, TASK_COLUMNS, type TaskRow, toHead } from "./rows.ts";
 import { fromText, toText } from "./text.ts";
 
@@ -13,6 +14,7 @@ const OF_AGENTS = "scope IN (SELECT id FROM scope WHERE agent IN (SELECT value F
 export class Leases {
   readonly #connection: Connection;
   readonly #liveness: Liveness;
+  readonly #outbox: PushOutbox;
   readonly #holders: SqliteStatement<{ node: string }>;
   readonly #giveUp: SqliteStatement<object>;
   readonly #cancelled: SqliteStatement<{ id: string }>;
@@ -21,10 +23,11 @@ export class Leases {
   readonly #take: SqliteStatement<object>;
   #beaten = false;
 
-  constructor(connection: Connection, liveness: Liveness) {
+  constructor(connection: Connection, liveness: Liveness, outbox: PushOutbox) {
     const { driver } = connection;
     this.#connection = connection;
     this.#liveness = liveness;
+    this.#outbox = outbox;
     this.#holders = driver.prepare("SELECT DISTINCT node FROM task WHERE open = 1 AND node IS NOT NULL");
     this.#giveUp = driver.prepare("UPDATE task SET node = NULL WHERE open = 1 AND node = ?");
     this.#cancelled = driver.prepare("SELECT id FROM task WHERE open = 1 AND node = ? AND cancel = 1 ORDER BY seq");
@@ -73,6 +76,7 @@ export class Leases {
 
   /** Nodes that have taken no lease since the file was opened died with an earlier process. */
   #giveUpEarlier(): void {
+    this.#outbox.giveUpEarlier();
     const dead = this.#holders.all().filter(({ node }) => !this.#liveness.knows(fromText(node)));
     if (dead.length === 0) return;
     this.#connection.transact(() => {

@@ -7,11 +7,12 @@ import type {
   PushRegistration,
   StoredPushConfig,
 } from "../contract.ts";
+import { hostOf } from "../push-rules.ts";
 import type { Connection } from "./connection.ts";
 import type { SqliteStatement } from "./driver.ts";
 import { fromText, toText } from "./text.ts";
 
-interface PushConfigRow {
+export interface PushConfigRow {
   readonly place: number;
   readonly id: string;
   readonly url: string;
@@ -22,7 +23,7 @@ interface PushConfigRow {
   readonly cursor: number;
 }
 
-const COLUMNS = "place, id, url, token, authentication, dialect, created_at, cursor";
+export const CONFIG_COLUMNS = "place, id, url, token, authentication, dialect, created_at, cursor";
 
 /** Where the events of tasks are to be told. */
 export class PushConfigs {
@@ -31,7 +32,8 @@ export class PushConfigs {
   readonly #task: SqliteStatement<{ seq: number; scope: number }>;
   readonly #find: SqliteStatement<PushConfigRow>;
   readonly #following: SqliteStatement<PushConfigRow>;
-  readonly #put: SqliteStatement<object>;
+  readonly #put: SqliteStatement<{ due_at: number | null }>;
+  readonly #follow: SqliteStatement<object>;
   readonly #delete: SqliteStatement<object>;
   readonly #forget: SqliteStatement<object>;
   /** False while nobody has registered anything: then no task that goes needs to be looked up here. */
@@ -42,28 +44,42 @@ export class PushConfigs {
     this.#connection = connection;
     this.#clock = clock;
     this.#task = driver.prepare("SELECT seq, scope FROM task WHERE id = ?");
-    this.#find = driver.prepare(`SELECT ${COLUMNS} FROM push_config WHERE task = ? AND id = ?`);
+    this.#find = driver.prepare(`SELECT ${CONFIG_COLUMNS} FROM push_config WHERE task = ? AND id = ?`);
     this.#following = driver.prepare(
-      `SELECT ${COLUMNS} FROM push_config INDEXED BY push_config_by_place WHERE task = ? AND place > ?
+      `SELECT ${CONFIG_COLUMNS} FROM push_config INDEXED BY push_config_by_place WHERE task = ? AND place > ?
        ORDER BY place LIMIT ?`,
     );
     this.#put = driver.prepare(
-      `INSERT INTO push_config (task, id, url, token, authentication, dialect, created_at, cursor)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (task, id) DO UPDATE SET
+      `INSERT INTO push_config (task, id, url, token, authentication, dialect, created_at, cursor, host, due_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (task, id) DO UPDATE SET
          url = excluded.url, token = excluded.token, authentication = excluded.authentication,
-         dialect = excluded.dialect`,
+         dialect = excluded.dialect, host = excluded.host, holder = NULL, claim = claim + 1, attempts = 0,
+         last_error = NULL, dead_at = NULL,
+         due_at = CASE WHEN cursor < ? THEN ? END
+       RETURNING due_at`,
     );
+    this.#follow = driver.prepare("UPDATE task SET push = 1 WHERE seq = ? AND push = 0");
     this.#delete = driver.prepare("DELETE FROM push_config WHERE task = ? AND id = ?");
     this.#forget = driver.prepare("DELETE FROM push_config WHERE task = ?");
     this.#any = driver.prepare("SELECT 1 FROM push_config LIMIT 1").get() !== undefined;
   }
 
-  /** Within a transaction. */
-  put(task: number, configs: readonly PushRegistration[], cursor: number): void {
+  /**
+   * Within a transaction. `number` is where the log stands after it; nothing is told before `tellAfter`. Says whether
+   * a config has something to tell at once.
+   */
+  put(
+    task: number,
+    configs: readonly PushRegistration[],
+    { cursor, number, tellAfter }: { readonly cursor: number; readonly number: number; readonly tellAfter?: number },
+  ): boolean {
     const now = this.#clock.now();
+    let isDue = false;
+    const due = Math.max(now, tellAfter ?? now);
     this.#any = true;
+    this.#follow.run(task);
     for (const { id, url, token, authentication, dialect } of configs) {
-      this.#put.run(
+      const rows = this.#put.all(
         task,
         toText(id),
         toText(url),
@@ -72,8 +88,15 @@ export class PushConfigs {
         toText(dialect),
         now,
         cursor,
+        toText(hostOf(url)),
+        cursor < number ? due : null,
+        number,
+        due,
       );
+      const dueAt = rows[0]?.due_at ?? undefined;
+      if (dueAt !== undefined && dueAt <= now) isDue = true;
     }
+    return isDue;
   }
 
   /** Within a transaction. */
@@ -107,7 +130,7 @@ export class PushConfigs {
   }
 }
 
-function toConfig(taskId: string, row: PushConfigRow): StoredPushConfig {
+export function toConfig(taskId: string, row: PushConfigRow): StoredPushConfig {
   return {
     id: fromText(row.id),
     url: fromText(row.url),

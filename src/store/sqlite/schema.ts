@@ -121,6 +121,22 @@ const MIGRATIONS: readonly string[] = [
   CREATE UNIQUE INDEX push_config_by_id ON push_config (task, id);
   CREATE INDEX push_config_by_place ON push_config (task, place);
   `,
+  // `task.push`: whether the task ever had a config, so that appending to one that had none asks nothing further.
+  `
+  ALTER TABLE task ADD COLUMN push INTEGER NOT NULL DEFAULT 0;
+  UPDATE task SET push = 1 WHERE seq IN (SELECT task FROM push_config);
+
+  ALTER TABLE push_config ADD COLUMN host TEXT NOT NULL DEFAULT '';
+  ALTER TABLE push_config ADD COLUMN due_at INTEGER;
+  ALTER TABLE push_config ADD COLUMN holder TEXT;
+  ALTER TABLE push_config ADD COLUMN claim INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE push_config ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE push_config ADD COLUMN last_error TEXT;
+  ALTER TABLE push_config ADD COLUMN dead_at INTEGER;
+  UPDATE push_config SET due_at = 0 WHERE cursor < (SELECT number FROM task WHERE seq = push_config.task);
+  CREATE INDEX push_config_due ON push_config (due_at, host) WHERE due_at IS NOT NULL;
+  CREATE INDEX push_config_held ON push_config (holder) WHERE holder IS NOT NULL;
+  `,
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;

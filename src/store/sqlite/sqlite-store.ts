@@ -12,6 +12,7 @@ import { Leases } from "./leases.ts";
 import { Lister } from "./lister.ts";
 import { own } from "./ownership.ts";
 import { PushConfigs } from "./push-configs.ts";
+import { PushOutbox } from "./push-outbox.ts";
 import { Reader } from "./reader.ts";
 import { Retention } from "./retention.ts";
 import { checkSchema, migrate, SCHEMA_VERSION } from "./schema.ts";
@@ -19,8 +20,11 @@ import { Tally } from "./tally.ts";
 import { Writer } from "./writer.ts";
 
 export interface SqliteStoreOptions {
-  /** `serve`: the one process that uses the file. `inspect`: look without owning it, beside one that does. */
-  readonly mode: "serve" | "inspect";
+  /**
+   * `serve`: the one process that uses the file. `inspect`: look without owning it, beside one that does. `mend`: as
+   * that, and change what may be changed beside it.
+   */
+  readonly mode: "serve" | "inspect" | "mend";
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -44,11 +48,11 @@ export async function openSqliteStore(path: string, options: SqliteStoreOptions)
 function prepareFile(driver: SqliteDriver, file: string, { mode, log }: SqliteStoreOptions): void {
   driver.exec("PRAGMA busy_timeout = 5000; PRAGMA foreign_keys = OFF; PRAGMA temp_store = MEMORY;");
   const version = checkSchema(driver, file);
-  if (mode === "inspect") {
+  if (mode !== "serve") {
     if (version < SCHEMA_VERSION) {
       throw new StoreError("older-schema", `${file} has an older schema; run "dragoman store migrate" first.`);
     }
-    driver.exec("PRAGMA query_only = ON");
+    if (mode === "inspect") driver.exec("PRAGMA query_only = ON");
     return;
   }
   driver.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -32768;");
@@ -85,11 +89,12 @@ export function assemble(driver: SqliteDriver, file: string, clock: Clock, leave
   const liveness = new Liveness(clock);
   const keys = new Keys(connection, clock);
   const pushConfigs = new PushConfigs(connection, clock);
+  const outbox = new PushOutbox(connection, clock, liveness);
   const tally = new Tally(connection, pushConfigs);
   const reader = new Reader(connection);
-  const writer = new Writer(connection, clock, liveness, keys, tally, pushConfigs);
+  const writer = new Writer(connection, clock, liveness, keys, tally, pushConfigs, outbox);
   const lister = new Lister(connection, reader, tally);
-  const leases = new Leases(connection, liveness);
+  const leases = new Leases(connection, liveness, outbox);
   const retention = new Retention(connection, reader, keys, tally);
   let closed = false;
 
@@ -123,6 +128,9 @@ export function assemble(driver: SqliteDriver, file: string, clock: Clock, leave
     memory: (id) => promised(() => reader.memory(id)),
     pushConfig: (id, configId) => promised(() => pushConfigs.get(id, configId)),
     pushConfigs: (id, query) => promised(() => pushConfigs.list(id, query)),
+    claimPush: (query) => promised(() => outbox.claim(query)),
+    pushDeliveries: (query) => promised(() => outbox.deliveries(query)),
+    redeliverPush: (redelivery) => promised(() => outbox.redeliver(redelivery)),
     compact: (endedBefore, max) => promised(() => retention.compact(endedBefore, max)),
     prune: (endedBefore, max) => promised(() => retention.prune(endedBefore, max)),
     stats: () => promised(() => retention.stats()),

@@ -5,6 +5,7 @@ import type {
   Append,
   Discard,
   PushDelete,
+  PushProgress,
   PushPut,
   Remember,
   RequestCancel,
@@ -13,13 +14,14 @@ import type {
   WriteResult,
 } from "../contract.ts";
 import type { Liveness } from "../liveness.ts";
-import { leaseAfterAppend, leaseAtSubmit, refusalOf, statusTime } from "../rules.ts";
+import { accepted, leaseAfterAppend, leaseAtSubmit, refusalOf, statusTime } from "../rules.ts";
 import { encodeSegment } from "../segment.ts";
 import type { Connection } from "./connection.ts";
 import type { SqliteStatement } from "./driver.ts";
 import { bringsMessages } from "./history.ts";
 import type { Keys } from "./keys.ts";
 import type { PushConfigs } from "./push-configs.ts";
+import type { PushOutbox } from "./push-outbox.ts";
 import { STATE_CODES, stateOf } from "./rows.ts";
 import type { Tally } from "./tally.ts";
 import { fromText, toText } from "./text.ts";
@@ -37,6 +39,7 @@ interface GuardRow {
   readonly stamp: number;
   readonly message_segment: number | null;
   readonly idempotency_key: string | null;
+  readonly push: number;
 }
 
 /** A task as a write finds it, within the transaction. */
@@ -50,6 +53,7 @@ export class Writer {
   readonly #keys: Keys;
   readonly #tally: Tally;
   readonly #pushConfigs: PushConfigs;
+  readonly #outbox: PushOutbox;
   readonly #statements: ReturnType<typeof prepare>;
   #nextSeq: number;
 
@@ -60,6 +64,7 @@ export class Writer {
     keys: Keys,
     tally: Tally,
     pushConfigs: PushConfigs,
+    outbox: PushOutbox,
   ) {
     this.#connection = connection;
     this.#clock = clock;
@@ -67,6 +72,7 @@ export class Writer {
     this.#keys = keys;
     this.#tally = tally;
     this.#pushConfigs = pushConfigs;
+    this.#outbox = outbox;
     this.#statements = prepare(connection);
     this.#nextSeq = (this.#statements.maxSeq.get()?.seq ?? 0) + 1;
   }
@@ -81,6 +87,7 @@ export class Writer {
     const row = this.#statements.guard.get(toText(write.id));
     const task = row === undefined ? undefined : found(row);
     if (write.kind === "push-put" || write.kind === "push-delete") return this.#register(task, write);
+    if (write.kind === "push-progress") return this.#progress(task, write);
     if (write.kind === "append" && task !== undefined && write.idempotency !== undefined) {
       const record = this.#keys.find(task.scope, write.idempotency.key);
       if (record !== undefined) return { ok: false, refusal: "duplicate", record };
@@ -132,17 +139,29 @@ export class Writer {
     this.#tally.events += number;
     if (lease.node !== undefined) this.#liveness.tookLease(lease.node);
     if (idempotency !== undefined) this.#keys.retain(scope, write.id, idempotency);
-    if (write.push !== undefined) this.#pushConfigs.put(seq, write.push, 0);
-    return { ok: true, number, fence: lease.fence };
+    if (write.push === undefined) return { ok: true, number, fence: lease.fence };
+    const due = this.#pushConfigs.put(seq, write.push, { cursor: 0, number, tellAfter: write.tellAfter ?? now });
+    return accepted(number, lease.fence, due);
   }
 
   #register(task: Found | undefined, write: PushPut | PushDelete): WriteResult {
     if (task === undefined || task.scope !== this.#connection.findScope(write))
       return { ok: false, refusal: "missing" };
-    if (write.kind === "push-put") this.#pushConfigs.put(task.seq, [write.config], task.number);
-    else this.#pushConfigs.delete(task.seq, write.configId);
+    const { number, fence } = task;
     this.#tally.touch();
-    return { ok: true, number: task.number, fence: task.fence };
+    if (write.kind === "push-put") {
+      return accepted(number, fence, this.#pushConfigs.put(task.seq, [write.config], { cursor: number, number }));
+    }
+    this.#pushConfigs.delete(task.seq, write.configId);
+    return { ok: true, number, fence };
+  }
+
+  #progress(task: Found | undefined, write: PushProgress): WriteResult {
+    const result = task === undefined ? "missing" : this.#outbox.progress(task, write);
+    if (task === undefined || typeof result === "string") {
+      return { ok: false, refusal: result === "fenced" ? "fenced" : "missing" };
+    }
+    return accepted(task.number, task.fence, result);
   }
 
   #change(task: Found, write: Append | Discard | RequestCancel | Remember): WriteResult {
@@ -191,8 +210,10 @@ export class Writer {
     this.#tally.touch();
     if (typeof write.lease === "object") this.#liveness.tookLease(write.lease.take);
     if (write.idempotency !== undefined) this.#keys.retain(task.scope, write.id, write.idempotency);
-    if (write.push !== undefined) this.#pushConfigs.put(task.seq, write.push, task.number);
-    return { ok: true, number, fence: lease.fence };
+    const grown = task.push && entries.length > 0 && this.#outbox.grown(task.seq);
+    if (write.push === undefined) return accepted(number, lease.fence, grown);
+    const due = this.#pushConfigs.put(task.seq, write.push, { cursor: task.number, number });
+    return accepted(number, lease.fence, due || grown);
   }
 
   #addSegment(seq: number, entries: readonly LogEntry[], earlier: number | null): void {
@@ -209,7 +230,7 @@ function prepare({ driver }: Connection) {
   return {
     maxSeq: driver.prepare<{ seq: number | null }>("SELECT max(seq) AS seq FROM task"),
     guard: driver.prepare<GuardRow>(
-      `SELECT seq, scope, state, number, fence, node, turn, attempt, status_ts, stamp, message_segment, idempotency_key
+      `SELECT seq, scope, state, number, fence, node, turn, attempt, status_ts, stamp, message_segment, idempotency_key, push
        FROM task WHERE id = ?`,
     ),
     addTask: driver.prepare(
@@ -248,6 +269,7 @@ function found(row: GuardRow) {
     stamp: row.stamp,
     messageSegment: row.message_segment,
     idempotencyKey: row.idempotency_key === null ? undefined : fromText(row.idempotency_key),
+    push: row.push === 1,
   };
 }
 

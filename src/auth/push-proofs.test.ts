@@ -1,0 +1,84 @@
+import { generateKeyPairSync } from "node:crypto";
+import fc from "fast-check";
+import { createLocalJWKSet } from "jose";
+import { describe, expect, it } from "vitest";
+import { signPush, verifyPushSignature } from "./push-signature.ts";
+import { createPushToken, publicPushKey, readPushKey, whyPushTokenFails } from "./push-token.ts";
+
+const NOW = Date.UTC(2026, 0, 1);
+const SECRET = "shared";
+
+describe("a push signature", () => {
+  it("is valid for any body, for as long as clocks may differ", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), fc.integer({ min: -300_000, max: 300_000 }), (body, later) => {
+        const header = signPush(SECRET, body, NOW);
+        expect(verifyPushSignature(header, SECRET, body, NOW + later)).toBe("valid");
+      }),
+    );
+  });
+
+  it("is not valid for another body, secret or time", () => {
+    const header = signPush(SECRET, "body", NOW);
+    expect(verifyPushSignature(header, SECRET, "bod", NOW)).toBe("wrong");
+    expect(verifyPushSignature(header, "other", "body", NOW)).toBe("wrong");
+    expect(verifyPushSignature(header, SECRET, "body", NOW + 302_000)).toBe("stale");
+    expect(verifyPushSignature(header, SECRET, "body", NOW - 302_000)).toBe("stale");
+    expect(verifyPushSignature(header.replace(/t=\d+/, "t=1767225601"), SECRET, "body", NOW)).toBe("wrong");
+    expect(verifyPushSignature(undefined, SECRET, "body", NOW)).toBe("absent");
+  });
+
+  it("may stand beside others, and never throws for what is none", () => {
+    const [, digest] = signPush(SECRET, "body", NOW).split(",");
+    const header = `t=${NOW / 1_000}, v1=${"0".repeat(64)}, ${digest}, v0=old`;
+    expect(verifyPushSignature(header, SECRET, "body", NOW)).toBe("valid");
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.stringMatching(/^t=\d*,v1=[0-9a-f]{0,70}$/)), (text) => {
+        expect(["malformed", "wrong"]).toContain(verifyPushSignature(text, SECRET, "body", NOW));
+      }),
+    );
+  });
+});
+
+describe("a push token", () => {
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const key = readPushKey(JSON.stringify(privateKey.export({ format: "jwk" })), "k1", "ES256");
+  const claims = {
+    issuer: "https://us.example",
+    audience: "https://them.example",
+    taskId: "t",
+    body: "b",
+    id: "1",
+    now: NOW,
+  };
+  const expected = { audience: "https://them.example", issuer: "https://us.example", body: "b", now: NOW };
+
+  it("says who sends what to whom, for a while", async () => {
+    const keys = createLocalJWKSet({ keys: [await publicPushKey(key)] });
+    const token = await createPushToken(key, claims);
+    expect(await whyPushTokenFails(token, { keys, ...expected })).toBeUndefined();
+    expect(await whyPushTokenFails(token, { keys, ...expected, body: "c" })).toBe("it was made for another body");
+    expect(await whyPushTokenFails(token, { keys, ...expected, audience: "https://x.example" })).toMatch(/"aud"/);
+    expect(await whyPushTokenFails(token, { keys, ...expected, issuer: "https://x.example" })).toMatch(/"iss"/);
+    expect(await whyPushTokenFails(token, { keys, ...expected, now: NOW + 400_000 })).toMatch(/"exp"/);
+    expect(await whyPushTokenFails("no.token.at.all", { keys, ...expected })).toMatch(/JWS|JWT/);
+    const stranger = readPushKey(
+      JSON.stringify(generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ format: "jwk" })),
+      "k1",
+    );
+    expect(await whyPushTokenFails(await createPushToken(stranger, claims), { keys, ...expected })).toMatch(
+      /signature/,
+    );
+  });
+
+  it("is made with a key of a kind that is allowed", () => {
+    const curve = generateKeyPairSync("ec", { namedCurve: "P-384" }).privateKey.export({
+      type: "pkcs8",
+      format: "pem",
+    });
+    expect(() => readPushKey(curve.toString(), "k")).toThrow("must be a P-256, Ed25519 or RSA key");
+    for (const text of ["", "{}", "{", "-----BEGIN PRIVATE KEY-----\nplanted\n-----END PRIVATE KEY-----"]) {
+      expect(() => readPushKey(text, "k")).toThrow(/^is no private key in PEM or JWK form$/);
+    }
+  });
+});

@@ -1,0 +1,109 @@
+import { systemClock } from "../../server/node-ports.ts";
+import type { PushDelivery } from "../../store/contract.ts";
+import { CommandError, usage } from "../errors.ts";
+import { type Output, printJson } from "../output.ts";
+import { field } from "../text-form.ts";
+import { type StoreFlags, withStore } from "./store.ts";
+
+export interface PushDeliveriesFlags extends StoreFlags {
+  readonly dead?: boolean;
+  readonly task?: string;
+}
+
+export interface PushRedeliverFlags extends StoreFlags {
+  readonly all?: boolean;
+  readonly id?: string;
+  readonly from?: string;
+}
+
+const PAGE = 500;
+
+export async function pushDeliveries(output: Output, flags: PushDeliveriesFlags): Promise<void> {
+  await withStore(flags, "inspect", async (store) => {
+    const which = { dead: flags.dead === true, ...(flags.task === undefined ? undefined : { taskId: flags.task }) };
+    const shown: object[] = [];
+    for (let after = 0; ; ) {
+      const page = await store.pushDeliveries({ ...which, after, limit: PAGE });
+      for (const delivery of page) {
+        if (flags.output === "json") shown.push(toShown(delivery));
+        else output.data(render(delivery));
+      }
+      const last = page.at(-1);
+      if (last === undefined || page.length < PAGE) break;
+      after = last.place;
+    }
+    if (flags.output === "json") printJson(output, { store: store.description, deliveries: shown }, "document");
+  });
+}
+
+export async function pushRedeliver(
+  output: Output,
+  task: string | undefined,
+  flags: PushRedeliverFlags,
+): Promise<void> {
+  if (task === undefined && flags.all !== true) throw usage("Which deliveries?", "Name a task, or say --all.");
+  if (task !== undefined && flags.all === true) throw usage("--all is for all tasks; leave it out to name one.");
+  if (task === undefined && (flags.id !== undefined || flags.from !== undefined)) {
+    throw usage("--id and --from need a task.");
+  }
+  const from = flags.from === undefined ? undefined : readFrom(flags.from);
+  await withStore(flags, "mend", async (store) => {
+    const count = await store.redeliverPush({
+      ...(task === undefined ? undefined : { taskId: task }),
+      ...(flags.id === undefined ? undefined : { configId: flags.id }),
+      ...(from === undefined ? undefined : { from }),
+    });
+    if (count === 0 && task !== undefined) {
+      throw new CommandError(
+        "DRAGOMAN_ERR_NOTHING_TO_REDELIVER",
+        "Nothing of this task waits to be delivered again.",
+        "dragoman push deliveries lists what does; --from tells again what was told before.",
+      );
+    }
+    if (flags.output === "json") printJson(output, { store: store.description, redelivered: count }, "document");
+    else output.data(`${field("Store", store.description)}${field("Configs Due Again", count)}`);
+    if (count > 0) output.talk("The server delivers within a few seconds, if it runs.");
+  });
+}
+
+function readFrom(text: string): number {
+  if (/^\d{1,15}$/.test(text) && Number(text) >= 1) return Number(text);
+  throw usage(`--from must be the number of an event, not "${text}".`);
+}
+
+function toShown({ place: _, url, scope, dueAt, deadAt, ...rest }: PushDelivery): object {
+  return {
+    ...rest,
+    agent: scope.agent,
+    owner: scope.owner,
+    url: withoutQuery(url),
+    undelivered: rest.number - rest.cursor,
+    ...(dueAt === undefined ? undefined : { dueAt: timeOf(dueAt) }),
+    ...(deadAt === undefined ? undefined : { deadAt: timeOf(deadAt) }),
+  };
+}
+
+function render(delivery: PushDelivery): string {
+  const { taskId, configId, url, cursor, number, attempts, dueAt, deadAt, lastError } = delivery;
+  const state = deadAt === undefined ? "waiting" : `given up at ${timeOf(deadAt)}`;
+  return [
+    field("Task", taskId),
+    field("Config", configId),
+    field("URL", withoutQuery(url)),
+    field("State", state),
+    field("Undelivered Events", number - cursor),
+    field("Failed Tries", attempts),
+    ...(dueAt === undefined ? [] : [field("Next Try", dueAt <= systemClock.now() ? "now" : timeOf(dueAt))]),
+    ...(lastError === undefined ? [] : [field("Last Error", lastError)]),
+    "\n",
+  ].join("");
+}
+
+const timeOf = (milliseconds: number) => new Date(milliseconds).toISOString();
+
+/** Owners may have put a secret there. */
+function withoutQuery(url: string): string {
+  if (!URL.canParse(url)) return url;
+  const { origin, pathname } = new URL(url);
+  return origin + pathname;
+}

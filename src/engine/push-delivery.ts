@@ -1,0 +1,217 @@
+import type { LogEntry } from "../model/event.ts";
+import type { PushClaim, PushProgress } from "../store/contract.ts";
+import type { EngineContext } from "./options.ts";
+import { backoff } from "./push-backoff.ts";
+import type { PushOutcome, PushSender } from "./push-sender.ts";
+import type { Runner } from "./runner.ts";
+
+/** After this many events a config goes to the end of the line, so that a long log does not keep its place for ever. */
+const TOLD_IN_ONE_TURN = 32;
+
+/**
+ * Tells the events of tasks to those who registered for them: at least once, in order for each config, with one try
+ * under way for each. The log is the outbox, so that nothing is lost however this process ends; what was told but not
+ * yet written down is told again. Nobody waits for it: a receiver that is slow keeps only its own events waiting.
+ */
+export class PushDelivery {
+  readonly #context: EngineContext;
+  readonly #runner: Runner;
+  readonly #sender: PushSender;
+  readonly #perHost = new Map<string, number>();
+  readonly #telling = new Set<Promise<void>>();
+  readonly #underWay = new Set<AbortController>();
+  #claiming = false;
+  #claimAgain = false;
+  #stopped = false;
+  #cancelSweep: (() => void) | undefined;
+
+  constructor(context: EngineContext, runner: Runner, sender: PushSender) {
+    this.#context = context;
+    this.#runner = runner;
+    this.#sender = sender;
+    runner.committer.onPushDue = () => this.#look();
+  }
+
+  start(): void {
+    this.#look();
+  }
+
+  /** Breaks off what is under way. Resolves when all of it is noted down and left to others. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancelSweep?.();
+    for (const controller of this.#underWay) controller.abort();
+    await Promise.all(this.#telling);
+  }
+
+  /** Configs that are being told something now. */
+  get size(): number {
+    return this.#telling.size;
+  }
+
+  /** Takes what is due and there is room for; whatever ends or becomes due looks again. */
+  #look(): void {
+    if (this.#stopped) return;
+    if (this.#claiming) {
+      this.#claimAgain = true;
+      return;
+    }
+    if (this.size >= this.#context.limits.pushConcurrency) return;
+    this.#claiming = true;
+    this.#claim()
+      .catch((error: unknown) => {
+        this.#context.log.warn({ err: error }, "Push notifications could not be taken from the store.");
+        return undefined;
+      })
+      .then((nextAt) => {
+        this.#claiming = false;
+        this.#lookLater(nextAt);
+        if (!this.#claimAgain) return;
+        this.#claimAgain = false;
+        this.#look();
+      });
+  }
+
+  async #claim(): Promise<number | undefined> {
+    const { store, node, limits, times } = this.#context;
+    const { claims, nextAt } = await store.claimPush({
+      node,
+      max: limits.pushConcurrency - this.size,
+      ttlMs: this.#claimMs,
+      perHost: limits.pushPerHost,
+      busy: this.#perHost,
+    });
+    for (const claim of claims) {
+      this.#enter(claim.host);
+      const telling = this.#tell(claim)
+        .catch((error: unknown) => this.#context.log.warn({ err: error, ...about(claim) }, "Push delivery broke off."))
+        .finally(() => {
+          this.#telling.delete(telling);
+          this.#leave(claim.host);
+          this.#look();
+        });
+      this.#telling.add(telling);
+    }
+    return Math.min(nextAt ?? Number.POSITIVE_INFINITY, this.#context.clock.now() + times.pushSweepMs);
+  }
+
+  /** Longer than a try can take: only a process that has died lets a claim end. */
+  get #claimMs(): number {
+    return this.#context.times.pushTimeoutMs + this.#context.times.leaseMs;
+  }
+
+  #lookLater(at: number | undefined): void {
+    if (this.#stopped) return;
+    const { clock, times } = this.#context;
+    this.#cancelSweep?.();
+    const delay = at === undefined ? times.pushSweepMs : Math.max(at - clock.now(), 1);
+    this.#cancelSweep = clock.after(delay, () => this.#look());
+  }
+
+  async #tell(claim: PushClaim): Promise<void> {
+    const { config } = claim;
+    let { cursor } = config;
+    for (let told = 0; ; ) {
+      const read = await this.#runner.readers.readStore({ id: config.taskId, after: cursor });
+      // The task is gone, and its configs with it.
+      if (read === undefined) return;
+      const entries = this.#sender.showsWholeTask(config.dialect) ? withoutPassed(read) : read;
+      if (entries.length === 0) return this.#release(claim, cursor);
+      for (const [index, entry] of entries.entries()) {
+        const outcome = await this.#try(claim, entry);
+        if (!outcome.ok) return this.#stopped ? this.#release(claim, cursor) : this.#failed(claim, cursor, outcome);
+        cursor = entry.number;
+        told++;
+        this.#context.meter.count("push_delivered");
+        const isLast = told >= TOLD_IN_ONE_TURN || (index === entries.length - 1 && (await this.#isEnd(claim, cursor)));
+        if (isLast || this.#stopped) return this.#release(claim, cursor);
+        const until = this.#context.clock.now() + this.#claimMs;
+        if (!(await this.#note(claim, cursor, { kind: "hold", until }))) return;
+      }
+    }
+  }
+
+  /** Asked so that a log which goes on is told under one claim, and one that rests costs no second write. */
+  async #isEnd({ config }: PushClaim, cursor: number): Promise<boolean> {
+    const [number = 0] = await this.#context.store.numbers([config.taskId]);
+    return cursor >= number;
+  }
+
+  /** What came meanwhile makes the config due again. */
+  async #release(claim: PushClaim, cursor: number): Promise<void> {
+    await this.#note(claim, cursor, { kind: "release" });
+  }
+
+  async #try(claim: PushClaim, entry: LogEntry): Promise<PushOutcome> {
+    const { clock, times, store, limits } = this.#context;
+    const { config } = claim;
+    const controller = new AbortController();
+    this.#underWay.add(controller);
+    let cancelTimer = () => {};
+    const late = new Promise<PushOutcome>((resolve) => {
+      controller.signal.addEventListener("abort", () => resolve(TOO_LATE), { once: true });
+      cancelTimer = clock.after(times.pushTimeoutMs, () => controller.abort());
+    });
+    const task = async () => {
+      const how = { at: entry.number, history: limits.historyPage, artifacts: true };
+      const snapshot = await store.snapshot(config.taskId, how);
+      if (snapshot === undefined) throw new Error("The task is gone.");
+      return snapshot.task;
+    };
+    try {
+      return await Promise.race([this.#sender.send({ config, frame: entry, task }, controller.signal), late]);
+    } catch (error) {
+      this.#context.log.error({ err: error, ...about(claim) }, "A push notification could not be made.");
+      return { ok: false, reason: "the notification could not be made" };
+    } finally {
+      cancelTimer();
+      this.#underWay.delete(controller);
+    }
+  }
+
+  async #failed(claim: PushClaim, cursor: number, outcome: Extract<PushOutcome, { ok: false }>): Promise<void> {
+    const { clock, limits, times, log, meter, random } = this.#context;
+    const { reason, final = false } = outcome;
+    // What was told in this turn has shown that the receiver can be reached.
+    const attempts = (cursor > claim.config.cursor ? 0 : claim.attempts) + 1;
+    meter.count("push_failed");
+    if (!final && attempts < limits.pushAttempts) {
+      const at = clock.now() + backoff(attempts, times.pushRetryMs, times.longestPushRetryMs, random());
+      log.debug({ ...about(claim), attempts, reason }, "A push notification failed.");
+      await this.#note(claim, cursor, { kind: "retry", at, error: reason });
+      return;
+    }
+    if (!(await this.#note(claim, cursor, { kind: "dead", error: reason }))) return;
+    meter.count("push_dead");
+    log.warn({ ...about(claim), attempts, reason }, "A push config was given up.");
+  }
+
+  /** False if the config has been deleted, replaced or taken over: then it is no longer ours to tell. */
+  async #note(claim: PushClaim, cursor: number, next: PushProgress["next"]): Promise<boolean> {
+    const { place, config } = claim;
+    const write = { kind: "push-progress" as const, id: config.taskId, place, claim: claim.claim, cursor, next };
+    return (await this.#runner.committer.write(write)).ok;
+  }
+
+  #enter(host: string): void {
+    this.#perHost.set(host, (this.#perHost.get(host) ?? 0) + 1);
+  }
+
+  #leave(host: string): void {
+    const left = (this.#perHost.get(host) ?? 1) - 1;
+    if (left > 0) this.#perHost.set(host, left);
+    else this.#perHost.delete(host);
+  }
+}
+
+const TOO_LATE: PushOutcome = { ok: false, reason: "no answer in time" };
+
+/** For logs: where it goes is the owner's business, and addresses may hold secrets. */
+function about({ config }: PushClaim) {
+  return { task: config.taskId, config: config.id };
+}
+
+/** Without chunks that a later event, which shows them too, has already passed. */
+function withoutPassed(entries: readonly LogEntry[]): readonly LogEntry[] {
+  return entries.filter((entry, index) => index === entries.length - 1 || entry.state !== undefined);
+}

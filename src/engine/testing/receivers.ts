@@ -1,0 +1,48 @@
+import type { PushNotification, PushOutcome, PushSender } from "../push-sender.ts";
+
+export interface Told {
+  readonly url: string;
+  readonly number: number;
+  readonly kind: string;
+  readonly task: string;
+  readonly at: number;
+}
+
+type Answer = PushOutcome | Promise<PushOutcome>;
+
+/** Takes the place of all receivers: notes what it is told and answers as the test wants. */
+export class Receivers implements PushSender {
+  readonly told: Told[] = [];
+  readonly #now: () => number;
+  /** Answers to come, for each address; then all is well. */
+  answer: (notification: PushNotification, signal: AbortSignal) => Answer = () => ({ ok: true });
+  whole = false;
+  atOnce = 0;
+  mostAtOnce = 0;
+
+  constructor(now: () => number = () => 0) {
+    this.#now = now;
+  }
+
+  showsWholeTask(): boolean {
+    return this.whole;
+  }
+
+  async send(notification: PushNotification, signal: AbortSignal): Promise<PushOutcome> {
+    const { config, frame } = notification;
+    const [kind = ""] = Object.keys(frame.event);
+    this.told.push({ url: config.url, number: frame.number, kind, task: config.taskId, at: this.#now() });
+    this.mostAtOnce = Math.max(this.mostAtOnce, ++this.atOnce);
+    try {
+      return await this.answer(notification, signal);
+    } finally {
+      this.atOnce--;
+    }
+  }
+
+  numbers(url?: string): number[] {
+    return this.told.filter((told) => url === undefined || told.url === url).map(({ number }) => number);
+  }
+}
+
+export const FAILED: PushOutcome = { ok: false, reason: "HTTP 503" };

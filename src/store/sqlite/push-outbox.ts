@@ -1,0 +1,230 @@
+import type { Clock } from "../../model/ports.ts";
+import type {
+  PushClaim,
+  PushClaimQuery,
+  PushClaims,
+  PushDelivery,
+  PushDeliveryQuery,
+  PushProgress,
+  Redelivery,
+} from "../contract.ts";
+import type { Liveness } from "../liveness.ts";
+import { afterProgress } from "../push-rules.ts";
+import type { Connection } from "./connection.ts";
+import type { SqliteStatement } from "./driver.ts";
+import { CONFIG_COLUMNS, type PushConfigRow, toConfig } from "./push-configs.ts";
+import { fromText, toText } from "./text.ts";
+
+interface DueRow extends PushConfigRow {
+  readonly task_id: string;
+  readonly host: string;
+  readonly claim: number;
+  readonly attempts: number;
+}
+
+interface StateRow {
+  readonly claim: number;
+  readonly cursor: number;
+  readonly attempts: number;
+  readonly due_at: number | null;
+  readonly holder: string | null;
+  readonly last_error: string | null;
+  readonly dead_at: number | null;
+}
+
+interface DeliveryRow extends Omit<StateRow, "claim" | "holder"> {
+  readonly place: number;
+  readonly task_id: string;
+  readonly scope: number;
+  readonly number: number;
+  readonly id: string;
+  readonly url: string;
+  readonly dialect: string;
+}
+
+const OF_CONFIG = CONFIG_COLUMNS.split(", ")
+  .map((column) => `c.${column}`)
+  .join(", ");
+
+/** What is left to tell, and to whom: the log is the outbox, this is how far each config has come with it. */
+export class PushOutbox {
+  readonly #connection: Connection;
+  readonly #clock: Clock;
+  readonly #liveness: Liveness;
+  readonly #statements: ReturnType<typeof prepare>;
+
+  constructor(connection: Connection, clock: Clock, liveness: Liveness) {
+    this.#connection = connection;
+    this.#clock = clock;
+    this.#liveness = liveness;
+    this.#statements = prepare(connection);
+  }
+
+  /** The task has events that its configs do not know. Within a transaction. Says whether that makes one due. */
+  grown(task: number): boolean {
+    const now = this.#clock.now();
+    return this.#statements.grown.run(now, task, now) > 0;
+  }
+
+  /** Within a transaction. */
+  progress(
+    task: { readonly seq: number; readonly number: number },
+    write: PushProgress,
+  ): "missing" | "fenced" | boolean {
+    const row = this.#statements.state.get(write.place, task.seq);
+    if (row === undefined) return "missing";
+    if (row.claim !== write.claim || row.holder === null) return "fenced";
+    const now = this.#clock.now();
+    const after = afterProgress(toState(row), write, task.number, now);
+    this.#statements.setState.run(
+      after.cursor,
+      after.attempts,
+      after.dueAt ?? null,
+      after.holder ?? null,
+      after.lastError === undefined ? null : toText(after.lastError),
+      after.deadAt ?? null,
+      write.place,
+    );
+    return after.holder === undefined && after.dueAt !== undefined && after.dueAt <= now;
+  }
+
+  claim(query: PushClaimQuery): PushClaims {
+    const now = this.#clock.now();
+    const rows = this.#due(query, now);
+    if (rows.length > 0) {
+      const until = now + query.ttlMs;
+      this.#connection.transact(() => {
+        for (const { place } of rows) this.#statements.take.run(toText(query.node), until, place);
+      });
+      this.#liveness.tookLease(query.node);
+    }
+    const nextAt = this.#statements.next.get(now)?.due_at;
+    return { claims: rows.map(toClaim), ...(nextAt === undefined ? undefined : { nextAt }) };
+  }
+
+  /** Asks again without the hosts that turned out to be full, so that those behind them get their turn. */
+  #due({ max, perHost, busy }: PushClaimQuery, now: number): DueRow[] {
+    const counts = new Map(busy);
+    const taken = new Map<number, DueRow>();
+    for (;;) {
+      const full = [...counts].filter(([, count]) => count >= perHost).map(([host]) => toText(host));
+      const rows = this.#statements.due.all(now, JSON.stringify(full), max);
+      const before = taken.size;
+      for (const row of rows) {
+        if (taken.size >= max || taken.has(row.place)) continue;
+        const host = fromText(row.host);
+        const count = counts.get(host) ?? 0;
+        if (count >= perHost) continue;
+        counts.set(host, count + 1);
+        taken.set(row.place, row);
+      }
+      if (taken.size >= max || rows.length < max || taken.size === before) return [...taken.values()];
+    }
+  }
+
+  /** Claims of nodes that died with an earlier process. */
+  giveUpEarlier(): void {
+    const dead = this.#statements.holders.all().filter(({ holder }) => !this.#liveness.knows(fromText(holder)));
+    if (dead.length === 0) return;
+    const now = this.#clock.now();
+    this.#connection.transact(() => {
+      for (const { holder } of dead) this.#statements.giveUp.run(now, holder);
+    });
+  }
+
+  deliveries({ after = 0, limit, dead = false, taskId }: PushDeliveryQuery): PushDelivery[] {
+    const task = taskId === undefined ? null : toText(taskId);
+    const rows = this.#statements.deliveries.all(after, dead ? 1 : 0, task, task, limit);
+    return rows.map((row) => ({
+      place: row.place,
+      taskId: fromText(row.task_id),
+      configId: fromText(row.id),
+      url: fromText(row.url),
+      dialect: fromText(row.dialect),
+      scope: this.#connection.scopeOf(row.scope),
+      cursor: row.cursor,
+      number: row.number,
+      attempts: row.attempts,
+      ...(row.due_at === null ? undefined : { dueAt: row.due_at }),
+      ...(row.last_error === null ? undefined : { lastError: fromText(row.last_error) }),
+      ...(row.dead_at === null ? undefined : { deadAt: row.dead_at }),
+    }));
+  }
+
+  redeliver({ taskId, configId, from }: Redelivery): number {
+    const now = this.#clock.now();
+    const { reviveAll, revive } = this.#statements;
+    return this.#connection.transact(() => {
+      if (taskId === undefined) return reviveAll.run(now);
+      const config = configId === undefined ? null : toText(configId);
+      const first = from === undefined ? null : Math.max(from - 1, 0);
+      return revive.run(first, now, toText(taskId), config, config, first);
+    });
+  }
+}
+
+function prepare({ driver }: Connection) {
+  return {
+    grown: driver.prepare(
+      `UPDATE push_config SET due_at = ? WHERE task = ? AND holder IS NULL AND dead_at IS NULL AND attempts = 0
+         AND (due_at IS NULL OR due_at > ?)`,
+    ),
+    state: driver.prepare<StateRow>(
+      `SELECT claim, cursor, attempts, due_at, holder, last_error, dead_at FROM push_config WHERE place = ? AND task = ?`,
+    ),
+    setState: driver.prepare(
+      `UPDATE push_config SET cursor = ?, attempts = ?, due_at = ?, holder = ?, last_error = ?, dead_at = ?
+       WHERE place = ?`,
+    ),
+    due: driver.prepare<DueRow>(
+      `SELECT ${OF_CONFIG}, c.host, c.claim, c.attempts, t.id AS task_id
+       FROM push_config c INDEXED BY push_config_due CROSS JOIN task t ON t.seq = c.task
+       WHERE c.due_at <= ? AND c.host NOT IN (SELECT value FROM json_each(?)) ORDER BY c.due_at LIMIT ?`,
+    ),
+    take: driver.prepare("UPDATE push_config SET holder = ?, due_at = ?, claim = claim + 1 WHERE place = ?"),
+    next: driver.prepare<{ due_at: number }>(
+      "SELECT due_at FROM push_config INDEXED BY push_config_due WHERE due_at > ? ORDER BY due_at LIMIT 1",
+    ),
+    holders: driver.prepare<{ holder: string }>(
+      "SELECT DISTINCT holder FROM push_config INDEXED BY push_config_held WHERE holder IS NOT NULL",
+    ),
+    giveUp: driver.prepare("UPDATE push_config SET holder = NULL, due_at = ? WHERE holder = ?"),
+    deliveries: driver.prepare<DeliveryRow>(
+      `SELECT c.place, c.id, c.url, c.dialect, c.cursor, c.attempts, c.due_at, c.last_error, c.dead_at,
+         t.id AS task_id, t.scope, t.number
+       FROM push_config c JOIN task t ON t.seq = c.task
+       WHERE c.place > ? AND (c.dead_at IS NOT NULL OR (c.due_at IS NOT NULL AND ? = 0)) AND (? IS NULL OR t.id = ?)
+       ORDER BY c.place LIMIT ?`,
+    ),
+    reviveAll: driver.prepare(
+      "UPDATE push_config SET dead_at = NULL, attempts = 0, claim = claim + 1, due_at = ? WHERE dead_at IS NOT NULL",
+    ),
+    revive: driver.prepare(
+      `UPDATE push_config SET cursor = min(cursor, coalesce(?, cursor)), due_at = ?, dead_at = NULL, attempts = 0,
+         holder = NULL, claim = claim + 1
+       WHERE task = (SELECT seq FROM task WHERE id = ?) AND (? IS NULL OR id = ?)
+         AND (? IS NOT NULL OR dead_at IS NOT NULL OR attempts > 0)`,
+    ),
+  } satisfies Record<string, SqliteStatement<object>>;
+}
+
+function toState(row: StateRow) {
+  return {
+    cursor: row.cursor,
+    attempts: row.attempts,
+    dueAt: row.due_at ?? undefined,
+    holder: row.holder ?? undefined,
+    lastError: row.last_error === null ? undefined : fromText(row.last_error),
+    deadAt: row.dead_at ?? undefined,
+  };
+}
+
+function toClaim(row: DueRow): PushClaim {
+  return {
+    config: toConfig(fromText(row.task_id), row),
+    place: row.place,
+    claim: row.claim + 1,
+    attempts: row.attempts,
+    host: fromText(row.host),
+  };
+}
