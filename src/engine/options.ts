@@ -118,6 +118,7 @@ export interface EngineContext {
   readonly times: EngineTimes;
   readonly push: boolean;
   readonly random: () => number;
+  readonly pushSender: PushSender | undefined;
   /** This life of this process, as the store's leases name it. */
   readonly node: string;
 }
@@ -133,6 +134,7 @@ export function toContext(options: EngineOptions): EngineContext {
     times: { ...DEFAULT_TIMES, ...options.times },
     push: options.push ?? true,
     random: options.random ?? (() => 0.5),
+    pushSender: options.pushSender,
     node: options.ids.incarnation(),
   };
 }

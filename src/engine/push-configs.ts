@@ -113,6 +113,9 @@ export class PushConfigs {
     const { id = "", url, token, authentication } = config;
     const longest = this.#context.limits.id;
     checkUrl(`${path}url`, url);
+    if (this.#context.pushSender?.refuses(url) === true) {
+      throw invalidParams(`${path}url`, "not an address that is called from here");
+    }
     checkLength(`${path}id`, id, longest);
     checkLength(`${path}token`, token, LONGEST_SECRET);
     checkLength(`${path}authentication.scheme`, authentication?.scheme, longest);

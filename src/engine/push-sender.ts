@@ -20,6 +20,8 @@ export type PushOutcome =
 export interface PushSender {
   /** Whether a receiver of this dialect is shown the whole task each time, so that chunks on the way to it add nothing. */
   showsWholeTask(dialect: string): boolean;
+  /** A target that is not called, as far as can be told without looking for it. */
+  refuses(url: string): boolean;
   /** One try, which ends at the latest when the signal says so. */
   send(notification: PushNotification, signal: AbortSignal): Promise<PushOutcome>;
 }

@@ -89,6 +89,8 @@ export interface Whereabouts {
   baseUrl(): string;
   /** `host:port` of gRPC, if it is served. */
   grpc(): string | undefined;
+  /** Nobody but this machine can reach the server. */
+  readonly local?: boolean;
 }
 
 export async function createCore(
@@ -108,7 +110,14 @@ export async function createCore(
   const agents = new Map(Object.entries(options.agents));
   const report = (dialect: string, losses: readonly Loss[]) =>
     reportLosses(dialect, losses, options.strict === true, counters, log);
-  const push = openPush(options.push ?? true, { dialects: DIALECTS, clock: systemClock, ids: uuidIds, report, where });
+  const push = openPush(options.push ?? true, {
+    dialects: DIALECTS,
+    clock: systemClock,
+    ids: uuidIds,
+    report,
+    where,
+    local: where.local === true,
+  });
   const store = await toStore(options, log);
   const engine = new Engine(
     {

@@ -46,7 +46,8 @@ export async function serve(options: ServeOptions): Promise<DragomanServer> {
   let url = "";
   let grpcUrl: string | undefined;
   const isOwnHost = options.authenticate === undefined ? ownHosts(host, options.publicUrl) : undefined;
-  const where = { baseUrl: () => publicUrl ?? url, grpc: () => grpcUrl };
+  const local = isLoopback(host) && publicUrl === undefined;
+  const where = { baseUrl: () => publicUrl ?? url, grpc: () => grpcUrl, local };
   const core = await createCore(options, where, isOwnHost);
   const server = createNodeServer(core.http);
   try {

@@ -65,7 +65,8 @@ function toServeOptions(config: DragomanConfig, agents: Awaited<ReturnType<typeo
 async function toPushOptions(config: DragomanConfig["push"]): Promise<false | PushOptions> {
   const { enabled, allowPrivateTargets, attempts, timeoutMs, hmac, jwt } = config;
   if (!enabled) return false;
-  const options = { allowPrivateTargets, attempts, timeoutMs, ...(hmac === undefined ? undefined : { hmac }) };
+  const targets = allowPrivateTargets === undefined ? undefined : { allowPrivateTargets };
+  const options = { ...targets, attempts, timeoutMs, ...(hmac === undefined ? undefined : { hmac }) };
   if (jwt === undefined) return options;
   const { keyFile, ...rest } = jwt;
   return { ...options, jwt: { ...rest, key: await readFile(keyFile, "utf8") } };

@@ -12,9 +12,9 @@ const FOLDERS: Readonly<Record<string, { readonly from: readonly string[]; reado
   model: { from: [], packages: [] },
   wire: { from: ["model"], packages: ["node:"] },
   dialects: { from: ["model", "wire"], packages: ["node:", "@bufbuild/protobuf"] },
+  auth: { from: ["model", "wire"], packages: ["node:", "jose", "undici", "ipaddr.js", "openid-client"] },
   store: { from: ["model"], packages: ["node:", "libsql"] },
   engine: { from: ["model", "store/contract.ts"], packages: ["node:"] },
-  auth: { from: ["model", "wire"], packages: ["node:", "jose", "undici", "ipaddr.js", "openid-client"] },
   client: { from: ["model", "wire", "dialects", "auth"], packages: ["node:", "@grpc/grpc-js"] },
   agents: { from: ["model", "engine", "client"], packages: ["node:", "jiti", "zod"] },
   server: {

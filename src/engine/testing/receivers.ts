@@ -24,6 +24,10 @@ export class Receivers implements PushSender {
     this.#now = now;
   }
 
+  refuses(): boolean {
+    return false;
+  }
+
   showsWholeTask(): boolean {
     return this.whole;
   }

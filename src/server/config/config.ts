@@ -46,7 +46,8 @@ export interface DragomanConfig {
 
 export interface PushConfig {
   readonly enabled: boolean;
-  readonly allowPrivateTargets: boolean;
+  /** Absent: where only this machine can reach the server. */
+  readonly allowPrivateTargets?: boolean;
   readonly attempts: number;
   readonly timeoutMs: number;
   readonly hmac: { readonly secret: string } | undefined;

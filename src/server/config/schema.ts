@@ -155,9 +155,9 @@ const push = z.strictObject({
   enabled: z.boolean().default(true).describe("Whether callers may register webhooks."),
   allowPrivateTargets: z
     .boolean()
-    .default(false)
+    .exactOptional()
     .describe(
-      "Let webhooks be in private networks and on this machine; whoever may call can then make the server call there.",
+      "Let webhooks be in private networks and on this machine; whoever may call can then make the server call there. Unless given, only a server that only this machine can reach does.",
     ),
   attempts: count
     .default(DEFAULT_LIMITS.pushAttempts)

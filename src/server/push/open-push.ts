@@ -1,4 +1,6 @@
+import { createGuardedFetch } from "../../auth/guarded-fetch.ts";
 import { type PushAlgorithm, type PushKey, publicPushKey, readPushKey } from "../../auth/push-token.ts";
+import { createTargetPolicy } from "../../auth/target-policy.ts";
 import type { Dialect } from "../../dialects/contract.ts";
 import type { EngineLimits, EngineOptions, EngineTimes } from "../../engine/options.ts";
 import type { Loss } from "../../model/loss.ts";
@@ -8,7 +10,10 @@ import { createPushSender, type PushFetch } from "./sender.ts";
 
 /** How push notifications are delivered. */
 export interface PushOptions {
-  /** Let webhooks be in private networks and on this machine. Anyone who may call can then make the server call there. */
+  /**
+   * Let webhooks be in private networks and on this machine. Anyone who may call can then make the server call there;
+   * unless given, it is so where only this machine may call.
+   */
   readonly allowPrivateTargets?: boolean;
   /** Tries of one notification before its config is given up; 12 unless given. */
   readonly attempts?: number;
@@ -39,6 +44,8 @@ export interface PushSurroundings {
   readonly ids: Ids;
   readonly report: (dialect: string, losses: readonly Loss[]) => void;
   readonly where: { baseUrl(): string };
+  /** Only this machine can call, and so webhooks on it and around it harm nobody. */
+  readonly local: boolean;
 }
 
 export interface OpenedPush {
@@ -49,6 +56,9 @@ export interface OpenedPush {
   readonly operations: ReadonlyMap<string, () => Promise<FullReply>>;
 }
 
+/** Nobody reads what a webhook answers. */
+const LONGEST_ANSWER = 64 * 1024;
+const TRY_MS = 10_000;
 const JWKS_PATH = "/.well-known/jwks.json";
 const KEYS_KEPT_SECONDS = 300;
 
@@ -57,9 +67,18 @@ export function openPush(given: boolean | PushOptions, around: PushSurroundings)
   const options = given === true ? {} : given;
   const { attempts, timeoutMs, retryMs, hmac, jwt } = options;
   const key = jwt === undefined ? undefined : readKey(jwt);
+  const policy = { allowPrivate: options.allowPrivateTargets ?? around.local };
+  const { check } = createTargetPolicy(policy);
+  const guarded = createGuardedFetch({
+    ...policy,
+    maxRedirects: 0,
+    maxBytes: LONGEST_ANSWER,
+    timeoutMs: timeoutMs ?? TRY_MS,
+  });
   const pushSender = createPushSender({
     encodings: new Map(around.dialects.flatMap(({ name, serving: { push } }) => (push ? [[name, push]] : []))),
-    fetch: options.fetch ?? fetch,
+    fetch: options.fetch ?? guarded,
+    check,
     clock: around.clock,
     ids: around.ids,
     report: around.report,

@@ -14,6 +14,8 @@ export interface PushSenderOptions {
   /** By the name of the dialect that a config was registered in. */
   readonly encodings: ReadonlyMap<string, PushEncoding>;
   readonly fetch: PushFetch;
+  /** Throws for a target that will not be called, as far as its spelling tells. */
+  readonly check: (url: string) => unknown;
   readonly clock: Clock;
   readonly ids: Ids;
   /** Throws LOSS_REFUSED where nothing may be lost. */
@@ -32,8 +34,18 @@ export const TOKEN_HEADERS = ["x-a2a-notification-token", "a2a-notification-toke
 export function createPushSender(options: PushSenderOptions): PushSender {
   return {
     showsWholeTask: (dialect) => options.encodings.get(dialect)?.wholeTask === true,
+    refuses: (url) => isRefused(options.check, url),
     send: (notification, signal) => send(options, notification, signal),
   };
+}
+
+function isRefused(check: PushSenderOptions["check"], url: string): boolean {
+  try {
+    check(url);
+    return false;
+  } catch {
+    return true;
+  }
 }
 
 async function send(

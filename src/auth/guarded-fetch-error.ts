@@ -1,0 +1,41 @@
+/** What can go wrong with a request whose target came from outside. */
+
+export const GUARDED_FETCH_ERROR_CODES = [
+  "bad-url",
+  "forbidden-scheme",
+  "credentials-in-url",
+  "forbidden-target",
+  "unreachable",
+  "bad-redirect",
+  "too-many-redirects",
+  "too-large",
+  "timeout",
+  "bad-response",
+] as const;
+
+export type GuardedFetchErrorCode = (typeof GUARDED_FETCH_ERROR_CODES)[number];
+
+/** One sentence each: what a name resolves to or who answers at an address is nothing to tell the one who named it. */
+const MESSAGES = {
+  "bad-url": "The target is no absolute URL.",
+  "forbidden-scheme": "The target must be an http or https URL.",
+  "credentials-in-url": "The target must not have a user name or password in it.",
+  "forbidden-target": "The target is in a network that must not be reached from here.",
+  unreachable: "The target could not be reached.",
+  "bad-redirect": "The target redirected to where this request must not go.",
+  "too-many-redirects": "The target redirected too often.",
+  "too-large": "The answer is larger than allowed.",
+  timeout: "The target did not answer in time.",
+  "bad-response": "The answer could not be understood.",
+} as const satisfies Record<GuardedFetchErrorCode, string>;
+
+/** A local error: it never crosses the wire, and neither does its cause, which may name what is inside the network. */
+export class GuardedFetchError extends Error {
+  override readonly name = "GuardedFetchError";
+  readonly code: GuardedFetchErrorCode;
+
+  constructor(code: GuardedFetchErrorCode, options?: ErrorOptions) {
+    super(MESSAGES[code], options);
+    this.code = code;
+  }
+}

@@ -1,0 +1,215 @@
+/** A `fetch` for targets that somebody else named: webhooks, cards, key sets, files, registry peers. */
+import { Agent, type Dispatcher } from "undici";
+import { guardedBody } from "./guarded-body.ts";
+import { createGuardedConnector, type Lookup } from "./guarded-connect.ts";
+import { GuardedFetchError } from "./guarded-fetch-error.ts";
+import { nextRequest, type Outgoing, REDIRECTS } from "./guarded-redirects.ts";
+import { createTargetPolicy, type TargetPolicyOptions } from "./target-policy.ts";
+
+export interface GuardedFetchOptions extends TargetPolicyOptions {
+  /** Bytes of an answer after decompression. Default 16 MiB. */
+  readonly maxBytes?: number;
+  /** For everything from looking up the name to the last byte of the answer. Default 30,000. */
+  readonly timeoutMs?: number;
+  /** 5 unless given; with 0 any redirect is refused. */
+  readonly maxRedirects?: number;
+  /** All addresses of a name; the system's own resolver unless given. */
+  readonly lookup?: Lookup;
+}
+
+export const DEFAULT_MAX_BYTES = 16 * 1024 * 1024;
+export const DEFAULT_TIMEOUT_MS = 30_000;
+export const DEFAULT_MAX_REDIRECTS = 5;
+const MAX_HEADER_BYTES = 16 * 1024;
+const LONGEST_CONNECT_MS = 10_000;
+/** Connections are kept for the next request to the same place, but not for long: names move. */
+const KEEP_ALIVE_MS = 4_000;
+
+/** Rejects with a GuardedFetchError, or with the reason of the caller's signal. */
+export function createGuardedFetch(options: GuardedFetchOptions = {}): typeof globalThis.fetch {
+  const { maxBytes = DEFAULT_MAX_BYTES, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
+  const { maxRedirects = DEFAULT_MAX_REDIRECTS, lookup } = options;
+  const policy = createTargetPolicy(options);
+  const connect = createGuardedConnector({
+    policy,
+    timeoutMs: Math.min(timeoutMs, LONGEST_CONNECT_MS),
+    ...(lookup === undefined ? {} : { lookup }),
+  });
+  // The whole time is bounded here, so that the library's own limits on parts of it would only be in the way.
+  const limits = { headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: MAX_HEADER_BYTES };
+  const agent = new Agent({ connect, ...limits, keepAliveTimeout: KEEP_ALIVE_MS, keepAliveMaxTimeout: KEEP_ALIVE_MS });
+
+  async function send(outgoing: Outgoing, stop: Stop): Promise<Dispatcher.ResponseData> {
+    const { url, method, headers, body } = outgoing;
+    const answering = agent.request({
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: method as Dispatcher.HttpMethod,
+      headers,
+      signal: stop.signal,
+      ...(body === undefined ? {} : { body }),
+    });
+    try {
+      // The library looks at the signal of a request only once there is a connection for it.
+      return await Promise.race([answering, stop.stopped]);
+    } catch (error) {
+      answering.then(discard, () => {});
+      throw stop.reason ?? toGuarded(error);
+    }
+  }
+
+  async function follow(first: Outgoing, mode: Request["redirect"], stop: Stop): Promise<Response> {
+    let outgoing = first;
+    for (let hops = 0; ; hops++) {
+      const answer = await send(outgoing, stop);
+      const location = REDIRECTS.has(answer.statusCode) ? answer.headers.location : undefined;
+      if (location === undefined || mode === "manual") return toResponse(answer, outgoing, hops, stop, maxBytes);
+      discard(answer);
+      if (mode === "error" || maxRedirects === 0) throw new GuardedFetchError("bad-redirect");
+      if (hops === maxRedirects) throw new GuardedFetchError("too-many-redirects");
+      outgoing = nextRequest(outgoing, answer.statusCode, String(location), policy);
+    }
+  }
+
+  return async (input, init) => {
+    const url = policy.check(input instanceof Request ? input.url : input);
+    const { signal, ...rest } = init ?? {};
+    const request = new Request(input instanceof Request ? input : url, rest);
+    const caller = signal ?? (input instanceof Request ? input.signal : undefined);
+    const body = request.body === null ? undefined : new Uint8Array(await request.arrayBuffer());
+    const outgoing: Outgoing = {
+      url,
+      method: request.method,
+      headers: outgoingHeaders(request.headers),
+      ...(body === undefined ? {} : { body }),
+    };
+    const stop = new Stop(timeoutMs, caller);
+    try {
+      return await follow(outgoing, request.redirect, stop);
+    } catch (error) {
+      stop.release();
+      throw error;
+    }
+  };
+}
+
+/** Whatever ends a request early; the first reason is the one that is told. */
+class Stop {
+  readonly #controller = new AbortController();
+  readonly #caller: AbortSignal | undefined;
+  readonly #timer: NodeJS.Timeout | undefined;
+  /** Only ever rejects, with the reason. */
+  readonly stopped: Promise<never>;
+  reason: unknown;
+
+  constructor(timeoutMs: number, caller: AbortSignal | undefined) {
+    this.#caller = caller;
+    this.stopped = new Promise((_, reject) => {
+      this.signal.addEventListener("abort", () => reject(this.reason), { once: true });
+    });
+    this.stopped.catch(() => {});
+    if (Number.isFinite(timeoutMs))
+      this.#timer = setTimeout(() => this.#now(new GuardedFetchError("timeout")), timeoutMs);
+    if (caller?.aborted === true) this.#onAbort();
+    else caller?.addEventListener("abort", this.#onAbort, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  release(): void {
+    clearTimeout(this.#timer);
+    this.#caller?.removeEventListener("abort", this.#onAbort);
+  }
+
+  #now(reason: unknown): void {
+    this.reason ??= reason;
+    this.release();
+    this.#controller.abort(this.reason);
+  }
+
+  readonly #onAbort = (): void => this.#now(this.#caller?.reason);
+}
+
+/** Headers of the connection are not the caller's to set; compression is not asked for. */
+const OWN_HEADERS = new Set([
+  "accept-encoding",
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "keep-alive",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+function outgoingHeaders(headers: Headers): Readonly<Record<string, string>> {
+  const kept = [...headers].filter(([name]) => !OWN_HEADERS.has(name));
+  return { accept: "*/*", "accept-encoding": "identity", ...Object.fromEntries(kept) };
+}
+
+/** Statuses whose answers have no body, RFC 9110 §15. */
+const WITHOUT_BODY = new Set([204, 205, 304]);
+
+function toResponse(
+  answer: Dispatcher.ResponseData,
+  { method, url }: Outgoing,
+  hops: number,
+  stop: Stop,
+  maxBytes: number,
+): Response {
+  const { statusCode: status, body } = answer;
+  const headers = toHeaders(answer);
+  const finished = { url: { value: url.href }, redirected: { value: hops > 0 } };
+  if (WITHOUT_BODY.has(status) || method === "HEAD") {
+    body.on("error", () => {}).resume();
+    body.once("close", () => stop.release());
+    return Object.defineProperties(new Response(null, { status, headers }), finished);
+  }
+  if (Number(headers.get("content-length")) > maxBytes) {
+    discard(answer);
+    throw new GuardedFetchError("too-large");
+  }
+  const decoded = guardedBody(body, headers.get("content-encoding") ?? "", {
+    maxBytes,
+    onDone: () => stop.release(),
+    stopped: () => stop.reason,
+  });
+  if (headers.has("content-encoding")) {
+    headers.delete("content-encoding");
+    headers.delete("content-length");
+  }
+  return Object.defineProperties(new Response(decoded, { status, headers }), finished);
+}
+
+function toHeaders(answer: Dispatcher.ResponseData): Headers {
+  const headers = new Headers();
+  try {
+    for (const [name, value = []] of Object.entries(answer.headers)) {
+      for (const one of Array.isArray(value) ? value : [value]) headers.append(name, one);
+    }
+    return headers;
+  } catch (cause) {
+    discard(answer);
+    throw new GuardedFetchError("bad-response", { cause });
+  }
+}
+
+/** Closes the connection rather than read on. */
+function discard({ body }: Dispatcher.ResponseData): void {
+  body.on("error", () => {}).destroy();
+}
+
+function toGuarded(error: unknown): GuardedFetchError {
+  if (error instanceof GuardedFetchError) return error;
+  // Without its cause, which quotes what was received: the banner of some service inside the network.
+  if (error instanceof Error && NOT_HTTP.has(error.name)) return new GuardedFetchError("bad-response");
+  return new GuardedFetchError("unreachable", { cause: error });
+}
+
+const NOT_HTTP = new Set(["HTTPParserError", "HeadersOverflowError"]);
