@@ -64,6 +64,9 @@ describe("the command line", () => {
       "store stats",
       "store migrate",
       "store prune",
+      "push inbox",
+      "push deliveries",
+      "push redeliver",
       "doctor",
       "completion",
     ]);

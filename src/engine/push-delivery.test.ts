@@ -79,6 +79,15 @@ describe("events", () => {
     expect(receivers.numbers(OTHER)).toEqual([3, 4, 5]);
   });
 
+  test("are never told to an address that may not be called: it is not even registered", async () => {
+    const { harness } = await start({ agent: echo() });
+    const push = { url: "https://forbidden.example/" };
+    await expect(harness.send("hello", { push })).rejects.toMatchObject({ code: "INVALID_PARAMS" });
+    const { id } = await promptly(harness.task("hello"));
+    await expect(register(harness, id, push.url)).rejects.toMatchObject({ code: "INVALID_PARAMS" });
+    expect((await harness.list()).totalSize).toBe(1);
+  });
+
   test("are not told of a task that had ended before", async () => {
     const { harness, receivers } = await start({ agent: echo() });
     const { id } = await promptly(harness.task("hello"));

@@ -22,6 +22,7 @@ beforeAll(async () => {
       agents: { tck: createTckAgent({ streamingTimeoutMs: UNIT_MS, ...agent }) },
       port: 0,
       publicUrl: proxy.url,
+      push: { allowPrivateTargets: true, fetch: proxy.post },
       ...more,
     });
   servers.set("plain", await start({}));

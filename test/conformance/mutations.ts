@@ -94,16 +94,6 @@ const isEnd = (event: unknown): boolean => /COMPLETED|CANCELED|FAILED|REJECTED/.
 const EXTENSION = "urn:a2a:tck:required-extension";
 const text = (value: string) => [{ text: value }];
 
-/** What a right server posts to a webhook of 1.0. */
-const right = (config: unknown, task: unknown) => ({
-  headers: {
-    "content-type": "application/a2a+json",
-    authorization: `Bearer ${get(config, "authentication.credentials")}`,
-  },
-  body: { task },
-});
-const delivering: Spoiler = { deliver: right };
-
 let lastTime = 0;
 
 export const MUTATIONS: readonly Mutation[] = [
@@ -297,21 +287,18 @@ export const MUTATIONS: readonly Mutation[] = [
   { check: "push-delete", wrong: answering("DeleteTaskPushNotificationConfig", null) },
   { check: "push-delete-twice", wrong: secondTime("DeleteTaskPushNotificationConfig", -32001) },
   { check: "push-inline", wrong: onParams("SendMessage", (params) => drop(params, "configuration")) },
-  { check: "push-delivered", plays: delivering, wrong: {} },
+  { check: "push-delivered", wrong: { deliver: () => undefined } },
   {
     check: "push-credentials",
-    plays: delivering,
-    wrong: { deliver: (config, task) => ({ ...right(config, task), headers: { "content-type": "application/json" } }) },
+    wrong: { deliver: ({ headers: { authorization: _, ...headers }, body }) => ({ headers, body }) },
   },
   {
     check: "push-body",
-    plays: delivering,
-    wrong: { deliver: (config, task) => ({ ...right(config, task), body: task }) },
+    wrong: { deliver: ({ headers, body }) => ({ headers, body: JSON.stringify(get(JSON.parse(body), "task")) }) },
   },
   {
     check: "push-headers",
-    plays: delivering,
-    wrong: { deliver: (config, task) => ({ ...right(config, task), headers: { "content-type": "text/plain" } }) },
+    wrong: { deliver: ({ headers, body }) => ({ headers: { ...headers, "content-type": "text/plain" }, body }) },
   },
   {
     check: "push-to-private-address",

@@ -2,7 +2,6 @@
 import { createServer, request as forward, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createSseParser } from "../../src/wire/sse-parser.ts";
-import { get } from "./paths.ts";
 
 export interface SeenRequest {
   method: string;
@@ -26,8 +25,13 @@ export interface Spoiler {
   readonly answer?: (answer: SpoiledAnswer, request: SeenRequest) => void;
   /** The events that are sent for one event, by its place in the stream; `END` among them ends it. */
   readonly event?: (event: unknown, at: number, request: SeenRequest, stream: number) => readonly unknown[];
-  /** What is posted to a webhook that came with a message; a server that pushes is played by the proxy. */
-  readonly deliver?: (config: unknown, task: unknown) => { headers: Record<string, string>; body: unknown } | undefined;
+  /** What is posted to a webhook instead of what the server posts; undefined: nothing. */
+  readonly deliver?: (call: WebhookCall) => WebhookCall | undefined;
+}
+
+export interface WebhookCall {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
 }
 
 export const END = Symbol("the end of a stream");
@@ -37,6 +41,8 @@ export interface SpoilingProxy {
   /** Replaces what is spoiled. */
   spoil(spoiler: Spoiler): void;
   to(upstream: string): void;
+  /** The way to webhooks, for the servers. */
+  readonly post: (url: string, init: RequestInit) => Promise<Response>;
   close(): Promise<void>;
 }
 
@@ -78,7 +84,6 @@ export async function startProxy(): Promise<SpoilingProxy> {
       };
       spoiler.answer?.(spoiled, request);
       reply(outgoing, spoiled);
-      await deliver(request, spoiled);
     }
   }
 
@@ -103,11 +108,10 @@ export async function startProxy(): Promise<SpoilingProxy> {
     outgoing.end();
   }
 
-  async function deliver(request: SeenRequest, { body }: SpoiledAnswer): Promise<void> {
-    const config = get(request.body, "params.configuration.taskPushNotificationConfig");
-    const call = config === undefined ? undefined : spoiler.deliver?.(config, get(body, "result.task"));
-    if (call === undefined) return;
-    await fetch(String(get(config, "url")), { method: "POST", headers: call.headers, body: JSON.stringify(call.body) });
+  async function post(url: string, init: RequestInit): Promise<Response> {
+    const call = { headers: init.headers as Record<string, string>, body: String(init.body) };
+    const spoiled = spoiler.deliver === undefined ? call : spoiler.deliver(call);
+    return spoiled === undefined ? new Response(null, { status: 204 }) : fetch(url, { ...init, ...spoiled });
   }
 
   return {
@@ -119,6 +123,7 @@ export async function startProxy(): Promise<SpoilingProxy> {
     to(url) {
       upstream = url;
     },
+    post,
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -40,7 +40,7 @@ describe.each(STORES)("push notifications on $name", (spec) => {
   const stage = new Stage();
   let server: DragomanServer;
   beforeAll(async () => {
-    const push = { allowPrivateTargets: true, retryMs: 20, timeoutMs: 300, attempts: 4 };
+    const push = { allowPrivateTargets: true, retryMs: 20, timeoutMs: 2_000, attempts: 4 };
     server = await serve({ port: 0, grpcPort: 0, log: false, store, agents: { stage: stage.agent() }, push });
   });
   afterAll(async () => {

@@ -10,7 +10,7 @@ export interface Requirement {
 }
 
 const UNSIGNED = "cards are not signed in this version";
-const NO_PUSH = "push configs are kept, but nothing is sent to them in this version";
+const NO_PUSH = "shown with real receivers in test/push, test/conformance and src/auth";
 const NO_AUTH = "callers are anonymous in this version";
 const CLIENT = "a rule for clients, tested beside the client in src/client";
 

@@ -20,6 +20,8 @@ export interface DecodeOptions {
 }
 
 const DEFAULT_DEPTH = 256;
+/** A buffer that one large message made is not kept for the small ones that follow. */
+const KEPT_BUFFER = 64 * 1024;
 
 interface MessageType extends BinaryType {
   decodeFields(reader: BinaryReader, end: number, state: DecodeState): Record<string, unknown>;
@@ -43,11 +45,18 @@ export function compileProtobuf<Name extends string>(tables: Tables): ProtobufCo
     return BINARY_SCALARS[name as keyof typeof BINARY_SCALARS];
   };
 
+  // Kept from message to message, so that its buffer need not grow anew each time. Nobody else writes in between.
+  let writer = new BinaryWriter();
   return {
     encode(name, value) {
-      const writer = new BinaryWriter();
-      messageNamed(name).write(writer, value);
-      return writer.finish();
+      let bytes: Uint8Array | undefined;
+      try {
+        messageNamed(name).write(writer, value);
+        bytes = writer.finish();
+        return bytes;
+      } finally {
+        if (bytes === undefined || bytes.length > KEPT_BUFFER) writer = new BinaryWriter();
+      }
     },
     decode(name, bytes, { maxDepth = DEFAULT_DEPTH } = {}) {
       const reader = new BinaryReader(bytes);

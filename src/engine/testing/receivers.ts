@@ -24,8 +24,8 @@ export class Receivers implements PushSender {
     this.#now = now;
   }
 
-  refuses(): boolean {
-    return false;
+  refuses(url: string): boolean {
+    return url.includes("forbidden");
   }
 
   showsWholeTask(): boolean {

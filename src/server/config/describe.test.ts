@@ -36,7 +36,6 @@ describe("effectiveConfig", () => {
       "push.timeout": { value: "5s", origin: "dragoman.yaml:2:60" },
       "push.hmac.secret": { value: "***" },
       "push.attempts": { value: 12, origin: "default" },
-      "push.allowPrivateTargets": { value: false, origin: "default" },
     });
     expect(shown["agents.a.exec"]?.value).toEqual(["run", "--token", "***", "fast"]);
     expect(shown["agents.a.env.PASSWORD"]?.value).toBe("***");

@@ -55,7 +55,6 @@ describe("a configuration", () => {
       },
       push: {
         enabled: true,
-        allowPrivateTargets: false,
         attempts: 12,
         timeoutMs: 10_000,
         hmac: undefined,
@@ -228,7 +227,6 @@ describe("what is wrong with a configuration", () => {
     const { push, limits } = parse(`${ECHO}push: { timeout: 2s, attempts: 3, ${key} }\nlimits: { pushConfigs: 4 }`);
     expect(push).toEqual({
       enabled: true,
-      allowPrivateTargets: false,
       attempts: 3,
       timeoutMs: 2_000,
       hmac: undefined,

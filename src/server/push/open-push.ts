@@ -1,4 +1,4 @@
-import { createGuardedFetch } from "../../auth/guarded-fetch.ts";
+import type { GuardedFetchOptions } from "../../auth/guarded-fetch.ts";
 import { type PushAlgorithm, type PushKey, publicPushKey, readPushKey } from "../../auth/push-token.ts";
 import { createTargetPolicy } from "../../auth/target-policy.ts";
 import type { Dialect } from "../../dialects/contract.ts";
@@ -69,7 +69,7 @@ export function openPush(given: boolean | PushOptions, around: PushSurroundings)
   const key = jwt === undefined ? undefined : readKey(jwt);
   const policy = { allowPrivate: options.allowPrivateTargets ?? around.local };
   const { check } = createTargetPolicy(policy);
-  const guarded = createGuardedFetch({
+  const guarded = guardedFetch({
     ...policy,
     maxRedirects: 0,
     maxBytes: LONGEST_ANSWER,
@@ -93,6 +93,15 @@ export function openPush(given: boolean | PushOptions, around: PushSurroundings)
       ...(retryMs === undefined ? undefined : { pushRetryMs: retryMs }),
     },
     operations: new Map(key === undefined ? [] : [[JWKS_PATH, () => publishedKeys(key)]]),
+  };
+}
+
+/** Loaded with the first notification: most servers never send one, and all of them want to be ready soon. */
+function guardedFetch(options: GuardedFetchOptions): PushFetch {
+  let loading: Promise<PushFetch> | undefined;
+  return async (url, init) => {
+    loading ??= import("../../auth/guarded-fetch.ts").then(({ createGuardedFetch }) => createGuardedFetch(options));
+    return (await loading)(url, init);
   };
 }
 
