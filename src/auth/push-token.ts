@@ -1,6 +1,9 @@
 /** A signed token beside a push notification: who sent it, to whom, about which task, with which body. */
 import { createHash, createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
-import { createRemoteJWKSet, exportJWK, type JWK, type JWTVerifyGetKey, jwtVerify, SignJWT } from "jose";
+import type { JWK, JWTVerifyGetKey } from "jose";
+
+/** Loaded with the first token: few servers sign any, and all of them want to be ready soon. */
+const jose = () => import("jose");
 
 export const PUSH_TOKEN_HEADER = "x-dragoman-jwt";
 
@@ -40,6 +43,7 @@ function algorithmOf(key: KeyObject): PushAlgorithm | undefined {
 
 /** As it is published. */
 export async function publicPushKey({ key, kid, alg }: PushKey): Promise<JWK> {
+  const { exportJWK } = await jose();
   return { ...(await exportJWK(createPublicKey(key))), kid, alg, use: "sig" };
 }
 
@@ -54,7 +58,8 @@ export interface PushTokenClaims {
   readonly now: number;
 }
 
-export function createPushToken({ key, kid, alg }: PushKey, claims: PushTokenClaims): Promise<string> {
+export async function createPushToken({ key, kid, alg }: PushKey, claims: PushTokenClaims): Promise<string> {
+  const { SignJWT } = await jose();
   const issuedAt = Math.floor(claims.now / 1_000);
   return new SignJWT({ taskId: claims.taskId, request_body_sha256: hashOf(claims.body) })
     .setProtectedHeader({ alg, kid, typ: "JWT" })
@@ -71,7 +76,11 @@ export type PushKeys = JWTVerifyGetKey;
 
 /** Those that a sender publishes: fetched when needed, and again when it signs with one that is not among them. */
 export function pushKeysAt(url: URL): PushKeys {
-  return createRemoteJWKSet(url);
+  let keys: Promise<PushKeys> | undefined;
+  return async (header, token) => {
+    keys ??= jose().then(({ createRemoteJWKSet }) => createRemoteJWKSet(url));
+    return (await keys)(header, token);
+  };
 }
 
 export interface PushTokenExpectation {
@@ -85,6 +94,7 @@ export interface PushTokenExpectation {
 /** Undefined if all is well, else what is wrong, for people. */
 export async function whyPushTokenFails(token: string, expected: PushTokenExpectation): Promise<string | undefined> {
   try {
+    const { jwtVerify } = await jose();
     const { payload } = await jwtVerify(token, expected.keys, {
       audience: expected.audience,
       ...(expected.issuer === undefined ? undefined : { issuer: expected.issuer }),
