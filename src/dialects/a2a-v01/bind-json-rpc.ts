@@ -1,30 +1,21 @@
 /** JSON-RPC 2.0 over HTTP: one URL, the operation in `method`. */
-import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
+import type { ProtocolError } from "../../model/errors.ts";
 import type { Loss } from "../../model/loss.ts";
 import { type ExchangeReply, jsonReply } from "../../wire/exchange.ts";
 import { encodeError, encodeResult, type JsonRpcId } from "../../wire/json-rpc.ts";
 import type { JsonRpcServing } from "../contract.ts";
 import { EnvelopeFraming } from "../shared/envelope-framing.ts";
+import { errorHeaders } from "../shared/error-headers.ts";
 import { eventStreamReply } from "../shared/event-stream.ts";
+import { httpStatusOf, requireAnswerable } from "../shared/json-rpc-serving.ts";
 import { mapFrames } from "../shared/mapped-frames.ts";
 import { presentable } from "../shared/presentable.ts";
 import { isRecord } from "../shared/proto-json-reading.ts";
-import { isJson, requireMediaType } from "../shared/request-headers.ts";
 import { METHODS } from "./decode.ts";
 import { encodeAnswer, StreamEncoder } from "./encode.ts";
-import { errorHeaders, toJsonRpcError } from "./errors.ts";
+import { toJsonRpcError } from "./errors.ts";
 import { invoke } from "./invoke.ts";
 import { VERSION } from "./version.ts";
-
-/** As in newer releases: errors of an operation are answers, those about the HTTP request itself have their status. */
-const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
-  PARSE_ERROR: 400,
-  INVALID_REQUEST: 400,
-  UNAUTHENTICATED: 401,
-  PERMISSION_DENIED: 403,
-  RESOURCE_EXHAUSTED: 429,
-  UNAVAILABLE: 503,
-};
 
 export const jsonRpc: JsonRpcServing = {
   versions: [VERSION],
@@ -38,10 +29,7 @@ export const jsonRpc: JsonRpcServing = {
   async handle(request, exchange, context) {
     const { id } = request;
     try {
-      if (request.notification) {
-        throw new ProtocolError("INVALID_REQUEST", "The request needs an id: every A2A method is answered.");
-      }
-      requireMediaType(exchange.headers, isJson);
+      requireAnswerable(request, exchange.headers);
     } catch (error) {
       return refuse(presentable(error), id, 400);
     }
@@ -66,6 +54,6 @@ export const jsonRpc: JsonRpcServing = {
   refuse: (error, id) => refuse(presentable(error), id),
 };
 
-function refuse(error: ProtocolError, id: JsonRpcId, status: number = STATUS[error.code] ?? 200): ExchangeReply {
+function refuse(error: ProtocolError, id: JsonRpcId, status: number = httpStatusOf(error)): ExchangeReply {
   return jsonReply(status, encodeError(id, toJsonRpcError(error)), errorHeaders(error));
 }

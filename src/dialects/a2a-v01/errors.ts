@@ -35,10 +35,6 @@ export function toJsonRpcError(error: ProtocolError): string {
   return JSON.stringify({ code: JSON_RPC_CODES[error.code], message: error.message, data: errorDetails(error) });
 }
 
-export function errorHeaders(error: ProtocolError): Readonly<Record<string, string>> | undefined {
-  return error.retryAfter === undefined ? undefined : { "retry-after": String(Math.ceil(error.retryAfter)) };
-}
-
 const CODE_OF_JSON_RPC: ReadonlyMap<unknown, ErrorCode> = new Map<unknown, ErrorCode>([
   [-32700, "PARSE_ERROR"],
   [-32600, "INVALID_REQUEST"],

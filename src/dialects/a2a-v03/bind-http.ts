@@ -12,11 +12,12 @@ import {
 import { decodeUtf8, JsonLimitError, parseJson } from "../../wire/json-limits.ts";
 import { sseLineFrame } from "../../wire/sse.ts";
 import type { HttpServing, ServeContext } from "../contract.ts";
+import { errorHeaders } from "../shared/error-headers.ts";
 import { type EventFraming, eventStreamReply } from "../shared/event-stream.ts";
 import { presentable } from "../shared/presentable.ts";
 import { isRecord } from "../shared/proto-json-reading.ts";
 import { isJson, requireMediaType } from "../shared/request-headers.ts";
-import { ERRORS, errorHeaders, toErrorObject } from "./errors.ts";
+import { ERRORS, toErrorObject } from "./errors.ts";
 import { findPlace, HTTP_PREFIX, type Method, type Place } from "./http-routes.ts";
 import { isStream, type Served, serveRequest } from "./proto-answers.ts";
 import { toProtoEvent } from "./proto-encode.ts";

@@ -1,22 +1,17 @@
 /** JSON-RPC 2.0 over HTTP: one URL, the operation in `method`. Results are bare, told apart by their `kind`. */
-import { type ErrorCode, ProtocolError, taskNotFound } from "../../model/errors.ts";
-import type { FrameStream, SendOutcome, StreamFrame } from "../../model/operation.ts";
+import { type ProtocolError, taskNotFound } from "../../model/errors.ts";
+import type { FrameStream, SendOutcome } from "../../model/operation.ts";
 import type { TaskPushNotificationConfig } from "../../model/push.ts";
 import { type ExchangeReply, type ExchangeRequest, jsonReply } from "../../wire/exchange.ts";
-import {
-  encodeError,
-  encodeResult,
-  type JsonRpcId,
-  type JsonRpcRequest,
-  RESULT_SUFFIX,
-  resultPrefix,
-} from "../../wire/json-rpc.ts";
+import { encodeError, encodeResult, type JsonRpcId, type JsonRpcRequest } from "../../wire/json-rpc.ts";
 import { sseLineFrame } from "../../wire/sse.ts";
 import type { JsonRpcServing, ServeContext } from "../contract.ts";
-import { type EventFraming, eventStreamReply } from "../shared/event-stream.ts";
+import { EnvelopeFraming } from "../shared/envelope-framing.ts";
+import { errorHeaders } from "../shared/error-headers.ts";
+import { eventStreamReply } from "../shared/event-stream.ts";
+import { httpStatusOf, requireAnswerable } from "../shared/json-rpc-serving.ts";
 import { presentable } from "../shared/presentable.ts";
 import { isRecord } from "../shared/proto-json-reading.ts";
-import { isJson, requireMediaType } from "../shared/request-headers.ts";
 import { toWireCard } from "./card.ts";
 import { type Asked, decodeRequest, kindOfMethod, METHODS } from "./decode.ts";
 import {
@@ -28,23 +23,10 @@ import {
   toWireTask,
   toWireTaskPushConfig,
 } from "./encode.ts";
-import { errorHeaders, toErrorObject } from "./errors.ts";
+import { toErrorObject } from "./errors.ts";
 import { invoke, requireCapability } from "./invoke.ts";
 import { unnamedConfig } from "./push-names.ts";
 import { VERSION } from "./service-parameters.ts";
-
-/**
- * An error of an operation is an answer, hence 200. These are about the HTTP request itself, and intermediaries
- * should see them; clients look into the body first in any case.
- */
-const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
-  PARSE_ERROR: 400,
-  INVALID_REQUEST: 400,
-  UNAUTHENTICATED: 401,
-  PERMISSION_DENIED: 403,
-  RESOURCE_EXHAUSTED: 429,
-  UNAVAILABLE: 503,
-};
 
 const NO_PARAMS = {};
 
@@ -62,10 +44,7 @@ export const jsonRpc: JsonRpcServing = {
   async handle(request, exchange, context) {
     const { id } = request;
     try {
-      if (request.notification) {
-        throw new ProtocolError("INVALID_REQUEST", "The request needs an id: every A2A method is answered.");
-      }
-      requireMediaType(exchange.headers, isJson);
+      requireAnswerable(request, exchange.headers);
     } catch (error) {
       return refuse(presentable(error), id, 400);
     }
@@ -88,7 +67,7 @@ export const jsonRpc: JsonRpcServing = {
   refuse: (error, id) => refuse(presentable(error), id),
 };
 
-function refuse(error: ProtocolError, id: JsonRpcId, status: number = STATUS[error.code] ?? 200): ExchangeReply {
+function refuse(error: ProtocolError, id: JsonRpcId, status: number = httpStatusOf(error)): ExchangeReply {
   return jsonReply(status, encodeError(id, toErrorObject(error)), errorHeaders(error));
 }
 
@@ -190,31 +169,6 @@ function streamReply(
   headers: Readonly<Record<string, string>> | undefined,
   { limits }: ServeContext,
 ): ExchangeReply {
-  const framing = new EnvelopeFraming(id, ends);
+  const framing = new EnvelopeFraming(id, toErrorObject, ({ event }) => JSON.stringify(toWireEvent(event, ends)));
   return eventStreamReply(frames, { keepAliveMs: limits.keepAliveMs, headers, framing });
-}
-
-/** Every event is a whole response with the id of the request. */
-class EnvelopeFraming implements EventFraming {
-  readonly #id: JsonRpcId;
-  readonly #prefix: string;
-  readonly #ends: EndsStream;
-
-  constructor(id: JsonRpcId, ends: EndsStream) {
-    this.#id = id;
-    this.#prefix = resultPrefix(id);
-    this.#ends = ends;
-  }
-
-  encode(batch: readonly StreamFrame[]): string {
-    let text = "";
-    for (const { event, number } of batch) {
-      text += sseLineFrame(this.#prefix + JSON.stringify(toWireEvent(event, this.#ends)) + RESULT_SUFFIX, number);
-    }
-    return text;
-  }
-
-  encodeFailure(error: unknown): string {
-    return sseLineFrame(encodeError(this.#id, toErrorObject(presentable(error))));
-  }
 }

@@ -1,35 +1,19 @@
 /** Calling over gRPC: a method per operation, requests and answers as bytes. */
 import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
-import { EXTENSIONS } from "../../model/extensions.ts";
 import { type Loss, lossBy } from "../../model/loss.ts";
 import type { Operation, OperationKind } from "../../model/operation.ts";
-import { RPC_CODES, type RpcCodeName, type RpcStatus } from "../../wire/rpc.ts";
-import type { CallTarget, RpcCalling } from "../contract.ts";
+import type { RpcCodeName, RpcStatus } from "../../wire/rpc.ts";
+import type { RpcCalling } from "../contract.ts";
 import { unreadable } from "../shared/answers.ts";
-import { readErrorDetails } from "../shared/error-details.ts";
 import { withoutNumber } from "../shared/numbered-event.ts";
-import { detailsIn } from "../shared/rpc-status.ts";
+import { heardStatus, rpcMetadata } from "../shared/rpc-calling.ts";
 import { LOSSES } from "./losses.ts";
 import { PROTO_LOSSES } from "./losses-proto.ts";
 import { readProtoEvent, readProtoOutcome, type WholeKind } from "./proto-call-read.ts";
 import { encodeRequest, type ProtoRequest, REQUEST_NAMES } from "./proto-requests.ts";
 import { fromBytes, type ProtoName, toBytes } from "./proto-schema.ts";
-import { isStreaming, METHOD_NAMES, RESPONSE_NAMES, SERVICE } from "./proto-service.ts";
+import { METHOD_NAMES, RESPONSE_NAMES, SERVICE } from "./proto-service.ts";
 import { VERSION } from "./service-parameters.ts";
-
-/** Streams are asked to number their events, which only works inside of them here. */
-function metadataOf(operation: Operation, target: CallTarget): Record<string, string> {
-  const metadata: Record<string, string> = { ...target.headers };
-  const extensions = isStreaming(operation.kind)
-    ? [...new Set([...target.extensions, EXTENSIONS.replay])]
-    : target.extensions;
-  if (extensions.length > 0) metadata["x-a2a-extensions"] = extensions.join(",");
-  if (target.idempotencyKey !== undefined) metadata["idempotency-key"] = target.idempotencyKey;
-  if (operation.kind === "subscribe" && operation.after !== undefined) {
-    metadata["last-event-id"] = String(operation.after);
-  }
-  return metadata;
-}
 
 /** Bytes say a false and a zero only to those who look for them; to most peers they are not there. */
 function unsaidDefaults(operation: Operation): readonly Loss[] {
@@ -53,7 +37,7 @@ export const grpcCalling: RpcCalling = {
     const asked = encodeRequest(operation, losses);
     losses.push(...unsaidDefaults(operation));
     if (target.tenant !== undefined && target.tenant !== "") losses.push(lossBy(LOSSES.tenant, "call.tenant"));
-    const metadata = metadataOf(operation, target);
+    const metadata = rpcMetadata(operation, target, "x-a2a-extensions");
     return {
       value: { service: SERVICE, method: METHOD_NAMES[asked.kind], metadata, message: requestBytes(asked) },
       losses,
@@ -90,10 +74,6 @@ function read(name: ProtoName, message: Uint8Array): unknown {
     throw unreadable(`it is no ${name}`);
   }
 }
-
-const NAME_OF_CODE = new Map<number, RpcCodeName>(
-  Object.entries(RPC_CODES).map(([name, code]) => [code, name as RpcCodeName]),
-);
 
 /** For refusals that name no reason; several errors share a status, the commonest is taken. */
 const CODE_OF_STATUS: Readonly<Partial<Record<RpcCodeName, ErrorCode>>> = {
@@ -132,16 +112,8 @@ function codeOfStatus(name: RpcCodeName, kind: OperationKind | undefined): Error
 }
 
 function decodeFailure(status: RpcStatus, kind?: OperationKind): ProtocolError {
-  const given = detailsIn(status);
-  const details = readErrorDetails(given);
-  const name = NAME_OF_CODE.get(status.code) ?? "UNKNOWN";
-  const prefix = status.message.slice(0, Math.max(0, status.message.indexOf(":")));
-  const code = details.code ?? CODE_OF_PREFIX.get(prefix) ?? codeOfStatus(name, kind) ?? "INTERNAL_ERROR";
-  const message = status.message === "" ? `The agent refused with gRPC status ${name} only.` : status.message;
-  return new ProtocolError(code, message, {
-    ...(details.metadata === undefined ? {} : { metadata: details.metadata }),
-    ...(details.violations === undefined ? {} : { violations: details.violations }),
-    ...(details.retryAfter === undefined ? {} : { retryAfter: details.retryAfter }),
-    ...(given.length === 0 ? {} : { data: given }),
+  return heardStatus(status, (name, message) => {
+    const prefix = message.slice(0, Math.max(0, message.indexOf(":")));
+    return CODE_OF_PREFIX.get(prefix) ?? codeOfStatus(name, kind);
   });
 }

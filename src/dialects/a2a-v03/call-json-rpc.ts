@@ -5,8 +5,9 @@ import type { Operation, OperationKind, SendConfiguration } from "../../model/op
 import type { ExchangeCall } from "../../wire/exchange.ts";
 import type { CallTarget, ExchangeCalling } from "../contract.ts";
 import { parseAnswer, unreadable } from "../shared/answers.ts";
+import { bareStatus } from "../shared/http-statuses.ts";
 import { isRecord } from "../shared/proto-json-reading.ts";
-import { bareStatus, readRefusal } from "./call-errors.ts";
+import { readRefusal } from "./call-errors.ts";
 import { callHeaders } from "./call-headers.ts";
 import { readFrame, readOutcome } from "./call-read.ts";
 import { toWireMessage, toWirePushConfig, toWireTaskPushConfig } from "./encode.ts";

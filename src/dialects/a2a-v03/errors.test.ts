@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { ERROR_CODES, ProtocolError } from "../../model/errors.ts";
 import { RPC_CODES } from "../../wire/rpc.ts";
-import { bareStatus, readRefusal } from "./call-errors.ts";
-import { codeOfJsonRpc, ERRORS, errorHeaders, toErrorObject } from "./errors.ts";
+import { errorHeaders } from "../shared/error-headers.ts";
+import { bareStatus } from "../shared/http-statuses.ts";
+import { readRefusal } from "./call-errors.ts";
+import { codeOfJsonRpc, ERRORS, toErrorObject } from "./errors.ts";
 
 describe("the error table", () => {
   it("is what 0.3 and its libraries say", () => {

@@ -45,11 +45,6 @@ export function toErrorObject(error: ProtocolError): string {
   return JSON.stringify({ code: ERRORS[error.code].jsonRpc, message: error.message, data: errorDetails(error) });
 }
 
-/** Headers an error brings along on any HTTP binding. */
-export function errorHeaders(error: ProtocolError): Readonly<Record<string, string>> | undefined {
-  return error.retryAfter === undefined ? undefined : { "retry-after": String(Math.ceil(error.retryAfter)) };
-}
-
 const CODE_OF_JSON_RPC: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCode>([
   ...ERROR_CODES.map((code): [number, ErrorCode] => [ERRORS[code].jsonRpc, code]),
   // Only 1.0 has the next two, but servers that speak both may use them to anyone.

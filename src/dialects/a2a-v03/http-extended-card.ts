@@ -2,9 +2,10 @@
 import { ProtocolError } from "../../model/errors.ts";
 import { type ExchangeReply, jsonReply } from "../../wire/exchange.ts";
 import type { HttpServing } from "../contract.ts";
+import { errorHeaders } from "../shared/error-headers.ts";
 import { presentable } from "../shared/presentable.ts";
 import { toEarlierCardDocument, toWireCard } from "./card.ts";
-import { ERRORS, errorHeaders, toErrorObject } from "./errors.ts";
+import { ERRORS, toErrorObject } from "./errors.ts";
 import { invoke } from "./invoke.ts";
 
 export const httpExtendedCard: HttpServing = {

@@ -5,12 +5,13 @@ import { type ExchangeReply, type ExchangeRequest, type FullReply, isStreamReply
 import { decodeUtf8, JsonLimitError, parseJson } from "../../wire/json-limits.ts";
 import { sseLineFrame } from "../../wire/sse.ts";
 import type { HttpServing, ServeContext } from "../contract.ts";
+import { errorHeaders } from "../shared/error-headers.ts";
 import { type EventFraming, eventStreamReply } from "../shared/event-stream.ts";
 import { presentable } from "../shared/presentable.ts";
 import { requireMediaType } from "../shared/request-headers.ts";
 import { decodeQuery, joinRequest } from "./decode.ts";
 import { encodeAnswer } from "./encode.ts";
-import { ERRORS, errorHeaders, toHttpError } from "./errors.ts";
+import { ERRORS, toHttpError } from "./errors.ts";
 import { findPlace, HTTP_PREFIX, type Method, type Place } from "./http-routes.ts";
 import { type Invoked, invoke } from "./invoke.ts";
 import { requireVersion, VERSION } from "./service-parameters.ts";

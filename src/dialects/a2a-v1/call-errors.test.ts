@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { bareStatus, readRefusal } from "./call-errors.ts";
+import { bareStatus } from "../shared/http-statuses.ts";
+import { readRefusal } from "./call-errors.ts";
 
 const INFO = "type.googleapis.com/google.rpc.ErrorInfo";
 

@@ -50,11 +50,6 @@ export function toHttpError(error: ProtocolError, status: number = ERRORS[error.
   });
 }
 
-/** Headers an error brings along on any HTTP binding. */
-export function errorHeaders(error: ProtocolError): Readonly<Record<string, string>> | undefined {
-  return error.retryAfter === undefined ? undefined : { "retry-after": String(Math.ceil(error.retryAfter)) };
-}
-
 const CODE_OF_JSON_RPC: ReadonlyMap<number, ErrorCode> = new Map(
   ERROR_CODES.map((code) => [ERRORS[code].jsonRpc, code]),
 );

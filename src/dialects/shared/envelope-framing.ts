@@ -10,21 +10,33 @@ export class EnvelopeFraming implements EventFraming {
   readonly #id: JsonRpcId;
   readonly #prefix: string;
   readonly #toError: (error: ProtocolError) => string;
+  readonly #toJson: (frame: StreamFrame) => string;
 
-  /** `toError` gives an error object of the dialect as JSON. */
-  constructor(id: JsonRpcId, toError: (error: ProtocolError) => string) {
+  /** `toError` gives an error object of the dialect as JSON, `toJson` an event where that is not the frame's own. */
+  constructor(
+    id: JsonRpcId,
+    toError: (error: ProtocolError) => string,
+    toJson: (frame: StreamFrame) => string = jsonOf,
+  ) {
     this.#id = id;
     this.#prefix = resultPrefix(id);
     this.#toError = toError;
+    this.#toJson = toJson;
   }
 
   encode(batch: readonly StreamFrame[]): string {
     let text = "";
-    for (const { json, number } of batch) text += sseLineFrame(this.#prefix + json + RESULT_SUFFIX, number);
+    for (const frame of batch) {
+      text += sseLineFrame(this.#prefix + this.#toJson(frame) + RESULT_SUFFIX, frame.number);
+    }
     return text;
   }
 
   encodeFailure(error: unknown): string {
     return sseLineFrame(encodeError(this.#id, this.#toError(presentable(error))));
   }
+}
+
+function jsonOf({ json }: StreamFrame): string {
+  return json;
 }

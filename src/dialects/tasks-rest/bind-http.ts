@@ -12,13 +12,14 @@ import {
 import { decodeUtf8, JsonLimitError, parseJson } from "../../wire/json-limits.ts";
 import { sseLineFrame } from "../../wire/sse.ts";
 import type { HttpServing, ServeContext } from "../contract.ts";
+import { errorHeaders } from "../shared/error-headers.ts";
 import { type EventFraming, eventStreamReply } from "../shared/event-stream.ts";
 import { mapFrames } from "../shared/mapped-frames.ts";
 import { presentable } from "../shared/presentable.ts";
 import { idempotencyKeyOf, isJson, requireMediaType } from "../shared/request-headers.ts";
 import { decodeRequest } from "./decode.ts";
 import { type Answer, encodeAnswer, StreamEncoder } from "./encode.ts";
-import { errorHeaders, STATUSES, toErrorBody } from "./errors.ts";
+import { STATUSES, toErrorBody } from "./errors.ts";
 import { allowedIn, findPlace, PREFIX, type SpokenKind } from "./http-routes.ts";
 import { DIALECT_NAME, VERSION } from "./version.ts";
 

@@ -32,10 +32,6 @@ export function toErrorBody({ code, message, metadata, retryAfter, violations }:
   });
 }
 
-export function errorHeaders(error: ProtocolError): Readonly<Record<string, string>> | undefined {
-  return error.retryAfter === undefined ? undefined : { "retry-after": String(Math.ceil(error.retryAfter)) };
-}
-
 function toWord(code: ErrorCode): string {
   return code.toLowerCase().replaceAll("_", "-");
 }
