@@ -52,6 +52,7 @@ export type Operation =
   | { readonly kind: "extended-card" };
 
 export type OperationKind = Operation["kind"];
+export type OperationOf<Kind extends OperationKind> = Extract<Operation, { readonly kind: Kind }>;
 
 /** A frame of a stream. Numbered when it stands in a task's log or is the task as it stood at that number. */
 export interface StreamFrame {
@@ -95,6 +96,15 @@ export interface Outcomes {
 }
 
 export type OutcomeOf<O extends Operation> = Outcomes[O["kind"]];
+
+/** What was asked together with what came of it. */
+export type AnswersByKind<Asked extends Operation = Operation> = {
+  readonly [Kind in Asked["kind"]]: {
+    readonly kind: Kind;
+    readonly operation: Extract<Asked, { readonly kind: Kind }>;
+    readonly outcome: Outcomes[Kind];
+  };
+};
 
 /** The circumstances of one operation. Immutable; what an operation activated is returned, never written here. */
 export interface Call {

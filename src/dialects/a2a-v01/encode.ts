@@ -1,6 +1,6 @@
 /** Outcomes as the JSON of 0.1: whole answers here, streams frame by frame below. */
 import type { Loss } from "../../model/loss.ts";
-import type { Outcomes, StreamFrame } from "../../model/operation.ts";
+import type { AnswersByKind, StreamFrame } from "../../model/operation.ts";
 import { isTerminal, type TaskState } from "../../model/state.ts";
 import type { Task } from "../../model/task.ts";
 import { ArtifactIndexes } from "../shared/artifact-indexes.ts";
@@ -9,18 +9,8 @@ import { saidFrame } from "../shared/mapped-frames.ts";
 import type { SpokenOperation } from "./decode.ts";
 import { taskOfMessage, toArtifact, toPushConfig, toStatus, toTask } from "./said.ts";
 
-type OperationOf<Kind extends SpokenOperation["kind"]> = Extract<SpokenOperation, { readonly kind: Kind }>;
-
-type AnswersByKind = {
-  readonly [Kind in SpokenOperation["kind"]]: {
-    readonly kind: Kind;
-    readonly operation: OperationOf<Kind>;
-    readonly outcome: Outcomes[Kind];
-  };
-};
-
-/** What was asked together with what came of it. */
-export type Answer = AnswersByKind[SpokenOperation["kind"]];
+type Answers = AnswersByKind<SpokenOperation>;
+export type Answer = Answers[SpokenOperation["kind"]];
 type WholeAnswer = Exclude<Answer, { readonly kind: "stream" | "subscribe" }>;
 
 export function encodeAnswer(answer: WholeAnswer, losses: Loss[]): string {
@@ -39,18 +29,18 @@ export function encodeAnswer(answer: WholeAnswer, losses: Loss[]): string {
   }
 }
 
-function taskOf({ operation, outcome }: AnswersByKind["send"], losses: Loss[]): Task {
+function taskOf({ operation, outcome }: Answers["send"], losses: Loss[]): Task {
   if ("task" in outcome) return outcome.task;
   return taskOfMessage(outcome.message, operation.chosenId ?? "", operation.message.contextId, losses);
 }
 
 /** One stream. Frames of 0.1 name artifacts by their index, which takes knowing those that came before. */
 export class StreamEncoder {
-  readonly #operation: OperationOf<"stream" | "subscribe">;
+  readonly #operation: Answers["stream" | "subscribe"]["operation"];
   readonly #report: (losses: readonly Loss[]) => void;
   readonly #indexes = new ArtifactIndexes();
 
-  constructor(operation: OperationOf<"stream" | "subscribe">, report: (losses: readonly Loss[]) => void) {
+  constructor(operation: Answers["stream" | "subscribe"]["operation"], report: (losses: readonly Loss[]) => void) {
     this.#operation = operation;
     this.#report = report;
   }

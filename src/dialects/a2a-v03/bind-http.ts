@@ -14,11 +14,12 @@ import { sseLineFrame } from "../../wire/sse.ts";
 import type { HttpServing, ServeContext } from "../contract.ts";
 import { errorHeaders } from "../shared/error-headers.ts";
 import { type EventFraming, eventStreamReply } from "../shared/event-stream.ts";
+import { kindOf, type Place } from "../shared/http-places.ts";
 import { presentable } from "../shared/presentable.ts";
 import { isRecord } from "../shared/proto-json-reading.ts";
 import { isJson, requireMediaType } from "../shared/request-headers.ts";
 import { ERRORS, toErrorObject } from "./errors.ts";
-import { findPlace, HTTP_PREFIX, type Method, type Place } from "./http-routes.ts";
+import { findPlace, HTTP_PREFIX } from "./http-routes.ts";
 import { isStream, type Served, serveRequest } from "./proto-answers.ts";
 import { toProtoEvent } from "./proto-encode.ts";
 import { pushConfigName, taskName } from "./proto-names.ts";
@@ -42,7 +43,7 @@ async function replyTo(method: string, exchange: ExchangeRequest, context: Serve
     requireVersion(exchange.headers["a2a-version"]);
     const place = findPlace(exchange.path);
     if (place === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "There is nothing at this path in A2A 0.3.");
-    const kind = place.methods[method as Method];
+    const kind = kindOf(place.methods, method);
     if (kind === undefined) return refuseMethod(place);
     refuseEncoding(exchange.headers["content-encoding"]);
 
@@ -74,7 +75,12 @@ function replyWith({ kind, answer, headers }: Served, context: ServeContext): Ex
 type Query = Readonly<Record<string, string>>;
 
 /** The request in one piece. What the path names is what is meant, whatever a body repeats. */
-function requestOf(kind: OperationKind, { id = "", configId = "" }: Place, query: Query, body: unknown): unknown {
+function requestOf(
+  kind: OperationKind,
+  { named: { id = "", configId = "" } }: Place,
+  query: Query,
+  body: unknown,
+): unknown {
   switch (kind) {
     case "send":
     case "stream":

@@ -1,6 +1,7 @@
 /** The messages of the agent card, as tables. */
 import type { AgentCardSignature, AgentExtension, AgentProvider, SecurityRequirement } from "../../model/card.ts";
 import type { JsonObject } from "../../model/json.ts";
+import { COMMON_CARD_MESSAGES, type CommonCardTypes } from "../shared/proto-card.ts";
 import type { Row } from "../shared/proto-json.ts";
 
 export interface ProtoInterface {
@@ -46,27 +47,14 @@ export interface ProtoCard {
   readonly iconUrl?: string;
 }
 
-export interface ProtoCardTypes {
+export interface ProtoCardTypes extends CommonCardTypes {
   AgentCard: ProtoCard;
   AgentInterface: ProtoInterface;
-  AgentProvider: AgentProvider;
   AgentCapabilities: ProtoCapabilities;
-  AgentExtension: AgentExtension;
   AgentSkill: ProtoSkill;
-  AgentCardSignature: AgentCardSignature;
   Security: SecurityRequirement;
-  StringList: { readonly list: readonly string[] };
-  SecurityScheme: JsonObject;
-  APIKeySecurityScheme: JsonObject;
-  HTTPAuthSecurityScheme: JsonObject;
-  OAuth2SecurityScheme: JsonObject;
-  OpenIdConnectSecurityScheme: JsonObject;
-  MutualTlsSecurityScheme: JsonObject;
   OAuthFlows: JsonObject;
   AuthorizationCodeOAuthFlow: JsonObject;
-  ClientCredentialsOAuthFlow: JsonObject;
-  ImplicitOAuthFlow: JsonObject;
-  PasswordOAuthFlow: JsonObject;
 }
 
 export const PROTO_CARD_MESSAGES = {
@@ -95,20 +83,10 @@ export const PROTO_CARD_MESSAGES = {
     ["url", "string", "required", 1],
     ["transport", "string", "required", 2],
   ],
-  AgentProvider: [
-    ["url", "string", "filled", 1],
-    ["organization", "string", "filled", 2],
-  ],
   AgentCapabilities: [
     ["streaming", "bool", "optional", 1],
     ["pushNotifications", "bool", "optional", 2],
     ["extensions", "AgentExtension[]", "implicit", 3],
-  ],
-  AgentExtension: [
-    ["uri", "string", "required", 1],
-    ["description", "string", "implicit", 2],
-    ["required", "bool", "implicit", 3],
-    ["params", "struct", "optional", 4],
   ],
   AgentSkill: [
     ["id", "string", "required", 1],
@@ -120,41 +98,7 @@ export const PROTO_CARD_MESSAGES = {
     ["outputModes", "string[]", "implicit", 7],
     ["security", "Security[]", "implicit", 8],
   ],
-  AgentCardSignature: [
-    ["protected", "string", "required", 1],
-    ["signature", "string", "required", 2],
-    ["header", "struct", "optional", 3],
-  ],
-  StringList: [["list", "string[]", "restored", 1]],
   Security: [["schemes", "map<StringList>", "restored", 1]],
-  // A kind of scheme that is not known here reads as an empty object: it cannot be satisfied, the rest can be used.
-  SecurityScheme: [
-    ["apiKeySecurityScheme", "APIKeySecurityScheme", "optional", 1],
-    ["httpAuthSecurityScheme", "HTTPAuthSecurityScheme", "optional", 2],
-    ["oauth2SecurityScheme", "OAuth2SecurityScheme", "optional", 3],
-    ["openIdConnectSecurityScheme", "OpenIdConnectSecurityScheme", "optional", 4],
-    ["mtlsSecurityScheme", "MutualTlsSecurityScheme", "optional", 5],
-  ],
-  APIKeySecurityScheme: [
-    ["description", "string", "implicit", 1],
-    ["location", "string", "required", 2],
-    ["name", "string", "required", 3],
-  ],
-  HTTPAuthSecurityScheme: [
-    ["description", "string", "implicit", 1],
-    ["scheme", "string", "required", 2],
-    ["bearerFormat", "string", "implicit", 3],
-  ],
-  OAuth2SecurityScheme: [
-    ["description", "string", "implicit", 1],
-    ["flows", "OAuthFlows", "required", 2],
-    ["oauth2MetadataUrl", "string", "implicit", 3],
-  ],
-  OpenIdConnectSecurityScheme: [
-    ["description", "string", "implicit", 1],
-    ["openIdConnectUrl", "string", "required", 2],
-  ],
-  MutualTlsSecurityScheme: [["description", "string", "implicit", 1]],
   OAuthFlows: [
     ["authorizationCode", "AuthorizationCodeOAuthFlow", "optional", 1],
     ["clientCredentials", "ClientCredentialsOAuthFlow", "optional", 2],
@@ -167,19 +111,5 @@ export const PROTO_CARD_MESSAGES = {
     ["refreshUrl", "string", "implicit", 3],
     ["scopes", "map<string>", "filled", 4],
   ],
-  ClientCredentialsOAuthFlow: [
-    ["tokenUrl", "string", "implicit", 1],
-    ["refreshUrl", "string", "implicit", 2],
-    ["scopes", "map<string>", "filled", 3],
-  ],
-  ImplicitOAuthFlow: [
-    ["authorizationUrl", "string", "implicit", 1],
-    ["refreshUrl", "string", "implicit", 2],
-    ["scopes", "map<string>", "filled", 3],
-  ],
-  PasswordOAuthFlow: [
-    ["tokenUrl", "string", "implicit", 1],
-    ["refreshUrl", "string", "implicit", 2],
-    ["scopes", "map<string>", "filled", 3],
-  ],
+  ...COMMON_CARD_MESSAGES,
 } as const satisfies Readonly<Record<string, readonly Row[]>>;

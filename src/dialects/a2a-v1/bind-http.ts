@@ -7,12 +7,13 @@ import { sseLineFrame } from "../../wire/sse.ts";
 import type { HttpServing, ServeContext } from "../contract.ts";
 import { errorHeaders } from "../shared/error-headers.ts";
 import { type EventFraming, eventStreamReply } from "../shared/event-stream.ts";
+import { kindOf, type Place } from "../shared/http-places.ts";
 import { presentable } from "../shared/presentable.ts";
 import { requireMediaType } from "../shared/request-headers.ts";
 import { decodeQuery, joinRequest } from "./decode.ts";
 import { encodeAnswer } from "./encode.ts";
 import { ERRORS, toHttpError } from "./errors.ts";
-import { findPlace, HTTP_PREFIX, type Method, type Place } from "./http-routes.ts";
+import { findPlace, HTTP_PREFIX } from "./http-routes.ts";
 import { type Invoked, invoke } from "./invoke.ts";
 import { requireVersion, VERSION } from "./service-parameters.ts";
 
@@ -36,7 +37,7 @@ async function replyTo(method: string, exchange: ExchangeRequest, context: Serve
     requireVersion(exchange);
     const place = findPlace(exchange.path);
     if (place === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "There is nothing at this path in A2A 1.0.");
-    const kind = place.methods[method as Method];
+    const kind = kindOf(place.methods, method);
     if (kind === undefined) return refuseMethod(place);
     const encoding = exchange.headers["content-encoding"];
     if (encoding !== undefined && encoding !== "" && encoding.toLowerCase() !== "identity")

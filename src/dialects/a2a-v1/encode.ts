@@ -1,20 +1,9 @@
 /** Outcomes as 1.0 JSON. Tasks are stored in that form already, so this is mostly `JSON.stringify`. */
-import type { Operation, OperationKind, Outcomes, TaskPage } from "../../model/operation.ts";
+import type { AnswersByKind, OperationKind, OperationOf, TaskPage } from "../../model/operation.ts";
 import type { Task } from "../../model/task.ts";
 import { toWireCard } from "./card.ts";
 import { writeWire } from "./schema.ts";
 
-type OperationOf<Kind extends OperationKind> = Extract<Operation, { readonly kind: Kind }>;
-
-type AnswersByKind = {
-  readonly [Kind in OperationKind]: {
-    readonly kind: Kind;
-    readonly operation: OperationOf<Kind>;
-    readonly outcome: Outcomes[Kind];
-  };
-};
-
-/** What was asked together with what came of it. */
 export type Answer = AnswersByKind[OperationKind];
 export type PlainAnswer = AnswersByKind[PlainKind];
 type PlainKind = Exclude<OperationKind, "stream" | "subscribe">;

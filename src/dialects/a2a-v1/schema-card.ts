@@ -1,4 +1,5 @@
 /** The messages of the agent card, as tables. */
+import { COMMON_CARD_MESSAGES } from "../shared/proto-card.ts";
 import type { Row } from "../shared/proto-json.ts";
 
 export const CARD_MESSAGES = {
@@ -25,21 +26,11 @@ export const CARD_MESSAGES = {
     ["tenant", "string", "implicit", 3],
     ["protocolVersion", "string", "required", 4],
   ],
-  AgentProvider: [
-    ["url", "string", "filled", 1],
-    ["organization", "string", "filled", 2],
-  ],
   AgentCapabilities: [
     ["streaming", "bool", "optional", 1],
     ["pushNotifications", "bool", "optional", 2],
     ["extensions", "AgentExtension[]", "implicit", 3],
     ["extendedAgentCard", "bool", "optional", 4],
-  ],
-  AgentExtension: [
-    ["uri", "string", "required", 1],
-    ["description", "string", "implicit", 2],
-    ["required", "bool", "implicit", 3],
-    ["params", "struct", "optional", 4],
   ],
   AgentSkill: [
     ["id", "string", "required", 1],
@@ -51,41 +42,7 @@ export const CARD_MESSAGES = {
     ["outputModes", "string[]", "implicit", 7],
     ["securityRequirements", "SecurityRequirement[]", "implicit", 8],
   ],
-  AgentCardSignature: [
-    ["protected", "string", "required", 1],
-    ["signature", "string", "required", 2],
-    ["header", "struct", "optional", 3],
-  ],
   SecurityRequirement: [["schemes", "map<StringList>", "restored", 1]],
-  StringList: [["list", "string[]", "restored", 1]],
-  // A kind of scheme that is not known here reads as an empty object: it cannot be satisfied, the rest can be used.
-  SecurityScheme: [
-    ["apiKeySecurityScheme", "APIKeySecurityScheme", "optional", 1],
-    ["httpAuthSecurityScheme", "HTTPAuthSecurityScheme", "optional", 2],
-    ["oauth2SecurityScheme", "OAuth2SecurityScheme", "optional", 3],
-    ["openIdConnectSecurityScheme", "OpenIdConnectSecurityScheme", "optional", 4],
-    ["mtlsSecurityScheme", "MutualTlsSecurityScheme", "optional", 5],
-  ],
-  APIKeySecurityScheme: [
-    ["description", "string", "implicit", 1],
-    ["location", "string", "required", 2],
-    ["name", "string", "required", 3],
-  ],
-  HTTPAuthSecurityScheme: [
-    ["description", "string", "implicit", 1],
-    ["scheme", "string", "required", 2],
-    ["bearerFormat", "string", "implicit", 3],
-  ],
-  OAuth2SecurityScheme: [
-    ["description", "string", "implicit", 1],
-    ["flows", "OAuthFlows", "required", 2],
-    ["oauth2MetadataUrl", "string", "implicit", 3],
-  ],
-  OpenIdConnectSecurityScheme: [
-    ["description", "string", "implicit", 1],
-    ["openIdConnectUrl", "string", "required", 2],
-  ],
-  MutualTlsSecurityScheme: [["description", "string", "implicit", 1]],
   OAuthFlows: [
     ["authorizationCode", "AuthorizationCodeOAuthFlow", "optional", 1],
     ["clientCredentials", "ClientCredentialsOAuthFlow", "optional", 2],
@@ -100,25 +57,11 @@ export const CARD_MESSAGES = {
     ["scopes", "map<string>", "filled", 4],
     ["pkceRequired", "bool", "implicit", 5],
   ],
-  ClientCredentialsOAuthFlow: [
-    ["tokenUrl", "string", "implicit", 1],
-    ["refreshUrl", "string", "implicit", 2],
-    ["scopes", "map<string>", "filled", 3],
-  ],
-  ImplicitOAuthFlow: [
-    ["authorizationUrl", "string", "implicit", 1],
-    ["refreshUrl", "string", "implicit", 2],
-    ["scopes", "map<string>", "filled", 3],
-  ],
-  PasswordOAuthFlow: [
-    ["tokenUrl", "string", "implicit", 1],
-    ["refreshUrl", "string", "implicit", 2],
-    ["scopes", "map<string>", "filled", 3],
-  ],
   DeviceCodeOAuthFlow: [
     ["deviceAuthorizationUrl", "string", "implicit", 1],
     ["tokenUrl", "string", "implicit", 2],
     ["refreshUrl", "string", "implicit", 3],
     ["scopes", "map<string>", "filled", 4],
   ],
+  ...COMMON_CARD_MESSAGES,
 } as const satisfies Readonly<Record<string, readonly Row[]>>;

@@ -6,10 +6,7 @@ import type { Artifact } from "../../model/artifact.ts";
 import type {
   AgentCapabilities,
   AgentCard,
-  AgentCardSignature,
-  AgentExtension,
   AgentInterface,
-  AgentProvider,
   AgentSkill,
   SecurityRequirement,
 } from "../../model/card.ts";
@@ -21,6 +18,7 @@ import type { Part } from "../../model/part.ts";
 import type { AuthenticationInfo, TaskPushNotificationConfig } from "../../model/push.ts";
 import { TASK_STATES, type TaskState } from "../../model/state.ts";
 import type { Task, TaskStatus } from "../../model/task.ts";
+import type { CommonCardTypes } from "../shared/proto-card.ts";
 import { compileTables, type Presence, type Tables } from "../shared/proto-json.ts";
 import type { ReadOptions } from "../shared/proto-json-reading.ts";
 import type { ScalarName } from "../shared/proto-json-scalars.ts";
@@ -43,7 +41,7 @@ interface PushConfigNamed extends Tenanted {
 }
 
 /** Every message by name, in the form `readWire` gives it. */
-export interface WireTypes {
+export interface WireTypes extends CommonCardTypes {
   Part: Part;
   Message: Message;
   Artifact: Artifact;
@@ -86,24 +84,11 @@ export interface WireTypes {
 
   AgentCard: AgentCard;
   AgentInterface: AgentInterface;
-  AgentProvider: AgentProvider;
   AgentCapabilities: AgentCapabilities;
-  AgentExtension: AgentExtension;
   AgentSkill: AgentSkill;
-  AgentCardSignature: AgentCardSignature;
   SecurityRequirement: SecurityRequirement;
-  StringList: { readonly list: readonly string[] };
-  SecurityScheme: JsonObject;
-  APIKeySecurityScheme: JsonObject;
-  HTTPAuthSecurityScheme: JsonObject;
-  OAuth2SecurityScheme: JsonObject;
-  OpenIdConnectSecurityScheme: JsonObject;
-  MutualTlsSecurityScheme: JsonObject;
   OAuthFlows: JsonObject;
   AuthorizationCodeOAuthFlow: JsonObject;
-  ClientCredentialsOAuthFlow: JsonObject;
-  ImplicitOAuthFlow: JsonObject;
-  PasswordOAuthFlow: JsonObject;
   DeviceCodeOAuthFlow: JsonObject;
 }
 

@@ -14,13 +14,14 @@ import { sseLineFrame } from "../../wire/sse.ts";
 import type { HttpServing, ServeContext } from "../contract.ts";
 import { errorHeaders } from "../shared/error-headers.ts";
 import { type EventFraming, eventStreamReply } from "../shared/event-stream.ts";
+import { allowed, kindOf } from "../shared/http-places.ts";
 import { mapFrames } from "../shared/mapped-frames.ts";
 import { presentable } from "../shared/presentable.ts";
 import { idempotencyKeyOf, isJson, requireMediaType } from "../shared/request-headers.ts";
 import { decodeRequest } from "./decode.ts";
 import { type Answer, encodeAnswer, StreamEncoder } from "./encode.ts";
 import { STATUSES, toErrorBody } from "./errors.ts";
-import { allowedIn, findPlace, PREFIX, type SpokenKind } from "./http-routes.ts";
+import { findPlace, PREFIX, type SpokenKind } from "./http-routes.ts";
 import { DIALECT_NAME, VERSION } from "./version.ts";
 
 export const http: HttpServing = {
@@ -40,9 +41,9 @@ async function replyTo(method: string, exchange: ExchangeRequest, context: Serve
   try {
     const place = findPlace(exchange.path);
     if (place === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "There is nothing at this path.");
-    const kind = Object.hasOwn(place.methods, method) ? place.methods[method] : undefined;
+    const kind = kindOf(place.methods, method);
     if (kind === undefined) {
-      const allow = allowedIn(place);
+      const allow = allowed(place.methods);
       return refuse(new ProtocolError("METHOD_NOT_FOUND", `This path answers ${allow} only.`), 405, { allow });
     }
     const answer = await invoke(kind, place.id, method === "POST", exchange, context);

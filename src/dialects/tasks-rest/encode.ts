@@ -2,7 +2,7 @@
 import { LogEntry, type TaskEvent } from "../../model/event.ts";
 import { TaskFold } from "../../model/fold.ts";
 import { type Loss, lossBy } from "../../model/loss.ts";
-import type { Outcomes, StreamFrame } from "../../model/operation.ts";
+import type { AnswersByKind, StreamFrame } from "../../model/operation.ts";
 import type { Task, TaskStatus } from "../../model/task.ts";
 import { ArtifactIndexes } from "../shared/artifact-indexes.ts";
 import { endsAnswer } from "../shared/early-states.ts";
@@ -11,18 +11,8 @@ import type { SpokenOperation } from "./decode.ts";
 import { LOSSES } from "./losses.ts";
 import { taskOfMessage, toArtifact, toTask } from "./said.ts";
 
-type OperationOf<Kind extends SpokenOperation["kind"]> = Extract<SpokenOperation, { readonly kind: Kind }>;
-
-type AnswersByKind = {
-  readonly [Kind in SpokenOperation["kind"]]: {
-    readonly kind: Kind;
-    readonly operation: OperationOf<Kind>;
-    readonly outcome: Outcomes[Kind];
-  };
-};
-
-/** What was asked together with what came of it. */
-export type Answer = AnswersByKind[SpokenOperation["kind"]];
+type Answers = AnswersByKind<SpokenOperation>;
+export type Answer = Answers[SpokenOperation["kind"]];
 type WholeAnswer = Exclude<Answer, { readonly kind: "stream" | "subscribe" }>;
 
 export function encodeAnswer(answer: WholeAnswer, losses: Loss[]): string {
@@ -34,12 +24,12 @@ export function encodeAnswer(answer: WholeAnswer, losses: Loss[]): string {
 
 /** One stream. A change of state is told by the whole task, which takes keeping the task. */
 export class StreamEncoder {
-  readonly #operation: OperationOf<"stream" | "subscribe">;
+  readonly #operation: Answers["stream" | "subscribe"]["operation"];
   readonly #report: (losses: readonly Loss[]) => void;
   readonly #indexes = new ArtifactIndexes();
   #fold = new TaskFold();
 
-  constructor(operation: OperationOf<"stream" | "subscribe">, report: (losses: readonly Loss[]) => void) {
+  constructor(operation: Answers["stream" | "subscribe"]["operation"], report: (losses: readonly Loss[]) => void) {
     this.#operation = operation;
     this.#report = report;
   }

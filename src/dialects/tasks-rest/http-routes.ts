@@ -1,11 +1,11 @@
 /** The paths below `/tasks`. */
-import { invalidParams } from "../../model/errors.ts";
 import type { OperationKind } from "../../model/operation.ts";
+import { decodeSegment, type Method } from "../shared/http-places.ts";
 
 export const PREFIX = "tasks";
 
 export type SpokenKind = Extract<OperationKind, "send" | "stream" | "get" | "cancel" | "subscribe">;
-type Methods = Readonly<Partial<Record<string, SpokenKind>>>;
+type Methods = Readonly<Partial<Record<Method, SpokenKind>>>;
 
 export interface Place {
   readonly methods: Methods;
@@ -35,22 +35,8 @@ export function findPlace(path: string): Place | undefined {
   if (first === undefined) return undefined;
   if (second === undefined) {
     const methods = Object.hasOwn(FIXED, first) ? FIXED[first] : TASK;
-    return { methods: methods ?? TASK, id: decodeId(first) };
+    return { methods: methods ?? TASK, id: decodeSegment("id", first) };
   }
   const methods = Object.hasOwn(BELOW_TASK, second) ? BELOW_TASK[second] : undefined;
-  return methods === undefined ? undefined : { methods, id: decodeId(first) };
-}
-
-export function allowedIn({ methods }: Place): string {
-  return Object.keys(methods)
-    .flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]))
-    .join(", ");
-}
-
-function decodeId(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    throw invalidParams("id", "is not properly percent-encoded in the path");
-  }
+  return methods === undefined ? undefined : { methods, id: decodeSegment("id", first) };
 }
