@@ -48,8 +48,10 @@ describe("the package", () => {
 
   it("exports these values", () => {
     expect(Object.keys(main).sort()).toEqual([
+      "GuardedFetchError",
       "ProtocolError",
       "SILENT_LOG",
+      "createGuardedFetch",
       "createHandler",
       "data",
       "defineAgent",
@@ -117,6 +119,7 @@ describe("names on the wire", () => {
     expect(EXTENSIONS).toEqual({
       replay: "urn:dragoman:ext:replay:v1",
       idempotency: "urn:dragoman:ext:idempotency:v1",
+      hops: "urn:dragoman:ext:hops:v1",
       reasoning: "urn:dragoman:ext:reasoning:v1",
     });
   });
@@ -227,11 +230,26 @@ describe("the command line", () => {
 
 describe("defaults", () => {
   it("limits", () => {
-    expect(DEFAULT_SERVE_LIMITS).toEqual({ body: 16_777_216, parts: 1_000, depth: 64 });
+    expect(DEFAULT_SERVE_LIMITS).toEqual({
+      body: 16_777_216,
+      parts: 1_000,
+      depth: 64,
+      failedLogins: 300,
+      requestsPerAddress: 20_000,
+      requestsPerOwner: 20_000,
+      connections: 50_000,
+      connectionsPerAddress: 30_000,
+      headers: 16_384,
+      headersTimeout: 20_000,
+      requestTimeout: 300_000,
+    });
     expect(DEFAULT_LIMITS).toEqual({
       historyPage: 200,
       tasksPerOwner: 10_000,
       streamsPerOwner: 20_000,
+      streamsPerAddress: 20_000,
+      storedBytesPerOwner: undefined,
+      hops: 8,
       id: 1_024,
       part: 16_777_216,
       task: 268_435_456,
@@ -298,6 +316,7 @@ describe("a served agent", () => {
     expect(card.capabilities.extensions?.map(({ uri }) => uri)).toEqual([
       "urn:dragoman:ext:replay:v1",
       "urn:dragoman:ext:idempotency:v1",
+      "urn:dragoman:ext:hops:v1",
     ]);
     expect(card.capabilities).toMatchObject({ streaming: true, pushNotifications: true, extendedAgentCard: false });
   });

@@ -41,7 +41,7 @@ describe("defineAgent", () => {
     });
     expect(agent).toMatchObject({ onCrash: "resume", concurrency: 3, timeoutMs: 1_500 });
     expect(agent.profile.skills).toEqual([{ id: "a", name: "A", description: "Does A.", tags: ["a"] }]);
-    expect(agent.profile.extended?.skills?.[0]?.tags).toEqual(["x"]);
+    expect(agent.profile.extended).toMatchObject({ skills: [{ tags: ["x"] }] });
     expect(agent.profile).toMatchObject({ version: "2.1.0", streaming: false });
   });
 

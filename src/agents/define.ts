@@ -1,12 +1,13 @@
 import type { Agent, AgentEvent, AgentRun, MessageDraft, Turn } from "../engine/agent.ts";
-import type { AgentExtension, AgentProfile, AgentProvider, AgentSkill } from "../model/card.ts";
+import type { Caller } from "../model/caller.ts";
+import type { AgentExtension, AgentProfile, AgentProvider, ExtendedProfile, ProfileSkill } from "../model/card.ts";
 import { parseDuration } from "./duration.ts";
 import type { Content } from "./parts.ts";
 import { toParts } from "./parts.ts";
 import { AgentTurn } from "./turn.ts";
 
 /** A skill as an author writes it; `tags` default to the id. */
-export type SkillDefinition = Omit<AgentSkill, "tags"> & { readonly tags?: readonly string[] };
+export type SkillDefinition = Omit<ProfileSkill, "tags"> & { readonly tags?: readonly string[] };
 
 /** The type of a function without a return statement. */
 type Nothing = ReturnType<() => void>;
@@ -43,8 +44,17 @@ export interface AgentDefinition {
   readonly provider?: AgentProvider;
   readonly documentationUrl?: string;
   readonly iconUrl?: string;
-  /** What only authenticated callers see. */
-  readonly extended?: { readonly description?: string; readonly skills?: readonly SkillDefinition[] };
+  /** What only authenticated callers see: the same for all, or by caller; undefined is nothing more for that one. */
+  readonly extended?:
+    | ExtendedDefinition
+    | ((caller: Caller) => ExtendedDefinition | undefined | Promise<ExtendedDefinition | undefined>);
+}
+
+export interface ExtendedDefinition {
+  /** Takes the place of the public one. */
+  readonly description?: string;
+  /** Beside the public ones. */
+  readonly skills?: readonly SkillDefinition[];
 }
 
 const DEFAULT_MODES: readonly string[] = ["text/plain", "application/json"];
@@ -120,11 +130,20 @@ function profileOf(definition: AgentDefinition): AgentProfile {
 }
 
 function toExtended(extended: NonNullable<AgentDefinition["extended"]>): NonNullable<AgentProfile["extended"]> {
-  const { skills, ...rest } = extended;
+  if (typeof extended !== "function") return toExtendedProfile(extended);
+  return async (caller) => {
+    const own = await extended(caller);
+    if (own === undefined) return undefined;
+    for (const skill of own.skills ?? []) checkSkill(skill);
+    return toExtendedProfile(own);
+  };
+}
+
+function toExtendedProfile({ skills, ...rest }: ExtendedDefinition): ExtendedProfile {
   return skills === undefined ? rest : { ...rest, skills: skills.map(toSkill) };
 }
 
-export function toSkill(skill: SkillDefinition): AgentSkill {
+export function toSkill(skill: SkillDefinition): ProfileSkill {
   return { ...skill, tags: skill.tags ?? [skill.id] };
 }
 
@@ -156,7 +175,9 @@ function check(definition: AgentDefinition): void {
   if (timeout !== undefined && !((timeoutOf(timeout) ?? 0) > 0)) {
     refuse(`cannot read timeout ${JSON.stringify(timeout)}; write milliseconds or a text such as "60s"`);
   }
-  for (const skill of [...(definition.skills ?? []), ...(definition.extended?.skills ?? [])]) checkSkill(skill);
+  const { extended } = definition;
+  const further = typeof extended === "function" ? [] : (extended?.skills ?? []);
+  for (const skill of [...(definition.skills ?? []), ...further]) checkSkill(skill);
 }
 
 function checkSkill(skill: SkillDefinition): void {

@@ -1,5 +1,6 @@
 import type { AgentEvent, AgentState, ArtifactDraft, MessageDraft, Turn, TurnMemory } from "../engine/agent.ts";
 import type { Caller } from "../model/caller.ts";
+import type { Hops } from "../model/hops.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
 import type { Part } from "../model/part.ts";
@@ -94,6 +95,10 @@ export class AgentTurn implements Turn {
 
   get metadata(): JsonObject | undefined {
     return this.#turn.metadata;
+  }
+
+  get hops(): Hops {
+    return this.#turn.hops;
   }
 
   working(content?: Content): StatusEvent {

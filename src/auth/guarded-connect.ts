@@ -1,6 +1,6 @@
 /** Connecting to the address that was checked, and to no other. */
 import { lookup as systemLookup } from "node:dns/promises";
-import { buildConnector } from "undici";
+import type { buildConnector } from "undici";
 import { type Address, isSameAddress, parseAddress } from "./addresses.ts";
 import { GuardedFetchError } from "./guarded-fetch-error.ts";
 import type { TargetPolicy } from "./target-policy.ts";
@@ -19,9 +19,12 @@ const lookupBySystem: Lookup = async (hostname) => {
   return found.map(({ address }) => address);
 };
 
-export function createGuardedConnector(options: GuardedConnectOptions): buildConnector.connector {
+/** `connect` is the library's own way to connect, to whatever it is told. */
+export function createGuardedConnector(
+  connect: buildConnector.connector,
+  options: GuardedConnectOptions,
+): buildConnector.connector {
   const { policy, lookup = lookupBySystem } = options;
-  const connect = buildConnector({ timeout: options.timeoutMs });
 
   /** One name may have good and bad addresses in one answer: that is an attempt, so that none of them is used. */
   async function addressesOf(hostname: string): Promise<readonly Address[]> {

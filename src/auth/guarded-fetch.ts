@@ -1,7 +1,7 @@
 /** A `fetch` for targets that somebody else named: webhooks, cards, key sets, files, registry peers. */
-import { Agent, type Dispatcher } from "undici";
+import type { Agent, Dispatcher } from "undici";
 import { guardedBody } from "./guarded-body.ts";
-import { createGuardedConnector, type Lookup } from "./guarded-connect.ts";
+import { createGuardedConnector, type GuardedConnectOptions, type Lookup } from "./guarded-connect.ts";
 import { GuardedFetchError } from "./guarded-fetch-error.ts";
 import { nextRequest, type Outgoing, REDIRECTS } from "./guarded-redirects.ts";
 import { createTargetPolicy, type TargetPolicyOptions } from "./target-policy.ts";
@@ -30,17 +30,17 @@ export function createGuardedFetch(options: GuardedFetchOptions = {}): typeof gl
   const { maxBytes = DEFAULT_MAX_BYTES, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
   const { maxRedirects = DEFAULT_MAX_REDIRECTS, lookup } = options;
   const policy = createTargetPolicy(options);
-  const connect = createGuardedConnector({
+  const connecting = {
     policy,
     timeoutMs: Math.min(timeoutMs, LONGEST_CONNECT_MS),
     ...(lookup === undefined ? {} : { lookup }),
-  });
-  // The whole time is bounded here, so that the library's own limits on parts of it would only be in the way.
-  const limits = { headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: MAX_HEADER_BYTES };
-  const agent = new Agent({ connect, ...limits, keepAliveTimeout: KEEP_ALIVE_MS, keepAliveMaxTimeout: KEEP_ALIVE_MS });
+  };
+  let opening: Promise<Agent> | undefined;
 
   async function send(outgoing: Outgoing, stop: Stop): Promise<Dispatcher.ResponseData> {
     const { url, method, headers, body } = outgoing;
+    opening ??= openAgent(connecting);
+    const agent = await opening;
     const answering = agent.request({
       origin: url.origin,
       path: url.pathname + url.search,
@@ -91,6 +91,20 @@ export function createGuardedFetch(options: GuardedFetchOptions = {}): typeof gl
       throw error;
     }
   };
+}
+
+/** The library is loaded when it is first needed: many who can fetch never do. */
+async function openAgent(options: GuardedConnectOptions): Promise<Agent> {
+  const { Agent, buildConnector } = await import("undici");
+  return new Agent({
+    connect: createGuardedConnector(buildConnector({ timeout: options.timeoutMs }), options),
+    // The whole time is bounded here, so that the library's own limits on parts of it would only be in the way.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveMaxTimeout: KEEP_ALIVE_MS,
+  });
 }
 
 /** Whatever ends a request early; the first reason is the one that is told. */

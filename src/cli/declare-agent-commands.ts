@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { CardGetFlags } from "./commands/card-get.ts";
+import type { CardSignFlags } from "./commands/card-sign.ts";
 import type { ConfigShowFlags } from "./commands/config-show.ts";
 import type { ConformanceFlags } from "./commands/conformance.ts";
 import type { SendFlags } from "./commands/send.ts";
@@ -7,6 +8,7 @@ import type { TaskDownloadFlags } from "./commands/task-download.ts";
 import type { TaskGetFlags } from "./commands/task-get.ts";
 import type { TaskListFlags } from "./commands/task-list.ts";
 import type { TaskSubscribeFlags } from "./commands/task-subscribe.ts";
+import { declareAuth } from "./declare-auth-commands.ts";
 import { addExamples } from "./examples.ts";
 import type { PartFlag } from "./message-parts.ts";
 import type { Output } from "./output.ts";
@@ -17,10 +19,11 @@ const AGENT = "http://127.0.0.1:4000/agents/echo";
 
 export function declareAgentCommands(program: Command, output: Output): void {
   program.commandsGroup("Talking to agents:");
-  declareCard(program.command("card").description("read agent cards").helpCommand(false), output);
+  declareCard(program.command("card").description("read, sign and verify agent cards").helpCommand(false), output);
   declareSend(program.command("send [message...]"), output);
   declareChat(program.command("chat"), output);
   declareTask(program.command("task").description("look after tasks").helpCommand(false), output);
+  declareAuth(program.command("auth").description("log in to agents").helpCommand(false), output);
   declareConformance(program.command("conformance"), output);
   declareConfig(program.command("config").description("look at the configuration").helpCommand(false), output);
 }
@@ -41,6 +44,33 @@ function declareCard(card: Command, output: Output): void {
     ["dragoman card get -a agents.example.com --validate", "check the card of a host"],
     ["dragoman card get -a ./card.json -o json", "a card from a file"],
   ]);
+
+  const verify = card
+    .command("verify [file]")
+    .description("check who signed an agent's card; exit 0 only if a trusted key did")
+    .action(async (file: string | undefined, flags: ClientFlags) => {
+      const { cardVerify } = await import("./commands/card-verify.ts");
+      await cardVerify(output, file, flags);
+    });
+  addAgentOptions(verify);
+  addExamples(verify, [
+    ["dragoman card verify -a agents.example.com --card-key agents.pem", "by a key that is at hand"],
+    ["dragoman card verify card.json --jku-origin https://agents.example.com", "by the key the signature names"],
+  ]);
+
+  const sign = card
+    .command("sign <file>")
+    .description("sign a card of A2A 1.0 and print it with its signature")
+    .requiredOption("--key <file>", "private key: an unencrypted PEM or a JWK")
+    .requiredOption("--kid <id>", "id of the key, by which verifiers find it")
+    .option("--alg <name>", "ES256, EdDSA or RS256 (default: what the key is made for)")
+    .option("--jku <url>", "https address of the public key set")
+    .option("--out <file>", "write the signed card there instead of to standard output")
+    .action(async (file: string, flags: CardSignFlags) => {
+      const { cardSign } = await import("./commands/card-sign.ts");
+      await cardSign(output, file, flags);
+    });
+  addExamples(sign, [["dragoman card sign card.json --key key.pem --kid 2026-01", "the card with its signature"]]);
 }
 
 /** The flags that make up a message share one list, which keeps their order across kinds. */
@@ -200,7 +230,12 @@ function declareTaskDownload(download: Command, output: Output): void {
     .option("-d, --directory <path>", "where to save (default: here)")
     .option("--artifact <id>", "only this artifact, by id or name; may be repeated", collect)
     .option("--force", "replace files that exist")
-    .option("--fetch-urls", "also download parts that are only links; without any credential");
+    .option("--fetch-urls", "also download parts that are only links; without any credential")
+    .option(
+      "--allow-host <host>",
+      "links may lead to this host, address or range in a private network, too; may be repeated",
+      collect,
+    );
   addSettings(download, ["taskId"]);
   addAgentOptions(download);
   download.action(async (id: string | undefined, flags: TaskDownloadFlags) => {

@@ -110,8 +110,9 @@ function declareStore(store: Command, output: Output): void {
 function declareDoctor(doctor: Command, output: Output): void {
   doctor
     .description(
-      "check the set-up: Node, database driver, configuration, port, store, agents; exit 1 if something fails",
+      "check the set-up: Node, database driver, configuration, port, store, agents, security; exit 1 if something fails",
     )
+    .option("--strict", "exit 1 for warnings, too: nothing weak may go into production")
     .addOption(new Option("-o, --output <format>", "text or json").choices(["text", "json"]).default("text"))
     .action(async (config: string | undefined, flags: DoctorFlags) => {
       const { doctor: run } = await import("./commands/doctor.ts");
@@ -119,6 +120,7 @@ function declareDoctor(doctor: Command, output: Output): void {
     });
   addExamples(doctor, [
     ["dragoman doctor", "everything ./dragoman.yaml needs"],
+    ["dragoman doctor --strict", "before it goes into production"],
     ["dragoman doctor -o json", "for scripts"],
   ]);
 }

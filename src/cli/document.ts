@@ -48,7 +48,9 @@ function conventions(): string {
 - \`-o json\` prints one document in the protocol's own types; with \`--stream\` one JSON object per line.
 - A failure with \`-o json\` is one object \`{"error":{"code","message","hint","a2aCode"}}\` on stdout. \`code\` is the name A2A
   gives the error, an \`A2ACLI_ERR_…\` code of the specification, or a \`DRAGOMAN_ERR_…\` code for what neither names.
-- Nothing is remembered between runs: every answer names its task, context and state, and the command to go on with.
+- Nothing is remembered between runs but logins: every answer names its task, context and state, and the command to go on with.
+- \`auth login\` keeps what it got in \`$XDG_STATE_HOME/dragoman/credentials\` (\`~/.local/state/…\`), for its owner alone. Every command
+  with \`-a\` uses it, renews it in time and shows it to the origin of the card only; \`--bearer\` and \`--api-key\` come before it.
 - Ctrl-C stops the waiting, not the task; a second Ctrl-C ends the program at once.
 
 | exit code | meaning |

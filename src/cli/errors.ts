@@ -1,3 +1,4 @@
+import { LoginError, type LoginErrorCode } from "../auth/login/errors.ts";
 import { ConnectionError, type ConnectionErrorCode } from "../client/errors.ts";
 import type { ErrorCode } from "../model/errors.ts";
 import { ProtocolError } from "../model/errors.ts";
@@ -98,6 +99,16 @@ export const CONNECTION_CODES = {
   "broken-stream": { code: "A2ACLI_ERR_UNREACHABLE", exit: EXIT.unreachable },
 } as const satisfies Record<ConnectionErrorCode, { code: LocalCode | OwnCode; exit: ExitCode }>;
 
+export const LOGIN_CODES = {
+  refused: "A2ACLI_ERR_AUTH_FAILED",
+  unavailable: "A2ACLI_ERR_UNREACHABLE",
+  untrusted: "A2ACLI_ERR_AUTH_FAILED",
+  unsupported: "A2ACLI_ERR_AUTH_FAILED",
+  "unknown-scheme": "A2ACLI_ERR_USAGE",
+  incomplete: "A2ACLI_ERR_CREDENTIALS_MISSING",
+  aborted: "DRAGOMAN_ERR_INTERRUPTED",
+} as const satisfies Record<LoginErrorCode, LocalCode | OwnCode>;
+
 const STORE_HINTS = {
   "newer-schema": "The store was written by a newer dragoman. Install that version, or point --store elsewhere.",
   "older-schema": "Run: dragoman store migrate",
@@ -113,6 +124,7 @@ const HINTS: Partial<Record<ErrorCode, string>> = {
   VERSION_NOT_SUPPORTED: "card get lists the versions the agent speaks; choose one with --a2a-version.",
   UNSUPPORTED_OPERATION:
     "The task may have ended, or the agent cannot do this; task get and card get tell. --debug shows the agent's answer.",
+  PERMISSION_DENIED: "These credentials do not allow it. Use others, or log in with more scopes: auth login --scopes.",
   RESOURCE_EXHAUSTED: "Too many requests or too much data; try again later.",
   INVALID_PARAMS: "--debug shows the request and the agent's answer.",
 };
@@ -121,6 +133,10 @@ export function toFailure(error: unknown): Failure {
   if (error instanceof CommandError) return commandFailure(error);
   if (ProtocolError.is(error)) return protocolFailure(error);
   if (ConnectionError.is(error)) return connectionFailure(error);
+  if (error instanceof LoginError) {
+    const code = LOGIN_CODES[error.code];
+    return { code, message: error.message, hint: null, a2aCode: null, exit: exitOf(code) };
+  }
   if (error instanceof StoreError) {
     return own(
       `DRAGOMAN_ERR_STORE_${error.code.toUpperCase().replaceAll("-", "_")}`,
@@ -134,6 +150,7 @@ export function toFailure(error: unknown): Failure {
   if (error instanceof Error && error.name === "AgentModuleError") {
     return own("DRAGOMAN_ERR_AGENT_MODULE", error.message, "dragoman doctor checks every agent of a configuration.");
   }
+  if (error instanceof Error && error.name === "KeyError") return own("DRAGOMAN_ERR_KEY", error.message, null);
   if (error instanceof Error && "code" in error && error.code === "EADDRINUSE") {
     return own(
       "DRAGOMAN_ERR_PORT_IN_USE",

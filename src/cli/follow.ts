@@ -23,14 +23,15 @@ export async function pollTask(
   session: Session,
   agent: RemoteAgent,
   id: string,
-  options: { readonly historyLength?: number } = {},
+  options: { readonly historyLength?: number; readonly throughAuthorisation?: boolean } = {},
 ): Promise<Task> {
+  const { throughAuthorisation, ...query } = options;
   const { pollIntervalMs } = session.settings;
   for (let polls = 1; ; polls++) {
-    const task = await getKnown(agent, id, options);
+    const task = await getKnown(agent, id, query);
     if (task !== undefined) {
       session.followed = { taskId: task.id, contextId: task.contextId };
-      if (isSettled(task.status.state)) return task;
+      if (isOver(task.status.state, throughAuthorisation)) return task;
     }
     if (polls === 1) announce(session);
     const slower = BACKOFF ** Math.max(0, polls - POLLS_AT_FULL_PACE);
@@ -62,6 +63,12 @@ export interface FollowOptions {
   readonly onEvent: (event: StreamEvent) => void;
   /** The first frame shows a task that waits for the very message being sent. */
   readonly resumesTask: boolean;
+  /** Go on while the task waits for an authorisation: it is given elsewhere, and the task goes on by itself. */
+  readonly throughAuthorisation?: boolean;
+}
+
+function isOver(state: TaskState, throughAuthorisation = false): boolean {
+  return isSettled(state) && !(throughAuthorisation && state === "TASK_STATE_AUTH_REQUIRED");
 }
 
 /** Follow until the task is settled or the agent answered with a message; where the stream fails, polling takes over. */
@@ -88,10 +95,33 @@ export async function follow(
       "--debug shows the exchange.",
     );
   }
-  if (isSettled(seen.status.state)) return { task: seen };
-  const task = await pollTask(session, agent, seen.id);
+  const { throughAuthorisation = false } = options;
+  if (isOver(seen.status.state, throughAuthorisation)) return { task: seen };
+  const task = await pollTask(session, agent, seen.id, { throughAuthorisation });
   options.onEvent({ task });
   return { task };
+}
+
+/** The events of a task; of one that ended before anyone could follow it, the task as it ended. */
+export async function* observe(
+  { output }: Session,
+  agent: RemoteAgent,
+  id: string,
+  options: Parameters<RemoteAgent["subscribe"]>[1] = {},
+): AsyncGenerator<ClientEvent> {
+  let begun = false;
+  try {
+    for await (const event of agent.subscribe(id, options)) {
+      begun = true;
+      yield event;
+    }
+  } catch (error) {
+    if (begun || !ProtocolError.is(error) || error.code !== "UNSUPPORTED_OPERATION") throw error;
+    const task = await agent.get(id, options.signal === undefined ? {} : { signal: options.signal });
+    if (!isTerminal(task.status.state)) throw error;
+    output.talk("The task has already ended.");
+    yield { event: { task } };
+  }
 }
 
 /** The stream is lost, or the agent will not give it again; the task itself may be well. */
@@ -104,7 +134,7 @@ async function readEvents(
   session: Session,
   events: AsyncIterable<ClientEvent>,
   view: TaskView,
-  { onEvent, resumesTask }: FollowOptions,
+  { onEvent, resumesTask, throughAuthorisation }: FollowOptions,
 ): Promise<void> {
   let first = true;
   for await (const { event } of events) {
@@ -113,7 +143,9 @@ async function readEvents(
     onEvent(event);
     const mayBeStale = first && resumesTask && "task" in event;
     first = false;
-    if (view.state !== undefined && isSettled(view.state) && !(mayBeStale && isInterrupted(view.state))) return;
+    const { state } = view;
+    if (state === undefined || (mayBeStale && isInterrupted(state))) continue;
+    if (isOver(state, throughAuthorisation)) return;
   }
 }
 

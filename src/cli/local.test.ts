@@ -120,6 +120,7 @@ describe("doctor", () => {
       ["port", "ok"],
       ["store", "ok"],
       ["agent echo", "ok"],
+      ["security", "ok"],
     ]);
   });
 

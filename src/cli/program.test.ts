@@ -49,6 +49,8 @@ describe("the command line", () => {
     );
     expect(names).toEqual([
       "card get",
+      "card verify",
+      "card sign",
       "send",
       "chat",
       "task get",
@@ -56,6 +58,9 @@ describe("the command line", () => {
       "task cancel",
       "task subscribe",
       "task download",
+      "auth login",
+      "auth logout",
+      "auth status",
       "conformance",
       "config show",
       "init",

@@ -1,3 +1,4 @@
+import { SIGNATURE_POLICIES, type SignaturePolicy } from "../client/options.ts";
 import type { JsonObject } from "../model/json.ts";
 import { parseDuration } from "./duration.ts";
 import { usage } from "./errors.ts";
@@ -24,6 +25,10 @@ export interface Settings {
   readonly bearer: string | undefined;
   readonly apiKey: string | undefined;
   readonly svcParam: readonly (readonly [name: string, value: string])[];
+  readonly credentialOrigin: readonly string[];
+  readonly signatures: SignaturePolicy | undefined;
+  readonly cardKey: readonly string[];
+  readonly jkuOrigin: readonly string[];
   readonly insecure: boolean;
   readonly timeoutMs: number | undefined;
   readonly pollIntervalMs: number;
@@ -56,6 +61,10 @@ export function readSettings(
     bearer: text("bearer"),
     apiKey: text("apiKey"),
     svcParam: asList(get("svcParam")?.value).map(readServiceParameter),
+    credentialOrigin: asList(get("credentialOrigin")?.value).map((text) => readOrigin("credentialOrigin", text)),
+    signatures: readPolicy(text("signatures")),
+    cardKey: asList(get("cardKey")?.value),
+    jkuOrigin: asList(get("jkuOrigin")?.value).map((text) => readOrigin("jkuOrigin", text)),
     insecure: on("insecure"),
     timeoutMs: readDuration("timeout", text("timeout")),
     pollIntervalMs: readDuration("pollInterval", text("pollInterval")) ?? DEFAULT_POLL_INTERVAL_MS,
@@ -97,6 +106,17 @@ function readFormat(text: string | undefined): "text" | "json" {
 function readVersion(text: string | undefined): string | undefined {
   if (text === undefined || /^\d+\.\d+$/.test(text)) return text;
   throw usage(`--a2a-version must look like 1.0, not "${text}".`);
+}
+
+function readPolicy(text: string | undefined): SignaturePolicy | undefined {
+  const policy = SIGNATURE_POLICIES.find((known) => known === text);
+  if (text === undefined || policy !== undefined) return policy;
+  throw usage(`--signatures must be ${SIGNATURE_POLICIES.join(", ")}, not "${text}".`);
+}
+
+function readOrigin(name: SettingName, text: string): string {
+  if (/^https?:\/\//i.test(text) && URL.canParse(text) && new URL(text).pathname === "/") return new URL(text).origin;
+  throw usage(`--${longFlag(SETTINGS[name].flags)} must look like https://host or https://host:port, not "${text}".`);
 }
 
 function readDuration(name: SettingName, text: string | undefined): number | undefined {

@@ -2,7 +2,13 @@ import type { AgentCard, AgentInterface } from "../model/card.ts";
 import type { JsonObject } from "../model/json.ts";
 import { field } from "./text-form.ts";
 
-export function renderCard(card: AgentCard, selected: AgentInterface | undefined, verbose: boolean): string {
+/** `signature` is what the signatures say, in words. */
+export function renderCard(
+  card: AgentCard,
+  selected: AgentInterface | undefined,
+  signature: string,
+  verbose: boolean,
+): string {
   const lines = [
     field("Name", card.name),
     field("Description", card.description),
@@ -23,7 +29,7 @@ export function renderCard(card: AgentCard, selected: AgentInterface | undefined
     ...(card.securityRequirements ?? []).map((requirement) =>
       field("Security Requirement", Object.keys(requirement.schemes).join(" and ") || "none"),
     ),
-    field("Signatures", card.signatures === undefined ? "absent" : `${card.signatures.length}, not verified`),
+    field("Signatures", signature),
     field("Input Modes", card.defaultInputModes.join(", ")),
     field("Output Modes", card.defaultOutputModes.join(", ")),
     ...card.skills.map((skill) => field("Skill", `${skill.id}: ${skill.name}. ${skill.description}`)),

@@ -43,10 +43,27 @@ export function reportNextStep(session: Session, task: Task, expected?: TaskStat
   else if (!isTerminal(state)) session.output.talk(`Resume: ${next}`);
   const warning = state === expected ? undefined : WARNINGS[state];
   if (warning !== undefined) session.output.warn(`Task ${task.id} ${warning}`);
+  if (state === "TASK_STATE_AUTH_REQUIRED") session.output.talk(authorisationAdvice(session, task));
+}
+
+/**
+ * A2A 7.6: the authorisation is given outside of this conversation, and the task may go on by itself afterwards; a
+ * message to it is for what has to be said about that.
+ */
+export function authorisationAdvice({ settings }: Session, task: Task): string {
+  const id = shellWord(task.id);
+  return [
+    task.status.message === undefined
+      ? "The agent did not say what it needs; ask whoever runs it."
+      : "Do what the agent asks for above, outside of this conversation. The task waits for it and then goes on.",
+    `Follow it: ${commandLine(settings, "task subscribe", id)}`,
+    `Reply to it: ${commandLine(settings, "send", "--task-id", id, "--text '<reply>'")}`,
+  ].join("\n");
 }
 
 export function nextCommand({ settings }: Session, task: Task): string {
   const { state } = task.status;
+  if (state === "TASK_STATE_AUTH_REQUIRED") return commandLine(settings, "task subscribe", shellWord(task.id));
   if (isInterrupted(state)) return commandLine(settings, "send", "--task-id", shellWord(task.id), "--text '<reply>'");
   if (isTerminal(state)) {
     const context = task.contextId === "" ? [] : ["--context-id", shellWord(task.contextId)];

@@ -1,9 +1,13 @@
 import { isIP } from "node:net";
+import type { CardVerification } from "../auth/card-verifying.ts";
+import { inWords } from "../client/card-trust.ts";
+import { createCredentialGate } from "../client/credential-origins.ts";
 import { ConnectionError } from "../client/errors.ts";
 import { parseGrpcAddress } from "../client/grpc-address.ts";
 import type { ChosenInterface, Notice, RemoteAgent } from "../client/options.ts";
 import type { AgentCard } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
+import { trustOf } from "./card-trust.ts";
 import { bindingName, chooseInterfaces, isOffered } from "./choose-interfaces.ts";
 import { attachCredentials, type Credentials, credentialHint, fetchWithQuery } from "./credentials.ts";
 import { CommandError, usage } from "./errors.ts";
@@ -14,6 +18,7 @@ import { readSettings, type Settings } from "./read-settings.ts";
 import type { FlagValues } from "./settings.ts";
 import { findSettingFiles } from "./settings-files.ts";
 import { Stop } from "./stop.ts";
+import { agentOrigin, originOfTarget, type StoredUse, useStored } from "./stored-credentials.ts";
 import { safeText, shellWord } from "./text-form.ts";
 
 /** The flags every agent-facing command understands. */
@@ -28,6 +33,8 @@ export interface Session {
   card: AgentCard | undefined;
   /** Where the card was found. */
   cardUrl: string | undefined;
+  /** A login is used that an earlier command left behind. */
+  usesLogin: boolean;
   /** The task being followed, so that a command cut short can say how to go on. */
   followed: { readonly taskId: string; readonly contextId: string } | undefined;
 }
@@ -54,6 +61,7 @@ export async function withSession<T>(
     stop: new Stop(),
     card: undefined,
     cardUrl: undefined,
+    usesLogin: false,
     followed: undefined,
   };
   if (options.timeoutCoversAll !== false) session.stop.startTimer(settings.timeoutMs);
@@ -89,8 +97,8 @@ function explained(error: unknown, session: Session): unknown {
     });
   }
   if (ProtocolError.is(error) && error.code === "UNAUTHENTICATED") {
-    const supplied = settings.bearer !== undefined || settings.apiKey !== undefined || settings.svcParam.length > 0;
-    const hint = session.card === undefined ? null : credentialHint(session.card);
+    const supplied = session.usesLogin || hasCredentials(settings);
+    const hint = session.card === undefined ? null : `${credentialHint(session.card)} ${loginHint(settings)}`;
     return supplied
       ? new CommandError("A2ACLI_ERR_AUTH_FAILED", `The agent refused the credentials: ${error.message}`, hint, {
           cause: error,
@@ -100,6 +108,10 @@ function explained(error: unknown, session: Session): unknown {
         });
   }
   return error;
+}
+
+function loginHint(settings: Settings): string {
+  return `Or log in: ${commandLine(settings, "auth login")}`;
 }
 
 function timeoutMessage(session: Session): string {
@@ -129,9 +141,11 @@ export interface ResolvedCard {
   readonly card: AgentCard;
   readonly url: string;
   readonly raw: string;
+  /** What its signatures say, where the settings ask for it. */
+  readonly verification?: CardVerification;
 }
 
-/** The card is read without credentials: nobody has said yet that they are wanted there. */
+/** The card is read without credentials, unless they are asked for: nobody has said yet that they are wanted there. */
 export async function resolveCard(session: Session): Promise<ResolvedCard> {
   const { output, settings, stop } = session;
   if (settings.agentCard === undefined) {
@@ -140,17 +154,22 @@ export async function resolveCard(session: Session): Promise<ResolvedCard> {
   if (settings.insecure) acceptAnyCertificate(session);
   const { fetchCard } = await import("../client/index.ts");
   try {
+    const stored = await storedFor(session, originOfTarget(settings.agentCard), undefined);
     const found = await fetchCard(settings.agentCard, {
       signal: stop.signal,
+      ...(stored === undefined ? {} : { credentials: stored.provider }),
       retry: { attempts: 2, baseMs: 200, capMs: 1000 },
       ...(settings.a2aVersion === undefined ? {} : { version: settings.a2aVersion }),
       ...(settings.dialect === undefined ? {} : { dialect: settings.dialect }),
       ...(settings.debug ? { onExchange: createExchangeLog(output) } : {}),
+      ...(await trustOf(settings)),
     });
     const card = withAbsoluteUrls(found.card, found.url);
     session.card = card;
     session.cardUrl = found.url;
-    return { card, url: found.url, raw: found.raw };
+    const { raw, url, verification } = found;
+    if (verification !== undefined && verification.status !== "verified") output.warn(inWords(verification));
+    return { card, url, raw, ...(verification === undefined ? {} : { verification }) };
   } catch (error) {
     throw cardError(error);
   }
@@ -194,6 +213,10 @@ export async function connectTo(session: Session, card: AgentCard): Promise<Remo
   }
   const credentials = attachCredentials(card, settings);
   for (const note of credentials.notes) output.talk(note);
+  const stored = await storedFor(session, agentOrigin(session.cardUrl, card), card);
+  session.usesLogin = stored !== undefined;
+  if (stored !== undefined && settings.debug)
+    output.talk(output.dim(`Using the login for ${stored.schemes.join(", ")}`));
   const { connect } = await import("../client/index.ts");
   const agent = await connect(
     { ...card, supportedInterfaces: interfaces },
@@ -203,7 +226,9 @@ export async function connectTo(session: Session, card: AgentCard): Promise<Remo
       onNotice: createNoticeTeller(session),
       ...(settings.dialect === undefined ? {} : { dialect: settings.dialect }),
       ...(session.cardUrl === undefined ? {} : { cardUrl: session.cardUrl }),
-      ...(credentials.query.length === 0 ? {} : { fetch: fetchWithQueryAt(interfaces, credentials.query) }),
+      ...(stored === undefined ? {} : { credentials: stored.provider }),
+      ...(credentials.query.length === 0 ? {} : { fetch: fetchWithQueryAt(session, interfaces, credentials.query) }),
+      credentialOrigins: allowedOrigins(settings, stored),
       ...(settings.debug ? { onExchange: createExchangeLog(output) } : {}),
     },
   );
@@ -221,11 +246,15 @@ export async function connectTo(session: Session, card: AgentCard): Promise<Remo
   return agent;
 }
 
+const CREDENTIAL_ADVICE = "Name that origin with --credential-origin";
+
 /** Losses are many and matter to few: one line tells that there are some, --debug tells each. */
 function createNoticeTeller({ output, settings }: Session): (notice: Notice) => void {
   let toldOfLosses = false;
-  return ({ loss, message }) => {
-    if (loss === undefined) output.talk(message);
+  return ({ kind, loss, message }) => {
+    if (kind === "credentials")
+      output.warn(message.replace("Name that origin in credentialOrigins", CREDENTIAL_ADVICE));
+    else if (loss === undefined) output.talk(message);
     else if (settings.debug) output.talk(output.dim(safeText(`Loss: ${loss.path} ${loss.kind}: ${loss.reason}`)));
     else if (!toldOfLosses) {
       toldOfLosses = true;
@@ -234,8 +263,30 @@ function createNoticeTeller({ output, settings }: Session): (notice: Notice) => 
   };
 }
 
-function fetchWithQueryAt(interfaces: AgentCard["supportedInterfaces"], query: Credentials["query"]) {
-  const origins = new Set(interfaces.map(({ url }) => originOf(url)).filter((origin) => /^https?:/.test(origin)));
+/** A credential that is given now wins over a login. */
+export function storedFor(
+  { output, settings }: Session,
+  origin: string | undefined,
+  card: AgentCard | undefined,
+): Promise<StoredUse | undefined> {
+  const isGiven = settings.bearer !== undefined || settings.apiKey !== undefined;
+  return isGiven ? Promise.resolve(undefined) : useStored(output, origin, card);
+}
+
+/** Where credentials may go besides the card's origin: as said now, and as said when logging in. */
+export function allowedOrigins({ credentialOrigin }: Settings, stored: StoredUse | undefined): readonly string[] {
+  return [...credentialOrigin, ...(stored?.origins ?? [])];
+}
+
+/** A key in the query goes no further than one in a header would. */
+function fetchWithQueryAt(
+  { cardUrl, settings }: Session,
+  interfaces: AgentCard["supportedInterfaces"],
+  query: Credentials["query"],
+) {
+  const isTrusted = createCredentialGate({ cardUrl, credentialOrigins: settings.credentialOrigin });
+  const trusted = interfaces.filter(({ url }) => isTrusted({ url })).map(({ url }) => originOf(url));
+  const origins = new Set(trusted.filter((origin) => /^https?:/.test(origin)));
   let fetch = globalThis.fetch;
   for (const origin of origins) fetch = fetchWithQuery(query, origin, fetch);
   return fetch;
@@ -255,9 +306,10 @@ function acceptAnyCertificate(session: Session): void {
   session.output.warn("--insecure: TLS certificates are not verified. Anyone on the way can pose as the agent.");
 }
 
-function warnOfExposedCredentials({ cardUrl, output, settings }: Session, chosen: ChosenInterface): void {
+function warnOfExposedCredentials(session: Session, chosen: ChosenInterface): void {
+  const { cardUrl, output, settings, usesLogin } = session;
   const place = placeOf(chosen, cardUrl);
-  if (!hasCredentials(settings) || place === undefined) return;
+  if (!(usesLogin || hasCredentials(settings)) || place === undefined) return;
   if (settings.insecure) {
     output.warn("SECURITY: credentials are sent over a connection whose certificate is not verified (--insecure).");
   } else if (!place.secure && !isLoopback(place.hostname)) {

@@ -20,7 +20,7 @@ export interface FileSearch {
   readonly home?: string;
 }
 
-/** The files that hold settings, nearest first. They are only ever read: nothing is remembered between runs. */
+/** The files that hold settings, nearest first. They are only ever read. */
 export function findSettingFiles(search: FileSearch): readonly SettingFile[] {
   const files: SettingFile[] = [];
   const local = search.explicit === undefined ? findLocal(search.workingDirectory) : readExplicit(search);

@@ -67,6 +67,30 @@ export const SETTINGS = {
     secret: true,
     description: "service parameter sent with every request (an HTTP header); may be repeated",
   },
+  credentialOrigin: {
+    flags: "--credential-origin <origin>",
+    kind: { list: "," },
+    description:
+      "origin besides the card's own that credentials may go to, e.g. https://api.example.com; may be repeated",
+    fallback: "only where the card is",
+  },
+  signatures: {
+    flags: "--signatures <policy>",
+    kind: "text",
+    description: "what becomes of a card that no trusted key has signed: require refuses it, prefer and ignore use it",
+    fallback: "ignore; prefer with --card-key or --jku-origin",
+  },
+  cardKey: {
+    flags: "--card-key <file>",
+    kind: { list: "," },
+    description: "public key that signs the agent's card (PEM, JWK or JWK set); may be repeated",
+  },
+  jkuOrigin: {
+    flags: "--jku-origin <origin>",
+    kind: { list: "," },
+    description: "https origin from which keys that a card's signature names may be fetched; may be repeated",
+    fallback: "none",
+  },
   insecure: {
     flags: "--insecure",
     kind: "switch",

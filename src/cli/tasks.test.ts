@@ -195,4 +195,20 @@ describe("the other task commands", () => {
     expect(readFileSync(join(folder, "out/linked.txt"), "utf8")).toBe("fetched bytes");
     expect(agent.cardRequests.at(-1)?.headers).not.toHaveProperty("authorization");
   });
+
+  it("follow links of an agent into the network around this machine only where that is allowed", async () => {
+    const inside = agent.url.replace("127.0.0.1", "localhost");
+    const parts = [{ url: `${inside}/files/linked.txt`, filename: "linked.txt" }];
+    agent.replies.GetTask = { result: task("COMPLETED", { artifacts: [{ artifactId: "a", parts }] }) };
+    const words = ["task", "download", "-a", agent.url, "task-1", "-d", join(folder, "out"), "--fetch-urls"];
+    const refused = await runHere(...words);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain("a network that must not be reached");
+    expect(refused.stderr).toContain("--allow-host");
+    const wrong = await runHere(...words, "--allow-host", "http://localhost/");
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("--allow-host takes a host")]);
+    const allowed = await runHere(...words, "--allow-host", "localhost");
+    expect(allowed.code).toBe(0);
+    expect(readFileSync(join(folder, "out/linked.txt"), "utf8")).toBe("fetched bytes");
+  });
 });

@@ -1,5 +1,6 @@
 /** Cards that were fetched, kept as RFC 9111 allows: while fresh without asking, afterwards for revalidation. */
 import { createHash } from "node:crypto";
+import type { CardVerification } from "../auth/card-verifying.ts";
 import type { AgentCard } from "../model/card.ts";
 
 export interface FetchedCard {
@@ -9,6 +10,8 @@ export interface FetchedCard {
   /** As received: signatures are verified over this, never over what was read from it. */
   readonly raw: string;
   readonly etag?: string;
+  /** What its signatures say, where the caller wants to know. */
+  readonly verification?: CardVerification;
 }
 
 export interface KeptCard {
@@ -18,8 +21,8 @@ export interface KeptCard {
 
 const MAX_KEPT = 256;
 
-/** One per `fetch`: what another way into the network answered is nothing to go by. */
-const caches = new WeakMap<typeof globalThis.fetch, Map<string, KeptCard>>();
+/** One per `fetch` or caller: what another way into the network, or another caller, was answered is nothing to go by. */
+const caches = new WeakMap<object, Map<string, KeptCard>>();
 
 /**
  * A server may show different cards to different callers, so credentials are part of the key, as a digest; and so is
@@ -32,15 +35,15 @@ export function cardKey(url: string, headers: Readonly<Record<string, string>>, 
   return `${url} ${purpose} ${digest.digest("base64")}`;
 }
 
-export function keptCard(fetch: typeof globalThis.fetch, key: string): KeptCard | undefined {
-  return caches.get(fetch)?.get(key);
+export function keptCard(reader: object, key: string): KeptCard | undefined {
+  return caches.get(reader)?.get(key);
 }
 
-export function keepCard(fetch: typeof globalThis.fetch, key: string, kept: KeptCard): void {
-  let cache = caches.get(fetch);
+export function keepCard(reader: object, key: string, kept: KeptCard): void {
+  let cache = caches.get(reader);
   if (cache === undefined) {
     cache = new Map();
-    caches.set(fetch, cache);
+    caches.set(reader, cache);
   }
   cache.delete(key);
   cache.set(key, kept);
@@ -49,8 +52,8 @@ export function keepCard(fetch: typeof globalThis.fetch, key: string, kept: Kept
   if (oldest !== undefined) cache.delete(oldest);
 }
 
-export function dropCard(fetch: typeof globalThis.fetch, key: string): void {
-  caches.get(fetch)?.delete(key);
+export function dropCard(reader: object, key: string): void {
+  caches.get(reader)?.delete(key);
 }
 
 /** Milliseconds for which an answer may be used unasked; `undefined` when it must not be kept at all. */

@@ -3,12 +3,17 @@ import { ProtocolError } from "../model/errors.ts";
 import type { Loss } from "../model/loss.ts";
 import { createFetchExchanger } from "../wire/fetch-exchange.ts";
 import { createCaller } from "./caller.ts";
+import type { FetchedCard } from "./card-cache.ts";
+import { demandTrust, inWords, readVerified } from "./card-trust.ts";
 import { type Candidate, chooseInterfaces } from "./choose-interface.ts";
+import { createCredentialGate } from "./credential-origins.ts";
+import { credentialedCarrier, credentialedExchanger } from "./credentialed.ts";
 import { createExchangeTransport } from "./exchange-transport.ts";
 import { fetchCard, toCard } from "./fetch-card.ts";
 import { sharedGrpcCarrier } from "./grpc-carrier.ts";
 import { lowerCaseNames } from "./headers.ts";
 import {
+  type ChosenInterface,
   type ConnectOptions,
   DEFAULT_POLLING,
   DEFAULT_REQUEST_RETRY,
@@ -27,12 +32,14 @@ import type { Transport, TransportSetup } from "./transport.ts";
 
 /** Finds the card, chooses an interface and is ready to call. `target` as for `fetchCard`, or a card. */
 export async function connect(target: string | AgentCard, options: ConnectOptions = {}): Promise<RemoteAgent> {
-  const found = typeof target === "string" ? await fetchCard(target, options) : undefined;
-  const cardUrl = found?.url ?? options.cardUrl;
-  // Through JSON, where a member that is undefined is simply not there.
-  const card = found?.card ?? toCard(JSON.parse(JSON.stringify(target)), "the given object", { ...options, cardUrl });
+  const found = typeof target === "string" ? await fetchCard(target, options) : await takeCard(target, options);
+  const { card, verification } = found;
+  const cardUrl = found.url ?? options.cardUrl;
   const { candidates, passedOver } = chooseInterfaces(card, { ...options, cardUrl });
   const notify = options.onNotice ?? (() => {});
+  if (verification !== undefined && verification.status !== "verified") {
+    notify({ kind: "signature", message: `The card of "${card.name}" proves nothing. ${inWords(verification)}` });
+  }
   if (passedOver.length > 0) {
     const { binding, version } = candidates[0].interface;
     notify({
@@ -41,18 +48,46 @@ export async function connect(target: string | AgentCard, options: ConnectOption
     });
   }
   const caller = createCaller({
-    lines: new Lines(candidates, transportsFor(options, notify), notify),
+    lines: new Lines(candidates, transportsFor({ ...options, cardUrl }, notify), notify),
     requestRetry: options.retry ?? DEFAULT_REQUEST_RETRY,
     streamRetry: options.retry ?? DEFAULT_STREAM_RETRY,
     polling: DEFAULT_POLLING,
     notify,
   });
-  return createRemoteAgent({ card, caller, signal: options.signal });
+  return createRemoteAgent({ card, caller, signal: options.signal, hops: options.hops });
 }
 
-function transportsFor(options: ConnectOptions, notify: (notice: Notice) => void): (candidate: Candidate) => Transport {
+/** A card that the caller has at hand. */
+async function takeCard(
+  target: AgentCard,
+  options: ConnectOptions,
+): Promise<Partial<FetchedCard> & Pick<FetchedCard, "card">> {
+  // Through JSON, where a member that is undefined is simply not there.
+  const raw = JSON.stringify(target);
+  const read = (value: unknown) => toCard(value, "the given object", { ...options, cardUrl: options.cardUrl });
+  const card = read(JSON.parse(raw));
+  const verification = await demandTrust(raw, options.cardUrl ?? "hand", options);
+  return verification === undefined ? { card } : { card: readVerified(card, verification, read), verification };
+}
+
+type TransportOptions = Omit<ConnectOptions, "cardUrl"> & { readonly cardUrl: string | undefined };
+
+function transportsFor(
+  options: TransportOptions,
+  notify: (notice: Notice) => void,
+): (candidate: Candidate) => Transport {
   const headers = lowerCaseNames(options.headers);
-  const exchange = createFetchExchanger(createRedirectGuard(options.fetch ?? globalThis.fetch));
+  const { credentials } = options;
+  const hasAny = credentials !== undefined || Object.keys(headers).length > 0;
+  const mayHaveCredentials = createCredentialGate(options);
+  const plain = {
+    exchange: createFetchExchanger(createRedirectGuard(options.fetch ?? globalThis.fetch)),
+    carrier: sharedGrpcCarrier(),
+  };
+  const saying = credentials && {
+    exchange: credentialedExchanger(plain.exchange, credentials),
+    carrier: credentialedCarrier(plain.carrier, credentials),
+  };
   const setup: TransportSetup = {
     headers,
     extensions: options.extensions ?? [],
@@ -62,10 +97,50 @@ function transportsFor(options: ConnectOptions, notify: (notice: Notice) => void
     report: options.strict === true ? refuseLosses : (losses) => tellLosses(losses, notify),
     tellFallback: (message) => notify({ kind: "fallback", message }),
   };
-  return (candidate) =>
-    candidate.address === undefined
-      ? createExchangeTransport(candidate.calling, candidate.interface, exchange, setup)
-      : createRpcTransport(candidate.calling, candidate.interface, candidate.address, sharedGrpcCarrier(), setup);
+  const told = new Set<string>();
+  const tellWithheld = ({ url }: ChosenInterface): void => {
+    const where = placeOf(url);
+    if (!told.has(where)) notify(withheld(where, Object.keys(headers), credentials !== undefined));
+    told.add(where);
+  };
+  return (candidate) => {
+    const { address, calling, interface: chosen } = candidate;
+    const isTrusted = !hasAny || mayHaveCredentials({ url: chosen.url, address });
+    const own = isTrusted ? setup : { ...setup, headers: {} };
+    const { carrier, exchange } = (isTrusted ? saying : undefined) ?? plain;
+    const transport =
+      address === undefined
+        ? createExchangeTransport(calling, chosen, exchange, own)
+        : createRpcTransport(calling, chosen, address, carrier, own);
+    return isTrusted ? transport : beforeEach(transport, () => tellWithheld(chosen));
+  };
+}
+
+/** A card may list many interfaces that are never called, so that only a call is worth a word. */
+function beforeEach(transport: Transport, tell: () => void): Transport {
+  return {
+    attempt(operation, settings) {
+      tell();
+      return transport.attempt(operation, settings);
+    },
+    open(operation, settings) {
+      tell();
+      return transport.open(operation, settings);
+    },
+  };
+}
+
+function placeOf(url: string): string {
+  return /^https?:/i.test(url) && URL.canParse(url) ? new URL(url).origin : url;
+}
+
+function withheld(where: string, names: readonly string[], hasProvider: boolean): Notice {
+  const headers = names.length === 0 ? [] : [`${names.length === 1 ? "header" : "headers"} ${names.join(", ")}`];
+  const what = [...headers, ...(hasProvider ? ["credentials"] : [])].join(" and the ");
+  return {
+    kind: "credentials",
+    message: `The card has calls go to ${where}, which is not where the card is: the ${what} will not be sent there. Name that origin in credentialOrigins if you trust it.`,
+  };
 }
 
 function tellLosses(losses: readonly Loss[], notify: (notice: Notice) => void): void {

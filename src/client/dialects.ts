@@ -6,6 +6,7 @@ import { a2aV03 } from "../dialects/a2a-v03/index.ts";
 import type { CardConfidence, Dialect, ExchangeCalling, RpcCalling } from "../dialects/contract.ts";
 import { tasksRest } from "../dialects/tasks-rest/index.ts";
 import type { AgentCard, AgentInterface } from "../model/card.ts";
+import type { JsonObject } from "../model/json.ts";
 
 /** In order of preference where a card leaves the choice. */
 export const DIALECTS: readonly Dialect[] = [a2aV1, a2aV03, a2aV01, tasksRest];
@@ -55,6 +56,13 @@ export function readCard(
   if (first === undefined) return undefined;
   const interfaces = joined([first, ...cards].map(({ supportedInterfaces }) => supportedInterfaces));
   return interfaces.length === first.supportedInterfaces.length ? first : { ...first, supportedInterfaces: interfaces };
+}
+
+/** The 1.0 card in a document as 1.0 writes it, which is what signatures are made over; undefined if there is none. */
+export function toSignedForm(document: JsonObject): JsonObject | undefined {
+  const card = a2aV1.readCard?.(document, undefined)?.card;
+  const serving = a2aV1.serving.cards?.[0];
+  return card === undefined ? undefined : serving?.document(card);
 }
 
 /** What a caller insists on. */

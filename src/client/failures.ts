@@ -1,4 +1,5 @@
 /** Turning what the carrier reports into errors that say what was tried, what happened and what to do. */
+import { GuardedFetchError, type GuardedFetchErrorCode } from "../auth/guarded-fetch-error.ts";
 import { CarrierError } from "../wire/exchange.ts";
 import { SseLimitError } from "../wire/sse.ts";
 import { ConnectionError } from "./errors.ts";
@@ -59,6 +60,7 @@ export class NotConnectedError extends Error {
 export function showsNothingTaken(error: ConnectionError): boolean {
   for (let cause: unknown = error.cause, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth++) {
     if (cause instanceof RedirectError || cause instanceof NotConnectedError) return true;
+    if (isRefusedTarget(cause)) return true;
     if ("code" in cause && typeof cause.code === "string" && BEFORE_CONNECTION.test(cause.code)) return true;
     if ("syscall" in cause && typeof cause.syscall === "string" && CONNECTING.has(cause.syscall)) return true;
   }
@@ -72,6 +74,12 @@ function explain(error: unknown): { readonly what: string; readonly advice: stri
   let message = "";
   for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth++) {
     if (cause instanceof RedirectError) return { what: cause.message, advice: cause.advice };
+    if (isRefusedTarget(cause)) {
+      return {
+        what: `the guarded fetch refused it (${cause.code})`,
+        advice: "Allow the target there if you trust it.",
+      };
+    }
     const code = "code" in cause && typeof cause.code === "string" ? cause.code : "";
     const known = SOCKET_CAUSES[code];
     if (known !== undefined) return known;
@@ -125,15 +133,28 @@ export function connectionError(error: unknown, attempted: Attempted): Connectio
       const { advice, what } = explain(error);
       return new ConnectionError("unreachable", `Could not reach ${where}: ${what}. ${advice}`, {
         cause: error,
-        permanent: isRefusedRedirect(error),
+        permanent: isRefused(error),
       });
     }
   }
 }
 
-function isRefusedRedirect(error: unknown): boolean {
+/** Asking again would be refused again. */
+function isRefused(error: unknown): boolean {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof RedirectError) return true;
+    if (cause instanceof RedirectError || isRefusedTarget(cause)) return true;
   }
   return false;
+}
+
+/** Codes of a guarded `fetch` that show that it did not even try. */
+const REFUSED_TARGETS: ReadonlySet<GuardedFetchErrorCode> = new Set<GuardedFetchErrorCode>([
+  "bad-url",
+  "forbidden-scheme",
+  "credentials-in-url",
+  "forbidden-target",
+]);
+
+function isRefusedTarget(error: Error): error is GuardedFetchError {
+  return error instanceof GuardedFetchError && REFUSED_TARGETS.has(error.code);
 }

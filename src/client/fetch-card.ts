@@ -6,6 +6,8 @@ import type { ExchangeAnswer, ExchangeCall, Exchanger } from "../wire/exchange.t
 import { createFetchExchanger } from "../wire/fetch-exchange.ts";
 import { JsonLimitError, parseJson } from "../wire/json-limits.ts";
 import { cardKey, dropCard, type FetchedCard, freshnessOf, type KeptCard, keepCard, keptCard } from "./card-cache.ts";
+import { demandTrust, readVerified } from "./card-trust.ts";
+import { credentialedWhenAsked } from "./credentialed.ts";
 import { offers, readCardFor, type Wish } from "./dialects.ts";
 import { ConnectionError } from "./errors.ts";
 import { connectionError, withoutSecrets } from "./failures.ts";
@@ -22,6 +24,15 @@ const NEVER = new AbortController().signal;
 
 /** `target` is a host, an agent's base URL, the full URL of a card, or a file. Cards are kept as their server allows. */
 export async function fetchCard(target: string, options: CardOptions = {}): Promise<FetchedCard> {
+  const fetched = await findCard(target, options);
+  const shown = withoutSecrets(fetched.url);
+  const verification = await demandTrust(fetched.raw, shown, options);
+  if (verification === undefined) return fetched;
+  const read = (document: unknown) => toCard(document, shown, { ...options, cardUrl: fetched.url });
+  return { ...fetched, card: readVerified(fetched.card, verification, read), verification };
+}
+
+async function findCard(target: string, options: CardOptions): Promise<FetchedCard> {
   const place = findCardPlace(target);
   if (place.kind === "file") return readCardFile(place.path, options);
   const source = createSource(options);
@@ -52,6 +63,8 @@ class NoCardError extends ConnectionError {
 interface Source {
   readonly exchange: Exchanger;
   readonly fetch: typeof globalThis.fetch;
+  /** For whom cards are kept: what one caller was shown is not for another. */
+  readonly reader: object;
   readonly headers: Readonly<Record<string, string>>;
   readonly options: CardOptions;
   readonly tracer: Tracer | undefined;
@@ -60,9 +73,13 @@ interface Source {
 function createSource(options: CardOptions): Source {
   const fetch = options.fetch ?? globalThis.fetch;
   const headers = lowerCaseNames(options.headers);
+  const plain = createFetchExchanger(createRedirectGuard(fetch), { maxBodyBytes: MAX_CARD_BYTES });
+  const { credentials } = options;
   return {
-    exchange: createFetchExchanger(createRedirectGuard(fetch), { maxBodyBytes: MAX_CARD_BYTES }),
+    // The address is the caller's own, so that nothing has to be kept from it.
+    exchange: credentials === undefined ? plain : credentialedWhenAsked(plain, credentials),
     fetch,
+    reader: credentials ?? fetch,
     headers,
     options,
     tracer: createTracer(options.onExchange, headers),
@@ -96,7 +113,7 @@ async function fetchWithRetries(url: string, source: Source): Promise<FetchedCar
 
 async function fetchOnce(url: string, source: Source): Promise<FetchedCard | ConnectionError> {
   const key = cardKey(url, source.headers, `${source.options.dialect ?? ""} ${source.options.version ?? ""}`);
-  const kept = keptCard(source.fetch, key);
+  const kept = keptCard(source.reader, key);
   if (kept !== undefined && kept.freshUntil > performance.now()) return kept.fetched;
   const call = cardCall(url, source, kept);
   try {
@@ -137,8 +154,8 @@ function takeCard(url: string, key: string, raw: string, answer: ExchangeAnswer,
   const card = parseCard(raw, url, source.options);
   const fetched: FetchedCard = { card, url, raw, ...(etag === null ? {} : { etag }) };
   const freshFor = freshnessOf(answer.headers);
-  if (freshFor === undefined || (freshFor === 0 && etag === null)) dropCard(source.fetch, key);
-  else keepCard(source.fetch, key, { fetched, freshUntil: performance.now() + freshFor });
+  if (freshFor === undefined || (freshFor === 0 && etag === null)) dropCard(source.reader, key);
+  else keepCard(source.reader, key, { fetched, freshUntil: performance.now() + freshFor });
   return fetched;
 }
 

@@ -1,3 +1,6 @@
+export type { CardVerification } from "../auth/card-verifying.ts";
+export type { CredentialProvider, Refusal } from "../auth/login/contract.ts";
+export type { PublicJwk } from "../auth/verifying-keys.ts";
 export type { AgentCard } from "../model/card.ts";
 export { type ErrorCode, ProtocolError } from "../model/errors.ts";
 export type { StreamEvent } from "../model/event.ts";
@@ -24,4 +27,5 @@ export type {
   RemoteAgent,
   RetryOptions,
   SendText,
+  SignaturePolicy,
 } from "./options.ts";

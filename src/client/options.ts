@@ -1,5 +1,8 @@
+import type { CredentialProvider } from "../auth/login/contract.ts";
+import type { PublicJwk } from "../auth/verifying-keys.ts";
 import type { AgentCard } from "../model/card.ts";
 import type { StreamEvent } from "../model/event.ts";
+import type { Hops } from "../model/hops.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Loss } from "../model/loss.ts";
 import type { Message } from "../model/message.ts";
@@ -17,7 +20,7 @@ export interface RetryOptions {
 
 /** Something worth telling a person that is no error. */
 export interface Notice {
-  readonly kind: "reconnect" | "fallback" | "loss";
+  readonly kind: "reconnect" | "fallback" | "loss" | "credentials" | "signature";
   readonly message: string;
   /** What could not be said or heard, with `kind` "loss". */
   readonly loss?: Loss;
@@ -36,9 +39,19 @@ export interface ExchangeTrace {
   readonly body?: string;
 }
 
+export const SIGNATURE_POLICIES = ["require", "prefer", "ignore"] as const;
+
+/** What becomes of a card that no trusted key has signed. A signature that is wrong is refused by all but `ignore`. */
+export type SignaturePolicy = (typeof SIGNATURE_POLICIES)[number];
+
 export interface CardOptions {
-  /** Sent with every request: credentials, usually. */
+  /** Sent to the card's own origin: credentials, usually. Other origins get them only by `credentialOrigins`. */
   readonly headers?: Record<string, string>;
+  /**
+   * Asked before every request who is calling, and once more when the agent refuses. Other
+   * origins than the card's own get them only by `credentialOrigins`; the card itself is first asked for without.
+   */
+  readonly credentials?: CredentialProvider;
   readonly fetch?: typeof globalThis.fetch;
   /** For the headers of an answer, and again for the rest of it unless that is a stream. Default 60,000. */
   readonly timeoutMs?: number;
@@ -48,6 +61,12 @@ export interface CardOptions {
   readonly onExchange?: (trace: ExchangeTrace) => void;
   /** Force a version of the protocol, as `Major.Minor`. */
   readonly version?: string;
+  /** Default: `prefer` where keys or origins are given, else `ignore`. */
+  readonly signatures?: SignaturePolicy;
+  /** Public keys, each with its `kid`, that are trusted to sign the card. */
+  readonly cardKeys?: readonly PublicJwk[];
+  /** Origins whose key sets may be fetched where a signature names one (`jku`); https only. */
+  readonly jkuOrigins?: readonly string[];
   /** Force a dialect by its name, e.g. `a2a-v1`. The card is then looked for where that dialect has it, too. */
   readonly dialect?: string;
 }
@@ -59,6 +78,11 @@ export interface ConnectOptions extends CardOptions {
   readonly strict?: boolean;
   /** Whether a gRPC address without a scheme means TLS. Default: as the card was fetched. */
   readonly grpcTls?: boolean;
+  /**
+   * Origins besides the card's own that `headers` and `credentials` may go to, e.g. `https://api.example.com`; `"card"`
+   * trusts the card to name them. Whatever else a card names is called without them, and a notice tells.
+   */
+  readonly credentialOrigins?: readonly string[] | "card";
   /** Where a card was found that is given as an object. */
   readonly cardUrl?: string;
   /** A stream without any sign of life for this long counts as broken. Default 60,000. */
@@ -66,6 +90,8 @@ export interface ConnectOptions extends CardOptions {
   /** Extension URIs to ask for in every call. */
   readonly extensions?: readonly string[];
   readonly onNotice?: (notice: Notice) => void;
+  /** For an agent that calls another: `turn.hops`, so that agents which call each other in a circle are stopped. */
+  readonly hops?: Hops;
 }
 
 export interface CallOptions {
@@ -74,6 +100,8 @@ export interface CallOptions {
   /** Makes a send safe to repeat, with agents that know the header `Idempotency-Key`. */
   readonly idempotencyKey?: string;
   readonly extensions?: readonly string[];
+  /** Of a send, instead of those given when the agent was connected to. */
+  readonly hops?: Hops;
 }
 
 /** A text, or a whole message of which id and role may be left out. */

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { AgentCard } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
 import { EXTENSIONS } from "../model/extensions.ts";
+import { type Hops, withHops } from "../model/hops.ts";
 import type { ListInput, OutcomeOf, SendInput } from "../model/operation.ts";
 import { isInterrupted, isTerminal } from "../model/state.ts";
 import type { Task } from "../model/task.ts";
@@ -18,9 +19,11 @@ export interface RemoteAgentSetup {
   readonly caller: Caller;
   /** Ends everything the agent is asked. */
   readonly signal: AbortSignal | undefined;
+  /** Of calls that name none themselves. */
+  readonly hops?: Hops | undefined;
 }
 
-export function createRemoteAgent({ caller, card, signal }: RemoteAgentSetup): RemoteAgent {
+export function createRemoteAgent({ caller, card, signal, hops }: RemoteAgentSetup): RemoteAgent {
   const replay = declares(card, EXTENSIONS.replay);
 
   async function ask<O extends WholeOperation>(
@@ -83,9 +86,14 @@ export function createRemoteAgent({ caller, card, signal }: RemoteAgentSetup): R
     get interface() {
       return caller.interface;
     },
-    send: (input, options) => ask({ kind: "send", ...toSendInput(input) }, options),
-    stream(input, options = {}) {
-      const prepared = toSendInput(input);
+    send: (input, options) => {
+      const came = options?.hops ?? hops;
+      return ask({ kind: "send", ...toSendInput(input, came) }, announcing(came, options));
+    },
+    stream(input, given = {}) {
+      const came = given.hops ?? hops;
+      const options = announcing(came, given) ?? given;
+      const prepared = toSendInput(input, came);
       const { operations, streaming } = caller.can;
       if (card.capabilities.streaming === false || !streaming || !operations.stream) {
         return iterate(options, (settings) => sendInstead(prepared, settings));
@@ -131,11 +139,18 @@ function declares(card: AgentCard, uri: string): boolean {
   return card.capabilities.extensions?.some((extension) => extension.uri === uri) ?? false;
 }
 
+/** Metadata of an extension counts only where the extension is asked for. */
+function announcing(came: Hops | undefined, options: CallOptions | undefined): CallOptions | undefined {
+  if (came === undefined) return options;
+  return { ...options, extensions: [...(options?.extensions ?? []), EXTENSIONS.hops] };
+}
+
 /** The id is made once, so that a repeated send is the same message. */
-function toSendInput(input: SendText): SendInput {
-  if (typeof input === "string") {
-    return { message: { messageId: randomUUID(), role: "ROLE_USER", parts: [{ text: input }] } };
-  }
-  const { message, ...rest } = input;
-  return { ...rest, message: { messageId: randomUUID(), role: "ROLE_USER", ...message } };
+function toSendInput(input: SendText, came: Hops | undefined): SendInput {
+  const { message, ...rest } = typeof input === "string" ? { message: { parts: [{ text: input }] } } : input;
+  return {
+    ...rest,
+    ...(came === undefined ? undefined : { metadata: withHops(rest.metadata, came) }),
+    message: { messageId: randomUUID(), role: "ROLE_USER", ...message },
+  };
 }

@@ -1,5 +1,6 @@
 import type { Caller } from "../model/caller.ts";
 import type { AgentProfile } from "../model/card.ts";
+import type { Hops } from "../model/hops.ts";
 import type { JsonObject, JsonValue } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
 import type { Part } from "../model/part.ts";
@@ -59,6 +60,8 @@ export interface Turn {
   readonly acceptedOutputModes: readonly string[];
   /** Metadata of the request, not of the message. */
   readonly metadata: JsonObject | undefined;
+  /** Which agents the request came through, this one included. Given on to whoever is called for it: see `CallOptions`. */
+  readonly hops: Hops;
 }
 
 export type AgentRun = AsyncIterator<AgentEvent, MessageDraft | undefined | ReturnType<() => void>>;

@@ -1,5 +1,7 @@
+import { networkOf } from "../model/address.ts";
 import type { Caller } from "../model/caller.ts";
 import { ProtocolError } from "../model/errors.ts";
+import { hopsIn, refuseLoop } from "../model/hops.ts";
 import type { Call, Operation, OutcomeOf, Outcomes } from "../model/operation.ts";
 import type { Agent } from "./agent.ts";
 import { Cancelling } from "./cancelling.ts";
@@ -12,6 +14,7 @@ import { Reading } from "./reading.ts";
 import { Recovery } from "./recovery.ts";
 import { Runner, type ServedAgent } from "./runner.ts";
 import { Sending } from "./sending.ts";
+import { Shares } from "./shares.ts";
 
 /** Runs agents and answers every operation on their tasks. Knows no dialect and no carrier. */
 export class Engine {
@@ -25,12 +28,15 @@ export class Engine {
   readonly #cancelling: Cancelling;
   readonly #recovery: Recovery;
   readonly #housekeeping: Housekeeping;
-  readonly #streams = new Map<string, number>();
+  readonly #streamsOfOwners: Shares;
+  readonly #streamsOfAddresses: Shares;
   #closing = false;
   #closed = false;
 
   constructor(options: EngineOptions, agents: ReadonlyMap<string, Agent>) {
     this.#context = toContext(options);
+    this.#streamsOfOwners = new Shares(this.#context.limits.streamsPerOwner);
+    this.#streamsOfAddresses = new Shares(this.#context.limits.streamsPerAddress);
     for (const [name, agent] of agents) this.#agents.set(name, { name, agent, queue: new RunQueue(agent.concurrency) });
     this.#runner = new Runner(this.#context);
     this.#pushConfigs = new PushConfigs(this.#context, this.#runner);
@@ -77,9 +83,7 @@ export class Engine {
   get load(): { readonly tasks: number; readonly queued: number; readonly streams: number } {
     let queued = 0;
     for (const { queue } of this.#agents.values()) queued += queue.waiting;
-    let streams = 0;
-    for (const open of this.#streams.values()) streams += open;
-    return { tasks: this.#runner.size, queued, streams };
+    return { tasks: this.#runner.size, queued, streams: this.#streamsOfOwners.total };
   }
 
   /** Push configs that are being told something at this moment. */
@@ -121,12 +125,17 @@ export class Engine {
     if (required !== undefined) return refuse("EXTENSION_SUPPORT_REQUIRED", `This agent requires ${required}.`);
     switch (operation.kind) {
       case "send":
-        return this.#refusesSend(operation) ?? this.#sending.send(served, operation, call);
+        return (
+          this.#refusesSend(served, operation) ??
+          this.#withRoom(call, () => this.#sending.send(served, operation, call))
+        );
       case "stream":
         return (
-          this.#refusesSend(operation) ??
+          this.#refusesSend(served, operation) ??
           refusesStreams(served.agent) ??
-          this.#streaming(call, (onEnd) => this.#sending.stream(served, operation, call, onEnd))
+          this.#streaming(call, (onEnd) =>
+            this.#withRoom(call, () => this.#sending.stream(served, operation, call, onEnd)),
+          )
         );
       case "get":
         return this.#reading.get(served, operation.id, operation.historyLength, call);
@@ -152,8 +161,18 @@ export class Engine {
     }
   }
 
-  #refusesSend(operation: Extract<Operation, { kind: "send" | "stream" }>): Promise<never> | undefined {
+  #refusesSend(
+    { name }: ServedAgent,
+    operation: Extract<Operation, { kind: "send" | "stream" }>,
+  ): Promise<never> | undefined {
     if (this.#closing) return refuse("UNAVAILABLE", "The server is shutting down.");
+    if (operation.metadata !== undefined) {
+      try {
+        refuseLoop(hopsIn(operation.metadata), this.#context.idOf(name), this.#context.limits.hops);
+      } catch (error) {
+        return Promise.reject(error);
+      }
+    }
     return operation.configuration?.taskPushNotificationConfig === undefined ? undefined : this.#refusesPush();
   }
 
@@ -162,21 +181,33 @@ export class Engine {
     return refuse("PUSH_NOTIFICATION_NOT_SUPPORTED", "This agent does not send push notifications.");
   }
 
-  /** Counts a stream against its owner from before it opens until it ends. */
+  /** Does what brings something new into the store, if the owner has room there. Not asked where there is no limit. */
+  #withRoom<T>({ caller: { owner } }: Call, work: () => Promise<T>): Promise<T> {
+    const { storedBytesPerOwner: limit } = this.#context.limits;
+    if (limit === undefined) return work();
+    return this.#context.store.storedBytes(owner).then((bytes) => {
+      if (bytes < limit) return work();
+      throw new ProtocolError("RESOURCE_EXHAUSTED", `Your tasks take up more than the ${limit} bytes you may keep.`, {
+        metadata: { storedBytes: String(bytes), limit: String(limit) },
+      });
+    });
+  }
+
+  /** Counts a stream against its owner and its address from before it opens until it ends. */
   async #streaming<T>(call: Call, open: (onEnd: () => void) => Promise<T>): Promise<T> {
     const { owner } = call.caller;
-    const count = this.#streams.get(owner) ?? 0;
-    if (count >= this.#context.limits.streamsPerOwner) {
-      throw new ProtocolError("RESOURCE_EXHAUSTED", "Too many streams are open.", { retryAfter: 5 });
+    const address = call.caller.address && networkOf(call.caller.address);
+    if (!this.#streamsOfOwners.take(owner)) throw tooManyStreams("Too many of your streams are open.");
+    if (!this.#streamsOfAddresses.take(address)) {
+      this.#streamsOfOwners.release(owner);
+      throw tooManyStreams("Too many streams are open from your address.");
     }
-    this.#streams.set(owner, count + 1);
     let ended = false;
     const onEnd = () => {
       if (ended) return;
       ended = true;
-      const left = (this.#streams.get(owner) ?? 1) - 1;
-      if (left > 0) this.#streams.set(owner, left);
-      else this.#streams.delete(owner);
+      this.#streamsOfOwners.release(owner);
+      this.#streamsOfAddresses.release(address);
     };
     try {
       return await open(onEnd);
@@ -185,6 +216,10 @@ export class Engine {
       throw error;
     }
   }
+}
+
+function tooManyStreams(message: string): ProtocolError {
+  return new ProtocolError("RESOURCE_EXHAUSTED", message, { retryAfter: 5 });
 }
 
 function refusesStreams(agent: Agent): Promise<never> | undefined {

@@ -9,6 +9,12 @@ export interface EngineLimits {
   readonly tasksPerOwner: number;
   /** Streams one owner may hold open here. */
   readonly streamsPerOwner: number;
+  /** Streams that may be open from one address. */
+  readonly streamsPerAddress: number;
+  /** Bytes of an owner's tasks in the store; above it the owner starts nothing new. Absent: no limit. */
+  readonly storedBytesPerOwner: number | undefined;
+  /** Calls from agent to agent that may lead to a request. */
+  readonly hops: number;
   /** Tasks that may wait for one agent. */
   readonly queue: number;
   /** A task with more uncommitted events than this has its text chunks merged. */
@@ -70,6 +76,8 @@ export interface EngineOptions {
   readonly pushSender?: PushSender;
   /** From 0 up to but not 1, for what must not happen everywhere at once. */
   readonly random?: () => number;
+  /** By what an agent is known among those a request came through: its URL where it has one. Its name unless given. */
+  readonly idOf?: (agent: string) => string;
 }
 
 const MINUTE = 60_000;
@@ -79,6 +87,9 @@ export const DEFAULT_LIMITS: EngineLimits = {
   historyPage: 200,
   tasksPerOwner: 10_000,
   streamsPerOwner: 20_000,
+  streamsPerAddress: 20_000,
+  storedBytesPerOwner: undefined,
+  hops: 8,
   queue: 10_000,
   mergeAfter: 64,
   pendingEvents: 256,
@@ -119,6 +130,7 @@ export interface EngineContext {
   readonly push: boolean;
   readonly random: () => number;
   readonly pushSender: PushSender | undefined;
+  readonly idOf: (agent: string) => string;
   /** This life of this process, as the store's leases name it. */
   readonly node: string;
 }
@@ -135,6 +147,7 @@ export function toContext(options: EngineOptions): EngineContext {
     push: options.push ?? true,
     random: options.random ?? (() => 0.5),
     pushSender: options.pushSender,
+    idOf: options.idOf ?? ((agent) => agent),
     node: options.ids.incarnation(),
   };
 }

@@ -1,4 +1,5 @@
 import type { Caller } from "../model/caller.ts";
+import { type Hops, hopsIn, throughAgent } from "../model/hops.ts";
 import type { JsonObject, JsonValue } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
 import type { Turn, TurnMemory } from "./agent.ts";
@@ -49,6 +50,10 @@ export class RunningTurn implements Turn {
     const before = all.slice(0, own < 0 ? all.length : own);
     for (const message of before) freezeMessage(message);
     return before;
+  }
+
+  get hops(): Hops {
+    return throughAgent(hopsIn(this.metadata), this.#context.idOf(this.#live.agent));
   }
 
   get signal(): AbortSignal {

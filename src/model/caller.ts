@@ -2,6 +2,10 @@
 export interface Caller {
   readonly owner: string;
   readonly authenticated: boolean;
+  /** What the caller was granted besides being let in; skills may ask for some. */
+  readonly scopes?: readonly string[];
+  /** Where the call comes from, as far as the carrier can tell. */
+  readonly address?: string;
 }
 
 export const ANONYMOUS: Caller = { owner: "anonymous", authenticated: false };

@@ -1,3 +1,4 @@
+import type { Caller } from "./caller.ts";
 import type { JsonObject } from "./json.ts";
 
 export interface AgentInterface {
@@ -42,6 +43,12 @@ export interface AgentSkill {
   readonly securityRequirements?: readonly SecurityRequirement[];
 }
 
+/** A skill as an agent has it: which schemes can prove a scope is the server's to say. */
+export interface ProfileSkill extends AgentSkill {
+  /** What a caller must have been granted to ask for this skill by its id. */
+  readonly scopes?: readonly string[];
+}
+
 export interface AgentCardSignature {
   readonly protected: string;
   readonly signature: string;
@@ -71,7 +78,7 @@ export interface AgentProfile {
   readonly name: string;
   readonly description: string;
   readonly version: string;
-  readonly skills: readonly AgentSkill[];
+  readonly skills: readonly ProfileSkill[];
   readonly inputModes: readonly string[];
   readonly outputModes: readonly string[];
   readonly streaming: boolean;
@@ -79,6 +86,15 @@ export interface AgentProfile {
   readonly provider?: AgentProvider;
   readonly documentationUrl?: string;
   readonly iconUrl?: string;
-  /** Skills and text shown only to authenticated callers; absent when the agent has no extended card. */
-  readonly extended?: { readonly description?: string; readonly skills?: readonly AgentSkill[] };
+  /** What only authenticated callers are shown, the same to all or to each his own; absent: no extended card. */
+  readonly extended?: ExtendedProfile | ((caller: Caller) => ExtendedAnswer | Promise<ExtendedAnswer>);
 }
+
+/** Skills stand beside those of the public card, a description takes the place of its. */
+export interface ExtendedProfile {
+  readonly description?: string;
+  readonly skills?: readonly ProfileSkill[];
+}
+
+/** Undefined: there is nothing more for this caller. */
+export type ExtendedAnswer = ExtendedProfile | undefined;

@@ -41,6 +41,8 @@ export interface ProtocolErrorOptions {
   readonly violations?: readonly FieldViolation[];
   /** Seconds after which a repeat may succeed. */
   readonly retryAfter?: number;
+  /** How one is let in, in the words of `WWW-Authenticate`. */
+  readonly challenge?: string;
   /** What the peer sent, when this error was received rather than raised here. */
   readonly data?: JsonObject | readonly JsonObject[];
   readonly cause?: unknown;
@@ -54,6 +56,7 @@ export class ProtocolError extends Error {
   readonly metadata: Readonly<Record<string, string>> | undefined;
   readonly violations: readonly FieldViolation[] | undefined;
   readonly retryAfter: number | undefined;
+  readonly challenge: string | undefined;
   readonly data: JsonObject | readonly JsonObject[] | undefined;
 
   constructor(code: ErrorCode, message: string, options: ProtocolErrorOptions = {}) {
@@ -63,6 +66,7 @@ export class ProtocolError extends Error {
     this.metadata = options.metadata;
     this.violations = options.violations;
     this.retryAfter = options.retryAfter;
+    this.challenge = options.challenge;
     this.data = options.data;
     Object.defineProperty(this, BRAND, { value: true });
   }
@@ -71,6 +75,20 @@ export class ProtocolError extends Error {
   static is(error: unknown): error is ProtocolError {
     return typeof error === "object" && error !== null && BRAND in error;
   }
+}
+
+/** The same refusal with a word on how one is let in. */
+export function withChallenge(error: ProtocolError, challenge: string | undefined): ProtocolError {
+  if (challenge === undefined || error.challenge !== undefined) return error;
+  const { metadata, violations, retryAfter, data, cause } = error;
+  return new ProtocolError(error.code, error.message, {
+    ...(metadata !== undefined && { metadata }),
+    ...(violations !== undefined && { violations }),
+    ...(retryAfter !== undefined && { retryAfter }),
+    ...(data !== undefined && { data }),
+    challenge,
+    cause,
+  });
 }
 
 export function taskNotFound(taskId: string): ProtocolError {

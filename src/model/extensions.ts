@@ -4,6 +4,8 @@ export const EXTENSIONS = {
   replay: "urn:dragoman:ext:replay:v1",
   /** `messageId` is the key under which a repeated send is recognised. */
   idempotency: "urn:dragoman:ext:idempotency:v1",
+  /** How many agents a request came through, and which, in its `metadata`. */
+  hops: "urn:dragoman:ext:hops:v1",
   /** Reasoning text of an agent, in `metadata`. */
   reasoning: "urn:dragoman:ext:reasoning:v1",
 } as const;

@@ -37,7 +37,10 @@ export type Count =
   | "readers_stalled"
   | "push_delivered"
   | "push_failed"
-  | "push_dead";
+  | "push_dead"
+  | "requests_limited"
+  | "audit_failures"
+  | "audit_dropped";
 
 export interface Meter {
   count(name: Count, by?: number): void;

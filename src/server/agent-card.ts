@@ -1,5 +1,14 @@
-import type { AgentCard, AgentExtension, AgentInterface, AgentProfile } from "../model/card.ts";
+import type {
+  AgentCard,
+  AgentExtension,
+  AgentInterface,
+  AgentProfile,
+  AgentSkill,
+  ExtendedProfile,
+  ProfileSkill,
+} from "../model/card.ts";
 import { EXTENSIONS } from "../model/extensions.ts";
+import type { DeclaredSecurity } from "./authentication.ts";
 
 /** What every agent served here can do beside its own extensions. */
 const OWN_EXTENSIONS: readonly AgentExtension[] = [
@@ -11,14 +20,26 @@ const OWN_EXTENSIONS: readonly AgentExtension[] = [
     uri: EXTENSIONS.idempotency,
     description: "A message sent again with the same messageId is not run twice.",
   },
+  {
+    uri: EXTENSIONS.hops,
+    description: "A request tells in its metadata which agents it came through; one that goes in circles is refused.",
+  },
 ];
+
+export interface CardCircumstances {
+  /** Whether callers can show who they are. */
+  readonly identifies: boolean;
+  readonly security: DeclaredSecurity;
+  readonly push: boolean;
+}
 
 /** An extended card is offered only where callers can show who they are. */
 export function toAgentCard(
   profile: AgentProfile,
   interfaces: readonly AgentInterface[],
-  { authenticates, push }: { readonly authenticates: boolean; readonly push: boolean },
+  { identifies, security, push }: CardCircumstances,
 ): AgentCard {
+  const { schemes, requirements } = security;
   return {
     name: profile.name,
     description: profile.description,
@@ -29,23 +50,34 @@ export function toAgentCard(
     capabilities: {
       streaming: profile.streaming,
       pushNotifications: push,
-      extendedAgentCard: authenticates && profile.extended !== undefined,
+      extendedAgentCard: identifies && profile.extended !== undefined,
       extensions: [...OWN_EXTENSIONS, ...profile.extensions],
     },
+    ...(Object.keys(schemes).length > 0 && { securitySchemes: schemes }),
+    ...(requirements.length > 0 && { securityRequirements: requirements }),
     defaultInputModes: profile.inputModes,
     defaultOutputModes: profile.outputModes,
-    skills: profile.skills,
+    skills: profile.skills.map((skill) => toCardSkill(skill, security)),
     ...(profile.iconUrl === undefined ? undefined : { iconUrl: profile.iconUrl }),
   };
 }
 
 /** The card for callers who have shown who they are. */
-export function toExtendedCard(card: AgentCard, extended: NonNullable<AgentProfile["extended"]>): AgentCard {
+export function toExtendedCard(card: AgentCard, extended: ExtendedProfile, security: DeclaredSecurity): AgentCard {
+  // It is another card than the one that was signed.
+  const { signatures: _, ...unsigned } = card;
   return {
-    ...card,
+    ...unsigned,
     description: extended.description ?? card.description,
-    skills: [...card.skills, ...(extended.skills ?? [])],
+    skills: [...card.skills, ...(extended.skills ?? []).map((skill) => toCardSkill(skill, security))],
   };
+}
+
+/** Scopes are needed whichever way a caller shows who it is. */
+function toCardSkill({ scopes, ...skill }: ProfileSkill, { schemes }: DeclaredSecurity): AgentSkill {
+  if (scopes === undefined || scopes.length === 0 || skill.securityRequirements !== undefined) return skill;
+  const requirements = Object.keys(schemes).map((name) => ({ schemes: { [name]: { list: scopes } } }));
+  return requirements.length === 0 ? skill : { ...skill, securityRequirements: requirements };
 }
 
 /** Of the requested extensions, those this agent honours, in the order asked for. */

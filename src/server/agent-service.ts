@@ -3,17 +3,27 @@ import type { Engine } from "../engine/engine.ts";
 import type { Caller } from "../model/caller.ts";
 import type { AgentCard, AgentInterface, AgentProfile } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
-import type { Call, Operation, OutcomeOf } from "../model/operation.ts";
+import type { Call, FrameStream, Operation, OutcomeOf, Outcomes } from "../model/operation.ts";
 import type { Log } from "../model/ports.ts";
+import type { Admission } from "./admission.ts";
 import { activatedOf, toAgentCard, toExtendedCard } from "./agent-card.ts";
+import type { AuditLog } from "./audit.ts";
+import { AuditedFrames } from "./audited-frames.ts";
+import type { Authentication } from "./authentication.ts";
+import type { CardSigner } from "./card-signer.ts";
+import { requireScopes } from "./skill-scopes.ts";
 
 export interface AgentServiceOptions {
   readonly name: string;
   readonly engine: Engine;
   readonly log: Log;
   readonly interfaces: () => readonly AgentInterface[];
-  /** Whether callers can show who they are. */
-  readonly authenticates: boolean;
+  readonly authentication: Pick<Authentication, "identifies" | "security" | "challenged">;
+  /** Absent: callers may ask for anything at any time. */
+  readonly admission?: Admission;
+  readonly audit?: AuditLog | undefined;
+  /** Absent: cards are not signed. */
+  readonly sign?: CardSigner | undefined;
 }
 
 /** One agent of the engine, as the dialects see it. */
@@ -22,7 +32,10 @@ export class ServedAgentService implements AgentService {
   readonly #engine: Engine;
   readonly #log: Log;
   readonly #interfaces: () => readonly AgentInterface[];
-  readonly #authenticates: boolean;
+  readonly #authentication: AgentServiceOptions["authentication"];
+  readonly #admission: Admission | undefined;
+  readonly #audit: AuditLog | undefined;
+  readonly #sign: CardSigner;
   #card: AgentCard | undefined;
 
   constructor(options: AgentServiceOptions) {
@@ -30,7 +43,10 @@ export class ServedAgentService implements AgentService {
     this.#engine = options.engine;
     this.#log = options.log;
     this.#interfaces = options.interfaces;
-    this.#authenticates = options.authenticates;
+    this.#authentication = options.authentication;
+    this.#admission = options.admission;
+    this.#audit = options.audit;
+    this.#sign = options.sign ?? ((card) => card);
   }
 
   get profile(): AgentProfile {
@@ -40,10 +56,9 @@ export class ServedAgentService implements AgentService {
   }
 
   get card(): AgentCard {
-    this.#card ??= toAgentCard(this.profile, this.#interfaces(), {
-      authenticates: this.#authenticates,
-      push: this.#engine.push,
-    });
+    const { identifies, security } = this.#authentication;
+    const { push } = this.#engine;
+    this.#card ??= this.#sign(toAgentCard(this.profile, this.#interfaces(), { identifies, security, push }));
     return this.#card;
   }
 
@@ -56,14 +71,49 @@ export class ServedAgentService implements AgentService {
     return activatedOf(this.card, requested);
   }
 
-  async dispatch<O extends Operation>(operation: O, call: Call): Promise<OutcomeOf<O>> {
+  dispatch<O extends Operation>(operation: O, call: Call): Promise<OutcomeOf<O>> {
+    return this.#audit === undefined ? this.#perform(operation, call) : this.#audited(this.#audit, operation, call);
+  }
+
+  async #audited<O extends Operation>(audit: AuditLog, operation: O, call: Call): Promise<OutcomeOf<O>> {
+    audit.check();
+    const { caller, dialect } = call;
+    const began = audit.now();
+    const tell = (result: string, task: string | undefined) => {
+      const duration = audit.now() - began;
+      audit.record({ caller, agent: this.name, dialect, operation: operation.kind, task, result, duration });
+    };
+    const named = taskNamed(operation);
     try {
-      if (operation.kind === "extended-card") return this.#extendedCard(call) as OutcomeOf<O>;
+      const outcome = await this.#perform(operation, call);
+      if (operation.kind === "stream" || operation.kind === "subscribe") {
+        // `dispatch` ties an outcome to its operation, which the compiler cannot follow through a union.
+        const frames = outcome as FrameStream;
+        return new AuditedFrames(frames, (task) => tell("OK", named ?? task)) as FrameStream as OutcomeOf<O>;
+      }
+      tell("OK", named ?? taskMade(outcome));
+      return outcome;
+    } catch (error) {
+      tell(ProtocolError.is(error) ? error.code : "INTERNAL_ERROR", named);
+      throw error;
+    }
+  }
+
+  async #perform<O extends Operation>(operation: O, call: Call): Promise<OutcomeOf<O>> {
+    this.#admission?.enter(call.caller);
+    try {
+      if (operation.kind === "send" || operation.kind === "stream") {
+        const pending = requireScopes(this.profile, operation, call.caller);
+        if (pending !== undefined) await pending;
+      }
+      if (operation.kind === "extended-card") return (await this.#extendedCard(call)) as OutcomeOf<O>;
       return await this.#engine.dispatch(this.name, operation, call);
     } catch (error) {
-      if (ProtocolError.is(error)) throw error;
+      if (ProtocolError.is(error)) throw this.#authentication.challenged(error, this.name);
       this.#log.error({ err: error, agent: this.name, operation: operation.kind }, "An operation failed unexpectedly.");
       throw new ProtocolError("INTERNAL_ERROR", "Something went wrong on our side.", { cause: error });
+    } finally {
+      this.#admission?.leave(call.caller);
     }
   }
 
@@ -71,17 +121,43 @@ export class ServedAgentService implements AgentService {
     return this.#engine.originOf(this.name, taskId, caller);
   }
 
-  #extendedCard(call: Call): AgentCard {
+  async #extendedCard(call: Call): Promise<AgentCard> {
     const { extended } = this.profile;
-    if (extended === undefined || !this.#authenticates) {
+    if (extended === undefined || !this.#authentication.identifies) {
       throw new ProtocolError("UNSUPPORTED_OPERATION", "This agent has no extended card.");
     }
     if (!call.caller.authenticated) {
       throw new ProtocolError("UNAUTHENTICATED", "The extended card is for authenticated callers.");
     }
-    if (extended.description === undefined && extended.skills === undefined) {
+    const shown = typeof extended === "function" ? await extended(call.caller) : extended;
+    if (shown?.description === undefined && shown?.skills === undefined) {
       throw new ProtocolError("EXTENDED_AGENT_CARD_NOT_CONFIGURED", "No extended card is configured.");
     }
-    return toExtendedCard(this.card, extended);
+    return this.#sign(toExtendedCard(this.card, shown, this.#authentication.security));
   }
+}
+
+/** The task an operation is about, where it says so. */
+function taskNamed(operation: Operation): string | undefined {
+  switch (operation.kind) {
+    case "send":
+    case "stream":
+      return operation.message.taskId ?? operation.chosenId;
+    case "get":
+    case "cancel":
+    case "subscribe":
+      return operation.id;
+    case "push-create":
+    case "push-get":
+    case "push-list":
+    case "push-delete":
+      return operation.taskId;
+    case "list":
+    case "extended-card":
+      return undefined;
+  }
+}
+
+function taskMade(outcome: Outcomes[Operation["kind"]]): string | undefined {
+  return outcome !== undefined && "task" in outcome ? outcome.task.id : undefined;
 }

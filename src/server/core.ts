@@ -1,30 +1,45 @@
+import { resolve } from "node:path";
+import type { AuthOptions } from "../auth/create.ts";
+import { isPromise } from "../auth/promises.ts";
+import type { SigningKeyOptions } from "../auth/signing-key.ts";
 import type { AgentService } from "../dialects/contract.ts";
 import type { Agent } from "../engine/agent.ts";
 import { Engine } from "../engine/engine.ts";
 import type { EngineLimits, EngineTimes } from "../engine/options.ts";
-import { ANONYMOUS, type Caller } from "../model/caller.ts";
+import type { Caller } from "../model/caller.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { Loss } from "../model/loss.ts";
 import { type Log, type Meter, SILENT_LOG } from "../model/ports.ts";
 import type { TaskStore } from "../store/contract.ts";
 import { openStore } from "../store/open.ts";
+import { Admission, type AdmissionLimits, DEFAULT_REQUESTS } from "./admission.ts";
 import { ServedAgentService } from "./agent-service.ts";
+import { AuditLog, type AuditOptions } from "./audit.ts";
+import { createAuthentication, type DeclaredSecurity, type OwnCheck } from "./authentication.ts";
 import type { CardForm } from "./card-document.ts";
+import { createCardSigner } from "./card-signer.ts";
+import { type ConnectionLimits, DEFAULT_CONNECTION_LIMITS } from "./connections.ts";
 import { Cors, type CorsOptions } from "./cors.ts";
 import { Counters } from "./counters.ts";
 import { DIALECTS } from "./dialects.ts";
+import { knownSecrets } from "./known-secrets.ts";
 import type { NodeHttpOptions } from "./node-http.ts";
 import { systemClock, uuidIds } from "./node-ports.ts";
 import { operationsOf } from "./operations.ts";
+import { loadOwnKeys } from "./own-keys.ts";
 import { openPush, type PushOptions } from "./push/open-push.ts";
-import { type Origin, Router } from "./router.ts";
+import { Redactor, redacting } from "./redact.ts";
+import { Router } from "./router.ts";
+import type { TlsOptions } from "./tls.ts";
 
-export interface ServeLimitOptions extends EngineLimits {
+export interface ServeLimitOptions extends EngineLimits, AdmissionLimits, ConnectionLimits {
   /** Bytes of a request body; more is answered with 413. */
   readonly body: number;
   readonly parts: number;
   /** Levels of nesting in a request. */
   readonly depth: number;
+  /** Wrong credentials from one address within a minute; then it is refused for the rest of it. */
+  readonly failedLogins: number;
 }
 
 export interface ServeTimeOptions extends EngineTimes {
@@ -59,17 +74,35 @@ export interface ServeOptions {
   readonly store?: string | TaskStore;
   /** Relative store files are meant from here; the working directory unless given. */
   readonly baseDirectory?: string;
+  /** Signs every card; the public key is published at `/.well-known/jwks.json`. */
+  readonly signing?: SigningKeyOptions;
   readonly cors?: CorsOptions;
-  /** Must be said before a server that anyone can reach takes callers it does not know. */
-  readonly auth?: { readonly anonymous: boolean };
-  /** Who is calling, by a check of your own; undefined is an anonymous caller. Throw a ProtocolError to refuse. */
-  readonly authenticate?: (request: Origin) => Caller | undefined;
+  /** Who may call. Without it anyone on this machine, and no server is opened that others can reach. */
+  readonly auth?: AuthOptions;
+  /**
+   * Who is calling, by a check of your own, asked before those of `auth`. For undefined they are asked; without any, the
+   * caller is anonymous. Throw a ProtocolError to refuse.
+   */
+  readonly authenticate?: OwnCheck;
+  /** What cards say of a check of your own. */
+  readonly security?: DeclaredSecurity;
+  /** Files for serving over TLS, HTTP and gRPC alike; read again when they change. */
+  readonly tls?: TlsOptions;
+  /** A record of who did what, apart from the log. */
+  readonly audit?: AuditOptions;
   readonly limits?: Partial<ServeLimitOptions>;
   readonly times?: Partial<ServeTimeOptions>;
   readonly log?: Log | false;
 }
 
-export const DEFAULT_SERVE_LIMITS = { body: 16 * 1024 * 1024, parts: 1_000, depth: 64 };
+export const DEFAULT_SERVE_LIMITS = {
+  body: 16 * 1024 * 1024,
+  parts: 1_000,
+  depth: 64,
+  failedLogins: 300,
+  ...DEFAULT_REQUESTS,
+  ...DEFAULT_CONNECTION_LIMITS,
+};
 export const DEFAULT_SERVE_TIMES = { keepAliveMs: 15_000, stalledReaderMs: 60_000, drainMs: 10_000 };
 
 /** Everything behind the socket: what `serve` listens with and what frameworks mount. */
@@ -82,6 +115,9 @@ export interface Core {
   readonly meter: Meter;
   readonly services: ReadonlyMap<string, ServedAgentService>;
   readonly drainMs: number;
+  readonly connections: ConnectionLimits;
+  /** Ends the engine and writes what is still to be written. */
+  close(): Promise<void>;
 }
 
 /** Asked for when a card is first made, by when the ports are known. */
@@ -98,7 +134,7 @@ export async function createCore(
   where: Whereabouts,
   isOwnHost: (host: string | undefined) => boolean = () => true,
 ): Promise<Core> {
-  const log = options.log || SILENT_LOG;
+  const log = options.log ? redacting(options.log, new Redactor(knownSecrets(options))) : SILENT_LOG;
   const limits = { ...DEFAULT_SERVE_LIMITS, ...options.limits };
   const times = { ...DEFAULT_SERVE_TIMES, ...options.times };
   const names = Object.keys(options.agents);
@@ -106,6 +142,7 @@ export async function createCore(
   if (defaultName === undefined || !Object.hasOwn(options.agents, defaultName)) {
     throw new TypeError(names.length === 0 ? "There is no agent to serve." : `There is no agent "${defaultName}".`);
   }
+  const keys = await loadOwnKeys(options);
   const counters = new Counters();
   const agents = new Map(Object.entries(options.agents));
   const report = (dialect: string, losses: readonly Loss[]) =>
@@ -117,7 +154,19 @@ export async function createCore(
     report,
     where,
     local: where.local === true,
+    key: keys.push,
   });
+  const authentication = createAuthentication({
+    auth: options.auth ?? {},
+    own: options.authenticate,
+    declared: options.security,
+    failedLogins: limits.failedLogins,
+    baseUrl: () => where.baseUrl(),
+    now: systemClock.now,
+    log,
+  });
+  const sign = keys.card && createCardSigner(keys.card, () => where.baseUrl());
+  const urlOf = (name: string) => `${where.baseUrl()}/agents/${encodeURIComponent(name)}`;
   const store = await toStore(options, log);
   const engine = new Engine(
     {
@@ -127,35 +176,49 @@ export async function createCore(
       log,
       meter: counters,
       random: Math.random,
+      idOf: urlOf,
       ...push.engine,
       limits: { ...options.limits, ...push.limits },
       times: { ...times, ...push.times },
     },
     agents,
   );
+  const audit = await openAudit(options, log, counters);
+  const admission = new Admission(limits, systemClock.now, counters);
   const services = new Map<string, ServedAgentService>();
-  const authenticates = options.authenticate !== undefined;
   for (const name of names) {
     const interfaces = () => {
-      const base = `${where.baseUrl()}/agents/${encodeURIComponent(name)}`;
-      const place = { base, rpc: where.grpc(), name, isDefault: name === defaultName };
+      const place = { base: urlOf(name), rpc: where.grpc(), name, isDefault: name === defaultName };
       return DIALECTS.flatMap(({ serving }) => serving.interfaces?.(place) ?? []);
     };
-    services.set(name, new ServedAgentService({ name, engine, log, interfaces, authenticates }));
+    const service = { name, engine, log, interfaces, authentication, sign, admission, audit };
+    services.set(name, new ServedAgentService(service));
   }
   const router = new Router({
     dialects: DIALECTS,
     agents: services,
     defaultAgent: services.get(defaultName) as AgentService,
     limits: { maxDepth: limits.depth, maxParts: limits.parts, keepAliveMs: times.keepAliveMs },
-    cors: new Cors(options.cors ?? { origins: [] }),
-    operations: new Map([...operationsOf(engine, store, counters), ...push.operations]),
+    cors: new Cors(options.cors ?? { origins: [] }, options.auth?.apiKey?.header),
+    operations: new Map([
+      ...operationsOf(engine, store, counters, authentication),
+      ...keys.published.operations(),
+      ...authentication.metadataPaths(names, () => scopesOf(services.values())),
+    ]),
     now: systemClock.now,
     isOwnHost,
     ids: uuidIds,
     report,
     cardForm: CARD_FORMS[options.card ?? "hybrid"],
-    authenticate: (exchange) => options.authenticate?.(exchange) ?? ANONYMOUS,
+    authenticate: (presented) => {
+      const caller = authentication.authenticate(presented);
+      const admit = (known: Caller) => admission.admit(known, presented.remoteAddress);
+      return isPromise(caller) ? caller.then(admit) : admit(caller);
+    },
+    challenged: authentication.challenged,
+    admit: ({ remoteAddress }) => admission.refusesAddress(remoteAddress),
+    onRefused: ({ code }, { remoteAddress }, agent, dialect) =>
+      audit?.record({ address: remoteAddress, agent, dialect, operation: "authenticate", result: code }),
   });
   const http: NodeHttpOptions = {
     handle: (exchange) => router.handle(exchange),
@@ -166,7 +229,24 @@ export async function createCore(
     meter: counters,
   };
   await engine.start();
-  return { engine, router, http, store, log, meter: counters, services, drainMs: times.drainMs };
+  const close = async () => {
+    await engine.close();
+    await audit?.close();
+  };
+  const { drainMs } = times;
+  return { engine, router, http, store, log, meter: counters, services, drainMs, connections: limits, close };
+}
+
+async function openAudit(options: ServeOptions, log: Log, meter: Meter): Promise<AuditLog | undefined> {
+  if (options.audit === undefined) return undefined;
+  const file = resolve(options.baseDirectory ?? process.cwd(), options.audit.file);
+  const audit = new AuditLog({ ...options.audit, file }, { clock: systemClock, log, meter });
+  await audit.open();
+  return audit;
+}
+
+function scopesOf(services: Iterable<ServedAgentService>): readonly string[] {
+  return [...new Set([...services].flatMap(({ profile }) => profile.skills.flatMap(({ scopes = [] }) => scopes)))];
 }
 
 const CARD_FORMS = {

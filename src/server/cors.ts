@@ -11,8 +11,11 @@ const EXPOSED_HEADERS = "a2a-extensions, x-a2a-extensions, etag, retry-after, ww
 export class Cors {
   readonly #all: boolean;
   readonly #origins: ReadonlySet<string>;
+  readonly #allowedHeaders: string;
 
-  constructor(options: CorsOptions) {
+  /** `keyHeader` is that of API keys, where it is another than usual. */
+  constructor(options: CorsOptions, keyHeader?: string) {
+    this.#allowedHeaders = keyHeader === undefined ? ALLOWED_HEADERS : `${ALLOWED_HEADERS}, ${keyHeader.toLowerCase()}`;
     this.#all = options.origins.includes("*");
     this.#origins = new Set(options.origins);
   }
@@ -43,7 +46,7 @@ export class Cors {
       ...headers,
       allow,
       "access-control-allow-methods": allow,
-      "access-control-allow-headers": ALLOWED_HEADERS,
+      "access-control-allow-headers": this.#allowedHeaders,
       "access-control-max-age": "600",
     };
   }

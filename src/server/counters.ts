@@ -12,6 +12,9 @@ const HELP = {
   push_delivered: "Push notifications that their receiver took.",
   push_failed: "Tries of push notifications that failed.",
   push_dead: "Push configs that were given up after too many failures.",
+  requests_limited: "Requests refused because an address or an owner asked for too much.",
+  audit_failures: "Attempts to write the audit log that failed.",
+  audit_dropped: "Audit records lost because the log could not be written for too long.",
 } as const satisfies Record<Count, string>;
 
 /** Counters of this process in the text format that Prometheus reads. */

@@ -23,7 +23,7 @@ export async function dragoman(options: ServeOptions & { readonly publicUrl: str
   };
   const close = async () => {
     await core.engine.drain(core.drainMs);
-    await core.engine.close();
+    await core.close();
   };
   return Object.assign(middleware, { close });
 }

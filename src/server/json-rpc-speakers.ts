@@ -41,6 +41,12 @@ export class JsonRpcSpeakers {
     return version === undefined ? this.#firstUnversioned : (this.#byVersion.get(version) ?? this.first);
   }
 
+  /** For a caller who is not let in: the dialect it most likely speaks, found without looking at any task. */
+  refusing(version: string | undefined, method: string): Speaker {
+    if (version !== undefined) return this.fallback(version);
+    return this.#unversioned.get(method)?.[0] ?? this.#versioned.get(method)?.[0] ?? this.#firstUnversioned;
+  }
+
   /** Throws VERSION_NOT_SUPPORTED; `fallback` says it in the caller's words. */
   speaking(version: string): Speaker {
     const speaker = this.#byVersion.get(version);

@@ -1,5 +1,6 @@
 import pino, { type DestinationStream, type Logger } from "pino";
 import type { Log } from "../model/ports.ts";
+import { markRedacting, Redactor } from "./redact.ts";
 
 export interface LogOptions {
   readonly level: string;
@@ -7,25 +8,34 @@ export interface LogOptions {
   readonly pretty: boolean;
   /** Where lines go; stderr unless given. */
   readonly destination?: DestinationStream;
+  /** Hidden wherever they occur, besides all that can be recognised as a secret by its name or form. */
+  readonly secrets?: readonly string[];
 }
 
-/** Whatever carries a secret under one of these names is blanked, wherever it stands in the first two levels. */
-const SECRET_NAMES = ["authorization", "cookie", "token", "apiKey", "password", "secret", "credentials"];
-const REDACTED = SECRET_NAMES.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
-
+/** No option writes secrets: they are taken out of every line on its way. */
 export async function createLog(options: LogOptions): Promise<Log> {
   const destination = options.destination ?? (await standardError(options.pretty));
-  const redact = { paths: REDACTED, censor: "[redacted]" };
-  return bound(pino({ level: options.level, base: null, redact }, destination));
+  const redactor = new Redactor(options.secrets);
+  const logger = pino(
+    {
+      level: options.level,
+      base: null,
+      formatters: { log: (fields) => redactor.fields(fields) },
+      // The redactor has made plain objects of errors already.
+      serializers: { err: (value: unknown) => value },
+    },
+    destination,
+  );
+  return markRedacting(bound(logger, redactor));
 }
 
-function bound(logger: Logger): Log {
-  return {
-    debug: logger.debug.bind(logger),
-    info: logger.info.bind(logger),
-    warn: logger.warn.bind(logger),
-    error: logger.error.bind(logger),
-  };
+function bound(logger: Logger, redactor: Redactor): Log {
+  const at =
+    (level: keyof Log) =>
+    (fields: object, message: string): void => {
+      if (logger.isLevelEnabled(level)) logger[level](fields, redactor.text(message));
+    };
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
 async function standardError(pretty: boolean): Promise<DestinationStream> {

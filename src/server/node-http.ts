@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import type { Log, Meter } from "../model/ports.ts";
 import {
   type ExchangeReply,
@@ -7,6 +8,10 @@ import {
   isStreamReply,
   type StreamReply,
 } from "../wire/exchange.ts";
+import type { PeerCertificate } from "../wire/peer-certificate.ts";
+import { boundConnections, type ConnectionLimits } from "./connections.ts";
+import { peerCertificateOf } from "./peer-certificate.ts";
+import type { TlsFiles } from "./tls.ts";
 
 export interface NodeHttpOptions {
   readonly handle: (exchange: ExchangeRequest) => Promise<ExchangeReply> | ExchangeReply;
@@ -24,10 +29,27 @@ const NO_BODY = Buffer.alloc(0);
 const KEEP_ALIVE_MS = 65_000;
 const LINGER_MS = 1_000;
 
-export function createNodeServer(options: NodeHttpOptions): Server {
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
+/** Late requests are looked for this often. */
+const LATE_CHECK_MS = 5_000;
+
+/** Over TLS where files for it are given. */
+export function createNodeServer(options: NodeHttpOptions, limits: ConnectionLimits, tls?: TlsFiles): Server {
+  const settings = {
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    headersTimeout: limits.headersTimeout,
+    requestTimeout: Math.max(limits.requestTimeout, limits.headersTimeout),
+    connectionsCheckingInterval: Math.min(LATE_CHECK_MS, limits.headersTimeout, limits.requestTimeout),
+    maxHeaderSize: limits.headers,
+  };
+  const answer = (request: IncomingMessage, response: ServerResponse) => {
     new NodeExchange(options, request, response).begin();
-  });
+  };
+  const server =
+    tls === undefined
+      ? createServer(settings, answer)
+      : createSecureServer({ ...settings, ...tls.serverOptions }, answer);
+  if ("setSecureContext" in server) tls?.onChange((material) => server.setSecureContext(material));
+  boundConnections(server, limits);
   return server;
 }
 
@@ -69,6 +91,9 @@ class NodeExchange implements ExchangeRequest {
   }
   get remoteAddress(): string | undefined {
     return this.#request.socket.remoteAddress;
+  }
+  get certificate(): PeerCertificate | undefined {
+    return peerCertificateOf(this.#request.socket);
   }
   /** The caller hung up before it had its answer. */
   get #gone(): boolean {

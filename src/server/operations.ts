@@ -1,10 +1,16 @@
 import type { Engine } from "../engine/engine.ts";
 import type { TaskStore } from "../store/contract.ts";
-import { type FullReply, jsonReply } from "../wire/exchange.ts";
+import { type ExchangeRequest, type FullReply, jsonReply } from "../wire/exchange.ts";
+import type { Authentication } from "./authentication.ts";
 import type { Counters } from "./counters.ts";
 
-/** Paths for those who run the server: is it alive, can it work, what has it done. */
-export function operationsOf(engine: Engine, store: TaskStore, counters: Counters) {
+/** Paths for those who run the server: is it alive, can it work, what has it done. The last is not for everyone. */
+export function operationsOf(
+  engine: Engine,
+  store: TaskStore,
+  counters: Counters,
+  { guarded }: Pick<Authentication, "guarded">,
+) {
   const alive = (): FullReply => jsonReply(200, '{"status":"ok"}');
   const ready = async (): Promise<FullReply> => {
     try {
@@ -25,9 +31,9 @@ export function operationsOf(engine: Engine, store: TaskStore, counters: Counter
     });
     return { status: 200, headers: { "content-type": "text/plain; version=0.0.4" }, body };
   };
-  return new Map<string, () => FullReply | Promise<FullReply>>([
+  return new Map<string, (exchange: ExchangeRequest) => FullReply | Promise<FullReply>>([
     ["/healthz", alive],
     ["/readyz", ready],
-    ["/metrics", metrics],
+    ["/metrics", guarded(metrics)],
   ]);
 }

@@ -1,3 +1,5 @@
+import type { Presented } from "../auth/contract.ts";
+import { isPromise } from "../auth/promises.ts";
 import type {
   AgentService,
   CardServing,
@@ -34,19 +36,25 @@ export interface RouterOptions {
   /** Whether a Host header can be meant for this server: a page that rebinds its name to our address is not. */
   readonly isOwnHost: (host: string | undefined) => boolean;
   /** Paths at the root that belong to no agent, e.g. `/healthz`. */
-  readonly operations: ReadonlyMap<string, () => Promise<FullReply> | FullReply>;
+  readonly operations: ReadonlyMap<string, (exchange: ExchangeRequest) => Promise<FullReply> | FullReply>;
   /** Throws LOSS_REFUSED where nothing may be lost. */
   readonly report: (dialect: string, losses: readonly Loss[]) => void;
   readonly ids: Ids;
-  readonly authenticate: (from: Origin) => Caller;
+  /** Throws a ProtocolError for whoever is not let in. */
+  readonly authenticate: (presented: Presented) => Caller | Promise<Caller>;
+  /** A refusal with a word on how one is let in to that agent, or to the server where the address names none. */
+  readonly challenged: (error: ProtocolError, agent: string | undefined) => ProtocolError;
+  /** Why a request is refused for where it comes from, before anyone looks at it; undefined for most. */
+  readonly admit?: (from: Presented) => ProtocolError | undefined;
+  /** Hears of callers that were not let in. */
+  readonly onRefused?: (error: ProtocolError, from: Presented, agent: string, dialect: string) => void;
   readonly cardForm: CardForm;
 }
 
 /** A request of which the body was not read. */
 export type RequestHead = Omit<ExchangeRequest, "body">;
 
-/** Where a request comes from, as far as authentication is concerned. */
-export type Origin = Pick<ExchangeRequest, "headers" | "remoteAddress">;
+type Known = Caller | ProtocolError;
 
 const AGENTS = "/agents/";
 
@@ -112,7 +120,7 @@ export class Router {
 
   #route(exchange: ExchangeRequest): Promise<ExchangeReply> | ExchangeReply {
     const operation = this.#options.operations.get(exchange.path);
-    if (operation !== undefined) return this.#reading(exchange, operation);
+    if (operation !== undefined) return this.#reading(exchange, () => operation(exchange));
     let service: AgentService | undefined = this.#options.defaultAgent;
     let path = exchange.path;
     if (path.startsWith(AGENTS)) {
@@ -120,6 +128,8 @@ export class Router {
       service = this.#options.agents.get(decoded(path.slice(AGENTS.length, end < 0 ? undefined : end)));
       path = end < 0 ? "" : path.slice(end);
     }
+    const refusal = this.#options.admit?.(exchange);
+    if (refusal !== undefined) return this.#turnAway(refusal, exchange, path);
     if (service === undefined) return plainError(404, "There is no such agent here.");
     if (path === "" || path === "/") return this.#atBase(exchange, service);
     const card = this.#cards.get(path);
@@ -128,10 +138,31 @@ export class Router {
     const found = this.#httpAt(path, exchange);
     if (found === undefined) return plainError(404, "There is nothing at this path.");
     if (exchange.method === "OPTIONS") return this.#preflight(exchange, "GET, POST, DELETE, OPTIONS");
-    const { dialect, serving } = found.place;
+    const { place } = found;
     const below = new Below(exchange, found.below);
-    const context = this.#contextOf(exchange, service, dialect);
-    return context instanceof ProtocolError ? serving.refuse(context, below) : serving.handle(below, context);
+    const known = this.#authenticated(exchange, agentNamed(exchange, service));
+    if (isPromise(known)) return known.then((caller) => this.#atPlace(place, below, service, caller));
+    return this.#atPlace(place, below, service, known);
+  }
+
+  #atPlace(
+    { dialect, serving }: HttpPlace,
+    exchange: ExchangeRequest,
+    service: AgentService,
+    caller: Known,
+  ): Promise<ExchangeReply> | ExchangeReply {
+    if (ProtocolError.is(caller)) {
+      this.#options.onRefused?.(caller, exchange, service.name, dialect);
+      return serving.refuse(caller, exchange);
+    }
+    return serving.handle(exchange, this.#contextFor(caller, service, dialect));
+  }
+
+  /** In the words of whoever would have answered, as far as that can be told without looking into the body. */
+  #turnAway(error: ProtocolError, exchange: ExchangeRequest, path: string): ExchangeReply {
+    const found = path === "" || path === "/" ? undefined : this.#httpAt(path, exchange);
+    if (found !== undefined) return found.place.serving.refuse(error, new Below(exchange, found.below));
+    return this.#speakers.fallback(namedVersion(exchange)).serving.refuse(error, null);
   }
 
   /** What answers below a base. Of two that fit, the one whose version the caller names, else the one that says more. */
@@ -155,66 +186,80 @@ export class Router {
   #atBase(exchange: ExchangeRequest, service: AgentService): Promise<ExchangeReply> | ExchangeReply {
     if (exchange.method === "OPTIONS") return this.#preflight(exchange, "POST, OPTIONS");
     if (exchange.method !== "POST") return methodNotAllowed("POST, OPTIONS");
+    const known = this.#authenticated(exchange, agentNamed(exchange, service));
+    if (isPromise(known)) return known.then((caller) => this.#byJsonRpc(exchange, service, caller));
+    return this.#byJsonRpc(exchange, service, known);
+  }
+
+  /** Whoever is not let in learns nothing else, also not that the request could not have been answered. */
+  #byJsonRpc(exchange: ExchangeRequest, service: AgentService, caller: Known): Promise<ExchangeReply> | ExchangeReply {
     const version = namedVersion(exchange);
     const parsed = parseJsonRpc(exchange.body, this.#options.limits);
+    if (ProtocolError.is(caller)) {
+      const { dialect, serving } = parsed.ok
+        ? this.#speakers.refusing(version, parsed.request.method)
+        : this.#speakers.fallback(version);
+      this.#options.onRefused?.(caller, exchange, service.name, dialect);
+      return serving.refuse(caller, parsed.ok ? parsed.request.id : parsed.id);
+    }
     if (!parsed.ok) return this.#speakers.fallback(version).serving.refuse(unreadable(exchange, parsed), parsed.id);
     const { request } = parsed;
-    if (version === undefined) return this.#withoutVersion(request, exchange, service);
+    if (version === undefined) return this.#withoutVersion(request, exchange, service, caller);
     let speaker: Speaker;
     try {
       speaker = this.#speakers.speaking(version);
     } catch (error) {
       return this.#speakers.first.serving.refuse(error as ProtocolError, request.id);
     }
-    return this.#speak(speaker, request, exchange, service);
+    const { dialect, serving } = speaker;
+    return serving.handle(request, exchange, this.#contextFor(caller, service, dialect));
   }
 
   async #withoutVersion(
     request: JsonRpcRequest,
     exchange: ExchangeRequest,
     service: AgentService,
+    caller: Caller,
   ): Promise<ExchangeReply> {
     const strict = this.#speakers.wantsVersion(request.method);
     if (strict !== undefined) {
       const [version = ""] = strict.serving.versions;
       return strict.serving.refuse(versionMissing(request.method, version), request.id);
     }
-    const caller = this.#authenticated(exchange);
-    if (caller instanceof ProtocolError) return this.#speakers.fallback(undefined).serving.refuse(caller, request.id);
     const { dialect, serving } = await this.#speakers.answering(request, service, caller);
     return serving.handle(request, exchange, this.#contextFor(caller, service, dialect));
   }
 
-  #speak(
-    { dialect, serving }: Speaker,
-    request: JsonRpcRequest,
-    exchange: ExchangeRequest,
-    service: AgentService,
-  ): Promise<ExchangeReply> | ExchangeReply {
-    const context = this.#contextOf(exchange, service, dialect);
-    if (context instanceof ProtocolError) return serving.refuse(context, request.id);
-    return serving.handle(request, exchange, context);
+  /** For a call on the gRPC endpoint, where the request itself names the agent; or why the caller is refused. */
+  rpcContext(
+    { metadata, remoteAddress, certificate }: RpcRequest,
+    dialect: string,
+  ): ServeContext | ProtocolError | Promise<ServeContext | ProtocolError> {
+    const { defaultAgent, admit, onRefused } = this.#options;
+    const presented = { headers: metadata, query: "", remoteAddress, certificate };
+    const refusal = admit?.(presented);
+    if (refusal !== undefined) return refusal;
+    const contextFor = (caller: Known) => {
+      if (!ProtocolError.is(caller)) return this.#contextFor(caller, defaultAgent, dialect);
+      onRefused?.(caller, presented, defaultAgent.name, dialect);
+      return caller;
+    };
+    const known = this.#authenticated(presented, undefined);
+    return isPromise(known) ? known.then(contextFor) : contextFor(known);
   }
 
-  /** For a call on the gRPC endpoint, where the request itself names the agent. */
-  rpcContext(request: RpcRequest, dialect: string): ServeContext | ProtocolError {
-    const from = { headers: request.metadata, remoteAddress: request.remoteAddress };
-    return this.#contextOf(from, this.#options.defaultAgent, dialect);
-  }
-
-  #authenticated(from: Origin): Caller | ProtocolError {
+  /** Who calls, or why it is refused. */
+  #authenticated(presented: Presented, agent: string | undefined): Known | Promise<Known> {
+    const refused = (error: unknown): ProtocolError => {
+      if (!ProtocolError.is(error)) throw error;
+      return this.#options.challenged(error, agent);
+    };
     try {
-      return this.#options.authenticate(from);
+      const caller = this.#options.authenticate(presented);
+      return isPromise(caller) ? caller.catch(refused) : caller;
     } catch (error) {
-      if (ProtocolError.is(error)) return error;
-      throw error;
+      return refused(error);
     }
-  }
-
-  /** Or why the caller is refused. */
-  #contextOf(from: Origin, service: AgentService, dialect: string): ServeContext | ProtocolError {
-    const caller = this.#authenticated(from);
-    return caller instanceof ProtocolError ? caller : this.#contextFor(caller, service, dialect);
   }
 
   #contextFor(caller: Caller, service: AgentService, dialect: string): ServeContext {
@@ -277,6 +322,9 @@ class Below implements ExchangeRequest {
   get remoteAddress() {
     return this.#outer.remoteAddress;
   }
+  get certificate() {
+    return this.#outer.certificate;
+  }
 }
 
 /** What does not claim to be JSON is refused for that, rather than for not being JSON. */
@@ -286,6 +334,10 @@ function unreadable(exchange: ExchangeRequest, { code, message }: JsonRpcRefusal
     return new ProtocolError("CONTENT_TYPE_NOT_SUPPORTED", "The request must be JSON.", { metadata: { contentType } });
   }
   return new ProtocolError(code === PARSE_ERROR ? "PARSE_ERROR" : "INVALID_REQUEST", message);
+}
+
+function agentNamed({ path }: ExchangeRequest, { name }: AgentService): string | undefined {
+  return path.startsWith(AGENTS) ? name : undefined;
 }
 
 /** What of a path is below the agent it names. */

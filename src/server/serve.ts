@@ -1,13 +1,17 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
+import { identifiesCallers } from "../auth/create.ts";
 import type { Agent } from "../engine/agent.ts";
+import { SILENT_LOG } from "../model/ports.ts";
 import { type Core, createCore, type ServeOptions } from "./core.ts";
 import { DIALECTS } from "./dialects.ts";
 import { createGrpcServer, type GrpcEndpoint } from "./grpc/node-grpc.ts";
 import { isLoopback } from "./loopback.ts";
 import { createNodeServer } from "./node-http.ts";
 import { ownHosts } from "./own-host.ts";
+import { redacting } from "./redact.ts";
+import type { TlsFiles } from "./tls.ts";
 
 export type { ServeOptions } from "./core.ts";
 
@@ -37,35 +41,67 @@ export interface DragomanServer {
 /** Starts a server in this process. */
 export async function serve(options: ServeOptions): Promise<DragomanServer> {
   const host = options.host ?? "127.0.0.1";
-  if (!isLoopback(host) && options.authenticate === undefined && options.auth?.anonymous !== true) {
+  const { auth = {} } = options;
+  const identifies = options.authenticate !== undefined || identifiesCallers(auth);
+  if (!isLoopback(host) && !identifies && auth.anonymous !== true) {
     throw new TypeError(
-      `"${host}" can be reached from other machines; to let anyone call, say auth: { anonymous: true }.`,
+      `"${host}" can be reached from other machines; say in auth who may call, or auth: { anonymous: true } to let anyone.`,
     );
   }
   const publicUrl = options.publicUrl?.replace(/\/+$/, "");
   let url = "";
   let grpcUrl: string | undefined;
-  const isOwnHost = options.authenticate === undefined ? ownHosts(host, options.publicUrl) : undefined;
+  const isOwnHost = identifies && auth.anonymous !== true ? undefined : ownHosts(host, options.publicUrl);
   const local = isLoopback(host) && publicUrl === undefined;
   const where = { baseUrl: () => publicUrl ?? url, grpc: () => grpcUrl, local };
-  const core = await createCore(options, where, isOwnHost);
-  const server = createNodeServer(core.http);
+  const tls = await openTls(options);
+  let core: Core;
+  try {
+    core = await createCore(options, where, isOwnHost);
+  } catch (error) {
+    tls?.close();
+    throw error;
+  }
+  const server = createNodeServer(core.http, core.connections, tls);
   try {
     const { port } = await listen(server, host, options.port ?? 4000);
-    url = `http://${urlHost(host)}:${port}`;
-    const grpc = await openGrpc(options, core, host, port);
+    url = `${tls === undefined ? "http" : "https"}://${urlHost(host)}:${port}`;
+    const grpc = await openGrpc(options, core, host, port, tls);
     if (grpc !== undefined) grpcUrl = options.grpcPublicUrl ?? `${new URL(publicUrl ?? url).hostname}:${grpc.port}`;
-    return runningServer(options, core, server, grpc, { url: publicUrl ?? url, host, port, grpc: grpcUrl });
+    return runningServer(options, core, server, grpc, tls, { url: publicUrl ?? url, host, port, grpc: grpcUrl });
   } catch (error) {
     server.close();
     server.closeAllConnections();
-    await core.engine.close();
+    tls?.close();
+    await core.close();
     throw error;
   }
 }
 
+/** Client certificates can be shown only where there is TLS, and are trusted by the authorities of `auth.mtls`. */
+async function openTls(options: ServeOptions): Promise<TlsFiles | undefined> {
+  const { tls, auth: { mtls } = {} } = options;
+  if (tls === undefined) {
+    if (mtls === undefined) return undefined;
+    throw new TypeError("auth.mtls needs tls: client certificates are shown when a TLS connection is made.");
+  }
+  if (mtls !== undefined && tls.ca !== undefined) {
+    throw new TypeError("auth.mtls.ca and tls.ca are both given; auth.mtls needs only its own.");
+  }
+  const all = mtls === undefined ? tls : { ...tls, ca: mtls.ca, requestClientCertificate: true };
+  const log = options.log ? redacting(options.log) : SILENT_LOG;
+  const { TlsFiles } = await import("./tls.ts");
+  return TlsFiles.open(all, options.baseDirectory ?? process.cwd(), log);
+}
+
 /** The port after that of HTTP, or any where that one was any. */
-function openGrpc(options: ServeOptions, core: Core, host: string, port: number): Promise<GrpcEndpoint | undefined> {
+function openGrpc(
+  options: ServeOptions,
+  core: Core,
+  host: string,
+  port: number,
+  tls: TlsFiles | undefined,
+): Promise<GrpcEndpoint | undefined> {
   if (options.grpcPort === false) return Promise.resolve(undefined);
   const next = options.port === 0 || port === LAST_PORT ? 0 : port + 1;
   const services = DIALECTS.flatMap(({ name, serving: { rpc } }) => (rpc === undefined ? [] : [{ name, rpc }]));
@@ -77,6 +113,8 @@ function openGrpc(options: ServeOptions, core: Core, host: string, port: number)
     contextOf: (request, serving) => core.router.rpcContext(request, nameOf.get(serving) ?? serving.service),
     maxMessageBytes: core.http.maxBodyBytes,
     stalledReaderMs: core.http.stalledReaderMs,
+    connections: core.connections,
+    ...(tls !== undefined && { tls }),
     log: core.log,
     meter: core.meter,
   });
@@ -89,6 +127,7 @@ function runningServer(
   core: Core,
   server: Server,
   grpc: GrpcEndpoint | undefined,
+  tls: TlsFiles | undefined,
   where: Pick<DragomanServer, "url" | "host" | "port" | "grpc">,
 ): DragomanServer {
   const names = [...core.services.keys()];
@@ -101,8 +140,9 @@ function runningServer(
   const close = async () => {
     server.close();
     grpc?.drain();
+    tls?.close();
     await core.engine.drain(core.drainMs);
-    await core.engine.close();
+    await core.close();
     server.closeIdleConnections();
     await Promise.all([endConnections(server), grpc?.close(LEAVING_MS)]);
     resolveClosed();

@@ -1,6 +1,6 @@
-import { readFile } from "node:fs/promises";
 import { buildAgents, type ConfigOverrides, type DragomanConfig, loadConfig } from "./config/index.ts";
 import { guardProcess } from "./guard-process.ts";
+import { knownSecrets } from "./known-secrets.ts";
 import { createLog } from "./log.ts";
 import type { PushOptions } from "./push/open-push.ts";
 import { type DragomanServer, type ServeOptions, serve } from "./serve.ts";
@@ -17,8 +17,12 @@ export interface StartOptions {
 export async function startServer(options: StartOptions): Promise<DragomanServer> {
   const { pretty, ...overrides } = options.overrides ?? {};
   const config = await loadConfig(options.configFile, process.env, overrides);
-  const log = await createLog({ level: config.log.level, pretty: config.log.pretty ?? pretty ?? false });
-  const push = await toPushOptions(config.push);
+  const log = await createLog({
+    level: config.log.level,
+    pretty: config.log.pretty ?? pretty ?? false,
+    secrets: knownSecrets(config),
+  });
+  const push = toPushOptions(config.push);
   const server = await serve({ ...toServeOptions(config, await buildAgents(config)), push, log });
   if (isWildcard(config.server.host) && config.server.publicUrl === undefined) {
     log.warn(
@@ -41,7 +45,7 @@ export async function startServer(options: StartOptions): Promise<DragomanServer
 const isWildcard = (host: string) => host === "0.0.0.0" || host === "::";
 
 function toServeOptions(config: DragomanConfig, agents: Awaited<ReturnType<typeof buildAgents>>): ServeOptions {
-  const { host, port, grpcPort, publicUrl, grpcPublicUrl, card, cors } = config.server;
+  const { host, port, grpcPort, publicUrl, grpcPublicUrl, card, cors, tls } = config.server;
   return {
     agents: Object.fromEntries(agents),
     default: config.default,
@@ -55,19 +59,17 @@ function toServeOptions(config: DragomanConfig, agents: Awaited<ReturnType<typeo
     store: config.store,
     baseDirectory: config.folder,
     cors,
+    ...(tls === undefined ? undefined : { tls }),
+    ...(config.signing === undefined ? undefined : { signing: config.signing }),
     auth: config.auth,
     limits: config.limits,
     times: config.times,
+    ...(config.audit === undefined ? undefined : { audit: config.audit }),
   };
 }
 
-/** The key is read when the server starts, so that one that cannot be read is noticed then. */
-async function toPushOptions(config: DragomanConfig["push"]): Promise<false | PushOptions> {
-  const { enabled, allowPrivateTargets, attempts, timeoutMs, hmac, jwt } = config;
+function toPushOptions(config: DragomanConfig["push"]): false | PushOptions {
+  const { enabled, hmac, jwt, ...rest } = config;
   if (!enabled) return false;
-  const targets = allowPrivateTargets === undefined ? undefined : { allowPrivateTargets };
-  const options = { ...targets, attempts, timeoutMs, ...(hmac === undefined ? undefined : { hmac }) };
-  if (jwt === undefined) return options;
-  const { keyFile, ...rest } = jwt;
-  return { ...options, jwt: { ...rest, key: await readFile(keyFile, "utf8") } };
+  return { ...rest, ...(hmac === undefined ? undefined : { hmac }), ...(jwt === undefined ? undefined : { jwt }) };
 }

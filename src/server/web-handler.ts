@@ -31,7 +31,7 @@ export async function createHandler(options: ServeOptions): Promise<WebHandler> 
   };
   const close = async () => {
     await core.engine.drain(core.drainMs);
-    await core.engine.close();
+    await core.close();
   };
   return Object.assign(handle, { close });
 }

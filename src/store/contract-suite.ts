@@ -28,6 +28,7 @@ import { describePushConfigs } from "./suite/push-configs.ts";
 import { describePushOutbox } from "./suite/push-outbox.ts";
 import { describeReads } from "./suite/reads.ts";
 import { describeRetention } from "./suite/retention.ts";
+import { describeUsage } from "./suite/usage.ts";
 import { describeWalks } from "./suite/walks.ts";
 import { describeWrites } from "./suite/writes.ts";
 
@@ -68,6 +69,7 @@ export function describeStore(name: string, { open, reopen }: StoreUnderTest): v
     describePushOutbox(openAnother);
     describeModel(store);
     describeRetention(openAnother);
+    describeUsage(openAnother);
     if (reopen !== undefined) describeReopening(openAnother, reopen);
   });
 }
@@ -97,6 +99,7 @@ function describeReopening(open: () => Promise<TaskStore>, reopen: (store: TaskS
         page: await store.list(listQuery(scope, { limit: 2 })),
         key: await store.recall({ ...scope, key: "key" }),
         stats: { ...(await store.stats()), bytes: 0 },
+        storedBytes: await store.storedBytes(scope.owner),
       });
       const known = await view(before);
       const after = await reopen(before);

@@ -94,6 +94,12 @@ export interface TaskStore {
   /** Delete tasks that ended before `endedBefore`, and idempotency keys past their time. Returns how many tasks. */
   prune(endedBefore: number, max: number): Promise<number>;
 
+  /**
+   * What an owner's tasks take up, in bytes of their logs and snapshots. Kept with every write, so that asking before
+   * each message costs the same however many tasks there are.
+   */
+  storedBytes(owner: string): Promise<number>;
+
   stats(): Promise<StoreStats>;
 
   /** Hints that logs grew. May be lost, doubled or late without harm: readers also look by themselves. */

@@ -1,4 +1,5 @@
 /** An exchange: one request, answered in full or by a stream. Serving side first, calling side below. */
+import type { PeerCertificate } from "./peer-certificate.ts";
 
 export interface ExchangeRequest {
   readonly method: string;
@@ -10,6 +11,8 @@ export interface ExchangeRequest {
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: Buffer;
   readonly remoteAddress: string | undefined;
+  /** Where the caller has shown one. */
+  readonly certificate?: PeerCertificate | undefined;
 }
 
 export type ExchangeReply = FullReply | StreamReply;

@@ -2,6 +2,7 @@
  * A remote procedure call as gRPC knows it: one message of bytes in; one message, a stream of them, or a status out.
  * Says nothing of what the bytes mean, nor of the library that carries them.
  */
+import type { PeerCertificate } from "./peer-certificate.ts";
 
 export interface RpcRequest {
   /** Full name, e.g. `package.v1.Service`. */
@@ -11,6 +12,8 @@ export interface RpcRequest {
   readonly metadata: Readonly<Record<string, string | undefined>>;
   readonly message: Uint8Array;
   readonly remoteAddress: string | undefined;
+  /** Where the caller has shown one. */
+  readonly certificate?: PeerCertificate | undefined;
 }
 
 export type RpcReply = RpcMessageReply | RpcStreamReply | RpcFailure;

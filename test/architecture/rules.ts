@@ -18,16 +18,16 @@ const FOLDERS: Readonly<Record<string, { readonly from: readonly string[]; reado
   client: { from: ["model", "wire", "dialects", "auth"], packages: ["node:", "@grpc/grpc-js"] },
   agents: { from: ["model", "engine", "client"], packages: ["node:", "jiti", "zod"] },
   server: {
-    from: ["model", "wire", "dialects", "store", "engine", "client", "agents", "auth"],
+    from: ["model", "wire", "auth", "dialects", "store", "engine", "client", "agents"],
     packages: ["node:", "uuid", "yaml", "zod", "pino", "pino-pretty", "@grpc/grpc-js", "@bufbuild/protobuf"],
   },
   // It judges servers from outside, so that nothing of ours may help it to understand them.
   conformance: { from: ["model", "wire"], packages: ["node:", "@grpc/grpc-js"] },
   cli: {
-    from: ["model", "wire", "dialects", "store", "engine", "client", "agents", "server", "conformance", "auth"],
+    from: ["model", "wire", "auth", "dialects", "store", "engine", "client", "agents", "server", "conformance"],
     packages: ["node:", "commander", "@clack/prompts", "picocolors", "zod", "yaml"],
   },
-  "index.ts": { from: ["model", "engine", "agents", "client", "server"], packages: [] },
+  "index.ts": { from: ["model", "auth", "engine", "agents", "client", "server"], packages: [] },
 };
 
 /** Those that may name an implementation. */

@@ -53,7 +53,11 @@ export async function createStage(): Promise<Stage> {
     engine,
     log: SILENT_LOG,
     interfaces: () => [],
-    authenticates: false,
+    authentication: {
+      identifies: false,
+      security: { schemes: {}, requirements: [] },
+      challenged: (error) => error,
+    },
   });
   const losses: Loss[] = [];
   return {

@@ -84,7 +84,18 @@ describe("the installed package", () => {
       process.stdout.write(JSON.stringify(modules.map((module) => Object.keys(module).sort())));
     `);
     expect(found).toEqual([
-      ["ProtocolError", "SILENT_LOG", "createHandler", "data", "defineAgent", "file", "serve", "text"],
+      [
+        "GuardedFetchError",
+        "ProtocolError",
+        "SILENT_LOG",
+        "createGuardedFetch",
+        "createHandler",
+        "data",
+        "defineAgent",
+        "file",
+        "serve",
+        "text",
+      ],
       ["ConnectionError", "ProtocolError", "connect", "fetchCard"],
       ["dragoman"],
     ]);

@@ -1,7 +1,10 @@
 import { createHash, createHmac, generateKeyPairSync } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type DragomanServer, serve } from "../../src/server/serve.ts";
+import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
 import { Stage } from "../support/stage.ts";
 import { STORES } from "../support/store-specs.ts";
 import { type Arrival, Receiver } from "./receiver.ts";
@@ -10,7 +13,11 @@ const SECRET = "a secret that both sides know";
 const COMPLETED = "work; artifact done";
 
 const receiver = await Receiver.start();
-afterAll(() => receiver.close());
+const folder = await mkdtemp(join(tmpdir(), "push-keys-"));
+afterAll(async () => {
+  await receiver.close();
+  await rm(folder, { recursive: true });
+});
 
 let paths = 0;
 const newPath = () => `/hook-${++paths}?key=planted-query`;
@@ -215,14 +222,20 @@ describe("signed push notifications", () => {
     RS256: generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey,
   };
 
+  const fileOf = async (alg: keyof typeof keys) => {
+    const file = join(folder, `${alg}.pem`);
+    await writeFile(file, keys[alg].export({ type: "pkcs8", format: "pem" }));
+    return file;
+  };
+
   it.each(["ES256", "EdDSA", "RS256"] as const)("can be verified with what is published: %s", async (alg) => {
-    const key = keys[alg].export({ type: "pkcs8", format: "pem" }).toString();
+    const keyFile = await fileOf(alg);
     const server = await serve({
       port: 0,
       grpcPort: false,
       log: false,
       agents: { stage: new Stage().agent() },
-      push: { allowPrivateTargets: true, hmac: { secret: SECRET }, jwt: { key, kid: "k1", alg } },
+      push: { allowPrivateTargets: true, hmac: { secret: SECRET }, jwt: { keyFile, kid: "k1", alg } },
     });
     try {
       const [path, own] = [newPath(), newPath()];
@@ -260,12 +273,37 @@ describe("signed push notifications", () => {
 
   it("need a key that is one", async () => {
     const agents = { stage: new Stage().agent() };
-    const key = keys.ES256.export({ type: "pkcs8", format: "pem" }).toString();
-    const start = (jwt: object) =>
-      serve({ port: 0, grpcPort: false, agents, push: { jwt: { key, kid: "k", ...jwt } } });
-    await expect(start({ key: "nothing" })).rejects.toThrow(
-      "The key of push.jwt is no private key in PEM or JWK form.",
-    );
-    await expect(start({ alg: "RS256" })).rejects.toThrow("is a key for ES256, not for RS256");
+    const keyFile = await fileOf("ES256");
+    const start = (jwt: object, more: Partial<ServeOptions> = {}) =>
+      serve({ port: 0, grpcPort: false, log: false, agents, push: { jwt: { keyFile, kid: "k", ...jwt } }, ...more });
+    const noKey = join(folder, "none.pem");
+    await writeFile(noKey, "nothing");
+    await expect(start({ keyFile: noKey })).rejects.toThrow("holds no private key that can be read");
+    await expect(start({ keyFile: join(folder, "absent.pem") })).rejects.toThrow("could not be read (ENOENT)");
+    await expect(start({ alg: "RS256" })).rejects.toThrow("is made for ES256, not for RS256");
+    const signing = { keyFile: await fileOf("EdDSA"), kid: "k" };
+    await expect(start({}, { signing })).rejects.toThrow('Two different keys are called "k"');
+  });
+
+  it("are published with the key of cards in one set, once if it is the same key", async () => {
+    const agents = { stage: new Stage().agent() };
+    const [signing, other] = [
+      { keyFile: await fileOf("ES256"), kid: "cards" },
+      { keyFile: await fileOf("EdDSA"), kid: "push" },
+    ];
+    const published: unknown[] = [];
+    for (const jwt of [other, signing]) {
+      const server = await serve({ port: 0, grpcPort: false, log: false, agents, signing, push: { jwt } });
+      const response = await fetch(`${server.url}/.well-known/jwks.json`);
+      published.push(((await response.json()) as JSONWebKeySet).keys.map(({ kid, alg }) => [kid, alg]));
+      await server.close();
+    }
+    expect(published).toEqual([
+      [
+        ["cards", "ES256"],
+        ["push", "EdDSA"],
+      ],
+      [["cards", "ES256"]],
+    ]);
   });
 });

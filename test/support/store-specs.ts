@@ -2,11 +2,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { TaskStore } from "../../src/store/contract.ts";
 
 export interface StoreSpec {
   readonly name: string;
   /** What `serve` is given, and how to be rid of it. */
-  create(): { readonly store: string; remove(): void };
+  create(): { readonly store: string | TaskStore; remove(): void };
 }
 
 const memory: StoreSpec = { name: "memory", create: () => ({ store: "memory:", remove: () => {} }) };

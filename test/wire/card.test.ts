@@ -75,6 +75,7 @@ describe("the agent card", () => {
     expect(card.capabilities.extensions.map(({ uri }: { uri: string }) => uri)).toEqual([
       "urn:dragoman:ext:replay:v1",
       "urn:dragoman:ext:idempotency:v1",
+      "urn:dragoman:ext:hops:v1",
     ]);
   });
 

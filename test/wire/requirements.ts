@@ -11,7 +11,7 @@ export interface Requirement {
 
 const UNSIGNED = "cards are not signed in this version";
 const NO_PUSH = "shown with real receivers in test/push, test/conformance and src/auth";
-const NO_AUTH = "callers are anonymous in this version";
+const CALLERS = "tested with a check of callers in test/server";
 const CLIENT = "a rule for clients, tested beside the client in src/client";
 
 export const REQUIREMENTS: readonly Requirement[] = [
@@ -25,7 +25,7 @@ export const REQUIREMENTS: readonly Requirement[] = [
   {
     number: 8,
     text: "With the capability and no card, the answer is that none is configured.",
-    notHere: `${NO_AUTH}, so that no card offers the capability`,
+    notHere: CALLERS,
   },
   { number: 9, text: "The extended card is refused to callers who have not shown who they are." },
   { number: 10, text: "The signatures themselves are not signed.", notHere: UNSIGNED },
@@ -99,7 +99,7 @@ export const REQUIREMENTS: readonly Requirement[] = [
   { number: 78, text: "Errors carry an ErrorInfo of the protocol's domain, and every detail its type." },
   { number: 79, text: "JSON-RPC errors have the standard codes and the id of the request." },
   { number: 80, text: "The same request means the same on every binding." },
-  { number: 81, text: "Every operation authenticates before it reads.", notHere: NO_AUTH },
+  { number: 81, text: "Every operation authenticates before it reads." },
   { number: 82, text: "A tenant does not see the tasks of another." },
   { number: 83, text: "A task that needs authentication says so, keeps its streams and goes on by itself." },
   { number: 84, text: "Logs hold no credentials." },

@@ -1,4 +1,5 @@
 import type { Agent, AgentEvent, MessageDraft, Turn, TurnMemory } from "../../engine/agent.ts";
+import { NO_HOPS } from "../../model/hops.ts";
 import type { JsonValue } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import type { Part } from "../../model/part.ts";
@@ -29,6 +30,7 @@ export function turnOf(overrides: TurnOverrides = {}): Turn {
     attempt: 1,
     acceptedOutputModes: [],
     metadata: undefined,
+    hops: NO_HOPS,
   };
 }
 

@@ -1,12 +1,16 @@
+import { inspectCard } from "../../client/card-trust.ts";
 import { ConnectionError } from "../../client/errors.ts";
 import type { AgentCard, AgentInterface } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { cardProblems } from "../card-problems.ts";
+import { trustOf } from "../card-trust.ts";
 import { CommandError } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
 import { renderCard } from "../render-card.ts";
+import { describeVerification } from "../render-verification.ts";
 import { jsonForm } from "../report.ts";
 import { type ClientFlags, connectTo, resolveCard, type Session, withSession } from "../session.ts";
+import { safeText } from "../text-form.ts";
 
 export interface CardGetFlags extends ClientFlags {
   readonly validate?: boolean;
@@ -18,13 +22,16 @@ export function cardGet(output: Output, flags: CardGetFlags): Promise<void> {
     const found = await resolveCard(session);
     const document: unknown = JSON.parse(found.raw);
     if (flags.validate === true) validate(session, document, found.url);
+    const verification = found.verification ?? (await inspectCard(found.raw, await trustOf(session.settings)));
+    output.talk(`Signature: ${safeText(describeVerification(verification))}`);
     const extended = flags.extended === true ? await extendedCard(session, found.card) : undefined;
     if (session.settings.output === "json") {
       printJson(output, extended ?? document, jsonForm(session));
       return;
     }
     const card = extended ?? found.card;
-    output.data(renderCard(card, await selectedInterface(session, found.card), session.settings.verbose));
+    const selected = await selectedInterface(session, found.card);
+    output.data(renderCard(card, selected, describeVerification(verification), session.settings.verbose));
     if (flags.validate === true) output.data("Valid: yes\n");
   });
 }

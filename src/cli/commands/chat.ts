@@ -6,13 +6,13 @@ import type { Message } from "../../model/message.ts";
 import { isInterrupted } from "../../model/state.ts";
 import { ChatRenderer } from "../chat-renderer.ts";
 import { CommandError, toFailure, usage } from "../errors.ts";
-import { follow } from "../follow.ts";
+import { follow, observe } from "../follow.ts";
 import { type Output, printJson } from "../output.ts";
 import { StreamRenderer } from "../render-stream.ts";
 import { type ClientFlags, commandLine, openAgent, type Session, withSession } from "../session.ts";
 import { shellWord } from "../text-form.ts";
 
-const HELP = "Every line is a message. /cancel ends the current task, /quit leaves.";
+const HELP = "Every line is a message. /cancel ends the current task, /follow watches one that waits, /quit leaves.";
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
@@ -68,6 +68,7 @@ async function recite(conversation: Conversation): Promise<void> {
   for await (const line of lines) {
     if (line.trim() === "/quit") break;
     if (line.trim() === "/cancel") await cancelTask(conversation);
+    else if (line.trim() === "/follow") await followTask(conversation);
     else if (line.trim() !== "") await takeTurn(conversation, line);
   }
   lines.close();
@@ -98,6 +99,7 @@ async function onLine(conversation: Conversation, lines: Interface, line: string
   try {
     if (line === "/quit") return lines.close();
     if (line === "/cancel") await cancelTask(conversation);
+    else if (line === "/follow" && conversation.turn === undefined) await followTask(conversation);
     else if (line === "/help") output.talk(HELP);
     else if (line.startsWith("/")) output.talk(`There is no ${line}. ${HELP}`);
     else if (line !== "" && conversation.turn !== undefined)
@@ -110,7 +112,26 @@ async function onLine(conversation: Conversation, lines: Interface, line: string
   if (conversation.turn === undefined && !conversation.over) lines.prompt();
 }
 
-async function takeTurn(conversation: Conversation, text: string): Promise<void> {
+function takeTurn(conversation: Conversation, text: string): Promise<void> {
+  const resumesTask = conversation.taskId !== undefined;
+  return runTurn(conversation, (signal) => answer(conversation, text, signal), { resumesTask });
+}
+
+/** Watches a task that waits for something outside of the conversation until it goes on and needs its caller again. */
+function followTask(conversation: Conversation): Promise<void> {
+  const { agent, session, taskId } = conversation;
+  if (taskId === undefined) {
+    session.output.talk("There is no task that waits.");
+    return Promise.resolve();
+  }
+  return runTurn(conversation, (signal) => observe(session, agent, taskId, { signal }), { throughAuthorisation: true });
+}
+
+async function runTurn(
+  conversation: Conversation,
+  events: (signal: AbortSignal) => AsyncIterable<ClientEvent>,
+  how: { readonly resumesTask?: boolean; readonly throughAuthorisation?: boolean },
+): Promise<void> {
   const { agent, session, show } = conversation;
   const turn = new AbortController();
   conversation.turn = turn;
@@ -121,14 +142,20 @@ async function takeTurn(conversation: Conversation, text: string): Promise<void>
     turn.abort();
   }, session.settings.timeoutMs ?? LONGEST_TIMER_MS);
   try {
-    const outcome = await follow(session, agent, answer(conversation, text, turn.signal), {
-      resumesTask: conversation.taskId !== undefined,
+    const outcome = await follow(session, agent, events(turn.signal), {
+      resumesTask: false,
+      ...how,
       onEvent: (event) => show.show(event),
     });
     const { contextId } = "task" in outcome ? outcome.task : outcome.message;
     conversation.contextId = contextId ?? conversation.contextId;
     conversation.taskId = "task" in outcome && isInterrupted(outcome.task.status.state) ? outcome.task.id : undefined;
     session.followed = undefined;
+    if ("task" in outcome && outcome.task.status.state === "TASK_STATE_AUTH_REQUIRED") {
+      show.close();
+      session.output.warn("The task waits for an authorisation, to be given outside of this conversation.");
+      session.output.talk("/follow watches it go on, a message replies to it.");
+    }
   } catch (error) {
     if (late) throw new CommandError("A2ACLI_ERR_TIMEOUT", "The time given with --timeout is over; the task goes on.");
     if (!turn.signal.aborted) throw error;

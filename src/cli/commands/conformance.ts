@@ -18,14 +18,23 @@ import {
 } from "../../conformance/index.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { bindingName } from "../choose-interfaces.ts";
-import { attachCredentials } from "../credentials.ts";
+import { attachCredentials, type Credentials } from "../credentials.ts";
 import { parseDuration } from "../duration.ts";
 import { CommandError, usage } from "../errors.ts";
 import { Ended, EXIT } from "../exit-codes.ts";
 import { MESSAGE_CODECS } from "../message-codecs.ts";
 import { type Output, printJson } from "../output.ts";
 import { jsonForm } from "../report.ts";
-import { type ClientFlags, type ResolvedCard, resolveCard, type Session, withSession } from "../session.ts";
+import {
+  allowedOrigins,
+  type ClientFlags,
+  type ResolvedCard,
+  resolveCard,
+  type Session,
+  storedFor,
+  withSession,
+} from "../session.ts";
+import { agentOrigin, otherOrigins } from "../stored-credentials.ts";
 import { safeText, table } from "../text-form.ts";
 
 export interface ConformanceFlags extends ClientFlags {
@@ -51,7 +60,7 @@ export function conformance(output: Output, flags: ConformanceFlags): Promise<vo
       const { settings, stop } = session;
       stop.startTimer(settings.timeoutMs ?? DEFAULT_RUN_MS);
       const card = await resolveCard(session);
-      const report = await run({ ...optionsOf(session, card), ...own, onProgress: progressTo(session) });
+      const report = await run({ ...(await optionsOf(session, card)), ...own, onProgress: progressTo(session) });
       if (flags.junit !== undefined) await writeFile(flags.junit, renderJunit(report));
       print(session, report);
       const code = exitCode(session, report);
@@ -71,8 +80,9 @@ async function run(options: ConformanceOptions): Promise<Report> {
   }
 }
 
-function optionsOf({ settings, stop }: Session, found: ResolvedCard): ConformanceOptions {
-  const credentials = attachCredentials(found.card, settings);
+async function optionsOf(session: Session, found: ResolvedCard): Promise<ConformanceOptions> {
+  const { settings, stop } = session;
+  const credentials = (await loginFor(session, found)) ?? attachCredentials(found.card, settings);
   const parameters = Object.fromEntries(settings.svcParam);
   return {
     cardUrl: found.url,
@@ -88,6 +98,22 @@ function optionsOf({ settings, stop }: Session, found: ResolvedCard): Conformanc
     signal: stop.signal,
     ...(isLoopback(found.url) ? { webhookHost: "127.0.0.1" } : {}),
   };
+}
+
+/** What a login has for the agent, if the whole card is about the place the login is for. */
+async function loginFor(
+  session: Session,
+  { card, url }: ResolvedCard,
+): Promise<Omit<Credentials, "notes"> | undefined> {
+  const stored = await storedFor(session, agentOrigin(url, card), card);
+  if (stored === undefined) return undefined;
+  if (otherOrigins(card, url, allowedOrigins(session.settings, stored)).length > 0) {
+    session.output.warn("The card names other origins than its own; the login is not used.");
+    return undefined;
+  }
+  session.usesLogin = true;
+  const query = (await stored.provider.queryFor?.(url)) ?? {};
+  return { headers: { ...(await stored.provider.headersFor(url)) }, query: Object.entries(query) };
 }
 
 /** Service parameters that say who calls; the rest is sent also where nobody is to be told. */

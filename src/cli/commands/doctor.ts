@@ -8,6 +8,7 @@ import {
   checkPort,
   checkStore,
 } from "../doctor-checks.ts";
+import { checkSecurity } from "../doctor-security.ts";
 import { Ended, EXIT } from "../exit-codes.ts";
 import { type Output, printJson } from "../output.ts";
 import { safeLine, table } from "../text-form.ts";
@@ -15,6 +16,8 @@ import { findConfig } from "./serve.ts";
 
 export interface DoctorFlags {
   readonly output?: "text" | "json";
+  /** Warnings are failures, too. */
+  readonly strict?: boolean;
 }
 
 export async function doctor(output: Output, config: string | undefined, flags: DoctorFlags): Promise<void> {
@@ -30,10 +33,12 @@ export async function doctor(output: Output, config: string | undefined, flags: 
         await checkPort(loaded.server.host, loaded.server.port),
         await checkStore(loaded.store),
         ...(await checkAgents(loaded)),
+        ...(await checkSecurity(loaded, file)),
       );
     }
   }
-  const failed = checks.filter(({ status }) => status === "failed").length;
+  const counts = (status: Check["status"]) => status === "failed" || (flags.strict === true && status === "warning");
+  const failed = checks.filter(({ status }) => counts(status)).length;
   if (flags.output === "json") printJson(output, { healthy: failed === 0, checks }, "document");
   else output.data(renderChecks(checks));
   if (failed > 0) throw new Ended(EXIT.failure);

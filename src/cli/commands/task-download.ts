@@ -1,9 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { GuardedFetchError } from "../../auth/guarded-fetch-error.ts";
+import { isAllowEntry } from "../../auth/target-policy.ts";
 import type { Artifact } from "../../model/artifact.ts";
+import type { AgentCard } from "../../model/card.ts";
 import { isDataPart, isTextPart, isUrlPart, type Part } from "../../model/part.ts";
-import { CommandError } from "../errors.ts";
+import { CommandError, usage } from "../errors.ts";
 import { FileNames } from "../file-names.ts";
 import { extensionOf } from "../message-parts.ts";
 import { type Output, printJson } from "../output.ts";
@@ -11,6 +14,7 @@ import { prettyJson } from "../render-parts.ts";
 import { renderIdentity } from "../render-task.ts";
 import { jsonForm } from "../report.ts";
 import { type ClientFlags, openAgent, type Session, withSession } from "../session.ts";
+import { agentOrigin } from "../stored-credentials.ts";
 import { field } from "../text-form.ts";
 import { taskIdOf } from "./task-get.ts";
 
@@ -19,6 +23,7 @@ export interface TaskDownloadFlags extends ClientFlags {
   readonly artifact?: readonly string[];
   readonly force?: boolean;
   readonly fetchUrls?: boolean;
+  readonly allowHost?: readonly string[];
 }
 
 interface Saved {
@@ -35,13 +40,16 @@ interface Skipped {
 }
 
 const LARGEST_FETCH_BYTES = 1024 * 1024 * 1024;
+const LONGEST_FETCH_MS = 60 * 60 * 1000;
 
 export function taskDownload(output: Output, id: string | undefined, flags: TaskDownloadFlags): Promise<void> {
   return withSession(flags, output, async (session) => {
     const taskId = taskIdOf(session, id);
+    const hosts = allowedHosts(flags);
     const agent = await openAgent(session);
     const task = await agent.get(taskId, { historyLength: 0 });
     const artifacts = selectArtifacts(task.artifacts ?? [], flags.artifact);
+    const links = await linkFetch(session, agent.card, hosts);
     const directory = flags.directory ?? ".";
     await mkdir(directory, { recursive: true });
     const saved: Saved[] = [];
@@ -54,7 +62,7 @@ export function taskDownload(output: Output, id: string | undefined, flags: Task
           skipped.push({ ...place, url: part.url });
           continue;
         }
-        const bytes = await contentOf(session, part);
+        const bytes = await contentOf(part, links);
         const file = join(directory, names.take(wantedName(artifact, part, index)));
         await save(file, bytes, flags.force === true);
         saved.push({ ...place, file, bytes: bytes.byteLength });
@@ -90,29 +98,49 @@ function wantedName(artifact: Artifact, part: Part, index: number): string {
   return numbered.toLowerCase().endsWith(extension) ? numbered : `${numbered}${extension}`;
 }
 
-async function contentOf(session: Session, part: Part): Promise<Uint8Array> {
-  if (isTextPart(part)) return Buffer.from(part.text, "utf8");
-  if (isDataPart(part)) return Buffer.from(`${prettyJson(part.data)}\n`, "utf8");
-  return isUrlPart(part) ? fetchBytes(session, part.url) : Buffer.from(part.raw, "base64");
+type LinkFetch = (url: string) => Promise<Response>;
+
+function allowedHosts({ allowHost = [] }: TaskDownloadFlags): readonly string[] {
+  for (const host of allowHost) {
+    if (!isAllowEntry(host)) throw usage(`--allow-host takes a host, an address or a range of them, not "${host}".`);
+  }
+  return allowHost;
 }
 
-/** Without any credential: the address is the agent's choice, not the user's. */
-async function fetchBytes(session: Session, url: string): Promise<Uint8Array> {
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
-    throw new CommandError("DRAGOMAN_ERR_DOWNLOAD", `${url} is not an http(s) address.`);
+/**
+ * Without any credential, and not into the network around this machine: the address is the agent's choice, not the
+ * user's. The agent's own host was.
+ */
+async function linkFetch(session: Session, card: AgentCard, hosts: readonly string[]): Promise<LinkFetch> {
+  const { createGuardedFetch } = await import("../../auth/guarded-fetch.ts");
+  const origin = agentOrigin(session.cardUrl, card);
+  const own = origin === undefined ? [] : [new URL(origin).hostname];
+  const guarded = createGuardedFetch({
+    allow: [...own, ...hosts],
+    maxBytes: LARGEST_FETCH_BYTES,
+    timeoutMs: LONGEST_FETCH_MS,
+  });
+  return (url) => guarded(url, { signal: session.stop.signal });
+}
+
+async function contentOf(part: Part, links: LinkFetch): Promise<Uint8Array> {
+  if (isTextPart(part)) return Buffer.from(part.text, "utf8");
+  if (isDataPart(part)) return Buffer.from(`${prettyJson(part.data)}\n`, "utf8");
+  return isUrlPart(part) ? fetchBytes(part.url, links) : Buffer.from(part.raw, "base64");
+}
+
+async function fetchBytes(url: string, links: LinkFetch): Promise<Uint8Array> {
+  try {
+    const response = await links(url);
+    if (!response.ok) throw new CommandError("DRAGOMAN_ERR_DOWNLOAD", `${url} answered ${response.status}.`);
+    return new Uint8Array(await response.arrayBuffer());
+  } catch (error) {
+    if (!(error instanceof GuardedFetchError)) throw error;
+    const hint = error.code === "forbidden-target" ? "--allow-host HOST permits it, if you trust the agent." : null;
+    throw new CommandError("DRAGOMAN_ERR_DOWNLOAD", `${url} was not downloaded. ${error.message}`, hint, {
+      cause: error,
+    });
   }
-  const response = await fetch(url, { signal: session.stop.signal });
-  if (!response.ok || response.body === null) {
-    throw new CommandError("DRAGOMAN_ERR_DOWNLOAD", `${url} answered ${response.status}.`);
-  }
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body) {
-    size += chunk.byteLength;
-    if (size > LARGEST_FETCH_BYTES) throw new CommandError("DRAGOMAN_ERR_DOWNLOAD", `${url} is larger than 1 GiB.`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }
 
 /** Never in place of another file unless that was asked for; then the old one stays until the new one is whole. */

@@ -1,9 +1,10 @@
 import { ProtocolError } from "../../model/errors.ts";
-import { follow } from "../follow.ts";
+import type { StreamEvent } from "../../model/event.ts";
+import { follow, observe } from "../follow.ts";
 import { type Output, printJson } from "../output.ts";
 import { StreamRenderer } from "../render-stream.ts";
 import { reportNextStep } from "../report.ts";
-import { type ClientFlags, openAgent, withSession } from "../session.ts";
+import { type ClientFlags, openAgent, type Session, withSession } from "../session.ts";
 import { readCount, taskIdOf } from "./task-get.ts";
 
 export interface TaskSubscribeFlags extends ClientFlags {
@@ -21,12 +22,14 @@ export function taskSubscribe(output: Output, id: string | undefined, flags: Tas
     }
     const renderer = new StreamRenderer(output, settings.verbose);
     try {
-      const events = agent.subscribe(taskId, after === undefined ? {} : { after });
+      const events = observe(session, agent, taskId, after === undefined ? {} : { after });
       const outcome = await follow(session, agent, events, {
         resumesTask: false,
+        throughAuthorisation: true,
         onEvent: (event) => {
           if (settings.output === "text") renderer.show(event);
           else if (settings.stream) printJson(output, event, "line");
+          tellOfAuthorisation(session, event);
         },
       });
       renderer.close();
@@ -37,4 +40,11 @@ export function taskSubscribe(output: Output, id: string | undefined, flags: Tas
       renderer.close();
     }
   });
+}
+
+/** The one who watches may be the one who can give it. */
+function tellOfAuthorisation({ output }: Session, event: StreamEvent): void {
+  const status = "statusUpdate" in event ? event.statusUpdate.status : "task" in event ? event.task.status : undefined;
+  if (status?.state !== "TASK_STATE_AUTH_REQUIRED") return;
+  output.warn("The task waits for an authorisation, to be given outside of this conversation. Still following it.");
 }

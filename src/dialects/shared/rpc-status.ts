@@ -3,6 +3,7 @@ import type { ProtocolError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { RPC_CODES, type RpcCodeName, type RpcStatus } from "../../wire/rpc.ts";
 import { BAD_REQUEST, ERROR_INFO, errorDetails, RETRY_INFO } from "./error-details.ts";
+import { errorHeaders } from "./error-headers.ts";
 import type { Tables } from "./proto-json.ts";
 import { isRecord } from "./proto-json-reading.ts";
 import { compileProtobuf } from "./protobuf.ts";
@@ -53,9 +54,8 @@ export function toRpcStatus(error: ProtocolError, codeName: RpcCodeName): RpcSta
   const code = RPC_CODES[codeName];
   const { message } = error;
   const details = codec.encode("Status", { code, message, details: errorDetails(error).map(toAny) });
-  const retryAfter =
-    error.retryAfter === undefined ? undefined : { "retry-after": String(Math.ceil(error.retryAfter)) };
-  return { code, message, details, ...(retryAfter === undefined ? {} : { metadata: retryAfter }) };
+  const metadata = errorHeaders(error);
+  return { code, message, details, ...(metadata === undefined ? {} : { metadata }) };
 }
 
 function toAny(detail: JsonObject): { readonly typeUrl: string; readonly value: string } {

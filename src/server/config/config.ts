@@ -1,7 +1,10 @@
 import { resolve } from "node:path";
 import type { BuiltinName } from "../../agents/builtin.ts";
 import type { SkillDefinition } from "../../agents/define.ts";
+import type { AuthOptions } from "../../auth/create.ts";
+import type { SigningKeyOptions } from "../../auth/signing-key.ts";
 import type { Agent } from "../../engine/agent.ts";
+import type { TlsOptions } from "../tls.ts";
 import type { ParsedAgent, ParsedConfig } from "./schema.ts";
 
 /** A configuration ready for use: defaults filled in, times in milliseconds, sizes in bytes, paths absolute. */
@@ -18,6 +21,8 @@ export interface DragomanConfig {
     readonly grpcPublicUrl: string | undefined;
     readonly card: ParsedConfig["server"]["card"];
     readonly cors: { readonly origins: readonly string[] };
+    /** Files are absolute. */
+    readonly tls: TlsOptions | undefined;
   };
   /** `memory:` or `sqlite:` and an absolute path. */
   readonly store: string;
@@ -25,7 +30,8 @@ export interface DragomanConfig {
   readonly default: string;
   /** In the order of the file; at least one. */
   readonly agents: ReadonlyMap<string, AgentConfig>;
-  readonly auth: { readonly anonymous: boolean };
+  readonly auth: AuthOptions;
+  readonly signing: SigningKeyOptions | undefined;
   readonly strict: boolean;
   readonly push: PushConfig;
   readonly limits: ParsedConfig["limits"];
@@ -35,6 +41,8 @@ export interface DragomanConfig {
     readonly compactAfterMs: number;
     readonly pruneAfterMs: number | undefined;
   };
+  /** The file is an absolute path. */
+  readonly audit: { readonly file: string; readonly required: boolean } | undefined;
   readonly log: {
     readonly level: ParsedConfig["log"]["level"];
     /** Undefined: decide by whether stderr is a terminal. */
@@ -103,11 +111,13 @@ export function toConfig(parsed: ParsedConfig, folder: string, origins: Readonly
       grpcPublicUrl: server.grpcPublicUrl,
       card: server.card,
       cors: server.cors,
+      tls: server.tls === undefined ? undefined : absoluteTls(server.tls, folder),
     },
     store: absoluteStore(parsed.store, folder),
     default: chosen,
     agents,
-    auth: parsed.auth,
+    auth: absoluteAuth(parsed.auth, folder),
+    signing: parsed.signing && { ...parsed.signing, keyFile: resolve(folder, parsed.signing.keyFile) },
     strict: parsed.strict,
     push: toPushConfig(parsed.push, folder),
     limits: parsed.limits,
@@ -117,6 +127,7 @@ export function toConfig(parsed: ParsedConfig, folder: string, origins: Readonly
       compactAfterMs: retention.compactAfter,
       pruneAfterMs: retention.pruneAfter,
     },
+    audit: parsed.audit && { ...parsed.audit, file: resolve(folder, parsed.audit.file) },
     log: { level: log.level, pretty: log.pretty },
     origins,
   };
@@ -150,6 +161,21 @@ function toSource({ use, module, exec, format, cwd, env }: ParsedAgent, folder: 
     format: format ?? "text",
     cwd: resolve(folder, cwd ?? "."),
     env: env ?? {},
+  };
+}
+
+function absoluteAuth(auth: ParsedConfig["auth"], folder: string): AuthOptions {
+  const { mtls } = auth;
+  return mtls === undefined ? auth : { ...auth, mtls: { ...mtls, ca: resolve(folder, mtls.ca) } };
+}
+
+function absoluteTls(tls: TlsOptions, folder: string): TlsOptions {
+  const { cert, key, ca } = tls;
+  return {
+    ...tls,
+    cert: resolve(folder, cert),
+    key: resolve(folder, key),
+    ...(ca !== undefined && { ca: resolve(folder, ca) }),
   };
 }
 

@@ -37,16 +37,18 @@ function* valuesOf(config: DragomanConfig): Generator<readonly [string, Shown], 
   yield ["store", config.store];
   yield ["default", config.default];
   for (const [name, agent] of config.agents) yield* agentValues(`agents.${name}`, agent);
-  yield ["auth.anonymous", config.auth.anonymous];
+  for (const [key, value] of Object.entries(server.tls ?? {})) yield [`server.tls.${key}`, value];
+  yield* authValues(config.auth);
+  for (const [key, value] of Object.entries(config.signing ?? {})) yield [`signing.${key}`, value];
   yield ["strict", config.strict];
-  const { body, ...counts } = limits;
-  yield ["limits.body", formatSize(body)];
-  for (const [key, count] of Object.entries(counts)) yield [`limits.${key}`, count];
+  for (const [key, value] of Object.entries(limits)) yield [`limits.${key}`, limitShown(key, value)];
   yield* pushValues(config.push);
   yield ["retention.idempotency", formatDuration(times.idempotencyMs)];
   yield ["retention.compactAfter", formatDuration(times.compactAfterMs)];
   yield ["retention.pruneAfter", times.pruneAfterMs === undefined ? "never" : formatDuration(times.pruneAfterMs)];
   yield ["cancelGrace", formatDuration(times.cancelGraceMs)];
+  yield ["audit.file", config.audit?.file];
+  yield ["audit.required", config.audit?.required];
   yield ["log.level", log.level];
   yield ["log.pretty", log.pretty ?? "when stderr is a terminal"];
 }
@@ -57,6 +59,37 @@ function* pushValues(push: DragomanConfig["push"]): Generator<readonly [string, 
   yield ["push.timeout", formatDuration(timeoutMs)];
   yield ["push.hmac.secret", hmac?.secret];
   for (const [key, value] of Object.entries(jwt ?? {})) yield [`push.jwt.${key}`, value];
+}
+
+/** Keys and passwords are not even looked at. */
+function* authValues(auth: DragomanConfig["auth"]): Generator<readonly [string, Shown], void, undefined> {
+  const { anonymous = false, apiKeys = [], apiKey = {}, basic = [], jwt, mtls } = auth;
+  yield ["auth.anonymous", anonymous];
+  for (const [at, { owner, scopes }] of apiKeys.entries()) {
+    yield [`auth.apiKeys[${at}].key`, REDACTED];
+    yield [`auth.apiKeys[${at}].owner`, owner];
+    yield [`auth.apiKeys[${at}].scopes`, scopes];
+  }
+  for (const [key, name] of Object.entries(apiKey)) yield [`auth.apiKey.${key}`, name];
+  for (const [at, { user, owner, scopes }] of basic.entries()) {
+    yield [`auth.basic[${at}].user`, user];
+    yield [`auth.basic[${at}].password`, REDACTED];
+    yield [`auth.basic[${at}].owner`, owner];
+    yield [`auth.basic[${at}].scopes`, scopes];
+  }
+  if (jwt !== undefined) {
+    const { clockSkew, ...rest } = jwt;
+    for (const [key, value] of Object.entries(rest)) yield [`auth.jwt.${key}`, value];
+    if (clockSkew !== undefined) yield ["auth.jwt.clockSkew", formatDuration(clockSkew)];
+  }
+  for (const [key, value] of Object.entries(mtls ?? {})) yield [`auth.mtls.${key}`, value];
+}
+
+const SIZES: ReadonlySet<string> = new Set(["body", "part", "task", "headers", "storedBytesPerOwner"]);
+
+function limitShown(key: string, value: number): Shown {
+  if (SIZES.has(key)) return formatSize(value);
+  return key.endsWith("Timeout") ? formatDuration(value) : value;
 }
 
 function* agentValues(path: string, agent: AgentConfig): Generator<readonly [string, Shown], void, undefined> {

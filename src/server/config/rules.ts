@@ -22,6 +22,8 @@ export function brokenRules(values: unknown): readonly Finding[] {
     ...Object.entries(agents).flatMap(([name, agent]) => kindOf(name, agent)),
     ...missingAgents(root, agents),
     ...openHost(root),
+    ...certificates(root),
+    ...repeatedKeys(root),
   ];
 }
 
@@ -52,13 +54,47 @@ function missingAgents(root: Fields, agents: Fields): readonly Finding[] {
 
 function openHost(root: Fields): readonly Finding[] {
   const { host } = fieldsOf(root.server);
-  if (typeof host !== "string" || isLoopback(host) || fieldsOf(root.auth).anonymous === true) return [];
-  const message = `"${host}" can be reached from other machines; to let anyone there call, write auth: { anonymous: true }`;
+  const auth = fieldsOf(root.auth);
+  if (typeof host !== "string" || isLoopback(host) || auth.anonymous === true) return [];
+  if (IDENTIFYING.some((key) => isFields(auth[key]) || listOf(auth[key]).length > 0)) return [];
+  const message = `"${host}" can be reached from other machines; write in auth who may call, or auth: { anonymous: true } to let anyone`;
   return [{ path: ["server", "host"], message }];
+}
+
+/** Any of them lets callers show who they are. */
+const IDENTIFYING = ["apiKeys", "basic", "jwt", "mtls"] as const;
+
+/** Client certificates need TLS, and one set of authorities. */
+function certificates(root: Fields): readonly Finding[] {
+  const { tls } = fieldsOf(root.server);
+  const hasMtls = isFields(fieldsOf(root.auth).mtls);
+  const findings: Finding[] = [];
+  if (hasMtls && !isFields(tls)) findings.push({ path: ["auth", "mtls"], message: "needs server.tls" });
+  const { ca, requestClientCertificate } = fieldsOf(tls);
+  const path = ["server", "tls", "ca"];
+  if (ca !== undefined && hasMtls) findings.push({ path, message: "auth.mtls.ca stands for it" });
+  else if (ca !== undefined && requestClientCertificate !== true) {
+    findings.push({ path, message: "has a meaning only beside requestClientCertificate" });
+  }
+  return findings;
+}
+
+/** One key cannot have two owners. */
+function repeatedKeys(root: Fields): readonly Finding[] {
+  const keys = listOf(fieldsOf(root.auth).apiKeys).map((entry) => fieldsOf(entry).key);
+  return keys.flatMap((key, at) =>
+    typeof key === "string" && keys.indexOf(key) < at
+      ? [{ path: ["auth", "apiKeys", at, "key"], message: "is the same as another one" }]
+      : [],
+  );
 }
 
 function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }
 
 function fieldsOf(value: unknown): Fields {

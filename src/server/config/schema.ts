@@ -1,37 +1,15 @@
 import { z } from "zod";
 import { BUILTIN_NAMES } from "../../agents/builtin.ts";
-import { DURATION_PATTERN, parseDuration } from "../../agents/duration.ts";
-import { PUSH_ALGORITHMS } from "../../auth/push-token.ts";
+import { SIGNING_ALGORITHMS } from "../../auth/signing-key.ts";
 import { DEFAULT_LIMITS } from "../../engine/options.ts";
-import { parseSize, SIZE_PATTERN } from "./size.ts";
+import { DEFAULT_REQUESTS } from "../admission.ts";
+import { DEFAULT_CONNECTION_LIMITS } from "../connections.ts";
+import { auth, tls } from "./auth-schema.ts";
 import { unavailableMessage } from "./unavailable.ts";
-
-/** Timers cannot be set further ahead than this. */
-const LONGEST_TIMER = 2_147_483_647;
-
-const DURATION_WORDS = "must be a duration such as 500ms, 60s, 5m, 1h or 7d";
-const duration = z
-  .string({ error: DURATION_WORDS })
-  .regex(DURATION_PATTERN, { error: DURATION_WORDS })
-  .transform((text) => parseDuration(text) ?? Number.POSITIVE_INFINITY)
-  .refine(Number.isFinite, { error: "is too long" });
-const timer = duration.refine((milliseconds) => milliseconds <= LONGEST_TIMER, {
-  error: "must be shorter than 25 days",
-});
-
-const SIZE_WORDS = "must be a size such as 512KiB, 16MiB or 1GiB";
-const size = z
-  .string({ error: SIZE_WORDS })
-  .regex(SIZE_PATTERN, { error: SIZE_WORDS })
-  .transform((text) => parseSize(text) ?? Number.POSITIVE_INFINITY)
-  .refine((bytes) => Number.isFinite(bytes) && bytes > 0, { error: SIZE_WORDS });
+import { count, duration, port, rate, size, text, timer, wait } from "./words.ts";
 
 /** Anything shorter could be guessed by whoever sees one signature. */
 const SHORTEST_SECRET = 16;
-
-const count = z.int().min(1);
-const port = z.int().min(0).max(65_535);
-const text = z.string().min(1, { error: "must not be empty" });
 
 const PUBLIC_URL_WORDS = "must be an http or https address without query, fragment or login";
 const publicUrl = z
@@ -49,6 +27,7 @@ const skill = z.strictObject({
   examples: z.array(text).exactOptional().describe("Messages that show its use."),
   inputModes: z.array(text).exactOptional().describe("Media types it takes, if not those of the agent."),
   outputModes: z.array(text).exactOptional().describe("Media types it gives, if not those of the agent."),
+  scopes: z.array(text).exactOptional().describe("What callers must have been granted to ask for it by its id."),
 });
 
 export const AGENT_KINDS = ["use", "module", "exec"] as const;
@@ -89,19 +68,14 @@ const agent = z.strictObject({
     .describe(
       "What becomes of a running task when the server dies: failed, or run again. `resume` only if repeating does no harm.",
     ),
-  timeout: timer
-    .refine((milliseconds) => milliseconds > 0, { error: "must be longer than nothing" })
-    .exactOptional()
-    .describe("Longest time of one turn; the task fails after it."),
+  timeout: wait.exactOptional().describe("Longest time of one turn; the task fails after it."),
 });
 
 /** A name is part of the agent's address. */
 export const AGENT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
 const server = z.strictObject({
-  host: text
-    .default("127.0.0.1")
-    .describe("Address to listen on. Anything but loopback needs `auth: { anonymous: true }`."),
+  host: text.default("127.0.0.1").describe("Address to listen on. Anything but loopback needs `auth`."),
   port: port.default(4000).describe("Port of HTTP; 0 takes any free one."),
   grpc: z.boolean().default(true).describe("Whether gRPC is served."),
   grpcPort: port.exactOptional().describe("Port of gRPC; the one after `port` unless given, 0 takes any free one."),
@@ -124,6 +98,7 @@ const server = z.strictObject({
     })
     .prefault({})
     .describe("What browsers of other origins may do; by default nothing."),
+  tls: tls.exactOptional().describe("Files for serving HTTP and gRPC over TLS; read again when they change."),
 });
 
 const limits = z.strictObject({
@@ -141,8 +116,51 @@ const limits = z.strictObject({
     .describe("How often a run with `onCrash: resume` is started for one message before its task fails."),
   part: size.prefault("16MiB").describe("Length of one part, from callers and from agents."),
   task: size.prefault("256MiB").describe("What one task may write; an agent that goes on without end fails there."),
+  failedLogins: count
+    .default(300)
+    .describe("Wrong credentials from one address within a minute; then it gets 429 for the rest of it."),
   queue: count.default(DEFAULT_LIMITS.queue).describe("Tasks that may wait for one agent."),
   pushConfigs: count.default(DEFAULT_LIMITS.pushConfigs).describe("Push notification configs of one task."),
+  hops: count
+    .default(DEFAULT_LIMITS.hops)
+    .describe(
+      "Calls from agent to agent that may lead to a request; one that came further is refused before any work.",
+    ),
+  storedBytesPerOwner: size
+    .exactOptional()
+    .describe(
+      "What the tasks of one owner may take up in the store before it can start no more; no limit unless given.",
+    ),
+  streamsPerAddress: count.default(DEFAULT_LIMITS.streamsPerAddress).describe("Open streams from one address."),
+  ratePerAddress: rate
+    .exactOptional()
+    .describe(
+      "Requests a second from one address (an IPv6 network of /64 counts as one); more is answered with 429. No limit unless given. Behind a proxy all callers have its address.",
+    ),
+  burstPerAddress: count
+    .exactOptional()
+    .describe("Requests from one address that may come at once; five seconds' worth of its rate unless given."),
+  ratePerOwner: rate
+    .exactOptional()
+    .describe("Requests a second of one owner; more is answered with 429. No limit unless given."),
+  burstPerOwner: count
+    .exactOptional()
+    .describe("Requests of one owner that may come at once; five seconds' worth of its rate unless given."),
+  requestsPerAddress: count
+    .default(DEFAULT_REQUESTS.requestsPerAddress)
+    .describe("Requests from one address that are being answered at the same time."),
+  requestsPerOwner: count
+    .default(DEFAULT_REQUESTS.requestsPerOwner)
+    .describe("Requests of one owner that are being answered at the same time."),
+  connections: count
+    .default(DEFAULT_CONNECTION_LIMITS.connections)
+    .describe("Open connections; HTTP and gRPC count apart."),
+  connectionsPerAddress: count
+    .default(DEFAULT_CONNECTION_LIMITS.connectionsPerAddress)
+    .describe("Open connections from one address; HTTP and gRPC count apart."),
+  headers: size.prefault("16KiB").describe("Size of a request's headers; HTTP answers more with 431."),
+  headersTimeout: wait.prefault("20s").describe("The headers of a request must be there by then."),
+  requestTimeout: wait.prefault("5m").describe("The whole request must be there by then."),
 });
 
 const retention = z.strictObject({
@@ -162,10 +180,7 @@ const push = z.strictObject({
   attempts: count
     .default(DEFAULT_LIMITS.pushAttempts)
     .describe("Tries of one notification before its config is given up; `dragoman push redeliver` takes it up again."),
-  timeout: timer
-    .refine((milliseconds) => milliseconds > 0, { error: "must be longer than nothing" })
-    .prefault("10s")
-    .describe("Longest time of one try."),
+  timeout: wait.prefault("10s").describe("Longest time of one try."),
   hmac: z
     .strictObject({
       secret: z
@@ -179,7 +194,7 @@ const push = z.strictObject({
     .strictObject({
       keyFile: text.describe("Private key, P-256, Ed25519 or RSA, in PEM or JWK form; relative to this file."),
       kid: text.describe("Name of the key, by which receivers find its public half."),
-      alg: z.enum(PUSH_ALGORITHMS).exactOptional().describe("Refuse a key for another algorithm."),
+      alg: z.enum(SIGNING_ALGORITHMS).exactOptional().describe("Refuse a key for another algorithm."),
       issuer: text.exactOptional().describe("Who signs; the address of the server unless given."),
     })
     .exactOptional()
@@ -195,6 +210,26 @@ const log = z.strictObject({
     .boolean()
     .exactOptional()
     .describe("For people rather than machines; unless given, when stderr is a terminal."),
+});
+
+const signing = z.strictObject({
+  keyFile: text.describe("Private key: an unencrypted PEM or a JWK, relative to this file."),
+  kid: text.describe("Id of the key, by which verifiers find it."),
+  alg: z.enum(SIGNING_ALGORITHMS).exactOptional().describe("Algorithm; what the key is made for unless given."),
+  jku: z
+    .url({ protocol: /^https$/, error: "must be an https address" })
+    .exactOptional()
+    .describe(
+      "Address of the public key set in the signatures; with an https `server.publicUrl` its `/.well-known/jwks.json` unless given.",
+    ),
+});
+
+const audit = z.strictObject({
+  file: text.describe("File to which one line of JSON is added for everything a caller does, relative to this one."),
+  required: z
+    .boolean()
+    .default(false)
+    .describe("Refuse all requests while nothing can be written to it; otherwise that is logged and counted."),
 });
 
 const STORE_WORDS = 'must be "memory:" or "sqlite:<file>"';
@@ -214,15 +249,10 @@ export const configSchema = z.strictObject({
   agents: z
     .record(z.string().regex(AGENT_NAME, { error: "must be letters, digits, dots, dashes and underscores" }), agent)
     .describe("Agents by name; each has exactly one of `use`, `module` and `exec`."),
-  auth: z
-    .strictObject({
-      anonymous: z
-        .boolean()
-        .default(false)
-        .describe("Let anyone call who can reach the server, also from other machines."),
-    })
-    .prefault({})
-    .describe("Who may call. Without it, anyone on this machine."),
+  auth: auth.prefault({}).describe("Who may call. Without it, anyone on this machine."),
+  signing: signing
+    .exactOptional()
+    .describe("Signs the cards of all agents; the public key is at `/.well-known/jwks.json`."),
   limits: limits.prefault({}).describe("Bounds on what callers may ask for."),
   push: push.prefault({}).describe("How those who registered a webhook are told of their tasks."),
   retention: retention.prefault({}).describe("How long things are kept."),
@@ -234,6 +264,7 @@ export const configSchema = z.strictObject({
     .default(false)
     .describe("Refuse to say what a caller's dialect has no words for, instead of leaving it out."),
   log: log.prefault({}).describe("What the server writes to stderr."),
+  audit: audit.exactOptional().describe("A record of who did what to which task; none unless given."),
 });
 
 export type ParsedConfig = z.output<typeof configSchema>;

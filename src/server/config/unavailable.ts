@@ -2,19 +2,13 @@ import type { Path } from "./problems.ts";
 
 /** Keys that have a meaning, but not in this version. `*` stands for any name. */
 export const UNAVAILABLE: Readonly<Record<string, string>> = {
-  "auth.apiKeys": "API keys",
-  "auth.jwt": "JSON Web Tokens",
   "agents.*.workflow": "workflows",
   "agents.*.llm": "language model agents",
   "agents.*.remote": "remote agents",
   "agents.*.link": "agents that dial in",
   "agents.*.visibility": "the registry",
-  "limits.hops": "remote agents",
-  "limits.failedLogins": "logging in",
-  "server.tls": "TLS",
   channels: "chat channels",
   registry: "the registry",
-  signing: "card signing",
   telemetry: "telemetry",
   xiaoyi: "Xiaoyi",
 };

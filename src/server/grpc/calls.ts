@@ -1,4 +1,5 @@
 import type { handleServerStreamingCall, handleUnaryCall, ServerWritableStream, sendUnaryData } from "@grpc/grpc-js";
+import { isPromise } from "../../auth/promises.ts";
 import type { RpcServing } from "../../dialects/contract.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { RPC_CODES, type RpcFailure, type RpcReply, type RpcRequest, type RpcStatus } from "../../wire/rpc.ts";
@@ -16,7 +17,8 @@ const BROKEN: RpcStatus = { code: RPC_CODES.INTERNAL, message: "The server faile
 export function answerOf(serving: RpcServing, { contextOf, log }: Pick<GrpcOptions, "contextOf" | "log">): Answer {
   return async (request) => {
     try {
-      const context = contextOf(request, serving);
+      const found = contextOf(request, serving);
+      const context = isPromise(found) ? await found : found;
       return ProtocolError.is(context) ? refusal(serving, context) : await serving.handle(request, context);
     } catch (error) {
       if (ProtocolError.is(error)) return refusal(serving, error);
@@ -98,6 +100,7 @@ function toRequest(service: string, method: string, call: UnaryCall): RpcRequest
     method,
     metadata: textEntries(call.metadata),
     message: call.request.open(),
-    remoteAddress: call.request.from,
+    remoteAddress: call.request.from?.address,
+    certificate: call.request.from?.certificate,
   };
 }

@@ -7,6 +7,7 @@ import {
 } from "@grpc/grpc-js";
 import { RPC_CODES } from "../../wire/rpc.ts";
 import type { Arrivals, Arriving } from "./arrivals.ts";
+import type { Connections } from "./connections.ts";
 import type { Envelope } from "./envelope.ts";
 
 type InboundListener = Parameters<ServerInterceptingCallInterface["start"]>[0];
@@ -39,11 +40,17 @@ export class CarriedCall extends ServerInterceptingCall implements Arriving {
   readonly #next: ServerInterceptingCallInterface;
   /** Undefined where requests are streams, which may take any time to come. */
   readonly #arrivals: Arrivals | undefined;
+  readonly #connections: Connections;
 
-  constructor(next: ServerInterceptingCallInterface, arrivals: Arrivals | undefined) {
+  constructor(next: ServerInterceptingCallInterface, arrivals: Arrivals | undefined, connections: Connections) {
     super(next);
     this.#next = next;
     this.#arrivals = arrivals;
+    this.#connections = connections;
+  }
+
+  receive(message: Envelope): void {
+    message.from = this.#connections.senderOf(this.getConnectionInfo());
   }
 
   override start(listener: InboundListener): void {
@@ -106,7 +113,7 @@ class ArrivalListener implements InboundListener {
   }
 
   onReceiveMessage(message: Envelope): void {
-    message.from = this.#call.getConnectionInfo().remoteAddress;
+    this.#call.receive(message);
     this.#listener.onReceiveMessage(message);
   }
 
@@ -121,8 +128,8 @@ class ArrivalListener implements InboundListener {
   }
 }
 
-export function carryCalls(arrivals: Arrivals): ServerInterceptor {
-  return (method, call) => new CarriedCall(call, method.requestStream ? undefined : arrivals);
+export function carryCalls(arrivals: Arrivals, connections: Connections): ServerInterceptor {
+  return (method, call) => new CarriedCall(call, method.requestStream ? undefined : arrivals, connections);
 }
 
 /** The library has no door to it, so it is looked for; without it a call is merely ended less abruptly. */

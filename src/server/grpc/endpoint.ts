@@ -1,8 +1,11 @@
 import { type AddressInfo, createServer, type Server as Listener, type Socket } from "node:net";
+import { createServer as createSecureServer } from "node:tls";
 import { Server, ServerCredentials, setLogger } from "@grpc/grpc-js";
+import { boundConnections, type ConnectionLimits, DEFAULT_CONNECTION_LIMITS } from "../connections.ts";
 import { Arrivals } from "./arrivals.ts";
 import { type Answer, answerOf, streamHandler, unaryHandler } from "./calls.ts";
 import { carryCalls, type Outgoing } from "./carried-call.ts";
+import { Connections } from "./connections.ts";
 import { Envelope } from "./envelope.ts";
 import { HEALTH_METHODS, HEALTH_SERVICE, Health } from "./health.ts";
 import { libraryLog } from "./library-log.ts";
@@ -12,7 +15,6 @@ import { explainUnimplemented } from "./unimplemented.ts";
 
 const DEFAULT_MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 const DEFAULT_MAX_CONCURRENT_CALLS = 10_000;
-const DEFAULT_REQUEST_MS = 300_000;
 const DEFAULT_KEEP_ALIVE = { afterMs: 60_000, timeoutMs: 20_000 };
 
 type Methods = Readonly<Record<string, { readonly streams: boolean }>>;
@@ -26,19 +28,21 @@ export async function openEndpoint(options: GrpcOptions): Promise<GrpcEndpoint> 
 
 class Endpoint implements GrpcEndpoint {
   readonly #options: GrpcOptions;
+  readonly #limits: ConnectionLimits;
   readonly #server: Server;
   readonly #arrivals: Arrivals;
   readonly #health: Health;
   readonly #talks: Talks;
   readonly #listener: Listener;
-  readonly #sockets = new Set<Socket>();
+  readonly #connections = new Connections();
   readonly #offer = new Map<string, readonly string[]>();
   #port = 0;
   #closing: Promise<void> | undefined;
 
   constructor(options: GrpcOptions) {
     this.#options = options;
-    this.#arrivals = new Arrivals(options.requestMs ?? DEFAULT_REQUEST_MS);
+    this.#limits = { ...DEFAULT_CONNECTION_LIMITS, ...options.connections };
+    this.#arrivals = new Arrivals(this.#limits.requestTimeout);
     const { afterMs, timeoutMs } = options.keepAlive ?? DEFAULT_KEEP_ALIVE;
     this.#server = new Server({
       "grpc.max_receive_message_length": options.maxMessageBytes ?? DEFAULT_MAX_MESSAGE_BYTES,
@@ -46,7 +50,7 @@ class Endpoint implements GrpcEndpoint {
       "grpc.keepalive_time_ms": afterMs,
       "grpc.keepalive_timeout_ms": timeoutMs,
       "grpc.enable_channelz": 0,
-      interceptors: [carryCalls(this.#arrivals)],
+      interceptors: [carryCalls(this.#arrivals, this.#connections)],
     });
     const names = [...options.services.map(({ service }) => service), HEALTH_SERVICE, ...REFLECTION_SERVICES];
     this.#health = new Health(names);
@@ -57,7 +61,7 @@ class Endpoint implements GrpcEndpoint {
     this.#add(HEALTH_SERVICE, HEALTH_METHODS, (request) => this.#health.answer(request));
     for (const service of REFLECTION_SERVICES) this.#addReflection(service);
     explainUnimplemented(this.#server, this.#offer);
-    this.#listener = this.#listenerFor(options.credentials ?? ServerCredentials.createInsecure());
+    this.#listener = this.#createListener();
   }
 
   get port(): number {
@@ -85,14 +89,27 @@ class Endpoint implements GrpcEndpoint {
     this.#server.register(`/${service}/${REFLECTION_METHOD}`, handler, serialize, deserialize, "bidi");
   }
 
-  /** Listens itself rather than through the library, whose errors are text and which also prints them. */
-  #listenerFor(credentials: ServerCredentials): Listener {
-    const connections = this.#server.createConnectionInjector(credentials);
-    return createServer({ noDelay: true }, (socket) => {
-      this.#sockets.add(socket);
-      socket.once("close", () => this.#sockets.delete(socket));
-      connections.injectConnection(socket);
-    });
+  /**
+   * Listens itself rather than through the library, whose errors are text and which also prints them. So does TLS: the
+   * library neither takes new certificates while it serves nor leaves it to us what to say to one it does not trust.
+   */
+  #createListener(): Listener {
+    const { tls } = this.#options;
+    const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
+    const take = (socket: Socket) => {
+      // One that was hung up on already.
+      if (socket.destroyed) return;
+      this.#connections.ready(socket);
+      injector.injectConnection(socket);
+    };
+    const listener =
+      tls === undefined
+        ? createServer({ noDelay: true }, take)
+        : createSecureServer({ noDelay: true, ALPNProtocols: ["h2"], ...tls.serverOptions }, take);
+    if ("setSecureContext" in listener) tls?.onChange((material) => listener.setSecureContext(material));
+    listener.on("connection", (socket: Socket) => this.#connections.opened(socket));
+    boundConnections(listener, this.#limits);
+    return listener;
   }
 
   listen(): Promise<void> {
@@ -134,7 +151,7 @@ class Endpoint implements GrpcEndpoint {
 
   #cut(): void {
     this.#server.forceShutdown();
-    for (const socket of this.#sockets) socket.destroy();
+    this.#connections.cut();
   }
 }
 

@@ -1,9 +1,17 @@
+import type { PeerCertificate } from "../../wire/peer-certificate.ts";
+
+/** Who is at the other end of a connection. */
+export interface Sender {
+  /** Without a port. */
+  readonly address: string | undefined;
+  readonly certificate: PeerCertificate | undefined;
+}
+
 const EMPTY = new Uint8Array();
 
 /** A message as it came. The library keeps it as long as the call lasts, but its bytes are needed only once. */
 export class Envelope {
-  /** The address of the sender, without a port. */
-  from: string | undefined = undefined;
+  from: Sender | undefined = undefined;
   #bytes: Uint8Array;
 
   constructor(bytes: Uint8Array) {

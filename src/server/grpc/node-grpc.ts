@@ -1,8 +1,9 @@
-import type { ServerCredentials } from "@grpc/grpc-js";
 import type { RpcServing, ServeContext } from "../../dialects/contract.ts";
 import type { ProtocolError } from "../../model/errors.ts";
 import type { Log, Meter } from "../../model/ports.ts";
 import type { RpcRequest } from "../../wire/rpc.ts";
+import type { ConnectionLimits } from "../connections.ts";
+import type { TlsFiles } from "../tls.ts";
 
 export interface GrpcOptions {
   readonly services: readonly RpcServing[];
@@ -10,19 +11,22 @@ export interface GrpcOptions {
   /** 0 takes any free port. */
   readonly port: number;
   /** Who is asked and who asks, or why not. */
-  readonly contextOf: (request: RpcRequest, serving: RpcServing) => ServeContext | ProtocolError;
+  readonly contextOf: (
+    request: RpcRequest,
+    serving: RpcServing,
+  ) => ServeContext | ProtocolError | Promise<ServeContext | ProtocolError>;
   /** Bytes of a request message; more is answered with RESOURCE_EXHAUSTED. 16 MiB unless given. */
   readonly maxMessageBytes?: number;
   /** Calls at a time on one connection; 10,000 unless given. */
   readonly maxConcurrentCalls?: number;
-  /** A request that has not come in full by then is given up. Five minutes unless given, as for HTTP. */
-  readonly requestMs?: number;
+  /** Bounds on connections and on how long requests may take to come in full; those of HTTP unless given. */
+  readonly connections?: Partial<ConnectionLimits>;
   /** Silent connections are asked whether they are still there, and closed if they do not answer in time. */
   readonly keepAlive?: { readonly afterMs: number; readonly timeoutMs: number };
   /** A reader that takes nothing for this long is sent away; it can resume from its cursor. */
   readonly stalledReaderMs: number;
   /** Plain text unless given. */
-  readonly credentials?: ServerCredentials;
+  readonly tls?: TlsFiles;
   readonly log: Log;
   readonly meter: Meter;
 }

@@ -121,7 +121,7 @@ describe("what no client would send", () => {
   });
 
   it.each(["Say", "Repeat"])("a request that never comes in full: %s", async (method) => {
-    const connection = connectionTo(await openEndpoint({ requestMs: 100 }));
+    const connection = connectionTo(await openEndpoint({ connections: { requestTimeout: 100 } }));
     const stream = connection.request(method);
     stream.write(framed("half", 8));
     const answer = await answerOf(stream);
@@ -131,7 +131,7 @@ describe("what no client would send", () => {
 
   it("a request that came in full and takes longer to answer than to come", async () => {
     const endpoint = await openEndpoint({
-      requestMs: 50,
+      connections: { requestTimeout: 50 },
       handle: async ({ message }) => {
         await new Promise((resolve) => setTimeout(resolve, 250));
         return { kind: "message", message };

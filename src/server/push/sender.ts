@@ -1,5 +1,6 @@
 import { PUSH_SIGNATURE_HEADER, signPush } from "../../auth/push-signature.ts";
-import { createPushToken, PUSH_TOKEN_HEADER, type PushKey } from "../../auth/push-token.ts";
+import { createPushToken, PUSH_TOKEN_HEADER } from "../../auth/push-token.ts";
+import type { SigningKey } from "../../auth/signing-key.ts";
 import type { PushBody, PushEncoding } from "../../dialects/contract.ts";
 import type { PushNotification, PushOutcome, PushSender } from "../../engine/push-sender.ts";
 import { ProtocolError } from "../../model/errors.ts";
@@ -22,7 +23,7 @@ export interface PushSenderOptions {
   readonly report: (dialect: string, losses: readonly Loss[]) => void;
   /** Shared with all receivers. */
   readonly secret?: string;
-  readonly signing?: { readonly key: PushKey; readonly issuer: () => string };
+  readonly signing?: { readonly key: SigningKey; readonly issuer: () => string };
 }
 
 /** The number of the event in its task's log: whoever sees it again has been told already. */

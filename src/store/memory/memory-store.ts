@@ -28,6 +28,7 @@ import { createWakeups } from "../wakeups.ts";
 import { PushConfigs } from "./push-configs.ts";
 import { ScopeIndex } from "./scope-index.ts";
 import { TaskRecord } from "./task-record.ts";
+import { Usage } from "./usage.ts";
 
 const TERMINAL_STATES = TASK_STATES.filter(isTerminal);
 
@@ -56,6 +57,7 @@ export function createMemoryStore(options: { readonly clock: Clock }): TaskStore
     redeliverPush: (redelivery) => Promise.resolve(core.pushConfigs.redeliver(redelivery)),
     compact: (endedBefore, max) => Promise.resolve(core.compact(endedBefore, max)),
     prune: (endedBefore, max) => Promise.resolve(core.prune(endedBefore, max)),
+    storedBytes: (owner) => Promise.resolve(core.storedBytes(owner)),
     stats: () => Promise.resolve(core.stats()),
     close: () => Promise.resolve(),
   };
@@ -65,6 +67,7 @@ class MemoryCore {
   readonly tasks = new Map<string, TaskRecord>();
   readonly pushConfigs: PushConfigs;
   readonly #scopes = new Map<string, ScopeIndex>();
+  readonly #usage = new Usage();
   /** Tasks that a node runs, should run or waits with: few, however many have ended. */
   readonly #unended = new Set<TaskRecord>();
   readonly #liveness: Liveness;
@@ -109,6 +112,7 @@ class MemoryCore {
     this.tasks.set(write.id, record);
     scope.add(record, statusTime(write.status, now));
     this.#events += record.number;
+    this.#usage.added(record);
     if (!isTerminal(write.status.state)) this.#unended.add(record);
     if (record.node !== undefined) this.#liveness.tookLease(record.node);
     this.#retain(record, write.idempotency);
@@ -179,6 +183,7 @@ class MemoryCore {
     record.append(write);
     this.#retain(record, write.idempotency);
     this.#events += write.entries.length;
+    this.#usage.changed(record);
     if (typeof write.lease === "object") this.#liveness.tookLease(write.lease.take);
     if (write.status !== undefined) {
       record.scope.move(record, before, statusTime(write.status, this.#clock.now()), this.#stamp);
@@ -195,6 +200,7 @@ class MemoryCore {
     this.#unended.delete(record);
     this.pushConfigs.forget(record);
     this.#events -= record.number;
+    this.#usage.removed(record);
     record.scope.remove(record);
   }
 
@@ -259,6 +265,7 @@ class MemoryCore {
             break;
           }
           record.compact();
+          this.#usage.changed(record);
           count++;
         }
         list.compactedBefore = done;
@@ -286,6 +293,10 @@ class MemoryCore {
       if (scope.size === 0 && scope.keys.size === 0) this.#forgetScope(scope);
     }
     return count;
+  }
+
+  storedBytes(owner: string): number {
+    return this.#usage.of(owner, this.tasks.values());
   }
 
   stats(): StoreStats {

@@ -5,6 +5,7 @@ import type { TaskState } from "../../model/state.ts";
 import type { Task, TaskStatus } from "../../model/task.ts";
 import type { Append, CursorRead, Snapshot, SnapshotOptions, Submit, TaskHead } from "../contract.ts";
 import { type LeaseState, leaseAfterAppend, leaseAtSubmit } from "../rules.ts";
+import { encodeSegment } from "../segment.ts";
 import type { Place } from "./place-list.ts";
 import type { ScopeIndex } from "./scope-index.ts";
 
@@ -33,12 +34,16 @@ export class TaskRecord {
   /** Undefined once the task is gone. */
   place: Place | undefined;
   memory: Map<string, string> | undefined;
+  /** What the task took up when that was last counted. */
+  bytes = 0;
 
   #entries: readonly LogEntry[];
   /** The entries of a submit belong to its writer; the first append makes them ours. */
   #ownsEntries = false;
   #compacted: Task | undefined;
   #fold: TaskFold | undefined;
+  /** Entries that are in `bytes`. */
+  #counted = 0;
 
   constructor(scope: ScopeIndex, write: Submit, createdAt: number, createdStamp: number) {
     const lease = leaseAtSubmit(write);
@@ -138,6 +143,16 @@ export class TaskRecord {
       };
     }
     return this.#folded().toTask({ historyLength: history, artifacts });
+  }
+
+  /** Counts what has come since the last time. */
+  count(): void {
+    if (this.#compacted !== undefined) this.bytes = Buffer.byteLength(JSON.stringify(this.#compacted));
+    else {
+      for (; this.#counted < this.#entries.length; this.#counted++) {
+        this.bytes += Buffer.byteLength(encodeSegment([this.#entries[this.#counted] as LogEntry]));
+      }
+    }
   }
 
   compact(): void {

@@ -25,7 +25,7 @@ import {
   WORKING,
 } from "../suite/fixtures.ts";
 import { openDriver } from "./driver.ts";
-import { migrate } from "./schema.ts";
+import { migrate, SCHEMA_VERSION } from "./schema.ts";
 import { assemble, openSqliteStore } from "./sqlite-store.ts";
 
 const clock = { now: () => Date.now(), after: () => () => {} };
@@ -111,13 +111,24 @@ describe("the process that serves a file", () => {
   });
 });
 
+describe("a new file", () => {
+  it("is for its owner alone, and so are those beside it", async () => {
+    const file = newFile();
+    const store = await open(file);
+    await accept(store, finished("task"));
+    const modes = await Promise.all([file, `${file}-wal`].map(async (name) => (await stat(name)).mode & 0o777));
+    expect(modes).toEqual([0o600, 0o600]);
+    await store.close();
+  });
+});
+
 describe("inspection", () => {
   it("looks at a file that is being served, and changes nothing", async () => {
     const file = newFile();
     const serving = await open(file);
     await accept(serving, finished("task"));
     const inspecting = await open(file, "inspect");
-    expect(await inspecting.stats()).toMatchObject({ tasks: 1, events: 2, schemaVersion: 3 });
+    expect(await inspecting.stats()).toMatchObject({ tasks: 1, events: 2, schemaVersion: SCHEMA_VERSION });
     await expect(inspecting.write([finished("other")])).rejects.toMatchObject({ code: "io" });
     await accept(serving, finished("third"));
     expect(await inspecting.stats()).toMatchObject({ tasks: 2 });
@@ -164,8 +175,10 @@ describe("a file of an earlier schema", () => {
       page: await store.list(listQuery(ALICE)),
       key: await store.recall({ ...ALICE, key: "key" }),
       stats: { ...(await store.stats()), bytes: 0 },
+      storedBytes: await store.storedBytes(ALICE.owner),
     });
     const known = await view(before);
+    expect(known.storedBytes).toBeGreaterThan(0);
     await before.close();
 
     const file = await earlierFile(newer, 1);
@@ -200,7 +213,7 @@ describe("a file of an earlier schema", () => {
     await after.close();
   });
 
-  it.each([1, 2])("%i is then the same as one that was made new", async (version) => {
+  it.each([1, 2, 3])("%i is then the same as one that was made new", async (version) => {
     const newer = newFile();
     await (await open(newer)).close();
     const file = await earlierFile(newer, version);

@@ -16,11 +16,11 @@ export class Retention {
   readonly #reader: Reader;
   readonly #keys: Keys;
   readonly #tally: Tally;
-  readonly #whole: SqliteStatement<{ seq: number; number: number }>;
+  readonly #whole: SqliteStatement<{ seq: number; number: number; scope: number; bytes: number }>;
   readonly #addPart: SqliteStatement<object>;
   readonly #dropLog: SqliteStatement<object>;
   readonly #setFloor: SqliteStatement<object>;
-  readonly #ended: SqliteStatement<{ seq: number; scope: number; state: number; number: number }>;
+  readonly #ended: SqliteStatement<{ seq: number; scope: number; state: number; number: number; bytes: number }>;
   readonly #counters: SqliteStatement<{ state: number; n: number }>;
   readonly #events: SqliteStatement<{ events: number }>;
 
@@ -31,15 +31,15 @@ export class Retention {
     this.#keys = keys;
     this.#tally = tally;
     this.#whole = driver.prepare(
-      `SELECT seq, number FROM task INDEXED BY task_whole
+      `SELECT seq, number, scope, bytes FROM task INDEXED BY task_whole
        WHERE open = 0 AND floor = 0 AND status_ts < ? ORDER BY status_ts LIMIT ?`,
     );
     this.#addPart = driver.prepare("INSERT INTO snapshot (task, part, body) VALUES (?, ?, ?)");
     this.#dropLog = driver.prepare("DELETE FROM segment WHERE task = ?");
-    this.#setFloor = driver.prepare("UPDATE task SET floor = number, message_segment = NULL WHERE seq = ?");
+    this.#setFloor = driver.prepare("UPDATE task SET floor = number, message_segment = NULL, bytes = ? WHERE seq = ?");
     // From the counters to the tasks: no index of its own is needed for what is rarely asked.
     this.#ended = driver.prepare(
-      `SELECT t.seq, t.scope, t.state, t.number FROM counter c CROSS JOIN task t INDEXED BY task_by_state
+      `SELECT t.seq, t.scope, t.state, t.number, t.bytes FROM counter c CROSS JOIN task t INDEXED BY task_by_state
          ON t.scope = c.scope AND t.state = c.state
        WHERE c.n > 0 AND c.state IN (${TERMINAL_CODES.join(", ")}) AND t.status_ts < ? LIMIT ?`,
     );
@@ -50,21 +50,28 @@ export class Retention {
   compact(endedBefore: number, max: number): number {
     const tasks = this.#whole.all(endedBefore, max);
     if (tasks.length === 0) return 0;
-    this.#connection.transact(() => {
-      for (const { seq, number } of tasks) this.#compactOne(seq, number);
+    this.#tally.commit(() => {
+      for (const { seq, number, scope, bytes } of tasks) this.#tally.grow(scope, this.#compactOne(seq, number) - bytes);
     });
     return tasks.length;
   }
 
-  #compactOne(seq: number, number: number): void {
+  /** Returns how many bytes are left of the task. */
+  #compactOne(seq: number, number: number): number {
     const { artifacts, history = [] } = this.#reader.fold(seq, number).toTask();
+    let bytes = 0;
+    const keep = (part: number, content: unknown) => {
+      const body = JSON.stringify(content);
+      bytes += Buffer.byteLength(body);
+      this.#addPart.run(seq, part, body);
+    };
     this.#dropLog.run(seq);
-    if (artifacts !== undefined) this.#addPart.run(seq, ARTIFACTS_PART, JSON.stringify(artifacts));
+    if (artifacts !== undefined) keep(ARTIFACTS_PART, artifacts);
     for (let start = 0; start < history.length; start += MESSAGES_PER_PART) {
-      const part = 1 + start / MESSAGES_PER_PART;
-      this.#addPart.run(seq, part, JSON.stringify(history.slice(start, start + MESSAGES_PER_PART)));
+      keep(1 + start / MESSAGES_PER_PART, history.slice(start, start + MESSAGES_PER_PART));
     }
-    this.#setFloor.run(seq);
+    this.#setFloor.run(bytes, seq);
+    return bytes;
   }
 
   prune(endedBefore: number, max: number): number {

@@ -137,6 +137,16 @@ const MIGRATIONS: readonly string[] = [
   CREATE INDEX push_config_due ON push_config (due_at, host) WHERE due_at IS NOT NULL;
   CREATE INDEX push_config_held ON push_config (holder) WHERE holder IS NOT NULL;
   `,
+  // What there is already is counted once, here.
+  `
+  ALTER TABLE task ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+  UPDATE task SET bytes =
+    (SELECT coalesce(sum(length(CAST(body AS BLOB))), 0) FROM segment WHERE segment.task = task.seq)
+    + (SELECT coalesce(sum(length(CAST(body AS BLOB))), 0) FROM snapshot WHERE snapshot.task = task.seq);
+  CREATE TABLE owner_usage (owner TEXT PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;
+  INSERT INTO owner_usage
+    SELECT scope.owner, sum(task.bytes) FROM task JOIN scope ON scope.id = task.scope GROUP BY scope.owner;
+  `,
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;

@@ -1,4 +1,4 @@
-import { mkdir, realpath, stat } from "node:fs/promises";
+import { mkdir, open, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Clock, Log } from "../../model/ports.ts";
 import type { TaskStore } from "../contract.ts";
@@ -35,6 +35,7 @@ export async function openSqliteStore(path: string, options: SqliteStoreOptions)
   const release = serving ? await own(file) : () => {};
   let driver: SqliteDriver | undefined;
   try {
+    if (serving) await makePrivately(file);
     driver = await openDriver(file);
     prepareFile(driver, file, options);
     return assemble(driver, file, options.clock, serving ? () => tidyUp(driver as SqliteDriver, release) : release);
@@ -43,6 +44,12 @@ export async function openSqliteStore(path: string, options: SqliteStoreOptions)
     release();
     throw asOpenError(error, file);
   }
+}
+
+/** A new file is for its owner alone: everything anyone ever sent will be in it. Those beside it take after it. */
+async function makePrivately(file: string): Promise<void> {
+  const made = await open(file, "a", 0o600);
+  await made.close();
 }
 
 function prepareFile(driver: SqliteDriver, file: string, { mode, log }: SqliteStoreOptions): void {
@@ -133,6 +140,7 @@ export function assemble(driver: SqliteDriver, file: string, clock: Clock, leave
     redeliverPush: (redelivery) => promised(() => outbox.redeliver(redelivery)),
     compact: (endedBefore, max) => promised(() => retention.compact(endedBefore, max)),
     prune: (endedBefore, max) => promised(() => retention.prune(endedBefore, max)),
+    storedBytes: (owner) => promised(() => tally.storedBytes(owner)),
     stats: () => promised(() => retention.stats()),
     close: async () => {
       if (closed) return;

@@ -3,12 +3,14 @@ import type { Connection } from "./connection.ts";
 import type { SqliteStatement } from "./driver.ts";
 import type { PushConfigs } from "./push-configs.ts";
 import { STATE_CODES } from "./rows.ts";
+import { toText } from "./text.ts";
 
 interface Removed {
   readonly seq: number;
   readonly scope: number;
   readonly state: TaskState;
   readonly number: number;
+  readonly bytes: number;
 }
 
 /**
@@ -19,7 +21,11 @@ export class Tally {
   readonly #connection: Connection;
   readonly #pushConfigs: PushConfigs;
   readonly #changes = new Map<string, { scope: number; state: number; by: number }>();
+  /** Bytes by scope. */
+  readonly #growth = new Map<number, number>();
   readonly #addToCounter: SqliteStatement<object>;
+  readonly #addToUsage: SqliteStatement<object>;
+  readonly #usage: SqliteStatement<{ bytes: number }>;
   readonly #advance: SqliteStatement<object>;
   readonly #removals: readonly SqliteStatement<object>[];
   #touched = false;
@@ -34,6 +40,10 @@ export class Tally {
     this.#addToCounter = driver.prepare(
       "INSERT INTO counter (scope, state, n) VALUES (?, ?, ?) ON CONFLICT (scope, state) DO UPDATE SET n = n + excluded.n",
     );
+    this.#addToUsage = driver.prepare(
+      "INSERT INTO owner_usage (owner, bytes) VALUES (?, ?) ON CONFLICT (owner) DO UPDATE SET bytes = bytes + excluded.bytes",
+    );
+    this.#usage = driver.prepare("SELECT bytes FROM owner_usage WHERE owner = ?");
     this.#advance = driver.prepare("UPDATE store SET stamp = ?, events = events + ?");
     this.#removals = [
       ...["segment", "snapshot", "move", "memory"].map((table) =>
@@ -56,6 +66,7 @@ export class Tally {
 
   commit<T>(work: () => T): T {
     this.#changes.clear();
+    this.#growth.clear();
     this.#touched = false;
     this.events = 0;
     const result = this.#connection.transact(() => {
@@ -81,17 +92,31 @@ export class Tally {
     else known.by += by;
   }
 
+  /** A task of the scope takes up more now, or less. */
+  grow(scope: number, bytes: number): void {
+    this.#touched = true;
+    this.#growth.set(scope, (this.#growth.get(scope) ?? 0) + bytes);
+  }
+
+  storedBytes(owner: string): number {
+    return this.#usage.get(toText(owner))?.bytes ?? 0;
+  }
+
   /** Deletes a task with all it has. */
-  remove({ seq, scope, state, number }: Removed): void {
+  remove({ seq, scope, state, number, bytes }: Removed): void {
     for (const removal of this.#removals) removal.run(seq);
     this.#pushConfigs.forget(seq);
     this.count(scope, state, -1);
+    this.grow(scope, -bytes);
     this.events -= number;
   }
 
   #flush(): void {
     for (const { scope, state, by } of this.#changes.values()) {
       if (by !== 0) this.#addToCounter.run(scope, state, by);
+    }
+    for (const [scope, bytes] of this.#growth) {
+      if (bytes !== 0) this.#addToUsage.run(toText(this.#connection.scopeOf(scope).owner), bytes);
     }
     this.#advance.run(this.nextStamp, this.events);
   }

@@ -40,6 +40,7 @@ interface GuardRow {
   readonly message_segment: number | null;
   readonly idempotency_key: string | null;
   readonly push: number;
+  readonly bytes: number;
 }
 
 /** A task as a write finds it, within the transaction. */
@@ -110,6 +111,8 @@ export class Writer {
     const seq = this.#nextSeq;
     const number = entries.length;
     const messages = bringsMessages(entries);
+    const body = encodeSegment(entries);
+    const bytes = Buffer.byteLength(body);
     const added = this.#statements.addTask.run(
       seq,
       toText(write.id),
@@ -131,11 +134,13 @@ export class Writer {
       toText(write.dialect),
       textOrNull(idempotency?.key),
       metadataOf(entries),
+      bytes,
     );
     if (added === 0) return { ok: false, refusal: "exists" };
     this.#nextSeq++;
-    this.#addSegment(seq, entries, null);
+    this.#addSegment(seq, entries, body, null);
     this.#tally.count(scope, status.state, 1);
+    this.#tally.grow(scope, bytes);
     this.#tally.events += number;
     if (lease.node !== undefined) this.#liveness.tookLease(lease.node);
     if (idempotency !== undefined) this.#keys.retain(scope, write.id, idempotency);
@@ -190,8 +195,11 @@ export class Writer {
     const lease = leaseAfterAppend(task, write);
     const number = task.number + entries.length;
     const messages = bringsMessages(entries) ? number : task.messageSegment;
-    if (entries.length > 0) this.#addSegment(task.seq, entries, task.messageSegment);
-    const run = [number, lease.fence, textOrNull(lease.node), lease.turn, lease.attempt, messages] as const;
+    const body = encodeSegment(entries);
+    const bytes = Buffer.byteLength(body);
+    this.#addSegment(task.seq, entries, body, task.messageSegment);
+    if (bytes > 0) this.#tally.grow(task.scope, bytes);
+    const run = [number, lease.fence, textOrNull(lease.node), lease.turn, lease.attempt, messages, bytes] as const;
     if (status === undefined) this.#statements.advance.run(...run, task.seq);
     else {
       const stamp = this.#tally.nextStamp;
@@ -216,13 +224,13 @@ export class Writer {
     return accepted(number, lease.fence, due || grown);
   }
 
-  #addSegment(seq: number, entries: readonly LogEntry[], earlier: number | null): void {
+  #addSegment(seq: number, entries: readonly LogEntry[], body: string, earlier: number | null): void {
     const first = entries[0];
     const last = entries.at(-1);
     if (first === undefined || last === undefined) return;
     const state = last.state;
     const terminal = state !== undefined && isTerminal(state) ? 1 : 0;
-    this.#statements.addSegment.run(seq, last.number, first.number, earlier, terminal, encodeSegment(entries));
+    this.#statements.addSegment.run(seq, last.number, first.number, earlier, terminal, body);
   }
 }
 
@@ -230,23 +238,25 @@ function prepare({ driver }: Connection) {
   return {
     maxSeq: driver.prepare<{ seq: number | null }>("SELECT max(seq) AS seq FROM task"),
     guard: driver.prepare<GuardRow>(
-      `SELECT seq, scope, state, number, fence, node, turn, attempt, status_ts, stamp, message_segment, idempotency_key, push
+      `SELECT seq, scope, state, number, fence, node, turn, attempt, status_ts, stamp, message_segment, idempotency_key,
+         push, bytes
        FROM task WHERE id = ?`,
     ),
     addTask: driver.prepare(
       `INSERT INTO task (seq, id, scope, context, state, open, status, status_ts, stamp, created_stamp, created_at, number,
-         fence, node, turn, attempt, message_segment, dialect, idempotency_key, metadata)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+         fence, node, turn, attempt, message_segment, dialect, idempotency_key, metadata, bytes)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
     ),
     addSegment: driver.prepare(
       "INSERT INTO segment (task, last, first, earlier, terminal, body) VALUES (?, ?, ?, ?, ?, ?)",
     ),
     addMove: driver.prepare("INSERT INTO move (task, stamp, status_ts) VALUES (?, ?, ?)"),
     advance: driver.prepare(
-      "UPDATE task SET number = ?, fence = ?, node = ?, turn = ?, attempt = ?, message_segment = ? WHERE seq = ?",
+      `UPDATE task SET number = ?, fence = ?, node = ?, turn = ?, attempt = ?, message_segment = ?, bytes = bytes + ?
+       WHERE seq = ?`,
     ),
     advanceStatus: driver.prepare(
-      `UPDATE task SET number = ?, fence = ?, node = ?, turn = ?, attempt = ?, message_segment = ?,
+      `UPDATE task SET number = ?, fence = ?, node = ?, turn = ?, attempt = ?, message_segment = ?, bytes = bytes + ?,
          state = ?, open = ?, status = ?, status_ts = ?, stamp = ? WHERE seq = ?`,
     ),
     requestCancel: driver.prepare("UPDATE task SET cancel = 1 WHERE seq = ?"),
@@ -270,6 +280,7 @@ function found(row: GuardRow) {
     messageSegment: row.message_segment,
     idempotencyKey: row.idempotency_key === null ? undefined : fromText(row.idempotency_key),
     push: row.push === 1,
+    bytes: row.bytes,
   };
 }
 

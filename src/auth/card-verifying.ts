@@ -1,0 +1,169 @@
+/** Whether a card is what the holder of a trusted key has signed: A2A §8.4.3. */
+import type { JsonObject } from "../model/json.ts";
+import { JsonLimitError, parseJson } from "../wire/json-limits.ts";
+import { isObject, signedForms, withoutSignatures } from "./card-forms.ts";
+import { CanonicalJsonError, canonicalJson } from "./jcs.ts";
+import { hasRepeatedMembers } from "./repeated-members.ts";
+import type { KeySource, PublicJwk } from "./verifying-keys.ts";
+
+/** `unverifiable`: signed, but by no key that is trusted here. `invalid`: a trusted key did not sign this. */
+export type CardVerification =
+  | {
+      readonly status: "verified";
+      readonly kid: string;
+      readonly alg: string;
+      /** What was signed, as far as it can be relied on: members beside it in the document are anybody's. */
+      readonly document: JsonObject;
+    }
+  | { readonly status: "absent" }
+  | { readonly status: "unverifiable"; readonly reason: string }
+  | { readonly status: "invalid"; readonly reason: string };
+
+export const VERIFYING_ALGORITHMS: readonly string[] = [
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+  "Ed25519",
+  "RS256",
+  "PS256",
+];
+
+export interface CardVerifyingOptions {
+  readonly keys: KeySource;
+  /** The document as A2A 1.0 writes the card in it (§8.4.1), for one that has more in it; undefined if there is none. */
+  readonly normalise: (document: JsonObject) => JsonObject | undefined;
+  readonly algorithms?: readonly string[];
+}
+
+/** A form of the document that may be what was signed, and what is known if it was. */
+interface Form {
+  readonly payload: string;
+  readonly document: JsonObject;
+}
+
+type Outcome = Exclude<CardVerification, { readonly status: "absent" }>;
+
+const MOST_SIGNATURES = 32;
+
+/** `text` as it was received: a reading of it may have lost what was signed. */
+export async function verifyCard(text: string, options: CardVerifyingOptions): Promise<CardVerification> {
+  const document = readDocument(text);
+  if (typeof document === "string") return { status: "invalid", reason: document };
+  const { signatures } = document;
+  if (signatures === undefined || (Array.isArray(signatures) && signatures.length === 0)) return { status: "absent" };
+  if (!Array.isArray(signatures)) return { status: "invalid", reason: "The signatures are no list." };
+  const forms = formsOf(withoutSignatures(document), options.normalise);
+  if (forms.length === 0) return { status: "invalid", reason: "The card has no canonical form." };
+  const outcomes: Outcome[] = [];
+  for (const signature of signatures.slice(0, MOST_SIGNATURES)) {
+    const outcome = await verifySignature(signature, forms, options);
+    if (outcome.status === "verified") return outcome;
+    outcomes.push(outcome);
+  }
+  // One that is known to be wrong says more than one that nobody here can judge.
+  return outcomes.find(({ status }) => status === "invalid") ?? outcomes[0] ?? { status: "absent" };
+}
+
+function readDocument(text: string): JsonObject | string {
+  try {
+    const value = parseJson(text);
+    if (!isObject(value)) return "The card is no JSON object.";
+    return hasRepeatedMembers(text) ? "The card names a member twice." : value;
+  } catch (error) {
+    if (error instanceof JsonLimitError) return error.message;
+    throw error;
+  }
+}
+
+/** The document itself, and the forms of the 1.0 card in it. */
+function formsOf(document: JsonObject, normalise: CardVerifyingOptions["normalise"]): readonly Form[] {
+  const normal = normalise(document);
+  const forms = [{ signed: document, relied: document }, ...(normal === undefined ? [] : signedForms(normal))];
+  const byPayload = new Map<string, Form>();
+  for (const { relied, signed } of forms) {
+    const payload = canonical(signed);
+    if (payload !== undefined && !byPayload.has(payload)) byPayload.set(payload, { payload, document: relied });
+  }
+  return [...byPayload.values()];
+}
+
+function canonical(document: JsonObject): string | undefined {
+  try {
+    return canonicalJson(document);
+  } catch (error) {
+    if (error instanceof CanonicalJsonError) return undefined;
+    throw error;
+  }
+}
+
+async function verifySignature(
+  value: unknown,
+  forms: readonly Form[],
+  { algorithms = VERIFYING_ALGORITHMS, keys }: CardVerifyingOptions,
+): Promise<Outcome> {
+  if (!isObject(value)) return invalid("A signature is no object.");
+  const { protected: protectedHeader, signature } = value;
+  if (typeof protectedHeader !== "string" || typeof signature !== "string")
+    return invalid("A signature is incomplete.");
+  const header = readHeader(protectedHeader);
+  if (header === undefined) return invalid("A signature's protected header cannot be read.");
+  const { alg, kid, typ, jku, crit } = header;
+  if (typeof alg !== "string" || !isText(kid) || !isText(typ)) {
+    return invalid("A signature's protected header lacks alg, kid or typ.");
+  }
+  if (crit !== undefined) return unverifiable("A signature demands extensions that are not known here.");
+  if (!algorithms.includes(alg)) return unverifiable(`A signature uses the algorithm ${alg}, which is not allowed.`);
+  let candidates: readonly PublicJwk[];
+  try {
+    candidates = await keys({ kid, alg, jku: isText(jku) ? jku : undefined });
+  } catch {
+    return unverifiable(`The key set for the key ${kid} could not be fetched.`);
+  }
+  if (candidates.length === 0) return unverifiable(`The key ${kid} is not trusted here.`);
+  for (const { payload, document } of forms) {
+    const jws = { payload: Buffer.from(payload).toString("base64url"), protected: protectedHeader, signature };
+    for (const key of candidates) {
+      if (await matches(jws, key, alg)) return { status: "verified", kid, alg, document };
+    }
+  }
+  return invalid(`The signature by the key ${kid} does not fit the card.`);
+}
+
+/** Only what is protected by the signature is passed on; the unprotected header could be anybody's. */
+async function matches(
+  jws: { readonly payload: string; readonly protected: string; readonly signature: string },
+  key: PublicJwk,
+  alg: string,
+): Promise<boolean> {
+  const { flattenedVerify } = await import("jose");
+  try {
+    await flattenedVerify(jws, key, { algorithms: [alg] });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function readHeader(text: string): JsonObject | undefined {
+  if (!/^[A-Za-z0-9_-]+$/.test(text)) return undefined;
+  try {
+    const value = parseJson(Buffer.from(text, "base64url").toString("utf8"));
+    return isObject(value) ? value : undefined;
+  } catch (error) {
+    if (error instanceof JsonLimitError) return undefined;
+    throw error;
+  }
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+function unverifiable(reason: string): Outcome {
+  return { status: "unverifiable", reason };
+}
+
+function invalid(reason: string): Outcome {
+  return { status: "invalid", reason };
+}

@@ -1,0 +1,59 @@
+import type { Caller } from "../model/caller.ts";
+import { ProtocolError } from "../model/errors.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { PeerCertificate } from "../wire/peer-certificate.ts";
+
+/** What a request shows of who sent it, over whatever carrier it came. */
+export interface Presented {
+  /** Names are lower-case; the metadata of a call over gRPC. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** Raw, without the question mark. */
+  readonly query: string;
+  readonly remoteAddress: string | undefined;
+  readonly certificate?: PeerCertificate | undefined;
+}
+
+/** Undefined where the request carries nothing of this kind; throws UNAUTHENTICATED where what it carries is wrong. */
+export type Verification = Caller | undefined | Promise<Caller | undefined>;
+
+/** One way to show who one is. */
+export interface Verifier {
+  verify(presented: Presented): Verification;
+  /** As cards declare it: each scheme alone is enough. */
+  readonly schemes: Readonly<Record<string, JsonObject>>;
+  readonly challenge?: Challenge;
+}
+
+/** One challenge of a `WWW-Authenticate` header (RFC 9110 §11.6.1). */
+export interface Challenge {
+  readonly scheme: "Bearer" | "Basic" | "ClientCertificate";
+  readonly parameters?: Readonly<Record<string, string>>;
+}
+
+/** One kind of token that may stand after `Bearer`. Undefined: not of this kind. */
+export interface TokenCheck {
+  check(token: string): Verification;
+}
+
+/** Why nobody was let in. What was presented never is part of it. */
+export class CredentialsError extends ProtocolError {
+  readonly problem: "missing" | "wrong" | "wrong-token";
+
+  constructor(problem: CredentialsError["problem"], message: string, options?: { readonly cause?: unknown }) {
+    super("UNAUTHENTICATED", message, options);
+    this.problem = problem;
+  }
+}
+
+/** Owner of what callers have made who did not say who they are; nobody may be let in under that name. */
+export const RESERVED_OWNER = "anonymous";
+const LONGEST_OWNER = 256;
+
+/** Whether tasks may belong to such a name. */
+export function isOwnerName(value: unknown): value is string {
+  return typeof value === "string" && value !== "" && value !== RESERVED_OWNER && value.length <= LONGEST_OWNER;
+}
+
+export function toCaller(owner: string, scopes: readonly string[] | undefined): Caller {
+  return { owner, authenticated: true, ...(scopes !== undefined && { scopes }) };
+}

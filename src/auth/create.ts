@@ -1,0 +1,104 @@
+import type { JsonObject } from "../model/json.ts";
+import type { Log } from "../model/ports.ts";
+import { type ApiKeyEntry, type ApiKeyPlaces, apiKeyTokens, createApiKeyVerifier, toApiKeys } from "./api-key.ts";
+import { Authenticator } from "./authenticator.ts";
+import { type BasicEntry, createBasicVerifier } from "./basic.ts";
+import { createBearerVerifier } from "./bearer.ts";
+import { isOwnerName, type TokenCheck, type Verifier } from "./contract.ts";
+import { openIdConnectUrl } from "./discovery.ts";
+import type { Fetch } from "./fetch-json.ts";
+import { createIssuerFetch } from "./issuer-fetch.ts";
+import { createJwtCheck, type JwtOptions } from "./jwt.ts";
+import { type CertificateName, createCertificateVerifier } from "./mtls.ts";
+
+/** Who may call. */
+export interface AuthOptions {
+  /** Let in whoever shows nothing; must be said before a server that others can reach does so. */
+  readonly anonymous?: boolean;
+  /** Keys that are valid, any number at once. */
+  readonly apiKeys?: readonly ApiKeyEntry[];
+  readonly apiKey?: ApiKeyPlaces;
+  readonly basic?: readonly BasicEntry[];
+  readonly jwt?: JwtOptions;
+  /** `ca`: file of the authorities whose client certificates are trusted. `owner`: where in them the owner stands. */
+  readonly mtls?: { readonly ca: string; readonly owner?: CertificateName };
+}
+
+export interface AuthenticatorTools {
+  /** Asked before all others. */
+  readonly own?: Verifier;
+  /** For the documents of an issuer; unless given, one that reaches what the operator named and what is public. */
+  readonly fetch?: Fetch;
+  readonly now: () => number;
+  readonly log: Log;
+  readonly failedLogins: number;
+}
+
+/** Whether callers can show who they are by any of these. */
+export function identifiesCallers({ apiKeys = [], basic = [], jwt, mtls }: AuthOptions): boolean {
+  return apiKeys.length > 0 || basic.length > 0 || jwt !== undefined || mtls !== undefined;
+}
+
+export function createAuthenticator(options: AuthOptions, tools: AuthenticatorTools): Authenticator {
+  check(options);
+  const { now, failedLogins, own } = tools;
+  const verifiers = verifiersOf(options, tools);
+  // With a check of one's own and nothing else, whom that check does not know is anonymous.
+  const anonymous = verifiers.length === 0 || options.anonymous === true;
+  const all = own === undefined ? verifiers : [own, ...verifiers];
+  return new Authenticator({ verifiers: all, anonymous, failedLogins, now });
+}
+
+function verifiersOf(options: AuthOptions, tools: AuthenticatorTools): readonly Verifier[] {
+  const { apiKeys: entries = [], apiKey, basic = [], jwt, mtls } = options;
+  const apiKeys = entries.length === 0 ? undefined : toApiKeys(entries);
+  const checks: TokenCheck[] = [];
+  if (apiKeys !== undefined) checks.push(apiKeyTokens(apiKeys));
+  if (jwt !== undefined) checks.push(createJwtCheck(jwt, { ...tools, fetch: tools.fetch ?? issuerFetch(jwt) }));
+  return [
+    ...(apiKeys === undefined ? [] : [createApiKeyVerifier(apiKeys, apiKey)]),
+    ...(checks.length === 0 ? [] : [createBearerVerifier(checks, bearerSchemes(jwt, apiKeys !== undefined))]),
+    ...(basic.length === 0 ? [] : [createBasicVerifier(basic)]),
+    ...(mtls === undefined ? [] : [createCertificateVerifier(mtls.owner, tools.now)]),
+  ];
+}
+
+function issuerFetch({ issuer, jwksUrl }: JwtOptions): Fetch {
+  return createIssuerFetch(jwksUrl === undefined ? [issuer] : [issuer, jwksUrl]);
+}
+
+function bearerSchemes(jwt: JwtOptions | undefined, takesKeys: boolean): Readonly<Record<string, JsonObject>> {
+  const format = takesKeys ? {} : { bearerFormat: "JWT" };
+  return {
+    ...(jwt !== undefined &&
+      jwt.jwksUrl === undefined && {
+        oidc: { openIdConnectSecurityScheme: { openIdConnectUrl: openIdConnectUrl(jwt.issuer) } },
+      }),
+    bearer: { httpAuthSecurityScheme: { scheme: "Bearer", ...format } },
+  };
+}
+
+/** Options also come from untyped programs. What is wrong is said without saying a secret. */
+function check({ apiKeys = [], basic = [] }: AuthOptions): void {
+  const keys = new Set<string>();
+  for (const [at, { key, owner }] of apiKeys.entries()) {
+    if (typeof key !== "string" || key === "") throw new TypeError(`auth.apiKeys[${at}].key must not be empty.`);
+    if (keys.has(key)) throw new TypeError(`auth.apiKeys[${at}].key is there twice.`);
+    if (!isOwnerName(owner)) throw new TypeError(`auth.apiKeys[${at}].owner must be a name, and not "anonymous".`);
+    keys.add(key);
+  }
+  for (const [at, { user, password, owner = user }] of basic.entries()) {
+    if (typeof user !== "string" || user === "" || user.includes(":")) {
+      throw new TypeError(`auth.basic[${at}].user must not be empty or have a colon in it.`);
+    }
+    if (typeof password !== "string" || password === "") {
+      throw new TypeError(`auth.basic[${at}].password must not be empty.`);
+    }
+    if (!isOwnerName(owner)) throw new TypeError(`auth.basic[${at}].owner must be a name, and not "anonymous".`);
+  }
+}
+
+/** What must not be written anywhere. */
+export function secretsOf({ apiKeys = [], basic = [] }: AuthOptions): readonly string[] {
+  return [...apiKeys.map(({ key }) => key), ...basic.map(({ password }) => password)];
+}

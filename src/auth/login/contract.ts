@@ -1,0 +1,91 @@
+/** What the client asks for, and where what it is given is kept. */
+
+/** Says who asks, one request at a time. Used only where credentials may go. */
+export interface CredentialProvider {
+  /**
+   * Headers for a request to `url`. With a refusal: those given before were not accepted, and whoever can get better
+   * ones does so now. The request is repeated once if they differ.
+   */
+  headersFor(url: string, refusal?: Refusal): Promise<Readonly<Record<string, string>>>;
+  /** Parameters for the query, where an agent wants its key there. gRPC has no query. */
+  queryFor?(url: string): Promise<Readonly<Record<string, string>>>;
+  /** The agent refused these credentials, also after another look. */
+  onUnauthorized?(url: string, challenge: string): void;
+}
+
+export interface Refusal {
+  /** `WWW-Authenticate` of the answer, where it had one. */
+  readonly challenge?: string;
+  /** The headers that were refused; others may have been got for another request since. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export type Grant = "authorization-code" | "device-code" | "client-credentials";
+
+export interface ApiKeyCredential {
+  readonly kind: "api-key";
+  readonly location: "header" | "query" | "cookie";
+  readonly parameter: string;
+  readonly key: string;
+}
+
+export interface BearerCredential {
+  readonly kind: "bearer";
+  readonly token: string;
+}
+
+export interface BasicCredential {
+  readonly kind: "basic";
+  readonly user: string;
+  readonly password: string;
+}
+
+export interface OAuthClient {
+  readonly id: string;
+  readonly secret?: string;
+  readonly method: "basic" | "post" | "none";
+}
+
+/**
+ * Tokens, and all that is needed to renew them. The endpoints are those of the login: a card that changes later cannot
+ * have a refresh token sent elsewhere.
+ */
+export interface OAuthCredential {
+  readonly kind: "oauth";
+  readonly grant: Grant;
+  readonly issuer: string;
+  readonly tokenEndpoint: string;
+  readonly revocationEndpoint?: string;
+  readonly client: OAuthClient;
+  readonly scopes: readonly string[];
+  readonly resource?: string;
+  readonly accessToken: string;
+  /** Milliseconds since the epoch; absent when the server did not say. */
+  readonly expiresAt?: number;
+  readonly refreshToken?: string;
+}
+
+export type StoredCredential = ApiKeyCredential | BearerCredential | BasicCredential | OAuthCredential;
+
+/** What is known for one agent: a credential for each of its security schemes, by the scheme's name. */
+export interface AgentCredentials {
+  /** Origin of the agent's card. */
+  readonly agent: string;
+  /** Further origins the person who logged in allowed. */
+  readonly origins: readonly string[];
+  readonly schemes: Readonly<Record<string, StoredCredential>>;
+}
+
+/** Keeps credentials between runs. */
+export interface CredentialVault {
+  read(agent: string): Promise<AgentCredentials | undefined>;
+  list(): Promise<readonly AgentCredentials[]>;
+  /**
+   * Replaces what is kept for an agent by what `change` makes of it; nothing is kept if that has no scheme. One change
+   * of one agent at a time, also between processes.
+   */
+  update(
+    agent: string,
+    change: (current: AgentCredentials) => AgentCredentials | Promise<AgentCredentials>,
+  ): Promise<AgentCredentials>;
+}

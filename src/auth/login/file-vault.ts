@@ -1,0 +1,105 @@
+/** Credentials in files only their owner can read: one file per agent, replaced whole. */
+import { createHash, randomUUID } from "node:crypto";
+import { chmod, mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { AgentCredentials, CredentialVault } from "./contract.ts";
+import { isCode, withFileLock } from "./file-lock.ts";
+import { readAgentCredentials } from "./stored-credential.ts";
+
+const OWNER_ONLY = 0o600;
+const OWNER_ONLY_FOLDER = 0o700;
+const VERSION = 1;
+
+export interface FileVaultOptions {
+  /** Made when it is first needed. */
+  readonly folder: string;
+  /** Someone else could have read this file; it has been closed to them. */
+  readonly onExposed?: (path: string) => void;
+}
+
+export function createFileVault({ folder, onExposed }: FileVaultOptions): CredentialVault {
+  const pathOf = (agent: string): string => join(folder, `${createHash("sha256").update(agent).digest("hex")}.json`);
+
+  async function load(path: string): Promise<AgentCredentials | undefined> {
+    let text: string;
+    try {
+      await closeToOthers(path, onExposed);
+      text = await readFile(path, "utf8");
+    } catch (error) {
+      if (isCode(error, "ENOENT") || isCode(error, "ENOTDIR")) return undefined;
+      throw error;
+    }
+    try {
+      return readAgentCredentials(JSON.parse(text));
+    } catch {
+      // Half a file cannot come from here, where files are replaced whole. What someone else wrote is no login.
+      return undefined;
+    }
+  }
+
+  async function read(agent: string): Promise<AgentCredentials | undefined> {
+    const found = await load(pathOf(agent));
+    return found?.agent === agent ? found : undefined;
+  }
+
+  return {
+    read,
+    async list() {
+      let names: readonly string[];
+      try {
+        names = await readdir(folder);
+      } catch (error) {
+        if (isCode(error, "ENOENT") || isCode(error, "ENOTDIR")) return [];
+        throw error;
+      }
+      const found: AgentCredentials[] = [];
+      for (const name of names.filter((one) => one.endsWith(".json"))) {
+        const credentials = await load(join(folder, name));
+        if (credentials !== undefined && join(folder, name) === pathOf(credentials.agent)) found.push(credentials);
+      }
+      return found.sort((one, other) => (one.agent < other.agent ? -1 : 1));
+    },
+    async update(agent, change) {
+      await prepareFolder(folder);
+      const path = pathOf(agent);
+      return withFileLock(`${path}.lock`, async () => {
+        const next = await change((await read(agent)) ?? { agent, origins: [], schemes: {} });
+        if (Object.keys(next.schemes).length === 0) await rm(path, { force: true });
+        else await replaceFile(path, `${JSON.stringify({ version: VERSION, ...next }, undefined, 2)}\n`);
+        return next;
+      });
+    },
+  };
+}
+
+async function prepareFolder(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: OWNER_ONLY_FOLDER });
+  // It may have been there before, or the umask of its making was odd.
+  if (((await stat(folder)).mode & 0o777) !== OWNER_ONLY_FOLDER) await chmod(folder, OWNER_ONLY_FOLDER);
+}
+
+/** A reader sees the old file or the new one, and nobody else ever sees either. */
+async function replaceFile(path: string, text: string): Promise<void> {
+  const fresh = `${path}.${randomUUID()}`;
+  try {
+    const file = await open(fresh, "wx", OWNER_ONLY);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(fresh, path);
+  } catch (error) {
+    await rm(fresh, { force: true });
+    throw error;
+  }
+}
+
+async function closeToOthers(path: string, onExposed: ((path: string) => void) | undefined): Promise<void> {
+  if (process.platform === "win32") return;
+  const { mode } = await stat(path);
+  if ((mode & 0o077) === 0) return;
+  await chmod(path, OWNER_ONLY);
+  onExposed?.(path);
+}

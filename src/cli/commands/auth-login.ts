@@ -1,0 +1,212 @@
+import { createGuardedFetch } from "../../auth/guarded-fetch.ts";
+import { chooseWay } from "../../auth/login/choose.ts";
+import type { Grant, StoredCredential } from "../../auth/login/contract.ts";
+import { LoginError } from "../../auth/login/errors.ts";
+import { logIn } from "../../auth/login/log-in.ts";
+import { isOpen, type NamedScheme, type OAuthScheme, type OpenIdScheme, type Scheme } from "../../auth/login/scheme.ts";
+import { renderCredential, viewCredential } from "../credential-view.ts";
+import { CommandError, usage } from "../errors.ts";
+import { type Output, printJson } from "../output.ts";
+import { jsonForm } from "../report.ts";
+import { askFor, findSecret, needSecret } from "../secret-input.ts";
+import { type ClientFlags, type ResolvedCard, resolveCard, type Session, withSession } from "../session.ts";
+import { agentOrigin, isLoopbackOrigin, openVault, otherOrigins } from "../stored-credentials.ts";
+import { safeText } from "../text-form.ts";
+
+export interface AuthLoginFlags extends ClientFlags {
+  readonly scheme?: string;
+  readonly flow?: Grant;
+  readonly device?: boolean;
+  readonly clientId?: string;
+  readonly clientSecretStdin?: boolean;
+  readonly secretStdin?: boolean;
+  readonly user?: string;
+  readonly scopes?: readonly string[];
+  readonly resource?: string;
+  readonly issuer?: string;
+  readonly redirectPort?: string;
+}
+
+export function authLogin(output: Output, flags: AuthLoginFlags): Promise<void> {
+  return withSession(flags, output, async (session) => {
+    checkFlags(flags);
+    const found = await resolveCard(session);
+    const agent = agentOrigin(found.url, found.card);
+    if (agent === undefined) throw usage("The card names no address that credentials could be kept for.");
+    const way = chooseWay(found.card, {
+      scheme: flags.scheme,
+      grant: grantOf(flags),
+      prepared: preparedKinds(session, flags),
+    });
+    if (isOpen(found.card)) output.talk("The agent also serves callers who do not log in.");
+    const obtained: (readonly [string, StoredCredential])[] = [];
+    for (const named of way) obtained.push([named.name, await obtain(session, flags, named, agent)]);
+    const { credentialOrigin } = session.settings;
+    // What a file or a variable says holds for as long as it says so; a flag is meant for this login.
+    const origins = flags.credentialOrigin === undefined ? [] : credentialOrigin;
+    const kept = await openVault(output).update(agent, (current) => ({
+      agent,
+      origins: [...new Set([...current.origins, ...origins])],
+      schemes: { ...current.schemes, ...Object.fromEntries(obtained) },
+    }));
+    const views = obtained.map(([name, credential]) => viewCredential(agent, name, credential, Date.now()));
+    if (session.settings.output === "json") printJson(output, views, jsonForm(session));
+    else output.data(views.map(renderCredential).join(""));
+    tellOfOtherOrigins(output, found, [...credentialOrigin, ...kept.origins]);
+  });
+}
+
+function checkFlags(flags: AuthLoginFlags): void {
+  if (flags.secretStdin === true && flags.clientSecretStdin === true) {
+    throw usage("--secret-stdin and --client-secret-stdin exclude each other: there is one standard input.");
+  }
+  if (flags.device === true && flags.flow !== undefined && flags.flow !== "device-code") {
+    throw usage("--device is --flow device-code; it cannot be another flow as well.");
+  }
+}
+
+function grantOf({ device, flow }: AuthLoginFlags): Grant | undefined {
+  return device === true ? "device-code" : flow;
+}
+
+/** What the flags speak for, where the card leaves a choice. */
+function preparedKinds({ settings }: Session, flags: AuthLoginFlags): readonly Scheme["kind"][] {
+  const kinds: Scheme["kind"][] = [];
+  if (settings.apiKey !== undefined) kinds.push("api-key");
+  if (settings.bearer !== undefined) kinds.push("bearer");
+  if (flags.user !== undefined) kinds.push("basic");
+  if (flags.clientId !== undefined || process.env.A2ACLI_CLIENT_ID) kinds.push("oauth2", "openid");
+  return kinds;
+}
+
+function obtain(session: Session, flags: AuthLoginFlags, named: NamedScheme, agent: string): Promise<StoredCredential> {
+  const { scheme } = named;
+  switch (scheme.kind) {
+    case "api-key":
+    case "bearer":
+      return obtainText(session, flags, scheme);
+    case "basic":
+      return obtainPassword(session, flags);
+    case "oauth2":
+    case "openid":
+      return obtainTokens(session, flags, { ...named, scheme }, agent);
+    case "unsupported":
+      throw new LoginError("unsupported", `The scheme ${named.name} cannot be used: ${scheme.reason}.`);
+  }
+}
+
+async function obtainText(
+  { output, settings }: Session,
+  flags: AuthLoginFlags,
+  scheme: Extract<Scheme, { kind: "api-key" | "bearer" }>,
+): Promise<StoredCredential> {
+  const isKey = scheme.kind === "api-key";
+  const secret = await needSecret(output, {
+    what: isKey ? "API key" : "bearer token",
+    variable: isKey ? "A2ACLI_API_KEY" : "A2ACLI_BEARER",
+    flag: "--secret-stdin",
+    fromStandardInput: flags.secretStdin === true,
+    given: isKey ? settings.apiKey : settings.bearer,
+  });
+  if (scheme.kind === "bearer") return { kind: "bearer", token: secret };
+  const { location, parameter } = scheme;
+  return { kind: "api-key", location, parameter, key: secret };
+}
+
+async function obtainPassword({ output }: Session, flags: AuthLoginFlags): Promise<StoredCredential> {
+  const user = flags.user ?? (await askFor(output, "user name", "text"));
+  if (user === undefined || user === "" || user.includes(":")) {
+    throw new CommandError("A2ACLI_ERR_CREDENTIALS_MISSING", "A user name is needed, without a colon.", "Give --user.");
+  }
+  const password = await needSecret(output, {
+    what: "password",
+    variable: "A2ACLI_PASSWORD",
+    flag: "--secret-stdin",
+    fromStandardInput: flags.secretStdin === true,
+  });
+  return { kind: "basic", user, password };
+}
+
+async function obtainTokens(
+  { output, stop }: Session,
+  flags: AuthLoginFlags,
+  { name, scheme, scopes }: NamedScheme & { readonly scheme: OAuthScheme | OpenIdScheme },
+  agent: string,
+): Promise<StoredCredential> {
+  const clientId = flags.clientId ?? process.env.A2ACLI_CLIENT_ID ?? (await askFor(output, "client id", "text"));
+  if (clientId === undefined || clientId === "") {
+    throw new CommandError(
+      "A2ACLI_ERR_CREDENTIALS_MISSING",
+      `The scheme ${name} wants the id of a client that its authorization server knows.`,
+      "Give --client-id or A2ACLI_CLIENT_ID.",
+    );
+  }
+  const grant = grantOf(flags) ?? (scheme.kind === "oauth2" ? scheme.grant : "authorization-code");
+  const source = {
+    what: "client secret",
+    variable: "A2ACLI_CLIENT_SECRET",
+    flag: "--client-secret-stdin",
+    fromStandardInput: flags.clientSecretStdin === true,
+  };
+  // Clients on a person's machine are public and have none; only client credentials cannot do without.
+  const isGiven = source.fromStandardInput || process.env.A2ACLI_CLIENT_SECRET !== undefined;
+  const clientSecret =
+    grant === "client-credentials"
+      ? await needSecret(output, source)
+      : isGiven
+        ? await findSecret(output, source)
+        : undefined;
+  if (scheme.kind === "oauth2" && scheme.scopes.length > 0 && scopes.length === 0 && flags.scopes === undefined) {
+    output.talk(safeText(`No scope is asked for; --scopes can name some of ${scheme.scopes.join(", ")}`));
+  }
+  const credential = await logIn({
+    scheme,
+    grant,
+    clientId,
+    clientSecret,
+    scopes: flags.scopes?.flatMap((given) => given.split(/[\s,]+/)).filter((scope) => scope !== ""),
+    requiredScopes: scopes,
+    resource: flags.resource,
+    issuer: flags.issuer,
+    redirectPort: readPort(flags.redirectPort),
+    allowLoopback: isLoopbackOrigin(agent),
+    fetch: serverFetch(agent, flags.issuer),
+    signal: stop.signal,
+    now: Date.now,
+    onServer: (issuer) => output.talk(safeText(`Logging in at ${issuer}, which the agent's card names.`)),
+    onAddress: (url) => output.talk(`Open this address in a browser:\n${safeText(url)}`),
+    onCode: ({ completeUri, expiresInSeconds, userCode, verificationUri }) => {
+      const within = `within ${Math.max(1, Math.floor(expiresInSeconds / 60))} min`;
+      output.talk(safeText(`Open ${verificationUri} in a browser and enter the code ${userCode} ${within}`));
+      if (completeUri !== undefined) output.talk(safeText(`or open ${completeUri}`));
+    },
+  });
+  output.hide(credential.accessToken);
+  if (credential.refreshToken !== undefined) output.hide(credential.refreshToken);
+  return credential;
+}
+
+/** The card says who is asked for tokens: nobody in a private network, unless the agent or the person is there, too. */
+function serverFetch(agent: string, issuer: string | undefined): typeof globalThis.fetch {
+  const trusted = issuer !== undefined && URL.canParse(issuer) ? [agent, issuer] : [agent];
+  return createGuardedFetch({
+    allowPrivate: isLoopbackOrigin(agent),
+    allow: trusted.map((url) => new URL(url).hostname),
+  });
+}
+
+function readPort(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const port = Number(text);
+  if (Number.isInteger(port) && port > 0 && port < 65_536) return port;
+  throw usage(`--redirect-port must be a port, not "${text}".`);
+}
+
+/** An interface on another host than the card gets no credentials unless the person says so. */
+function tellOfOtherOrigins(output: Output, { card, url }: ResolvedCard, origins: readonly string[]): void {
+  for (const origin of otherOrigins(card, url, origins)) {
+    output.warn(
+      `The card also names ${safeText(origin)}; credentials are kept from it unless you allow it with --credential-origin.`,
+    );
+  }
+}

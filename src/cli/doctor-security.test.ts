@@ -1,0 +1,132 @@
+import { chmod, mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { parseConfig } from "../server/config/index.ts";
+import { checkSecurity, type ExposedConfig, weakness } from "./doctor-security.ts";
+
+const STRONG = "Zk3vQ8rT1yLw6XnB0sHdPq";
+
+/** One that nothing can be said against. */
+const SAFE: ExposedConfig = {
+  server: {
+    host: "0.0.0.0",
+    publicUrl: "https://agents.example.com",
+    cors: { origins: [] },
+    tls: { key: "/none/key.pem" },
+  },
+  auth: { apiKeys: [{ key: STRONG, owner: "alice" }] },
+  limits: { ratePerAddress: 100 },
+  store: "memory:",
+  audit: { file: "/none/audit.jsonl" },
+  origins: new Map(),
+};
+
+async function found(change: Partial<ExposedConfig>, file = "/none/dragoman.yaml"): Promise<readonly string[]> {
+  const checks = await checkSecurity({ ...SAFE, ...change }, file);
+  return checks.map(({ name, status }) => `${status} ${name}`);
+}
+
+describe("doctor on security", () => {
+  it("finds nothing wrong with what is safe", async () => {
+    expect(await found({})).toEqual(["ok security"]);
+    const local = { ...SAFE.server, host: "127.0.0.1", publicUrl: undefined, tls: undefined };
+    const nothing = { server: local, auth: {}, limits: {}, audit: undefined };
+    expect(await found(nothing)).toEqual(["ok security"]);
+  });
+
+  const { server } = SAFE;
+  it.each<[string, Partial<ExposedConfig>, readonly string[]]>([
+    ["anonymous callers", { auth: { anonymous: true } }, ["warning security: callers"]],
+    ["anonymous callers beside others", { auth: { ...SAFE.auth, anonymous: true } }, ["warning security: callers"]],
+    ["nobody in auth behind a proxy", { auth: {}, server: { ...server, host: "::1" } }, ["warning security: callers"]],
+    [
+      "keys over plain text",
+      { server: { ...server, tls: undefined, publicUrl: undefined } },
+      ["failed security: transport"],
+    ],
+    [
+      "an http address on cards",
+      { server: { ...server, publicUrl: "http://a.example" } },
+      ["failed security: transport"],
+    ],
+    ["a port beside its proxy", { server: { ...server, tls: undefined } }, ["warning security: transport"]],
+    [
+      "a short key",
+      {
+        auth: {
+          apiKeys: [
+            { key: STRONG, owner: "a" },
+            { key: "short", owner: "b" },
+          ],
+        },
+      },
+      ["failed security: auth.apiKeys[1].key"],
+    ],
+    [
+      "an example's password",
+      { auth: { basic: [{ user: "u", password: "please-change-me-now" }] } },
+      ["failed security: auth.basic[0].password"],
+    ],
+    [
+      "an example's secret",
+      { push: { hmac: { secret: "a-secret-for-all-of-them" } } },
+      ["failed security: push.hmac.secret"],
+    ],
+    ["webhooks into the inside", { push: { allowPrivateTargets: true } }, ["warning security: push"]],
+    ["any page", { server: { ...server, cors: { origins: ["*"] } } }, ["warning security: cors"]],
+    ["no rates", { limits: {} }, ["warning security: limits"]],
+    ["no record", { audit: undefined }, ["warning security: audit"]],
+  ])("warns of %s", async (_, change, expected) => {
+    expect(await found(change)).toEqual(expected);
+  });
+
+  it("looks at who may read files", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "doctor-"));
+    const file = async (name: string, mode: number) => {
+      const path = join(folder, name);
+      await writeFile(path, "");
+      await chmod(path, mode);
+      return path;
+    };
+    const key = await file("key.pem", 0o644);
+    expect(await found({ server: { ...server, tls: { key } } })).toEqual(["failed security: server.tls.key"]);
+    await chmod(key, 0o640);
+    expect(await found({ server: { ...server, tls: { key } } })).toEqual(["warning security: server.tls.key"]);
+    await chmod(key, 0o600);
+    expect(await found({ server: { ...server, tls: { key } } })).toEqual(["ok security"]);
+    const signing = { keyFile: await file("sign.pem", 0o604) };
+    expect(await found({ signing })).toEqual(["failed security: signing.keyFile"]);
+    const push = { jwt: { keyFile: await file("push.pem", 0o604) } };
+    expect(await found({ push })).toEqual(["failed security: push.jwt.keyFile"]);
+    const [store, audit] = [`sqlite:${await file("data.db", 0o644)}`, { file: await file("audit.jsonl", 0o644) }];
+    expect(await found({ store, audit })).toEqual(["warning security: store", "warning security: audit.file"]);
+    const config = await file("dragoman.yaml", 0o644);
+    expect(await found({}, config)).toEqual(["ok security"]);
+    const written = new Map([["auth.apiKeys[0].key", { variables: [] }]]);
+    expect(await found({ origins: written }, config)).toEqual(["warning security: the configuration"]);
+    const fromEnvironment = new Map([["auth.apiKeys[0].key", { variables: ["ALICE_KEY"] }]]);
+    expect(await found({ origins: fromEnvironment }, config)).toEqual(["ok security"]);
+  });
+
+  it("reads what a configuration file says", async () => {
+    const text = "agents: { echo: { use: echo } }\nserver: { host: 0.0.0.0 }\nauth: { anonymous: true }\n";
+    const config = parseConfig(text, { source: "dragoman.yaml", folder: "/none", environment: {} });
+    const checks = await checkSecurity(config, "/none/dragoman.yaml");
+    expect(checks.map(({ name }) => name)).toEqual([
+      "security: callers",
+      "security: transport",
+      "security: limits",
+      "security: audit",
+    ]);
+  });
+
+  it("tells weak secrets from strong ones, and shows neither", () => {
+    for (const weak of ["", "hunter2", "aaaaaaaaaaaaaaaaaaaaaaaa", "your-api-key-goes-here", "my-secret-password-1"]) {
+      expect(weakness(weak), weak).toBeDefined();
+      if (weak !== "") expect(weakness(weak)).not.toContain(weak);
+    }
+    expect(weakness(STRONG)).toBeUndefined();
+    expect(weakness("c0ffee1d5eed4b1e9a77f00dbaadc0de")).toBeUndefined();
+  });
+});

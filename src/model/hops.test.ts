@@ -1,0 +1,87 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { ProtocolError } from "./errors.ts";
+import { EXTENSIONS } from "./extensions.ts";
+import { type Hops, hopsIn, NO_HOPS, refuseLoop, throughAgent, withHops } from "./hops.ts";
+import type { JsonValue } from "./json.ts";
+
+const LIMIT = 8;
+const said = (value: JsonValue) => ({ [EXTENSIONS.hops]: value });
+
+function codeOf(work: () => unknown): string | undefined {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    return ProtocolError.is(error) ? error.code : "something else";
+  }
+}
+
+describe("what the metadata of a request says of its way", () => {
+  it("is nothing where it says nothing", () => {
+    expect(hopsIn(undefined)).toEqual(NO_HOPS);
+    expect(hopsIn({ other: 1 })).toEqual(NO_HOPS);
+    expect(hopsIn(said({}))).toEqual(NO_HOPS);
+  });
+
+  it("is read back as it was written, one call further", () => {
+    const way: Hops = { hops: 2, ancestors: ["a", "b"] };
+    const metadata = withHops({ kept: true }, way);
+    expect(metadata.kept).toBe(true);
+    expect(hopsIn(metadata)).toEqual({ hops: 3, ancestors: ["a", "b"] });
+  });
+
+  it.each([
+    [5],
+    ["x"],
+    [null],
+    [[]],
+    [{ hops: -1 }],
+    [{ hops: 1.5 }],
+    [{ hops: "1" }],
+    [{ ancestors: "a" }],
+    [{ ancestors: [1] }],
+  ])("is refused where it is %j", (value) => {
+    expect(codeOf(() => hopsIn(said(value)))).toBe("INVALID_PARAMS");
+  });
+
+  it("is read or refused, whatever it is", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        expect([undefined, "INVALID_PARAMS"]).toContain(codeOf(() => hopsIn(said(value as JsonValue))));
+      }),
+    );
+  });
+});
+
+describe("a chain of agents", () => {
+  /** Calls from agent to agent until one is refused; the last is who refused. */
+  function callsUntilRefused(agents: (at: number) => string): { calls: number; message: string } {
+    let way = NO_HOPS;
+    for (let calls = 0; ; calls++) {
+      try {
+        refuseLoop(way, agents(calls), LIMIT);
+      } catch (error) {
+        return { calls, message: (error as Error).message };
+      }
+      way = hopsIn(withHops(undefined, throughAgent(way, agents(calls))));
+    }
+  }
+
+  it("may be as long as the limit", () => {
+    const { calls, message } = callsUntilRefused((at) => `agent ${at}`);
+    expect(calls).toBe(LIMIT + 1);
+    expect(message).toContain("9 agents");
+  });
+
+  it("may ask back once, but not go in circles", () => {
+    const { calls, message } = callsUntilRefused((at) => (at % 2 === 0 ? "one" : "other"));
+    expect(calls).toBe(4);
+    expect(message).toContain("more than once");
+  });
+
+  it("cannot hide behind a smaller number than the agents it names", () => {
+    const ancestors = Array.from({ length: LIMIT + 1 }, (_, at) => `agent ${at}`);
+    expect(codeOf(() => refuseLoop({ hops: 0, ancestors }, "self", LIMIT))).toBe("UNSUPPORTED_OPERATION");
+  });
+});

@@ -1,0 +1,83 @@
+import { Shares } from "../engine/shares.ts";
+import { networkOf } from "../model/address.ts";
+import type { Caller } from "../model/caller.ts";
+import { ProtocolError } from "../model/errors.ts";
+import { type Meter, NO_METER } from "../model/ports.ts";
+import { type Rate, RateLimiter } from "./rate.ts";
+
+export interface AdmissionLimits {
+  /** Requests a second from one address; absent: any number. */
+  readonly ratePerAddress?: number;
+  /** Requests from one address that may come at once; five seconds' worth of its rate unless given. */
+  readonly burstPerAddress?: number;
+  /** Requests a second of one owner; absent: any number. */
+  readonly ratePerOwner?: number;
+  /** Requests of one owner that may come at once; five seconds' worth of its rate unless given. */
+  readonly burstPerOwner?: number;
+  /** Requests from one address that are being answered at the same time. */
+  readonly requestsPerAddress: number;
+  /** Requests of one owner that are being answered at the same time. */
+  readonly requestsPerOwner: number;
+}
+
+export const DEFAULT_REQUESTS = { requestsPerAddress: 20_000, requestsPerOwner: 20_000 };
+
+const BURST_SECONDS = 5;
+/** When a request ends that is waited for cannot be known. */
+const RETRY_AFTER_SECONDS = 1;
+
+/** How much callers may ask, by where they call from and by who they are. */
+export class Admission {
+  readonly #addressRate: RateLimiter | undefined;
+  readonly #ownerRate: RateLimiter | undefined;
+  readonly #ofAddresses: Shares;
+  readonly #ofOwners: Shares;
+  readonly #meter: Meter;
+
+  constructor(limits: AdmissionLimits, now: () => number, meter: Meter = NO_METER) {
+    this.#meter = meter;
+    this.#addressRate = limiter(limits.ratePerAddress, limits.burstPerAddress, now);
+    this.#ownerRate = limiter(limits.ratePerOwner, limits.burstPerOwner, now);
+    this.#ofAddresses = new Shares(limits.requestsPerAddress);
+    this.#ofOwners = new Shares(limits.requestsPerOwner);
+  }
+
+  /** Why a request from there is refused before anyone looks at it; undefined for most. */
+  refusesAddress(address: string | undefined): ProtocolError | undefined {
+    if (this.#addressRate === undefined || address === undefined) return undefined;
+    const wait = this.#addressRate.take(networkOf(address));
+    return wait === 0 ? undefined : this.#exhausted("Too many requests come from your address.", wait);
+  }
+
+  /** A caller who has been recognised, with where it calls from. Throws if its owner asks too often. */
+  admit(caller: Caller, address: string | undefined): Caller {
+    const wait = this.#ownerRate?.take(caller.owner) ?? 0;
+    if (wait > 0) throw this.#exhausted("You make too many requests.", wait);
+    return address === undefined ? caller : { ...caller, address };
+  }
+
+  /** Throws if too many are under way; otherwise `leave` must follow. */
+  enter({ owner, address }: Caller): void {
+    if (!this.#ofOwners.take(owner))
+      throw this.#exhausted("Too many of your requests are under way.", RETRY_AFTER_SECONDS);
+    if (this.#ofAddresses.take(address && networkOf(address))) return;
+    this.#ofOwners.release(owner);
+    throw this.#exhausted("Too many requests from your address are under way.", RETRY_AFTER_SECONDS);
+  }
+
+  leave({ owner, address }: Caller): void {
+    this.#ofOwners.release(owner);
+    this.#ofAddresses.release(address && networkOf(address));
+  }
+
+  #exhausted(message: string, retryAfter: number): ProtocolError {
+    this.#meter.count("requests_limited");
+    return new ProtocolError("RESOURCE_EXHAUSTED", message, { retryAfter: Math.ceil(retryAfter) });
+  }
+}
+
+function limiter(perSecond: number | undefined, burst: number | undefined, now: () => number): RateLimiter | undefined {
+  if (perSecond === undefined) return undefined;
+  const rate: Rate = { perSecond, burst: burst ?? Math.max(1, Math.ceil(perSecond * BURST_SECONDS)) };
+  return new RateLimiter(rate, now);
+}

@@ -1,0 +1,135 @@
+import type { Presented, Verifier } from "../auth/contract.ts";
+import type { AuthOptions } from "../auth/create.ts";
+import { createAuthenticator, identifiesCallers } from "../auth/create.ts";
+import { isPromise } from "../auth/promises.ts";
+import type { Caller } from "../model/caller.ts";
+import type { SecurityRequirement } from "../model/card.ts";
+import { ProtocolError, withChallenge } from "../model/errors.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Log } from "../model/ports.ts";
+import { type ExchangeRequest, type FullReply, jsonReply } from "../wire/exchange.ts";
+import { isLoopback } from "./loopback.ts";
+
+/** What cards say of a check of one's own, in the words of A2A 1.0. */
+export interface DeclaredSecurity {
+  readonly schemes: Readonly<Record<string, JsonObject>>;
+  readonly requirements: readonly SecurityRequirement[];
+}
+
+/** Who is calling, by a check of one's own; undefined where that cannot tell. Throw a ProtocolError to refuse. */
+export type OwnCheck = (request: Presented) => Caller | undefined | Promise<Caller | undefined>;
+
+export interface AuthenticationOptions {
+  readonly auth: AuthOptions;
+  readonly own: OwnCheck | undefined;
+  readonly declared: DeclaredSecurity | undefined;
+  readonly failedLogins: number;
+  readonly baseUrl: () => string;
+  readonly now: () => number;
+  readonly log: Log;
+}
+
+/** Who calls, what cards say of it, and what those are told who are not let in. */
+export interface Authentication {
+  /** Whether callers can show who they are. */
+  readonly identifies: boolean;
+  readonly security: DeclaredSecurity;
+  authenticate(presented: Presented): Caller | Promise<Caller>;
+  /** A refusal with a word on how one is let in to that agent, or to the server as a whole. */
+  challenged(error: ProtocolError, agent: string | undefined): ProtocolError;
+  /** Paths of protected resource metadata (RFC 9728), for the server as a whole and for each agent. */
+  metadataPaths(agents: readonly string[], scopes: () => readonly string[]): ReadonlyMap<string, () => FullReply>;
+  /** Answers only those who are known, or on this machine. */
+  guarded(reply: () => FullReply): (exchange: ExchangeRequest) => FullReply | Promise<FullReply>;
+}
+
+const METADATA_PATH = "/.well-known/oauth-protected-resource";
+
+export function createAuthentication(options: AuthenticationOptions): Authentication {
+  const { auth, own, declared, failedLogins, baseUrl, now, log } = options;
+  const authenticator = createAuthenticator(auth, {
+    ...(own !== undefined && { own: ownVerifier(own, declared) }),
+    now,
+    log,
+    failedLogins,
+  });
+  const authenticate = (presented: Presented) => authenticator.authenticate(presented);
+  const identifies = own !== undefined || identifiesCallers(auth);
+  return {
+    identifies,
+    security: {
+      schemes: authenticator.schemes,
+      requirements: declared?.requirements ?? authenticator.requirements,
+    },
+    authenticate,
+    challenged(error, agent) {
+      if (error.code !== "UNAUTHENTICATED" && error.code !== "PERMISSION_DENIED") return error;
+      const metadata = `${baseUrl()}${METADATA_PATH}${agent === undefined ? "" : placeOf(agent)}`;
+      return withChallenge(error, authenticator.challenge(error, metadata));
+    },
+    metadataPaths(agents, scopes) {
+      if (!identifiesCallers(auth)) return new Map();
+      const issuers = auth.jwt === undefined ? [] : [auth.jwt.issuer];
+      return new Map(
+        ["", ...agents.map(placeOf)].map((place) => [
+          `${METADATA_PATH}${place}`,
+          () => resourceMetadata(`${baseUrl()}${place}`, issuers, scopes()),
+        ]),
+      );
+    },
+    guarded: (reply) => (exchange) => {
+      if (!identifies || isHere(exchange)) return reply();
+      return answerKnown(authenticate, exchange, reply);
+    },
+  };
+}
+
+const placeOf = (agent: string) => `/agents/${encodeURIComponent(agent)}`;
+
+function ownVerifier(check: OwnCheck, declared: DeclaredSecurity | undefined): Verifier {
+  return { verify: check, schemes: declared?.schemes ?? {} };
+}
+
+function resourceMetadata(resource: string, issuers: readonly string[], scopes: readonly string[]): FullReply {
+  const document = {
+    resource,
+    ...(issuers.length > 0 && { authorization_servers: issuers }),
+    ...(scopes.length > 0 && { scopes_supported: scopes }),
+    bearer_methods_supported: ["header"],
+  };
+  return jsonReply(200, JSON.stringify(document), { "cache-control": "public, max-age=60" });
+}
+
+/** What came through a proxy on this machine came from elsewhere. */
+function isHere({ remoteAddress, headers }: ExchangeRequest): boolean {
+  const isForwarded = headers.forwarded !== undefined || headers["x-forwarded-for"] !== undefined;
+  return remoteAddress !== undefined && isLoopback(remoteAddress) && !isForwarded;
+}
+
+function answerKnown(
+  authenticate: Authentication["authenticate"],
+  exchange: ExchangeRequest,
+  reply: () => FullReply,
+): FullReply | Promise<FullReply> {
+  const answer = (caller: Caller) => (caller.authenticated ? reply() : NOT_KNOWN);
+  const refuse = (error: unknown): FullReply => {
+    if (!ProtocolError.is(error)) throw error;
+    return error.code === "RESOURCE_EXHAUSTED" ? tooMany(error) : NOT_KNOWN;
+  };
+  try {
+    const caller = authenticate(exchange);
+    return isPromise(caller) ? caller.then(answer).catch(refuse) : answer(caller);
+  } catch (error) {
+    return refuse(error);
+  }
+}
+
+const NOT_KNOWN = jsonReply(
+  401,
+  '{"error":{"code":401,"status":"UNAUTHENTICATED","message":"Credentials are needed."}}',
+);
+
+function tooMany({ message, retryAfter = 60 }: ProtocolError): FullReply {
+  const body = JSON.stringify({ error: { code: 429, status: "RESOURCE_EXHAUSTED", message } });
+  return jsonReply(429, body, { "retry-after": String(Math.ceil(retryAfter)) });
+}

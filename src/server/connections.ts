@@ -1,0 +1,36 @@
+import type { Server, Socket } from "node:net";
+import { Shares } from "../engine/shares.ts";
+import { networkOf } from "../model/address.ts";
+
+/** Bounds on connections and on how long a request may take to arrive, for whoever opens many or sends slowly. */
+export interface ConnectionLimits {
+  /** Open connections in all; HTTP and gRPC count apart. */
+  readonly connections: number;
+  /** Open connections from one address; HTTP and gRPC count apart. */
+  readonly connectionsPerAddress: number;
+  /** Bytes of a request's headers; HTTP answers more with 431. */
+  readonly headers: number;
+  /** The headers of a request must be there by then, in milliseconds. */
+  readonly headersTimeout: number;
+  /** The whole request must be there by then, in milliseconds. */
+  readonly requestTimeout: number;
+}
+
+export const DEFAULT_CONNECTION_LIMITS: ConnectionLimits = {
+  connections: 50_000,
+  connectionsPerAddress: 30_000,
+  headers: 16 * 1024,
+  headersTimeout: 20_000,
+  requestTimeout: 300_000,
+};
+
+/** Hangs up on connections above the limits, before a byte of them is read. */
+export function boundConnections(server: Server, { connections, connectionsPerAddress }: ConnectionLimits): void {
+  const shares = new Shares(connectionsPerAddress);
+  server.maxConnections = connections;
+  server.prependListener("connection", (socket: Socket) => {
+    const from = socket.remoteAddress === undefined ? undefined : networkOf(socket.remoteAddress);
+    if (!shares.take(from)) socket.destroy();
+    else socket.once("close", () => shares.release(from));
+  });
+}

@@ -1,0 +1,207 @@
+import type { Log, LogFields } from "../model/ports.ts";
+
+export const REDACTED = "[redacted]";
+
+/** Names under which secrets stand, in any spelling. What stands under one of them is never shown, whatever it is. */
+const SECRET_NAME =
+  /authori[sz]ation|cookie|token|api[-_]?key|access[-_]?key|passw(?:or)?d|passphrase|secret|credential|private[-_]?key|signing[-_]?key|assertion|client[-_]?key|session[-_]?id|^(?:ak|sk|pin|otp|jwt|auth|x-auth.*|code[-_]?verifier)$/i;
+/** Cursors, counts and places that only sound like secrets. */
+const NOT_SECRET =
+  /^(?:(?:next[-_]?)?page[-_]?token|idempotency[-_]?key|max[-_]?tokens|tokens|token[-_]?(?:url|type|endpoint|count)|authori[sz]ation[-_]?(?:url|endpoint))$/i;
+
+/** Bounds on what is looked at: a log line is for reading. */
+const DEEPEST = 8;
+const MOST_ITEMS = 100;
+const LONGEST_TEXT = 16 * 1024;
+
+const SCHEMES = /\b(bearer|basic|digest|negotiate|dpop|token|apikey)(\s+|%20)[\w~+/.=-]{4,}/gi;
+const JSON_WEB_TOKEN = /(?<![\w-])eyJ[\w-]{5,}\.[\w-]{5,}\.[\w-]*/g;
+const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g;
+const USER_INFO = /\b([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/?#@"']*@/gi;
+/** Their values may have several parts. */
+const HEADER_LINE = /\b((?:set-)?cookie|(?:proxy-)?authorization)(["']?\s*[:=]\s*["']?)[^\r\n"']+/gi;
+/** What is handed over in the addresses of logins and of signed requests. */
+const QUERY_VALUE = /([?&](?:code|state|sig|signature|x-amz-[a-z-]+)=)[^&\s"'#]+/gi;
+/** A name, a sign, a value, as in queries, JSON, headers and sentences: `api_key=…`, `"token": "…"`, `password: …`. */
+const NAMED_VALUE =
+  /(["']?)(?<![\w-])([\w-]{0,64}(?:authori[sz]ation|cookie|token|key|passw(?:or)?d|passphrase|secret|credentials?|assertion|session[-_]?id)[\w-]{0,64})\1(\s*[:=]\s*|%3D)("(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|[^\s&;,"'<>()[\]{}]+)/gi;
+/** An id or a name: every form of a secret has some other sign in it. */
+const ONE_WORD = /^[\w-]*$/;
+/** Cheap to look for; most texts have none of it, and then nothing else is tried. */
+const WORTH_A_LOOK =
+  /bearer|basic|digest|negotiate|dpop|token|key|passw|passphrase|secret|credential|assertion|cookie|authori|session|eyJ|@|PRIVATE|[?&]/i;
+
+/** A text without the secrets that can be recognised in it. */
+export function redactText(text: string, known: readonly string[] = []): string {
+  if (text.length <= LONGEST_TEXT) return withoutSecrets(text, known);
+  // Cut twice, so that a secret at the end of what is shown is not cut before it can be recognised.
+  return `${withoutSecrets(text.slice(0, 2 * LONGEST_TEXT), known).slice(0, LONGEST_TEXT)}…`;
+}
+
+function withoutSecrets(text: string, known: readonly string[]): string {
+  let shown = text;
+  for (const secret of known) shown = shown.replaceAll(secret, REDACTED);
+  if (ONE_WORD.test(shown) || !WORTH_A_LOOK.test(shown)) return shown;
+  return shown
+    .replace(PRIVATE_KEY, REDACTED)
+    .replace(USER_INFO, `$1${REDACTED}@`)
+    .replace(JSON_WEB_TOKEN, REDACTED)
+    .replace(SCHEMES, `$1$2${REDACTED}`)
+    .replace(HEADER_LINE, `$1$2${REDACTED}`)
+    .replace(QUERY_VALUE, `$1${REDACTED}`)
+    .replace(NAMED_VALUE, (whole, quote: string, name: string, sign: string, value: string) => {
+      if (!isSecretName(name) || value === REDACTED) return whole;
+      const mark = value.startsWith('"') ? '"' : value.startsWith("'") ? "'" : "";
+      return `${quote}${name}${quote}${sign}${mark}${REDACTED}${mark}`;
+    });
+}
+
+export function isSecretName(name: string): boolean {
+  return SECRET_NAME.test(name) && !NOT_SECRET.test(name);
+}
+
+/** A copy without secrets: by name wherever they stand, by form within texts. Errors become plain objects, causes included. */
+export class Redactor {
+  /** Longest first, so that a secret which contains another is not left half. */
+  readonly #known: readonly string[];
+  readonly #names = new Map<string, Name>();
+
+  /** `known` are secrets that are hidden wherever they occur; short ones are left out, as they would be words too. */
+  constructor(known: readonly string[] = []) {
+    this.#known = known.filter((secret) => secret.length >= SHORTEST_KNOWN).sort((a, b) => b.length - a.length);
+  }
+
+  text(text: string): string {
+    return redactText(text, this.#known);
+  }
+
+  fields(fields: LogFields): Record<string, unknown> {
+    const seen = new Set<object>([fields]);
+    return this.#members(Object.entries(fields), seen, 0);
+  }
+
+  #value(value: unknown, seen: Set<object>, depth: number): unknown {
+    if (typeof value === "string") return this.text(value);
+    if (typeof value === "bigint") return String(value);
+    if (typeof value === "function" || typeof value === "symbol") return `[${typeof value}]`;
+    if (typeof value !== "object" || value === null) return value;
+    if (seen.has(value)) return "[circular]";
+    if (depth >= DEEPEST) return "[deep]";
+    seen.add(value);
+    const copy = this.#object(value, seen, depth);
+    seen.delete(value);
+    return copy;
+  }
+
+  #object(value: object, seen: Set<object>, depth: number): unknown {
+    if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[${value.byteLength} bytes]`;
+    if (value instanceof Date) return Number.isNaN(value.getTime()) ? "[no date]" : value.toISOString();
+    if (value instanceof URL) return this.text(value.href);
+    if (value instanceof Map) return this.#members(value.entries(), seen, depth);
+    // Pairs of names and values, as headers of HTTP may be given.
+    if (value instanceof Headers || value instanceof URLSearchParams) return this.#members([...value], seen, depth);
+    if (Array.isArray(value) || value instanceof Set) return this.#items([...value], seen, depth);
+    if (value instanceof Error) return this.#error(value, seen, depth);
+    return this.#members(entriesOf(value), seen, depth);
+  }
+
+  #items(items: readonly unknown[], seen: Set<object>, depth: number): unknown[] {
+    const shown = items.slice(0, MOST_ITEMS).map((item, at) => {
+      // `["authorization", "…"]` and the raw headers of Node: a value follows its name.
+      const before = items[at - 1];
+      if (typeof item === "string" && typeof before === "string" && isHeaderName(before)) return REDACTED;
+      return this.#value(item, seen, depth + 1);
+    });
+    if (items.length > MOST_ITEMS) shown.push(`[${items.length - MOST_ITEMS} more]`);
+    return shown;
+  }
+
+  #members(entries: Iterable<readonly [unknown, unknown]>, seen: Set<object>, depth: number): Record<string, unknown> {
+    const shown: Record<string, unknown> = {};
+    let count = 0;
+    for (const [key, value] of entries) {
+      if (count++ >= MOST_ITEMS) break;
+      const { name, secret } = this.#nameOf(String(key));
+      const hidden = secret && value !== undefined && value !== null && typeof value !== "boolean";
+      const copy = hidden ? REDACTED : this.#value(value, seen, depth + 1);
+      if (name === "__proto__") Object.defineProperty(shown, name, { value: copy, enumerable: true });
+      else shown[name] = copy;
+    }
+    return shown;
+  }
+
+  /** Lines have the same names again and again. */
+  #nameOf(key: string): Name {
+    let known = this.#names.get(key);
+    if (known === undefined) {
+      known = { name: this.text(key), secret: isSecretName(key) };
+      if (this.#names.size < NAMES_KEPT) this.#names.set(key, known);
+    }
+    return known;
+  }
+
+  #error(error: Error, seen: Set<object>, depth: number): Record<string, unknown> {
+    const { name, message, stack, cause } = error;
+    return {
+      ...this.#members(
+        entriesOf(error).filter(([key]) => !OF_ERRORS.has(key)),
+        seen,
+        depth,
+      ),
+      type: error.constructor?.name ?? name,
+      message: this.text(String(message)),
+      stack: this.text(String(stack)),
+      ...(cause === undefined ? undefined : { cause: this.#value(cause, seen, depth + 1) }),
+      ...(error instanceof AggregateError ? { errors: this.#items(error.errors, seen, depth) } : undefined),
+    };
+  }
+}
+
+interface Name {
+  /** As it may be shown. */
+  readonly name: string;
+  readonly secret: boolean;
+}
+
+const NAMES_KEPT = 1_000;
+const SHORTEST_KNOWN = 6;
+const OF_ERRORS: ReadonlySet<string> = new Set(["name", "message", "stack", "cause", "errors"]);
+const HEADER_NAME = /^[A-Za-z][\w-]*$/;
+
+function isHeaderName(text: string): boolean {
+  return HEADER_NAME.test(text) && isSecretName(text);
+}
+
+/** Getters may do anything, also throw. */
+function entriesOf(value: object): [string, unknown][] {
+  return Object.keys(value).map((key) => {
+    try {
+      return [key, Reflect.get(value, key)];
+    } catch {
+      return [key, "[unreadable]"];
+    }
+  });
+}
+
+/** Logs that redact by themselves. */
+const REDACTING = new WeakSet<Log>();
+
+export function markRedacting(log: Log): Log {
+  REDACTING.add(log);
+  return log;
+}
+
+/** The same log, but no secret reaches it: whatever log a server is given, its lines go through here. */
+export function redacting(log: Log, redactor: Redactor = new Redactor()): Log {
+  if (REDACTING.has(log)) return log;
+  const through =
+    (level: keyof Log) =>
+    (fields: LogFields, message: string): void =>
+      log[level](redactor.fields(fields), redactor.text(message));
+  return markRedacting({
+    debug: through("debug"),
+    info: through("info"),
+    warn: through("warn"),
+    error: through("error"),
+  });
+}

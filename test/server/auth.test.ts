@@ -1,0 +1,307 @@
+import { request } from "node:http";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { defineAgent } from "../../src/agents/define.ts";
+import { ProtocolError } from "../../src/model/errors.ts";
+import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
+import { createHandler } from "../../src/server/web-handler.ts";
+import { Issuer } from "../support/issuer.ts";
+
+const agent = defineAgent({
+  name: "Careful",
+  description: "Does some things for everyone, and some for few.",
+  skills: [
+    { id: "read", name: "Read", description: "Reads." },
+    { id: "write", name: "Write", description: "Writes.", scopes: ["write"] },
+    {
+      id: "admin",
+      name: "Administer",
+      description: "For those with a token.",
+      securityRequirements: [{ schemes: { bearer: { list: ["admin", "write"] } } }],
+    },
+  ],
+  run: async () => "done",
+});
+
+const AUTH: NonNullable<ServeOptions["auth"]> = {
+  apiKeys: [
+    { key: "alice-key", owner: "alice" },
+    { key: "writer-key", owner: "alice", scopes: ["write"] },
+  ],
+  apiKey: { query: "key", cookie: "key" },
+};
+
+let issuer: Issuer;
+let server: DragomanServer | undefined;
+
+beforeAll(async () => {
+  issuer = await Issuer.start();
+});
+afterAll(() => issuer.close());
+afterEach(async () => {
+  await server?.close();
+  server = undefined;
+});
+
+async function start(options: Partial<ServeOptions> = {}): Promise<DragomanServer> {
+  server = await serve({ port: 0, agents: { careful: agent }, auth: AUTH, times: { drainMs: 0 }, ...options });
+  return server;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+}
+
+function ask(url: string, headers: Record<string, string> = {}, body?: string): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const asking = request(url, { method: body === undefined ? "GET" : "POST", headers }, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (chunk: string) => {
+        text += chunk;
+      });
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }));
+    });
+    asking.on("error", reject).end(body);
+  });
+}
+
+const A2A = { "content-type": "application/json", "a2a-version": "1.0" };
+const rpc = (method: string, params: object = {}) => JSON.stringify({ jsonrpc: "2.0", id: 7, method, params });
+const asking = (skill: object, place: "message" | "request" = "message") => {
+  const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "x" }] };
+  return rpc(
+    "SendMessage",
+    place === "message" ? { message: { ...message, metadata: skill } } : { message, metadata: skill },
+  );
+};
+
+describe("credentials", () => {
+  test.each([
+    ["a header", "", { "x-api-key": "alice-key" }],
+    ["a token", "", { authorization: "Bearer alice-key" }],
+    ["the query", "?key=alice-key", {}],
+    ["a cookie", "", { cookie: "a=b; key=alice-key" }],
+  ])("are taken from %s", async (_where, query, headers) => {
+    const { url } = await start();
+    expect((await ask(`${url}/rest/tasks${query}`, { "a2a-version": "1.0", ...headers })).status).toBe(200);
+    expect((await ask(`${url}/${query}`, { ...A2A, ...headers }, rpc("ListTasks"))).status).toBe(200);
+  });
+
+  test("are not needed for cards and health", async () => {
+    const { url } = await start();
+    for (const path of ["/.well-known/agent-card.json", "/.well-known/agent.json", "/healthz", "/readyz"]) {
+      expect([path, (await ask(`${url}${path}`)).status]).toEqual([path, 200]);
+    }
+  });
+
+  test.each([
+    ["no JSON", "{", -32050],
+    ["a method nobody has", rpc("Nothing"), -32050],
+    ["a version nobody speaks", rpc("ListTasks"), -32050],
+  ])("come before anything else is looked at: %s", async (_what, body, code) => {
+    const { url } = await start();
+    const answer = await ask(url, { ...A2A, "a2a-version": body.includes("ListTasks") ? "99.0" : "1.0" }, body);
+    expect([answer.status, JSON.parse(answer.text).error.code]).toEqual([401, code]);
+  });
+
+  test("let a server be opened that others can reach", async () => {
+    const { url } = await start({ host: "0.0.0.0" });
+    expect((await ask(url, A2A, rpc("ListTasks"))).status).toBe(401);
+    expect((await ask(url, { ...A2A, "x-api-key": "alice-key" }, rpc("ListTasks"))).status).toBe(200);
+    expect((await ask(`${url}/metrics`)).status).toBe(401);
+    expect((await ask(`${url}/metrics`, { "x-api-key": "alice-key" })).status).toBe(200);
+  });
+
+  test("are needed for metrics by who comes through a proxy on this machine", async () => {
+    const { url } = await start();
+    expect((await ask(`${url}/metrics`)).status).toBe(200);
+    const forwarded = { "x-forwarded-for": "192.0.2.1" };
+    expect((await ask(`${url}/metrics`, forwarded)).status).toBe(401);
+    expect((await ask(`${url}/metrics`, { ...forwarded, "x-api-key": "alice-key" })).status).toBe(200);
+  });
+
+  test("are checked where the server is mounted in another one", async () => {
+    const handler = await createHandler({ agents: { careful: agent }, auth: AUTH });
+    const send = (headers: Record<string, string>) =>
+      handler(
+        new Request("https://app.example/", {
+          method: "POST",
+          headers: { ...A2A, ...headers },
+          body: rpc("ListTasks"),
+        }),
+      );
+    const refused = await send({});
+    expect(refused.status).toBe(401);
+    expect(refused.headers.get("www-authenticate")).toContain('resource_metadata="https://app.example/.well-known/');
+    expect((await send({ "x-api-key": "alice-key" })).status).toBe(200);
+    await handler.close();
+  });
+});
+
+describe("whoever is not let in", () => {
+  test("is told how one is, and where to read more", async () => {
+    const { url } = await start({ auth: { ...AUTH, jwt: { issuer: issuer.url, audience: issuer.audience } } });
+    const refused = await ask(`${url}/agents/careful`, A2A, rpc("ListTasks"));
+    expect(refused.status).toBe(401);
+    const place = /resource_metadata="([^"]+)"/.exec(String(refused.headers["www-authenticate"]))?.[1] ?? "";
+    expect(place).toBe(`${url}/.well-known/oauth-protected-resource/agents/careful`);
+    const metadata = await ask(place);
+    expect(JSON.parse(metadata.text)).toEqual({
+      resource: `${url}/agents/careful`,
+      authorization_servers: [issuer.url],
+      scopes_supported: ["write"],
+      bearer_methods_supported: ["header"],
+    });
+    const atRoot = await ask(url, A2A, rpc("ListTasks"));
+    expect(atRoot.headers["www-authenticate"]).toContain(`"${url}/.well-known/oauth-protected-resource"`);
+    const root = await ask(`${url}/.well-known/oauth-protected-resource`);
+    expect(JSON.parse(root.text).resource).toBe(url);
+    expect((await ask(`${url}/.well-known/oauth-protected-resource/agents/none`)).status).toBe(404);
+    const forged = { ...A2A, authorization: `Bearer ${await issuer.token("alice", { forged: true })}` };
+    expect((await ask(url, forged, rpc("ListTasks"))).headers["www-authenticate"]).toContain('error="invalid_token"');
+  });
+
+  test("finds no such metadata where nobody can be known", async () => {
+    const { url } = await start({ auth: {} });
+    expect((await ask(`${url}/.well-known/oauth-protected-resource`)).status).toBe(404);
+  });
+
+  test("is sent away after too many wrong credentials", async () => {
+    const { url } = await start({ limits: { failedLogins: 3 } });
+    const wrong = () => ask(url, { ...A2A, "x-api-key": "wrong" }, rpc("ListTasks"));
+    for (let at = 0; at < 3; at++) expect((await wrong()).status).toBe(401);
+    const sent = await wrong();
+    expect([sent.status, JSON.parse(sent.text).error.code]).toEqual([429, -32052]);
+    expect(Number(sent.headers["retry-after"])).toBeGreaterThan(0);
+    const rest = await ask(`${url}/rest/tasks`, { "a2a-version": "1.0", "x-api-key": "alice-key" });
+    expect([rest.status, rest.headers["retry-after"] !== undefined]).toEqual([429, true]);
+    expect((await ask(`${url}/.well-known/agent-card.json`)).status).toBe(200);
+  });
+});
+
+describe("the card", () => {
+  const cardOf = async (url: string, version: string) =>
+    JSON.parse((await ask(`${url}/.well-known/agent-card.json`, { "a2a-version": version })).text);
+
+  test("declares what is enforced, in both versions", async () => {
+    const { url } = await start();
+    const card = await cardOf(url, "1.0");
+    expect(card.securitySchemes).toEqual({
+      apiKey: { apiKeySecurityScheme: { location: "header", name: "X-API-Key" } },
+      apiKeyQuery: { apiKeySecurityScheme: { location: "query", name: "key" } },
+      apiKeyCookie: { apiKeySecurityScheme: { location: "cookie", name: "key" } },
+      bearer: { httpAuthSecurityScheme: { scheme: "Bearer" } },
+    });
+    expect(card.securityRequirements).toEqual([
+      { schemes: { apiKey: {} } },
+      { schemes: { apiKeyQuery: {} } },
+      { schemes: { apiKeyCookie: {} } },
+      { schemes: { bearer: {} } },
+    ]);
+    const earlier = await cardOf(url, "0.3");
+    expect(earlier.securitySchemes.apiKey).toEqual({ type: "apiKey", in: "header", name: "X-API-Key" });
+    expect(earlier.security).toContainEqual({ bearer: [] });
+  });
+
+  test("shows the scopes of skills and nothing of how they are written", async () => {
+    const { url } = await start();
+    const { skills } = await cardOf(url, "1.0");
+    expect(skills[0].securityRequirements).toBeUndefined();
+    expect(skills[1].securityRequirements).toContainEqual({ schemes: { apiKey: { list: ["write"] } } });
+    expect(skills[1].scopes).toBeUndefined();
+    expect(skills[2].securityRequirements).toEqual([{ schemes: { bearer: { list: ["admin", "write"] } } }]);
+  });
+
+  test("declares nothing where nothing is enforced, and what is said of a check of one's own", async () => {
+    const open = await start({ auth: {} });
+    expect(await cardOf(open.url, "1.0")).not.toHaveProperty("securitySchemes");
+    await open.close();
+    const schemes = { own: { httpAuthSecurityScheme: { scheme: "Hawk" } } };
+    const requirements = [{ schemes: { own: { list: [] } } }];
+    const { url } = await start({ auth: {}, authenticate: () => undefined, security: { schemes, requirements } });
+    expect(await cardOf(url, "1.0")).toMatchObject({
+      securitySchemes: schemes,
+      securityRequirements: [{ schemes: { own: {} } }],
+    });
+  });
+});
+
+describe("skills with scopes", () => {
+  test.each([
+    ["message", { skill: "write" }],
+    ["message", { skillId: "write" }],
+    ["request", { skill: "write" }],
+    ["request", { skillId: "write" }],
+  ] as const)("are for those who have them: named in the %s as %j", async (place, skill) => {
+    const { url } = await start();
+    const without = await ask(url, { ...A2A, "x-api-key": "alice-key" }, asking(skill, place));
+    expect([without.status, JSON.parse(without.text).error.code]).toEqual([403, -32051]);
+    expect(without.headers["www-authenticate"]).toContain('error="insufficient_scope", scope="write"');
+    const granted = await ask(url, { ...A2A, "x-api-key": "writer-key" }, asking(skill, place));
+    expect(JSON.parse(granted.text).result).toBeDefined();
+  });
+
+  test("take scopes of tokens, and all that a requirement lists", async () => {
+    const { url } = await start({ auth: { jwt: { issuer: issuer.url, audience: issuer.audience } } });
+    const statusWith = async (scope: string) => {
+      const headers = { ...A2A, authorization: `Bearer ${await issuer.token("alice", { scope })}` };
+      return (await ask(url, headers, asking({ skill: "admin" }))).status;
+    };
+    expect([await statusWith("admin"), await statusWith("write admin")]).toEqual([403, 200]);
+  });
+
+  test("do not stand in the way of others", async () => {
+    const { url } = await start();
+    for (const skill of [{ skill: "read" }, { skill: "unknown" }, { skill: 7 }, {}]) {
+      expect((await ask(url, { ...A2A, "x-api-key": "alice-key" }, asking(skill))).status).toBe(200);
+    }
+  });
+
+  test("ask the anonymous who they are", async () => {
+    const { url } = await start({ auth: { ...AUTH, anonymous: true } });
+    expect((await ask(url, A2A, asking({ skill: "read" }))).status).toBe(200);
+    const refused = await ask(url, A2A, asking({ skill: "write" }));
+    expect([refused.status, refused.headers["www-authenticate"] !== undefined]).toEqual([401, true]);
+  });
+});
+
+describe("a check of one's own", () => {
+  test("may take its time, and goes before the others", async () => {
+    const { url } = await start({
+      authenticate: async ({ headers, query }) => {
+        if (query.includes("refuse")) throw new ProtocolError("PERMISSION_DENIED", "Not you.");
+        return headers["x-user"] === undefined ? undefined : { owner: headers["x-user"], authenticated: true };
+      },
+    });
+    const statusOf = async (path: string, headers: Record<string, string>) =>
+      (await ask(`${url}${path}`, { ...A2A, ...headers }, rpc("ListTasks"))).status;
+    expect(await statusOf("", { "x-user": "carol" })).toBe(200);
+    expect(await statusOf("", { "x-api-key": "alice-key" })).toBe(200);
+    expect(await statusOf("", {})).toBe(401);
+    expect(await statusOf("/?refuse", { "x-user": "carol" })).toBe(403);
+  });
+
+  test("that breaks lets nobody in", async () => {
+    const { url } = await start({
+      auth: {},
+      authenticate: () => {
+        throw new Error("out of order");
+      },
+    });
+    const answer = await ask(url, A2A, rpc("ListTasks"));
+    expect([answer.status, answer.text]).toEqual([500, ""]);
+  });
+
+  test("refuses also with an error of another copy of the package", async () => {
+    const foreign = Object.assign(new Error("Who are you?"), { code: "UNAUTHENTICATED" });
+    Object.defineProperty(foreign, Symbol.for("dragoman.ProtocolError"), { value: true });
+    const { url } = await start({
+      auth: {},
+      authenticate: () => {
+        throw foreign;
+      },
+    });
+    expect((await ask(url, A2A, rpc("ListTasks"))).status).toBe(401);
+  });
+});

@@ -1,0 +1,202 @@
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect as connectTls, type TLSSocket } from "node:tls";
+import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createEchoAgent } from "../../src/agents/echo.ts";
+import { SILENT_LOG } from "../../src/model/ports.ts";
+import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
+import { createAuthority, type Made } from "../support/certificates.ts";
+
+const authority = createAuthority();
+const stranger = createAuthority("Another authority");
+const SERVER = { commonName: "server", dns: ["localhost"], addresses: ["127.0.0.1"] };
+
+let folder: string;
+let server: DragomanServer | undefined;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "dragoman-tls-"));
+});
+afterEach(async () => {
+  await server?.close();
+  server = undefined;
+  rmSync(folder, { recursive: true });
+});
+
+function write(made: Made): void {
+  for (const [name, text] of [
+    ["key.pem", made.key],
+    ["cert.pem", made.cert],
+  ] as const) {
+    writeFileSync(join(folder, `${name}.new`), text);
+    renameSync(join(folder, `${name}.new`), join(folder, name));
+  }
+}
+
+async function start(options: Partial<ServeOptions> = {}): Promise<DragomanServer> {
+  write(authority.issue(SERVER));
+  writeFileSync(join(folder, "ca.pem"), authority.cert);
+  server = await serve({
+    port: 0,
+    agents: { echo: createEchoAgent() },
+    baseDirectory: folder,
+    tls: { cert: "cert.pem", key: "key.pem" },
+    ...options,
+  });
+  return server;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+  readonly challenge: string | undefined;
+}
+
+function ask(url: string, by?: Made, body?: string, headers: Record<string, string> = {}): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const options = { method: body === undefined ? "GET" : "POST", headers, ca: authority.cert, ...by, agent: false };
+    const asking = request(url, options, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (chunk: string) => {
+        text += chunk;
+      });
+      const challenge = response.headers["www-authenticate"];
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, text, challenge }));
+    });
+    asking.on("error", reject).end(body);
+  });
+}
+
+/** The status of a gRPC call; 5 is "no such task", which only those get who were let in. */
+function grpcStatus(by?: Made): Promise<number> {
+  const [key, cert] = by === undefined ? [null, null] : [Buffer.from(by.key), Buffer.from(by.cert)];
+  const client = new Client(server?.grpc ?? "", credentials.createSsl(Buffer.from(authority.cert), key, cert));
+  const metadata = new Metadata();
+  metadata.set("a2a-version", "1.0");
+  const none = Buffer.from([0x12, 0x04, 0x6e, 0x6f, 0x6e, 0x65]);
+  return new Promise((resolve) => {
+    client.makeUnaryRequest(
+      "/lf.a2a.v1.A2AService/GetTask",
+      (bytes: Buffer) => bytes,
+      (bytes: Buffer) => bytes,
+      none,
+      metadata,
+      (error: ServiceError | null) => {
+        client.close();
+        resolve(error?.code ?? 0);
+      },
+    );
+  });
+}
+
+function subjectShown(port: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket: TLSSocket = connectTls({ host: "127.0.0.1", port, ca: authority.cert, ALPNProtocols: ["h2"] }, () => {
+      resolve(String(socket.getPeerCertificate().subject.CN));
+      socket.destroy();
+    });
+    socket.on("error", reject);
+  });
+}
+
+const A2A = { "content-type": "application/json", "a2a-version": "1.0" };
+const LIST = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ListTasks", params: {} });
+
+describe("over TLS", () => {
+  test("HTTP and gRPC are served, and cards say so", async () => {
+    const { url } = await start();
+    expect(url).toMatch(/^https:/);
+    const card = JSON.parse((await ask(`${url}/.well-known/agent-card.json`)).text);
+    const bindings = card.supportedInterfaces.map((one: { url: string }) => one.url.replace(/\d{4,}.*/, ""));
+    expect(new Set(bindings)).toEqual(new Set(["https://127.0.0.1:", "127.0.0.1:"]));
+    expect((await ask(url, undefined, LIST, A2A)).status).toBe(200);
+    expect(await grpcStatus()).toBe(5);
+  });
+
+  test("new certificates are taken up while calls go on", async () => {
+    let reloaded = () => {};
+    const taken = new Promise<void>((resolve) => {
+      reloaded = resolve;
+    });
+    const log = { ...SILENT_LOG, info: (_fields: object, text: string) => text.includes("in use") && reloaded() };
+    const { port, grpc = "" } = await start({ log });
+    const grpcPort = Number(grpc.split(":")[1]);
+    const held: TLSSocket = await new Promise((resolve) => {
+      const socket: TLSSocket = connectTls({ host: "127.0.0.1", port, ca: authority.cert }, () => resolve(socket));
+    });
+    write(authority.issue({ ...SERVER, commonName: "renewed" }));
+    await taken;
+    expect(await subjectShown(grpcPort)).toBe("renewed");
+    expect((await ask(`https://127.0.0.1:${port}/healthz`)).status).toBe(200);
+    const answered = new Promise<string>((resolve) => held.once("data", (bytes: Buffer) => resolve(bytes.toString())));
+    held.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    expect(await answered).toContain("200 OK");
+    held.destroy();
+  });
+
+  test("certificates that cannot be used leave the old ones in use", async () => {
+    let failed = () => {};
+    const refused = new Promise<void>((resolve) => {
+      failed = resolve;
+    });
+    const log = {
+      ...SILENT_LOG,
+      error: (_fields: object, text: string) => text.includes("cannot be used") && failed(),
+    };
+    const { port } = await start({ log });
+    writeFileSync(join(folder, "cert.pem"), "no certificate");
+    await refused;
+    expect((await ask(`https://127.0.0.1:${port}/healthz`)).status).toBe(200);
+  });
+
+  test("files that are not there are named", async () => {
+    const tls = { cert: "none.pem", key: "key.pem" };
+    await expect(start({ tls })).rejects.toThrow(/tls\.cert: .*none\.pem cannot be read/);
+  });
+});
+
+describe("client certificates", () => {
+  const auth = { mtls: { ca: "ca.pem" } };
+  const alice = authority.issue({ commonName: "Alice", uris: ["spiffe://example.com/alice"] });
+
+  test("are the owner, over HTTP and gRPC", async () => {
+    const { url } = await start({ auth });
+    expect((await ask(url, alice, LIST, A2A)).status).toBe(200);
+    expect(await grpcStatus(alice)).toBe(5);
+    const card = JSON.parse((await ask(`${url}/.well-known/agent-card.json`)).text);
+    expect(card.securitySchemes).toMatchObject({ mtls: { mtlsSecurityScheme: {} } });
+  });
+
+  test.each([
+    ["none", undefined],
+    ["of another authority", stranger.issue({ commonName: "Alice", uris: ["spiffe://example.com/alice"] })],
+    ["expired", authority.issue({ commonName: "Alice", days: -1 })],
+  ])("are refused: %s", async (_what, by) => {
+    const { url } = await start({ auth });
+    const answer = await ask(url, by, LIST, A2A);
+    expect([answer.status, answer.challenge]).toEqual([401, 'ClientCertificate realm="dragoman"']);
+    expect(await grpcStatus(by)).toBe(16);
+  });
+
+  test("are shown to a check of one's own", async () => {
+    const seen: unknown[] = [];
+    const { url } = await start({
+      tls: { cert: "cert.pem", key: "key.pem", ca: "ca.pem", requestClientCertificate: true },
+      authenticate: ({ certificate }) => {
+        seen.push([certificate?.verified, certificate?.uris]);
+        return undefined;
+      },
+    });
+    await ask(url, alice, LIST, A2A);
+    expect(seen).toEqual([[true, ["spiffe://example.com/alice"]]]);
+  });
+
+  test("need TLS, and one set of authorities", async () => {
+    await expect(serve({ port: 0, agents: { echo: createEchoAgent() }, auth })).rejects.toThrow(/needs tls/);
+    const tls = { cert: "cert.pem", key: "key.pem", ca: "ca.pem" };
+    await expect(start({ auth, tls })).rejects.toThrow(/only its own/);
+  });
+});
