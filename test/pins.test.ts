@@ -234,6 +234,8 @@ describe("defaults", () => {
       body: 16_777_216,
       parts: 1_000,
       depth: 64,
+      values: 200_000,
+      arriving: 512 * 1024 * 1024,
       failedLogins: 300,
       requestsPerAddress: 20_000,
       requestsPerOwner: 20_000,

@@ -69,6 +69,7 @@ export interface ServeContext extends CodecTools {
 
 export interface ServeLimits {
   readonly maxDepth: number;
+  readonly maxValues: number;
   readonly maxParts: number;
   readonly keepAliveMs: number;
 }

@@ -15,7 +15,8 @@ export interface AuditRecord {
   /** Absent for a caller who was not recognised. */
   readonly caller?: Caller;
   readonly address?: string | undefined;
-  readonly agent: string;
+  /** Absent where the request was not read as far as that. */
+  readonly agent?: string | undefined;
   readonly dialect: string;
   readonly operation: string;
   readonly task?: string | undefined;

@@ -8,7 +8,7 @@ import { ProtocolError, withChallenge } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Log } from "../model/ports.ts";
 import { type ExchangeRequest, type FullReply, jsonReply } from "../wire/exchange.ts";
-import { isLoopback } from "./loopback.ts";
+import { hostNameOf, isLoopback } from "./loopback.ts";
 
 /** What cards say of a check of one's own, in the words of A2A 1.0. */
 export interface DeclaredSecurity {
@@ -79,7 +79,9 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     },
     guarded: (reply) => (exchange) => {
       if (!identifies || isHere(exchange)) return reply();
-      return answerKnown(authenticate, exchange, reply);
+      const needed = new ProtocolError("UNAUTHENTICATED", "Credentials are needed.");
+      const challenge = authenticator.challenge(needed, `${baseUrl()}${METADATA_PATH}`);
+      return answerKnown(authenticate, exchange, reply, notKnown(challenge));
     },
   };
 }
@@ -100,21 +102,25 @@ function resourceMetadata(resource: string, issuers: readonly string[], scopes: 
   return jsonReply(200, JSON.stringify(document), { "cache-control": "public, max-age=60" });
 }
 
-/** What came through a proxy on this machine came from elsewhere. */
+const OF_PROXIES = ["forwarded", "via", "x-real-ip", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"];
+
+/** What came through a proxy on this machine, or from a page that bound its name to our address, came from elsewhere. */
 function isHere({ remoteAddress, headers }: ExchangeRequest): boolean {
-  const isForwarded = headers.forwarded !== undefined || headers["x-forwarded-for"] !== undefined;
-  return remoteAddress !== undefined && isLoopback(remoteAddress) && !isForwarded;
+  if (remoteAddress === undefined || !isLoopback(remoteAddress)) return false;
+  if (headers.host !== undefined && !isLoopback(hostNameOf(headers.host))) return false;
+  return OF_PROXIES.every((name) => headers[name] === undefined);
 }
 
 function answerKnown(
   authenticate: Authentication["authenticate"],
   exchange: ExchangeRequest,
   reply: () => FullReply,
+  notKnown: FullReply,
 ): FullReply | Promise<FullReply> {
-  const answer = (caller: Caller) => (caller.authenticated ? reply() : NOT_KNOWN);
+  const answer = (caller: Caller) => (caller.authenticated ? reply() : notKnown);
   const refuse = (error: unknown): FullReply => {
     if (!ProtocolError.is(error)) throw error;
-    return error.code === "RESOURCE_EXHAUSTED" ? tooMany(error) : NOT_KNOWN;
+    return error.code === "RESOURCE_EXHAUSTED" ? tooMany(error) : notKnown;
   };
   try {
     const caller = authenticate(exchange);
@@ -124,10 +130,11 @@ function answerKnown(
   }
 }
 
-const NOT_KNOWN = jsonReply(
-  401,
-  '{"error":{"code":401,"status":"UNAUTHENTICATED","message":"Credentials are needed."}}',
-);
+const NOT_KNOWN = '{"error":{"code":401,"status":"UNAUTHENTICATED","message":"Credentials are needed."}}';
+
+function notKnown(challenge: string | undefined): FullReply {
+  return jsonReply(401, NOT_KNOWN, challenge === undefined ? undefined : { "www-authenticate": challenge });
+}
 
 function tooMany({ message, retryAfter = 60 }: ProtocolError): FullReply {
   const body = JSON.stringify({ error: { code: 429, status: "RESOURCE_EXHAUSTED", message } });

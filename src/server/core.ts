@@ -14,6 +14,7 @@ import type { TaskStore } from "../store/contract.ts";
 import { openStore } from "../store/open.ts";
 import { Admission, type AdmissionLimits, DEFAULT_REQUESTS } from "./admission.ts";
 import { ServedAgentService } from "./agent-service.ts";
+import { ArrivingBytes } from "./arriving-bytes.ts";
 import { AuditLog, type AuditOptions } from "./audit.ts";
 import { createAuthentication, type DeclaredSecurity, type OwnCheck } from "./authentication.ts";
 import type { CardForm } from "./card-document.ts";
@@ -38,6 +39,10 @@ export interface ServeLimitOptions extends EngineLimits, AdmissionLimits, Connec
   readonly parts: number;
   /** Levels of nesting in a request. */
   readonly depth: number;
+  /** Values in the JSON of a request, members and items of all levels together. */
+  readonly values: number;
+  /** Bytes of requests that are on their way in, of all callers together. */
+  readonly arriving: number;
   /** Wrong credentials from one address within a minute; then it is refused for the rest of it. */
   readonly failedLogins: number;
 }
@@ -99,6 +104,8 @@ export const DEFAULT_SERVE_LIMITS = {
   body: 16 * 1024 * 1024,
   parts: 1_000,
   depth: 64,
+  values: 200_000,
+  arriving: 512 * 1024 * 1024,
   failedLogins: 300,
   ...DEFAULT_REQUESTS,
   ...DEFAULT_CONNECTION_LIMITS,
@@ -198,7 +205,12 @@ export async function createCore(
     dialects: DIALECTS,
     agents: services,
     defaultAgent: services.get(defaultName) as AgentService,
-    limits: { maxDepth: limits.depth, maxParts: limits.parts, keepAliveMs: times.keepAliveMs },
+    limits: {
+      maxDepth: limits.depth,
+      maxValues: limits.values,
+      maxParts: limits.parts,
+      keepAliveMs: times.keepAliveMs,
+    },
     cors: new Cors(options.cors ?? { origins: [] }, options.auth?.apiKey?.header),
     operations: new Map([
       ...operationsOf(engine, store, counters, authentication),
@@ -215,6 +227,7 @@ export async function createCore(
       const admit = (known: Caller) => admission.admit(known, presented.remoteAddress);
       return isPromise(caller) ? caller.then(admit) : admit(caller);
     },
+    recognise: authentication.authenticate,
     challenged: authentication.challenged,
     admit: ({ remoteAddress }) => admission.refusesAddress(remoteAddress),
     onRefused: ({ code }, { remoteAddress }, agent, dialect) =>
@@ -223,7 +236,9 @@ export async function createCore(
   const http: NodeHttpOptions = {
     handle: (exchange) => router.handle(exchange),
     refuse: (status, exchange) => router.refuse(status, REFUSALS[status](limits.body), exchange),
+    screen: (exchange) => router.screen(exchange),
     maxBodyBytes: limits.body,
+    arriving: new ArrivingBytes(limits.arriving),
     stalledReaderMs: times.stalledReaderMs,
     log,
     meter: counters,
@@ -271,7 +286,8 @@ function reportLosses(dialect: string, losses: readonly Loss[], strict: boolean,
 const REFUSALS = {
   413: (bytes: number) => `The request body is larger than ${bytes} bytes.`,
   415: () => "Request bodies must not be compressed.",
-} as const satisfies Record<413 | 415, (bytes: number) => string>;
+  429: () => "Too many large requests are on their way in.",
+} as const satisfies Record<413 | 415 | 429, (bytes: number) => string>;
 
 async function toStore(options: ServeOptions, log: Log): Promise<TaskStore> {
   if (typeof options.store === "object") return options.store;

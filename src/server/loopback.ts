@@ -10,3 +10,11 @@ export function isLoopback(host: string): boolean {
   if (family === 0) return /^(?:.+\.)?localhost$/i.test(host);
   return LOOPBACK.check(host, family === 6 ? "ipv6" : "ipv4");
 }
+
+/** Of a Host header: without port and brackets, in lower case. */
+export function hostNameOf(host: string): string {
+  return host
+    .replace(/:\d*$/, "")
+    .replace(/^\[(.*)\]$/, "$1")
+    .toLowerCase();
+}

@@ -9,15 +9,19 @@ import {
   type StreamReply,
 } from "../wire/exchange.ts";
 import type { PeerCertificate } from "../wire/peer-certificate.ts";
+import { type ArrivingBytes, LARGE_REQUEST_BYTES } from "./arriving-bytes.ts";
 import { boundConnections, type ConnectionLimits } from "./connections.ts";
 import { peerCertificateOf } from "./peer-certificate.ts";
 import type { TlsFiles } from "./tls.ts";
 
 export interface NodeHttpOptions {
   readonly handle: (exchange: ExchangeRequest) => Promise<ExchangeReply> | ExchangeReply;
-  /** The answer to a request whose body is too large or encoded in a way we do not read. */
-  readonly refuse: (status: 413 | 415, exchange: Omit<ExchangeRequest, "body">) => FullReply;
+  /** The answer to a request whose body is too large, encoded in a way we do not read, or one of too many. */
+  readonly refuse: (status: 413 | 415 | 429, exchange: Omit<ExchangeRequest, "body">) => FullReply;
+  /** The answer to a large request that is refused whatever its body says; undefined for one that is worth reading. */
+  readonly screen: (exchange: Omit<ExchangeRequest, "body">) => Promise<FullReply | undefined>;
   readonly maxBodyBytes: number;
+  readonly arriving: ArrivingBytes;
   /** A reader that takes nothing for this long is sent away; it can resume from its cursor. */
   readonly stalledReaderMs: number;
   readonly log: Log;
@@ -71,6 +75,10 @@ class NodeExchange implements ExchangeRequest {
   readonly #options: NodeHttpOptions;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
+  #isScreened = false;
+  #isTurnedAway = false;
+  /** Forgets what has been read of the body. */
+  #release = (): void => {};
 
   constructor(options: NodeHttpOptions, request: IncomingMessage, response: ServerResponse, url = request.url ?? "/") {
     this.#options = options;
@@ -110,32 +118,57 @@ class NodeExchange implements ExchangeRequest {
     }
     const encoding = request.headers["content-encoding"];
     const announced = Number(request.headers["content-length"] ?? 0);
-    if (encoding !== undefined && !/^(identity)?$/i.test(encoding)) this.#turnAway(415);
-    else if (announced > this.#options.maxBodyBytes) this.#turnAway(413);
+    if (encoding !== undefined && !/^(identity)?$/i.test(encoding)) this.#refuse(415);
+    else if (announced > this.#options.maxBodyBytes) this.#refuse(413);
     else if (announced === 0 && request.headers["transfer-encoding"] === undefined) {
       request.resume();
       void this.#answer();
-    } else this.#readBody();
+    } else {
+      this.#readBody();
+      if (announced > LARGE_REQUEST_BYTES) void this.#screen();
+    }
   }
 
   #readBody(): void {
+    const { arriving, maxBodyBytes } = this.#options;
     const chunks: Buffer[] = [];
     let size = 0;
     this.#request.on("data", (chunk: Buffer) => {
-      size += chunk.length;
-      if (size > this.#options.maxBodyBytes) {
-        this.#request.removeAllListeners("data");
-        this.#turnAway(413);
-        return;
+      if (size + chunk.length > maxBodyBytes) this.#refuse(413);
+      else if (!arriving.take(chunk.length)) this.#refuse(429);
+      else {
+        chunks.push(chunk);
+        size += chunk.length;
+        if (size > LARGE_REQUEST_BYTES) void this.#screen();
       }
-      chunks.push(chunk);
     });
-    this.#request.on("end", () => {
-      if (size > this.#options.maxBodyBytes) return;
-      this.body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size);
+    this.#release = () => {
       chunks.length = 0;
+      arriving.release(size);
+      size = 0;
+    };
+    this.#request.on("end", () => {
+      if (this.#isTurnedAway) return;
+      this.body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size);
+      this.#release();
       void this.#answer();
     });
+    this.#request.once("close", this.#release);
+  }
+
+  /** Once for each request that turns out to be large: no more of it is read until its caller has been let in. */
+  async #screen(): Promise<void> {
+    if (this.#isScreened) return;
+    this.#isScreened = true;
+    this.#request.pause();
+    try {
+      const refusal = await this.#options.screen(this);
+      if (refusal === undefined) this.#request.resume();
+      else this.#turnAway(refusal);
+    } catch (error) {
+      this.#options.log.error({ err: error }, "A request could not be judged.");
+      this.#response.destroy();
+    }
   }
 
   async #answer(): Promise<void> {
@@ -184,9 +217,15 @@ class NodeExchange implements ExchangeRequest {
     new StreamPump(this.#options, response, frames).begin();
   }
 
-  /** The rest of the body is not read, so the connection cannot be used again. */
-  #turnAway(status: 413 | 415): void {
-    const reply = this.#options.refuse(status, this);
+  #refuse(status: 413 | 415 | 429): void {
+    this.#turnAway(this.#options.refuse(status, this));
+  }
+
+  /** The rest of the body is thrown away, and the connection cannot be used again. */
+  #turnAway(reply: FullReply): void {
+    this.#isTurnedAway = true;
+    this.#release();
+    this.#request.removeAllListeners("data");
     this.#response.shouldKeepAlive = false;
     this.#finish({ ...reply, headers: { ...reply.headers, connection: "close" } });
     // A caller that is still sending would miss the answer if the connection were cut at once.

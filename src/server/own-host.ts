@@ -1,4 +1,4 @@
-import { isLoopback } from "./loopback.ts";
+import { hostNameOf, isLoopback } from "./loopback.ts";
 
 /**
  * Which Host headers a server may answer to. One that listens on loopback and takes anonymous callers is reached from
@@ -7,10 +7,10 @@ import { isLoopback } from "./loopback.ts";
  */
 export function ownHosts(listensOn: string, publicUrl: string | undefined): (host: string | undefined) => boolean {
   if (!isLoopback(listensOn)) return () => true;
-  const publicName = publicUrl === undefined ? undefined : new URL(publicUrl).hostname.toLowerCase();
+  const publicName = publicUrl === undefined ? undefined : hostNameOf(new URL(publicUrl).hostname);
   const isOwn = (host: string) => {
-    const name = host.replace(/:\d*$/, "").toLowerCase();
-    return name === publicName || isLoopback(name.replace(/^\[(.*)\]$/, "$1"));
+    const name = hostNameOf(host);
+    return name === publicName || isLoopback(name);
   };
   // Callers come back under the same name, and looking at an address costs more than all else there is to route.
   let last: string | undefined;

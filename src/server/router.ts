@@ -12,18 +12,14 @@ import type { Caller } from "../model/caller.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { Loss } from "../model/loss.ts";
 import type { Ids } from "../model/ports.ts";
-import {
-  type ExchangeReply,
-  type ExchangeRequest,
-  type FullReply,
-  isStreamReply,
-  jsonReply,
-} from "../wire/exchange.ts";
+import type { ExchangeReply, ExchangeRequest, FullReply } from "../wire/exchange.ts";
 import { type JsonRpcRefusal, type JsonRpcRequest, PARSE_ERROR, parseJsonRpc } from "../wire/json-rpc.ts";
 import type { RpcRequest } from "../wire/rpc.ts";
+import { Below } from "./below.ts";
 import { CardDocuments, type CardForm } from "./card-document.ts";
 import type { Cors } from "./cors.ts";
 import { JsonRpcSpeakers, type Speaker, versionMissing } from "./json-rpc-speakers.ts";
+import { CODE_OF_STATUS, methodNotAllowed, notAllowed, notOurs, plainError, withHeaders } from "./plain-replies.ts";
 import { namedVersion } from "./spoken-version.ts";
 
 export interface RouterOptions {
@@ -42,12 +38,14 @@ export interface RouterOptions {
   readonly ids: Ids;
   /** Throws a ProtocolError for whoever is not let in. */
   readonly authenticate: (presented: Presented) => Caller | Promise<Caller>;
+  /** The same for one who will be asked again, and must not count twice. */
+  readonly recognise: (presented: Presented) => Caller | Promise<Caller>;
   /** A refusal with a word on how one is let in to that agent, or to the server where the address names none. */
   readonly challenged: (error: ProtocolError, agent: string | undefined) => ProtocolError;
   /** Why a request is refused for where it comes from, before anyone looks at it; undefined for most. */
   readonly admit?: (from: Presented) => ProtocolError | undefined;
   /** Hears of callers that were not let in. */
-  readonly onRefused?: (error: ProtocolError, from: Presented, agent: string, dialect: string) => void;
+  readonly onRefused?: (error: ProtocolError, from: Presented, agent: string | undefined, dialect: string) => void;
   readonly cardForm: CardForm;
 }
 
@@ -92,7 +90,7 @@ export class Router {
 
   handle(exchange: ExchangeRequest): Promise<ExchangeReply> | ExchangeReply {
     const { origin, host } = exchange.headers;
-    if (!this.#options.isOwnHost(host)) return notAllowed("This host name is not ours; see server.publicUrl.");
+    if (!this.#options.isOwnHost(host)) return notOurs();
     if (origin === undefined && !this.#options.cors.varies) return this.#route(exchange);
     return this.#handleFromBrowser(exchange, origin);
   }
@@ -105,9 +103,26 @@ export class Router {
     return cors === undefined ? reply : withHeaders(reply, cors);
   }
 
+  /**
+   * What a request is refused with whatever is in its body, so that only those who are let in can send much; undefined
+   * for most.
+   */
+  async screen(exchange: RequestHead): Promise<FullReply | undefined> {
+    const { cors, isOwnHost } = this.#options;
+    const { host, origin } = exchange.headers;
+    if (!isOwnHost(host)) return notOurs();
+    const { path, service } = this.#agentAt(exchange.path);
+    const known = await this.#authenticated(exchange, service && agentNamed(exchange, service), true);
+    if (!ProtocolError.is(known)) return undefined;
+    const { dialect, reply } = this.#refusal(known, exchange, path);
+    this.#options.onRefused?.(known, exchange, service?.name, dialect);
+    const headers = cors.headers(origin);
+    return (headers === undefined ? reply : withHeaders(reply, headers)) as FullReply;
+  }
+
   /** Errors about the HTTP request itself, before a binding has seen it, in the words of the one it was meant for. */
-  refuse(status: 413 | 415, message: string, exchange: RequestHead): FullReply {
-    const error = new ProtocolError(status === 413 ? "INVALID_REQUEST" : "CONTENT_TYPE_NOT_SUPPORTED", message);
+  refuse(status: 413 | 415 | 429, message: string, exchange: RequestHead): FullReply {
+    const error = new ProtocolError(CODE_OF_STATUS[status], message, status === 429 ? { retryAfter: 1 } : {});
     const path = withoutAgent(exchange.path);
     if (path === "" || path === "/") {
       const speaker = this.#speakers.fallback(namedVersion(exchange));
@@ -121,15 +136,13 @@ export class Router {
   #route(exchange: ExchangeRequest): Promise<ExchangeReply> | ExchangeReply {
     const operation = this.#options.operations.get(exchange.path);
     if (operation !== undefined) return this.#reading(exchange, () => operation(exchange));
-    let service: AgentService | undefined = this.#options.defaultAgent;
-    let path = exchange.path;
-    if (path.startsWith(AGENTS)) {
-      const end = path.indexOf("/", AGENTS.length);
-      service = this.#options.agents.get(decoded(path.slice(AGENTS.length, end < 0 ? undefined : end)));
-      path = end < 0 ? "" : path.slice(end);
-    }
+    const { path, service } = this.#agentAt(exchange.path);
     const refusal = this.#options.admit?.(exchange);
-    if (refusal !== undefined) return this.#turnAway(refusal, exchange, path);
+    if (refusal !== undefined) {
+      const { dialect, reply } = this.#refusal(refusal, exchange, path);
+      this.#options.onRefused?.(refusal, exchange, service?.name, dialect);
+      return reply;
+    }
     if (service === undefined) return plainError(404, "There is no such agent here.");
     if (path === "" || path === "/") return this.#atBase(exchange, service);
     const card = this.#cards.get(path);
@@ -158,11 +171,28 @@ export class Router {
     return serving.handle(exchange, this.#contextFor(caller, service, dialect));
   }
 
+  /** The agent a path names, and what of the path is below it. */
+  #agentAt(path: string): { readonly service: AgentService | undefined; readonly path: string } {
+    const { agents, defaultAgent } = this.#options;
+    if (!path.startsWith(AGENTS)) return { service: defaultAgent, path };
+    const end = path.indexOf("/", AGENTS.length);
+    const service = agents.get(decoded(path.slice(AGENTS.length, end < 0 ? undefined : end)));
+    return { service, path: end < 0 ? "" : path.slice(end) };
+  }
+
   /** In the words of whoever would have answered, as far as that can be told without looking into the body. */
-  #turnAway(error: ProtocolError, exchange: ExchangeRequest, path: string): ExchangeReply {
+  #refusal(
+    error: ProtocolError,
+    exchange: RequestHead,
+    path: string,
+  ): { readonly dialect: string; readonly reply: ExchangeReply } {
     const found = path === "" || path === "/" ? undefined : this.#httpAt(path, exchange);
-    if (found !== undefined) return found.place.serving.refuse(error, new Below(exchange, found.below));
-    return this.#speakers.fallback(namedVersion(exchange)).serving.refuse(error, null);
+    if (found !== undefined) {
+      const { dialect, serving } = found.place;
+      return { dialect, reply: serving.refuse(error, exchange) };
+    }
+    const { dialect, serving } = this.#speakers.fallback(namedVersion(exchange));
+    return { dialect, reply: serving.refuse(error, null) };
   }
 
   /** What answers below a base. Of two that fit, the one whose version the caller names, else the one that says more. */
@@ -237,25 +267,37 @@ export class Router {
   ): ServeContext | ProtocolError | Promise<ServeContext | ProtocolError> {
     const { defaultAgent, admit, onRefused } = this.#options;
     const presented = { headers: metadata, query: "", remoteAddress, certificate };
-    const refusal = admit?.(presented);
-    if (refusal !== undefined) return refusal;
     const contextFor = (caller: Known) => {
       if (!ProtocolError.is(caller)) return this.#contextFor(caller, defaultAgent, dialect);
-      onRefused?.(caller, presented, defaultAgent.name, dialect);
+      // The agent is named in the message, which nobody has looked at.
+      onRefused?.(caller, presented, undefined, dialect);
       return caller;
     };
-    const known = this.#authenticated(presented, undefined);
+    const known = admit?.(presented) ?? this.#authenticated(presented, undefined);
     return isPromise(known) ? known.then(contextFor) : contextFor(known);
   }
 
+  /** Why a large call on the gRPC endpoint is refused whatever is in its message; undefined for most. */
+  async screenRpc(
+    { metadata, remoteAddress, certificate }: Omit<RpcRequest, "message">,
+    dialect: string,
+  ): Promise<ProtocolError | undefined> {
+    const presented = { headers: metadata, query: "", remoteAddress, certificate };
+    const known = await this.#authenticated(presented, undefined, true);
+    if (!ProtocolError.is(known)) return undefined;
+    this.#options.onRefused?.(known, presented, undefined, dialect);
+    return known;
+  }
+
   /** Who calls, or why it is refused. */
-  #authenticated(presented: Presented, agent: string | undefined): Known | Promise<Known> {
+  #authenticated(presented: Presented, agent: string | undefined, isFirstLook = false): Known | Promise<Known> {
     const refused = (error: unknown): ProtocolError => {
       if (!ProtocolError.is(error)) throw error;
       return this.#options.challenged(error, agent);
     };
     try {
-      const caller = this.#options.authenticate(presented);
+      const { authenticate, recognise } = this.#options;
+      const caller = isFirstLook ? recognise(presented) : authenticate(presented);
       return isPromise(caller) ? caller.catch(refused) : caller;
     } catch (error) {
       return refused(error);
@@ -297,36 +339,6 @@ export class Router {
   }
 }
 
-/** The same request as its binding sees it: from its own prefix on. */
-class Below implements ExchangeRequest {
-  readonly path: string;
-  readonly #outer: ExchangeRequest;
-
-  constructor(outer: ExchangeRequest, path: string) {
-    this.#outer = outer;
-    this.path = path;
-  }
-
-  get method() {
-    return this.#outer.method;
-  }
-  get query() {
-    return this.#outer.query;
-  }
-  get headers() {
-    return this.#outer.headers;
-  }
-  get body() {
-    return this.#outer.body;
-  }
-  get remoteAddress() {
-    return this.#outer.remoteAddress;
-  }
-  get certificate() {
-    return this.#outer.certificate;
-  }
-}
-
 /** What does not claim to be JSON is refused for that, rather than for not being JSON. */
 function unreadable(exchange: ExchangeRequest, { code, message }: JsonRpcRefusal): ProtocolError {
   const contentType = exchange.headers["content-type"];
@@ -336,7 +348,7 @@ function unreadable(exchange: ExchangeRequest, { code, message }: JsonRpcRefusal
   return new ProtocolError(code === PARSE_ERROR ? "PARSE_ERROR" : "INVALID_REQUEST", message);
 }
 
-function agentNamed({ path }: ExchangeRequest, { name }: AgentService): string | undefined {
+function agentNamed({ path }: RequestHead, { name }: AgentService): string | undefined {
   return path.startsWith(AGENTS) ? name : undefined;
 }
 
@@ -354,31 +366,4 @@ function decoded(segment: string): string {
   } catch {
     return segment;
   }
-}
-
-function withHeaders(reply: ExchangeReply, headers: Readonly<Record<string, string>>): ExchangeReply {
-  const vary = [reply.headers.vary, headers.vary].filter((value) => value !== undefined).join(", ");
-  const merged = { ...reply.headers, ...headers, ...(vary === "" ? undefined : { vary }) };
-  return isStreamReply(reply) ? { ...reply, headers: merged } : { ...reply, headers: merged };
-}
-
-function methodNotAllowed(allow: string): FullReply {
-  const reply = plainError(405, `This path takes ${allow}.`);
-  return { ...reply, headers: { ...reply.headers, allow } };
-}
-
-const notAllowed = (message: string) => plainError(403, message);
-
-type PlainStatus = 403 | 404 | 405 | 413 | 415;
-
-const STATUS_NAMES = {
-  403: "PERMISSION_DENIED",
-  404: "NOT_FOUND",
-  405: "UNIMPLEMENTED",
-  413: "INVALID_ARGUMENT",
-  415: "INVALID_ARGUMENT",
-} as const satisfies Record<PlainStatus, string>;
-
-function plainError(status: PlainStatus, message: string): FullReply {
-  return jsonReply(status, JSON.stringify({ error: { code: status, status: STATUS_NAMES[status], message } }));
 }

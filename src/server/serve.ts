@@ -2,6 +2,7 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
 import { identifiesCallers } from "../auth/create.ts";
+import type { RpcServing } from "../dialects/contract.ts";
 import type { Agent } from "../engine/agent.ts";
 import { SILENT_LOG } from "../model/ports.ts";
 import { type Core, createCore, type ServeOptions } from "./core.ts";
@@ -106,11 +107,14 @@ function openGrpc(
   const next = options.port === 0 || port === LAST_PORT ? 0 : port + 1;
   const services = DIALECTS.flatMap(({ name, serving: { rpc } }) => (rpc === undefined ? [] : [{ name, rpc }]));
   const nameOf = new Map(services.map(({ name, rpc }) => [rpc, name]));
+  const dialectOf = (serving: RpcServing) => nameOf.get(serving) ?? serving.service;
   return createGrpcServer({
     services: services.map(({ rpc }) => rpc),
     host,
     port: options.grpcPort ?? next,
-    contextOf: (request, serving) => core.router.rpcContext(request, nameOf.get(serving) ?? serving.service),
+    contextOf: (request, serving) => core.router.rpcContext(request, dialectOf(serving)),
+    screen: (request, serving) => core.router.screenRpc(request, dialectOf(serving)),
+    arriving: core.http.arriving,
     maxMessageBytes: core.http.maxBodyBytes,
     stalledReaderMs: core.http.stalledReaderMs,
     connections: core.connections,

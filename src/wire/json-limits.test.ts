@@ -40,6 +40,23 @@ describe("parseJson", () => {
     );
   });
 
+  it("accepts exactly as many values as it is told, where an empty object or list counts twice", () => {
+    const count = (value: unknown): number => {
+      if (typeof value !== "object" || value === null) return 1;
+      const children = Object.values(value);
+      return 1 + (children.length === 0 ? 1 : children.reduce((sum: number, child) => sum + count(child), 0));
+    };
+    fc.assert(
+      fc.property(trickyJson, fc.integer({ min: 1, max: 30 }), (value, maxValues) => {
+        const text = JSON.stringify(value);
+        // A text this short cannot hold more.
+        fc.pre(text.length > 2 * maxValues);
+        const verdict = reasonOf(() => parseJson(text, { maxValues }));
+        expect(verdict).toBe(count(value) > maxValues ? "values" : "accepted");
+      }),
+    );
+  });
+
   it("accepts the default depth and refuses one more", () => {
     const nested = (depth: number) => '{"a":['.repeat(depth / 2) + "[]".repeat(depth % 2) + "]}".repeat(depth / 2);
     expect(reasonOf(() => parseJson(nested(DEFAULT_MAX_DEPTH)))).toBe("accepted");

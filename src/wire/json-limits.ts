@@ -1,6 +1,6 @@
-/** Turning bytes from strangers into JSON values: valid UTF-8, bounded nesting, no `__proto__` keys. */
+/** Turning bytes from strangers into JSON values: valid UTF-8, bounded in depth and number, no `__proto__` keys. */
 
-export type JsonLimitReason = "syntax" | "depth" | "utf8";
+export type JsonLimitReason = "syntax" | "depth" | "values" | "utf8";
 
 export class JsonLimitError extends Error {
   override readonly name = "JsonLimitError";
@@ -10,11 +10,18 @@ export class JsonLimitError extends Error {
     super(message, options);
     this.reason = reason;
   }
+
+  /** The text may be perfectly good JSON, and is more than is taken. */
+  get isExcess(): boolean {
+    return this.reason === "depth" || this.reason === "values";
+  }
 }
 
 export interface JsonLimits {
   /** How many objects and arrays may be nested; a scalar has depth 0, `[]` has depth 1. */
   readonly maxDepth?: number;
+  /** How many values there may be, members and items; any number unless given. Many small ones cost most of all. */
+  readonly maxValues?: number;
 }
 
 export const DEFAULT_MAX_DEPTH = 64;
@@ -30,11 +37,15 @@ export function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-/** `JSON.parse` that refuses deep nesting and leaves out keys named `__proto__`; nothing else differs. */
+/** `JSON.parse` that refuses deep nesting and too many values and leaves out keys named `__proto__`; nothing else differs. */
 export function parseJson(text: string, limits?: JsonLimits): unknown {
   const maxDepth = limits?.maxDepth ?? DEFAULT_MAX_DEPTH;
   if (hasMoreOpenersThan(text, maxDepth) && isDeeperThan(text, maxDepth)) {
     throw new JsonLimitError("depth", `The JSON is nested deeper than ${maxDepth} levels.`);
+  }
+  const { maxValues } = limits ?? {};
+  if (maxValues !== undefined && hasMoreValuesThan(text, maxValues)) {
+    throw new JsonLimitError("values", `The JSON has more than ${maxValues} values.`);
   }
   let value: unknown;
   try {
@@ -62,7 +73,28 @@ function hasMoreOpenersThan(text: string, max: number): boolean {
   return false;
 }
 
+/** A value takes two characters at least, itself and what parts it from the next, so that a short text is cleared at once. */
+function hasMoreValuesThan(text: string, max: number): boolean {
+  if (text.length <= 2 * max) return false;
+  let count = 1;
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case QUOTE:
+        at = endOfString(text, at);
+        if (at === -1) return false;
+        break;
+      case COMMA:
+      case OPEN_BRACE:
+      case OPEN_BRACKET:
+        if (++count > max) return true;
+        break;
+    }
+  }
+  return false;
+}
+
 const QUOTE = 0x22;
+const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;

@@ -40,8 +40,7 @@ export function parseJsonRpc(text: string | Uint8Array, limits?: JsonLimits): Js
     value = parseJson(typeof text === "string" ? text : decodeUtf8(text), limits);
   } catch (error) {
     if (!(error instanceof JsonLimitError)) throw error;
-    // Nesting is our limit on text that may be perfectly good JSON, hence not a parse error.
-    return refusal(error.reason === "depth" ? INVALID_REQUEST : PARSE_ERROR, null, error.message);
+    return refusal(error.isExcess ? INVALID_REQUEST : PARSE_ERROR, null, error.message);
   }
   if (Array.isArray(value)) return refusal(INVALID_REQUEST, null, "Batch requests are not supported.");
   if (!isRecord(value)) return refusal(INVALID_REQUEST, null, "A request must be a JSON object.");

@@ -19,7 +19,7 @@ const FOLDERS: Readonly<Record<string, { readonly from: readonly string[]; reado
   agents: { from: ["model", "engine", "client"], packages: ["node:", "jiti", "zod"] },
   server: {
     from: ["model", "wire", "auth", "dialects", "store", "engine", "client", "agents"],
-    packages: ["node:", "uuid", "yaml", "zod", "pino", "pino-pretty", "@grpc/grpc-js", "@bufbuild/protobuf"],
+    packages: ["node:", "uuid", "yaml", "zod", "pino", "pino-pretty", "@bufbuild/protobuf"],
   },
   // It judges servers from outside, so that nothing of ours may help it to understand them.
   conformance: { from: ["model", "wire"], packages: ["node:", "@grpc/grpc-js"] },

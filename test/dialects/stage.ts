@@ -67,7 +67,7 @@ export async function createStage(): Promise<Stage> {
       ...toolsOf(losses),
       service,
       caller: ANONYMOUS,
-      limits: { maxDepth: 64, maxParts: 1_000, keepAliveMs: 60_000 },
+      limits: { maxDepth: 64, maxValues: 200_000, maxParts: 1_000, keepAliveMs: 60_000 },
       agentOfTenant: () => undefined,
     },
     close: () => engine.close(),

@@ -125,7 +125,12 @@ describe.each(INTERFACES)("limits of callers known by keys: $dialect over $bindi
       .trimEnd()
       .split("\n")
       .map((line) => JSON.parse(line));
-    const common = { operation: "authenticate", authenticated: false, address: "127.0.0.1", agent: "discreet" };
+    const common = {
+      operation: "authenticate",
+      authenticated: false,
+      address: "127.0.0.1",
+      ...(spoken.binding !== "GRPC" && { agent: "discreet" }),
+    };
     expect(lines).toEqual(
       ["UNAUTHENTICATED", "UNAUTHENTICATED", "RESOURCE_EXHAUSTED"].map((result) =>
         expect.objectContaining({ ...common, result }),

@@ -1,8 +1,9 @@
-import { type ClientHttp2Session, connect, constants } from "node:http2";
+import { connect, constants } from "node:http2";
 import { chunkCharacter } from "../contestants/protocol.ts";
+import { GrpcSession } from "./grpc-session.ts";
 import type { LoadResult, Until } from "./load.ts";
 
-/** gRPC by hand over `node:http2`: requests are ready-made bytes, so that the client costs little beside the servers. */
+/** gRPC by hand, so that the client costs little beside the servers. */
 export interface GrpcLoad {
   readonly port: number;
   readonly method: "SendMessage" | "SendStreamingMessage";
@@ -15,17 +16,19 @@ export interface GrpcLoad {
 }
 
 export async function runGrpcLoad(load: GrpcLoad, until: Until): Promise<LoadResult> {
-  const sessions = await Promise.all(Array.from({ length: load.sessions }, () => openSession(load.port)));
+  const path = `/lf.a2a.v1.A2AService/${load.method}`;
+  await checkStatus(load, path);
+  const sessions = await Promise.all(Array.from({ length: load.sessions }, () => GrpcSession.open(load.port, path)));
   const start = performance.now();
   const end = "seconds" in until ? start + until.seconds * 1000 : Infinity;
   let left = "requests" in until ? until.requests : Infinity;
   let completed = 0;
   let frames = 0;
   let serial = 0;
-  const work = async (session: ClientHttp2Session) => {
+  const work = async (session: GrpcSession) => {
     while (left-- > 0 && performance.now() < end) {
-      const came = await callOnce(session, load, serial++);
-      frames += came;
+      const answer = await session.call(requestBytes(`m-${serial++}`, load.text));
+      frames += checked(answer, load);
       completed++;
     }
   };
@@ -33,44 +36,45 @@ export async function runGrpcLoad(load: GrpcLoad, until: Until): Promise<LoadRes
     await Promise.all(sessions.flatMap((session) => Array.from({ length: load.callsEach }, () => work(session))));
     return { completed, frames, seconds: (performance.now() - start) / 1000 };
   } finally {
-    for (const session of sessions) session.destroy();
+    for (const session of sessions) session.close();
   }
 }
 
-function openSession(port: number): Promise<ClientHttp2Session> {
-  return new Promise((resolve, reject) => {
-    const session = connect(`http://127.0.0.1:${port}`, { settings: { initialWindowSize: 1 << 24 } });
-    session.once("error", reject);
-    session.once("connect", () => resolve(session));
-  });
+/** The number of messages; throws unless they carry all the text. */
+function checked(answer: Buffer, load: GrpcLoad): number {
+  const { messages, text } = countIn(answer);
+  if (messages > 0 && text >= load.textBytes) return messages;
+  throw new Error(`a call failed: ${messages} messages, ${text} bytes of text`);
 }
 
-/** Resolves with the number of messages; rejects unless the call succeeded and carried all its text. */
-function callOnce(session: ClientHttp2Session, load: GrpcLoad, serial: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const stream = session.request({
-      [constants.HTTP2_HEADER_METHOD]: "POST",
-      [constants.HTTP2_HEADER_PATH]: `/lf.a2a.v1.A2AService/${load.method}`,
-      [constants.HTTP2_HEADER_CONTENT_TYPE]: "application/grpc",
-      [constants.HTTP2_HEADER_TE]: "trailers",
-      "a2a-version": "1.0",
+/** One call by a client that understands all of the answer. */
+async function checkStatus(load: GrpcLoad, path: string): Promise<void> {
+  const session = connect(`http://127.0.0.1:${load.port}`, { settings: { initialWindowSize: 1 << 24 } });
+  try {
+    const status = await new Promise<string>((resolve, reject) => {
+      session.once("error", reject);
+      const stream = session.request({
+        [constants.HTTP2_HEADER_METHOD]: "POST",
+        [constants.HTTP2_HEADER_PATH]: path,
+        [constants.HTTP2_HEADER_CONTENT_TYPE]: "application/grpc",
+        [constants.HTTP2_HEADER_TE]: "trailers",
+        "a2a-version": "1.0",
+      });
+      const note = (headers: Record<string, unknown>) => {
+        const { "grpc-status": code, "grpc-message": message = "" } = headers;
+        if (code !== undefined) resolve(`${code} ${message}`);
+      };
+      stream.on("response", note);
+      stream.on("trailers", note);
+      stream.on("error", reject);
+      stream.on("close", () => reject(new Error("a call ended without a status")));
+      stream.resume();
+      stream.end(requestBytes("m-first", load.text));
     });
-    const pieces: Buffer[] = [];
-    let status: string | undefined;
-    const note = (headers: Record<string, unknown>) => {
-      if (headers["grpc-status"] !== undefined) status = `${headers["grpc-status"]} ${headers["grpc-message"] ?? ""}`;
-    };
-    stream.on("response", note);
-    stream.on("trailers", note);
-    stream.on("data", (piece: Buffer) => pieces.push(piece));
-    stream.on("error", reject);
-    stream.on("close", () => {
-      const { messages, text } = countIn(Buffer.concat(pieces));
-      if (status?.startsWith("0 ") && messages > 0 && text >= load.textBytes) resolve(messages);
-      else reject(new Error(`a call failed: status ${status}, ${messages} messages, ${text} bytes of text`));
-    });
-    stream.end(requestBytes(`m-${serial}`, load.text));
-  });
+    if (!status.startsWith("0 ")) throw new Error(`a call failed: status ${status}`);
+  } finally {
+    session.destroy();
+  }
 }
 
 const HEADER_BYTES = 5;

@@ -70,8 +70,8 @@ async function serve(
   context: ServeContext,
   service: AgentService,
 ): Promise<Served> {
-  const { maxDepth, maxParts } = context.limits;
-  const request = fromBytes(REQUEST_NAMES[kind], message, { maxDepth });
+  const { maxDepth, maxParts, maxValues } = context.limits;
+  const request = fromBytes(REQUEST_NAMES[kind], message, { maxDepth, maxValues });
   try {
     return await serveRequest(kind, request, metadata, context, { maxItems: maxParts }, service);
   } catch (error) {

@@ -9,7 +9,7 @@ import {
   isStreamReply,
   jsonReply,
 } from "../../wire/exchange.ts";
-import { decodeUtf8, JsonLimitError, parseJson } from "../../wire/json-limits.ts";
+import type { JsonLimits } from "../../wire/json-limits.ts";
 import { sseLineFrame } from "../../wire/sse.ts";
 import type { HttpServing, ServeContext } from "../contract.ts";
 import { errorHeaders } from "../shared/error-headers.ts";
@@ -17,6 +17,7 @@ import { type EventFraming, eventStreamReply } from "../shared/event-stream.ts";
 import { kindOf, type Place } from "../shared/http-places.ts";
 import { presentable } from "../shared/presentable.ts";
 import { isRecord } from "../shared/proto-json-reading.ts";
+import { parseBody } from "../shared/request-body.ts";
 import { isJson, requireMediaType } from "../shared/request-headers.ts";
 import { ERRORS, toErrorObject } from "./errors.ts";
 import { findPlace, HTTP_PREFIX } from "./http-routes.ts";
@@ -49,7 +50,7 @@ async function replyTo(method: string, exchange: ExchangeRequest, context: Serve
 
     const posted = method === "POST";
     const options = posted ? { maxItems: context.limits.maxParts } : { textual: true };
-    const body = posted ? readBody(exchange, context.limits.maxDepth) : {};
+    const body = posted ? readBody(exchange, context.limits) : {};
     const request = requestOf(kind, place, decodeQuery(exchange.query), body);
     const served = await serveRequest(kind, request, exchange.headers, context, options);
     return replyWith(served, context);
@@ -115,15 +116,10 @@ function decodeQuery(query: string): Query {
 }
 
 /** An empty body is an empty message, and so is the `null` that some clients write for it. */
-function readBody({ body, headers }: ExchangeRequest, maxDepth: number): unknown {
+function readBody({ body, headers }: ExchangeRequest, limits: JsonLimits): unknown {
   if (body.length === 0) return {};
   requireMediaType(headers, isJson);
-  try {
-    return parseJson(decodeUtf8(body), { maxDepth }) ?? {};
-  } catch (error) {
-    if (!(error instanceof JsonLimitError)) throw error;
-    throw new ProtocolError(error.reason === "depth" ? "INVALID_REQUEST" : "PARSE_ERROR", error.message);
-  }
+  return parseBody(body, limits) ?? {};
 }
 
 function refuse(

@@ -30,8 +30,8 @@ export const grpc: RpcServing = {
     try {
       requireSameVersion(metadata);
       const kind = kindOfMethod(method);
-      const { maxDepth, maxParts } = context.limits;
-      const request = fromBytes(REQUEST_NAMES[kind], message, { maxDepth });
+      const { maxDepth, maxParts, maxValues } = context.limits;
+      const request = fromBytes(REQUEST_NAMES[kind], message, { maxDepth, maxValues });
       const { answer, headers } = await invoke(kind, request, metadata, context, { maxItems: maxParts });
       if (answer.kind === "stream" || answer.kind === "subscribe") {
         const numbered = requestedExtensions(metadata).includes(EXTENSIONS.replay);

@@ -2,13 +2,14 @@
 import { ProtocolError } from "../../model/errors.ts";
 import type { FrameStream, OperationKind, StreamFrame } from "../../model/operation.ts";
 import { type ExchangeReply, type ExchangeRequest, type FullReply, isStreamReply } from "../../wire/exchange.ts";
-import { decodeUtf8, JsonLimitError, parseJson } from "../../wire/json-limits.ts";
+import type { JsonLimits } from "../../wire/json-limits.ts";
 import { sseLineFrame } from "../../wire/sse.ts";
 import type { HttpServing, ServeContext } from "../contract.ts";
 import { errorHeaders } from "../shared/error-headers.ts";
 import { type EventFraming, eventStreamReply } from "../shared/event-stream.ts";
 import { kindOf, type Place } from "../shared/http-places.ts";
 import { presentable } from "../shared/presentable.ts";
+import { parseBody } from "../shared/request-body.ts";
 import { requireMediaType } from "../shared/request-headers.ts";
 import { decodeQuery, joinRequest } from "./decode.ts";
 import { encodeAnswer } from "./encode.ts";
@@ -65,22 +66,17 @@ function invokeAt(
   if (method !== "POST") {
     return invoke(kind, joinRequest(named, query), exchange.headers, context, { textual: true });
   }
-  const { maxDepth, maxParts } = context.limits;
+  const { limits } = context;
   const inQuery = query.tenant === undefined || query.tenant === "" ? {} : { tenant: query.tenant };
-  const request = joinRequest(named, joinRequest(inQuery, readBody(exchange, maxDepth)));
-  return invoke(kind, request, exchange.headers, context, { maxItems: maxParts });
+  const request = joinRequest(named, joinRequest(inQuery, readBody(exchange, limits)));
+  return invoke(kind, request, exchange.headers, context, { maxItems: limits.maxParts });
 }
 
 /** An empty body is an empty message: the path may have said everything. */
-function readBody({ body, headers }: ExchangeRequest, maxDepth: number): unknown {
+function readBody({ body, headers }: ExchangeRequest, limits: JsonLimits): unknown {
   if (body.length === 0) return {};
   requireMediaType(headers, (mediaType) => mediaType === MEDIA_TYPE || mediaType === "application/json");
-  try {
-    return parseJson(decodeUtf8(body), { maxDepth });
-  } catch (error) {
-    if (!(error instanceof JsonLimitError)) throw error;
-    throw new ProtocolError(error.reason === "depth" ? "INVALID_REQUEST" : "PARSE_ERROR", error.message);
-  }
+  return parseBody(body, limits);
 }
 
 function reply(status: number, json: string, extraHeaders?: Readonly<Record<string, string>>): FullReply {

@@ -200,7 +200,7 @@ describe("errors", () => {
     const parts = Array.from({ length: 4 }, () => ({ text: "x" }));
     const context = contextOf(
       fakeService(() => ({})),
-      { limits: { maxDepth: 64, maxParts: 3, keepAliveMs: 1000 } },
+      { limits: { maxDepth: 64, maxValues: 200_000, maxParts: 3, keepAliveMs: 1000 } },
     );
     const reply = full(await post(rpc("SendMessage", { message: { ...MESSAGE, parts } }), context));
     expect(JSON.parse(String(reply.body)).error.code).toBe(-32602);

@@ -149,7 +149,7 @@ async function serve(
   let seen: Served["seen"];
   const context: ServeContext = {
     caller: { owner: "me", authenticated: true },
-    limits: { maxDepth: 64, maxParts: 1000, keepAliveMs: 60_000 },
+    limits: { maxDepth: 64, maxValues: 200_000, maxParts: 1000, keepAliveMs: 60_000 },
     agentOfTenant: () => undefined,
     ...toolsOf(),
     service: {

@@ -2,10 +2,18 @@
  * The binary form of the messages that tables describe, from and to the same plain objects their JSON form is: enums by
  * name, bytes as base64, timestamps as text. One description gives JSON, bytes, `.proto` text and reflection.
  */
-import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { ProtocolError } from "../../model/errors.ts";
 import type { Presence, Row, Tables } from "./proto-json.ts";
-import { BINARY_SCALARS, type BinaryType, type DecodeState, NotFiniteError, TooDeepError } from "./protobuf-scalars.ts";
+import {
+  BINARY_SCALARS,
+  type BinaryType,
+  countField,
+  countLevel,
+  type DecodeState,
+  ExcessError,
+  NotFiniteError,
+} from "./protobuf-scalars.ts";
+import { tagOf, WIRE, WireReader, WireWriter } from "./protobuf-wire.ts";
 
 export interface ProtobufCodec<Name extends string> {
   /** Trusts the value to be of that message; members the table does not know are left out. */
@@ -17,14 +25,17 @@ export interface ProtobufCodec<Name extends string> {
 export interface DecodeOptions {
   /** Levels of nesting. */
   readonly maxDepth?: number;
+  /** Values of JSON that the message may hold; any number unless given. */
+  readonly maxValues?: number;
 }
 
 const DEFAULT_DEPTH = 256;
-/** A buffer that one large message made is not kept for the small ones that follow. */
-const KEPT_BUFFER = 64 * 1024;
+/** A member of a `google.protobuf.Struct` is an entry, its key, its value, and what that holds. */
+const FIELDS_OF_VALUE = 4;
 
 interface MessageType extends BinaryType {
-  decodeFields(reader: BinaryReader, end: number, state: DecodeState): Record<string, unknown>;
+  writeFields(writer: WireWriter, value: unknown): void;
+  decodeFields(reader: WireReader, end: number, state: DecodeState): Record<string, unknown>;
 }
 
 /** Compiles all tables, once. */
@@ -46,22 +57,26 @@ export function compileProtobuf<Name extends string>(tables: Tables): ProtobufCo
   };
 
   // Kept from message to message, so that its buffer need not grow anew each time. Nobody else writes in between.
-  let writer = new BinaryWriter();
+  const writer = new WireWriter();
   return {
     encode(name, value) {
-      let bytes: Uint8Array | undefined;
       try {
-        messageNamed(name).write(writer, value);
-        bytes = writer.finish();
-        return bytes;
-      } finally {
-        if (bytes === undefined || bytes.length > KEPT_BUFFER) writer = new BinaryWriter();
+        messageNamed(name).writeFields(writer, value);
+        return writer.finish();
+      } catch (error) {
+        writer.clear();
+        throw error;
       }
     },
-    decode(name, bytes, { maxDepth = DEFAULT_DEPTH } = {}) {
-      const reader = new BinaryReader(bytes);
+    decode(name, bytes, { maxDepth = DEFAULT_DEPTH, maxValues = Number.POSITIVE_INFINITY } = {}) {
+      const reader = new WireReader(bytes);
       try {
-        return messageNamed(name).decodeFields(reader, reader.len, { depth: 0, maxDepth });
+        return messageNamed(name).decodeFields(reader, reader.end, {
+          depth: 0,
+          maxDepth,
+          fields: 0,
+          maxFields: FIELDS_OF_VALUE * maxValues,
+        });
       } catch (error) {
         throw unreadable(error);
       }
@@ -70,7 +85,7 @@ export function compileProtobuf<Name extends string>(tables: Tables): ProtobufCo
 }
 
 function unreadable(cause: unknown): ProtocolError {
-  if (cause instanceof TooDeepError) return new ProtocolError("INVALID_REQUEST", cause.message);
+  if (cause instanceof ExcessError) return new ProtocolError("INVALID_REQUEST", cause.message);
   if (cause instanceof NotFiniteError) return new ProtocolError("INVALID_PARAMS", cause.message);
   return new ProtocolError("PARSE_ERROR", "The bytes are not a message of the expected kind.", { cause });
 }
@@ -83,60 +98,62 @@ function lazily(find: () => MessageType): BinaryType {
     return found;
   };
   return {
-    wireType: WireType.LengthDelimited,
+    wireType: WIRE.lengthDelimited,
     isDefault: () => false,
-    write: (writer, value) => {
-      type().write(writer.fork(), value);
-      writer.join();
-    },
+    write: (writer, value) => type().write(writer, value),
     read: (reader, state) => type().read(reader, state),
   };
 }
 
 interface FieldCodec {
   readonly name: string;
-  write(writer: BinaryWriter, value: unknown): void;
-  read(reader: BinaryReader, wireType: WireType, message: Record<string, unknown>, state: DecodeState): void;
+  write(writer: WireWriter, value: unknown): void;
+  read(reader: WireReader, tag: number, message: Record<string, unknown>, state: DecodeState): void;
 }
 
 function compileMessage(rows: readonly Row[], typeNamed: (name: string) => BinaryType): MessageType {
   const fields = rows.map((row) => compileField(row, typeNamed));
-  const byNumber = new Map(rows.map(([, , , number], at) => [number, fields[at] as FieldCodec]));
+  const backwards = fields.toReversed();
+  const byNumber: (FieldCodec | undefined)[] = [];
+  rows.forEach(([, , , number], at) => {
+    byNumber[number] = fields[at];
+  });
 
-  function decodeFields(reader: BinaryReader, end: number, state: DecodeState): Record<string, unknown> {
-    if (++state.depth > state.maxDepth) throw new TooDeepError(state.maxDepth);
+  function decodeFields(reader: WireReader, end: number, state: DecodeState): Record<string, unknown> {
+    countLevel(state);
     const message: Record<string, unknown> = {};
-    while (reader.pos < end) {
-      const [number, wireType] = reader.tag();
-      const field = byNumber.get(number);
-      if (field === undefined) reader.skip(wireType, number);
-      else field.read(reader, wireType, message, state);
+    while (reader.at < end) {
+      countField(state);
+      const tag = reader.tag();
+      const field = byNumber[tag >>> 3];
+      if (field === undefined) reader.skip(tag);
+      else field.read(reader, tag, message, state);
     }
-    if (reader.pos !== end) throw new RangeError("A field is longer than its message.");
+    if (reader.at !== end) throw new RangeError("A field is longer than its message.");
     state.depth--;
     return message;
   }
 
+  function writeFields(writer: WireWriter, value: unknown): void {
+    const message = value as Readonly<Record<string, unknown>>;
+    for (const field of backwards) {
+      const member = message[field.name];
+      if (member !== undefined) field.write(writer, member);
+    }
+  }
+
   return {
-    wireType: WireType.LengthDelimited,
+    wireType: WIRE.lengthDelimited,
     isDefault: () => false,
     write(writer, value) {
-      const message = value as Readonly<Record<string, unknown>>;
-      for (const field of fields) {
-        const member = message[field.name];
-        if (member !== undefined) field.write(writer, member);
-      }
+      const before = writer.length;
+      writeFields(writer, value);
+      writer.lengthSince(before);
     },
-    read: (reader, state) => decodeFields(reader, endOf(reader), state),
+    writeFields,
+    read: (reader, state) => decodeFields(reader, reader.endOfMessage(), state),
     decodeFields,
   };
-}
-
-function endOf(reader: BinaryReader): number {
-  const length = reader.uint32();
-  const end = reader.pos + length;
-  if (end > reader.len) throw new RangeError("A field is longer than its message.");
-  return end;
 }
 
 function compileField([name, type, presence, number]: Row, typeNamed: (name: string) => BinaryType): FieldCodec {
@@ -147,64 +164,81 @@ function compileField([name, type, presence, number]: Row, typeNamed: (name: str
 
 function singleField(name: string, number: number, presence: Presence, type: BinaryType): FieldCodec {
   const always = presence === "optional" || presence === "oneof";
+  const ownTag = tagOf(number, type.wireType);
   return {
     name,
     write(writer, value) {
       if (!always && type.isDefault(value)) return;
-      type.write(writer.tag(number, type.wireType), value);
+      type.write(writer, value);
+      writer.varint(ownTag);
     },
-    read(reader, wireType, message, state) {
-      if (wireType !== type.wireType) reader.skip(wireType, number);
+    read(reader, tag, message, state) {
+      if (tag !== ownTag) reader.skip(tag);
       else message[name] = type.read(reader, state);
     },
   };
 }
 
 function listField(name: string, number: number, type: BinaryType): FieldCodec {
-  const packable = type.wireType !== WireType.LengthDelimited;
+  const ownTag = tagOf(number, type.wireType);
+  const packedTag = tagOf(number, WIRE.lengthDelimited);
   return {
     name,
     write(writer, value) {
-      for (const item of value as readonly unknown[]) type.write(writer.tag(number, type.wireType), item);
-    },
-    read(reader, wireType, message, state) {
-      message[name] ??= [];
-      const items = message[name] as unknown[];
-      if (wireType === type.wireType) {
-        items.push(type.read(reader, state));
-      } else if (packable && wireType === WireType.LengthDelimited) {
-        for (const end = endOf(reader); reader.pos < end; ) items.push(type.read(reader, state));
-      } else {
-        reader.skip(wireType, number);
+      const items = value as readonly unknown[];
+      for (let index = items.length - 1; index >= 0; index--) {
+        type.write(writer, items[index]);
+        writer.varint(ownTag);
       }
+    },
+    read(reader, tag, message, state) {
+      const items = message[name] as unknown[] | undefined;
+      if (tag === ownTag) {
+        const item = type.read(reader, state);
+        // A list that is begun with its item has no room for more, which most never need.
+        if (items === undefined) message[name] = [item];
+        else items.push(item);
+        return;
+      }
+      const list = items ?? [];
+      message[name] = list;
+      if (tag !== packedTag) reader.skip(tag);
+      else for (const end = reader.endOfMessage(); reader.at < end; ) list.push(type.read(reader, state));
     },
   };
 }
 
 function mapField(name: string, number: number, type: BinaryType): FieldCodec {
+  const ownTag = tagOf(number, WIRE.lengthDelimited);
+  const keyTag = tagOf(1, WIRE.lengthDelimited);
+  const itemTag = tagOf(2, type.wireType);
   return {
     name,
     write(writer, value) {
-      for (const [key, item] of Object.entries(value as Readonly<Record<string, unknown>>)) {
-        writer.tag(number, WireType.LengthDelimited).fork().tag(1, WireType.LengthDelimited).string(key);
-        type.write(writer.tag(2, type.wireType), item);
-        writer.join();
+      for (const [key, item] of Object.entries(value as Readonly<Record<string, unknown>>).reverse()) {
+        const before = writer.length;
+        type.write(writer, item);
+        writer.varint(itemTag);
+        writer.string(key);
+        writer.varint(keyTag);
+        writer.lengthSince(before);
+        writer.varint(ownTag);
       }
     },
-    read(reader, wireType, message, state) {
-      if (wireType !== WireType.LengthDelimited) {
-        reader.skip(wireType, number);
+    read(reader, tag, message, state) {
+      if (tag !== ownTag) {
+        reader.skip(tag);
         return;
       }
       message[name] ??= {};
-      const end = endOf(reader);
+      const end = reader.endOfMessage();
       let key = "";
       let item: unknown;
-      while (reader.pos < end) {
-        const [entryNumber, entryType] = reader.tag();
-        if (entryNumber === 1 && entryType === WireType.LengthDelimited) key = reader.string(true);
-        else if (entryNumber === 2 && entryType === type.wireType) item = type.read(reader, state);
-        else reader.skip(entryType, entryNumber);
+      while (reader.at < end) {
+        const entryTag = reader.tag();
+        if (entryTag === keyTag) key = reader.string();
+        else if (entryTag === itemTag) item = type.read(reader, state);
+        else reader.skip(entryTag);
       }
       // Assigning this key would set the prototype instead of making a member.
       if (key !== "__proto__") (message[name] as Record<string, unknown>)[key] = item ?? type.empty?.() ?? {};
@@ -216,9 +250,9 @@ function mapField(name: string, number: number, type: BinaryType): FieldCodec {
 function enumOf(names: readonly string[]): BinaryType {
   const numbers = new Map(names.map((name, number) => [name, number]));
   return {
-    wireType: WireType.Varint,
+    wireType: WIRE.varint,
     isDefault: (value) => value === "" || value === names[0],
-    write: (writer, value) => writer.int32(numbers.get(value as string) ?? 0),
+    write: (writer, value) => writer.varint(numbers.get(value as string) ?? 0),
     read(reader) {
       const number = reader.int32();
       return names[number] ?? number;

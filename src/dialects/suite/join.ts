@@ -66,7 +66,7 @@ export function contextOf(service: AgentService, losses: Loss[] = []): ServeCont
     ...toolsOf(losses),
     service,
     caller: ANONYMOUS,
-    limits: { maxDepth: 64, maxParts: 1_000, keepAliveMs: 60_000 },
+    limits: { maxDepth: 64, maxValues: 200_000, maxParts: 1_000, keepAliveMs: 60_000 },
     agentOfTenant: () => undefined,
   };
 }

@@ -9,7 +9,7 @@ import {
   isStreamReply,
   jsonReply,
 } from "../../wire/exchange.ts";
-import { decodeUtf8, JsonLimitError, parseJson } from "../../wire/json-limits.ts";
+import type { JsonLimits } from "../../wire/json-limits.ts";
 import { sseLineFrame } from "../../wire/sse.ts";
 import type { HttpServing, ServeContext } from "../contract.ts";
 import { errorHeaders } from "../shared/error-headers.ts";
@@ -17,6 +17,7 @@ import { type EventFraming, eventStreamReply } from "../shared/event-stream.ts";
 import { allowed, kindOf } from "../shared/http-places.ts";
 import { mapFrames } from "../shared/mapped-frames.ts";
 import { presentable } from "../shared/presentable.ts";
+import { parseBody } from "../shared/request-body.ts";
 import { idempotencyKeyOf, isJson, requireMediaType } from "../shared/request-headers.ts";
 import { decodeRequest } from "./decode.ts";
 import { type Answer, encodeAnswer, StreamEncoder } from "./encode.ts";
@@ -75,7 +76,7 @@ async function invoke(
   const words = {
     id,
     query,
-    body: hasBody ? readBody(exchange, limits.maxDepth) : undefined,
+    body: hasBody ? readBody(exchange, limits) : undefined,
     lastEventId: headers["last-event-id"],
   };
   const { losses, value: operation } = decodeRequest(kind, words, { maxItems: limits.maxParts }, ids);
@@ -94,16 +95,11 @@ async function invoke(
   return { kind: operation.kind, operation, outcome } as Answer;
 }
 
-function readBody({ body, headers }: ExchangeRequest, maxDepth: number): unknown {
+function readBody({ body, headers }: ExchangeRequest, limits: JsonLimits): unknown {
   if (body.length === 0) return undefined;
   requireMediaType(headers, isJson);
   requireIdentity(headers["content-encoding"]);
-  try {
-    return parseJson(decodeUtf8(body), { maxDepth });
-  } catch (error) {
-    if (!(error instanceof JsonLimitError)) throw error;
-    throw new ProtocolError(error.reason === "depth" ? "INVALID_REQUEST" : "PARSE_ERROR", error.message);
-  }
+  return parseBody(body, limits);
 }
 
 function requireIdentity(encoding: string | undefined): void {

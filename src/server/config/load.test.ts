@@ -44,6 +44,8 @@ describe("a configuration", () => {
         body: 16 * 1_048_576,
         parts: 1_000,
         depth: 64,
+        values: 200_000,
+        arriving: 512 * 1024 * 1024,
         historyPage: 200,
         tasksPerOwner: 10_000,
         streamsPerOwner: 20_000,

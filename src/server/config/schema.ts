@@ -105,6 +105,10 @@ const limits = z.strictObject({
   body: size.prefault("16MiB").describe("Size of a request; more is answered with 413."),
   parts: count.default(1_000).describe("Parts of a message."),
   depth: count.default(64).describe("Levels of nesting in a request."),
+  arriving: size
+    .default(512 * 1024 * 1024)
+    .describe("Size of all requests together that are on their way in; more is answered with 429."),
+  values: count.default(200_000).describe("Values in the JSON of a request, members and items of all levels together."),
   historyPage: count
     .default(DEFAULT_LIMITS.historyPage)
     .describe("Newest messages of a task that are returned at most."),

@@ -1,17 +1,23 @@
-import { type AddressInfo, createServer, type Server as Listener, type Socket } from "node:net";
-import { createServer as createSecureServer } from "node:tls";
-import { Server, ServerCredentials, setLogger } from "@grpc/grpc-js";
-import { boundConnections, type ConnectionLimits, DEFAULT_CONNECTION_LIMITS } from "../connections.ts";
+import type {
+  Http2SecureServer,
+  Http2Server,
+  IncomingHttpHeaders,
+  ServerHttp2Session,
+  ServerHttp2Stream,
+} from "node:http2";
+import type { AddressInfo, Socket } from "node:net";
+import { RPC_CODES } from "../../wire/rpc.ts";
+import { ArrivingBytes } from "../arriving-bytes.ts";
+import { boundConnections, DEFAULT_CONNECTION_LIMITS } from "../connections.ts";
 import { Arrivals } from "./arrivals.ts";
-import { type Answer, answerOf, streamHandler, unaryHandler } from "./calls.ts";
-import { carryCalls, type Outgoing } from "./carried-call.ts";
-import { Connections } from "./connections.ts";
-import { Envelope } from "./envelope.ts";
+import { Call } from "./call.ts";
+import { type Answering, answeringOf, type CallHandler, type MethodOptions, methodHandler } from "./calls.ts";
+import { Connection } from "./connection.ts";
 import { HEALTH_METHODS, HEALTH_SERVICE, Health } from "./health.ts";
-import { libraryLog } from "./library-log.ts";
+import { createHttp2Server } from "./http2-server.ts";
 import type { GrpcEndpoint, GrpcOptions } from "./node-grpc.ts";
 import { REFLECTION_METHOD, REFLECTION_SERVICES, reflectionHandler, Talks } from "./reflection-calls.ts";
-import { explainUnimplemented } from "./unimplemented.ts";
+import { explain } from "./unimplemented.ts";
 
 const DEFAULT_MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 const DEFAULT_MAX_CONCURRENT_CALLS = 10_000;
@@ -20,7 +26,6 @@ const DEFAULT_KEEP_ALIVE = { afterMs: 60_000, timeoutMs: 20_000 };
 type Methods = Readonly<Record<string, { readonly streams: boolean }>>;
 
 export async function openEndpoint(options: GrpcOptions): Promise<GrpcEndpoint> {
-  setLogger(libraryLog(options.log));
   const endpoint = new Endpoint(options);
   await endpoint.listen();
   return endpoint;
@@ -28,101 +33,94 @@ export async function openEndpoint(options: GrpcOptions): Promise<GrpcEndpoint> 
 
 class Endpoint implements GrpcEndpoint {
   readonly #options: GrpcOptions;
-  readonly #limits: ConnectionLimits;
-  readonly #server: Server;
+  readonly #methodOptions: MethodOptions;
+  readonly #server: Http2Server | Http2SecureServer;
   readonly #arrivals: Arrivals;
   readonly #health: Health;
   readonly #talks: Talks;
-  readonly #listener: Listener;
-  readonly #connections = new Connections();
+  readonly #sockets = new Set<Socket>();
+  readonly #connections = new Set<Connection>();
   readonly #offer = new Map<string, readonly string[]>();
+  /** By path. */
+  readonly #handlers = new Map<string, CallHandler>();
   #port = 0;
   #closing: Promise<void> | undefined;
 
   constructor(options: GrpcOptions) {
     this.#options = options;
-    this.#limits = { ...DEFAULT_CONNECTION_LIMITS, ...options.connections };
-    this.#arrivals = new Arrivals(this.#limits.requestTimeout);
-    const { afterMs, timeoutMs } = options.keepAlive ?? DEFAULT_KEEP_ALIVE;
-    this.#server = new Server({
-      "grpc.max_receive_message_length": options.maxMessageBytes ?? DEFAULT_MAX_MESSAGE_BYTES,
-      "grpc.max_concurrent_streams": options.maxConcurrentCalls ?? DEFAULT_MAX_CONCURRENT_CALLS,
-      "grpc.keepalive_time_ms": afterMs,
-      "grpc.keepalive_timeout_ms": timeoutMs,
-      "grpc.enable_channelz": 0,
-      interceptors: [carryCalls(this.#arrivals, this.#connections)],
-    });
+    const { log, meter, stalledReaderMs, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
+    const { arriving = new ArrivingBytes(Number.POSITIVE_INFINITY) } = options;
+    const limits = { ...DEFAULT_CONNECTION_LIMITS, ...options.connections };
+    this.#arrivals = new Arrivals(limits.requestTimeout);
+    this.#methodOptions = { log, meter, stalledReaderMs, maxMessageBytes, arrivals: this.#arrivals, arriving };
     const names = [...options.services.map(({ service }) => service), HEALTH_SERVICE, ...REFLECTION_SERVICES];
     this.#health = new Health(names);
     this.#talks = new Talks(options.services, names);
     for (const serving of options.services) {
-      this.#add(serving.service, serving.methods, answerOf(serving, options));
+      this.#add(serving.service, serving.methods, answeringOf(serving, options));
     }
-    this.#add(HEALTH_SERVICE, HEALTH_METHODS, (request) => this.#health.answer(request));
-    for (const service of REFLECTION_SERVICES) this.#addReflection(service);
-    explainUnimplemented(this.#server, this.#offer);
-    this.#listener = this.#createListener();
+    this.#add(HEALTH_SERVICE, HEALTH_METHODS, this.#health);
+    for (const service of REFLECTION_SERVICES) {
+      this.#offer.set(service, [REFLECTION_METHOD]);
+      this.#handlers.set(`/${service}/${REFLECTION_METHOD}`, reflectionHandler(this.#talks, maxMessageBytes, log));
+    }
+    this.#server = createHttp2Server(options.maxConcurrentCalls ?? DEFAULT_MAX_CONCURRENT_CALLS, options.tls);
+    this.#server.on("connection", (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket));
+    });
+    boundConnections(this.#server, limits);
+    this.#server.on("session", (session: ServerHttp2Session) => this.#connect(session));
   }
 
   get port(): number {
     return this.#port;
   }
 
-  #add(service: string, methods: Methods, answer: Answer): void {
+  #add(service: string, methods: Methods, answering: Answering): void {
     if (this.#offer.has(service)) throw new TypeError(`Two services are called "${service}".`);
     this.#offer.set(service, Object.keys(methods));
     for (const [method, { streams }] of Object.entries(methods)) {
-      const path = `/${service}/${method}`;
-      if (streams) {
-        const handler = streamHandler(service, method, answer, this.#options);
-        this.#server.register(path, handler, serialize, deserialize, "serverStream");
-      } else {
-        const handler = unaryHandler(service, method, answer, this.#options);
-        this.#server.register(path, handler, serialize, deserialize, "unary");
-      }
+      const handler = methodHandler(service, method, streams, answering, this.#methodOptions);
+      this.#handlers.set(`/${service}/${method}`, handler);
     }
   }
 
-  #addReflection(service: string): void {
-    const handler = reflectionHandler(this.#talks, this.#options.log);
-    this.#offer.set(service, [REFLECTION_METHOD]);
-    this.#server.register(`/${service}/${REFLECTION_METHOD}`, handler, serialize, deserialize, "bidi");
+  #connect(session: ServerHttp2Session): void {
+    const { keepAlive = DEFAULT_KEEP_ALIVE, log } = this.#options;
+    const connection = new Connection(session, keepAlive, log);
+    this.#connections.add(connection);
+    session.once("close", () => this.#connections.delete(connection));
+    const onStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, raw: string[]) =>
+      this.#take(new Call(stream, headers, raw, connection, log));
+    session.on("stream", onStream);
   }
 
-  /**
-   * Listens itself rather than through the library, whose errors are text and which also prints them. So does TLS: the
-   * library neither takes new certificates while it serves nor leaves it to us what to say to one it does not trust.
-   */
-  #createListener(): Listener {
-    const { tls } = this.#options;
-    const injector = this.#server.createConnectionInjector(ServerCredentials.createInsecure());
-    const take = (socket: Socket) => {
-      // One that was hung up on already.
-      if (socket.destroyed) return;
-      this.#connections.ready(socket);
-      injector.injectConnection(socket);
-    };
-    const listener =
-      tls === undefined
-        ? createServer({ noDelay: true }, take)
-        : createSecureServer({ noDelay: true, ALPNProtocols: ["h2"], ...tls.serverOptions }, take);
-    if ("setSecureContext" in listener) tls?.onChange((material) => listener.setSecureContext(material));
-    listener.on("connection", (socket: Socket) => this.#connections.opened(socket));
-    boundConnections(listener, this.#limits);
-    return listener;
+  #take(call: Call): void {
+    if (call.isOver) return;
+    const { headers } = call;
+    if (headers["content-type"]?.startsWith("application/grpc") !== true) call.refuse({ ":status": 415 });
+    else if (headers[":method"] !== "POST") call.refuse({ ":status": 405, allow: "POST" });
+    else if (call.startDeadline()) {
+      const path = headers[":path"] ?? "";
+      const handler = this.#handlers.get(path);
+      if (handler !== undefined) handler(call);
+      else call.fail({ code: RPC_CODES.UNIMPLEMENTED, message: explain(path, this.#offer) });
+    }
   }
 
   listen(): Promise<void> {
     const { host, port, log } = this.#options;
     return new Promise((resolve, reject) => {
-      this.#listener.once("error", (error: NodeJS.ErrnoException) => {
+      const onFailure = (error: NodeJS.ErrnoException) => {
         this.#arrivals.close();
         reject(listenError(error, host, port));
-      });
-      this.#listener.listen(port, host, () => {
-        this.#port = (this.#listener.address() as AddressInfo).port;
-        this.#listener.removeAllListeners("error");
-        this.#listener.on("error", (error) => log.error({ err: error }, "The gRPC listener failed."));
+      };
+      this.#server.once("error", onFailure);
+      this.#server.listen(port, host, () => {
+        this.#port = (this.#server.address() as AddressInfo).port;
+        this.#server.off("error", onFailure);
+        this.#server.on("error", (error) => log.error({ err: error }, "The gRPC listener failed."));
         resolve();
       });
     });
@@ -138,30 +136,20 @@ class Endpoint implements GrpcEndpoint {
   }
 
   async #close(graceMs: number): Promise<void> {
-    const closed = new Promise<void>((resolve) => this.#listener.close(() => resolve()));
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#health.close();
     this.#talks.close();
-    this.#server.tryShutdown(() => {});
+    for (const connection of this.#connections) connection.leave();
     const timer = setTimeout(() => this.#cut(), graceMs);
     await closed;
     clearTimeout(timer);
     this.#arrivals.close();
-    this.#server.forceShutdown();
   }
 
   #cut(): void {
-    this.#server.forceShutdown();
-    this.#connections.cut();
+    for (const connection of this.#connections) connection.cut();
+    for (const socket of this.#sockets) socket.destroy();
   }
-}
-
-function serialize(message: Outgoing): Buffer {
-  if (!(message instanceof Uint8Array)) throw new TypeError("A batch was not taken apart.");
-  return Buffer.isBuffer(message) ? message : Buffer.from(message.buffer, message.byteOffset, message.byteLength);
-}
-
-function deserialize(bytes: Buffer): Envelope {
-  return new Envelope(bytes);
 }
 
 function listenError(error: NodeJS.ErrnoException, host: string, port: number): Error {

@@ -1,7 +1,8 @@
 /** The health service of gRPC, `grpc.health.v1.Health`. */
 import type { Tables } from "../../dialects/shared/proto-json.ts";
 import { compileProtobuf } from "../../dialects/shared/protobuf.ts";
-import { RPC_CODES, type RpcReply, type RpcRequest, RpcStatusError } from "../../wire/rpc.ts";
+import { RPC_CODES, type RpcFailure, type RpcReply, type RpcRequest, RpcStatusError } from "../../wire/rpc.ts";
+import type { Answering } from "./calls.ts";
 
 export const HEALTH_SERVICE = "grpc.health.v1.Health";
 
@@ -19,7 +20,7 @@ type ServingStatus = (typeof HEALTH_TABLES.enums.ServingStatus)[number];
 
 const codec = compileProtobuf<keyof typeof HEALTH_TABLES.messages>(HEALTH_TABLES);
 
-export class Health {
+export class Health implements Answering {
   readonly #services: ReadonlySet<string>;
   readonly #watches = new Set<Watch>();
   #draining = false;
@@ -40,6 +41,10 @@ export class Health {
     if (request.method === "Watch") return { kind: "stream", messages: this.#watch(service) };
     if (!this.#services.has(service)) return failure(RPC_CODES.NOT_FOUND, `There is no service "${service}" here.`);
     return { kind: "message", message: encoded(this.#statusOf(service)) };
+  }
+
+  refusal(): RpcFailure {
+    return { kind: "failure", status: { code: RPC_CODES.INTERNAL, message: "The server failed to answer." } };
   }
 
   /** Tells those who watch that this server will stop. */

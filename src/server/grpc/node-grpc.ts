@@ -2,8 +2,10 @@ import type { RpcServing, ServeContext } from "../../dialects/contract.ts";
 import type { ProtocolError } from "../../model/errors.ts";
 import type { Log, Meter } from "../../model/ports.ts";
 import type { RpcRequest } from "../../wire/rpc.ts";
+import type { ArrivingBytes } from "../arriving-bytes.ts";
 import type { ConnectionLimits } from "../connections.ts";
 import type { TlsFiles } from "../tls.ts";
+import type { KeepAlive } from "./connection.ts";
 
 export interface GrpcOptions {
   readonly services: readonly RpcServing[];
@@ -15,6 +17,10 @@ export interface GrpcOptions {
     request: RpcRequest,
     serving: RpcServing,
   ) => ServeContext | ProtocolError | Promise<ServeContext | ProtocolError>;
+  /** Why a large call is refused whatever is in its message; undefined for one that is worth reading. */
+  readonly screen?: (request: Omit<RpcRequest, "message">, serving: RpcServing) => Promise<ProtocolError | undefined>;
+  /** Shared with whoever else takes requests. */
+  readonly arriving?: ArrivingBytes;
   /** Bytes of a request message; more is answered with RESOURCE_EXHAUSTED. 16 MiB unless given. */
   readonly maxMessageBytes?: number;
   /** Calls at a time on one connection; 10,000 unless given. */
@@ -22,7 +28,7 @@ export interface GrpcOptions {
   /** Bounds on connections and on how long requests may take to come in full; those of HTTP unless given. */
   readonly connections?: Partial<ConnectionLimits>;
   /** Silent connections are asked whether they are still there, and closed if they do not answer in time. */
-  readonly keepAlive?: { readonly afterMs: number; readonly timeoutMs: number };
+  readonly keepAlive?: KeepAlive;
   /** A reader that takes nothing for this long is sent away; it can resume from its cursor. */
   readonly stalledReaderMs: number;
   /** Plain text unless given. */
@@ -39,10 +45,7 @@ export interface GrpcEndpoint {
   close(graceMs: number): Promise<void>;
 }
 
-/**
- * Opens the endpoint that all agents share. The library behind it is loaded only here, so that servers without gRPC do
- * not pay for it.
- */
+/** Opens the endpoint that all agents share. Loaded only here, so that servers without gRPC do not pay for it. */
 export async function createGrpcServer(options: GrpcOptions): Promise<GrpcEndpoint> {
   const { openEndpoint } = await import("./endpoint.ts");
   return openEndpoint(options);

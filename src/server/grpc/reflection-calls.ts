@@ -1,10 +1,10 @@
-import type { handleBidiStreamingCall, ServerDuplexStream } from "@grpc/grpc-js";
 import type { RpcServing } from "../../dialects/contract.ts";
 import type { Log } from "../../model/ports.ts";
 import { RPC_CODES, RpcStatusError } from "../../wire/rpc.ts";
-import type { Outgoing } from "./carried-call.ts";
-import type { Envelope } from "./envelope.ts";
-import { toStatusFields } from "./metadata.ts";
+import type { Call } from "./call.ts";
+import type { CallHandler } from "./calls.ts";
+import { decompress } from "./decompress.ts";
+import { MessageReader } from "./message-reader.ts";
 import type { Reflection, ReflectionTalk } from "./reflection.ts";
 
 export const REFLECTION_SERVICES = [
@@ -12,8 +12,6 @@ export const REFLECTION_SERVICES = [
   "grpc.reflection.v1alpha.ServerReflection",
 ] as const;
 export const REFLECTION_METHOD = "ServerReflectionInfo";
-
-type Call = ServerDuplexStream<Envelope, Outgoing>;
 
 /** Reflection is loaded when someone first asks for it: few ever do. */
 export class Talks {
@@ -27,42 +25,52 @@ export class Talks {
     this.#names = names;
   }
 
-  async begin(call: Call): Promise<ReflectionTalk> {
+  begin(call: Call): Promise<ReflectionTalk> {
     this.#open.add(call);
-    call.once("close", () => this.#open.delete(call));
+    call.stream.once("close", () => this.#open.delete(call));
     this.#reflection ??= import("./reflection.ts").then(({ Reflection }) => Reflection.of(this.#services, this.#names));
-    return (await this.#reflection).talk();
+    return this.#reflection.then((reflection) => reflection.talk());
   }
 
   close(): void {
-    const status = { code: RPC_CODES.UNAVAILABLE, details: "The server is closing." };
-    for (const call of this.#open) call.emit("error", status);
+    for (const call of this.#open) call.fail({ code: RPC_CODES.UNAVAILABLE, message: "The server is closing." });
   }
 }
 
 /** One answer for each question. No more is read while the caller does not take the answers. */
-export function reflectionHandler(talks: Talks, log: Log): handleBidiStreamingCall<Envelope, Outgoing> {
-  return async (call) => {
-    const fail = (error: unknown) => {
-      if (!(error instanceof RpcStatusError)) log.error({ err: error }, "Reflection failed.");
-      const broken = { code: RPC_CODES.INTERNAL, message: "Reflection failed." };
-      call.removeAllListeners("data");
-      call.emit("error", toStatusFields(error instanceof RpcStatusError ? error.status : broken, log));
-    };
-    try {
-      const talk = await talks.begin(call);
-      call.on("end", () => call.end());
-      call.on("data", (message: Envelope) => {
-        try {
-          if (call.write(talk.answer(message.open()))) return;
-          call.pause();
-          call.once("drain", () => call.resume());
-        } catch (error) {
-          fail(error);
-        }
+export function reflectionHandler(talks: Talks, maxMessageBytes: number, log: Log): CallHandler {
+  const converse = async (call: Call): Promise<void> => {
+    const talk = await talks.begin(call);
+    call.begin(undefined);
+    for await (const question of questionsOf(call, maxMessageBytes)) {
+      await new Promise<void>((resolve) => {
+        if (call.write([talk.answer(question)])) resolve();
+        else call.stream.once("drain", resolve);
       });
-    } catch (error) {
-      fail(error);
     }
+    call.end();
   };
+  return (call) => void converse(call).catch((error: unknown) => fail(call, error, log));
+}
+
+function fail(call: Call, error: unknown, log: Log): void {
+  // The caller has left, which reads as an error.
+  if (call.isOver) return;
+  if (!(error instanceof RpcStatusError)) log.error({ err: error }, "Reflection failed.");
+  const broken = { code: RPC_CODES.INTERNAL, message: "Reflection failed." };
+  call.fail(error instanceof RpcStatusError ? error.status : broken);
+}
+
+/** Asks for more only when the last was answered. */
+async function* questionsOf({ stream, headers }: Call, maxMessageBytes: number): AsyncGenerator<Uint8Array> {
+  const reader = new MessageReader(maxMessageBytes);
+  // Its end is the status, which comes after the last question.
+  for await (const piece of stream.iterator({ destroyOnReturn: false })) {
+    reader.push(piece);
+    for (let message = reader.next(); message !== undefined; message = reader.next()) {
+      const encoding = headers["grpc-encoding"]?.toString();
+      yield reader.isCompressed ? await decompress(message, encoding, maxMessageBytes) : message;
+    }
+  }
+  if (!reader.isEmpty) throw new RpcStatusError({ code: RPC_CODES.INTERNAL, message: "A message ends too soon." });
 }

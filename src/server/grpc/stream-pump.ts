@@ -1,8 +1,6 @@
-import type { ServerWritableStream } from "@grpc/grpc-js";
 import type { Log, Meter } from "../../model/ports.ts";
 import { RPC_CODES, type RpcStatus, RpcStatusError } from "../../wire/rpc.ts";
-import { Batch, type Outgoing } from "./carried-call.ts";
-import { toStatusFields } from "./metadata.ts";
+import type { Call } from "./call.ts";
 
 export interface StreamPumpOptions {
   readonly stalledReaderMs: number;
@@ -16,29 +14,21 @@ const PATIENCE_BYTES = 1024 * 1024;
 /** Writes one stream of messages to its call, no faster than the reader takes it. */
 export class StreamPump {
   readonly #options: StreamPumpOptions;
-  readonly #call: ServerWritableStream<unknown, Outgoing>;
+  readonly #call: Call;
   #messages: AsyncIterator<readonly Uint8Array[]> | undefined;
-  /** What was given to the call and has not left. */
-  #sending: Batch | undefined;
+  /** What was given to the call has not left. */
+  #isSending = false;
   #patience = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(
-    options: StreamPumpOptions,
-    call: ServerWritableStream<unknown, Outgoing>,
-    messages: AsyncIterator<readonly Uint8Array[]>,
-  ) {
+  constructor(options: StreamPumpOptions, call: Call, messages: AsyncIterator<readonly Uint8Array[]>) {
     this.#options = options;
     this.#call = call;
     this.#messages = messages;
   }
 
   begin(): void {
-    if (this.#call.cancelled) {
-      this.#leave();
-      return;
-    }
-    this.#call.on("cancelled", this.#leave);
+    this.#call.onLeft = this.#leave;
     this.#pull();
   }
 
@@ -58,11 +48,11 @@ export class StreamPump {
       this.#stop();
       this.#call.end();
     } else if (step.value.length === 0) this.#pull();
-    else this.#send(new Batch(step.value));
+    else this.#send(step.value);
   };
 
-  #send(batch: Batch): void {
-    this.#sending = batch;
+  #send(batch: readonly Uint8Array[]): void {
+    this.#isSending = true;
     this.#patience = Math.floor(bytesOf(batch) / PATIENCE_BYTES);
     if (this.#timer === undefined) {
       this.#timer = setTimeout(this.#onTime, this.#options.stalledReaderMs);
@@ -72,15 +62,14 @@ export class StreamPump {
   }
 
   readonly #onTaken = (error?: Error | null): void => {
-    this.#sending = undefined;
+    this.#isSending = false;
     if (error === undefined || error === null) this.#pull();
     else this.#leave();
   };
 
   /** Also when nothing is being sent: the timer is not stopped between batches, only set anew by the next. */
   readonly #onTime = (): void => {
-    const sending = this.#sending;
-    if (sending === undefined) return;
+    if (!this.#isSending) return;
     if (this.#patience > 0) {
       this.#patience--;
       this.#timer?.refresh();
@@ -88,14 +77,14 @@ export class StreamPump {
     }
     this.#options.meter.count("readers_stalled");
     this.#leave();
-    sending.call?.cutOff();
+    this.#call.cutOff();
   };
 
   readonly #onBroken = (error: unknown): void => {
     if (this.#messages === undefined) return;
     this.#messages = undefined;
     this.#stop();
-    this.#call.emit("error", toStatusFields(this.#statusOf(error), this.#options.log));
+    this.#call.fail(this.#statusOf(error));
   };
 
   #statusOf(error: unknown): RpcStatus {
@@ -112,10 +101,10 @@ export class StreamPump {
   };
 
   #stop(): void {
-    this.#call.off("cancelled", this.#leave);
+    this.#call.onLeft = undefined;
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#sending = undefined;
+    this.#isSending = false;
   }
 }
 
@@ -129,7 +118,7 @@ export function abandon(messages: AsyncIterator<unknown>, log: Log): void {
   }
 }
 
-function bytesOf({ messages }: Batch): number {
+function bytesOf(messages: readonly Uint8Array[]): number {
   let bytes = 0;
   for (const message of messages) bytes += message.length;
   return bytes;

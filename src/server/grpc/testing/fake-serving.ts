@@ -88,7 +88,7 @@ export function fakeContext(): ServeContext {
   return {
     service: {} as AgentService,
     caller: ANONYMOUS,
-    limits: { maxDepth: 64, maxParts: 100, keepAliveMs: 15_000 },
+    limits: { maxDepth: 64, maxValues: 200_000, maxParts: 100, keepAliveMs: 15_000 },
     agentOfTenant: () => undefined,
     report: () => {},
     ids: { message: () => "message", context: () => "context" },

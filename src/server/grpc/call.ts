@@ -1,0 +1,185 @@
+import {
+  constants,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Stream,
+  type ServerStreamResponseOptions,
+} from "node:http2";
+import type { Log } from "../../model/ports.ts";
+import { RPC_CODES, type RpcMetadata, type RpcRequest, type RpcStatus, RpcStatusError } from "../../wire/rpc.ts";
+import type { Connection } from "./connection.ts";
+import { timeoutOf } from "./deadline.ts";
+import { ENCODINGS } from "./decompress.ts";
+import { framed, framedOne } from "./message-reader.ts";
+import { addMetadata, statusHeaders, textEntries } from "./metadata.ts";
+
+const CONTENT_TYPE = "application/grpc+proto";
+const OK_TRAILERS: OutgoingHttpHeaders = Object.freeze({ "grpc-status": "0" });
+const WITH_TRAILERS: ServerStreamResponseOptions = Object.freeze({ waitForTrailers: true, sendDate: false });
+const WITHOUT_MORE: ServerStreamResponseOptions = Object.freeze({ endStream: true, sendDate: false });
+const TOO_LATE: RpcStatus = { code: RPC_CODES.DEADLINE_EXCEEDED, message: "Deadline exceeded" };
+
+/** One call on its HTTP/2 stream: headers, messages and a status, each sent at most once or in order. */
+export class Call {
+  readonly stream: ServerHttp2Stream;
+  readonly connection: Connection;
+  readonly headers: IncomingHttpHeaders;
+  readonly #rawHeaders: readonly string[];
+  readonly #log: Log;
+  #timer: NodeJS.Timeout | undefined;
+  #trailers: OutgoingHttpHeaders = OK_TRAILERS;
+  #left: (() => void) | undefined;
+  #isOver = false;
+
+  constructor(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    rawHeaders: readonly string[],
+    connection: Connection,
+    log: Log,
+  ) {
+    this.stream = stream;
+    this.headers = headers;
+    this.#rawHeaders = rawHeaders;
+    this.connection = connection;
+    this.#log = log;
+    // What went wrong is seen by the stream's end; unheard, it would end the process.
+    stream.on("error", nothing);
+    stream.on("aborted", this.#onAborted);
+    // A caller may have left before its call was heard of.
+    if (stream.closed || stream.destroyed) this.#isOver = true;
+  }
+
+  /** Its status is decided, or its caller has left: nothing more can be said. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** For whoever works for this call: called once if it ends by itself, by its deadline or because the caller leaves. */
+  set onLeft(left: (() => void) | undefined) {
+    this.#left = left;
+  }
+
+  get metadata(): RpcRequest["metadata"] {
+    return textEntries(this.headers, this.#rawHeaders, this.#log);
+  }
+
+  /** False if the caller sets a deadline that is none; the call is then answered. */
+  startDeadline(): boolean {
+    const header = this.headers["grpc-timeout"];
+    if (header === undefined) return true;
+    try {
+      const ms = timeoutOf(String(header));
+      if (ms !== undefined) this.#timer = setTimeout(() => this.giveUp(TOO_LATE), ms);
+      return true;
+    } catch (error) {
+      this.failWith(error);
+      return false;
+    }
+  }
+
+  /** Sends what comes before the first message. */
+  begin(metadata: RpcMetadata | undefined): void {
+    if (this.#isOver) return;
+    const headers: OutgoingHttpHeaders = {
+      ":status": 200,
+      "content-type": CONTENT_TYPE,
+      "grpc-accept-encoding": ENCODINGS,
+    };
+    if (metadata !== undefined) addMetadata(headers, metadata, this.#log);
+    this.stream.on("wantTrailers", this.#onWantTrailers);
+    this.stream.respond(headers, WITH_TRAILERS);
+  }
+
+  /** Calls back when the messages have left. False if the caller does not take what it was sent before. */
+  write(messages: readonly Uint8Array[], taken?: (error?: Error | null) => void): boolean {
+    return !this.#isOver && this.stream.write(framed(messages), taken);
+  }
+
+  /** The call went well. */
+  end(): void {
+    if (this.#finish()) this.stream.end();
+  }
+
+  /** The one message of a call, and its end. */
+  answer(message: Uint8Array, metadata: RpcMetadata | undefined): void {
+    this.begin(metadata);
+    if (this.#finish()) this.stream.end(framedOne(message));
+  }
+
+  fail(status: RpcStatus): void {
+    if (!this.#finish()) return;
+    const headers = statusHeaders(status, this.#log);
+    if (this.stream.headersSent) {
+      this.#trailers = headers;
+      this.stream.end();
+      return;
+    }
+    headers[":status"] = 200;
+    headers["content-type"] = CONTENT_TYPE;
+    this.#sendOnly(headers);
+  }
+
+  /** Answers what is no call of gRPC. */
+  refuse(headers: OutgoingHttpHeaders): void {
+    if (this.#finish()) this.#sendOnly(headers);
+  }
+
+  #sendOnly(headers: OutgoingHttpHeaders): void {
+    this.stream.respond(headers, WITHOUT_MORE);
+    // Whatever the caller still sends is thrown away. A reset would spare it that, but clients made with Node have been
+    // seen to spin for ever on one that meets their own.
+    this.stream.resume();
+  }
+
+  /** Does not wait for the rest of the request any longer. */
+  hangUp(status: RpcStatus): void {
+    this.fail(status);
+    this.stream.close(constants.NGHTTP2_NO_ERROR);
+  }
+
+  /** By an error that has its status with it, or by one that nobody foresaw and nobody is told. */
+  failWith(error: unknown): void {
+    if (error instanceof RpcStatusError) {
+      this.fail(error.status);
+      return;
+    }
+    this.#log.error({ err: error }, "A call could not be answered.");
+    this.fail({ code: RPC_CODES.INTERNAL, message: "The server failed to answer." });
+  }
+
+  /** Ends the call in place of whoever works for it. */
+  giveUp(status: RpcStatus): void {
+    this.fail(status);
+    this.#tellLeft();
+  }
+
+  /** Ends the call although its reader takes nothing. A status would wait behind what was not taken. */
+  cutOff(): void {
+    this.#finish();
+    this.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  }
+
+  /** False if it was over already. */
+  #finish(): boolean {
+    if (this.#isOver) return false;
+    this.#isOver = true;
+    if (this.#timer !== undefined) clearTimeout(this.#timer);
+    return !this.stream.destroyed && !this.stream.closed;
+  }
+
+  #tellLeft(): void {
+    const left = this.#left;
+    this.#left = undefined;
+    left?.();
+  }
+
+  readonly #onWantTrailers = (): void => this.stream.sendTrailers(this.#trailers);
+
+  readonly #onAborted = (): void => {
+    this.#finish();
+    this.#tellLeft();
+  };
+}
+
+function nothing(): void {}

@@ -1,0 +1,135 @@
+/** Who may send much, and how much of it is waited for. */
+import { once } from "node:events";
+import { connect as connectHttp2 } from "node:http2";
+import { connect as openSocket, type Socket } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { defineAgent } from "../../src/agents/define.ts";
+import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
+import { sendRaw } from "../support/raw-http.ts";
+
+const KEY = "alice-key-5f0c2b77d1";
+const agent = defineAgent({ name: "Quiet", description: "Says little.", skills: [], run: async () => "done" });
+
+let server: DragomanServer | undefined;
+const sockets: Socket[] = [];
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await server?.close();
+  server = undefined;
+});
+
+async function start(options: Partial<ServeOptions> = {}): Promise<DragomanServer> {
+  const auth = { apiKeys: [{ key: KEY, owner: "alice" }] };
+  server = await serve({ port: 0, log: false, agents: { quiet: agent }, times: { drainMs: 0 }, auth, ...options });
+  return server;
+}
+
+const PLACES = ["/", "/agents/quiet", "/rest/message:send", "/rest/v1/message:send", "/tasks/send"];
+
+/** Sends the head of a request and some of its body; what comes back up to the end of its head. */
+function begin(port: number, path: string, headers: readonly string[], some: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = openSocket(port, "127.0.0.1");
+    sockets.push(socket);
+    const lines = [`POST ${path} HTTP/1.1`, "host: 127.0.0.1", "content-type: application/json", ...headers];
+    socket.write(`${lines.join("\r\n")}\r\n\r\n${some}`);
+    let answer = "";
+    socket.on("data", (chunk) => {
+      answer += chunk.toString("latin1");
+      if (answer.includes("\r\n\r\n")) resolve(answer);
+    });
+    socket.on("error", reject);
+    socket.on("close", () => resolve(answer));
+  });
+}
+
+function sendMessage(text: string) {
+  const message = { messageId: "m", role: "ROLE_USER", parts: [{ text }] };
+  return { jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } };
+}
+
+describe("a large request of someone who is not let in", () => {
+  it.each(PLACES)("is refused by its head: %s", async (path) => {
+    const { port } = await start();
+    const answer = await begin(port, path, ["content-length: 10000000"], "{");
+    expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+    expect(answer).toMatch(/\r\nwww-authenticate: /i);
+    expect(answer).toMatch(/\r\nconnection: close\r\n/i);
+  });
+
+  it("is refused as soon as it turns out to be large", async () => {
+    const { port } = await start();
+    const chunk = `8000\r\n${"x".repeat(0x8000)}\r\n`;
+    const answer = await begin(port, "/", ["transfer-encoding: chunked"], chunk.repeat(3));
+    expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+  });
+
+  it("is refused over gRPC before its message is there", async () => {
+    const { grpc } = await start();
+    const session = connectHttp2(`http://${grpc}`);
+    const stream = session.request({
+      ":method": "POST",
+      ":path": "/lf.a2a.v1.A2AService/SendMessage",
+      "content-type": "application/grpc",
+      te: "trailers",
+    });
+    const prefix = Buffer.alloc(5);
+    prefix.writeUInt32BE(10_000_000, 1);
+    stream.write(Buffer.concat([prefix, Buffer.alloc(100_000)]));
+    const [headers] = (await once(stream, "response")) as [Record<string, string>];
+    expect(headers["grpc-status"]).toBe("16");
+    session.destroy();
+  });
+});
+
+describe("a large request of someone who is let in", () => {
+  it("is read to its end", async () => {
+    const { url } = await start();
+    const body = JSON.stringify(sendMessage("x".repeat(1_000_000)));
+    const headers = { "a2a-version": "1.0", "content-type": "application/json", "x-api-key": KEY };
+    const reply = await sendRaw(url, { method: "POST", path: "/", headers, body });
+    expect(JSON.parse(reply.body.toString())).toMatchObject({
+      id: 1,
+      result: { message: { parts: [{ text: "done" }] } },
+    });
+  });
+
+  it("waits its turn while others are on their way", async () => {
+    const { port, url } = await start({ limits: { arriving: 300_000 } });
+    const key = `x-api-key: ${KEY}`;
+    const held = begin(port, "/", [key, "content-length: 1000000"], "x".repeat(200_000));
+    const body = JSON.stringify(sendMessage("x".repeat(250_000)));
+    const headers = { "a2a-version": "1.0", "content-type": "application/json", "x-api-key": KEY };
+    const ask = () => sendRaw(url, { method: "POST", path: "/", headers, body });
+    let reply = await ask();
+    // What was begun may not have come as far as that yet.
+    while (reply.status === 200) reply = await ask();
+    expect([reply.status, reply.headers["retry-after"]]).toEqual([429, "1"]);
+    for (const socket of sockets) socket.destroy();
+    await held;
+    while (reply.status === 429) reply = await ask();
+    expect(reply.status).toBe(200);
+  });
+});
+
+describe("a request of very many values", () => {
+  const data = [{ data: Array.from({ length: 60 }, () => ({})) }];
+  const v1 = { message: { messageId: "m", role: "ROLE_USER", parts: data } };
+  const headers = { "a2a-version": "1.0", "content-type": "application/json", "x-api-key": KEY };
+
+  it("is refused in the words of its dialect", async () => {
+    const { url } = await start({ limits: { values: 100 } });
+    const ask = (path: string, body: unknown) =>
+      sendRaw(url, { method: "POST", path, headers, body: JSON.stringify(body) });
+    const rpc = await ask("/", { ...sendMessage(""), params: v1 });
+    expect(JSON.parse(rpc.body.toString())).toMatchObject({
+      error: { code: -32600, message: expect.stringContaining("100 values") },
+    });
+    const rest = await ask("/rest/message:send", v1);
+    expect([rest.status, rest.body.toString()]).toEqual([400, expect.stringContaining("100 values")]);
+    const early = await ask("/tasks/send", {
+      message: { role: "user", parts: [{ type: "data", data: { many: data } }] },
+    });
+    expect([early.status, early.body.toString()]).toEqual([400, expect.stringContaining("100 values")]);
+  });
+});
