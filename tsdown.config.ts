@@ -9,6 +9,7 @@ export default defineConfig({
     index: "src/index.ts",
     "client/index": "src/client/index.ts",
     "server/express": "src/server/express.ts",
+    xiaoyi: "src/xiaoyi.ts",
     "cli/main": "src/cli/main.ts",
   },
   format: "esm",

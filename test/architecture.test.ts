@@ -93,6 +93,21 @@ describe("the rule", () => {
     ]);
   });
 
+  it("lets dialects of one family share a vocabulary, which is no dialect", () => {
+    const found = check({
+      "dialects/one/words.ts": 'export const words = "one";',
+      "dialects/one-near/index.ts": 'import { words } from "../one/words.ts"; export { words };',
+      "dialects/one-far/index.ts": 'import { near } from "../one-near/index.ts"; export { near };',
+      "dialects/other/index.ts": 'import { words } from "../one/words.ts"; export { words };',
+      "engine/run.ts": 'export const isOne = (name: string) => name === "one";',
+    });
+    expect(found).toEqual([
+      "dialects/one-far/index.ts: a dialect must not import another (dialects/one-near/index.ts)",
+      "dialects/other/index.ts: a dialect must not import another (dialects/one/words.ts)",
+      "dialects/one-far/index.ts: names the dialect one-near",
+    ]);
+  });
+
   it.each([
     ["engine/run.ts", "const now = Date.now();", "Date.now"],
     ["engine/run.ts", "const clock = { now: Date.now };", "Date.now"],

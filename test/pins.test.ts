@@ -23,6 +23,7 @@ import { Cors } from "../src/server/cors.ts";
 import { DIALECTS } from "../src/server/dialects.ts";
 import * as express from "../src/server/express.ts";
 import { createHandler, type WebHandler } from "../src/server/web-handler.ts";
+import * as xiaoyi from "../src/xiaoyi.ts";
 
 const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
 
@@ -37,6 +38,7 @@ describe("the package", () => {
       ".": { types: "./dist/index.d.ts", default: "./dist/index.js" },
       "./client": { types: "./dist/client/index.d.ts", default: "./dist/client/index.js" },
       "./express": { types: "./dist/server/express.d.ts", default: "./dist/server/express.js" },
+      "./xiaoyi": { types: "./dist/xiaoyi.d.ts", default: "./dist/xiaoyi.js" },
       "./package.json": "./package.json",
     });
   });
@@ -61,12 +63,13 @@ describe("the package", () => {
     ]);
     expect(Object.keys(client).sort()).toEqual(["ConnectionError", "ProtocolError", "connect", "fetchCard"]);
     expect(Object.keys(express)).toEqual(["dragoman"]);
+    expect(Object.keys(xiaoyi)).toEqual(["xiaoyi"]);
   });
 
   it("has these built-in agents and dialects", () => {
     expect(BUILTIN_NAMES).toEqual(["echo", "outline", "document", "summary", "tck"]);
     expect(Object.keys(BUILTIN_AGENTS)).toEqual([...BUILTIN_NAMES]);
-    expect(DIALECTS.map(({ name }) => name)).toEqual(["a2a-v1", "a2a-v03", "a2a-v01", "tasks-rest"]);
+    expect(DIALECTS.map(({ name }) => name)).toEqual(["a2a-v1", "a2a-v03", "a2a-v01", "tasks-rest", "xiaoyi-http"]);
   });
 });
 
@@ -121,6 +124,7 @@ describe("names on the wire", () => {
       idempotency: "urn:dragoman:ext:idempotency:v1",
       hops: "urn:dragoman:ext:hops:v1",
       reasoning: "urn:dragoman:ext:reasoning:v1",
+      xiaoyi: "urn:dragoman:ext:xiaoyi:v1",
     });
   });
 
@@ -247,6 +251,7 @@ describe("defaults", () => {
     });
     expect(DEFAULT_LIMITS).toEqual({
       historyPage: 200,
+      page: 16_777_216,
       tasksPerOwner: 10_000,
       streamsPerOwner: 20_000,
       streamsPerAddress: 20_000,
@@ -254,6 +259,8 @@ describe("defaults", () => {
       hops: 8,
       id: 1_024,
       part: 16_777_216,
+      file: 16_777_216,
+      mediaTypes: undefined,
       task: 268_435_456,
       queue: 10_000,
       mergeAfter: 64,

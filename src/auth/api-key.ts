@@ -20,6 +20,15 @@ export interface ApiKeyPlaces {
 
 const DEFAULT_HEADER = "X-API-Key";
 
+/** Headers that HTTP, A2A or a proxy has given another meaning; a key among them would not be taken for one. */
+const OTHER_MEANING =
+  /^(?:(?:accept|access-control|content|if|proxy|sec|x-forwarded)(?:-.*)?|a2a-.*|x-a2a-.*|authorization|cache-control|connection|cookie|date|expect|forwarded|from|host|http2-settings|idempotency-key|keep-alive|last-event-id|max-forwards|origin|range|referer|set-cookie|te|trailer|transfer-encoding|upgrade|user-agent|vary|via|www-authenticate|x-real-ip)$/i;
+
+/** Whether API keys may stand in a header of that name. */
+export function isKeyHeader(name: string): boolean {
+  return !OTHER_MEANING.test(name);
+}
+
 export type ApiKeys = Secrets<Caller>;
 
 /** Several keys of one owner are valid at once, so that one can be replaced while the other is still in use. */

@@ -7,25 +7,38 @@ export function withoutSignatures(document: JsonObject): JsonObject {
   return rest;
 }
 
-/** A form of a card that is signed, and what can be relied on where a signature fits it. */
-export interface SignedForm {
-  readonly signed: JsonObject;
-  readonly relied: JsonObject;
-}
-
 /**
  * What may have been signed of a card that is written as A2A 1.0 does (§8.4.1). After the form of the specification
  * come those of the official libraries, which leave out whatever is empty and, where they sign a card that was read
- * into memory, the security schemes too; of these nothing is known then. For many cards all forms are the same.
+ * into memory, the security schemes too. Where a signature fits one of them, that form is all that can be relied on: a
+ * requirement without scopes counts as empty, so that anybody could have put in another. For many cards all forms are
+ * the same.
  */
-export function signedForms(document: JsonObject): readonly SignedForm[] {
+export function signedForms(document: JsonObject): readonly JsonObject[] {
   const whole = withoutSignatures(document);
   const { securitySchemes: _, ...schemeless } = whole;
-  return [
-    { signed: whole, relied: whole },
-    { signed: withoutEmpty(whole), relied: whole },
-    { signed: withoutEmpty(schemeless), relied: schemeless },
-  ];
+  return [whole, withoutEmpty(whole), withoutEmpty(schemeless)];
+}
+
+/** The parts of a document that are not in what was signed, by path; values that say nothing are left out. */
+export function uncoveredParts(document: JsonValue, signed: JsonValue | undefined, path = ""): readonly string[] {
+  if (isObject(document) && isObject(signed)) {
+    return Object.entries(document).flatMap(([name, value]) =>
+      uncoveredParts(
+        value,
+        Object.hasOwn(signed, name) ? signed[name] : undefined,
+        path === "" ? name : `${path}.${name}`,
+      ),
+    );
+  }
+  if (Array.isArray(document) && Array.isArray(signed) && document.length === signed.length) {
+    return document.flatMap((item, at) => uncoveredParts(item, signed[at], `${path}[${at}]`));
+  }
+  return document === signed || saysNothing(document) ? [] : [path];
+}
+
+function saysNothing(value: JsonValue): boolean {
+  return value === "" || value === null || value === false || (Array.isArray(value) && value.length === 0);
 }
 
 function withoutEmpty(document: JsonObject): JsonObject {

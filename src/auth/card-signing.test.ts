@@ -32,7 +32,7 @@ const signed = (card: JsonObject, ...keys: SigningKey[]): JsonObject => ({
   signatures: keys.flatMap((key) => signCard(card, key)).map((signature) => ({ ...signature })),
 });
 const pin = (...keys: SigningKey[]) => createKeySource({ keys: keys.map((key) => toPublicJwk(key) as PublicJwk) });
-const known = new Set([...Object.keys(CARD), "securitySchemes"]);
+const known = new Set([...Object.keys(CARD), "securitySchemes", "securityRequirements"]);
 /** As 1.0 would write it: members it does not know are not part of the card. */
 const normalise = (document: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(document).filter(([name]) => known.has(name)));
@@ -47,7 +47,13 @@ describe("a signed card", () => {
       kid: "k-1",
       typ: "JOSE",
     });
-    expect(await check(signed(CARD, key), pin(key))).toEqual({ status: "verified", kid: "k-1", alg, document: CARD });
+    expect(await check(signed(CARD, key), pin(key))).toEqual({
+      status: "verified",
+      kid: "k-1",
+      alg,
+      document: CARD,
+      uncovered: [],
+    });
   });
 
   it("is verified whatever the order of its members, and with white space", async () => {
@@ -72,7 +78,8 @@ describe("a signed card", () => {
 
   it("covers only what was signed: members beside it are not relied on", async () => {
     const document = { ...signed(CARD, keyFor("ES256")), url: "https://evil.example", protocolVersion: "0.3.0" };
-    expect(await check(document)).toMatchObject({ status: "verified", document: CARD });
+    const uncovered = ["url", "protocolVersion"];
+    expect(await check(document)).toMatchObject({ status: "verified", document: CARD, uncovered });
   });
 
   it("needs one of several signatures, for keys that are rotated", async () => {
@@ -88,9 +95,12 @@ describe("a signed card", () => {
     const signatures = signCard(card, keyFor("ES256"));
     expect(signatures).toHaveLength(2);
     expect(signCard(CARD, keyFor("ES256"))).toHaveLength(1);
-    for (const signature of signatures) {
-      const document = { ...card, signatures: [{ ...signature }] };
-      expect(await check(document)).toMatchObject({ status: "verified", document: card });
+    const { description: _, skills: __, ...full } = card;
+    const documents = [card, full];
+    for (const [at, signature] of signatures.entries()) {
+      const verification = await check({ ...card, signatures: [{ ...signature }] });
+      expect(verification).toMatchObject({ status: "verified", uncovered: [] });
+      expect("document" in verification && verification.document).toEqual(documents[at]);
     }
   });
 
@@ -99,8 +109,37 @@ describe("a signed card", () => {
     const [whole, schemeless, ...others] = signCard(card, keyFor("ES256"));
     expect(others).toEqual([]);
     const verified = (signature: object | undefined) => check({ ...card, signatures: [{ ...signature }] });
-    expect(await verified(whole)).toEqual({ status: "verified", kid: "k-1", alg: "ES256", document: card });
-    expect(await verified(schemeless)).toEqual({ status: "verified", kid: "k-1", alg: "ES256", document: CARD });
+    const outcome = { status: "verified", kid: "k-1", alg: "ES256" };
+    expect(await verified(whole)).toEqual({ ...outcome, document: card, uncovered: [] });
+    expect(await verified(schemeless)).toEqual({ ...outcome, document: CARD, uncovered: ["securitySchemes"] });
+  });
+});
+
+describe("a requirement without scopes", () => {
+  const card: JsonObject = {
+    ...CARD,
+    securitySchemes: {
+      key: { apiKeySecurityScheme: { location: "header", name: "X-Key" } },
+      query: { apiKeySecurityScheme: { location: "query", name: "key" } },
+    },
+    securityRequirements: [{ schemes: { key: {} } }],
+  };
+  const document = signed(card, keyFor("ES256"));
+
+  it("is relied on where it was signed, in whatever order the signatures are", async () => {
+    const { signatures } = document;
+    const reversed = Array.isArray(signatures) ? signatures.toReversed() : [];
+    expect(await check({ ...document, signatures: reversed })).toMatchObject({ document: card, uncovered: [] });
+  });
+
+  it.each([
+    ["another", [{ schemes: { query: {} } }]],
+    ["none", [{ schemes: {} }]],
+  ])("is not relied on where it was replaced by %s", async (_, securityRequirements) => {
+    const verification = await check({ ...document, securityRequirements });
+    expect(verification).toMatchObject({ status: "verified", uncovered: ["securityRequirements"] });
+    expect(verification).not.toHaveProperty("document.securityRequirements");
+    expect(verification).toHaveProperty("document.securitySchemes", card.securitySchemes);
   });
 });
 

@@ -11,7 +11,7 @@ import type { SigningAlgorithm, SigningKey } from "./signing-key.ts";
  * where that is not the same.
  */
 export function signCard(document: JsonObject, key: SigningKey): readonly AgentCardSignature[] {
-  const payloads = new Set(signedForms(document).map(({ signed }) => canonicalJson(signed)));
+  const payloads = new Set(signedForms(document).map(canonicalJson));
   return [...payloads].map((payload) => signText(payload, key));
 }
 

@@ -1,7 +1,7 @@
 /** Whether a card is what the holder of a trusted key has signed: A2A §8.4.3. */
 import type { JsonObject } from "../model/json.ts";
 import { JsonLimitError, parseJson } from "../wire/json-limits.ts";
-import { isObject, signedForms, withoutSignatures } from "./card-forms.ts";
+import { isObject, signedForms, uncoveredParts, withoutSignatures } from "./card-forms.ts";
 import { CanonicalJsonError, canonicalJson } from "./jcs.ts";
 import { hasRepeatedMembers } from "./repeated-members.ts";
 import type { KeySource, PublicJwk } from "./verifying-keys.ts";
@@ -12,8 +12,10 @@ export type CardVerification =
       readonly status: "verified";
       readonly kid: string;
       readonly alg: string;
-      /** What was signed, as far as it can be relied on: members beside it in the document are anybody's. */
+      /** What was signed: whatever else is in the document is anybody's. */
       readonly document: JsonObject;
+      /** Paths of whatever else is in the document. */
+      readonly uncovered: readonly string[];
     }
   | { readonly status: "absent" }
   | { readonly status: "unverifiable"; readonly reason: string }
@@ -36,10 +38,11 @@ export interface CardVerifyingOptions {
   readonly algorithms?: readonly string[];
 }
 
-/** A form of the document that may be what was signed, and what is known if it was. */
+/** A form of the document that may be what was signed. */
 interface Form {
   readonly payload: string;
   readonly document: JsonObject;
+  readonly uncovered: readonly string[];
 }
 
 type Outcome = Exclude<CardVerification, { readonly status: "absent" }>;
@@ -57,13 +60,19 @@ export async function verifyCard(text: string, options: CardVerifyingOptions): P
   if (forms.length === 0) return { status: "invalid", reason: "The card has no canonical form." };
   const outcomes: Outcome[] = [];
   for (const signature of signatures.slice(0, MOST_SIGNATURES)) {
-    const outcome = await verifySignature(signature, forms, options);
-    if (outcome.status === "verified") return outcome;
-    outcomes.push(outcome);
+    outcomes.push(await verifySignature(signature, forms, options));
   }
+  // The forms come in the order of how much they say.
+  const placeOf = ({ document }: Verified) => forms.findIndex((form) => form.document === document);
+  const [verified] = outcomes
+    .filter((outcome) => outcome.status === "verified")
+    .sort((one, other) => placeOf(one) - placeOf(other));
+  if (verified !== undefined) return verified;
   // One that is known to be wrong says more than one that nobody here can judge.
   return outcomes.find(({ status }) => status === "invalid") ?? outcomes[0] ?? { status: "absent" };
 }
+
+type Verified = Extract<Outcome, { readonly status: "verified" }>;
 
 function readDocument(text: string): JsonObject | string {
   try {
@@ -79,11 +88,11 @@ function readDocument(text: string): JsonObject | string {
 /** The document itself, and the forms of the 1.0 card in it. */
 function formsOf(document: JsonObject, normalise: CardVerifyingOptions["normalise"]): readonly Form[] {
   const normal = normalise(document);
-  const forms = [{ signed: document, relied: document }, ...(normal === undefined ? [] : signedForms(normal))];
   const byPayload = new Map<string, Form>();
-  for (const { relied, signed } of forms) {
+  for (const signed of [document, ...(normal === undefined ? [] : signedForms(normal))]) {
     const payload = canonical(signed);
-    if (payload !== undefined && !byPayload.has(payload)) byPayload.set(payload, { payload, document: relied });
+    if (payload === undefined || byPayload.has(payload)) continue;
+    byPayload.set(payload, { payload, document: signed, uncovered: uncoveredParts(document, signed) });
   }
   return [...byPayload.values()];
 }
@@ -121,10 +130,10 @@ async function verifySignature(
     return unverifiable(`The key set for the key ${kid} could not be fetched.`);
   }
   if (candidates.length === 0) return unverifiable(`The key ${kid} is not trusted here.`);
-  for (const { payload, document } of forms) {
+  for (const { payload, document, uncovered } of forms) {
     const jws = { payload: Buffer.from(payload).toString("base64url"), protected: protectedHeader, signature };
     for (const key of candidates) {
-      if (await matches(jws, key, alg)) return { status: "verified", kid, alg, document };
+      if (await matches(jws, key, alg)) return { status: "verified", kid, alg, document, uncovered };
     }
   }
   return invalid(`The signature by the key ${kid} does not fit the card.`);

@@ -49,9 +49,13 @@ export class CredentialsError extends ProtocolError {
 export const RESERVED_OWNER = "anonymous";
 const LONGEST_OWNER = 256;
 
+/** What is not seen where a name is shown makes it look like another. */
+const CONTROL_CHARACTER = /\p{Cc}/u;
+
 /** Whether tasks may belong to such a name. */
 export function isOwnerName(value: unknown): value is string {
-  return typeof value === "string" && value !== "" && value !== RESERVED_OWNER && value.length <= LONGEST_OWNER;
+  if (typeof value !== "string" || value === "" || value === RESERVED_OWNER) return false;
+  return value.length <= LONGEST_OWNER && !CONTROL_CHARACTER.test(value);
 }
 
 export function toCaller(owner: string, scopes: readonly string[] | undefined): Caller {

@@ -1,6 +1,13 @@
 import type { JsonObject } from "../model/json.ts";
 import type { Log } from "../model/ports.ts";
-import { type ApiKeyEntry, type ApiKeyPlaces, apiKeyTokens, createApiKeyVerifier, toApiKeys } from "./api-key.ts";
+import {
+  type ApiKeyEntry,
+  type ApiKeyPlaces,
+  apiKeyTokens,
+  createApiKeyVerifier,
+  isKeyHeader,
+  toApiKeys,
+} from "./api-key.ts";
 import { Authenticator } from "./authenticator.ts";
 import { type BasicEntry, createBasicVerifier } from "./basic.ts";
 import { createBearerVerifier } from "./bearer.ts";
@@ -8,7 +15,7 @@ import { isOwnerName, type TokenCheck, type Verifier } from "./contract.ts";
 import { openIdConnectUrl } from "./discovery.ts";
 import type { Fetch } from "./fetch-json.ts";
 import { createIssuerFetch } from "./issuer-fetch.ts";
-import { createJwtCheck, type JwtOptions } from "./jwt.ts";
+import { createJwtCheck, hasLogin, type JwtOptions } from "./jwt.ts";
 import { type CertificateName, createCertificateVerifier } from "./mtls.ts";
 
 /** Who may call. */
@@ -79,7 +86,14 @@ function bearerSchemes(jwt: JwtOptions | undefined, takesKeys: boolean): Readonl
 }
 
 /** Options also come from untyped programs. What is wrong is said without saying a secret. */
-function check({ apiKeys = [], basic = [] }: AuthOptions): void {
+function check({ apiKeys = [], apiKey, basic = [], jwt }: AuthOptions): void {
+  if (apiKey !== undefined && apiKeys.length === 0) throw new TypeError("auth.apiKey needs auth.apiKeys.");
+  if (apiKey?.header !== undefined && !isKeyHeader(apiKey.header)) {
+    throw new TypeError(`auth.apiKey.header must be a header that has no other meaning, not "${apiKey.header}".`);
+  }
+  if ([jwt?.issuer, jwt?.jwksUrl].some((url) => url !== undefined && hasLogin(url))) {
+    throw new TypeError("auth.jwt.issuer and auth.jwt.jwksUrl must not have a login in them.");
+  }
   const keys = new Set<string>();
   for (const [at, { key, owner }] of apiKeys.entries()) {
     if (typeof key !== "string" || key === "") throw new TypeError(`auth.apiKeys[${at}].key must not be empty.`);

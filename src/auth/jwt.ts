@@ -27,6 +27,11 @@ export const TOKEN_ALGORITHMS = [
 ] as const;
 export type TokenAlgorithm = (typeof TOKEN_ALGORITHMS)[number];
 
+/** Whether user and password stand in an address: an issuer's is told to everybody. */
+export function hasLogin(address: string): boolean {
+  return /^[^/]*\/\/[^/?#]*@/.test(address);
+}
+
 export interface JwtOptions {
   /** Exactly as tokens spell it. */
   readonly issuer: string;
@@ -78,8 +83,9 @@ export function createJwtCheck(options: JwtOptions, { fetch, now, log }: JwtTool
     if (typ !== undefined && !TYPES.has(typ.toLowerCase())) throw wrong("The token is not an access token.");
     const owner = payload[ownerClaim];
     if (!isOwnerName(owner)) throw wrong(`The token does not say in "${ownerClaim}" whose it is.`);
-    const caller = toCaller(owner, scopesOf(payload));
-    known.keep(token, caller, (payload.exp ?? 0) * 1_000 + clockSkewMs);
+    const expires = (payload.exp ?? 0) * 1_000 + clockSkewMs;
+    const caller = { ...toCaller(owner, scopesOf(payload)), expires };
+    known.keep(token, caller, expires);
     return caller;
   };
 
@@ -96,6 +102,8 @@ async function refuse(error: unknown): Promise<never> {
   const { errors } = await jose();
   if (error instanceof errors.JWTExpired) throw wrong("The token has expired.", error);
   if (error instanceof errors.JWTClaimValidationFailed) {
+    if (error.claim === "nbf") throw wrong("The token is not valid yet.", error);
+    if (error.reason === "missing") throw wrong(`The token has no "${error.claim}".`, error);
     throw wrong(`The token is not for here: "${error.claim}" does not fit.`, error);
   }
   if (error instanceof errors.JOSEError) throw wrong("The token is not valid.", error);

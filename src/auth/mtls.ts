@@ -25,7 +25,7 @@ export function createCertificateVerifier(name: CertificateName | undefined, now
       if (!(certificate.expires > now())) throw new CredentialsError("wrong", "The client certificate has expired.");
       const owner = names.map((one) => READERS[one](certificate)).find((found) => found !== undefined);
       if (!isOwnerName(owner)) throw new CredentialsError("wrong", "The client certificate does not say whose it is.");
-      return toCaller(owner, undefined);
+      return { ...toCaller(owner, undefined), expires: certificate.expires };
     },
     schemes: { mtls: { mtlsSecurityScheme: {} } },
     challenge: { scheme: "ClientCertificate" },

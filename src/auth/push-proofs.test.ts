@@ -8,34 +8,40 @@ import { type SigningKey, toPublicJwk } from "./signing-key.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 const SECRET = "shared";
+const URL_HERE = "https://hooks.example.com/alice?x=1";
+const PUSH = { url: URL_HERE, body: "body" };
 
 describe("a push signature", () => {
   it("is valid for any body, for as long as clocks may differ", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.integer({ min: -300_000, max: 300_000 }), (body, later) => {
-        const header = signPush(SECRET, body, NOW);
-        expect(verifyPushSignature(header, SECRET, body, NOW + later)).toBe("valid");
+        const header = signPush(SECRET, { url: URL_HERE, body }, NOW);
+        expect(verifyPushSignature(header, SECRET, { url: URL_HERE, body }, NOW + later)).toBe("valid");
       }),
     );
   });
 
-  it("is not valid for another body, secret or time", () => {
-    const header = signPush(SECRET, "body", NOW);
-    expect(verifyPushSignature(header, SECRET, "bod", NOW)).toBe("wrong");
-    expect(verifyPushSignature(header, "other", "body", NOW)).toBe("wrong");
-    expect(verifyPushSignature(header, SECRET, "body", NOW + 302_000)).toBe("stale");
-    expect(verifyPushSignature(header, SECRET, "body", NOW - 302_000)).toBe("stale");
-    expect(verifyPushSignature(header.replace(/t=\d+/, "t=1767225601"), SECRET, "body", NOW)).toBe("wrong");
-    expect(verifyPushSignature(undefined, SECRET, "body", NOW)).toBe("absent");
+  it("is not valid for another body, secret, time or receiver", () => {
+    const header = signPush(SECRET, PUSH, NOW);
+    expect(verifyPushSignature(header, SECRET, { ...PUSH, body: "bod" }, NOW)).toBe("wrong");
+    expect(verifyPushSignature(header, "other", PUSH, NOW)).toBe("wrong");
+    for (const url of ["https://hooks.example.com/bob?x=1", "https://hooks.example.com/alice", "http://127.0.0.1/"]) {
+      expect(verifyPushSignature(header, SECRET, { ...PUSH, url }, NOW)).toBe("wrong");
+    }
+    expect(verifyPushSignature(header, SECRET, { ...PUSH, url: `${URL_HERE}#part` }, NOW)).toBe("valid");
+    expect(verifyPushSignature(header, SECRET, PUSH, NOW + 302_000)).toBe("stale");
+    expect(verifyPushSignature(header, SECRET, PUSH, NOW - 302_000)).toBe("stale");
+    expect(verifyPushSignature(header.replace(/t=\d+/, "t=1767225601"), SECRET, PUSH, NOW)).toBe("wrong");
+    expect(verifyPushSignature(undefined, SECRET, PUSH, NOW)).toBe("absent");
   });
 
   it("may stand beside others, and never throws for what is none", () => {
-    const [, digest] = signPush(SECRET, "body", NOW).split(",");
+    const [, digest] = signPush(SECRET, PUSH, NOW).split(",");
     const header = `t=${NOW / 1_000}, v1=${"0".repeat(64)}, ${digest}, v0=old`;
-    expect(verifyPushSignature(header, SECRET, "body", NOW)).toBe("valid");
+    expect(verifyPushSignature(header, SECRET, PUSH, NOW)).toBe("valid");
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.stringMatching(/^t=\d*,v1=[0-9a-f]{0,70}$/)), (text) => {
-        expect(["malformed", "wrong"]).toContain(verifyPushSignature(text, SECRET, "body", NOW));
+        expect(["malformed", "wrong"]).toContain(verifyPushSignature(text, SECRET, PUSH, NOW));
       }),
     );
   });

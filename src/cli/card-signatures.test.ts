@@ -45,7 +45,7 @@ describe("card sign and card verify", () => {
     const verified = await runHere("card", "verify", at("signed.json"), "--card-key", at("public.pem"));
     expect([verified.code, verified.stdout]).toEqual([0, "Signature: verified (key k-1, ES256)\n"]);
     const json = await runHere("card", "verify", "-a", at("signed.json"), "--card-key", at("public.pem"), "-o", "json");
-    expect(JSON.parse(json.stdout)).toEqual({ status: "verified", kid: "k-1", alg: "ES256" });
+    expect(JSON.parse(json.stdout)).toEqual({ status: "verified", kid: "k-1", alg: "ES256", uncovered: [] });
   });
 
   it("print the card where no file is named, and replace an earlier signature by the same key", async () => {
@@ -69,6 +69,28 @@ describe("card sign and card verify", () => {
     expect(await status("card.json", "public.pem")).toEqual([1, "absent"]);
     expect(await status("signed.json", "other.json")).toEqual([1, "unverifiable"]);
     expect(await status("forged.json", "public.pem")).toEqual([1, "invalid"]);
+  });
+
+  it("name what of a card is not signed", async () => {
+    const schemes = {
+      inQuery: { apiKeySecurityScheme: { location: "query", name: "key" } },
+      inHeader: { apiKeySecurityScheme: { location: "header", name: "X-Key" } },
+    };
+    const required = (name: string) => ({ securityRequirements: [{ schemes: { [name]: {} } }] });
+    await writeFile(at("asking.json"), JSON.stringify({ ...CARD, securitySchemes: schemes, ...required("inHeader") }));
+    await runHere("card", "sign", at("asking.json"), "--key", at("key.pem"), "--kid", "k-1", "--out", at("asks.json"));
+    const signed = JSON.parse(await readFile(at("asks.json"), "utf8"));
+    await writeFile(
+      at("asks.json"),
+      JSON.stringify({ ...signed, ...required("inQuery"), url: "https://evil.example" }),
+    );
+    const verified = await runHere("card", "verify", at("asks.json"), "--card-key", at("public.pem"));
+    const words = "verified (key k-1, ES256), but not securityRequirements, url";
+    expect([verified.code, verified.stdout]).toEqual([0, `Signature: ${words}\n`]);
+    const json = await runHere("card", "verify", at("asks.json"), "--card-key", at("public.pem"), "-o", "json");
+    expect(JSON.parse(json.stdout).uncovered).toEqual(["securityRequirements", "url"]);
+    const shown = await runHere("card", "get", "-a", at("asks.json"), "--card-key", at("public.pem"));
+    expect(shown.stdout).toContain(`Signatures: ${words}`);
   });
 
   it("warn of members that are not signed, and refuse what is no card or no key", async () => {

@@ -35,6 +35,19 @@ describe("credentials", () => {
     expect(attachCredentials(card, { bearer: undefined, apiKey: "s" }).headers).toEqual({ "x-b": "s" });
   });
 
+  it("do not go by the order of members, which nobody signs", () => {
+    const [query, header] = [key("query", "q"), key("header", "x")];
+    for (const required of [["h", "q"], []]) {
+      for (const schemes of [
+        { q: query, h: header },
+        { h: header, q: query },
+      ]) {
+        const attached = attachCredentials(cardWith(schemes, required), { bearer: undefined, apiKey: "s" });
+        expect(attached).toMatchObject({ headers: { x: "s" }, query: [] });
+      }
+    }
+  });
+
   it("send a bearer token for HTTP bearer, OAuth 2 and OpenID Connect, and say when the card has none of these", () => {
     for (const scheme of [
       { httpAuthSecurityScheme: { scheme: "Bearer" } },

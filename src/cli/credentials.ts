@@ -32,15 +32,15 @@ export function attachCredentials(card: AgentCard, settings: Pick<Settings, "bea
   return { headers, query, notes };
 }
 
-/** The schemes of the card, those it requires before those it merely describes. */
+/**
+ * The schemes of the card, those it requires before those it merely describes. By name otherwise: the order of members
+ * is not part of what is signed.
+ */
 function requiredFirst(card: AgentCard): JsonObject[] {
   const all = card.securitySchemes ?? {};
-  const required = new Set(
-    (card.securityRequirements ?? []).flatMap((requirement) => Object.keys(requirement.schemes)),
-  );
-  const names = Object.keys(all);
-  const ordered = [...names.filter((name) => required.has(name)), ...names.filter((name) => !required.has(name))];
-  return ordered.map((name) => all[name] ?? {});
+  const required = (card.securityRequirements ?? []).flatMap(({ schemes }) => Object.keys(schemes).sort());
+  const names = new Set([...required, ...Object.keys(all).sort()]);
+  return [...names].flatMap((name) => (Object.hasOwn(all, name) ? [all[name] ?? {}] : []));
 }
 
 function takesBearer(scheme: JsonObject): boolean {

@@ -47,7 +47,7 @@ function declareCard(card: Command, output: Output): void {
 
   const verify = card
     .command("verify [file]")
-    .description("check who signed an agent's card; exit 0 only if a trusted key did")
+    .description("check who signed an agent's card and what of it; exit 0 only if a trusted key did")
     .action(async (file: string | undefined, flags: ClientFlags) => {
       const { cardVerify } = await import("./commands/card-verify.ts");
       await cardVerify(output, file, flags);

@@ -5,6 +5,7 @@ import type { InitFlags } from "./commands/init.ts";
 import type { ServeFlags } from "./commands/serve.ts";
 import type { StoreFlags, StorePruneFlags } from "./commands/store.ts";
 import { declarePush } from "./declare-push-commands.ts";
+import { declareSimulate } from "./declare-simulate-command.ts";
 import { addExamples } from "./examples.ts";
 import type { Output } from "./output.ts";
 
@@ -17,6 +18,10 @@ export function declareServerCommands(program: Command, output: Output): void {
   declareDemoServer(program.command("demo-server"), output);
   declareStore(program.command("store").description("look after a server's store").helpCommand(false), output);
   declarePush(program.command("push").description("push notifications").helpCommand(false), output, addStoreOptions);
+  declareSimulate(
+    program.command("simulate").description("stand in for a platform that agents are tested with").helpCommand(false),
+    output,
+  );
   declareDoctor(program.command("doctor [config]"), output);
   program.commandsGroup("Shell:");
   declareCompletion(program.command("completion"), program, output);

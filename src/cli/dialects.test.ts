@@ -73,7 +73,7 @@ describe("older dialects", () => {
   it("that are unknown are named with those that are known", async () => {
     const { code, stderr } = await runHere("send", "-a", agent.url, "hello", "--dialect", "a2a-v9");
     expect(code).toBe(2);
-    expect(stderr).toContain("a2a-v1, a2a-v03, a2a-v01, tasks-rest");
+    expect(stderr).toContain("a2a-v1, a2a-v03, a2a-v01, tasks-rest, xiaoyi-http");
     expect(DIALECTS.map(({ name }) => name)).toEqual([...DIALECT_NAMES]);
   });
 

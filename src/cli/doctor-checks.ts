@@ -1,5 +1,7 @@
 import { accessSync, constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
+import { request as ask } from "node:http";
+import { request as askSecurely } from "node:https";
 import { createServer } from "node:net";
 import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
 import type { AgentSource, DragomanConfig } from "../server/config/index.ts";
@@ -43,20 +45,39 @@ export async function checkConfig(file: string): Promise<{ readonly check: Check
     const count = config.agents.size === 1 ? "1 agent" : `${config.agents.size} agents`;
     return { check: { name: "configuration", status: "ok", detail: `${file}, ${count}` }, config };
   } catch (error) {
-    return { check: { name: "configuration", status: "failed", detail: messageOf(error) } };
+    const detail = messageOf(error).replaceAll("\n", "; ");
+    return { check: { name: "configuration", status: "failed", detail } };
   }
 }
 
+/** gRPC has the port after that of HTTP unless it has one of its own. */
+export async function checkPorts({ host, port, grpcPort, tls }: DragomanConfig["server"]): Promise<readonly Check[]> {
+  const http = await checkPort(host, port, tls !== undefined);
+  const other = grpcPort ?? (port === 0 ? 0 : port + 1);
+  if (other === false || other === 0) return [http];
+  const problem = await tryListen(host, other);
+  const name = "gRPC port";
+  if (problem === undefined) return [http, { name, status: "ok", detail: `${host}:${other} is free` }];
+  // Of a dragoman that listens there the other port is taken, too.
+  const isOwn = http.status === "warning";
+  const detail = isOwn ? `${host}:${other} is used by it, too` : inUse(host, other, problem);
+  return [http, { name, status: isOwn ? "warning" : "failed", detail }];
+}
+
 /** Whether a server could listen there. A dragoman that already does is what one usually wants to find. */
-export async function checkPort(host: string, port: number): Promise<Check> {
+export async function checkPort(host: string, port: number, secure = false): Promise<Check> {
   if (port === 0) return { name: "port", status: "ok", detail: "any free one" };
   const problem = await tryListen(host, port);
   if (problem === undefined) return { name: "port", status: "ok", detail: `${host}:${port} is free` };
-  if (problem === "EADDRINUSE" && (await isOurs(host, port))) {
+  if (problem === "EADDRINUSE" && (await isOurs(host, port, secure))) {
     return { name: "port", status: "warning", detail: `a dragoman already listens on ${host}:${port}` };
   }
+  return { name: "port", status: "failed", detail: inUse(host, port, problem) };
+}
+
+function inUse(host: string, port: number, problem: string): string {
   const why = problem === "EADDRINUSE" ? "is used by another program" : `cannot be used (${problem})`;
-  return { name: "port", status: "failed", detail: `${host}:${port} ${why}` };
+  return `${host}:${port} ${why}`;
 }
 
 function tryListen(host: string, port: number): Promise<string | undefined> {
@@ -67,16 +88,20 @@ function tryListen(host: string, port: number): Promise<string | undefined> {
   });
 }
 
-async function isOurs(host: string, port: number): Promise<boolean> {
-  const reachable =
-    host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "[::1]" : host.includes(":") ? `[${host}]` : host;
-  try {
-    const answer = await fetch(`http://${reachable}:${port}/healthz`, { signal: AbortSignal.timeout(2000) });
-    await answer.body?.cancel();
-    return answer.ok;
-  } catch {
-    return false;
-  }
+const ANSWER_MS = 2_000;
+
+/** Whose certificate it shows does not matter: nothing is said to it. */
+function isOurs(host: string, port: number, secure: boolean): Promise<boolean> {
+  const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
+  const where = { host: reachable, port, path: "/healthz", timeout: ANSWER_MS, rejectUnauthorized: false };
+  return new Promise((resolve) => {
+    const asking = (secure ? askSecurely : ask)(where, (answer) => {
+      resolve(answer.statusCode === 200);
+      answer.destroy();
+    });
+    asking.on("timeout", () => asking.destroy());
+    asking.on("error", () => resolve(false)).end();
+  });
 }
 
 /** Looks without touching: neither creates the file nor changes its schema. */
@@ -130,7 +155,7 @@ export async function checkAgents(config: DragomanConfig): Promise<readonly Chec
   return checks;
 }
 
-function messageOf(error: unknown): string {
+export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 

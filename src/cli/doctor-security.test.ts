@@ -16,7 +16,8 @@ const SAFE: ExposedConfig = {
     tls: { key: "/none/key.pem" },
   },
   auth: { apiKeys: [{ key: STRONG, owner: "alice" }] },
-  limits: { ratePerAddress: 100 },
+  limits: { ratePerAddress: 100, storedBytesPerOwner: 1_000_000 },
+  times: {},
   store: "memory:",
   audit: { file: "/none/audit.jsonl" },
   origins: new Map(),
@@ -32,6 +33,8 @@ describe("doctor on security", () => {
     expect(await found({})).toEqual(["ok security"]);
     const local = { ...SAFE.server, host: "127.0.0.1", publicUrl: undefined, tls: undefined };
     const nothing = { server: local, auth: {}, limits: {}, audit: undefined };
+    const pruned = { limits: { ratePerOwner: 1 }, times: { pruneAfterMs: 1 } };
+    expect(await found(pruned)).toEqual(["ok security"]);
     expect(await found(nothing)).toEqual(["ok security"]);
   });
 
@@ -39,7 +42,7 @@ describe("doctor on security", () => {
   it.each<[string, Partial<ExposedConfig>, readonly string[]]>([
     ["anonymous callers", { auth: { anonymous: true } }, ["warning security: callers"]],
     ["anonymous callers beside others", { auth: { ...SAFE.auth, anonymous: true } }, ["warning security: callers"]],
-    ["nobody in auth behind a proxy", { auth: {}, server: { ...server, host: "::1" } }, ["warning security: callers"]],
+    ["nobody in auth behind a proxy", { auth: {}, server: { ...server, host: "::1" } }, ["failed security: callers"]],
     [
       "keys over plain text",
       { server: { ...server, tls: undefined, publicUrl: undefined } },
@@ -75,7 +78,43 @@ describe("doctor on security", () => {
     ],
     ["webhooks into the inside", { push: { allowPrivateTargets: true } }, ["warning security: push"]],
     ["any page", { server: { ...server, cors: { origins: ["*"] } } }, ["warning security: cors"]],
-    ["no rates", { limits: {} }, ["warning security: limits"]],
+    ["no rates", { limits: { storedBytesPerOwner: 1 } }, ["warning security: limits"]],
+    ["a store without bounds", { limits: { ratePerOwner: 1 } }, ["warning security: store"]],
+    [
+      "any page with what browsers add",
+      { server: { ...server, cors: { origins: ["*"] } }, auth: { ...SAFE.auth, apiKey: { cookie: "key" } } },
+      ["failed security: cors"],
+    ],
+    [
+      "keys in addresses",
+      { auth: { ...SAFE.auth, apiKey: { query: "key" } } },
+      ["warning security: auth.apiKey.query"],
+    ],
+    [
+      "an issuer in plain text",
+      { auth: { jwt: { issuer: "http://a.example" } } },
+      ["failed security: auth.jwt.issuer"],
+    ],
+    [
+      "keys of an issuer in plain text",
+      { auth: { jwt: { issuer: "http://localhost:8080", jwksUrl: "http://10.0.0.1/keys" } } },
+      ["failed security: auth.jwt.jwksUrl"],
+    ],
+    [
+      "much patience with clocks",
+      { auth: { jwt: { issuer: "https://a.example", clockSkew: 300_001 } } },
+      ["warning security: auth.jwt.clockSkew"],
+    ],
+    [
+      "names from two hands",
+      { auth: { ...SAFE.auth, jwt: { issuer: "https://a.example" } } },
+      ["warning security: owners"],
+    ],
+    [
+      "no way to log in",
+      { auth: { apiKeys: [] }, origins: new Map([["auth", { variables: [] }]]) },
+      ["failed security: callers"],
+    ],
     ["no record", { audit: undefined }, ["warning security: audit"]],
   ])("warns of %s", async (_, change, expected) => {
     expect(await found(change)).toEqual(expected);
@@ -117,8 +156,29 @@ describe("doctor on security", () => {
       "security: callers",
       "security: transport",
       "security: limits",
+      "security: store",
       "security: audit",
     ]);
+    const safe = `agents: { a: { exec: [x], env: { TOKEN: "\${TOKEN}", MODE: fast } } }
+server: { host: 0.0.0.0, publicUrl: https://a.example, tls: { cert: c.pem, key: k.pem } }
+auth: { apiKeys: [{ key: "\${KEY}", owner: alice }] }
+limits: { ratePerOwner: 5, storedBytesPerOwner: 1GiB }
+push: { hmac: { secret: "\${KEY}" } }
+signing: { keyFile: s.pem, kid: k }
+audit: { file: audit.jsonl }
+`;
+    const environment = { TOKEN: STRONG, KEY: STRONG };
+    const folder = await mkdtemp(join(tmpdir(), "doctor-"));
+    const file = join(folder, "dragoman.yaml");
+    const look = async (written: string) => {
+      await writeFile(file, written, { mode: 0o644 });
+      const parsed = parseConfig(written, { source: "dragoman.yaml", folder, environment });
+      return (await checkSecurity(parsed, file)).map(({ name, status }) => `${status} ${name}`);
+    };
+    expect(await look(safe)).toEqual(["ok security"]);
+    for (const variable of ["TOKEN", "KEY"]) {
+      expect(await look(safe.replace(`\${${variable}}`, STRONG))).toEqual(["warning security: the configuration"]);
+    }
   });
 
   it("tells weak secrets from strong ones, and shows neither", () => {

@@ -1,7 +1,14 @@
 import { stat } from "node:fs/promises";
-import { isLoopback } from "../server/loopback.ts";
+import { isLoopback, reachedBy } from "../server/loopback.ts";
 import { isSecretName } from "../server/redact.ts";
 import type { Check } from "./doctor-checks.ts";
+
+interface ExposedIssuer {
+  readonly issuer: string;
+  readonly jwksUrl?: string | undefined;
+  /** Milliseconds. */
+  readonly clockSkew?: number | undefined;
+}
 
 /** What is looked at of a configuration. */
 export interface ExposedConfig {
@@ -15,10 +22,16 @@ export interface ExposedConfig {
     readonly anonymous?: boolean | undefined;
     readonly apiKeys?: readonly { readonly key: string; readonly owner: string }[] | undefined;
     readonly basic?: readonly { readonly user: string; readonly password: string }[] | undefined;
-    readonly jwt?: object | undefined;
+    readonly apiKey?: { readonly query?: string | undefined; readonly cookie?: string | undefined } | undefined;
+    readonly jwt?: ExposedIssuer | undefined;
     readonly mtls?: object | undefined;
   };
-  readonly limits: { readonly ratePerAddress?: number | undefined; readonly ratePerOwner?: number | undefined };
+  readonly limits: {
+    readonly ratePerAddress?: number | undefined;
+    readonly ratePerOwner?: number | undefined;
+    readonly storedBytesPerOwner?: number | undefined;
+  };
+  readonly times: { readonly pruneAfterMs?: number | undefined };
   readonly store: string;
   readonly audit?: { readonly file: string } | undefined;
   readonly push?:
@@ -45,6 +58,8 @@ const WELL_KNOWN =
 export async function checkSecurity(config: ExposedConfig, file: string): Promise<readonly Check[]> {
   const findings = [
     ...callersOf(config),
+    ...tokensOf(config),
+    ...ownersOf(config),
     ...transportOf(config),
     ...secretsOf(config),
     ...(await filesOf(config, file)),
@@ -60,7 +75,7 @@ export async function checkSecurity(config: ExposedConfig, file: string): Promis
 
 /** Reached from elsewhere, by itself or through a proxy. */
 function isPublic({ server: { host, publicUrl } }: ExposedConfig): boolean {
-  return !isLoopback(host) || (publicUrl !== undefined && !isLoopback(hostOf(publicUrl)));
+  return reachedBy(host, publicUrl) !== undefined;
 }
 
 const hostOf = (url: string) => new URL(url).hostname.replace(/^\[(.*)\]$/, "$1");
@@ -71,11 +86,45 @@ function identifies({ auth }: ExposedConfig): boolean {
 }
 
 function callersOf(config: ExposedConfig): Finding[] {
+  if (config.origins.has("auth") && !identifies(config) && config.auth.anonymous !== true) {
+    const status = isPublic(config) ? "failed" : "warning";
+    return [{ about: "callers", status, detail: "auth is there, but no way to log in is configured" }];
+  }
   if (!isPublic(config) || (identifies(config) && config.auth.anonymous !== true)) return [];
   const detail = identifies(config)
     ? "auth.anonymous lets in whoever shows no credentials, also from other machines"
     : "anyone who can reach the server may call: say in auth who may";
-  return [{ about: "callers", status: "warning", detail }];
+  return [{ about: "callers", status: config.auth.anonymous === true ? "warning" : "failed", detail }];
+}
+
+const MOST_CLOCK_SKEW_MS = 5 * 60_000;
+
+/** What makes tokens and keys worth less than they seem. */
+function tokensOf({ auth: { apiKey, jwt } }: ExposedConfig): Finding[] {
+  const findings: Finding[] = [];
+  for (const [name, url] of [["issuer", jwt?.issuer] as const, ["jwksUrl", jwt?.jwksUrl] as const]) {
+    if (url?.startsWith("http:") !== true || isLoopback(hostOf(url))) continue;
+    const detail = "is not https: whoever is on the way to it can put in keys of its own, and be any owner";
+    findings.push({ about: `auth.jwt.${name}`, status: "failed", detail });
+  }
+  if ((jwt?.clockSkew ?? 0) > MOST_CLOCK_SKEW_MS) {
+    const detail = "is more than 5m: tokens that have expired are good for as long";
+    findings.push({ about: "auth.jwt.clockSkew", status: "warning", detail });
+  }
+  if (apiKey?.query !== undefined) {
+    const detail = "puts keys into addresses, which end up in the logs of proxies";
+    findings.push({ about: "auth.apiKey.query", status: "warning", detail });
+  }
+  return findings;
+}
+
+/** Those who give out tokens and certificates choose names; those in the configuration are chosen here. */
+function ownersOf({ auth: { apiKeys = [], basic = [], jwt, mtls } }: ExposedConfig): Finding[] {
+  const given = [jwt !== undefined, mtls !== undefined, apiKeys.length + basic.length > 0];
+  if (given.filter((is) => is).length < 2) return [];
+  const detail =
+    "owners of tokens, certificates, keys and passwords are the same if they have the same name: whoever can choose one elsewhere gets the tasks of the other";
+  return [{ about: "owners", status: "warning", detail }];
 }
 
 /** Credentials and messages that anyone on the way can read. */
@@ -149,14 +198,14 @@ async function readable(about: string, file: string | undefined, status: Check["
   return isKey ? [{ about, status: "warning", detail: `${file} can be read by its group: chmod 600` }] : [];
 }
 
+const SECRET_PATH = /^(?:auth\.apiKeys\[\d+\]\.key|auth\.basic\[\d+\]\.password|push\.hmac\.secret)$/;
+const VARIABLE_PATH = /^agents\..+\.env\.([^.]+)$/;
+
 /** Written out rather than taken from the environment. */
 function holdsSecrets({ origins }: ExposedConfig): boolean {
   return [...origins].some(([path, { variables }]) => {
-    const name = path.split(".").at(-1) ?? "";
-    return (
-      variables.length === 0 &&
-      (isSecretName(name) || /^apiKeys\[\d+\]\.key$/.test(path.split(".").slice(-2).join(".")))
-    );
+    const variable = VARIABLE_PATH.exec(path)?.[1] ?? "";
+    return variables.length === 0 && (SECRET_PATH.test(path) || isSecretName(variable));
   });
 }
 
@@ -169,14 +218,22 @@ function outboundOf({ push }: ExposedConfig): Finding[] {
 function operationOf(config: ExposedConfig): Finding[] {
   const findings: Finding[] = [];
   if (config.server.cors.origins.includes("*")) {
-    const detail = 'server.cors.origins has "*": any web page may call with its visitor\'s browser';
-    findings.push({ about: "cors", status: "warning", detail });
+    const { apiKey, basic = [], mtls } = config.auth;
+    const isAdded = apiKey?.cookie !== undefined || basic.length > 0 || mtls !== undefined;
+    const detail = isAdded
+      ? 'server.cors.origins has "*", and browsers add cookies, passwords and certificates by themselves: name the origins'
+      : 'server.cors.origins has "*": any web page may call with its visitor\'s browser';
+    findings.push({ about: "cors", status: isAdded ? "failed" : "warning", detail });
   }
   if (!isPublic(config)) return findings;
   const { ratePerAddress, ratePerOwner } = config.limits;
   if (ratePerAddress === undefined && ratePerOwner === undefined) {
     const detail = "neither limits.ratePerAddress nor limits.ratePerOwner is set: one caller may take all there is";
     findings.push({ about: "limits", status: "warning", detail });
+  }
+  if (config.limits.storedBytesPerOwner === undefined && config.times.pruneAfterMs === undefined) {
+    const detail = "neither limits.storedBytesPerOwner nor retention.pruneAfter is set: callers may fill the disk";
+    findings.push({ about: "store", status: "warning", detail });
   }
   if (config.audit === undefined) {
     const detail = "without audit.file there is no record of who did what";

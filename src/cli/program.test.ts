@@ -72,6 +72,7 @@ describe("the command line", () => {
       "push inbox",
       "push deliveries",
       "push redeliver",
+      "simulate xiaoyi",
       "doctor",
       "completion",
     ]);

@@ -60,7 +60,7 @@ export async function openInbox(options: InboxOptions): Promise<Inbox> {
       response.writeHead(413, { connection: "close" }).end();
       return;
     }
-    const checks = await check(request.headers, body, options, options.origin ?? urlOf(server, options.host));
+    const checks = await check(request, body, options, options.origin ?? urlOf(server, options.host));
     const verified = Object.values(checks).every((verdict) => verdict === "valid");
     const content = parsed(body);
     const answer = answerTo(verified, content !== undefined, options);
@@ -122,7 +122,7 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
 }
 
 async function check(
-  headers: IncomingHttpHeaders,
+  { headers, url: path = "" }: IncomingMessage,
   body: string,
   { token, secret, keys, issuer, now }: InboxOptions,
   audience: string,
@@ -130,7 +130,12 @@ async function check(
   const checks: Record<string, string> = {};
   if (token !== undefined) checks.token = tokenVerdict(headers, token);
   if (secret !== undefined) {
-    checks.signature = verifyPushSignature(single(headers[PUSH_SIGNATURE_HEADER]), secret, body, now());
+    checks.signature = verifyPushSignature(
+      single(headers[PUSH_SIGNATURE_HEADER]),
+      secret,
+      { url: `${audience}/${path.replace(/^\//, "")}`, body },
+      now(),
+    );
   }
   if (keys !== undefined) {
     const given = single(headers[PUSH_TOKEN_HEADER]) ?? bearerOf(headers.authorization);

@@ -1,5 +1,5 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { BUILTIN_AGENTS } from "../agents/builtin.ts";
@@ -88,9 +88,13 @@ describe("the inbox", () => {
 
   test("wants a signature that fits", async () => {
     const url = await open({ secret: SECRET });
-    expect(await post(url, { "x-dragoman-signature": signPush(SECRET, EVENT, Date.now()) })).toBe(204);
-    expect(await post(url, { "x-dragoman-signature": signPush("other", EVENT, Date.now()) })).toBe(401);
-    expect(arrivals.map(({ checks }) => checks.signature)).toEqual(["valid", "wrong"]);
+    expect(await post(url, { "x-dragoman-signature": signPush(SECRET, { url, body: EVENT }, Date.now()) })).toBe(204);
+    expect(await post(url, { "x-dragoman-signature": signPush("other", { url, body: EVENT }, Date.now()) })).toBe(401);
+    const elsewhere = { url: "https://mallory.example/", body: EVENT };
+    expect(await post(url, { "x-dragoman-signature": signPush(SECRET, elsewhere, Date.now()) })).toBe(401);
+    const below = { url: `${url}/a/b?c=d`, body: EVENT };
+    expect(await post(below.url, { "x-dragoman-signature": signPush(SECRET, below, Date.now()) })).toBe(204);
+    expect(arrivals.map(({ checks }) => checks.signature)).toEqual(["valid", "wrong", "wrong", "valid"]);
   });
 
   test("fails as often as it is told to, but never takes what is wrong for that", async () => {
@@ -202,6 +206,37 @@ describe("dragoman push deliveries and redeliver", () => {
     const { code, stderr } = await runHere("push", ...words);
     expect(code).toBe(2);
     expect(stderr).toContain(message);
+  });
+
+  test("redelivering is put on record where the configuration asks for one, and refused where it must be", async () => {
+    const config = join(folder, "audited.yaml");
+    const audit = join(folder, "audit.jsonl");
+    const yaml = (audited: string) =>
+      `store: sqlite:audited.db\nagents: { echo: { use: echo } }\naudit: { file: ${audited}, required: true }\n`;
+    await writeFile(config, yaml("audit.jsonl"));
+    const spec = `sqlite:${join(folder, "audited.db")}`;
+    const store = await openStore(spec, { baseDirectory: folder, clock: systemClock, log: SILENT_LOG });
+    await accept(store, finished("task-1", 1, { push: [registration("one", { token: "planted-token" })] }));
+    await store.close();
+    const { code } = await runHere("push", "redeliver", "task-1", "--from", "1", "--config", config);
+    expect(code).toBe(0);
+    const text = await readFile(audit, "utf8");
+    expect(JSON.parse(text)).toEqual({
+      time: expect.any(String),
+      operator: expect.stringMatching(/./),
+      address: hostname(),
+      owner: "alice",
+      agent: "echo",
+      dialect: registration("one").dialect,
+      operation: "push-redeliver",
+      task: "task-1",
+      config: "one",
+      event: 1,
+      result: "OK",
+    });
+    await writeFile(config, yaml("no/such/folder.jsonl"));
+    const refused = await runHere("push", "redeliver", "task-1", "--from", "1", "--config", config);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("audit.required is set")]);
   });
 
   test("redelivering what does not wait is a failure that says so", async () => {

@@ -16,7 +16,7 @@ export interface SettingDefinition {
 
 /** Every option that may also come from the environment or a file, under the name of its long flag. */
 /** A list of its own, so that help and flags are there before anything that speaks is loaded; a test compares. */
-export const DIALECT_NAMES = ["a2a-v1", "a2a-v03", "a2a-v01", "tasks-rest"] as const;
+export const DIALECT_NAMES = ["a2a-v1", "a2a-v03", "a2a-v01", "tasks-rest", "xiaoyi-http"] as const;
 
 export const SETTINGS = {
   agentCard: {

@@ -90,6 +90,7 @@ function transportsFor(
   };
   const setup: TransportSetup = {
     headers,
+    keys: options.keys,
     extensions: options.extensions ?? [],
     timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
     streamSilenceMs: options.streamSilenceMs ?? DEFAULT_STREAM_SILENCE_MS,

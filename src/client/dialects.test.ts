@@ -64,7 +64,7 @@ test("readers are told where the card was", () => {
 });
 
 test("these dialects and bindings are spoken, best first", () => {
-  expect(DIALECTS.map(({ name }) => name)).toEqual(["a2a-v1", "a2a-v03", "a2a-v01", "tasks-rest"]);
+  expect(DIALECTS.map(({ name }) => name)).toEqual(["a2a-v1", "a2a-v03", "a2a-v01", "tasks-rest", "xiaoyi-http"]);
   expect(SPOKEN.map(({ calling }) => `${calling.binding} ${calling.version}`)).toEqual([
     "JSONRPC 1.0",
     "HTTP+JSON 1.0",
@@ -74,6 +74,7 @@ test("these dialects and bindings are spoken, best first", () => {
     "GRPC 0.3",
     "JSONRPC 0.1",
     "urn:dragoman:binding:tasks-rest 1",
+    "urn:dragoman:binding:xiaoyi-http 1.0",
   ]);
   expect(findSpoken("grpc", "1.0.4")?.dialect.name).toBe("a2a-v1");
   expect(findSpoken("JSONRPC", "0.3.0")?.dialect.name).toBe("a2a-v03");

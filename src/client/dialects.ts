@@ -5,11 +5,15 @@ import { a2aV01 } from "../dialects/a2a-v01/index.ts";
 import { a2aV03 } from "../dialects/a2a-v03/index.ts";
 import type { CardConfidence, Dialect, ExchangeCalling, RpcCalling } from "../dialects/contract.ts";
 import { tasksRest } from "../dialects/tasks-rest/index.ts";
+import { createXiaoyiHttp } from "../dialects/xiaoyi-http/index.ts";
 import type { AgentCard, AgentInterface } from "../model/card.ts";
 import type { JsonObject } from "../model/json.ts";
 
+/** Only called here, so that it serves nobody. */
+const xiaoyiHttp = createXiaoyiHttp({ entriesFor: () => [], clock: { now: () => 0 } });
+
 /** In order of preference where a card leaves the choice. */
-export const DIALECTS: readonly Dialect[] = [a2aV1, a2aV03, a2aV01, tasksRest];
+export const DIALECTS: readonly Dialect[] = [a2aV1, a2aV03, a2aV01, tasksRest, xiaoyiHttp];
 
 export type InterfaceCalling = ExchangeCalling | RpcCalling;
 
@@ -63,6 +67,11 @@ export function toSignedForm(document: JsonObject): JsonObject | undefined {
   const card = a2aV1.readCard?.(document, undefined)?.card;
   const serving = a2aV1.serving.cards?.[0];
   return card === undefined ? undefined : serving?.document(card);
+}
+
+/** The card of an agent at an address, in a dialect whose agents publish none. */
+export function cardWithout(dialect: string | undefined, url: string): AgentCard | undefined {
+  return DIALECTS.find(({ name }) => name === dialect)?.cardOf?.(url);
 }
 
 /** What a caller insists on. */

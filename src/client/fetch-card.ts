@@ -8,7 +8,7 @@ import { JsonLimitError, parseJson } from "../wire/json-limits.ts";
 import { cardKey, dropCard, type FetchedCard, freshnessOf, type KeptCard, keepCard, keptCard } from "./card-cache.ts";
 import { demandTrust, readVerified } from "./card-trust.ts";
 import { credentialedWhenAsked } from "./credentialed.ts";
-import { offers, readCardFor, type Wish } from "./dialects.ts";
+import { cardWithout, offers, readCardFor, type Wish } from "./dialects.ts";
 import { ConnectionError } from "./errors.ts";
 import { connectionError, withoutSecrets } from "./failures.ts";
 import { lowerCaseNames } from "./headers.ts";
@@ -35,6 +35,8 @@ export async function fetchCard(target: string, options: CardOptions = {}): Prom
 async function findCard(target: string, options: CardOptions): Promise<FetchedCard> {
   const place = findCardPlace(target);
   if (place.kind === "file") return readCardFile(place.path, options);
+  const unpublished = cardWithout(options.dialect, place.address);
+  if (unpublished !== undefined) return { card: unpublished, url: place.address, raw: JSON.stringify(unpublished) };
   const source = createSource(options);
   const failures: ConnectionError[] = [];
   let unsuitable: FetchedCard | undefined;

@@ -1,6 +1,6 @@
 /** Frames of one connection, in batches as they come off the network. */
 
-import type { ExchangeCalling } from "../dialects/contract.ts";
+import type { ExchangeCalling, FrameDecoder } from "../dialects/contract.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { Loss } from "../model/loss.ts";
 import type { StreamFrame } from "../model/operation.ts";
@@ -74,9 +74,10 @@ export function readFrames(
   }
 
   async function* frames(): AsyncGenerator<readonly StreamFrame[], void, undefined> {
+    const decoder = calling.openFrames?.() ?? frameByFrame(calling);
     try {
       for await (const events of sseEvents(watchedChunks())) {
-        const { failure, read } = decodeAll(events, calling, report);
+        const { failure, read } = decodeAll(events, decoder, report);
         if (read.length > 0) yield read;
         if (failure !== undefined) throw failure;
       }
@@ -104,19 +105,28 @@ export function readFrames(
   };
 }
 
+function frameByFrame(calling: ExchangeCalling): FrameDecoder {
+  return {
+    decode(frame) {
+      const { losses, value } = calling.decodeFrame(frame);
+      return { losses, value: [value] };
+    },
+  };
+}
+
 /** What came before a frame that cannot be read is still good. */
 function decodeAll(
   events: readonly SseEvent[],
-  calling: ExchangeCalling,
+  decoder: FrameDecoder,
   report: (losses: readonly Loss[]) => void,
 ): { readonly read: readonly StreamFrame[]; readonly failure: unknown } {
   const read: StreamFrame[] = [];
   for (const { data, event, lastEventId } of events) {
     if (data === "") continue;
     try {
-      const { losses, value } = calling.decodeFrame({ data, event, id: lastEventId === "" ? undefined : lastEventId });
+      const { losses, value } = decoder.decode({ data, event, id: lastEventId === "" ? undefined : lastEventId });
       if (losses.length > 0) report(losses);
-      read.push(value);
+      read.push(...value);
     } catch (failure) {
       return { read, failure };
     }

@@ -76,6 +76,8 @@ export interface ConnectOptions extends CardOptions {
   readonly binding?: string;
   /** Refuse, with LOSS_REFUSED, what the dialect cannot say or hear whole. A send is refused before it is sent. */
   readonly strict?: boolean;
+  /** Keys that every request is signed with, in dialects that sign. */
+  readonly keys?: { readonly ak: string; readonly sk: string };
   /** Whether a gRPC address without a scheme means TLS. Default: as the card was fetched. */
   readonly grpcTls?: boolean;
   /**

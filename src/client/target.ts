@@ -10,21 +10,25 @@ const OLD_CARD_PATH = "/.well-known/agent.json";
 
 export type CardPlace =
   | { readonly kind: "file"; readonly path: string }
-  /** Tried in order; the next one only if the one before does not exist. */
-  | { readonly kind: "web"; readonly urls: readonly [string, ...string[]] };
+  /** Tried in order; the next one only if the one before does not exist. `address` is what was typed, as a URL. */
+  | { readonly kind: "web"; readonly urls: readonly [string, ...string[]]; readonly address: string };
 
 const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
 const HOST = /^(?:\[[0-9a-f:.]+\]|[^\s/:?#@]+)(?::\d+)?(?:[/?]|$)/i;
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d+)?(?:[/?]|$)/i;
 
 export function findCardPlace(target: string): CardPlace {
-  if (/^https?:\/\//i.test(target)) return { kind: "web", urls: cardUrls(target) };
+  if (/^https?:\/\//i.test(target)) return onWeb(target);
   if (/^file:/i.test(target)) return { kind: "file", path: pathOfFileUrl(target) };
   if (SCHEME.test(target)) throw notATarget(target);
   if (target.startsWith(".") || isAbsolute(target) || isFile(target)) return { kind: "file", path: target };
   if (!HOST.test(target)) throw notATarget(target);
   // Whoever means a remote host without TLS writes http:// explicitly.
-  return { kind: "web", urls: cardUrls(`${LOOPBACK.test(target) ? "http" : "https"}://${target}`) };
+  return onWeb(`${LOOPBACK.test(target) ? "http" : "https"}://${target}`);
+}
+
+function onWeb(address: string): CardPlace {
+  return { kind: "web", urls: cardUrls(address), address };
 }
 
 function isFile(path: string): boolean {

@@ -5,7 +5,7 @@ import type { ExchangeTrace } from "./options.ts";
 
 export const REDACTED = "[redacted]";
 
-const SECRET_NAME = /auth|token|secret|cookie|credential|password|session|signature|key/i;
+const SECRET_NAME = /auth|token|secret|cookie|credential|password|session|sign|key/i;
 const NOT_SECRET = new Set(["idempotency-key"]);
 /** Members of push configs; a trace is for reading, so the same names elsewhere may be hidden too. */
 const SECRET_MEMBERS = /"(credentials|token)"(\s*:\s*)"(?:[^"\\]|\\.)*"/g;

@@ -1,5 +1,5 @@
 /** What every carrier offers: one try of an operation, one opening of a stream. Retries and other interfaces are `caller.ts`. */
-import type { CallTarget } from "../dialects/contract.ts";
+import type { CallTarget, SigningKeys } from "../dialects/contract.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { Loss } from "../model/loss.ts";
 import type { Operation, OutcomeOf } from "../model/operation.ts";
@@ -44,6 +44,7 @@ export interface Transport {
 
 export interface TransportSetup {
   readonly headers: Readonly<Record<string, string>>;
+  readonly keys?: SigningKeys | undefined;
   readonly extensions: readonly string[];
   readonly timeoutMs: number;
   readonly streamSilenceMs: number;
@@ -58,7 +59,7 @@ export function callTarget(
   operation: Operation,
   settings: CallSettings,
   { tenant, url }: ChosenInterface,
-  { extensions, headers }: Pick<TransportSetup, "extensions" | "headers">,
+  { extensions, headers, keys }: Pick<TransportSetup, "extensions" | "headers" | "keys">,
 ): CallTarget {
   const key = operation.kind === "send" || operation.kind === "stream" ? settings.idempotencyKey : undefined;
   return {
@@ -67,6 +68,7 @@ export function callTarget(
     headers,
     extensions: [...new Set([...extensions, ...settings.extensions])],
     ...(key === undefined ? {} : { idempotencyKey: key }),
+    ...(keys === undefined ? {} : { keys: { ...keys, now: Date.now() } }),
   };
 }
 

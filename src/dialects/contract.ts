@@ -24,6 +24,8 @@ export interface Dialect {
   readonly calling: readonly Calling[];
   /** Absent: nobody publishes cards in this dialect. */
   readonly readCard?: CardReader;
+  /** Where nobody publishes any: all that is known of an agent by its address. */
+  readonly cardOf?: (url: string) => AgentCard;
 }
 
 /** What a dialect can say at all. The core asks for these, never for a dialect's name. */
@@ -144,6 +146,10 @@ export interface HttpServing {
    * does, else the longer prefix.
    */
   readonly prefix: string;
+  /** Its callers prove who they are in a way of its own, so that the server does not ask them; `context.caller` is nobody. */
+  readonly knowsCallers?: true;
+  /** Absent: it answers for every agent. Where it does not, there is nothing at its paths. */
+  serves?(agent: string): boolean;
   /** `exchange.path` is what follows the prefix. */
   handle(exchange: ExchangeRequest, context: ServeContext): Promise<ExchangeReply>;
   /** `status` is that of HTTP, where it is not the usual one of the error. */
@@ -193,6 +199,15 @@ export interface CallTarget {
   readonly headers: Readonly<Record<string, string>>;
   readonly extensions: readonly string[];
   readonly idempotencyKey?: string;
+  /** Signs every request, in dialects that sign; `now` is the time to sign. */
+  readonly keys?: SigningKeys & { readonly now: number };
+}
+
+export interface SigningKeys {
+  /** Names the key. */
+  readonly ak: string;
+  /** Signs, and is never sent. */
+  readonly sk: string;
 }
 
 /** An answer read to its end. */
@@ -214,11 +229,21 @@ export interface ExchangeCalling {
   /** Throws the peer's error as a ProtocolError, and INVALID_AGENT_RESPONSE for what it cannot read. */
   decode<K extends Exclude<OperationKind, "stream" | "subscribe">>(kind: K, answer: WholeAnswer): Lossy<Outcomes[K]>;
   /** One frame of a stream. Throws like `decode`. */
-  decodeFrame(frame: {
-    readonly data: string;
-    readonly event: string;
-    readonly id: string | undefined;
-  }): Lossy<StreamFrame>;
+  decodeFrame(frame: ReceivedEvent): Lossy<StreamFrame>;
+  /** For one stream, in place of `decodeFrame`: where a frame is understood only by what came before it. */
+  openFrames?(): FrameDecoder;
+}
+
+/** A server-sent event. */
+export interface ReceivedEvent {
+  readonly data: string;
+  readonly event: string;
+  readonly id: string | undefined;
+}
+
+export interface FrameDecoder {
+  /** What a frame came to: one, several or none. Throws like `decodeFrame`. */
+  decode(frame: ReceivedEvent): Lossy<readonly StreamFrame[]>;
 }
 
 /** Calling over gRPC. As pure as calling over exchanges. */

@@ -82,4 +82,12 @@ export interface Agent {
   /** Longest time of one turn in milliseconds. */
   readonly timeoutMs: number | undefined;
   run(turn: Turn): AgentRun;
+  /** A task that waited for its caller was cancelled. Nothing runs for it then, so whoever keeps something for it is told. */
+  dropped?(task: DroppedTask): Promise<void>;
+}
+
+export interface DroppedTask {
+  readonly id: string;
+  readonly contextId: string;
+  readonly memory: Pick<TurnMemory, "get">;
 }

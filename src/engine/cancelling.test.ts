@@ -145,6 +145,29 @@ describe("cancelling a task", () => {
     expect(await promptly(harness.cancel(id))).toMatchObject(CANCELED);
   });
 
+  test("that was parked tells the agent, with what it remembers", async () => {
+    const dropped: unknown[] = [];
+    const asking = agentOf(async function* (turn) {
+      await turn.memory.set("asked", { of: "whom" });
+      yield status("TASK_STATE_INPUT_REQUIRED");
+    });
+    const harness = await Harness.start({
+      agent: {
+        ...asking,
+        async dropped({ contextId, id, memory }) {
+          dropped.push([id, contextId, await memory.get("asked"), await memory.get("never")]);
+          throw new Error("whatever");
+        },
+      },
+    });
+    const { contextId, id } = await harness.task("hello");
+    await settle();
+    expect(await promptly(harness.cancel(id))).toMatchObject(CANCELED);
+    await settle();
+    expect(dropped).toEqual([[id, contextId, { of: "whom" }, undefined]]);
+    expect(harness.logged).toContain("An agent could not drop a cancelled task.");
+  });
+
   test("that was parked, twice at the same time, ends it once", async () => {
     const harness = await Harness.start({
       agent: agentOf(async function* () {

@@ -1,5 +1,6 @@
-import { ProtocolError, taskNotFound } from "../model/errors.ts";
+import { ProtocolError } from "../model/errors.ts";
 import { LogEntry } from "../model/event.ts";
+import type { JsonValue } from "../model/json.ts";
 import type { Call } from "../model/operation.ts";
 import { isTerminal } from "../model/state.ts";
 import type { Task } from "../model/task.ts";
@@ -9,7 +10,7 @@ import type { LiveTask } from "./live-task.ts";
 import type { EngineContext } from "./options.ts";
 import type { Reading } from "./reading.ts";
 import type { Runner, ServedAgent } from "./runner.ts";
-import { sameScope, scopeOf } from "./scope.ts";
+import { scopeOf } from "./scope.ts";
 import { timestampOf } from "./timestamp.ts";
 
 const ATTEMPTS = 5;
@@ -28,9 +29,8 @@ export class Cancelling {
 
   async cancel(served: ServedAgent, id: string, call: Call): Promise<Task> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const live = this.#runner.get(id);
+      const live = this.#runner.own(id, scopeOf(served, call));
       if (live !== undefined) {
-        if (!sameScope(live, scopeOf(served, call))) throw taskNotFound(id);
         if (live.closed || live.releasing) {
           await live.gone();
           continue;
@@ -41,7 +41,10 @@ export class Cancelling {
       if (head.status.state === "TASK_STATE_CANCELED") return this.#reading.get(served, id, undefined, call);
       if (isTerminal(head.status.state)) throw notCancelable(id);
       if (head.node !== undefined) return this.#askElsewhere(served, id, head, call);
-      if (await this.#cancelParked(head)) return this.#reading.get(served, id, undefined, call);
+      if (await this.#cancelParked(head)) {
+        this.#tellAgent(served, head);
+        return this.#reading.get(served, id, undefined, call);
+      }
     }
     throw new ProtocolError("UNAVAILABLE", "The task is busy; try again.", { metadata: { taskId: id }, retryAfter: 1 });
   }
@@ -72,6 +75,17 @@ export class Cancelling {
     this.#runner.readers.cache(head.id, [entry]);
     this.#context.store.wakeups.publish([head.id]);
     return true;
+  }
+
+  /** Nobody waits for what the agent does about it. */
+  #tellAgent({ agent, name }: ServedAgent, { contextId, id }: TaskHead): void {
+    const recall = async <T extends JsonValue>(key: string): Promise<T | undefined> => {
+      const text = (await this.#context.store.memory(id)).get(key);
+      return text === undefined ? undefined : (JSON.parse(text) as T);
+    };
+    agent.dropped?.({ id, contextId, memory: { get: recall } }).catch((error: unknown) => {
+      this.#context.log.warn({ err: error, task: id, agent: name }, "An agent could not drop a cancelled task.");
+    });
   }
 
   /** Another node runs it: that node is told through the store and has the grace time to act. */

@@ -149,7 +149,7 @@ export class Engine {
           this.#streaming(call, (onEnd) => this.#reading.subscribe(served, operation.id, operation.after, call, onEnd))
         );
       case "push-create":
-        return this.#refusesPush() ?? this.#pushConfigs.create(served, operation, call);
+        return this.#refusesPush() ?? this.#withRoom(call, () => this.#pushConfigs.create(served, operation, call));
       case "push-get":
         return this.#refusesPush() ?? this.#pushConfigs.get(served, operation, call);
       case "push-list":

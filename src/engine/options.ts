@@ -1,17 +1,19 @@
 import { type Clock, type Ids, type Log, type Meter, NO_METER, SILENT_LOG } from "../model/ports.ts";
 import type { TaskStore } from "../store/contract.ts";
-import type { PushSender } from "./push-sender.ts";
+import type { PushSender, PushTry } from "./push-sender.ts";
 
 export interface EngineLimits {
   /** Newest messages of a task that are kept at hand and returned, at most. */
   readonly historyPage: number;
+  /** Characters of the tasks of a page, roughly; one that is longer by itself makes a page of its own. */
+  readonly page: number;
   /** Tasks of one owner that are queued or running here at the same time. */
   readonly tasksPerOwner: number;
   /** Streams one owner may hold open here. */
   readonly streamsPerOwner: number;
   /** Streams that may be open from one address. */
   readonly streamsPerAddress: number;
-  /** Bytes of an owner's tasks in the store; above it the owner starts nothing new. Absent: no limit. */
+  /** Bytes of an owner's tasks in the store; above it the owner starts nothing new and registers no webhook. Absent: no limit. */
   readonly storedBytesPerOwner: number | undefined;
   /** Calls from agent to agent that may lead to a request. */
   readonly hops: number;
@@ -25,6 +27,10 @@ export interface EngineLimits {
   readonly id: number;
   /** Characters of one part, whoever sends it. */
   readonly part: number;
+  /** Bytes of one file that comes in a message; those of `part` unless given. */
+  readonly file: number;
+  /** Media types that files in messages may have, as `type/subtype` or `type/*`, whichever agent they are for. Absent: any. */
+  readonly mediaTypes: readonly string[] | undefined;
   /** Characters a task may write while it is worked on here; a run that goes on without end fails there. */
   readonly task: number;
   /** How often a crash of the process is forgiven to one task. */
@@ -74,6 +80,8 @@ export interface EngineOptions {
   readonly push?: boolean;
   /** Carries push notifications; without one they are kept and wait for an engine that has one. */
   readonly pushSender?: PushSender;
+  /** Told what came of every try to deliver a push notification. */
+  readonly onPushTry?: (tried: PushTry) => void;
   /** From 0 up to but not 1, for what must not happen everywhere at once. */
   readonly random?: () => number;
   /** By what an agent is known among those a request came through: its URL where it has one. Its name unless given. */
@@ -85,6 +93,7 @@ const DAY = 24 * 60 * MINUTE;
 
 export const DEFAULT_LIMITS: EngineLimits = {
   historyPage: 200,
+  page: 16 * 1024 * 1024,
   tasksPerOwner: 10_000,
   streamsPerOwner: 20_000,
   streamsPerAddress: 20_000,
@@ -95,6 +104,8 @@ export const DEFAULT_LIMITS: EngineLimits = {
   pendingEvents: 256,
   id: 1_024,
   part: 16 * 1024 * 1024,
+  file: 16 * 1024 * 1024,
+  mediaTypes: undefined,
   task: 256 * 1024 * 1024,
   attempts: 5,
   pushConfigs: 20,
@@ -130,6 +141,7 @@ export interface EngineContext {
   readonly push: boolean;
   readonly random: () => number;
   readonly pushSender: PushSender | undefined;
+  readonly onPushTry: (tried: PushTry) => void;
   readonly idOf: (agent: string) => string;
   /** This life of this process, as the store's leases name it. */
   readonly node: string;
@@ -142,12 +154,18 @@ export function toContext(options: EngineOptions): EngineContext {
     ids: options.ids,
     log: options.log ?? SILENT_LOG,
     meter: options.meter ?? NO_METER,
-    limits: { ...DEFAULT_LIMITS, ...options.limits },
+    limits: toLimits(options.limits),
     times: { ...DEFAULT_TIMES, ...options.times },
     push: options.push ?? true,
     random: options.random ?? (() => 0.5),
     pushSender: options.pushSender,
+    onPushTry: options.onPushTry ?? (() => {}),
     idOf: options.idOf ?? ((agent) => agent),
     node: options.ids.incarnation(),
   };
+}
+
+function toLimits(given: Partial<EngineLimits> = {}): EngineLimits {
+  const limits = { ...DEFAULT_LIMITS, ...given };
+  return { ...limits, file: given.file ?? limits.part };
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { textOf } from "../model/part.ts";
 import type { PushDelivery } from "../store/contract.ts";
 import { backoff } from "./push-backoff.ts";
-import type { PushOutcome } from "./push-sender.ts";
+import type { PushOutcome, PushTry } from "./push-sender.ts";
 import { agentOf, chunk, createGate, echo, heard, says, status, talker } from "./testing/agents.ts";
 import { promptly, settle } from "./testing/fake-clock.ts";
 import { callOf, Harness, type HarnessOptions } from "./testing/harness.ts";
@@ -204,7 +204,7 @@ describe("a failure", () => {
     await harness.clock.advance(24 * 3_600_000);
     expect(receivers.told).toHaveLength(12);
     receivers.answer = () => ({ ok: true });
-    expect(await harness.memory.redeliverPush({})).toBe(1);
+    expect(await harness.memory.redeliverPush({})).toHaveLength(1);
     await harness.clock.advance(10_000);
     expect(receivers.numbers().slice(12)).toEqual([1, 2, 3, 4]);
   });
@@ -216,6 +216,34 @@ describe("a failure", () => {
     await harness.clock.advance(60_000);
     expect(receivers.told).toHaveLength(1);
     expect(await deliveries(harness)).toMatchObject([{ attempts: 1, lastError: "no words" }]);
+  });
+
+  test("is put on record for every try, and so is success", async () => {
+    const tries: PushTry[] = [];
+    const { harness, receivers } = await start({
+      agent: asker,
+      limits: { pushAttempts: 3 },
+      onPushTry: (tried) => tries.push(tried),
+    });
+    const answers: PushOutcome[] = [FAILED, { ok: true }, { ok: true }, FAILED, FAILED, FAILED];
+    receivers.answer = () => answers.shift() ?? { ok: true };
+    const { id } = await promptly(harness.task("0", { push: { id: "mine", url: HOOK } }));
+    await harness.clock.advance(60_000);
+    await promptly(harness.task("0", { taskId: id }));
+    await harness.clock.advance(60_000);
+    expect(tries.map(({ event, attempt, result, reason }) => [event, attempt, result, reason])).toEqual([
+      [1, 1, "failed", "HTTP 503"],
+      [1, 2, "delivered", undefined],
+      [2, 1, "delivered", undefined],
+      [3, 1, "failed", "HTTP 503"],
+      [3, 2, "failed", "HTTP 503"],
+      [3, 3, "given-up", "HTTP 503"],
+    ]);
+    expect(tries.at(-1)).toMatchObject({
+      config: { id: "mine", taskId: id },
+      scope: { agent: "agent", tenant: "", owner: "alice" },
+      host: "hook.example",
+    });
   });
 
   test("is also a receiver that does not answer in time, or a sender that throws", async () => {
@@ -355,7 +383,7 @@ describe("an engine", () => {
     const { harness, receivers } = await start({ agent: asker });
     const { id } = await promptly(harness.task("0", { push: { url: HOOK } }));
     await settle();
-    expect(await harness.memory.redeliverPush({ taskId: id, from: 2 })).toBe(1);
+    expect(await harness.memory.redeliverPush({ taskId: id, from: 2 })).toHaveLength(1);
     await settle();
     expect(receivers.numbers()).toEqual([1, 2]);
     await harness.clock.advance(5_000);

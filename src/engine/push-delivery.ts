@@ -2,7 +2,7 @@ import type { LogEntry } from "../model/event.ts";
 import type { PushClaim, PushProgress } from "../store/contract.ts";
 import type { EngineContext } from "./options.ts";
 import { backoff } from "./push-backoff.ts";
-import type { PushOutcome, PushSender } from "./push-sender.ts";
+import type { PushOutcome, PushSender, PushTry } from "./push-sender.ts";
 import type { Runner } from "./runner.ts";
 
 /** After this many events a config goes to the end of the line, so that a long log does not keep its place for ever. */
@@ -119,7 +119,9 @@ export class PushDelivery {
       if (entries.length === 0) return this.#release(claim, cursor);
       for (const [index, entry] of entries.entries()) {
         const outcome = await this.#try(claim, entry);
-        if (!outcome.ok) return this.#stopped ? this.#release(claim, cursor) : this.#failed(claim, cursor, outcome);
+        if (!outcome.ok)
+          return this.#stopped ? this.#release(claim, cursor) : this.#failed(claim, cursor, entry.number, outcome);
+        this.#tried(claim, cursor, { event: entry.number, result: "delivered" });
         cursor = entry.number;
         told++;
         this.#context.meter.count("push_delivered");
@@ -169,13 +171,18 @@ export class PushDelivery {
     }
   }
 
-  async #failed(claim: PushClaim, cursor: number, outcome: Extract<PushOutcome, { ok: false }>): Promise<void> {
+  async #failed(
+    claim: PushClaim,
+    cursor: number,
+    event: number,
+    { reason, final = false }: Extract<PushOutcome, { ok: false }>,
+  ): Promise<void> {
     const { clock, limits, times, log, meter, random } = this.#context;
-    const { reason, final = false } = outcome;
-    // What was told in this turn has shown that the receiver can be reached.
-    const attempts = (cursor > claim.config.cursor ? 0 : claim.attempts) + 1;
+    const attempts = attemptAfter(claim, cursor);
+    const isLast = final || attempts >= limits.pushAttempts;
     meter.count("push_failed");
-    if (!final && attempts < limits.pushAttempts) {
+    this.#tried(claim, cursor, { event, result: isLast ? "given-up" : "failed", reason });
+    if (!isLast) {
       const at = clock.now() + backoff(attempts, times.pushRetryMs, times.longestPushRetryMs, random());
       log.debug({ ...about(claim), attempts, reason }, "A push notification failed.");
       await this.#note(claim, cursor, { kind: "retry", at, error: reason });
@@ -184,6 +191,11 @@ export class PushDelivery {
     if (!(await this.#note(claim, cursor, { kind: "dead", error: reason }))) return;
     meter.count("push_dead");
     log.warn({ ...about(claim), attempts, reason }, "A push config was given up.");
+  }
+
+  #tried(claim: PushClaim, cursor: number, tried: Pick<PushTry, "event" | "result" | "reason">): void {
+    const { config, scope, host } = claim;
+    this.#context.onPushTry({ config, scope, host, attempt: attemptAfter(claim, cursor), ...tried });
   }
 
   /** False if the config has been deleted, replaced or taken over: then it is no longer ours to tell. */
@@ -205,6 +217,11 @@ export class PushDelivery {
 }
 
 const TOO_LATE: PushOutcome = { ok: false, reason: "no answer in time" };
+
+/** Which try of the event after the cursor this is: what was told in this turn has shown that the receiver can be reached. */
+function attemptAfter({ config, attempts }: PushClaim, cursor: number): number {
+  return (cursor > config.cursor ? 0 : attempts) + 1;
+}
 
 /** For logs: where it goes is the owner's business, and addresses may hold secrets. */
 function about({ config }: PushClaim) {

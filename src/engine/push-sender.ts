@@ -1,6 +1,6 @@
 import type { StreamFrame } from "../model/operation.ts";
 import type { Task } from "../model/task.ts";
-import type { StoredPushConfig } from "../store/contract.ts";
+import type { PushClaim, StoredPushConfig } from "../store/contract.ts";
 
 /** One event on its way to one receiver. */
 export interface PushNotification {
@@ -15,6 +15,18 @@ export interface PushNotification {
 export type PushOutcome =
   | { readonly ok: true }
   | { readonly ok: false; readonly reason: string; readonly final?: boolean };
+
+/** What came of one try, for whoever keeps records. */
+export interface PushTry extends Pick<PushClaim, "config" | "scope" | "host"> {
+  /** Number of the event. */
+  readonly event: number;
+  /** 1 for the first try of this event. */
+  readonly attempt: number;
+  /** `given-up`: it failed, and nothing more is tried by itself. */
+  readonly result: "delivered" | "failed" | "given-up";
+  /** Why it failed. */
+  readonly reason?: string;
+}
 
 /** Puts events into the words their receivers expect and carries them there; the engine knows neither. */
 export interface PushSender {

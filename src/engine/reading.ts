@@ -24,13 +24,11 @@ export class Reading {
 
   async get(served: ServedAgent, id: string, historyLength: number | undefined, call: Call): Promise<Task> {
     const history = this.#page(historyLength);
-    const live = this.#runner.get(id);
-    if (live !== undefined && live.fold.number > 0) {
-      if (!sameScope(live, scopeOf(served, call))) throw taskNotFound(id);
-      return live.fold.toTask({ historyLength: history });
-    }
-    const snapshot = await this.#context.store.snapshot(id, { history, artifacts: true });
-    if (snapshot === undefined || !sameScope(snapshot.scope, scopeOf(served, call))) throw taskNotFound(id);
+    const scope = scopeOf(served, call);
+    const live = this.#runner.own(id, scope);
+    if (live !== undefined && live.fold.number > 0) return live.fold.toTask({ historyLength: history });
+    const snapshot = await this.#context.store.snapshot(id, { history, artifacts: true, scope });
+    if (snapshot === undefined) throw taskNotFound(id);
     return snapshot.task;
   }
 
@@ -49,6 +47,7 @@ export class Reading {
       ...(input.status === undefined ? undefined : { state: input.status }),
       ...(input.statusTimestampAfter === undefined ? undefined : { since: input.statusTimestampAfter }),
       limit: pageSize,
+      characters: this.#context.limits.page,
       history: this.#page(input.historyLength),
       artifacts: input.includeArtifacts === true,
     };

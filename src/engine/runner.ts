@@ -3,7 +3,7 @@ import type { LogEntry } from "../model/event.ts";
 import { TaskFold } from "../model/fold.ts";
 import type { Message } from "../model/message.ts";
 import { isTerminal, type TaskState } from "../model/state.ts";
-import type { IdempotencyRecord, TaskHead, WriteResult } from "../store/contract.ts";
+import type { IdempotencyRecord, Scope, TaskHead, WriteResult } from "../store/contract.ts";
 import type { Agent } from "./agent.ts";
 import { type CommitListener, Committer } from "./committer.ts";
 import { LiveTask, type LiveTaskOptions, type QueuedTurn } from "./live-task.ts";
@@ -12,6 +12,7 @@ import { ParkedFolds } from "./parked-folds.ts";
 import type { RunQueue } from "./queue.ts";
 import { Readers } from "./readers.ts";
 import { EventMaker, says, TurnRun } from "./run.ts";
+import { sameScope } from "./scope.ts";
 import { RunningTurn } from "./turn.ts";
 
 export interface ServedAgent {
@@ -61,6 +62,15 @@ export class Runner implements CommitListener {
 
   get(id: string): LiveTask | undefined {
     return this.#live.get(id);
+  }
+
+  /**
+   * The task if it is of that scope. For a task of another one the store is asked next, as for one that never was: how
+   * long an answer takes is not to tell them apart.
+   */
+  own(id: string, scope: Scope): LiveTask | undefined {
+    const live = this.#live.get(id);
+    return live !== undefined && sameScope(live, scope) ? live : undefined;
   }
 
   get size(): number {

@@ -108,7 +108,7 @@ export class Sending {
 
   /** Not a promise where nothing has to be waited for, which is the most frequent case. */
   #accept(served: ServedAgent, input: SendInput, call: Call, follow: boolean): Promise<Accepted> | Accepted {
-    checkInput(served.agent.profile, input.message, this.#context.limits.part);
+    checkInput(served.agent.profile, input.message, this.#context.limits);
     checkIds(input, call, this.#context.limits.id);
     const push = this.#pushConfigs.inline(input, call);
     const { taskId } = input.message;
@@ -192,9 +192,8 @@ export class Sending {
     push: PushRegistration | undefined,
   ): Promise<Accepted> {
     for (let attempt = 0; attempt < OPEN_ATTEMPTS; attempt++) {
-      const live = this.#runner.get(taskId);
+      const live = this.#runner.own(taskId, scopeOf(served, call));
       if (live !== undefined) {
-        if (!sameScope(live, scopeOf(served, call))) throw taskNotFound(taskId);
         checkContext(input.message, live.contextId);
         if (live.closed || live.releasing) {
           await live.gone();

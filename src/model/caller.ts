@@ -4,6 +4,8 @@ export interface Caller {
   readonly authenticated: boolean;
   /** What the caller was granted besides being let in; skills may ask for some. */
   readonly scopes?: readonly string[];
+  /** When what the caller has shown is no longer good, in milliseconds since the epoch; streams end then. */
+  readonly expires?: number;
   /** Where the call comes from, as far as the carrier can tell. */
   readonly address?: string;
 }

@@ -40,7 +40,8 @@ export type Count =
   | "push_dead"
   | "requests_limited"
   | "audit_failures"
-  | "audit_dropped";
+  | "audit_dropped"
+  | "link_frames_dropped";
 
 export interface Meter {
   count(name: Count, by?: number): void;

@@ -26,6 +26,16 @@ const BURST_SECONDS = 5;
 /** When a request ends that is waited for cannot be known. */
 const RETRY_AFTER_SECONDS = 1;
 
+/** An owner asks too often. */
+export class OwnerLimitError extends ProtocolError {
+  readonly caller: Caller;
+
+  constructor(caller: Caller, message: string, retryAfter: number) {
+    super("RESOURCE_EXHAUSTED", message, { retryAfter });
+    this.caller = caller;
+  }
+}
+
 /** How much callers may ask, by where they call from and by who they are. */
 export class Admission {
   readonly #addressRate: RateLimiter | undefined;
@@ -52,7 +62,10 @@ export class Admission {
   /** A caller who has been recognised, with where it calls from. Throws if its owner asks too often. */
   admit(caller: Caller, address: string | undefined): Caller {
     const wait = this.#ownerRate?.take(caller.owner) ?? 0;
-    if (wait > 0) throw this.#exhausted("You make too many requests.", wait);
+    if (wait > 0) {
+      this.#meter.count("requests_limited");
+      throw new OwnerLimitError(caller, "You make too many requests.", Math.ceil(wait));
+    }
     return address === undefined ? caller : { ...caller, address };
   }
 

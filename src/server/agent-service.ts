@@ -3,20 +3,25 @@ import type { Engine } from "../engine/engine.ts";
 import type { Caller } from "../model/caller.ts";
 import type { AgentCard, AgentInterface, AgentProfile } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
-import type { Call, FrameStream, Operation, OutcomeOf, Outcomes } from "../model/operation.ts";
-import type { Log } from "../model/ports.ts";
+import type { Call, FrameStream, Operation, OutcomeOf } from "../model/operation.ts";
+import type { Clock, Ids, Log } from "../model/ports.ts";
 import type { Admission } from "./admission.ts";
 import { activatedOf, toAgentCard, toExtendedCard } from "./agent-card.ts";
 import type { AuditLog } from "./audit.ts";
+import { recordOfCall } from "./audit-records.ts";
 import { AuditedFrames } from "./audited-frames.ts";
+import { type Subject, subjectAsked, subjectMade, withNamedConfig } from "./audited-operation.ts";
 import type { Authentication } from "./authentication.ts";
 import type { CardSigner } from "./card-signer.ts";
+import { ExpiringFrames } from "./expiring-frames.ts";
 import { requireScopes } from "./skill-scopes.ts";
 
 export interface AgentServiceOptions {
   readonly name: string;
   readonly engine: Engine;
   readonly log: Log;
+  readonly ids: Ids;
+  readonly clock: Clock;
   readonly interfaces: () => readonly AgentInterface[];
   readonly authentication: Pick<Authentication, "identifies" | "security" | "challenged">;
   /** Absent: callers may ask for anything at any time. */
@@ -31,6 +36,8 @@ export class ServedAgentService implements AgentService {
   readonly name: string;
   readonly #engine: Engine;
   readonly #log: Log;
+  readonly #ids: Ids;
+  readonly #clock: Clock;
   readonly #interfaces: () => readonly AgentInterface[];
   readonly #authentication: AgentServiceOptions["authentication"];
   readonly #admission: Admission | undefined;
@@ -42,6 +49,8 @@ export class ServedAgentService implements AgentService {
     this.name = options.name;
     this.#engine = options.engine;
     this.#log = options.log;
+    this.#ids = options.ids;
+    this.#clock = options.clock;
     this.#interfaces = options.interfaces;
     this.#authentication = options.authentication;
     this.#admission = options.admission;
@@ -79,22 +88,25 @@ export class ServedAgentService implements AgentService {
     audit.check();
     const { caller, dialect } = call;
     const began = audit.now();
-    const tell = (result: string, task: string | undefined) => {
+    const named = withNamedConfig(operation, () => this.#ids.pushConfig());
+    const asked = subjectAsked(named);
+    const tell = (result: string, subject: Subject) => {
       const duration = audit.now() - began;
-      audit.record({ caller, agent: this.name, dialect, operation: operation.kind, task, result, duration });
+      const { kind } = operation;
+      audit.record(recordOfCall({ caller, agent: this.name, dialect, operation: kind, ...subject, result, duration }));
     };
-    const named = taskNamed(operation);
     try {
-      const outcome = await this.#perform(operation, call);
+      const outcome = await this.#perform(named, call);
       if (operation.kind === "stream" || operation.kind === "subscribe") {
         // `dispatch` ties an outcome to its operation, which the compiler cannot follow through a union.
         const frames = outcome as FrameStream;
-        return new AuditedFrames(frames, (task) => tell("OK", named ?? task)) as FrameStream as OutcomeOf<O>;
+        const told = (task: string | undefined) => tell("OK", { ...asked, task: asked.task ?? task });
+        return new AuditedFrames(frames, told) as FrameStream as OutcomeOf<O>;
       }
-      tell("OK", named ?? taskMade(outcome));
+      tell("OK", subjectMade(asked, operation.kind, outcome));
       return outcome;
     } catch (error) {
-      tell(ProtocolError.is(error) ? error.code : "INTERNAL_ERROR", named);
+      tell(ProtocolError.is(error) ? error.code : "INTERNAL_ERROR", asked);
       throw error;
     }
   }
@@ -107,7 +119,10 @@ export class ServedAgentService implements AgentService {
         if (pending !== undefined) await pending;
       }
       if (operation.kind === "extended-card") return (await this.#extendedCard(call)) as OutcomeOf<O>;
-      return await this.#engine.dispatch(this.name, operation, call);
+      const outcome = await this.#engine.dispatch(this.name, operation, call);
+      const { expires } = call.caller;
+      if (expires === undefined || (operation.kind !== "stream" && operation.kind !== "subscribe")) return outcome;
+      return new ExpiringFrames(outcome as FrameStream, this.#clock, expires) as FrameStream as OutcomeOf<O>;
     } catch (error) {
       if (ProtocolError.is(error)) throw this.#authentication.challenged(error, this.name);
       this.#log.error({ err: error, agent: this.name, operation: operation.kind }, "An operation failed unexpectedly.");
@@ -135,29 +150,4 @@ export class ServedAgentService implements AgentService {
     }
     return this.#sign(toExtendedCard(this.card, shown, this.#authentication.security));
   }
-}
-
-/** The task an operation is about, where it says so. */
-function taskNamed(operation: Operation): string | undefined {
-  switch (operation.kind) {
-    case "send":
-    case "stream":
-      return operation.message.taskId ?? operation.chosenId;
-    case "get":
-    case "cancel":
-    case "subscribe":
-      return operation.id;
-    case "push-create":
-    case "push-get":
-    case "push-list":
-    case "push-delete":
-      return operation.taskId;
-    case "list":
-    case "extended-card":
-      return undefined;
-  }
-}
-
-function taskMade(outcome: Outcomes[Operation["kind"]]): string | undefined {
-  return outcome !== undefined && "task" in outcome ? outcome.task.id : undefined;
 }

@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../engine/testing/fake-clock.ts";
 import type { Count, LogFields } from "../model/ports.ts";
-import { AuditLog, type AuditRecord } from "./audit.ts";
+import { AuditLog } from "./audit.ts";
+import { type AuditedCall, recordOfCall } from "./audit-records.ts";
 
-const RECORD: AuditRecord = {
+const CALL: AuditedCall = {
   caller: { owner: "alice", authenticated: true, address: "192.0.2.1" },
   agent: "echo",
   dialect: "a2a-v1",
@@ -15,6 +16,7 @@ const RECORD: AuditRecord = {
   result: "OK",
   duration: 3,
 };
+const RECORD = recordOfCall(CALL);
 
 /** An audit log on a disk that the test can break. */
 function auditOn(disk: { broken: boolean }, required = false) {
@@ -47,8 +49,9 @@ describe("the audit log", () => {
     const audit = new AuditLog({ file }, { clock, log: quiet, meter: { count() {} } });
     await audit.open();
     audit.record(RECORD);
-    const { caller: _, task: __, ...refused } = RECORD;
-    audit.record({ ...refused, address: "192.0.2.9", operation: "authenticate", result: "UNAUTHENTICATED" });
+    const { caller: _, task: __, ...refused } = CALL;
+    const address = "192.0.2.9";
+    audit.record(recordOfCall({ ...refused, address, operation: "authenticate", result: "UNAUTHENTICATED" }));
     await audit.close();
     const lines = (await readFile(file, "utf8")).trimEnd().split("\n");
     expect(lines.map((line) => JSON.parse(line))).toEqual([
@@ -85,7 +88,7 @@ describe("the audit log", () => {
 
   it("shortens what a caller may have made up, and never breaks a line", async () => {
     const { audit, written } = auditOn({ broken: false });
-    audit.record({ ...RECORD, task: `a\n${"x".repeat(10_000)}` });
+    audit.record(recordOfCall({ ...CALL, task: `a\n${"x".repeat(10_000)}` }));
     await audit.close();
     const [line = "", rest] = (written[0] ?? "").split("\n");
     expect(rest).toBe("");

@@ -1,29 +1,13 @@
 import { appendFile } from "node:fs/promises";
-import type { Caller } from "../model/caller.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { Clock, Log, Meter } from "../model/ports.ts";
+import type { AuditRecord } from "./audit-records.ts";
 
 export interface AuditOptions {
   /** Records are appended to it, one line of JSON each. It may be moved away at any time: the next line makes it anew. */
   readonly file: string;
   /** Refuse to work while nothing can be written. Otherwise that is logged and counted. */
   readonly required?: boolean;
-}
-
-/** Who did what to which task, from where, and how it ended. Neither contents nor anything secret. */
-export interface AuditRecord {
-  /** Absent for a caller who was not recognised. */
-  readonly caller?: Caller;
-  readonly address?: string | undefined;
-  /** Absent where the request was not read as far as that. */
-  readonly agent?: string | undefined;
-  readonly dialect: string;
-  readonly operation: string;
-  readonly task?: string | undefined;
-  /** `OK` or the code of the error. */
-  readonly result: string;
-  /** Milliseconds. */
-  readonly duration?: number;
 }
 
 interface AuditPorts {
@@ -39,10 +23,8 @@ const GATHER_MS = 100;
 const RETRY_MS = 1_000;
 /** Characters that wait at most; a disk that takes nothing must not cost the process its memory. */
 const MOST_WAITING = 8 * 1024 * 1024;
-/** Of an id that a caller made up. */
-const LONGEST_ID = 256;
 
-/** The append-only record of what callers did. */
+/** The append-only record of what callers did, and of what was done for them. */
 export class AuditLog {
   readonly #options: AuditOptions;
   readonly #ports: AuditPorts;
@@ -82,7 +64,7 @@ export class AuditLog {
       this.#ports.meter.count("audit_dropped");
       return;
     }
-    const line = this.#lineOf(record);
+    const line = `${JSON.stringify({ time: new Date(this.now()).toISOString(), ...record })}\n`;
     this.#waiting.push(line);
     this.#waitingLength += line.length;
     this.#schedule(GATHER_MS);
@@ -94,22 +76,6 @@ export class AuditLog {
     this.#stopTimer = undefined;
     await this.#writing;
     if (this.#waiting.length > 0) await this.#flush();
-  }
-
-  #lineOf({ caller, address, agent, dialect, operation, task, result, duration }: AuditRecord): string {
-    const line = JSON.stringify({
-      time: new Date(this.now()).toISOString(),
-      owner: caller?.owner,
-      authenticated: caller?.authenticated ?? false,
-      address: caller?.address ?? address,
-      agent,
-      dialect,
-      operation,
-      task: task?.slice(0, LONGEST_ID),
-      result,
-      ms: duration,
-    });
-    return `${line}\n`;
   }
 
   #schedule(milliseconds: number): void {

@@ -102,13 +102,22 @@ function resourceMetadata(resource: string, issuers: readonly string[], scopes: 
   return jsonReply(200, JSON.stringify(document), { "cache-control": "public, max-age=60" });
 }
 
-const OF_PROXIES = ["forwarded", "via", "x-real-ip", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"];
+/** What proxies add, and browsers for pages of other origins. */
+const OF_OTHERS = [
+  "origin",
+  "forwarded",
+  "via",
+  "x-real-ip",
+  "x-forwarded-for",
+  "x-forwarded-host",
+  "x-forwarded-proto",
+];
 
 /** What came through a proxy on this machine, or from a page that bound its name to our address, came from elsewhere. */
 function isHere({ remoteAddress, headers }: ExchangeRequest): boolean {
   if (remoteAddress === undefined || !isLoopback(remoteAddress)) return false;
   if (headers.host !== undefined && !isLoopback(hostNameOf(headers.host))) return false;
-  return OF_PROXIES.every((name) => headers[name] === undefined);
+  return OF_OTHERS.every((name) => headers[name] === undefined);
 }
 
 function answerKnown(

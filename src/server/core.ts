@@ -12,17 +12,18 @@ import type { Loss } from "../model/loss.ts";
 import { type Log, type Meter, SILENT_LOG } from "../model/ports.ts";
 import type { TaskStore } from "../store/contract.ts";
 import { openStore } from "../store/open.ts";
-import { Admission, type AdmissionLimits, DEFAULT_REQUESTS } from "./admission.ts";
+import { Admission, type AdmissionLimits, DEFAULT_REQUESTS, OwnerLimitError } from "./admission.ts";
 import { ServedAgentService } from "./agent-service.ts";
 import { ArrivingBytes } from "./arriving-bytes.ts";
 import { AuditLog, type AuditOptions } from "./audit.ts";
+import { recordOfCall, recordOfDelivery } from "./audit-records.ts";
 import { createAuthentication, type DeclaredSecurity, type OwnCheck } from "./authentication.ts";
 import type { CardForm } from "./card-document.ts";
 import { createCardSigner } from "./card-signer.ts";
 import { type ConnectionLimits, DEFAULT_CONNECTION_LIMITS } from "./connections.ts";
 import { Cors, type CorsOptions } from "./cors.ts";
 import { Counters } from "./counters.ts";
-import { DIALECTS } from "./dialects.ts";
+import { dialectsWith } from "./dialects.ts";
 import { knownSecrets } from "./known-secrets.ts";
 import type { NodeHttpOptions } from "./node-http.ts";
 import { systemClock, uuidIds } from "./node-ports.ts";
@@ -32,6 +33,8 @@ import { openPush, type PushOptions } from "./push/open-push.ts";
 import { Redactor, redacting } from "./redact.ts";
 import { Router } from "./router.ts";
 import type { TlsOptions } from "./tls.ts";
+import { NO_LINKS, openLinks, openPhones, openXiaoyi } from "./xiaoyi/open-xiaoyi.ts";
+import type { XiaoyiOptions } from "./xiaoyi/options.ts";
 
 export interface ServeLimitOptions extends EngineLimits, AdmissionLimits, ConnectionLimits {
   /** Bytes of a request body; more is answered with 413. */
@@ -95,6 +98,8 @@ export interface ServeOptions {
   readonly tls?: TlsOptions;
   /** A record of who did what, apart from the log. */
   readonly audit?: AuditOptions;
+  /** How agents are connected to Huawei's assistant Xiaoyi. */
+  readonly xiaoyi?: XiaoyiOptions;
   readonly limits?: Partial<ServeLimitOptions>;
   readonly times?: Partial<ServeTimeOptions>;
   readonly log?: Log | false;
@@ -121,10 +126,11 @@ export interface Core {
   readonly log: Log;
   readonly meter: Meter;
   readonly services: ReadonlyMap<string, ServedAgentService>;
-  readonly drainMs: number;
   readonly connections: ConnectionLimits;
-  /** Ends the engine and writes what is still to be written. */
-  close(): Promise<void>;
+  /** Where a dialect that is spoken beside the router says what it lost. */
+  reportFor(dialect: string): (losses: readonly Loss[]) => void;
+  /** Lets runs finish, then ends everything; `drainMs` is for how long at most, if not as configured. */
+  close(drainMs?: number): Promise<void>;
 }
 
 /** Asked for when a card is first made, by when the ports are known. */
@@ -154,8 +160,11 @@ export async function createCore(
   const agents = new Map(Object.entries(options.agents));
   const report = (dialect: string, losses: readonly Loss[]) =>
     reportLosses(dialect, losses, options.strict === true, counters, log);
+  const services = new Map<string, ServedAgentService>();
+  const phones = openPhones(options, { log, serviceOf: (name) => services.get(name) });
+  const dialects = dialectsWith(openXiaoyi(options, phones, log));
   const push = openPush(options.push ?? true, {
-    dialects: DIALECTS,
+    dialects,
     clock: systemClock,
     ids: uuidIds,
     report,
@@ -174,6 +183,7 @@ export async function createCore(
   });
   const sign = keys.card && createCardSigner(keys.card, () => where.baseUrl());
   const urlOf = (name: string) => `${where.baseUrl()}/agents/${encodeURIComponent(name)}`;
+  const audit = await openAudit(options, log, counters);
   const store = await toStore(options, log);
   const engine = new Engine(
     {
@@ -185,24 +195,24 @@ export async function createCore(
       random: Math.random,
       idOf: urlOf,
       ...push.engine,
+      onPushTry: (tried) => audit?.record(recordOfDelivery(tried)),
       limits: { ...options.limits, ...push.limits },
       times: { ...times, ...push.times },
     },
     agents,
   );
-  const audit = await openAudit(options, log, counters);
   const admission = new Admission(limits, systemClock.now, counters);
-  const services = new Map<string, ServedAgentService>();
   for (const name of names) {
     const interfaces = () => {
       const place = { base: urlOf(name), rpc: where.grpc(), name, isDefault: name === defaultName };
-      return DIALECTS.flatMap(({ serving }) => serving.interfaces?.(place) ?? []);
+      return dialects.flatMap(({ serving }) => serving.interfaces?.(place) ?? []);
     };
-    const service = { name, engine, log, interfaces, authentication, sign, admission, audit };
-    services.set(name, new ServedAgentService(service));
+    const shared = { engine, log, clock: systemClock, ids: uuidIds, authentication, sign, admission, audit };
+    services.set(name, new ServedAgentService({ name, interfaces, ...shared }));
   }
+  let links = NO_LINKS;
   const router = new Router({
-    dialects: DIALECTS,
+    dialects,
     agents: services,
     defaultAgent: services.get(defaultName) as AgentService,
     limits: {
@@ -213,7 +223,7 @@ export async function createCore(
     },
     cors: new Cors(options.cors ?? { origins: [] }, options.auth?.apiKey?.header),
     operations: new Map([
-      ...operationsOf(engine, store, counters, authentication),
+      ...operationsOf(engine, store, counters, authentication, () => links.states),
       ...keys.published.operations(),
       ...authentication.metadataPaths(names, () => scopesOf(services.values())),
     ]),
@@ -230,8 +240,17 @@ export async function createCore(
     recognise: authentication.authenticate,
     challenged: authentication.challenged,
     admit: ({ remoteAddress }) => admission.refusesAddress(remoteAddress),
-    onRefused: ({ code }, { remoteAddress }, agent, dialect) =>
-      audit?.record({ address: remoteAddress, agent, dialect, operation: "authenticate", result: code }),
+    onRefused: (error, { remoteAddress }, agent, dialect) =>
+      audit?.record(
+        recordOfCall({
+          ...(error instanceof OwnerLimitError && { caller: error.caller }),
+          address: remoteAddress,
+          agent,
+          dialect,
+          operation: "authenticate",
+          result: error.code,
+        }),
+      ),
   });
   const http: NodeHttpOptions = {
     handle: (exchange) => router.handle(exchange),
@@ -243,13 +262,30 @@ export async function createCore(
     log,
     meter: counters,
   };
+  const since = systemClock.now();
   await engine.start();
-  const close = async () => {
+  const contextOf = (agent: string, caller: Caller, dialect: string) => {
+    const service = services.get(agent);
+    return service && router.contextFor(caller, service, dialect);
+  };
+  try {
+    links = await openLinks(options, { contextOf, log, phones, since });
+    await phones.start();
+  } catch (error) {
     await engine.close();
+    await phones.stop();
+    await audit?.close();
+    throw error;
+  }
+  const close = async (drainMs = times.drainMs) => {
+    await engine.drain(drainMs);
+    await links.stop();
+    await engine.close();
+    await phones.stop();
     await audit?.close();
   };
-  const { drainMs } = times;
-  return { engine, router, http, store, log, meter: counters, services, drainMs, connections: limits, close };
+  const reportFor = (dialect: string) => (losses: readonly Loss[]) => report(dialect, losses);
+  return { engine, router, http, store, log, meter: counters, services, connections: limits, reportFor, close };
 }
 
 async function openAudit(options: ServeOptions, log: Log, meter: Meter): Promise<AuditLog | undefined> {

@@ -15,6 +15,7 @@ const HELP = {
   requests_limited: "Requests refused because an address or an owner asked for too much.",
   audit_failures: "Attempts to write the audit log that failed.",
   audit_dropped: "Audit records lost because the log could not be written for too long.",
+  link_frames_dropped: "Frames of agents that dialled in which nobody understood or asked for.",
 } as const satisfies Record<Count, string>;
 
 /** Counters of this process in the text format that Prometheus reads. */

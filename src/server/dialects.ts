@@ -3,6 +3,19 @@ import { a2aV01 } from "../dialects/a2a-v01/index.ts";
 import { a2aV03 } from "../dialects/a2a-v03/index.ts";
 import type { Dialect } from "../dialects/contract.ts";
 import { tasksRest } from "../dialects/tasks-rest/index.ts";
+import { createXiaoyiHttp } from "../dialects/xiaoyi-http/index.ts";
+
+/** Those that need to be told something before they can serve, set up for one server. */
+export interface DialectSetups {
+  readonly xiaoyiHttp: Dialect;
+}
 
 /** Every dialect that is served. The first answers where it cannot be told which one the caller speaks. */
-export const DIALECTS: readonly [Dialect, ...Dialect[]] = [a2aV1, a2aV03, a2aV01, tasksRest];
+export function dialectsWith({ xiaoyiHttp }: DialectSetups): readonly [Dialect, ...Dialect[]] {
+  return [a2aV1, a2aV03, a2aV01, tasksRest, xiaoyiHttp];
+}
+
+/** As they are where nothing is set up. */
+export const DIALECTS = dialectsWith({
+  xiaoyiHttp: createXiaoyiHttp({ entriesFor: () => [], clock: { now: () => 0 } }),
+});

@@ -21,9 +21,5 @@ export async function dragoman(options: ServeOptions & { readonly publicUrl: str
     if (next !== undefined && !core.router.serves(request.method ?? "GET", path)) next();
     else serveNodeRequest(core.http, request, response, request.url);
   };
-  const close = async () => {
-    await core.engine.drain(core.drainMs);
-    await core.close();
-  };
-  return Object.assign(middleware, { close });
+  return Object.assign(middleware, { close: () => core.close() });
 }

@@ -1,12 +1,26 @@
 import { type AuthOptions, secretsOf } from "../auth/create.ts";
+import type { XiaoyiOptions } from "./xiaoyi/options.ts";
 
 interface Configured {
   readonly auth?: AuthOptions;
   readonly push?: boolean | { readonly hmac?: { readonly secret: string } | undefined };
+  readonly xiaoyi?: XiaoyiOptions;
 }
 
 /** What is known to be secret and therefore hidden wherever it would be written. */
-export function knownSecrets({ auth = {}, push }: Configured): readonly string[] {
+export function knownSecrets({ auth = {}, push, xiaoyi = {} }: Configured): readonly string[] {
   const hmac = typeof push === "object" ? push.hmac : undefined;
-  return [...secretsOf(auth), ...(hmac === undefined ? [] : [hmac.secret])];
+  const { http = [], links = [] } = xiaoyi;
+  const given = [
+    hmac?.secret,
+    ...http.flatMap(({ sk, apiKey, oauth, account }) => [
+      sk,
+      apiKey,
+      oauth?.clientSecret,
+      typeof account === "object" ? account.clientSecret : undefined,
+    ]),
+    ...links.flatMap(({ sk, apiKey }) => [sk, apiKey]),
+    ...[...http, ...links].map((entry) => entry.push?.sk),
+  ];
+  return [...secretsOf(auth), ...given.filter((secret) => secret !== undefined)];
 }

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
-import type { Log, Meter } from "../model/ports.ts";
+import type { Duplex } from "node:stream";
 import {
   type ExchangeReply,
   type ExchangeRequest,
@@ -11,10 +11,13 @@ import {
 import type { PeerCertificate } from "../wire/peer-certificate.ts";
 import { type ArrivingBytes, LARGE_REQUEST_BYTES } from "./arriving-bytes.ts";
 import { boundConnections, type ConnectionLimits } from "./connections.ts";
+import { StreamPump, type StreamPumpOptions } from "./http-stream-pump.ts";
 import { peerCertificateOf } from "./peer-certificate.ts";
+import { plainError } from "./plain-replies.ts";
 import type { TlsFiles } from "./tls.ts";
+import { WebSocketOrPlainRequest } from "./upgrade-request.ts";
 
-export interface NodeHttpOptions {
+export interface NodeHttpOptions extends StreamPumpOptions {
   readonly handle: (exchange: ExchangeRequest) => Promise<ExchangeReply> | ExchangeReply;
   /** The answer to a request whose body is too large, encoded in a way we do not read, or one of too many. */
   readonly refuse: (status: 413 | 415 | 429, exchange: Omit<ExchangeRequest, "body">) => FullReply;
@@ -22,10 +25,6 @@ export interface NodeHttpOptions {
   readonly screen: (exchange: Omit<ExchangeRequest, "body">) => Promise<FullReply | undefined>;
   readonly maxBodyBytes: number;
   readonly arriving: ArrivingBytes;
-  /** A reader that takes nothing for this long is sent away; it can resume from its cursor. */
-  readonly stalledReaderMs: number;
-  readonly log: Log;
-  readonly meter: Meter;
 }
 
 const NO_BODY = Buffer.alloc(0);
@@ -36,25 +35,58 @@ const LINGER_MS = 1_000;
 /** Late requests are looked for this often. */
 const LATE_CHECK_MS = 5_000;
 
-/** Over TLS where files for it are given. */
-export function createNodeServer(options: NodeHttpOptions, limits: ConnectionLimits, tls?: TlsFiles): Server {
+/** Takes requests to go on with a WebSocket; without it they are answered like any other. */
+export type TakeUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+
+export interface NodeServerOptions {
+  readonly limits: ConnectionLimits;
+  /** Over TLS where files for it are given. */
+  readonly tls?: TlsFiles | undefined;
+  readonly takeUpgrade?: TakeUpgrade | undefined;
+}
+
+export function createNodeServer(options: NodeHttpOptions, { limits, tls, takeUpgrade }: NodeServerOptions): Server {
   const settings = {
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: limits.headersTimeout,
     requestTimeout: Math.max(limits.requestTimeout, limits.headersTimeout),
     connectionsCheckingInterval: Math.min(LATE_CHECK_MS, limits.headersTimeout, limits.requestTimeout),
     maxHeaderSize: limits.headers,
+    ...(takeUpgrade !== undefined && { IncomingMessage: WebSocketOrPlainRequest }),
+    // Rather than to forget all but the first, which may not be the one that a proxy went by.
+    joinDuplicateHeaders: true,
   };
-  const answer = (request: IncomingMessage, response: ServerResponse) => {
-    new NodeExchange(options, request, response).begin();
+  const open = (request: IncomingMessage, response: ServerResponse): NodeExchange | undefined => {
+    const exchange = new NodeExchange(options, request, response);
+    if (!isAmbiguous(request)) return exchange;
+    exchange.turnAway(plainError(400, "The request names more than one host or caller."));
+    return undefined;
   };
+  const answer = (request: IncomingMessage, response: ServerResponse) => open(request, response)?.begin();
   const server =
     tls === undefined
       ? createServer(settings, answer)
       : createSecureServer({ ...settings, ...tls.serverOptions }, answer);
   if ("setSecureContext" in server) tls?.onChange((material) => server.setSecureContext(material));
+  server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
+    void open(request, response)?.beginByHead();
+  });
   boundConnections(server, limits);
+  if (takeUpgrade !== undefined) server.on("upgrade", takeUpgrade);
   return server;
+}
+
+/** Whether it names two hosts (RFC 9112 §3.2) or two callers. What is joined has a comma in it, and little else has. */
+function isAmbiguous({ headers: { host, authorization }, rawHeaders }: IncomingMessage): boolean {
+  return (
+    (host?.includes(",") === true && isRepeated("host", rawHeaders)) ||
+    (authorization?.includes(",") === true && isRepeated("authorization", rawHeaders))
+  );
+}
+
+/** Names and values stand in turn. */
+function isRepeated(name: string, rawHeaders: readonly string[]): boolean {
+  return rawHeaders.filter((text, at) => at % 2 === 0 && text.toLowerCase() === name).length > 1;
 }
 
 /** The same for a framework that has its own server. `path` is what follows the mount point. */
@@ -76,6 +108,8 @@ class NodeExchange implements ExchangeRequest {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   #isScreened = false;
+  /** The caller sends its body only when told to. */
+  #isWaitedFor = false;
   #isTurnedAway = false;
   /** Forgets what has been read of the body. */
   #release = (): void => {};
@@ -108,6 +142,12 @@ class NodeExchange implements ExchangeRequest {
     return this.#response.destroyed;
   }
 
+  /** For a caller that waits to hear whether its body is wanted. */
+  async beginByHead(): Promise<void> {
+    this.#isWaitedFor = true;
+    await this.#screen(() => this.begin());
+  }
+
   begin(): void {
     const request = this.#request;
     const read = readBefore(request);
@@ -125,7 +165,8 @@ class NodeExchange implements ExchangeRequest {
       void this.#answer();
     } else {
       this.#readBody();
-      if (announced > LARGE_REQUEST_BYTES) void this.#screen();
+      if (this.#isWaitedFor) this.#response.writeContinue();
+      if (announced > LARGE_REQUEST_BYTES) void this.#screenLarge();
     }
   }
 
@@ -139,7 +180,7 @@ class NodeExchange implements ExchangeRequest {
       else {
         chunks.push(chunk);
         size += chunk.length;
-        if (size > LARGE_REQUEST_BYTES) void this.#screen();
+        if (size > LARGE_REQUEST_BYTES) void this.#screenLarge();
       }
     });
     this.#release = () => {
@@ -156,15 +197,20 @@ class NodeExchange implements ExchangeRequest {
     this.#request.once("close", this.#release);
   }
 
-  /** Once for each request that turns out to be large: no more of it is read until its caller has been let in. */
-  async #screen(): Promise<void> {
+  /** Of a request that turns out to be large no more is read until its caller has been let in. */
+  async #screenLarge(): Promise<void> {
     if (this.#isScreened) return;
-    this.#isScreened = true;
     this.#request.pause();
+    await this.#screen(() => this.#request.resume());
+  }
+
+  /** Once for each request. */
+  async #screen(goOn: () => void): Promise<void> {
+    this.#isScreened = true;
     try {
       const refusal = await this.#options.screen(this);
-      if (refusal === undefined) this.#request.resume();
-      else this.#turnAway(refusal);
+      if (refusal === undefined) goOn();
+      else this.turnAway(refusal);
     } catch (error) {
       this.#options.log.error({ err: error }, "A request could not be judged.");
       this.#response.destroy();
@@ -218,11 +264,11 @@ class NodeExchange implements ExchangeRequest {
   }
 
   #refuse(status: 413 | 415 | 429): void {
-    this.#turnAway(this.#options.refuse(status, this));
+    this.turnAway(this.#options.refuse(status, this));
   }
 
   /** The rest of the body is thrown away, and the connection cannot be used again. */
-  #turnAway(reply: FullReply): void {
+  turnAway(reply: FullReply): void {
     this.#isTurnedAway = true;
     this.#release();
     this.#request.removeAllListeners("data");
@@ -235,82 +281,6 @@ class NodeExchange implements ExchangeRequest {
       const timer = setTimeout(() => socket.destroy(), LINGER_MS);
       timer.unref();
       socket.once("close", () => clearTimeout(timer));
-    });
-  }
-}
-
-/** Writes one stream to its response, no faster than the reader takes it. */
-class StreamPump {
-  readonly #options: NodeHttpOptions;
-  readonly #response: ServerResponse;
-  #frames: AsyncIterator<string> | undefined;
-
-  constructor(options: NodeHttpOptions, response: ServerResponse, frames: AsyncIterator<string>) {
-    this.#options = options;
-    this.#response = response;
-    this.#frames = frames;
-  }
-
-  begin(): void {
-    this.#response.on("close", this.#leave);
-    this.#pump();
-  }
-
-  /** Called back rather than awaited: what a waiting stream holds is then one promise, not a suspended function. */
-  #pump(): void {
-    this.#frames?.next().then(this.#onStep, this.#onBroken);
-  }
-
-  readonly #onStep = (step: IteratorResult<string>): void => {
-    if (step.done === true) this.#end();
-    else if (this.#response.destroyed) return;
-    else if (this.#response.write(step.value)) this.#pump();
-    else void this.#drained().then((taken) => (taken ? this.#pump() : this.#end()));
-  };
-
-  readonly #onBroken = (error: unknown): void => {
-    this.#options.log.error({ err: error }, "A stream broke.");
-    this.#response.destroy();
-  };
-
-  readonly #leave = (): void => {
-    const frames = this.#frames;
-    this.#frames = undefined;
-    void frames?.return?.();
-  };
-
-  #end(): void {
-    this.#response.off("close", this.#leave);
-    this.#leave();
-    this.#response.end();
-  }
-
-  /**
-   * False when the reader did not take anything for too long and was cut off. The socket's own timer knows of writes
-   * that are making progress, which a timer of ours would not.
-   */
-  #drained(): Promise<boolean> {
-    return new Promise((resolve) => {
-      const response = this.#response;
-      const { socket } = response;
-      const settle = (taken: boolean) => {
-        socket?.setTimeout(0);
-        socket?.off("timeout", onTimeout);
-        response.off("drain", onDrain);
-        response.off("close", onClose);
-        resolve(taken);
-      };
-      const onDrain = () => settle(true);
-      const onClose = () => settle(false);
-      const onTimeout = () => {
-        this.#options.meter.count("readers_stalled");
-        response.destroy();
-        settle(false);
-      };
-      response.once("drain", onDrain);
-      response.once("close", onClose);
-      socket?.setTimeout(this.#options.stalledReaderMs);
-      socket?.once("timeout", onTimeout);
     });
   }
 }

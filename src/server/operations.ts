@@ -1,8 +1,9 @@
 import type { Engine } from "../engine/engine.ts";
 import type { TaskStore } from "../store/contract.ts";
-import { type ExchangeRequest, type FullReply, jsonReply } from "../wire/exchange.ts";
+import { type ExchangeRequest, type FullReply, jsonReply, NOT_TO_BE_KEPT } from "../wire/exchange.ts";
 import type { Authentication } from "./authentication.ts";
 import type { Counters } from "./counters.ts";
+import type { LinkState } from "./xiaoyi/dial-loop.ts";
 
 /** Paths for those who run the server: is it alive, can it work, what has it done. The last is not for everyone. */
 export function operationsOf(
@@ -10,6 +11,7 @@ export function operationsOf(
   store: TaskStore,
   counters: Counters,
   { guarded }: Pick<Authentication, "guarded">,
+  linkStates: () => readonly LinkState[],
 ) {
   const alive = (): FullReply => jsonReply(200, '{"status":"ok"}');
   const ready = async (): Promise<FullReply> => {
@@ -22,14 +24,24 @@ export function operationsOf(
   };
   const metrics = (): FullReply => {
     const { tasks, queued, streams } = engine.load;
+    const links = linkStates();
     const body = counters.render({
       tasks_live: { help: "Tasks queued or running here.", value: tasks },
       tasks_queued: { help: "Tasks waiting for their agent.", value: queued },
       streams_open: { help: "Open streams.", value: streams },
       pushes_under_way: { help: "Push notifications under way.", value: engine.pushes },
+      xiaoyi_links: { help: "Links to Xiaoyi that are configured.", value: links.length },
+      xiaoyi_links_up: {
+        help: "Links to Xiaoyi that are open.",
+        value: links.filter((state) => state === "up").length,
+      },
       resident_memory_bytes: { help: "Memory of the process.", value: process.memoryUsage.rss() },
     });
-    return { status: 200, headers: { "content-type": "text/plain; version=0.0.4" }, body };
+    return {
+      status: 200,
+      headers: { "content-type": "text/plain; version=0.0.4", "cache-control": NOT_TO_BE_KEPT },
+      body,
+    };
   };
   return new Map<string, (exchange: ExchangeRequest) => FullReply | Promise<FullReply>>([
     ["/healthz", alive],

@@ -23,9 +23,10 @@ export const CODE_OF_STATUS = {
   429: "RESOURCE_EXHAUSTED",
 } as const satisfies Partial<Record<PlainStatus, ErrorCode>>;
 
-type PlainStatus = 403 | 404 | 405 | 413 | 415 | 429;
+type PlainStatus = 400 | 403 | 404 | 405 | 413 | 415 | 429;
 
 const STATUS_NAMES = {
+  400: "INVALID_ARGUMENT",
   403: "PERMISSION_DENIED",
   404: "NOT_FOUND",
   405: "UNIMPLEMENTED",

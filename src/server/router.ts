@@ -8,7 +8,7 @@ import type {
   ServeContext,
   ServeLimits,
 } from "../dialects/contract.ts";
-import type { Caller } from "../model/caller.ts";
+import { ANONYMOUS, type Caller } from "../model/caller.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { Loss } from "../model/loss.ts";
 import type { Ids } from "../model/ports.ts";
@@ -85,7 +85,8 @@ export class Router {
   serves(method: string, path: string): boolean {
     if (path === "" || path === "/") return method === "POST" || method === "OPTIONS";
     if (path.startsWith(AGENTS) || this.#options.operations.has(path) || this.#cards.has(path)) return true;
-    return this.#httpAt(path, undefined) !== undefined;
+    const found = this.#httpAt(path, undefined);
+    return found !== undefined && found.place.serving.serves?.(this.#options.defaultAgent.name) !== false;
   }
 
   handle(exchange: ExchangeRequest): Promise<ExchangeReply> | ExchangeReply {
@@ -96,9 +97,7 @@ export class Router {
   }
 
   async #handleFromBrowser(exchange: ExchangeRequest, origin: string | undefined): Promise<ExchangeReply> {
-    const reply = this.#isForeignWrite(exchange, origin)
-      ? notAllowed("Browsers of this origin may not call; see server.cors in the configuration.")
-      : await this.#route(exchange);
+    const reply = this.#refusesPage(exchange, origin) ?? (await this.#route(exchange));
     const cors = exchange.method === "OPTIONS" ? undefined : this.#options.cors.headers(origin);
     return cors === undefined ? reply : withHeaders(reply, cors);
   }
@@ -112,6 +111,7 @@ export class Router {
     const { host, origin } = exchange.headers;
     if (!isOwnHost(host)) return notOurs();
     const { path, service } = this.#agentAt(exchange.path);
+    if (this.#httpAt(path, exchange)?.place.serving.knowsCallers === true) return undefined;
     const known = await this.#authenticated(exchange, service && agentNamed(exchange, service), true);
     if (!ProtocolError.is(known)) return undefined;
     const { dialect, reply } = this.#refusal(known, exchange, path);
@@ -149,10 +149,13 @@ export class Router {
     if (card !== undefined)
       return this.#reading(exchange, () => card.reply(service.card, namedVersion(exchange), exchange));
     const found = this.#httpAt(path, exchange);
-    if (found === undefined) return plainError(404, "There is nothing at this path.");
+    if (found === undefined || found.place.serving.serves?.(service.name) === false) {
+      return plainError(404, "There is nothing at this path.");
+    }
     if (exchange.method === "OPTIONS") return this.#preflight(exchange, "GET, POST, DELETE, OPTIONS");
     const { place } = found;
     const below = new Below(exchange, found.below);
+    if (place.serving.knowsCallers === true) return this.#atPlace(place, below, service, ANONYMOUS);
     const known = this.#authenticated(exchange, agentNamed(exchange, service));
     if (isPromise(known)) return known.then((caller) => this.#atPlace(place, below, service, caller));
     return this.#atPlace(place, below, service, known);
@@ -168,7 +171,7 @@ export class Router {
       this.#options.onRefused?.(caller, exchange, service.name, dialect);
       return serving.refuse(caller, exchange);
     }
-    return serving.handle(exchange, this.#contextFor(caller, service, dialect));
+    return serving.handle(exchange, this.contextFor(caller, service, dialect));
   }
 
   /** The agent a path names, and what of the path is below it. */
@@ -242,7 +245,7 @@ export class Router {
       return this.#speakers.first.serving.refuse(error as ProtocolError, request.id);
     }
     const { dialect, serving } = speaker;
-    return serving.handle(request, exchange, this.#contextFor(caller, service, dialect));
+    return serving.handle(request, exchange, this.contextFor(caller, service, dialect));
   }
 
   async #withoutVersion(
@@ -257,7 +260,7 @@ export class Router {
       return strict.serving.refuse(versionMissing(request.method, version), request.id);
     }
     const { dialect, serving } = await this.#speakers.answering(request, service, caller);
-    return serving.handle(request, exchange, this.#contextFor(caller, service, dialect));
+    return serving.handle(request, exchange, this.contextFor(caller, service, dialect));
   }
 
   /** For a call on the gRPC endpoint, where the request itself names the agent; or why the caller is refused. */
@@ -268,7 +271,7 @@ export class Router {
     const { defaultAgent, admit, onRefused } = this.#options;
     const presented = { headers: metadata, query: "", remoteAddress, certificate };
     const contextFor = (caller: Known) => {
-      if (!ProtocolError.is(caller)) return this.#contextFor(caller, defaultAgent, dialect);
+      if (!ProtocolError.is(caller)) return this.contextFor(caller, defaultAgent, dialect);
       // The agent is named in the message, which nobody has looked at.
       onRefused?.(caller, presented, undefined, dialect);
       return caller;
@@ -304,7 +307,8 @@ export class Router {
     }
   }
 
-  #contextFor(caller: Caller, service: AgentService, dialect: string): ServeContext {
+  /** For a caller who is known already. */
+  contextFor(caller: Caller, service: AgentService, dialect: string): ServeContext {
     const { agents, defaultAgent, limits, report, ids } = this.#options;
     return {
       service,
@@ -330,12 +334,19 @@ export class Router {
     return { status: 204, headers: this.#options.cors.preflight(exchange.headers.origin, allow), body: undefined };
   }
 
-  /** A page from elsewhere must not use a visitor's browser to reach an agent on the visitor's own machine. */
-  #isForeignWrite(exchange: ExchangeRequest, origin: string | undefined): boolean {
-    if (origin === undefined) return false;
-    if (exchange.method !== "POST" && exchange.method !== "DELETE") return false;
-    const { host } = exchange.headers;
-    return !this.#options.cors.allows(origin) && origin !== `http://${host}` && origin !== `https://${host}`;
+  /**
+   * A page from elsewhere must not use a visitor's browser to reach an agent on the visitor's own machine; one that may
+   * call must say what it sends, since a browser asks us first only about what is not a form or plain text.
+   */
+  #refusesPage({ method, headers }: RequestHead, origin: string | undefined): FullReply | undefined {
+    if (origin === undefined || (method !== "POST" && method !== "DELETE")) return undefined;
+    const { host, "content-type": contentType = "" } = headers;
+    if (origin === `http://${host}` || origin === `https://${host}`) return undefined;
+    if (!this.#options.cors.allows(origin)) {
+      return notAllowed("Browsers of this origin may not call; see server.cors in the configuration.");
+    }
+    if (method === "DELETE" || /\bjson\b/i.test(contentType)) return undefined;
+    return plainError(415, "Pages of other origins must say that what they send is JSON.");
   }
 }
 

@@ -3,16 +3,20 @@ import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
 import { identifiesCallers } from "../auth/create.ts";
 import type { RpcServing } from "../dialects/contract.ts";
+import { DIALECT_NAME as LINK_DIALECT } from "../dialects/xiaoyi-link/version.ts";
 import type { Agent } from "../engine/agent.ts";
 import { SILENT_LOG } from "../model/ports.ts";
 import { type Core, createCore, type ServeOptions } from "./core.ts";
 import { DIALECTS } from "./dialects.ts";
 import { createGrpcServer, type GrpcEndpoint } from "./grpc/node-grpc.ts";
-import { isLoopback } from "./loopback.ts";
+import { isLoopback, reachedBy } from "./loopback.ts";
 import { createNodeServer } from "./node-http.ts";
+import { systemClock, uuidIds } from "./node-ports.ts";
 import { ownHosts } from "./own-host.ts";
 import { redacting } from "./redact.ts";
 import type { TlsFiles } from "./tls.ts";
+import type { AcceptedLinks } from "./xiaoyi/accept-links.ts";
+import { type DialIn, dialInsOf } from "./xiaoyi/dial-in-agent.ts";
 
 export type { ServeOptions } from "./core.ts";
 
@@ -44,9 +48,10 @@ export async function serve(options: ServeOptions): Promise<DragomanServer> {
   const host = options.host ?? "127.0.0.1";
   const { auth = {} } = options;
   const identifies = options.authenticate !== undefined || identifiesCallers(auth);
-  if (!isLoopback(host) && !identifies && auth.anonymous !== true) {
+  const reached = reachedBy(host, options.publicUrl);
+  if (reached !== undefined && !identifies && auth.anonymous !== true) {
     throw new TypeError(
-      `"${host}" can be reached from other machines; say in auth who may call, or auth: { anonymous: true } to let anyone.`,
+      `"${reached}" can be reached from other machines; say in auth who may call, or auth: { anonymous: true } to let anyone.`,
     );
   }
   const publicUrl = options.publicUrl?.replace(/\/+$/, "");
@@ -55,6 +60,7 @@ export async function serve(options: ServeOptions): Promise<DragomanServer> {
   const isOwnHost = identifies && auth.anonymous !== true ? undefined : ownHosts(host, options.publicUrl);
   const local = isLoopback(host) && publicUrl === undefined;
   const where = { baseUrl: () => publicUrl ?? url, grpc: () => grpcUrl, local };
+  const dialIns = dialInsOf(options.agents);
   const tls = await openTls(options);
   let core: Core;
   try {
@@ -63,18 +69,20 @@ export async function serve(options: ServeOptions): Promise<DragomanServer> {
     tls?.close();
     throw error;
   }
-  const server = createNodeServer(core.http, core.connections, tls);
+  const links = await openDoor(dialIns, core);
+  const takeUpgrade = links?.upgrade;
+  const server = createNodeServer(core.http, { limits: core.connections, tls, takeUpgrade });
   try {
     const { port } = await listen(server, host, options.port ?? 4000);
     url = `${tls === undefined ? "http" : "https"}://${urlHost(host)}:${port}`;
     const grpc = await openGrpc(options, core, host, port, tls);
     if (grpc !== undefined) grpcUrl = options.grpcPublicUrl ?? `${new URL(publicUrl ?? url).hostname}:${grpc.port}`;
-    return runningServer(options, core, server, grpc, tls, { url: publicUrl ?? url, host, port, grpc: grpcUrl });
+    return runningServer(options, core, server, grpc, tls, links, { url: publicUrl ?? url, host, port, grpc: grpcUrl });
   } catch (error) {
     server.close();
     server.closeAllConnections();
     tls?.close();
-    await core.close();
+    await core.close(0);
     throw error;
   }
 }
@@ -93,6 +101,14 @@ async function openTls(options: ServeOptions): Promise<TlsFiles | undefined> {
   const log = options.log ? redacting(options.log) : SILENT_LOG;
   const { TlsFiles } = await import("./tls.ts");
   return TlsFiles.open(all, options.baseDirectory ?? process.cwd(), log);
+}
+
+/** What it takes to be dialled is loaded only where somebody may dial. */
+async function openDoor(dialIns: ReadonlyMap<string, DialIn>, core: Core): Promise<AcceptedLinks | undefined> {
+  if (dialIns.size === 0) return undefined;
+  const { acceptLinks } = await import("./xiaoyi/accept-links.ts");
+  const { log, meter } = core;
+  return acceptLinks(dialIns, { clock: systemClock, ids: uuidIds, log, meter, report: core.reportFor(LINK_DIALECT) });
 }
 
 /** The port after that of HTTP, or any where that one was any. */
@@ -132,6 +148,7 @@ function runningServer(
   server: Server,
   grpc: GrpcEndpoint | undefined,
   tls: TlsFiles | undefined,
+  links: AcceptedLinks | undefined,
   where: Pick<DragomanServer, "url" | "host" | "port" | "grpc">,
 ): DragomanServer {
   const names = [...core.services.keys()];
@@ -145,8 +162,8 @@ function runningServer(
     server.close();
     grpc?.drain();
     tls?.close();
-    await core.engine.drain(core.drainMs);
     await core.close();
+    links?.close();
     server.closeIdleConnections();
     await Promise.all([endConnections(server), grpc?.close(LEAVING_MS)]);
     resolveClosed();

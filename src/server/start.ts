@@ -62,6 +62,7 @@ function toServeOptions(config: DragomanConfig, agents: Awaited<ReturnType<typeo
     ...(tls === undefined ? undefined : { tls }),
     ...(config.signing === undefined ? undefined : { signing: config.signing }),
     auth: config.auth,
+    xiaoyi: config.xiaoyi,
     limits: config.limits,
     times: config.times,
     ...(config.audit === undefined ? undefined : { audit: config.audit }),

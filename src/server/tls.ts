@@ -1,6 +1,6 @@
 import { type FSWatcher, watch } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { createSecureContext, type TlsOptions as NodeTlsOptions, type SecureContextOptions } from "node:tls";
 import type { Log } from "../model/ports.ts";
 
@@ -73,10 +73,14 @@ export class TlsFiles {
   #watch(): void {
     this.#timer = setInterval(() => void this.#look(), LOOK_MS);
     this.#timer.unref();
+    const names = new Set(this.#files.map(([, file]) => basename(file)));
     // Folders rather than files: a file that is replaced by another is no longer the one that is watched.
     for (const folder of new Set(this.#files.map(([, file]) => dirname(file)))) {
       try {
-        const watcher = watch(folder, { persistent: false }, () => this.#settle());
+        const watcher = watch(folder, { persistent: false }, (_event, name) => {
+          // Folders of Kubernetes have links, and what changes is where `..data` leads.
+          if (name === null || names.has(name) || name.startsWith("..")) this.#settle();
+        });
         watcher.on("error", (error) => this.#log.warn({ err: error, folder }, "A folder can no longer be watched."));
         this.#watchers.push(watcher);
       } catch (error) {
@@ -87,8 +91,11 @@ export class TlsFiles {
 
   /** Certificate and key are written one after the other. */
   #settle(): void {
-    clearTimeout(this.#settling);
-    this.#settling = setTimeout(() => void this.#look(), SETTLE_MS);
+    if (this.#settling !== undefined) return;
+    this.#settling = setTimeout(() => {
+      this.#settling = undefined;
+      void this.#look();
+    }, SETTLE_MS);
     this.#settling.unref();
   }
 

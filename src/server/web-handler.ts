@@ -29,11 +29,7 @@ export async function createHandler(options: ServeOptions): Promise<WebHandler> 
     if (!isStreamReply(reply)) return toResponse(reply, request.method === "HEAD");
     return new Response(toReadable(reply.frames), { status: reply.status, headers: { ...reply.headers } });
   };
-  const close = async () => {
-    await core.engine.drain(core.drainMs);
-    await core.close();
-  };
-  return Object.assign(handle, { close });
+  return Object.assign(handle, { close: () => core.close() });
 }
 
 function toResponse(

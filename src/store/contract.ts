@@ -9,6 +9,7 @@ import type {
   PushDelivery,
   PushDeliveryQuery,
   PushProgress,
+  Redelivered,
   Redelivery,
 } from "./push-contract.ts";
 
@@ -85,8 +86,8 @@ export interface TaskStore {
   /** Configs that have something left to tell or were given up, in the order they were created. */
   pushDeliveries(query: PushDeliveryQuery): Promise<readonly PushDelivery[]>;
 
-  /** Makes configs due again. May be done beside the process that serves the store. Returns how many. */
-  redeliverPush(redelivery: Redelivery): Promise<number>;
+  /** Makes configs due again. May be done beside the process that serves the store. Returns which. */
+  redeliverPush(redelivery: Redelivery): Promise<readonly Redelivered[]>;
 
   /** Reduce logs of tasks that ended before `endedBefore` to their snapshots. Returns how many; at most `max`. */
   compact(endedBefore: number, max: number): Promise<number>;
@@ -285,13 +286,13 @@ export interface SnapshotOptions {
   /** Newest messages to include, at most. */
   readonly history: number;
   readonly artifacts: boolean;
+  /** Whoever asks: a task of another scope does not exist, and costs no more than one that does not. */
+  readonly scope?: Scope;
 }
 
 export interface Snapshot {
   readonly task: Task;
   readonly number: number;
-  /** Whose task it is, so that one question is enough to show it to its owner alone. */
-  readonly scope: Scope;
 }
 
 export interface OwnedPushConfig {
@@ -342,6 +343,8 @@ export interface ListQuery extends Scope {
   /** Status timestamp at or after this, in milliseconds. */
   readonly since?: number;
   readonly limit: number;
+  /** A page also ends before a task that would make it longer than this, in characters and roughly; not before its first. */
+  readonly characters?: number;
   readonly after?: ListPosition;
   readonly history: number;
   readonly artifacts: boolean;

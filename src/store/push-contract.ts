@@ -23,6 +23,8 @@ export interface PushClaim {
   readonly attempts: number;
   /** Of the address, as `perHost` counts. */
   readonly host: string;
+  /** Whose task it is. */
+  readonly scope: Scope;
 }
 
 export interface PushClaims {
@@ -82,4 +84,13 @@ export interface Redelivery {
   readonly configId?: string;
   /** Tell again from this event on; absent: from the first that was not told. Needs a task. */
   readonly from?: number;
+}
+
+/** A config that was made due again. */
+export interface Redelivered {
+  readonly taskId: string;
+  readonly configId: string;
+  readonly dialect: string;
+  /** Whose task it is. */
+  readonly scope: Scope;
 }

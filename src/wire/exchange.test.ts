@@ -3,8 +3,13 @@ import { isStreamReply, jsonReply } from "./exchange.ts";
 
 describe("replies", () => {
   it("builds a JSON reply around text", () => {
-    expect(jsonReply(200, "{}")).toEqual({ status: 200, headers: { "content-type": "application/json" }, body: "{}" });
+    expect(jsonReply(200, "{}")).toEqual({
+      status: 200,
+      headers: { "content-type": "application/json", "cache-control": "private, no-store" },
+      body: "{}",
+    });
     expect(jsonReply(404, "{}", { "content-type": "application/problem+json", vary: "accept" }).headers).toEqual({
+      "cache-control": "private, no-store",
       "content-type": "application/problem+json",
       vary: "accept",
     });

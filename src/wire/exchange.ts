@@ -37,9 +37,15 @@ export function isStreamReply(reply: ExchangeReply): reply is StreamReply {
   return "frames" in reply;
 }
 
-const JSON_HEADERS: Readonly<Record<string, string>> = Object.freeze({ "content-type": "application/json" });
+/** What is one caller's must not be kept for another: caches cannot tell callers apart by the header of an API key. */
+export const NOT_TO_BE_KEPT = "private, no-store";
 
-/** `json` is text that is already JSON. Header names are lower-case; an extra `content-type` replaces the usual one. */
+const JSON_HEADERS: Readonly<Record<string, string>> = Object.freeze({
+  "content-type": "application/json",
+  "cache-control": NOT_TO_BE_KEPT,
+});
+
+/** `json` is text that is already JSON. Header names are lower-case; an extra header replaces the usual one. */
 export function jsonReply(status: number, json: string, extraHeaders?: Readonly<Record<string, string>>): FullReply {
   return {
     status,

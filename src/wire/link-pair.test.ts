@@ -1,23 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Link, LinkError } from "./link.ts";
+import type { Link } from "./link.ts";
 import { createLinkPair } from "./link-pair.ts";
-
-async function readAll(link: Link): Promise<string[]> {
-  const texts: string[] = [];
-  for await (const text of link.messages) texts.push(text);
-  return texts;
-}
-
-function codeOf(action: () => unknown): string {
-  try {
-    action();
-  } catch (error) {
-    if (error instanceof LinkError) return error.code;
-    throw error;
-  }
-  return "accepted";
-}
+import { codeOf, readAll, readSome } from "./testing/reading.ts";
 
 describe("createLinkPair", () => {
   it("delivers both ways, in order, each once, whatever the buffer", async () => {
@@ -27,16 +12,6 @@ describe("createLinkPair", () => {
         const [left, right] = createLinkPair({ highWater, maxBuffered: highWater });
         const sendAll = async (link: Link, all: string[]) => {
           for (const text of all) await link.send(text);
-        };
-        const readSome = async (link: Link, count: number) => {
-          const seen: string[] = [];
-          const reader = link.messages[Symbol.asyncIterator]();
-          while (seen.length < count) {
-            const step = await reader.next();
-            if (step.done) break;
-            seen.push(step.value);
-          }
-          return seen;
         };
         const [atRight, atLeft] = await Promise.all([
           readSome(right, there.length),
@@ -128,6 +103,23 @@ describe("createLinkPair", () => {
     right.close();
     await wait;
     expect(codeOf(() => left.send("b"))).toBe("closed");
+  });
+
+  it("knows what the other side has got", async () => {
+    const [left, right] = createLinkPair();
+    expect(await left.received()).toBe(true);
+    left.send("a");
+    const order: string[] = [];
+    const asked = left.received().then((got) => order.push(`got: ${got}`));
+    const reader = right.messages[Symbol.asyncIterator]();
+    order.push((await reader.next()).value ?? "");
+    await asked;
+    expect(order).toContain("got: true");
+    left.send("b");
+    const lost = left.received();
+    right.close();
+    expect(await lost).toBe(false);
+    expect(await left.received()).toBe(false);
   });
 
   it("has one reader", () => {

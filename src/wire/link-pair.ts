@@ -1,5 +1,7 @@
 /** Two ends of a link in one process: for tests, and for callers and callees that share a process. */
+import { createGate, type Gate } from "./gate.ts";
 import { type Link, type LinkClosure, LinkError, NORMAL_CLOSURE } from "./link.ts";
+import { LinkInbox } from "./link-inbox.ts";
 
 export interface LinkPairOptions {
   /** Unread messages from which on `send` answers with a promise. */
@@ -8,33 +10,12 @@ export interface LinkPairOptions {
   readonly maxBuffered?: number;
 }
 
-interface Gate {
-  readonly opened: Promise<void>;
-  readonly open: () => void;
-}
-
-function createGate(): Gate {
-  let open = (): void => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
-}
-
-/** What one end has been sent and has not read. */
-interface Inbox {
-  readonly unread: string[];
-  /** Where the reader waits for a message. */
-  arrival: Gate | undefined;
-  /** Where the sender waits for room. */
+/** One direction: where its sender waits, and what its reader has not read. */
+interface Direction {
+  readonly inbox: LinkInbox;
   room: Gate | undefined;
-}
-
-function openGates(inbox: Inbox): void {
-  inbox.arrival?.open();
-  inbox.arrival = undefined;
-  inbox.room?.open();
-  inbox.room = undefined;
+  /** Where the sender waits for its reader to have read all. */
+  readAll: Gate | undefined;
 }
 
 export function createLinkPair(options: LinkPairOptions = {}): [Link, Link] {
@@ -45,59 +26,62 @@ export function createLinkPair(options: LinkPairOptions = {}): [Link, Link] {
     settleClosed = resolve;
   });
 
-  function createEnd(own: Inbox, other: Inbox): Link {
-    let taken = false;
-
-    function send(text: string): void | Promise<void> {
-      if (closure !== undefined) throw new LinkError("closed");
-      if (other.unread.length >= maxBuffered) throw new LinkError("buffer-full");
-      other.unread.push(text);
-      other.arrival?.open();
-      other.arrival = undefined;
-      if (other.unread.length < highWater) return;
-      other.room ??= createGate();
-      return other.room.opened;
-    }
-
-    function close(code = NORMAL_CLOSURE, reason = ""): void {
-      own.unread.length = 0;
-      if (closure !== undefined) return;
-      closure = { code, reason };
-      openGates(own);
-      openGates(other);
-      settleClosed(closure);
-    }
-
-    async function* read(): AsyncGenerator<string, void, undefined> {
-      try {
-        for (;;) {
-          for (let text = own.unread.shift(); text !== undefined; text = own.unread.shift()) {
-            if (own.unread.length < highWater) {
-              own.room?.open();
-              own.room = undefined;
-            }
-            yield text;
-          }
-          if (closure !== undefined) return;
-          own.arrival = createGate();
-          await own.arrival.opened;
-        }
-      } finally {
-        close();
-      }
-    }
-
-    const messages: AsyncIterable<string> = {
-      [Symbol.asyncIterator]() {
-        if (taken) throw new LinkError("already-read");
-        taken = true;
-        return read();
-      },
+  function createDirection(closeReader: () => void): Direction {
+    const direction: Direction = {
+      inbox: new LinkInbox({
+        onTaken() {
+          if (direction.inbox.size < highWater) openGate(direction, "room");
+          if (direction.inbox.size === 0) openGate(direction, "readAll");
+        },
+        onLeft: closeReader,
+      }),
+      room: undefined,
+      readAll: undefined,
     };
-    return { send, messages, close, closed };
+    return direction;
   }
 
-  const left: Inbox = { unread: [], arrival: undefined, room: undefined };
-  const right: Inbox = { unread: [], arrival: undefined, room: undefined };
-  return [createEnd(left, right), createEnd(right, left)];
+  function createEnd(own: Direction, other: Direction): Link {
+    return {
+      send(text) {
+        if (closure !== undefined) throw new LinkError("closed");
+        if (other.inbox.size >= maxBuffered) throw new LinkError("buffer-full");
+        other.inbox.put(text);
+        if (other.inbox.size < highWater) return;
+        other.room ??= createGate();
+        return other.room.opened;
+      },
+      messages: own.inbox.messages,
+      async received() {
+        if (other.inbox.size > 0 && closure === undefined) {
+          other.readAll ??= createGate();
+          await other.readAll.opened;
+        }
+        return closure === undefined;
+      },
+      close(code = NORMAL_CLOSURE, reason = "") {
+        own.inbox.drop();
+        if (closure !== undefined) return;
+        closure = { code, reason };
+        for (const direction of [own, other]) {
+          direction.inbox.close();
+          openGate(direction, "room");
+          openGate(direction, "readAll");
+        }
+        settleClosed(closure);
+      },
+      closed,
+    };
+  }
+
+  const toLeft = createDirection(() => left.close());
+  const toRight = createDirection(() => right.close());
+  const left = createEnd(toLeft, toRight);
+  const right = createEnd(toRight, toLeft);
+  return [left, right];
+}
+
+function openGate(direction: Direction, name: "room" | "readAll"): void {
+  direction[name]?.open();
+  direction[name] = undefined;
 }

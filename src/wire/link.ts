@@ -13,6 +13,11 @@ export interface Link {
   send(text: string): void | Promise<void>;
   /** For one reader, once. Ends when the link closes, after what arrived before; leaving the loop closes the link. */
   readonly messages: AsyncIterable<string>;
+  /**
+   * Asks whether the other side has got all that was sent so far: true when it says so, false when the link closed
+   * before it did. Without it nobody knows what became of the last messages on a link that broke.
+   */
+  received(): Promise<boolean>;
   /** The first close counts, later ones are ignored. Messages sent before it still arrive; unread ones here are dropped. */
   close(code?: number, reason?: string): void;
   /** Never rejects. */
@@ -23,9 +28,13 @@ export interface Link {
 export interface LinkClosure {
   readonly code: number;
   readonly reason: string;
+  /** The link was torn rather than ended: what was sent last may not have arrived. */
+  readonly torn?: true;
 }
 
 export const NORMAL_CLOSURE = 1000;
+/** The link broke: the other side has said nothing of an end. */
+export const ABNORMAL_CLOSURE = 1006;
 
 export type LinkErrorCode = "closed" | "buffer-full" | "already-read";
 

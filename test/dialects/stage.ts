@@ -52,6 +52,8 @@ export async function createStage(): Promise<Stage> {
     name: "stagehand",
     engine,
     log: SILENT_LOG,
+    ids: uuidIds,
+    clock: systemClock,
     interfaces: () => [],
     authentication: {
       identifies: false,

@@ -9,11 +9,11 @@ import { textOf } from "../../src/model/part.ts";
 import { SILENT_LOG } from "../../src/model/ports.ts";
 import type { Task } from "../../src/model/task.ts";
 import { systemClock } from "../../src/server/node-ports.ts";
+import { seededRandom } from "../../src/simulator/chance.ts";
 import type { TaskStore } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/open.ts";
 import { CRASH_REASON, wholeText } from "./agents.ts";
 import { Follower } from "./client.ts";
-import { randomOf } from "./random.ts";
 import { Victim } from "./victim.ts";
 
 /** Unfinished tasks whenever a life begins, so that there are still 200 when it ends. */
@@ -33,7 +33,7 @@ afterAll(async () => {
 });
 
 test(`nothing acknowledged is lost to ${KILLS} kills (FAULT_SEED=${SEED})`, { timeout: 180_000 }, async () => {
-  const random = randomOf(SEED);
+  const random = seededRandom(SEED);
   const followers: Follower[] = [];
   const runs: Promise<void>[] = [];
   const unfinished = () => followers.filter(({ end }) => end === undefined).length;

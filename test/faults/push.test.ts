@@ -6,10 +6,10 @@ import { afterAll, expect, test } from "vitest";
 import { SILENT_LOG } from "../../src/model/ports.ts";
 import { isTerminal, type TaskState } from "../../src/model/state.ts";
 import { systemClock } from "../../src/server/node-ports.ts";
+import { seededRandom } from "../../src/simulator/chance.ts";
 import type { TaskStore } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/open.ts";
 import { type Arrival, Receiver } from "../push/receiver.ts";
-import { randomOf } from "./random.ts";
 import { Victim } from "./victim.ts";
 
 const WEBHOOKS = 100;
@@ -31,7 +31,7 @@ afterAll(async () => {
 const title = `${WEBHOOKS} webhooks that fail 30 % of the time are told all, in order, by a server killed ${KILLS} times`;
 
 test(`${title} (FAULT_SEED=${SEED})`, { timeout: 180_000 }, async () => {
-  const random = randomOf(SEED);
+  const random = seededRandom(SEED);
   const ended = new Set<string>();
   receiver.reply = (arrival) => {
     const roll = random();

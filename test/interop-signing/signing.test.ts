@@ -169,7 +169,13 @@ describe.each(ALGORITHMS)("a card that the official library signs with %s", (alg
     const verification = await inspectCard(raw, { cardKeys });
     expect(verification).toMatchObject({ status: "verified", kid: "theirs", document: { name: "Theirs" } });
     // Their signature does not cover them.
+    expect(verification).toHaveProperty("uncovered", ["securitySchemes", "securityRequirements"]);
     expect(verification).not.toHaveProperty("document.securitySchemes");
+    const file = join(folder, `theirs-${alg}.json`);
+    await writeFile(file, raw);
+    const { card } = await fetchCard(file, { signatures: "require", cardKeys });
+    expect(card).toMatchObject({ name: "Theirs", description: "", defaultOutputModes: [], skills: [{ tags: [] }] });
+    expect(card.securityRequirements ?? []).toEqual([]);
     expect(await inspectCard(raw.replace("Theirs", "Others"), { cardKeys })).toMatchObject({ status: "invalid" });
   });
 });

@@ -4,8 +4,13 @@ import type { SendConfiguration, SendOutcome } from "../../src/model/operation.t
 import type { TaskPushNotificationConfig } from "../../src/model/push.ts";
 import type { Task } from "../../src/model/task.ts";
 
-/** Sent by every client: servers here show more to the one who bears it. */
-export const CREDENTIALS = "Bearer interop";
+/** Headers by which a caller shows who it is; gRPC carries them as metadata. */
+export type Credentials = Readonly<Record<string, string>>;
+
+export const TOKEN = "interop";
+
+/** Sent by every client unless told otherwise: servers here show more to the one who bears it. */
+export const CREDENTIALS: Credentials = { Authorization: `Bearer ${TOKEN}` };
 
 export interface Sending {
   readonly message: Message;

@@ -75,7 +75,8 @@ export function renderMatrix(matrix: Matrix): string {
     "",
     "Generated from `test/interop/matrix.json`, which `npx vitest run test/interop` compares with what it sees: real clients and",
     "servers of the official SDKs against ours, each scenario over each binding. Every cell was tried; one that does not simply work",
-    "is tried too, for what happens instead.",
+    "is tried too, for what happens instead. That each side can log in to the other, and is refused with wrong credentials, is",
+    "shown by `test/interop-auth`.",
     "",
     `${SIGNS.works} works · ${SIGNS["not in this dialect"]} the dialect has no word for it · ${SIGNS["peer's limit"]} a limit of the peer, not of ours`,
   ];

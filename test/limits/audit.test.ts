@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ProtocolError } from "../../src/model/errors.ts";
 import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
+import { Receiver } from "../push/receiver.ts";
 import { Stage } from "../support/stage.ts";
 import { INTERFACES, speaking } from "./interfaces.ts";
 
@@ -19,6 +20,7 @@ interface Line {
   readonly owner?: string;
   readonly operation: string;
   readonly task?: string;
+  readonly config?: string;
   readonly result: string;
   readonly ms?: number;
 }
@@ -34,6 +36,7 @@ beforeEach(async () => {
     authenticate,
     baseDirectory: folder,
     audit: { file: "audit.jsonl" },
+    push: { allowPrivateTargets: true, attempts: 2, retryMs: 20 },
     times: { drainMs: 0 },
   });
 });
@@ -109,6 +112,51 @@ describe.each(INTERFACES)("$dialect over $binding", (spoken) => {
   });
 });
 
+it("leaves a record of push configs by their ids, and of what became of their notifications", async () => {
+  const receiver = await Receiver.start();
+  const rejecting = receiver.url(`/rejecting?key=${CONTENT}`);
+  receiver.reply = ({ path }) => (path.startsWith("/rejecting") ? 500 : 204);
+  const [v1] = INTERFACES;
+  if (v1 === undefined) throw new Error("No interface.");
+  const agent = await speaking(server.url, v1, { headers: { authorization: `Bearer ${TOKEN}` } });
+  const push = { url: receiver.url(`/taking?key=${CONTENT}`), token: CONTENT };
+  const { task } = (await agent.send({
+    message: { parts: [{ text: "input more" }] },
+    configuration: { taskPushNotificationConfig: push },
+  })) as { task: { id: string } };
+  await receiver.takenAt(`/taking?key=${CONTENT}`, 2);
+  const { id } = await agent.createPushConfig(task.id, { url: rejecting, token: CONTENT });
+  await agent.createPushConfig(task.id, { id: "by-name", url: rejecting });
+  await agent.deletePushConfig(task.id, "by-name");
+  await agent.cancel(task.id);
+  await expect.poll(() => readFile(join(folder, "audit.jsonl"), "utf8"), { timeout: 10_000 }).toContain("GIVEN_UP");
+  const { text, lines } = await audited();
+  await receiver.close();
+  const calls = lines.filter(({ operation }) => operation !== "push-deliver");
+  const inline = expect.stringMatching(/./);
+  expect(calls).toMatchObject([
+    { operation: "send", task: task.id, config: inline, result: "OK" },
+    { operation: "push-create", task: task.id, config: id, owner: "alice", address: "127.0.0.1", result: "OK" },
+    { operation: "push-create", task: task.id, config: "by-name", result: "OK" },
+    { operation: "push-delete", task: task.id, config: "by-name", result: "OK" },
+    { operation: "cancel", task: task.id, result: "OK" },
+  ]);
+  const told = (config: string | undefined) =>
+    lines.filter((line) => line.operation === "push-deliver" && line.config === config);
+  const { host } = new URL(rejecting);
+  const common = { time: expect.any(String), owner: "alice", agent: "stage", dialect: "a2a-v1", task: task.id };
+  const delivery = { ...common, operation: "push-deliver", receiver: host };
+  expect(told(calls[0]?.config).slice(0, 2)).toEqual([
+    { ...delivery, config: calls[0]?.config, event: 1, attempt: 1, result: "OK" },
+    { ...delivery, config: calls[0]?.config, event: 2, attempt: 1, result: "OK" },
+  ]);
+  expect(told(id)).toEqual([
+    { ...delivery, config: id, event: 3, attempt: 1, result: "FAILED", reason: "HTTP 500" },
+    { ...delivery, config: id, event: 3, attempt: 2, result: "GIVEN_UP", reason: "HTTP 500" },
+  ]);
+  expect(text).not.toContain(CONTENT);
+});
+
 it("that cannot be opened is an error only where it is required", async () => {
   const options = { port: 0, log: false as const, agents: { stage: new Stage().agent() } };
   const file = join(folder, "no", "such", "folder.jsonl");
@@ -119,4 +167,25 @@ it("that cannot be opened is an error only where it is required", async () => {
   const agent = await speaking(lenient.url, v1);
   expect(await agent.send("artifact ok")).toHaveProperty("task");
   await lenient.close();
+});
+
+it("leaves a record of who asked too often", async () => {
+  const agents = { stage: new Stage().agent() };
+  const limits = { ratePerOwner: 0.01, burstPerOwner: 1 };
+  const limited = await serve({
+    ...{ port: 0, log: false, agents, authenticate, limits, times: { drainMs: 0 } },
+    baseDirectory: folder,
+    audit: { file: "limited.jsonl" },
+  });
+  const asked = { headers: { authorization: `Bearer ${TOKEN}`, "a2a-version": "1.0" } };
+  expect((await fetch(`${limited.url}/rest/tasks`, asked)).status).toBe(200);
+  expect((await fetch(`${limited.url}/rest/tasks`, asked)).status).toBe(429);
+  await limited.close();
+  const [, last = ""] = (await readFile(join(folder, "limited.jsonl"), "utf8")).trimEnd().split("\n");
+  expect(JSON.parse(last)).toMatchObject({
+    owner: "alice",
+    authenticated: true,
+    operation: "authenticate",
+    result: "RESOURCE_EXHAUSTED",
+  });
 });

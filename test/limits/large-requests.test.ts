@@ -48,6 +48,42 @@ function sendMessage(text: string) {
   return { jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } };
 }
 
+describe("a request", () => {
+  it.each([
+    ["two hosts", ["host: other.example"]],
+    ["two callers", [`authorization: Bearer ${KEY}`, "authorization: Bearer other"]],
+    ["one caller twice", [`authorization: Bearer ${KEY}`, `Authorization: Bearer ${KEY}`]],
+  ])("that names %s is refused", async (_, headers) => {
+    const { port } = await start();
+    expect(await begin(port, "/", ["content-length: 2", ...headers], "{}")).toMatch(/^HTTP\/1\.1 400 /);
+    const waiting = ["content-length: 2", "expect: 100-continue", ...headers];
+    expect(await begin(port, "/", waiting, "")).toMatch(/^HTTP\/1\.1 400 /);
+  });
+
+  it("may have commas in what shows who calls", async () => {
+    const { port } = await start({
+      authenticate: ({ headers }) => ({ owner: headers.authorization ?? "", authenticated: true }),
+    });
+    const headers = ["a2a-version: 1.0", "content-length: 2", 'authorization: Digest realm="a", nonce="b"'];
+    expect(await begin(port, "/", headers, "{}")).toContain(`"jsonrpc"`);
+  });
+
+  it("is read once its caller has been told to send it", async () => {
+    const { port } = await start();
+    const body = JSON.stringify(sendMessage("hello"));
+    const socket = openSocket(port, "127.0.0.1");
+    sockets.push(socket);
+    const lines = ["POST / HTTP/1.1", "host: 127.0.0.1", "content-type: application/json", "a2a-version: 1.0"];
+    const more = [`x-api-key: ${KEY}`, `content-length: ${body.length}`, "expect: 100-continue", "connection: close"];
+    socket.write(`${[...lines, ...more].join("\r\n")}\r\n\r\n`);
+    const [first] = (await once(socket, "data")) as [Buffer];
+    expect(first.toString()).toMatch(/^HTTP\/1\.1 100 /);
+    socket.write(body);
+    const [answer] = (await once(socket, "data")) as [Buffer];
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 200 /);
+  });
+});
+
 describe("a large request of someone who is not let in", () => {
   it.each(PLACES)("is refused by its head: %s", async (path) => {
     const { port } = await start();
@@ -55,6 +91,16 @@ describe("a large request of someone who is not let in", () => {
     expect(answer).toMatch(/^HTTP\/1\.1 401 /);
     expect(answer).toMatch(/\r\nwww-authenticate: /i);
     expect(answer).toMatch(/\r\nconnection: close\r\n/i);
+  });
+
+  it.each(PLACES)("is refused by its head where the caller waits to hear whether it is wanted: %s", async (path) => {
+    const { port } = await start();
+    const waiting = ["content-length: 20", "expect: 100-continue"];
+    expect(await begin(port, path, waiting, "")).toMatch(/^HTTP\/1\.1 401 /);
+    const wanted = await begin(port, path, [...waiting, `x-api-key: ${KEY}`], "");
+    expect(wanted).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\n$/);
+    const tooLarge = ["content-length: 99999999999", "expect: 100-continue", `x-api-key: ${KEY}`];
+    expect(await begin(port, path, tooLarge, "")).toMatch(/^HTTP\/1\.1 413 /);
   });
 
   it("is refused as soon as it turns out to be large", async () => {

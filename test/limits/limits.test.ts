@@ -202,9 +202,34 @@ describe.each(STORES)("stored bytes on $name", (spec) => {
     expect(refused).toMatchObject({ code: "RESOURCE_EXHAUSTED", metadata: { limit: "8000" } });
     expect(Number(refused.metadata?.storedBytes)).toBeGreaterThan(8_000);
     expect(await firstOf(alice.stream("artifact ok")).catch((error) => error.code)).toBe("RESOURCE_EXHAUSTED");
+    const webhook = { url: "https://hook.example/" };
+    expect(await refusalOf(alice.createPushConfig(task.id, webhook))).toMatchObject({ code: "RESOURCE_EXHAUSTED" });
     expect((await alice.get(task.id)).status.state).toBe("TASK_STATE_INPUT_REQUIRED");
     expect((await alice.cancel(task.id)).status.state).toBe("TASK_STATE_CANCELED");
     await bob.send("artifact ok");
+    await server.close();
+    created.remove();
+  });
+});
+
+describe.each(STORES)("pages of a list on $name", (spec) => {
+  it("end before they become too long, and go on in the next", async () => {
+    const created = spec.create();
+    const { server } = await open({ store: created.store, limits: { page: 30_000 } });
+    for (const spoken of INTERFACES.filter(({ dialect }) => dialect === "a2a-v1")) {
+      const owner = as(spoken.binding);
+      const agent = await speaking(server.url, spoken, owner);
+      const made: string[] = [];
+      for (let count = 0; count < 5; count++) {
+        const outcome = (await agent.send(`input ${"x".repeat(5_000)}`)) as { task: { id: string } };
+        made.push(outcome.task.id);
+      }
+      const first = await agent.listPage({ pageSize: 100 });
+      expect([first.tasks.length, first.totalSize, first.nextPageToken !== ""]).toEqual([2, 5, true]);
+      const seen: string[] = [];
+      for await (const { id } of agent.list({ pageSize: 100 })) seen.push(id);
+      expect(seen.sort()).toEqual(made.sort());
+    }
     await server.close();
     created.remove();
   });

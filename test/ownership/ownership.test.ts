@@ -5,11 +5,8 @@ import { type DragomanServer, serve } from "../../src/server/serve.ts";
 import { Issuer } from "../support/issuer.ts";
 import { Stage } from "../support/stage.ts";
 import { type Answer, askHttp, type Row, type Target } from "./asking.ts";
-import { GrpcAsker } from "./asking-grpc.ts";
-import * as v1 from "./bindings/a2a-v1.ts";
-import * as v03 from "./bindings/a2a-v03.ts";
-import { tasksRestRows, v01Rows } from "./bindings/early.ts";
-import { renderTable, type Seen } from "./table.ts";
+import { DIALECTS, Rows } from "./rows.ts";
+import { COLUMNS, renderTable, type Seen } from "./table.ts";
 
 const TIMESTAMP = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 
@@ -22,7 +19,7 @@ const callers: Record<"none" | "wrong" | "expired" | "other", string | undefined
   expired: undefined,
   other: undefined,
 };
-const askers: GrpcAsker[] = [];
+let rows: Rows;
 const seen: Seen[] = [];
 
 beforeAll(async () => {
@@ -35,6 +32,7 @@ beforeAll(async () => {
     limits: { failedLogins: 100_000 },
     times: { drainMs: 0 },
   });
+  rows = new Rows(server);
   alice = await issuer.token("alice");
   callers.wrong = await issuer.token("alice", { forged: true });
   callers.expired = await issuer.token("alice", { lasts: -60 });
@@ -42,7 +40,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  for (const asker of askers) asker.close();
+  rows.close();
   await server.close();
   await issuer.close();
   process.stdout.write(renderTable(seen));
@@ -119,31 +117,15 @@ async function tryRow(row: Row): Promise<void> {
   const right = await row.ask(target, alice);
   answers.right = right.brief;
   expect(right.brief).toBe(row.right);
+  expect(Object.keys(answers)).toEqual([...COLUMNS]);
   seen.push({ binding: row.binding, operation: row.operation, answers });
 }
 
-const rowsBy: Readonly<Record<string, () => readonly Row[]>> = {
-  "1.0 over JSON-RPC": () => v1.jsonRpcRows(server.url),
-  "1.0 over HTTP+JSON": () => v1.httpRows(server.url),
-  "1.0 over gRPC": () => v1.grpcRows(grpc("lf/a2a/v1/a2a.proto", { "a2a-version": "1.0" })),
-  "0.3 over JSON-RPC": () => v03.jsonRpcRows(server.url),
-  "0.3 over HTTP+JSON, and 0.2": () => v03.httpRows(server.url),
-  "0.3 over gRPC": () => v03.grpcRows(grpc("a2a/v1/a2a.proto")),
-  "0.1": () => v01Rows(server.url),
-  "tasks-rest": () => tasksRestRows(server.url),
-};
-
-function grpc(file: string, entries: Readonly<Record<string, string>> = {}): GrpcAsker {
-  const asker = new GrpcAsker(server.grpc ?? "", file, entries);
-  askers.push(asker);
-  return asker;
-}
-
 describe("operations answer those who may ask, and nobody else", () => {
-  it.each(Object.keys(rowsBy))("%s", async (name) => {
-    const rows = rowsBy[name]?.() ?? [];
-    expect(rows.length).toBeGreaterThan(5);
-    for (const row of rows) {
+  it.each(DIALECTS)("%s", async (dialect) => {
+    const operations = rows.of(dialect);
+    expect(operations.length).toBeGreaterThan(5);
+    for (const row of operations) {
       await tryRow(row).catch((error: unknown) => {
         throw new Error(`${row.binding} ${row.operation}`, { cause: error });
       });

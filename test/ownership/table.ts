@@ -5,7 +5,7 @@ export interface Seen {
   readonly answers: Readonly<Record<string, string>>;
 }
 
-const COLUMNS = ["none", "wrong", "expired", "other", "right"] as const;
+export const COLUMNS = ["none", "wrong", "expired", "other", "right"] as const;
 
 export function renderTable(seen: readonly Seen[]): string {
   const head = `| dialect and binding | operation | no credentials | wrong | expired | other owner | right |\n|${"---|".repeat(7)}`;

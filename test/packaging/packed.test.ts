@@ -79,7 +79,7 @@ describe("the tarball", () => {
 describe("the installed package", () => {
   it("is imported by its names", async () => {
     const found = await evaluate(`
-      const doors = ["dragoman", "dragoman/client", "dragoman/express"];
+      const doors = ["dragoman", "dragoman/client", "dragoman/express", "dragoman/xiaoyi"];
       const modules = await Promise.all(doors.map((door) => import(door)));
       process.stdout.write(JSON.stringify(modules.map((module) => Object.keys(module).sort())));
     `);
@@ -98,6 +98,7 @@ describe("the installed package", () => {
       ],
       ["ConnectionError", "ProtocolError", "connect", "fetchCard"],
       ["dragoman"],
+      ["xiaoyi"],
     ]);
   });
 

@@ -248,7 +248,11 @@ describe("signed push notifications", () => {
       const ids = new Set<unknown>();
       for (const { headers, body } of await receiver.takenAt(path, 4)) {
         const [, time = "", digest] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(String(headers["x-dragoman-signature"])) ?? [];
-        expect(digest).toBe(createHmac("sha256", SECRET).update(`${time}.${body}`).digest("hex"));
+        expect(digest).toBe(
+          createHmac("sha256", SECRET)
+            .update(`${time}.${receiver.url(path)}.${body}`)
+            .digest("hex"),
+        );
         expect(Math.abs(Date.now() / 1_000 - Number(time))).toBeLessThan(60);
         expect(headers.authorization).toBe(`Bearer ${headers["x-dragoman-jwt"]}`);
         const { payload } = await jwtVerify(String(headers["x-dragoman-jwt"]), createLocalJWKSet(published), {

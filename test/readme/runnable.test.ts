@@ -1,7 +1,9 @@
 /** What the documentation shows is done, for real: agents are served, clients run, commands typed. */
+import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { checkSecurity } from "../../src/cli/doctor-security.ts";
 import { connect } from "../../src/client/index.ts";
 import { ERRORS } from "../../src/dialects/a2a-v1/errors.ts";
 import { parseConfig } from "../../src/server/config/index.ts";
@@ -9,7 +11,7 @@ import { CLI, ROOT, runProgram, type ServedProcess, serveConfig } from "../built
 import { createProject, type Project, typeErrors } from "../built/project.ts";
 import { type Block, blocksOf, commandsOf, parseBlocks } from "./blocks.ts";
 
-const PAGES = ["README.md", "docs/agents.md", "docs/protocol.md"];
+const PAGES = ["README.md", "docs/agents.md", "docs/protocol.md", "docs/security.md", "docs/xiaoyi.md"];
 const DOCUMENTED = "http://127.0.0.1:4000";
 const DOCUMENTED_GRPC = "127.0.0.1:4001";
 /** One of them examines a whole server. */
@@ -47,9 +49,24 @@ describe("blocks", () => {
 });
 
 describe("configurations", () => {
-  it.each(ofKind("config"))("%s is valid", (source, { text }) => {
-    const config = parseConfig(text, { source, folder: ROOT, environment: {} });
-    expect(config.agents.size).toBeGreaterThan(0);
+  const read = (source: string, { text }: Block) => {
+    const variables = [...text.matchAll(/\$\{(\w+)\}/g)].map(([, name = ""]) => [
+      name,
+      randomBytes(32).toString("hex"),
+    ]);
+    return parseConfig(text, { source, folder: ROOT, environment: Object.fromEntries(variables) });
+  };
+
+  it.each(ofKind("config"))("%s is valid", (source, block) => {
+    expect(read(source, block).agents.size).toBeGreaterThan(0);
+  });
+
+  const advised = ofKind("config").filter(([, { page }]) => page === "docs/security.md");
+  it.each(advised)("%s has nothing that doctor calls weak", async (source, block) => {
+    const checks = await checkSecurity(read(source, block), source);
+    expect(checks.map(({ name, status, detail }) => [name, status, detail])).toEqual([
+      ["security", "ok", "nothing weak was found"],
+    ]);
   });
 });
 

@@ -121,6 +121,45 @@ describe("credentials", () => {
     expect((await ask(`${url}/metrics`, { ...forwarded, "x-api-key": "alice-key" })).status).toBe(200);
   });
 
+  test("are needed for metrics by a page of another origin", async () => {
+    const { url } = await start({ cors: { origins: ["*"] } });
+    expect((await ask(`${url}/metrics`, { origin: "https://evil.example" })).status).toBe(401);
+  });
+
+  test("keep answers out of caches, in every dialect", async () => {
+    const { url } = await start();
+    const known = { "x-api-key": "alice-key" };
+    const asked = [
+      ask(`${url}/rest/tasks`, { "a2a-version": "1.0", ...known }),
+      ask(`${url}/rest/tasks/none`, { "a2a-version": "1.0", ...known }),
+      ask(`${url}/tasks/none`, known),
+      ask(`${url}/v1/tasks/none`, known),
+      ask(`${url}/`, { ...A2A, ...known }, rpc("ListTasks")),
+      ask(`${url}/`, { ...A2A, ...known }, asking({}).replace("SendMessage", "SendStreamingMessage")),
+      ask(`${url}/`, A2A, rpc("ListTasks")),
+      ask(`${url}/metrics`, known),
+    ];
+    for (const { headers } of await Promise.all(asked)) expect(headers["cache-control"]).toMatch(/private, no-store$/);
+    const card = await ask(`${url}/.well-known/agent-card.json`);
+    expect(card.headers["cache-control"]).toMatch(/^public/);
+  });
+
+  test("are not taken from a browser for what its page may send without being asked about", async () => {
+    const { url } = await start({ cors: { origins: ["*"] } });
+    const page = { origin: "https://evil.example", cookie: "key=alice-key", "a2a-version": "1.0" };
+    const statusOf = async (path: string, type: Record<string, string>, body: string) =>
+      (await ask(`${url}${path}`, { ...page, ...type }, body)).status;
+    for (const type of [{}, { "content-type": "text/plain" }, { "content-type": "multipart/form-data" }]) {
+      expect(await statusOf("/", type, rpc("ListTasks"))).toBe(415);
+      expect(await statusOf("/rest/tasks/none:cancel", type, "")).toBe(415);
+      expect(await statusOf("/tasks/send", type, "{}")).toBe(415);
+    }
+    expect(await statusOf("/", { "content-type": "application/json" }, rpc("ListTasks"))).toBe(200);
+    expect(await statusOf("/rest/tasks/none:cancel", { "content-type": "application/a2a+json" }, "")).toBe(404);
+    const { host } = new URL(url);
+    expect(await statusOf("/", { origin: `http://${host}` }, rpc("ListTasks"))).toBe(200);
+  });
+
   test("are checked where the server is mounted in another one", async () => {
     const handler = await createHandler({ agents: { careful: agent }, auth: AUTH });
     const send = (headers: Record<string, string>) =>
@@ -264,6 +303,31 @@ describe("skills with scopes", () => {
     const refused = await ask(url, A2A, asking({ skill: "write" }));
     expect([refused.status, refused.headers["www-authenticate"] !== undefined]).toEqual([401, true]);
   });
+});
+
+test("a stream ends when the token it was opened with expires, and goes on with a new one", async () => {
+  const slow = defineAgent({
+    name: "Slow",
+    description: "Waits.",
+    run: async (turn) => {
+      await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
+    },
+  });
+  const jwt = { issuer: issuer.url, audience: issuer.audience, clockSkew: 1_000 };
+  const { url } = await start({ agents: { slow }, auth: { jwt } });
+  const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "x" }] };
+  const headersFor = async (lasts: number) => ({
+    ...A2A,
+    authorization: `Bearer ${await issuer.token("alice", { lasts })}`,
+  });
+  const brief = await headersFor(1);
+  const ended = await ask(url, brief, rpc("SendStreamingMessage", { message }));
+  expect(ended.status).toBe(200);
+  const { id } = JSON.parse(/^data: (.*)$/m.exec(ended.text)?.[1] ?? "").result.task;
+  const resume = { ...brief, "last-event-id": "1" };
+  expect((await ask(url, resume, rpc("SubscribeToTask", { id }))).status).toBe(401);
+  const again = await ask(url, { ...(await headersFor(1)), "last-event-id": "1" }, rpc("SubscribeToTask", { id }));
+  expect([again.status, again.headers["content-type"]]).toEqual([200, "text/event-stream"]);
 });
 
 describe("a check of one's own", () => {

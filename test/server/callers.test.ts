@@ -65,6 +65,13 @@ describe("a server on loopback", () => {
 
 test("a server that others can reach is not opened to callers it does not know, unless that is said", async () => {
   await expect(start({ host: "0.0.0.0" })).rejects.toThrow(/auth: \{ anonymous: true \}/);
+  const publicUrl = "https://agents.example.com";
+  await expect(start({ publicUrl })).rejects.toThrow(/"agents\.example\.com" can be reached/);
+  const proxied = await start({ publicUrl, auth: { anonymous: true } });
+  const answer = await ask(`http://127.0.0.1:${proxied.port}/rest/tasks`, { ...A2A, host: "agents.example.com" });
+  expect(answer.status).toBe(200);
+  await proxied.close();
+  await (await start({ publicUrl: "http://localhost:8080" })).close();
   const { url } = await start({ host: "0.0.0.0", auth: { anonymous: true } });
   expect(url).toMatch(/^http:\/\/\d+\.\d+\.\d+\.\d+:\d+$/);
   expect(url).not.toContain("0.0.0.0");

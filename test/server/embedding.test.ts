@@ -81,6 +81,7 @@ describe("the Express middleware", () => {
     prepare(app);
     app.use(mount, middleware);
     app.get("/hello", (_request, response) => void response.send("mine"));
+    app.post("/agent/message", (_request, response) => void response.send("mine too"));
     closing.push(async () => {
       listening.closeAllConnections();
       listening.close();
@@ -92,6 +93,7 @@ describe("the Express middleware", () => {
   test("passes on what is not its own, also at the root", async () => {
     const origin = await application("/");
     expect(await (await fetch(`${origin}/hello`)).text()).toBe("mine");
+    expect(await (await fetch(`${origin}/agent/message`, { method: "POST" })).text()).toBe("mine too");
     expect((await fetch(`${origin}/nowhere`)).status).toBe(404);
     expect((await fetch(`${origin}/.well-known/agent-card.json`)).status).toBe(200);
   });

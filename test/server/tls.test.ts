@@ -1,5 +1,6 @@
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
+import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTls, type TLSSocket } from "node:tls";
@@ -7,7 +8,9 @@ import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js"
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createEchoAgent } from "../../src/agents/echo.ts";
 import { SILENT_LOG } from "../../src/model/ports.ts";
+import { createHttp2Server } from "../../src/server/grpc/http2-server.ts";
 import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
+import { TlsFiles } from "../../src/server/tls.ts";
 import { createAuthority, type Made } from "../support/certificates.ts";
 
 const authority = createAuthority();
@@ -135,6 +138,38 @@ describe("over TLS", () => {
     held.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
     expect(await answered).toContain("200 OK");
     held.destroy();
+  });
+
+  test("new certificates are taken up though files beside them change all the time", async () => {
+    let reloaded = () => {};
+    const taken = new Promise<void>((resolve) => {
+      reloaded = resolve;
+    });
+    const log = { ...SILENT_LOG, info: (_fields: object, text: string) => text.includes("in use") && reloaded() };
+    const { grpc = "" } = await start({ log });
+    const writing = setInterval(() => writeFileSync(join(folder, "audit.jsonl"), "{}\n"), 10);
+    write(authority.issue({ ...SERVER, commonName: "renewed" }));
+    await taken.finally(() => clearInterval(writing));
+    expect(await subjectShown(Number(grpc.split(":")[1]))).toBe("renewed");
+  });
+
+  test("handshakes that do not come to an end are given up on the port of gRPC too", async () => {
+    write(authority.issue(SERVER));
+    const files = await TlsFiles.open({ cert: "cert.pem", key: "key.pem" }, folder, SILENT_LOG);
+    const options = { ...files.serverOptions, handshakeTimeout: 50 };
+    const listener = createHttp2Server(10, { serverOptions: options, onChange: () => {} });
+    await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
+    const { port } = listener.address() as AddressInfo;
+    const ended = [Buffer.alloc(0), Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00])].map(
+      (beginning) =>
+        new Promise<boolean>((resolve) => {
+          const socket = connect(port, "127.0.0.1", () => socket.write(beginning));
+          socket.on("error", () => {}).on("close", () => resolve(true));
+        }),
+    );
+    expect(await Promise.all(ended)).toEqual([true, true]);
+    await new Promise<void>((resolve) => listener.close(() => resolve()));
+    files.close();
   });
 
   test("certificates that cannot be used leave the old ones in use", async () => {

@@ -155,6 +155,7 @@ it("uses the public URL in cards when there is one", async () => {
     agents: { echo: createEchoAgent() },
     port: 0,
     publicUrl: "https://agents.example.com/base/",
+    auth: { anonymous: true },
     log: false,
   });
   try {

@@ -167,7 +167,10 @@ describeStores("streams", { agents: { mute: { streaming: false } } }, (scene, bi
       const raw = http.request("SendStreamingMessage", { message: userMessage("work; artifact line\nbreak") });
       const reply = await openRequest(scene.server.url, raw);
       expect(reply.status).toBe(200);
-      expect(reply.headers).toMatchObject({ "content-type": "text/event-stream", "cache-control": "no-cache" });
+      expect(reply.headers).toMatchObject({
+        "content-type": "text/event-stream",
+        "cache-control": "no-cache, private, no-store",
+      });
       const text = (await readAll(reply.response)).toString("utf8");
       const blocks = text.split("\n\n");
       expect(blocks.pop()).toBe("");

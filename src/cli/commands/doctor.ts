@@ -5,9 +5,10 @@ import {
   checkConfig,
   checkDriver,
   checkNode,
-  checkPort,
+  checkPorts,
   checkStore,
 } from "../doctor-checks.ts";
+import { checkFiles } from "../doctor-files.ts";
 import { checkSecurity } from "../doctor-security.ts";
 import { Ended, EXIT } from "../exit-codes.ts";
 import { type Output, printJson } from "../output.ts";
@@ -30,9 +31,10 @@ export async function doctor(output: Output, config: string | undefined, flags: 
     checks.push(check);
     if (loaded !== undefined) {
       checks.push(
-        await checkPort(loaded.server.host, loaded.server.port),
+        ...(await checkPorts(loaded.server)),
         await checkStore(loaded.store),
         ...(await checkAgents(loaded)),
+        ...(await checkFiles(loaded, Date.now())),
         ...(await checkSecurity(loaded, file)),
       );
     }

@@ -1,3 +1,7 @@
+import { hostname, userInfo } from "node:os";
+import { type LogFields, NO_METER } from "../../model/ports.ts";
+import { AuditLog, type AuditOptions } from "../../server/audit.ts";
+import { type Operator, recordOfRedelivery } from "../../server/audit-records.ts";
 import { systemClock } from "../../server/node-ports.ts";
 import type { PushDelivery } from "../../store/contract.ts";
 import { CommandError, usage } from "../errors.ts";
@@ -47,12 +51,16 @@ export async function pushRedeliver(
     throw usage("--id and --from need a task.");
   }
   const from = flags.from === undefined ? undefined : readFrom(flags.from);
-  await withStore(flags, "mend", async (store) => {
-    const count = await store.redeliverPush({
+  await withStore(flags, "mend", async (store, config) => {
+    const audit = await openAudit(output, config?.audit);
+    const due = await store.redeliverPush({
       ...(task === undefined ? undefined : { taskId: task }),
       ...(flags.id === undefined ? undefined : { configId: flags.id }),
       ...(from === undefined ? undefined : { from }),
     });
+    for (const redelivered of due) audit?.record(recordOfRedelivery(redelivered, operator(), from));
+    await audit?.close();
+    const count = due.length;
     if (count === 0 && task !== undefined) {
       throw new CommandError(
         "DRAGOMAN_ERR_NOTHING_TO_REDELIVER",
@@ -64,6 +72,34 @@ export async function pushRedeliver(
     else output.data(`${field("Store", store.description)}${field("Configs Due Again", count)}`);
     if (count > 0) output.talk("The server delivers within a few seconds, if it runs.");
   });
+}
+
+/** Beside the server's own lines. Rejects where nothing may be done that cannot be recorded. */
+async function openAudit(output: Output, options: AuditOptions | undefined): Promise<AuditLog | undefined> {
+  if (options === undefined) return undefined;
+  const say = (_fields: LogFields, message: string) => output.talk(message);
+  const log = { debug: say, info: say, warn: say, error: say };
+  const audit = new AuditLog(options, { clock: systemClock, log, meter: NO_METER });
+  try {
+    await audit.open();
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw new CommandError("DRAGOMAN_ERR_UNAUDITED", message, "Nothing was made due again.", { cause: error });
+  }
+  return audit;
+}
+
+function operator(): Operator {
+  return { user: userName(), machine: hostname() };
+}
+
+/** In a container the user may have no name. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `user ${process.getuid?.() ?? "unknown"}`;
+  }
 }
 
 function readFrom(text: string): number {

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { SILENT_LOG } from "../../model/ports.ts";
+import type { DragomanConfig } from "../../server/config/index.ts";
 import { systemClock } from "../../server/node-ports.ts";
 import type { StoreStats, TaskStore } from "../../store/contract.ts";
 import { openStore } from "../../store/open.ts";
@@ -67,26 +68,27 @@ async function confirmPrune(output: Output, olderThan: string): Promise<void> {
 export async function withStore(
   flags: StoreFlags,
   mode: "serve" | "inspect" | "mend",
-  use: (store: TaskStore) => Promise<void>,
+  use: (store: TaskStore, config: DragomanConfig | undefined) => Promise<void>,
 ): Promise<void> {
-  const spec = await storeSpec(flags);
+  const config = await configOf(flags);
+  const spec = flags.store ?? config?.store ?? DEFAULT_STORE;
   if (spec.startsWith("memory:")) {
     throw usage("A store in memory exists only while its server runs.", "Name another with --store or --config.");
   }
   const store = await openStore(spec, { baseDirectory: process.cwd(), clock: systemClock, log: SILENT_LOG, mode });
   try {
-    await use(store);
+    await use(store, config);
   } finally {
     await store.close();
   }
 }
 
-async function storeSpec(flags: StoreFlags): Promise<string> {
-  if (flags.store !== undefined) return flags.store;
+/** Of the file that was named; else of the one in this folder, unless a store was named in its place. */
+async function configOf(flags: StoreFlags): Promise<DragomanConfig | undefined> {
   const file = flags.config ?? findConfig();
-  if (flags.config === undefined && !existsSync(file)) return DEFAULT_STORE;
+  if (flags.config === undefined && (flags.store !== undefined || !existsSync(file))) return undefined;
   const { loadConfig } = await import("../../server/config/index.ts");
-  return (await loadConfig(file)).store;
+  return loadConfig(file);
 }
 
 function showStats(output: Output, flags: StoreFlags, description: string, stats: StoreStats): void {

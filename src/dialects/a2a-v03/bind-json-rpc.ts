@@ -8,7 +8,7 @@ import { sseLineFrame } from "../../wire/sse.ts";
 import type { JsonRpcServing, ServeContext } from "../contract.ts";
 import { EnvelopeFraming } from "../shared/envelope-framing.ts";
 import { errorHeaders } from "../shared/error-headers.ts";
-import { eventStreamReply } from "../shared/event-stream.ts";
+import { EVENT_STREAM_HEADERS, eventStreamReply } from "../shared/event-stream.ts";
 import { httpStatusOf, requireAnswerable } from "../shared/json-rpc-serving.ts";
 import { presentable } from "../shared/presentable.ts";
 import { isRecord } from "../shared/proto-json-reading.ts";
@@ -80,7 +80,7 @@ function wantsEvents(method: string, accept: string | undefined): boolean {
 
 function refuseAsEvent(error: ProtocolError, id: JsonRpcId): ExchangeReply {
   const body = sseLineFrame(encodeError(id, toErrorObject(error)));
-  return { status: 200, headers: { "content-type": "text/event-stream", ...errorHeaders(error) }, body };
+  return { status: 200, headers: { ...EVENT_STREAM_HEADERS, ...errorHeaders(error) }, body };
 }
 
 type Headers = ExchangeRequest["headers"];

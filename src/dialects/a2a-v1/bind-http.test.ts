@@ -59,7 +59,7 @@ describe("routes", () => {
       expect(body).toBeUndefined();
       return;
     }
-    expect(headers).toEqual({ "content-type": "application/a2a+json" });
+    expect(headers).toEqual({ "content-type": "application/a2a+json", "cache-control": "private, no-store" });
     expect(body).toStrictEqual(result);
   });
 

@@ -1,7 +1,13 @@
 /** HTTP+JSON: operations by method and path, their fields in path, query and body. */
 import { ProtocolError } from "../../model/errors.ts";
 import type { FrameStream, OperationKind, StreamFrame } from "../../model/operation.ts";
-import { type ExchangeReply, type ExchangeRequest, type FullReply, isStreamReply } from "../../wire/exchange.ts";
+import {
+  type ExchangeReply,
+  type ExchangeRequest,
+  type FullReply,
+  isStreamReply,
+  jsonReply,
+} from "../../wire/exchange.ts";
 import type { JsonLimits } from "../../wire/json-limits.ts";
 import { sseLineFrame } from "../../wire/sse.ts";
 import type { HttpServing, ServeContext } from "../contract.ts";
@@ -79,8 +85,10 @@ function readBody({ body, headers }: ExchangeRequest, limits: JsonLimits): unkno
   return parseBody(body, limits);
 }
 
+const OWN_TYPE = { "content-type": MEDIA_TYPE };
+
 function reply(status: number, json: string, extraHeaders?: Readonly<Record<string, string>>): FullReply {
-  return { status, headers: { "content-type": MEDIA_TYPE, ...extraHeaders }, body: json };
+  return jsonReply(status, json, extraHeaders === undefined ? OWN_TYPE : { ...OWN_TYPE, ...extraHeaders });
 }
 
 function refuse(

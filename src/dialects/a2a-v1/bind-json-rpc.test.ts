@@ -71,7 +71,7 @@ describe("methods", () => {
         },
       ]);
       expect(reply.status).toBe(200);
-      expect(reply.headers).toEqual({ "content-type": "application/json" });
+      expect(reply.headers).toEqual({ "content-type": "application/json", "cache-control": "private, no-store" });
       expect(JSON.parse(String(reply.body))).toStrictEqual({ jsonrpc: "2.0", id: "x", result });
     },
   );
@@ -263,7 +263,11 @@ describe("tenant, extensions and keys", () => {
     );
     const reply = await post(send, contextOf(service), { headers: { "a2a-extensions": " urn:a, urn:b ,," } });
     expect(service.asked[0]?.call.extensions).toEqual(["urn:a", "urn:b"]);
-    expect(reply.headers).toEqual({ "content-type": "application/json", "a2a-extensions": "urn:a" });
+    expect(reply.headers).toEqual({
+      "content-type": "application/json",
+      "cache-control": "private, no-store",
+      "a2a-extensions": "urn:a",
+    });
   });
 
   it("[22] says nothing of extensions when none is active", async () => {
@@ -299,7 +303,7 @@ describe("streams", () => {
     expect(reply.status).toBe(200);
     expect(reply.headers).toEqual({
       "content-type": "text/event-stream",
-      "cache-control": "no-cache",
+      "cache-control": "no-cache, private, no-store",
       "x-accel-buffering": "no",
     });
     const text = FRAMES.map(

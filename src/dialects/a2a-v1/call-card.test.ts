@@ -60,6 +60,31 @@ test("what is unusable is left out and the rest is kept", () => {
   });
 });
 
+test("security schemes are read also as generated code holds them", () => {
+  const flow = {
+    authorizationUrl: "https://id.example/a",
+    tokenUrl: "https://id.example/t",
+    scopes: { read: "Read." },
+  };
+  const plain = {
+    key: { apiKeySecurityScheme: { location: "header", name: "X-Key" } },
+    token: { httpAuthSecurityScheme: { scheme: "Bearer" } },
+    login: { oauth2SecurityScheme: { flows: { authorizationCode: flow } } },
+  };
+  const held = {
+    key: { scheme: { $case: "apiKeySecurityScheme", value: { description: "", location: "header", name: "X-Key" } } },
+    token: { scheme: { $case: "httpAuthSecurityScheme", value: { scheme: "Bearer", bearerFormat: "" } } },
+    login: {
+      scheme: {
+        $case: "oauth2SecurityScheme",
+        value: { flows: { flow: { $case: "authorizationCode", value: flow } } },
+      },
+    },
+  };
+  expect(readCalledCard({ ...CARD, securitySchemes: held })?.securitySchemes).toEqual(plain);
+  expect(readCalledCard({ ...CARD, securitySchemes: plain })?.securitySchemes).toEqual(plain);
+});
+
 test("both spellings are read, also in a card with flaws", () => {
   const read = readCalledCard({
     name: "Agent",

@@ -3,13 +3,15 @@ import type { AgentCard, AgentInterface } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { CardReader } from "../contract.ts";
 import { isRecord } from "../shared/proto-json-reading.ts";
+import { withOpenCases } from "./open-cases.ts";
 import { type ReadOptions, readWire } from "./schema.ts";
 
 const TOLERANT: ReadOptions = { tolerant: true, code: "INVALID_AGENT_RESPONSE" };
 
 /** Only interfaces make a card; everything else has a sensible reading when it is missing or wrong. */
-export function readCalledCard(value: unknown): AgentCard | undefined {
-  if (!isRecord(value)) return undefined;
+export function readCalledCard(published: unknown): AgentCard | undefined {
+  if (!isRecord(published)) return undefined;
+  const value = withOpenCases(published);
   const perfect = attempt(() => readWire("AgentCard", value, TOLERANT));
   if (perfect !== undefined) return perfect;
   const interfaces = value.supportedInterfaces ?? value.supported_interfaces;

@@ -3,7 +3,7 @@
  * comes at once when the reader leaves, whatever the source is waiting for.
  */
 import type { FrameStream, StreamFrame } from "../../model/operation.ts";
-import type { StreamReply } from "../../wire/exchange.ts";
+import { NOT_TO_BE_KEPT, type StreamReply } from "../../wire/exchange.ts";
 import { sseComment } from "../../wire/sse.ts";
 
 export interface EventStreamOptions {
@@ -18,11 +18,13 @@ export interface EventFraming {
   encode(batch: readonly StreamFrame[]): string;
   /** What is said when the source fails after the stream has begun. */
   encodeFailure(error: unknown): string;
+  /** What is said when nothing was for a while, where a comment will not do. */
+  keepAlive?(): string | undefined;
 }
 
-const HEADERS: Readonly<Record<string, string>> = Object.freeze({
+export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = Object.freeze({
   "content-type": "text/event-stream",
-  "cache-control": "no-cache",
+  "cache-control": `no-cache, ${NOT_TO_BE_KEPT}`,
   // Proxies of the nginx kind would otherwise collect events before they pass them on.
   "x-accel-buffering": "no",
 });
@@ -34,7 +36,7 @@ const HEADERS: Readonly<Record<string, string>> = Object.freeze({
 export function eventStreamReply(source: FrameStream, options: EventStreamOptions): StreamReply {
   return {
     status: 200,
-    headers: options.headers === undefined ? HEADERS : { ...HEADERS, ...options.headers },
+    headers: options.headers === undefined ? EVENT_STREAM_HEADERS : { ...EVENT_STREAM_HEADERS, ...options.headers },
     frames: new EventStream(source, options),
   };
 }
@@ -109,7 +111,7 @@ class EventStream implements AsyncIterableIterator<string, undefined> {
     if (this.#busy) {
       this.#busy = false;
     } else {
-      this.#offer(KEEP_ALIVE);
+      this.#offer(this.#framing.keepAlive?.() ?? KEEP_ALIVE);
     }
   }
 

@@ -7,19 +7,26 @@ import type { FrameStream, StreamFrame } from "../../model/operation.ts";
  */
 export type MapFrame = (frame: StreamFrame, into: StreamFrame[]) => boolean;
 
-export function mapFrames(source: FrameStream, map: MapFrame): FrameStream {
-  return { [Symbol.asyncIterator]: () => new MappedFrames(source[Symbol.asyncIterator](), map) };
+/** `atEnd` gives what is said where the source ends before its last frame was told. */
+export function mapFrames(source: FrameStream, map: MapFrame, atEnd?: () => readonly StreamFrame[]): FrameStream {
+  return { [Symbol.asyncIterator]: () => new MappedFrames(source[Symbol.asyncIterator](), map, atEnd) };
 }
 
 /** Not a generator: `return` must reach the source also while a `next` is waiting. */
 class MappedFrames implements AsyncIterator<readonly StreamFrame[], undefined> {
   readonly #source: AsyncIterator<readonly StreamFrame[]>;
   readonly #map: MapFrame;
+  readonly #atEnd: (() => readonly StreamFrame[]) | undefined;
   #ended = false;
 
-  constructor(source: AsyncIterator<readonly StreamFrame[]>, map: MapFrame) {
+  constructor(
+    source: AsyncIterator<readonly StreamFrame[]>,
+    map: MapFrame,
+    atEnd: (() => readonly StreamFrame[]) | undefined,
+  ) {
     this.#source = source;
     this.#map = map;
+    this.#atEnd = atEnd;
   }
 
   next(): Promise<IteratorResult<readonly StreamFrame[], undefined>> {
@@ -34,7 +41,11 @@ class MappedFrames implements AsyncIterator<readonly StreamFrame[], undefined> {
   readonly #toResult = (
     result: IteratorResult<readonly StreamFrame[]>,
   ): IteratorResult<readonly StreamFrame[], undefined> => {
-    if (result.done === true) return DONE;
+    if (result.done === true) {
+      if (this.#atEnd === undefined || this.#ended) return DONE;
+      this.#ended = true;
+      return { done: false, value: this.#atEnd() };
+    }
     const mapped: StreamFrame[] = [];
     try {
       for (const frame of result.value) {

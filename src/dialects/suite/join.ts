@@ -218,12 +218,20 @@ async function* framesOf(frames: AsyncIterable<string>, calling: ExchangeCalling
   async function* bytes() {
     for await (const text of frames) yield Buffer.from(text);
   }
+  const decoder = calling.openFrames?.();
   for await (const events of sseEvents(bytes())) {
     const batch: StreamFrame[] = [];
     for (const { data, event, lastEventId } of events) {
-      const decoded = calling.decodeFrame({ data, event, id: lastEventId });
-      losses.push(...decoded.losses);
-      batch.push(decoded.value);
+      const received = { data, event, id: lastEventId };
+      if (decoder === undefined) {
+        const decoded = calling.decodeFrame(received);
+        losses.push(...decoded.losses);
+        batch.push(decoded.value);
+      } else {
+        const decoded = decoder.decode(received);
+        losses.push(...decoded.losses);
+        batch.push(...decoded.value);
+      }
     }
     yield batch;
   }

@@ -132,7 +132,11 @@ describe("requests", () => {
 
   it("HEAD is GET without a body", async () => {
     const { reply } = await serve("HEAD /t1", () => TASK);
-    expect(reply).toEqual({ status: 200, headers: { "content-type": "application/json" }, body: undefined });
+    expect(reply).toEqual({
+      status: 200,
+      headers: { "content-type": "application/json", "cache-control": "private, no-store" },
+      body: undefined,
+    });
   });
 });
 

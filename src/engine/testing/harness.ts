@@ -11,7 +11,7 @@ import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { Agent } from "../agent.ts";
 import { Engine } from "../engine.ts";
 import type { EngineLimits, EngineTimes } from "../options.ts";
-import type { PushSender } from "../push-sender.ts";
+import type { PushSender, PushTry } from "../push-sender.ts";
 import { FakeClock } from "./fake-clock.ts";
 
 export interface HarnessOptions {
@@ -24,6 +24,7 @@ export interface HarnessOptions {
   readonly times?: Partial<EngineTimes>;
   readonly push?: boolean;
   readonly pushSender?: PushSender;
+  readonly onPushTry?: (tried: PushTry) => void;
   /** The store and clock of an engine that went before. */
   readonly after?: Harness;
 }
@@ -95,6 +96,7 @@ export class Harness {
         times: options.times ?? {},
         ...(options.push === undefined ? undefined : { push: options.push }),
         ...(options.pushSender === undefined ? undefined : { pushSender: options.pushSender }),
+        ...(options.onPushTry === undefined ? undefined : { onPushTry: options.onPushTry }),
       },
       new Map(Object.entries(agents)),
     );

@@ -1,17 +1,30 @@
 import { z } from "zod";
-import { TOKEN_ALGORITHMS } from "../../auth/jwt.ts";
+import { isKeyHeader } from "../../auth/api-key.ts";
+import { isOwnerName, RESERVED_OWNER } from "../../auth/contract.ts";
+import { hasLogin, TOKEN_ALGORITHMS } from "../../auth/jwt.ts";
 import { CERTIFICATE_NAMES } from "../../auth/mtls.ts";
 import { duration, text } from "./words.ts";
 
-const owner = text.refine((name) => name !== "anonymous", { error: 'must be another name than "anonymous"' });
+const owner = text
+  .refine((name) => name !== RESERVED_OWNER, { error: 'must be another name than "anonymous"' })
+  .refine((name) => name === RESERVED_OWNER || isOwnerName(name), {
+    error: "must have at most 256 characters, and no control characters",
+  });
 const scopes = z.array(text).exactOptional().describe("What the caller may ask of skills that want scopes.");
 
 const TOKEN_WORDS = "must be letters, digits, dashes and the like, as the name of a header or cookie is";
 const token = text.regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, { error: TOKEN_WORDS });
 
-const ISSUER_WORDS = "must be an http or https address without query or fragment";
-const address = z.url({ protocol: /^https?$/, error: ISSUER_WORDS });
-const issuer = address.refine((url) => !/[?#]/.test(url), { error: ISSUER_WORDS });
+const keyHeader = token.refine(isKeyHeader, { error: "must be a header that has no other meaning" });
+
+const ADDRESS_WORDS = "must be an http or https address without login";
+const address = z
+  .url({ protocol: /^https?$/, error: ADDRESS_WORDS })
+  .refine((url) => !hasLogin(url), { error: ADDRESS_WORDS });
+const ISSUER_WORDS = "must be an http or https address without query, fragment or login";
+const issuer = z
+  .url({ protocol: /^https?$/, error: ISSUER_WORDS })
+  .refine((url) => !/[?#]/.test(url) && !hasLogin(url), { error: ISSUER_WORDS });
 
 const apiKey = z.strictObject({
   key: text.describe("The key; keep it out of the file with a variable."),
@@ -20,16 +33,13 @@ const apiKey = z.strictObject({
 });
 
 const places = z.strictObject({
-  header: token.default("X-API-Key").describe("Header for API keys, besides `Authorization: Bearer`."),
+  header: keyHeader.default("X-API-Key").describe("Header for API keys, besides `Authorization: Bearer`."),
   query: text.exactOptional().describe("Query parameter for API keys; none unless given."),
   cookie: token.exactOptional().describe("Cookie for API keys; none unless given."),
 });
 
 const basic = z.strictObject({
-  user: text
-    .regex(/^[^:]+$/, { error: "must not have a colon in it" })
-    .refine((name) => name !== "anonymous", { error: 'must be another name than "anonymous"' })
-    .describe("Name to log in with by HTTP Basic."),
+  user: owner.regex(/^[^:]+$/, { error: "must not have a colon in it" }).describe("Name to log in with by HTTP Basic."),
   password: text.describe("The password; keep it out of the file with a variable."),
   owner: owner.exactOptional().describe("Whose tasks the caller's are; the user unless given."),
   scopes,
@@ -40,13 +50,13 @@ const jwt = z.strictObject({
     "Who issues the tokens, exactly as they spell it; its keys are found by discovery, on its own host or where the public can reach them.",
   ),
   audience: z
-    .union([text, z.array(text).min(1)], {
+    .union([text, z.array(text).min(1, { error: "must name at least one" })], {
       error: ({ input }) => (input === undefined ? "is needed" : "must be a text or a list of texts"),
     })
     .describe("For whom tokens must be meant: one text, or a list of which one must fit."),
   algorithms: z
     .array(z.enum(TOKEN_ALGORITHMS))
-    .min(1)
+    .min(1, { error: "must name at least one" })
     .exactOptional()
     .describe("Signatures that are accepted; unless given, all that need no shared secret."),
   ownerClaim: text.default("sub").describe("Claim that says whose tasks the caller's are."),

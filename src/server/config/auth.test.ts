@@ -79,7 +79,26 @@ describe("who may call", () => {
     ],
     ["auth: { jwt: { issuer: https://id.example.com, audience: a, algorithms: [none] } }", /algorithms\[0\]: must be/],
     ["auth: { jwt: { issuer: https://id.example.com } }", /^auth\.jwt\.audience: is needed/],
-    ["auth: { apiKey: { header: 'a b' } }", /^auth\.apiKey\.header: must be letters/],
+    ["auth: { apiKeys: [{ key: k, owner: a }], apiKey: { header: 'a b' } }", /^auth\.apiKey\.header: must be letters/],
+    ["auth: { apiKey: { header: X-Key } }", /^auth\.apiKey: has a meaning only beside apiKeys/],
+    ["auth: { apiKey: { header: X-Key }, apiKeys: [] }", /^auth\.apiKey: has a meaning only beside apiKeys/],
+    ...["Authorization", "cookie", "Host", "Content-Type", "A2A-Version", "X-Forwarded-For", "Origin"].map(
+      (name): [string, RegExp] => [
+        `auth: { apiKeys: [{ key: k, owner: a }], apiKey: { header: ${name} } }`,
+        /^auth\.apiKey\.header: must be a header that has no other meaning/,
+      ],
+    ),
+    ['auth: { apiKeys: [{ key: k, owner: "a\\u0000" }] }', /^auth\.apiKeys\[0\]\.owner: .*no control characters/],
+    ['auth: { basic: [{ user: "a\\tb", password: p }] }', /^auth\.basic\[0\]\.user: .*no control characters/],
+    ["auth: { jwt: { issuer: 'https://u:p@id.example.com', audience: a } }", /^auth\.jwt\.issuer: .* or login$/],
+    [
+      "auth: { jwt: { issuer: https://id.example.com, audience: a, jwksUrl: 'https://u:p@id.example.com/k?x=1' } }",
+      /^auth\.jwt\.jwksUrl: must be an http or https address without login$/,
+    ],
+    [
+      "auth: { jwt: { issuer: https://id.example.com, audience: [] } }",
+      /^auth\.jwt\.audience: must name at least one$/,
+    ],
     ["server: { tls: { cert: c, key: k, ca: a } }", /^server\.tls\.ca: has a meaning only/],
   ])("is refused where it is wrong: %s", (text, problem) => {
     expect(problemsOf(text)).toEqual([expect.stringMatching(problem)]);

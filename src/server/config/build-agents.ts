@@ -3,6 +3,7 @@ import { toSkill } from "../../agents/define.ts";
 import { loadAgentModule } from "../../agents/load-module.ts";
 import { createProcessAgent } from "../../agents/process/index.ts";
 import type { Agent } from "../../engine/agent.ts";
+import { createDialInAgent } from "../xiaoyi/dial-in-agent.ts";
 import type { AgentConfig, AgentOverrides, DragomanConfig } from "./config.ts";
 
 export interface BuildOptions {
@@ -39,6 +40,17 @@ export async function buildAgent(
       };
       return withOverrides(createProcessAgent({ ...about, ...how }), overrides);
     }
+    case "link": {
+      const { kind, ...credentials } = source;
+      const { timeoutMs, ...rest } = overrides;
+      const about = { name, description: "An agent that dials in." };
+      return createDialInAgent({
+        ...about,
+        ...rest,
+        ...(timeoutMs === undefined ? undefined : { timeout: timeoutMs }),
+        ...credentials,
+      });
+    }
   }
 }
 
@@ -57,5 +69,6 @@ function withOverrides(agent: Agent, overrides: AgentOverrides): Agent {
     timeoutMs: timeoutMs ?? agent.timeoutMs,
     // Called on the agent, since one from a module may be an object that needs its `this`.
     run: (turn) => agent.run(turn),
+    ...(agent.dropped !== undefined && { dropped: async (task) => agent.dropped?.(task) }),
   };
 }

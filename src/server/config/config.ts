@@ -4,7 +4,10 @@ import type { SkillDefinition } from "../../agents/define.ts";
 import type { AuthOptions } from "../../auth/create.ts";
 import type { SigningKeyOptions } from "../../auth/signing-key.ts";
 import type { Agent } from "../../engine/agent.ts";
+import type { BackoffPolicy } from "../../wire/reconnect.ts";
 import type { TlsOptions } from "../tls.ts";
+import type { DialInCredentials } from "../xiaoyi/dial-in-agent.ts";
+import type { XiaoyiFilesOptions, XiaoyiPushOptions } from "../xiaoyi/phone-services.ts";
 import type { ParsedAgent, ParsedConfig } from "./schema.ts";
 
 /** A configuration ready for use: defaults filled in, times in milliseconds, sizes in bytes, paths absolute. */
@@ -32,6 +35,7 @@ export interface DragomanConfig {
   readonly agents: ReadonlyMap<string, AgentConfig>;
   readonly auth: AuthOptions;
   readonly signing: SigningKeyOptions | undefined;
+  readonly xiaoyi: XiaoyiConfig;
   readonly strict: boolean;
   readonly push: PushConfig;
   readonly limits: ParsedConfig["limits"];
@@ -50,6 +54,26 @@ export interface DragomanConfig {
   };
   /** Where values come from, by path; what is not in it is a default. */
   readonly origins: ReadonlyMap<string, Origin>;
+}
+
+export interface XiaoyiConfig {
+  readonly http: readonly XiaoyiHttpConfig[];
+  readonly links: readonly XiaoyiLinkConfig[];
+  readonly files: Required<XiaoyiFilesOptions>;
+}
+
+type ParsedXiaoyiHttp = ParsedConfig["xiaoyi"]["http"][number];
+type ParsedXiaoyiLink = ParsedConfig["xiaoyi"]["links"][number];
+
+export interface XiaoyiHttpConfig extends Omit<ParsedXiaoyiHttp, "push" | "sessionTtl"> {
+  readonly sessionTtlMs: number;
+  readonly push?: XiaoyiPushOptions;
+}
+
+export interface XiaoyiLinkConfig extends Omit<ParsedXiaoyiLink, "heartbeat" | "push" | "reconnect"> {
+  readonly heartbeatMs: number;
+  readonly reconnect: BackoffPolicy;
+  readonly push?: XiaoyiPushOptions;
 }
 
 export interface PushConfig {
@@ -88,7 +112,8 @@ export type AgentSource =
       readonly format: "text" | "json";
       readonly cwd: string;
       readonly env: Readonly<Record<string, string>>;
-    };
+    }
+  | ({ readonly kind: "link" } & DialInCredentials);
 
 export interface AgentConfig {
   readonly source: AgentSource;
@@ -118,6 +143,7 @@ export function toConfig(parsed: ParsedConfig, folder: string, origins: Readonly
     agents,
     auth: absoluteAuth(parsed.auth, folder),
     signing: parsed.signing && { ...parsed.signing, keyFile: resolve(folder, parsed.signing.keyFile) },
+    xiaoyi: toXiaoyiConfig(parsed.xiaoyi),
     strict: parsed.strict,
     push: toPushConfig(parsed.push, folder),
     limits: parsed.limits,
@@ -133,6 +159,26 @@ export function toConfig(parsed: ParsedConfig, folder: string, origins: Readonly
   };
 }
 
+function toXiaoyiConfig({ files, http, links }: ParsedConfig["xiaoyi"]): XiaoyiConfig {
+  const { keep, quota, timeout, ...rest } = files;
+  return {
+    http: http.map(({ push, sessionTtl, ...entry }) => ({ ...entry, sessionTtlMs: sessionTtl, ...toPhonePush(push) })),
+    links: links.map(({ heartbeat, push, reconnect: { first, longest, stableAfter, tries }, ...entry }) => ({
+      ...entry,
+      heartbeatMs: heartbeat,
+      reconnect: { baseMs: first, capMs: longest, maxTries: tries, resetAfterMs: stableAfter },
+      ...toPhonePush(push),
+    })),
+    files: { ...rest, timeoutMs: timeout, quotaBytes: quota, keepMs: keep },
+  };
+}
+
+function toPhonePush(push: ParsedXiaoyiHttp["push"]): { readonly push?: XiaoyiPushOptions } {
+  if (push === undefined) return {};
+  const { spacing, ...rest } = push;
+  return { push: { ...rest, spacingMs: spacing } };
+}
+
 function toPushConfig({ timeout, hmac, jwt, ...rest }: ParsedConfig["push"], folder: string): PushConfig {
   return {
     ...rest,
@@ -143,16 +189,17 @@ function toPushConfig({ timeout, hmac, jwt, ...rest }: ParsedConfig["push"], fol
 }
 
 function toAgentConfig(parsed: ParsedAgent, folder: string): AgentConfig {
-  const { use, module, exec, format, cwd, env, timeout, ...rest } = parsed;
+  const { use, module, exec, link, format, cwd, env, timeout, ...rest } = parsed;
   return {
     source: toSource(parsed, folder),
     overrides: timeout === undefined ? rest : { ...rest, timeoutMs: timeout },
   };
 }
 
-function toSource({ use, module, exec, format, cwd, env }: ParsedAgent, folder: string): AgentSource {
+function toSource({ use, module, exec, link, format, cwd, env }: ParsedAgent, folder: string): AgentSource {
   if (use !== undefined) return { kind: "builtin", use };
   if (module !== undefined) return { kind: "module", file: resolve(folder, module) };
+  if (link !== undefined) return { kind: "link", ...link };
   const [program, ...values] = exec ?? [];
   if (program === undefined) throw new TypeError("An agent of no kind was not refused.");
   return {

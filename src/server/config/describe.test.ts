@@ -9,7 +9,9 @@ const show = (text: string, environment: Record<string, string> = {}) =>
 
 describe("effectiveConfig", () => {
   it("shows values as they are written and where they come from", () => {
-    const shown = show(`agents: { echo: { use: echo, timeout: 90s } }\nlog: { level: \${LEVEL} }`, { LEVEL: "warn" });
+    const files = "limits: { file: 1MiB, mediaTypes: [image/*] }";
+    const text = `agents: { echo: { use: echo, timeout: 90s } }\nlog: { level: \${LEVEL} }\n${files}`;
+    const shown = show(text, { LEVEL: "warn" });
     expect(shown).toMatchObject({
       "server.host": { value: "127.0.0.1", origin: "default" },
       "server.port": { value: 5000, origin: "command line" },
@@ -17,6 +19,8 @@ describe("effectiveConfig", () => {
       "agents.echo.use": { value: "echo", origin: "dragoman.yaml:1:24" },
       "agents.echo.timeout": { value: "90s", origin: "dragoman.yaml:1:39" },
       "limits.body": { value: "16MiB", origin: "default" },
+      "limits.file": { value: "1MiB", origin: "dragoman.yaml:3:17" },
+      "limits.mediaTypes": { value: ["image/*"], origin: "dragoman.yaml:3:35" },
       "retention.pruneAfter": { value: "never", origin: "default" },
       cancelGrace: { value: "5s", origin: "default" },
       "log.level": { value: "warn", origin: `dragoman.yaml:2:15 (\${LEVEL})` },
@@ -26,8 +30,8 @@ describe("effectiveConfig", () => {
   it("shows no secrets", () => {
     const text = `agents:
   a:
-    exec: [run, --token, \${API_TOKEN}, \${MODE}]
-    env: { PASSWORD: written, DATABASE: "\${DATABASE_SECRET}", MODE: plain }
+    exec: [run, --token, \${API_TOKEN}, \${MODE}, --password, written, --api-key=written, "http://u:written@h/x"]
+    env: { PASSWORD: written, DATABASE: "\${DATABASE_SECRET}", DB: "postgres://u:written@h/x" }
 `;
     const shown = show(text, { API_TOKEN: "hidden-1", DATABASE_SECRET: "hidden-2", MODE: "fast" });
     expect(JSON.stringify(shown)).not.toMatch(/hidden|written/);
@@ -37,8 +41,42 @@ describe("effectiveConfig", () => {
       "push.hmac.secret": { value: "***" },
       "push.attempts": { value: 12, origin: "default" },
     });
-    expect(shown["agents.a.exec"]?.value).toEqual(["run", "--token", "***", "fast"]);
+    const entry = "agent: a, ak: written-ak, sk: written-sk";
+    const phones = "push: { apiId: id, ak: written-a, sk: written-s }, upload: { uid: u, apiKey: written-u }";
+    const account = "account: { tokenUrl: https://login.example, clientId: id, clientSecret: written-too }";
+    const other = "agent: a, apiKey: written-key, header: X-Key";
+    const clients = "agent: a, oauth: { clientId: id, clientSecret: written-again }";
+    const xiaoyi = show(
+      `agents: { a: { use: echo } }\nxiaoyi: { http: [{ ${entry}, ${account}, ${phones} }, { ${other} }, { ${clients} }] }`,
+    );
+    expect(JSON.stringify(xiaoyi)).not.toContain("written");
+    expect(xiaoyi).toMatchObject({
+      "xiaoyi.http[0].agent": { value: "a" },
+      "xiaoyi.http[0].sk": { value: "***" },
+      "xiaoyi.http[0].account.clientSecret": { value: "***" },
+      "xiaoyi.http[0].sessionTtl": { value: "7d", origin: "default" },
+      "xiaoyi.http[0].push.apiId": { value: "id" },
+      "xiaoyi.http[0].push.sk": { value: "***" },
+      "xiaoyi.http[0].push.spacing": { value: "15s", origin: "default" },
+      "xiaoyi.http[0].upload.apiKey": { value: "***" },
+      "xiaoyi.files.maxBytes": { value: "30MiB", origin: "default" },
+      "xiaoyi.http[1].header": { value: "X-Key" },
+      "xiaoyi.http[2].oauth.clientId": { value: "id" },
+    });
+    const dialIn = show("agents: { a: { link: { agentId: shown, ak: written-ak, sk: written-sk } } }");
+    expect(JSON.stringify(dialIn)).not.toContain("written");
+    expect(dialIn).toMatchObject({ "agents.a.link.agentId": { value: "shown" }, "agents.a.link.sk": { value: "***" } });
+    expect(shown["agents.a.exec"]?.value).toEqual([
+      "run",
+      "--token",
+      "***",
+      "fast",
+      "--password",
+      "***",
+      "--api-key=[redacted]",
+      "http://[redacted]@h/x",
+    ]);
     expect(shown["agents.a.env.PASSWORD"]?.value).toBe("***");
-    expect(shown["agents.a.env.MODE"]?.value).toBe("plain");
+    expect(shown["agents.a.env.DB"]?.value).toBe("***");
   });
 });

@@ -1,4 +1,5 @@
 import { formatDuration } from "../../agents/duration.ts";
+import { isSecretName, redactText } from "../redact.ts";
 import type { AgentConfig, DragomanConfig, Origin } from "./config.ts";
 import { formatSize } from "./size.ts";
 
@@ -41,6 +42,7 @@ function* valuesOf(config: DragomanConfig): Generator<readonly [string, Shown], 
   yield* authValues(config.auth);
   for (const [key, value] of Object.entries(config.signing ?? {})) yield [`signing.${key}`, value];
   yield ["strict", config.strict];
+  yield* xiaoyiValues(config.xiaoyi);
   for (const [key, value] of Object.entries(limits)) yield [`limits.${key}`, limitShown(key, value)];
   yield* pushValues(config.push);
   yield ["retention.idempotency", formatDuration(times.idempotencyMs)];
@@ -85,11 +87,71 @@ function* authValues(auth: DragomanConfig["auth"]): Generator<readonly [string, 
   for (const [key, value] of Object.entries(mtls ?? {})) yield [`auth.mtls.${key}`, value];
 }
 
-const SIZES: ReadonlySet<string> = new Set(["body", "part", "task", "headers", "storedBytesPerOwner"]);
+const SIZES: ReadonlySet<string> = new Set([
+  "arriving",
+  "body",
+  "file",
+  "headers",
+  "page",
+  "part",
+  "storedBytesPerOwner",
+  "task",
+]);
 
-function limitShown(key: string, value: number): Shown {
+function limitShown(key: string, value: number | readonly string[]): Shown {
+  if (typeof value !== "number") return value;
   if (SIZES.has(key)) return formatSize(value);
   return key.endsWith("Timeout") ? formatDuration(value) : value;
+}
+
+function* xiaoyiValues({
+  files,
+  http,
+  links,
+}: DragomanConfig["xiaoyi"]): Generator<readonly [string, Shown], void, undefined> {
+  for (const [index, { account, oauth, push, sessionTtlMs, upload, ...rest }] of http.entries()) {
+    const path = `xiaoyi.http[${index}]`;
+    yield* membersOf(path, rest);
+    yield* membersOf(`${path}.oauth`, oauth);
+    yield* membersOf(`${path}.account`, account);
+    yield [`${path}.sessionTtl`, formatDuration(sessionTtlMs)];
+    yield* phonePushValues(path, push);
+    yield* membersOf(`${path}.upload`, upload);
+  }
+  for (const [index, { backup, heartbeatMs, push, reconnect, ...rest }] of links.entries()) {
+    const path = `xiaoyi.links[${index}]`;
+    yield* membersOf(path, rest);
+    yield* membersOf(`${path}.backup`, backup);
+    yield [`${path}.heartbeat`, formatDuration(heartbeatMs)];
+    yield [`${path}.reconnect.first`, formatDuration(reconnect.baseMs)];
+    yield [`${path}.reconnect.longest`, formatDuration(reconnect.capMs)];
+    yield [`${path}.reconnect.tries`, reconnect.maxTries];
+    yield [`${path}.reconnect.stableAfter`, formatDuration(reconnect.resetAfterMs)];
+    yield* phonePushValues(path, push);
+  }
+  if (http.length + links.length === 0) return;
+  yield ["xiaoyi.files.maxBytes", formatSize(files.maxBytes)];
+  yield ["xiaoyi.files.timeout", formatDuration(files.timeoutMs)];
+  yield ["xiaoyi.files.allowHosts", files.allowHosts];
+  yield ["xiaoyi.files.quota", formatSize(files.quotaBytes)];
+  yield ["xiaoyi.files.keep", formatDuration(files.keepMs)];
+}
+
+function* phonePushValues(
+  path: string,
+  push: DragomanConfig["xiaoyi"]["http"][number]["push"],
+): Generator<readonly [string, Shown], void, undefined> {
+  if (push === undefined) return;
+  const { spacingMs, ...rest } = push;
+  yield* membersOf(`${path}.push`, rest);
+  if (spacingMs !== undefined) yield [`${path}.push.spacing`, formatDuration(spacingMs)];
+}
+
+function* membersOf(
+  path: string,
+  values: Readonly<Record<string, Shown>> = {},
+): Generator<readonly [string, Shown], void, undefined> {
+  for (const [key, value] of Object.entries(values)) yield [`${path}.${key}`, value];
 }
 
 function* agentValues(path: string, agent: AgentConfig): Generator<readonly [string, Shown], void, undefined> {
@@ -100,7 +162,12 @@ function* agentValues(path: string, agent: AgentConfig): Generator<readonly [str
     yield [`${path}.exec`, source.command];
     yield [`${path}.format`, source.format];
     yield [`${path}.cwd`, source.cwd];
-    for (const [name, value] of Object.entries(source.env)) yield [`${path}.env.${name}`, value];
+    // What programs are given may hold secrets under any name and in any form.
+    for (const name of Object.keys(source.env)) yield [`${path}.env.${name}`, REDACTED];
+  }
+  if (source.kind === "link") {
+    const { kind, ...credentials } = source;
+    for (const [key, value] of Object.entries(credentials)) yield [`${path}.link.${key}`, value];
   }
   const { skills, timeoutMs, ...rest } = overrides;
   for (const [key, value] of Object.entries(rest)) yield [`${path}.${key}`, value];
@@ -120,19 +187,28 @@ function redacted(
   value: Exclude<Shown, undefined>,
   origins: ReadonlyMap<string, Origin>,
 ): EffectiveValue["value"] {
-  if (isList(value)) return value.map((item, index) => (isSecret(`${path}[${index}]`, origins) ? REDACTED : item));
-  return isSecret(path, origins) ? REDACTED : value;
+  if (!isList(value)) return isSecret(path, origins) ? REDACTED : withoutSecrets(value);
+  return value.map((item, index) =>
+    isSecret(`${path}[${index}]`, origins) || isSecretOption(value[index - 1]) ? REDACTED : withoutSecrets(item),
+  );
+}
+
+/** Among others the login in an address. */
+function withoutSecrets(value: EffectiveScalar): EffectiveScalar {
+  return typeof value === "string" ? redactText(value) : value;
+}
+
+/** As in `--password sesame`. */
+function isSecretOption(before: EffectiveScalar | undefined): boolean {
+  return typeof before === "string" && /^-[\w-]+$/.test(before) && isSecretName(before.replace(/^-+/, ""));
 }
 
 const isList = (value: Exclude<Shown, undefined>): value is readonly EffectiveScalar[] => Array.isArray(value);
 
 /** Keys whose values are secrets however they are written. */
-const SECRET_KEY = /\.(?:secret|password|key)$/;
+const SECRET_KEY = /\.(?:secret|password|key|apiKey|clientSecret|ak|sk)$/;
 
-/** By its key, by the name of the variable it came from or, in an environment, by the name it is given. */
+/** By its key or by the name of the variable it came from. */
 function isSecret(path: string, origins: ReadonlyMap<string, Origin>): boolean {
-  if (SECRET_KEY.test(path)) return true;
-  if (origins.get(path)?.variables.some((name) => SECRET_NAME.test(name)) === true) return true;
-  const given = /^agents\.[^.]+(?:\.[^.]+)*?\.env\.(.+)$/.exec(path)?.[1];
-  return given !== undefined && SECRET_NAME.test(given);
+  return SECRET_KEY.test(path) || origins.get(path)?.variables.some((name) => SECRET_NAME.test(name)) === true;
 }

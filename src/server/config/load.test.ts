@@ -39,6 +39,7 @@ describe("a configuration", () => {
       strict: false,
       store: `sqlite:${folder}/.dragoman/data.db`,
       default: "echo",
+      xiaoyi: expect.objectContaining({ http: [], links: [] }),
       auth: { anonymous: false, apiKeys: [], basic: [] },
       limits: {
         body: 16 * 1_048_576,
@@ -47,6 +48,7 @@ describe("a configuration", () => {
         values: 200_000,
         arriving: 512 * 1024 * 1024,
         historyPage: 200,
+        page: 16 * 1_048_576,
         tasksPerOwner: 10_000,
         streamsPerOwner: 20_000,
         streamsPerAddress: 20_000,
@@ -199,7 +201,7 @@ describe("what is wrong with a configuration", () => {
       "agents: { 'a b': { use: echo } }",
       "dragoman.yaml:1:11: agents.a b: must be letters, digits, dots, dashes and underscores",
     ],
-    ["agents: { a: {} }", "dragoman.yaml:1:14: agents.a: needs one of use, module, exec"],
+    ["agents: { a: {} }", "dragoman.yaml:1:14: agents.a: needs one of use, module, exec, link"],
     [
       "agents: { a: { use: echo, module: x.ts } }",
       "dragoman.yaml:1:14: agents.a: has use and module; an agent is only one of them",
@@ -225,6 +227,10 @@ describe("what is wrong with a configuration", () => {
     [`${ECHO}server: { publicUrl: "ftp://x" }`, /server\.publicUrl: must be an http or https address/],
     [`${ECHO}server: { publicUrl: "https://a:b@x" }`, /server\.publicUrl: must be an http or https address/],
     [`${ECHO}server: { host: 192.168.1.1 }`, /^dragoman.yaml:2:17: server\.host: "192\.168\.1\.1" can be reached/],
+    [
+      `${ECHO}server: { publicUrl: "https://agents.example.com" }`,
+      /^dragoman.yaml:2:22: server\.publicUrl: "agents\.example\.com" can be reached/,
+    ],
     [`${ECHO}limits: { body: 16 }`, "dragoman.yaml:2:17: limits.body: must be a size such as 512KiB, 16MiB or 1GiB"],
     [`${ECHO}store: mysql://x`, 'dragoman.yaml:2:8: store: must be "memory:" or "sqlite:<file>"'],
     [`${ECHO}store: postgres://x`, "dragoman.yaml:2:8: store: not available in this version (PostgreSQL)"],
@@ -248,7 +254,16 @@ describe("what is wrong with a configuration", () => {
     expect(limits.pushConfigs).toBe(4);
   });
 
+  it("reads what files may come with messages", () => {
+    const { limits } = parse(`${ECHO}limits: { file: 1MiB, mediaTypes: [Application/PDF, image/*] }`);
+    expect(limits).toMatchObject({ file: 1_048_576, mediaTypes: ["application/pdf", "image/*"] });
+    expect(parse(ECHO).limits).not.toHaveProperty("file");
+  });
+
   it.each([
+    ["limits: { mediaTypes: [pdf] }", "limits.mediaTypes[0]: must be a media type such as application/pdf"],
+    ["limits: { mediaTypes: [] }", "limits.mediaTypes"],
+    ["limits: { file: 0MiB }", "limits.file: must be a size"],
     ["push: { hmac: { secret: short } }", "push.hmac.secret: must have at least 16 characters"],
     ["push: { timeout: 0s }", "push.timeout: must be longer than nothing"],
     ["push: { jwt: { keyFile: k.pem, kid: k, alg: HS256 } }", "push.jwt.alg"],
@@ -257,8 +272,85 @@ describe("what is wrong with a configuration", () => {
     expect(problemsOf(`${ECHO}${line}`)).toEqual([expect.stringContaining(message)]);
   });
 
+  it("reads how agents are connected to Xiaoyi", () => {
+    const { xiaoyi } = parse(`${ECHO}xiaoyi: { http: [{ agent: echo, ak: a, sk: s, sessionTtl: 1h }] }`);
+    expect(xiaoyi.http).toEqual([{ agent: "echo", ak: "a", sk: "s", render: "phone", sessionTtlMs: 3_600_000 }]);
+  });
+
+  it("reads which agents dial in", () => {
+    const { agents } = parse("agents: { a: { link: { agentId: i, ak: a, sk: s }, timeout: 1m } }");
+    expect(agents.get("a")).toEqual({
+      source: { kind: "link", agentId: "i", ak: "a", sk: "s" },
+      overrides: { timeoutMs: 60_000 },
+    });
+    const link = "link: { agentId: i, ak: a, sk: s }";
+    expect(problemsOf(`agents: { a: { ${link} }, b: { ${link} } }`)).toEqual([
+      'dragoman.yaml:1:76: agents.b.link.agentId: "a" dials in with this id, too',
+    ]);
+    expect(problemsOf("agents: { a: { link: { agentId: i, ak: a } } }")).toEqual([
+      "dragoman.yaml:1:22: agents.a.link.sk: is needed",
+    ]);
+    expect(problemsOf(`agents: { a: { ${link}, use: echo } }`)).toEqual([
+      "dragoman.yaml:1:14: agents.a: has use and link; an agent is only one of them",
+    ]);
+  });
+
+  it("reads which agents dial Xiaoyi", () => {
+    const backup = "backup: { url: 'wss://192.0.2.1/x', servername: hag.example.com }";
+    const { xiaoyi } = parse(`${ECHO}xiaoyi: { links: [{ agent: echo, agentId: i, ak: a, sk: s, ${backup} }] }`);
+    expect(xiaoyi.links).toEqual([
+      {
+        agent: "echo",
+        agentId: "i",
+        ak: "a",
+        sk: "s",
+        url: "wss://hag.cloud.huawei.com/openclaw/v1/ws/link",
+        backup: { url: "wss://192.0.2.1/x", servername: "hag.example.com" },
+        render: "phone",
+        heartbeatMs: 20_000,
+        reconnect: { baseMs: 2_000, capMs: 60_000, maxTries: 50, resetAfterMs: 10_000 },
+        uploadUrl: "https://hag-drcn.op.dbankcloud.com",
+      },
+    ]);
+    const local = "agent: echo, agentId: i, ak: a, sk: s, url: 'ws://[::1]:8080/x', heartbeat: 5s";
+    expect(parse(`${ECHO}xiaoyi: { links: [{ ${local} }] }`).xiaoyi.links).toMatchObject([{ heartbeatMs: 5_000 }]);
+  });
+
   it.each([
-    ["xiaoyi: {}", "xiaoyi"],
+    ["agent: ech", 'xiaoyi.links[0].agent: there is no agent "ech"; did you mean "echo"?'],
+    ["agent: echo, url: 'ws://example.com/x'", "xiaoyi.links[0].url: must be a wss address, or ws on this machine"],
+    ["agent: echo, url: 'https://example.com/x'", "xiaoyi.links[0].url: must be a wss address, or ws on this machine"],
+    ["agent: echo, uid: u", "xiaoyi.links[0]: needs both of uid and apiKey, or neither"],
+    ["agent: echo, heartbeat: 0s", "xiaoyi.links[0].heartbeat: must be 1s to 10m"],
+    ["agent: echo, backup: { url: 'wss://x/', fingerprint: abc }", "backup.fingerprint: must be a SHA-256 fingerprint"],
+    [
+      "agent: echo, backup: { url: 'wss://x/', servername: y, insecure: true }",
+      "xiaoyi.links[0].backup: has servername and insecure; one of them decides",
+    ],
+  ])("refuses a link {%s} of Xiaoyi", (entry, message) => {
+    const link = `agentId: i, ak: a, sk: s, ${entry}`;
+    expect(problemsOf(`${ECHO}xiaoyi: { links: [{ ${link} }] }`)).toEqual([expect.stringContaining(message)]);
+  });
+
+  it.each([
+    ["agent: ech, apiKey: k", 'xiaoyi.http[0].agent: there is no agent "ech"; did you mean "echo"?'],
+    ["agent: echo", "xiaoyi.http[0]: needs ak with sk, apiKey, or oauth"],
+    ["agent: echo, ak: a, apiKey: k", "xiaoyi.http[0]: needs both of ak and sk, or neither"],
+    ["agent: echo, ak: a, sk: s, apiKey: k", "xiaoyi.http[0]: has sk and apiKey; the platform uses one of them"],
+    ["agent: echo, ak: a, sk: s, header: X-Key", "xiaoyi.http[0].header: has a meaning only beside apiKey"],
+    ["agent: echo, apiKey: k, header: 'a b'", "xiaoyi.http[0].header: must be the name of a header"],
+    ["agent: echo, apiKey: ''", "xiaoyi.http[0].apiKey: must not be empty"],
+    ["agent: echo, apiKey: k, render: tv", "xiaoyi.http[0].render"],
+    [`agent: echo, ak: a, sk: ${"s".repeat(65)}`, "xiaoyi.http[0].sk: must not have more than 64 characters"],
+    [
+      "agent: echo, apiKey: k, account: { tokenUrl: 'file:///x', clientId: c, clientSecret: s }",
+      "tokenUrl: must be an",
+    ],
+  ])("refuses {%s} of Xiaoyi", (entry, message) => {
+    expect(problemsOf(`${ECHO}xiaoyi: { http: [{ ${entry} }] }`)).toEqual([expect.stringContaining(message)]);
+  });
+
+  it.each([
     ["channels: []", "channels"],
     ["registry: {}", "registry"],
     ["telemetry: {}", "telemetry"],
@@ -266,7 +358,7 @@ describe("what is wrong with a configuration", () => {
     expect(problemsOf(`${ECHO}${line}`)).toEqual([expect.stringContaining(`${path}: not available in this version`)]);
   });
 
-  it.each(["workflow: w.yaml", "llm: {}", "remote: https://x", "link: {}"])("says so of an agent with %s", (line) => {
+  it.each(["workflow: w.yaml", "llm: {}", "remote: https://x"])("says so of an agent with %s", (line) => {
     expect(problemsOf(`agents: { a: { ${line} } }`)).toEqual([
       expect.stringMatching(/^dragoman.yaml:1:16: agents\.a\.\w+: not available in this version/),
     ]);

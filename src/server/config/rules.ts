@@ -1,7 +1,8 @@
-import { isLoopback } from "../loopback.ts";
+import { reachedBy } from "../loopback.ts";
 import { nearest } from "./nearest.ts";
 import type { Path } from "./problems.ts";
 import { AGENT_KINDS, EXEC_ONLY } from "./schema.ts";
+import { HTTP_ACCESS } from "./schema-xiaoyi.ts";
 import { unavailableFeature } from "./unavailable.ts";
 
 export interface Finding {
@@ -20,10 +21,13 @@ export function brokenRules(values: unknown): readonly Finding[] {
   const agents = fieldsOf(root.agents);
   return [
     ...Object.entries(agents).flatMap(([name, agent]) => kindOf(name, agent)),
+    ...sameDialIns(agents),
     ...missingAgents(root, agents),
     ...openHost(root),
     ...certificates(root),
     ...repeatedKeys(root),
+    ...xiaoyiRules(root, agents),
+    ...keylessPlaces(root),
   ];
 }
 
@@ -43,22 +47,94 @@ function kindOf(name: string, value: unknown): readonly Finding[] {
   return findings;
 }
 
+/** Whoever dials in is known by its id. */
+function sameDialIns(agents: Fields): readonly Finding[] {
+  const known = new Map<unknown, string>();
+  return Object.entries(agents).flatMap(([name, agent]) => {
+    const { agentId } = fieldsOf(fieldsOf(agent).link);
+    const other = known.get(agentId);
+    if (agentId === undefined) return [];
+    if (other === undefined) known.set(agentId, name);
+    const path = ["agents", name, "link", "agentId"];
+    return other === undefined ? [] : [{ path, message: `"${other}" dials in with this id, too` }];
+  });
+}
+
 function missingAgents(root: Fields, agents: Fields): readonly Finding[] {
   const names = Object.keys(agents);
   if (isFields(root.agents) && names.length === 0) return [{ path: ["agents"], message: "needs at least one agent" }];
-  if (typeof root.default !== "string" || names.length === 0 || Object.hasOwn(agents, root.default)) return [];
-  const meant = nearest(root.default, names);
+  return unknownAgent(root.default, agents, ["default"]);
+}
+
+function unknownAgent(name: unknown, agents: Fields, path: Path): readonly Finding[] {
+  const names = Object.keys(agents);
+  if (typeof name !== "string" || names.length === 0 || Object.hasOwn(agents, name)) return [];
+  const meant = nearest(name, names);
   const hint = meant === undefined ? `the agents are ${names.join(", ")}` : `did you mean "${meant}"?`;
-  return [{ path: ["default"], message: `there is no agent "${root.default}"; ${hint}` }];
+  return [{ path, message: `there is no agent "${name}"; ${hint}` }];
+}
+
+function xiaoyiRules(root: Fields, agents: Fields): readonly Finding[] {
+  const { http, links } = fieldsOf(root.xiaoyi);
+  return [
+    ...listOf(http).flatMap((entry, index) => xiaoyiHttpRules(fieldsOf(entry), agents, ["xiaoyi", "http", index])),
+    ...listOf(links).flatMap((entry, index) => xiaoyiLinkRules(fieldsOf(entry), agents, ["xiaoyi", "links", index])),
+  ];
+}
+
+function xiaoyiLinkRules(entry: Fields, agents: Fields, path: Path): readonly Finding[] {
+  const findings = [...unknownAgent(entry.agent, agents, [...path, "agent"])];
+  if ((entry.uid === undefined) !== (entry.apiKey === undefined)) {
+    findings.push({ path, message: "needs both of uid and apiKey, or neither" });
+  }
+  findings.push(...pushRules(entry, path));
+  const backup = fieldsOf(entry.backup);
+  const given = ["servername", "fingerprint", "insecure"].filter((key) => backup[key] !== undefined);
+  if (given.length > 1) {
+    findings.push({ path: [...path, "backup"], message: `has ${given.join(" and ")}; one of them decides` });
+  }
+  return findings;
+}
+
+function xiaoyiHttpRules(entry: Fields, agents: Fields, path: Path): readonly Finding[] {
+  const findings = [...unknownAgent(entry.agent, agents, [...path, "agent"])];
+  const given = HTTP_ACCESS.filter((key) => entry[key] !== undefined);
+  if (given.length === 0) findings.push({ path, message: "needs ak with sk, apiKey, or oauth" });
+  if (given.length > 1) findings.push({ path, message: `has ${given.join(" and ")}; the platform uses one of them` });
+  if ((entry.ak === undefined) !== (entry.sk === undefined)) {
+    findings.push({ path, message: "needs both of ak and sk, or neither" });
+  }
+  findings.push(...pushRules(entry, path));
+  for (const key of ["header", "query"]) {
+    if (entry[key] !== undefined && entry.apiKey === undefined) {
+      findings.push({ path: [...path, key], message: "has a meaning only beside apiKey" });
+    }
+  }
+  return findings;
+}
+
+/** Notifications are signed, whatever the platform proves itself by. */
+function pushRules(entry: Fields, path: Path): readonly Finding[] {
+  if (entry.push === undefined) return [];
+  const push = fieldsOf(entry.push);
+  if ((push.ak === undefined) !== (push.sk === undefined)) {
+    return [{ path: [...path, "push"], message: "needs both of ak and sk, or neither" }];
+  }
+  return (push.sk ?? entry.sk) === undefined ? [{ path: [...path, "push"], message: "needs ak and sk" }] : [];
 }
 
 function openHost(root: Fields): readonly Finding[] {
-  const { host } = fieldsOf(root.server);
+  const { host = "localhost", publicUrl } = fieldsOf(root.server);
   const auth = fieldsOf(root.auth);
-  if (typeof host !== "string" || isLoopback(host) || auth.anonymous === true) return [];
+  if (typeof host !== "string" || auth.anonymous === true) return [];
   if (IDENTIFYING.some((key) => isFields(auth[key]) || listOf(auth[key]).length > 0)) return [];
-  const message = `"${host}" can be reached from other machines; write in auth who may call, or auth: { anonymous: true } to let anyone`;
-  return [{ path: ["server", "host"], message }];
+  const reached = reachedBy(
+    host,
+    typeof publicUrl === "string" && /^https?:[^@]*$/.test(publicUrl) ? publicUrl : undefined,
+  );
+  if (reached === undefined) return [];
+  const message = `"${reached}" can be reached from other machines; write in auth who may call, or auth: { anonymous: true } to let anyone`;
+  return [{ path: ["server", reached === host ? "host" : "publicUrl"], message }];
 }
 
 /** Any of them lets callers show who they are. */
@@ -87,6 +163,14 @@ function repeatedKeys(root: Fields): readonly Finding[] {
       ? [{ path: ["auth", "apiKeys", at, "key"], message: "is the same as another one" }]
       : [],
   );
+}
+
+/** Where keys stand says nothing where there are none, and whoever writes it means to have some. */
+function keylessPlaces(root: Fields): readonly Finding[] {
+  const { apiKey, apiKeys } = fieldsOf(root.auth);
+  const isForgotten =
+    apiKey !== undefined && (apiKeys === undefined || (Array.isArray(apiKeys) && apiKeys.length === 0));
+  return isForgotten ? [{ path: ["auth", "apiKey"], message: "has a meaning only beside apiKeys" }] : [];
 }
 
 function isFields(value: unknown): value is Fields {

@@ -5,8 +5,9 @@ import { DEFAULT_LIMITS } from "../../engine/options.ts";
 import { DEFAULT_REQUESTS } from "../admission.ts";
 import { DEFAULT_CONNECTION_LIMITS } from "../connections.ts";
 import { auth, tls } from "./auth-schema.ts";
+import { dialIn, xiaoyi } from "./schema-xiaoyi.ts";
 import { unavailableMessage } from "./unavailable.ts";
-import { count, duration, port, rate, size, text, timer, wait } from "./words.ts";
+import { count, duration, mediaType, port, rate, size, text, timer, wait } from "./words.ts";
 
 /** Anything shorter could be guessed by whoever sees one signature. */
 const SHORTEST_SECRET = 16;
@@ -30,7 +31,7 @@ const skill = z.strictObject({
   scopes: z.array(text).exactOptional().describe("What callers must have been granted to ask for it by its id."),
 });
 
-export const AGENT_KINDS = ["use", "module", "exec"] as const;
+export const AGENT_KINDS = ["use", "module", "exec", "link"] as const;
 export const EXEC_ONLY = ["format", "cwd", "env"] as const;
 
 const agent = z.strictObject({
@@ -58,6 +59,7 @@ const agent = z.strictObject({
     .record(z.string(), z.string())
     .exactOptional()
     .describe("With `exec`: variables added to the environment of the server."),
+  link: dialIn.exactOptional().describe("An agent that dials `/openclaw/v1/ws/link`, as it would dial Xiaoyi."),
   name: text.exactOptional().describe("Name on the card, instead of the agent's own."),
   description: text.exactOptional().describe("Description on the card, instead of the agent's own."),
   skills: z.array(skill).min(1).exactOptional().describe("Skills on the card, instead of the agent's own."),
@@ -75,7 +77,9 @@ const agent = z.strictObject({
 export const AGENT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
 const server = z.strictObject({
-  host: text.default("127.0.0.1").describe("Address to listen on. Anything but loopback needs `auth`."),
+  host: text
+    .default("127.0.0.1")
+    .describe("Address to listen on. Anything but loopback needs `auth`, and so does a `publicUrl` elsewhere."),
   port: port.default(4000).describe("Port of HTTP; 0 takes any free one."),
   grpc: z.boolean().default(true).describe("Whether gRPC is served."),
   grpcPort: port.exactOptional().describe("Port of gRPC; the one after `port` unless given, 0 takes any free one."),
@@ -112,13 +116,30 @@ const limits = z.strictObject({
   historyPage: count
     .default(DEFAULT_LIMITS.historyPage)
     .describe("Newest messages of a task that are returned at most."),
+  page: size
+    .prefault("16MiB")
+    .describe(
+      "Length of a page of a list of tasks; a page that would be longer ends earlier, with a token for the next.",
+    ),
   tasksPerOwner: count.default(DEFAULT_LIMITS.tasksPerOwner).describe("Tasks of one owner that are queued or running."),
   streamsPerOwner: count.default(DEFAULT_LIMITS.streamsPerOwner).describe("Open streams of one owner."),
   id: count.default(DEFAULT_LIMITS.id).describe("Length of an id or tenant that a caller chooses."),
   attempts: count
     .default(DEFAULT_LIMITS.attempts)
     .describe("How often a run with `onCrash: resume` is started for one message before its task fails."),
-  part: size.prefault("16MiB").describe("Length of one part, from callers and from agents."),
+  part: size
+    .prefault("16MiB")
+    .describe("Length of one part, from callers and from agents; files of callers are bounded by `file`."),
+  file: size
+    .exactOptional()
+    .describe("Size of one file in a message, in bytes of the file itself; that of `part` unless given."),
+  mediaTypes: z
+    .array(mediaType)
+    .min(1)
+    .exactOptional()
+    .describe(
+      "Media types that files in messages may have, such as `application/pdf` or `image/*`, whichever agent they are for; any unless given. A file without one counts as `application/octet-stream`.",
+    ),
   task: size.prefault("256MiB").describe("What one task may write; an agent that goes on without end fails there."),
   failedLogins: count
     .default(300)
@@ -133,7 +154,7 @@ const limits = z.strictObject({
   storedBytesPerOwner: size
     .exactOptional()
     .describe(
-      "What the tasks of one owner may take up in the store before it can start no more; no limit unless given.",
+      "What the tasks of one owner may take up in the store before it can start no more and register no more webhooks; no limit unless given.",
     ),
   streamsPerAddress: count.default(DEFAULT_LIMITS.streamsPerAddress).describe("Open streams from one address."),
   ratePerAddress: rate
@@ -190,7 +211,7 @@ const push = z.strictObject({
       secret: z
         .string()
         .min(SHORTEST_SECRET, { error: `must have at least ${SHORTEST_SECRET} characters` })
-        .describe("Known to the receivers too."),
+        .describe("Known to all receivers too, so only for where they are all yours."),
     })
     .exactOptional()
     .describe("Sign notifications with a shared secret (`X-Dragoman-Signature`)."),
@@ -229,7 +250,9 @@ const signing = z.strictObject({
 });
 
 const audit = z.strictObject({
-  file: text.describe("File to which one line of JSON is added for everything a caller does, relative to this one."),
+  file: text.describe(
+    "File to which one line of JSON is added for everything a caller does and every push notification, relative to this one.",
+  ),
   required: z
     .boolean()
     .default(false)
@@ -252,11 +275,12 @@ export const configSchema = z.strictObject({
   default: text.exactOptional().describe("Name of the agent that also lives at the root; the first unless given."),
   agents: z
     .record(z.string().regex(AGENT_NAME, { error: "must be letters, digits, dots, dashes and underscores" }), agent)
-    .describe("Agents by name; each has exactly one of `use`, `module` and `exec`."),
+    .describe("Agents by name; each has exactly one of `use`, `module`, `exec` and `link`."),
   auth: auth.prefault({}).describe("Who may call. Without it, anyone on this machine."),
   signing: signing
     .exactOptional()
     .describe("Signs the cards of all agents; the public key is at `/.well-known/jwks.json`."),
+  xiaoyi: xiaoyi.prefault({}).describe("How agents are connected to Huawei's assistant Xiaoyi."),
   limits: limits.prefault({}).describe("Bounds on what callers may ask for."),
   push: push.prefault({}).describe("How those who registered a webhook are told of their tasks."),
   retention: retention.prefault({}).describe("How long things are kept."),

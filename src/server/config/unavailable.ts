@@ -5,12 +5,10 @@ export const UNAVAILABLE: Readonly<Record<string, string>> = {
   "agents.*.workflow": "workflows",
   "agents.*.llm": "language model agents",
   "agents.*.remote": "remote agents",
-  "agents.*.link": "agents that dial in",
   "agents.*.visibility": "the registry",
   channels: "chat channels",
   registry: "the registry",
   telemetry: "telemetry",
-  xiaoyi: "Xiaoyi",
 };
 
 /** What the key would be for, if it is one that this version does not have. */

@@ -28,3 +28,9 @@ export const count = z.int().min(1);
 export const rate = z.number().gt(0, { error: "must be more than nothing" });
 export const port = z.int().min(0).max(65_535);
 export const text = z.string().min(1, { error: "must not be empty" });
+
+const MEDIA_TYPE_WORDS = "must be a media type such as application/pdf, or a family such as image/*";
+export const mediaType = z
+  .string({ error: MEDIA_TYPE_WORDS })
+  .regex(/^[\w!#$&^.+-]+\/(?:\*|[\w!#$&^.+-]+)$/, { error: MEDIA_TYPE_WORDS })
+  .transform((type) => type.toLowerCase());

@@ -10,7 +10,7 @@ import type { TlsFiles } from "../tls.ts";
 /** In plain text unless there is something to secure it with. New certificates are put to use as they come. */
 export function createHttp2Server(
   maxConcurrentStreams: number,
-  tls: TlsFiles | undefined,
+  tls: Pick<TlsFiles, "serverOptions" | "onChange"> | undefined,
 ): Http2Server | Http2SecureServer {
   const options: ServerOptions = {
     settings: { maxConcurrentStreams, enablePush: false },

@@ -90,7 +90,7 @@ async function proofs(
   const now = clock.now();
   const headers: Record<string, string> = {};
   if (token !== undefined && token !== "") for (const name of TOKEN_HEADERS) headers[name] = token;
-  if (secret !== undefined) headers[PUSH_SIGNATURE_HEADER] = signPush(secret, body, now);
+  if (secret !== undefined) headers[PUSH_SIGNATURE_HEADER] = signPush(secret, { url, body }, now);
   if (signing !== undefined) {
     const claims = { issuer: signing.issuer(), audience: new URL(url).origin, taskId, body, id: ids.message(), now };
     const signed = await createPushToken(signing.key, claims);

@@ -21,6 +21,7 @@ import type {
   Write,
   WriteResult,
 } from "../contract.ts";
+import { fitting } from "../fitting.ts";
 import { Liveness } from "../liveness.ts";
 import { accepted, refusalOf, statusTime } from "../rules.ts";
 import { scopeKey } from "../scope-key.ts";
@@ -208,12 +209,12 @@ class MemoryCore {
     const scope = this.#scopes.get(scopeKey(query));
     if (scope === undefined) return { tasks: [], total: 0 };
     const found = scope.page(query);
-    const shown = found.slice(0, query.limit);
-    const last = shown.at(-1);
+    const tasks = fitting(found.slice(0, query.limit), query.characters, ({ record }) => record.toTask(query));
+    const last = found[tasks.length - 1];
     return {
-      tasks: shown.map(({ record }) => record.toTask(query)),
+      tasks,
       total: scope.total(query),
-      ...(found.length > shown.length && last !== undefined
+      ...(found.length > tasks.length && last !== undefined
         ? { next: { timestamp: last.timestamp, id: last.record.id, stamp: query.after?.stamp ?? this.#stamp } }
         : undefined),
     };

@@ -10,6 +10,7 @@ import type {
   PushDeliveryQuery,
   PushProgress,
   PushRegistration,
+  Redelivered,
   Redelivery,
   StoredPushConfig,
 } from "../contract.ts";
@@ -138,8 +139,9 @@ export class PushConfigs {
       counts.set(placed.host, count + 1);
       placed.claim++;
       this.#keep(placed, { ...placed.state, holder: node, dueAt: now + ttlMs });
-      const { place, claim, host } = placed;
-      claims.push({ config: stored(placed), place, claim, attempts: placed.state.attempts, host });
+      const { place, claim, host, record } = placed;
+      const { attempts } = placed.state;
+      claims.push({ config: stored(placed), place, claim, attempts, host, scope: record.scope });
     }
     return { claims, ...(nextAt === undefined ? undefined : { nextAt }) };
   }
@@ -153,8 +155,8 @@ export class PushConfigs {
       .map(toDelivery);
   }
 
-  redeliver({ taskId, configId, from }: Redelivery): number {
-    let count = 0;
+  redeliver({ taskId, configId, from }: Redelivery): Redelivered[] {
+    const due: Redelivered[] = [];
     for (const [record, configs] of this.#byTask) {
       if (taskId !== undefined && record.id !== taskId) continue;
       for (const placed of configs.values()) {
@@ -165,10 +167,11 @@ export class PushConfigs {
         const first = taskId === undefined || from === undefined ? state.cursor : Math.max(from - 1, 0);
         placed.claim++;
         this.#keep(placed, { ...FRESH, cursor: Math.min(state.cursor, first), dueAt: this.#clock.now() });
-        count++;
+        const { id, dialect } = placed.config;
+        due.push({ taskId: record.id, configId: id, dialect, scope: record.scope });
       }
     }
-    return count;
+    return due;
   }
 
   #keep(placed: Placed, state: PushState): void {

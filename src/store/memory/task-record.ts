@@ -119,15 +119,16 @@ export class TaskRecord {
     return { kind: "entries", entries: this.#entries.slice(from, from + Math.max(limit, 1)) };
   }
 
-  snapshot(options: SnapshotOptions): Snapshot {
-    const { at } = options;
+  snapshot(options: SnapshotOptions): Snapshot | undefined {
+    const { at, scope } = options;
+    if (scope !== undefined && !this.scope.isScope(scope)) return undefined;
     if (at === undefined || at >= this.number || at < this.floor) {
-      return { task: this.toTask(options), number: this.number, scope: this.scope };
+      return { task: this.toTask(options), number: this.number };
     }
     const number = Math.max(at, 1);
     const folded = fold(this.#entries.slice(0, number));
     const task = folded.toTask({ historyLength: options.history, artifacts: options.artifacts });
-    return { task, number, scope: this.scope };
+    return { task, number };
   }
 
   toTask(options: { readonly history: number; readonly artifacts: boolean }): Task {

@@ -1,4 +1,5 @@
 import { COUNT_BOUND, type ListPage, type ListQuery } from "../contract.ts";
+import { fitting } from "../fitting.ts";
 import type { Connection } from "./connection.ts";
 import type { SqliteStatement, SqlValue } from "./driver.ts";
 import type { Reader } from "./reader.ts";
@@ -34,12 +35,12 @@ export class Lister {
     const scope = this.#connection.findScope(query);
     if (scope === undefined) return { tasks: [], total: 0 };
     const found = this.#page(scope, query);
-    const shown = found.slice(0, query.limit);
-    const last = shown.at(-1);
+    const tasks = fitting(found.slice(0, query.limit), query.characters, (row) => this.#reader.toTask(row, query));
+    const last = found[tasks.length - 1];
     return {
-      tasks: shown.map((row) => this.#reader.toTask(row, query)),
+      tasks,
       total: this.#total(scope, query),
-      ...(found.length > shown.length && last !== undefined
+      ...(found.length > tasks.length && last !== undefined
         ? { next: { timestamp: last.place, id: fromText(last.id), stamp: query.after?.stamp ?? this.#tally.stamp } }
         : undefined),
     };

@@ -6,6 +6,7 @@ import type {
   PushDelivery,
   PushDeliveryQuery,
   PushProgress,
+  Redelivered,
   Redelivery,
 } from "../contract.ts";
 import type { Liveness } from "../liveness.ts";
@@ -17,6 +18,7 @@ import { fromText, toText } from "./text.ts";
 
 interface DueRow extends PushConfigRow {
   readonly task_id: string;
+  readonly scope: number;
   readonly host: string;
   readonly claim: number;
   readonly attempts: number;
@@ -39,6 +41,13 @@ interface DeliveryRow extends Omit<StateRow, "claim" | "holder"> {
   readonly number: number;
   readonly id: string;
   readonly url: string;
+  readonly dialect: string;
+}
+
+interface RedeliveredRow {
+  readonly task_id: string;
+  readonly scope: number;
+  readonly id: string;
   readonly dialect: string;
 }
 
@@ -99,7 +108,7 @@ export class PushOutbox {
       this.#liveness.tookLease(query.node);
     }
     const nextAt = this.#statements.next.get(now)?.due_at;
-    return { claims: rows.map(toClaim), ...(nextAt === undefined ? undefined : { nextAt }) };
+    return { claims: rows.map((row) => this.#toClaim(row)), ...(nextAt === undefined ? undefined : { nextAt }) };
   }
 
   /** Asks again without the hosts that turned out to be full, so that those behind them get their turn. */
@@ -151,17 +160,38 @@ export class PushOutbox {
     }));
   }
 
-  redeliver({ taskId, configId, from }: Redelivery): number {
+  redeliver({ taskId, configId, from }: Redelivery): Redelivered[] {
     const now = this.#clock.now();
     const { reviveAll, revive } = this.#statements;
-    return this.#connection.transact(() => {
-      if (taskId === undefined) return reviveAll.run(now);
+    const rows = this.#connection.transact(() => {
+      if (taskId === undefined) return reviveAll.all(now);
       const config = configId === undefined ? null : toText(configId);
       const first = from === undefined ? null : Math.max(from - 1, 0);
-      return revive.run(first, now, toText(taskId), config, config, first);
+      return revive.all(first, now, toText(taskId), config, config, first);
     });
+    return rows.map((row) => ({
+      taskId: fromText(row.task_id),
+      configId: fromText(row.id),
+      dialect: fromText(row.dialect),
+      scope: this.#connection.scopeOf(row.scope),
+    }));
+  }
+
+  #toClaim(row: DueRow): PushClaim {
+    return {
+      config: toConfig(fromText(row.task_id), row),
+      place: row.place,
+      claim: row.claim + 1,
+      attempts: row.attempts,
+      host: fromText(row.host),
+      scope: this.#connection.scopeOf(row.scope),
+    };
   }
 }
+
+/** An update may not join in what it returns. */
+const REDELIVERED = `RETURNING id, dialect, (SELECT t.id FROM task t WHERE t.seq = push_config.task) AS task_id,
+         (SELECT t.scope FROM task t WHERE t.seq = push_config.task) AS scope`;
 
 function prepare({ driver }: Connection) {
   return {
@@ -177,7 +207,7 @@ function prepare({ driver }: Connection) {
        WHERE place = ?`,
     ),
     due: driver.prepare<DueRow>(
-      `SELECT ${OF_CONFIG}, c.host, c.claim, c.attempts, t.id AS task_id
+      `SELECT ${OF_CONFIG}, c.host, c.claim, c.attempts, t.id AS task_id, t.scope
        FROM push_config c INDEXED BY push_config_due CROSS JOIN task t ON t.seq = c.task
        WHERE c.due_at <= ? AND c.host NOT IN (SELECT value FROM json_each(?)) ORDER BY c.due_at LIMIT ?`,
     ),
@@ -196,14 +226,16 @@ function prepare({ driver }: Connection) {
        WHERE c.place > ? AND (c.dead_at IS NOT NULL OR (c.due_at IS NOT NULL AND ? = 0)) AND (? IS NULL OR t.id = ?)
        ORDER BY c.place LIMIT ?`,
     ),
-    reviveAll: driver.prepare(
-      "UPDATE push_config SET dead_at = NULL, attempts = 0, claim = claim + 1, due_at = ? WHERE dead_at IS NOT NULL",
+    reviveAll: driver.prepare<RedeliveredRow>(
+      `UPDATE push_config SET dead_at = NULL, attempts = 0, claim = claim + 1, due_at = ? WHERE dead_at IS NOT NULL
+       ${REDELIVERED}`,
     ),
-    revive: driver.prepare(
+    revive: driver.prepare<RedeliveredRow>(
       `UPDATE push_config SET cursor = min(cursor, coalesce(?, cursor)), due_at = ?, dead_at = NULL, attempts = 0,
          holder = NULL, claim = claim + 1
        WHERE task = (SELECT seq FROM task WHERE id = ?) AND (? IS NULL OR id = ?)
-         AND (? IS NOT NULL OR dead_at IS NOT NULL OR attempts > 0)`,
+         AND (? IS NOT NULL OR dead_at IS NOT NULL OR attempts > 0)
+       ${REDELIVERED}`,
     ),
   } satisfies Record<string, SqliteStatement<object>>;
 }
@@ -216,15 +248,5 @@ function toState(row: StateRow) {
     holder: row.holder ?? undefined,
     lastError: row.last_error === null ? undefined : fromText(row.last_error),
     deadAt: row.dead_at ?? undefined,
-  };
-}
-
-function toClaim(row: DueRow): PushClaim {
-  return {
-    config: toConfig(fromText(row.task_id), row),
-    place: row.place,
-    claim: row.claim + 1,
-    attempts: row.attempts,
-    host: fromText(row.host),
   };
 }

@@ -92,16 +92,16 @@ export class Reader {
   }
 
   snapshot(id: string, options: SnapshotOptions): Snapshot | undefined {
-    const row = this.#task.get(toText(id));
-    if (row === undefined) return undefined;
     const { at } = options;
-    const scope = this.#connection.scopeOf(row.scope);
+    const scope = options.scope && this.#connection.findScope(options.scope);
+    const row = this.#task.get(toText(id));
+    if (row === undefined || (options.scope !== undefined && row.scope !== scope)) return undefined;
     if (at === undefined || at >= row.number || at < row.floor) {
-      return { task: this.toTask(row, options), number: row.number, scope };
+      return { task: this.toTask(row, options), number: row.number };
     }
     const number = Math.max(at, 1);
     const task = this.fold(row.seq, number, options.history);
-    return { task: task.toTask({ historyLength: options.history, artifacts: options.artifacts }), number, scope };
+    return { task: task.toTask({ historyLength: options.history, artifacts: options.artifacts }), number };
   }
 
   /** The task as it is now, read no further than asked. */

@@ -10,7 +10,6 @@ import type {
   ListQuery,
   PushRegistration,
   Scope,
-  Snapshot,
   Submit,
   TaskStore,
   Write,
@@ -157,9 +156,4 @@ export async function drain(step: () => Promise<number>): Promise<number> {
     if (count === 0) return sum;
     sum += count;
   }
-}
-
-/** A snapshot without whose it is. */
-export function contentOf(snapshot: Snapshot | undefined): Omit<Snapshot, "scope"> | undefined {
-  return snapshot === undefined ? undefined : { task: snapshot.task, number: snapshot.number };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fold } from "../../model/fold.ts";
-import { COUNT_BOUND, type TaskStore } from "../contract.ts";
+import { COUNT_BOUND, type ListPosition, type TaskStore } from "../contract.ts";
 import {
   accept,
   append,
@@ -130,6 +130,29 @@ export function describeLists(store: () => TaskStore): void {
       expect((await store().list(listQuery(scope, EVERYTHING))).tasks).toEqual([task]);
       const { history: _, ...bare } = task;
       expect((await store().list(listQuery(scope))).tasks).toEqual([bare]);
+    });
+
+    it("ends a page where it would be too long, but for its first task", async () => {
+      const scope = uniqueScope();
+      const lengths = [10, 9_000, 10, 400, 400, 400];
+      const written = lengths.map((length, time) => {
+        const id = uniqueId();
+        return submit(id, [statusEvent(id, status(WORKING, 9 - time, "x".repeat(length)))], scope);
+      });
+      await accept(store(), ...written);
+      const pages: number[] = [];
+      const ids: string[] = [];
+      let after: ListPosition | undefined;
+      do {
+        const query = listQuery(scope, { limit: 4, characters: 5_000, ...(after === undefined ? {} : { after }) });
+        const page = await store().list(query);
+        expect(page.total).toBe(lengths.length);
+        pages.push(page.tasks.length);
+        ids.push(...page.tasks.map(({ id }) => id));
+        after = page.next;
+      } while (after !== undefined);
+      expect(pages).toEqual([1, 1, 4]);
+      expect(ids).toEqual(written.map(({ id }) => id));
     });
 
     it("stops counting what no counter covers", async () => {

@@ -53,7 +53,7 @@ export function describePushOutbox(open: () => Promise<TaskStore>): void {
       const id = uniqueId("\ud800 task");
       await accept(store, finished(id, 1, { push: [registration("one", { token: "t" })] }));
       const claimed = await claimOne(store);
-      expect(claimed).toMatchObject({ attempts: 0, host: "hook.example" });
+      expect(claimed).toMatchObject({ attempts: 0, host: "hook.example", scope: ALICE });
       expect(claimed.config).toMatchObject({ ...registration("one", { token: "t" }), taskId: id, cursor: 0 });
       expect(await claim(store)).toEqual([]);
       const released = await writeOne(store, progress(claimed, 2, RELEASE));
@@ -136,7 +136,7 @@ export function describePushOutbox(open: () => Promise<TaskStore>): void {
       expect(await store.pushDeliveries({ limit: 10 })).toMatchObject([
         { taskId: id, configId: "one", cursor: 0, number: 2, attempts: 2, dueAt: at, lastError: error },
       ]);
-      expect(await store.redeliverPush({ taskId: id })).toBe(1);
+      expect(await store.redeliverPush({ taskId: id })).toHaveLength(1);
       await accept(store, progress(await claimOne(store), 1, { kind: "retry", at: 0, error: "other" }));
       expect((await claimOne(store)).attempts).toBe(1);
     });
@@ -155,8 +155,9 @@ export function describePushOutbox(open: () => Promise<TaskStore>): void {
       expect(await store.pushDeliveries({ limit: 10, taskId: other })).toMatchObject([{ configId: "two" }]);
       const [first] = await store.pushDeliveries({ limit: 1 });
       expect(await store.pushDeliveries({ limit: 10, after: first?.place ?? 0 })).toMatchObject([{ configId: "two" }]);
-      expect(await store.redeliverPush({ taskId: other })).toBe(0);
-      expect(await store.redeliverPush({})).toBe(1);
+      expect(await store.redeliverPush({ taskId: other })).toEqual([]);
+      const due = { taskId: id, configId: "one", dialect: registration("one").dialect, scope: ALICE };
+      expect(await store.redeliverPush({})).toMatchObject([due]);
       expect(await store.pushDeliveries({ limit: 10, dead: true })).toEqual([]);
       expect(idsIn(await claim(store)).sort()).toEqual(["one", "two"]);
     });
@@ -166,10 +167,10 @@ export function describePushOutbox(open: () => Promise<TaskStore>): void {
       const id = uniqueId();
       await accept(store, finished(id, 1, { push: [registration("one"), registration("two")] }));
       for (const claimed of await claim(store)) await accept(store, progress(claimed, 2, RELEASE));
-      expect(await store.redeliverPush({ taskId: id })).toBe(0);
-      expect(await store.redeliverPush({ taskId: id, configId: "two", from: 2 })).toBe(1);
+      expect(await store.redeliverPush({ taskId: id })).toEqual([]);
+      expect(await store.redeliverPush({ taskId: id, configId: "two", from: 2 })).toMatchObject([{ configId: "two" }]);
       expect((await claimOne(store)).config).toMatchObject({ id: "two", cursor: 1 });
-      expect(await store.redeliverPush({ taskId: uniqueId(), from: 1 })).toBe(0);
+      expect(await store.redeliverPush({ taskId: uniqueId(), from: 1 })).toEqual([]);
     });
 
     it("is bounded for each host, and those behind a full one get their turn", async () => {
@@ -230,7 +231,7 @@ export function describePushOutbox(open: () => Promise<TaskStore>): void {
       }
       expect(claims).toHaveLength(2);
       expect(await store.pushDeliveries({ limit: 10 })).toEqual([]);
-      expect(await store.redeliverPush({})).toBe(0);
+      expect(await store.redeliverPush({})).toEqual([]);
     });
   });
 }

@@ -1,13 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { LogEntry, type TaskEvent } from "../../model/event.ts";
 import { fold } from "../../model/fold.ts";
-import type { TaskHead, TaskStore } from "../contract.ts";
+import type { Scope, TaskHead, TaskStore } from "../contract.ts";
 import {
   accept,
   append,
   COMPLETED,
   chunkEvent,
-  contentOf,
   EVERYTHING,
   INPUT_REQUIRED,
   message,
@@ -62,9 +61,8 @@ export function describeReads(store: () => TaskStore): void {
           for (const artifacts of [true, false]) {
             const task = expected.toTask({ historyLength: history, artifacts });
             const options = { history, artifacts };
-            expect(contentOf(await store().snapshot(id, { ...options, at }))).toEqual({ task, number: at });
-            if (at === entries.length)
-              expect(contentOf(await store().snapshot(id, options))).toEqual({ task, number: at });
+            expect(await store().snapshot(id, { ...options, at })).toEqual({ task, number: at });
+            if (at === entries.length) expect(await store().snapshot(id, options)).toEqual({ task, number: at });
           }
         }
       }
@@ -172,9 +170,13 @@ export function describeReads(store: () => TaskStore): void {
       });
       const task = fold(write.entries).toTask();
       const snapshot = await store().snapshot(id, EVERYTHING);
-      expect(contentOf(snapshot)).toEqual({ task, number: 3 });
+      expect(snapshot).toEqual({ task, number: 3 });
       const { agent, tenant, owner } = (await store().head(id)) as TaskHead;
-      expect(snapshot?.scope).toMatchObject({ agent, tenant, owner });
+      const asked = (scope: Scope) => store().snapshot(id, { ...EVERYTHING, scope });
+      expect(await asked({ agent, tenant, owner })).toEqual({ task, number: 3 });
+      expect(await asked({ agent, tenant, owner: `${owner}${odd}` })).toBeUndefined();
+      expect(await asked({ agent, tenant: `${tenant}${odd}`, owner })).toBeUndefined();
+      expect(await asked({ agent: `${agent}${odd}`, tenant, owner })).toBeUndefined();
       expect(await readAll(store(), id)).toEqual(write.entries.map((entry) => entry.json));
       expect(await store().memory(id)).toEqual(new Map([[odd, JSON.stringify(odd)]]));
       const page = await store().list({ ...scope, contextId: write.contextId, limit: 5, ...EVERYTHING });

@@ -1,13 +1,18 @@
 import { ConnectionError, connect, ProtocolError, type RemoteAgent } from "../../../src/client/index.ts";
 import type { AgentCard } from "../../../src/model/card.ts";
-import { type CardFacts, CREDENTIALS, type Driver } from "../driver.ts";
+import { type CardFacts, CREDENTIALS, type Credentials, type Driver } from "../driver.ts";
 
 /** Our client. */
-export async function driveDragoman(url: string, binding: string, version: string): Promise<Driver> {
+export async function driveDragoman(
+  url: string,
+  binding: string,
+  version: string,
+  credentials: Credentials = CREDENTIALS,
+): Promise<Driver> {
   const agent = await connect(url, {
     binding,
     version,
-    headers: { authorization: CREDENTIALS },
+    headers: { ...credentials },
     // What a server answers is to be seen, not what it answers in the end.
     retry: { attempts: 1, baseMs: 1, capMs: 1 },
   });

@@ -16,13 +16,17 @@ import {
 import { GrpcTransportFactory } from "a2a-js-sdk-0.3/client/grpc";
 import type { StreamEvent } from "../../../src/model/event.ts";
 import type { TaskPushNotificationConfig } from "../../../src/model/push.ts";
-import { type CardFacts, CREDENTIALS, type Driver, type Sending } from "../driver.ts";
+import { type CardFacts, CREDENTIALS, type Credentials, type Driver, type Sending } from "../driver.ts";
 import { fromV03Event, fromV03Message, fromV03Task, toV03Message, type V03Event } from "../v03-words.ts";
 
-const OPTIONS: RequestOptions = { serviceParameters: { Authorization: CREDENTIALS } };
-
 /** The client of the last 0.3 SDK, which names no version and knows no card but its own. */
-export async function driveSdkV03(url: string, binding: string): Promise<Driver> {
+export async function driveSdkV03(
+  url: string,
+  binding: string,
+  _version: string,
+  credentials: Credentials = CREDENTIALS,
+): Promise<Driver> {
+  const options: RequestOptions = { serviceParameters: { ...credentials } };
   const factory = new ClientFactory({
     transports: [new JsonRpcTransportFactory(), new RestTransportFactory(), new GrpcTransportFactory()],
     preferredTransports: [binding],
@@ -33,27 +37,27 @@ export async function driveSdkV03(url: string, binding: string): Promise<Driver>
     card: factsOf(card),
     speaks: `${binding} ${/^\d+\.\d+/.exec(card.protocolVersion)?.[0]}`,
     async send(sending) {
-      const answer = await client.sendMessage(toParams(sending), OPTIONS);
+      const answer = await client.sendMessage(toParams(sending), options);
       return answer.kind === "message" ? { message: fromV03Message(answer) } : { task: fromV03Task(answer) };
     },
-    stream: (sending) => events(client.sendMessageStream(toParams(sending), OPTIONS)),
+    stream: (sending) => events(client.sendMessageStream(toParams(sending), options)),
     get: async (id, historyLength) =>
-      fromV03Task(await client.getTask({ id, ...(historyLength === undefined ? {} : { historyLength }) }, OPTIONS)),
-    cancel: async (id) => fromV03Task(await client.cancelTask({ id }, OPTIONS)),
-    subscribe: (id) => events(client.resubscribeTask({ id }, OPTIONS)),
+      fromV03Task(await client.getTask({ id, ...(historyLength === undefined ? {} : { historyLength }) }, options)),
+    cancel: async (id) => fromV03Task(await client.cancelTask({ id }, options)),
+    subscribe: (id) => events(client.resubscribeTask({ id }, options)),
     createPushConfig: async (taskId, config) =>
       fromConfig(
-        await client.setTaskPushNotificationConfig({ taskId, pushNotificationConfig: toConfig(config) }, OPTIONS),
+        await client.setTaskPushNotificationConfig({ taskId, pushNotificationConfig: toConfig(config) }, options),
       ),
     async getPushConfig(taskId, id) {
       const query = { id: taskId, pushNotificationConfigId: id };
-      return fromConfig(await client.getTaskPushNotificationConfig(query, OPTIONS));
+      return fromConfig(await client.getTaskPushNotificationConfig(query, options));
     },
     listPushConfigs: async (taskId) =>
-      (await client.listTaskPushNotificationConfig({ id: taskId }, OPTIONS)).map(fromConfig),
+      (await client.listTaskPushNotificationConfig({ id: taskId }, options)).map(fromConfig),
     deletePushConfig: (taskId, id) =>
-      client.deleteTaskPushNotificationConfig({ id: taskId, pushNotificationConfigId: id }, OPTIONS),
-    extendedCard: async () => factsOf(await client.getAgentCard(OPTIONS)),
+      client.deleteTaskPushNotificationConfig({ id: taskId, pushNotificationConfigId: id }, options),
+    extendedCard: async () => factsOf(await client.getAgentCard(options)),
     codeOf,
   };
 }

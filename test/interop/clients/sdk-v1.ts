@@ -19,15 +19,19 @@ import type { StreamEvent } from "../../../src/model/event.ts";
 import type { SendOutcome } from "../../../src/model/operation.ts";
 import type { TaskPushNotificationConfig as ModelPushConfig } from "../../../src/model/push.ts";
 import type { Task as ModelTask } from "../../../src/model/task.ts";
-import { type CardFacts, CREDENTIALS, type Driver } from "../driver.ts";
-
-const OPTIONS: RequestOptions = { serviceParameters: { Authorization: CREDENTIALS } };
+import { type CardFacts, CREDENTIALS, type Credentials, type Driver } from "../driver.ts";
 
 /**
  * The client of the 1.0 SDK. For 0.3 it is shown the card an old agent would have, which makes it use its layer for old
  * agents; left to itself it takes 1.0 wherever a card offers it.
  */
-export async function driveSdkV1(url: string, binding: string, version: string): Promise<Driver> {
+export async function driveSdkV1(
+  url: string,
+  binding: string,
+  version: string,
+  credentials: Credentials = CREDENTIALS,
+): Promise<Driver> {
+  const options: RequestOptions = { serviceParameters: { ...credentials } };
   const legacyCompat = { enabled: version === "0.3" };
   const fetchImpl: typeof fetch = (input, init) =>
     fetch(input, { ...init, headers: { ...init?.headers, "A2A-Version": version } });
@@ -47,37 +51,37 @@ export async function driveSdkV1(url: string, binding: string, version: string):
     card: factsOf(card),
     speaks: `${client.transport.protocolName} ${client.transport.protocolVersion}`,
     async send(sending) {
-      const answer = await client.sendMessage(SendMessageRequest.fromJSON(sending), OPTIONS);
+      const answer = await client.sendMessage(SendMessageRequest.fromJSON(sending), options);
       return "messageId" in answer
         ? ({ message: Message.toJSON(answer) } as SendOutcome)
         : ({ task: Task.toJSON(answer) } as SendOutcome);
     },
-    stream: (sending) => events(client.sendMessageStream(SendMessageRequest.fromJSON(sending), OPTIONS)),
+    stream: (sending) => events(client.sendMessageStream(SendMessageRequest.fromJSON(sending), options)),
     async get(id, historyLength) {
-      return toTask(await client.getTask({ tenant: "", id, historyLength }, OPTIONS));
+      return toTask(await client.getTask({ tenant: "", id, historyLength }, options));
     },
     async list(contextId) {
       const page = await client.listTasks(
         { tenant: "", contextId, status: 0, pageSize: 10, pageToken: "", statusTimestampAfter: undefined },
-        OPTIONS,
+        options,
       );
       return page.tasks.map(toTask);
     },
-    cancel: async (id) => toTask(await client.cancelTask({ tenant: "", id, metadata: undefined }, OPTIONS)),
-    subscribe: (id) => events(client.resubscribeTask({ tenant: "", id }, OPTIONS)),
+    cancel: async (id) => toTask(await client.cancelTask({ tenant: "", id, metadata: undefined }, options)),
+    subscribe: (id) => events(client.resubscribeTask({ tenant: "", id }, options)),
     async createPushConfig(taskId, config) {
       const sent = TaskPushNotificationConfig.fromJSON({ ...config, taskId });
-      return toConfig(await client.createTaskPushNotificationConfig(sent, OPTIONS));
+      return toConfig(await client.createTaskPushNotificationConfig(sent, options));
     },
     async getPushConfig(taskId, id) {
-      return toConfig(await client.getTaskPushNotificationConfig({ tenant: "", taskId, id }, OPTIONS));
+      return toConfig(await client.getTaskPushNotificationConfig({ tenant: "", taskId, id }, options));
     },
     async listPushConfigs(taskId) {
       const query = { tenant: "", taskId, pageSize: 0, pageToken: "" };
-      return (await client.listTaskPushNotificationConfig(query, OPTIONS)).configs.map(toConfig);
+      return (await client.listTaskPushNotificationConfig(query, options)).configs.map(toConfig);
     },
-    deletePushConfig: (taskId, id) => client.deleteTaskPushNotificationConfig({ tenant: "", taskId, id }, OPTIONS),
-    extendedCard: async () => factsOf(await client.getAgentCard(OPTIONS)),
+    deletePushConfig: (taskId, id) => client.deleteTaskPushNotificationConfig({ tenant: "", taskId, id }, options),
+    extendedCard: async () => factsOf(await client.getAgentCard(options)),
     codeOf,
   };
 }

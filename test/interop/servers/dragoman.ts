@@ -22,7 +22,7 @@ export async function serveDragoman(features: ServerFeatures, gates: Gates): Pro
     port: 0,
     push: features.push,
     authenticate: ({ headers }) =>
-      headers.authorization === CREDENTIALS ? { owner: "alice", authenticated: true } : undefined,
+      headers.authorization === CREDENTIALS.Authorization ? { owner: "alice", authenticated: true } : undefined,
     log: false,
     times: { drainMs: 0 },
   });

@@ -12,6 +12,8 @@ export const PROFILE = {
 
 export interface ServerFeatures {
   readonly push: boolean;
+  /** Refuse whoever does not bear the token. */
+  readonly guarded?: boolean;
 }
 
 /** A server that a client can be pointed at. */

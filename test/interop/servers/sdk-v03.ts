@@ -8,6 +8,7 @@ import express from "express";
 import { CREDENTIALS } from "../driver.ts";
 import type { Gates } from "../gates.ts";
 import { fromV03Message, fromV03Task, toV03Event } from "../v03-words.ts";
+import { demandOverGrpc, demandOverHttp } from "./demanding.ts";
 import { bindGrpc, closeAll, listening } from "./listening.ts";
 import { PROFILE, type RunningServer, type ServerFeatures } from "./profile.ts";
 import { Runs } from "./runs.ts";
@@ -17,7 +18,7 @@ export async function serveSdkV03(features: ServerFeatures, gates: Gates): Promi
   const app = express();
   const http = createServer(app);
   const url = await listening(http);
-  const grpc = new GrpcServer();
+  const grpc = new GrpcServer(features.guarded === true ? { interceptors: [demandOverGrpc] } : {});
   const card = cardAt(url, `127.0.0.1:${await bindGrpc(grpc)}`, features);
   const extended: AgentCard = { ...card, skills: [...card.skills, { ...PROFILE.extendedSkill, tags: ["test"] }] };
   const requestHandler = new DefaultRequestHandler(
@@ -30,7 +31,7 @@ export async function serveSdkV03(features: ServerFeatures, gates: Gates): Promi
     extended,
   );
   const userOf = (authorization: string | undefined) => {
-    const isAuthenticated = authorization === CREDENTIALS;
+    const isAuthenticated = authorization === CREDENTIALS.Authorization;
     return { isAuthenticated, userName: isAuthenticated ? "alice" : "" };
   };
   const byHeader = {
@@ -39,6 +40,7 @@ export async function serveSdkV03(features: ServerFeatures, gates: Gates): Promi
       userOf(headers.authorization),
   };
   app.use("/.well-known/agent-card.json", agentCardHandler({ agentCardProvider: requestHandler }));
+  if (features.guarded === true) app.use(["/jsonrpc", "/rest"], demandOverHttp);
   app.use("/jsonrpc", jsonRpcHandler(byHeader));
   app.use("/rest", restHandler(byHeader));
   grpc.addService(
@@ -69,6 +71,10 @@ function cardAt(url: string, grpc: string, features: ServerFeatures): AgentCard 
     defaultInputModes: [...PROFILE.inputModes],
     defaultOutputModes: [...PROFILE.outputModes],
     skills: [{ ...PROFILE.skill, tags: ["test"] }],
+    ...(features.guarded === true && {
+      securitySchemes: { token: { type: "http", scheme: "Bearer" } },
+      security: [{ token: [] }],
+    }),
   };
 }
 

@@ -18,6 +18,7 @@ import type { Message as ModelMessage } from "../../../src/model/message.ts";
 import type { Task as ModelTask } from "../../../src/model/task.ts";
 import { CREDENTIALS } from "../driver.ts";
 import type { Gates } from "../gates.ts";
+import { demandOverGrpc, demandOverHttp } from "./demanding.ts";
 import { bindGrpc, closeAll, listening } from "./listening.ts";
 import { PROFILE, type RunningServer, type ServerFeatures } from "./profile.ts";
 import { type Publish, Runs } from "./runs.ts";
@@ -29,7 +30,7 @@ export async function serveSdkV1(features: ServerFeatures, gates: Gates): Promis
   const app = express();
   const http = createServer(app);
   const url = await listening(http);
-  const grpc = new GrpcServer();
+  const grpc = new GrpcServer(features.guarded === true ? { interceptors: [demandOverGrpc] } : {});
   const grpcPort = await bindGrpc(grpc);
   const card = cardAt(url, `127.0.0.1:${grpcPort}`, features);
   const extended = {
@@ -50,6 +51,7 @@ export async function serveSdkV1(features: ServerFeatures, gates: Gates): Promis
   const userBuilder = async (request: { headers: { authorization?: string | undefined } }) =>
     userOf(request.headers.authorization);
   app.use("/.well-known/agent-card.json", agentCardHandler({ agentCardProvider: requestHandler, ...LEGACY }));
+  if (features.guarded === true) app.use(["/jsonrpc", "/rest"], demandOverHttp);
   app.use("/jsonrpc", jsonRpcHandler({ requestHandler, userBuilder, ...LEGACY }));
   app.use("/rest", restHandler({ requestHandler, userBuilder, ...LEGACY }));
   const callers = {
@@ -76,6 +78,10 @@ function cardAt(url: string, grpc: string, features: ServerFeatures): AgentCard 
     defaultInputModes: PROFILE.inputModes,
     defaultOutputModes: PROFILE.outputModes,
     skills: [PROFILE.skill],
+    ...(features.guarded === true && {
+      securitySchemes: { token: { httpAuthSecurityScheme: { scheme: "Bearer" } } },
+      securityRequirements: [{ schemes: { token: { list: [] } } }],
+    }),
   });
   const supportedInterfaces = duplicateInterfacesForLegacy(card.supportedInterfaces, ["JSONRPC", "HTTP+JSON", "GRPC"]);
   return { ...card, supportedInterfaces };
@@ -88,7 +94,7 @@ function skillOf(card: AgentCard) {
 }
 
 function userOf(authorization: string | undefined): User {
-  const isAuthenticated = authorization === CREDENTIALS;
+  const isAuthenticated = authorization === CREDENTIALS.Authorization;
   return { isAuthenticated, userName: isAuthenticated ? "alice" : "" };
 }
 

@@ -81,6 +81,12 @@ const PATHS: readonly (readonly [operation: string, about: Row["about"], right: 
     "200 stream",
     () => ({ method: "POST", path: "/message:stream", body: { message: protoMessage() } }),
   ],
+  [
+    "POST /message:stream to a task",
+    "task",
+    "200 stream",
+    ({ taskId }) => ({ method: "POST", path: "/message:stream", body: { message: protoMessage({ taskId }) } }),
+  ],
   ["GET /tasks/{id}", "task", "200", ({ taskId }) => ({ method: "GET", path: `/tasks/${taskId}` })],
   ["POST /tasks/{id}:cancel", "task", "200", ({ taskId }) => ({ method: "POST", path: `/tasks/${taskId}:cancel` })],
   [
@@ -142,6 +148,7 @@ const RPCS: readonly (readonly [operation: string, about: Row["about"], params: 
   ["SendMessage", "caller", () => ({ request: protoMessage() })],
   ["SendMessage to a task", "task", ({ taskId }) => ({ request: protoMessage({ taskId }) })],
   ["SendStreamingMessage", "caller", () => ({ request: protoMessage() })],
+  ["SendStreamingMessage to a task", "task", ({ taskId }) => ({ request: protoMessage({ taskId }) })],
   ["GetTask", "task", ({ taskId }) => ({ name: `tasks/${taskId}` })],
   ["CancelTask", "task", ({ taskId }) => ({ name: `tasks/${taskId}` })],
   ["TaskSubscription", "task", ({ taskId }) => ({ name: `tasks/${taskId}` })],
@@ -164,7 +171,7 @@ const RPCS: readonly (readonly [operation: string, about: Row["about"], params: 
   ["GetAgentCard", "caller", () => ({})],
 ];
 
-const RPC_STREAMS = /^(?:SendStreamingMessage|TaskSubscription)$/;
+const RPC_STREAMS = /^(?:SendStreamingMessage|TaskSubscription)\b/;
 
 export function grpcRows(asker: GrpcAsker): readonly Row[] {
   return RPCS.map(([operation, about, params]) => ({

@@ -53,6 +53,12 @@ const PATHS: readonly (readonly [operation: string, about: Row["about"], right: 
     "200 stream",
     () => ({ method: "POST", path: "/tasks/sendSubscribe", body: { message } }),
   ],
+  [
+    "POST /tasks/sendSubscribe to a task",
+    "task",
+    "200 stream",
+    ({ taskId }) => ({ method: "POST", path: "/tasks/sendSubscribe", body: { message: { ...message, taskId } } }),
+  ],
   ["GET /tasks/{id}", "task", "200", ({ taskId }) => ({ method: "GET", path: `/tasks/${taskId}` })],
   ["POST /tasks/{id}/cancel", "task", "200", ({ taskId }) => ({ method: "POST", path: `/tasks/${taskId}/cancel` })],
   [

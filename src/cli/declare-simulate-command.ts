@@ -1,0 +1,38 @@
+import { type Command, Option } from "commander";
+import type { SimulateFlags } from "./commands/simulate.ts";
+import { addExamples } from "./examples.ts";
+import type { Output } from "./output.ts";
+import { collect } from "./setting-options.ts";
+
+export function declareSimulate(simulate: Command, output: Output): void {
+  const xiaoyi = simulate
+    .command("xiaoyi")
+    .description(
+      "be the platform of Huawei's Xiaoyi, with a phone at this terminal: every line is a message, /help lists what else it can do",
+    )
+    .option("-p, --port <port>", "port that agents dial, 0 for a free one", "4200")
+    .option("--http <url>", "call the agent at this address instead of waiting for it to dial")
+    .option("--stateless", "with --http: show credentials with every call, without sessions")
+    .addOption(
+      new Option("--profile <profile>", "how the phone shows what comes: by the documents, or as devices do")
+        .choices(["phone-2026-04", "spec"])
+        .default("phone-2026-04"),
+    )
+    .addOption(new Option("--device <device>", "which app it is").choices(["mobile", "desktop"]).default("mobile"))
+    .option("--timeout <duration>", "how long the agent may stay silent or away", "60s")
+    .option("--script <file>", "take the lines from a file")
+    .option("--scenario <name>", "play a scripted conversation instead, or all; may be repeated", collect)
+    .option("--phrase <name=text>", "what to say in scenarios: plain, streamed, slow, asking, reply", collect)
+    .option("--seed <number>", "have the same ids and the same chance as another run")
+    .addOption(new Option("-o, --output <format>", "text or json").choices(["text", "json"]).default("text"))
+    .action(async (flags: SimulateFlags) => {
+      const { simulateXiaoyi } = await import("./commands/simulate.ts");
+      await simulateXiaoyi(output, flags);
+    });
+  addExamples(xiaoyi, [
+    ["dragoman simulate xiaoyi", "a phone for agents that dial; prints what to put into their dragoman.yaml"],
+    ["dragoman simulate xiaoyi --http http://127.0.0.1:4000/agent/message", "one for agents that are called"],
+    ["printf 'hello\\n/kick\\nstill there?\\n' | dragoman simulate xiaoyi -o json", "the lines from a pipe"],
+    ["dragoman simulate xiaoyi --scenario all", "every scripted conversation; exit 1 if one fails"],
+  ]);
+}

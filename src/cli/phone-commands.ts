@@ -1,0 +1,185 @@
+import { readFile } from "node:fs/promises";
+import { basename } from "node:path";
+import { type Simulator, USUAL_STYLE, type WireStyle } from "../simulator/index.ts";
+import { parseDuration } from "./duration.ts";
+import { usage } from "./errors.ts";
+import { mediaTypeOf } from "./message-parts.ts";
+
+/** What a command of the phone works on. */
+export interface PhoneDesk {
+  readonly simulator: Simulator;
+  /** Prints how the agent answered. */
+  told(what: string, answer: string): void;
+  /** Waits for the running task. */
+  wait(): Promise<void>;
+  pause(milliseconds: number): Promise<void>;
+  show(): void;
+}
+
+interface PhoneCommand {
+  readonly argument?: string;
+  readonly about: string;
+  readonly run: (desk: PhoneDesk, argument: string) => void | Promise<void>;
+}
+
+const STYLE_VALUES: Readonly<Record<keyof WireStyle, readonly string[]>> = {
+  encoding: ["direct", "wrapped", "action"],
+  spelling: ["documented", "underscored"],
+  controlSession: ["top", "params"],
+  cancelNames: ["nothing", "id", "taskId", "params"],
+};
+
+export const PHONE_COMMANDS: Readonly<Record<string, PhoneCommand>> = {
+  send: {
+    argument: "TEXT",
+    about: "send a message without waiting for its answer",
+    run: ({ simulator }, text) => void simulator.phone.say(text),
+  },
+  wait: { about: "wait for the running task", run: (desk) => desk.wait() },
+  cancel: {
+    about: "stop the running task",
+    run: async (desk) => desk.told("cancel", await desk.simulator.phone.cancel()),
+  },
+  clear: {
+    about: "forget the conversation",
+    run: async (desk) => desk.told("clear", await desk.simulator.phone.clear()),
+  },
+  reopen: {
+    about: "close the app and open it again",
+    run: (desk) => {
+      desk.simulator.phone.reopen();
+      desk.show();
+    },
+  },
+  file: {
+    argument: "PATH [TEXT]",
+    about: "send a file, with a text if there is one",
+    run: async (desk, argument) => {
+      await sendFile(desk.simulator, argument);
+      await desk.wait();
+    },
+  },
+  tap: {
+    about: "tap the newest notification",
+    run: async (desk) => {
+      const notification = desk.simulator.phone.notifications.at(-1);
+      if (notification === undefined) throw usage("There is no notification.");
+      if (desk.simulator.phone.tap(notification) !== undefined) await desk.wait();
+    },
+  },
+  variables: {
+    argument: "none|object|list",
+    about: "send along what is known of the device",
+    run: ({ simulator }, form) => {
+      if (form !== "none" && form !== "object" && form !== "list") throw usage("Say none, object or list.");
+      simulator.phone.variables = form;
+    },
+  },
+  login: {
+    about: "bind an account, over HTTP",
+    run: async (desk) => {
+      const { accounts, cloud, phone } = desk.simulator;
+      if (cloud === undefined) throw usage("Accounts are bound over HTTP only.");
+      phone.loginSessionId = (await cloud.authorize(accounts.issueCode())) ?? "";
+      desk.told("login", phone.loginSessionId === "" ? "refused" : "bound");
+    },
+  },
+  logout: {
+    about: "let the account go",
+    run: async (desk) => {
+      const { cloud, phone } = desk.simulator;
+      if (cloud === undefined) throw usage("Accounts are bound over HTTP only.");
+      desk.told("logout", (await cloud.deauthorize(phone.loginSessionId)) ? "done" : "refused");
+      phone.loginSessionId = "";
+    },
+  },
+  kick: {
+    argument: "[CODE]",
+    about: "close the connection, with 1000 unless given",
+    run: ({ simulator }, code) => simulator.faults.kick(code === "" ? 1000 : readNumber(code, 1000, 4999)),
+  },
+  drop: { about: "close it without a close frame", run: ({ simulator }) => simulator.faults.drop() },
+  cut: { about: "tear it; what is on its way is lost", run: ({ simulator }) => simulator.faults.cut() },
+  freeze: { about: "keep it open and answer nothing", run: ({ simulator }) => simulator.faults.freeze() },
+  refuse: {
+    argument: "[STATUS]",
+    about: "refuse new connections, until it is said without a status",
+    run: ({ simulator }, status) => simulator.faults.refuse(status === "" ? undefined : readNumber(status, 400, 599)),
+  },
+  dup: {
+    argument: "[COPIES]",
+    about: "repeat the last frame; with a number, every frame so many times from now on",
+    run: ({ simulator }, copies) => {
+      if (copies === "") simulator.faults.repeatLast();
+      else simulator.faults.duplicate(readNumber(copies, 0, 100));
+    },
+  },
+  reorder: {
+    argument: "[off]",
+    about: "let ends overtake long bodies",
+    run: ({ simulator }, word) => (word === "off" ? simulator.faults.inOrder() : simulator.faults.reorder()),
+  },
+  leave: {
+    argument: "FRAMES",
+    about: "leave the next stream after so many frames, over HTTP",
+    run: ({ simulator }, frames) => {
+      if (simulator.cloud === undefined) throw usage("There are streams over HTTP only.");
+      simulator.cloud.leaveAfter = readNumber(frames, 1, 1e6);
+    },
+  },
+  style: {
+    argument: "[NAME=VALUE]",
+    about: `how the platform spells things: ${Object.entries(STYLE_VALUES)
+      .map(([name, values]) => `${name}=${values.join("|")}`)
+      .join(", ")}`,
+    run: ({ simulator }, change) => {
+      simulator.style = change === "" ? USUAL_STYLE : { ...simulator.style, ...readStyle(change) };
+    },
+  },
+  raw: { argument: "TEXT", about: "send this as a frame", run: ({ simulator }, text) => simulator.faults.send(text) },
+  pause: {
+    argument: "DURATION",
+    about: "do nothing for a while",
+    run: (desk, duration) => {
+      const milliseconds = parseDuration(duration);
+      if (milliseconds === undefined) throw usage("Say how long, e.g. 500ms.");
+      return desk.pause(milliseconds);
+    },
+  },
+  screen: { about: "show the screen", run: (desk) => desk.show() },
+};
+
+export function phoneHelp(): readonly (readonly [string, string])[] {
+  const commands = Object.entries(PHONE_COMMANDS).map(
+    ([name, { about, argument }]) => [argument === undefined ? `/${name}` : `/${name} ${argument}`, about] as const,
+  );
+  return [...commands, ["/help", "this list"], ["/quit", "leave"]];
+}
+
+/** Phones name the type of a photograph in their own way. */
+const phoneType = (name: string): string => {
+  const type = mediaTypeOf(name) ?? "application/octet-stream";
+  return type === "image/jpeg" ? "jpeg" : type;
+};
+
+async function sendFile({ phone }: Simulator, argument: string): Promise<void> {
+  const [path = "", ...words] = argument.split(" ");
+  if (path === "") throw usage("Say which file.");
+  const bytes = await readFile(path).catch(() => {
+    throw usage(`${path} cannot be read.`);
+  });
+  phone.say(words.join(" "), [{ name: basename(path), mimeType: phoneType(path), bytes }]);
+}
+
+function readNumber(text: string, least: number, most: number): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= least && value <= most) return value;
+  throw usage(`Say a number from ${least} to ${most}, not "${text}".`);
+}
+
+function readStyle(change: string): Partial<WireStyle> {
+  const [name = "", value = ""] = change.split("=");
+  const values = Object.entries(STYLE_VALUES).find(([known]) => known === name)?.[1];
+  if (values?.includes(value) === true) return { [name]: value };
+  throw usage(`There is no style ${change}. /help lists them.`);
+}

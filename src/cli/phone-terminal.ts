@@ -1,0 +1,137 @@
+import type { Clock } from "../model/ports.ts";
+import { describeViolation, type SimulatedTask, type Simulator, type SimulatorEvent } from "../simulator/index.ts";
+import { formatDuration } from "./duration.ts";
+import { CommandError } from "./errors.ts";
+import { type Output, printJson } from "./output.ts";
+import { PHONE_COMMANDS, type PhoneDesk, phoneHelp } from "./phone-commands.ts";
+import { renderNotification, renderScreen, screenRecord } from "./render-screen.ts";
+import { safeLine, table } from "./text-form.ts";
+
+export interface PhoneTerminalOptions {
+  readonly output: Output;
+  readonly simulator: Simulator;
+  readonly clock: Clock;
+  readonly json: boolean;
+  /** How long the agent may take to connect. */
+  readonly timeoutMs: number;
+}
+
+/** A phone in words: lines in, what the screen shows out. */
+export class PhoneTerminal implements PhoneDesk {
+  readonly simulator: Simulator;
+  readonly #options: PhoneTerminalOptions;
+  /** How each task stood when it was shown last, so that it is shown once for every time it comes to rest. */
+  readonly #shown = new WeakMap<SimulatedTask, string>();
+
+  constructor(options: PhoneTerminalOptions) {
+    this.#options = options;
+    this.simulator = options.simulator;
+    options.simulator.listenTo((event) => this.#tell(event));
+  }
+
+  /** Follows a line. A message is waited for if `waits`; false if the line was the last one. */
+  async follow(line: string, waits: boolean): Promise<boolean> {
+    const text = line.trim();
+    if (text === "/quit") return false;
+    if (text.startsWith("/")) await this.#obey(text.slice(1));
+    else if (text !== "" && !text.startsWith("#")) {
+      this.simulator.phone.say(text);
+      if (waits) await this.wait();
+    }
+    return true;
+  }
+
+  /** The phone gives up by itself when nothing comes. */
+  async wait(): Promise<void> {
+    await this.simulator.phone.current?.settled();
+  }
+
+  /** Waits for the agent to connect. */
+  async meet(): Promise<void> {
+    const { clock, timeoutMs } = this.#options;
+    let stop = (): void => {};
+    const late = new Promise<never>((_resolve, reject) => {
+      stop = clock.after(timeoutMs, () => {
+        const message = `The agent did not connect within ${formatDuration(timeoutMs)}.`;
+        reject(new CommandError("A2ACLI_ERR_TIMEOUT", message, "Allow more time with --timeout."));
+      });
+    });
+    await Promise.race([this.simulator.ready(), late]).finally(() => stop());
+  }
+
+  pause(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#options.clock.after(milliseconds, resolve);
+    });
+  }
+
+  told(what: string, answer: string): void {
+    const { json, output } = this.#options;
+    if (json) printJson(output, { [what]: answer }, "line");
+    else output.data(`[${what}] ${answer}\n`);
+  }
+
+  show(): void {
+    const task = this.simulator.phone.current;
+    if (task !== undefined) this.#print(task);
+  }
+
+  async #obey(words: string): Promise<void> {
+    const { output } = this.#options;
+    const [name = "", ...rest] = words.split(" ");
+    const command = Object.hasOwn(PHONE_COMMANDS, name) ? PHONE_COMMANDS[name] : undefined;
+    if (name === "help") output.talk(table(phoneHelp(), "  ").trimEnd());
+    else if (command === undefined) output.talk(`There is no /${safeLine(name)}; /help lists what there is.`);
+    else await command.run(this, rest.join(" ").trim());
+  }
+
+  #tell(event: SimulatorEvent): void {
+    const { json, output } = this.#options;
+    switch (event.kind) {
+      case "task":
+        this.#rest(event.task);
+        break;
+      case "violation":
+        output.warn(safeLine(describeViolation(event.violation)));
+        break;
+      case "connection":
+        output.talk(output.dim(describeConnection(event.connection)));
+        break;
+      case "notification":
+        if (json) printJson(output, { notification: event.notification }, "line");
+        else output.data(renderNotification(event.notification));
+        break;
+    }
+  }
+
+  #rest(task: SimulatedTask): void {
+    const rests = !task.isOpen || task.asks;
+    const standing = rests ? (task.ending ?? "asks") : "";
+    if (this.#shown.get(task) === standing) return;
+    this.#shown.set(task, standing);
+    if (task.ending === "superseded") this.#options.output.talk("An older message has lost its channel.");
+    else if (rests) this.#print(task);
+  }
+
+  #print(task: SimulatedTask): void {
+    const { json, output } = this.#options;
+    if (json) printJson(output, screenRecord(task), "line");
+    else output.data(renderScreen(task.screen()));
+  }
+}
+
+function describeConnection({
+  code,
+  hostIndex,
+  kind,
+}: Extract<SimulatorEvent, { kind: "connection" }>["connection"]): string {
+  const where = hostIndex === 0 ? "" : " on the second server";
+  switch (kind) {
+    case "connected":
+      return `The agent has connected${where}.`;
+    case "ready":
+      return `The agent has introduced itself${where}.`;
+    case "closed":
+      return `The connection of the agent was closed with ${code}${where}.`;
+  }
+}

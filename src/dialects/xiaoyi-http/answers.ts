@@ -1,0 +1,18 @@
+/** Replies that are no streams. */
+import type { ProtocolError } from "../../model/errors.ts";
+import { type FullReply, jsonReply } from "../../wire/exchange.ts";
+import type { JsonRpcId } from "../../wire/json-rpc.ts";
+import { errorHeaders } from "../shared/error-headers.ts";
+import { httpStatusOf } from "../shared/json-rpc-serving.ts";
+import { toFrameError } from "../xiaoyi/errors.ts";
+import { toRefusal, toResponse } from "../xiaoyi/wire.ts";
+
+export function answer(id: JsonRpcId, result: object): FullReply {
+  return jsonReply(200, toResponse(id, result));
+}
+
+export function refuse(error: ProtocolError, id: JsonRpcId, status: number = httpStatusOf(error)): FullReply {
+  const challenge = status === 401 ? { "www-authenticate": "Bearer" } : undefined;
+  const headers = { ...errorHeaders(error), ...challenge };
+  return jsonReply(status, toRefusal(id, toFrameError(error)), headers);
+}

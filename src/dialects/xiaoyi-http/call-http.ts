@@ -1,0 +1,198 @@
+/** Calling agents as the platform does, with credentials in every request. */
+import { ProtocolError, taskNotFound } from "../../model/errors.ts";
+import { LogEntry, type StreamEvent } from "../../model/event.ts";
+import { EXTENSIONS } from "../../model/extensions.ts";
+import { TaskFold } from "../../model/fold.ts";
+import type { JsonObject } from "../../model/json.ts";
+import { type Loss, type Lossy, lossBy, NO_LOSSES } from "../../model/loss.ts";
+import type { Message } from "../../model/message.ts";
+import type { Operation, OperationKind, Outcomes } from "../../model/operation.ts";
+import type { Task } from "../../model/task.ts";
+import { createSseParser } from "../../wire/sse.ts";
+import type { CallTarget, ExchangeCalling, WholeAnswer } from "../contract.ts";
+import { parseAnswer, receivedFrame, unreadable } from "../shared/answers.ts";
+import { derivedId } from "../shared/derived-id.ts";
+import { bareStatus } from "../shared/http-statuses.ts";
+import { isRecord } from "../shared/proto-json-reading.ts";
+import { isSuccess, readError } from "../xiaoyi/errors.ts";
+import { FrameHearing } from "../xiaoyi/heard.ts";
+import { isObject, xiaoyiMark } from "../xiaoyi/marks.ts";
+import { toPartWires } from "../xiaoyi/parts.ts";
+import { signTimestamp } from "../xiaoyi/signature.ts";
+import { sessionOf, taskIdIn } from "../xiaoyi/task-ids.ts";
+import type { PartWire } from "../xiaoyi/wire.ts";
+import { LOSSES } from "./losses.ts";
+import { BINDING, MESSAGE_PATH, VERSION } from "./version.ts";
+
+type SendOperation = Extract<Operation, { readonly kind: "send" | "stream" }>;
+
+function requestOf(operation: Operation, losses: Loss[]): object {
+  switch (operation.kind) {
+    case "send":
+    case "stream":
+      return { id: operation.message.messageId, method: "message/stream", params: sendParams(operation, losses) };
+    case "cancel": {
+      const { id, metadata } = operation;
+      if (metadata !== undefined) losses.push(lossBy(LOSSES.requestMetadata, "metadata"));
+      // Some look for the session beside the method, some for the task in the params.
+      return {
+        id,
+        method: "tasks/cancel",
+        sessionId: sessionOf(id),
+        taskId: id,
+        params: { id, sessionId: sessionOf(id) },
+      };
+    }
+    default:
+      throw new ProtocolError("UNSUPPORTED_OPERATION", `This agent's dialect has no word for ${operation.kind}.`);
+  }
+}
+
+/** The platform chooses the ids: a new session and a new task are named after the message. */
+function sendParams({ chosenId, configuration, message, metadata }: SendOperation, losses: Loss[]): object {
+  if (configuration !== undefined && Object.keys(configuration).length > 0) {
+    losses.push(lossBy(LOSSES.configuration, "configuration"));
+  }
+  if (metadata !== undefined) losses.push(lossBy(LOSSES.requestMetadata, "metadata"));
+  const named = message.taskId ?? chosenId;
+  const sessionId =
+    message.contextId ?? (named === undefined ? derivedId("session", message.messageId) : sessionOf(named));
+  const { agentLoginSessionId, variables } = markIn(message, losses);
+  const parts: PartWire[] = toPartWires(message.parts, "message", losses);
+  if (isObject(variables)) parts.push({ kind: "data", data: { variables } });
+  return {
+    id: named ?? taskIdIn(sessionId, message.messageId),
+    sessionId,
+    agentLoginSessionId,
+    message: { kind: "message", messageId: message.messageId, role: "user", parts },
+  };
+}
+
+function markIn({ extensions, metadata, referenceTaskIds }: Message, losses: Loss[]): JsonObject {
+  const { [EXTENSIONS.xiaoyi]: _mark, ...others } = metadata ?? {};
+  const hasOthers = metadata !== undefined && (Object.keys(others).length > 0 || Object.keys(metadata).length === 0);
+  if (hasOthers || extensions !== undefined || referenceTaskIds !== undefined) {
+    losses.push(lossBy(LOSSES.userMessageMembers, "message"));
+  }
+  return xiaoyiMark(metadata) ?? {};
+}
+
+/** A bare host, or an agent of a server like ours. */
+const BASE = /^https?:\/\/[^/]+(?:\/agents\/[^/]+)?$/i;
+
+/** The address is that of the endpoint, whatever it is called; below a base it is where ours is. */
+function endpointOf(url: string): string {
+  const [place = "", ...query] = url.split("?");
+  const path = place.replace(/\/+$/, "");
+  return [BASE.test(path) ? `${path}/${MESSAGE_PATH}` : place, ...query].join("?");
+}
+
+function headersOf(operation: Operation, { headers, keys }: CallTarget): Readonly<Record<string, string>> {
+  const said: Record<string, string> = {
+    ...headers,
+    accept: operation.kind === "cancel" ? "application/json" : "text/event-stream, application/json",
+    "content-type": "application/json",
+  };
+  if (keys !== undefined) {
+    const ts = String(keys.now);
+    Object.assign(said, { accessKey: keys.ak, ts, sign: signTimestamp(keys.sk, ts) });
+  }
+  return said;
+}
+
+export const httpCalling: ExchangeCalling = {
+  carrier: "exchange",
+  binding: BINDING,
+  version: VERSION,
+
+  encode(operation, target) {
+    const losses: Loss[] = [];
+    if (target.tenant !== undefined && target.tenant !== "") losses.push(lossBy(LOSSES.tenant, "tenant"));
+    if (target.extensions.length > 0) losses.push(lossBy(LOSSES.callExtensions, "extensions"));
+    if (target.idempotencyKey !== undefined) losses.push(lossBy(LOSSES.callExtensions, "idempotencyKey"));
+    const body = JSON.stringify({ jsonrpc: "2.0", ...requestOf(operation, losses) });
+    const headers = headersOf(operation, target);
+    return { value: { method: "POST", url: endpointOf(target.url), headers, body }, losses };
+  },
+
+  decode<Kind extends Exclude<OperationKind, "stream" | "subscribe">>(kind: Kind, answer: WholeAnswer) {
+    const { contentType, status, text } = answer;
+    if (status >= 200 && status <= 299 && kind === "send" && contentType.startsWith("text/event-stream")) {
+      return taskOfStream(text) as Lossy<Outcomes[Kind]>;
+    }
+    const envelope = parseAnswer(text);
+    if (isRecord(envelope) && isRecord(envelope.error) && !isSuccess(envelope.error))
+      throw refusal(envelope.error, status);
+    if (status < 200 || status > 299) throw bareStatus(status);
+    if (!isRecord(envelope)) throw unreadable("it is not a JSON object");
+    if (kind === "cancel") return { value: canceledTask(envelope.result) as Outcomes[Kind], losses: NO_LOSSES };
+    throw unreadable("it is not a stream");
+  },
+
+  decodeFrame(frame) {
+    const { losses, value } = this.openFrames?.().decode(frame) ?? { losses: NO_LOSSES, value: [] };
+    const [first] = value;
+    if (first === undefined) throw unreadable("a frame of the stream says nothing");
+    return { losses, value: first };
+  },
+
+  openFrames() {
+    const hearing = new FrameHearing();
+    return {
+      decode({ data }) {
+        const { losses, value } = hearing.hear(parseAnswer(data));
+        return { losses, value: value.map((event) => receivedFrame(event, undefined)) };
+      },
+    };
+  },
+};
+
+/** What HTTP says of who may call is plainer than what the codes say. */
+function refusal(error: Readonly<Record<string, unknown>>, status: number): ProtocolError {
+  const said = readError(error, status);
+  if (status !== 401) return said;
+  return new ProtocolError("UNAUTHENTICATED", said.message);
+}
+
+function canceledTask(result: unknown): Task {
+  const { id, status } = isRecord(result) ? result : {};
+  const state = isRecord(status) ? status.state : undefined;
+  if (typeof id !== "string") throw unreadable("result.id is missing");
+  switch (state) {
+    case "canceled":
+    case "cancelled":
+      return { id, contextId: sessionOf(id), status: { state: "TASK_STATE_CANCELED" } };
+    case "failed":
+      throw new ProtocolError("TASK_NOT_CANCELABLE", "The agent could not cancel the task.", {
+        metadata: { taskId: id },
+      });
+    case "unknown":
+      throw taskNotFound(id);
+    default:
+      throw unreadable("result.status.state is no state");
+  }
+}
+
+/** A whole stream, as the task it tells of. */
+function taskOfStream(text: string): Lossy<{ readonly task: Task }> {
+  const hearing = new FrameHearing();
+  const losses: Loss[] = [];
+  let fold: TaskFold | undefined;
+  const parser = createSseParser(({ data }) => {
+    const heard = hearing.hear(parseAnswer(data));
+    losses.push(...heard.losses);
+    for (const event of heard.value) fold = follow(fold, event);
+  });
+  parser.push(text);
+  parser.end();
+  if (fold === undefined) throw unreadable("the stream ended before it said anything");
+  return { value: { task: fold.toTask() }, losses };
+}
+
+function follow(known: TaskFold | undefined, event: StreamEvent): TaskFold | undefined {
+  if (!("statusUpdate" in event) && !("artifactUpdate" in event)) return known;
+  const { contextId, taskId: id } = "statusUpdate" in event ? event.statusUpdate : event.artifactUpdate;
+  const fold = known ?? TaskFold.from({ id, contextId, status: { state: "TASK_STATE_SUBMITTED" } }, 0);
+  if (fold.refusal(event) === undefined) fold.apply(LogEntry.of(fold.number + 1, event));
+  return fold;
+}

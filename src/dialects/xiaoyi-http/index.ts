@@ -1,0 +1,23 @@
+import type { Dialect } from "../contract.ts";
+import { createHttpServing, type XiaoyiHttpOptions } from "./bind-http.ts";
+import { httpCalling } from "./call-http.ts";
+import { can } from "./can.ts";
+import { cardOf } from "./card.ts";
+import { LOSSES } from "./losses.ts";
+import { DIALECT_NAME } from "./version.ts";
+
+export type { XiaoyiHttpOptions } from "./bind-http.ts";
+export type { Access, Accounts, Bindings, Entry } from "./entry.ts";
+export { DIALECT_NAME } from "./version.ts";
+
+/** Huawei's assistant Xiaoyi, calling over HTTP. Nobody publishes cards for it: its console is told the address. */
+export function createXiaoyiHttp(options: XiaoyiHttpOptions): Dialect {
+  return {
+    name: DIALECT_NAME,
+    can,
+    losses: Object.values(LOSSES),
+    serving: { http: createHttpServing(options) },
+    calling: [httpCalling],
+    cardOf,
+  };
+}

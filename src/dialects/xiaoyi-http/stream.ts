@@ -1,0 +1,170 @@
+/** The answer to `message/stream`: frames for the device as server-sent events. */
+
+import { ProtocolError } from "../../model/errors.ts";
+import type { StreamEvent } from "../../model/event.ts";
+import type { FrameStream, StreamFrame } from "../../model/operation.ts";
+import type { StreamReply } from "../../wire/exchange.ts";
+import type { JsonRpcId } from "../../wire/json-rpc.ts";
+import { sseLineFrame } from "../../wire/sse.ts";
+import type { ServeContext } from "../contract.ts";
+import { type EventFraming, eventStreamReply } from "../shared/event-stream.ts";
+import { mapFrames } from "../shared/mapped-frames.ts";
+import { presentable } from "../shared/presentable.ts";
+import { sinceThen } from "../xiaoyi/continuing.ts";
+import { tappedFrames } from "../xiaoyi/notification.ts";
+import { Renderer, type RenderMode } from "../xiaoyi/render.ts";
+import { coalesce, type Rendered } from "../xiaoyi/rendered.ts";
+import { toResponse } from "../xiaoyi/wire.ts";
+import { type Attendance, attended, taskIdIn } from "./attended-frames.ts";
+import type { Answering } from "./conversation.ts";
+
+export interface StreamOptions {
+  readonly id: JsonRpcId;
+  /** The platform's id of the task. */
+  readonly taskId: string;
+  readonly render: RenderMode;
+  /** Makes of an event what the platform can show, e.g. by uploading its files. */
+  readonly prepare?: ((event: StreamEvent) => Promise<StreamEvent>) | undefined;
+  /** Told whether the reader stays, if anybody wants to know. */
+  readonly attendance?: Pick<Attendance, "onLeft" | "onSeen"> | undefined;
+}
+
+export function streamReply(
+  answering: Answering | undefined,
+  { attendance, id, prepare, render, taskId }: StreamOptions,
+  { ids, limits, report }: Pick<ServeContext, "ids" | "limits" | "report">,
+): StreamReply {
+  const renderer = new Renderer({ mode: render, taskId, artifactId: ids.message, questionEnds: true, report });
+  const said = answering === undefined ? NOTHING_TO_SAY : answering.frames;
+  const source = prepare === undefined ? said : preparedFrames(said, prepare);
+  let seenTask = "";
+  let told = false;
+  const map = (frame: StreamFrame, into: StreamFrame[]): boolean => {
+    seenTask ||= taskIdIn(frame.event) ?? "";
+    const event = answering?.continues === true ? sinceThen(frame.event) : frame.event;
+    add(renderer.push(event), frame.event, into);
+    told = renderer.ended || renderer.asking;
+    return told;
+  };
+  const frames = mapFrames(source, map, () => {
+    // A server that stops ends its streams early, and a phone would wait for ever.
+    return renderer.asking ? [] : renderer.fail(STOPPED).map((rendered) => new DeviceFrame(rendered, NO_EVENT));
+  });
+  const watched =
+    attendance === undefined
+      ? frames
+      : attended(frames, { ...attendance, isOver: () => told, taskId: () => seenTask || undefined });
+  return eventStreamReply(watched, { keepAliveMs: limits.keepAliveMs, framing: new DeviceFraming(id, renderer) });
+}
+
+/** The answer to a notification that was tapped: known from its beginning to its end. */
+export function tappedReply(
+  text: string,
+  { id, taskId }: Pick<StreamOptions, "id" | "taskId">,
+  { ids, limits }: Pick<ServeContext, "ids" | "limits">,
+): StreamReply {
+  const frames = tappedFrames({ taskId, artifactId: ids.message }, text);
+  const source: FrameStream = {
+    async *[Symbol.asyncIterator]() {
+      yield frames.map((rendered) => new DeviceFrame(rendered, NO_EVENT));
+    },
+  };
+  const framing: EventFraming = { encode: (batch) => toEvents(id, batch), encodeFailure: () => "" };
+  return eventStreamReply(source, { keepAliveMs: limits.keepAliveMs, framing });
+}
+
+/** Not a generator: `return` must reach the source also while a `next` is waiting. */
+function preparedFrames(source: FrameStream, prepare: NonNullable<StreamOptions["prepare"]>): FrameStream {
+  return {
+    [Symbol.asyncIterator]() {
+      const frames = source[Symbol.asyncIterator]();
+      return {
+        async next() {
+          const result = await frames.next();
+          if (result.done === true) return result;
+          const value: StreamFrame[] = [];
+          for (const { event } of result.value) value.push({ event: await prepare(event), json: "" });
+          return { done: false, value };
+        },
+        async return() {
+          await frames.return?.();
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  };
+}
+
+const STOPPED = new ProtocolError("UNAVAILABLE", "The agent was interrupted; please ask again.");
+
+/** A stream for what was only to be taken note of. */
+const NO_EVENT: StreamEvent = {
+  statusUpdate: { taskId: "", contextId: "", status: { state: "TASK_STATE_COMPLETED" } },
+};
+const NOTHING_TO_SAY: FrameStream = {
+  async *[Symbol.asyncIterator]() {
+    yield [{ event: NO_EVENT, json: "" }];
+  },
+};
+
+/** What follows in the same batch may say the same and more. */
+function add(frames: readonly Rendered[], event: StreamEvent, into: StreamFrame[]): void {
+  for (const rendered of frames) {
+    const last = into.at(-1);
+    const both = last instanceof DeviceFrame ? coalesce(last.rendered, rendered) : undefined;
+    if (both === undefined) into.push(new DeviceFrame(rendered, event));
+    else into[into.length - 1] = new DeviceFrame(both, event);
+  }
+}
+
+class DeviceFrame implements StreamFrame {
+  readonly rendered: Rendered;
+  readonly event: StreamEvent;
+  #json: string | undefined;
+
+  constructor(rendered: Rendered, event: StreamEvent) {
+    this.rendered = rendered;
+    this.event = event;
+  }
+
+  /** The result; the envelope is that of the stream. */
+  get json(): string {
+    this.#json ??= JSON.stringify(this.rendered.result);
+    return this.#json;
+  }
+}
+
+class DeviceFraming implements EventFraming {
+  readonly #id: JsonRpcId;
+  readonly #renderer: Renderer;
+
+  constructor(id: JsonRpcId, renderer: Renderer) {
+    this.#id = id;
+    this.#renderer = renderer;
+  }
+
+  encode(batch: readonly StreamFrame[]): string {
+    return toEvents(this.#id, batch);
+  }
+
+  encodeFailure(error: unknown): string {
+    return this.#renderer
+      .fail(presentable(error))
+      .map((rendered) => toEvent(this.#id, rendered))
+      .join("");
+  }
+
+  /** The platform counts silence, and comments are silence to it. */
+  keepAlive(): string | undefined {
+    const rendered = this.#renderer.keepAlive();
+    return rendered && toEvent(this.#id, rendered);
+  }
+}
+
+function toEvents(id: JsonRpcId, batch: readonly StreamFrame[]): string {
+  return batch.map((frame) => (frame instanceof DeviceFrame ? toEvent(id, frame.rendered) : "")).join("");
+}
+
+function toEvent(id: JsonRpcId, { error, result }: Rendered): string {
+  return sseLineFrame(toResponse(id, result, error));
+}

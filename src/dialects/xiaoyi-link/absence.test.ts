@@ -1,0 +1,178 @@
+import { describe, expect, it } from "vitest";
+import { agentOf, chunk, echo, heard, status } from "../../engine/testing/agents.ts";
+import { settle } from "../../engine/testing/fake-clock.ts";
+import type { Message } from "../../model/message.ts";
+import { createGate } from "../../wire/gate.ts";
+import { NotedNotices } from "../xiaoyi/testing/noted-notices.ts";
+import { message, Stage } from "./testing/stage.ts";
+
+/** Says what it heard when it is let. */
+function patient() {
+  const gate = createGate();
+  const agent = agentOf(async function* (turn) {
+    yield status("TASK_STATE_WORKING");
+    await gate.opened;
+    yield chunk("answer", heard(turn), false);
+  });
+  return { agent, gate };
+}
+
+describe("a phone that does not listen any more", () => {
+  it("because another message came is told how the older task ends", async () => {
+    const { agent, gate } = patient();
+    const notices = new NotedNotices();
+    const stage = await Stage.open({ agent, notices });
+    const platform = stage.connect();
+    await platform.say(message("one", { taskId: "t1" }));
+    await platform.say(message("two", { taskId: "t2" }));
+    expect(notices.told).toEqual([["left", "t1", "session-1"]]);
+    gate.open();
+    await settle();
+    await stage.clock.advance(60_000);
+    expect(platform.story("t2").at(-1)).toBe("completed final");
+    expect(notices.told.slice(1)).toEqual([["seen", "t2"]]);
+  });
+
+  it("has nothing to be told of what it was told", async () => {
+    const notices = new NotedNotices();
+    const stage = await Stage.open({ agent: echo(), notices });
+    const platform = stage.connect();
+    await platform.say(message("one", { taskId: "t1" }));
+    await stage.clock.advance(60_000);
+    await platform.say(message("two", { taskId: "t2" }));
+    await stage.clock.advance(60_000);
+    expect(notices.told).toEqual([
+      ["seen", "t1"],
+      ["seen", "t2"],
+    ]);
+  });
+
+  it("is not told of a question that the next message answers", async () => {
+    const notices = new NotedNotices();
+    const stage = await Stage.open({
+      agent: agentOf(async function* (turn) {
+        if (turn.history.length < 2) yield status("TASK_STATE_INPUT_REQUIRED", "Go on?");
+        else yield chunk("answer", heard(turn), false);
+      }),
+      notices,
+    });
+    const platform = stage.connect();
+    await platform.say(message("start", { taskId: "t1" }));
+    await platform.say(message("yes", { taskId: "t2" }));
+    await stage.clock.advance(60_000);
+    expect(notices.told).toEqual([["seen", "t1"]]);
+  });
+
+  it("because the link is down is told how the task ended, unless the link comes back soon", async () => {
+    for (const awayMs of [29_000, 31_000]) {
+      const { agent, gate } = patient();
+      const notices = new NotedNotices();
+      const stage = await Stage.open({ agent, notices });
+      const first = stage.connect();
+      await first.say(message("hello", { taskId: "t" }));
+      await first.tear();
+      gate.open();
+      await settle();
+      await stage.clock.advance(awayMs);
+      expect(notices.told).toEqual(awayMs < 30_000 ? [] : [["left", "t", "session-1"]]);
+      const second = stage.connect();
+      await settle();
+      await stage.clock.advance(60_000);
+      expect(second.story("t").at(-1)).toBe("completed final");
+      expect(notices.told.at(-1)).toEqual(["seen", "t"]);
+    }
+  });
+
+  it("is not told on the link what an earlier process has left to a notification", async () => {
+    const busy = agentOf(async function* ({ signal }) {
+      yield status("TASK_STATE_WORKING");
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    });
+    const before = await Stage.open({ agent: busy });
+    await before.connect().say(message("one", { taskId: "t" }));
+    before.harness.crash();
+    await before.clock.advance(20_000);
+    const since = before.clock.now();
+    const notices = new NotedNotices();
+    notices.awaited.add("t");
+    const stage = await Stage.open({ agent: busy, notices, after: before });
+    await stage.agent.resume(since, ["main"]);
+    const platform = stage.connect();
+    await settle(20);
+    expect(platform.story("t")).toEqual([]);
+  });
+
+  it("is known from what it said", async () => {
+    const notices = new NotedNotices();
+    const stage = await Stage.open({ agent: echo(), notices });
+    const variables = { kind: "data", data: { variables: { systemVariables: { push_id: "device" } } } };
+    await stage.connect().say(message("", { parts: [variables, { kind: "text", text: "hi" }] }));
+    expect(notices.calls[0]).toEqual(["heard", "session-1", "device", undefined]);
+  });
+});
+
+describe("a notification that was tapped", () => {
+  const trigger = { header: { namespace: "Common", name: "Trigger" }, payload: { dataMap: { pushDataId: "p" } } };
+  const tap = (taskId: string) => message("", { taskId, parts: [{ kind: "data", data: { events: [trigger] } }] });
+
+  it("is answered with what it stood for, in one artifact that is the end", async () => {
+    const notices = new NotedNotices();
+    notices.answer = "All of it.";
+    const stage = await Stage.open({ agent: echo(), notices });
+    const platform = stage.connect();
+    await platform.say(tap("t"));
+    expect(platform.story("t")).toEqual(["=All of it. final"]);
+    expect(notices.told).toEqual([["recall", "p"]]);
+    expect(platform.answers.at(-1)?.detail.error.code).toBe(0);
+  });
+
+  it("leaves what was under way to another one", async () => {
+    const { agent, gate } = patient();
+    const notices = new NotedNotices();
+    const stage = await Stage.open({ agent, notices });
+    const platform = stage.connect();
+    await platform.say(message("one", { taskId: "t1" }));
+    await platform.say(tap("t2"));
+    gate.open();
+    await settle();
+    expect(platform.story("t1")).toEqual(["working", "=()"]);
+    expect(platform.story("t2")).toEqual(["=内容已失效 final"]);
+    expect(notices.told).toEqual([
+      ["left", "t1", "session-1"],
+      ["recall", "p"],
+    ]);
+    await platform.say(message("three", { taskId: "t3" }));
+    expect(platform.story("t3").at(-1)).toBe("completed final");
+  });
+
+  it("is answered also where there are no notifications", async () => {
+    const stage = await Stage.open({ agent: echo() });
+    const platform = stage.connect();
+    await platform.say(tap("t"));
+    expect(platform.story("t")).toEqual(["=内容已失效 final"]);
+  });
+});
+
+describe("a message with files", () => {
+  it("is put to the agent when they have come; that somebody is there is said before", async () => {
+    const gate = createGate();
+    const stage = await Stage.open({
+      agent: echo(),
+      intake: {
+        concerns: ({ parts }: Message) => parts.some((part) => "url" in part),
+        takeIn: async (given: Message) => {
+          await gate.opened;
+          return { ...given, parts: [{ text: "What was in it." }] };
+        },
+      },
+    });
+    const platform = stage.connect();
+    const file = { kind: "file", file: { name: "a.txt", mimeType: "txt", uri: "https://files.example/a" } };
+    await platform.say(message("", { taskId: "t", parts: [file] }));
+    expect(platform.story("t")).toEqual(["working", "=()"]);
+    gate.open();
+    await settle();
+    await stage.clock.advance(1_000);
+    expect(platform.story("t").slice(2)).toEqual(["=What was in it.", "completed final"]);
+  });
+});

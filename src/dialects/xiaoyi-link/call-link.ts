@@ -1,0 +1,311 @@
+/**
+ * Calling an agent that dialled us: we speak in the platform's place. Answers under way belong to the agent and not to
+ * a link: an agent that comes back in time goes on where it was.
+ */
+import { ProtocolError } from "../../model/errors.ts";
+import { LogEntry } from "../../model/event.ts";
+import { TaskFold } from "../../model/fold.ts";
+import type { Loss } from "../../model/loss.ts";
+import type { FrameStream, Operation, OutcomeOf, Outcomes, SendInput } from "../../model/operation.ts";
+import { type Clock, type Log, type Meter, NO_METER, SILENT_LOG } from "../../model/ports.ts";
+import { isInterrupted, isTerminal } from "../../model/state.ts";
+import type { Task } from "../../model/task.ts";
+import { type Link, type LinkClosure, LinkError } from "../../wire/link.ts";
+import type { CodecTools, LinkCaller, LinkCalling } from "../contract.ts";
+import { presentable } from "../shared/presentable.ts";
+import { isSuccess, readError } from "../xiaoyi/errors.ts";
+import { readHeardFrame } from "../xiaoyi/heard-frame.ts";
+import { toMessageParams } from "../xiaoyi/said-message.ts";
+import { sessionOf, taskIdIn } from "../xiaoyi/task-ids.ts";
+import { Controls, givenUp } from "./call-controls.ts";
+import {
+  type Disregard,
+  type HeardResponse,
+  readEnvelope,
+  toCancelRequest,
+  toClearRequest,
+  toMessageRequest,
+} from "./call-frames.ts";
+import { OpenCall } from "./open-call.ts";
+import { OpenCalls } from "./open-calls.ts";
+
+export interface LinkCallsOptions extends CodecTools {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly meter: Meter;
+  /** Who may introduce itself; anyone unless given. */
+  readonly agentId?: string;
+  /** How long an agent may be away before calls to it fail. */
+  readonly patienceMs: number;
+}
+
+/** How long an agent may take to say who it is. */
+const INTRODUCTION_MS = 10_000;
+/** How long an agent that came back may be silent about a task: those that work on one say so more often. */
+const RESUMED_SILENCE_MS = 90_000;
+const MOST_CALLS = 10_000;
+const POLICY_VIOLATION = 1008;
+
+interface Line {
+  readonly link: Link;
+  readonly agentId: string;
+}
+
+export class LinkCalls implements LinkCaller {
+  readonly #options: LinkCallsOptions;
+  readonly #calls = new OpenCalls();
+  readonly #controls = new Controls();
+  readonly #logged = new Set<Disregard>();
+  #link: Link | undefined;
+  #line: Line | undefined;
+
+  constructor(options: LinkCallsOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the agent is there. */
+  get connected(): boolean {
+    return this.#line !== undefined;
+  }
+
+  /** Talks over a link until it closes. A link that is open already is closed: an agent has one. */
+  async attach(link: Link): Promise<LinkClosure> {
+    this.#link?.close();
+    this.#detach();
+    this.#link = link;
+    const stopTimer = this.#options.clock.after(INTRODUCTION_MS, () => refuse(link, "clawd_bot_init did not come."));
+    try {
+      for await (const text of link.messages) {
+        if (this.#link !== link) break;
+        if (this.#line !== undefined) this.#hear(text, this.#line.agentId);
+        else if (this.#introduce(link, text)) stopTimer();
+        else refuse(link, "clawd_bot_init must come first, with the agent's id.");
+      }
+    } finally {
+      stopTimer();
+      if (this.#link === link) this.#detach();
+    }
+    return link.closed;
+  }
+
+  /** Ends the link, if there is one. */
+  close(code: number, reason: string): void {
+    this.#link?.close(code, reason);
+  }
+
+  async dispatch<O extends Operation>(operation: O, signal: AbortSignal): Promise<OutcomeOf<O>>;
+  async dispatch(operation: Operation, signal: AbortSignal): Promise<Outcomes[Operation["kind"]]> {
+    switch (operation.kind) {
+      case "stream":
+        return this.#stream(operation, signal);
+      case "send":
+        return { task: await this.#send(operation, signal) };
+      case "cancel":
+        return this.#cancel(operation.id, signal);
+      default:
+        throw new ProtocolError("UNSUPPORTED_OPERATION", `Xiaoyi has no word for the operation ${operation.kind}.`);
+    }
+  }
+
+  /** Tells the agent to forget a conversation. */
+  async clear(contextId: string, signal: AbortSignal): Promise<void> {
+    const id = this.#options.ids.message();
+    const state = await this.#ask((agentId) => toClearRequest(agentId, id, contextId), [id, contextId], signal);
+    if (state !== "cleared") throw new ProtocolError("INTERNAL_ERROR", "The agent did not forget the conversation.");
+  }
+
+  /** Aborting counts until the stream is open; then whoever reads it leaves it. */
+  async #stream(input: SendInput, signal: AbortSignal): Promise<FrameStream> {
+    const call = this.#open(input);
+    const giveUp = () => call.fail(givenUp());
+    signal.addEventListener("abort", giveUp);
+    if (signal.aborted) giveUp();
+    try {
+      await call.sent();
+    } finally {
+      signal.removeEventListener("abort", giveUp);
+    }
+    return call.frames;
+  }
+
+  async #send(input: SendInput, signal: AbortSignal): Promise<Task> {
+    const frames = await this.#stream(input, signal);
+    const reader = frames[Symbol.asyncIterator]();
+    const giveUp = () => void reader.return?.();
+    signal.addEventListener("abort", giveUp);
+    if (signal.aborted) giveUp();
+    try {
+      return await foldAll(frames);
+    } finally {
+      signal.removeEventListener("abort", giveUp);
+    }
+  }
+
+  #open(input: SendInput): OpenCall {
+    const { clock, ids, report } = this.#options;
+    const { message } = input;
+    const contextId = message.contextId ?? ids.context();
+    const taskId = message.taskId ?? taskIdIn(contextId, input.chosenId ?? message.messageId);
+    if (this.#calls.get(taskId) !== undefined) {
+      throw new ProtocolError("UNSUPPORTED_OPERATION", "The task is being worked on.", { metadata: { taskId } });
+    }
+    if (this.#calls.size >= MOST_CALLS) throw new ProtocolError("RESOURCE_EXHAUSTED", "The agent is busy.");
+    const losses: Loss[] = [];
+    const params = toMessageParams(input, { taskId, sessionId: contextId }, losses);
+    if (losses.length > 0) report(losses);
+    const call = new OpenCall({ taskId, contextId, ids }, params, clock, (ended) => this.#close(ended));
+    if (this.#calls.add(call)) this.#begin(call);
+    return call;
+  }
+
+  #begin(call: OpenCall): void {
+    if (this.#line === undefined) this.#await(call, "The agent is not connected.");
+    else this.#say(call, this.#line);
+  }
+
+  /** For the agent to come, if it may come. */
+  #await(call: OpenCall, otherwise: string): void {
+    const { patienceMs } = this.#options;
+    if (patienceMs > 0 || this.#link !== undefined) call.expectWithin(patienceMs, otherwise);
+    else call.fail(new ProtocolError("UNAVAILABLE", otherwise));
+  }
+
+  #say(call: OpenCall, { agentId, link }: Line): void {
+    const problem = transmit(link, toMessageRequest(agentId, call, call.params));
+    // A link that has closed is about to be noticed, and the call then waits for the next.
+    if (problem?.code === "UNAVAILABLE") return;
+    if (problem !== undefined) {
+      call.fail(problem);
+      return;
+    }
+    call.noteSent();
+    void link.received().then((received) => {
+      if (received) call.delivered = true;
+    });
+  }
+
+  #close(call: OpenCall): void {
+    const next = this.#calls.remove(call);
+    if (next !== undefined) this.#begin(next);
+  }
+
+  #introduce(link: Link, text: string): boolean {
+    const { agentId } = this.#options;
+    const envelope = readEnvelope(text, agentId);
+    if (envelope.kind !== "introduction") return false;
+    const line = { link, agentId: envelope.agentId };
+    this.#line = line;
+    for (const call of this.#calls.begun()) {
+      if (call.delivered) call.expectWithin(RESUMED_SILENCE_MS, "The agent came back and said no more of the task.");
+      else this.#say(call, line);
+    }
+    return true;
+  }
+
+  #detach(): void {
+    const { patienceMs } = this.#options;
+    this.#link = undefined;
+    this.#line = undefined;
+    this.#controls.fail(new ProtocolError("UNAVAILABLE", "The connection to the agent was lost."));
+    const within = patienceMs > 0 ? `, and it did not come back within ${patienceMs / 1000} s` : "";
+    for (const call of this.#calls.begun()) this.#await(call, `The connection to the agent was lost${within}.`);
+  }
+
+  #hear(text: string, agentId: string): void {
+    const envelope = readEnvelope(text, agentId);
+    if (envelope.kind === "disregarded") this.#disregard(envelope.why);
+    else if (envelope.kind === "response") this.#respond(envelope, text.length);
+  }
+
+  #respond(response: HeardResponse, size: number): void {
+    const { error, ids, result } = response;
+    if (this.#controls.answer(response)) return;
+    const call = ids.map((id) => this.#calls.get(id)).find((known) => known !== undefined);
+    if (call === undefined) {
+      this.#disregard("nobody-asked");
+      return;
+    }
+    const refusal = error === undefined || isSuccess(error) ? undefined : readError(error);
+    if (result === undefined) {
+      if (refusal !== undefined) call.fail(refusal);
+      return;
+    }
+    try {
+      const { losses, value } = readHeardFrame(result);
+      if (losses.length > 0) this.#options.report(losses);
+      call.hear(value, refusal, size);
+    } catch (problem) {
+      call.fail(presentable(problem));
+    }
+  }
+
+  async #cancel(taskId: string, signal: AbortSignal): Promise<Task> {
+    const contextId = this.#calls.get(taskId)?.sessionId ?? sessionOf(taskId);
+    const place = { taskId, sessionId: contextId };
+    const state = await this.#ask((agentId) => toCancelRequest(agentId, place), [taskId], signal);
+    if (state === "canceled") return { id: taskId, contextId, status: { state: "TASK_STATE_CANCELED" } };
+    if (state === "unknown") throw new ProtocolError("TASK_NOT_FOUND", "The agent does not know the task.");
+    throw new ProtocolError("TASK_NOT_CANCELABLE", "The agent did not cancel the task.");
+  }
+
+  async #ask(toText: (agentId: string) => string, ids: readonly string[], signal: AbortSignal): Promise<string> {
+    if (signal.aborted) throw givenUp();
+    if (this.#line === undefined) throw new ProtocolError("UNAVAILABLE", "The agent is not connected.");
+    const problem = transmit(this.#line.link, toText(this.#line.agentId));
+    if (problem !== undefined) throw problem;
+    return this.#controls.open(ids, signal);
+  }
+
+  /** Said once for each reason: whoever sends one odd frame sends many. */
+  #disregard(why: Disregard): void {
+    const { agentId, log, meter } = this.#options;
+    meter.count("link_frames_dropped");
+    if (this.#logged.has(why)) return;
+    this.#logged.add(why);
+    log.warn(
+      { agentId, why },
+      "A frame of an agent was not understood or not asked for; others like it are not logged.",
+    );
+  }
+}
+
+/** Why a frame could not be sent, if it could not. */
+function transmit(link: Link, text: string): ProtocolError | undefined {
+  try {
+    void link.send(text);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof LinkError)) throw error;
+    return new ProtocolError(error.code === "closed" ? "UNAVAILABLE" : "RESOURCE_EXHAUSTED", error.message);
+  }
+}
+
+function refuse(link: Link, reason: string): void {
+  link.close(POLICY_VIOLATION, reason);
+}
+
+/** The task as it stands when it has ended or waits for somebody. */
+async function foldAll(frames: FrameStream): Promise<Task> {
+  const fold = new TaskFold();
+  for await (const batch of frames) {
+    for (const { event } of batch) {
+      if ("message" in event) continue;
+      fold.apply(LogEntry.of(fold.number + 1, event));
+      const { state } = fold.status;
+      if (isTerminal(state) || isInterrupted(state)) return fold.toTask();
+    }
+  }
+  throw givenUp();
+}
+
+/** Without a clock nothing is waited for: the end of the link is the end of every call. */
+const NO_CLOCK: Clock = { now: () => 0, after: () => () => {} };
+
+export const linkCalling: LinkCalling = {
+  carrier: "link",
+  open(link, tools) {
+    const calls = new LinkCalls({ ...tools, clock: NO_CLOCK, log: SILENT_LOG, meter: NO_METER, patienceMs: 0 });
+    void calls.attach(link);
+    return calls;
+  },
+};

@@ -1,0 +1,124 @@
+/** One link to one server of the platform, for as long as it holds. */
+import type { Clock } from "../../model/ports.ts";
+import { type Link, LinkError } from "../../wire/link.ts";
+
+export interface Outgoing<R> {
+  readonly text: string;
+  /** The answer it belongs to, where it must not get lost. */
+  readonly reply?: R;
+  readonly final?: boolean;
+}
+
+/** Whoever has something to send. It is asked for one frame at a time, so that nobody waits for another's thousands. */
+export interface Talker<R> {
+  /** What is to be sent next; undefined when nothing is, for now. */
+  peek(): Outgoing<R> | undefined;
+  /** What `peek` gave has left. */
+  sent(): void;
+}
+
+/** Something of which not all that was sent is known to have arrived. */
+export interface Doubtful {
+  /** All that was sent so far has arrived. */
+  confirmed(): void;
+}
+
+/** How soon after a frame the platform is asked whether it has got it: after the last of an answer, and after others. */
+const ASK_AFTER_FINAL_MS = 50;
+const ASK_AFTER_MS = 1_000;
+
+export class Line<R extends Doubtful> {
+  readonly #link: Link;
+  readonly #clock: Clock;
+  readonly #ready = new Set<Talker<R>>();
+  /** With the number of the last frame that was sent of each. */
+  readonly #doubts = new Map<R, number>();
+  #sent = 0;
+  #full = false;
+  #asking = false;
+  #askAt = Number.POSITIVE_INFINITY;
+  #cancelAsk = (): void => {};
+
+  constructor(link: Link, clock: Clock) {
+    this.#link = link;
+    this.#clock = clock;
+  }
+
+  /** Somebody has something to send. */
+  wake(talker: Talker<R>): void {
+    this.#ready.add(talker);
+    if (!this.#full) this.#pump();
+  }
+
+  /** Ahead of all that waits. */
+  say(text: string): void {
+    try {
+      void this.#link.send(text);
+    } catch (error) {
+      if (!(error instanceof LinkError)) throw error;
+    }
+  }
+
+  /** The link is gone. Returns those of which it is not known whether all has arrived. */
+  end(): readonly R[] {
+    this.#cancelAsk();
+    this.#ready.clear();
+    return [...this.#doubts.keys()];
+  }
+
+  #pump(): void {
+    for (const talker of this.#ready) {
+      this.#ready.delete(talker);
+      const outgoing = talker.peek();
+      if (outgoing === undefined) continue;
+      let wait: void | Promise<void>;
+      try {
+        wait = this.#link.send(outgoing.text);
+      } catch (error) {
+        if (!(error instanceof LinkError)) throw error;
+        return;
+      }
+      // Last in line again: a set is walked in the order things were added, also while it is walked.
+      this.#ready.add(talker);
+      this.#noteSent(outgoing);
+      talker.sent();
+      if (wait === undefined) continue;
+      this.#full = true;
+      void wait.then(() => {
+        this.#full = false;
+        this.#pump();
+      });
+      return;
+    }
+  }
+
+  #noteSent({ final, reply }: Outgoing<R>): void {
+    this.#sent++;
+    if (reply === undefined) return;
+    this.#doubts.set(reply, this.#sent);
+    this.#askAfter(final === true ? ASK_AFTER_FINAL_MS : ASK_AFTER_MS);
+  }
+
+  #askAfter(milliseconds: number): void {
+    const at = this.#clock.now() + milliseconds;
+    if (this.#asking || at >= this.#askAt) return;
+    this.#cancelAsk();
+    this.#askAt = at;
+    this.#cancelAsk = this.#clock.after(milliseconds, () => void this.#ask());
+  }
+
+  async #ask(): Promise<void> {
+    this.#asking = true;
+    this.#askAt = Number.POSITIVE_INFINITY;
+    const asked = this.#sent;
+    const received = await this.#link.received();
+    this.#asking = false;
+    if (!received) return;
+    for (const [doubtful, number] of this.#doubts) {
+      if (number > asked) continue;
+      this.#doubts.delete(doubtful);
+      doubtful.confirmed();
+    }
+    if (this.#doubts.size > 0) this.#askAfter(ASK_AFTER_FINAL_MS);
+  }
+}

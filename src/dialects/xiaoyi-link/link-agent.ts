@@ -1,0 +1,398 @@
+/**
+ * An agent that has dialled the platform. Conversations, answers under way and what is still to be sent belong to it and
+ * not to a connection: whatever happens to one, the next goes on where it ended.
+ */
+import { ProtocolError } from "../../model/errors.ts";
+import type { Message } from "../../model/message.ts";
+import type { Clock, Log } from "../../model/ports.ts";
+import type { JsonRpcId } from "../../wire/json-rpc.ts";
+import type { Link, LinkClosure } from "../../wire/link.ts";
+import type { ServeContext } from "../contract.ts";
+import { presentable } from "../shared/presentable.ts";
+import { type ControlWords, isDesktop, readControl, toCancelResult, toClearResult } from "../xiaoyi/control.ts";
+import { type HeardMessage, readMessageParams, tappedPushId } from "../xiaoyi/decode.ts";
+import { toFrameError } from "../xiaoyi/errors.ts";
+import { type FileIntake, readable } from "../xiaoyi/file-intake.ts";
+import { NO_NOTICES, type Notices } from "../xiaoyi/notices.ts";
+import { GONE, tappedFrames } from "../xiaoyi/notification.ts";
+import type { RenderMode } from "../xiaoyi/render.ts";
+import { type UploadFile, Uploads } from "../xiaoyi/uploads.ts";
+import { toRefusal, toResponse } from "../xiaoyi/wire.ts";
+import { type Disregard, type HeardControl, type HeardRequest, readFrame } from "./decode.ts";
+import { toAnswer, toHeartbeat, toIntroduction } from "./encode.ts";
+import { leftOver } from "./left-over.ts";
+import { Line } from "./line.ts";
+import { marked, type Recalled } from "./recall.ts";
+import { Reply, type ReplyTimes } from "./reply.ts";
+import { type SeenFrame, SeenFrames } from "./seen-frames.ts";
+import type { Session } from "./session.ts";
+import { Sessions } from "./sessions.ts";
+import { Tasks } from "./tasks.ts";
+
+export interface LinkAgentOptions {
+  readonly agentId: string;
+  readonly context: Pick<ServeContext, "caller" | "ids" | "limits" | "report" | "service">;
+  readonly artifactId: () => string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly mode: RenderMode;
+  readonly times?: Partial<LinkTimes>;
+  /** Absent: files are told by their names and links. */
+  readonly upload?: UploadFile;
+  /** Absent: users who left are told of nothing. */
+  readonly notices?: Notices | undefined;
+  /** Absent: files stay where the platform has them. */
+  readonly intake?: FileIntake | undefined;
+}
+
+export interface LinkTimes extends ReplyTimes {
+  readonly heartbeatMs: number;
+}
+
+export const DEFAULT_LINK_TIMES: LinkTimes = {
+  heartbeatMs: 20_000,
+  keepAliveMs: 20_000,
+  finalAfterMs: 300,
+  paceMs: 100,
+  absentMs: 30_000,
+};
+
+/** Longer frames are not read. */
+const LONGEST_FRAME = 4 * 1024 * 1024;
+/** How long after it was answered a request to cancel or clear is still recognised. */
+const SAME_CONTROL_MS = 2_000;
+
+const LOOK_AGAIN_MS = 20;
+
+const TOO_LONG = { kind: "disregarded", why: "too-long" } as const;
+const NO_SUCH_METHOD = new ProtocolError("METHOD_NOT_FOUND", "There is no such method.");
+
+type LinkLine = Line<Reply>;
+
+export class LinkAgent {
+  readonly #options: LinkAgentOptions;
+  readonly #times: LinkTimes;
+  readonly #tasks: Tasks;
+  readonly #uploads: Uploads | undefined;
+  readonly #notices: Notices;
+  readonly #seen: SeenFrames;
+  readonly #lines = new Map<string, LinkLine>();
+  readonly #sessions = new Sessions();
+  readonly #logged = new Set<string>();
+  #closed = false;
+
+  constructor(options: LinkAgentOptions) {
+    this.#options = options;
+    this.#times = { ...DEFAULT_LINK_TIMES, ...options.times };
+    this.#tasks = new Tasks(options.context, options.clock);
+    this.#uploads = options.upload === undefined ? undefined : new Uploads(options.upload, options.log);
+    this.#notices = options.notices ?? NO_NOTICES;
+    this.#seen = new SeenFrames(options.clock);
+  }
+
+  /** Talks over a link until it closes. Only one link of a server may be open at a time. */
+  async serve(link: Link, server: string): Promise<LinkClosure> {
+    const { agentId, clock } = this.#options;
+    const line: LinkLine = new Line(link, clock);
+    line.say(toIntroduction(agentId));
+    this.#lines.set(server, line);
+    const beatLater = (): (() => void) =>
+      clock.after(this.#times.heartbeatMs, () => {
+        line.say(toHeartbeat(agentId));
+        stopBeating = beatLater();
+      });
+    let stopBeating = beatLater();
+    for (const session of this.#sessions.busy) if (session.server === server) line.wake(session);
+    for await (const text of link.messages) this.#hear(text, server);
+    const closure = await link.closed;
+    stopBeating();
+    if (this.#lines.get(server) === line) this.#lines.delete(server);
+    this.#judge(line.end(), closure);
+    return closure;
+  }
+
+  /**
+   * Takes up what an earlier process left: tasks that are under way, and those that have ended since. Those that came
+   * over a server that is none of `servers` are answered over the first.
+   */
+  async resume(since: number, servers: readonly [string, ...string[]]): Promise<void> {
+    const { agentId } = this.#options;
+    for (const { id, recalled } of await leftOver({ agentId, since }, this.#tasks, this.#notices)) {
+      const server = servers.includes(recalled.server) ? recalled.server : servers[0];
+      const session = this.#sessions.of(recalled.sessionId, server);
+      session.tasks.set(recalled.taskId, id);
+      this.#createReply(session, recalled).follow();
+    }
+  }
+
+  /** Resolves when all answers that are complete have left, or after so long. */
+  async settle(milliseconds: number): Promise<void> {
+    const { clock } = this.#options;
+    const end = clock.now() + milliseconds;
+    const isLeaving = ({ reply }: Session): boolean => reply?.ended === true && !reply.told;
+    while (clock.now() < end && [...this.#sessions.busy].some(isLeaving)) {
+      await new Promise<void>((resolve) => {
+        clock.after(LOOK_AGAIN_MS, resolve);
+      });
+    }
+  }
+
+  /** Nothing is sent any more; tasks go on. */
+  close(): void {
+    this.#closed = true;
+    for (const session of this.#sessions.busy) {
+      // The next process takes up what is under way, but not what has ended.
+      if (session.reply?.ended === true) this.#leave(session);
+      else session.reply?.leave();
+    }
+    this.#sessions.busy.clear();
+  }
+
+  #hear(text: string, server: string): void {
+    if (this.#closed) return;
+    const { agentId, context } = this.#options;
+    const frame = text.length > LONGEST_FRAME ? TOO_LONG : readFrame(text, agentId, context.limits);
+    switch (frame.kind) {
+      case "message":
+        this.#message(frame, text, server);
+        break;
+      case "cancel":
+      case "clear":
+        this.#control(frame, text, server);
+        break;
+      case "unknown-method":
+        this.#disregard(frame.kind);
+        this.#refuse(NO_SUCH_METHOD, frame.id, frame.words, server);
+        break;
+      case "heartbeat":
+        break;
+      case "disregarded":
+        this.#disregard(frame.why);
+        break;
+    }
+  }
+
+  #message(frame: HeardRequest, text: string, server: string): void {
+    const heard = this.#read(frame, server);
+    if (heard === undefined) return;
+    const { role, parts } = frame.params.message as { readonly role?: unknown; readonly parts?: unknown };
+    const seen = this.#seen.note([heard.sessionId, heard.taskId, frame.id, frame.method, role, parts], text);
+    if (seen === undefined) return;
+    for (const name of [frame.appSessionId, frame.conversationId]) {
+      if (name !== undefined) this.#sessions.learn(name, heard.sessionId);
+    }
+    const session = this.#sessions.of(heard.sessionId, server);
+    session.server = server;
+    const recalled: Recalled = {
+      agentId: this.#options.agentId,
+      sessionId: heard.sessionId,
+      taskId: heard.taskId,
+      requestId: frame.id,
+      server,
+      desktop: isDesktop(frame.deviceId),
+      at: this.#options.clock.now(),
+    };
+    this.#notices.heard(heard);
+    const tapped = tappedPushId(heard.events);
+    const message = marked({ ...heard.message, contextId: session.contextId }, recalled);
+    if (tapped !== undefined) this.#tapped(session, recalled, tapped, seen);
+    else if (heard.isTurn) this.#turn(session, message, recalled, seen);
+    else this.#event(session, message, seen);
+  }
+
+  #read({ appSessionId, conversationId, id, params }: HeardRequest, server: string): HeardMessage | undefined {
+    const { ids, limits, report } = this.#options.context;
+    const named = appSessionId === undefined ? undefined : this.#sessions.idOf(appSessionId);
+    try {
+      const sessionId = conversationId ?? named;
+      const { losses, value } = readMessageParams(params, { maxItems: limits.maxParts }, ids, { sessionId });
+      if (losses.length > 0) report(losses);
+      return value;
+    } catch (error) {
+      this.#disregard("bad-message");
+      const words = readControl({ params, conversationId: conversationId ?? named });
+      this.#refuse(presentable(error), id, words, server);
+      return undefined;
+    }
+  }
+
+  #turn(session: Session, message: Message, recalled: Recalled, seen: SeenFrame): void {
+    const current = session.reply?.ended === false ? session.reply : undefined;
+    if (current?.platformId === recalled.taskId) {
+      current.requestId = recalled.requestId;
+      current.seen.push(seen);
+      this.#addTo(session, current, message);
+      return;
+    }
+    // A question is answered under the ids that led to it, but who knows.
+    const answers = current?.following === false;
+    if (answers) session.tasks.set(recalled.taskId, session.taskOf(current.platformId));
+    else this.#leave(session);
+    const reply = this.#createReply(session, recalled);
+    reply.seen.push(seen);
+    this.#open(session, reply, message, answers);
+  }
+
+  /** Phones listen to the newest task only: how another ends is told elsewhere. */
+  #leave(session: Session): void {
+    const { reply } = session;
+    if (reply?.told === false) this.#notices.left(session.taskOf(reply.platformId), session.id);
+    reply?.leave();
+    session.reply = undefined;
+  }
+
+  /** What a notification stood for is all there is to say. */
+  #tapped(session: Session, { requestId, taskId }: Recalled, pushDataId: string, seen: SeenFrame): void {
+    const scope = { taskId, artifactId: this.#options.artifactId };
+    if (session.reply?.resting !== true) this.#leave(session);
+    void this.#notices.recall(pushDataId).then((text = GONE) => {
+      for (const { error, result } of tappedFrames(scope, text)) {
+        this.#say(session, taskId, toResponse(requestId, result, error));
+      }
+      seen.answered(SAME_CONTROL_MS);
+    });
+  }
+
+  /** What a device did is for the task that asked it to; without one nobody waits for it. */
+  #event(session: Session, message: Message, seen: SeenFrame): void {
+    const { reply } = session;
+    if (reply === undefined || reply.ended) {
+      seen.answered(SAME_CONTROL_MS);
+      this.#disregard("event");
+    } else {
+      reply.seen.push(seen);
+      this.#addTo(session, reply, message);
+    }
+  }
+
+  /** A task under way gets another message; one that waits for its answer goes on with it. */
+  #addTo(session: Session, reply: Reply, message: Message): void {
+    if (!reply.following) {
+      this.#open(session, reply, message, true);
+      return;
+    }
+    reply.moreComes = true;
+    void reply.started
+      .then(() => readable(message, this.#options.intake))
+      .then((readable) => this.#tasks.add(readable, session.taskOf(reply.platformId)))
+      .catch((error: unknown) => {
+        reply.moreComes = false;
+        this.#options.log.warn({ err: error }, "A message could not be added to its task.");
+      });
+  }
+
+  #open(session: Session, reply: Reply, message: Message, continues: boolean): void {
+    this.#sessions.busy.add(session);
+    const open = async () =>
+      this.#tasks.open(await readable(message, this.#options.intake), session.taskOf(reply.platformId));
+    reply.follow(open, continues);
+  }
+
+  #createReply(session: Session, { desktop, requestId, taskId }: Recalled): Reply {
+    const { agentId, artifactId, clock, context, mode } = this.#options;
+    session.reply?.leave();
+    const reply: Reply = new Reply(requestId, {
+      address: { agentId, sessionId: session.id, taskId },
+      mode,
+      desktop,
+      clock,
+      times: this.#times,
+      artifactId,
+      report: context.report,
+      prepare: this.#uploads?.prepare,
+      again: (moreComes) => this.#tasks.stored(session.taskOf(taskId), moreComes),
+      onTask: (id) => session.tasks.set(taskId, id),
+      onReady: () => this.#lines.get(session.server)?.wake(session),
+      onAbsent: () => this.#notices.left(session.taskOf(taskId), session.id),
+      onRest: () => {
+        this.#notices.seen(session.taskOf(taskId));
+        session.rest(reply);
+      },
+    });
+    session.reply = reply;
+    this.#sessions.busy.add(session);
+    return reply;
+  }
+
+  /** A link has closed. What was sent last over one that was torn may be lost, so it is said again. */
+  #judge(doubtful: readonly Reply[], { torn }: LinkClosure): void {
+    for (const reply of doubtful) {
+      if (torn === true) reply.restate();
+      else reply.confirmed();
+    }
+  }
+
+  #control(frame: HeardControl, text: string, server: string): void {
+    const { id, kind, words } = frame;
+    const seen = this.#seen.note([kind, id, words], text);
+    if (seen === undefined) return;
+    const session = this.#sessions.find(words.sessionIds);
+    const place = session ?? this.#sessions.passing(words.sessionIds[0] ?? "", server);
+    const answering = kind === "clear" ? this.#clear(words, session) : this.#cancel(words, session);
+    void answering.then(({ result, taskId }) => {
+      const [firstTask] = words.taskIds;
+      this.#say(place, taskId ?? firstTask ?? place.id, toResponse(id, result));
+      seen.answered(SAME_CONTROL_MS);
+    });
+  }
+
+  /** What follows in the conversation follows nothing that was said before; what is under way is for nobody. */
+  async #clear(words: ControlWords, session: Session | undefined): Promise<ControlAnswer> {
+    const sessionId = session?.id ?? words.sessionIds[0];
+    if (sessionId === undefined) return { result: toClearResult("unknown") };
+    if (session?.reply !== undefined) void this.#cancel({ sessionIds: [], taskIds: [] }, session);
+    this.#sessions.clear(sessionId, this.#options.context.ids.context());
+    return { result: toClearResult("cleared") };
+  }
+
+  /** The task that is named, in whichever place; else the one that is under way. */
+  async #cancel({ taskIds }: ControlWords, session: Session | undefined): Promise<ControlAnswer> {
+    const reply = session?.reply?.ended === false ? session.reply : undefined;
+    await reply?.started;
+    const known = taskIds.find((id) => id === reply?.platformId || session?.tasks.get(id) !== undefined);
+    const platformId = known ?? reply?.platformId;
+    if (session === undefined || platformId === undefined) return this.#cancelStored(taskIds);
+    const { state, task } = await this.#tasks.cancel(session.taskOf(platformId));
+    // Nobody reads the log of a task that waits for an answer.
+    if (reply?.platformId === platformId && !reply.following && task !== undefined) {
+      reply.show({ statusUpdate: { taskId: task.id, contextId: task.contextId, status: task.status } });
+    }
+    return { taskId: platformId, result: toCancelResult(platformId, state) };
+  }
+
+  /** A task of before this process began, if one of the ids is one's. */
+  async #cancelStored(taskIds: readonly string[]): Promise<ControlAnswer> {
+    for (const id of taskIds) {
+      const { state } = await this.#tasks.cancel(id);
+      if (state !== "unknown") return { taskId: id, result: toCancelResult(id, state) };
+    }
+    return { result: toCancelResult(taskIds[0] ?? "", "unknown") };
+  }
+
+  #refuse(error: ProtocolError, id: JsonRpcId, words: ControlWords, server: string): void {
+    const place = this.#sessions.passing(words.sessionIds[0] ?? "", server);
+    this.#say(place, words.taskIds[0] ?? place.id, toRefusal(id, toFrameError(error)));
+  }
+
+  /** Nobody could be told without a session. */
+  #say(session: Session, taskId: string, detail: string): void {
+    if (this.#closed || session.id === "") return;
+    session.say(toAnswer({ agentId: this.#options.agentId, sessionId: session.id, taskId }, detail));
+    this.#sessions.busy.add(session);
+    this.#lines.get(session.server)?.wake(session);
+  }
+
+  /** Said once for each reason: whoever sends one odd frame sends many. */
+  #disregard(why: Disregard | "too-long" | "bad-message" | "unknown-method" | "event"): void {
+    if (this.#logged.has(why)) return;
+    this.#logged.add(why);
+    const { agentId, log } = this.#options;
+    log.warn({ agentId, why }, "A frame of Xiaoyi was not understood or not for us; others like it are not logged.");
+  }
+}
+
+interface ControlAnswer {
+  readonly result: object;
+  /** The task it was about. */
+  readonly taskId?: string;
+}

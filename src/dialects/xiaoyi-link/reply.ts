@@ -1,0 +1,318 @@
+/** The answer to one message: a task's events as frames, until `final`. */
+import type { ProtocolError } from "../../model/errors.ts";
+import type { StreamEvent } from "../../model/event.ts";
+import type { Loss } from "../../model/loss.ts";
+import type { FrameStream } from "../../model/operation.ts";
+import type { Clock } from "../../model/ports.ts";
+import { createGate, type Gate } from "../../wire/gate.ts";
+import type { JsonRpcId } from "../../wire/json-rpc.ts";
+import { presentable } from "../shared/presentable.ts";
+import { sinceThen } from "../xiaoyi/continuing.ts";
+import { Renderer, type RenderMode } from "../xiaoyi/render.ts";
+import { queue, type Rendered } from "../xiaoyi/rendered.ts";
+import { toResponse } from "../xiaoyi/wire.ts";
+import { type Address, toAnswer } from "./encode.ts";
+import type { Doubtful, Outgoing } from "./line.ts";
+import type { SeenFrame } from "./seen-frames.ts";
+
+export interface ReplyTimes {
+  /** A task that says nothing is said to be alive this often. */
+  readonly keepAliveMs: number;
+  /** How long the last frame waits after those with content, which the platform carries slower. */
+  readonly finalAfterMs: number;
+  /** Between two frames of which the second stands for the first. */
+  readonly paceMs: number;
+  /** How long what is complete may wait for a link before it is told elsewhere. */
+  readonly absentMs: number;
+}
+
+export interface ReplyOptions {
+  readonly address: Address;
+  readonly mode: RenderMode;
+  readonly desktop: boolean;
+  readonly clock: Clock;
+  readonly times: ReplyTimes;
+  readonly artifactId: () => string;
+  readonly report: (losses: readonly Loss[]) => void;
+  /** Makes of an event what the platform can show, e.g. by uploading its files. */
+  readonly prepare: ((event: StreamEvent) => Promise<StreamEvent>) | undefined;
+  /** The task as it stands, and what follows; with `moreComes` also if it asks, for it will be answered. */
+  readonly again: (moreComes: boolean) => Promise<FrameStream>;
+  /** The engine's id of the task is known. */
+  readonly onTask: (id: string) => void;
+  /** Frames can be sent. */
+  readonly onReady: () => void;
+  /** It is complete, and has not left for too long. */
+  readonly onAbsent: () => void;
+  /** All of it has arrived, and nothing follows: it is over, or waits for the user. */
+  readonly onRest: () => void;
+}
+
+/** Frames of one answer that wait to be sent; beyond that the task's log is not read on. */
+const MOST_WAITING = 500;
+/** A stream that broke is taken up again after this. */
+const AGAIN_MS = 1_000;
+/** How long after it was answered a message is still recognised. */
+const SAME_MESSAGE_MS = 10_000;
+
+export class Reply implements Doubtful {
+  requestId: JsonRpcId;
+  /** The messages it answers. */
+  readonly seen: SeenFrame[] = [];
+  /** A message was added to the task while it was under way: should it ask, that is the answer. */
+  moreComes = false;
+  readonly #options: ReplyOptions;
+  #renderer: Renderer;
+  #waiting: Rendered[] = [];
+  #room: Gate | undefined;
+  /** Counts the streams that were followed; only the newest is. */
+  #round = 0;
+  #following = false;
+  #stopStream = (): void => {};
+  #left = false;
+  #resting = false;
+  /** The message was not taken in. */
+  #refusal: ProtocolError | undefined;
+  readonly #started = createGate();
+  #lastSentAt = 0;
+  #lastContentAt = Number.NEGATIVE_INFINITY;
+  #lastShown: Rendered["shows"];
+  #cancelWake = (): void => {};
+  #cancelKeepAlive = (): void => {};
+  #cancelAbsence = (): void => {};
+
+  constructor(requestId: JsonRpcId, options: ReplyOptions) {
+    this.requestId = requestId;
+    this.#options = options;
+    this.#renderer = this.#createRenderer();
+  }
+
+  /** The platform's id of the task. */
+  get platformId(): string {
+    return this.#options.address.taskId;
+  }
+
+  get ended(): boolean {
+    return this.#renderer.ended;
+  }
+
+  /** The task's log is being read: whatever happens to it will be shown. */
+  get following(): boolean {
+    return this.#following;
+  }
+
+  /** Resolves when it is known what became of the message. */
+  get started(): Promise<void> {
+    return this.#started.opened;
+  }
+
+  /** Its last frame has left. */
+  get told(): boolean {
+    return this.ended && this.#waiting.length === 0;
+  }
+
+  /** Nothing happens until the user says something; all that was said has arrived. */
+  get resting(): boolean {
+    return this.#resting;
+  }
+
+  /**
+   * Says at once that somebody is there, then what the stream brings until the task ends or asks; of a task that goes
+   * on, only what is new.
+   */
+  follow(open: () => Promise<FrameStream> = this.#again, continues = false): void {
+    this.#resting = false;
+    this.#keepAliveLater(this.#options.times.keepAliveMs);
+    this.#queue(this.#renderer.begin());
+    void this.#read(open, continues);
+  }
+
+  /** Says all of it anew: it is not known how much of what was said has arrived. */
+  restate(): void {
+    void this.#started.opened.then(() => {
+      if (this.#left) return;
+      this.#waiting = [];
+      this.#renderer = this.#createRenderer();
+      if (this.#refusal === undefined) this.follow();
+      else this.#queue(this.#renderer.fail(this.#refusal));
+    });
+  }
+
+  /** Something that no stream tells. */
+  show(event: StreamEvent): void {
+    this.#queue(this.#renderer.push(event));
+    this.#noticeEnd();
+  }
+
+  /** Nobody listens any more; the task goes on. */
+  leave(): void {
+    this.#left = true;
+    this.#round++;
+    this.#waiting = [];
+    this.#stop();
+    this.#cancelWake();
+    this.#cancelKeepAlive();
+    this.#cancelAbsence();
+    this.#started.open();
+    this.#answered();
+  }
+
+  peek(): Outgoing<this> | undefined {
+    const [next] = this.#waiting;
+    if (next === undefined) return undefined;
+    const wait = this.#restBefore(next);
+    if (wait > 0) {
+      this.#cancelWake();
+      this.#cancelWake = this.#options.clock.after(wait, this.#options.onReady);
+      return undefined;
+    }
+    const text = toAnswer(this.#options.address, toResponse(this.requestId, next.result, next.error));
+    return { text, reply: this, final: next.result.final };
+  }
+
+  sent(): void {
+    const frame = this.#waiting.shift();
+    if (frame === undefined) return;
+    this.#lastSentAt = this.#options.clock.now();
+    this.#lastShown = frame.shows;
+    if (frame.result.kind === "artifact-update") this.#lastContentAt = this.#lastSentAt;
+    if (this.#waiting.length < MOST_WAITING / 2) this.#makeRoom();
+  }
+
+  confirmed(): void {
+    const mayFollow = this.#following || !(this.ended || this.#renderer.asking);
+    if (this.#left || mayFollow || this.#waiting.length > 0) return;
+    this.#cancelAbsence();
+    this.#resting = true;
+    this.#options.onRest();
+  }
+
+  async #read(open: () => Promise<FrameStream>, continues = false): Promise<void> {
+    this.#stop();
+    const round = ++this.#round;
+    const isOver = (): boolean => round !== this.#round;
+    this.#following = true;
+    let taken = false;
+    try {
+      const frames = (await open())[Symbol.asyncIterator]();
+      taken = true;
+      const stop = (): void => void frames.return?.();
+      if (isOver()) return stop();
+      this.#stopStream = stop;
+      while (!isOver()) {
+        const step = await frames.next();
+        if (isOver()) return stop();
+        if (step.done === true) {
+          if (this.#renderer.asking && !this.moreComes) break;
+          const wait = this.#renderer.asking ? 0 : AGAIN_MS;
+          this.#options.clock.after(wait, () => void (isOver() || this.#read(this.#again)));
+          return;
+        }
+        for (const frame of step.value) {
+          const { prepare } = this.#options;
+          const event = continues ? sinceThen(frame.event) : frame.event;
+          const shown = prepare === undefined ? event : await prepare(event);
+          if (isOver()) return stop();
+          if ("task" in event) this.#options.onTask(event.task.id);
+          if (!this.#isAskedAlready(event)) this.#queue(this.#renderer.push(shown));
+        }
+        this.#started.open();
+        if (this.#renderer.ended) {
+          stop();
+          break;
+        }
+        if (this.#renderer.asking) this.#expectAnswer();
+        if (this.#waiting.length >= MOST_WAITING) {
+          this.#room ??= createGate();
+          await this.#room.opened;
+        }
+      }
+    } catch (error) {
+      if (isOver()) return;
+      const refusal = presentable(error);
+      if (!taken && open !== this.#again) this.#refusal = refusal;
+      this.#queue(this.#renderer.fail(refusal));
+    }
+    if (isOver()) return;
+    this.#following = false;
+    this.#cancelKeepAlive();
+    this.#started.open();
+    this.#noticeEnd();
+  }
+
+  readonly #again = (): Promise<FrameStream> => {
+    const { moreComes } = this;
+    this.moreComes = false;
+    return this.#options.again(moreComes);
+  };
+
+  /** The question that a task has come to is known. */
+  #isAskedAlready(event: StreamEvent): boolean {
+    return this.#renderer.asking && "task" in event && event.task.status.state === "TASK_STATE_INPUT_REQUIRED";
+  }
+
+  #noticeEnd(): void {
+    if (this.#left || !this.ended) return;
+    this.#following = false;
+    this.#cancelKeepAlive();
+    this.#answered();
+    const { clock, onAbsent, times } = this.#options;
+    this.#cancelAbsence();
+    this.#cancelAbsence = clock.after(times.absentMs, () => {
+      if (this.ended && !this.told) onAbsent();
+    });
+  }
+
+  /** It may be the same words under the same ids. */
+  #expectAnswer(): void {
+    for (const frame of this.seen.splice(0)) frame.forget();
+  }
+
+  #answered(): void {
+    for (const frame of this.seen.splice(0)) frame.answered(SAME_MESSAGE_MS);
+  }
+
+  #queue(frames: readonly Rendered[]): void {
+    if (this.#left || frames.length === 0) return;
+    queue(frames, this.#waiting);
+    this.#options.onReady();
+  }
+
+  /** How long the frame has to wait: for those before it to be through, or for a better one to take its place. */
+  #restBefore({ result, shows }: Rendered): number {
+    const { clock, times } = this.#options;
+    const now = clock.now();
+    if (result.final) return this.#lastContentAt + times.finalAfterMs - now;
+    const mayImprove = shows !== undefined && this.#waiting.length === 1 && this.#following;
+    return mayImprove && shows === this.#lastShown ? this.#lastSentAt + times.paceMs - now : 0;
+  }
+
+  #keepAliveLater(milliseconds: number): void {
+    const { clock, times } = this.#options;
+    this.#cancelKeepAlive();
+    this.#cancelKeepAlive = clock.after(milliseconds, () => {
+      const rest = this.#lastSentAt + times.keepAliveMs - clock.now();
+      if (rest <= 0 && this.#waiting.length === 0) {
+        const frame = this.#renderer.keepAlive();
+        if (frame !== undefined) this.#queue([frame]);
+      }
+      this.#keepAliveLater(rest > 0 ? rest : times.keepAliveMs);
+    });
+  }
+
+  #makeRoom(): void {
+    this.#room?.open();
+    this.#room = undefined;
+  }
+
+  #stop(): void {
+    this.#stopStream();
+    this.#stopStream = () => {};
+    this.#makeRoom();
+  }
+
+  #createRenderer(): Renderer {
+    const { address, artifactId, desktop, mode, report } = this.#options;
+    return new Renderer({ taskId: address.taskId, artifactId, desktop, mode, report });
+  }
+}

@@ -1,0 +1,57 @@
+import { BoundedMap } from "../xiaoyi/bounded-map.ts";
+import { Session } from "./session.ts";
+
+const MOST_SESSIONS = 10_000;
+const MOST_NAMES = 20_000;
+
+/** Conversations, by every name they are called. */
+export class Sessions {
+  /** Those in which something is under way, also if they were cleared since. */
+  readonly busy = new Set<Session>();
+  readonly #known = new BoundedMap<string, Session>(MOST_SESSIONS, (session) => session.idle);
+  /** What the app calls its session, and which conversation that is: another one each time the app is opened. */
+  readonly #names = new BoundedMap<string, string>(MOST_NAMES);
+  /** Contexts of conversations that were cleared, should they go on under their old id. */
+  readonly #contexts = new BoundedMap<string, string>(MOST_NAMES);
+
+  of(id: string, server: string): Session {
+    const known = this.#known.get(id);
+    if (known !== undefined) return known;
+    const session = new Session(id, this.#contexts.get(id) ?? id, server, this.#onIdle);
+    this.#known.set(id, session);
+    return session;
+  }
+
+  /** The first that is known, by whichever name. */
+  find(ids: readonly string[]): Session | undefined {
+    for (const id of ids) {
+      const session = this.#known.get(id) ?? this.#known.get(this.idOf(id));
+      if (session !== undefined) return session;
+    }
+    return undefined;
+  }
+
+  /** The id of the conversation that is called so. */
+  idOf(name: string): string {
+    return this.#names.get(name) ?? name;
+  }
+
+  learn(name: string, id: string): void {
+    if (name !== id) this.#names.set(name, id);
+  }
+
+  /** What is said from now on under this id is in another context. */
+  clear(id: string, contextId: string): void {
+    this.#known.delete(id);
+    this.#contexts.set(id, contextId);
+  }
+
+  /** For a word to a conversation that is not known and will not be. */
+  passing(id: string, server: string): Session {
+    return new Session(id, id, server, this.#onIdle);
+  }
+
+  readonly #onIdle = (session: Session): void => {
+    this.busy.delete(session);
+  };
+}

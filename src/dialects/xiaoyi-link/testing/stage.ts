@@ -1,0 +1,224 @@
+/** An agent on a link, with an engine behind it and the platform in the hands of the test. */
+import type { Agent } from "../../../engine/agent.ts";
+import { type FakeClock, settle } from "../../../engine/testing/fake-clock.ts";
+import { Harness } from "../../../engine/testing/harness.ts";
+import type { Caller } from "../../../model/caller.ts";
+import type { Loss } from "../../../model/loss.ts";
+import type { Log } from "../../../model/ports.ts";
+import { ServedAgentService } from "../../../server/agent-service.ts";
+import { uuidIds } from "../../../server/node-ports.ts";
+import type { Link } from "../../../wire/link.ts";
+import { createLinkPair } from "../../../wire/link-pair.ts";
+import { LinkAgent, type LinkAgentOptions } from "../link-agent.ts";
+
+export const AGENT_ID = "agent-1";
+export const OWNER: Caller = { owner: "alice", authenticated: true };
+
+export interface StageOptions
+  extends Partial<Pick<LinkAgentOptions, "agentId" | "intake" | "mode" | "notices" | "times" | "upload">> {
+  readonly agent: Agent;
+  /** The stage of a process that went before. */
+  readonly after?: Stage;
+  readonly limits?: { readonly maxDepth: number; readonly maxParts: number };
+}
+
+export interface Logged {
+  readonly level: "debug" | "info" | "warn" | "error";
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly message: string;
+}
+
+export class Stage {
+  readonly harness: Harness;
+  readonly agent: LinkAgent;
+  readonly logged: Logged[] = [];
+  readonly losses: Loss[] = [];
+  #made = 0;
+
+  private constructor(harness: Harness, options: StageOptions) {
+    this.harness = harness;
+    const log = this.#log();
+    const service = new ServedAgentService({
+      name: "agent",
+      engine: harness.engine,
+      ids: uuidIds,
+      clock: harness.clock,
+      log,
+      interfaces: () => [],
+      authentication: {
+        identifies: true,
+        security: { schemes: {}, requirements: [] },
+        challenged: (error) => error,
+      },
+    });
+    const next = (prefix: string) => () => `${prefix}-${++this.#made}`;
+    this.agent = new LinkAgent({
+      agentId: options.agentId ?? AGENT_ID,
+      context: {
+        caller: OWNER,
+        ids: { message: next("message"), context: next("context") },
+        limits: { maxDepth: 64, maxValues: 200_000, maxParts: 100, keepAliveMs: 60_000, ...options.limits },
+        report: (losses) => this.losses.push(...losses),
+        service,
+      },
+      artifactId: next("artifact"),
+      clock: harness.clock,
+      log,
+      mode: options.mode ?? "phone",
+      // Most tests have nothing to do with time, and would all have to let it pass.
+      times: { finalAfterMs: 0, ...options.times },
+      ...(options.upload === undefined ? undefined : { upload: options.upload }),
+      intake: options.intake,
+      notices: options.notices,
+    });
+  }
+
+  static async open(options: StageOptions): Promise<Stage> {
+    const after = options.after?.harness;
+    const harness = await Harness.start({ agent: options.agent, ...(after === undefined ? undefined : { after }) });
+    return new Stage(harness, options);
+  }
+
+  get clock(): FakeClock {
+    return this.harness.clock;
+  }
+
+  /** The platform's end of a new link. */
+  connect(server = "main"): Platform {
+    const [near, far] = createLinkPair();
+    const platform = new Platform(far);
+    const closed = near.closed.then((closure) => (platform.torn ? { ...closure, torn: true as const } : closure));
+    platform.served = this.agent.serve({ ...near, closed }, server);
+    return platform;
+  }
+
+  #log(): Log {
+    const at = (level: Logged["level"]) => (fields: Logged["fields"], message: string) =>
+      void this.logged.push({ level, fields, message });
+    return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** An answer as the platform reads it: the envelope, and what is in it. */
+export interface Answer {
+  readonly sessionId: string;
+  readonly taskId: string;
+  readonly detail: {
+    readonly id: unknown;
+    // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape.
+    readonly result: any;
+    readonly error: { readonly code: number; readonly message: string };
+  };
+}
+
+export class Platform {
+  /** Every frame that came, as it came. */
+  readonly raw: string[] = [];
+  served: Promise<unknown> = Promise.resolve();
+  torn = false;
+  readonly #link: Link;
+  /** Resolves when the platform reads on. */
+  #awake: Promise<void> = Promise.resolve();
+
+  constructor(link: Link) {
+    this.#link = link;
+    void this.#listen();
+  }
+
+  async #listen(): Promise<void> {
+    for await (const text of this.#link.messages) {
+      this.raw.push(text);
+      await this.#awake;
+    }
+  }
+
+  /** From here on nothing more is read: what is sent is on its way for ever. */
+  sleep(): void {
+    this.#awake = new Promise(() => {});
+  }
+
+  send(frame: unknown): void {
+    void this.#link.send(typeof frame === "string" ? frame : JSON.stringify(frame));
+  }
+
+  /** Says something and waits until all that follows without time passing has happened. */
+  async say(frame: unknown): Promise<void> {
+    this.send(frame);
+    await settle(20);
+  }
+
+  close(code?: number): Promise<unknown> {
+    this.#link.close(code);
+    return this.served;
+  }
+
+  /** The link breaks; what was on its way is lost. */
+  tear(): Promise<unknown> {
+    this.torn = true;
+    return this.close(1006);
+  }
+
+  get frames(): Fields[] {
+    return this.raw.map((text) => JSON.parse(text) as Fields);
+  }
+
+  get answers(): Answer[] {
+    return this.frames.flatMap(({ msgDetail, msgType, sessionId, taskId }) =>
+      msgType === "agent_response"
+        ? [{ sessionId: String(sessionId), taskId: String(taskId), detail: JSON.parse(String(msgDetail)) }]
+        : [],
+    );
+  }
+
+  /** What became of one task, in short: states, texts and thoughts in order, `final` marked. */
+  story(taskId: string): string[] {
+    return this.answers
+      .filter(({ detail, taskId: named }) => named === taskId && detail.result?.kind !== undefined)
+      .map(({ detail }) => toStory(detail.result));
+  }
+}
+
+function toStory(result: Answer["detail"]["result"]): string {
+  const mark = result.final === true ? " final" : "";
+  if (result.kind === "status-update") {
+    const said = result.status.message?.parts.map((part: { text: string }) => part.text).join("");
+    return `${result.status.state}${said === undefined ? "" : `: ${said}`}${mark}`;
+  }
+  const how = result.append ? "+" : "=";
+  const [part] = result.artifact.parts;
+  const what = part.text ?? (part.kind === "reasoningText" ? `(${part.reasoningText})` : JSON.stringify(part));
+  return `${how}${what}${mark}`;
+}
+
+let asked = 0;
+
+export interface MessageWords {
+  readonly id?: string;
+  readonly taskId?: string;
+  readonly sessionId?: string;
+  readonly appSessionId?: string;
+  readonly deviceId?: string;
+  readonly parts?: readonly unknown[];
+}
+
+/** As the platform says it, plainly. */
+export function message(text: string, words: MessageWords = {}): Fields {
+  const { sessionId = "session-1" } = words;
+  return {
+    jsonrpc: "2.0",
+    id: words.id ?? `request-${++asked}`,
+    method: "message/stream",
+    agentId: AGENT_ID,
+    deviceId: words.deviceId ?? "7d0f8a44-0a6f-4b8e-9b0d-0e1c5c6f9f10",
+    conversationId: sessionId,
+    sessionId: words.appSessionId ?? "app-1",
+    params: {
+      id: words.taskId ?? `task-of-${asked}`,
+      sessionId,
+      agentLoginSessionId: "",
+      message: { role: "user", parts: words.parts ?? [{ kind: "text", text }] },
+    },
+  };
+}

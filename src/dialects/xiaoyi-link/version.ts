@@ -1,0 +1,2 @@
+/** Stands with every task that was made over it, so it never changes. */
+export const DIALECT_NAME = "xiaoyi-link";

@@ -1,0 +1,164 @@
+/** What agents can give a device beside text. Others are shown the text that comes with it. */
+import type { JsonObject, JsonValue } from "../../model/json.ts";
+import type { Part } from "../../model/part.ts";
+import { fallbackTextOf } from "./fallback-text.ts";
+import { reasoningPart, showablePart } from "./marks.ts";
+
+export interface Shown {
+  /** For those who cannot show the thing; titles and links of it unless given. */
+  readonly text?: string;
+}
+
+function show(data: JsonObject, { text }: Shown): Part {
+  return showablePart(data, text ?? fallbackTextOf(data));
+}
+
+export interface CommandOptions extends Shown {
+  readonly namespace: string;
+  readonly name: string;
+  readonly payload: JsonObject;
+}
+
+export interface DeeplinkOptions extends Shown {
+  readonly url: string;
+  readonly appName: string;
+  readonly packageName?: string;
+  readonly appType?: "DeepLink" | "OpenHarmony";
+}
+
+export interface ActionOptions extends Shown {
+  readonly intentName: string;
+  readonly bundleName: string;
+  readonly intentParam?: JsonObject;
+  readonly executeMode?: "background" | "foreground";
+  /** Whether the device reports what came of it, as an event in a later message. */
+  readonly needUploadResult?: boolean;
+  /** Further members of `executeParam`, e.g. `needUnlock`, `timeOut`, `permissionId`. */
+  readonly more?: JsonObject;
+}
+
+export interface Card {
+  /** As the console's output configuration names it. */
+  readonly cardName: string;
+  readonly cardData: JsonObject;
+  /** Under the text unless given. */
+  readonly displayType?: "EmbedMarkdown" | "DisplayFaCard";
+}
+
+export interface Chip {
+  /** What is asked when the chip is tapped. */
+  readonly text: string;
+  readonly domain?: "AIGC" | "documentSummary";
+  readonly icon?: string;
+}
+
+export interface Reference {
+  readonly title: string;
+  readonly url: string;
+  readonly subTitle?: string;
+  readonly imageUrl?: string;
+  /** Where the page opens. */
+  readonly open?: "xiaoyi" | "browser";
+  readonly name?: string;
+  readonly source?: string;
+}
+
+const MOST_CARDS = 20;
+const LONGEST_CHIP = 64;
+const LOCATION = { intentName: "GetCurrentLocation", bundleName: "com.huawei.hmos.aidispatchservice" } as const;
+
+/** Something for the device to do. */
+function command({ name, namespace, payload, ...shown }: CommandOptions): Part {
+  return show({ commands: [{ header: { namespace, name }, payload }] }, shown);
+}
+
+/** Opens a page or an app. */
+function deeplink({ appName, appType, packageName, url, ...shown }: DeeplinkOptions): Part {
+  const payload = { url, appName, ...given({ packageName, appType }) };
+  return command({ namespace: "Command", name: "Deeplink", payload, ...shown });
+}
+
+/** Runs an intent that is registered with the platform under the same names; others are dropped by it. */
+function action({ bundleName, intentName, intentParam, more, ...options }: ActionOptions): Part {
+  const { executeMode = "background", needUploadResult = true, ...shown } = options;
+  const executeParam = { executeMode, intentName, bundleName, achieveType: "INTENT", intentParam: intentParam ?? {} };
+  const payload = { executeParam: { ...executeParam, ...more }, needUploadResult };
+  return command({ namespace: "Common", name: "Action", payload, ...shown });
+}
+
+/** Where the device is, in WGS84, as an event in a later message. */
+function location(shown: Shown = {}): Part {
+  return action({ ...LOCATION, ...shown });
+}
+
+function cards(all: readonly Card[], shown: Shown = {}): Part {
+  if (all.length === 0 || all.length > MOST_CARDS) throw new RangeError(`There may be 1 to ${MOST_CARDS} cards.`);
+  const cardsInfo = all.map(({ cardData, cardName, displayType }) => ({
+    cardName,
+    cardData,
+    ...given({ displayType }),
+  }));
+  return show({ cardsInfo }, shown);
+}
+
+function card(one: Card, shown: Shown = {}): Part {
+  return cards([one], shown);
+}
+
+/** Questions to tap, below the answer. */
+function chips(all: readonly (Chip | string)[], shown: Shown = {}): Part {
+  const chipsList = all.map((one) => toChip(typeof one === "string" ? { text: one } : one));
+  return show({ chipsInfo: { displayChips: { chipsList } } }, shown);
+}
+
+function toChip({ domain = "AIGC", icon, text }: Chip): JsonObject {
+  const content = `superlink://vassistant?text=${text.replaceAll(/[%&#+\s]/g, encodeURIComponent)}&startmode=recognize`;
+  if ([...text].length > LONGEST_CHIP) throw new RangeError(`A chip has at most ${LONGEST_CHIP} characters.`);
+  return { content, domain, ...given({ icon }) };
+}
+
+/** Where an answer comes from. */
+function references(all: readonly Reference[], shown: Shown = {}): Part {
+  return show({ reference: { items: all.map(toReference) } }, shown);
+}
+
+function toReference({ imageUrl, name, open = "xiaoyi", source, subTitle, title, url }: Reference): JsonObject {
+  return {
+    params: { name: name ?? title, source: source ?? "agent" },
+    card: {
+      type: "leftPictureRightText",
+      params: {
+        title,
+        ...given({ subTitle }),
+        link: { webLink: { startMode: open === "browser" ? 1 : 0, url } },
+        ...(imageUrl === undefined ? undefined : { imageInfo: { small: { url: imageUrl } } }),
+      },
+    },
+  };
+}
+
+/** A thought to show while the user waits; it folds away when the answer comes. Others do not see it. */
+function reasoning(text: string): Part {
+  return reasoningPart(text);
+}
+
+/** A link, in Markdown, that asks the user to log in; what comes of it is told by `authorize`. */
+function loginLink({
+  agentId,
+  appId,
+  label,
+}: {
+  readonly label: string;
+  readonly appId: string;
+  readonly agentId: string;
+}): string {
+  return `[${label}](superlink://vassistant?hwIdAuth=phone&appId=${encodeURIComponent(appId)}&agentId=${encodeURIComponent(agentId)})`;
+}
+
+/** Those that are there. */
+function given(members: Readonly<Record<string, JsonValue | undefined>>): JsonObject {
+  const present = Object.entries(members).filter((entry): entry is [string, JsonValue] => entry[1] !== undefined);
+  return Object.fromEntries(present);
+}
+
+export const xiaoyi = { command, deeplink, action, location, card, cards, chips, references, reasoning, loginLink };

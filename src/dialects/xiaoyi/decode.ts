@@ -1,0 +1,174 @@
+/** What the platform says: the params of `message/stream`. */
+import { EXTENSIONS } from "../../model/extensions.ts";
+import type { JsonObject, JsonValue } from "../../model/json.ts";
+import type { Lossy } from "../../model/loss.ts";
+import type { Message } from "../../model/message.ts";
+import { isDataPart, type Part } from "../../model/part.ts";
+import type { CodecTools } from "../contract.ts";
+import { type Members, readRequest } from "../shared/early-reading.ts";
+import { isRecord, type ReadOptions } from "../shared/proto-json-reading.ts";
+import { isObject } from "./marks.ts";
+import { readPart } from "./parts.ts";
+import { mergedVariables } from "./variables.ts";
+
+/** Something the device did or was told, not something the user said. */
+export interface DeviceEvent {
+  readonly namespace: string;
+  readonly name: string;
+  readonly payload: JsonObject;
+}
+
+export interface HeardMessage {
+  /** The platform's id of the task. */
+  readonly taskId: string;
+  /** The conversation. */
+  readonly sessionId: string;
+  /** What `authorize` gave the user, if it did. */
+  readonly loginSessionId: string | undefined;
+  /** In the context of the session; it names no task. */
+  readonly message: Message;
+  readonly events: readonly DeviceEvent[];
+  /** False: nothing but events of the device, which are for whoever waits for them. */
+  readonly isTurn: boolean;
+  /** Where the user's device can be told of something later. */
+  readonly pushId: string | undefined;
+}
+
+export interface MessageDefaults {
+  /** Where the params name no session. */
+  readonly sessionId?: string | undefined;
+}
+
+/** Throws INVALID_PARAMS for what is no message. */
+export function readMessageParams(
+  params: unknown,
+  options: ReadOptions,
+  ids: CodecTools["ids"],
+  defaults: MessageDefaults = {},
+): Lossy<HeardMessage> {
+  return readRequest(params, { root: "params", ...options }, (members) => readParams(members, ids, defaults));
+}
+
+function readParams(members: Members, ids: CodecTools["ids"], defaults: MessageDefaults): HeardMessage {
+  const taskId = members.requiredText("id");
+  const sessionId = members.text("sessionId") ?? defaults.sessionId ?? members.requiredText("sessionId");
+  const loginSessionId = members.text("agentLoginSessionId");
+  const said = members.requiredObject("message", readWords);
+  const { events, isTurn, parts, variables } = sortParts(said.parts, variablesBeside(members));
+  const mark = markOf(variables, loginSessionId);
+  return {
+    taskId,
+    sessionId,
+    loginSessionId,
+    message: {
+      messageId: said.messageId ?? ids.message(),
+      role: "ROLE_USER",
+      contextId: sessionId,
+      parts,
+      ...(mark === undefined ? undefined : { metadata: { [EXTENSIONS.xiaoyi]: mark } }),
+    },
+    events,
+    isTurn,
+    pushId: textIn(mergedVariables(variables, "systemVariables").push_id),
+  };
+}
+
+function readWords(members: Members): { readonly messageId: string | undefined; readonly parts: readonly Part[] } {
+  return { messageId: members.text("messageId"), parts: members.requiredList("parts", readPart) };
+}
+
+/** Some put the variables beside the message instead of into it. */
+function variablesBeside(members: Members): JsonObject {
+  const data = members.raw("data");
+  return isRecord(data) && isRecord(data.variables) ? (data.variables as JsonObject) : {};
+}
+
+interface SortedParts {
+  readonly parts: readonly Part[];
+  readonly variables: JsonObject;
+  readonly events: readonly DeviceEvent[];
+  readonly isTurn: boolean;
+}
+
+const NOTHING_SAID: readonly Part[] = [{ text: "" }];
+
+/** Variables are not part of what was said; events are, for an agent that asked for them. */
+function sortParts(all: readonly Part[], beside: JsonObject): SortedParts {
+  const parts: Part[] = [];
+  const events: DeviceEvent[] = [];
+  let variables = beside;
+  let isTurn = false;
+  for (const part of all) {
+    if (!isDataPart(part) || !isObject(part.data)) {
+      isTurn = true;
+      parts.push(part);
+      continue;
+    }
+    const { variables: found, ...rest } = part.data;
+    if (isObject(found)) variables = { ...variables, ...found };
+    const happened = eventsIn(rest.events);
+    events.push(...happened);
+    const remains = isObject(found) ? rest : part.data;
+    if (Object.keys(remains).length === 0 && isObject(found)) continue;
+    parts.push(remains === part.data ? part : { ...part, data: remains });
+    if (happened.length === 0) isTurn = true;
+  }
+  return { parts: parts.length === 0 ? NOTHING_SAID : parts, variables, events, isTurn: isTurn || events.length === 0 };
+}
+
+function eventsIn(value: JsonValue | undefined): DeviceEvent[] {
+  return Array.isArray(value) ? (value as readonly JsonValue[]).flatMap(readEvent) : [];
+}
+
+/** An older form has no header: the name of what was asked for, and what came of it. */
+function readEvent(value: JsonValue): DeviceEvent[] {
+  if (!isObject(value)) return [];
+  const { header, payload } = value;
+  if (isObject(header) && typeof header.namespace === "string" && typeof header.name === "string") {
+    return [{ namespace: header.namespace, name: header.name, payload: isObject(payload) ? payload : {} }];
+  }
+  return typeof value.intentName === "string" ? [{ ...RESULT_EVENT, payload: value }] : [];
+}
+
+const RESULT_EVENT = { namespace: "Common", name: "UploadExeResult" } as const;
+
+/** The push id is an address for this server's own use, hence not for agents, which may be someone else's. */
+function markOf(variables: JsonObject, loginSessionId: string | undefined): JsonObject | undefined {
+  const shown = withoutPushId(variables);
+  const hasVariables = Object.keys(shown).length > 0;
+  if (!hasVariables && loginSessionId === undefined) return undefined;
+  return {
+    ...(hasVariables ? { variables: shown } : undefined),
+    ...(loginSessionId === undefined ? undefined : { agentLoginSessionId: loginSessionId }),
+  };
+}
+
+function withoutPushId(variables: JsonObject): JsonObject {
+  const { systemVariables, ...others } = variables;
+  if (systemVariables === undefined) return variables;
+  const kept = Array.isArray(systemVariables)
+    ? (systemVariables as readonly JsonValue[]).filter((one) => !namesPushId(one)).map(droppingPushId)
+    : droppingPushId(systemVariables);
+  return { ...others, systemVariables: kept };
+}
+
+function namesPushId(value: JsonValue): boolean {
+  return isObject(value) && value.name === "push_id";
+}
+
+function droppingPushId(value: JsonValue): JsonValue {
+  if (!isObject(value)) return value;
+  const { push_id: _address, ...others } = value;
+  return others;
+}
+
+function textIn(value: JsonValue | undefined): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+/** The id of what a push notification stood for, when the user tapped it. */
+export function tappedPushId(events: readonly DeviceEvent[]): string | undefined {
+  const trigger = events.find(({ name, namespace }) => namespace === "Common" && name === "Trigger");
+  const map = trigger?.payload.dataMap;
+  return isObject(map) ? textIn(map.pushDataId) : undefined;
+}

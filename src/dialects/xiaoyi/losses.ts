@@ -1,0 +1,76 @@
+/** What Xiaoyi has no words for, in either access mode. */
+import type { LossRule } from "../../model/loss.ts";
+import { PART_LOSSES } from "../shared/early-parts.ts";
+import { STATE_LOSSES } from "../shared/early-states.ts";
+
+export const LOSSES = {
+  rejected: STATE_LOSSES.rejected,
+  authRequired: STATE_LOSSES.authRequired,
+  partMetadata: {
+    kind: "dropped",
+    what: "part.metadata",
+    reason: "Parts have no metadata but what marks reasoning, cards, commands, chips and references.",
+    direction: "said",
+  },
+  partFilename: PART_LOSSES.partFilename,
+  partMediaType: {
+    kind: "dropped",
+    what: "part.mediaType",
+    reason: "Only files have a media type: text is Markdown and data is JSON.",
+    direction: "said",
+  },
+  partData: {
+    kind: "bent",
+    what: "part.data",
+    reason: 'Data that is no object travels as {"value": …}.',
+    direction: "said",
+  },
+  dataAsText: {
+    kind: "bent",
+    what: "part.data, for the phone",
+    reason: "The phone shows no data of its own accord: it is told as JSON in a block of code.",
+    direction: "said",
+  },
+  fileAsLink: {
+    kind: "bent",
+    what: "part.url, for the phone",
+    reason: "The phone shows no file that was not uploaded to the platform: it is told as a link.",
+    direction: "said",
+  },
+  fileAsName: {
+    kind: "dropped",
+    what: "part.raw, for the phone; part.url of a file on this machine",
+    reason: "The phone shows no file that was not uploaded to the platform: only its name is told.",
+    direction: "said",
+  },
+  artifactMembers: {
+    kind: "dropped",
+    what: "artifact.name, artifact.description, artifact.metadata, artifact.extensions",
+    reason: "Artifacts have an id and parts.",
+    direction: "said",
+  },
+  messageMembers: {
+    kind: "dropped",
+    what: "message.messageId, message.metadata, message.extensions, message.referenceTaskIds of an agent",
+    reason: "What an agent says has a role and parts.",
+    direction: "said",
+  },
+  updateMetadata: {
+    kind: "dropped",
+    what: "statusUpdate.metadata, artifactUpdate.metadata, task.metadata",
+    reason: "Events have no metadata.",
+    direction: "said",
+  },
+  timestamp: {
+    kind: "dropped",
+    what: "status.timestamp",
+    reason: "Statuses have no time.",
+    direction: "said",
+  },
+  unreadableFile: {
+    kind: "bent",
+    what: "part.url",
+    reason: "A file kept by the platform is known by an id only, which no one else can fetch: urn:xiaoyi:file:<id>.",
+    direction: "heard",
+  },
+} as const satisfies Record<string, LossRule>;

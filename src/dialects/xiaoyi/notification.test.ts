@@ -1,0 +1,159 @@
+import { describe, expect, it } from "vitest";
+import { EXTENSIONS } from "../../model/extensions.ts";
+import type { Part } from "../../model/part.ts";
+import type { TaskState } from "../../model/state.ts";
+import type { Task } from "../../model/task.ts";
+import { answerTextOf, noticeOf, readPushAnswer, tappedFrames, toNotification } from "./notification.ts";
+import { signedHeaders } from "./signature.ts";
+
+function taskOf(state: TaskState, ...artifacts: Part[][]): Task {
+  return {
+    id: "s&1",
+    contextId: "s",
+    status: { state },
+    artifacts: artifacts.map((parts, index) => ({ artifactId: `a${index}`, parts })),
+  };
+}
+
+const route = { apiId: "api", address: { pushId: "device" }, requestId: "request", resultId: "result" };
+
+describe("what there is to tell of a task", () => {
+  it("is its end, unless the user brought it about", () => {
+    expect(noticeOf(taskOf("TASK_STATE_COMPLETED", [{ text: "Done." }]))).toEqual({
+      taskId: "s&1",
+      state: "completed",
+      text: "Done.",
+    });
+    expect(noticeOf(taskOf("TASK_STATE_FAILED"))?.state).toBe("failed");
+    expect(noticeOf(taskOf("TASK_STATE_REJECTED"))?.state).toBe("failed");
+    for (const state of ["TASK_STATE_CANCELED", "TASK_STATE_WORKING", "TASK_STATE_INPUT_REQUIRED"] as const) {
+      expect(noticeOf(taskOf(state))).toBeUndefined();
+    }
+  });
+
+  it("is text, whatever it was", () => {
+    const card = { text: "A card", metadata: { [EXTENSIONS.xiaoyi]: { data: { cardsInfo: [] } } } };
+    const reasoning = { text: "", metadata: { [EXTENSIONS.reasoning]: "Hm." } };
+    const task = taskOf(
+      "TASK_STATE_COMPLETED",
+      [{ text: "One" }, reasoning, card],
+      [
+        { raw: "AAAA", filename: "a.png" },
+        { url: "https://files.example/b.pdf", filename: "b.pdf" },
+      ],
+    );
+    const message = { messageId: "m", role: "ROLE_AGENT", parts: [{ text: "That is all." }] } as const;
+    expect(answerTextOf({ ...task, status: { ...task.status, message } })).toBe(
+      "One\nA card\n\na.png\n[b.pdf](https://files.example/b.pdf)\n\nThat is all.",
+    );
+  });
+});
+
+describe("a notification", () => {
+  it("has the members of the platform's documents", () => {
+    const body = toNotification({ taskId: "s&1", state: "completed", text: "Done.\nReally." }, route);
+    expect(JSON.parse(body)).toEqual({
+      jsonrpc: "2.0",
+      id: "request",
+      result: {
+        id: "result",
+        apiId: "api",
+        pushId: "device",
+        pushText: "Done. Really.",
+        kind: "task",
+        artifacts: [{ artifactId: expect.any(String), parts: [{ kind: "text", text: "Done.\nReally." }] }],
+        status: { state: "completed" },
+      },
+    });
+  });
+
+  it("names the login, where there is one", () => {
+    const address = { pushId: "device", loginSessionId: "login" };
+    const body = toNotification({ taskId: "t", state: "failed", text: "" }, { ...route, address });
+    expect(JSON.parse(body)).toMatchObject({
+      result: { agentLoginSessionId: "login", pushText: "任务执行异常，请重试", status: { state: "failed" } },
+    });
+  });
+
+  it("is told apart from others by the task, so that it is not shown twice", () => {
+    const artifactOf = (taskId: string) =>
+      JSON.parse(toNotification({ taskId, state: "completed", text: "x" }, route)).result.artifacts[0].artifactId;
+    expect(artifactOf("one")).toBe(artifactOf("one"));
+    expect(artifactOf("one")).not.toBe(artifactOf("two"));
+  });
+
+  it("names its content where that is long", () => {
+    const partOf = (text: string) =>
+      JSON.parse(toNotification({ taskId: "s&1", state: "completed", text }, route)).result.artifacts[0].parts;
+    expect(partOf("艺".repeat(1_000))).toEqual([{ kind: "text", text: "艺".repeat(1_000) }]);
+    expect(partOf("艺".repeat(1_001))).toEqual([{ kind: "data", data: { pushDataId: "s&1" } }]);
+  });
+
+  it("is signed for its moment", () => {
+    const keys = { accessKey: "ak", secretKey: "2e3b71f5def64d95a727314f028bf5aa" };
+    expect(signedHeaders(keys, 1547630863716)).toEqual({
+      "x-access-key": "ak",
+      "x-sign": "6lFqepUu79KSxVCsrXyB/aLVFIdutsTLLx1cZjxDE4I=",
+      "x-ts": "1547630863716",
+    });
+  });
+});
+
+describe("a tapped notification", () => {
+  const scope = () => {
+    let count = 0;
+    return { taskId: "s&2", artifactId: () => `new-${++count}` };
+  };
+
+  it("is answered by one artifact that is the end", () => {
+    expect(tappedFrames(scope(), "All of it.").map(({ result }) => result)).toEqual([
+      {
+        taskId: "s&2",
+        kind: "artifact-update",
+        append: false,
+        lastChunk: true,
+        final: true,
+        artifact: { artifactId: "new-1", parts: [{ kind: "text", text: "All of it." }] },
+      },
+    ]);
+  });
+
+  it("is answered in pieces that add up, of which only the last is the end", () => {
+    const results = tappedFrames(scope(), "x".repeat(9_000)).map(({ result }) => result);
+    expect(results.map(({ final }) => final)).toEqual([false, false, true]);
+    expect(results).toMatchObject([{ append: false }, { append: true }, { append: true }]);
+    expect(new Set(results.map((result) => "artifact" in result && result.artifact.artifactId)).size).toBe(3);
+  });
+
+  it("is never answered by nothing", () => {
+    expect(JSON.stringify(tappedFrames(scope(), ""))).toContain("任务已完成");
+  });
+});
+
+describe("what the platform says to a notification", () => {
+  it.each([
+    [200, "", "told"],
+    [200, '{"id":"1","resultId":"2","result":{"code":"0","message":"success"}}', "told"],
+    [200, '{"result":{"code":0}}', "told"],
+    [200, "<html></html>", "told"],
+    [200, "null", "told"],
+    [200, '{"result":{"code":"99911113"}}', "busy"],
+    [200, '{"error":{"code":99911113}}', "busy"],
+    [200, '{"result":{"code":"400"}}', "refused"],
+    [400, "", "refused"],
+    [401, "", "refused"],
+    [429, "", "refused"],
+    [302, "", "refused"],
+    [500, "", "busy"],
+    [503, "<html></html>", "busy"],
+  ])("%i %s: %s", (status, body, kind) => {
+    expect(readPushAnswer(status, body).kind).toBe(kind);
+  });
+
+  it("is not repeated word for word in what is said of it", () => {
+    expect(readPushAnswer(200, '{"result":{"code":"a\\nforged line"}}')).toEqual({
+      kind: "refused",
+      why: "code unreadable",
+    });
+  });
+});

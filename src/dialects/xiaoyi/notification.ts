@@ -1,0 +1,126 @@
+/** Notifications: how a user who does not look any more is told of an answer, and what follows when it is tapped. */
+import type { JsonObject } from "../../model/json.ts";
+import type { Task } from "../../model/task.ts";
+import { derivedId } from "../shared/derived-id.ts";
+import { reasoningOf } from "./marks.ts";
+import { fitNotificationText } from "./notification-text.ts";
+import { toText } from "./phone-voice.ts";
+import { artifactFrame, type FrameScope, type Rendered } from "./rendered.ts";
+import { countCodePoints, splitText } from "./text-pieces.ts";
+import { type DataWire, TASK_FAILED, type TextWire } from "./wire.ts";
+
+/** Where one of the user's devices can be told things. */
+export interface PhoneAddress {
+  readonly pushId: string;
+  readonly loginSessionId?: string;
+}
+
+/** What is told. */
+export interface Notice {
+  readonly taskId: string;
+  readonly state: "completed" | "failed";
+  readonly text: string;
+}
+
+export interface NoticeRoute {
+  /** Of the trigger that the owner of the agent set up in the platform's console. */
+  readonly apiId: string;
+  readonly address: PhoneAddress;
+  /** Made once, also where the request is repeated. */
+  readonly requestId: string;
+  readonly resultId: string;
+}
+
+/** Characters that travel with a notification; the platform asks for what is longer when it is tapped. */
+const LONGEST_DIRECT_TEXT = 1_000;
+const NOTHING_TO_SAY = { completed: "任务已完成", failed: TASK_FAILED.message } as const;
+
+/** What there is to tell of a task; undefined while it goes on, and where the user knows: it was canceled. */
+export function noticeOf(task: Task): Notice | undefined {
+  const { state } = task.status;
+  if (state === "TASK_STATE_COMPLETED") return { taskId: task.id, state: "completed", text: answerTextOf(task) };
+  if (state !== "TASK_STATE_FAILED" && state !== "TASK_STATE_REJECTED") return undefined;
+  return { taskId: task.id, state: "failed", text: answerTextOf(task) };
+}
+
+/** All that a task gave, as text: what cannot be told in a notification is told by its name, its link or its words. */
+export function answerTextOf({ artifacts = [], status }: Task): string {
+  const sections = [...artifacts.map(({ parts }) => parts), status.message?.parts ?? []].map((parts) =>
+    parts
+      .filter((part) => reasoningOf(part) === undefined)
+      // Notifications are short by nature: what they leave out is in the task.
+      .map((part) => toText(part, "", []))
+      .filter((text) => text !== "")
+      .join("\n"),
+  );
+  return sections.filter((text) => text !== "").join("\n\n");
+}
+
+/** The body of the request. Where a part is text, the platform disregards all others; it takes no files. */
+export function toNotification({ state, taskId, text }: Notice, route: NoticeRoute): string {
+  const { address, apiId, requestId, resultId } = route;
+  const words = text === "" ? NOTHING_TO_SAY[state] : text;
+  return JSON.stringify({
+    jsonrpc: "2.0",
+    id: requestId,
+    result: {
+      id: resultId,
+      apiId,
+      pushId: address.pushId,
+      agentLoginSessionId: address.loginSessionId,
+      pushText: fitNotificationText(words),
+      kind: "task",
+      // The platform shows no artifact twice, so that a repeated request does no harm.
+      artifacts: [{ artifactId: derivedId("answer", taskId), parts: [contentOf(words, taskId)] }],
+      status: { state },
+    },
+  });
+}
+
+function contentOf(text: string, taskId: string): TextWire | DataWire {
+  if (countCodePoints(text) <= LONGEST_DIRECT_TEXT) return { kind: "text", text };
+  const data: JsonObject = { pushDataId: taskId };
+  return { kind: "data", data };
+}
+
+/** Shown where the task is not there any more. */
+export const GONE = "内容已失效";
+
+/** What a tapped notification stood for: the one answer whose last artifact is also its end. */
+export function tappedFrames(scope: FrameScope, text: string): Rendered[] {
+  const pieces = text === "" ? [NOTHING_TO_SAY.completed] : splitText(text);
+  return pieces.map((piece, index) => {
+    const { error, result } = artifactFrame(scope, [{ kind: "text", text: piece }], { append: index > 0 });
+    return { error, result: { ...result, final: index === pieces.length - 1 } };
+  });
+}
+
+export type PushVerdict =
+  | { readonly kind: "told" }
+  /** Trying again may help. */
+  | { readonly kind: "busy"; readonly why: string }
+  | { readonly kind: "refused"; readonly why: string };
+
+const FLOW_CONTROL = "99911113";
+
+/** What the platform made of a notification. Some of its answers are empty. */
+export function readPushAnswer(status: number, body: string): PushVerdict {
+  if (status >= 500) return { kind: "busy", why: `status ${status}` };
+  if (status < 200 || status >= 300) return { kind: "refused", why: `status ${status}` };
+  const code = codeIn(body);
+  if (code === undefined || code === "0") return { kind: "told" };
+  return { kind: code === FLOW_CONTROL ? "busy" : "refused", why: `code ${code}` };
+}
+
+const CODE = /^-?\w{1,16}$/;
+
+function codeIn(body: string): string | undefined {
+  try {
+    const answer = JSON.parse(body) as { result?: { code?: unknown } | null; error?: { code?: unknown } | null } | null;
+    const code = String(answer?.result?.code ?? answer?.error?.code ?? "0");
+    return CODE.test(code) ? code : "unreadable";
+  } catch {
+    // No JSON: the status says all there is to know.
+    return undefined;
+  }
+}

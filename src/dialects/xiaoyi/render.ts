@@ -1,0 +1,194 @@
+/**
+ * A task's events as frames for the platform: first that it is being worked on, then what comes of it, at last exactly
+ * one frame that says `final`, and nothing after it. Pure but for the ids it is given.
+ */
+import type { Artifact } from "../../model/artifact.ts";
+import type { ProtocolError } from "../../model/errors.ts";
+import type { StreamEvent, TaskArtifactUpdate } from "../../model/event.ts";
+import type { JsonValue } from "../../model/json.ts";
+import { type Loss, lossBy } from "../../model/loss.ts";
+import type { Message } from "../../model/message.ts";
+import { isDataPart, type Part } from "../../model/part.ts";
+import type { TaskState } from "../../model/state.ts";
+import type { Task, TaskStatus } from "../../model/task.ts";
+import { toFrameError } from "./errors.ts";
+import { LOSSES } from "./losses.ts";
+import { isObject, showableIn } from "./marks.ts";
+import { PhoneVoice } from "./phone-voice.ts";
+import { type FrameScope, type Rendered, statusFrame, type Voice } from "./rendered.ts";
+import { SpecVoice } from "./spec-voice.ts";
+import { type FrameError, type StateWord, SUCCESS, TASK_FAILED } from "./wire.ts";
+
+/** `phone`: what devices show well. `spec`: what the documents print. */
+export const RENDER_MODES = ["phone", "spec"] as const;
+export type RenderMode = (typeof RENDER_MODES)[number];
+
+export interface RenderOptions extends FrameScope {
+  readonly mode: RenderMode;
+  /** The assistant on a desktop asks its questions elsewhere. */
+  readonly desktop?: boolean;
+  /**
+   * A question to the user ends the stream, as the answer to a request ends; otherwise, and where the device is asked,
+   * the task stays open for the answer.
+   */
+  readonly questionEnds?: boolean;
+  readonly report: (losses: readonly Loss[]) => void;
+}
+
+export class Renderer {
+  readonly #options: RenderOptions;
+  readonly #voice: Voice;
+  #phase: "silent" | "working" | "asking" | "ended" = "silent";
+
+  constructor(options: RenderOptions) {
+    this.#options = options;
+    this.#voice = options.mode === "phone" ? new PhoneVoice(options, options.desktop === true) : new SpecVoice(options);
+  }
+
+  /** `final` was said. */
+  get ended(): boolean {
+    return this.#phase === "ended";
+  }
+
+  /** The agent waits for an answer. */
+  get asking(): boolean {
+    return this.#phase === "asking";
+  }
+
+  /** That somebody is at work, as soon as a message was taken in; nothing if that was said already. */
+  begin(): Rendered[] {
+    const frames: Rendered[] = [];
+    this.#work(frames);
+    return frames;
+  }
+
+  push(event: StreamEvent): Rendered[] {
+    if (this.ended) return [];
+    const frames: Rendered[] = [];
+    const losses: Loss[] = [];
+    this.#work(frames);
+    if ("artifactUpdate" in event) this.#artifact(event.artifactUpdate, frames, losses);
+    else if ("statusUpdate" in event) {
+      loseUpdateMetadata(event.statusUpdate.metadata, "statusUpdate", losses);
+      this.#status(event.statusUpdate.status, frames, losses);
+    } else if ("task" in event) this.#task(event.task, frames, losses);
+    else this.#end("completed", event.message, SUCCESS, frames, losses);
+    if (losses.length > 0) this.#options.report(losses);
+    return frames;
+  }
+
+  /** The stream broke before the task ended. */
+  fail(error: ProtocolError): Rendered[] {
+    if (this.ended) return [];
+    const frames: Rendered[] = [];
+    const words = { messageId: "", role: "ROLE_AGENT", parts: [{ text: error.message }] } as const;
+    this.#work(frames);
+    this.#end("failed", words, toFrameError(error), frames, []);
+    return frames;
+  }
+
+  /** Says that the task is alive, without a word that would stay on the screen; nothing while nobody works. */
+  keepAlive(): Rendered | undefined {
+    return this.#phase === "working" ? statusFrame(this.#options, "working") : undefined;
+  }
+
+  #work(frames: Rendered[]): void {
+    if (this.#phase !== "silent") return;
+    this.#phase = "working";
+    frames.push(statusFrame(this.#options, "working"));
+    this.#voice.begin(frames);
+  }
+
+  #task({ artifacts, metadata, status }: Task, frames: Rendered[], losses: Loss[]): void {
+    loseUpdateMetadata(metadata, "task", losses);
+    for (const artifact of artifacts ?? []) {
+      loseMembers(artifact, losses);
+      this.#voice.artifact({ artifact, lastChunk: true }, frames, losses);
+    }
+    this.#status(status, frames, losses);
+  }
+
+  #artifact(update: TaskArtifactUpdate, frames: Rendered[], losses: Loss[]): void {
+    loseUpdateMetadata(update.metadata, "artifactUpdate", losses);
+    loseMembers(update.artifact, losses);
+    this.#voice.artifact(update, frames, losses);
+  }
+
+  #status({ message, state }: TaskStatus, frames: Rendered[], losses: Loss[]): void {
+    switch (state) {
+      case "TASK_STATE_SUBMITTED":
+      case "TASK_STATE_WORKING":
+        this.#resume(frames);
+        if (message !== undefined) this.#voice.progress(message.parts, frames, losses);
+        break;
+      case "TASK_STATE_AUTH_REQUIRED":
+        losses.push(lossBy(LOSSES.authRequired, "status.state"));
+        this.#ask(message, frames, losses);
+        break;
+      case "TASK_STATE_INPUT_REQUIRED":
+        this.#ask(message, frames, losses);
+        break;
+      default: {
+        if (state === "TASK_STATE_REJECTED") losses.push(lossBy(LOSSES.rejected, "status.state"));
+        const { error, word } = ENDS[state];
+        this.#end(word, message, error, frames, losses);
+      }
+    }
+    if (message !== undefined) loseMessageMembers(message, losses);
+  }
+
+  /** A question was answered. */
+  #resume(frames: Rendered[]): void {
+    if (this.#phase !== "asking") return;
+    this.#phase = "working";
+    frames.push(statusFrame(this.#options, "working"));
+  }
+
+  #ask(message: Message | undefined, frames: Rendered[], losses: Loss[]): void {
+    const ends = this.#options.questionEnds === true && message?.parts.some(asksDevice) !== true;
+    this.#voice.question(message?.parts, ends, frames, losses);
+    this.#phase = ends ? "ended" : "asking";
+  }
+
+  #end(
+    state: StateWord,
+    message: Pick<Message, "parts"> | undefined,
+    error: FrameError,
+    frames: Rendered[],
+    losses: Loss[],
+  ): void {
+    this.#voice.end(state, message?.parts, error, frames, losses);
+    this.#phase = "ended";
+  }
+}
+
+/** `final` would close the way by which the device reports what came of a command. */
+function asksDevice(part: Part): boolean {
+  const data = showableIn(part) ?? (isDataPart(part) && isObject(part.data) ? part.data : {});
+  const commands = Array.isArray(data.commands) ? (data.commands as readonly JsonValue[]) : [];
+  return commands.some((one) => isObject(one) && isObject(one.payload) && one.payload.needUploadResult === true);
+}
+
+type EndState = Extract<
+  TaskState,
+  "TASK_STATE_COMPLETED" | "TASK_STATE_CANCELED" | "TASK_STATE_FAILED" | "TASK_STATE_REJECTED"
+>;
+
+const ENDS = {
+  TASK_STATE_COMPLETED: { word: "completed", error: SUCCESS },
+  TASK_STATE_CANCELED: { word: "canceled", error: SUCCESS },
+  TASK_STATE_FAILED: { word: "failed", error: TASK_FAILED },
+  TASK_STATE_REJECTED: { word: "failed", error: TASK_FAILED },
+} as const satisfies Record<EndState, { readonly word: StateWord; readonly error: FrameError }>;
+
+function loseUpdateMetadata(metadata: object | undefined, path: string, losses: Loss[]): void {
+  if (metadata !== undefined) losses.push(lossBy(LOSSES.updateMetadata, `${path}.metadata`));
+}
+
+function loseMembers({ description, extensions, metadata, name }: Artifact, losses: Loss[]): void {
+  if (name ?? description ?? extensions ?? metadata) losses.push(lossBy(LOSSES.artifactMembers, "artifact"));
+}
+
+function loseMessageMembers({ extensions, metadata, referenceTaskIds }: Message, losses: Loss[]): void {
+  if (extensions ?? metadata ?? referenceTaskIds) losses.push(lossBy(LOSSES.messageMembers, "status.message"));
+}

@@ -1,0 +1,175 @@
+/** What a configuration says about Huawei's assistant Xiaoyi. */
+import { z } from "zod";
+import { isAllowEntry } from "../../auth/target-policy.ts";
+import { RENDER_MODES } from "../../dialects/xiaoyi/render.ts";
+import { isLinkUrl, XIAOYI_LINK_URL } from "../xiaoyi/link-servers.ts";
+import { PUSH_DEVICES, XIAOYI_PUSH_URL } from "../xiaoyi/phone-services.ts";
+import { isSafeUrl } from "../xiaoyi/trusted-exchanger.ts";
+import { XIAOYI_UPLOAD_URL } from "../xiaoyi/upload-as.ts";
+import { duration, size, timer } from "./words.ts";
+
+/** The platform's console cuts longer ones without a word, and then nothing fits any more. */
+const LONGEST_CREDENTIAL = 64;
+
+const credential = z
+  .string()
+  .min(1, { error: "must not be empty" })
+  .max(LONGEST_CREDENTIAL, {
+    error: `must not have more than ${LONGEST_CREDENTIAL} characters: the console cuts them`,
+  });
+const text = z.string().min(1, { error: "must not be empty" });
+const webUrl = z.url({ protocol: /^https?$/, error: "must be an http or https address" });
+
+const safeUrl = z.string().refine(isSafeUrl, { error: "must be an https address, or http on this machine" });
+
+const push = z.strictObject({
+  apiId: text.describe("Id of the webhook trigger that was made in the platform's console."),
+  url: safeUrl.default(XIAOYI_PUSH_URL).describe("Where notifications are sent. `http:` only on this machine."),
+  ak: credential.exactOptional().describe("Access key of the trigger; that of the entry unless given."),
+  sk: credential.exactOptional().describe("Secret key of the trigger; that of the entry unless given."),
+  devices: z
+    .enum(PUSH_DEVICES)
+    .exactOptional()
+    .describe(
+      "Which devices are told: those of the conversation (`session`, what calls over HTTP get) or `all` that spoke to the agent (what links get, where they are one user's).",
+    ),
+  spacing: timer
+    .prefault("15s")
+    .describe(
+      "Between two notifications. The platform shows one device none that comes sooner than 15s after another.",
+    ),
+});
+const PUSH_WORDS =
+  "Tells users of tasks that end after they left, by notifications. Needs the variable `push_id` in the platform's console.";
+
+const render = z.enum(RENDER_MODES).default("phone");
+const RENDER_WORDS =
+  "How answers are told: `phone` as devices show them well, `spec` as the platform's documents print them.";
+
+/** How the platform proves who it is; an entry has exactly one. */
+export const HTTP_ACCESS = ["sk", "apiKey", "oauth"] as const;
+
+const http = z.strictObject({
+  agent: text.describe("Name of the agent."),
+  ak: credential.exactOptional().describe("Access key, for signed requests; with `sk`."),
+  sk: credential.exactOptional().describe("Secret key, for signed requests; with `ak`."),
+  apiKey: credential.exactOptional().describe("Key that requests carry, instead of a signature."),
+  header: z
+    .string()
+    .regex(/^[\w!#$%&'*+.^`|~-]+$/, { error: "must be the name of a header" })
+    .exactOptional()
+    .describe("With `apiKey`: the header it comes in, as it is or as `Bearer`; `Authorization` unless given."),
+  query: text.exactOptional().describe("With `apiKey`: a parameter of the query that it may come in instead."),
+  oauth: z
+    .strictObject({
+      clientId: credential.describe("Client id, as in the platform's console."),
+      clientSecret: credential.describe("Client secret, as in the platform's console."),
+    })
+    .exactOptional()
+    .describe("Client credentials, traded for tokens at `/agents/NAME/agent/token`."),
+  account: z
+    .strictObject({
+      tokenUrl: webUrl.describe("Where the code of a login is traded for who logged in."),
+      clientId: text.describe("Client id at the login server."),
+      clientSecret: text.describe("Client secret at the login server."),
+      redirectUri: text.exactOptional().describe("As registered with the login server, if it asks for one."),
+    })
+    .exactOptional()
+    .describe("Lets users log in (`authorize`)."),
+  owner: text
+    .exactOptional()
+    .describe(
+      "To whom the platform's tasks belong; `xiaoyi:` and the agent's name unless given, where callers have names.",
+    ),
+  render: render.describe(RENDER_WORDS),
+  sessionTtl: duration.prefault("7d").describe("How long a session that `initialize` opened is good for."),
+  push: push.exactOptional().describe(PUSH_WORDS),
+  upload: z
+    .strictObject({
+      uid: text.describe("User id for uploads."),
+      apiKey: text.describe("Key for uploads."),
+      url: safeUrl.default(XIAOYI_UPLOAD_URL).describe("Where files are uploaded. `http:` only on this machine."),
+    })
+    .exactOptional()
+    .describe("Lets the agent send files to the phone."),
+});
+
+const LINK_URL_WORDS = "must be a wss address, or ws on this machine";
+const linkUrl = z.string().refine(isLinkUrl, { error: LINK_URL_WORDS });
+
+const link = z.strictObject({
+  agent: text.describe("Name of the agent."),
+  agentId: text.describe("Id of the agent on the platform."),
+  ak: credential.describe("Access key."),
+  sk: credential.describe("Secret key."),
+  url: linkUrl.default(XIAOYI_LINK_URL).describe("The platform's server. `ws:` only on this machine."),
+  backup: z
+    .strictObject({
+      url: linkUrl.describe("The second server."),
+      servername: text
+        .exactOptional()
+        .describe("Name that its certificate must be for; the host of `url` of the link unless given."),
+      fingerprint: z
+        .string()
+        .regex(/^(?:[0-9A-Fa-f]{2}:?){31}[0-9A-Fa-f]{2}$/, { error: "must be a SHA-256 fingerprint in hexadecimal" })
+        .exactOptional()
+        .describe("SHA-256 of the one certificate that is accepted, whatever its name."),
+      insecure: z
+        .boolean()
+        .exactOptional()
+        .describe("Accept any certificate. Whoever stands in between can read everything and use the credentials."),
+    })
+    .exactOptional()
+    .describe("A second server to dial; a message is answered over the one it came from."),
+  owner: text
+    .exactOptional()
+    .describe("To whom the tasks belong; `xiaoyi:` and the agent's name unless given, where callers have names."),
+  render: render.describe(RENDER_WORDS),
+  heartbeat: duration
+    .refine((milliseconds) => milliseconds >= 1_000 && milliseconds <= 600_000, { error: "must be 1s to 10m" })
+    .prefault("20s")
+    .describe("Between two heartbeats."),
+  reconnect: z
+    .strictObject({
+      first: duration.prefault("2s").describe("Before the first try; then twice as long each time."),
+      longest: duration.prefault("60s").describe("Between two tries, at most."),
+      tries: z.int().min(1).default(50).describe("Failures in a row after which the link is given up."),
+      stableAfter: duration.prefault("10s").describe("A link that held so long was none of them."),
+    })
+    .prefault({})
+    .describe("When a link that closed is opened again."),
+  uid: text.exactOptional().describe("With `apiKey`: lets the agent send files to the phone."),
+  apiKey: text.exactOptional().describe("Key for uploading files; with `uid`."),
+  uploadUrl: safeUrl.default(XIAOYI_UPLOAD_URL).describe("Where files are uploaded. `http:` only on this machine."),
+  push: push.exactOptional().describe(PUSH_WORDS),
+});
+
+const files = z.strictObject({
+  maxBytes: size.prefault("30MiB").describe("Size of one file."),
+  timeout: timer.prefault("60s").describe("For fetching one file."),
+  allowHosts: z
+    .array(z.string().refine(isAllowEntry, { error: "must be a host, an address or a range of addresses" }))
+    .default([])
+    .describe("Hosts and addresses in private networks that may be asked for files; public ones always may."),
+  quota: size
+    .prefault("1GiB")
+    .describe("Size of all files that are kept; those go first that were not sent for the longest."),
+  keep: duration.prefault("7d").describe("How long files are kept."),
+});
+
+export const dialIn = z.strictObject({
+  agentId: text.describe("Id by which the agent introduces itself; no other agent here may have it."),
+  ak: text.describe("Access key, as the agent has it."),
+  sk: text.describe("Secret key, as the agent has it; whoever knows it can be the agent."),
+});
+
+export const xiaoyi = z.strictObject({
+  http: z
+    .array(http)
+    .default([])
+    .describe(
+      "Agents that the platform calls at `/agents/NAME/agent/message`, each with one of `ak` and `sk`, `apiKey`, `oauth`.",
+    ),
+  links: z.array(link).default([]).describe("Agents that dial the platform, and need no address of their own."),
+  files: files.prefault({}).describe("Files that users send: they are fetched before the agent reads the message."),
+});

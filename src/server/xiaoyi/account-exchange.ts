@@ -1,0 +1,80 @@
+/** Who a user is, by the code that a login gave: asked of the server the user logged in at (RFC 6749 §4.1.3). */
+import { ProtocolError } from "../../model/errors.ts";
+import type { JsonObject, JsonValue } from "../../model/json.ts";
+import { CarrierError, type Exchanger } from "../../wire/exchange.ts";
+import { createFetchExchanger } from "../../wire/fetch-exchange.ts";
+import { JsonLimitError, parseJson } from "../../wire/json-limits.ts";
+
+export interface AccountServer {
+  readonly tokenUrl: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly redirectUri?: string;
+}
+
+const TIMEOUT_MS = 10_000;
+const LARGEST_ANSWER = 256 * 1024;
+
+export function exchangeAt(
+  { clientId, clientSecret, redirectUri, tokenUrl }: AccountServer,
+  exchanger: Exchanger = createFetchExchanger(globalThis.fetch, { maxBodyBytes: LARGEST_ANSWER }),
+): (authCode: string) => Promise<JsonObject> {
+  return async (authCode) => {
+    const form = new URLSearchParams({
+      grant_type: "authorization_code",
+      code: authCode,
+      client_id: clientId,
+      client_secret: clientSecret,
+      ...(redirectUri === undefined ? undefined : { redirect_uri: redirectUri }),
+    });
+    const { status, text } = await post(exchanger, tokenUrl, form.toString());
+    const answer = objectIn(text);
+    if (status >= 500) throw unavailable();
+    if (status !== 200 || answer === undefined || answer.error !== undefined) {
+      throw new ProtocolError("INVALID_PARAMS", "The login server does not accept this authorization code.");
+    }
+    return accountIn(answer);
+  };
+}
+
+async function post(exchanger: Exchanger, url: string, body: string): Promise<{ status: number; text: string }> {
+  const headers = { "content-type": "application/x-www-form-urlencoded", accept: "application/json" };
+  try {
+    const answer = await exchanger({ method: "POST", url, headers, body, timeoutMs: TIMEOUT_MS });
+    return { status: answer.status, text: await answer.text() };
+  } catch (error) {
+    if (error instanceof CarrierError) throw unavailable(error);
+    throw error;
+  }
+}
+
+function unavailable(cause?: unknown): ProtocolError {
+  const message = "The login server cannot be asked at the moment.";
+  return new ProtocolError("UNAVAILABLE", message, { retryAfter: 5, cause });
+}
+
+const TOKEN_NAME = /token|expires|secret/i;
+
+/** What it says about the user, from beside the tokens and from within the one about identity; no token is kept. */
+function accountIn(answer: JsonObject): JsonObject {
+  const beside = Object.entries(answer).filter(([name]) => !TOKEN_NAME.test(name));
+  return { ...Object.fromEntries(beside), ...claimsIn(answer.id_token) };
+}
+
+/** Not verified: it came straight from the server that signed it (OpenID Connect Core §3.1.3.7). */
+function claimsIn(token: JsonValue | undefined): JsonObject {
+  const payload = typeof token === "string" ? token.split(".")[1] : undefined;
+  if (payload === undefined) return {};
+  return objectIn(Buffer.from(payload, "base64url").toString("utf8")) ?? {};
+}
+
+function objectIn(text: string): JsonObject | undefined {
+  try {
+    const value = parseJson(text);
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject ? (value as JsonObject) : undefined;
+  } catch (error) {
+    if (error instanceof JsonLimitError) return undefined;
+    throw error;
+  }
+}

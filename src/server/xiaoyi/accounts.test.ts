@@ -1,0 +1,103 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { CarrierError, type ExchangeCall, type Exchanger } from "../../wire/exchange.ts";
+import { AccountBindings } from "./account-bindings.ts";
+import { exchangeAt } from "./account-exchange.ts";
+
+const SERVER = { tokenUrl: "https://login.example/token", clientId: "id", clientSecret: "a secret" };
+
+function answering(status: number, text: string, calls: ExchangeCall[] = []): Exchanger {
+  return async (call) => {
+    calls.push(call);
+    const headers = { get: () => null };
+    return { status, headers, text: async () => text, chunks: (async function* () {})(), cancel() {} };
+  };
+}
+
+const claims = Buffer.from(JSON.stringify({ sub: "u-1", phone: "+86" })).toString("base64url");
+
+describe("a code", () => {
+  it("is traded for who logged in, and no token is kept", async () => {
+    const calls: ExchangeCall[] = [];
+    const answer = { access_token: "t", refresh_token: "r", id_token: `h.${claims}.s`, expires_in: 1, open_id: "o" };
+    const exchange = exchangeAt({ ...SERVER, redirectUri: "app://x" }, answering(200, JSON.stringify(answer), calls));
+    expect(await exchange("c&d")).toEqual({ open_id: "o", sub: "u-1", phone: "+86" });
+    expect(calls[0]).toMatchObject({ method: "POST", url: SERVER.tokenUrl });
+    expect(Object.fromEntries(new URLSearchParams(calls[0]?.body))).toEqual({
+      grant_type: "authorization_code",
+      code: "c&d",
+      client_id: "id",
+      client_secret: "a secret",
+      redirect_uri: "app://x",
+    });
+  });
+
+  it.each([
+    [400, '{"error":"invalid_grant"}', "INVALID_PARAMS"],
+    [200, '{"error":1101}', "INVALID_PARAMS"],
+    [200, "<html>", "INVALID_PARAMS"],
+    [200, "[]", "INVALID_PARAMS"],
+    [503, "", "UNAVAILABLE"],
+  ])("is refused by %i %s", async (status, text, code) => {
+    await expect(exchangeAt(SERVER, answering(status, text))("c")).rejects.toMatchObject({ code });
+  });
+
+  it("cannot be traded when nobody answers", async () => {
+    const nobody: Exchanger = async () => {
+      throw new CarrierError("unreachable", "Nobody there.");
+    };
+    await expect(exchangeAt(SERVER, nobody)("c")).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  });
+
+  it("with a broken token about identity is good for the rest", async () => {
+    const answer = answering(200, '{"open_id":"o","id_token":"x.%%%.y"}');
+    expect(await exchangeAt(SERVER, answer)("c")).toEqual({ open_id: "o" });
+  });
+});
+
+describe("logins", () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "dragoman-logins-"));
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  it("are found by those they belong to, also by the next process", async () => {
+    const file = join(folder, "logins.json");
+    const mine = new AccountBindings(file).of("a", "alice");
+    await Promise.all([mine.keep("l-1", { n: 1 }), mine.keep("l-2", { n: 2 }), mine.keep("l-3", { n: 3 })]);
+    await mine.forget("l-2");
+    await mine.forget("l-2");
+    await mine.forget("never");
+    const next = new AccountBindings(file);
+    expect(await next.of("a", "alice").find("l-1")).toEqual({ n: 1 });
+    expect(await next.of("a", "alice").find("l-2")).toBeUndefined();
+    expect(await next.of("a", "alice").find("l-3")).toEqual({ n: 3 });
+    expect(await next.of("b", "alice").find("l-1")).toBeUndefined();
+    expect(await next.of("a", "bob").find("l-1")).toBeUndefined();
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+  });
+
+  it("are forgotten when there are too many, the oldest first", async () => {
+    const mine = new AccountBindings(undefined, 2).of("a", "alice");
+    for (const id of ["1", "2", "3"]) await mine.keep(id, { id });
+    expect([await mine.find("1"), await mine.find("2"), await mine.find("3")]).toEqual([
+      undefined,
+      { id: "2" },
+      { id: "3" },
+    ]);
+  });
+
+  it("that cannot be read are not overwritten", async () => {
+    const file = join(folder, "logins.json");
+    await writeFile(file, "not JSON");
+    const mine = new AccountBindings(file).of("a", "alice");
+    await expect(mine.keep("l", {})).rejects.toThrow();
+    expect(await readFile(file, "utf8")).toBe("not JSON");
+    await writeFile(file, "[]");
+    await mine.keep("l", { n: 1 });
+    expect(await mine.find("l")).toEqual({ n: 1 });
+  });
+});

@@ -1,0 +1,213 @@
+import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../engine/testing/fake-clock.ts";
+import type { Log } from "../../model/ports.ts";
+import type { Link, LinkClosure } from "../../wire/link.ts";
+import { createLinkPair } from "../../wire/link-pair.ts";
+import { DialError } from "../../wire/websocket-dial.ts";
+import type { WebSocketLink } from "../../wire/websocket-link.ts";
+import { DialLoop, RECONNECT } from "./dial-loop.ts";
+
+type Attempt = DialError | "link" | "hang";
+
+interface Line {
+  readonly level: string;
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** Every attempt goes as planned, the last plan for ever; time is the test's. */
+class Scene {
+  readonly clock = new FakeClock();
+  readonly lines: Line[] = [];
+  /** When each attempt was made, in milliseconds from the start. */
+  readonly attempts: number[] = [];
+  /** What happened to links, in order. */
+  readonly events: string[] = [];
+  readonly loop: DialLoop;
+  readonly #start = this.clock.now();
+  readonly #plan: Attempt[];
+  #far: Link | undefined;
+
+  constructor(...plan: readonly Attempt[]) {
+    this.#plan = [...plan];
+    const at = (level: string) => (fields: Line["fields"], message: string) =>
+      void this.lines.push({ level, message, fields });
+    const log: Log = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+    this.loop = new DialLoop({
+      dial: (signal) => this.#dial(signal),
+      serve: async (link) => this.#serve(link),
+      clock: this.clock,
+      random: () => 0.999_999,
+      log,
+      about: { agentId: "a" },
+      policy: RECONNECT,
+    });
+  }
+
+  async #dial(signal: AbortSignal): Promise<WebSocketLink> {
+    this.attempts.push(this.clock.now() - this.#start);
+    const next = this.#plan.length > 1 ? this.#plan.shift() : this.#plan[0];
+    if (next instanceof DialError) throw next;
+    if (next === "hang") {
+      return new Promise((_resolve, reject) => {
+        signal.addEventListener("abort", () => reject(new DialError("stopped", "stopped")));
+      });
+    }
+    const [near, far] = createLinkPair();
+    this.#far = far;
+    this.events.push("open");
+    return {
+      ...near,
+      terminate: () => {
+        this.events.push("terminated");
+        near.close();
+      },
+    };
+  }
+
+  async #serve(link: Link): Promise<LinkClosure> {
+    for await (const _text of link.messages);
+    return link.closed;
+  }
+
+  /** The platform ends the link. */
+  async kick(code: number): Promise<void> {
+    this.#far?.close(code, "");
+    await this.clock.advance(0);
+  }
+
+  get said(): string[] {
+    return this.lines.map(({ level, message }) => `${level}: ${message}`);
+  }
+}
+
+const unreachable = new DialError("unreachable", "connect ECONNREFUSED");
+
+describe("a link that is kept open", () => {
+  it("is tried again after 2 s, then twice as long each time, 60 s at most, 50 times", async () => {
+    const scene = new Scene(unreachable);
+    await scene.clock.advance(60 * 60_000);
+    const waits = scene.attempts.slice(1).map((at, index) => Math.round((at - (scene.attempts[index] ?? 0)) / 1000));
+    expect(waits.slice(0, 7)).toEqual([2, 4, 8, 16, 32, 60, 60]);
+    expect(waits).toHaveLength(50);
+    expect(scene.loop.state).toBe("given-up");
+    expect(scene.said).toEqual([
+      "warn: The link to Xiaoyi could not be opened; it will be tried again.",
+      expect.stringMatching(/^error: The link to Xiaoyi was given up/),
+    ]);
+    await scene.loop.stop();
+  });
+
+  it("starts the tries anew after 10 s of holding, not before", async () => {
+    const scene = new Scene("link");
+    await scene.clock.advance(9_999);
+    await scene.kick(1001);
+    await scene.clock.advance(2_000);
+    expect(scene.attempts).toEqual([0, expect.closeTo(11_999, -1)]);
+    await scene.clock.advance(5_000);
+    await scene.kick(1001);
+    await scene.clock.advance(3_900);
+    expect(scene.attempts).toHaveLength(2);
+    await scene.clock.advance(100);
+    expect(scene.attempts).toHaveLength(3);
+    await scene.clock.advance(10_000);
+    await scene.kick(1001);
+    await scene.clock.advance(2_000);
+    expect(scene.attempts).toHaveLength(4);
+    await scene.loop.stop();
+  });
+
+  it("leaves nothing of a link when it opens the next", async () => {
+    const scene = new Scene("link");
+    await scene.clock.advance(0);
+    for (let round = 0; round < 3; round++) {
+      await scene.kick(1000);
+      await scene.clock.advance(60_000);
+    }
+    expect(scene.events).toEqual(["open", ...Array.from({ length: 3 }, () => ["terminated", "open"]).flat()]);
+    await scene.loop.stop();
+  });
+
+  it.each([
+    [401, "Xiaoyi refused the credentials of the link. Are ak and sk right, and is this machine's clock?"],
+    [403, "Xiaoyi refused the link: the agent is not eligible. Is agentId right, and does it belong to ak?"],
+  ])("says what a refusal with %i means, once", async (status, message) => {
+    const scene = new Scene(new DialError("refused", `status ${status}`, status));
+    await scene.clock.advance(30_000);
+    expect(scene.attempts.length).toBeGreaterThan(2);
+    expect(scene.lines).toEqual([
+      { level: "warn", message, fields: { agentId: "a", failure: "refused", status, reason: `status ${status}` } },
+    ]);
+    await scene.loop.stop();
+  });
+
+  it("explains once why it may be closed as soon as it is open", async () => {
+    const scene = new Scene("link");
+    await scene.clock.advance(1_000);
+    await scene.kick(1000);
+    await scene.clock.advance(5_000);
+    await scene.kick(1000);
+    const explained = scene.said.filter((line) => line.includes("same agent id"));
+    expect(explained).toHaveLength(1);
+    await scene.loop.stop();
+    const later = new Scene("link");
+    await later.clock.advance(20_000);
+    await later.kick(1000);
+    expect(later.said.filter((line) => line.includes("same agent id"))).toEqual([]);
+    await later.loop.stop();
+  });
+
+  it("logs one line for each change of state", async () => {
+    const scene = new Scene(unreachable, unreachable, "link", unreachable, "link");
+    await scene.clock.advance(6_100);
+    expect(scene.loop.state).toBe("up");
+    await scene.clock.advance(20_000);
+    await scene.kick(1006);
+    expect(scene.loop.state).toBe("waiting");
+    await scene.clock.advance(6_100);
+    expect(scene.said.map((line) => line.slice(0, 30))).toEqual([
+      "warn: The link to Xiaoyi could",
+      "info: Linked to Xiaoyi.",
+      "warn: The link to Xiaoyi has c",
+      "warn: The link to Xiaoyi could",
+      "info: Linked to Xiaoyi.",
+    ]);
+    await scene.loop.stop();
+  });
+
+  it.each(["link", "hang", unreachable] as const)("stops, whatever it does at the moment", async (plan) => {
+    const scene = new Scene(plan);
+    await scene.clock.advance(500);
+    await scene.loop.stop();
+    expect(scene.loop.state).toBe("stopped");
+    const before = scene.attempts.length;
+    await scene.clock.advance(120_000);
+    expect(scene.attempts).toHaveLength(before);
+  });
+
+  it("goes on when serving a link fails", async () => {
+    const clock = new FakeClock();
+    const lines: string[] = [];
+    const note = (_fields: unknown, message: string) => void lines.push(message);
+    let served = 0;
+    const loop = new DialLoop({
+      dial: async () => {
+        const [near] = createLinkPair();
+        return { ...near, terminate: () => near.close() };
+      },
+      serve: async () => {
+        served++;
+        throw new Error("a mistake");
+      },
+      clock,
+      random: () => 0,
+      log: { debug: note, info: note, warn: note, error: note },
+      about: {},
+      policy: RECONNECT,
+    });
+    await clock.advance(2_000);
+    expect(served).toBe(2);
+    expect(lines).toContain("The link to Xiaoyi failed unexpectedly.");
+    await loop.stop();
+  });
+});

@@ -1,0 +1,62 @@
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { KeptMap } from "./kept-map.ts";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "kept-"));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+describe("a map that is kept", () => {
+  it("is found again by the next process, and by nobody else", async () => {
+    const file = join(folder, "map.json");
+    const map = new KeptMap<number>(file, 10);
+    await Promise.all([map.set("a", 1), map.set("b", 2), map.update("a", (before = 0) => before + 10)]);
+    await map.delete("b");
+    expect(await new KeptMap(file, 10).entries()).toEqual([["a", 11]]);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(await readdir(folder)).toEqual(["map.json"]);
+  });
+
+  it("forgets the oldest; what is set again is new again", async () => {
+    const map = new KeptMap<number>(undefined, 2);
+    await map.set("a", 1);
+    await map.set("b", 2);
+    await map.set("a", 3);
+    await map.set("c", 4);
+    expect(await map.entries()).toEqual([
+      ["a", 3],
+      ["c", 4],
+    ]);
+  });
+
+  it("writes nothing where nothing changes", async () => {
+    const file = join(folder, "map.json");
+    const map = new KeptMap<number>(file, 2);
+    await map.delete("a");
+    await map.update("a", () => 1);
+    await writeFile(file, "untouched");
+    await map.update("a", (before = 0) => before);
+    await map.settled();
+    expect(await readFile(file, "utf8")).toBe("untouched");
+  });
+
+  it("says that its file cannot be read, and tries again", async () => {
+    const file = join(folder, "map.json");
+    await writeFile(file, "[[");
+    const map = new KeptMap<number>(file, 2);
+    await expect(map.get("a")).rejects.toThrow();
+    await writeFile(file, '[["a",1]]');
+    expect(await map.get("a")).toBe(1);
+  });
+
+  it("says that it could not be kept, and keeps the next", async () => {
+    const map = new KeptMap<number>(join(folder, "missing", "map.json"), 2);
+    await expect(map.set("a", 1)).rejects.toThrow(/ENOENT/);
+    await expect(map.set("b", 2)).rejects.toThrow(/ENOENT/);
+    expect(await map.get("b")).toBe(2);
+  });
+});

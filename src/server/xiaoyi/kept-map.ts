@@ -1,0 +1,92 @@
+/** Few things, all small, that change now and then: in memory, and in one file where they should outlive the process. */
+import { readFile, rename, writeFile } from "node:fs/promises";
+import type { JsonValue } from "../../model/json.ts";
+
+export class KeptMap<V extends JsonValue> {
+  readonly #file: string | undefined;
+  readonly #most: number;
+  #loading: Promise<Map<string, V>> | undefined;
+  #writing: Promise<void> = Promise.resolve();
+  /** A write that has not begun yet, and so will hold all that changes until then. */
+  #coming: Promise<void> | undefined;
+
+  /** Beyond `most` the oldest are forgotten. */
+  constructor(file: string | undefined, most: number) {
+    this.#file = file;
+    this.#most = most;
+  }
+
+  async get(key: string): Promise<V | undefined> {
+    return (await this.#loaded()).get(key);
+  }
+
+  async entries(): Promise<readonly (readonly [string, V])[]> {
+    return [...(await this.#loaded())];
+  }
+
+  /** Resolves when it is kept. What is set again is the newest again. */
+  async set(key: string, value: V): Promise<void> {
+    await this.update(key, () => value);
+  }
+
+  /** As `set`, from what is there: nothing comes between. The value there means that nothing changes. */
+  async update(key: string, change: (before: V | undefined) => V): Promise<void> {
+    const map = await this.#loaded();
+    const before = map.get(key);
+    const after = change(before);
+    if (after === before) return;
+    map.delete(key);
+    map.set(key, after);
+    for (const oldest of map.keys()) {
+      if (map.size <= this.#most) break;
+      map.delete(oldest);
+    }
+    await this.#keep(map);
+  }
+
+  async delete(key: string): Promise<void> {
+    const map = await this.#loaded();
+    if (map.delete(key)) await this.#keep(map);
+  }
+
+  /** What was changed before is kept then. */
+  async settled(): Promise<void> {
+    await Promise.allSettled([this.#writing, this.#coming]);
+  }
+
+  #loaded(): Promise<Map<string, V>> {
+    this.#loading ??= this.#load();
+    return this.#loading;
+  }
+
+  async #load(): Promise<Map<string, V>> {
+    if (this.#file === undefined) return new Map();
+    try {
+      return new Map(JSON.parse(await readFile(this.#file, "utf8")) as [string, V][]);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return new Map();
+      this.#loading = undefined;
+      throw error;
+    }
+  }
+
+  /** One write at a time; the failure of one is not that of the next. */
+  #keep(map: ReadonlyMap<string, V>): Promise<void> {
+    this.#coming ??= this.#writing
+      .catch(() => {})
+      .then(() => {
+        this.#coming = undefined;
+        this.#writing = this.#write(map);
+        return this.#writing;
+      });
+    return this.#coming;
+  }
+
+  /** Whole or not at all: a crash leaves the file before or the file after. Nobody else may read it. */
+  async #write(map: ReadonlyMap<string, V>): Promise<void> {
+    if (this.#file === undefined) return;
+    const next = `${this.#file}.new`;
+    await writeFile(next, JSON.stringify([...map]), { mode: 0o600 });
+    await rename(next, this.#file);
+  }
+}

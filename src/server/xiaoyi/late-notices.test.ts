@@ -1,0 +1,234 @@
+import { describe, expect, it } from "vitest";
+import type { Notice, PhoneAddress } from "../../dialects/xiaoyi/notification.ts";
+import { FakeClock, settle } from "../../engine/testing/fake-clock.ts";
+import { ProtocolError, taskNotFound } from "../../model/errors.ts";
+import type { Call, Operation, OutcomeOf } from "../../model/operation.ts";
+import { SILENT_LOG } from "../../model/ports.ts";
+import type { TaskState } from "../../model/state.ts";
+import type { Task } from "../../model/task.ts";
+import { KeptMap } from "./kept-map.ts";
+import { type AwaitedAnswer, LateNotices, type LateNoticesOptions } from "./late-notices.ts";
+import { PhoneBook } from "./phone-book.ts";
+import type { PushOutcome } from "./phone-push.ts";
+
+/** An agent whose tasks are what the test says. */
+class Tasks {
+  readonly states = new Map<string, TaskState>();
+  readonly calls: Call[] = [];
+  looks = 0;
+  origin = "xiaoyi-http";
+  broken = false;
+
+  readonly service = {
+    dispatch: async <O extends Operation>(operation: O, call: Call): Promise<OutcomeOf<O>> => {
+      this.looks++;
+      this.calls.push(call);
+      if (this.broken) throw new ProtocolError("INTERNAL_ERROR", "Broken.");
+      const id = operation.kind === "get" ? operation.id : "";
+      const state = this.states.get(id);
+      if (state === undefined) throw taskNotFound(id);
+      return this.task(id, state) as OutcomeOf<O>;
+    },
+    originOf: async () => this.origin,
+  };
+
+  task(id: string, state: TaskState): Task {
+    return {
+      id,
+      contextId: "s",
+      status: { state },
+      artifacts: [{ artifactId: "a", parts: [{ text: `About ${id}` }] }],
+    };
+  }
+}
+
+class Scene {
+  readonly clock = new FakeClock();
+  readonly tasks = new Tasks();
+  readonly told: { readonly notice: Notice; readonly to: readonly string[]; readonly logins: unknown[] }[] = [];
+  outcome: PushOutcome = "told";
+  readonly devices: ConstructorParameters<typeof PhoneBook>[0] = new KeptMap(undefined, 100);
+  readonly awaited = new KeptMap<AwaitedAnswer>(undefined, 100);
+
+  notices(options: Partial<LateNoticesOptions> = {}): LateNotices {
+    return new LateNotices({
+      scope: "entry",
+      dialect: "xiaoyi-http",
+      owner: "alice",
+      service: () => this.tasks.service,
+      everyDevice: false,
+      push: {
+        push: async (notice: Notice, to: readonly PhoneAddress[]) => {
+          const logins = to.map(({ loginSessionId }) => loginSessionId);
+          this.told.push({ notice, to: to.map(({ pushId }) => pushId), logins });
+          return to.map(() => this.outcome);
+        },
+        stop: () => {},
+      },
+      book: new PhoneBook(this.devices),
+      awaited: this.awaited,
+      clock: this.clock,
+      log: SILENT_LOG,
+      ...options,
+    });
+  }
+}
+
+const phone = { sessionId: "s", pushId: "phone", loginSessionId: undefined };
+
+describe("a user who left", () => {
+  it("is told when the task has ended, once", async () => {
+    const scene = new Scene();
+    const notices = scene.notices();
+    scene.tasks.states.set("t", "TASK_STATE_WORKING");
+    notices.heard(phone);
+    notices.left("t", "s");
+    notices.left("t", "s");
+    await scene.clock.advance(60_000);
+    expect(scene.told).toEqual([]);
+    expect([await notices.awaits("t"), await notices.awaits("another")]).toEqual([true, false]);
+    scene.tasks.states.set("t", "TASK_STATE_COMPLETED");
+    await scene.clock.advance(60_000);
+    const notice = { taskId: "t", state: "completed", text: "About t" };
+    expect(scene.told).toEqual([{ notice, to: ["phone"], logins: [undefined] }]);
+    expect(await scene.awaited.entries()).toEqual([]);
+    expect(scene.tasks.calls[0]).toMatchObject({ caller: { owner: "alice" }, dialect: "xiaoyi-http" });
+  });
+
+  it("is looked after ever more rarely, and for a day", async () => {
+    const scene = new Scene();
+    scene.tasks.states.set("t", "TASK_STATE_INPUT_REQUIRED");
+    scene.notices().left("t", "s");
+    await scene.clock.advance(3_600_000);
+    expect(scene.tasks.looks).toBeLessThan(120);
+    await scene.clock.advance(24 * 3_600_000);
+    const { looks } = scene.tasks;
+    expect(await scene.awaited.entries()).toEqual([]);
+    await scene.clock.advance(24 * 3_600_000);
+    expect(scene.tasks.looks).toBe(looks);
+  });
+
+  it.each([["TASK_STATE_CANCELED"], [undefined]] as const)("is not told of a task that is %s", async (state) => {
+    const scene = new Scene();
+    const notices = scene.notices();
+    if (state !== undefined) scene.tasks.states.set("t", state);
+    notices.heard(phone);
+    notices.left("t", "s");
+    await scene.clock.advance(60_000);
+    expect(scene.told).toEqual([]);
+    expect(await scene.awaited.entries()).toEqual([]);
+  });
+
+  it("is not told of what was seen after all", async () => {
+    const scene = new Scene();
+    const notices = scene.notices();
+    scene.tasks.states.set("t", "TASK_STATE_COMPLETED");
+    notices.heard(phone);
+    notices.left("t", "s");
+    notices.seen("t");
+    notices.seen("another");
+    await scene.clock.advance(60_000);
+    expect(scene.told).toEqual([]);
+    expect(await scene.awaited.entries()).toEqual([]);
+  });
+
+  it("is told later where the task cannot be looked at now", async () => {
+    const scene = new Scene();
+    const notices = scene.notices();
+    scene.tasks.states.set("t", "TASK_STATE_FAILED");
+    scene.tasks.broken = true;
+    notices.heard(phone);
+    notices.left("t", "s");
+    await scene.clock.advance(60_000);
+    expect(scene.told).toEqual([]);
+    scene.tasks.broken = false;
+    await scene.clock.advance(60_000);
+    expect(scene.told).toMatchObject([{ notice: { state: "failed" } }]);
+  });
+
+  it("is told on the devices of the conversation, the newest ones, under their logins", async () => {
+    const scene = new Scene();
+    const notices = scene.notices();
+    for (let device = 1; device <= 10; device++) notices.heard({ ...phone, pushId: `phone-${device}` });
+    notices.heard({ ...phone, pushId: "phone-5", loginSessionId: "login" });
+    notices.heard({ ...phone, pushId: undefined });
+    notices.heard({ ...phone, pushId: "x".repeat(513) });
+    notices.heard({ ...phone, sessionId: "of another", pushId: "of another" });
+    await settle();
+    scene.tasks.states.set("t", "TASK_STATE_COMPLETED");
+    notices.left("t", "s");
+    await scene.clock.advance(60_000);
+    expect(scene.told).toMatchObject([
+      {
+        to: ["phone-3", "phone-4", "phone-6", "phone-7", "phone-8", "phone-9", "phone-10", "phone-5"],
+        logins: [...Array(7).fill(undefined), "login"],
+      },
+    ]);
+  });
+
+  it("is told on every device where all of them are one user's", async () => {
+    const scene = new Scene();
+    const notices = scene.notices({ everyDevice: true });
+    notices.heard(phone);
+    notices.heard({ ...phone, sessionId: "other", pushId: "tablet" });
+    scene.notices({ scope: "another entry", everyDevice: true }).heard({ ...phone, pushId: "stranger" });
+    scene.tasks.states.set("t", "TASK_STATE_COMPLETED");
+    notices.left("t", "s");
+    await scene.clock.advance(60_000);
+    expect(scene.told).toMatchObject([{ to: ["phone", "tablet"] }]);
+  });
+
+  it("is told by the next process of what this one did not come to", async () => {
+    const scene = new Scene();
+    const first = scene.notices();
+    scene.tasks.states.set("waits", "TASK_STATE_WORKING");
+    scene.tasks.states.set("stopped", "TASK_STATE_COMPLETED");
+    scene.outcome = "stopped";
+    first.heard(phone);
+    first.left("waits", "s");
+    first.left("stopped", "s");
+    await scene.clock.advance(5_000);
+    await first.stop();
+    const { looks } = scene.tasks;
+    await scene.clock.advance(60_000);
+    expect(scene.tasks.looks).toBe(looks);
+    scene.outcome = "told";
+    scene.told.length = 0;
+    scene.tasks.states.set("waits", "TASK_STATE_COMPLETED");
+    await scene.notices({ scope: "another entry" }).start();
+    const second = scene.notices();
+    await second.start();
+    await scene.clock.advance(60_000);
+    expect(scene.told.map(({ notice }) => notice.taskId).sort()).toEqual(["stopped", "waits"]);
+    expect(await scene.awaited.entries()).toEqual([]);
+  });
+
+  it("is one of so many at most", async () => {
+    const scene = new Scene();
+    const notices = scene.notices();
+    for (let task = 0; task <= 1_000; task++) {
+      scene.tasks.states.set(`t${task}`, "TASK_STATE_COMPLETED");
+      notices.left(`t${task}`, "s");
+    }
+    await scene.clock.advance(1_000);
+    expect(scene.tasks.looks).toBe(1_000);
+  });
+});
+
+describe("a notification that was tapped", () => {
+  it("gives all of the answer", async () => {
+    const scene = new Scene();
+    scene.tasks.states.set("t", "TASK_STATE_COMPLETED");
+    expect(await scene.notices().recall("t")).toBe("About t");
+    expect(await scene.notices().recall("unknown")).toBeUndefined();
+    scene.tasks.broken = true;
+    expect(await scene.notices().recall("t")).toBeUndefined();
+  });
+
+  it("gives nothing that the platform has no business with", async () => {
+    const scene = new Scene();
+    scene.tasks.states.set("t", "TASK_STATE_COMPLETED");
+    scene.tasks.origin = "a2a-v1";
+    expect(await scene.notices().recall("t")).toBeUndefined();
+  });
+});

@@ -1,0 +1,97 @@
+/** Agents that dial the platform. */
+import type { ServeContext } from "../../dialects/contract.ts";
+import { DIALECT_NAME, LinkAgent } from "../../dialects/xiaoyi-link/index.ts";
+import type { Caller } from "../../model/caller.ts";
+import type { Clock, Ids, Log } from "../../model/ports.ts";
+import { dialWebSocket } from "../../wire/websocket-dial.ts";
+import { DialLoop, type LinkState, RECONNECT } from "./dial-loop.ts";
+import { dialHeaders, refuseDoubles, serversOf } from "./link-servers.ts";
+import type { XiaoyiLinkOptions } from "./options.ts";
+import type { PhoneServices } from "./phone-services.ts";
+import { uploadAs } from "./upload-as.ts";
+
+export interface XiaoyiLinkSurroundings {
+  readonly clock: Clock;
+  readonly ids: Pick<Ids, "artifact">;
+  readonly random: () => number;
+  readonly log: Log;
+  /** To whom tasks belong where an entry does not say. */
+  readonly defaultOwner: (agent: string) => string;
+  /** What somebody may do with an agent; undefined where there is no such agent. */
+  readonly contextOf: (agent: string, caller: Caller, dialect: string) => ServeContext | undefined;
+  /** When this process began to take up the tasks of earlier ones. */
+  readonly since: number;
+  readonly phones: Pick<PhoneServices, "intake" | "noticesFor">;
+}
+
+export interface XiaoyiLinks {
+  /** One for each server of each entry. */
+  readonly states: readonly LinkState[];
+  /** Gives answers that are complete a moment to leave, then closes all links. */
+  stop(): Promise<void>;
+}
+
+const CONNECT_MS = 30_000;
+const PING = { everyMs: 30_000, deadlineMs: 10_000 };
+const LEAVING_MS = 1_000;
+
+/** Throws a TypeError for an entry that makes no sense. Does not wait for the links: they open when they can. */
+export async function openXiaoyiLinks(
+  entries: readonly XiaoyiLinkOptions[],
+  around: XiaoyiLinkSurroundings,
+): Promise<XiaoyiLinks> {
+  refuseDoubles(entries);
+  const opened = await Promise.all(entries.map((entry) => openLink(entry, around)));
+  return {
+    get states() {
+      return opened.flatMap(({ loops }) => loops.map(({ state }) => state));
+    },
+    async stop() {
+      await Promise.all(opened.map(({ stop }) => stop()));
+    },
+  };
+}
+
+async function openLink(entry: XiaoyiLinkOptions, around: XiaoyiLinkSurroundings) {
+  const { agent: name, agentId, apiKey, heartbeatMs, owner = around.defaultOwner(name), render, uid } = entry;
+  const { clock, ids, log, phones, random } = around;
+  const context = around.contextOf(name, { owner, authenticated: true }, DIALECT_NAME);
+  if (context === undefined) throw new TypeError(`xiaoyi.links: there is no agent "${name}".`);
+  const agent = new LinkAgent({
+    agentId,
+    context,
+    artifactId: ids.artifact,
+    clock,
+    log,
+    mode: render ?? "phone",
+    intake: phones.intake,
+    // The platform knows no users here: all who speak to the agent are its owner.
+    notices: phones.noticesFor({ ...entry, dialect: DIALECT_NAME, owner, devices: "all" }),
+    ...(heartbeatMs === undefined ? undefined : { times: { heartbeatMs } }),
+    ...(uid === undefined || apiKey === undefined ? undefined : { upload: uploadAs({ uid, apiKey }, entry.uploadUrl) }),
+  });
+  const [main, ...others] = serversOf(entry);
+  await agent.resume(around.since, [main.name, ...others.map((server) => server.name)]);
+  const loops = [main, ...others].map(({ name: server, tls, url }) => {
+    const about = { agent: name, agentId, server: new URL(url).host };
+    if (tls.insecure === true) log.warn(about, "INSECURE: the certificate of this server of Xiaoyi is not verified.");
+    return new DialLoop({
+      dial: (signal) => {
+        const headers = dialHeaders(entry, clock.now());
+        return dialWebSocket(url, { clock, headers, connectTimeoutMs: CONNECT_MS, ping: PING, tls, signal });
+      },
+      serve: (link) => agent.serve(link, server),
+      clock,
+      random,
+      log,
+      about,
+      policy: { ...RECONNECT, ...entry.reconnect },
+    });
+  });
+  const stop = async (): Promise<void> => {
+    await agent.settle(LEAVING_MS);
+    agent.close();
+    await Promise.all(loops.map((loop) => loop.stop()));
+  };
+  return { loops, stop };
+}

@@ -1,0 +1,70 @@
+/** What a server is told about Xiaoyi, as the dialects it then serves. */
+import { identifiesCallers } from "../../auth/create.ts";
+import { ANONYMOUS } from "../../model/caller.ts";
+import type { Log } from "../../model/ports.ts";
+import type { ServeOptions } from "../core.ts";
+import type { DialectSetups } from "../dialects.ts";
+import { systemClock, uuidIds } from "../node-ports.ts";
+import { AccountBindings } from "./account-bindings.ts";
+import { openXiaoyiHttp } from "./open-http.ts";
+import type { XiaoyiLinkSurroundings, XiaoyiLinks } from "./open-links.ts";
+import { openPhoneServices, type PhoneServices, type PhoneSurroundings, placesBeside } from "./phone-services.ts";
+
+type Surroundings = Pick<ServeOptions, "agents" | "auth" | "authenticate" | "baseDirectory" | "store" | "xiaoyi">;
+
+/** What both ways share; to be started when the engine runs. */
+export function openPhones(options: Surroundings, around: Pick<PhoneSurroundings, "log" | "serviceOf">): PhoneServices {
+  return openPhoneServices(options.xiaoyi?.files ?? {}, {
+    ...around,
+    ...storePlace(options),
+    clock: systemClock,
+    random: Math.random,
+    uniqueId: uuidIds.message,
+  });
+}
+
+export function openXiaoyi(options: Surroundings, phones: PhoneServices, log: Log): DialectSetups {
+  const { agents, xiaoyi = {} } = options;
+  const bindings = new AccountBindings(placesBeside(storePlace(options)).keptFile("logins"));
+  const xiaoyiHttp = openXiaoyiHttp(xiaoyi.http ?? [], {
+    clock: systemClock,
+    agents: new Set(Object.keys(agents)),
+    bindings: (agent, owner) => bindings.of(agent, owner),
+    defaultOwner: defaultOwner(options),
+    phones,
+    log,
+  });
+  return { xiaoyiHttp };
+}
+
+/** Where everybody is anonymous, what came from a phone can be read from elsewhere. */
+function defaultOwner({
+  auth = {},
+  authenticate,
+}: Pick<Surroundings, "auth" | "authenticate">): (agent: string) => string {
+  const identifies = authenticate !== undefined || identifiesCallers(auth);
+  return (agent) => (identifies ? `xiaoyi:${agent}` : ANONYMOUS.owner);
+}
+
+export const NO_LINKS: XiaoyiLinks = { states: [], stop: async () => {} };
+
+/** What it takes to dial is loaded only where somebody does. */
+export async function openLinks(
+  options: Pick<Surroundings, "auth" | "authenticate" | "xiaoyi">,
+  around: Pick<XiaoyiLinkSurroundings, "contextOf" | "log" | "phones" | "since">,
+): Promise<XiaoyiLinks> {
+  const { links = [] } = options.xiaoyi ?? {};
+  if (links.length === 0) return NO_LINKS;
+  const { openXiaoyiLinks } = await import("./open-links.ts");
+  return openXiaoyiLinks(links, {
+    ...around,
+    clock: systemClock,
+    ids: uuidIds,
+    random: Math.random,
+    defaultOwner: defaultOwner(options),
+  });
+}
+
+function storePlace({ baseDirectory = process.cwd(), store }: Surroundings) {
+  return { baseDirectory, store: typeof store === "string" ? store : undefined };
+}

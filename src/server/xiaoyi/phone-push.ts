@@ -1,0 +1,187 @@
+/** Notifications on their way to the platform: one after the other, none too soon, each until it is told or refused. */
+import {
+  type Notice,
+  type PhoneAddress,
+  type PushVerdict,
+  readPushAnswer,
+  toNotification,
+} from "../../dialects/xiaoyi/notification.ts";
+import { type KeyPair, signedHeaders } from "../../dialects/xiaoyi/signature.ts";
+import type { Clock, Log } from "../../model/ports.ts";
+import { CarrierError, type Exchanger } from "../../wire/exchange.ts";
+import { type Backoff, createBackoff } from "../../wire/reconnect.ts";
+
+export interface PhonePushOptions {
+  readonly url: string;
+  readonly apiId: string;
+  readonly keys: KeyPair;
+  /** Between two notifications, whomever they are for. */
+  readonly spacingMs: number;
+  readonly exchanger: Exchanger;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly uniqueId: () => string;
+  readonly log: Log;
+}
+
+export type PushOutcome = "told" | "refused" | "given-up" | "crowded-out" | "stopped";
+
+interface Job {
+  readonly notice: Notice;
+  readonly pushId: string;
+  readonly body: string;
+  readonly backoff: Backoff;
+  /** Not before this. */
+  dueAt: number;
+  readonly settle: (outcome: PushOutcome) => void;
+}
+
+/** The platform says yes to what comes sooner to one device, and shows none of it. */
+export const DEVICE_SPACING_MS = 15_000;
+const MOST_WAITING = 200;
+const TIMEOUT_MS = 10_000;
+const RETRY = { baseMs: 5_000, capMs: 300_000, maxTries: 6, resetAfterMs: Number.POSITIVE_INFINITY };
+
+export class PhonePush {
+  readonly #options: PhonePushOptions;
+  #waiting: Job[] = [];
+  #lastAt = Number.NEGATIVE_INFINITY;
+  /** When each device was last told something; only of late. */
+  readonly #toldAt = new Map<string, number>();
+  #sending: Job | undefined;
+  #cancelTimer = (): void => {};
+  #stopped = false;
+
+  constructor(options: PhonePushOptions) {
+    this.#options = options;
+  }
+
+  /** Tells every one of the devices; resolves when it is known what became of it, in their order. */
+  push(notice: Notice, addresses: readonly PhoneAddress[]): Promise<PushOutcome[]> {
+    const outcomes = addresses.map((address) => this.#enqueue(notice, address));
+    this.#pump();
+    return Promise.all(outcomes);
+  }
+
+  /** What waits is not sent any more. */
+  stop(): void {
+    this.#stopped = true;
+    this.#cancelTimer();
+    for (const job of this.#waiting.splice(0)) job.settle("stopped");
+    this.#sending?.settle("stopped");
+  }
+
+  #enqueue(notice: Notice, address: PhoneAddress): Promise<PushOutcome> {
+    if (this.#stopped) return Promise.resolve("stopped");
+    const { apiId, clock, random, uniqueId } = this.#options;
+    const route = { apiId, address, requestId: uniqueId(), resultId: uniqueId() };
+    const { promise, resolve } = outcome();
+    this.#waiting.push({
+      notice,
+      pushId: address.pushId,
+      body: toNotification(notice, route),
+      backoff: createBackoff(RETRY, { random, now: clock.now }),
+      dueAt: clock.now(),
+      settle: resolve,
+    });
+    if (this.#waiting.length > MOST_WAITING) this.#crowdOut();
+    return promise;
+  }
+
+  /** Old news is worth less. */
+  #crowdOut(): void {
+    const job = this.#waiting.shift();
+    if (job === undefined) return;
+    this.#options.log.warn(
+      { task: job.notice.taskId },
+      "Too many notifications wait for Xiaoyi; the oldest is dropped.",
+    );
+    job.settle("crowded-out");
+  }
+
+  #pump(): void {
+    this.#cancelTimer();
+    if (this.#sending !== undefined) return;
+    const { clock } = this.#options;
+    const now = clock.now();
+    let soonest = Number.POSITIVE_INFINITY;
+    for (const [index, job] of this.#waiting.entries()) {
+      const at = this.#readyAt(job);
+      if (at <= now) {
+        this.#waiting.splice(index, 1);
+        void this.#send(job);
+        return;
+      }
+      soonest = Math.min(soonest, at);
+    }
+    if (soonest !== Number.POSITIVE_INFINITY) {
+      this.#cancelTimer = clock.after(soonest - now, () => this.#pump());
+    }
+  }
+
+  #readyAt({ dueAt, pushId }: Job): number {
+    const device = this.#toldAt.get(pushId) ?? Number.NEGATIVE_INFINITY;
+    return Math.max(dueAt, this.#lastAt + this.#options.spacingMs, device + DEVICE_SPACING_MS);
+  }
+
+  async #send(job: Job): Promise<void> {
+    this.#sending = job;
+    const verdict = await this.#try(job.body);
+    this.#sending = undefined;
+    // When the platform got it lies before its answer, so that counting from here is on the safe side.
+    this.#noteTime(job.pushId);
+    if (this.#stopped) return;
+    this.#judge(job, verdict);
+    this.#pump();
+  }
+
+  async #try(body: string): Promise<PushVerdict> {
+    const { clock, exchanger, keys, uniqueId, url } = this.#options;
+    const headers = {
+      "content-type": "application/json",
+      accept: "application/json",
+      "x-hag-trace-id": uniqueId(),
+      ...signedHeaders(keys, clock.now()),
+    };
+    try {
+      const answer = await exchanger({ method: "POST", url, headers, body, timeoutMs: TIMEOUT_MS });
+      return readPushAnswer(answer.status, await answer.text());
+    } catch (error) {
+      return { kind: "busy", why: error instanceof CarrierError ? error.code : "unreachable" };
+    }
+  }
+
+  #noteTime(pushId: string): void {
+    const now = this.#options.clock.now();
+    this.#lastAt = now;
+    for (const [known, at] of this.#toldAt) if (now - at >= DEVICE_SPACING_MS) this.#toldAt.delete(known);
+    this.#toldAt.set(pushId, now);
+  }
+
+  #judge(job: Job, verdict: PushVerdict): void {
+    const { clock, log } = this.#options;
+    const task = job.notice.taskId;
+    if (verdict.kind === "told") {
+      log.debug({ task }, "Xiaoyi was given a notification.");
+      job.settle("told");
+      return;
+    }
+    const wait = verdict.kind === "busy" ? job.backoff.next() : undefined;
+    if (wait !== undefined) {
+      log.debug({ task, why: verdict.why }, "Xiaoyi did not take a notification; it is tried again.");
+      job.dueAt = clock.now() + wait;
+      this.#waiting.push(job);
+      return;
+    }
+    log.warn({ task, why: verdict.why }, "Xiaoyi did not take a notification.");
+    job.settle(verdict.kind === "refused" ? "refused" : "given-up");
+  }
+}
+
+function outcome(): { readonly promise: Promise<PushOutcome>; readonly resolve: (outcome: PushOutcome) => void } {
+  let resolve: (outcome: PushOutcome) => void = () => {};
+  const promise = new Promise<PushOutcome>((fulfil) => {
+    resolve = fulfil;
+  });
+  return { promise, resolve };
+}

@@ -1,0 +1,151 @@
+/** Files of a message are brought here before an agent reads it: text as text, all else as a file on this machine. */
+import { readFile } from "node:fs/promises";
+import { basename } from "node:path";
+import { pathToFileURL } from "node:url";
+import { GuardedFetchError } from "../../auth/guarded-fetch-error.ts";
+import type { FileIntake } from "../../dialects/xiaoyi/file-intake.ts";
+import { isTextual, mediaTypeOfName } from "../../dialects/xiaoyi/media-types.ts";
+import type { Message } from "../../model/message.ts";
+import { isRawPart, isUrlPart, type Part, type RawPart, type UrlPart } from "../../model/part.ts";
+import type { Log } from "../../model/ports.ts";
+import type { FileStore, StoredFile } from "./file-store.ts";
+import { decodeText } from "./file-text.ts";
+import { Places } from "./places.ts";
+
+export interface FileIntakeOptions {
+  /** For targets that somebody else named, with limits on time and size. */
+  readonly fetch: (url: string) => Promise<Response>;
+  readonly store: Pick<FileStore, "add">;
+  readonly log: Log;
+}
+
+/** As many as the platform lets a user send. */
+const MOST_FILES = 6;
+const MOST_AT_ONCE = 8;
+/** Text beyond this is a file like others. */
+const LONGEST_TEXT_BYTES = 256 * 1024;
+
+const UNKNOWN_TYPE = "application/octet-stream";
+
+export function createFileIntake(options: FileIntakeOptions): FileIntake {
+  const places = new Places(MOST_AT_ONCE);
+  return {
+    concerns: ({ parts }) => parts.some((part) => isFetched(part) || isTextFile(part) || isOurs(part)),
+    async takeIn(message: Message): Promise<Message> {
+      let files = 0;
+      const taken = message.parts.map((part) => {
+        if (isTextFile(part)) return [asText(part)];
+        if (isOurs(part)) return [problem(part, "The address is none that users have.")];
+        if (!isFetched(part)) return [part];
+        if (++files > MOST_FILES) return [part, problem(part, `There were more than ${MOST_FILES} files.`)];
+        return places.take(() => takeIn(part, options));
+      });
+      const parts = await Promise.all(taken);
+      return { ...message, parts: parts.flat() };
+    },
+  };
+}
+
+function isFetched(part: Part): part is UrlPart {
+  return isUrlPart(part) && /^https?:/i.test(part.url);
+}
+
+/** What is on this machine is what was put there; users do not name it. */
+function isOurs(part: Part): part is UrlPart {
+  return isUrlPart(part) && /^\s*file:/i.test(part.url);
+}
+
+function isTextFile(part: Part): part is RawPart {
+  return isRawPart(part) && isTextual(typeOf(nameOf(part), part.mediaType));
+}
+
+async function takeIn(part: UrlPart, { fetch, log, store }: FileIntakeOptions): Promise<readonly Part[]> {
+  const name = nameOf(part);
+  try {
+    const mediaType = typeOf(name, part.mediaType);
+    const stored = await store.add(name, await contentOf(part.url, mediaType, fetch));
+    return [await offered(part, stored, mediaType)];
+  } catch (error) {
+    const why = wordsFor(error);
+    // Neither the path nor the query: they are the key to the file.
+    log.warn({ host: hostOf(part.url), why }, "A file of Xiaoyi's user could not be taken in.");
+    return [part, problem(part, why)];
+  }
+}
+
+/** Something else came than the file. */
+class WrongAnswer extends Error {
+  override readonly name = "WrongAnswer";
+}
+
+async function contentOf(
+  url: string,
+  mediaType: string,
+  fetch: FileIntakeOptions["fetch"],
+): Promise<AsyncIterable<Uint8Array> | Iterable<Uint8Array>> {
+  const response = await fetch(url);
+  const { body, headers, status } = response;
+  const isPage = /^text\/html\b/i.test(headers.get("content-type") ?? "") && !/\bx?html\b/i.test(mediaType);
+  if (status === 200 && !isPage) return body ?? [];
+  await body?.cancel();
+  throw new WrongAnswer(status === 200 ? "A web page came instead of the file." : `It was answered with ${status}.`);
+}
+
+/** Under the name it is kept by: that one does no harm elsewhere either. */
+async function offered(part: UrlPart, { bytes, path }: StoredFile, mediaType: string): Promise<Part> {
+  const { url, ...rest } = part;
+  const isShort = bytes <= LONGEST_TEXT_BYTES;
+  const text = isShort && isTextual(mediaType) ? decodeText(await readFile(path)) : undefined;
+  const filename = basename(path);
+  return text === undefined
+    ? { ...rest, filename, mediaType, url: pathToFileURL(path).href }
+    : { ...withoutType(rest), filename, text };
+}
+
+/** Text is taken by whoever takes text; what kind it is its name says. */
+function withoutType<T extends object>({ mediaType, ...rest }: T & { readonly mediaType?: string }) {
+  return rest;
+}
+
+function asText(part: RawPart): Part {
+  const { raw, ...rest } = part;
+  const bytes = Buffer.from(raw, "base64");
+  const text = bytes.byteLength <= LONGEST_TEXT_BYTES ? decodeText(bytes) : undefined;
+  return text === undefined ? part : { ...withoutType(rest), text };
+}
+
+/** As text: there are agents that take nothing else, and the rest of the message is for them all the same. */
+function problem({ filename }: Part, why: string): Part {
+  return { text: `[The file${filename === undefined ? "" : ` ${JSON.stringify(filename)}`} could not be had. ${why}]` };
+}
+
+function wordsFor(error: unknown): string {
+  if (error instanceof GuardedFetchError || error instanceof WrongAnswer) return error.message;
+  return "It could not be kept.";
+}
+
+/** The name it was sent with, else the end of its address. */
+function nameOf(part: RawPart | UrlPart): string {
+  if (part.filename !== undefined) return part.filename;
+  const path = isUrlPart(part) && URL.canParse(part.url) ? new URL(part.url).pathname : "";
+  return decoded(path.slice(path.lastIndexOf("/") + 1));
+}
+
+function hostOf(url: string): string | undefined {
+  return URL.canParse(url) ? new URL(url).host : undefined;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // Not encoded, or badly: then it is a name as it is.
+    return text;
+  }
+}
+
+/** What was said of it, unless that says nothing. */
+function typeOf(name: string, said: string | undefined): string {
+  if (said?.includes("/") === true && said !== UNKNOWN_TYPE) return said;
+  return mediaTypeOfName(name) ?? UNKNOWN_TYPE;
+}

@@ -1,0 +1,217 @@
+import type { IncomingMessage } from "node:http";
+import type { Clock } from "../../model/ports.ts";
+import { type Random, uuidFrom } from "../chance.ts";
+import { type Fields, fieldsIn, parseFields, textIn } from "../json.ts";
+import { messageParams, USUAL_STYLE, type WireStyle } from "../link/wire-style.ts";
+import type { Channel, ControlAnswer, OutgoingControl, OutgoingMessage } from "../phone/channel.ts";
+import { dataPart } from "../phone/parts.ts";
+import { Misread } from "../task/misread.ts";
+import { readControlAnswer } from "../task/read-control.ts";
+import { readResponse } from "../task/read-response.ts";
+import type { SimulatedTask } from "../task/simulated-task.ts";
+import type { Report } from "../violations.ts";
+import { AgentSessions } from "./agent-sessions.ts";
+import { type CloudCredentials, CredentialSource, type Proof } from "./credentials.ts";
+import { contentTypeOf, post, readText } from "./http-call.ts";
+import { readStream } from "./read-stream.ts";
+
+export interface CloudOptions {
+  /** The one address of the agent, as typed into the console. */
+  readonly url: string;
+  readonly credentials: CloudCredentials;
+  /** With `session` the credentials are shown once and an id after that; `stateless` shows them every time. */
+  readonly mode?: "session" | "stateless";
+  /** Ids in use at the same time. */
+  readonly sessions?: number;
+  /** The id as the documents print it, with a space after it. */
+  readonly trailingSpace?: boolean;
+}
+
+export interface CloudSurroundings {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly report: Report;
+  readonly controlPatienceMs: number;
+}
+
+/** The platform as a caller of agents that have an address: one endpoint, JSON-RPC, streams for messages. */
+export class CloudPlatform implements Channel {
+  style: WireStyle = USUAL_STYLE;
+  /** The next stream is left after so many frames. */
+  leaveAfter: number | undefined;
+  /** How often a session had to be opened again because the agent refused the one it had given. */
+  refusals = 0;
+  readonly #options: CloudOptions;
+  readonly #surroundings: CloudSurroundings;
+  readonly #source: CredentialSource;
+  readonly #sessions: AgentSessions;
+
+  constructor(options: CloudOptions, surroundings: CloudSurroundings) {
+    const { clock, report } = surroundings;
+    this.#options = options;
+    this.#surroundings = surroundings;
+    this.#source = new CredentialSource(options.credentials, clock);
+    this.#sessions = new AgentSessions(options.sessions ?? 1, clock, report, () => this.#initialize());
+  }
+
+  get sessionIds(): readonly string[] {
+    return this.#sessions.ids;
+  }
+
+  message(message: OutgoingMessage, task: SimulatedTask): boolean {
+    void this.#stream(message, task);
+    return true;
+  }
+
+  control(control: OutgoingControl): Promise<ControlAnswer> {
+    const { clock, controlPatienceMs } = this.#surroundings;
+    return new Promise((resolve) => {
+      const stop = clock.after(controlPatienceMs, () => resolve("no-answer"));
+      void this.#control(control).then(resolve).finally(stop);
+    });
+  }
+
+  async #control(control: OutgoingControl): Promise<ControlAnswer> {
+    const { requestId, sender, taskId, what } = control;
+    const { controlSession } = this.style;
+    const session = { sessionId: sender.conversationId };
+    const request = {
+      jsonrpc: "2.0",
+      id: requestId,
+      method: what === "cancel" ? "tasks/cancel" : "clearContext",
+      ...(controlSession === "top" ? session : { params: what === "cancel" ? { ...session, id: taskId } : session }),
+    };
+    try {
+      return readControlAnswer(await this.#ask(request), control);
+    } catch (error) {
+      this.#report(error, "wrong-control-answer", taskId);
+      return "error";
+    }
+  }
+
+  /** The user binds an account; the agent may exchange the code for who it is. Undefined if the agent refused. */
+  async authorize(authCode: string): Promise<string | undefined> {
+    const result = await this.#accountCall("authorize", { authCode });
+    const id = textIn(result?.agentLoginSessionId);
+    if (result !== undefined && id === undefined)
+      this.#surroundings.report("bad-response", "agentLoginSessionId is missing.");
+    return id;
+  }
+
+  async deauthorize(agentLoginSessionId: string): Promise<boolean> {
+    return (await this.#accountCall("deauthorize", { agentLoginSessionId })) !== undefined;
+  }
+
+  async #accountCall(method: string, data: Fields): Promise<Fields | undefined> {
+    const message = { role: "user", parts: [dataPart(data)] };
+    const request = { jsonrpc: "2.0", id: uuidFrom(this.#surroundings.random), method, params: { message } };
+    try {
+      const result = await this.#ask(request);
+      if (result.version !== "1.0") throw new Misread(`version of the answer to ${method} is not "1.0".`);
+      return result;
+    } catch (error) {
+      this.#report(error, "bad-response");
+      return undefined;
+    }
+  }
+
+  async #stream(message: OutgoingMessage, task: SimulatedTask): Promise<void> {
+    const { requestId: id } = message;
+    const leaveAfter = this.leaveAfter;
+    this.leaveAfter = undefined;
+    try {
+      const request = { jsonrpc: "2.0", id, method: "message/stream", params: messageParams(message) };
+      const answer = await this.#call(request, "text/event-stream");
+      await readStream(answer, task, {
+        id,
+        report: this.#surroundings.report,
+        ...(leaveAfter === undefined ? {} : { leaveAfter }),
+      });
+    } catch (error) {
+      this.#report(error, "bad-response", task.id);
+      task.end("broken");
+    }
+  }
+
+  /** Introduces the platform: credentials for an id, and a word that it arrived. */
+  async #initialize(): Promise<Fields> {
+    const { random, report } = this.#surroundings;
+    const request = { jsonrpc: "2.0", id: uuidFrom(random), method: "initialize" };
+    const result = await this.#readResult(await this.#post(request, await this.#source.proof(), JSON_TYPE), request.id);
+    const sessionId = textIn(result.agentSessionId);
+    if (sessionId === undefined) return result;
+    const arrived = { jsonrpc: "2.0", id: uuidFrom(random), method: "notifications/initialized" };
+    const answer = await this.#post(arrived, this.#sessionProof(sessionId), JSON_TYPE);
+    if (answer.statusCode !== 200)
+      report("http-status", `notifications/initialized was answered with ${answer.statusCode}.`);
+    if ((await readText(answer)) !== "") report("not-empty", "");
+    return result;
+  }
+
+  async #ask(request: Request): Promise<Fields> {
+    return this.#readResult(await this.#call(request, JSON_TYPE), request.id);
+  }
+
+  /** Throws `Misread` for what is no result. */
+  async #readResult(answer: IncomingMessage, id: string): Promise<Fields> {
+    const text = await readText(answer);
+    if (contentTypeOf(answer) !== JSON_TYPE)
+      this.#surroundings.report("wrong-content-type", `It was ${contentTypeOf(answer)}.`);
+    const value = parseFields(text);
+    if (value === undefined) throw new Misread(`HTTP ${answer.statusCode} without a JSON object.`);
+    const response = readResponse(value);
+    if (response.id !== id) this.#surroundings.report("id-not-echoed", "");
+    if (response.kind === "error") throw new Refused(response.error.code, response.error.message);
+    if (response.kind === "update") throw new Misread("An update came in place of an answer.");
+    return fieldsIn(response.result);
+  }
+
+  async #call(request: Request, accept: string): Promise<IncomingMessage> {
+    if (this.#options.mode === "stateless") return this.#post(request, await this.#source.proof(), accept);
+    const { id, slot } = await this.#sessions.take();
+    const answer = await this.#post(request, this.#sessionProof(id), accept);
+    if (answer.statusCode !== 401) return answer;
+    answer.resume();
+    this.refusals++;
+    this.#sessions.forget(slot, id);
+    return this.#post(request, this.#sessionProof(await this.#sessions.reopen(slot)), accept);
+  }
+
+  #sessionProof(id: string): Proof {
+    return { headers: { "agent-session-id": this.#options.trailingSpace === true ? `${id} ` : id }, query: {} };
+  }
+
+  #post(request: Request, { headers, query }: Proof, accept: string): Promise<IncomingMessage> {
+    const url = new URL(this.#options.url);
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+    return post({ url, headers: { "content-type": JSON_TYPE, accept, ...headers }, body: JSON.stringify(request) });
+  }
+
+  /** An error the agent may well answer with is none of its faults. */
+  #report(error: unknown, rule: "bad-response" | "wrong-control-answer", taskId?: string): void {
+    if (error instanceof Refused) return;
+    const { report } = this.#surroundings;
+    if (error instanceof Misread) report(rule, error.message, taskId);
+    else
+      report(
+        "http-status",
+        `The agent cannot be reached: ${error instanceof Error ? error.message : String(error)}`,
+        taskId,
+      );
+  }
+}
+
+const JSON_TYPE = "application/json";
+
+interface Request extends Fields {
+  readonly id: string;
+}
+
+/** The agent answered with an error. */
+class Refused extends Error {
+  override readonly name = "Refused";
+
+  constructor(code: string, message: string) {
+    super(`${code}: ${message}`);
+  }
+}

@@ -1,0 +1,33 @@
+import { type IncomingMessage, request as requestPlain } from "node:http";
+import { request as requestSecure } from "node:https";
+
+export interface HttpCall {
+  readonly url: URL;
+  /** Sent as they are: `fetch` would trim values, and the platform does not. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** Resolves with the head of the answer; its body is read from what is returned. */
+export function post({ body, headers, url }: HttpCall): Promise<IncomingMessage> {
+  const request = url.protocol === "https:" ? requestSecure : requestPlain;
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, {
+      method: "POST",
+      headers: { ...headers, "content-length": String(Buffer.byteLength(body)) },
+    });
+    outgoing.once("response", resolve);
+    outgoing.once("error", reject);
+    outgoing.end(body);
+  });
+}
+
+export async function readText(answer: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of answer as AsyncIterable<Buffer>) chunks.push(chunk);
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+export function contentTypeOf({ headers }: IncomingMessage): string {
+  return (headers["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
+}

@@ -1,0 +1,161 @@
+import type { Duplex } from "node:stream";
+import type { WebSocket } from "ws";
+import type { Clock } from "../../model/ports.ts";
+import { type Fields, parseFields } from "../json.ts";
+import type { Report } from "../violations.ts";
+
+export interface AgentSocket {
+  readonly webSocket: WebSocket;
+  /** What the WebSocket runs on. */
+  readonly carrier: Duplex;
+}
+
+export interface ConnectionRules {
+  readonly clock: Clock;
+  readonly report: Report;
+  /** What becomes of an agent that speaks before it has introduced itself. */
+  readonly beforeInit: "ignore" | "close";
+  /** The platform does not promise to; agents must not wait for it. */
+  readonly echoHeartbeat: boolean;
+  /** Close connections on which nothing came for so long. */
+  readonly idleMs: number;
+}
+
+export interface ConnectionEvents {
+  readonly onReady: (connection: AgentConnection) => void;
+  readonly onResponse: (connection: AgentConnection, envelope: Fields) => void;
+  readonly onClosed: (connection: AgentConnection, code: number, reason: string) => void;
+}
+
+const POLICY_VIOLATION = 1008;
+
+/** One WebSocket of an agent, from the upgrade to its end. */
+export class AgentConnection {
+  readonly agentId: string;
+  readonly hostIndex: number;
+  /** Has introduced itself. */
+  ready = false;
+  /** Neither answers pings nor reads: what a network that swallows everything looks like. */
+  frozen = false;
+  readonly #socket: WebSocket;
+  readonly #carrier: Duplex;
+  readonly #rules: ConnectionRules;
+  readonly #events: ConnectionEvents;
+  #leaving = false;
+  #heardAt: number;
+  #stopWatching = (): void => {};
+
+  constructor(
+    identity: { readonly agentId: string; readonly hostIndex: number },
+    socket: AgentSocket,
+    rules: ConnectionRules,
+    events: ConnectionEvents,
+  ) {
+    this.agentId = identity.agentId;
+    this.hostIndex = identity.hostIndex;
+    this.#socket = socket.webSocket;
+    this.#carrier = socket.carrier;
+    this.#rules = rules;
+    this.#events = events;
+    this.#heardAt = rules.clock.now();
+    this.#watch(rules.idleMs);
+    this.#socket.on("message", (data, isBinary) => this.#take(data.toString(), isBinary));
+    this.#socket.on("ping", (data) => {
+      this.#heardAt = this.#rules.clock.now();
+      if (!this.frozen && !this.#leaving) this.#socket.pong(data);
+    });
+    this.#socket.on("pong", () => {
+      this.#heardAt = this.#rules.clock.now();
+    });
+    this.#socket.on("error", () => {});
+    this.#socket.on("close", (code, reason) => {
+      this.#stopWatching();
+      events.onClosed(this, code, reason.toString());
+    });
+  }
+
+  get isUsable(): boolean {
+    return this.ready && !this.#leaving && this.#socket.readyState === this.#socket.OPEN;
+  }
+
+  send(text: string): void {
+    if (!this.#leaving && this.#socket.readyState === this.#socket.OPEN) this.#socket.send(text);
+  }
+
+  /** Ends with a close frame. What the agent sent until it saw that is still read. */
+  kick(code: number, reason: string): void {
+    if (this.#leaving) return;
+    this.#leaving = true;
+    this.#socket.close(code, reason);
+  }
+
+  /** Ends without a close frame: the agent sees 1006. What it sent until then is still read. */
+  drop(): void {
+    if (this.#leaving) return;
+    this.#leaving = true;
+    this.#carrier.end();
+  }
+
+  /** Tears the connection; what was on its way in either direction is lost. */
+  cut(): void {
+    this.#leaving = true;
+    this.#socket.terminate();
+  }
+
+  #take(text: string, isBinary: boolean): void {
+    if (this.frozen) return;
+    this.#heardAt = this.#rules.clock.now();
+    const frame = isBinary ? undefined : parseFields(text);
+    if (frame === undefined) this.#rules.report("not-a-frame", isBinary ? "It was binary." : "");
+    else if (frame.msgType === undefined && frame.jsonrpc !== undefined) this.#rules.report("bare-json-rpc", "");
+    else if (!this.ready && frame.msgType !== "clawd_bot_init") this.#speaksTooEarly(frame);
+    else if (this.#isFromOwnAgent(frame)) this.#obey(frame);
+  }
+
+  #obey(frame: Fields): void {
+    switch (frame.msgType) {
+      case "clawd_bot_init":
+        this.#introduce(frame);
+        break;
+      case "heartbeat":
+        if (this.#rules.echoHeartbeat) this.send(JSON.stringify({ msgType: "heartbeat", agentId: this.agentId }));
+        break;
+      case "agent_response":
+        this.#events.onResponse(this, frame);
+        break;
+      default:
+        this.#rules.report("unknown-msg-type", `It was ${JSON.stringify(frame.msgType)}.`);
+    }
+  }
+
+  /** There is no answer to this. */
+  #introduce({ msgDetail }: Fields): void {
+    if (msgDetail !== undefined && typeof msgDetail !== "string") {
+      this.#rules.report("detail-not-a-string", "In clawd_bot_init.");
+    } else if (!this.ready) {
+      this.ready = true;
+      this.#events.onReady(this);
+    }
+  }
+
+  #speaksTooEarly({ msgType }: Fields): void {
+    this.#rules.report("init-first", `${JSON.stringify(msgType)} came before it.`);
+    if (this.#rules.beforeInit === "close") this.kick(POLICY_VIOLATION, "init first");
+  }
+
+  #isFromOwnAgent({ agentId }: Fields): boolean {
+    if (agentId === this.agentId) return true;
+    this.#rules.report("wrong-agent-id", `It was ${JSON.stringify(agentId)}.`);
+    return false;
+  }
+
+  #watch(milliseconds: number): void {
+    const { clock, idleMs } = this.#rules;
+    if (idleMs === Number.POSITIVE_INFINITY) return;
+    this.#stopWatching = clock.after(milliseconds, () => {
+      const rest = this.#heardAt + idleMs - clock.now();
+      if (rest > 0) this.#watch(rest);
+      else this.kick(1000, "idle");
+    });
+  }
+}

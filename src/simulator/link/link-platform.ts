@@ -1,0 +1,203 @@
+import type { Clock } from "../../model/ports.ts";
+import { Changes } from "../changes.ts";
+import type { Fields } from "../json.ts";
+import type { Channel, ControlAnswer, OutgoingControl, OutgoingMessage } from "../phone/channel.ts";
+import { longestText, type SimulatedTask } from "../task/simulated-task.ts";
+import type { Report, Rule } from "../violations.ts";
+import { AgentConnection, type AgentSocket, type ConnectionRules } from "./connection.ts";
+import { PendingControls } from "./controls.ts";
+import { type Envelope, readEnvelope } from "./read-envelope.ts";
+import { USUAL_STYLE, type WireStyle, writeControl, writeMessage } from "./wire-style.ts";
+
+/** Long bodies take a slower way through the platform, so that a short end sent right after one arrives before it. */
+export interface Reordering {
+  readonly aboveBytes: number;
+  readonly delayMs: number;
+}
+
+export interface LinkPolicy extends ConnectionRules {
+  readonly clock: Clock;
+  readonly report: Report;
+  /** What becomes of a second connection of one agent to one server. */
+  readonly secondConnection: "replace" | "refuse";
+  /** With two servers: each message on both, or each conversation on one of them. */
+  readonly spread: "duplicate" | "partition";
+  /** Characters in one frame above which the connection is cut; an assumption, and off unless given. */
+  readonly cutAbove: number;
+  readonly controlPatienceMs: number;
+  readonly onConnection: (event: ConnectionEvent) => void;
+}
+
+export interface ConnectionEvent {
+  readonly kind: "connected" | "ready" | "closed";
+  readonly agentId: string;
+  readonly hostIndex: number;
+  /** How it was closed. */
+  readonly code?: number;
+}
+
+interface Route {
+  readonly task: SimulatedTask;
+  /** Ids that agents may put into the envelope. */
+  readonly sessionIds: Set<string>;
+  /** Servers that the message went out on. */
+  readonly hosts: Set<number>;
+}
+
+/** Tasks whose late frames can still be told from nonsense. */
+const MOST_ROUTES = 100_000;
+
+/** The platform between phones and agents that have dialled it. */
+export class LinkPlatform implements Channel {
+  style: WireStyle = USUAL_STYLE;
+  reordering: Reordering | undefined;
+  /** Further copies of every frame to the agent. */
+  copies = 0;
+  /** A status every new connection is refused with, while there is one. */
+  refusal: number | undefined;
+  readonly #policy: LinkPolicy;
+  readonly #controls: PendingControls;
+  /** By server, then by agent. */
+  readonly #connections: readonly Map<string, AgentConnection>[];
+  readonly #routes = new Map<string, Route>();
+  readonly #homes = new Map<string, number>();
+  readonly #changes = new Changes();
+  #lastFrame: { readonly agentId: string; readonly conversationId: string; readonly text: string } | undefined;
+  #nextHome = 0;
+
+  constructor(hosts: number, policy: LinkPolicy) {
+    this.#policy = policy;
+    this.#connections = Array.from({ length: hosts }, () => new Map());
+    this.#controls = new PendingControls(policy.clock, policy.report, policy.controlPatienceMs);
+  }
+
+  /** Resolves when a connection of the agent has introduced itself, on every server there is or on the given one. */
+  ready(agentId: string, hostIndex?: number): Promise<void> {
+    return this.#changes.until(() => this.isReady(agentId, hostIndex));
+  }
+
+  isReady(agentId: string, hostIndex?: number): boolean {
+    const wanted = hostIndex === undefined ? this.#connections : this.#connections.slice(hostIndex, hostIndex + 1);
+    return wanted.every((host) => host.get(agentId)?.isUsable === true);
+  }
+
+  connections(agentId: string): readonly AgentConnection[] {
+    return this.#connections.flatMap((host) => host.get(agentId) ?? []);
+  }
+
+  message(message: OutgoingMessage, task: SimulatedTask): boolean {
+    const { sender, taskId } = message;
+    const hosts = this.#send(sender.agentId, sender.conversationId, writeMessage(message, this.style));
+    const route = this.#routes.get(taskId) ?? { task, sessionIds: new Set(), hosts: new Set() };
+    route.sessionIds.add(sender.conversationId).add(sender.appSessionId);
+    for (const host of hosts) route.hosts.add(host);
+    this.#keep(taskId, route);
+    return hosts.length > 0;
+  }
+
+  control(control: OutgoingControl): Promise<ControlAnswer> {
+    const { agentId, conversationId } = control.sender;
+    const answer = this.#controls.add(control);
+    this.#send(agentId, conversationId, writeControl(control, this.style, this.#policy.clock.now()));
+    return answer;
+  }
+
+  /** The last frame again, byte for byte. */
+  repeatLast(): void {
+    const last = this.#lastFrame;
+    if (last !== undefined) this.#send(last.agentId, last.conversationId, last.text);
+  }
+
+  /** Anything at all, to every connection of the agent. */
+  sendRaw(agentId: string, text: string): void {
+    for (const connection of this.connections(agentId)) connection.send(text);
+  }
+
+  accept(agentId: string, hostIndex: number, socket: AgentSocket): void {
+    const host = this.#connections[hostIndex] ?? new Map<string, AgentConnection>();
+    const connection = new AgentConnection({ agentId, hostIndex }, socket, this.#policy, {
+      onReady: () => {
+        this.#policy.onConnection({ kind: "ready", agentId, hostIndex });
+        this.#changes.happened();
+      },
+      onResponse: (from, envelope) => this.#respond(from, envelope),
+      onClosed: (from, code) => {
+        if (host.get(agentId) === from) host.delete(agentId);
+        this.#policy.onConnection({ kind: "closed", agentId, hostIndex, code });
+        this.#changes.happened();
+      },
+    });
+    const older = host.get(agentId);
+    this.#policy.onConnection({ kind: "connected", agentId, hostIndex });
+    if (older !== undefined && this.#policy.secondConnection === "refuse") connection.kick(1000, "");
+    else {
+      older?.kick(1000, "");
+      host.set(agentId, connection);
+    }
+  }
+
+  #respond(connection: AgentConnection, frame: Fields): void {
+    const envelope = readEnvelope(frame, this.#policy.report);
+    if (envelope === undefined) return;
+    const { response, size } = envelope;
+    const slow = this.reordering;
+    if (response.kind === "update" && longestText(response.update) > this.#policy.cutAbove) connection.cut();
+    else if (slow !== undefined && size > slow.aboveBytes && !isEnd(envelope)) {
+      this.#policy.clock.after(slow.delayMs, () => this.#route(connection, envelope));
+    } else this.#route(connection, envelope);
+  }
+
+  #route({ hostIndex }: AgentConnection, envelope: Envelope): void {
+    const { response, taskId } = envelope;
+    if (response.kind !== "update" && this.#controls.answer(envelope)) return;
+    const route = this.#routes.get(taskId);
+    const fault = routingFault(route, envelope, hostIndex);
+    if (fault !== undefined) this.#policy.report(...fault, taskId);
+    else if (response.kind === "error") route?.task.fail(response.error);
+    else if (response.kind === "update") route?.task.take(response.update, response.error);
+  }
+
+  /** Where it went out. */
+  #send(agentId: string, conversationId: string, text: string): readonly number[] {
+    const usable = this.connections(agentId).filter(({ isUsable }) => isUsable);
+    const chosen = this.#policy.spread === "duplicate" ? usable : this.#home(conversationId, usable);
+    for (const connection of chosen) {
+      for (let copy = 0; copy <= this.copies; copy++) connection.send(text);
+    }
+    if (chosen.length > 0) this.#lastFrame = { agentId, conversationId, text };
+    return chosen.map(({ hostIndex }) => hostIndex);
+  }
+
+  /** A conversation stays on its server as long as the agent is connected there. */
+  #home(conversationId: string, usable: readonly AgentConnection[]): readonly AgentConnection[] {
+    const before = usable.find(({ hostIndex }) => hostIndex === this.#homes.get(conversationId));
+    const home = before ?? usable[this.#nextHome++ % Math.max(1, usable.length)];
+    if (home === undefined) return [];
+    this.#homes.set(conversationId, home.hostIndex);
+    return [home];
+  }
+
+  #keep(taskId: string, route: Route): void {
+    this.#routes.set(taskId, route);
+    if (this.#routes.size <= MOST_ROUTES) return;
+    const [oldest] = this.#routes.keys();
+    if (oldest !== undefined) this.#routes.delete(oldest);
+  }
+}
+
+/** Why an answer that is well formed reaches no task. */
+function routingFault(route: Route | undefined, envelope: Envelope, hostIndex: number): [Rule, string] | undefined {
+  const { response, sessionId, taskId } = envelope;
+  if (response.kind === "answer") return ["answer-to-nothing", ""];
+  if (route === undefined) return ["unknown-task", ""];
+  if (!route.sessionIds.has(sessionId)) return ["unknown-session", `It was ${JSON.stringify(sessionId)}.`];
+  if (!route.hosts.has(hostIndex)) return ["wrong-host", ""];
+  const named = response.kind === "update" ? response.update.taskId : undefined;
+  return named === undefined || named === taskId ? undefined : ["task-id-mismatch", `It was ${JSON.stringify(named)}.`];
+}
+
+function isEnd({ response }: Envelope): boolean {
+  if (response.kind !== "update") return true;
+  const { update } = response;
+  return update.final || (update.kind === "status-update" && update.state === "completed");
+}

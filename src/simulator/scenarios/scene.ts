@@ -1,0 +1,189 @@
+import type { Clock } from "../../model/ports.ts";
+import type { Random } from "../chance.ts";
+import type { ControlAnswer } from "../phone/channel.ts";
+import type { Phone } from "../phone/phone.ts";
+import type { Simulator } from "../simulator.ts";
+import type { SimulatedTask } from "../task/simulated-task.ts";
+
+/** What to say to bring an agent to where something can be seen. Which words do that is for the agent to know. */
+export interface Phrases {
+  readonly plain: string;
+  /** Answered in several pieces. */
+  readonly streamed: string;
+  /** Answered after a while, so that there is something to interrupt. */
+  readonly slow: string;
+  /** Answered with a question. */
+  readonly asking: string;
+  /** The user's answer to that. */
+  readonly reply: string;
+}
+
+export const DEFAULT_PHRASES: Phrases = {
+  plain: "你好",
+  streamed: "请慢慢写一段介绍你自己的文字",
+  slow: "请慢慢写一段介绍你自己的文字",
+  asking: "tck-input-required",
+  reply: "好的",
+};
+
+export interface SceneOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly phrases?: Partial<Phrases>;
+  /** What must be on the screen in the end, for agents of which that is known. */
+  readonly expected?: (said: string) => string;
+  /** How long anything may take. */
+  readonly patienceMs?: number;
+  readonly disconnects?: number;
+  /** How long a connection holds before it is lost, at most: agents may give up on one that never does. */
+  readonly steadyMs?: number;
+  readonly crowd?: number;
+  /** How long to listen for more after the end; what is wrong with an answer may come after it. */
+  readonly quietMs?: number;
+}
+
+/** The agent did something wrong. */
+export class ScenarioFailure extends Error {
+  override readonly name = "ScenarioFailure";
+}
+
+/** The agent could not be brought to where it could be seen. */
+export class NotShown extends Error {
+  override readonly name = "NotShown";
+}
+
+/** What a scenario works with: a platform, something to say, and checks. */
+export class Scene {
+  readonly simulator: Simulator;
+  readonly phrases: Phrases;
+  readonly random: Random;
+  readonly disconnects: number;
+  readonly steadyMs: number;
+  readonly crowd: number;
+  readonly #clock: Clock;
+  readonly #patienceMs: number;
+  readonly #expected: ((said: string) => string) | undefined;
+
+  constructor(simulator: Simulator, options: SceneOptions) {
+    this.simulator = simulator;
+    this.phrases = { ...DEFAULT_PHRASES, ...options.phrases };
+    this.random = options.random;
+    this.disconnects = options.disconnects ?? 100;
+    this.steadyMs = options.steadyMs ?? 0;
+    this.crowd = options.crowd ?? 1000;
+    this.#clock = options.clock;
+    this.#patienceMs = options.patienceMs ?? 60_000;
+    this.#expected = options.expected;
+  }
+
+  /** Fails if it takes too long. */
+  async within<T>(promise: Promise<T>, what: string): Promise<T> {
+    let stop = (): void => {};
+    const late = new Promise<never>((_resolve, reject) => {
+      stop = this.#clock.after(this.#patienceMs, () => reject(new ScenarioFailure(`${what} took too long.`)));
+    });
+    try {
+      return await Promise.race([promise, late]);
+    } finally {
+      stop();
+    }
+  }
+
+  pause(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#clock.after(milliseconds, resolve);
+    });
+  }
+
+  check(isSo: boolean, otherwise: string): void {
+    if (!isSo) throw new ScenarioFailure(otherwise);
+  }
+
+  /** The agent is there at this very moment: it may be gone again by the time that a wait for it is over. */
+  async ready(): Promise<void> {
+    while (!this.simulator.isReady) await this.within(this.simulator.ready(), "Waiting for the agent to connect");
+  }
+
+  /** Says something as soon as there is somebody to say it to. */
+  async say(phone: Phone, text: string): Promise<SimulatedTask> {
+    await this.ready();
+    return phone.say(text);
+  }
+
+  async ask(phone: Phone, text: string): Promise<SimulatedTask> {
+    const task = await this.say(phone, text);
+    await this.answered(task);
+    return task;
+  }
+
+  /** Ended once, with the right words on the screen. */
+  async answered(task: SimulatedTask): Promise<void> {
+    await this.ended(task, task.said);
+    const { text } = task.screen();
+    const expected = this.#expected?.(task.said) ?? text;
+    this.check(
+      text === expected,
+      `The answer to ${brief(task.said)} shows ${brief(text)} instead of ${brief(expected)}.`,
+    );
+  }
+
+  /** As `answered`, for what the user said last; the question may still stand above it. */
+  async replied(task: SimulatedTask, said: string): Promise<void> {
+    await this.ended(task, said);
+    const { text } = task.screen();
+    const expected = this.#expected?.(said) ?? "";
+    this.check(
+      text.endsWith(expected),
+      `The answer to ${brief(said)} shows ${brief(text)} without ${brief(expected)}.`,
+    );
+  }
+
+  async ended(task: SimulatedTask, said: string): Promise<void> {
+    await this.within(task.settled(), `The answer to ${brief(said)}`);
+    const how = task.ending ?? task.state;
+    this.check(task.ending === "final", `${brief(said)} was not answered to its end, but: ${how}.`);
+    this.check(task.state === "completed", `${brief(said)} ended as ${task.state}.`);
+    this.check(task.finals === 1, `${brief(said)} was ended ${task.finals} times.`);
+    this.check(task.screen().text !== "", `The answer to ${brief(said)} shows no text.`);
+  }
+
+  /** Something of the task is shown, or it is over. */
+  async firstSign(task: SimulatedTask): Promise<void> {
+    const sign = task.until(({ isOpen, shown }) => !isOpen || shown > 0);
+    await this.within(sign, `The first sign of an answer to ${brief(task.said)}`);
+  }
+
+  async controlled(answer: Promise<ControlAnswer>, wanted: ControlAnswer): Promise<void> {
+    const given = await this.within(answer, `Waiting for ${wanted}`);
+    this.check(given === wanted, `The agent answered ${given} instead of ${wanted}.`);
+  }
+
+  /** Resolves after so many changes of any task. */
+  async changes(count: number): Promise<void> {
+    let left = count;
+    if (left === 0) return;
+    let stop = (): void => {};
+    const enough = new Promise<void>((resolve) => {
+      stop = this.simulator.listenTo((event) => {
+        if (event.kind === "task" && --left === 0) resolve();
+      });
+    });
+    try {
+      await this.within(enough, "Waiting for the agent to say something");
+    } finally {
+      stop();
+    }
+  }
+
+  /** A whole number from 0 to one below the limit. */
+  dice(limit: number): number {
+    return Math.floor(this.random() * limit);
+  }
+}
+
+const LONGEST = 40;
+
+/** The end tells as much as the beginning: what is missing is mostly missing there. */
+export function brief(text: string): string {
+  return text.length <= LONGEST ? `"${text}"` : `"${text.slice(0, LONGEST / 2)}…${text.slice(-LONGEST / 2)}"`;
+}

@@ -1,0 +1,153 @@
+import { type Fields, fieldsIn, listIn, textIn } from "../json.ts";
+import type { FilePart } from "./read-part.ts";
+import type { State, StatusUpdate, Update } from "./read-response.ts";
+import { DocumentedText, ObservedText, type TextLayer } from "./text-layers.ts";
+
+interface ProfileTraits {
+  readonly createText: () => TextLayer;
+  /** Texts of status updates stay in the chat instead of passing through a status bar. */
+  readonly keepsStatusTexts: boolean;
+  /** Text is on the screen while the task runs. */
+  readonly paintsEarly: boolean;
+}
+
+const PROFILES = {
+  spec: { createText: () => new DocumentedText(), keepsStatusTexts: false, paintsEarly: true },
+  "phone-2026-04": { createText: () => new ObservedText(), keepsStatusTexts: true, paintsEarly: false },
+} as const satisfies Record<string, ProfileTraits>;
+
+export type Profile = keyof typeof PROFILES;
+
+export const PROFILE_NAMES = Object.keys(PROFILES) as readonly Profile[];
+
+export interface Thinking {
+  readonly text: string;
+  /** Closed to a line, since the answer has begun. */
+  readonly folded: boolean;
+}
+
+export interface ShownFile {
+  readonly name: string;
+  readonly mimeType: string;
+  /** Only files that were uploaded are known to be shown. */
+  readonly shown: boolean;
+}
+
+/** What the user has before them for one task. */
+export interface Screen {
+  readonly text: string;
+  /** The text is there but not on the screen yet: the phone still says that it is working. */
+  readonly painted: boolean;
+  readonly thinking: Thinking | undefined;
+  /** Three moving dots: the agent thinks and has not said what. */
+  readonly dots: boolean;
+  /** Status texts that became entries of the chat. */
+  readonly notes: readonly string[];
+  /** Status text that passes. */
+  readonly statusBar: string;
+  /** Commands, cards, chips and references, as they came. */
+  readonly data: readonly Fields[];
+  readonly files: readonly ShownFile[];
+  readonly state: State;
+  /** What the phone says by itself when the task did not end well. */
+  readonly failure: string | undefined;
+}
+
+/** Applies updates one by one, as an app of the given profile would. */
+export class Painter {
+  readonly #traits: ProfileTraits;
+  readonly #text: TextLayer;
+  readonly #thinking: TextLayer;
+  #hasThought = false;
+  #hasText = false;
+  #painted: boolean;
+  readonly #notes: string[] = [];
+  #statusBar = "";
+  readonly #data: Fields[] = [];
+  readonly #files: ShownFile[] = [];
+
+  constructor(profile: Profile) {
+    this.#traits = PROFILES[profile];
+    this.#text = this.#traits.createText();
+    this.#thinking = this.#traits.createText();
+    this.#painted = this.#traits.paintsEarly;
+  }
+
+  apply(update: Update): void {
+    if (update.kind === "status-update") this.#status(update);
+    else for (const part of update.parts) this.#part(update.artifactId, update.append, part);
+    if (update.final) {
+      this.#painted = true;
+      this.#statusBar = "";
+    }
+  }
+
+  /** The user left the page and came back. */
+  reenter(): void {
+    this.#painted = true;
+  }
+
+  screen(state: State, failure: string | undefined): Screen {
+    const thought = this.#thinking.text();
+    return {
+      text: this.#text.text(),
+      painted: this.#painted || failure !== undefined,
+      thinking: thought === "" ? undefined : { text: thought, folded: this.#hasText },
+      dots: this.#hasThought && thought === "" && !this.#hasText,
+      notes: [...this.#notes],
+      statusBar: this.#statusBar,
+      data: [...this.#data],
+      files: [...this.#files],
+      state,
+      failure,
+    };
+  }
+
+  #status({ state, text = "" }: StatusUpdate): void {
+    // A question that could not be read could not be answered.
+    if (state === "input-required") this.#painted = true;
+    if (!this.#traits.keepsStatusTexts) this.#statusBar = text;
+    else if (text !== "") this.#notes.push(text);
+  }
+
+  #part(
+    artifactId: string,
+    append: boolean,
+    part: Extract<Update, { kind: "artifact-update" }>["parts"][number],
+  ): void {
+    switch (part.kind) {
+      case "text":
+        this.#text.put(artifactId, append, part.text);
+        this.#hasText ||= part.text !== "";
+        break;
+      case "reasoningText":
+        this.#thinking.put(artifactId, append, part.text);
+        this.#hasThought = true;
+        break;
+      case "data":
+        this.#data.push(part.data);
+        this.#files.push(...filesInData(part.data));
+        break;
+      case "file":
+        this.#files.push(shownFile(part.file));
+        break;
+    }
+  }
+}
+
+function shownFile({ fileId, mimeType, name }: FilePart): ShownFile {
+  return { name, mimeType, shown: fileId !== undefined };
+}
+
+/** The other way to name uploaded files. */
+function filesInData({ fileInfo }: Fields): readonly ShownFile[] {
+  return listIn(fileInfo).map((file) => {
+    const { fileName, fileType } = fieldsIn(file);
+    return { name: textIn(fileName) ?? "", mimeType: textIn(fileType) ?? "", shown: true };
+  });
+}
+
+/** Ids of uploaded files that a data part names. */
+export function fileIdsIn({ fileInfo }: Fields): readonly string[] {
+  return listIn(fileInfo).flatMap((file) => textIn(fieldsIn(file).fileId) ?? []);
+}

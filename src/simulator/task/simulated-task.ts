@@ -1,0 +1,220 @@
+import type { Clock } from "../../model/ports.ts";
+import { Changes } from "../changes.ts";
+import type { Report } from "../violations.ts";
+import { whyDataFails } from "./check-data.ts";
+import type { ArtifactUpdate, ResponseError, State, Update } from "./read-response.ts";
+import { fileIdsIn, Painter, type Profile, type Screen } from "./screen.ts";
+
+/** What the app says when an agent cannot be reached or stays silent. */
+export const AGENT_IS_AWAY = "小艺开小差了，请稍后再试";
+
+/**
+ * Why nothing more is shown of a task: the agent's `final`, an error without a result, the user's cancellation, a newer
+ * message of the same conversation, silence, no agent to ask, or a connection that broke.
+ */
+export type Ending = "final" | "error" | "canceled" | "superseded" | "silence" | "away" | "broken";
+
+export interface TaskRules {
+  readonly clock: Clock;
+  readonly profile: Profile;
+  /** Silence after which the phone gives up. That there is such a time is known, how long it is is not. */
+  readonly silenceMs: number;
+  /** A question ends the stream of its turn, but not the task. On a link it leaves everything open. */
+  readonly questionsEndStreams: boolean;
+  /** Characters in the text of one frame. */
+  readonly textLimit: number;
+  readonly report: Report;
+  readonly isUploaded: (fileId: string) => boolean;
+  readonly onChange: (task: SimulatedTask) => void;
+}
+
+export interface TaskOrigin {
+  readonly id: string;
+  readonly conversationId: string;
+  /** Id of the request being answered; an answer to a question of the agent comes with the same one. */
+  readonly requestId: string;
+  readonly said: string;
+}
+
+/** One turn of the user as the phone sees it, from the message to the end of its channel. */
+export class SimulatedTask implements TaskOrigin {
+  readonly id: string;
+  readonly conversationId: string;
+  readonly requestId: string;
+  readonly said: string;
+  /** Updates that had an effect. */
+  shown = 0;
+  /** Updates that came when nobody was looking any more. */
+  ignored = 0;
+  /** Updates of this turn that said `final:true`. */
+  finals = 0;
+  state: State = "submitted";
+  ending: Ending | undefined;
+  readonly #rules: TaskRules;
+  readonly #painter: Painter;
+  readonly #changes = new Changes();
+  #failure: string | undefined;
+  #turnIsOver = false;
+  #heardAt: number;
+  #stopListening = (): void => {};
+
+  constructor(origin: TaskOrigin, rules: TaskRules) {
+    this.id = origin.id;
+    this.conversationId = origin.conversationId;
+    this.requestId = origin.requestId;
+    this.said = origin.said;
+    this.#rules = rules;
+    this.#painter = new Painter(rules.profile);
+    this.#heardAt = rules.clock.now();
+    this.#listenFor(rules.silenceMs);
+  }
+
+  get isOpen(): boolean {
+    return this.ending === undefined;
+  }
+
+  get asks(): boolean {
+    return this.isOpen && this.state === "input-required";
+  }
+
+  screen(): Screen {
+    return this.#painter.screen(this.state, this.#failure);
+  }
+
+  /** Resolves when the condition holds, looked at after every change of this task. */
+  until(isSo: (task: SimulatedTask) => boolean): Promise<void> {
+    return this.#changes.until(() => isSo(this));
+  }
+
+  /** Ended, or waiting for the user. */
+  settled(): Promise<void> {
+    return this.until((task) => !task.isOpen || task.asks);
+  }
+
+  take(update: Update, error?: ResponseError): void {
+    if (update.final) this.finals++;
+    if (this.ending === undefined && !this.#turnIsOver) this.#show(update, error);
+    else this.#ignore(update, this.ending ?? "final");
+    this.#changed();
+  }
+
+  /** An error in place of a result ends a task, too. */
+  fail(error: ResponseError): void {
+    if (this.isOpen) {
+      this.state = "failed";
+      this.#failure = error.message === "" ? AGENT_IS_AWAY : error.message;
+      this.end("error");
+    } else {
+      this.ignored++;
+      if (this.ending === "final" || this.ending === "error") this.#report("content-after-final", "An error came.");
+    }
+    this.#changed();
+  }
+
+  /** The user answers a question of the agent. */
+  resume(): void {
+    this.state = "submitted";
+    this.finals = 0;
+    this.#turnIsOver = false;
+    this.#heardAt = this.#rules.clock.now();
+    this.#listenFor(this.#rules.silenceMs);
+    this.#changed();
+  }
+
+  end(ending: Ending): void {
+    if (!this.isOpen) return;
+    this.ending = ending;
+    this.#stopListening();
+    if (ending === "canceled") this.state = "canceled";
+    if (ending === "silence" || ending === "away" || ending === "broken") this.#failure = AGENT_IS_AWAY;
+    this.#changed();
+  }
+
+  reenter(): void {
+    this.#painter.reenter();
+    this.#changed();
+  }
+
+  #show(update: Update, error: ResponseError | undefined): void {
+    this.#check(update);
+    this.shown++;
+    this.#heardAt = this.#rules.clock.now();
+    this.#painter.apply(update);
+    if (update.kind === "status-update") this.state = update.state;
+    if (error !== undefined) {
+      this.state = "failed";
+      this.#failure = error.message === "" ? undefined : error.message;
+    }
+    if (!update.final) return;
+    this.#turnIsOver = true;
+    if (this.state === "input-required" && this.#rules.questionsEndStreams) return;
+    // The last artifact ends a task as well as a status does.
+    if (update.kind === "artifact-update" && !isTerminal(this.state)) this.state = "completed";
+    this.end("final");
+  }
+
+  #ignore(update: Update, ending: Ending): void {
+    this.ignored++;
+    if (update.final && this.finals > 1) this.#report("two-finals", `There were ${this.finals}.`);
+    else if (ending === "final" || ending === "error") this.#report("content-after-final", `A ${update.kind} came.`);
+  }
+
+  #check(update: Update): void {
+    if (update.kind === "status-update") {
+      const endsAsking = update.final && update.state === "input-required";
+      if (endsAsking && !this.#rules.questionsEndStreams) this.#report("final-while-asking", "");
+      return;
+    }
+    const length = longestText(update);
+    if (length > this.#rules.textLimit) this.#report("text-too-long", `It has ${length} characters.`);
+    if (blanks(update)) this.#report("blanking-final", "");
+    for (const part of update.parts) {
+      if (part.kind === "data") {
+        const fault = whyDataFails(part.data);
+        if (fault !== undefined) this.#report("bad-data-part", fault);
+        for (const id of fileIdsIn(part.data)) this.#checkFile(id);
+      } else if (part.kind === "file" && part.file.fileId !== undefined) this.#checkFile(part.file.fileId);
+    }
+  }
+
+  #checkFile(fileId: string): void {
+    if (!this.#rules.isUploaded(fileId)) this.#report("unknown-file", `It is ${JSON.stringify(fileId)}.`);
+  }
+
+  #report(rule: Parameters<Report>[0], detail: string): void {
+    this.#rules.report(rule, detail, this.id);
+  }
+
+  /** One timer at a time, set anew when it fires: updates come far more often than silence does. */
+  #listenFor(milliseconds: number): void {
+    this.#stopListening();
+    const { clock, silenceMs } = this.#rules;
+    if (silenceMs === Number.POSITIVE_INFINITY) return;
+    this.#stopListening = clock.after(milliseconds, () => {
+      if (!this.isOpen || this.asks) return;
+      const rest = this.#heardAt + silenceMs - clock.now();
+      if (rest > 0) this.#listenFor(rest);
+      else this.end("silence");
+    });
+  }
+
+  #changed(): void {
+    this.#changes.happened();
+    this.#rules.onChange(this);
+  }
+}
+
+function isTerminal(state: State): boolean {
+  return state === "completed" || state === "failed" || state === "canceled";
+}
+
+function blanks({ append, final, parts }: ArtifactUpdate): boolean {
+  return final && !append && parts.every((part) => part.kind === "text" && part.text === "");
+}
+
+/** Characters as people count them, not code units. */
+export function longestText(update: Update): number {
+  if (update.kind === "status-update") return 0;
+  const lengths = update.parts.map((part) => ("text" in part ? [...part.text].length : 0));
+  return Math.max(...lengths);
+}

@@ -1,0 +1,174 @@
+import { WebSocket } from "ws";
+import { type Fields, fieldsIn, parseFields, textIn } from "../json.ts";
+import type { RegisteredAgent } from "../link/admission.ts";
+import { artifact, signedHeaders, status, textOf } from "./raw-agent.ts";
+
+/** Ways to be wrong that only show in the course of a conversation. */
+export type Flaw =
+  | "answers-duplicates"
+  | "takes-replies-for-duplicates"
+  | "loses-frames"
+  | "repeats-frames"
+  | "knows-no-aliases"
+  | "cannot-stop"
+  | "hurries"
+  | "sends-deltas"
+  | "stays-away"
+  | "hides-questions";
+
+/** Where an agent dials, and as whom; a simulator is such a place. */
+export interface Place {
+  readonly agent: RegisteredAgent;
+  readonly linkUrls: readonly string[];
+}
+
+interface Turn {
+  readonly request: Fields;
+  stopped: boolean;
+}
+
+const STEP_MS = 2;
+/** After a long body, before the end. */
+const PAUSE_MS = 300;
+
+/**
+ * A small agent that does everything right, unless it is told not to: it sends texts back, in pieces if they are to be
+ * slow, and asks about those that begin with `ask`.
+ */
+export class ModelAgent {
+  readonly #place: Place;
+  readonly #flaws: ReadonlySet<Flaw>;
+  readonly #inFlight = new Set<string>();
+  /** Session of the app → conversation. */
+  readonly #aliases = new Map<string, string>();
+  /** Conversation → what runs there. */
+  readonly #turns = new Map<string, Turn>();
+  /** Conversations in which the agent has asked something. */
+  readonly #asking = new Set<string>();
+  readonly #unsent: string[] = [];
+  #socket: WebSocket | undefined;
+  #stopped = false;
+  #artifacts = 0;
+
+  constructor(place: Place, ...flaws: readonly Flaw[]) {
+    this.#place = place;
+    this.#flaws = new Set(flaws);
+    this.#dial();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#socket?.terminate();
+  }
+
+  #dial(): void {
+    const [url = ""] = this.#place.linkUrls;
+    const socket = new WebSocket(url, { headers: signedHeaders(this.#place.agent, Date.now()) });
+    this.#socket = socket;
+    socket.on("open", () => {
+      socket.send(JSON.stringify({ msgType: "clawd_bot_init", agentId: this.#place.agent.agentId }));
+      for (const text of this.#unsent.splice(0)) socket.send(text);
+    });
+    socket.on("message", (data) => this.#take(parseFields(data.toString()) ?? {}));
+    socket.on("error", () => {});
+    socket.on("close", () => {
+      if (!this.#stopped && !this.#flaws.has("stays-away")) this.#dial();
+    });
+  }
+
+  #take(frame: Fields): void {
+    const request = typeof frame.msgDetail === "string" ? (parseFields(frame.msgDetail) ?? {}) : frame;
+    const params = fieldsIn(request.params);
+    const method = String(request.method ?? request.action);
+    if (method === "message/stream") this.#message(request);
+    else {
+      const session = String(request.sessionId ?? params.sessionId);
+      const known = this.#flaws.has("knows-no-aliases") ? session : (this.#aliases.get(session) ?? session);
+      if (/cancel/.test(method)) this.#cancel(request, known);
+      else this.#control(request, known, { status: { state: "cleared" } });
+    }
+  }
+
+  #message(request: Fields): void {
+    const { id: taskId, message, sessionId } = fieldsIn(request.params);
+    const conversation = String(sessionId);
+    this.#aliases.set(String(request.sessionId), conversation);
+    const content = this.#flaws.has("takes-replies-for-duplicates") ? "" : JSON.stringify(fieldsIn(message).parts);
+    const key = `${conversation} ${String(taskId)} ${content}`;
+    const isDuplicate = this.#inFlight.has(key);
+    if (isDuplicate && !this.#flaws.has("answers-duplicates")) return;
+    this.#inFlight.add(key);
+    const older = this.#turns.get(conversation);
+    if (older !== undefined && !isDuplicate) older.stopped = true;
+    const turn = { request, stopped: false };
+    this.#turns.set(conversation, turn);
+    const isReply = this.#asking.delete(conversation);
+    void this.#answer(turn, conversation, isReply).finally(() => {
+      if (!this.#flaws.has("takes-replies-for-duplicates")) this.#inFlight.delete(key);
+    });
+  }
+
+  async #answer(turn: Turn, conversation: string, isReply: boolean): Promise<void> {
+    const text = textOf(turn.request);
+    this.#respond(turn, status("working"));
+    await pause(STEP_MS);
+    if (text.startsWith("ask") && !isReply) {
+      this.#asking.add(conversation);
+      if (!this.#flaws.has("hides-questions")) this.#respond(turn, artifact(this.#artifactId(), "Really?"));
+      this.#respond(turn, status("input-required"));
+      return;
+    }
+    const words = text.startsWith("slow") ? text.split(/(?<= )/) : [text];
+    const fixed = this.#artifactId();
+    for (const [index, word] of words.entries()) {
+      if (this.#flaws.has("sends-deltas")) this.#respond(turn, artifact(fixed, word, { append: index > 0 }));
+      else this.#respond(turn, artifact(this.#artifactId(), words.slice(0, index + 1).join("")));
+      await pause(STEP_MS);
+    }
+    if (text.length > 200 && !this.#flaws.has("hurries")) await pause(PAUSE_MS);
+    this.#respond(turn, status("completed", { final: true }));
+  }
+
+  #cancel(request: Fields, conversation: string): void {
+    const turn = this.#turns.get(conversation);
+    const state = turn === undefined ? "unknown" : "canceled";
+    if (turn !== undefined && !this.#flaws.has("cannot-stop")) turn.stopped = true;
+    this.#control(request, conversation, { id: request.id, status: { state } });
+  }
+
+  #control(request: Fields, sessionId: string, result: Fields): void {
+    this.#send(sessionId, textIn(request.id) ?? "", { jsonrpc: "2.0", id: request.id, result });
+  }
+
+  #respond(turn: Turn, result: Fields): void {
+    if (turn.stopped && !this.#flaws.has("cannot-stop")) return;
+    const { id: taskId, sessionId } = fieldsIn(turn.request.params);
+    const detail = {
+      jsonrpc: "2.0",
+      id: turn.request.id,
+      result: { taskId, ...result },
+      error: { code: 0, message: "" },
+    };
+    this.#send(String(sessionId), String(taskId), detail);
+  }
+
+  #send(sessionId: string, taskId: string, detail: Fields): void {
+    const { agentId } = this.#place.agent;
+    const text = JSON.stringify({
+      msgType: "agent_response",
+      agentId,
+      sessionId,
+      taskId,
+      msgDetail: JSON.stringify(detail),
+    });
+    const isOpen = this.#socket?.readyState === WebSocket.OPEN;
+    if (isOpen) this.#socket?.send(text);
+    if ((!isOpen && !this.#flaws.has("loses-frames")) || this.#flaws.has("repeats-frames")) this.#unsent.push(text);
+  }
+
+  #artifactId(): string {
+    return `artifact-${++this.#artifacts}`;
+  }
+}
+
+const pause = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));

@@ -1,0 +1,128 @@
+/** Opening a WebSocket to somebody. */
+import { Agent, type RequestOptions } from "node:https";
+import type { Duplex } from "node:stream";
+import { connect } from "node:tls";
+import { WebSocket } from "ws";
+import type { TlsJudgement } from "./tls-judgement.ts";
+import { MAX_MESSAGE_BYTES, toLink, type WebSocketLink, type WebSocketLinkOptions } from "./websocket-link.ts";
+
+export interface DialOptions extends WebSocketLinkOptions {
+  /** Made anew for this connection. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly connectTimeoutMs: number;
+  readonly tls?: TlsJudgement;
+  readonly signal?: AbortSignal;
+}
+
+/** `refused`: the other side answered, with a status that is no WebSocket. */
+export type DialFailure = "refused" | "certificate" | "timeout" | "unreachable" | "stopped";
+
+/** Why no link came about. */
+export class DialError extends Error {
+  override readonly name = "DialError";
+  readonly failure: DialFailure;
+  /** Of HTTP, where it was refused. */
+  readonly status: number | undefined;
+
+  constructor(failure: DialFailure, message: string, status?: number) {
+    super(message);
+    this.failure = failure;
+    this.status = status;
+  }
+}
+
+export function dialWebSocket(url: string, options: DialOptions): Promise<WebSocketLink> {
+  const { clock, connectTimeoutMs, headers, signal, tls } = options;
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted === true) {
+      reject(new DialError("stopped", "The dialling was stopped."));
+      return;
+    }
+    const socket = new WebSocket(url, {
+      headers: { ...headers },
+      maxPayload: MAX_MESSAGE_BYTES,
+      perMessageDeflate: false,
+      ...(url.startsWith("wss:") ? { agent: toAgent(tls ?? {}) } : undefined),
+    });
+    const fail = (error: DialError): void => {
+      release();
+      // What happens to the socket from here on is of no interest, but must not go unheard.
+      socket.on("error", () => {});
+      socket.terminate();
+      reject(error);
+    };
+    const stop = (): void => fail(new DialError("stopped", "The dialling was stopped."));
+    const cancelTimer = clock.after(connectTimeoutMs, () =>
+      fail(new DialError("timeout", `There was no connection within ${connectTimeoutMs / 1000} s.`)),
+    );
+    const release = (): void => {
+      cancelTimer();
+      signal?.removeEventListener("abort", stop);
+      socket.removeAllListeners();
+    };
+    signal?.addEventListener("abort", stop);
+    let carrier: Duplex | undefined;
+    socket.on("upgrade", (response) => {
+      carrier = response.socket;
+    });
+    socket.on("unexpected-response", (_request, { statusCode = 0 }) =>
+      fail(new DialError("refused", `The connection was refused with status ${statusCode}.`, statusCode)),
+    );
+    socket.on("error", (error) => fail(toDialError(error)));
+    socket.on("open", () => {
+      release();
+      resolve(toLink(socket, carrier as Duplex, options));
+    });
+  });
+}
+
+const CERTIFICATE_CODE = /CERT|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)/;
+
+function toDialError(error: Error & { readonly code?: string }): DialError {
+  if (error instanceof DialError) return error;
+  const certificate = error.code !== undefined && CERTIFICATE_CODE.test(error.code);
+  return new DialError(certificate ? "certificate" : "unreachable", error.message || (error.code ?? "unreachable"));
+}
+
+function toAgent({ ca, fingerprint, insecure, servername }: TlsJudgement): Agent {
+  const judged = {
+    ...(servername === undefined ? undefined : { servername }),
+    ...(ca === undefined ? undefined : { ca }),
+  };
+  if (fingerprint !== undefined) return new PinnedAgent(plainHex(fingerprint), judged);
+  return new Agent({ ...judged, rejectUnauthorized: insecure !== true });
+}
+
+/** Nothing is said to the other side, credentials least of all, before its certificate is known to be the right one. */
+class PinnedAgent extends Agent {
+  readonly #fingerprint: string;
+
+  constructor(fingerprint: string, options: { readonly servername?: string }) {
+    super({ ...options, rejectUnauthorized: false });
+    this.#fingerprint = fingerprint;
+  }
+
+  override createConnection(
+    options: RequestOptions,
+    done: (error: Error | null, stream: Duplex) => void = () => {},
+  ): undefined {
+    const socket = connect({
+      host: options.host ?? "",
+      port: Number(options.port),
+      servername: options.servername ?? "",
+      rejectUnauthorized: false,
+    });
+    const onError = (error: Error): void => done(error, socket);
+    socket.once("error", onError);
+    socket.once("secureConnect", () => {
+      socket.off("error", onError);
+      if (plainHex(socket.getPeerCertificate().fingerprint256 ?? "") === this.#fingerprint) return done(null, socket);
+      socket.destroy();
+      done(new DialError("certificate", "The certificate is not the pinned one."), socket);
+    });
+  }
+}
+
+function plainHex(fingerprint: string): string {
+  return fingerprint.replaceAll(":", "").toLowerCase();
+}

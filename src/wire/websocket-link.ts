@@ -1,0 +1,150 @@
+/** A WebSocket as a link, whoever dialled it. */
+import type { Duplex } from "node:stream";
+import { WebSocket } from "ws";
+import type { Clock } from "../model/ports.ts";
+import { createGate, type Gate } from "./gate.ts";
+import { ABNORMAL_CLOSURE, type Link, type LinkClosure, LinkError, NORMAL_CLOSURE } from "./link.ts";
+import { LinkInbox } from "./link-inbox.ts";
+
+export interface WebSocketLinkOptions {
+  readonly clock: Clock;
+  /** Asks this often whether the other side is still there, and ends the link if it does not say so in time. */
+  readonly ping?: { readonly everyMs: number; readonly deadlineMs: number };
+  /** Bytes that have not left from which on `send` answers with a promise. */
+  readonly highWaterBytes?: number;
+  /** Bytes that have not left at which `send` refuses. */
+  readonly maxBufferedBytes?: number;
+  /** Messages that have not been read at which the other side is made to wait. */
+  readonly maxUnread?: number;
+}
+
+export interface WebSocketLink extends Link {
+  /** Ends the connection at once, without a word to the other side. */
+  terminate(reason: string): void;
+}
+
+/** One message, in either direction: more ends the link with code 1009. */
+export const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+
+const TOO_BIG = 1009;
+/** How long the other side may take to say goodbye too. */
+const GOODBYE_MS = 2_000;
+
+interface Question {
+  readonly number: number;
+  readonly answer: (received: boolean) => void;
+}
+
+/** `socket` is open, and nobody has listened to it before; `carrier` is what it runs on. */
+export function toLink(socket: WebSocket, carrier: Duplex, options: WebSocketLinkOptions): WebSocketLink {
+  const { clock, ping, highWaterBytes = 256 * 1024, maxBufferedBytes = 64 * 1024 * 1024, maxUnread = 256 } = options;
+  let ownClosure: LinkClosure | undefined;
+  let room: Gate | undefined;
+  let asked = 0;
+  const questions: Question[] = [];
+  const timers = new Set<() => void>();
+  const inbox = new LinkInbox({
+    onTaken() {
+      if (socket.isPaused && inbox.size < maxUnread / 2) socket.resume();
+    },
+    onLeft: () => close(),
+  });
+
+  function later(milliseconds: number, run: () => void): () => void {
+    const cancel = clock.after(milliseconds, () => {
+      timers.delete(cancel);
+      run();
+    });
+    timers.add(cancel);
+    return () => {
+      timers.delete(cancel);
+      cancel();
+    };
+  }
+
+  const onFlushed = (): void => {
+    if (room === undefined || socket.bufferedAmount >= highWaterBytes) return;
+    room.open();
+    room = undefined;
+  };
+
+  function send(text: string): void | Promise<void> {
+    if (socket.readyState !== WebSocket.OPEN) throw new LinkError("closed");
+    if (socket.bufferedAmount >= maxBufferedBytes) throw new LinkError("buffer-full");
+    socket.send(text, onFlushed);
+    if (socket.bufferedAmount < highWaterBytes) return;
+    room ??= createGate();
+    return room.opened;
+  }
+
+  function received(): Promise<boolean> {
+    if (socket.readyState !== WebSocket.OPEN) return Promise.resolve(false);
+    const number = ++asked;
+    socket.ping(String(number));
+    return new Promise((answer) => {
+      questions.push({ number, answer });
+    });
+  }
+
+  /** A pong may stand for earlier pings too (RFC 6455 §5.5.3). */
+  function onPong(data: Buffer): void {
+    const number = Number(data.toString("latin1"));
+    while (questions[0] !== undefined && questions[0].number <= number) questions.shift()?.answer(true);
+  }
+
+  function terminate(reason: string): void {
+    ownClosure ??= { code: ABNORMAL_CLOSURE, reason, torn: true };
+    inbox.drop();
+    socket.terminate();
+  }
+
+  function close(code = NORMAL_CLOSURE, reason = ""): void {
+    inbox.drop();
+    if (socket.readyState !== WebSocket.OPEN || ownClosure !== undefined) return;
+    ownClosure = { code, reason };
+    // A paused socket would not hear the other side's goodbye.
+    socket.resume();
+    socket.close(code, reason);
+    later(GOODBYE_MS, () => socket.terminate());
+  }
+
+  function pingLater(everyMs: number, deadlineMs: number): void {
+    later(everyMs, () => {
+      const cancel = later(deadlineMs, () => terminate("The other side did not answer a ping in time."));
+      void received().then((alive) => {
+        cancel();
+        if (alive) pingLater(everyMs, deadlineMs);
+      });
+    });
+  }
+
+  socket.on("message", (data: Buffer) => {
+    if (ownClosure !== undefined) return;
+    inbox.put(data.toString());
+    if (inbox.size >= maxUnread) socket.pause();
+  });
+  socket.on("pong", onPong);
+  socket.on("error", (error: Error & { readonly code?: string }) => {
+    const code = error.code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH" ? TOO_BIG : ABNORMAL_CLOSURE;
+    ownClosure ??= { code, reason: error.message, torn: true };
+  });
+  // If something was on its way to a socket that was gone, only writing once more tells.
+  carrier.prependListener("end", () => {
+    if (socket.readyState === WebSocket.OPEN) socket.ping();
+  });
+  carrier.on("error", (error: Error) => {
+    ownClosure ??= { code: ABNORMAL_CLOSURE, reason: error.message, torn: true };
+  });
+  const closed = new Promise<LinkClosure>((resolve) => {
+    socket.on("close", (code, reason) => {
+      for (const cancel of timers) cancel();
+      for (const { answer } of questions.splice(0)) answer(false);
+      room?.open();
+      room = undefined;
+      inbox.close();
+      resolve(ownClosure ?? { code, reason: reason.toString() });
+    });
+  });
+  if (ping !== undefined) pingLater(ping.everyMs, ping.deadlineMs);
+  return { send, messages: inbox.messages, received, close, closed, terminate };
+}

@@ -1,0 +1,11 @@
+/** For agents that Xiaoyi's users talk to: cards, commands, chips, references and reasoning as parts of an answer. */
+export {
+  type ActionOptions,
+  type Card,
+  type Chip,
+  type CommandOptions,
+  type DeeplinkOptions,
+  type Reference,
+  type Shown,
+  xiaoyi,
+} from "./dialects/xiaoyi/builders.ts";

@@ -1,0 +1,395 @@
+/** Agents that dial in, called by those who know nothing of it. */
+import { connect as connectSocket } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { buildAgents } from "../../src/server/config/build-agents.ts";
+import { parseConfig } from "../../src/server/config/load.ts";
+import { type DragomanServer, serve } from "../../src/server/serve.ts";
+import { HTTP_BINDINGS } from "../support/http-bindings.ts";
+import { statesOf, userMessage, WireClient } from "../support/wire-client.ts";
+import { textOf, type WireTask } from "../support/wire-types.ts";
+import { type Credentials, dialStatus, linkUrl, RawAgent, signedHeaders } from "./raw-agent.ts";
+
+const HELPER: Credentials = { agentId: "agent-1", ak: "access-1", sk: "secret-1" };
+const OTHER: Credentials = { agentId: "agent-2", ak: "access-2", sk: "secret-2" };
+
+const CONFIG = `
+agents:
+  helper:
+    link: { agentId: agent-1, ak: access-1, sk: secret-1 }
+    name: Helper
+    description: Helps from behind a wall.
+    skills: [{ id: help, name: Help, description: Helps. }]
+  other: { link: { agentId: agent-2, ak: access-2, sk: secret-2 } }
+  plain: { use: echo }
+`;
+
+let server: DragomanServer | undefined;
+
+afterEach(async () => {
+  await server?.close();
+  server = undefined;
+});
+
+async function start(): Promise<{ url: string; client: WireClient; warnings: string[] }> {
+  const warnings: string[] = [];
+  const log = { debug() {}, info() {}, warn: (_fields: object, message: string) => warnings.push(message), error() {} };
+  const config = parseConfig(CONFIG, { source: "dragoman.yaml", folder: "/", environment: {} });
+  server = await serve({ port: 0, grpcPort: false, agents: Object.fromEntries(await buildAgents(config)), log });
+  return { url: server.url, client: new WireClient(HTTP_BINDINGS[0], `${server.url}/agents/helper`), warnings };
+}
+
+const answerOf = (task: WireTask) => textOf(task.artifacts?.find((one) => one.artifactId === "answer")?.parts ?? []);
+
+describe("the card", () => {
+  it("is there before the agent is, with what the configuration says", async () => {
+    const { url } = await start();
+    const headers = { "a2a-version": "1.0" };
+    const helper = await (await fetch(`${url}/agents/helper/.well-known/agent-card.json`, { headers })).json();
+    expect(helper).toMatchObject({
+      name: "Helper",
+      description: "Helps from behind a wall.",
+      capabilities: { streaming: true },
+      skills: [{ id: "help", name: "Help", description: "Helps.", tags: ["help"] }],
+      supportedInterfaces: expect.arrayContaining([
+        expect.objectContaining({ url: `${url}/agents/helper`, protocolBinding: "JSONRPC", protocolVersion: "1.0" }),
+      ]),
+    });
+    const other = await (await fetch(`${url}/agents/other/.well-known/agent-card.json`, { headers })).json();
+    expect(other).toMatchObject({ name: "other", description: "An agent that dials in." });
+    expect(JSON.stringify([helper, other])).not.toMatch(/secret-|access-|agent-1/);
+  });
+});
+
+describe("a message", () => {
+  it("goes to the agent, and its answer comes back as one artifact, as phones are told it", async () => {
+    const { client, url } = await start();
+    const agent = await RawAgent.dial(url, HELPER);
+    agent.heartbeat();
+    const sent = client.task("Tell me");
+    const request = await agent.next();
+    expect(request).toMatchObject({
+      jsonrpc: "2.0",
+      method: "message/stream",
+      agentId: "agent-1",
+      params: { message: { role: "user", parts: [{ kind: "text", text: "Tell me" }] } },
+    });
+    expect(request.conversationId).toBe(request.params.sessionId);
+    agent.status(request, "working");
+    for (const text of ["One", "One, two", "One, two, three."]) agent.text(request, text);
+    agent.status(request, "completed");
+    agent.text(request, "One, two, three.", { final: true });
+    const task = await sent;
+    expect(task.status.state).toBe("TASK_STATE_COMPLETED");
+    expect(task.artifacts?.map(({ artifactId, parts }) => [artifactId, parts])).toEqual([
+      ["answer", [{ text: "One, two, three." }]],
+    ]);
+    expect(await client.get(task.id)).toEqual(task);
+  });
+
+  it("is streamed as it is answered, as the documents print it", async () => {
+    const { client, url } = await start();
+    const agent = await RawAgent.dial(url, HELPER);
+    const stream = await client.stream("Tell me");
+    const request = await agent.next();
+    agent.status(request, "working", { text: "Thinking" });
+    agent.text(request, "One", { id: "x" });
+    agent.text(request, ", two", { id: "x", append: true });
+    agent.status(request, "completed", { final: true });
+    const events = await stream.rest();
+    expect(statesOf(events)).toEqual(["SUBMITTED", "WORKING", "COMPLETED"]);
+    const chunks = events.flatMap(({ event }) => event.artifactUpdate ?? []);
+    expect(chunks.map(({ append, artifact }) => [append === true, textOf(artifact.parts)])).toEqual([
+      [false, "One"],
+      [true, ", two"],
+    ]);
+  });
+
+  it("carries files and data both ways", async () => {
+    const { client, url } = await start();
+    const agent = await RawAgent.dial(url, HELPER);
+    const parts = [
+      { raw: "aGk=", filename: "hi.txt", mediaType: "text/plain" },
+      { url: "https://files.example/a.png", mediaType: "image/png" },
+      { data: { n: 1 } },
+    ];
+    const sent = client.task(userMessage(parts));
+    const request = await agent.next();
+    expect(request.params.message.parts).toEqual([
+      { kind: "file", file: { name: "hi.txt", mimeType: "text/plain", bytes: "aGk=" } },
+      { kind: "file", file: { mimeType: "image/png", uri: "https://files.example/a.png" } },
+      { kind: "data", data: { n: 1 } },
+    ]);
+    const file = { kind: "file", file: { name: "b.pdf", mimeType: "pdf", uri: "https://files.example/b.pdf" } };
+    agent.text(request, "Here.");
+    agent.parts(request, [file, { kind: "data", data: { m: 2 } }], { append: true, final: true, id: "things" });
+    expect((await sent).artifacts).toEqual([
+      { artifactId: "answer", parts: [{ text: "Here." }] },
+      {
+        artifactId: "things",
+        parts: [
+          { url: "https://files.example/b.pdf", filename: "b.pdf", mediaType: "application/pdf" },
+          { data: { m: 2 } },
+        ],
+      },
+    ]);
+  });
+
+  it("is asked back about, and goes on under the same ids", async () => {
+    const { client, url } = await start();
+    const agent = await RawAgent.dial(url, HELPER);
+    const sent = client.task("Book a table");
+    const first = await agent.next();
+    agent.status(first, "input-required", { text: "For how many?" });
+    const asked = await sent;
+    expect(asked.status).toMatchObject({
+      state: "TASK_STATE_INPUT_REQUIRED",
+      message: { parts: [{ text: "For how many?" }] },
+    });
+    const { contextId, id: taskId } = asked;
+    const answered = client.task(userMessage("Four", { taskId, contextId }));
+    const second = await agent.next();
+    expect([second.id, second.params.id, second.params.sessionId]).toEqual([
+      first.id,
+      first.params.id,
+      first.params.sessionId,
+    ]);
+    expect(second.params.message.parts).toEqual([{ kind: "text", text: "Four" }]);
+    agent.text(second, "Booked.", { final: true });
+    const done = await answered;
+    expect([done.id, done.status.state, answerOf(done)]).toEqual([asked.id, "TASK_STATE_COMPLETED", "Booked."]);
+  });
+
+  it("that fails says why", async () => {
+    const { client, url } = await start();
+    const agent = await RawAgent.dial(url, HELPER);
+    const sent = client.task("Try");
+    const request = await agent.next();
+    agent.respond(
+      request,
+      {
+        taskId: request.params.id,
+        kind: "artifact-update",
+        final: true,
+        artifact: { artifactId: "x", parts: [{ kind: "text", text: "No luck." }] },
+      },
+      { code: 99921111, message: "Out of paper" },
+    );
+    const task = await sent;
+    expect(task.status).toMatchObject({ state: "TASK_STATE_FAILED", message: { parts: [{ text: "Out of paper" }] } });
+    expect(answerOf(task)).toBe("No luck.");
+  });
+
+  it("of each conversation is kept apart from others, and tasks of many run at once", async () => {
+    const { client, url } = await start();
+    const agent = await RawAgent.dial(url, HELPER);
+    const count = 50;
+    const sent = Array.from({ length: count }, (_, at) => client.task(`question ${at}`));
+    const sessions = new Set<string>();
+    for (let at = 0; at < count; at++) {
+      const request = await agent.next();
+      sessions.add(request.params.sessionId);
+      agent.text(request, `answer to ${request.params.message.parts[0]?.text}`, { final: true });
+    }
+    expect((await Promise.all(sent)).map(answerOf)).toEqual(
+      Array.from({ length: count }, (_, at) => `answer to question ${at}`),
+    );
+    expect(sessions.size).toBe(count);
+  });
+});
+
+describe("cancelling", () => {
+  it("reaches the agent", async () => {
+    const { client, url } = await start();
+    const agent = await RawAgent.dial(url, HELPER);
+    const started = await client.start("Take your time");
+    const request = await agent.next();
+    agent.text(request, "So far");
+    const cancelled = client.cancel(started.id);
+    const asked = await agent.next();
+    expect(asked).toMatchObject({ method: "tasks/cancel", params: { id: request.params.id } });
+    expect(asked.sessionId).toBe(request.params.sessionId);
+    agent.cancelled(request, asked);
+    const task = await cancelled;
+    expect([task.status.state, answerOf(task)]).toEqual(["TASK_STATE_CANCELED", "So far"]);
+  });
+});
+
+describe("cancelling a question", () => {
+  it("reaches the agent, too", async () => {
+    const { client, url } = await start();
+    const agent = await RawAgent.dial(url, HELPER);
+    const sent = client.task("Book a table");
+    const request = await agent.next();
+    agent.status(request, "input-required", { text: "For how many?" });
+    const { id } = await sent;
+    expect((await client.cancel(id)).status.state).toBe("TASK_STATE_CANCELED");
+    const asked = await agent.next();
+    expect([asked.method, asked.params.id, asked.sessionId]).toEqual(["tasks/cancel", request.id, request.sessionId]);
+  });
+});
+
+describe("a connection that breaks", () => {
+  it("is taken up by the next, and nothing is lost or said twice", async () => {
+    const { client, url } = await start();
+    const first = await RawAgent.dial(url, HELPER);
+    const stream = await client.stream("Go on");
+    const request = await first.next();
+    first.text(request, "Begun");
+    const { id } = await stream.task();
+    expect((await stream.event()).artifactUpdate?.artifact.parts).toEqual([{ text: "Begun" }]);
+    first.socket.terminate();
+    const second = await RawAgent.dial(url, HELPER);
+    second.text(request, "Begun and done", { final: true });
+    const rest = (await stream.rest()).flatMap(({ event }) => event.artifactUpdate?.artifact.parts ?? []);
+    expect(rest).toEqual([{ text: " and done" }]);
+    const task = await client.get(id);
+    expect([task.status.state, answerOf(task)]).toEqual(["TASK_STATE_COMPLETED", "Begun and done"]);
+  });
+
+  it("and whose agent dials twice has one link: the new one", async () => {
+    const { client, url } = await start();
+    const first = await RawAgent.dial(url, HELPER);
+    const second = await RawAgent.dial(url, HELPER);
+    expect(await first.closed).toBe(1000);
+    const sent = client.task("Who?");
+    second.text(await second.next(), "Me", { final: true });
+    expect(answerOf(await sent)).toBe("Me");
+  });
+});
+
+describe("who dials", () => {
+  it("must have signed, lately, and for an agent of its own", async () => {
+    const { url, warnings } = await start();
+    const door = linkUrl(url);
+    const { "x-sign": _, ...unsigned } = signedHeaders(HELPER);
+    const quarter = 15 * 60_000;
+    const attempts: [Record<string, string>, number][] = [
+      [{}, 401],
+      [unsigned, 401],
+      [signedHeaders({ ...HELPER, sk: "secret-2" }), 401],
+      [signedHeaders({ ...HELPER, ak: "access-2" }), 401],
+      [signedHeaders({ ...HELPER, ak: "" }), 401],
+      [{ ...signedHeaders(HELPER), "x-ts": String(Date.now() + 1) }, 401],
+      [signedHeaders(HELPER, Date.now() - quarter), 401],
+      [signedHeaders(HELPER, Date.now() + quarter + 60_000), 401],
+      [signedHeaders({ ...HELPER, agentId: "agent-2" }), 403],
+      [signedHeaders({ ...HELPER, agentId: "nobody" }), 403],
+      [signedHeaders(HELPER, Date.now() - quarter + 60_000), 101],
+      [signedHeaders(OTHER), 101],
+    ];
+    for (const [headers, status] of attempts)
+      expect([headers, await dialStatus(door, headers)]).toEqual([headers, status]);
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toContain("refused");
+  });
+
+  it("must introduce itself as the one it signed for", async () => {
+    const { url } = await start();
+    const silent = await RawAgent.dialOnly(url, HELPER);
+    silent.heartbeat();
+    expect(await silent.closed).toBe(1008);
+    const liar = await RawAgent.dialOnly(url, HELPER);
+    liar.sendRaw(JSON.stringify({ msgType: "clawd_bot_init", agentId: "agent-2" }));
+    expect(await liar.closed).toBe(1008);
+  });
+
+  it("finds nothing at other paths, while those who ask for other protocols are answered in this one", async () => {
+    const { url } = await start();
+    for (const path of ["/", "/openclaw/v1/ws", "/openclaw/v1/ws/link/x", "/agents/helper"]) {
+      expect(await dialStatus(url.replace("http", "ws") + path, signedHeaders(HELPER))).toBe(404);
+    }
+    expect(await dialStatus(`${linkUrl(url)}?a=b`, signedHeaders(HELPER))).toBe(101);
+    const { hostname, port } = new URL(url);
+    const answer = await new Promise<string>((resolve) => {
+      let text = "";
+      const socket = connectSocket(Number(port), hostname, () => {
+        const headers = "connection: Upgrade, HTTP2-Settings, close\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQ\r\n";
+        socket.write(`GET /healthz HTTP/1.1\r\nhost: ${hostname}:${port}\r\n${headers}\r\n`);
+      });
+      socket.on("data", (data) => {
+        text += data;
+        if (text.includes("ok")) socket.destroy();
+      });
+      socket.on("close", () => resolve(text));
+    });
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it("cannot upgrade by a request that is none", async () => {
+    const { url } = await start();
+    const { hostname, port } = new URL(url);
+    const headers = { ...signedHeaders(HELPER), connection: "Upgrade", upgrade: "websocket" };
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+    const answer = await new Promise<string>((resolve) => {
+      let text = "";
+      const socket = connectSocket(Number(port), hostname, () => {
+        socket.write(`GET /openclaw/v1/ws/link HTTP/1.1\r\nhost: ${hostname}\r\n${lines.join("")}\r\n`);
+      });
+      socket.on("data", (data) => {
+        text += data;
+      });
+      socket.on("close", () => resolve(text));
+    });
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+  });
+});
+
+describe("hostile frames", () => {
+  it("are dropped and counted, and the link serves on", async () => {
+    const { client, url } = await start();
+    const agent = await RawAgent.dial(url, HELPER);
+    const sent = client.task("Still there?");
+    const request = await agent.next();
+    const envelope = { msgType: "agent_response", agentId: "agent-1", taskId: request.params.id };
+    const frames = [
+      "",
+      "\u0000",
+      "{{{",
+      '{"__proto__":{"msgType":"heartbeat"}}',
+      "[".repeat(1_000_000),
+      JSON.stringify({ ...envelope, msgDetail: 7 }),
+      JSON.stringify({ ...envelope, msgDetail: '{"result":' }),
+      JSON.stringify({
+        ...envelope,
+        taskId: "of somebody else",
+        msgDetail: JSON.stringify({ result: { final: true } }),
+      }),
+      JSON.stringify({ ...envelope, agentId: "agent-2", msgDetail: JSON.stringify({ result: { final: true } }) }),
+    ];
+    for (const frame of frames) agent.sendRaw(frame);
+    agent.socket.send(Buffer.from([0xff, 0xfe]), { binary: true });
+    agent.text(request, "Yes", { final: true });
+    expect(answerOf(await sent)).toBe("Yes");
+    const metrics = await (await fetch(`${url}/metrics`)).text();
+    expect(metrics).toContain(`dragoman_link_frames_dropped_total ${frames.length + 1}\n`);
+  });
+
+  it("that are too big end the link, not the server", async () => {
+    const { client, url } = await start();
+    const agent = await RawAgent.dial(url, HELPER);
+    agent.sendRaw("x".repeat(16 * 1024 * 1024 + 1));
+    expect(await agent.closed).toBe(1009);
+    const again = await RawAgent.dial(url, HELPER);
+    const sent = client.task("And now?");
+    again.text(await again.next(), "Fine", { final: true });
+    expect(answerOf(await sent)).toBe("Fine");
+  });
+
+  it("for a task that cannot be read fail it", async () => {
+    const { client, url } = await start();
+    const agent = await RawAgent.dial(url, HELPER);
+    const sent = client.task("Well?");
+    const request = await agent.next();
+    agent.respond(request, { taskId: request.params.id, kind: "artifact-update", artifact: "no" });
+    expect((await sent).status).toMatchObject({ state: "TASK_STATE_FAILED" });
+  });
+});
+
+describe("shutting down", () => {
+  it("says goodbye", async () => {
+    const { url } = await start();
+    const agent = await RawAgent.dial(url, HELPER);
+    await server?.close();
+    expect(await agent.closed).toBe(1001);
+  });
+});

@@ -1,0 +1,117 @@
+/** A task of another owner and one that never was take the same way through the server, whatever state the task is in. */
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { SILENT_LOG } from "../../src/model/ports.ts";
+import { systemClock } from "../../src/server/node-ports.ts";
+import { type DragomanServer, serve } from "../../src/server/serve.ts";
+import type { TaskStore } from "../../src/store/contract.ts";
+import { openStore } from "../../src/store/open.ts";
+import { Stage } from "../support/stage.ts";
+import { STORES } from "../support/store-specs.ts";
+import { type Answer, askHttp, type Target } from "./asking.ts";
+import { DIALECTS, Rows } from "./rows.ts";
+
+const ALICE = "alice-key";
+const BOB = "bob-key";
+
+/** What a request may ask a store, other than whether there is work to do. */
+const QUESTIONS = ["head", "snapshot", "list", "recall", "memory", "pushConfig", "pushConfigs", "storedBytes"] as const;
+
+/** A store that notes what it is asked and told, by kind. */
+function counting(inner: TaskStore): { readonly store: TaskStore; readonly asked: string[] } {
+  const asked: string[] = [];
+  const noting =
+    <Given extends readonly unknown[], Result>(name: string, call: (...given: Given) => Result) =>
+    (...given: Given): Result => {
+      asked.push(name);
+      return call(...given);
+    };
+  const questions = QUESTIONS.map((name) => [name, noting(name, inner[name] as (...given: never) => unknown)]);
+  const write: TaskStore["write"] = (writes) => {
+    for (const { kind } of writes) asked.push(kind);
+    return inner.write(writes);
+  };
+  return { store: { ...inner, ...Object.fromEntries(questions), write }, asked };
+}
+
+describe.each(STORES)("on $name", (spec) => {
+  const stage = new Stage();
+  let server: DragomanServer;
+  let rows: Rows;
+  let asked: string[];
+  let remove = () => {};
+  beforeAll(async () => {
+    const created = spec.create();
+    remove = created.remove;
+    const opened =
+      typeof created.store === "string"
+        ? await openStore(created.store, { baseDirectory: process.cwd(), clock: systemClock, log: SILENT_LOG })
+        : created.store;
+    const counted = counting(opened);
+    asked = counted.asked;
+    server = await serve({
+      port: 0,
+      log: false,
+      store: counted.store,
+      agents: { stage: stage.agent() },
+      auth: {
+        apiKeys: [
+          { key: ALICE, owner: "alice" },
+          { key: BOB, owner: "bob" },
+        ],
+      },
+      times: { drainMs: 0 },
+    });
+    rows = new Rows(server);
+  });
+  afterAll(async () => {
+    rows.close();
+    await server.close();
+    remove();
+  });
+
+  const rpc = async (method: string, params: object) => {
+    const body = { jsonrpc: "2.0", id: 1, method, params };
+    const request = { method: "POST", path: "", headers: { "a2a-version": "1.0" }, body };
+    return JSON.parse((await askHttp(server.url, request, ALICE)).text).result;
+  };
+
+  /** A task of alice's with a push config that has nothing to tell, so that nothing goes on while it is asked for. */
+  async function createTarget(script: string): Promise<Target> {
+    const message = { messageId: randomUUID(), role: "ROLE_USER", parts: [{ text: script }] };
+    const configuration = { returnImmediately: script.startsWith("hold") };
+    const { task } = await rpc("SendMessage", { message, configuration });
+    if (script.startsWith("hold")) await stage.reached(script.slice("hold ".length));
+    const config = await rpc("CreateTaskPushNotificationConfig", { taskId: task.id, url: "https://hook.example/a" });
+    return { taskId: task.id, configId: config.id, contextId: task.contextId };
+  }
+
+  const SCRIPTS = { waiting: "input More?", working: "hold gate", ended: "artifact over" } as const;
+
+  describe.each(Object.keys(SCRIPTS) as (keyof typeof SCRIPTS)[])("a task that is %s", (state) => {
+    it.each(DIALECTS)("in %s", async (dialect) => {
+      const target = await createTarget(SCRIPTS[state]);
+      const absent: Target = { taskId: randomUUID(), configId: randomUUID(), contextId: randomUUID() };
+      const about = rows.of(dialect).filter((row) => row.about === "task" && row.taken === undefined);
+      expect(about.length).toBeGreaterThan(3);
+      for (const { operation, ask } of about) {
+        const ways = [];
+        for (const one of [target, absent]) {
+          asked.length = 0;
+          const answer = await ask(one, BOB);
+          ways.push({ ...said(answer, one), asked: [...asked] });
+        }
+        const [hers, none] = ways;
+        expect([operation, hers]).toEqual([operation, none]);
+        expect(hers?.asked.length, operation).toBeGreaterThan(0);
+      }
+    });
+  });
+});
+
+/** Ids are as long as each other, so that what is left is the same to the byte. */
+function said({ brief, text }: Answer, { taskId, configId }: Target) {
+  return { brief, text: text.replaceAll(taskId, "TASK").replaceAll(configId, "CONFIG").replace(TIMESTAMP, "TIME") };
+}
+
+const TIMESTAMP = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;

@@ -1,0 +1,211 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { connect } from "../../src/client/index.ts";
+import { defineAgent, type ServeOptions, serve } from "../../src/index.ts";
+import { systemClock } from "../../src/server/node-ports.ts";
+import {
+  createSimulator,
+  describeViolation,
+  runScenario,
+  SCENARIO_NAMES,
+  type ScenarioName,
+  type SimulatorOptions,
+  seededRandom,
+} from "../../src/simulator/index.ts";
+
+const cleanups: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const clean of cleanups.splice(0).reverse()) await clean();
+});
+
+/** Says back what it hears: at once, in pieces, or after asking. */
+const parrot = defineAgent({
+  name: "Parrot",
+  description: "Says back what it hears.",
+  version: "1.0.0",
+  onCrash: "resume",
+  skills: [{ id: "say", name: "Say", description: "Says it back.", tags: ["test"] }],
+  async *run(turn) {
+    if (turn.text === "ask") {
+      yield turn.inputRequired("Really?");
+      return;
+    }
+    if (turn.text === "a file please") {
+      const raw = Buffer.from("content").toString("base64");
+      yield turn.artifact({ name: "file", parts: [{ raw, filename: "note.txt", mediaType: "text/plain" }] });
+      return;
+    }
+    if (!turn.text.startsWith("slowly")) {
+      yield turn.artifact({ name: "answer", text: turn.text });
+      return;
+    }
+    yield* turn.stream("answer", slowly(turn.text, turn.signal));
+  },
+});
+
+async function* slowly(text: string, signal: AbortSignal): AsyncGenerator<string> {
+  for (const piece of text.match(/.{1,8}/gsu) ?? []) {
+    if (signal.aborted) return;
+    yield piece;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+const SLOWLY = `slowly ${"and surely ".repeat(40)}`;
+const PHRASES = { plain: "hello", streamed: SLOWLY, slow: SLOWLY, asking: "ask", reply: "yes" };
+/** As quick as can be: what is to be seen here is that nothing depends on the pace. */
+const RECONNECT = { baseMs: 4, capMs: 16, resetAfterMs: 0 };
+
+interface Surroundings extends Partial<SimulatorOptions> {
+  readonly render?: "phone" | "spec";
+  readonly serving?: Partial<ServeOptions>;
+}
+
+async function connected({ render = "phone", serving, ...options }: Surroundings = {}) {
+  const random = seededRandom(20_261_115);
+  const profile = render === "phone" ? "phone-2026-04" : "spec";
+  const simulator = await createSimulator({ clock: systemClock, random, profile, ...options });
+  cleanups.push(() => simulator.close());
+  const { accessKey: ak, agentId, apiKey = "", secretKey: sk, uid = "" } = simulator.agent;
+  const [url = "", second] = simulator.linkUrls;
+  const backup = second === undefined ? undefined : { backup: { url: second } };
+  const link = { agent: "parrot", agentId, ak, sk, url, render, uid, apiKey, uploadUrl: simulator.origin };
+  const serveAgain = async () => {
+    const server = await serve({
+      agents: { parrot },
+      port: 0,
+      grpcPort: false,
+      ...serving,
+      xiaoyi: { links: [{ ...link, ...backup, reconnect: RECONNECT }] },
+    });
+    cleanups.push(() => server.close());
+    return server;
+  };
+  return { random, simulator, server: await serveAgain(), serveAgain };
+}
+
+async function play(name: ScenarioName, surroundings: Surroundings = {}) {
+  const { random, simulator } = await connected(surroundings);
+  const report = await runScenario(name, simulator, {
+    clock: systemClock,
+    random,
+    phrases: PHRASES,
+    expected: (said) => (said === "yes" && surroundings.render !== "spec" ? "Really?\n\nyes" : said),
+  });
+  return { ...report, violations: report.violations.map(describeViolation) };
+}
+
+const passed = (name: ScenarioName) => ({ name, outcome: "passed", why: undefined, violations: [] });
+
+describe("an agent on the link", () => {
+  it.each(SCENARIO_NAMES)("%s", { timeout: 120_000 }, async (name) => {
+    expect(await play(name)).toEqual(passed(name));
+  });
+
+  it.each(["streaming", "question", "kick", "disconnects"] as const)(
+    "as the documents print it: %s",
+    { timeout: 120_000 },
+    async (name) => {
+      expect(await play(name, { render: "spec" })).toEqual(passed(name));
+    },
+  );
+
+  it.each(["duplicate", "partition"] as const)("with two servers that %s", { timeout: 120_000 }, async (spread) => {
+    expect(await play("kick", { hosts: 2, spread })).toEqual(passed("kick"));
+    expect(await play("cancel", { hosts: 2, spread })).toEqual(passed("cancel"));
+  });
+
+  it("answers in full however often the connection is torn", { timeout: 120_000 }, async () => {
+    const { random, simulator } = await connected({ silenceMs: 3_000 });
+    let talking = true;
+    let answered = 0;
+    const talk = async () => {
+      const phone = simulator.addPhone();
+      for (let turn = 0; talking; turn++) {
+        await simulator.ready();
+        const task = phone.say(turn % 2 === 0 ? SLOWLY : `hello ${turn}`);
+        await task.settled();
+        // What was said into a connection that broke at that moment never came to the agent.
+        if (task.shown === 0) continue;
+        expect([task.ending, task.screen().text]).toEqual(["final", task.said]);
+        answered++;
+      }
+    };
+    const tear = async () => {
+      for (let torn = 0; torn < 50; torn++) {
+        await simulator.ready();
+        await new Promise((resolve) => setTimeout(resolve, random() * 100));
+        simulator.faults.cut();
+      }
+      talking = false;
+    };
+    await Promise.all([tear(), talk(), talk()]);
+    expect(answered).toBeGreaterThan(2);
+    // Of the last words on a torn connection nobody knows whether they were heard, so they may be said again.
+    const others = simulator.violations.filter(({ rule }) => rule !== "two-finals" && rule !== "content-after-final");
+    expect(others).toEqual([]);
+  });
+
+  it("sends files that the platform then has", async () => {
+    const { simulator } = await connected();
+    await simulator.ready();
+    const task = simulator.phone.say("a file please");
+    await task.settled();
+    expect(task.screen().files).toEqual([{ name: "note.txt", mimeType: "text/plain", shown: true }]);
+    expect(simulator.violations).toEqual([]);
+  });
+
+  it("has tasks that can be read elsewhere", async () => {
+    const { server, simulator } = await connected();
+    await simulator.ready();
+    const task = simulator.phone.say("hello");
+    await task.settled();
+    const client = await connect(server.url);
+    const read = await client.get(task.id);
+    expect(read).toMatchObject({
+      id: task.id,
+      contextId: task.conversationId,
+      status: { state: "TASK_STATE_COMPLETED" },
+    });
+    const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    expect(metrics).toContain("dragoman_xiaoyi_links_up 1\n");
+  });
+
+  it("goes on where an earlier process ended", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "dragoman-link-"));
+    cleanups.push(() => rm(folder, { recursive: true }));
+    const serving = { store: `sqlite:${folder}/data.db`, times: { drainMs: 0 } };
+    const { serveAgain, server, simulator } = await connected({ serving });
+    await simulator.ready();
+    const task = simulator.phone.say(SLOWLY);
+    await task.until(({ shown }) => shown > 2);
+    await server.close();
+    await serveAgain();
+    await task.settled();
+    expect([task.ending, task.screen().text, task.finals]).toEqual(["final", SLOWLY, 1]);
+    expect(simulator.violations).toEqual([]);
+  });
+});
+
+it("an agent whose credentials are wrong is told so, and everything else is served", async () => {
+  const simulator = await createSimulator({ clock: systemClock, random: seededRandom(1) });
+  cleanups.push(() => simulator.close());
+  const lines: string[] = [];
+  const note = (_fields: unknown, message: string) => void lines.push(message);
+  const [url = ""] = simulator.linkUrls;
+  const { accessKey: ak, agentId } = simulator.agent;
+  const server = await serve({
+    agents: { parrot },
+    port: 0,
+    grpcPort: false,
+    log: { debug: note, info: note, warn: note, error: note },
+    xiaoyi: { links: [{ agent: "parrot", agentId, ak, sk: "wrong", url, reconnect: { ...RECONNECT, maxTries: 2 } }] },
+  });
+  cleanups.push(() => server.close());
+  while (!lines.some((line) => line.includes("given up"))) await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(lines[0]).toContain("Xiaoyi refused the credentials of the link.");
+  expect(lines).toHaveLength(2);
+  expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
+});

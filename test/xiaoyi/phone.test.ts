@@ -1,0 +1,226 @@
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, describe, expect, it } from "vitest";
+import { connect } from "../../src/client/index.ts";
+import { defineAgent, type ServeOptions, serve } from "../../src/index.ts";
+import { systemClock } from "../../src/server/node-ports.ts";
+import {
+  createSimulator,
+  type Notification,
+  type Simulator,
+  type SimulatorOptions,
+  seededRandom,
+} from "../../src/simulator/index.ts";
+import { createGate } from "../../src/wire/gate.ts";
+
+const cleanups: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const clean of cleanups.splice(0).reverse()) await clean();
+});
+
+/** Says back what it hears, when it is let if it is to wait, and what files it got. */
+function parrot(gate = createGate()) {
+  const agent = defineAgent({
+    name: "Parrot",
+    description: "Says back what it hears.",
+    version: "1.0.0",
+    onCrash: "resume",
+    inputModes: ["*/*"],
+    skills: [{ id: "say", name: "Say", description: "Says it back.", tags: ["test"] }],
+    async *run(turn) {
+      yield turn.working();
+      if (turn.text.startsWith("later")) await Promise.race([gate.opened, aborted(turn.signal)]);
+      const files = turn.parts.filter((part) => "url" in part || part.filename !== undefined);
+      if (files.length > 0) yield turn.artifact({ name: "files", parts: files });
+      yield turn.artifact({ name: "answer", text: turn.text.repeat(turn.text.startsWith("later long") ? 300 : 1) });
+    },
+  });
+  return { agent, gate };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+}
+
+const RECONNECT = { baseMs: 4, capMs: 16, resetAfterMs: 0 };
+
+async function simulated(options: Partial<SimulatorOptions> = {}): Promise<Simulator> {
+  const random = seededRandom(20_261_115);
+  const simulator = await createSimulator({ clock: systemClock, random, pushSpacingMs: 0, ...options });
+  cleanups.push(() => simulator.close());
+  return simulator;
+}
+
+/** Notifications to one device are 15 s apart whatever is configured; here everyone has but one. */
+function pushOf({ agent: { apiId = "" }, webhookUrl: url }: Simulator) {
+  return { apiId, url, spacingMs: 0 };
+}
+
+async function served(options: ServeOptions) {
+  const server = await serve({ port: 0, grpcPort: false, times: { drainMs: 50 }, ...options });
+  cleanups.push(() => server.close());
+  return server;
+}
+
+async function linked(more: Partial<ServeOptions> = {}, gate = createGate()) {
+  const simulator = await simulated();
+  const { accessKey: ak, agentId, secretKey: sk } = simulator.agent;
+  const [url = ""] = simulator.linkUrls;
+  const link = { agent: "parrot", agentId, ak, sk, url, reconnect: RECONNECT, push: pushOf(simulator) };
+  const options = {
+    agents: { parrot: parrot(gate).agent },
+    xiaoyi: { links: [link], files: { allowHosts: ["127.0.0.1"] } },
+    ...more,
+  };
+  const server = await served(options);
+  await simulator.ready();
+  simulator.phone.variables = "object";
+  return { gate, server, simulator, options };
+}
+
+async function fileFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "phone-"));
+  cleanups.push(() => rm(folder, { recursive: true }));
+  return folder;
+}
+
+/** The next notification that the phone shows. */
+function notified(simulator: Simulator): Promise<Notification> {
+  return new Promise((resolve) => {
+    const stop = simulator.listenTo((event) => {
+      if (event.kind !== "notification") return;
+      stop();
+      resolve(event.notification);
+    });
+  });
+}
+
+describe("a user on the link", () => {
+  it("who asks something else meanwhile is told of the first answer by a notification, and taps it", async () => {
+    const { gate, simulator } = await linked();
+    const news = notified(simulator);
+    const first = simulator.phone.say("later long");
+    await first.until(({ shown }) => shown > 0);
+    const second = simulator.phone.say("two");
+    await second.settled();
+    expect(second.screen().text).toBe("two");
+    gate.open();
+    const notification = await news;
+    expect(notification).toMatchObject({ cut: false, text: undefined, pushDataId: first.id });
+    expect(notification.title).toMatch(/^later longlater long.*…$/);
+    const tapped = simulator.phone.tap(notification);
+    await tapped?.settled();
+    expect(tapped?.ending).toBe("final");
+    expect(tapped?.screen().text).toBe("later long".repeat(300));
+    expect(simulator.violations).toEqual([]);
+  });
+
+  it("who is told by one process of what another one was asked", async () => {
+    const folder = await fileFolder();
+    const { gate, options, server, simulator } = await linked({ store: `sqlite:${folder}/data.db` });
+    const first = simulator.phone.say("later one");
+    await first.until(({ shown }) => shown > 0);
+    await simulator.phone.say("two").settled();
+    await server.close();
+    expect((await readdir(folder)).filter((name) => name.endsWith(".json")).sort()).toEqual([
+      "data.db.xiaoyi-awaited.json",
+      "data.db.xiaoyi-phones.json",
+    ]);
+    const news = notified(simulator);
+    gate.open();
+    await served(options);
+    expect(await news).toMatchObject({ text: "later one" });
+    expect(simulator.violations).toEqual([]);
+  });
+
+  it("who sends files has them read as text, or kept for the agent", async () => {
+    const folder = await fileFolder();
+    const { server, simulator } = await linked({ store: `sqlite:${folder}/data.db` });
+    const photo = Buffer.from([0xff, 0xd8, 0xff, 0x00]);
+    const task = simulator.phone.say("look: ", [
+      { name: "../../notes.txt", mimeType: "txt", bytes: Buffer.from("\ufeff早上好") },
+      { name: "photo.jpg", mimeType: "jpeg", bytes: photo },
+    ]);
+    await task.settled();
+    const read = await (await connect(server.url)).get(task.id);
+    const [files, answer] = read.artifacts ?? [];
+    expect(answer?.parts).toEqual([{ text: "look: \n早上好" }]);
+    const [note, kept] = files?.parts ?? [];
+    expect(note).toEqual({ text: "早上好", filename: "notes.txt" });
+    expect(kept).toMatchObject({ filename: "photo.jpg", mediaType: "image/jpeg" });
+    const url = kept !== undefined && "url" in kept ? kept.url : "";
+    const path = fileURLToPath(url);
+    expect(path.startsWith(join(folder, "files"))).toBe(true);
+    expect(await readFile(path)).toEqual(photo);
+    expect(simulator.violations).toEqual([]);
+  });
+});
+
+describe("a user of the platform that calls over HTTP", () => {
+  const KEY = "key-of-the-platform";
+
+  async function called() {
+    const simulator = await simulated();
+    const { accessKey: ak, secretKey: sk } = simulator.agent;
+    const { agent, gate } = parrot();
+    const push = { ...pushOf(simulator), ak, sk };
+    const xiaoyi = { http: [{ agent: "parrot", apiKey: KEY, push }] };
+    const server = await served({ agents: { parrot: agent }, xiaoyi });
+    return { gate, server, simulator };
+  }
+
+  interface Words {
+    readonly url: string;
+    readonly taskId: string;
+    readonly parts: readonly object[];
+    readonly signal?: AbortSignal;
+  }
+
+  function say({ parts, signal, taskId, url }: Words): Promise<Response> {
+    const params = { id: taskId, sessionId: "session", message: { role: "user", parts } };
+    return fetch(`${url}/agents/parrot/agent/message`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${KEY}`, "content-type": "application/json" },
+      body: JSON.stringify({ jsonrpc: "2.0", id: "1", method: "message/stream", params }),
+      ...(signal && { signal }),
+    });
+  }
+
+  it("whose stream is dropped is told by a notification, and taps it", async () => {
+    const { gate, server, simulator } = await called();
+    const news = notified(simulator);
+    const dropping = new AbortController();
+    const variables = { kind: "data", data: { variables: { systemVariables: { push_id: simulator.phone.pushId } } } };
+    const { body } = await say({
+      url: server.url,
+      taskId: "session&1",
+      parts: [variables, { kind: "text", text: "later long" }],
+      signal: dropping.signal,
+    });
+    const reader = body?.getReader();
+    await reader?.read();
+    dropping.abort();
+    while (!(await (await fetch(`${server.url}/metrics`)).text()).includes("dragoman_streams_open 0\n"));
+    gate.open();
+    const { pushDataId } = await news;
+    expect(pushDataId).toBe("session&1");
+    const trigger = { header: { namespace: "Common", name: "Trigger" }, payload: { dataMap: { pushDataId } } };
+    const tap = await say({
+      url: server.url,
+      taskId: "session&2",
+      parts: [{ kind: "data", data: { events: [trigger] } }],
+    });
+    const [frame, ...rest] = (await tap.text()).trim().split("\n\n");
+    expect(rest).toEqual([]);
+    expect(JSON.parse(frame?.slice("data: ".length) ?? "")).toMatchObject({
+      result: {
+        taskId: "session&2",
+        final: true,
+        artifact: { parts: [{ kind: "text", text: "later long".repeat(300) }] },
+      },
+    });
+    expect(simulator.violations).toEqual([]);
+  });
+});

@@ -1,0 +1,30 @@
+import { afterEach } from "vitest";
+import { systemClock } from "../../src/server/node-ports.ts";
+import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
+import { createSimulator, type Simulator, type SimulatorOptions, seededRandom } from "../../src/simulator/index.ts";
+import { createTalker } from "./talker.ts";
+
+export interface Stage {
+  simulate(options?: Partial<SimulatorOptions>): Promise<Simulator>;
+  serve(xiaoyi: NonNullable<ServeOptions["xiaoyi"]>): Promise<DragomanServer>;
+}
+
+/** Everything is closed after each test, the newest first. */
+export function createStage(seed: number): Stage {
+  const closing: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const close of closing.splice(0)) await close();
+  });
+  return {
+    async simulate(options = {}) {
+      const simulator = await createSimulator({ clock: systemClock, random: seededRandom(seed), ...options });
+      closing.unshift(() => simulator.close());
+      return simulator;
+    },
+    async serve(xiaoyi) {
+      const server = await serve({ port: 0, grpcPort: false, log: false, agents: { talker: createTalker() }, xiaoyi });
+      closing.unshift(() => server.close());
+      return server;
+    },
+  };
+}
