@@ -43,6 +43,7 @@ export class Admission {
   readonly #ofAddresses: Shares;
   readonly #ofOwners: Shares;
   readonly #meter: Meter;
+  #last: { readonly caller: Caller; readonly placed: Caller } | undefined;
 
   constructor(limits: AdmissionLimits, now: () => number, meter: Meter = NO_METER) {
     this.#meter = meter;
@@ -66,7 +67,15 @@ export class Admission {
       this.#meter.count("requests_limited");
       throw new OwnerLimitError(caller, "You make too many requests.", Math.ceil(wait));
     }
-    return address === undefined ? caller : { ...caller, address };
+    return address === undefined ? caller : this.#placed(caller, address);
+  }
+
+  /** Most callers are the same ones again, from the same place. */
+  #placed(caller: Caller, address: string): Caller {
+    if (caller === this.#last?.caller && address === this.#last.placed.address) return this.#last.placed;
+    const placed = { ...caller, address };
+    this.#last = { caller, placed };
+    return placed;
   }
 
   /** Throws if too many are under way; otherwise `leave` must follow. */

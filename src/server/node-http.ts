@@ -164,10 +164,21 @@ class NodeExchange implements ExchangeRequest {
       request.resume();
       void this.#answer();
     } else {
-      this.#readBody();
+      if (announced > 0 && announced <= LARGE_REQUEST_BYTES) this.#readShort();
+      else this.#readBody();
       if (this.#isWaitedFor) this.#response.writeContinue();
       if (announced > LARGE_REQUEST_BYTES) void this.#screenLarge();
     }
+  }
+
+  /** One that says how short it is. Connections are bounded, and so is what all of these can hold together. */
+  #readShort(): void {
+    const chunks: Buffer[] = [];
+    this.#request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    this.#request.on("end", () => {
+      this.body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
+      void this.#answer();
+    });
   }
 
   #readBody(): void {
