@@ -11,7 +11,7 @@ export interface Outgoing<R> {
 
 /** Whoever has something to send. It is asked for one frame at a time, so that nobody waits for another's thousands. */
 export interface Talker<R> {
-  /** What is to be sent next; undefined when nothing is, for now. */
+  /** What is to be sent next; undefined while nothing is. */
   peek(): Outgoing<R> | undefined;
   /** What `peek` gave has left. */
   sent(): void;

@@ -6,18 +6,14 @@ import { isLinkUrl, XIAOYI_LINK_URL } from "../xiaoyi/link-servers.ts";
 import { PUSH_DEVICES, XIAOYI_PUSH_URL } from "../xiaoyi/phone-services.ts";
 import { isSafeUrl } from "../xiaoyi/trusted-exchanger.ts";
 import { XIAOYI_UPLOAD_URL } from "../xiaoyi/upload-as.ts";
-import { duration, size, timer } from "./words.ts";
+import { duration, size, text, timer } from "./words.ts";
 
 /** The platform's console cuts longer ones without a word, and then nothing fits any more. */
 const LONGEST_CREDENTIAL = 64;
 
-const credential = z
-  .string()
-  .min(1, { error: "must not be empty" })
-  .max(LONGEST_CREDENTIAL, {
-    error: `must not have more than ${LONGEST_CREDENTIAL} characters: the console cuts them`,
-  });
-const text = z.string().min(1, { error: "must not be empty" });
+const credential = text.max(LONGEST_CREDENTIAL, {
+  error: `must not have more than ${LONGEST_CREDENTIAL} characters: the console cuts them`,
+});
 const webUrl = z.url({ protocol: /^https?$/, error: "must be an http or https address" });
 
 const safeUrl = z.string().refine(isSafeUrl, { error: "must be an https address, or http on this machine" });

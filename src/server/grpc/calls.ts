@@ -77,16 +77,12 @@ export function methodHandler(
     async admit(call) {
       try {
         await answering.screen?.(headOf(call));
-        return true;
       } catch (error) {
         send(call, answering.refusal(error));
-        return false;
       }
     },
     take(call, message) {
-      const { metadata, connection } = call;
-      const { certificate, remoteAddress } = connection;
-      const request = { service, method, metadata, message, remoteAddress, certificate };
+      const request = { ...headOf(call), message };
       const refuse = (error: unknown): void => send(call, answering.refusal(error));
       try {
         answering.answer(request).then((reply) => send(call, reply), refuse);

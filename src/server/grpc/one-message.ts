@@ -13,8 +13,8 @@ export interface RequestLimits {
 
 /** Gets the message once it is there in full. */
 export interface MessageTaker {
-  /** Whether more of a large message is to be read; where it is not, the call has been answered. */
-  admit(call: Call): Promise<boolean>;
+  /** Judges the caller of a large message; one that is not let in has been answered then. */
+  admit(call: Call): Promise<void>;
   take(call: Call, message: Uint8Array): void;
 }
 
