@@ -18,6 +18,12 @@ function open(options: Partial<FileStoreOptions> = {}): FileStore {
   return new FileStore({ folder, quotaBytes: 1_000, keepMs: 60_000, clock, log: SILENT_LOG, ...options });
 }
 
+async function byAnEarlierProcess(name: string, text: string): Promise<void> {
+  const store = open();
+  await store.add(name, bytesOf(text));
+  await store.stop();
+}
+
 const bytesOf = (text: string): Uint8Array[] => [Buffer.from(text)];
 const kept = async (): Promise<string[]> => (await readdir(folder)).filter((name) => name !== "incoming");
 
@@ -81,9 +87,9 @@ describe("files that were sent", () => {
   });
 
   it("of an earlier process are known", async () => {
-    await open().add("a", bytesOf("1111"));
+    await byAnEarlierProcess("a", "1111");
     await clock.advance(10);
-    await open().add("b", bytesOf("2222"));
+    await byAnEarlierProcess("b", "2222");
     await writeFile(join(folder, "incoming", "left"), "half a file");
     await mkdir(join(folder, "not ours"));
     await clock.advance(30_000);
@@ -97,11 +103,24 @@ describe("files that were sent", () => {
     );
     expect(await readFile(path, "utf8")).toBe("3333");
     expect(await readdir(join(folder, "incoming"))).toEqual([]);
+    await store.stop();
     await clock.advance(40_000);
     const late = open();
     await late.start();
     await late.stop();
     expect(await kept()).toHaveLength(2);
+  });
+
+  it("may go by the hand of another process while they are looked at", async () => {
+    const texts = Array.from({ length: 50 }, (_, index) => `file ${index}`);
+    for (const text of texts) await byAnEarlierProcess("a", text);
+    const looking = open();
+    const removed = Promise.all((await kept()).map((content) => rm(join(folder, content), { recursive: true })));
+    await Promise.all([looking.start(), removed]);
+    const { path } = await looking.add("b", bytesOf("another"));
+    expect(await readFile(path, "utf8")).toBe("another");
+    await looking.stop();
+    expect(await kept()).toHaveLength(1);
   });
 
   it("make no folder before one comes", async () => {

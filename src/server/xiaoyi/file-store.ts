@@ -148,9 +148,8 @@ export class FileStore {
     await rm(join(folder, INCOMING), { recursive: true, force: true });
     await mkdir(join(folder, INCOMING), { recursive: true, mode: OWNER_ONLY });
     await chmod(folder, OWNER_ONLY);
-    const found = await Promise.all(
-      (await readdir(folder)).filter((name) => CONTENT_NAME.test(name)).map((name) => lookAt(folder, name)),
-    );
+    const contents = (await readdir(folder)).filter((name) => CONTENT_NAME.test(name));
+    const found = (await Promise.all(contents.map((content) => lookAt(folder, content)))).flat();
     for (const { content, kept } of found.sort((one, other) => one.kept.at - other.kept.at)) this.#note(content, kept);
     this.#sweepSoon();
     return folder;
@@ -177,13 +176,23 @@ async function write(
   return { bytes, content: hash.digest("hex") };
 }
 
-async function lookAt(folder: string, content: string): Promise<{ readonly content: string; readonly kept: Kept }> {
+/** Nothing where it goes meanwhile: a process that is ending may still be removing what it kept. */
+async function lookAt(folder: string, content: string): Promise<{ readonly content: string; readonly kept: Kept }[]> {
   let bytes = 0;
   let at = 0;
-  for (const name of await readdir(join(folder, content))) {
-    const file = await stat(join(folder, content, name));
-    bytes += file.size;
-    at = Math.max(at, file.mtimeMs);
+  try {
+    for (const name of await readdir(join(folder, content))) {
+      const file = await stat(join(folder, content, name));
+      bytes += file.size;
+      at = Math.max(at, file.mtimeMs);
+    }
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
   }
-  return { content, kept: { bytes, at } };
+  return [{ content, kept: { bytes, at } }];
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
 }
