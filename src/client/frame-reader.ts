@@ -81,6 +81,8 @@ export function readFrames(
         if (read.length > 0) yield read;
         if (failure !== undefined) throw failure;
       }
+      const rest = silent ? [] : (decoder.end?.() ?? []);
+      if (rest.length > 0) yield rest;
     } catch (error) {
       if (ProtocolError.is(error)) throw error;
       throw connectionError(error, call);

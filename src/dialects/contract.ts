@@ -244,6 +244,8 @@ export interface ReceivedEvent {
 export interface FrameDecoder {
   /** What a frame came to: one, several or none. Throws like `decodeFrame`. */
   decode(frame: ReceivedEvent): Lossy<readonly StreamFrame[]>;
+  /** What follows from it that no more frames come. */
+  end?(): readonly StreamFrame[];
 }
 
 /** Calling over gRPC. As pure as calling over exchanges. */

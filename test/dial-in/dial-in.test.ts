@@ -38,7 +38,8 @@ async function start(): Promise<{ url: string; client: WireClient; warnings: str
   return { url: server.url, client: new WireClient(HTTP_BINDINGS[0], `${server.url}/agents/helper`), warnings };
 }
 
-const answerOf = (task: WireTask) => textOf(task.artifacts?.find((one) => one.artifactId === "answer")?.parts ?? []);
+/** All texts, the newest last. */
+const answerOf = (task: WireTask) => (task.artifacts ?? []).map(({ parts }) => textOf(parts)).join(" | ");
 
 describe("the card", () => {
   it("is there before the agent is, with what the configuration says", async () => {
@@ -80,9 +81,7 @@ describe("a message", () => {
     agent.text(request, "One, two, three.", { final: true });
     const task = await sent;
     expect(task.status.state).toBe("TASK_STATE_COMPLETED");
-    expect(task.artifacts?.map(({ artifactId, parts }) => [artifactId, parts])).toEqual([
-      ["answer", [{ text: "One, two, three." }]],
-    ]);
+    expect(task.artifacts?.map(({ parts }) => parts)).toEqual([[{ text: "One, two, three." }]]);
     expect(await client.get(task.id)).toEqual(task);
   });
 
@@ -120,10 +119,10 @@ describe("a message", () => {
       { kind: "data", data: { n: 1 } },
     ]);
     const file = { kind: "file", file: { name: "b.pdf", mimeType: "pdf", uri: "https://files.example/b.pdf" } };
-    agent.text(request, "Here.");
+    agent.text(request, "Here.", { id: "here" });
     agent.parts(request, [file, { kind: "data", data: { m: 2 } }], { append: true, final: true, id: "things" });
     expect((await sent).artifacts).toEqual([
-      { artifactId: "answer", parts: [{ text: "Here." }] },
+      { artifactId: "here", parts: [{ text: "Here." }] },
       {
         artifactId: "things",
         parts: [

@@ -66,7 +66,8 @@ async function loop(render: "phone" | "spec"): Promise<WireClient> {
   return new WireClient(HTTP_BINDINGS[0], front.url);
 }
 
-const answerOf = (task: WireTask) => textOf(task.artifacts?.find((one) => one.artifactId === "answer")?.parts ?? []);
+/** All texts, the newest last. */
+const answerOf = (task: WireTask) => (task.artifacts ?? []).map(({ parts }) => textOf(parts)).join(" | ");
 
 describe.each(["phone", "spec"] as const)("an agent that renders for the %s", (render) => {
   it("streams, and its text is one artifact", async () => {

@@ -235,6 +235,7 @@ async function* framesOf(frames: AsyncIterable<string>, calling: ExchangeCalling
     }
     yield batch;
   }
+  yield decoder?.end?.() ?? [];
 }
 
 type FrameStreamOf = AsyncGenerator<readonly StreamFrame[], void, undefined>;

@@ -33,6 +33,7 @@ describe("a call", () => {
       params: {
         id: `${sessionId}&m-1`,
         sessionId: expect.stringMatching(/^session-/),
+        agentLoginSessionId: "",
         message: { kind: "message", messageId: "m-1", role: "user", parts: [{ kind: "text", text: "hi" }] },
       },
     });
@@ -43,6 +44,8 @@ describe("a call", () => {
     expect(inContext).toMatchObject({ id: "c&m-1", sessionId: "c" });
     const inTask = call({ kind: "stream", message: { ...MESSAGE, taskId: "c&m-0" } }).body.params;
     expect(inTask).toMatchObject({ id: "c&m-0", sessionId: "c" });
+    const chosen = call({ kind: "stream", message: { ...MESSAGE, contextId: "c" }, chosenId: "1" }).body.params;
+    expect(chosen).toMatchObject({ id: "c&1", sessionId: "c" });
   });
 
   it("passes on variables and logins", () => {
@@ -90,7 +93,7 @@ describe("a call", () => {
     const message = { ...MESSAGE, extensions: ["x"], parts: [{ text: "a", metadata: { b: 1 } }] };
     const configuration = { historyLength: 1 };
     const { losses } = call(
-      { kind: "send", message, configuration, metadata: {} },
+      { kind: "send", message, configuration, metadata: { a: 1 } },
       { tenant: "t", extensions: ["x"], idempotencyKey: "k" },
     );
     expect(losses.map(({ path }) => path)).toEqual([
@@ -102,6 +105,10 @@ describe("a call", () => {
       "message",
       "message.parts[0].metadata",
     ]);
+    const empty = { configuration: {}, metadata: {}, message: { ...MESSAGE, metadata: {}, extensions: [] } };
+    expect(call({ kind: "send", ...empty }).losses).toEqual([]);
+    const cancel = { kind: "cancel", id: "c&1", metadata: { a: 1 } } as const;
+    expect(call(cancel).losses.map(({ path }) => path)).toEqual(["metadata"]);
   });
 });
 
@@ -164,7 +171,6 @@ describe("a stream", () => {
         ...scope,
         artifact: { artifactId: "1", parts: [{ text: value }] },
         ...(append && { append }),
-        lastChunk: true,
       },
     });
     expect(events).toEqual([
@@ -185,6 +191,18 @@ describe("a stream", () => {
       { artifactUpdate: { ...scope, artifact: { artifactId: "1", parts: [{ text: "All." }] }, lastChunk: true } },
       moved("TASK_STATE_COMPLETED"),
     ]);
+  });
+
+  it("may end without saying so, once it said how", () => {
+    const decoder = httpCalling.openFrames?.();
+    const data = JSON.stringify({ ...status("completed", false, "Done."), error: OK });
+    expect(decoder?.decode({ data, event: "message", id: undefined }).value).toEqual([]);
+    expect(decoder?.end?.().map(({ event }) => event)).toMatchObject([
+      {
+        statusUpdate: { ...scope, status: { state: "TASK_STATE_COMPLETED", message: { parts: [{ text: "Done." }] } } },
+      },
+    ]);
+    expect(decoder?.end?.()).toEqual([]);
   });
 
   it("may end in failure, beside which there is an error", () => {

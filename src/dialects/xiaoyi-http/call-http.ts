@@ -1,39 +1,36 @@
 /** Calling agents as the platform does, with credentials in every request. */
 import { ProtocolError, taskNotFound } from "../../model/errors.ts";
-import { LogEntry, type StreamEvent } from "../../model/event.ts";
-import { EXTENSIONS } from "../../model/extensions.ts";
+import { LogEntry, type TaskEvent } from "../../model/event.ts";
 import { TaskFold } from "../../model/fold.ts";
-import type { JsonObject } from "../../model/json.ts";
 import { type Loss, type Lossy, lossBy, NO_LOSSES } from "../../model/loss.ts";
-import type { Message } from "../../model/message.ts";
-import type { Operation, OperationKind, Outcomes } from "../../model/operation.ts";
+import type { Operation, OperationKind, Outcomes, StreamFrame } from "../../model/operation.ts";
 import type { Task } from "../../model/task.ts";
 import { createSseParser } from "../../wire/sse.ts";
 import type { CallTarget, ExchangeCalling, WholeAnswer } from "../contract.ts";
 import { parseAnswer, receivedFrame, unreadable } from "../shared/answers.ts";
-import { derivedId } from "../shared/derived-id.ts";
 import { bareStatus } from "../shared/http-statuses.ts";
 import { isRecord } from "../shared/proto-json-reading.ts";
 import { isSuccess, readError } from "../xiaoyi/errors.ts";
-import { FrameHearing } from "../xiaoyi/heard.ts";
-import { isObject, xiaoyiMark } from "../xiaoyi/marks.ts";
-import { toPartWires } from "../xiaoyi/parts.ts";
+import { HeardAnswer } from "../xiaoyi/heard-answer.ts";
+import { readHeardFrame } from "../xiaoyi/heard-frame.ts";
+import { loseRequestMetadata, placeOf, toMessageParams } from "../xiaoyi/said-message.ts";
 import { signTimestamp } from "../xiaoyi/signature.ts";
-import { sessionOf, taskIdIn } from "../xiaoyi/task-ids.ts";
-import type { PartWire } from "../xiaoyi/wire.ts";
+import { sessionOf } from "../xiaoyi/task-ids.ts";
 import { LOSSES } from "./losses.ts";
 import { BINDING, MESSAGE_PATH, VERSION } from "./version.ts";
-
-type SendOperation = Extract<Operation, { readonly kind: "send" | "stream" }>;
 
 function requestOf(operation: Operation, losses: Loss[]): object {
   switch (operation.kind) {
     case "send":
     case "stream":
-      return { id: operation.message.messageId, method: "message/stream", params: sendParams(operation, losses) };
+      return {
+        id: operation.message.messageId,
+        method: "message/stream",
+        params: toMessageParams(operation, placeOf(operation), losses),
+      };
     case "cancel": {
       const { id, metadata } = operation;
-      if (metadata !== undefined) losses.push(lossBy(LOSSES.requestMetadata, "metadata"));
+      loseRequestMetadata(metadata, losses);
       // Some look for the session beside the method, some for the task in the params.
       return {
         id,
@@ -46,35 +43,6 @@ function requestOf(operation: Operation, losses: Loss[]): object {
     default:
       throw new ProtocolError("UNSUPPORTED_OPERATION", `This agent's dialect has no word for ${operation.kind}.`);
   }
-}
-
-/** The platform chooses the ids: a new session and a new task are named after the message. */
-function sendParams({ chosenId, configuration, message, metadata }: SendOperation, losses: Loss[]): object {
-  if (configuration !== undefined && Object.keys(configuration).length > 0) {
-    losses.push(lossBy(LOSSES.configuration, "configuration"));
-  }
-  if (metadata !== undefined) losses.push(lossBy(LOSSES.requestMetadata, "metadata"));
-  const named = message.taskId ?? chosenId;
-  const sessionId =
-    message.contextId ?? (named === undefined ? derivedId("session", message.messageId) : sessionOf(named));
-  const { agentLoginSessionId, variables } = markIn(message, losses);
-  const parts: PartWire[] = toPartWires(message.parts, "message", losses);
-  if (isObject(variables)) parts.push({ kind: "data", data: { variables } });
-  return {
-    id: named ?? taskIdIn(sessionId, message.messageId),
-    sessionId,
-    agentLoginSessionId,
-    message: { kind: "message", messageId: message.messageId, role: "user", parts },
-  };
-}
-
-function markIn({ extensions, metadata, referenceTaskIds }: Message, losses: Loss[]): JsonObject {
-  const { [EXTENSIONS.xiaoyi]: _mark, ...others } = metadata ?? {};
-  const hasOthers = metadata !== undefined && (Object.keys(others).length > 0 || Object.keys(metadata).length === 0);
-  if (hasOthers || extensions !== undefined || referenceTaskIds !== undefined) {
-    losses.push(lossBy(LOSSES.userMessageMembers, "message"));
-  }
-  return xiaoyiMark(metadata) ?? {};
 }
 
 /** A bare host, or an agent of a server like ours. */
@@ -137,15 +105,27 @@ export const httpCalling: ExchangeCalling = {
   },
 
   openFrames() {
-    const hearing = new FrameHearing();
+    const answer = new HeardAnswer();
     return {
       decode({ data }) {
-        const { losses, value } = hearing.hear(parseAnswer(data));
-        return { losses, value: value.map((event) => receivedFrame(event, undefined)) };
+        const { losses, value } = hear(answer, data);
+        return { losses, value: value.map(toFrame) };
       },
+      end: () => answer.settle().map(toFrame),
     };
   },
 };
+
+function hear(answer: HeardAnswer, data: string): Lossy<readonly TaskEvent[]> {
+  const envelope = parseAnswer(data);
+  if (!isRecord(envelope)) throw unreadable("a frame of the stream is not a JSON object");
+  const { losses, value } = readHeardFrame(envelope);
+  return { losses, value: answer.hear(value) };
+}
+
+function toFrame(event: TaskEvent): StreamFrame {
+  return receivedFrame(event, undefined);
+}
 
 /** What HTTP says of who may call is plainer than what the codes say. */
 function refusal(error: Readonly<Record<string, unknown>>, status: number): ProtocolError {
@@ -175,24 +155,28 @@ function canceledTask(result: unknown): Task {
 
 /** A whole stream, as the task it tells of. */
 function taskOfStream(text: string): Lossy<{ readonly task: Task }> {
-  const hearing = new FrameHearing();
+  const answer = new HeardAnswer();
   const losses: Loss[] = [];
-  let fold: TaskFold | undefined;
+  const events: TaskEvent[] = [];
   const parser = createSseParser(({ data }) => {
-    const heard = hearing.hear(parseAnswer(data));
+    const heard = hear(answer, data);
     losses.push(...heard.losses);
-    for (const event of heard.value) fold = follow(fold, event);
+    events.push(...heard.value);
   });
   parser.push(text);
   parser.end();
-  if (fold === undefined) throw unreadable("the stream ended before it said anything");
-  return { value: { task: fold.toTask() }, losses };
+  events.push(...answer.settle());
+  return { value: { task: taskOf(events) }, losses };
 }
 
-function follow(known: TaskFold | undefined, event: StreamEvent): TaskFold | undefined {
-  if (!("statusUpdate" in event) && !("artifactUpdate" in event)) return known;
-  const { contextId, taskId: id } = "statusUpdate" in event ? event.statusUpdate : event.artifactUpdate;
-  const fold = known ?? TaskFold.from({ id, contextId, status: { state: "TASK_STATE_SUBMITTED" } }, 0);
-  if (fold.refusal(event) === undefined) fold.apply(LogEntry.of(fold.number + 1, event));
-  return fold;
+function taskOf(events: readonly TaskEvent[]): Task {
+  let fold: TaskFold | undefined;
+  for (const event of events) {
+    if ("task" in event) continue;
+    const { contextId, taskId: id } = "statusUpdate" in event ? event.statusUpdate : event.artifactUpdate;
+    fold ??= TaskFold.from({ id, contextId, status: { state: "TASK_STATE_SUBMITTED" } }, 0);
+    if (fold.refusal(event) === undefined) fold.apply(LogEntry.of(fold.number + 1, event));
+  }
+  if (fold === undefined) throw unreadable("the stream ended before it said anything");
+  return fold.toTask();
 }

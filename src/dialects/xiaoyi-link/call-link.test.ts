@@ -167,7 +167,7 @@ describe("a message", () => {
     agent.text("t1", "Hello!");
     agent.status("t1", "completed", true);
     const place = { taskId: "t1", contextId: "s" };
-    const answer = (text: string) => ({ artifactId: "answer", parts: [{ text }] });
+    const answer = (text: string) => ({ artifactId: "a-Hel", parts: [{ text }] });
     expect(await promptly(eventsOf(frames))).toEqual([
       { task: { id: "t1", contextId: "s", status: { state: "TASK_STATE_SUBMITTED" } } },
       { statusUpdate: { ...place, status: { state: "TASK_STATE_WORKING" } } },
@@ -188,7 +188,7 @@ describe("a message", () => {
         id: "t1",
         contextId: "s",
         status: { state: "TASK_STATE_COMPLETED" },
-        artifacts: [{ artifactId: "answer", parts: [{ text: "Hi" }] }],
+        artifacts: [{ artifactId: "a-Hi", parts: [{ text: "Hi" }] }],
       },
     });
   });

@@ -13,10 +13,10 @@ import type { Task } from "../../model/task.ts";
 import { type Link, type LinkClosure, LinkError } from "../../wire/link.ts";
 import type { CodecTools, LinkCaller, LinkCalling } from "../contract.ts";
 import { presentable } from "../shared/presentable.ts";
-import { isSuccess, readError } from "../xiaoyi/errors.ts";
+import { isSuccess } from "../xiaoyi/errors.ts";
 import { readHeardFrame } from "../xiaoyi/heard-frame.ts";
-import { toMessageParams } from "../xiaoyi/said-message.ts";
-import { sessionOf, taskIdIn } from "../xiaoyi/task-ids.ts";
+import { loseRequestMetadata, placeOf, toMessageParams } from "../xiaoyi/said-message.ts";
+import { sessionOf } from "../xiaoyi/task-ids.ts";
 import { Controls, givenUp } from "./call-controls.ts";
 import {
   type Disregard,
@@ -45,6 +45,8 @@ const INTRODUCTION_MS = 10_000;
 const RESUMED_SILENCE_MS = 90_000;
 const MOST_CALLS = 10_000;
 const POLICY_VIOLATION = 1008;
+
+type CancelOperation = Extract<Operation, { readonly kind: "cancel" }>;
 
 interface Line {
   readonly link: Link;
@@ -101,7 +103,7 @@ export class LinkCalls implements LinkCaller {
       case "send":
         return { task: await this.#send(operation, signal) };
       case "cancel":
-        return this.#cancel(operation.id, signal);
+        return this.#cancel(operation, signal);
       default:
         throw new ProtocolError("UNSUPPORTED_OPERATION", `Xiaoyi has no word for the operation ${operation.kind}.`);
     }
@@ -142,18 +144,16 @@ export class LinkCalls implements LinkCaller {
   }
 
   #open(input: SendInput): OpenCall {
-    const { clock, ids, report } = this.#options;
-    const { message } = input;
-    const contextId = message.contextId ?? ids.context();
-    const taskId = message.taskId ?? taskIdIn(contextId, input.chosenId ?? message.messageId);
+    const place = placeOf(input);
+    const { sessionId: contextId, taskId } = place;
     if (this.#calls.get(taskId) !== undefined) {
       throw new ProtocolError("UNSUPPORTED_OPERATION", "The task is being worked on.", { metadata: { taskId } });
     }
     if (this.#calls.size >= MOST_CALLS) throw new ProtocolError("RESOURCE_EXHAUSTED", "The agent is busy.");
     const losses: Loss[] = [];
-    const params = toMessageParams(input, { taskId, sessionId: contextId }, losses);
-    if (losses.length > 0) report(losses);
-    const call = new OpenCall({ taskId, contextId, ids }, params, clock, (ended) => this.#close(ended));
+    const params = toMessageParams(input, place, losses);
+    this.#report(losses);
+    const call = new OpenCall({ taskId, contextId }, params, this.#options.clock, (ended) => this.#close(ended));
     if (this.#calls.add(call)) this.#begin(call);
     return call;
   }
@@ -225,21 +225,21 @@ export class LinkCalls implements LinkCaller {
       this.#disregard("nobody-asked");
       return;
     }
-    const refusal = error === undefined || isSuccess(error) ? undefined : readError(error);
-    if (result === undefined) {
-      if (refusal !== undefined) call.fail(refusal);
-      return;
-    }
+    // That all is well is no news.
+    if (result === undefined && (error === undefined || isSuccess(error))) return;
     try {
-      const { losses, value } = readHeardFrame(result);
-      if (losses.length > 0) this.#options.report(losses);
-      call.hear(value, refusal, size);
+      const { losses, value } = readHeardFrame(response);
+      this.#report(losses);
+      call.hear(value, size);
     } catch (problem) {
       call.fail(presentable(problem));
     }
   }
 
-  async #cancel(taskId: string, signal: AbortSignal): Promise<Task> {
+  async #cancel({ id: taskId, metadata }: CancelOperation, signal: AbortSignal): Promise<Task> {
+    const losses: Loss[] = [];
+    loseRequestMetadata(metadata, losses);
+    this.#report(losses);
     const contextId = this.#calls.get(taskId)?.sessionId ?? sessionOf(taskId);
     const place = { taskId, sessionId: contextId };
     const state = await this.#ask((agentId) => toCancelRequest(agentId, place), [taskId], signal);
@@ -254,6 +254,10 @@ export class LinkCalls implements LinkCaller {
     const problem = transmit(this.#line.link, toText(this.#line.agentId));
     if (problem !== undefined) throw problem;
     return this.#controls.open(ids, signal);
+  }
+
+  #report(losses: readonly Loss[]): void {
+    if (losses.length > 0) this.#options.report(losses);
   }
 
   /** Said once for each reason: whoever sends one odd frame sends many. */

@@ -2,8 +2,7 @@
 import { ProtocolError } from "../../model/errors.ts";
 import type { Clock } from "../../model/ports.ts";
 import { createGate } from "../../wire/gate.ts";
-import type { AnswerScope } from "../xiaoyi/heard-answer.ts";
-import { HeardAnswer } from "../xiaoyi/heard-answer.ts";
+import { type AnswerScope, HeardAnswer } from "../xiaoyi/heard-answer.ts";
 import type { HeardFrame } from "../xiaoyi/heard-frame.ts";
 import { FrameQueue } from "./frame-queue.ts";
 
@@ -61,10 +60,10 @@ export class OpenCall {
   }
 
   /** `size` is that of the frame on the wire. */
-  hear(frame: HeardFrame, error: ProtocolError | undefined, size: number): void {
+  hear(frame: HeardFrame, size: number): void {
     this.delivered = true;
     this.#cancelTimer();
-    const roomy = this.frames.put(this.#answer.hear(frame, error), size);
+    const roomy = this.frames.put(this.#answer.hear(frame), size);
     if (!roomy || this.#answer.ended) this.#finish();
     else if (this.#answer.settling) this.#after(SETTLE_MS, () => this.#settle());
     else if (this.#answer.length > LONGEST_ANSWER) {

@@ -6,12 +6,12 @@ import { EXTENSIONS } from "../../model/extensions.ts";
 import { TaskFold } from "../../model/fold.ts";
 import { textOf } from "../../model/part.ts";
 import type { Task } from "../../model/task.ts";
-import { ANSWER, HeardAnswer } from "./heard-answer.ts";
+import { HeardAnswer } from "./heard-answer.ts";
 import { readHeardFrame } from "./heard-frame.ts";
 import { RENDER_MODES, Renderer } from "./render.ts";
 
-const SCOPE = { taskId: "t", contextId: "c", ids: { message: () => "m" } };
-const FAILED = new ProtocolError("INTERNAL_ERROR", "broken");
+const SCOPE = { taskId: "t", contextId: "c" };
+const FAILED = { code: "99921111", message: "broken" };
 
 /** What a caller sees of an answer. */
 class Listener {
@@ -23,8 +23,8 @@ class Listener {
     this.#apply({ task: { id: "t", contextId: "c", status: { state: "TASK_STATE_SUBMITTED" } } });
   }
 
-  hear(result: unknown, error?: ProtocolError): this {
-    for (const event of this.answer.hear(readHeardFrame(result).value, error)) this.#take(event);
+  hear(result: unknown, error: object = { code: 0, message: "" }): this {
+    for (const event of this.answer.hear(readHeardFrame({ result, error }).value)) this.#take(event);
     return this;
   }
 
@@ -37,8 +37,13 @@ class Listener {
     return this.#fold.toTask();
   }
 
+  /** By artifact. */
+  get texts(): Record<string, string> {
+    return Object.fromEntries((this.task.artifacts ?? []).map(({ artifactId, parts }) => [artifactId, textOf(parts)]));
+  }
+
   get text(): string {
-    return textOf(this.task.artifacts?.find(({ artifactId }) => artifactId === ANSWER)?.parts ?? []);
+    return Object.values(this.texts).join(" | ");
   }
 
   get states(): string[] {
@@ -66,11 +71,25 @@ class Listener {
 let made = 0;
 const freshId = () => `artifact-${++made}`;
 
-function text(words: string, options: { append?: boolean; id?: string; final?: boolean } = {}): object {
-  const { append = false, final = false, id = freshId() } = options;
-  const parts = [{ kind: "text", text: words }];
-  return { taskId: "t", kind: "artifact-update", append, lastChunk: true, final, artifact: { artifactId: id, parts } };
+interface TextOptions {
+  readonly append?: boolean;
+  readonly id?: string;
+  readonly final?: boolean;
+  readonly lastChunk?: boolean;
 }
+
+function text(words: string, options: TextOptions = {}): object {
+  const { append = false, final = false, id = freshId(), lastChunk = true } = options;
+  const parts = [{ kind: "text", text: words }];
+  return { taskId: "t", kind: "artifact-update", append, lastChunk, final, artifact: { artifactId: id, parts } };
+}
+
+function think(words: string): object {
+  return { artifact: { artifactId: freshId(), parts: [{ kind: "reasoningText", reasoningText: words }] } };
+}
+
+/** What those begin with who speak to phones. */
+const DOTS = think("");
 
 function status(state: string, words?: string, final = false): object {
   const message = { role: "agent", parts: [{ kind: "text", text: words }] };
@@ -127,7 +146,8 @@ describe("the text of an answer", () => {
         }
         const done = { taskId: "t", contextId: "c", status: { state: "TASK_STATE_COMPLETED" } } as const;
         for (const { result } of renderer.push({ statusUpdate: done })) listener.hear(result);
-        if (mode === "phone" || wanted.size < 2) expect(listener.text).toBe([...wanted.values()].join("\n\n"));
+        if (mode === "spec") expect(listener.texts).toEqual(Object.fromEntries(wanted));
+        else expect(listener.text).toBe([...wanted.values()].join("\n\n"));
         expect(listener.answer.ended).toBe(true);
         expect(listener.task.status.state).toBe("TASK_STATE_COMPLETED");
       }),
@@ -135,21 +155,50 @@ describe("the text of an answer", () => {
     );
   });
 
-  it("that does not append replaces what was there, whatever its id", () => {
-    expect(new Listener().hear(text("Looking…")).hear(text("Found it.")).text).toBe("Found it.");
+  it("that does not append replaces what was there, whatever its id, where it is for phones", () => {
+    expect(new Listener().hear(DOTS).hear(text("Looking…")).hear(text("Found it.")).text).toBe("Found it.");
+    const grows = new Listener().hear(text("Look")).hear(text("Looking…")).hear(text("Found it."));
+    expect(grows.text).toBe("Found it.");
+    const adds = new Listener()
+      .hear(text("Look"))
+      .hear(text("ing…", { append: true }))
+      .hear(text("Found it."));
+    expect(adds.text).toBe("Found it.");
     const twice = new Listener().hear(text("one", { id: "a" })).hear(text("two", { id: "a" }));
-    expect(twice.text).toBe("two");
+    expect(twice.texts).toEqual({ a: "two" });
   });
 
-  it("of an agent whose ids mean something is several texts, told as one", () => {
+  it("is another one under another id, unless it shows that ids mean nothing", () => {
+    const once = new Listener().hear(text("Looking…", { id: "a" })).hear(text("Found it.", { id: "b" }));
+    expect(once.texts).toEqual({ a: "Looking…", b: "Found it." });
+    const open = new Listener()
+      .hear(DOTS)
+      .hear(text("Part one", { id: "a", lastChunk: false }))
+      .hear(text("Something else", { id: "b", lastChunk: false }))
+      .hear(text(", more", { id: "c", lastChunk: false, append: true }));
+    expect(open.texts).toEqual({ a: "Part one", b: "Something else", c: ", more" });
+  });
+
+  it("that is changed as it grows is still the same", () => {
+    const listener = new Listener();
+    for (const words of ["Hel▌", "Hello wo▌", "Hello world▌", "Hello world."]) listener.hear(text(words));
+    expect(listener.text).toBe("Hello world.");
+  });
+
+  it("of an agent whose ids mean something is several texts", () => {
     const listener = new Listener()
       .hear(text("The out", { id: "a" }))
       .hear(text("line", { id: "a", append: true }))
       .hear(text("A sum", { id: "b" }))
       .hear(text("mary", { id: "b", append: true }))
       .hear(text("!", { id: "a", append: true }));
-    expect(listener.text).toBe("The outline!\n\nA summary");
-    expect(listener.hear(text("Summary", { id: "b" })).text).toBe("The outline!\n\nSummary");
+    expect(listener.texts).toEqual({ a: "The outline!", b: "A summary" });
+    expect(listener.hear(text("Summary", { id: "b" })).texts).toEqual({ a: "The outline!", b: "Summary" });
+  });
+
+  it("without an id is one", () => {
+    const piece = (words: string) => ({ artifact: { parts: [{ kind: "text", text: words }] }, append: true });
+    expect(new Listener().hear(piece("Hel")).hear(piece("lo")).texts).toEqual({ answer: "Hello" });
   });
 
   it("told whole at the end after pieces is not told twice, even if it is not quite the same", () => {
@@ -168,8 +217,8 @@ describe("the text of an answer", () => {
 
   it("may be left out where it is empty, and parts nobody knows are lost", () => {
     const result = { artifact: { artifactId: "a", parts: [{ kind: "text" }, { kind: "hologram" }] } };
-    const { losses, value } = readHeardFrame(result);
-    expect(value).toMatchObject({ kind: "artifact", text: "", things: [], append: false, final: false });
+    const { losses, value } = readHeardFrame({ result });
+    expect(value).toMatchObject({ kind: "artifact", parts: [], append: false, final: false });
     expect(losses.map(({ kind, path }) => [kind, path])).toEqual([["dropped", "artifact.parts[1]"]]);
   });
 });
@@ -202,6 +251,15 @@ describe("the end of an answer", () => {
     expect(new Listener().hear(status("canceled", undefined, true), FAILED).states).toEqual(["CANCELED"]);
   });
 
+  it("may be an error of the answer as a whole", () => {
+    const slow = { code: "99911113", message: "Slow down" };
+    for (const result of [undefined, text("So far."), status("failed", undefined, true)]) {
+      expect(() => readHeardFrame({ result, error: slow })).toThrow(
+        expect.objectContaining({ code: "RESOURCE_EXHAUSTED", message: "Slow down" }),
+      );
+    }
+  });
+
   it("by a state that is none is a failure, unless the task was just being worked on", () => {
     expect(new Listener().hear(status("unknown", undefined, true)).states).toEqual(["FAILED"]);
     expect(new Listener().hear(status("dancing", undefined, true)).states).toEqual(["FAILED"]);
@@ -228,9 +286,6 @@ describe("along the way", () => {
   });
 
   it("reasoning is progress: told when it is new, then in lines, and before the answer", () => {
-    const think = (words: string) => ({
-      artifact: { artifactId: freshId(), parts: [{ kind: "reasoningText", reasoningText: words }] },
-    });
     const listener = new Listener()
       .hear(think(""))
       .hear(think("I"))
@@ -246,21 +301,25 @@ describe("along the way", () => {
     expect(listener.task.artifacts).toHaveLength(1);
   });
 
-  it("cards, data and files are artifacts of their own, given once", () => {
+  it("cards, data and files are artifacts of their own, to phones given once", () => {
     const show = (id: string, ...parts: object[]) => ({ append: true, artifact: { artifactId: id, parts } });
     const file = { kind: "file", file: { name: "a.pdf", mimeType: "application/pdf", uri: "https://a.example/a.pdf" } };
     const card = { kind: "data", data: { cardsInfo: [{ cardName: "weather", cardData: {} }] } };
     const listener = new Listener()
-      .hear(text("Here."))
+      .hear(DOTS)
+      .hear(text("Here.", { id: "one" }))
       .hear(show("t", file))
       .hear(show("x", card, { kind: "data", data: { n: 1 } }))
-      .hear(show("y", card));
-    expect(listener.text).toBe("Here.");
+      .hear(show("y", card))
+      .hear(show("z", { kind: "text", text: " Look!" }, card));
+    const shown = { text: "weather", metadata: { [EXTENSIONS.xiaoyi]: { data: card.data } } };
     expect(listener.task.artifacts?.map(({ artifactId, parts }) => [artifactId, parts])).toEqual([
-      [ANSWER, [{ text: "Here." }]],
+      ["one", [{ text: "Here. Look!" }]],
       ["t", [{ url: "https://a.example/a.pdf", filename: "a.pdf", mediaType: "application/pdf" }]],
-      ["x", [{ text: "weather", metadata: { [EXTENSIONS.xiaoyi]: { data: card.data } } }, { data: { n: 1 } }]],
+      ["x", [shown, { data: { n: 1 } }]],
     ]);
+    const documented = new Listener().hear(show("x", { kind: "text", text: "Look" }, card)).hear(show("x", card));
+    expect(documented.task.artifacts).toEqual([{ artifactId: "x", parts: [{ text: "Look" }, shown, shown] }]);
   });
 });
 
@@ -281,10 +340,10 @@ describe("any frame", () => {
     );
     fc.assert(
       fc.property(fc.array(result), (all) => {
-        const answer = new HeardAnswer(SCOPE);
+        const answer = new HeardAnswer();
         for (const one of all) {
           try {
-            answer.hear(readHeardFrame(one).value, undefined);
+            answer.hear(readHeardFrame({ result: one }).value);
           } catch (error) {
             expect(ProtocolError.is(error) && error.code).toBe("INVALID_AGENT_RESPONSE");
           }

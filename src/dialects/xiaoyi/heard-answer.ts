@@ -1,20 +1,17 @@
-/** The frames of an agent's answer as events of a task: one text, whichever habit the agent has, and one end. */
-import type { ProtocolError } from "../../model/errors.ts";
+/** The frames of an agent's answer as events of a task, whichever habit the agent has, with one end. */
 import type { TaskEvent } from "../../model/event.ts";
 import type { Part } from "../../model/part.ts";
 import { isInterrupted, isTerminal, type TaskState } from "../../model/state.ts";
-import type { CodecTools } from "../contract.ts";
+import { unreadable } from "../shared/answers.ts";
 import { derivedId } from "../shared/derived-id.ts";
+import { type ArtifactChange, HeardArtifacts } from "./heard-artifacts.ts";
 import { type HeardArtifact, type HeardFrame, type HeardStatus, progressPart } from "./heard-frame.ts";
-import { HeardText } from "./heard-text.ts";
-
-/** The artifact that is the answer's text. */
-export const ANSWER = "answer";
+import { sessionOf } from "./task-ids.ts";
+import { TASK_FAILED } from "./wire.ts";
 
 export interface AnswerScope {
   readonly taskId: string;
   readonly contextId: string;
-  readonly ids: Pick<CodecTools["ids"], "message">;
 }
 
 /** How much reasoning is held back: agents tell it word by word, and each telling becomes a message of the task. */
@@ -22,22 +19,22 @@ const HELD_REASONING = 200;
 
 /** What the last frame says where no status said it. */
 const COMPLETED: Pick<HeardStatus, "state" | "parts"> = { state: "TASK_STATE_COMPLETED", parts: [] };
-/** Of how many things it is known that they were given already. */
-const MOST_THINGS = 1_000;
 
 export class HeardAnswer {
-  readonly #scope: AnswerScope;
-  readonly #text = new HeardText();
-  readonly #reasoning = new HeardText();
-  readonly #things = new Set<string>();
+  #scope: AnswerScope | undefined;
+  readonly #artifacts = new HeardArtifacts();
+  #reasoning = "";
+  /** What of the reasoning has still to be told. */
   #held = "";
+  #messages = 0;
   #isWorking = false;
   #progress = "";
   /** A last state, of which the last frame has still to come. */
   #outcome: HeardStatus | undefined;
   #ended = false;
 
-  constructor(scope: AnswerScope) {
+  /** Without a scope, the frames say which task it is. */
+  constructor(scope?: AnswerScope) {
     this.#scope = scope;
   }
 
@@ -53,13 +50,14 @@ export class HeardAnswer {
 
   /** Characters of the text so far. */
   get length(): number {
-    return this.#text.text.length;
+    return this.#artifacts.length;
   }
 
-  /** `error` is what the frame says went wrong. */
-  hear(frame: HeardFrame, error: ProtocolError | undefined): TaskEvent[] {
+  /** Throws INVALID_AGENT_RESPONSE where nobody knows which task it is about. */
+  hear(frame: HeardFrame): TaskEvent[] {
     if (this.#ended) return [];
-    return frame.kind === "artifact" ? this.#artifact(frame, error) : this.#status(frame, error);
+    this.#scope ??= scopeOf(frame);
+    return frame.kind === "artifact" ? this.#artifact(frame) : this.#status(frame);
   }
 
   /** All that is to come has come. */
@@ -67,25 +65,23 @@ export class HeardAnswer {
     return this.settling ? this.#end(undefined) : [];
   }
 
-  #artifact(frame: HeardArtifact, error: ProtocolError | undefined): TaskEvent[] {
-    const events = this.#think(frame);
-    if (frame.text !== "" || frame.things.length > 0) this.#flush(events);
-    const change = this.#text.put(frame.artifactId, frame.text, frame.append);
-    if (change !== undefined) {
-      events.push(this.#toArtifact(ANSWER, [{ text: change.text }], change.append, frame.final));
-    }
-    const things = frame.things.filter((thing) => this.#isNew(thing));
-    if (things.length > 0) events.push(this.#toArtifact(thingsId(frame.artifactId), things, frame.append, frame.final));
-    if (frame.final) events.push(...this.#end(error));
+  #artifact(frame: HeardArtifact): TaskEvent[] {
+    const { append, failure, final, lastChunk, reasoning = "" } = frame;
+    const events = this.#think(reasoning, append);
+    const changes = this.#artifacts.put(frame);
+    if (changes.length > 0) this.#flush(events);
+    const isLast = final || (lastChunk === true && this.#artifacts.idsCount);
+    for (const change of changes) events.push(this.#toArtifact(change, isLast));
+    if (final) events.push(...this.#end(failure));
     return events;
   }
 
-  #status(frame: HeardStatus, error: ProtocolError | undefined): TaskEvent[] {
-    const { final, parts, state } = frame;
+  #status(frame: HeardStatus): TaskEvent[] {
+    const { failure, final, parts, state } = frame;
     if (state !== undefined && isInterrupted(state)) return this.#ask(state, parts);
     if (state !== undefined && isTerminal(state)) this.#outcome = frame;
     else if (final) this.#outcome = { ...frame, state: state === undefined ? state : "TASK_STATE_COMPLETED" };
-    if (final) return this.#end(error);
+    if (final) return this.#end(failure);
     return state === "TASK_STATE_WORKING" ? this.#work(parts) : [];
   }
 
@@ -102,30 +98,34 @@ export class HeardAnswer {
     const events: TaskEvent[] = [];
     this.#flush(events);
     this.#ended = true;
-    const { text } = this.#text;
+    const text = this.#artifacts.latestText;
     events.push(this.#toStatus(state, parts.length > 0 || text === "" ? parts : [{ text }]));
     return events;
   }
 
-  #end(error: ProtocolError | undefined): TaskEvent[] {
+  #end(failure: string | undefined): TaskEvent[] {
     const events: TaskEvent[] = [];
     this.#flush(events);
     this.#ended = true;
     const { parts, state = "TASK_STATE_FAILED" } = this.#outcome ?? COMPLETED;
-    const failed = error !== undefined && state === "TASK_STATE_COMPLETED";
-    const words = parts.length > 0 || error === undefined ? parts : [{ text: error.message }];
+    const failed = failure !== undefined && state === "TASK_STATE_COMPLETED";
+    // What every failure is called says nothing about this one.
+    const isSilent = failure === undefined || failure === TASK_FAILED.message;
+    const words = parts.length > 0 || isSilent ? parts : [{ text: failure }];
     events.push(this.#toStatus(failed ? "TASK_STATE_FAILED" : state, words));
     return events;
   }
 
   /** Told as progress: at once where it is something new, in lines or longer pieces where it grows. */
-  #think({ append, artifactId, reasoning }: HeardArtifact): TaskEvent[] {
+  #think(reasoning: string, append: boolean): TaskEvent[] {
     const events: TaskEvent[] = [];
-    const change = this.#reasoning.put(artifactId, reasoning, append);
-    if (change === undefined) return events;
-    if (!change.append) this.#held = "";
-    this.#held += change.text;
-    if (!change.append || this.#held.length >= HELD_REASONING || this.#held.includes("\n")) this.#flush(events);
+    const before = this.#reasoning;
+    const goesOn = before !== "" && (append || reasoning.startsWith(before));
+    const added = goesOn && !append ? reasoning.slice(before.length) : reasoning;
+    if (added === "") return events;
+    this.#reasoning = goesOn ? before + added : reasoning;
+    this.#held = goesOn ? this.#held + added : added;
+    if (!goesOn || this.#held.length >= HELD_REASONING || this.#held.includes("\n")) this.#flush(events);
     return events;
   }
 
@@ -134,28 +134,19 @@ export class HeardAnswer {
     this.#held = "";
   }
 
-  /** Agents whose connection broke say again what may not have arrived, and cards have a new id each time. */
-  #isNew(thing: Part): boolean {
-    const id = derivedId("thing", thing);
-    if (this.#things.has(id)) return false;
-    if (this.#things.size < MOST_THINGS) this.#things.add(id);
-    return true;
-  }
-
   #toStatus(state: TaskState, parts: readonly Part[]): TaskEvent {
-    const { contextId, ids, taskId } = this.#scope;
+    const scope = this.#scope ?? NOWHERE;
     this.#isWorking = true;
-    if (parts.length === 0) return { statusUpdate: { taskId, contextId, status: { state } } };
-    const message = { messageId: ids.message(), role: "ROLE_AGENT", taskId, contextId, parts } as const;
-    return { statusUpdate: { taskId, contextId, status: { state, message } } };
+    if (parts.length === 0) return { statusUpdate: { ...scope, status: { state } } };
+    const messageId = derivedId(scope.taskId, [++this.#messages, parts]);
+    const message = { messageId, role: "ROLE_AGENT", ...scope, parts } as const;
+    return { statusUpdate: { ...scope, status: { state, message } } };
   }
 
-  #toArtifact(artifactId: string, parts: readonly Part[], append: boolean, lastChunk: boolean): TaskEvent {
-    const { contextId, taskId } = this.#scope;
+  #toArtifact({ append, artifactId, parts }: ArtifactChange, lastChunk: boolean): TaskEvent {
     return {
       artifactUpdate: {
-        taskId,
-        contextId,
+        ...(this.#scope ?? NOWHERE),
         artifact: { artifactId, parts },
         ...(append ? { append } : undefined),
         ...(lastChunk ? { lastChunk } : undefined),
@@ -164,7 +155,10 @@ export class HeardAnswer {
   }
 }
 
-/** Never that of the text, which replaces what has its id. */
-function thingsId(artifactId: string): string {
-  return artifactId === "" || artifactId === ANSWER ? "things" : artifactId;
+/** Before the first frame, when nothing is said. */
+const NOWHERE: AnswerScope = { taskId: "", contextId: "" };
+
+function scopeOf({ taskId }: HeardFrame): AnswerScope {
+  if (taskId === undefined) throw unreadable("taskId is missing");
+  return { taskId, contextId: sessionOf(taskId) };
 }

@@ -1,75 +1,95 @@
 /** One frame of an agent's answer, for those who act as the platform. Agents differ widely, so it is read with good will. */
 import { EXTENSIONS } from "../../model/extensions.ts";
-import type { LossRule, Lossy } from "../../model/loss.ts";
-import type { Part } from "../../model/part.ts";
+import type { Lossy } from "../../model/loss.ts";
+import { isTextPart, type Part, type TextPart } from "../../model/part.ts";
 import type { TaskState } from "../../model/state.ts";
+import { unreadable } from "../shared/answers.ts";
 import { type Members, readAnswer } from "../shared/early-reading.ts";
+import { isRecord } from "../shared/proto-json-reading.ts";
+import { isSuccess, PLATFORM_CODES, readError } from "./errors.ts";
+import { LOSSES } from "./losses.ts";
 import { reasoningOf, xiaoyiMark } from "./marks.ts";
 import { readPart } from "./parts.ts";
 
-export interface HeardArtifact {
+interface HeardAlways {
+  readonly taskId: string | undefined;
+  readonly final: boolean;
+  /** What a frame of a task that failed says beside its words. */
+  readonly failure: string | undefined;
+}
+
+export interface HeardArtifact extends HeardAlways {
   readonly kind: "artifact";
   readonly artifactId: string;
   readonly append: boolean;
-  readonly final: boolean;
-  readonly text: string;
-  readonly reasoning: string;
-  /** Cards, data and files. */
-  readonly things: readonly Part[];
+  /** Undefined where nothing is said of it. */
+  readonly lastChunk: boolean | undefined;
+  /** Empty reasoning is a sign that somebody is there, and made for phones; undefined where there is none at all. */
+  readonly reasoning: string | undefined;
+  /** All but the reasoning. */
+  readonly parts: readonly Part[];
 }
 
-export interface HeardStatus {
+export interface HeardStatus extends HeardAlways {
   readonly kind: "status";
   /** Undefined: the agent says that it does not know, or what nobody knows. */
   readonly state: TaskState | undefined;
   /** Without those that say nothing. */
   readonly parts: readonly Part[];
-  readonly final: boolean;
 }
 
 export type HeardFrame = HeardArtifact | HeardStatus;
 
-export const HEARD_LOSSES = {
-  unknownPart: {
-    kind: "dropped",
-    what: "part",
-    reason: "It is none of text, reasoningText, file and data.",
-    direction: "heard",
-  },
-} as const satisfies Record<string, LossRule>;
+/** The members of a response that count. */
+export interface HeardResult {
+  readonly result?: unknown;
+  readonly error?: unknown;
+}
 
-/** `result` of a response. Throws INVALID_AGENT_RESPONSE for what is neither an artifact nor a status. */
-export function readHeardFrame(result: unknown): Lossy<HeardFrame> {
+/** Throws the agent's error as a ProtocolError, and INVALID_AGENT_RESPONSE for what is neither an artifact nor a status. */
+export function readHeardFrame({ error, result }: HeardResult): Lossy<HeardFrame> {
+  const refusal = isRecord(error) && !isSuccess(error) ? readError(error) : undefined;
+  if (!isRecord(result)) throw refusal ?? unreadable("a frame has neither result nor error");
+  // A task that failed says so beside its last words; any other code is about the answer as a whole.
+  if (refusal !== undefined && refusal.metadata?.code !== String(PLATFORM_CODES.taskFailed)) throw refusal;
   return readAnswer(result, (members) => {
-    const final = members.flag("final") === true;
-    if (members.raw("artifact") !== undefined) return readArtifact(members, final);
-    return members.requiredObject("status", (status) => readStatus(status, final));
+    const taskId = members.text("taskId");
+    const always = { taskId, final: members.flag("final") === true, failure: refusal?.message };
+    if (members.raw("status") === undefined || members.raw("artifact") !== undefined) {
+      return readArtifact(members, always);
+    }
+    return members.requiredObject("status", (status) => readStatus(status, always));
   });
 }
 
-function readArtifact(members: Members, final: boolean): HeardArtifact {
+/** The artifact of agents that give theirs no id. */
+const ANSWER = "answer";
+
+function readArtifact(members: Members, always: HeardAlways): HeardArtifact {
   const append = members.flag("append") === true;
+  const lastChunk = members.flag("lastChunk");
   return members.requiredObject("artifact", (artifact) => {
     const parts = (artifact.list("parts", readHeardPart) ?? []).flat();
+    const thoughts = parts.flatMap((part) => reasoningOf(part) ?? []);
     return {
+      ...always,
       kind: "artifact",
-      artifactId: artifact.text("artifactId") ?? "",
+      artifactId: artifact.text("artifactId") ?? ANSWER,
       append,
-      final,
-      text: parts.map((part) => (isSpoken(part) ? part.text : "")).join(""),
-      reasoning: parts.map((part) => reasoningOf(part) ?? "").join(""),
-      things: parts.filter((part) => !isSpoken(part) && reasoningOf(part) === undefined),
+      lastChunk,
+      reasoning: thoughts.length === 0 ? undefined : thoughts.join(""),
+      parts: parts.filter((part) => reasoningOf(part) === undefined),
     };
   });
 }
 
-function readStatus(status: Members, final: boolean): HeardStatus {
+function readStatus(status: Members, always: HeardAlways): HeardStatus {
   const parts = status.object("message", (message) => (message.list("parts", readHeardPart) ?? []).flat()) ?? [];
   return {
+    ...always,
     kind: "status",
     state: STATE_OF_WORD.get(status.raw("state")),
     parts: parts.filter((part) => !isSilent(part)).map(toProgress),
-    final,
   };
 }
 
@@ -90,13 +110,13 @@ const CONTENTS = ["text", "reasoningText", "file", "data"] as const;
 /** None for what is no part; a text that was left out because it is empty is empty. */
 function readHeardPart(members: Members): Part[] {
   if (CONTENTS.some((name) => members.raw(name) !== undefined)) return [readPart(members)];
-  if (members.raw("kind") !== "text") members.reading.lose(HEARD_LOSSES.unknownPart);
+  if (members.raw("kind") !== "text") members.reading.lose(LOSSES.unknownPart);
   return [];
 }
 
 /** What people read as the answer: neither reasoning nor something that has text only for those who cannot show it. */
-function isSpoken(part: Part): part is Part & { readonly text: string } {
-  return "text" in part && reasoningOf(part) === undefined && xiaoyiMark(part.metadata) === undefined;
+export function isSpoken(part: Part): part is TextPart {
+  return isTextPart(part) && reasoningOf(part) === undefined && xiaoyiMark(part.metadata) === undefined;
 }
 
 function isSilent(part: Part): boolean {

@@ -67,6 +67,30 @@ export const LOSSES = {
     reason: "Statuses have no time.",
     direction: "said",
   },
+  userMessageMembers: {
+    kind: "dropped",
+    what: "message.metadata, message.extensions, message.referenceTaskIds of a user",
+    reason: "What a user says has an id, a role and parts; of metadata, only the platform's variables and login.",
+    direction: "said",
+  },
+  configuration: {
+    kind: "dropped",
+    what: "send.configuration",
+    reason: "A message says nothing about how it is to be answered: always by a stream, to its end.",
+    direction: "said",
+  },
+  requestMetadata: {
+    kind: "dropped",
+    what: "send.metadata, cancel.metadata",
+    reason: "Requests have no metadata.",
+    direction: "said",
+  },
+  unknownPart: {
+    kind: "dropped",
+    what: "part",
+    reason: "It is none of text, reasoningText, file and data.",
+    direction: "heard",
+  },
   unreadableFile: {
     kind: "bent",
     what: "part.url",

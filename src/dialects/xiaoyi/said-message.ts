@@ -1,26 +1,15 @@
 /** A user's message as the platform says it to an agent: the params of `message/stream`. */
 import { EXTENSIONS } from "../../model/extensions.ts";
-import { type Loss, type LossRule, lossBy } from "../../model/loss.ts";
+import type { JsonObject } from "../../model/json.ts";
+import { type Loss, lossBy } from "../../model/loss.ts";
 import type { Message } from "../../model/message.ts";
 import type { SendInput } from "../../model/operation.ts";
+import { derivedId } from "../shared/derived-id.ts";
+import { LOSSES } from "./losses.ts";
 import { isObject, xiaoyiMark } from "./marks.ts";
 import { toPartWires } from "./parts.ts";
+import { sessionOf, taskIdIn } from "./task-ids.ts";
 import type { PartWire } from "./wire.ts";
-
-export const CALL_LOSSES = {
-  messageMembers: {
-    kind: "dropped",
-    what: "message.metadata, message.extensions, message.referenceTaskIds of a user",
-    reason: "What a user says has an id, a role and parts; of metadata only Xiaoyi's own is said.",
-    direction: "said",
-  },
-  configuration: {
-    kind: "dropped",
-    what: "configuration and metadata of a request",
-    reason: "The platform asks for nothing but an answer.",
-    direction: "said",
-  },
-} as const satisfies Record<string, LossRule>;
 
 /** Where a message belongs. */
 export interface MessagePlace {
@@ -28,15 +17,22 @@ export interface MessagePlace {
   readonly sessionId: string;
 }
 
+/** The platform chooses the ids: a new session is named after the message, and every task after its session. */
+export function placeOf({ chosenId, message }: SendInput): MessagePlace {
+  const { contextId, messageId, taskId } = message;
+  const sessionId = contextId ?? (taskId === undefined ? derivedId("session", messageId) : sessionOf(taskId));
+  return { sessionId, taskId: taskId ?? taskIdIn(sessionId, chosenId ?? messageId) };
+}
+
 export function toMessageParams(input: SendInput, { sessionId, taskId }: MessagePlace, losses: Loss[]): object {
   const { configuration, message, metadata } = input;
-  if (configuration !== undefined || metadata !== undefined) {
-    losses.push(lossBy(CALL_LOSSES.configuration, configuration === undefined ? "metadata" : "configuration"));
-  }
-  loseMembers(message, losses);
+  if (!isEmpty(configuration)) losses.push(lossBy(LOSSES.configuration, "configuration"));
+  loseRequestMetadata(metadata, losses);
+  if (losesMembers(message)) losses.push(lossBy(LOSSES.userMessageMembers, "message"));
   const mark = xiaoyiMark(message.metadata);
   const parts: PartWire[] = toPartWires(message.parts, "message", losses);
   if (isObject(mark?.variables)) parts.push({ kind: "data", data: { variables: mark.variables } });
+  // Said also where nobody has logged in.
   const { agentLoginSessionId = "" } = mark ?? {};
   return {
     id: taskId,
@@ -46,9 +42,16 @@ export function toMessageParams(input: SendInput, { sessionId, taskId }: Message
   };
 }
 
-function loseMembers({ extensions, metadata, referenceTaskIds }: Message, losses: Loss[]): void {
-  const others = Object.keys(metadata ?? {}).filter((name) => name !== EXTENSIONS.xiaoyi);
-  if (others.length > 0 || extensions !== undefined || referenceTaskIds !== undefined) {
-    losses.push(lossBy(CALL_LOSSES.messageMembers, "message"));
-  }
+/** Metadata in which there is nothing is not lost by not being said. */
+export function loseRequestMetadata(metadata: JsonObject | undefined, losses: Loss[]): void {
+  if (!isEmpty(metadata)) losses.push(lossBy(LOSSES.requestMetadata, "metadata"));
+}
+
+function losesMembers({ extensions, metadata = {}, referenceTaskIds }: Message): boolean {
+  const { [EXTENSIONS.xiaoyi]: _own, ...others } = metadata;
+  return !(isEmpty(others) && isEmpty(extensions) && isEmpty(referenceTaskIds));
+}
+
+function isEmpty(value: object | undefined): boolean {
+  return value === undefined || Object.keys(value).length === 0;
 }

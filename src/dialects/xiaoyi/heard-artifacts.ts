@@ -1,0 +1,134 @@
+/**
+ * Which artifact a frame of an agent's answer is about. Some agents do as the documents print: what belongs together
+ * has one id, and another id is something else. Others do as phones need it: every frame has a new id, and a text is
+ * told whole each time it grows, or in pieces that append. Nobody says which, but it shows:
+ *
+ * - Whoever uses an id again, or says of a text that it is not the last piece, means something by ids.
+ * - Whoever tells under a new id what was told before, and more, or appends to nothing, means nothing by them; nor do
+ *   those who begin with the three dots that only phones show. For them a text that does not append replaces all of it.
+ *
+ * While it does not show, another id is another artifact: to be told too much is better than to lose a text.
+ */
+import type { Part } from "../../model/part.ts";
+import { derivedId } from "../shared/derived-id.ts";
+import { type HeardArtifact, isSpoken } from "./heard-frame.ts";
+
+export interface ArtifactChange {
+  readonly artifactId: string;
+  /** False: instead of all that the artifact was. */
+  readonly append: boolean;
+  readonly parts: readonly Part[];
+}
+
+/** How many artifacts, and how many things of which it is known that they were given already. */
+const MOST_KEPT = 1_000;
+
+export class HeardArtifacts {
+  /** The text of each artifact; empty where there is more to it than text. */
+  readonly #texts = new Map<string, string>();
+  readonly #things = new Set<string>();
+  /** The artifact whose text was said last. */
+  #latest: string | undefined;
+  #idsCount = false;
+  #forPhones = false;
+  #length = 0;
+
+  /** Characters of all texts. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** The text that was said last. */
+  get latestText(): string {
+    return this.#latest === undefined ? "" : (this.#texts.get(this.#latest) ?? "");
+  }
+
+  /** Whether it can be believed that a piece was the last of its artifact: phones are told so each time. */
+  get idsCount(): boolean {
+    return this.#idsCount;
+  }
+
+  /** Empty text says nothing: those who end an answer with it do not mean to erase it. */
+  put({ append, artifactId, lastChunk, parts, reasoning }: HeardArtifact): ArtifactChange[] {
+    if (reasoning === "") this.#forPhones = true;
+    const spoken = parts.filter(isSpoken);
+    if (spoken.length === parts.length) return this.#say(artifactId, spoken, append, lastChunk);
+    if (this.#likePhones) {
+      return [...this.#say(artifactId, spoken, append, lastChunk), ...this.#show(artifactId, parts)];
+    }
+    const change = { artifactId, append: append && this.#texts.has(artifactId), parts };
+    this.#keep(artifactId, "");
+    return [change];
+  }
+
+  get #likePhones(): boolean {
+    return this.#forPhones && !this.#idsCount;
+  }
+
+  #say(
+    artifactId: string,
+    parts: readonly (Part & { readonly text: string })[],
+    append: boolean,
+    lastChunk: boolean | undefined,
+  ): ArtifactChange[] {
+    const text = parts.map((part) => part.text).join("");
+    if (text === "") return [];
+    const isKnown = this.#texts.has(artifactId);
+    if (isKnown || lastChunk === false) this.#idsCount = true;
+    const latest = this.#latest;
+    const into = !isKnown && latest !== undefined && this.#goesOn(text, append, lastChunk) ? latest : artifactId;
+    if (into !== artifactId) this.#forPhones = true;
+    this.#latest = into;
+    return this.#change(into, text, append, parts);
+  }
+
+  /** Whether a text under a new id is the one that was said last. */
+  #goesOn(text: string, append: boolean, lastChunk: boolean | undefined): boolean {
+    if (append) return !this.#idsCount;
+    return this.#likePhones || (lastChunk !== false && isVersionOf(text, this.latestText));
+  }
+
+  #change(artifactId: string, text: string, append: boolean, parts: readonly Part[]): ArtifactChange[] {
+    const before = this.#texts.get(artifactId);
+    if (append && before !== undefined) {
+      this.#keep(artifactId, before + text);
+      return [{ artifactId, append, parts }];
+    }
+    this.#keep(artifactId, text);
+    if (before === undefined || before === "" || !text.startsWith(before))
+      return [{ artifactId, append: false, parts }];
+    const added = text.slice(before.length);
+    return added === "" ? [] : [{ artifactId, append: true, parts: [{ text: added }] }];
+  }
+
+  /** Agents whose connection broke say again what may not have arrived, and cards have a new id each time. */
+  #show(artifactId: string, parts: readonly Part[]): ArtifactChange[] {
+    const things = parts.filter((part) => !isSpoken(part) && this.#isNew(part));
+    if (things.length === 0) return [];
+    const append = this.#texts.has(artifactId);
+    if (!append) this.#keep(artifactId, "");
+    return [{ artifactId, append, parts: things }];
+  }
+
+  #isNew(thing: Part): boolean {
+    const id = derivedId("thing", thing);
+    if (this.#things.has(id)) return false;
+    if (this.#things.size < MOST_KEPT) this.#things.add(id);
+    return true;
+  }
+
+  #keep(artifactId: string, text: string): void {
+    const before = this.#texts.get(artifactId);
+    if (before === undefined && this.#texts.size >= MOST_KEPT) return;
+    this.#texts.set(artifactId, text);
+    this.#length += text.length - (before?.length ?? 0);
+  }
+}
+
+/** Whether both begin alike: two versions of one text do, two texts do not. */
+function isVersionOf(text: string, before: string): boolean {
+  const enough = before.length / 2;
+  let alike = 0;
+  while (alike < enough && text[alike] === before[alike]) alike++;
+  return before !== "" && alike >= enough;
+}
