@@ -8,9 +8,10 @@ import { tasksRest } from "../dialects/tasks-rest/index.ts";
 import { createXiaoyiHttp } from "../dialects/xiaoyi-http/index.ts";
 import type { AgentCard, AgentInterface } from "../model/card.ts";
 import type { JsonObject } from "../model/json.ts";
+import { NO_CLOCK } from "../model/ports.ts";
 
 /** Only called here, so that it serves nobody. */
-const xiaoyiHttp = createXiaoyiHttp({ entriesFor: () => [], clock: { now: () => 0 } });
+const xiaoyiHttp = createXiaoyiHttp({ entriesFor: () => [], clock: NO_CLOCK });
 
 /** In order of preference where a card leaves the choice. */
 export const DIALECTS: readonly Dialect[] = [a2aV1, a2aV03, a2aV01, tasksRest, xiaoyiHttp];

@@ -49,3 +49,5 @@ export interface Meter {
 
 export const SILENT_LOG: Log = { debug() {}, info() {}, warn() {}, error() {} };
 export const NO_METER: Meter = { count() {} };
+/** For those who wait for nothing: its time stands still. */
+export const NO_CLOCK: Clock = { now: () => 0, after: () => () => {} };

@@ -4,6 +4,7 @@ import { a2aV03 } from "../dialects/a2a-v03/index.ts";
 import type { Dialect } from "../dialects/contract.ts";
 import { tasksRest } from "../dialects/tasks-rest/index.ts";
 import { createXiaoyiHttp } from "../dialects/xiaoyi-http/index.ts";
+import { NO_CLOCK } from "../model/ports.ts";
 
 /** Those that need to be told something before they can serve, set up for one server. */
 export interface DialectSetups {
@@ -17,5 +18,5 @@ export function dialectsWith({ xiaoyiHttp }: DialectSetups): readonly [Dialect, 
 
 /** As they are where nothing is set up. */
 export const DIALECTS = dialectsWith({
-  xiaoyiHttp: createXiaoyiHttp({ entriesFor: () => [], clock: { now: () => 0 } }),
+  xiaoyiHttp: createXiaoyiHttp({ entriesFor: () => [], clock: NO_CLOCK }),
 });

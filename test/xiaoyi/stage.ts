@@ -1,4 +1,5 @@
 import { afterEach } from "vitest";
+import type { Agent } from "../../src/engine/agent.ts";
 import { systemClock } from "../../src/server/node-ports.ts";
 import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
 import { createSimulator, type Simulator, type SimulatorOptions, seededRandom } from "../../src/simulator/index.ts";
@@ -6,7 +7,7 @@ import { createTalker } from "./talker.ts";
 
 export interface Stage {
   simulate(options?: Partial<SimulatorOptions>): Promise<Simulator>;
-  serve(xiaoyi: NonNullable<ServeOptions["xiaoyi"]>): Promise<DragomanServer>;
+  serve(xiaoyi: NonNullable<ServeOptions["xiaoyi"]>, talker?: Agent): Promise<DragomanServer>;
 }
 
 /** Everything is closed after each test, the newest first. */
@@ -21,8 +22,8 @@ export function createStage(seed: number): Stage {
       closing.unshift(() => simulator.close());
       return simulator;
     },
-    async serve(xiaoyi) {
-      const server = await serve({ port: 0, grpcPort: false, log: false, agents: { talker: createTalker() }, xiaoyi });
+    async serve(xiaoyi, talker = createTalker()) {
+      const server = await serve({ port: 0, grpcPort: false, log: false, agents: { talker }, xiaoyi });
       closing.unshift(() => server.close());
       return server;
     },

@@ -12,8 +12,9 @@ export const PHRASES = {
 const STEP_MS = 5;
 
 /** Says what it is told, word by word if it is to be slow; asks about what begins with `ask`. */
-export function createTalker(): Agent {
+export function createTalker({ streaming = true }: { readonly streaming?: boolean } = {}): Agent {
   return defineAgent({
+    streaming,
     name: "Talker",
     description: "Says what it is told.",
     skills: [{ id: "talk", name: "Talk", description: "Talks.", tags: ["test"] }],

@@ -9,6 +9,7 @@ import type { HttpServing, ServeContext } from "../contract.ts";
 import { presentable } from "../shared/presentable.ts";
 import { isRecord } from "../shared/proto-json-reading.ts";
 import { isJson, requireMediaType } from "../shared/request-headers.ts";
+import { AgentTasks } from "../xiaoyi/agent-tasks.ts";
 import { methodOf, readControl, toCancelResult, toClearResult } from "../xiaoyi/control.ts";
 import { type HeardMessage, readMessageParams, tappedPushId } from "../xiaoyi/decode.ts";
 import { GONE } from "../xiaoyi/notification.ts";
@@ -26,7 +27,7 @@ import { DIALECT_NAME, MESSAGE_PATH, TOKEN_PATH, VERSION } from "./version.ts";
 export interface XiaoyiHttpOptions {
   /** How an agent is connected; an agent without entries has no such place. */
   readonly entriesFor: (agent: string) => readonly Entry[];
-  readonly clock: Pick<Clock, "now">;
+  readonly clock: Clock;
 }
 
 export function createHttpServing({ clock, entriesFor }: XiaoyiHttpOptions): readonly HttpServing[] {
@@ -37,7 +38,7 @@ export function createHttpServing({ clock, entriesFor }: XiaoyiHttpOptions): rea
       ...common,
       prefix: MESSAGE_PATH,
       serves: (agent) => entriesFor(agent).length > 0,
-      handle: (exchange, context) => handle(exchange, context, entriesFor(context.service.name), clock.now()),
+      handle: (exchange, context) => handle(exchange, context, entriesFor(context.service.name), clock),
     },
     {
       ...common,
@@ -57,13 +58,13 @@ async function handle(
   exchange: ExchangeRequest,
   context: ServeContext,
   entries: readonly Entry[],
-  now: number,
+  clock: Clock,
 ): Promise<ExchangeReply> {
   const refused = misplaced(exchange);
   if (refused !== undefined) return refused;
   try {
-    const admission = admit(exchange, entries, context.service.name, now);
-    return await new Request(exchange, context, admission, now).reply();
+    const admission = admit(exchange, entries, context.service.name, clock.now());
+    return await new Request(exchange, context, admission, clock).reply();
   } catch (error) {
     return refuse(presentable(error), null);
   }
@@ -85,14 +86,14 @@ class Request {
   readonly #context: ServeContext;
   readonly #entry: Entry;
   readonly #by: Admission["by"];
-  readonly #now: number;
+  readonly #clock: Clock;
 
-  constructor(exchange: ExchangeRequest, context: ServeContext, { by, entry }: Admission, now: number) {
+  constructor(exchange: ExchangeRequest, context: ServeContext, { by, entry }: Admission, clock: Clock) {
     this.#exchange = exchange;
     this.#context = context;
     this.#entry = entry;
     this.#by = by;
-    this.#now = now;
+    this.#clock = clock;
   }
 
   async reply(): Promise<ExchangeReply> {
@@ -147,7 +148,7 @@ class Request {
     }
     const { sessionTtlMs } = this.#entry;
     const scope = sessionScope(this.#entry, this.#context.service.name);
-    const agentSessionId = issueToken(scope, this.#now + sessionTtlMs, this.#context.ids.context());
+    const agentSessionId = issueToken(scope, this.#clock.now() + sessionTtlMs, this.#context.ids.context());
     return { version: VERSION, agentSessionId, agentSessionTtl: String(Math.floor(sessionTtlMs / 1_000)) };
   }
 
@@ -181,7 +182,7 @@ class Request {
   #conversation(): Conversation {
     const caller = { owner: this.#entry.owner, authenticated: true };
     const call: Call = { caller, tenant: "", extensions: NO_EXTENSIONS, dialect: DIALECT_NAME };
-    return new Conversation(this.#context.service, call);
+    return new Conversation(new AgentTasks(this.#context.service, call, this.#clock));
   }
 
   /** With the members that JSON-RPC does not know: most requests name their session beside the method. */

@@ -1,6 +1,7 @@
 import type { Artifact } from "../../model/artifact.ts";
 import type { FrameStream, Operation, SendOutcome, StreamFrame } from "../../model/operation.ts";
 import { isDataPart, type Part } from "../../model/part.ts";
+import { NO_CLOCK } from "../../model/ports.ts";
 import { isInterrupted, isTerminal, type TaskState } from "../../model/state.ts";
 import type { AgentService, Calling, Dialect, HttpServing, ServeContext } from "../contract.ts";
 import { describeDialect } from "../contract-suite.ts";
@@ -11,7 +12,7 @@ import { createXiaoyiHttp } from "./index.ts";
 /** Which operation it was: on the wire, a send is a stream. */
 const ASKED = "x-asked";
 
-const xiaoyiHttp = createXiaoyiHttp({ clock: { now: () => NOW }, entriesFor: () => [entryOf()] });
+const xiaoyiHttp = createXiaoyiHttp({ clock: { ...NO_CLOCK, now: () => NOW }, entriesFor: () => [entryOf()] });
 
 const calling: Calling = {
   ...httpCalling,

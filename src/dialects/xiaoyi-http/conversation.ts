@@ -1,11 +1,10 @@
 /** What the platform asks of conversations, as operations on tasks. A session is a context; its tasks are in the store. */
 import { ProtocolError } from "../../model/errors.ts";
 import type { Message } from "../../model/message.ts";
-import type { Call, FrameStream, Operation, OutcomeOf } from "../../model/operation.ts";
+import type { FrameStream } from "../../model/operation.ts";
 import { isInterrupted, isTerminal } from "../../model/state.ts";
 import type { Task } from "../../model/task.ts";
-import type { AgentService } from "../contract.ts";
-import { isUsedUp } from "../xiaoyi/continuing.ts";
+import type { AgentTasks } from "../xiaoyi/agent-tasks.ts";
 import type { CancelState, ClearState, ControlWords } from "../xiaoyi/control.ts";
 import type { HeardMessage } from "../xiaoyi/decode.ts";
 
@@ -13,12 +12,10 @@ import type { HeardMessage } from "../xiaoyi/decode.ts";
 const PAGE = 20;
 
 export class Conversation {
-  readonly #service: AgentService;
-  readonly #call: Call;
+  readonly #tasks: AgentTasks;
 
-  constructor(service: AgentService, call: Call) {
-    this.#service = service;
-    this.#call = call;
+  constructor(tasks: AgentTasks) {
+    this.#tasks = tasks;
   }
 
   /**
@@ -27,22 +24,9 @@ export class Conversation {
    */
   async say(heard: HeardMessage, message: Message): Promise<Answering | undefined> {
     const waiting = await this.#waiting(heard.sessionId);
-    if (waiting !== undefined && waiting.id !== heard.taskId) {
-      const frames = await this.#dispatch({
-        kind: "stream",
-        message: { ...message, taskId: waiting.id },
-        asTask: true,
-      });
-      return { frames, continues: true };
-    }
     if (!heard.isTurn && waiting === undefined && !(await this.#runs(heard.taskId))) return undefined;
-    const send = { kind: "stream", message, asTask: true } as const;
-    try {
-      return { frames: await this.#dispatch({ ...send, chosenId: heard.taskId }), continues: waiting !== undefined };
-    } catch (error) {
-      if (!isUsedUp(error, heard.taskId)) throw error;
-      return { frames: await this.#dispatch(send), continues: false };
-    }
+    const { asWanted, frames } = await this.#tasks.open(message, waiting?.id ?? heard.taskId);
+    return { frames, continues: waiting !== undefined && asWanted };
   }
 
   /** The first of those that may be meant and can be found. */
@@ -52,13 +36,13 @@ export class Conversation {
   }: ControlWords): Promise<{ readonly id: string | undefined; state: CancelState }> {
     let ended: string | undefined;
     for (const id of taskIds) {
-      const state = await this.#cancelTask(id);
+      const { state } = await this.#tasks.cancel(id);
       if (state === "canceled") return { id, state };
       if (state === "failed") ended ??= id;
     }
     for (const sessionId of sessionIds) {
       const [newest] = await this.#active(sessionId);
-      if (newest !== undefined) return { id: newest.id, state: await this.#cancelTask(newest.id) };
+      if (newest !== undefined) return { id: newest.id, state: (await this.#tasks.cancel(newest.id)).state };
     }
     return { id: ended, state: ended === undefined ? "unknown" : "failed" };
   }
@@ -68,46 +52,35 @@ export class Conversation {
     if (sessionIds.length === 0) return "unknown";
     for (const sessionId of sessionIds) {
       const active = await this.#active(sessionId);
-      await Promise.all(active.map(({ id }) => this.#cancelTask(id)));
+      await Promise.all(active.map(({ id }) => this.#tasks.cancel(id)));
     }
     return "cleared";
   }
 
-  async #cancelTask(id: string): Promise<CancelState> {
-    try {
-      await this.#dispatch({ kind: "cancel", id });
-      return "canceled";
-    } catch (error) {
-      if (!ProtocolError.is(error)) throw error;
-      if (error.code === "TASK_NOT_FOUND") return "unknown";
-      if (error.code === "TASK_NOT_CANCELABLE") return "failed";
-      throw error;
-    }
-  }
-
   /** The newest task of the session, if it waits for an answer. */
   async #waiting(sessionId: string): Promise<Task | undefined> {
-    const { tasks } = await this.#dispatch({ kind: "list", contextId: sessionId, pageSize: 1, historyLength: 0 });
+    const { tasks } = await this.#tasks.dispatch({ kind: "list", contextId: sessionId, pageSize: 1, historyLength: 0 });
     return tasks.find(({ status }) => isInterrupted(status.state));
   }
 
   async #active(sessionId: string): Promise<readonly Task[]> {
-    const { tasks } = await this.#dispatch({ kind: "list", contextId: sessionId, pageSize: PAGE, historyLength: 0 });
+    const { tasks } = await this.#tasks.dispatch({
+      kind: "list",
+      contextId: sessionId,
+      pageSize: PAGE,
+      historyLength: 0,
+    });
     return tasks.filter(({ status }) => !isTerminal(status.state));
   }
 
   async #runs(id: string): Promise<boolean> {
     try {
-      const { status } = await this.#dispatch({ kind: "get", id, historyLength: 0 });
+      const { status } = await this.#tasks.dispatch({ kind: "get", id, historyLength: 0 });
       return !isTerminal(status.state);
     } catch (error) {
       if (ProtocolError.is(error) && error.code === "TASK_NOT_FOUND") return false;
       throw error;
     }
-  }
-
-  #dispatch<O extends Operation>(operation: O): Promise<OutcomeOf<O>> {
-    return this.#service.dispatch(operation, this.#call);
   }
 }
 

@@ -7,7 +7,7 @@ import { LogEntry } from "../../model/event.ts";
 import { TaskFold } from "../../model/fold.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { FrameStream, Operation, OutcomeOf, Outcomes, SendInput } from "../../model/operation.ts";
-import { type Clock, type Log, type Meter, NO_METER, SILENT_LOG } from "../../model/ports.ts";
+import { type Clock, type Log, type Meter, NO_CLOCK, NO_METER, SILENT_LOG } from "../../model/ports.ts";
 import { isInterrupted, isTerminal } from "../../model/state.ts";
 import type { Task } from "../../model/task.ts";
 import { type Link, type LinkClosure, LinkError } from "../../wire/link.ts";
@@ -303,8 +303,6 @@ async function foldAll(frames: FrameStream): Promise<Task> {
 }
 
 /** Without a clock nothing is waited for: the end of the link is the end of every call. */
-const NO_CLOCK: Clock = { now: () => 0, after: () => () => {} };
-
 export const linkCalling: LinkCalling = {
   carrier: "link",
   open(link, tools) {

@@ -93,6 +93,7 @@ describe("an answer", () => {
     const stage = await Stage.open({ agent: { ...agent, profile: { ...agent.profile, streaming: false } } });
     const platform = stage.connect();
     await platform.say(message("hello", { taskId: "t" }));
+    await stage.clock.advance(50);
     expect(platform.story("t")).toEqual(["working", "=()", "=hello", "completed final"]);
   });
 

@@ -283,8 +283,10 @@ export class LinkAgent {
 
   #open(session: Session, reply: Reply, message: Message, continues: boolean): void {
     this.#sessions.busy.add(session);
-    const open = async () =>
-      this.#tasks.open(await readable(message, this.#options.intake), session.taskOf(reply.platformId));
+    const open = async () => {
+      const said = await readable(message, this.#options.intake);
+      return (await this.#tasks.open(said, session.taskOf(reply.platformId))).frames;
+    };
     reply.follow(open, continues);
   }
 

@@ -1,0 +1,131 @@
+/** Tasks of one agent for one caller: what both ways of access ask of it. */
+import { ProtocolError } from "../../model/errors.ts";
+import type { Message } from "../../model/message.ts";
+import type { Call, FrameStream, Operation, OutcomeOf, SendInput, StreamFrame } from "../../model/operation.ts";
+import type { Clock } from "../../model/ports.ts";
+import { isInterrupted, isTerminal } from "../../model/state.ts";
+import type { Task } from "../../model/task.ts";
+import type { AgentService } from "../contract.ts";
+import { receivedFrame } from "../shared/answers.ts";
+import { isUsedUp } from "./continuing.ts";
+import type { CancelState } from "./control.ts";
+
+/** How soon an agent that does not stream is asked for its task again: first, and at most. */
+const POLL_MS = 50;
+const LONGEST_POLL_MS = 1_000;
+
+export interface OpenedTask {
+  readonly frames: FrameStream;
+  /** The task has the id that was wanted. */
+  readonly asWanted: boolean;
+}
+
+export class AgentTasks {
+  readonly #service: AgentService;
+  readonly #call: Call;
+  readonly #clock: Pick<Clock, "after">;
+
+  constructor(service: AgentService, call: Call, clock: Pick<Clock, "after">) {
+    this.#service = service;
+    this.#call = call;
+    this.#clock = clock;
+  }
+
+  dispatch<O extends Operation>(operation: O): Promise<OutcomeOf<O>> {
+    return this.#service.dispatch(operation, this.#call);
+  }
+
+  /**
+   * Takes a message in, for the task of that id or a new one of that id. An id whose task has ended, or is somebody
+   * else's, is not ours to give again: the new task gets one of its own then.
+   */
+  async open(message: Message, id: string): Promise<OpenedTask> {
+    try {
+      return { frames: await this.#send({ message, asTask: true, chosenId: id }), asWanted: true };
+    } catch (error) {
+      if (!isUsedUp(error, id)) throw error;
+      return { frames: await this.#send({ message, asTask: true }), asWanted: false };
+    }
+  }
+
+  /** A task as it stands, and what follows; of one that asks nothing follows, unless `moreComes`. */
+  async stored(id: string, moreComes: boolean): Promise<FrameStream> {
+    const task = await this.dispatch({ kind: "get", id });
+    if (isTerminal(task.status.state) || (isInterrupted(task.status.state) && !moreComes)) return single({ task });
+    if (!this.#service.profile.streaming) return this.#polled(task, new Set());
+    try {
+      return await this.dispatch({ kind: "subscribe", id });
+    } catch (error) {
+      // Ended since it was looked at.
+      if (!ProtocolError.is(error) || error.code !== "UNSUPPORTED_OPERATION") throw error;
+      return single({ task: await this.dispatch({ kind: "get", id }) });
+    }
+  }
+
+  async cancel(id: string): Promise<{ readonly state: CancelState; readonly task?: Task }> {
+    try {
+      const task = await this.dispatch({ kind: "cancel", id });
+      return { state: task.status.state === "TASK_STATE_CANCELED" ? "canceled" : "failed", task };
+    } catch (error) {
+      if (!ProtocolError.is(error)) throw error;
+      return { state: error.code === "TASK_NOT_FOUND" ? "unknown" : "failed" };
+    }
+  }
+
+  /** The platform follows every answer; that of an agent that does not stream is looked at until it is there. */
+  async #send(input: SendInput): Promise<FrameStream> {
+    if (this.#service.profile.streaming) return this.dispatch({ kind: "stream", ...input });
+    const before = input.chosenId === undefined ? NOTHING_GIVEN : await this.#givenBefore(input.chosenId);
+    const configuration = { returnImmediately: true };
+    const outcome = await this.dispatch({ kind: "send", ...input, configuration });
+    return "task" in outcome ? this.#polled(outcome.task, before) : single(outcome);
+  }
+
+  /** What a task that goes on has given was shown then. */
+  async #givenBefore(id: string): Promise<ReadonlySet<string>> {
+    try {
+      const { artifacts = [] } = await this.dispatch({ kind: "get", id, historyLength: 0 });
+      return new Set(artifacts.map((artifact) => JSON.stringify(artifact)));
+    } catch (error) {
+      if (ProtocolError.is(error) && error.code === "TASK_NOT_FOUND") return NOTHING_GIVEN;
+      throw error;
+    }
+  }
+
+  async *#polled(begun: Task, before: ReadonlySet<string>): AsyncGenerator<readonly StreamFrame[]> {
+    const { artifacts: _shownAtTheEnd, ...first } = begun;
+    if (isUnderWay(begun)) yield [frameOf({ task: first })];
+    let task = begun;
+    for (let wait = POLL_MS; isUnderWay(task); wait = Math.min(2 * wait, LONGEST_POLL_MS)) {
+      await new Promise<void>((resolve) => {
+        this.#clock.after(wait, resolve);
+      });
+      task = await this.dispatch({ kind: "get", id: begun.id });
+    }
+    yield wholeAnswer(task, before);
+  }
+}
+
+const NOTHING_GIVEN: ReadonlySet<string> = new Set();
+
+function isUnderWay({ status: { state } }: Task): boolean {
+  return !isTerminal(state) && !isInterrupted(state);
+}
+
+/** As updates, which whoever wants only what is new takes for new. */
+function wholeAnswer({ artifacts = [], ...task }: Task, before: ReadonlySet<string>): readonly StreamFrame[] {
+  const scope = { taskId: task.id, contextId: task.contextId };
+  const given = artifacts.filter((artifact) => !before.has(JSON.stringify(artifact)));
+  return [
+    ...given.map((artifact) => frameOf({ artifactUpdate: { ...scope, artifact, lastChunk: true } })),
+    frameOf({ task }),
+  ];
+}
+
+function frameOf(event: StreamFrame["event"]): StreamFrame {
+  return receivedFrame(event, undefined);
+}
+
+async function* single(event: StreamFrame["event"]): AsyncGenerator<readonly StreamFrame[]> {
+  yield [frameOf(event)];
+}
