@@ -69,7 +69,14 @@ describe("the package", () => {
   it("has these built-in agents and dialects", () => {
     expect(BUILTIN_NAMES).toEqual(["echo", "outline", "document", "summary", "tck"]);
     expect(Object.keys(BUILTIN_AGENTS)).toEqual([...BUILTIN_NAMES]);
-    expect(DIALECTS.map(({ name }) => name)).toEqual(["a2a-v1", "a2a-v03", "a2a-v01", "tasks-rest", "xiaoyi-http"]);
+    expect(DIALECTS.map(({ name }) => name)).toEqual([
+      "a2a-v1",
+      "a2a-v03",
+      "a2a-v01",
+      "tasks-rest",
+      "xiaoyi-http",
+      "xiaoyi-link",
+    ]);
   });
 });
 

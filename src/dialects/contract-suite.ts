@@ -5,10 +5,11 @@ import { ERROR_CODES, type ErrorCode, ProtocolError } from "../model/errors.ts";
 import type { Message } from "../model/message.ts";
 import type { Operation, OperationKind, SendOutcome, StreamFrame } from "../model/operation.ts";
 import { type Part, textOf } from "../model/part.ts";
-import type { Abilities, Calling, Dialect } from "./contract.ts";
+import type { Abilities, AgentService, Calling, Dialect } from "./contract.ts";
 import { describeFidelity, type FidelityOptions } from "./suite/fidelity.ts";
 import { describeGarbage } from "./suite/garbage.ts";
 import { allFrames, createScriptedService, type Joined, join, nameOf, type ScriptedService } from "./suite/join.ts";
+import { streamingOnly } from "./suite/streams.ts";
 import { OPERATIONS, PARTS, valuesWithin } from "./suite/values.ts";
 
 export interface DialectUnderTest extends FidelityOptions {
@@ -16,6 +17,8 @@ export interface DialectUnderTest extends FidelityOptions {
   readonly exact: boolean;
   /** Codes the dialect has no word of its own for, and what they become. */
   readonly errors?: Partial<Record<ErrorCode, ErrorCode>>;
+  /** It knows nothing but streams: a send is asked as one. */
+  readonly streamsOnly?: boolean;
   /** Every send is answered by a task: a message without one comes back as what a completed task said last. */
   readonly answersByTask?: boolean;
   /** What is left to compare of a stream where it is told by other events. The events themselves unless given. */
@@ -31,9 +34,9 @@ export function describeDialect(dialect: Dialect, options: DialectUnderTest): vo
       describe(`over ${nameOf(calling)}`, () => {
         describeRoundTrips(dialect, calling, options);
         describeErrors(dialect, calling, options);
-        describeLosses(dialect, calling);
+        describeLosses(dialect, calling, options);
         if (options.exact || options.comparable !== undefined) describeFidelity(dialect, calling, options);
-        describeGarbage(dialect, calling);
+        describeGarbage(dialect, calling, serviceFor(options));
       });
     }
   });
@@ -67,14 +70,18 @@ interface Pair {
   readonly joined: Joined;
 }
 
-function pairing(dialect: Dialect, calling: Calling): () => Pair {
+function serviceFor({ streamsOnly = false }: DialectUnderTest): (scripted: AgentService) => AgentService {
+  return streamsOnly ? streamingOnly : (scripted) => scripted;
+}
+
+function pairing(dialect: Dialect, calling: Calling, options: DialectUnderTest): () => Pair {
   const open: Joined[] = [];
   afterEach(async () => {
     await Promise.all(open.splice(0).map((joined) => joined.close()));
   });
   return () => {
     const service = createScriptedService();
-    const joined = join(dialect, calling, service);
+    const joined = join(dialect, calling, serviceFor(options)(service));
     open.push(joined);
     return { service, joined };
   };
@@ -86,7 +93,7 @@ function describeRoundTrips(dialect: Dialect, calling: Calling, options: Dialect
     if ("message" in outcome) return answersByTask ? undefined : outcome.message;
     return answersByTask ? outcome.task.status.message : undefined;
   };
-  const pair = pairing(dialect, calling);
+  const pair = pairing(dialect, calling, options);
   const values = valuesWithin(dialect.can);
   const same = (heard: Message, said: Message) => {
     if (exact) expect(heard).toEqual(said);
@@ -187,8 +194,9 @@ function describeRoundTrips(dialect: Dialect, calling: Calling, options: Dialect
   });
 }
 
-function describeErrors(dialect: Dialect, calling: Calling, { errors = {} }: DialectUnderTest): void {
-  const pair = pairing(dialect, calling);
+function describeErrors(dialect: Dialect, calling: Calling, options: DialectUnderTest): void {
+  const { errors = {} } = options;
+  const pair = pairing(dialect, calling, options);
 
   it.each(ERROR_CODES)("%s is heard as it was raised", async (code) => {
     const { service, joined } = pair();
@@ -218,8 +226,8 @@ function describeErrors(dialect: Dialect, calling: Calling, { errors = {} }: Dia
   });
 }
 
-function describeLosses(dialect: Dialect, calling: Calling): void {
-  const pair = pairing(dialect, calling);
+function describeLosses(dialect: Dialect, calling: Calling, options: DialectUnderTest): void {
+  const pair = pairing(dialect, calling, options);
   const kinds = Object.keys(PARTS) as (keyof Abilities["parts"])[];
   const unsayable = kinds.filter((kind) => !dialect.can.parts[kind]);
 

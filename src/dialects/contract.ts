@@ -4,11 +4,11 @@ import type { ProtocolError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Loss, LossRule, Lossy } from "../model/loss.ts";
 import type { Call, Operation, OperationKind, OutcomeOf, Outcomes, StreamFrame } from "../model/operation.ts";
-import type { Ids } from "../model/ports.ts";
+import type { Clock, Ids, Log, Meter } from "../model/ports.ts";
 import type { Task } from "../model/task.ts";
 import type { ExchangeCall, ExchangeReply, ExchangeRequest } from "../wire/exchange.ts";
 import type { JsonRpcId, JsonRpcRequest } from "../wire/json-rpc.ts";
-import type { Link } from "../wire/link.ts";
+import type { Link, LinkClosure } from "../wire/link.ts";
 import type { RpcCall, RpcReply, RpcRequest, RpcStatus } from "../wire/rpc.ts";
 
 /**
@@ -172,9 +172,21 @@ export interface RpcServing {
   refuse(error: ProtocolError): RpcStatus;
 }
 
-/** A conversation over a link; ends when the link closes. */
+/** Serving over links. What is under way belongs to the agent, not to a link: when one closes, the next goes on with it. */
 export interface LinkServing {
-  serve(link: Link, context: ServeContext): Promise<void>;
+  open(context: ServeContext): LinkServed;
+}
+
+/** One agent, for as long as it is served. */
+export interface LinkServed {
+  /** A conversation over a link; ends when the link closes. `place` is where the link leads: one at a time to each. */
+  serve(link: Link, place: string): Promise<LinkClosure>;
+  /** Takes up what an earlier process left under way, or ended since; what came from no place there is goes to the first. */
+  resume(since: number, places: readonly [string, ...string[]]): Promise<void>;
+  /** Resolves when all answers that are complete have left, or after so long. */
+  settle(milliseconds: number): Promise<void>;
+  /** Nothing is said any more; tasks go on. */
+  close(): void;
 }
 
 export type Calling = ExchangeCalling | RpcCalling | LinkCalling;
@@ -260,12 +272,27 @@ export interface RpcCalling {
   decodeFailure(status: RpcStatus, kind?: OperationKind): ProtocolError;
 }
 
-/** Calling a peer over a link: operations go out, their outcomes come back, many at a time. */
+/** Calling a peer over links: operations go out, their outcomes come back, many at a time. */
 export interface LinkCalling {
   readonly carrier: "link";
-  open(link: Link, tools: CodecTools): LinkCaller;
+  open(tools: LinkTools): LinkCaller;
 }
 
+export interface LinkTools extends CodecTools {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly meter: Meter;
+  /** As whom the peer must introduce itself, where peers do; anyone unless given. */
+  readonly peerId?: string;
+  /** How long the peer may be away before questions to it fail. */
+  readonly patienceMs: number;
+}
+
+/** One peer, whichever link it is there over. */
 export interface LinkCaller {
+  /** Talks over a link until it closes. A link that is open already is closed: a peer has one. */
+  attach(link: Link): Promise<LinkClosure>;
   dispatch<O extends Operation>(operation: O, signal: AbortSignal): Promise<OutcomeOf<O>>;
+  /** Ends the link, if there is one. */
+  close(code: number, reason: string): void;
 }

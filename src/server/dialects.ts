@@ -4,7 +4,17 @@ import { a2aV03 } from "../dialects/a2a-v03/index.ts";
 import type { Dialect } from "../dialects/contract.ts";
 import { tasksRest } from "../dialects/tasks-rest/index.ts";
 import { createXiaoyiHttp } from "../dialects/xiaoyi-http/index.ts";
-import { NO_CLOCK } from "../model/ports.ts";
+import { createXiaoyiLink } from "../dialects/xiaoyi-link/index.ts";
+import { NO_CLOCK, SILENT_LOG } from "../model/ports.ts";
+
+/** Whoever is served over links is set up where they are dialled. */
+const xiaoyiLink = createXiaoyiLink({
+  agentId: "",
+  artifactId: () => "",
+  clock: NO_CLOCK,
+  log: SILENT_LOG,
+  mode: "phone",
+});
 
 /** Those that need to be told something before they can serve, set up for one server. */
 export interface DialectSetups {
@@ -13,7 +23,7 @@ export interface DialectSetups {
 
 /** Every dialect that is served. The first answers where it cannot be told which one the caller speaks. */
 export function dialectsWith({ xiaoyiHttp }: DialectSetups): readonly [Dialect, ...Dialect[]] {
-  return [a2aV1, a2aV03, a2aV01, tasksRest, xiaoyiHttp];
+  return [a2aV1, a2aV03, a2aV01, tasksRest, xiaoyiHttp, xiaoyiLink];
 }
 
 /** As they are where nothing is set up. */

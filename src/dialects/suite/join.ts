@@ -3,6 +3,7 @@ import { ANONYMOUS } from "../../model/caller.ts";
 import type { AgentCard } from "../../model/card.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { FrameStream, Operation, OperationKind, OutcomeOf, StreamFrame } from "../../model/operation.ts";
+import { NO_CLOCK, NO_METER, SILENT_LOG } from "../../model/ports.ts";
 import { type ExchangeCall, type ExchangeReply, type ExchangeRequest, isStreamReply } from "../../wire/exchange.ts";
 import { parseJsonRpc } from "../../wire/json-rpc.ts";
 import { createLinkPair } from "../../wire/link-pair.ts";
@@ -17,6 +18,7 @@ import type {
   Dialect,
   ExchangeCalling,
   LinkCalling,
+  LinkTools,
   RpcCalling,
   RpcServing,
   ServeContext,
@@ -78,6 +80,11 @@ export function toolsOf(losses: Loss[] = []): CodecTools {
   return { report: (lost) => losses.push(...lost), ids: { message: next, context: next } };
 }
 
+/** Nothing is waited for: the end of a link is the end of every question. */
+export function linkToolsOf(losses: Loss[] = []): LinkTools {
+  return { ...toolsOf(losses), clock: NO_CLOCK, log: SILENT_LOG, meter: NO_METER, patienceMs: 0 };
+}
+
 /** A caller whose requests reach the service through the dialect's own serving half. */
 export interface Joined {
   ask<O extends Operation>(operation: O): Promise<OutcomeOf<O>>;
@@ -101,8 +108,9 @@ function joinLink(dialect: Dialect, calling: LinkCalling, service: AgentService)
   if (link === undefined) throw new Error(`${dialect.name} calls over links but does not serve them.`);
   const [near, far] = createLinkPair();
   const losses: Loss[] = [];
-  const served = link.serve(far, contextOf(service, losses));
-  const caller = calling.open(near, toolsOf(losses));
+  const served = link.open(contextOf(service, losses)).serve(far, PLACE.name);
+  const caller = calling.open(linkToolsOf(losses));
+  void caller.attach(near);
   return {
     ask: (operation) => caller.dispatch(operation, new AbortController().signal),
     losses,

@@ -1,7 +1,7 @@
 import type { Dialect } from "../contract.ts";
+import { can } from "../xiaoyi/can.ts";
 import { createHttpServing, type XiaoyiHttpOptions } from "./bind-http.ts";
 import { httpCalling } from "./call-http.ts";
-import { can } from "./can.ts";
 import { cardOf } from "./card.ts";
 import { LOSSES } from "./losses.ts";
 import { DIALECT_NAME } from "./version.ts";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { promptly } from "../../engine/testing/fake-clock.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { createLinkPair } from "../../wire/link-pair.ts";
-import { toolsOf } from "../suite/join.ts";
+import { linkToolsOf } from "../suite/join.ts";
 import { readEnvelope } from "./call-frames.ts";
 import { linkCalling } from "./call-link.ts";
 
@@ -65,7 +65,8 @@ describe("any frame", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(frame, { maxLength: 8 }), async (frames) => {
         const [near, far] = createLinkPair();
-        const caller = linkCalling.open(near, toolsOf());
+        const caller = linkCalling.open(linkToolsOf());
+        void caller.attach(near);
         await far.send(JSON.stringify({ msgType: "clawd_bot_init", agentId: AGENT }));
         const { signal } = new AbortController();
         const about = caller.dispatch(ask(TASK, "s"), signal).catch((error: unknown) => error);

@@ -6,7 +6,7 @@ import type { FrameStream, Operation } from "../../model/operation.ts";
 import { type Count, SILENT_LOG } from "../../model/ports.ts";
 import type { Link } from "../../wire/link.ts";
 import { createLinkPair } from "../../wire/link-pair.ts";
-import { toolsOf } from "../suite/join.ts";
+import { linkToolsOf, toolsOf } from "../suite/join.ts";
 import { LinkCalls, linkCalling } from "./call-link.ts";
 
 const AGENT = "agent-1";
@@ -84,7 +84,7 @@ function setUp() {
     clock,
     log: { ...SILENT_LOG, warn: (fields) => warnings.push(fields.why) },
     meter: { count: (name) => (counts[name] = (counts[name] ?? 0) + 1) },
-    agentId: AGENT,
+    peerId: AGENT,
     patienceMs: 10_000,
   });
   const connect = () => {
@@ -234,17 +234,20 @@ describe("a message", () => {
   it("loses what Xiaoyi has no words for, and says so", async () => {
     const lost: string[] = [];
     const [near, far] = createLinkPair();
-    const caller = linkCalling.open(near, {
-      ...toolsOf(),
+    const caller = linkCalling.open({
+      ...linkToolsOf(),
       report: (losses) => lost.push(...losses.map((one) => one.path)),
     });
+    void caller.attach(near);
     new Agent(far).introduce();
     const { message: plain } = message("Hello");
     await caller.dispatch(
       { kind: "stream", message: { ...plain, metadata: { a: 1 } }, configuration: { historyLength: 1 } },
       NEVER,
     );
-    expect(lost).toEqual(["configuration", "message"]);
+    expect(lost.splice(0)).toEqual(["configuration", "message"]);
+    void caller.dispatch({ kind: "cancel", id: "t", metadata: { a: 1 } }, NEVER).catch(() => {});
+    expect(lost).toEqual(["metadata"]);
   });
 });
 
@@ -538,7 +541,8 @@ describe("an introduction", () => {
 
   it("is who an agent is, where anyone may come", async () => {
     const [near, far] = createLinkPair();
-    const caller = linkCalling.open(near, toolsOf());
+    const caller = linkCalling.open(linkToolsOf());
+    void caller.attach(near);
     const agent = new Agent(far).introduce("whoever");
     const asked = failureOf(caller.dispatch(send("Hello"), NEVER));
     expect((await agent.next()).agentId).toBe("whoever");

@@ -7,11 +7,10 @@ import { LogEntry } from "../../model/event.ts";
 import { TaskFold } from "../../model/fold.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { FrameStream, Operation, OutcomeOf, Outcomes, SendInput } from "../../model/operation.ts";
-import { type Clock, type Log, type Meter, NO_CLOCK, NO_METER, SILENT_LOG } from "../../model/ports.ts";
 import { isInterrupted, isTerminal } from "../../model/state.ts";
 import type { Task } from "../../model/task.ts";
 import { type Link, type LinkClosure, LinkError } from "../../wire/link.ts";
-import type { CodecTools, LinkCaller, LinkCalling } from "../contract.ts";
+import type { LinkCaller, LinkCalling, LinkTools } from "../contract.ts";
 import { presentable } from "../shared/presentable.ts";
 import { isSuccess } from "../xiaoyi/errors.ts";
 import { readHeardFrame } from "../xiaoyi/heard-frame.ts";
@@ -29,16 +28,6 @@ import {
 import { OpenCall } from "./open-call.ts";
 import { OpenCalls } from "./open-calls.ts";
 
-export interface LinkCallsOptions extends CodecTools {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly meter: Meter;
-  /** Who may introduce itself; anyone unless given. */
-  readonly agentId?: string;
-  /** How long an agent may be away before calls to it fail. */
-  readonly patienceMs: number;
-}
-
 /** How long an agent may take to say who it is. */
 const INTRODUCTION_MS = 10_000;
 /** How long an agent that came back may be silent about a task: those that work on one say so more often. */
@@ -54,14 +43,14 @@ interface Line {
 }
 
 export class LinkCalls implements LinkCaller {
-  readonly #options: LinkCallsOptions;
+  readonly #options: LinkTools;
   readonly #calls = new OpenCalls();
   readonly #controls = new Controls();
   readonly #logged = new Set<Disregard>();
   #link: Link | undefined;
   #line: Line | undefined;
 
-  constructor(options: LinkCallsOptions) {
+  constructor(options: LinkTools) {
     this.#options = options;
   }
 
@@ -70,7 +59,6 @@ export class LinkCalls implements LinkCaller {
     return this.#line !== undefined;
   }
 
-  /** Talks over a link until it closes. A link that is open already is closed: an agent has one. */
   async attach(link: Link): Promise<LinkClosure> {
     this.#link?.close();
     this.#detach();
@@ -90,7 +78,6 @@ export class LinkCalls implements LinkCaller {
     return link.closed;
   }
 
-  /** Ends the link, if there is one. */
   close(code: number, reason: string): void {
     this.#link?.close(code, reason);
   }
@@ -190,8 +177,7 @@ export class LinkCalls implements LinkCaller {
   }
 
   #introduce(link: Link, text: string): boolean {
-    const { agentId } = this.#options;
-    const envelope = readEnvelope(text, agentId);
+    const envelope = readEnvelope(text, this.#options.peerId);
     if (envelope.kind !== "introduction") return false;
     const line = { link, agentId: envelope.agentId };
     this.#line = line;
@@ -232,7 +218,7 @@ export class LinkCalls implements LinkCaller {
       this.#report(losses);
       call.hear(value, size);
     } catch (problem) {
-      call.fail(presentable(problem));
+      call.fail(ProtocolError.is(problem) ? problem : presentable(problem));
     }
   }
 
@@ -262,7 +248,7 @@ export class LinkCalls implements LinkCaller {
 
   /** Said once for each reason: whoever sends one odd frame sends many. */
   #disregard(why: Disregard): void {
-    const { agentId, log, meter } = this.#options;
+    const { log, meter, peerId: agentId } = this.#options;
     meter.count("link_frames_dropped");
     if (this.#logged.has(why)) return;
     this.#logged.add(why);
@@ -302,12 +288,7 @@ async function foldAll(frames: FrameStream): Promise<Task> {
   throw givenUp();
 }
 
-/** Without a clock nothing is waited for: the end of the link is the end of every call. */
 export const linkCalling: LinkCalling = {
   carrier: "link",
-  open(link, tools) {
-    const calls = new LinkCalls({ ...tools, clock: NO_CLOCK, log: SILENT_LOG, meter: NO_METER, patienceMs: 0 });
-    void calls.attach(link);
-    return calls;
-  },
+  open: (tools) => new LinkCalls(tools),
 };

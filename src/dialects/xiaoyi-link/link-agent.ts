@@ -7,7 +7,7 @@ import type { Message } from "../../model/message.ts";
 import type { Clock, Log } from "../../model/ports.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
 import type { Link, LinkClosure } from "../../wire/link.ts";
-import type { ServeContext } from "../contract.ts";
+import type { LinkServed, ServeContext } from "../contract.ts";
 import { presentable } from "../shared/presentable.ts";
 import { type ControlWords, isDesktop, readControl, toCancelResult, toClearResult } from "../xiaoyi/control.ts";
 import { type HeardMessage, readMessageParams, tappedPushId } from "../xiaoyi/decode.ts";
@@ -69,7 +69,7 @@ const NO_SUCH_METHOD = new ProtocolError("METHOD_NOT_FOUND", "There is no such m
 
 type LinkLine = Line<Reply>;
 
-export class LinkAgent {
+export class LinkAgent implements LinkServed {
   readonly #options: LinkAgentOptions;
   readonly #times: LinkTimes;
   readonly #tasks: Tasks;
@@ -90,7 +90,6 @@ export class LinkAgent {
     this.#seen = new SeenFrames(options.clock);
   }
 
-  /** Talks over a link until it closes. Only one link of a server may be open at a time. */
   async serve(link: Link, server: string): Promise<LinkClosure> {
     const { agentId, clock } = this.#options;
     const line: LinkLine = new Line(link, clock);
@@ -111,10 +110,6 @@ export class LinkAgent {
     return closure;
   }
 
-  /**
-   * Takes up what an earlier process left: tasks that are under way, and those that have ended since. Those that came
-   * over a server that is none of `servers` are answered over the first.
-   */
   async resume(since: number, servers: readonly [string, ...string[]]): Promise<void> {
     const { agentId } = this.#options;
     for (const { id, recalled } of await leftOver({ agentId, since }, this.#tasks, this.#notices)) {
@@ -125,7 +120,6 @@ export class LinkAgent {
     }
   }
 
-  /** Resolves when all answers that are complete have left, or after so long. */
   async settle(milliseconds: number): Promise<void> {
     const { clock } = this.#options;
     const end = clock.now() + milliseconds;
@@ -137,7 +131,6 @@ export class LinkAgent {
     }
   }
 
-  /** Nothing is sent any more; tasks go on. */
   close(): void {
     this.#closed = true;
     for (const session of this.#sessions.busy) {

@@ -1,21 +1,16 @@
 /** The endpoint that agents dial, in the platform's place. Who dials is judged before a WebSocket is made of it. */
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import type { CodecTools } from "../../dialects/contract.ts";
+import type { LinkCaller, LinkTools } from "../../dialects/contract.ts";
 import { sameSecret, verifySignature } from "../../dialects/xiaoyi/signature.ts";
-import type { LinkCalls } from "../../dialects/xiaoyi-link/call-link.ts";
-import type { Clock, Log, Meter } from "../../model/ports.ts";
+import type { Log } from "../../model/ports.ts";
 import { createWebSocketAcceptor, refuseUpgrade } from "../../wire/websocket-accept.ts";
 import type { WebSocketLink } from "../../wire/websocket-link.ts";
 import type { DialIn, DialInCredentials } from "./dial-in-agent.ts";
 
 export const LINK_PATH = "/openclaw/v1/ws/link";
 
-export interface AcceptLinksOptions extends CodecTools {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly meter: Meter;
-}
+export type AcceptLinksOptions = Omit<LinkTools, "peerId" | "patienceMs">;
 
 export interface AcceptedLinks {
   /** Takes an upgrade request of the HTTP server. */
@@ -34,14 +29,14 @@ const LONGEST_LOGGED_ID = 64;
 interface Door {
   readonly name: string;
   readonly credentials: DialInCredentials;
-  readonly calls: LinkCalls;
+  readonly caller: LinkCaller;
 }
 
 /** The agents are waited for from now on. */
 export function acceptLinks(dialIns: ReadonlyMap<string, DialIn>, options: AcceptLinksOptions): AcceptedLinks {
   const { clock, log } = options;
   const doors = [...dialIns].map(([name, dialIn]): Door => {
-    return { name, credentials: dialIn.credentials, calls: dialIn.open(options) };
+    return { name, credentials: dialIn.credentials, caller: dialIn.open(options) };
   });
   const accept = createWebSocketAcceptor({ clock, ping: PING });
   let refusedAt = Number.NEGATIVE_INFINITY;
@@ -71,16 +66,16 @@ export function acceptLinks(dialIns: ReadonlyMap<string, DialIn>, options: Accep
     },
     close() {
       closed = true;
-      for (const { calls } of doors) calls.close(GOING_AWAY, "The server is shutting down.");
+      for (const { caller } of doors) caller.close(GOING_AWAY, "The server is shutting down.");
     },
   };
 }
 
-async function converse({ calls, credentials, name }: Door, link: WebSocketLink, log: Log): Promise<void> {
+async function converse({ caller, credentials, name }: Door, link: WebSocketLink, log: Log): Promise<void> {
   const about = { agent: name, agentId: credentials.agentId };
   log.info(about, "An agent has dialled in.");
   try {
-    const { code, reason } = await calls.attach(link);
+    const { code, reason } = await caller.attach(link);
     log.info({ ...about, code, reason }, "The link of an agent has closed.");
   } catch (error) {
     log.error({ ...about, err: error }, "The link of an agent failed unexpectedly.");

@@ -1,7 +1,8 @@
 /** Agents that dial us: behind whatever they are, they are reached over the link they opened. */
 import type { AgentDefinition } from "../../agents/define.ts";
 import { createForwardingAgent, type Peer } from "../../agents/forward.ts";
-import { LinkCalls, type LinkCallsOptions } from "../../dialects/xiaoyi-link/call-link.ts";
+import type { LinkCaller, LinkTools } from "../../dialects/contract.ts";
+import { linkCalling } from "../../dialects/xiaoyi-link/index.ts";
 import type { Agent } from "../../engine/agent.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { FrameStream, SendInput } from "../../model/operation.ts";
@@ -23,17 +24,17 @@ const ANY_INPUT: readonly string[] = ["text/plain", "application/json", "*/*"];
 /** An agent's way in, and the way to it once it is there. */
 export class DialIn implements Peer {
   readonly credentials: DialInCredentials;
-  #calls: LinkCalls | undefined;
+  #caller: LinkCaller | undefined;
 
   constructor(credentials: DialInCredentials) {
     this.credentials = credentials;
   }
 
   /** From now on the agent can be waited for. */
-  open(tools: Omit<LinkCallsOptions, "agentId" | "patienceMs">): LinkCalls {
-    const { agentId } = this.credentials;
-    this.#calls = new LinkCalls({ ...tools, agentId, patienceMs: PATIENCE_MS });
-    return this.#calls;
+  open(tools: Omit<LinkTools, "peerId" | "patienceMs">): LinkCaller {
+    const { agentId: peerId } = this.credentials;
+    this.#caller = linkCalling.open({ ...tools, peerId, patienceMs: PATIENCE_MS });
+    return this.#caller;
   }
 
   stream(input: SendInput, signal: AbortSignal): Promise<FrameStream> {
@@ -44,8 +45,8 @@ export class DialIn implements Peer {
     return this.#reached().dispatch({ kind: "cancel", id }, signal);
   }
 
-  #reached(): LinkCalls {
-    if (this.#calls !== undefined) return this.#calls;
+  #reached(): LinkCaller {
+    if (this.#caller !== undefined) return this.#caller;
     throw new ProtocolError("UNAVAILABLE", "Agents can dial in only to a server that listens by itself.");
   }
 }

@@ -1,6 +1,6 @@
 /** Agents that dial the platform. */
 import type { ServeContext } from "../../dialects/contract.ts";
-import { DIALECT_NAME, LinkAgent } from "../../dialects/xiaoyi-link/index.ts";
+import { createLinkServing, DIALECT_NAME } from "../../dialects/xiaoyi-link/index.ts";
 import type { Caller } from "../../model/caller.ts";
 import type { Clock, Ids, Log } from "../../model/ports.ts";
 import { dialWebSocket } from "../../wire/websocket-dial.ts";
@@ -57,9 +57,8 @@ async function openLink(entry: XiaoyiLinkOptions, around: XiaoyiLinkSurroundings
   const { clock, ids, log, phones, random } = around;
   const context = around.contextOf(name, { owner, authenticated: true }, DIALECT_NAME);
   if (context === undefined) throw new TypeError(`xiaoyi.links: there is no agent "${name}".`);
-  const agent = new LinkAgent({
+  const serving = createLinkServing({
     agentId,
-    context,
     artifactId: ids.artifact,
     clock,
     log,
@@ -70,6 +69,7 @@ async function openLink(entry: XiaoyiLinkOptions, around: XiaoyiLinkSurroundings
     ...(heartbeatMs === undefined ? undefined : { times: { heartbeatMs } }),
     ...(uid === undefined || apiKey === undefined ? undefined : { upload: uploadAs({ uid, apiKey }, entry.uploadUrl) }),
   });
+  const agent = serving.open(context);
   const [main, ...others] = serversOf(entry);
   await agent.resume(around.since, [main.name, ...others.map((server) => server.name)]);
   const loops = [main, ...others].map(({ name: server, tls, url }) => {

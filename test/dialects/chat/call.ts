@@ -1,13 +1,11 @@
-import type { CodecTools, LinkCaller, LinkCalling } from "../../../src/dialects/contract.ts";
+import type { CodecTools } from "../../../src/dialects/contract.ts";
 import { ProtocolError } from "../../../src/model/errors.ts";
 import type { Operation, OutcomeOf, SendOutcome } from "../../../src/model/operation.ts";
 import type { Link } from "../../../src/wire/link.ts";
+import { callingEach, type OneLinkCaller } from "../each-link.ts";
 import { fromLine, type Line, toLine, wordsOf } from "./codec.ts";
 
-export const calling: LinkCalling = {
-  carrier: "link",
-  open: (link, tools) => new ChatCaller(link, tools),
-};
+export const calling = callingEach((link, tools) => new ChatCaller(link, tools));
 
 interface Waiting {
   readonly resolve: (outcome: SendOutcome) => void;
@@ -15,7 +13,7 @@ interface Waiting {
 }
 
 /** Nothing in a line says which one it answers: within a conversation the first answer is to the first question. */
-class ChatCaller implements LinkCaller {
+class ChatCaller implements OneLinkCaller {
   readonly #link: Link;
   readonly #tools: CodecTools;
   readonly #waiting = new Map<string, Waiting[]>();

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { LinkCaller } from "../../../src/dialects/contract.ts";
-import { toolsOf } from "../../../src/dialects/suite/join.ts";
+import { linkToolsOf } from "../../../src/dialects/suite/join.ts";
 import type { Loss } from "../../../src/model/loss.ts";
 import { type Part, textOf } from "../../../src/model/part.ts";
 import type { Link } from "../../../src/wire/link.ts";
@@ -11,7 +11,7 @@ import { chat } from "./index.ts";
 let stage: Stage;
 let caller: LinkCaller;
 let room: Link;
-let served: Promise<void> | undefined;
+let served: Promise<unknown> | undefined;
 let lost: Loss[];
 /** Everything that was said in the room. */
 let heard: string[];
@@ -26,19 +26,17 @@ beforeEach(async () => {
     heard.push(text);
     return far.send(text);
   };
-  served = chat.serving.link?.serve({ ...far, send }, stage.context);
+  served = chat.serving.link?.open(stage.context).serve({ ...far, send }, "room");
   const calling = chat.calling[0];
   if (calling?.carrier !== "link") throw new Error("A chat is a link.");
-  caller = calling.open(
-    {
-      ...near,
-      send: (text) => {
-        heard.push(text);
-        return near.send(text);
-      },
+  caller = calling.open(linkToolsOf(lost));
+  void caller.attach({
+    ...near,
+    send: (text) => {
+      heard.push(text);
+      return near.send(text);
     },
-    toolsOf(lost),
-  );
+  });
 });
 
 afterEach(async () => {

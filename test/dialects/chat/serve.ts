@@ -1,8 +1,9 @@
-import type { LinkServing, ServeContext } from "../../../src/dialects/contract.ts";
+import type { ServeContext } from "../../../src/dialects/contract.ts";
 import { ProtocolError } from "../../../src/model/errors.ts";
 import type { Call, SendOutcome } from "../../../src/model/operation.ts";
 import { isInterrupted } from "../../../src/model/state.ts";
 import { type Link, LinkError } from "../../../src/wire/link.ts";
+import { servingEach } from "../each-link.ts";
 import { fromLine, type Line, outcomeWords, toLine } from "./codec.ts";
 
 /** What a conversation is about: one line after the other, and the task that waits for the next of them. */
@@ -11,19 +12,17 @@ interface Conversation {
   asking: string | undefined;
 }
 
-export const serving: LinkServing = {
-  async serve(link, context) {
-    const conversations = new Map<string, Conversation>();
-    for await (const text of link.messages) {
-      const line = readLine(text);
-      if (line === undefined || "code" in line) continue;
-      const known = conversations.get(line.conversation) ?? { turn: Promise.resolve(), asking: undefined };
-      conversations.set(line.conversation, known);
-      known.turn = known.turn.then(() => answer(line, known, link, context));
-    }
-    await Promise.all([...conversations.values()].map(({ turn }) => turn));
-  },
-};
+export const serving = servingEach(async (link, context) => {
+  const conversations = new Map<string, Conversation>();
+  for await (const text of link.messages) {
+    const line = readLine(text);
+    if (line === undefined || "code" in line) continue;
+    const known = conversations.get(line.conversation) ?? { turn: Promise.resolve(), asking: undefined };
+    conversations.set(line.conversation, known);
+    known.turn = known.turn.then(() => answer(line, known, link, context));
+  }
+  await Promise.all([...conversations.values()].map(({ turn }) => turn));
+});
 
 /** People write all sorts of things in a chat; what is not for us is none of our business. */
 function readLine(text: string): Line | undefined {

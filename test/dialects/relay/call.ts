@@ -1,14 +1,11 @@
-import type { LinkCaller, LinkCalling } from "../../../src/dialects/contract.ts";
 import { ProtocolError } from "../../../src/model/errors.ts";
 import type { FrameStream, Operation, OutcomeOf, StreamFrame } from "../../../src/model/operation.ts";
 import type { Link } from "../../../src/wire/link.ts";
+import { callingEach, type OneLinkCaller } from "../each-link.ts";
 import { messageOf } from "./encode.ts";
 import { type Answer, readAnswer } from "./schema.ts";
 
-export const calling: LinkCalling = {
-  carrier: "link",
-  open: (link) => new RelayCaller(link),
-};
+export const calling = callingEach((link) => new RelayCaller(link));
 
 interface Pending {
   readonly kind: Operation["kind"];
@@ -17,7 +14,7 @@ interface Pending {
   readonly frames: FrameQueue;
 }
 
-class RelayCaller implements LinkCaller {
+class RelayCaller implements OneLinkCaller {
   readonly #link: Link;
   readonly #pending = new Map<number, Pending>();
   #next = 0;

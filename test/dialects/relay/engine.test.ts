@@ -1,7 +1,7 @@
 /** An agent that dials a relay: the serving side opens the line, the other side asks. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { LinkCaller } from "../../../src/dialects/contract.ts";
-import { allFrames, toolsOf } from "../../../src/dialects/suite/join.ts";
+import { allFrames, linkToolsOf } from "../../../src/dialects/suite/join.ts";
 import type { Operation, SendOutcome, StreamFrame } from "../../../src/model/operation.ts";
 import { textOf } from "../../../src/model/part.ts";
 import type { Task } from "../../../src/model/task.ts";
@@ -16,9 +16,13 @@ class Relay {
 
   dial(): Link {
     const [own, theirs] = createLinkPair();
-    for (const calling of relay.calling)
-      if (calling.carrier === "link") this.callers.push(calling.open(own, toolsOf()));
+    for (const calling of relay.calling) if (calling.carrier === "link") this.#answer(calling.open(linkToolsOf()), own);
     return theirs;
+  }
+
+  #answer(caller: LinkCaller, link: Link): void {
+    void caller.attach(link);
+    this.callers.push(caller);
   }
 
   ask<O extends Operation>(operation: O, signal = new AbortController().signal) {
@@ -29,11 +33,11 @@ class Relay {
 let stage: Stage;
 let platform: Relay;
 let line: Link;
-let served: Promise<void> | undefined;
+let served: Promise<unknown> | undefined;
 
 function dial(): void {
   line = platform.dial();
-  served = relay.serving.link?.serve(line, stage.context);
+  served = relay.serving.link?.open(stage.context).serve(line, "relay");
 }
 
 beforeEach(async () => {

@@ -1,22 +1,21 @@
-import type { LinkServing, ServeContext } from "../../../src/dialects/contract.ts";
+import type { ServeContext } from "../../../src/dialects/contract.ts";
 import { ProtocolError } from "../../../src/model/errors.ts";
 import type { Call, FrameStream, Operation, StreamFrame } from "../../../src/model/operation.ts";
 import { type Link, LinkError } from "../../../src/wire/link.ts";
+import { servingEach } from "../each-link.ts";
 import { eventOf, messageOf, taskOf } from "./encode.ts";
 import { type Question, readQuestion } from "./schema.ts";
 
-export const serving: LinkServing = {
-  async serve(link, context) {
-    const streams = new Map<number, AsyncIterator<readonly StreamFrame[]>>();
-    const under = new Set<Promise<void>>();
-    for await (const text of link.messages) {
-      const answering = answer(text, link, context, streams).finally(() => under.delete(answering));
-      under.add(answering);
-    }
-    for (const stream of streams.values()) await stream.return?.();
-    await Promise.all(under);
-  },
-};
+export const serving = servingEach(async (link, context) => {
+  const streams = new Map<number, AsyncIterator<readonly StreamFrame[]>>();
+  const under = new Set<Promise<void>>();
+  for await (const text of link.messages) {
+    const answering = answer(text, link, context, streams).finally(() => under.delete(answering));
+    under.add(answering);
+  }
+  for (const stream of streams.values()) await stream.return?.();
+  await Promise.all(under);
+});
 
 async function answer(
   text: string,

@@ -1,0 +1,46 @@
+import { SILENT_LOG } from "../../model/ports.ts";
+import { systemClock } from "../../server/node-ports.ts";
+import type { Dialect, LinkCaller, LinkCalling } from "../contract.ts";
+import { describeDialect } from "../contract-suite.ts";
+import { outcomeOfStream } from "../suite/streams.ts";
+import { HEARD_AS } from "../xiaoyi/testing/heard-as.ts";
+import { createXiaoyiLink, linkCalling } from "./index.ts";
+
+let made = 0;
+const next = (prefix: string) => `${prefix}-${++made}`;
+
+const xiaoyiLink = createXiaoyiLink({
+  agentId: "agent-1",
+  artifactId: () => next("artifact"),
+  clock: systemClock,
+  log: SILENT_LOG,
+  mode: "spec",
+  times: { finalAfterMs: 0, paceMs: 0 },
+});
+
+/** Said again under the same id, a message is the same one and is answered once; here each is another. */
+const calling: LinkCalling = {
+  ...linkCalling,
+  open(tools): LinkCaller {
+    const caller = linkCalling.open(tools);
+    return {
+      attach: (link) => caller.attach(link),
+      close: (code, reason) => caller.close(code, reason),
+      dispatch(operation, signal) {
+        if (operation.kind !== "send" && operation.kind !== "stream") return caller.dispatch(operation, signal);
+        return caller.dispatch({ ...operation, message: { ...operation.message, messageId: next("message") } }, signal);
+      },
+    };
+  },
+};
+
+const dialect: Dialect = { ...xiaoyiLink, calling: [calling] };
+
+describeDialect(dialect, {
+  exact: false,
+  answersByTask: true,
+  streamsOnly: true,
+  ofStream: outcomeOfStream,
+  // Over HTTP the status says so; here there is no word for it.
+  errors: { ...HEARD_AS, UNAUTHENTICATED: "INVALID_REQUEST" },
+});
