@@ -1,20 +1,13 @@
 /** Agents that are called, put through everything the simulated platform can do to them. */
 import { describe, expect, test } from "vitest";
-import { systemClock } from "../../src/server/node-ports.ts";
 import type { ServeOptions } from "../../src/server/serve.ts";
-import { type CloudOptions, runScenario, type SceneOptions, seededRandom } from "../../src/simulator/index.ts";
-import { createStage } from "./stage.ts";
+import { type CloudOptions, runScenario } from "../../src/simulator/index.ts";
+import { createStage, sceneOf } from "./stage.ts";
 import { PHRASES } from "./talker.ts";
 
 const SEED = 29;
 const stage = createStage(SEED);
-const options: SceneOptions = {
-  clock: systemClock,
-  random: seededRandom(SEED),
-  phrases: PHRASES,
-  expected: (said) => said,
-  patienceMs: 60_000,
-};
+const options = sceneOf(SEED, 60_000);
 const NAMES = ["normal", "streaming", "two-messages", "cancel", "clear", "question", "crowd", "spellings"] as const;
 
 type Access = NonNullable<NonNullable<ServeOptions["xiaoyi"]>["http"]>[number];

@@ -2,12 +2,23 @@ import { afterEach } from "vitest";
 import type { Agent } from "../../src/engine/agent.ts";
 import { systemClock } from "../../src/server/node-ports.ts";
 import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
-import { createSimulator, type Simulator, type SimulatorOptions, seededRandom } from "../../src/simulator/index.ts";
-import { createTalker } from "./talker.ts";
+import {
+  createSimulator,
+  type SceneOptions,
+  type Simulator,
+  type SimulatorOptions,
+  seededRandom,
+} from "../../src/simulator/index.ts";
+import { createTalker, PHRASES } from "./talker.ts";
 
 export interface Stage {
   simulate(options?: Partial<SimulatorOptions>): Promise<Simulator>;
   serve(xiaoyi: NonNullable<ServeOptions["xiaoyi"]>, talker?: Agent): Promise<DragomanServer>;
+}
+
+/** For scenarios with an agent that says what it is told. */
+export function sceneOf(seed: number, patienceMs: number): SceneOptions {
+  return { clock: systemClock, random: seededRandom(seed), phrases: PHRASES, expected: (said) => said, patienceMs };
 }
 
 /** Everything is closed after each test, the newest first. */

@@ -1,19 +1,12 @@
 /** Agents that do not stream, on a platform that knows nothing but streams. */
 import { describe, expect, test } from "vitest";
-import { systemClock } from "../../src/server/node-ports.ts";
-import { runScenario, type SceneOptions, type Simulator, seededRandom } from "../../src/simulator/index.ts";
-import { createStage } from "./stage.ts";
-import { createTalker, PHRASES } from "./talker.ts";
+import { runScenario, type Simulator } from "../../src/simulator/index.ts";
+import { createStage, sceneOf } from "./stage.ts";
+import { createTalker } from "./talker.ts";
 
 const SEED = 31;
 const stage = createStage(SEED);
-const options: SceneOptions = {
-  clock: systemClock,
-  random: seededRandom(SEED),
-  phrases: PHRASES,
-  expected: (said) => said,
-  patienceMs: 30_000,
-};
+const options = sceneOf(SEED, 30_000);
 const talker = createTalker({ streaming: false });
 
 async function called(): Promise<Simulator> {

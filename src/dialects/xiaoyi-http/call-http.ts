@@ -1,5 +1,5 @@
 /** Calling agents as the platform does, with credentials in every request. */
-import { ProtocolError, taskNotFound } from "../../model/errors.ts";
+import { ProtocolError } from "../../model/errors.ts";
 import { LogEntry, type TaskEvent } from "../../model/event.ts";
 import { TaskFold } from "../../model/fold.ts";
 import { type Loss, type Lossy, lossBy, NO_LOSSES } from "../../model/loss.ts";
@@ -13,9 +13,9 @@ import { isRecord } from "../shared/proto-json-reading.ts";
 import { isSuccess, readError } from "../xiaoyi/errors.ts";
 import { HeardAnswer } from "../xiaoyi/heard-answer.ts";
 import { readHeardFrame } from "../xiaoyi/heard-frame.ts";
-import { loseRequestMetadata, placeOf, toMessageParams } from "../xiaoyi/said-message.ts";
+import { canceledTask, toCancelWords } from "../xiaoyi/said-cancel.ts";
+import { loseRequestMetadata, placeOf, placeOfTask, toMessageParams } from "../xiaoyi/said-message.ts";
 import { signTimestamp } from "../xiaoyi/signature.ts";
-import { sessionOf } from "../xiaoyi/task-ids.ts";
 import { LOSSES } from "./losses.ts";
 import { BINDING, MESSAGE_PATH, VERSION } from "./version.ts";
 
@@ -31,14 +31,7 @@ function requestOf(operation: Operation, losses: Loss[]): object {
     case "cancel": {
       const { id, metadata } = operation;
       loseRequestMetadata(metadata, losses);
-      // Some look for the session beside the method, some for the task in the params.
-      return {
-        id,
-        method: "tasks/cancel",
-        sessionId: sessionOf(id),
-        taskId: id,
-        params: { id, sessionId: sessionOf(id) },
-      };
+      return toCancelWords(placeOfTask(id));
     }
     default:
       throw new ProtocolError("UNSUPPORTED_OPERATION", `This agent's dialect has no word for ${operation.kind}.`);
@@ -93,7 +86,7 @@ export const httpCalling: ExchangeCalling = {
       throw refusal(envelope.error, status);
     if (status < 200 || status > 299) throw bareStatus(status);
     if (!isRecord(envelope)) throw unreadable("it is not a JSON object");
-    if (kind === "cancel") return { value: canceledTask(envelope.result) as Outcomes[Kind], losses: NO_LOSSES };
+    if (kind === "cancel") return { value: taskOfCancel(envelope.result) as Outcomes[Kind], losses: NO_LOSSES };
     throw unreadable("it is not a stream");
   },
 
@@ -134,23 +127,10 @@ function refusal(error: Readonly<Record<string, unknown>>, status: number): Prot
   return new ProtocolError("UNAUTHENTICATED", said.message);
 }
 
-function canceledTask(result: unknown): Task {
+function taskOfCancel(result: unknown): Task {
   const { id, status } = isRecord(result) ? result : {};
-  const state = isRecord(status) ? status.state : undefined;
   if (typeof id !== "string") throw unreadable("result.id is missing");
-  switch (state) {
-    case "canceled":
-    case "cancelled":
-      return { id, contextId: sessionOf(id), status: { state: "TASK_STATE_CANCELED" } };
-    case "failed":
-      throw new ProtocolError("TASK_NOT_CANCELABLE", "The agent could not cancel the task.", {
-        metadata: { taskId: id },
-      });
-    case "unknown":
-      throw taskNotFound(id);
-    default:
-      throw unreadable("result.status.state is no state");
-  }
+  return canceledTask(placeOfTask(id), isRecord(status) ? status.state : undefined);
 }
 
 /** A whole stream, as the task it tells of. */

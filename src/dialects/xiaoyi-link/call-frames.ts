@@ -1,6 +1,7 @@
 /** Frames of a link whose agent dialled us: what we say in the platform's place, and what the agent says. */
 import { parseAnswer } from "../shared/answers.ts";
 import { isRecord } from "../shared/proto-json-reading.ts";
+import { toCancelWords } from "../xiaoyi/said-cancel.ts";
 import type { MessagePlace } from "../xiaoyi/said-message.ts";
 
 /**
@@ -15,11 +16,9 @@ export function toMessageRequest(agentId: string, { sessionId, taskId }: Message
   return JSON.stringify({ jsonrpc: "2.0", id: taskId, method: "message/stream", ...address, params });
 }
 
-/** The task stands wherever an agent may look for it. */
-export function toCancelRequest(agentId: string, { sessionId, taskId }: MessagePlace): string {
-  const address = { agentId, deviceId: DEVICE, conversationId: sessionId, sessionId, taskId };
-  const params = { id: taskId, sessionId };
-  return JSON.stringify({ jsonrpc: "2.0", id: taskId, method: "tasks/cancel", ...address, params });
+export function toCancelRequest(agentId: string, place: MessagePlace): string {
+  const address = { agentId, deviceId: DEVICE, conversationId: place.sessionId };
+  return JSON.stringify({ jsonrpc: "2.0", ...address, ...toCancelWords(place) });
 }
 
 export function toClearRequest(agentId: string, id: string, sessionId: string): string {

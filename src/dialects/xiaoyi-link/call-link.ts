@@ -14,8 +14,8 @@ import type { LinkCaller, LinkCalling, LinkTools } from "../contract.ts";
 import { presentable } from "../shared/presentable.ts";
 import { isSuccess } from "../xiaoyi/errors.ts";
 import { readHeardFrame } from "../xiaoyi/heard-frame.ts";
-import { loseRequestMetadata, placeOf, toMessageParams } from "../xiaoyi/said-message.ts";
-import { sessionOf } from "../xiaoyi/task-ids.ts";
+import { canceledTask } from "../xiaoyi/said-cancel.ts";
+import { loseRequestMetadata, placeOf, placeOfTask, toMessageParams } from "../xiaoyi/said-message.ts";
 import { Controls, givenUp } from "./call-controls.ts";
 import {
   type Disregard,
@@ -226,12 +226,8 @@ export class LinkCalls implements LinkCaller {
     const losses: Loss[] = [];
     loseRequestMetadata(metadata, losses);
     this.#report(losses);
-    const contextId = this.#calls.get(taskId)?.sessionId ?? sessionOf(taskId);
-    const place = { taskId, sessionId: contextId };
-    const state = await this.#ask((agentId) => toCancelRequest(agentId, place), [taskId], signal);
-    if (state === "canceled") return { id: taskId, contextId, status: { state: "TASK_STATE_CANCELED" } };
-    if (state === "unknown") throw new ProtocolError("TASK_NOT_FOUND", "The agent does not know the task.");
-    throw new ProtocolError("TASK_NOT_CANCELABLE", "The agent did not cancel the task.");
+    const place = this.#calls.get(taskId) ?? placeOfTask(taskId);
+    return canceledTask(place, await this.#ask((agentId) => toCancelRequest(agentId, place), [taskId], signal));
   }
 
   async #ask(toText: (agentId: string) => string, ids: readonly string[], signal: AbortSignal): Promise<string> {

@@ -24,6 +24,11 @@ export function placeOf({ chosenId, message }: SendInput): MessagePlace {
   return { sessionId, taskId: taskId ?? taskIdIn(sessionId, chosenId ?? messageId) };
 }
 
+/** All that is known of a task by its id. */
+export function placeOfTask(taskId: string): MessagePlace {
+  return { taskId, sessionId: sessionOf(taskId) };
+}
+
 export function toMessageParams(input: SendInput, { sessionId, taskId }: MessagePlace, losses: Loss[]): object {
   const { configuration, message, metadata } = input;
   if (!isEmpty(configuration)) losses.push(lossBy(LOSSES.configuration, "configuration"));
