@@ -1,10 +1,50 @@
-import { defineConfig } from "tsdown";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Rolldown, UserConfig } from "tsdown";
+
+/**
+ * Packages whose many files every start would read one by one: `yaml` has seventy, `pino` and what is below it thirty,
+ * and `zod` comes with messages in fifty languages. Here only what is used comes along, in few files. They are
+ * development dependencies, so that users do not install them besides.
+ */
+export const BUILT_IN = ["commander", "ipaddr.js", "picocolors", "pino", "yaml", "zod"];
+const BELOW_PINO = [
+  "@pinojs/redact",
+  "atomic-sleep",
+  "on-exit-leak-free",
+  "pino-std-serializers",
+  "quick-format-unescaped",
+  "safe-stable-stringify",
+  "sonic-boom",
+  "thread-stream",
+];
+
+/** Puts the licence of every package that was built in, named or below one, into `dist/licenses`. */
+const licences: Rolldown.Plugin = {
+  name: "licences",
+  generateBundle(_, bundle) {
+    const packages = new Map<string, string>();
+    for (const file of Object.values(bundle)) {
+      if (file.type !== "chunk") continue;
+      for (const id of file.moduleIds) {
+        const [, folder, name] = /^(.*\/node_modules\/((?:@[^/]+\/)?[^/]+))\//.exec(id) ?? [];
+        if (folder !== undefined && name !== undefined) packages.set(name, folder);
+      }
+    }
+    for (const [name, folder] of packages) {
+      const licence = readdirSync(folder).find((file) => /^licen[cs]e/i.test(file));
+      if (licence === undefined) throw new Error(`${name} is built in, but has no licence.`);
+      const source = readFileSync(join(folder, licence), "utf8");
+      this.emitFile({ type: "asset", fileName: `licenses/${name.replace("/", "-")}.txt`, source });
+    }
+  },
+};
 
 /**
  * Files that are loaded together are one file: reading hundreds of small ones was most of what starting cost. Entries
  * keep their places, and shared chunks lie one folder deep as the sources do, so that paths relative to a module hold.
  */
-export default defineConfig({
+export default {
   entry: {
     index: "src/index.ts",
     "client/index": "src/client/index.ts",
@@ -19,7 +59,10 @@ export default defineConfig({
   clean: true,
   fixedExtension: false,
   outputOptions: { chunkFileNames: "chunks/[name]-[hash].js" },
-  // Its package loads error messages in fifty languages; here only what is used comes along.
-  noExternal: ["zod"],
-  copy: [{ from: "node_modules/zod/LICENSE", to: "dist/licenses", rename: "zod.txt" }],
-});
+  deps: {
+    onlyBundle: [...BUILT_IN, ...BELOW_PINO],
+    // Its declarations cannot be bundled, and none of ours shows them.
+    neverBundle: (id, importer) => id === "ipaddr.js" && importer?.endsWith(".d.ts") === true,
+  },
+  plugins: [licences],
+} satisfies UserConfig;

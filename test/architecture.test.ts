@@ -2,12 +2,11 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { BUILT_IN } from "../tsdown.config.ts";
 import { foldersWithoutReadme, violationsOf } from "./architecture/rules.ts";
 import { parse, readSources } from "./architecture/source.ts";
 
 const SRC = fileURLToPath(new URL("../src", import.meta.url));
-/** Built into our own files, so that nobody installs it. */
-const BUILT_IN = ["zod"];
 const MANIFEST = { dependencies: [...Object.keys(readManifest().dependencies), ...BUILT_IN] };
 
 function readManifest(): { readonly dependencies: Record<string, string> } {

@@ -4,7 +4,8 @@
  */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { BUILTIN_AGENTS, BUILTIN_NAMES } from "../src/agents/builtin.ts";
+import { BUILTIN_AGENTS } from "../src/agents/builtin.ts";
+import { BUILTIN_NAMES } from "../src/agents/builtin-names.ts";
 import { CONNECTION_CODES, LOCAL_EXIT } from "../src/cli/errors.ts";
 import { EXIT } from "../src/cli/exit-codes.ts";
 import * as client from "../src/client/index.ts";

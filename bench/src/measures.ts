@@ -3,9 +3,13 @@ export const measures = {
   perSecond: { title: "per second", digits: 0 },
   cpuMicros: { title: "CPU µs each", digits: 1 },
   cpuMillis: { title: "CPU ms", digits: 0 },
+  framesPerSecond: { title: "frames per second", digits: 0 },
   framesEach: { title: "frames each", digits: 0 },
   streamKilobytes: { title: "RSS KB per stream", digits: 2 },
   heldBytes: { title: "heap bytes held per closed stream", digits: 0 },
+  openRssKilobytes: { title: "RSS KB per open conversation", digits: 2 },
+  openHeapKilobytes: { title: "heap KB per open conversation", digits: 2 },
+  endedHeapKilobytes: { title: "heap KB per ended one", digits: 2 },
 } as const satisfies Record<string, { title: string; digits: number }>;
 
 export type Measure = keyof typeof measures;

@@ -1,5 +1,5 @@
 import { type Contestant, type ContestantName, launch } from "./contestants/launch.ts";
-import type { AgentName } from "./contestants/protocol.ts";
+import type { AgentName, LinkSettings, Settings } from "./contestants/protocol.ts";
 import type { Sample, Samples } from "./measures.ts";
 import type { Target } from "./verdict.ts";
 import type { Workspace } from "./workspace.ts";
@@ -24,6 +24,7 @@ export interface Entry {
   contestant: ContestantName;
   agent: AgentName;
   store: "memory" | "sqlite";
+  link?: LinkSettings;
 }
 
 /** Collects samples by label, and what went wrong. */
@@ -61,7 +62,7 @@ export async function compare(
       if (record.failures.has(entry.label)) continue;
       try {
         const store = context.workspace.newStore(entry.store);
-        const settings = { agent: entry.agent, store };
+        const settings = { agent: entry.agent, store, ...(entry.link && { link: entry.link }) };
         const sample = await withContestant(entry.contestant, settings, (contestant) => measure(contestant, entry));
         record.add(entry.label, sample);
       } catch (error) {
@@ -73,7 +74,7 @@ export async function compare(
 
 export async function withContestant<Result>(
   name: ContestantName,
-  settings: { agent: AgentName; store: string },
+  settings: Settings,
   use: (contestant: Contestant) => Promise<Result>,
 ): Promise<Result> {
   const contestant = await launch(name, settings);

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { AgentEvent } from "../engine/agent.ts";
 import type { JsonValue } from "../model/json.ts";
-import { BUILTIN_AGENTS, BUILTIN_NAMES } from "./builtin.ts";
+import { BUILTIN_AGENTS } from "./builtin.ts";
+import { BUILTIN_NAMES } from "./builtin-names.ts";
 import { runToEnd, statesOf, textOfArtifact } from "./testing/turns.ts";
 
 const article = `Solar power turns sunlight into electricity. Panels on roofs feed homes and the grid.

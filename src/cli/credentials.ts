@@ -1,3 +1,4 @@
+import { BINDING } from "../dialects/xiaoyi-http/version.ts";
 import type { AgentCard } from "../model/card.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Settings } from "./read-settings.ts";
@@ -66,6 +67,8 @@ function text(value: JsonObject | undefined, name: string): string | undefined {
 
 /** Which flags would satisfy the card, for a hint. */
 export function credentialHint(card: AgentCard): string | null {
+  if (card.supportedInterfaces.some(({ protocolBinding }) => protocolBinding === BINDING))
+    return "Set A2ACLI_ACCESS_KEY and A2ACLI_SECRET_KEY to sign requests, or A2ACLI_BEARER for an API key.";
   const schemes = requiredFirst(card);
   const ways: string[] = [];
   if (schemes.some(takesBearer)) ways.push("a bearer token in A2ACLI_BEARER (or --bearer)");

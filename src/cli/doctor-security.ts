@@ -198,7 +198,8 @@ async function readable(about: string, file: string | undefined, status: Check["
   return isKey ? [{ about, status: "warning", detail: `${file} can be read by its group: chmod 600` }] : [];
 }
 
-const SECRET_PATH = /^(?:auth\.apiKeys\[\d+\]\.key|auth\.basic\[\d+\]\.password|push\.hmac\.secret)$/;
+const SECRET_PATH =
+  /^(?:auth\.apiKeys\[\d+\]\.key|auth\.basic\[\d+\]\.password|push\.hmac\.secret|xiaoyi\..+\.(?:sk|apiKey|clientSecret)|agents\..+\.link\.sk)$/;
 const VARIABLE_PATH = /^agents\..+\.env\.([^.]+)$/;
 
 /** Written out rather than taken from the environment. */

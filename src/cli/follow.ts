@@ -82,7 +82,7 @@ export async function follow(
   try {
     await readEvents(session, events, view, options);
   } catch (error) {
-    if (view.taskId === undefined || !isStreamFailure(error)) throw error;
+    if (view.taskId === undefined || !session.tasksCanBeRead || !isStreamFailure(error)) throw error;
     session.output.talk(`The stream failed (${error.message}); asking for the task instead.`);
   }
   session.stop.check();
@@ -96,7 +96,7 @@ export async function follow(
     );
   }
   const { throughAuthorisation = false } = options;
-  if (isOver(seen.status.state, throughAuthorisation)) return { task: seen };
+  if (!session.tasksCanBeRead || isOver(seen.status.state, throughAuthorisation)) return { task: seen };
   const task = await pollTask(session, agent, seen.id, { throughAuthorisation });
   options.onEvent({ task });
   return { task };

@@ -1,4 +1,5 @@
 import { SIGNATURE_POLICIES, type SignaturePolicy } from "../client/options.ts";
+import type { SigningKeys } from "../dialects/contract.ts";
 import type { JsonObject } from "../model/json.ts";
 import { parseDuration } from "./duration.ts";
 import { usage } from "./errors.ts";
@@ -11,6 +12,7 @@ import {
   resolveSetting,
   SETTINGS,
   type SettingName,
+  variableName,
 } from "./settings.ts";
 import type { SettingFile } from "./settings-files.ts";
 
@@ -24,6 +26,7 @@ export interface Settings {
   readonly dialect: string | undefined;
   readonly bearer: string | undefined;
   readonly apiKey: string | undefined;
+  readonly keys: SigningKeys | undefined;
   readonly svcParam: readonly (readonly [name: string, value: string])[];
   readonly credentialOrigin: readonly string[];
   readonly signatures: SignaturePolicy | undefined;
@@ -60,6 +63,7 @@ export function readSettings(
     dialect: readDialect(text("dialect")),
     bearer: text("bearer"),
     apiKey: text("apiKey"),
+    keys: readKeys(text("accessKey"), text("secretKey")),
     svcParam: asList(get("svcParam")?.value).map(readServiceParameter),
     credentialOrigin: asList(get("credentialOrigin")?.value).map((text) => readOrigin("credentialOrigin", text)),
     signatures: readPolicy(text("signatures")),
@@ -82,6 +86,14 @@ export function readSettings(
 function readDialect(text: string | undefined): string | undefined {
   if (text === undefined || DIALECT_NAMES.some((name) => name === text)) return text;
   throw usage(`--dialect must be one of ${DIALECT_NAMES.join(", ")}, not "${text}".`);
+}
+
+function readKeys(ak: string | undefined, sk: string | undefined): SigningKeys | undefined {
+  if (ak !== undefined && sk !== undefined) return { ak, sk };
+  if (ak === undefined && sk === undefined) return undefined;
+  const [given, missing] =
+    ak === undefined ? (["secretKey", "accessKey"] as const) : (["accessKey", "secretKey"] as const);
+  throw usage(`--${longFlag(SETTINGS[given].flags)} is nothing without ${variableName(missing)}.`);
 }
 
 function asText(value: Resolved["value"] | undefined): string | undefined {

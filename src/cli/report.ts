@@ -50,26 +50,27 @@ export function reportNextStep(session: Session, task: Task, expected?: TaskStat
  * A2A 7.6: the authorisation is given outside of this conversation, and the task may go on by itself afterwards; a
  * message to it is for what has to be said about that.
  */
-export function authorisationAdvice({ settings }: Session, task: Task): string {
+export function authorisationAdvice({ settings, tasksCanBeRead }: Session, task: Task): string {
   const id = shellWord(task.id);
   return [
     task.status.message === undefined
       ? "The agent did not say what it needs; ask whoever runs it."
       : "Do what the agent asks for above, outside of this conversation. The task waits for it and then goes on.",
-    `Follow it: ${commandLine(settings, "task subscribe", id)}`,
+    ...(tasksCanBeRead ? [`Follow it: ${commandLine(settings, "task subscribe", id)}`] : []),
     `Reply to it: ${commandLine(settings, "send", "--task-id", id, "--text '<reply>'")}`,
   ].join("\n");
 }
 
-export function nextCommand({ settings }: Session, task: Task): string {
+export function nextCommand({ settings, tasksCanBeRead }: Session, task: Task): string {
   const { state } = task.status;
-  if (state === "TASK_STATE_AUTH_REQUIRED") return commandLine(settings, "task subscribe", shellWord(task.id));
+  if (state === "TASK_STATE_AUTH_REQUIRED" && tasksCanBeRead)
+    return commandLine(settings, "task subscribe", shellWord(task.id));
   if (isInterrupted(state)) return commandLine(settings, "send", "--task-id", shellWord(task.id), "--text '<reply>'");
   if (isTerminal(state)) {
     const context = task.contextId === "" ? [] : ["--context-id", shellWord(task.contextId)];
     return commandLine(settings, "send", ...context, "--text '<message>'");
   }
-  return commandLine(settings, "task get --wait", shellWord(task.id));
+  return commandLine(settings, tasksCanBeRead ? "task get --wait" : "task cancel", shellWord(task.id));
 }
 
 const WARNINGS: Partial<Record<TaskState, string>> = {

@@ -35,6 +35,8 @@ export interface Session {
   cardUrl: string | undefined;
   /** A login is used that an earlier command left behind. */
   usesLogin: boolean;
+  /** Tasks can be looked at after their answer broke off, as far as is known. */
+  tasksCanBeRead: boolean;
   /** The task being followed, so that a command cut short can say how to go on. */
   followed: { readonly taskId: string; readonly contextId: string } | undefined;
 }
@@ -62,6 +64,7 @@ export async function withSession<T>(
     card: undefined,
     cardUrl: undefined,
     usesLogin: false,
+    tasksCanBeRead: true,
     followed: undefined,
   };
   if (options.timeoutCoversAll !== false) session.stop.startTimer(settings.timeoutMs);
@@ -78,8 +81,8 @@ export async function withSession<T>(
 /** A shorter service parameter is no credential, and replacing it everywhere would garble what is said. */
 const SHORTEST_HIDDEN_PARAMETER = 6;
 
-function hideCredentials({ apiKey, bearer, svcParam }: Settings, output: Output): void {
-  for (const secret of [bearer, apiKey]) if (secret !== undefined) output.hide(secret);
+function hideCredentials({ apiKey, bearer, keys, svcParam }: Settings, output: Output): void {
+  for (const secret of [bearer, apiKey, keys?.sk]) if (secret !== undefined) output.hide(secret);
   for (const [, value] of svcParam) if (value.length >= SHORTEST_HIDDEN_PARAMETER) output.hide(value);
 }
 
@@ -128,13 +131,16 @@ function interruptedMessage(session: Session): string {
 function resumeHint(session: Session): string | null {
   if (session.followed === undefined) return null;
   const task = shellWord(session.followed.taskId);
-  return `${commandLine(session.settings, "task get --wait", task)} waits for it, ${commandLine(session.settings, "task cancel", task)} ends it.`;
+  const cancels = `${commandLine(session.settings, "task cancel", task)} ends it.`;
+  if (!session.tasksCanBeRead) return cancels;
+  return `${commandLine(session.settings, "task get --wait", task)} waits for it, ${cancels}`;
 }
 
 /** A command to paste that addresses the same agent. */
 export function commandLine(settings: Settings, command: string, ...rest: readonly string[]): string {
   const agent = settings.agentCardFlag === undefined ? [] : ["-a", shellWord(settings.agentCardFlag)];
-  return ["dragoman", command, ...agent, ...rest].join(" ");
+  const dialect = settings.dialect === undefined ? [] : ["--dialect", settings.dialect];
+  return ["dragoman", command, ...agent, ...dialect, ...rest].join(" ");
 }
 
 export interface ResolvedCard {
@@ -218,6 +224,7 @@ export async function connectTo(session: Session, card: AgentCard): Promise<Remo
   if (stored !== undefined && settings.debug)
     output.talk(output.dim(`Using the login for ${stored.schemes.join(", ")}`));
   const { connect } = await import("../client/index.ts");
+  const { abilitiesOf } = await import("../client/dialects.ts");
   const agent = await connect(
     { ...card, supportedInterfaces: interfaces },
     {
@@ -225,6 +232,7 @@ export async function connectTo(session: Session, card: AgentCard): Promise<Remo
       signal: stop.signal,
       onNotice: createNoticeTeller(session),
       ...(settings.dialect === undefined ? {} : { dialect: settings.dialect }),
+      ...(settings.keys === undefined ? {} : { keys: settings.keys }),
       ...(session.cardUrl === undefined ? {} : { cardUrl: session.cardUrl }),
       ...(stored === undefined ? {} : { credentials: stored.provider }),
       ...(credentials.query.length === 0 ? {} : { fetch: fetchWithQueryAt(session, interfaces, credentials.query) }),
@@ -232,6 +240,7 @@ export async function connectTo(session: Session, card: AgentCard): Promise<Remo
       ...(settings.debug ? { onExchange: createExchangeLog(output) } : {}),
     },
   );
+  session.tasksCanBeRead = abilitiesOf(agent.interface.dialect)?.operations.get !== false;
   warnOfExposedCredentials(session, agent.interface);
   if (isOlder) {
     const { binding, dialect } = agent.interface;
@@ -269,7 +278,7 @@ export function storedFor(
   origin: string | undefined,
   card: AgentCard | undefined,
 ): Promise<StoredUse | undefined> {
-  const isGiven = settings.bearer !== undefined || settings.apiKey !== undefined;
+  const isGiven = (settings.bearer ?? settings.apiKey ?? settings.keys) !== undefined;
   return isGiven ? Promise.resolve(undefined) : useStored(output, origin, card);
 }
 
@@ -297,7 +306,8 @@ function originOf(url: string): string {
 }
 
 function hasCredentials(settings: Settings): boolean {
-  return settings.bearer !== undefined || settings.apiKey !== undefined || settings.svcParam.length > 0;
+  const { apiKey, bearer, keys, svcParam } = settings;
+  return (bearer ?? apiKey ?? keys) !== undefined || svcParam.length > 0;
 }
 
 function acceptAnyCertificate(session: Session): void {

@@ -38,6 +38,8 @@ const COMMON: readonly SettingName[] = [
   "dialect",
   "bearer",
   "apiKey",
+  "accessKey",
+  "secretKey",
   "svcParam",
   "credentialOrigin",
   "signatures",

@@ -11,7 +11,7 @@ export interface SettingFile {
   readonly exposed: boolean;
 }
 
-const CREDENTIALS = ["A2ACLI_BEARER", "A2ACLI_API_KEY", "A2ACLI_SVC_PARAM"];
+const CREDENTIALS = ["A2ACLI_BEARER", "A2ACLI_API_KEY", "A2ACLI_SECRET_KEY", "A2ACLI_SVC_PARAM"];
 
 export interface FileSearch {
   /** The file named by `--config`; it stands in for the local one. */

@@ -16,6 +16,8 @@ describe("settings", () => {
       "A2ACLI_DIALECT",
       "A2ACLI_BEARER",
       "A2ACLI_API_KEY",
+      "A2ACLI_ACCESS_KEY",
+      "A2ACLI_SECRET_KEY",
       "A2ACLI_SVC_PARAM",
       "A2ACLI_CREDENTIAL_ORIGIN",
       "A2ACLI_SIGNATURES",

@@ -61,6 +61,17 @@ export const SETTINGS = {
     secret: true,
     description: "API key, sent where the card says; visible like --bearer, prefer the variable",
   },
+  accessKey: {
+    flags: "--access-key <key>",
+    kind: "text",
+    description: "names the secret key that requests are signed with, for dialects that sign (xiaoyi-http)",
+  },
+  secretKey: {
+    flags: "--secret-key <key>",
+    kind: "text",
+    secret: true,
+    description: "signs requests and is never sent; with --access-key, visible like --bearer, prefer the variable",
+  },
   svcParam: {
     flags: "--svc-param <name:value>",
     kind: { list: "\n" },

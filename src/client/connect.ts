@@ -77,8 +77,9 @@ function transportsFor(
   notify: (notice: Notice) => void,
 ): (candidate: Candidate) => Transport {
   const headers = lowerCaseNames(options.headers);
-  const { credentials } = options;
-  const hasAny = credentials !== undefined || Object.keys(headers).length > 0;
+  const { credentials, keys } = options;
+  const proves = (credentials ?? keys) !== undefined;
+  const hasAny = proves || Object.keys(headers).length > 0;
   const mayHaveCredentials = createCredentialGate(options);
   const plain = {
     exchange: createFetchExchanger(createRedirectGuard(options.fetch ?? globalThis.fetch)),
@@ -90,7 +91,7 @@ function transportsFor(
   };
   const setup: TransportSetup = {
     headers,
-    keys: options.keys,
+    keys,
     extensions: options.extensions ?? [],
     timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
     streamSilenceMs: options.streamSilenceMs ?? DEFAULT_STREAM_SILENCE_MS,
@@ -101,13 +102,13 @@ function transportsFor(
   const told = new Set<string>();
   const tellWithheld = ({ url }: ChosenInterface): void => {
     const where = placeOf(url);
-    if (!told.has(where)) notify(withheld(where, Object.keys(headers), credentials !== undefined));
+    if (!told.has(where)) notify(withheld(where, Object.keys(headers), proves));
     told.add(where);
   };
   return (candidate) => {
     const { address, calling, interface: chosen } = candidate;
     const isTrusted = !hasAny || mayHaveCredentials({ url: chosen.url, address });
-    const own = isTrusted ? setup : { ...setup, headers: {} };
+    const own = isTrusted ? setup : { ...setup, headers: {}, keys: undefined };
     const { carrier, exchange } = (isTrusted ? saying : undefined) ?? plain;
     const transport =
       address === undefined
@@ -135,9 +136,9 @@ function placeOf(url: string): string {
   return /^https?:/i.test(url) && URL.canParse(url) ? new URL(url).origin : url;
 }
 
-function withheld(where: string, names: readonly string[], hasProvider: boolean): Notice {
+function withheld(where: string, names: readonly string[], proves: boolean): Notice {
   const headers = names.length === 0 ? [] : [`${names.length === 1 ? "header" : "headers"} ${names.join(", ")}`];
-  const what = [...headers, ...(hasProvider ? ["credentials"] : [])].join(" and the ");
+  const what = [...headers, ...(proves ? ["credentials"] : [])].join(" and the ");
   return {
     kind: "credentials",
     message: `The card has calls go to ${where}, which is not where the card is: the ${what} will not be sent there. Name that origin in credentialOrigins if you trust it.`,

@@ -2,6 +2,7 @@ import { describe, expect, it, test } from "vitest";
 import { createGuardedFetch } from "../auth/guarded-fetch.ts";
 import type { CredentialProvider } from "../auth/login/contract.ts";
 import { a2aV1 } from "../dialects/a2a-v1/index.ts";
+import { cardOf as cardAt } from "../dialects/xiaoyi-http/card.ts";
 import { chooseInterfaces } from "./choose-interface.ts";
 import { createCredentialGate } from "./credential-origins.ts";
 import { parseGrpcAddress } from "./grpc-address.ts";
@@ -197,4 +198,27 @@ test("a guarded fetch keeps a card from sending calls into the network, at once 
   const agent = await connect(card, { fetch: createGuardedFetch() });
   await expect(agent.get("t1")).rejects.toMatchObject({ code: "unreachable", permanent: true });
   expect(api.requests).toHaveLength(0);
+});
+
+describe("keys that requests are signed with", () => {
+  const keys = { ak: "planted", sk: "planted-too" };
+
+  it.each([
+    ["sign nothing for another origin than the card's", "https://elsewhere.example/card.json", false],
+    ["sign what goes to the card's own origin", undefined, true],
+  ])("%s", async (_, cardUrl, isSigned) => {
+    await using api = await startFakeAgent((_request, response) => void response.writeHead(404).end());
+    const notices: Notice[] = [];
+    const where = cardUrl ?? api.url;
+    const onNotice = (notice: Notice) => notices.push(notice);
+    const agent = await connect(cardAt(`${api.url}/agent/message`), {
+      dialect: "xiaoyi-http",
+      keys,
+      cardUrl: where,
+      onNotice,
+    });
+    await agent.cancel("t1").catch(() => {});
+    expect(api.requests.map(({ headers }) => "sign" in headers)).toEqual([isSigned]);
+    expect(notices.map(({ kind }) => kind)).toEqual(isSigned ? [] : ["credentials"]);
+  });
 });

@@ -3,15 +3,15 @@
 import { a2aV1 } from "../dialects/a2a-v1/index.ts";
 import { a2aV01 } from "../dialects/a2a-v01/index.ts";
 import { a2aV03 } from "../dialects/a2a-v03/index.ts";
-import type { CardConfidence, Dialect, ExchangeCalling, RpcCalling } from "../dialects/contract.ts";
+import type { Abilities, CardConfidence, Dialect, ExchangeCalling, RpcCalling } from "../dialects/contract.ts";
 import { tasksRest } from "../dialects/tasks-rest/index.ts";
 import { createXiaoyiHttp } from "../dialects/xiaoyi-http/index.ts";
 import type { AgentCard, AgentInterface } from "../model/card.ts";
 import type { JsonObject } from "../model/json.ts";
-import { NO_CLOCK } from "../model/ports.ts";
+import { NO_CLOCK, SILENT_LOG } from "../model/ports.ts";
 
 /** Only called here, so that it serves nobody. */
-const xiaoyiHttp = createXiaoyiHttp({ entriesFor: () => [], clock: NO_CLOCK });
+const xiaoyiHttp = createXiaoyiHttp({ entriesFor: () => [], clock: NO_CLOCK, log: SILENT_LOG });
 
 /** In order of preference where a card leaves the choice. */
 export const DIALECTS: readonly Dialect[] = [a2aV1, a2aV03, a2aV01, tasksRest, xiaoyiHttp];
@@ -73,6 +73,11 @@ export function toSignedForm(document: JsonObject): JsonObject | undefined {
 /** The card of an agent at an address, in a dialect whose agents publish none. */
 export function cardWithout(dialect: string | undefined, url: string): AgentCard | undefined {
   return DIALECTS.find(({ name }) => name === dialect)?.cardOf?.(url);
+}
+
+/** What can be said in a dialect; undefined for one that nobody knows. */
+export function abilitiesOf(dialect: string): Abilities | undefined {
+  return DIALECTS.find(({ name }) => name === dialect)?.can;
 }
 
 /** What a caller insists on. */

@@ -4,7 +4,7 @@ import { ProtocolError } from "../model/errors.ts";
 import type { Operation, OutcomeOf, StreamFrame } from "../model/operation.ts";
 import type { ExchangeAnswer, ExchangeCall, Exchanger } from "../wire/exchange.ts";
 import { connectionError, showsNothingTaken } from "./failures.ts";
-import { type FrameReader, readFrames } from "./frame-reader.ts";
+import { type FrameReader, openDecoder, readFrames } from "./frame-reader.ts";
 import type { ChosenInterface } from "./options.ts";
 import { isTransient } from "./retry.ts";
 import {
@@ -49,6 +49,7 @@ export function createExchangeTransport(
       const { losses, value } = calling.decode(
         operation.kind,
         await readWhole(call, await begin(call, received), received),
+        operation,
       );
       report(losses);
       return { ok: true, value: value as OutcomeOf<O> };
@@ -72,22 +73,24 @@ export function createExchangeTransport(
   }
 
   async function openOnce(
-    { kind }: StreamOperation,
+    operation: StreamOperation,
     call: ExchangeCall,
   ): Promise<Attempt<FrameReader> & { readonly noSuchRoute?: boolean }> {
     const received: Received = {};
+    const decoder = openDecoder(calling, operation);
     try {
       const answer = await begin(call, received);
       if (isSuccess(answer.status) && contentTypeOf(answer).startsWith("text/event-stream")) {
         tracer?.response(call, answer);
-        return { ok: true, value: readFrames(answer, calling, call, { silenceMs: setup.streamSilenceMs, report }) };
+        return { ok: true, value: readFrames(answer, decoder, call, { silenceMs: setup.streamSilenceMs, report }) };
       }
       // Instead of a stream, peers send an error as usual, and some send the only frame there would be.
       const whole = await readWhole(call, answer, received);
-      if (!isSuccess(answer.status)) calling.decode(kind === "stream" ? "send" : "get", whole);
-      const { losses, value } = calling.decodeFrame({ data: whole.text, event: "message", id: undefined });
+      if (!isSuccess(answer.status)) calling.decode(operation.kind === "stream" ? "send" : "get", whole, operation);
+      if (isPage(answer, whole.text)) throw pageInstead(whole.contentType);
+      const { losses, value } = decoder.decode({ data: whole.text, event: "message", id: undefined });
       report(losses);
-      return { ok: true, value: singleFrame(value) };
+      return { ok: true, value: wholeStream([...value, ...(decoder.end?.() ?? [])]) };
     } catch (error) {
       const failed = failure(error, call, received);
       return { ...failed, noSuchRoute: isNoSuchRoute(failed.error, received.answer?.status) };
@@ -145,10 +148,25 @@ function failure(error: unknown, call: ExchangeCall, received: Received): Failur
 function reachOf(error: ProtocolError, { answer, text }: Received): Reach {
   if (saysUnknown(error)) return "untaken";
   const status = answer?.status ?? 0;
-  const isPage = answer !== undefined && (contentTypeOf(answer).startsWith("text/html") || /^\s*</.test(text ?? ""));
   // A page instead of an answer: somebody else's address. Behind a gateway that failed there may be the agent, though,
   // and a login page says that credentials are missing.
-  return isPage && status < 500 && status !== 401 && status !== 403 ? "untaken" : "unknown";
+  return answer !== undefined && isPage(answer, text) && status < 500 && status !== 401 && status !== 403
+    ? "untaken"
+    : "unknown";
+}
+
+function isPage(answer: ExchangeAnswer, text = ""): boolean {
+  return contentTypeOf(answer).startsWith("text/html") || /^\s*</.test(text);
+}
+
+const LONGEST_TYPE = 100;
+
+function pageInstead(contentType: string): ProtocolError {
+  const type = contentType.slice(0, LONGEST_TYPE);
+  return new ProtocolError(
+    "INVALID_AGENT_RESPONSE",
+    `The agent's answer cannot be read: it is a page (${type}), not a stream.`,
+  );
 }
 
 function withRetryAfter(error: ProtocolError, answer: ExchangeAnswer | undefined): ProtocolError {
@@ -185,9 +203,9 @@ function contentTypeOf(answer: ExchangeAnswer): string {
   return (answer.headers.get("content-type") ?? "").trim().toLowerCase();
 }
 
-function singleFrame(frame: StreamFrame): FrameReader {
+function wholeStream(all: readonly StreamFrame[]): FrameReader {
   async function* frames() {
-    yield [frame];
+    if (all.length > 0) yield all;
   }
   return { frames: frames(), cancel() {}, closeWithin() {} };
 }

@@ -106,6 +106,7 @@ export async function* follow(options: FollowOptions): AsyncGenerator<readonly C
     }
     const broken = failure?.error ?? closedEarly(watch);
     operation = nextOperation(start, watch, cursor, settings, broken);
+    if (operation.kind === "subscribe" && !canTakeUp(caller)) throw brokenOff(broken);
     let wait = backoff.next();
     if (wait === undefined) {
       if (!route.leave(broken)) throw givenUp(broken, watch, cursor, streamRetry.attempts);
@@ -200,6 +201,19 @@ function withReplay(settings: CallSettings, operation: StreamOperation, replay: 
 function closedEarly(watch: Watch): ConnectionError {
   const what = watch.taskId === undefined ? "before it said anything" : "although the task goes on";
   return new ConnectionError("broken-stream", `The agent closed the stream ${what}.`);
+}
+
+function canTakeUp({ can: { operations } }: Caller): boolean {
+  return operations.subscribe || operations.get;
+}
+
+/** Without the task's id: there is nothing that could be done with it. */
+function brokenOff(broken: Failure["error"]): ConnectionError {
+  return new ConnectionError(
+    "broken-stream",
+    `The answer broke off before its end, and this agent's dialect has no way to take it up again. ${broken.message}`,
+    { cause: broken },
+  );
 }
 
 function givenUp(

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { ExchangeCalling } from "../dialects/contract.ts";
 import type { ExchangeAnswer } from "../wire/exchange.ts";
 import { findSpoken } from "./dialects.ts";
-import { readFrames } from "./frame-reader.ts";
+import { openDecoder, readFrames } from "./frame-reader.ts";
 import { restFrame, task } from "./testing/fake-agent.ts";
 
 beforeEach(() => {
@@ -52,11 +52,11 @@ function createAnswer() {
   };
 }
 
-function readerOf(answer: ExchangeAnswer) {
-  return readFrames(answer, findSpoken("HTTP+JSON", "1.0")?.calling as ExchangeCalling, CALL, {
-    silenceMs: 1_000,
-    report() {},
-  });
+const HTTP_JSON = findSpoken("HTTP+JSON", "1.0")?.calling as ExchangeCalling;
+
+function readerOf(answer: ExchangeAnswer, calling: ExchangeCalling = HTTP_JSON) {
+  const decoder = openDecoder(calling, { kind: "subscribe", id: "t1" });
+  return readFrames(answer, decoder, CALL, { silenceMs: 1_000, report() {} });
 }
 
 test("every byte is a sign of life, and silence is a break", async () => {
@@ -99,6 +99,21 @@ test("a peer that is not done closing in time is left, without an error", async 
   const last = reader.frames.next();
   await vi.advanceTimersByTimeAsync(500);
   expect(await last).toEqual({ done: true, value: undefined });
+});
+
+test("what follows from the end is told at the end, but not where the stream broke", async () => {
+  const ending = { taskId: "t", contextId: "c", status: { state: "TASK_STATE_COMPLETED" } } as const;
+  const last = [{ event: { statusUpdate: ending }, json: "" }];
+  const calling = { ...HTTP_JSON, openFrames: () => ({ decode: () => ({ losses: [], value: [] }), end: () => last }) };
+  const ended = createAnswer();
+  ended.answer.cancel();
+  const { frames } = readerOf(ended.answer, calling);
+  expect([await frames.next(), await frames.next()]).toMatchObject([{ value: last }, { done: true }]);
+  const silent = expect(readerOf(createAnswer().answer, calling).frames.next()).rejects.toMatchObject({
+    code: "broken-stream",
+  });
+  await vi.advanceTimersByTimeAsync(1_000);
+  await silent;
 });
 
 test("no timer is left behind", async () => {

@@ -3,7 +3,7 @@
 import type { ExchangeCalling, FrameDecoder } from "../dialects/contract.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { Loss } from "../model/loss.ts";
-import type { StreamFrame } from "../model/operation.ts";
+import type { Operation, StreamFrame } from "../model/operation.ts";
 import type { ExchangeAnswer, ExchangeCall } from "../wire/exchange.ts";
 import { type SseEvent, sseEvents } from "../wire/sse.ts";
 import { ConnectionError } from "./errors.ts";
@@ -45,7 +45,7 @@ export interface FrameReaderOptions {
 
 export function readFrames(
   answer: ExchangeAnswer,
-  calling: ExchangeCalling,
+  decoder: FrameDecoder,
   call: ExchangeCall,
   options: FrameReaderOptions,
 ): FrameReader {
@@ -74,7 +74,6 @@ export function readFrames(
   }
 
   async function* frames(): AsyncGenerator<readonly StreamFrame[], void, undefined> {
-    const decoder = calling.openFrames?.() ?? frameByFrame(calling);
     try {
       for await (const events of sseEvents(watchedChunks())) {
         const { failure, read } = decodeAll(events, decoder, report);
@@ -105,6 +104,10 @@ export function readFrames(
       closing ??= setTimeout(() => answer.cancel(), milliseconds);
     },
   };
+}
+
+export function openDecoder(calling: ExchangeCalling, asked: Operation): FrameDecoder {
+  return calling.openFrames?.(asked) ?? frameByFrame(calling);
 }
 
 function frameByFrame(calling: ExchangeCalling): FrameDecoder {

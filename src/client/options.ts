@@ -81,8 +81,8 @@ export interface ConnectOptions extends CardOptions {
   /** Whether a gRPC address without a scheme means TLS. Default: as the card was fetched. */
   readonly grpcTls?: boolean;
   /**
-   * Origins besides the card's own that `headers` and `credentials` may go to, e.g. `https://api.example.com`; `"card"`
-   * trusts the card to name them. Whatever else a card names is called without them, and a notice tells.
+   * Origins besides the card's own that `headers`, `credentials` and signatures may go to, e.g. `https://api.example.com`;
+   * `"card"` trusts the card to name them. Whatever else a card names is called without them, and a notice tells.
    */
   readonly credentialOrigins?: readonly string[] | "card";
   /** Where a card was found that is given as an object. */

@@ -6,7 +6,7 @@ import type { Loss, LossRule, Lossy } from "../model/loss.ts";
 import type { Call, Operation, OperationKind, OutcomeOf, Outcomes, StreamFrame } from "../model/operation.ts";
 import type { Clock, Ids, Log, Meter } from "../model/ports.ts";
 import type { Task } from "../model/task.ts";
-import type { ExchangeCall, ExchangeReply, ExchangeRequest } from "../wire/exchange.ts";
+import type { ExchangeCall, ExchangeReply, ExchangeRequest, RequestHead } from "../wire/exchange.ts";
 import type { JsonRpcId, JsonRpcRequest } from "../wire/json-rpc.ts";
 import type { Link, LinkClosure } from "../wire/link.ts";
 import type { RpcCall, RpcReply, RpcRequest, RpcStatus } from "../wire/rpc.ts";
@@ -146,14 +146,17 @@ export interface HttpServing {
    * does, else the longer prefix.
    */
   readonly prefix: string;
-  /** Its callers prove who they are in a way of its own, so that the server does not ask them; `context.caller` is nobody. */
-  readonly knowsCallers?: true;
+  /**
+   * Given where callers prove who they are in a way of its own: the server does not ask them, and `context.caller` is
+   * nobody. Says why a request is refused whatever is in its body, which is asked before much of one is read.
+   */
+  screen?(head: RequestHead, agent: string): ProtocolError | undefined;
   /** Absent: it answers for every agent. Where it does not, there is nothing at its paths. */
   serves?(agent: string): boolean;
   /** `exchange.path` is what follows the prefix. */
   handle(exchange: ExchangeRequest, context: ServeContext): Promise<ExchangeReply>;
   /** `status` is that of HTTP, where it is not the usual one of the error. */
-  refuse(error: ProtocolError, exchange: Omit<ExchangeRequest, "body">, status?: number): ExchangeReply;
+  refuse(error: ProtocolError, exchange: RequestHead, status?: number): ExchangeReply;
 }
 
 /** A gRPC service on the endpoint that all agents share. */
@@ -239,11 +242,15 @@ export interface ExchangeCalling {
   /** The same call in the other form some peers want it in, for when they do not know this one. */
   alternative?(call: ExchangeCall): ExchangeCall | undefined;
   /** Throws the peer's error as a ProtocolError, and INVALID_AGENT_RESPONSE for what it cannot read. */
-  decode<K extends Exclude<OperationKind, "stream" | "subscribe">>(kind: K, answer: WholeAnswer): Lossy<Outcomes[K]>;
+  decode<K extends Exclude<OperationKind, "stream" | "subscribe">>(
+    kind: K,
+    answer: WholeAnswer,
+    asked?: Operation,
+  ): Lossy<Outcomes[K]>;
   /** One frame of a stream. Throws like `decode`. */
   decodeFrame(frame: ReceivedEvent): Lossy<StreamFrame>;
-  /** For one stream, in place of `decodeFrame`: where a frame is understood only by what came before it. */
-  openFrames?(): FrameDecoder;
+  /** For one stream, in place of `decodeFrame`: where a frame is understood only by what was asked and came before. */
+  openFrames?(asked?: Operation): FrameDecoder;
 }
 
 /** A server-sent event. */

@@ -222,6 +222,10 @@ export class Runner implements CommitListener {
           if (live.turns[0] !== queued) continue;
         }
         live.beginTurn(queued.number ?? 1);
+        // The turn before asked what this message, which came meanwhile, answers.
+        if (live.state === "TASK_STATE_INPUT_REQUIRED") {
+          live.push(new EventMaker(this.#context, live).status("TASK_STATE_WORKING"));
+        }
         const reply = await this.#runTurn(running, served.agent, queued);
         live.turns.shift();
         if (reply !== undefined) await this.#answer(live, reply);

@@ -75,6 +75,31 @@ describe("messages to one task", () => {
     expect(told).toEqual(["first", "this"]);
   });
 
+  test("to a task that asks only after they came answer the question", async () => {
+    const gate = createGate();
+    const told: string[] = [];
+    const harness = await Harness.start({
+      agent: agentOf(async function* (turn) {
+        told.push(heard(turn));
+        if (told.length > 1) return;
+        yield status("TASK_STATE_WORKING");
+        await gate.pass();
+        yield status("TASK_STATE_INPUT_REQUIRED", "which?");
+      }),
+    });
+    const { id } = await harness.begin("first");
+    await gate.reached;
+    await harness.begin("this", { taskId: id });
+    gate.open();
+    await settle();
+    expect(told).toEqual(["first", "this"]);
+    const log = await harness.log(id);
+    const states = log.flatMap(({ event }) => ("statusUpdate" in event ? [event.statusUpdate.status.state] : []));
+    expect(states.slice(-3)).toEqual(["TASK_STATE_INPUT_REQUIRED", "TASK_STATE_WORKING", "TASK_STATE_COMPLETED"]);
+    expect(logViolations(log, { ended: true })).toEqual([]);
+    expect(harness.engine.load.tasks).toBe(0);
+  });
+
   test("at the same time to a task that waits are all answered", async () => {
     const told: string[] = [];
     const harness = await Harness.start({

@@ -41,7 +41,10 @@ export type Count =
   | "requests_limited"
   | "audit_failures"
   | "audit_dropped"
-  | "link_frames_dropped";
+  | "link_frames_dropped"
+  | "xiaoyi_push_sent"
+  | "xiaoyi_push_failed"
+  | "xiaoyi_push_dropped";
 
 export interface Meter {
   count(name: Count, by?: number): void;

@@ -161,7 +161,7 @@ export async function createCore(
   const report = (dialect: string, losses: readonly Loss[]) =>
     reportLosses(dialect, losses, options.strict === true, counters, log);
   const services = new Map<string, ServedAgentService>();
-  const phones = openPhones(options, { log, serviceOf: (name) => services.get(name) });
+  const phones = openPhones(options, { log, meter: counters, serviceOf: (name) => services.get(name) });
   const dialects = dialectsWith(openXiaoyi(options, phones, log));
   const push = openPush(options.push ?? true, {
     dialects,

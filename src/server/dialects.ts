@@ -28,5 +28,5 @@ export function dialectsWith({ xiaoyiHttp }: DialectSetups): readonly [Dialect, 
 
 /** As they are where nothing is set up. */
 export const DIALECTS = dialectsWith({
-  xiaoyiHttp: createXiaoyiHttp({ entriesFor: () => [], clock: NO_CLOCK }),
+  xiaoyiHttp: createXiaoyiHttp({ entriesFor: () => [], clock: NO_CLOCK, log: SILENT_LOG }),
 });

@@ -1,4 +1,5 @@
 import { type AuthOptions, secretsOf } from "../auth/create.ts";
+import type { DragomanConfig } from "./config/index.ts";
 import type { XiaoyiOptions } from "./xiaoyi/options.ts";
 
 interface Configured {
@@ -13,14 +14,21 @@ export function knownSecrets({ auth = {}, push, xiaoyi = {} }: Configured): read
   const { http = [], links = [] } = xiaoyi;
   const given = [
     hmac?.secret,
-    ...http.flatMap(({ sk, apiKey, oauth, account }) => [
+    ...http.flatMap(({ sk, apiKey, oauth, account, upload }) => [
       sk,
       apiKey,
       oauth?.clientSecret,
+      upload?.apiKey,
       typeof account === "object" ? account.clientSecret : undefined,
     ]),
     ...links.flatMap(({ sk, apiKey }) => [sk, apiKey]),
     ...[...http, ...links].map((entry) => entry.push?.sk),
   ];
   return [...secretsOf(auth), ...given.filter((secret) => secret !== undefined)];
+}
+
+/** The same of a whole configuration, which says also what agents show who dial in. */
+export function secretsOfConfig(config: DragomanConfig): readonly string[] {
+  const sources = [...config.agents.values()].map(({ source }) => source);
+  return [...knownSecrets(config), ...sources.flatMap((source) => (source.kind === "link" ? [source.sk] : []))];
 }

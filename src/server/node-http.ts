@@ -6,6 +6,7 @@ import {
   type ExchangeRequest,
   type FullReply,
   isStreamReply,
+  type RequestHead,
   type StreamReply,
 } from "../wire/exchange.ts";
 import type { PeerCertificate } from "../wire/peer-certificate.ts";
@@ -20,9 +21,9 @@ import { WebSocketOrPlainRequest } from "./upgrade-request.ts";
 export interface NodeHttpOptions extends StreamPumpOptions {
   readonly handle: (exchange: ExchangeRequest) => Promise<ExchangeReply> | ExchangeReply;
   /** The answer to a request whose body is too large, encoded in a way we do not read, or one of too many. */
-  readonly refuse: (status: 413 | 415 | 429, exchange: Omit<ExchangeRequest, "body">) => FullReply;
+  readonly refuse: (status: 413 | 415 | 429, exchange: RequestHead) => FullReply;
   /** The answer to a large request that is refused whatever its body says; undefined for one that is worth reading. */
-  readonly screen: (exchange: Omit<ExchangeRequest, "body">) => Promise<FullReply | undefined>;
+  readonly screen: (exchange: RequestHead) => Promise<FullReply | undefined>;
   readonly maxBodyBytes: number;
   readonly arriving: ArrivingBytes;
 }

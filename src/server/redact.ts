@@ -98,10 +98,9 @@ export class Redactor {
     if (value instanceof Date) return Number.isNaN(value.getTime()) ? "[no date]" : value.toISOString();
     if (value instanceof URL) return this.text(value.href);
     if (value instanceof Map) return this.#members(value.entries(), seen, depth);
-    // Pairs of names and values, as headers of HTTP may be given.
-    if (value instanceof Headers || value instanceof URLSearchParams) return this.#members([...value], seen, depth);
     if (Array.isArray(value) || value instanceof Set) return this.#items([...value], seen, depth);
     if (value instanceof Error) return this.#error(value, seen, depth);
+    if (hasPairs(value)) return this.#members([...value], seen, depth);
     return this.#members(entriesOf(value), seen, depth);
   }
 
@@ -170,6 +169,15 @@ const HEADER_NAME = /^[A-Za-z][\w-]*$/;
 
 function isHeaderName(text: string): boolean {
   return HEADER_NAME.test(text) && isSecretName(text);
+}
+
+/**
+ * Pairs of names and values, as headers of HTTP may be given. Plain objects need not be compared with `Headers`: the first
+ * mention of it loads all of Node's fetch, which costs more than the rest of the line.
+ */
+function hasPairs(value: object): value is Headers | URLSearchParams {
+  if (Object.getPrototypeOf(value) === Object.prototype) return false;
+  return value instanceof URLSearchParams || value instanceof Headers;
 }
 
 /** Getters may do anything, also throw. */

@@ -12,7 +12,7 @@ import { ANONYMOUS, type Caller } from "../model/caller.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { Loss } from "../model/loss.ts";
 import type { Ids } from "../model/ports.ts";
-import type { ExchangeReply, ExchangeRequest, FullReply } from "../wire/exchange.ts";
+import type { ExchangeReply, ExchangeRequest, FullReply, RequestHead } from "../wire/exchange.ts";
 import { type JsonRpcRefusal, type JsonRpcRequest, PARSE_ERROR, parseJsonRpc } from "../wire/json-rpc.ts";
 import type { RpcRequest } from "../wire/rpc.ts";
 import { Below } from "./below.ts";
@@ -48,9 +48,6 @@ export interface RouterOptions {
   readonly onRefused?: (error: ProtocolError, from: Presented, agent: string | undefined, dialect: string) => void;
   readonly cardForm: CardForm;
 }
-
-/** A request of which the body was not read. */
-export type RequestHead = Omit<ExchangeRequest, "body">;
 
 type Known = Caller | ProtocolError;
 
@@ -111,8 +108,11 @@ export class Router {
     const { host, origin } = exchange.headers;
     if (!isOwnHost(host)) return notOurs();
     const { path, service } = this.#agentAt(exchange.path);
-    if (this.#httpAt(path, exchange)?.place.serving.knowsCallers === true) return undefined;
-    const known = await this.#authenticated(exchange, service && agentNamed(exchange, service), true);
+    const place = this.#httpAt(path, exchange)?.place.serving;
+    const known =
+      service !== undefined && place?.screen !== undefined && place.serves?.(service.name) !== false
+        ? place.screen(exchange, service.name)
+        : await this.#authenticated(exchange, service && agentNamed(exchange, service), true);
     if (!ProtocolError.is(known)) return undefined;
     const { dialect, reply } = this.#refusal(known, exchange, path);
     this.#options.onRefused?.(known, exchange, service?.name, dialect);
@@ -155,7 +155,7 @@ export class Router {
     if (exchange.method === "OPTIONS") return this.#preflight(exchange, "GET, POST, DELETE, OPTIONS");
     const { place } = found;
     const below = new Below(exchange, found.below);
-    if (place.serving.knowsCallers === true) return this.#atPlace(place, below, service, ANONYMOUS);
+    if (place.serving.screen !== undefined) return this.#atPlace(place, below, service, ANONYMOUS);
     const known = this.#authenticated(exchange, agentNamed(exchange, service));
     if (isPromise(known)) return known.then((caller) => this.#atPlace(place, below, service, caller));
     return this.#atPlace(place, below, service, known);

@@ -1,6 +1,6 @@
 import { buildAgents, type ConfigOverrides, type DragomanConfig, loadConfig } from "./config/index.ts";
 import { guardProcess } from "./guard-process.ts";
-import { knownSecrets } from "./known-secrets.ts";
+import { secretsOfConfig } from "./known-secrets.ts";
 import { createLog } from "./log.ts";
 import type { PushOptions } from "./push/open-push.ts";
 import { type DragomanServer, type ServeOptions, serve } from "./serve.ts";
@@ -20,7 +20,7 @@ export async function startServer(options: StartOptions): Promise<DragomanServer
   const log = await createLog({
     level: config.log.level,
     pretty: config.log.pretty ?? pretty ?? false,
-    secrets: knownSecrets(config),
+    secrets: secretsOfConfig(config),
   });
   const push = toPushOptions(config.push);
   const server = await serve({ ...toServeOptions(config, await buildAgents(config)), push, log });

@@ -15,6 +15,9 @@ export interface ExchangeRequest {
   readonly certificate?: PeerCertificate | undefined;
 }
 
+/** A request of which the body was not read. */
+export type RequestHead = Omit<ExchangeRequest, "body">;
+
 export type ExchangeReply = FullReply | StreamReply;
 
 export interface FullReply {

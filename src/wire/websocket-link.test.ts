@@ -241,6 +241,21 @@ describe("pings", () => {
     expect(await link.closed).toEqual({ code: 1006, reason: "" });
   });
 
+  it("a link that ends before what was sent has left is torn", async () => {
+    const { sockets, url } = await rawServer(true);
+    const link = await dial(url);
+    await until(() => sockets.length === 1);
+    // What is sent in an immediate leaves in the next one, and in between the end of the link is noticed.
+    await new Promise<void>((resolve) => {
+      setImmediate(() => {
+        sockets[0]?.terminate();
+        link.send("too late");
+        resolve();
+      });
+    });
+    expect(await link.closed).toEqual({ code: 1006, reason: "", torn: true });
+  });
+
   it("a link that ends at any moment is torn if anything that was sent was not read", async () => {
     const { sockets, url } = await rawServer(true);
     const random = seededRandom(7);

@@ -40,6 +40,7 @@ export function toLink(socket: WebSocket, carrier: Duplex, options: WebSocketLin
   const { clock, ping, highWaterBytes = 256 * 1024, maxBufferedBytes = 64 * 1024 * 1024, maxUnread = 256 } = options;
   let ownClosure: LinkClosure | undefined;
   let room: Gate | undefined;
+  let gathering = false;
   let asked = 0;
   const questions: Question[] = [];
   const timers = new Set<() => void>();
@@ -68,9 +69,24 @@ export function toLink(socket: WebSocket, carrier: Duplex, options: WebSocketLin
     room = undefined;
   };
 
+  /**
+   * What is sent at one time leaves in one piece: handing it to the operating system costs more than all else that is
+   * done about a frame. It leaves before the next event: the end of the link must not be noticed in between.
+   */
+  function gather(): void {
+    if (gathering) return;
+    gathering = true;
+    carrier.cork();
+    process.nextTick(() => {
+      gathering = false;
+      carrier.uncork();
+    });
+  }
+
   function send(text: string): void | Promise<void> {
     if (socket.readyState !== WebSocket.OPEN) throw new LinkError("closed");
     if (socket.bufferedAmount >= maxBufferedBytes) throw new LinkError("buffer-full");
+    gather();
     socket.send(text, onFlushed);
     if (socket.bufferedAmount < highWaterBytes) return;
     room ??= createGate();

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { publint } from "publint";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/index.ts";
+import { BUILT_IN } from "../../tsdown.config.ts";
 import { ROOT, runProgram, serveConfig } from "../built/cli.ts";
 import { createProject, type Project, typeErrors } from "../built/project.ts";
 
@@ -68,6 +69,15 @@ describe("the tarball", () => {
   it("tells nothing of the machine it was built on", () => {
     const texts = files.filter((file) => /\.(js|ts|json|md)$/.test(file));
     expect(texts.filter((file) => readFileSync(join(unpacked, file), "utf8").includes(ROOT))).toEqual([]);
+  });
+
+  it("carries the licences of the packages that are built in", () => {
+    const licences = files.filter((file) => file.startsWith("dist/licenses/"));
+    for (const name of [...BUILT_IN, "sonic-boom"]) {
+      expect(licences).toContain(`dist/licenses/${name}.txt`);
+      expect(manifest.dependencies).not.toHaveProperty([name]);
+    }
+    expect(licences.filter((file) => !/copyright/i.test(readFileSync(join(unpacked, file), "utf8")))).toEqual([]);
   });
 
   it("is found in order by publint", async () => {

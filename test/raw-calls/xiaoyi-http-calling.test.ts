@@ -1,4 +1,6 @@
-/** Our client as the platform, and our server as an agent made for it. */
+/** Our client as the platform, and our server as an agent made for it, or another that does as it likes. */
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createEchoAgent } from "../../src/agents/echo.ts";
 import { connect, fetchCard } from "../../src/client/index.ts";
@@ -99,5 +101,101 @@ describe("an agent made for Xiaoyi", () => {
   it("has a card made of its address", async () => {
     const { card } = await fetchCard(server.url, { dialect: "xiaoyi-http" });
     expect(card).toMatchObject({ name: new URL(server.url).host, capabilities: { streaming: true } });
+  });
+});
+
+describe("an agent that does as it likes", () => {
+  const FOREIGN = "a name of its own";
+  const final = (text: string) => ({
+    jsonrpc: "2.0",
+    id: FOREIGN,
+    result: {
+      taskId: FOREIGN,
+      kind: "artifact-update",
+      append: false,
+      lastChunk: true,
+      final: true,
+      artifact: { artifactId: "a", parts: [{ kind: "text", text }] },
+    },
+  });
+
+  async function against<T>(answer: (response: ServerResponse) => void, body: (url: string) => Promise<T>): Promise<T> {
+    const liked = createServer((request, response) => {
+      request.resume().on("end", () => answer(response));
+    });
+    await new Promise<void>((resolve) => liked.listen(0, "127.0.0.1", resolve));
+    try {
+      return await body(`http://127.0.0.1:${(liked.address() as AddressInfo).port}/agent/message`);
+    } finally {
+      liked.closeAllConnections();
+      liked.close();
+    }
+  }
+
+  const streaming = (response: ServerResponse, ...frames: object[]) => {
+    response.setHeader("content-type", "text/event-stream");
+    response.end(frames.map((frame) => `data: ${JSON.stringify(frame)}\n\n`).join(""));
+  };
+  const asJson = (response: ServerResponse, body: object) => {
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify(body));
+  };
+  const reach = (url: string) => connect(url, { dialect: "xiaoyi-http" });
+  const message = { parts: [{ text: "hi" }], messageId: "m", contextId: "talk" };
+
+  it.each<[string, (response: ServerResponse) => void]>([
+    ["in a stream", (response) => streaming(response, final("Hi!"))],
+    ["in one piece", (response) => asJson(response, final("Hi!"))],
+  ])("does not name our tasks, %s", async (_, answer) => {
+    await against(answer, async (url) => {
+      const agent = await reach(url);
+      const seen: unknown[] = [];
+      for await (const { event } of agent.stream({ message })) seen.push(event);
+      const ours = { taskId: "talk&m", contextId: "talk" };
+      expect(seen).toMatchObject([
+        { artifactUpdate: { ...ours, artifact: { parts: [{ text: "Hi!" }] } } },
+        { statusUpdate: { ...ours, status: { state: "TASK_STATE_COMPLETED" } } },
+      ]);
+    });
+  });
+
+  it("does not name our tasks, read as a whole", async () => {
+    await against(
+      (response) => streaming(response, final("Hi!")),
+      async (url) => {
+        const outcome = await (await reach(url)).send({ message });
+        expect(outcome).toMatchObject({ task: { id: "talk&m", contextId: "talk" } });
+      },
+    );
+  });
+
+  it("that stops before its end has given no answer", async () => {
+    const { jsonrpc, id, result } = final("half");
+    await against(
+      (response) => streaming(response, { jsonrpc, id, result: { ...result, final: false } }),
+      async (url) => {
+        await expect((await reach(url)).send({ message })).rejects.toMatchObject({ code: "INVALID_AGENT_RESPONSE" });
+      },
+    );
+  });
+
+  it("does not name what was canceled", async () => {
+    const canceled = { jsonrpc: "2.0", id: "1", result: { id: FOREIGN, status: { state: "canceled" } } };
+    await against(
+      (response) => asJson(response, canceled),
+      async (url) =>
+        expect(await (await reach(url)).cancel("talk&m")).toMatchObject({ id: "talk&m", contextId: "talk" }),
+    );
+  });
+
+  it("that answers with a page is said to have done so", async () => {
+    const page = (response: ServerResponse) => response.setHeader("content-type", "text/html").end("<h1>Hi");
+    await against(page, async (url) => {
+      const stream = (await reach(url)).stream("hello")[Symbol.asyncIterator]();
+      await expect(stream.next()).rejects.toMatchObject({
+        code: "INVALID_AGENT_RESPONSE",
+        message: expect.stringContaining("it is a page (text/html), not a stream"),
+      });
+    });
   });
 });

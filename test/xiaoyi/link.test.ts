@@ -173,11 +173,33 @@ describe("an agent on the link", () => {
     expect(metrics).toContain("dragoman_xiaoyi_links_up 1\n");
   });
 
-  it("goes on where an earlier process ended", async () => {
+  async function onDisk(): Promise<Partial<ServeOptions>> {
     const folder = await mkdtemp(join(tmpdir(), "dragoman-link-"));
     cleanups.push(() => rm(folder, { recursive: true }));
-    const serving = { store: `sqlite:${folder}/data.db`, times: { drainMs: 0 } };
-    const { serveAgain, server, simulator } = await connected({ serving });
+    return { store: `sqlite:${folder}/data.db`, times: { drainMs: 0 } };
+  }
+
+  it("begins anew where a conversation was cleared, also by an earlier process", async () => {
+    const { serveAgain, server, simulator } = await connected({ serving: await onDisk() });
+    const { phone } = simulator;
+    await simulator.ready();
+    await phone.say("hello").settled();
+    const { conversationId } = phone;
+    expect(await phone.clear()).toBe("cleared");
+    await server.close();
+    const { url } = await serveAgain();
+    await simulator.ready();
+    // Its task is the first of a conversation; the next one must not have the id of the first of the other.
+    await phone.say("in another conversation").settled();
+    // Should the platform go on under the old id after all.
+    phone.conversationId = conversationId;
+    const task = phone.say("hello again");
+    await task.settled();
+    expect((await (await connect(url)).get(task.id)).contextId).not.toBe(conversationId);
+  });
+
+  it("goes on where an earlier process ended", async () => {
+    const { serveAgain, server, simulator } = await connected({ serving: await onDisk() });
     await simulator.ready();
     const task = simulator.phone.say(SLOWLY);
     await task.until(({ shown }) => shown > 2);

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { connect } from "../../src/client/index.ts";
 import { defineAgent, type ServeOptions, serve } from "../../src/index.ts";
 import { systemClock } from "../../src/server/node-ports.ts";
@@ -32,6 +32,7 @@ function parrot(gate = createGate()) {
     async *run(turn) {
       yield turn.working();
       if (turn.text.startsWith("later")) await Promise.race([gate.opened, aborted(turn.signal)]);
+      if (turn.text === "later ask") return yield turn.inputRequired("Which one?");
       const files = turn.parts.filter((part) => "url" in part || part.filename !== undefined);
       if (files.length > 0) yield turn.artifact({ name: "files", parts: files });
       yield turn.artifact({ name: "answer", text: turn.text.repeat(turn.text.startsWith("later long") ? 300 : 1) });
@@ -127,7 +128,9 @@ describe("a user on the link", () => {
     expect((await readdir(folder)).filter((name) => name.endsWith(".json")).sort()).toEqual([
       "data.db.xiaoyi-awaited.json",
       "data.db.xiaoyi-phones.json",
+      "data.db.xiaoyi-unanswered.json",
     ]);
+    expect(await readFile(join(folder, "data.db.xiaoyi-unanswered.json"), "utf8")).toBe("[]");
     const news = notified(simulator);
     gate.open();
     await served(options);
@@ -188,21 +191,43 @@ describe("a user of the platform that calls over HTTP", () => {
     });
   }
 
+  const metricsOf = async (url: string) => (await fetch(`${url}/metrics`)).text();
+
+  /** Says something and does not stay for the answer. */
+  async function sayAndLeave(url: string, pushId: string, text: string): Promise<void> {
+    const dropping = new AbortController();
+    const variables = { kind: "data", data: { variables: { systemVariables: { push_id: pushId } } } };
+    const parts = [variables, { kind: "text", text }];
+    const { body } = await say({ url, taskId: "session&1", parts, signal: dropping.signal });
+    await body?.getReader().read();
+    dropping.abort();
+    while (!(await metricsOf(url)).includes("dragoman_streams_open 0\n"));
+  }
+
+  it("whose stream is dropped is told of a question by a notification, and answers it", async () => {
+    const { gate, server, simulator } = await called();
+    const news = notified(simulator);
+    await sayAndLeave(server.url, simulator.phone.pushId, "later ask");
+    gate.open();
+    expect(await news).toMatchObject({ title: "Which one?", text: "Which one?" });
+    const isCounted = async () => (await metricsOf(server.url)).includes("dragoman_xiaoyi_push_sent_total 1\n");
+    await vi.waitFor(async () => expect(await isCounted()).toBe(true));
+    const answered = await say({
+      url: server.url,
+      taskId: "session&2",
+      parts: [{ kind: "text", text: "This one." }],
+    });
+    expect(await answered.text()).toContain("This one.");
+    expect(await (await connect(`${server.url}/agents/parrot`)).get("session&1")).toMatchObject({
+      status: { state: "TASK_STATE_COMPLETED" },
+    });
+    expect(simulator.violations).toEqual([]);
+  });
+
   it("whose stream is dropped is told by a notification, and taps it", async () => {
     const { gate, server, simulator } = await called();
     const news = notified(simulator);
-    const dropping = new AbortController();
-    const variables = { kind: "data", data: { variables: { systemVariables: { push_id: simulator.phone.pushId } } } };
-    const { body } = await say({
-      url: server.url,
-      taskId: "session&1",
-      parts: [variables, { kind: "text", text: "later long" }],
-      signal: dropping.signal,
-    });
-    const reader = body?.getReader();
-    await reader?.read();
-    dropping.abort();
-    while (!(await (await fetch(`${server.url}/metrics`)).text()).includes("dragoman_streams_open 0\n"));
+    await sayAndLeave(server.url, simulator.phone.pushId, "later long");
     gate.open();
     const { pushDataId } = await news;
     expect(pushDataId).toBe("session&1");

@@ -8,6 +8,7 @@ export class Connection {
   #sink: ResponseSink | undefined;
   #done: ((status: number) => void) | undefined;
   #fail: ((error: Error) => void) | undefined;
+  #error: Error | undefined;
   readonly #relay: ResponseSink = {
     body: (data, start, end) => this.#sink?.body(data, start, end),
     end: (status) => {
@@ -45,6 +46,8 @@ export class Connection {
 
   /** Sends a whole request; resolves with the status once the sink has got the whole response. */
   exchange(request: Buffer, sink: ResponseSink): Promise<number> {
+    // A socket that is gone says nothing about what is written to it.
+    if (this.#error !== undefined) return Promise.reject(this.#error);
     return new Promise((resolve, reject) => {
       this.#sink = sink;
       this.#done = resolve;
@@ -60,6 +63,7 @@ export class Connection {
 
   #broken(error: Error): void {
     const fail = this.#fail;
+    this.#error ??= error;
     this.#fail = undefined;
     fail?.(error);
   }

@@ -1,6 +1,6 @@
 import { defineAgent, serve } from "dragoman";
 import { runContestant } from "./child.ts";
-import { type AgentName, chunkText } from "./protocol.ts";
+import { type AgentName, chunkText, linkCredentials } from "./protocol.ts";
 
 const about = { description: "Agent under measurement.", version: "1.0.0", skills: [] };
 
@@ -29,6 +29,15 @@ const agents = {
       await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
     },
   }),
+  linger: defineAgent({
+    name: "Linger",
+    ...about,
+    async *run(turn) {
+      yield turn.working();
+      yield turn.artifact({ name: "echo", parts: turn.parts });
+      await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
+    },
+  }),
   ask: defineAgent({
     name: "Ask",
     ...about,
@@ -42,13 +51,14 @@ function* chunks(count: number): Generator<string> {
   for (let chunk = 0; chunk < count; chunk++) yield chunkText;
 }
 
-await runContestant(async ({ agent, store }) => {
+await runContestant(async ({ agent, link, store }) => {
   const server = await serve({
     host: "127.0.0.1",
     port: 0,
     store,
     agents: { [agent]: agents[agent] },
     log: false,
+    ...(link && { xiaoyi: { links: [{ agent, ...linkCredentials, url: link.url }] } }),
     // A run this fast would have its chunks merged; the rivals send every one, so Dragoman must too.
     limits: { mergeAfter: Number.POSITIVE_INFINITY },
   });

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { Endpoint } from "../client/requests.ts";
 import type { Memory, Question, Reply, Settings } from "./protocol.ts";
 
-export type ContestantName = "dragoman" | "a2a-js" | "bare" | "bare-grpc";
+export type ContestantName = "dragoman" | "a2a-js" | "bare" | "bare-grpc" | "bare-link";
 
 export interface Contestant extends Endpoint {
   /** CPU microseconds the server process has used since it began. */
@@ -22,16 +22,13 @@ export async function launch(name: ContestantName, settings: Settings): Promise<
     env: { ...process.env, NODE_ENV: "production" },
     stdio: ["ignore", "ignore", "pipe", "ipc"],
   });
-  let complaint = "";
-  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
-    complaint = (complaint + text).slice(-2000);
-  });
+  const complaint = complaintOf(child);
   const ask = <Key extends string>(question: Question, key: Key) => {
-    const answer = nextReply(child, key, () => complaint);
+    const answer = nextReply(child, key, complaint);
     child.send(question);
     return answer;
   };
-  const { ready } = await nextReply(child, "ready", () => complaint);
+  const { ready } = await nextReply(child, "ready", complaint);
   return {
     ...ready,
     cpu: async () => (await ask("cpu", "cpu")).cpu,
@@ -42,7 +39,17 @@ export async function launch(name: ContestantName, settings: Settings): Promise<
 
 type ReplyWith<Key extends string> = Extract<Reply, Record<Key, unknown>>;
 
-function nextReply<Key extends string>(
+/** What the process has said on its standard error, as far as that is of interest. */
+export function complaintOf(child: ChildProcess): () => string {
+  let complaint = "";
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    complaint = (complaint + text).slice(-2000);
+  });
+  return () => reasonIn(complaint);
+}
+
+/** The next reply that has this key. A process that ends never replies: whoever waits for it must learn that. */
+export function nextReply<Key extends string>(
   child: ChildProcess,
   key: Key,
   complaint: () => string,
@@ -58,9 +65,9 @@ function nextReply<Key extends string>(
       settle();
       resolve(reply);
     };
-    const onExit = (code: number | null) => {
+    const onExit = (code: number | null, signal: NodeJS.Signals | null) => {
       settle();
-      reject(new Error(`the server process ended with ${code}: ${reasonIn(complaint())}`));
+      reject(new Error(`the server process ended with ${code ?? signal}: ${complaint()}`));
     };
     child.on("message", onMessage);
     child.on("exit", onExit);
@@ -68,7 +75,7 @@ function nextReply<Key extends string>(
 }
 
 /** The line of a crash report that says what happened. */
-export function reasonIn(complaint: string): string {
+function reasonIn(complaint: string): string {
   const lines = complaint.trim().split("\n");
   return lines.find((line) => /^\w*Error\b/.test(line)) ?? lines.at(-1) ?? "";
 }

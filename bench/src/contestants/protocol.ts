@@ -3,13 +3,35 @@ export interface Settings {
   agent: AgentName;
   /** `memory:` or `sqlite:<file>` */
   store: string;
+  /** The agent dials this platform of Xiaoyi. */
+  link?: LinkSettings;
 }
+
+export interface LinkSettings {
+  url: string;
+  /** Of the bare contestant: the whole answer in one frame. */
+  onlyFinal?: boolean;
+}
+
+export interface LinkCredentials {
+  agentId: string;
+  ak: string;
+  sk: string;
+}
+
+/** By which an agent and the platform know each other. */
+export const linkCredentials: LinkCredentials = {
+  agentId: "measured-agent",
+  ak: "measured-key",
+  sk: "measured-secret",
+};
 
 /**
  * `echo` answers a task with one artifact; `stream` answers with as many chunks as the message says;
- * `hold` works until it is cancelled; `ask` asks for more input at every turn.
+ * `hold` works until it is cancelled, and `linger` does so after it has said something; `ask` asks for more input at
+ * every turn.
  */
-export type AgentName = "echo" | "stream" | "hold" | "ask";
+export type AgentName = "echo" | "stream" | "hold" | "linger" | "ask";
 
 export interface Memory {
   rss: number;

@@ -1,5 +1,7 @@
 import type { Scenario } from "../scenario.ts";
 import { grpcSend, grpcStream } from "./grpc.ts";
+import { linkFrames } from "./link-frames.ts";
+import { linkSessions } from "./link-sessions.ts";
 import { longStream } from "./long-stream.ts";
 import { longTask } from "./long-task.ts";
 import { lookup } from "./lookup.ts";
@@ -19,5 +21,7 @@ export const scenarios: readonly Scenario[] = [
   longStream,
   grpcSend,
   grpcStream,
+  linkFrames,
+  linkSessions,
   startUp,
 ];

@@ -2,17 +2,17 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { type AddressInfo, createServer } from "node:net";
 import { dirname, join } from "node:path";
-import { reasonIn } from "../contestants/launch.ts";
+import { complaintOf, nextReply } from "../contestants/launch.ts";
 import type { Scenario } from "../scenario.ts";
 import type { Workspace } from "../workspace.ts";
 
+/** A server that takes longer to start, be measured and stop is killed, which ends all waiting for it. */
 const deadlineMillis = 60_000;
 
 /** Loaded into the measured process ahead of it; answers any message with the CPU used so far. */
 const probe = `data:text/javascript,${encodeURIComponent(
-  'process.on("message", () => { const { user, system } = process.cpuUsage(); process.send(user + system); }); process.channel.unref();',
+  'process.on("message", () => { const { user, system } = process.cpuUsage(); process.send({ cpu: user + system }); }); process.channel.unref();',
 )}`;
 
 export const startUp: Scenario = {
@@ -32,61 +32,59 @@ export const startUp: Scenario = {
 };
 
 async function startOnce(workspace: Workspace, store: string): Promise<{ cpuMillis: number }> {
-  const port = await freePort();
   const config = workspace.path("dragoman.yaml");
-  const server = { host: "127.0.0.1", port };
+  // Any free ports: one that was found free before may be taken when it is needed, and so may the one after it.
+  const server = { host: "127.0.0.1", port: 0 };
   await writeFile(config, JSON.stringify({ server, store, agents: { echo: { use: "echo" } } }));
   const child = fork(await commandFile(), ["serve", config], {
     execArgv: ["--import", probe],
-    stdio: ["ignore", "ignore", "pipe", "ipc"],
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
   });
-  let complaint = "";
-  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
-    complaint = (complaint + text).slice(-2000);
-  });
+  const complaint = complaintOf(child);
   const exit = once(child, "exit");
+  const deadline = setTimeout(() => child.kill("SIGKILL"), deadlineMillis);
   try {
-    await untilReady(child, port);
-    const answer = once(child, "message");
+    await untilReady(child, await addressOf(child));
+    const answer = nextReply(child, "cpu", complaint);
     child.send("cpu");
-    const [micros] = await answer;
-    return { cpuMillis: Number(micros) / 1000 };
+    return { cpuMillis: (await answer).cpu / 1000 };
   } catch (error) {
     const what = error instanceof Error ? error.message : String(error);
-    throw new Error(`dragoman serve: ${what}: ${reasonIn(complaint)}`);
+    throw new Error(`dragoman serve: ${what}: ${complaint()}`);
   } finally {
     child.kill("SIGTERM");
-    const timer = setTimeout(() => child.kill("SIGKILL"), 10_000);
     await exit;
-    clearTimeout(timer);
+    clearTimeout(deadline);
   }
 }
 
-async function untilReady(child: ChildProcess, port: number): Promise<void> {
-  const deadline = performance.now() + deadlineMillis;
-  while (performance.now() < deadline) {
-    if (child.exitCode !== null) throw new Error(`ended with ${child.exitCode}`);
-    const ready = await fetch(`http://127.0.0.1:${port}/readyz`).then(
+/** Where it says that it listens. */
+function addressOf({ stdout }: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let said = "";
+    stdout?.setEncoding("utf8").on("data", (text: string) => {
+      said += text;
+      const address = /listens on (\S+)\n/.exec(said)?.[1];
+      if (address !== undefined) resolve(address);
+    });
+    stdout?.on("end", () => reject(new Error("ended before it listened")));
+  });
+}
+
+async function untilReady(child: ChildProcess, address: string): Promise<void> {
+  while (child.exitCode === null && child.signalCode === null) {
+    const ready = await fetch(`${address}/readyz`).then(
       (response) => response.ok,
       () => false,
     );
     if (ready) return;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
-  throw new Error(`not ready within ${deadlineMillis / 1000} s`);
+  throw new Error(`ended with ${child.exitCode ?? child.signalCode}`);
 }
 
 async function commandFile(): Promise<string> {
   const manifest = createRequire(import.meta.url).resolve("dragoman/package.json");
   const { bin }: { bin: Record<string, string> } = JSON.parse(await readFile(manifest, "utf8"));
   return join(dirname(manifest), bin.dragoman!);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }

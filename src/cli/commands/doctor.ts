@@ -10,6 +10,7 @@ import {
 } from "../doctor-checks.ts";
 import { checkFiles } from "../doctor-files.ts";
 import { checkSecurity } from "../doctor-security.ts";
+import { checkXiaoyi } from "../doctor-xiaoyi.ts";
 import { Ended, EXIT } from "../exit-codes.ts";
 import { type Output, printJson } from "../output.ts";
 import { safeLine, table } from "../text-form.ts";
@@ -36,6 +37,7 @@ export async function doctor(output: Output, config: string | undefined, flags: 
         ...(await checkAgents(loaded)),
         ...(await checkFiles(loaded, Date.now())),
         ...(await checkSecurity(loaded, file)),
+        ...checkXiaoyi(loaded, Date.now()),
       );
     }
   }

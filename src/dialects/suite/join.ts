@@ -179,12 +179,12 @@ function joinExchange(dialect: Dialect, calling: ExchangeCalling, service: Agent
     losses.push(...encoded.losses);
     const reply = await serveExchange(dialect, toRequest(encoded.value), contextOf(service, losses));
     if ((operation.kind === "stream" || operation.kind === "subscribe") && isStreamReply(reply)) {
-      return framesOf(reply.frames, calling, losses);
+      return framesOf(reply.frames, calling, operation, losses);
     }
     const whole = isStreamReply(reply) ? await joined(reply.frames) : String(reply.body ?? "");
     const kind = operation.kind === "stream" || operation.kind === "subscribe" ? "send" : operation.kind;
     const answer = { status: reply.status, contentType: reply.headers["content-type"] ?? "", text: whole };
-    const decoded = calling.decode(kind, answer);
+    const decoded = calling.decode(kind, answer, operation);
     losses.push(...decoded.losses);
     return decoded.value;
   }
@@ -222,11 +222,16 @@ export async function serveExchange(
   return serving.jsonRpc.handle(parsed.request, exchange, context);
 }
 
-async function* framesOf(frames: AsyncIterable<string>, calling: ExchangeCalling, losses: Loss[]): FrameStreamOf {
+async function* framesOf(
+  frames: AsyncIterable<string>,
+  calling: ExchangeCalling,
+  asked: Operation,
+  losses: Loss[],
+): FrameStreamOf {
   async function* bytes() {
     for await (const text of frames) yield Buffer.from(text);
   }
-  const decoder = calling.openFrames?.();
+  const decoder = calling.openFrames?.(asked);
   for await (const events of sseEvents(bytes())) {
     const batch: StreamFrame[] = [];
     for (const { data, event, lastEventId } of events) {

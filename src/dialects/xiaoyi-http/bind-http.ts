@@ -1,10 +1,10 @@
 /** `POST /agent/message`: JSON-RPC of the platform's own kind, answered in full or, for messages, by a stream. */
 import { ProtocolError } from "../../model/errors.ts";
 import type { Call } from "../../model/operation.ts";
-import type { Clock } from "../../model/ports.ts";
+import type { Clock, Log } from "../../model/ports.ts";
 import type { ExchangeReply, ExchangeRequest, FullReply } from "../../wire/exchange.ts";
 import { decodeUtf8, parseJson } from "../../wire/json-limits.ts";
-import { type JsonRpcRequest, PARSE_ERROR, parseJsonRpc } from "../../wire/json-rpc.ts";
+import { type JsonRpcId, type JsonRpcRequest, PARSE_ERROR, parseJsonRpc } from "../../wire/json-rpc.ts";
 import type { HttpServing, ServeContext } from "../contract.ts";
 import { presentable } from "../shared/presentable.ts";
 import { isRecord } from "../shared/proto-json-reading.ts";
@@ -13,59 +13,85 @@ import { AgentTasks } from "../xiaoyi/agent-tasks.ts";
 import { methodOf, readControl, toCancelResult, toClearResult } from "../xiaoyi/control.ts";
 import { type HeardMessage, readMessageParams, tappedPushId } from "../xiaoyi/decode.ts";
 import { GONE } from "../xiaoyi/notification.ts";
-import { type Admission, admit, sessionScope } from "./access.ts";
+import { type Admission, admit, KEY_HINT, sessionScope } from "./access.ts";
 import { authorize, deauthorize, withAccount } from "./account.ts";
 import { answer, refuse } from "./answers.ts";
 import { soon } from "./attended-frames.ts";
 import { type Answering, Conversation } from "./conversation.ts";
 import type { Entry } from "./entry.ts";
+import { RefusalLog } from "./refusal-log.ts";
 import { issueToken } from "./sealed-token.ts";
 import { streamReply, tappedReply } from "./stream.ts";
-import { answerTokenRequest } from "./token-endpoint.ts";
+import { answerTokenRequest, requireShortBody } from "./token-endpoint.ts";
 import { DIALECT_NAME, MESSAGE_PATH, TOKEN_PATH, VERSION } from "./version.ts";
 
 export interface XiaoyiHttpOptions {
   /** How an agent is connected; an agent without entries has no such place. */
   readonly entriesFor: (agent: string) => readonly Entry[];
   readonly clock: Clock;
+  readonly log: Log;
 }
 
-export function createHttpServing({ clock, entriesFor }: XiaoyiHttpOptions): readonly HttpServing[] {
-  const refuseHere: HttpServing["refuse"] = (error, _exchange, status) => refuse(presentable(error), null, status);
-  const common = { version: VERSION, knowsCallers: true, refuse: refuseHere } as const;
+export function createHttpServing({ clock, entriesFor, log }: XiaoyiHttpOptions): readonly HttpServing[] {
+  const refusals = new RefusalLog(log);
+  const refuseHere: HttpServing["refuse"] = (error, _exchange, status) => {
+    // Without a status it is known, and noted, for which agent it is.
+    if (status !== undefined) refusals.note(undefined, error);
+    return refuse(presentable(error), null, status);
+  };
+  const refusalOf = (agent: string, judge: () => unknown): ProtocolError | undefined => {
+    try {
+      judge();
+      return undefined;
+    } catch (error) {
+      refusals.note(agent, error);
+      return presentable(error);
+    }
+  };
+  const common = { version: VERSION, refuse: refuseHere } as const;
   return [
     {
       ...common,
       prefix: MESSAGE_PATH,
       serves: (agent) => entriesFor(agent).length > 0,
-      handle: (exchange, context) => handle(exchange, context, entriesFor(context.service.name), clock),
+      screen: (head, agent) => refusalOf(agent, () => admit(head, entriesFor(agent), agent, clock.now())),
+      handle: (exchange, context) => handle(exchange, context, entriesFor(context.service.name), { clock, refusals }),
     },
     {
       ...common,
       prefix: TOKEN_PATH,
       serves: (agent) => entriesFor(agent).some(({ access }) => access.kind === "oauth"),
+      screen: (head, agent) => refusalOf(agent, () => requireShortBody(head)),
       async handle(exchange, { ids, service: { name: agent } }) {
         const refused = misplaced(exchange);
         if (refused !== undefined) return refused;
         const desk = { agent, entries: entriesFor(agent), now: clock.now(), unique: ids.context() };
-        return answerTokenRequest(exchange, desk);
+        const reply = answerTokenRequest(exchange, desk);
+        if (reply.status === 401) refusals.warn(agent, "wrong-credentials", KEY_HINT);
+        return reply;
       },
     },
   ];
+}
+
+interface Tools {
+  readonly clock: Clock;
+  readonly refusals: RefusalLog;
 }
 
 async function handle(
   exchange: ExchangeRequest,
   context: ServeContext,
   entries: readonly Entry[],
-  clock: Clock,
+  tools: Tools,
 ): Promise<ExchangeReply> {
   const refused = misplaced(exchange);
   if (refused !== undefined) return refused;
   try {
-    const admission = admit(exchange, entries, context.service.name, clock.now());
-    return await new Request(exchange, context, admission, clock).reply();
+    const admission = admit(exchange, entries, context.service.name, tools.clock.now());
+    return await new Request(exchange, context, admission, tools).reply();
   } catch (error) {
+    tools.refusals.note(context.service.name, error);
     return refuse(presentable(error), null);
   }
 }
@@ -87,13 +113,15 @@ class Request {
   readonly #entry: Entry;
   readonly #by: Admission["by"];
   readonly #clock: Clock;
+  readonly #refusals: RefusalLog;
 
-  constructor(exchange: ExchangeRequest, context: ServeContext, { by, entry }: Admission, clock: Clock) {
+  constructor(exchange: ExchangeRequest, context: ServeContext, { by, entry }: Admission, tools: Tools) {
     this.#exchange = exchange;
     this.#context = context;
     this.#entry = entry;
     this.#by = by;
-    this.#clock = clock;
+    this.#clock = tools.clock;
+    this.#refusals = tools.refusals;
   }
 
   async reply(): Promise<ExchangeReply> {
@@ -101,16 +129,19 @@ class Request {
     requireMediaType(headers, isJson);
     const parsed = parseJsonRpc(body, this.#context.limits);
     if (!parsed.ok) {
-      return refuse(
-        new ProtocolError(parsed.code === PARSE_ERROR ? "PARSE_ERROR" : "INVALID_REQUEST", parsed.message),
-        parsed.id,
-      );
+      const code = parsed.code === PARSE_ERROR ? "PARSE_ERROR" : "INVALID_REQUEST";
+      return this.#refuse(new ProtocolError(code, parsed.message), parsed.id);
     }
     try {
       return await this.#answer(parsed.request);
     } catch (error) {
-      return refuse(presentable(error), parsed.request.id);
+      return this.#refuse(error, parsed.request.id);
     }
+  }
+
+  #refuse(error: unknown, id: JsonRpcId): FullReply {
+    this.#refusals.note(this.#context.service.name, error);
+    return refuse(presentable(error), id);
   }
 
   async #answer(request: JsonRpcRequest): Promise<ExchangeReply> {
@@ -129,6 +160,7 @@ class Request {
       case "cancel": {
         const words = readControl(this.#envelope());
         const { id: taskId, state } = await this.#conversation().cancel(words);
+        if (state === "unknown") this.#refusals.warn(this.#context.service.name, "nothing-to-cancel", NOTHING_RAN);
         return answer(id, toCancelResult(taskId ?? words.taskIds[0] ?? String(id), state));
       }
       case "clear":
@@ -156,7 +188,7 @@ class Request {
     const { ids, limits, report } = this.#context;
     const { losses, value: heard } = readMessageParams(params ?? {}, { maxItems: limits.maxParts }, ids);
     if (losses.length > 0) report(losses);
-    const { notices, render, uploads } = this.#entry;
+    const { notices, render, unanswered, uploads } = this.#entry;
     const { sessionId, taskId } = heard;
     notices?.heard(heard);
     const tapped = tappedPushId(heard.events);
@@ -164,10 +196,18 @@ class Request {
       return tappedReply((await notices.recall(tapped)) ?? GONE, { id, taskId }, this.#context);
     }
     const attendance = notices && {
-      onSeen: (task: string) => notices.seen(task),
-      onLeft: (task: string) => notices.left(task, sessionId),
+      onTask: (task: string) => void unanswered?.set(task, sessionId),
+      onSeen: (task: string) => {
+        notices.seen(task);
+        void unanswered?.delete(task);
+      },
+      onLeft: (task: string) => {
+        notices.left(task, sessionId);
+        void unanswered?.delete(task);
+      },
     };
-    const how = { id, taskId, render, attendance, prepare: uploads?.prepare };
+    const onFailure = (error: unknown) => this.#refusals.note(this.#context.service.name, error);
+    const how = { id, taskId, render, attendance, prepare: uploads?.prepare, onFailure };
     return streamReply(await this.#say(heard), how, this.#context);
   }
 
@@ -192,4 +232,5 @@ class Request {
   }
 }
 
+const NOTHING_RAN = "No task of that id is known, and none runs in that session.";
 const NO_EXTENSIONS: readonly string[] = [];

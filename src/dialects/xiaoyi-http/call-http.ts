@@ -76,17 +76,21 @@ export const httpCalling: ExchangeCalling = {
     return { value: { method: "POST", url: endpointOf(target.url), headers, body }, losses };
   },
 
-  decode<Kind extends Exclude<OperationKind, "stream" | "subscribe">>(kind: Kind, answer: WholeAnswer) {
+  decode<Kind extends Exclude<OperationKind, "stream" | "subscribe">>(
+    kind: Kind,
+    answer: WholeAnswer,
+    asked?: Operation,
+  ) {
     const { contentType, status, text } = answer;
     if (status >= 200 && status <= 299 && kind === "send" && contentType.startsWith("text/event-stream")) {
-      return taskOfStream(text) as Lossy<Outcomes[Kind]>;
+      return taskOfStream(text, asked) as Lossy<Outcomes[Kind]>;
     }
     const envelope = parseAnswer(text);
     if (isRecord(envelope) && isRecord(envelope.error) && !isSuccess(envelope.error))
       throw refusal(envelope.error, status);
     if (status < 200 || status > 299) throw bareStatus(status);
     if (!isRecord(envelope)) throw unreadable("it is not a JSON object");
-    if (kind === "cancel") return { value: taskOfCancel(envelope.result) as Outcomes[Kind], losses: NO_LOSSES };
+    if (kind === "cancel") return { value: taskOfCancel(envelope.result, asked) as Outcomes[Kind], losses: NO_LOSSES };
     throw unreadable("it is not a stream");
   },
 
@@ -97,8 +101,8 @@ export const httpCalling: ExchangeCalling = {
     return { losses, value: first };
   },
 
-  openFrames() {
-    const answer = new HeardAnswer();
+  openFrames(asked) {
+    const answer = answerTo(asked);
     return {
       decode({ data }) {
         const { losses, value } = hear(answer, data);
@@ -109,11 +113,19 @@ export const httpCalling: ExchangeCalling = {
   },
 };
 
+/** A task has the id that we have chosen for it, whatever the agent calls it. */
+function answerTo(asked: Operation | undefined): HeardAnswer {
+  if (asked?.kind !== "send" && asked?.kind !== "stream") return new HeardAnswer();
+  const { sessionId, taskId } = placeOf(asked);
+  return new HeardAnswer({ taskId, contextId: sessionId });
+}
+
 function hear(answer: HeardAnswer, data: string): Lossy<readonly TaskEvent[]> {
   const envelope = parseAnswer(data);
   if (!isRecord(envelope)) throw unreadable("a frame of the stream is not a JSON object");
   const { losses, value } = readHeardFrame(envelope);
-  return { losses, value: answer.hear(value) };
+  const misnamed = answer.misnames(value) ? [lossBy(LOSSES.foreignId, "result.taskId")] : NO_LOSSES;
+  return { losses: [...losses, ...misnamed], value: answer.hear(value) };
 }
 
 function toFrame(event: TaskEvent): StreamFrame {
@@ -127,15 +139,16 @@ function refusal(error: Readonly<Record<string, unknown>>, status: number): Prot
   return new ProtocolError("UNAUTHENTICATED", said.message);
 }
 
-function taskOfCancel(result: unknown): Task {
-  const { id, status } = isRecord(result) ? result : {};
+function taskOfCancel(result: unknown, asked: Operation | undefined): Task {
+  const { id: named, status } = isRecord(result) ? result : {};
+  const id = asked?.kind === "cancel" ? asked.id : named;
   if (typeof id !== "string") throw unreadable("result.id is missing");
   return canceledTask(placeOfTask(id), isRecord(status) ? status.state : undefined);
 }
 
 /** A whole stream, as the task it tells of. */
-function taskOfStream(text: string): Lossy<{ readonly task: Task }> {
-  const answer = new HeardAnswer();
+function taskOfStream(text: string, asked: Operation | undefined): Lossy<{ readonly task: Task }> {
+  const answer = answerTo(asked);
   const losses: Loss[] = [];
   const events: TaskEvent[] = [];
   const parser = createSseParser(({ data }) => {
@@ -146,6 +159,7 @@ function taskOfStream(text: string): Lossy<{ readonly task: Task }> {
   parser.push(text);
   parser.end();
   events.push(...answer.settle());
+  if (events.length > 0 && !answer.ended) throw unreadable("the stream ended before the task did");
   return { value: { task: taskOf(events) }, losses };
 }
 

@@ -1,4 +1,4 @@
-import { NO_CLOCK } from "../../model/ports.ts";
+import { NO_CLOCK, SILENT_LOG } from "../../model/ports.ts";
 import type { Dialect, HttpServing } from "../contract.ts";
 import { describeDialect } from "../contract-suite.ts";
 import { outcomeOfStream } from "../suite/streams.ts";
@@ -7,7 +7,11 @@ import { httpCalling } from "./call-http.ts";
 import { API_KEY, entryOf, NOW } from "./fixtures/serving.ts";
 import { createXiaoyiHttp } from "./index.ts";
 
-const xiaoyiHttp = createXiaoyiHttp({ clock: { ...NO_CLOCK, now: () => NOW }, entriesFor: () => [entryOf()] });
+const xiaoyiHttp = createXiaoyiHttp({
+  clock: { ...NO_CLOCK, now: () => NOW },
+  entriesFor: () => [entryOf()],
+  log: SILENT_LOG,
+});
 const [http] = xiaoyiHttp.serving.http as readonly [HttpServing, HttpServing];
 
 const dialect: Dialect = {

@@ -1,6 +1,7 @@
 /** How one agent is connected to the platform. */
 import type { JsonObject } from "../../model/json.ts";
 import type { FileIntake } from "../xiaoyi/file-intake.ts";
+import type { Notes } from "../xiaoyi/notes.ts";
 import type { Notices } from "../xiaoyi/notices.ts";
 import type { RenderMode } from "../xiaoyi/render.ts";
 import type { Uploads } from "../xiaoyi/uploads.ts";
@@ -29,6 +30,8 @@ export interface Entry {
   readonly accounts: Accounts | undefined;
   /** Absent: users who left are told of nothing. */
   readonly notices?: Notices | undefined;
+  /** Tasks with the conversation whose stream is open. Absent: a crash leaves its readers without a word. */
+  readonly unanswered?: Notes | undefined;
   /** Absent: files stay where the platform has them. */
   readonly intake?: FileIntake | undefined;
   /** Absent: files of answers are told by their names and links. */

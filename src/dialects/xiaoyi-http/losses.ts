@@ -16,4 +16,10 @@ export const LOSSES = {
     reason: "There are no extensions to ask for, and no keys that make a message safe to repeat.",
     direction: "said",
   },
+  foreignId: {
+    kind: "bent",
+    what: "event.taskId",
+    reason: "A stream answers one message: its frames are those of that task, whatever the agent calls it.",
+    direction: "heard",
+  },
 } as const satisfies Record<string, LossRule>;

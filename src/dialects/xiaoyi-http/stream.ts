@@ -25,13 +25,17 @@ export interface StreamOptions {
   readonly render: RenderMode;
   /** Makes of an event what the platform can show, e.g. by uploading its files. */
   readonly prepare?: ((event: StreamEvent) => Promise<StreamEvent>) | undefined;
-  /** Told whether the reader stays, if anybody wants to know. */
-  readonly attendance?: Pick<Attendance, "onLeft" | "onSeen"> | undefined;
+  /** Told what the answer broke at. */
+  readonly onFailure: (error: unknown) => void;
+  /** Told which task it is and whether the reader stays, if anybody wants to know. */
+  readonly attendance?:
+    | (Pick<Attendance, "onLeft" | "onSeen"> & { readonly onTask: (taskId: string) => void })
+    | undefined;
 }
 
 export function streamReply(
   answering: Answering | undefined,
-  { attendance, id, prepare, render, taskId }: StreamOptions,
+  { attendance, id, onFailure, prepare, render, taskId }: StreamOptions,
   { ids, limits, report }: Pick<ServeContext, "ids" | "limits" | "report">,
 ): StreamReply {
   const renderer = new Renderer({ mode: render, taskId, artifactId: ids.message, questionEnds: true, report });
@@ -40,7 +44,10 @@ export function streamReply(
   let seenTask = "";
   let told = false;
   const map = (frame: StreamFrame, into: StreamFrame[]): boolean => {
-    seenTask ||= taskIdIn(frame.event) ?? "";
+    if (seenTask === "") {
+      seenTask = taskIdIn(frame.event) ?? "";
+      if (seenTask !== "") attendance?.onTask(seenTask);
+    }
     const event = answering?.continues === true ? sinceThen(frame.event) : frame.event;
     add(renderer.push(event), frame.event, into);
     told = renderer.ended || renderer.asking;
@@ -54,7 +61,10 @@ export function streamReply(
     attendance === undefined
       ? frames
       : attended(frames, { ...attendance, isOver: () => told, taskId: () => seenTask || undefined });
-  return eventStreamReply(watched, { keepAliveMs: limits.keepAliveMs, framing: new DeviceFraming(id, renderer) });
+  return eventStreamReply(watched, {
+    keepAliveMs: limits.keepAliveMs,
+    framing: new DeviceFraming(id, renderer, onFailure),
+  });
 }
 
 /** The answer to a notification that was tapped: known from its beginning to its end. */
@@ -137,10 +147,12 @@ class DeviceFrame implements StreamFrame {
 class DeviceFraming implements EventFraming {
   readonly #id: JsonRpcId;
   readonly #renderer: Renderer;
+  readonly #onFailure: StreamOptions["onFailure"];
 
-  constructor(id: JsonRpcId, renderer: Renderer) {
+  constructor(id: JsonRpcId, renderer: Renderer, onFailure: StreamOptions["onFailure"]) {
     this.#id = id;
     this.#renderer = renderer;
+    this.#onFailure = onFailure;
   }
 
   encode(batch: readonly StreamFrame[]): string {
@@ -148,6 +160,7 @@ class DeviceFraming implements EventFraming {
   }
 
   encodeFailure(error: unknown): string {
+    this.#onFailure(error);
     return this.#renderer
       .fail(presentable(error))
       .map((rendered) => toEvent(this.#id, rendered))

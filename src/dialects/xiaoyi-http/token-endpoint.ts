@@ -1,5 +1,6 @@
 /** Where the platform trades its client credentials for a token (RFC 6749 §4.4). */
-import { type ExchangeRequest, type FullReply, jsonReply } from "../../wire/exchange.ts";
+import { ProtocolError } from "../../model/errors.ts";
+import { type ExchangeRequest, type FullReply, jsonReply, type RequestHead } from "../../wire/exchange.ts";
 import { decodeUtf8, parseJson } from "../../wire/json-limits.ts";
 import { isRecord } from "../shared/proto-json-reading.ts";
 import { sameSecret } from "../xiaoyi/signature.ts";
@@ -36,6 +37,12 @@ export function answerTokenRequest(exchange: ExchangeRequest, desk: TokenDesk): 
   const token = issueToken(accessScope(found, agent), now + TOKEN_SECONDS * 1_000, unique);
   const answer = { access_token: token, token_type: "Bearer", expires_in: TOKEN_SECONDS };
   return jsonReply(200, JSON.stringify(answer), NOT_KEPT);
+}
+
+/** Throws INVALID_REQUEST for a body that is too long, or does not say how long it is where somebody has to ask. */
+export function requireShortBody({ headers }: RequestHead): void {
+  if (Number(headers["content-length"]) <= LARGEST_BODY) return;
+  throw new ProtocolError("INVALID_REQUEST", "A request for a token is short, and says how long it is.");
 }
 
 interface TokenWords {

@@ -83,6 +83,37 @@ describe("a phone that does not listen any more", () => {
     }
   });
 
+  it("because the link is down is told of a question, also where the server stops", async () => {
+    for (const stops of [false, true]) {
+      const gate = createGate();
+      const notices = new NotedNotices();
+      const stage = await Stage.open({
+        agent: agentOf(async function* (turn) {
+          if (turn.history.length >= 2) return yield chunk("answer", heard(turn), false);
+          yield status("TASK_STATE_WORKING");
+          await gate.opened;
+          yield status("TASK_STATE_INPUT_REQUIRED", "Go on?");
+        }),
+        notices,
+      });
+      const first = stage.connect();
+      await first.say(message("hello", { taskId: "t" }));
+      await first.tear();
+      gate.open();
+      await settle(20);
+      expect(notices.told).toEqual([]);
+      if (stops) stage.agent.close();
+      else await stage.clock.advance(31_000);
+      expect(notices.told).toEqual([["left", "t", "session-1"]]);
+      if (stops) continue;
+      const second = stage.connect();
+      await second.say(message("yes", { taskId: "t" }));
+      await stage.clock.advance(60_000);
+      expect(second.story("t").at(-1)).toBe("completed final");
+      expect(notices.told.slice(1)).toEqual([["seen", "t"]]);
+    }
+  });
+
   it("is not told on the link what an earlier process has left to a notification", async () => {
     const busy = agentOf(async function* ({ signal }) {
       yield status("TASK_STATE_WORKING");

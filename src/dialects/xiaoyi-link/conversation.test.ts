@@ -3,8 +3,8 @@ import { agentOf, chunk, createGate, echo, heard, says, status } from "../../eng
 import { settle } from "../../engine/testing/fake-clock.ts";
 import { callOf } from "../../engine/testing/harness.ts";
 import type { Message } from "../../model/message.ts";
-import { DEFAULT_LINK_TIMES } from "./link-agent.ts";
 import { AGENT_ID, message, Stage } from "./testing/stage.ts";
+import { DEFAULT_LINK_TIMES } from "./times.ts";
 
 /** Works until it is cancelled. */
 const busy = () =>
@@ -171,11 +171,11 @@ describe("a question", () => {
     const platform = stage.connect();
     const yes = message("yes", { taskId: "t", id: "r" });
     await platform.say(yes);
-    expect(platform.story("t").slice(2)).toEqual(["=A draft.", "=A draft.\n\nGo on?", "input-required: "]);
+    expect(platform.story("t").slice(2)).toEqual(["=A draft.\n\nGo on?", "input-required: "]);
     await stage.clock.advance(60_000);
-    expect(platform.story("t")).toHaveLength(5);
+    expect(platform.story("t")).toHaveLength(4);
     await platform.say(yes);
-    expect(platform.story("t").slice(5)).toEqual([
+    expect(platform.story("t").slice(4)).toEqual([
       "working",
       "=A draft.\n\nGo on?\n\nYou said yes.",
       "completed final",
@@ -396,6 +396,34 @@ describe("cancelling and clearing", () => {
     expect(answers.map(({ detail }) => detail.result)).toEqual([{ status: { state: "cleared" } }]);
     expect((await stage.harness.get("t1")).contextId).toBe("session-1");
     expect((await stage.harness.get("t2")).contextId).not.toBe("session-1");
+  });
+
+  it("what was cleared stays so in the next process, and is kept before it is said to be cleared", async () => {
+    const kept = new Map<string, string>();
+    const written = createGate();
+    const cleared = {
+      all: async () => [...kept],
+      set: async (sessionId: string, contextId: string) => {
+        await written.pass();
+        kept.set(sessionId, contextId);
+      },
+      delete: async () => {},
+    };
+    const stage = await Stage.open({ agent: echo(), cleared });
+    const platform = stage.connect();
+    await platform.say(message("one", { taskId: "t1" }));
+    await platform.say(control("clearContext", { sessionId: "app-1" }));
+    const isCleared = () => platform.answers.some(({ detail }) => detail.result.status?.state === "cleared");
+    expect(isCleared()).toBe(false);
+    written.open();
+    await settle();
+    expect(isCleared()).toBe(true);
+    const next = await Stage.open({ agent: echo(), cleared, after: stage });
+    await next.agent.resume(next.clock.now(), ["main"]);
+    await next.connect().say(message("two", { taskId: "t2" }));
+    const { contextId } = await next.harness.get("t2");
+    expect([...kept]).toEqual([["session-1", contextId]]);
+    expect(contextId).not.toBe("session-1");
   });
 
   it("clearing ends what is under way", async () => {

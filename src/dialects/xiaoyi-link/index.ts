@@ -2,12 +2,13 @@ import type { Dialect, LinkServing } from "../contract.ts";
 import { can } from "../xiaoyi/can.ts";
 import { LOSSES } from "../xiaoyi/losses.ts";
 import { linkCalling } from "./call-link.ts";
-import { LinkAgent, type LinkAgentOptions } from "./link-agent.ts";
+import { LinkAgent } from "./link-agent.ts";
+import type { LinkAgentOptions } from "./options.ts";
 import { DIALECT_NAME } from "./version.ts";
 
 export type { OutgoingFile, UploadFile } from "../xiaoyi/uploads.ts";
 export { linkCalling } from "./call-link.ts";
-export { DEFAULT_LINK_TIMES, type LinkTimes } from "./link-agent.ts";
+export { DEFAULT_LINK_TIMES, type LinkTimes } from "./times.ts";
 export { DIALECT_NAME } from "./version.ts";
 
 /** How one agent is connected. */

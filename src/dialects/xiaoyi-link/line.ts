@@ -35,6 +35,7 @@ export class Line<R extends Doubtful> {
   readonly #doubts = new Map<R, number>();
   #sent = 0;
   #full = false;
+  #pumpsSoon = false;
   #asking = false;
   #askAt = Number.POSITIVE_INFINITY;
   #cancelAsk = (): void => {};
@@ -44,10 +45,15 @@ export class Line<R extends Doubtful> {
     this.#clock = clock;
   }
 
-  /** Somebody has something to send. */
+  /** Somebody has something to send. It is asked once for all that it is woken for at one time. */
   wake(talker: Talker<R>): void {
     this.#ready.add(talker);
-    if (!this.#full) this.#pump();
+    if (this.#full || this.#pumpsSoon) return;
+    this.#pumpsSoon = true;
+    queueMicrotask(() => {
+      this.#pumpsSoon = false;
+      if (!this.#full) this.#pump();
+    });
   }
 
   /** Ahead of all that waits. */

@@ -4,58 +4,30 @@
  */
 import { ProtocolError } from "../../model/errors.ts";
 import type { Message } from "../../model/message.ts";
-import type { Clock, Log } from "../../model/ports.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
 import type { Link, LinkClosure } from "../../wire/link.ts";
-import type { LinkServed, ServeContext } from "../contract.ts";
+import type { LinkServed } from "../contract.ts";
 import { presentable } from "../shared/presentable.ts";
 import { type ControlWords, isDesktop, readControl, toCancelResult, toClearResult } from "../xiaoyi/control.ts";
 import { type HeardMessage, readMessageParams, tappedPushId } from "../xiaoyi/decode.ts";
 import { toFrameError } from "../xiaoyi/errors.ts";
-import { type FileIntake, readable } from "../xiaoyi/file-intake.ts";
+import { readable } from "../xiaoyi/file-intake.ts";
 import { NO_NOTICES, type Notices } from "../xiaoyi/notices.ts";
 import { GONE, tappedFrames } from "../xiaoyi/notification.ts";
-import type { RenderMode } from "../xiaoyi/render.ts";
-import { type UploadFile, Uploads } from "../xiaoyi/uploads.ts";
+import { Uploads } from "../xiaoyi/uploads.ts";
 import { toRefusal, toResponse } from "../xiaoyi/wire.ts";
 import { type Disregard, type HeardControl, type HeardRequest, readFrame } from "./decode.ts";
 import { toAnswer, toHeartbeat, toIntroduction } from "./encode.ts";
 import { leftOver } from "./left-over.ts";
 import { Line } from "./line.ts";
+import type { LinkAgentOptions } from "./options.ts";
 import { marked, type Recalled } from "./recall.ts";
-import { Reply, type ReplyTimes } from "./reply.ts";
+import { Reply } from "./reply.ts";
 import { type SeenFrame, SeenFrames } from "./seen-frames.ts";
 import type { Session } from "./session.ts";
 import { Sessions } from "./sessions.ts";
 import { Tasks } from "./tasks.ts";
-
-export interface LinkAgentOptions {
-  readonly agentId: string;
-  readonly context: Pick<ServeContext, "caller" | "ids" | "limits" | "report" | "service">;
-  readonly artifactId: () => string;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly mode: RenderMode;
-  readonly times?: Partial<LinkTimes>;
-  /** Absent: files are told by their names and links. */
-  readonly upload?: UploadFile;
-  /** Absent: users who left are told of nothing. */
-  readonly notices?: Notices | undefined;
-  /** Absent: files stay where the platform has them. */
-  readonly intake?: FileIntake | undefined;
-}
-
-export interface LinkTimes extends ReplyTimes {
-  readonly heartbeatMs: number;
-}
-
-export const DEFAULT_LINK_TIMES: LinkTimes = {
-  heartbeatMs: 20_000,
-  keepAliveMs: 20_000,
-  finalAfterMs: 300,
-  paceMs: 100,
-  absentMs: 30_000,
-};
+import { DEFAULT_LINK_TIMES, type LinkTimes } from "./times.ts";
 
 /** Longer frames are not read. */
 const LONGEST_FRAME = 4 * 1024 * 1024;
@@ -77,7 +49,7 @@ export class LinkAgent implements LinkServed {
   readonly #notices: Notices;
   readonly #seen: SeenFrames;
   readonly #lines = new Map<string, LinkLine>();
-  readonly #sessions = new Sessions();
+  readonly #sessions: Sessions;
   readonly #logged = new Set<string>();
   #closed = false;
 
@@ -88,6 +60,7 @@ export class LinkAgent implements LinkServed {
     this.#uploads = options.upload === undefined ? undefined : new Uploads(options.upload, options.log);
     this.#notices = options.notices ?? NO_NOTICES;
     this.#seen = new SeenFrames(options.clock);
+    this.#sessions = new Sessions(options.cleared);
   }
 
   async serve(link: Link, server: string): Promise<LinkClosure> {
@@ -111,8 +84,14 @@ export class LinkAgent implements LinkServed {
   }
 
   async resume(since: number, servers: readonly [string, ...string[]]): Promise<void> {
-    const { agentId } = this.#options;
-    for (const { id, recalled } of await leftOver({ agentId, since }, this.#tasks, this.#notices)) {
+    const { agentId, notices, unanswered } = this.#options;
+    await this.#sessions.load();
+    for (const { ended, id, recalled } of await leftOver({ agentId, since, unanswered }, this.#tasks, this.#notices)) {
+      // Whether a phone still listens to what was complete before the crash nobody knows; a notification arrives.
+      if (ended && notices !== undefined) {
+        this.#left(id, recalled.sessionId);
+        continue;
+      }
       const server = servers.includes(recalled.server) ? recalled.server : servers[0];
       const session = this.#sessions.of(recalled.sessionId, server);
       session.tasks.set(recalled.taskId, id);
@@ -123,7 +102,7 @@ export class LinkAgent implements LinkServed {
   async settle(milliseconds: number): Promise<void> {
     const { clock } = this.#options;
     const end = clock.now() + milliseconds;
-    const isLeaving = ({ reply }: Session): boolean => reply?.ended === true && !reply.told;
+    const isLeaving = ({ reply }: Session): boolean => reply?.withheld === true;
     while (clock.now() < end && [...this.#sessions.busy].some(isLeaving)) {
       await new Promise<void>((resolve) => {
         clock.after(LOOK_AGAIN_MS, resolve);
@@ -134,9 +113,11 @@ export class LinkAgent implements LinkServed {
   close(): void {
     this.#closed = true;
     for (const session of this.#sessions.busy) {
-      // The next process takes up what is under way, but not what has ended.
-      if (session.reply?.ended === true) this.#leave(session);
-      else session.reply?.leave();
+      // The next process takes up what is under way, but not what has ended or waits for the user.
+      const { reply } = session;
+      if (reply?.withheld === true) this.#leave(session);
+      else if (reply?.complete === true) void this.#options.unanswered?.delete(session.taskOf(reply.platformId));
+      reply?.leave();
     }
     this.#sessions.busy.clear();
   }
@@ -229,9 +210,14 @@ export class LinkAgent implements LinkServed {
   /** Phones listen to the newest task only: how another ends is told elsewhere. */
   #leave(session: Session): void {
     const { reply } = session;
-    if (reply?.told === false) this.#notices.left(session.taskOf(reply.platformId), session.id);
+    if (reply?.told === false) this.#left(session.taskOf(reply.platformId), session.id);
     reply?.leave();
     session.reply = undefined;
+  }
+
+  #left(taskId: string, sessionId: string): void {
+    this.#notices.left(taskId, sessionId);
+    void this.#options.unanswered?.delete(taskId);
   }
 
   /** What a notification stood for is all there is to say. */
@@ -296,11 +282,15 @@ export class LinkAgent implements LinkServed {
       report: context.report,
       prepare: this.#uploads?.prepare,
       again: (moreComes) => this.#tasks.stored(session.taskOf(taskId), moreComes),
-      onTask: (id) => session.tasks.set(taskId, id),
+      onTask: (id) => {
+        session.tasks.set(taskId, id);
+        void this.#options.unanswered?.set(id, session.id);
+      },
       onReady: () => this.#lines.get(session.server)?.wake(session),
-      onAbsent: () => this.#notices.left(session.taskOf(taskId), session.id),
+      onAbsent: () => this.#left(session.taskOf(taskId), session.id),
       onRest: () => {
         this.#notices.seen(session.taskOf(taskId));
+        void this.#options.unanswered?.delete(session.taskOf(taskId));
         session.rest(reply);
       },
     });
@@ -336,7 +326,7 @@ export class LinkAgent implements LinkServed {
     const sessionId = session?.id ?? words.sessionIds[0];
     if (sessionId === undefined) return { result: toClearResult("unknown") };
     if (session?.reply !== undefined) void this.#cancel({ sessionIds: [], taskIds: [] }, session);
-    this.#sessions.clear(sessionId, this.#options.context.ids.context());
+    await this.#sessions.clear(sessionId, this.#options.context.ids.context());
     return { result: toClearResult("cleared") };
   }
 

@@ -42,7 +42,7 @@ export interface ReplyOptions {
   readonly onTask: (id: string) => void;
   /** Frames can be sent. */
   readonly onReady: () => void;
-  /** It is complete, and has not left for too long. */
+  /** The answer, or a question, is complete and has not left for too long. */
   readonly onAbsent: () => void;
   /** All of it has arrived, and nothing follows: it is over, or waits for the user. */
   readonly onRest: () => void;
@@ -111,6 +111,16 @@ export class Reply implements Doubtful {
     return this.ended && this.#waiting.length === 0;
   }
 
+  /** It has an end, or has come to a question. */
+  get complete(): boolean {
+    return this.ended || this.#renderer.asking;
+  }
+
+  /** What completes it has not left. */
+  get withheld(): boolean {
+    return this.complete && this.#waiting.length > 0;
+  }
+
   /** Nothing happens until the user says something; all that was said has arrived. */
   get resting(): boolean {
     return this.#resting;
@@ -122,6 +132,7 @@ export class Reply implements Doubtful {
    */
   follow(open: () => Promise<FrameStream> = this.#again, continues = false): void {
     this.#resting = false;
+    this.#cancelAbsence();
     this.#keepAliveLater(this.#options.times.keepAliveMs);
     this.#queue(this.#renderer.begin());
     void this.#read(open, continues);
@@ -180,7 +191,7 @@ export class Reply implements Doubtful {
   }
 
   confirmed(): void {
-    const mayFollow = this.#following || !(this.ended || this.#renderer.asking);
+    const mayFollow = this.#following || !this.complete;
     if (this.#left || mayFollow || this.#waiting.length > 0) return;
     this.#cancelAbsence();
     this.#resting = true;
@@ -256,16 +267,21 @@ export class Reply implements Doubtful {
     this.#following = false;
     this.#cancelKeepAlive();
     this.#answered();
+    this.#watchLeaving();
+  }
+
+  #watchLeaving(): void {
     const { clock, onAbsent, times } = this.#options;
     this.#cancelAbsence();
     this.#cancelAbsence = clock.after(times.absentMs, () => {
-      if (this.ended && !this.told) onAbsent();
+      if (this.withheld) onAbsent();
     });
   }
 
   /** It may be the same words under the same ids. */
   #expectAnswer(): void {
     for (const frame of this.seen.splice(0)) frame.forget();
+    this.#watchLeaving();
   }
 
   #answered(): void {

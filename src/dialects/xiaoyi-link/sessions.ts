@@ -1,4 +1,5 @@
 import { BoundedMap } from "../xiaoyi/bounded-map.ts";
+import type { Notes } from "../xiaoyi/notes.ts";
 import { Session } from "./session.ts";
 
 const MOST_SESSIONS = 10_000;
@@ -13,6 +14,17 @@ export class Sessions {
   readonly #names = new BoundedMap<string, string>(MOST_NAMES);
   /** Contexts of conversations that were cleared, should they go on under their old id. */
   readonly #contexts = new BoundedMap<string, string>(MOST_NAMES);
+
+  readonly #cleared: Notes | undefined;
+
+  constructor(cleared: Notes | undefined) {
+    this.#cleared = cleared;
+  }
+
+  /** Takes up what an earlier process has kept. */
+  async load(): Promise<void> {
+    for (const [id, contextId] of (await this.#cleared?.all()) ?? []) this.#contexts.set(id, contextId);
+  }
 
   of(id: string, server: string): Session {
     const known = this.#known.get(id);
@@ -40,10 +52,11 @@ export class Sessions {
     if (name !== id) this.#names.set(name, id);
   }
 
-  /** What is said from now on under this id is in another context. */
-  clear(id: string, contextId: string): void {
+  /** What is said from now on under this id is in another context. Resolves when that will outlast the process. */
+  async clear(id: string, contextId: string): Promise<void> {
     this.#known.delete(id);
     this.#contexts.set(id, contextId);
+    await this.#cleared?.set(id, contextId);
   }
 
   /** For a word to a conversation that is not known and will not be. */

@@ -1,7 +1,8 @@
 /** What a link asks of the agent it serves. */
+import { ProtocolError } from "../../model/errors.ts";
 import type { Message } from "../../model/message.ts";
 import type { Clock } from "../../model/ports.ts";
-import type { TaskState } from "../../model/state.ts";
+import { isInterrupted, isTerminal, type TaskState } from "../../model/state.ts";
 import type { Task } from "../../model/task.ts";
 import type { ServeContext } from "../contract.ts";
 import { AgentTasks } from "../xiaoyi/agent-tasks.ts";
@@ -31,6 +32,17 @@ export class Tasks extends AgentTasks {
     yield* this.#all("TASK_STATE_WORKING", undefined);
     for await (const task of this.#all(undefined, since)) {
       if (task.status.state !== "TASK_STATE_INPUT_REQUIRED") yield task;
+    }
+  }
+
+  /** A task that is over, or waits for its user; undefined for others, and for none. */
+  async ended(id: string): Promise<Task | undefined> {
+    try {
+      const task = await this.dispatch({ kind: "get", id, historyLength: HISTORY });
+      return isTerminal(task.status.state) || isInterrupted(task.status.state) ? task : undefined;
+    } catch (error) {
+      if (ProtocolError.is(error) && error.code === "TASK_NOT_FOUND") return undefined;
+      throw error;
     }
   }
 

@@ -60,6 +60,19 @@ describe("an agent that does not stream", () => {
     expect(asked[1]).toMatchObject({ chosenId: "t", asTask: true, configuration: { returnImmediately: true } });
   });
 
+  it("is asked no more once nobody waits", async () => {
+    const task = taskOf("TASK_STATE_WORKING");
+    const { asked, clock, tasks } = setUp(({ kind }) => (kind === "send" ? { task } : task));
+    const frames = (await tasks.open(MESSAGE, "t")).frames[Symbol.asyncIterator]();
+    await frames.next();
+    const next = frames.next();
+    const left = frames.return?.();
+    await clock.advance(50);
+    expect([await next, await left]).toMatchObject([{ value: [] }, { done: true }]);
+    await clock.advance(10_000);
+    expect(asked.map(({ kind }) => kind)).toEqual(["get", "send"]);
+  });
+
   it("tells of a task that goes on only what is new", async () => {
     const after = taskOf("TASK_STATE_COMPLETED", "old", "new");
     const { asked, tasks } = setUp(({ kind }) => {

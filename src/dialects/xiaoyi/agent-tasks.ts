@@ -100,12 +100,15 @@ export class AgentTasks {
       await new Promise<void>((resolve) => {
         this.#clock.after(wait, resolve);
       });
+      // Whoever left meanwhile is let go here.
+      yield NO_FRAMES;
       task = await this.dispatch({ kind: "get", id: begun.id });
     }
     yield wholeAnswer(task, before);
   }
 }
 
+const NO_FRAMES: readonly StreamFrame[] = [];
 const NOTHING_GIVEN: ReadonlySet<string> = new Set();
 
 function isUnderWay({ status: { state } }: Task): boolean {

@@ -53,6 +53,11 @@ export class HeardAnswer {
     return this.#artifacts.length;
   }
 
+  /** Whether a frame calls the task by another name than the one it has. */
+  misnames({ taskId }: HeardFrame): boolean {
+    return taskId !== undefined && this.#scope !== undefined && taskId !== this.#scope.taskId;
+  }
+
   /** Throws INVALID_AGENT_RESPONSE where nobody knows which task it is about. */
   hear(frame: HeardFrame): TaskEvent[] {
     if (this.#ended) return [];

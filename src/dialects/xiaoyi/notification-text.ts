@@ -10,20 +10,26 @@ const NARROW = /^[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\p{Nd}\p{M}
 const SPACES = /[\p{White_Space}\p{Cc}]+/gu;
 const ELLIPSIS = "…";
 
-const characters = new Intl.Segmenter(undefined, { granularity: "grapheme" });
-
 /** As much of a text as the bar shows, on one line, with dots where there was more. */
 export function fitNotificationText(text: string): string {
   const line = text.replaceAll(SPACES, " ").trim();
   let room = ROOM;
   // Where the text ends if dots must follow.
   let end = 0;
-  for (const { index, segment } of characters.segment(line)) {
+  for (const { index, segment } of characters().segment(line)) {
     room -= widthOf(segment);
     if (room < 0) return line.slice(0, end).trimEnd() + ELLIPSIS;
     if (room >= widthOf(ELLIPSIS)) end = index + segment.length;
   }
   return line;
+}
+
+let segmenter: Intl.Segmenter | undefined;
+
+/** Made for the first notification: it loads tables, and most servers send none. */
+function characters(): Intl.Segmenter {
+  segmenter ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
+  return segmenter;
 }
 
 function widthOf(segment: string): number {

@@ -26,9 +26,18 @@ describe("what there is to tell of a task", () => {
     });
     expect(noticeOf(taskOf("TASK_STATE_FAILED"))?.state).toBe("failed");
     expect(noticeOf(taskOf("TASK_STATE_REJECTED"))?.state).toBe("failed");
-    for (const state of ["TASK_STATE_CANCELED", "TASK_STATE_WORKING", "TASK_STATE_INPUT_REQUIRED"] as const) {
+    for (const state of ["TASK_STATE_CANCELED", "TASK_STATE_WORKING", "TASK_STATE_SUBMITTED"] as const) {
       expect(noticeOf(taskOf(state))).toBeUndefined();
     }
+  });
+
+  it("is a question, in its own words if it has any", () => {
+    const task = taskOf("TASK_STATE_INPUT_REQUIRED", [{ text: "All about tea." }]);
+    const message = { messageId: "m1", role: "ROLE_AGENT", parts: [{ text: "Black or green?" }] } as const;
+    const asked = noticeOf({ ...task, status: { ...task.status, message } });
+    expect(asked).toEqual({ taskId: "s&1", state: "completed", text: "Black or green?", question: "m1" });
+    const timed = noticeOf({ ...task, status: { ...task.status, timestamp: "2026-01-01T00:00:00Z" } });
+    expect(timed).toMatchObject({ text: "All about tea.", question: "2026-01-01T00:00:00Z" });
   });
 
   it("is text, whatever it was", () => {
@@ -50,6 +59,15 @@ describe("what there is to tell of a task", () => {
 });
 
 describe("a notification", () => {
+  it("of a question is another than those of other questions and of the answer", () => {
+    const common = { taskId: "s&1", state: "completed", text: "" } as const;
+    const notices = [common, { ...common, question: "m1" }, { ...common, question: "m2" }];
+    const results = notices.map((notice) => JSON.parse(toNotification(notice, route)).result);
+    expect(new Set(results.map(({ artifacts }) => artifacts[0].artifactId)).size).toBe(3);
+    expect(results.map(({ status }) => status.state)).toEqual(["completed", "completed", "completed"]);
+    expect(results.map(({ pushText }) => pushText)).toEqual(["任务已完成", "任务需要您的回复", "任务需要您的回复"]);
+  });
+
   it("has the members of the platform's documents", () => {
     const body = toNotification({ taskId: "s&1", state: "completed", text: "Done.\nReally." }, route);
     expect(JSON.parse(body)).toEqual({

@@ -1,5 +1,7 @@
 /** Notifications: how a user who does not look any more is told of an answer, and what follows when it is tapped. */
 import type { JsonObject } from "../../model/json.ts";
+import type { Part } from "../../model/part.ts";
+import { isInterrupted } from "../../model/state.ts";
 import type { Task } from "../../model/task.ts";
 import { derivedId } from "../shared/derived-id.ts";
 import { reasoningOf } from "./marks.ts";
@@ -18,8 +20,11 @@ export interface PhoneAddress {
 /** What is told. */
 export interface Notice {
   readonly taskId: string;
+  /** The platform knows no notification of a task that waits: a question is complete in itself. */
   readonly state: "completed" | "failed";
   readonly text: string;
+  /** Which of the task's questions it is, if it is one. */
+  readonly question?: string;
 }
 
 export interface NoticeRoute {
@@ -34,32 +39,44 @@ export interface NoticeRoute {
 /** Characters that travel with a notification; the platform asks for what is longer when it is tapped. */
 const LONGEST_DIRECT_TEXT = 1_000;
 const NOTHING_TO_SAY = { completed: "任务已完成", failed: TASK_FAILED.message } as const;
+const NOTHING_TO_ASK = "任务需要您的回复";
 
-/** What there is to tell of a task; undefined while it goes on, and where the user knows: it was canceled. */
+/** What there is to tell of a task; undefined while it works, and where the user knows: it was canceled. */
 export function noticeOf(task: Task): Notice | undefined {
-  const { state } = task.status;
+  const { message, state, timestamp } = task.status;
   if (state === "TASK_STATE_COMPLETED") return { taskId: task.id, state: "completed", text: answerTextOf(task) };
+  if (isInterrupted(state)) {
+    const asked = message === undefined ? "" : textOf(message.parts);
+    const question = message?.messageId ?? timestamp ?? "";
+    return { taskId: task.id, state: "completed", text: asked === "" ? answerTextOf(task) : asked, question };
+  }
   if (state !== "TASK_STATE_FAILED" && state !== "TASK_STATE_REJECTED") return undefined;
   return { taskId: task.id, state: "failed", text: answerTextOf(task) };
 }
 
 /** All that a task gave, as text: what cannot be told in a notification is told by its name, its link or its words. */
 export function answerTextOf({ artifacts = [], status }: Task): string {
-  const sections = [...artifacts.map(({ parts }) => parts), status.message?.parts ?? []].map((parts) =>
+  const sections = [...artifacts.map(({ parts }) => parts), status.message?.parts ?? []].map(textOf);
+  return sections.filter((text) => text !== "").join("\n\n");
+}
+
+function textOf(parts: readonly Part[]): string {
+  return (
     parts
       .filter((part) => reasoningOf(part) === undefined)
       // Notifications are short by nature: what they leave out is in the task.
       .map((part) => toText(part, "", []))
       .filter((text) => text !== "")
-      .join("\n"),
+      .join("\n")
   );
-  return sections.filter((text) => text !== "").join("\n\n");
 }
 
 /** The body of the request. Where a part is text, the platform disregards all others; it takes no files. */
-export function toNotification({ state, taskId, text }: Notice, route: NoticeRoute): string {
+export function toNotification({ question, state, taskId, text }: Notice, route: NoticeRoute): string {
   const { address, apiId, requestId, resultId } = route;
-  const words = text === "" ? NOTHING_TO_SAY[state] : text;
+  const isQuestion = question !== undefined;
+  const words = text === "" ? (isQuestion ? NOTHING_TO_ASK : NOTHING_TO_SAY[state]) : text;
+  const artifactId = isQuestion ? derivedId("question", [taskId, question]) : derivedId("answer", taskId);
   return JSON.stringify({
     jsonrpc: "2.0",
     id: requestId,
@@ -71,7 +88,7 @@ export function toNotification({ state, taskId, text }: Notice, route: NoticeRou
       pushText: fitNotificationText(words),
       kind: "task",
       // The platform shows no artifact twice, so that a repeated request does no harm.
-      artifacts: [{ artifactId: derivedId("answer", taskId), parts: [contentOf(words, taskId)] }],
+      artifacts: [{ artifactId, parts: [contentOf(words, taskId)] }],
       status: { state },
     },
   });

@@ -1,7 +1,5 @@
-import { BUILTIN_AGENTS } from "../../agents/builtin.ts";
 import { toSkill } from "../../agents/define.ts";
 import { loadAgentModule } from "../../agents/load-module.ts";
-import { createProcessAgent } from "../../agents/process/index.ts";
 import type { Agent } from "../../engine/agent.ts";
 import { createDialInAgent } from "../xiaoyi/dial-in-agent.ts";
 import type { AgentConfig, AgentOverrides, DragomanConfig } from "./config.ts";
@@ -18,7 +16,7 @@ export async function buildAgents(config: DragomanConfig, options: BuildOptions 
   return agents;
 }
 
-/** One agent of a configuration. */
+/** One agent of a configuration. What it takes to have an agent of some kind is loaded only where there is one. */
 export async function buildAgent(
   name: string,
   agent: AgentConfig,
@@ -27,11 +25,14 @@ export async function buildAgent(
 ): Promise<Agent> {
   const { source, overrides } = agent;
   switch (source.kind) {
-    case "builtin":
+    case "builtin": {
+      const { BUILTIN_AGENTS } = await import("../../agents/builtin.ts");
       return withOverrides(BUILTIN_AGENTS[source.use](), overrides);
+    }
     case "module":
       return withOverrides(await loadAgentModule(source.file, { fresh: options.fresh ?? false }), overrides);
     case "process": {
+      const { createProcessAgent } = await import("../../agents/process/index.ts");
       const { kind, ...how } = source;
       const about = {
         name: overrides.name ?? name,

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { BuiltinName } from "../../agents/builtin.ts";
+import type { BuiltinName } from "../../agents/builtin-names.ts";
 import type { SkillDefinition } from "../../agents/define.ts";
 import type { AuthOptions } from "../../auth/create.ts";
 import type { SigningKeyOptions } from "../../auth/signing-key.ts";

@@ -80,15 +80,18 @@ interface Validation {
   readonly findings: readonly LocatedFinding[];
 }
 
+/** The schema is used once or twice: compiling code for it costs more than that code saves. */
+const ONCE = { jitless: true };
+
 function validate(values: unknown, document: ConfigDocument): Validation {
-  let result = configSchema.safeParse(values);
+  let result = configSchema.safeParse(values, ONCE);
   let coerced = false;
   for (const issue of result.error?.issues ?? []) {
     // Variables are text: where a number or a truth value is due, the text of one will do.
     if (issue.code !== "invalid_type" || document.variables(issue.path).length === 0) continue;
     coerced = coerce(values, issue.path, issue.expected) || coerced;
   }
-  if (coerced) result = configSchema.safeParse(values);
+  if (coerced) result = configSchema.safeParse(values, ONCE);
   const broken = brokenRules(values).map((finding) => ({ ...finding, atKey: false }));
   const issues = result.error?.issues.flatMap((issue) => toFindings(issue, configSchema, values)) ?? [];
   return { parsed: result.data, findings: [...issues, ...broken] };

@@ -36,7 +36,7 @@ const push = z.strictObject({
     ),
 });
 const PUSH_WORDS =
-  "Tells users of tasks that end after they left, by notifications. Needs the variable `push_id` in the platform's console.";
+  "Tells users of tasks that end or ask something after they left, by notifications. Needs the variable `push_id` in the platform's console.";
 
 const render = z.enum(RENDER_MODES).default("phone");
 const RENDER_WORDS =

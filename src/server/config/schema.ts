@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { BUILTIN_NAMES } from "../../agents/builtin.ts";
+import { BUILTIN_NAMES } from "../../agents/builtin-names.ts";
 import { SIGNING_ALGORITHMS } from "../../auth/signing-key.ts";
 import { DEFAULT_LIMITS } from "../../engine/options.ts";
 import { DEFAULT_REQUESTS } from "../admission.ts";

@@ -48,6 +48,21 @@ describe("files that were sent", () => {
     for (const { path } of stored) expect(await readFile(path, "utf8")).toBe("secret");
   });
 
+  it.each(["", "text"])("are kept under few names, also by several processes (content %j)", async (text) => {
+    const first = open();
+    for (let index = 0; index < 15; index++) {
+      await first.add(`${index}`, bytesOf(text));
+      await clock.advance(10);
+    }
+    await first.stop();
+    const second = open();
+    const { path } = await second.add("0", bytesOf(text));
+    await second.add("14", bytesOf(text));
+    const names = ["14", "13", "12", "11", "10", "9", "8", "7", "6", "0"];
+    expect((await readdir(dirname(path))).sort()).toEqual(names.sort());
+    await second.stop();
+  });
+
   it("leave nothing behind where their source breaks", async () => {
     async function* broken() {
       yield Buffer.from("half");

@@ -3,7 +3,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, open, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, join } from "node:path";
 import type { Clock, Log } from "../../model/ports.ts";
 import { safeFileName } from "../safe-file-name.ts";
 
@@ -24,7 +24,10 @@ export interface StoredFile {
 }
 
 interface Kept {
+  /** Of all its names together, for each has the content to itself. */
   readonly bytes: number;
+  /** That which was sent last at the end. */
+  readonly names: readonly string[];
   /** When it was last sent. */
   readonly at: number;
 }
@@ -32,6 +35,8 @@ interface Kept {
 const OWNER_ONLY = 0o700;
 const OWNER_ONLY_FILE = 0o600;
 const MOST_FILES = 10_000;
+/** Of one content. Bytes do not bound them: a file may be empty, and its names are as many as somebody likes. */
+const MOST_NAMES = 10;
 /** Timers do not reach as far as files may be kept. */
 const LATEST_SWEEP_MS = 24 * 60 * 60 * 1_000;
 const INCOMING = "incoming";
@@ -58,9 +63,9 @@ export class FileStore {
     const incoming = join(folder, INCOMING, randomUUID());
     try {
       const { bytes, content } = await write(source, incoming);
-      const path = join(folder, content, safeFileName(name));
-      await this.#change(() => this.#place(incoming, path, content, bytes));
-      return { path, bytes };
+      const safe = safeFileName(name);
+      await this.#change(() => this.#place(incoming, join(folder, content), safe, bytes));
+      return { path: join(folder, content, safe), bytes };
     } catch (error) {
       await rm(incoming, { force: true });
       throw error;
@@ -81,15 +86,16 @@ export class FileStore {
     }
   }
 
-  async #place(incoming: string, path: string, content: string, bytes: number): Promise<void> {
-    const { clock } = this.#options;
-    const now = clock.now();
-    const others = this.#kept.get(content)?.bytes ?? 0;
-    const added = existsSync(path) ? 0 : bytes;
-    await mkdir(dirname(path), { recursive: true, mode: OWNER_ONLY });
-    await rename(incoming, path);
-    await utimes(path, now / 1_000, now / 1_000);
-    this.#note(content, { bytes: others + added, at: now });
+  async #place(incoming: string, place: string, name: string, bytes: number): Promise<void> {
+    const content = basename(place);
+    const now = this.#options.clock.now();
+    const others = (this.#kept.get(content)?.names ?? []).filter((other) => other !== name);
+    const names = [...others, name].slice(-MOST_NAMES);
+    await mkdir(place, { recursive: true, mode: OWNER_ONLY });
+    for (const gone of others.filter((other) => !names.includes(other))) await rm(join(place, gone), { force: true });
+    await rename(incoming, join(place, name));
+    await utimes(join(place, name), now / 1_000, now / 1_000);
+    this.#note(content, { bytes: bytes * names.length, names, at: now });
     await this.#sweep(content);
   }
 
@@ -178,19 +184,20 @@ async function write(
 
 /** Nothing where it goes meanwhile: a process that is ending may still be removing what it kept. */
 async function lookAt(folder: string, content: string): Promise<{ readonly content: string; readonly kept: Kept }[]> {
-  let bytes = 0;
-  let at = 0;
   try {
-    for (const name of await readdir(join(folder, content))) {
-      const file = await stat(join(folder, content, name));
-      bytes += file.size;
-      at = Math.max(at, file.mtimeMs);
-    }
+    const files = await Promise.all(
+      (await readdir(join(folder, content))).map(async (name) => {
+        const { mtimeMs: at, size } = await stat(join(folder, content, name));
+        return { at, name, size };
+      }),
+    );
+    files.sort((one, other) => one.at - other.at);
+    const bytes = files.reduce((sum, { size }) => sum + size, 0);
+    return [{ content, kept: { bytes, names: files.map(({ name }) => name), at: files.at(-1)?.at ?? 0 } }];
   } catch (error) {
     if (isMissing(error)) return [];
     throw error;
   }
-  return [{ content, kept: { bytes, at } }];
 }
 
 function isMissing(error: unknown): boolean {

@@ -3,9 +3,10 @@ import type { Notice, PhoneAddress } from "../../dialects/xiaoyi/notification.ts
 import { FakeClock, settle } from "../../engine/testing/fake-clock.ts";
 import { ProtocolError, taskNotFound } from "../../model/errors.ts";
 import type { Call, Operation, OutcomeOf } from "../../model/operation.ts";
-import { SILENT_LOG } from "../../model/ports.ts";
+import { type Count, SILENT_LOG } from "../../model/ports.ts";
 import type { TaskState } from "../../model/state.ts";
 import type { Task } from "../../model/task.ts";
+import { createGate } from "../../wire/gate.ts";
 import { KeptMap } from "./kept-map.ts";
 import { type AwaitedAnswer, LateNotices, type LateNoticesOptions } from "./late-notices.ts";
 import { PhoneBook } from "./phone-book.ts";
@@ -46,6 +47,7 @@ class Scene {
   readonly clock = new FakeClock();
   readonly tasks = new Tasks();
   readonly told: { readonly notice: Notice; readonly to: readonly string[]; readonly logins: unknown[] }[] = [];
+  readonly counted: Count[] = [];
   outcome: PushOutcome = "told";
   readonly devices: ConstructorParameters<typeof PhoneBook>[0] = new KeptMap(undefined, 100);
   readonly awaited = new KeptMap<AwaitedAnswer>(undefined, 100);
@@ -69,6 +71,7 @@ class Scene {
       awaited: this.awaited,
       clock: this.clock,
       log: SILENT_LOG,
+      meter: { count: (name) => void this.counted.push(name) },
       ...options,
     });
   }
@@ -97,15 +100,67 @@ describe("a user who left", () => {
 
   it("is looked after ever more rarely, and for a day", async () => {
     const scene = new Scene();
-    scene.tasks.states.set("t", "TASK_STATE_INPUT_REQUIRED");
+    scene.tasks.states.set("t", "TASK_STATE_WORKING");
     scene.notices().left("t", "s");
     await scene.clock.advance(3_600_000);
     expect(scene.tasks.looks).toBeLessThan(120);
+    expect(scene.counted).toEqual([]);
     await scene.clock.advance(24 * 3_600_000);
+    expect(scene.counted).toEqual(["xiaoyi_push_dropped"]);
     const { looks } = scene.tasks;
     expect(await scene.awaited.entries()).toEqual([]);
     await scene.clock.advance(24 * 3_600_000);
     expect(scene.tasks.looks).toBe(looks);
+  });
+
+  it.each(["TASK_STATE_INPUT_REQUIRED", "TASK_STATE_AUTH_REQUIRED"] as const)(
+    "is told that the task is %s, once, and of its end only after leaving again",
+    async (state) => {
+      const scene = new Scene();
+      const notices = scene.notices();
+      scene.tasks.states.set("t", "TASK_STATE_WORKING");
+      notices.heard(phone);
+      notices.left("t", "s");
+      await scene.clock.advance(60_000);
+      scene.tasks.states.set("t", state);
+      await scene.clock.advance(60_000);
+      expect(scene.told).toMatchObject([{ notice: { taskId: "t", text: "About t", question: "" }, to: ["phone"] }]);
+      expect(await scene.awaited.entries()).toEqual([]);
+      scene.tasks.states.set("t", "TASK_STATE_COMPLETED");
+      await scene.clock.advance(60_000);
+      expect(scene.told).toHaveLength(1);
+      notices.left("t", "s");
+      await scene.clock.advance(60_000);
+      expect(scene.told.slice(1)).toMatchObject([{ notice: { state: "completed" } }]);
+      expect(scene.told[1]?.notice).not.toHaveProperty("question");
+    },
+  );
+
+  it("is told of the end who answered and left while the question was on its way", async () => {
+    const scene = new Scene();
+    const asked = createGate();
+    const sent: Notice[] = [];
+    const push = {
+      push: async (notice: Notice, to: readonly PhoneAddress[]) => {
+        sent.push(notice);
+        if (notice.question !== undefined) await asked.opened;
+        return to.map(() => "told" as const);
+      },
+      stop: () => {},
+    };
+    const notices = scene.notices({ push });
+    scene.tasks.states.set("t", "TASK_STATE_INPUT_REQUIRED");
+    notices.heard(phone);
+    notices.left("t", "s");
+    await scene.clock.advance(5_000);
+    scene.tasks.states.set("t", "TASK_STATE_WORKING");
+    notices.left("t", "s");
+    asked.open();
+    await settle();
+    scene.tasks.states.set("t", "TASK_STATE_COMPLETED");
+    await scene.clock.advance(60_000);
+    expect(sent.map(({ question }) => question)).toEqual(["", undefined]);
+    expect(await scene.awaited.entries()).toEqual([]);
   });
 
   it.each([["TASK_STATE_CANCELED"], [undefined]] as const)("is not told of a task that is %s", async (state) => {
@@ -212,6 +267,7 @@ describe("a user who left", () => {
     }
     await scene.clock.advance(1_000);
     expect(scene.tasks.looks).toBe(1_000);
+    expect(scene.counted).toEqual(["xiaoyi_push_dropped"]);
   });
 });
 

@@ -1,10 +1,11 @@
-/** Tasks whose users have left: looked at now and then until they end, and then told of. */
+/** Tasks whose users have left: looked at now and then until they end or ask something, and then told of. */
 import type { AgentService } from "../../dialects/contract.ts";
+import type { Notes } from "../../dialects/xiaoyi/notes.ts";
 import type { Notices } from "../../dialects/xiaoyi/notices.ts";
-import { answerTextOf, noticeOf } from "../../dialects/xiaoyi/notification.ts";
+import { answerTextOf, type Notice, noticeOf } from "../../dialects/xiaoyi/notification.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { Call } from "../../model/operation.ts";
-import type { Clock, Log } from "../../model/ports.ts";
+import type { Clock, Log, Meter } from "../../model/ports.ts";
 import { isTerminal } from "../../model/state.ts";
 import type { Task } from "../../model/task.ts";
 import type { KeptMap } from "./kept-map.ts";
@@ -30,8 +31,11 @@ export interface LateNoticesOptions {
   readonly push: Pick<PhonePush, "push" | "stop">;
   readonly book: PhoneBook;
   readonly awaited: KeptMap<AwaitedAnswer>;
+  /** Tasks with the conversations that read their streams: with the process that served them, all have left. */
+  readonly unanswered?: Notes | undefined;
   readonly clock: Clock;
   readonly log: Log;
+  readonly meter: Meter;
 }
 
 /** A task is looked at again after a tenth of the time that it was waited for: the longer it took, the less it matters. */
@@ -99,6 +103,11 @@ export class LateNotices implements Notices {
       const [scope, taskId] = JSON.parse(key) as [string, string];
       if (scope === this.#options.scope && !this.#watched.has(taskId)) this.#lookLater(taskId, answer);
     }
+    const { unanswered } = this.#options;
+    for (const [taskId, sessionId] of (await unanswered?.all()) ?? []) {
+      this.left(taskId, sessionId);
+      void unanswered?.delete(taskId);
+    }
   }
 
   /** What is not told by now is left to the next process. */
@@ -119,20 +128,22 @@ export class LateNotices implements Notices {
       clock.after(delay, () => void this.#look(taskId, answer)),
     );
     const [oldest] = this.#watched.keys();
-    if (this.#watched.size > MOST_AWAITED && oldest !== undefined) this.#forget(oldest);
+    if (this.#watched.size > MOST_AWAITED && oldest !== undefined) this.#drop(oldest);
   }
 
   async #look(taskId: string, answer: AwaitedAnswer): Promise<void> {
     const task = await this.#find(taskId).catch(() => "unknown" as const);
     if (!this.#watched.has(taskId)) return;
+    const notice = task === "unknown" || task === undefined ? undefined : noticeOf(task);
     const goesOn = task === "unknown" || (task !== undefined && !isTerminal(task.status.state));
-    if (!goesOn) await this.#tell(task, taskId, answer);
+    // Whoever answers a question is there again, so that what follows is told to nobody who is not.
+    if (notice !== undefined || !goesOn) await this.#tell(notice, taskId, answer);
     else if (this.#options.clock.now() - answer.since < LONGEST_WAIT_MS) this.#lookLater(taskId, answer);
-    else this.#forget(taskId);
+    else this.#drop(taskId);
   }
 
-  async #tell(task: Task | undefined, taskId: string, { sessionId }: AwaitedAnswer): Promise<void> {
-    const notice = task && noticeOf(task);
+  async #tell(notice: Notice | undefined, taskId: string, { sessionId }: AwaitedAnswer): Promise<void> {
+    this.#watched.delete(taskId);
     const addresses = notice === undefined ? [] : await this.#addresses(sessionId);
     if (notice !== undefined && addresses.length > 0) {
       const outcomes = await this.#options.push.push(notice, addresses);
@@ -140,7 +151,8 @@ export class LateNotices implements Notices {
     } else {
       this.#options.log.debug({ task: taskId }, "Xiaoyi's user cannot or need not be told of a task.");
     }
-    this.#forget(taskId);
+    // Whoever answered a question meanwhile, and left again, waits for what comes of it.
+    if (!this.#watched.has(taskId)) this.#forget(taskId);
   }
 
   async #addresses(sessionId: string) {
@@ -162,6 +174,11 @@ export class LateNotices implements Notices {
       if (ProtocolError.is(error) && error.code === "TASK_NOT_FOUND") return undefined;
       throw error;
     }
+  }
+
+  #drop(taskId: string): void {
+    this.#options.meter.count("xiaoyi_push_dropped");
+    this.#forget(taskId);
   }
 
   #forget(taskId: string): void {

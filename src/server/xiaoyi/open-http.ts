@@ -49,7 +49,7 @@ export interface XiaoyiHttpSurroundings {
   /** By agent and owner: nobody finds the logins of another entry. */
   readonly bindings: (agent: string, owner: string) => Bindings;
   readonly agents: ReadonlySet<string>;
-  readonly phones: Pick<PhoneServices, "intake" | "noticesFor">;
+  readonly phones: Pick<PhoneServices, "intake" | "noticesFor" | "unansweredOf">;
   readonly log: Log;
 }
 
@@ -67,6 +67,7 @@ export function openXiaoyiHttp(
     const exchange = typeof account === "object" ? exchangeAt(account) : account;
     const accounts = exchange && { exchange, bindings: bindings(agent, owner) };
     const { ak, push, sk, upload } = option;
+    const unanswered = phones.unansweredOf(DIALECT_NAME, agent, owner);
     const entry = {
       access: accessOf(option),
       owner,
@@ -74,13 +75,14 @@ export function openXiaoyiHttp(
       sessionTtlMs,
       accounts,
       // Whoever calls over HTTP may be anyone: nobody is told what another has asked.
-      notices: phones.noticesFor({ dialect: DIALECT_NAME, agent, owner, push, ak, sk, devices: "session" }),
+      notices: phones.noticesFor({ dialect: DIALECT_NAME, agent, owner, push, ak, sk, unanswered, devices: "session" }),
+      unanswered,
       intake: phones.intake,
       uploads: upload && new Uploads(uploadAs(upload, upload.url), log),
     };
     entries.set(agent, [...(entries.get(agent) ?? []), entry]);
   }
-  return createXiaoyiHttp({ clock, entriesFor: (agent) => entries.get(agent) ?? NONE });
+  return createXiaoyiHttp({ clock, log, entriesFor: (agent) => entries.get(agent) ?? NONE });
 }
 
 const NONE: readonly Entry[] = [];

@@ -1,10 +1,12 @@
 /** Agents that dial the platform. */
 import type { ServeContext } from "../../dialects/contract.ts";
+import type { Notes } from "../../dialects/xiaoyi/notes.ts";
 import { createLinkServing, DIALECT_NAME } from "../../dialects/xiaoyi-link/index.ts";
 import type { Caller } from "../../model/caller.ts";
 import type { Clock, Ids, Log } from "../../model/ports.ts";
 import { dialWebSocket } from "../../wire/websocket-dial.ts";
 import { DialLoop, type LinkState, RECONNECT } from "./dial-loop.ts";
+import { KeptNotes } from "./kept-notes.ts";
 import { dialHeaders, refuseDoubles, serversOf } from "./link-servers.ts";
 import type { XiaoyiLinkOptions } from "./options.ts";
 import type { PhoneServices } from "./phone-services.ts";
@@ -21,7 +23,9 @@ export interface XiaoyiLinkSurroundings {
   readonly contextOf: (agent: string, caller: Caller, dialect: string) => ServeContext | undefined;
   /** When this process began to take up the tasks of earlier ones. */
   readonly since: number;
-  readonly phones: Pick<PhoneServices, "intake" | "noticesFor">;
+  readonly phones: Pick<PhoneServices, "intake" | "noticesFor" | "unansweredOf">;
+  /** Where it is kept which conversations were cleared; undefined: in memory. */
+  readonly contextsFile: string | undefined;
 }
 
 export interface XiaoyiLinks {
@@ -41,7 +45,8 @@ export async function openXiaoyiLinks(
   around: XiaoyiLinkSurroundings,
 ): Promise<XiaoyiLinks> {
   refuseDoubles(entries);
-  const opened = await Promise.all(entries.map((entry) => openLink(entry, around)));
+  const cleared = new KeptNotes(around.contextsFile, around.log);
+  const opened = await Promise.all(entries.map((entry) => openLink(entry, cleared.of(entry.agentId), around)));
   return {
     get states() {
       return opened.flatMap(({ loops }) => loops.map(({ state }) => state));
@@ -52,7 +57,7 @@ export async function openXiaoyiLinks(
   };
 }
 
-async function openLink(entry: XiaoyiLinkOptions, around: XiaoyiLinkSurroundings) {
+async function openLink(entry: XiaoyiLinkOptions, cleared: Notes, around: XiaoyiLinkSurroundings) {
   const { agent: name, agentId, apiKey, heartbeatMs, owner = around.defaultOwner(name), render, uid } = entry;
   const { clock, ids, log, phones, random } = around;
   const context = around.contextOf(name, { owner, authenticated: true }, DIALECT_NAME);
@@ -64,6 +69,8 @@ async function openLink(entry: XiaoyiLinkOptions, around: XiaoyiLinkSurroundings
     log,
     mode: render ?? "phone",
     intake: phones.intake,
+    cleared,
+    unanswered: phones.unansweredOf(DIALECT_NAME, agentId, owner),
     // The platform knows no users here: all who speak to the agent are its owner.
     notices: phones.noticesFor({ ...entry, dialect: DIALECT_NAME, owner, devices: "all" }),
     ...(heartbeatMs === undefined ? undefined : { times: { heartbeatMs } }),

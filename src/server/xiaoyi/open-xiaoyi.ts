@@ -13,7 +13,10 @@ import { openPhoneServices, type PhoneServices, type PhoneSurroundings, placesBe
 type Surroundings = Pick<ServeOptions, "agents" | "auth" | "authenticate" | "baseDirectory" | "store" | "xiaoyi">;
 
 /** What both ways share; to be started when the engine runs. */
-export function openPhones(options: Surroundings, around: Pick<PhoneSurroundings, "log" | "serviceOf">): PhoneServices {
+export function openPhones(
+  options: Surroundings,
+  around: Pick<PhoneSurroundings, "log" | "meter" | "serviceOf">,
+): PhoneServices {
   return openPhoneServices(options.xiaoyi?.files ?? {}, {
     ...around,
     ...storePlace(options),
@@ -50,7 +53,7 @@ export const NO_LINKS: XiaoyiLinks = { states: [], stop: async () => {} };
 
 /** What it takes to dial is loaded only where somebody does. */
 export async function openLinks(
-  options: Pick<Surroundings, "auth" | "authenticate" | "xiaoyi">,
+  options: Omit<Surroundings, "agents">,
   around: Pick<XiaoyiLinkSurroundings, "contextOf" | "log" | "phones" | "since">,
 ): Promise<XiaoyiLinks> {
   const { links = [] } = options.xiaoyi ?? {};
@@ -62,9 +65,10 @@ export async function openLinks(
     ids: uuidIds,
     random: Math.random,
     defaultOwner: defaultOwner(options),
+    contextsFile: placesBeside(storePlace(options)).keptFile("contexts"),
   });
 }
 
-function storePlace({ baseDirectory = process.cwd(), store }: Surroundings) {
+function storePlace({ baseDirectory = process.cwd(), store }: Pick<Surroundings, "baseDirectory" | "store">) {
   return { baseDirectory, store: typeof store === "string" ? store : undefined };
 }

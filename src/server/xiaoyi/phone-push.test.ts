@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Notice } from "../../dialects/xiaoyi/notification.ts";
 import { FakeClock } from "../../engine/testing/fake-clock.ts";
+import type { Count } from "../../model/ports.ts";
 import { createSimulator, type Simulator, seededRandom } from "../../simulator/index.ts";
 import { CarrierError, type ExchangeAnswer, type ExchangeCall } from "../../wire/exchange.ts";
 import { PhonePush, type PhonePushOptions } from "./phone-push.ts";
@@ -8,6 +9,8 @@ import { createTrustedExchanger } from "./trusted-exchanger.ts";
 
 const clock = new FakeClock();
 const logged: unknown[] = [];
+const counted: Count[] = [];
+afterEach(() => void counted.splice(0));
 const write = (fields: unknown, message: string): void => void logged.push([fields, message]);
 
 function pusher(options: Partial<PhonePushOptions>): PhonePush {
@@ -22,6 +25,7 @@ function pusher(options: Partial<PhonePushOptions>): PhonePush {
     random: () => 1,
     uniqueId: () => `id-${++count}`,
     log: { debug: write, info: write, warn: write, error: write },
+    meter: { count: (name) => void counted.push(name) },
     ...options,
   });
 }
@@ -98,6 +102,7 @@ describe("notifications that are not taken", () => {
     const outcomes = push.push(noticeOf("s&1"), [{ pushId: "device" }]);
     await clock.advance(3_600_000);
     expect(await outcomes).toEqual(["told"]);
+    expect(counted).toEqual(["xiaoyi_push_sent"]);
     const times = calls.map(({ headers }) => Number(headers["x-ts"]));
     expect(times.slice(1).map((time, index) => time - (times[index] ?? 0))).toEqual([15_000, 15_000, 20_000]);
     expect(calls).toHaveLength(4);
@@ -120,6 +125,7 @@ describe("notifications that are not taken", () => {
     await clock.advance(3_600_000);
     expect(await outcomes).toEqual(["given-up", "told"]);
     expect(calls).toHaveLength(8);
+    expect(counted).toEqual(["xiaoyi_push_sent", "xiaoyi_push_failed"]);
   });
 
   it.each([400, 401, 403, 404, 429, 302])("are not tried again after %i", async (status) => {
@@ -128,6 +134,7 @@ describe("notifications that are not taken", () => {
     expect(await push.push(noticeOf("s&1"), [{ pushId: "device" }])).toEqual(["refused"]);
     await clock.advance(3_600_000);
     expect(calls).toHaveLength(1);
+    expect(counted).toEqual(["xiaoyi_push_failed"]);
   });
 
   it("are dropped, the oldest first, when too many wait", async () => {
@@ -139,6 +146,7 @@ describe("notifications that are not taken", () => {
     push.stop();
     expect(await outcomes[201]).toEqual(["stopped"]);
     expect(await push.push(noticeOf("late"), [{ pushId: "d" }])).toEqual(["stopped"]);
+    expect(counted).toEqual(["xiaoyi_push_dropped", "xiaoyi_push_sent"]);
   });
 
   it("are said to be stopped also where one is under way, and nothing follows it", async () => {

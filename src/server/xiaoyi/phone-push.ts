@@ -7,7 +7,7 @@ import {
   toNotification,
 } from "../../dialects/xiaoyi/notification.ts";
 import { type KeyPair, signedHeaders } from "../../dialects/xiaoyi/signature.ts";
-import type { Clock, Log } from "../../model/ports.ts";
+import type { Clock, Count, Log, Meter } from "../../model/ports.ts";
 import { CarrierError, type Exchanger } from "../../wire/exchange.ts";
 import { type Backoff, createBackoff } from "../../wire/reconnect.ts";
 
@@ -22,9 +22,19 @@ export interface PhonePushOptions {
   readonly random: () => number;
   readonly uniqueId: () => string;
   readonly log: Log;
+  readonly meter: Meter;
 }
 
 export type PushOutcome = "told" | "refused" | "given-up" | "crowded-out" | "stopped";
+
+/** What was stopped is left to the next process, and counted there. */
+const COUNTED = {
+  told: "xiaoyi_push_sent",
+  refused: "xiaoyi_push_failed",
+  "given-up": "xiaoyi_push_failed",
+  "crowded-out": "xiaoyi_push_dropped",
+  stopped: undefined,
+} as const satisfies Record<PushOutcome, Count | undefined>;
 
 interface Job {
   readonly notice: Notice;
@@ -73,7 +83,7 @@ export class PhonePush {
 
   #enqueue(notice: Notice, address: PhoneAddress): Promise<PushOutcome> {
     if (this.#stopped) return Promise.resolve("stopped");
-    const { apiId, clock, random, uniqueId } = this.#options;
+    const { apiId, clock, meter, random, uniqueId } = this.#options;
     const route = { apiId, address, requestId: uniqueId(), resultId: uniqueId() };
     const { promise, resolve } = outcome();
     this.#waiting.push({
@@ -82,7 +92,11 @@ export class PhonePush {
       body: toNotification(notice, route),
       backoff: createBackoff(RETRY, { random, now: clock.now }),
       dueAt: clock.now(),
-      settle: resolve,
+      settle: (outcome) => {
+        const counted = COUNTED[outcome];
+        if (counted !== undefined) meter.count(counted);
+        resolve(outcome);
+      },
     });
     if (this.#waiting.length > MOST_WAITING) this.#crowdOut();
     return promise;

@@ -3,10 +3,12 @@ import { dirname, join, resolve } from "node:path";
 import { createGuardedFetch } from "../../auth/guarded-fetch.ts";
 import type { AgentService } from "../../dialects/contract.ts";
 import type { FileIntake } from "../../dialects/xiaoyi/file-intake.ts";
+import type { Notes } from "../../dialects/xiaoyi/notes.ts";
 import type { Notices } from "../../dialects/xiaoyi/notices.ts";
-import type { Clock, Log } from "../../model/ports.ts";
+import type { Clock, Log, Meter } from "../../model/ports.ts";
 import { FileStore } from "./file-store.ts";
 import { KeptMap } from "./kept-map.ts";
+import { KeptNotes } from "./kept-notes.ts";
 import { type AwaitedAnswer, LateNotices } from "./late-notices.ts";
 import { PhoneBook } from "./phone-book.ts";
 import { DEVICE_SPACING_MS, PhonePush } from "./phone-push.ts";
@@ -53,12 +55,16 @@ export interface NoticedEntry {
   readonly push?: XiaoyiPushOptions | undefined;
   readonly ak?: string | undefined;
   readonly sk?: string | undefined;
+  /** Tasks whose readers are gone when the process is. */
+  readonly unanswered?: Notes;
   /** Which devices are told where the options do not say. */
   readonly devices: (typeof PUSH_DEVICES)[number];
 }
 
 export interface PhoneServices {
   readonly intake: FileIntake;
+  /** By task, the conversation that waits for its answer; of one entry. */
+  unansweredOf(dialect: string, agent: string, owner: string): Notes;
   /** Undefined where the entry has no push. Throws a TypeError for one that makes no sense. */
   noticesFor(entry: NoticedEntry): Notices | undefined;
   /** Takes up what an earlier process left, for all entries so far. */
@@ -74,6 +80,7 @@ export interface PhoneSurroundings {
   readonly random: () => number;
   readonly uniqueId: () => string;
   readonly log: Log;
+  readonly meter: Meter;
   /** Undefined before the server has started. */
   readonly serviceOf: (agent: string) => AgentService | undefined;
 }
@@ -86,18 +93,20 @@ const MOST_AWAITED = 5_000;
 const LARGEST_ANSWER = 64 * 1024;
 
 export function openPhoneServices(files: XiaoyiFilesOptions, around: PhoneSurroundings): PhoneServices {
-  const { clock, log } = around;
+  const { clock, log, meter } = around;
   const { folder, keptFile } = placesBeside(around);
   const { keepMs = 7 * DAY_MS, quotaBytes = 1024 * MEBIBYTE } = files;
   const store = new FileStore({ folder, quotaBytes, keepMs, clock, log });
   const book = new PhoneBook(new KeptMap(keptFile("phones"), MOST_USERS));
   const awaited = new KeptMap<AwaitedAnswer>(keptFile("awaited"), MOST_AWAITED);
+  const unanswered = new KeptNotes(keptFile("unanswered"), log);
   const notices: LateNotices[] = [];
   return {
+    unansweredOf: (...entry) => unanswered.of(...entry),
     intake: createFileIntake({ fetch: fetchFor(files), store, log }),
     noticesFor(entry) {
       if (entry.push === undefined) return undefined;
-      const { agent, dialect, owner, push } = entry;
+      const { agent, dialect, owner, push, unanswered } = entry;
       const made = new LateNotices({
         scope: JSON.stringify([dialect, agent, owner, push.apiId]),
         dialect,
@@ -107,8 +116,10 @@ export function openPhoneServices(files: XiaoyiFilesOptions, around: PhoneSurrou
         push: pushFor(entry, push, around),
         book,
         awaited,
+        unanswered,
         clock,
         log,
+        meter,
       });
       notices.push(made);
       return made;
@@ -123,6 +134,7 @@ export function openPhoneServices(files: XiaoyiFilesOptions, around: PhoneSurrou
     },
     async stop() {
       await Promise.all([store.stop(), ...notices.map((one) => one.stop())]);
+      await unanswered.settled();
     },
   };
 }
@@ -139,7 +151,7 @@ function pushFor(entry: NoticedEntry, push: XiaoyiPushOptions, around: PhoneSurr
     throw new TypeError(`xiaoyi: the push of "${entry.agent}" needs ak and sk.`);
   }
   if (!isSafeUrl(url)) throw new TypeError(`xiaoyi: the push of "${entry.agent}" must go to an https address.`);
-  const { clock, log, random, uniqueId } = around;
+  const { clock, log, meter, random, uniqueId } = around;
   const exchanger = createTrustedExchanger(LARGEST_ANSWER);
   return new PhonePush({
     url,
@@ -151,6 +163,7 @@ function pushFor(entry: NoticedEntry, push: XiaoyiPushOptions, around: PhoneSurr
     random,
     uniqueId,
     log,
+    meter,
   });
 }
 

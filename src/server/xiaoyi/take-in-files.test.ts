@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createGuardedFetch, type GuardedFetchOptions } from "../../auth/guarded-fetch.ts";
 import { FakeClock } from "../../engine/testing/fake-clock.ts";
+import { EXTENSIONS } from "../../model/extensions.ts";
 import type { Message } from "../../model/message.ts";
 import type { Part } from "../../model/part.ts";
 import { SILENT_LOG } from "../../model/ports.ts";
@@ -15,6 +16,9 @@ import { createFileIntake } from "./take-in-files.ts";
 
 const UNKNOWN = "application/octet-stream";
 const JPEG = Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0, 1, 2, 3]);
+
+/** A file that the platform has, and nobody can fetch. */
+const KEPT: Part = { url: "urn:xiaoyi:file:1", metadata: { [EXTENSIONS.xiaoyi]: { fileId: "1" } } };
 
 const PLACES: Readonly<Record<string, RequestListener>> = {
   "/words.txt": (_, response) => response.end("\ufeff早上好"),
@@ -126,26 +130,26 @@ describe("other files", () => {
 
   it("are six at most", async () => {
     const parts = await takeIn(Array.from({ length: 8 }, () => at("/photo")));
-    expect(parts).toHaveLength(10);
     const note = { text: expect.stringContaining("more than 6") };
-    expect(parts.slice(6)).toMatchObject([at("/photo"), note, at("/photo"), note]);
+    expect(parts.slice(6)).toEqual([note, note]);
   });
 
   it("need not be waited for where there are none", async () => {
-    const parts: Part[] = [{ text: "hi" }, { data: {} }, { raw: "AAAA" }, { url: "urn:xiaoyi:file:1" }];
+    const parts: Part[] = [{ text: "hi" }, { data: {} }, { raw: "AAAA" }, KEPT];
     expect(await takeIn(parts)).toBe(parts);
   });
 });
 
 describe("files that cannot be had", () => {
-  const failed = async (part: Part, options: GuardedFetchOptions = {}): Promise<string> => {
+  /** What is left of the part, which is the only one that is logged. */
+  const failed = async (part: Part, options: GuardedFetchOptions = {}): Promise<readonly Part[]> => {
     const before = logged.length;
-    const [kept, note, ...rest] = await takeIn([part, { text: "and this" }], options);
-    expect(kept).toEqual(part);
-    expect(rest).toEqual([{ text: "and this" }]);
+    const parts = await takeIn([part, { text: "and this" }], options);
+    expect(parts.at(-1)).toEqual({ text: "and this" });
     expect(logged).toHaveLength(before + 1);
-    return (note as { text: string }).text;
+    return parts.slice(0, -1);
   };
+  const remark = (words: string): Part => ({ text: `[The file "x" could not be had. ${words}]` });
 
   it.each([
     ["/missing", "It was answered with 404."],
@@ -153,15 +157,20 @@ describe("files that cannot be had", () => {
     ["/page", "A web page came instead of the file."],
     ["/large", "The answer is larger than allowed."],
     ["/endless", "The answer is larger than allowed."],
-    ["/elsewhere", "The target redirected to where this request must not go."],
-    ["/inside", "The target redirected to where this request must not go."],
     ["/torn", "The target could not be reached."],
   ])("%s: are said to be so, and stay where they are", async (path, words) => {
-    expect(await failed(at(path, { filename: "photo.jpg" }))).toBe(`[The file "photo.jpg" could not be had. ${words}]`);
+    const part = at(path, { filename: "x" });
+    expect(await failed(part)).toEqual([part, remark(words)]);
   });
 
   it("/slow: are not waited for longer than allowed", async () => {
-    expect(await failed(at("/slow"), { timeoutMs: 50 })).toContain("did not answer in time");
+    const part = at("/slow", { filename: "x" });
+    expect(await failed(part, { timeoutMs: 50 })).toEqual([part, remark("The target did not answer in time.")]);
+  });
+
+  it.each(["/elsewhere", "/inside"])("%s: are not named to the agent, which might be led on", async (path) => {
+    const words = "The target redirected to where this request must not go.";
+    expect(await failed(at(path, { filename: "x" }))).toEqual([remark(words)]);
   });
 
   it.each([
@@ -171,6 +180,7 @@ describe("files that cannot be had", () => {
     "http://0x7f.1/x",
     "http://2130706433/x",
     "http://10.0.0.1/x",
+    "ht\ttp://10.0.0.1/x",
     "http://192.168.1.1/x",
     "http://169.254.169.254/latest/meta-data/",
     "http://metadata.google.internal/",
@@ -178,14 +188,28 @@ describe("files that cannot be had", () => {
     "http://100.64.0.1/",
     "https://user:password@files.example/x",
     "http://",
-  ])("%s: are not even asked for", async (url) => {
+    "//127.0.0.1/x",
+    "",
+    "file:///etc/passwd",
+    " FILE:///etc/passwd",
+    "\u0001file:///etc/passwd",
+    "fi\tle:///etc/passwd",
+    "fi\nle:///etc/passwd",
+    "FILE:/etc/passwd",
+    "data:text/plain,hi",
+    "gopher://files.example/",
+    "urn:xiaoyi:file:1",
+  ])("%j: are neither asked for nor named to the agent", async (url) => {
     const before = asked.length;
-    expect(await failed({ url, filename: "x" }, { allow: [] })).not.toContain("kept");
+    const [note, ...others] = await failed({ url, filename: "x" }, { allow: [] });
+    expect(note).toEqual({ text: expect.stringMatching(/^\[The file "x" could not be had\. The target (is|must) /) });
+    expect(others).toEqual([]);
     expect(asked).toHaveLength(before);
   });
 
-  it.each(["file:///etc/passwd", " FILE:///etc/passwd"])("%s: are not named to the agent", async (url) => {
-    expect(await takeIn([{ url, filename: "x" }])).toEqual([{ text: expect.stringContaining('"x" could not be had') }]);
+  it("are named as they were read here, not as another might read them", async () => {
+    const [kept] = await failed({ url: `${origin.replace("http", "ht\ntp")}\\@files.example/missing` });
+    expect(kept).toEqual(at("/@files.example/missing"));
   });
 
   it("because the disk does not take them are said to be so, without its words", async () => {

@@ -2,8 +2,9 @@
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
-import { GuardedFetchError } from "../../auth/guarded-fetch-error.ts";
+import { GuardedFetchError, type GuardedFetchErrorCode } from "../../auth/guarded-fetch-error.ts";
 import type { FileIntake } from "../../dialects/xiaoyi/file-intake.ts";
+import { fileIdIn } from "../../dialects/xiaoyi/marks.ts";
 import { isTextual, mediaTypeOfName } from "../../dialects/xiaoyi/media-types.ts";
 import type { Message } from "../../model/message.ts";
 import { isRawPart, isUrlPart, type Part, type RawPart, type UrlPart } from "../../model/part.ts";
@@ -25,19 +26,22 @@ const MOST_AT_ONCE = 8;
 /** Text beyond this is a file like others. */
 const LONGEST_TEXT_BYTES = 256 * 1024;
 
+/** Of a name that a name server can know, with a port. */
+const LONGEST_HOST = 260;
+
 const UNKNOWN_TYPE = "application/octet-stream";
 
 export function createFileIntake(options: FileIntakeOptions): FileIntake {
   const places = new Places(MOST_AT_ONCE);
   return {
-    concerns: ({ parts }) => parts.some((part) => isFetched(part) || isTextFile(part) || isOurs(part)),
+    concerns: ({ parts }) => parts.some((part) => isFetched(part) || isTextFile(part)),
     async takeIn(message: Message): Promise<Message> {
       let files = 0;
       const taken = message.parts.map((part) => {
         if (isTextFile(part)) return [asText(part)];
-        if (isOurs(part)) return [problem(part, "The address is none that users have.")];
         if (!isFetched(part)) return [part];
-        if (++files > MOST_FILES) return [part, problem(part, `There were more than ${MOST_FILES} files.`)];
+        // Nobody has looked where these lead to, so that nobody is led there.
+        if (++files > MOST_FILES) return [problem(part, `There were more than ${MOST_FILES} files.`)];
         return places.take(() => takeIn(part, options));
       });
       const parts = await Promise.all(taken);
@@ -46,13 +50,9 @@ export function createFileIntake(options: FileIntakeOptions): FileIntake {
   };
 }
 
+/** Whatever its address is: only the guard knows what addresses mean. What the platform keeps has an id instead. */
 function isFetched(part: Part): part is UrlPart {
-  return isUrlPart(part) && /^https?:/i.test(part.url);
-}
-
-/** What is on this machine is what was put there; users do not name it. */
-function isOurs(part: Part): part is UrlPart {
-  return isUrlPart(part) && /^\s*file:/i.test(part.url);
+  return isUrlPart(part) && fileIdIn(part) === undefined;
 }
 
 function isTextFile(part: Part): part is RawPart {
@@ -61,6 +61,7 @@ function isTextFile(part: Part): part is RawPart {
 
 async function takeIn(part: UrlPart, { fetch, log, store }: FileIntakeOptions): Promise<readonly Part[]> {
   const name = nameOf(part);
+  const url = parsed(part.url);
   try {
     const mediaType = typeOf(name, part.mediaType);
     const stored = await store.add(name, await contentOf(part.url, mediaType, fetch));
@@ -68,9 +69,25 @@ async function takeIn(part: UrlPart, { fetch, log, store }: FileIntakeOptions): 
   } catch (error) {
     const why = wordsFor(error);
     // Neither the path nor the query: they are the key to the file.
-    log.warn({ host: hostOf(part.url), why }, "A file of Xiaoyi's user could not be taken in.");
-    return [part, problem(part, why)];
+    log.warn({ host: url?.host.slice(0, LONGEST_HOST), why }, "A file of Xiaoyi's user could not be taken in.");
+    if (url === undefined || isForbidden(error)) return [problem(part, why)];
+    // As it was read here: another reader may find another host in what was sent.
+    return [{ ...part, url: url.href }, problem(part, why)];
   }
+}
+
+/** Agents fetch without a guard: where it does not go, they are not sent either. */
+const FORBIDDEN: ReadonlySet<GuardedFetchErrorCode> = new Set<GuardedFetchErrorCode>([
+  "bad-url",
+  "forbidden-scheme",
+  "credentials-in-url",
+  "forbidden-target",
+  "bad-redirect",
+  "too-many-redirects",
+]);
+
+function isForbidden(error: unknown): boolean {
+  return error instanceof GuardedFetchError && FORBIDDEN.has(error.code);
 }
 
 /** Something else came than the file. */
@@ -127,12 +144,12 @@ function wordsFor(error: unknown): string {
 /** The name it was sent with, else the end of its address. */
 function nameOf(part: RawPart | UrlPart): string {
   if (part.filename !== undefined) return part.filename;
-  const path = isUrlPart(part) && URL.canParse(part.url) ? new URL(part.url).pathname : "";
+  const path = (isUrlPart(part) ? parsed(part.url)?.pathname : undefined) ?? "";
   return decoded(path.slice(path.lastIndexOf("/") + 1));
 }
 
-function hostOf(url: string): string | undefined {
-  return URL.canParse(url) ? new URL(url).host : undefined;
+function parsed(url: string): URL | undefined {
+  return URL.canParse(url) ? new URL(url) : undefined;
 }
 
 function decoded(text: string): string {

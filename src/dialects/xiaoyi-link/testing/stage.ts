@@ -9,13 +9,16 @@ import { ServedAgentService } from "../../../server/agent-service.ts";
 import { uuidIds } from "../../../server/node-ports.ts";
 import type { Link } from "../../../wire/link.ts";
 import { createLinkPair } from "../../../wire/link-pair.ts";
-import { LinkAgent, type LinkAgentOptions } from "../link-agent.ts";
+import { LinkAgent } from "../link-agent.ts";
+import type { LinkAgentOptions } from "../options.ts";
 
 export const AGENT_ID = "agent-1";
 export const OWNER: Caller = { owner: "alice", authenticated: true };
 
 export interface StageOptions
-  extends Partial<Pick<LinkAgentOptions, "agentId" | "intake" | "mode" | "notices" | "times" | "upload">> {
+  extends Partial<
+    Pick<LinkAgentOptions, "agentId" | "cleared" | "intake" | "mode" | "notices" | "times" | "unanswered" | "upload">
+  > {
   readonly agent: Agent;
   /** The stage of a process that went before. */
   readonly after?: Stage;
@@ -68,6 +71,8 @@ export class Stage {
       // Most tests have nothing to do with time, and would all have to let it pass.
       times: { finalAfterMs: 0, ...options.times },
       ...(options.upload === undefined ? undefined : { upload: options.upload }),
+      cleared: options.cleared,
+      unanswered: options.unanswered,
       intake: options.intake,
       notices: options.notices,
     });

@@ -1,0 +1,162 @@
+/** A server that is killed when an answer is complete, before the phone was told: the next one sees to that. */
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { connect } from "../../src/client/index.ts";
+import type { TaskState } from "../../src/model/state.ts";
+import { systemClock } from "../../src/server/node-ports.ts";
+import type { XiaoyiOptions } from "../../src/server/xiaoyi/options.ts";
+import { createSimulator, type Simulator, seededRandom } from "../../src/simulator/index.ts";
+import { Victim } from "./victim.ts";
+import { GO, XIAOYI } from "./xiaoyi-files.ts";
+
+/** Starting a server takes seconds on a busy machine. */
+const PATIENT = { timeout: 120_000 };
+const KEY = "key-of-the-platform";
+const RECONNECT = { baseMs: 4, capMs: 16, resetAfterMs: 0, maxTries: 100_000 };
+
+let folder: string;
+let file: string;
+let simulator: Simulator;
+let victim: Victim;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "dragoman-xiaoyi-faults-"));
+  file = join(folder, "data.db");
+  simulator = await createSimulator({ clock: systemClock, random: seededRandom(20_261_115), pushSpacingMs: 0 });
+  simulator.phone.variables = "object";
+  victim = new Victim(file, "./xiaoyi-child.ts");
+});
+afterEach(async () => {
+  await victim.kill();
+  await simulator.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+function linkTo({ agent: { accessKey: ak, agentId, secretKey: sk }, linkUrls: [url = ""] }: Simulator) {
+  return { agent: "patient", agentId, ak, sk, url, reconnect: RECONNECT };
+}
+
+function pushOf({ agent: { accessKey: ak, apiId = "", secretKey: sk }, webhookUrl: url }: Simulator) {
+  return { apiId, url, ak, sk, spacingMs: 0 };
+}
+
+async function start(xiaoyi: XiaoyiOptions): Promise<string> {
+  await writeFile(file + XIAOYI, JSON.stringify(xiaoyi));
+  await victim.start();
+  return victim.url;
+}
+
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await pause(5);
+}
+
+/** Waits until the server has noted down whom it owes an answer, or that it owes none. */
+async function noted(...taskIds: readonly string[]): Promise<void> {
+  const read = () => readFile(`${file}.xiaoyi-unanswered.json`, "utf8").catch(() => "[]");
+  await until(async () => {
+    const notes = JSON.parse(await read()) as readonly (readonly [string, string])[];
+    return notes.length === taskIds.length && taskIds.every((id, at) => notes[at]?.[0].includes(id));
+  });
+}
+
+/** Lets the agent answer, and kills the server when the log has it. */
+async function killWhen(url: string, taskId: string, state: TaskState): Promise<void> {
+  const agent = await connect(`${url}/agents/patient`);
+  await writeFile(file + GO, "");
+  await until(async () => (await agent.get(taskId)).status.state === state);
+  await victim.kill();
+}
+
+async function metrics(): Promise<string> {
+  return (await fetch(`${await victim.url}/metrics`)).text();
+}
+
+const titles = () => simulator.phone.notifications.map(({ title }) => title);
+
+describe("a phone on the link", PATIENT, () => {
+  /** The link is gone before the answer comes, so that no word of it can have left. */
+  async function killed(xiaoyi: XiaoyiOptions, text: string, state: TaskState) {
+    const url = await start(xiaoyi);
+    await simulator.ready();
+    const task = simulator.phone.say(text);
+    await task.until(({ shown }) => shown > 0);
+    await noted(task.id);
+    simulator.faults.refuse(503);
+    simulator.faults.cut();
+    await killWhen(url, task.id, state);
+    simulator.faults.refuse();
+    return task;
+  }
+
+  it.each([
+    ["tea", "TASK_STATE_COMPLETED", "About tea"],
+    ["ask", "TASK_STATE_INPUT_REQUIRED", "Which one?"],
+  ] as const)("is told by a notification, once, where there are any: %s", async (text, state, title) => {
+    const task = await killed({ links: [{ ...linkTo(simulator), push: pushOf(simulator) }] }, text, state);
+    await victim.start();
+    await until(() => titles().length > 0);
+    // One more life has nothing more to tell.
+    await until(async () => (await metrics()).includes("dragoman_xiaoyi_push_sent_total 1\n"));
+    await victim.kill();
+    await victim.start();
+    await simulator.ready();
+    await simulator.phone.say("coffee").settled();
+    expect(titles()).toEqual([title]);
+    expect(task.finals).toBe(0);
+  });
+
+  it("is told on the link where there are no notifications", async () => {
+    const task = await killed({ links: [linkTo(simulator)] }, "tea", "TASK_STATE_COMPLETED");
+    await victim.start();
+    await task.settled();
+    expect([task.ending, task.screen().text, task.finals]).toEqual(["final", "About tea", 1]);
+    await noted();
+    await victim.kill();
+    await victim.start();
+    await simulator.ready();
+    await simulator.phone.say("coffee").settled();
+    expect(task.finals).toBe(1);
+    expect(titles()).toEqual([]);
+    expect(simulator.violations).toEqual([]);
+  });
+
+  it("has nothing to be told of what it was told", async () => {
+    await writeFile(file + GO, "");
+    await start({ links: [{ ...linkTo(simulator), push: pushOf(simulator) }] });
+    await simulator.ready();
+    await simulator.phone.say("tea").settled();
+    await noted();
+    await victim.kill();
+    await victim.start();
+    await simulator.ready();
+    await simulator.phone.say("milk").settled();
+    expect(titles()).toEqual([]);
+    expect(simulator.violations).toEqual([]);
+  });
+});
+
+describe("a phone whose platform calls over HTTP", PATIENT, () => {
+  it("is told by a notification, once", async () => {
+    const url = await start({ http: [{ agent: "patient", apiKey: KEY, push: pushOf(simulator) }] });
+    const variables = { kind: "data", data: { variables: { systemVariables: { push_id: simulator.phone.pushId } } } };
+    const message = { role: "user", parts: [variables, { kind: "text", text: "tea" }] };
+    const params = { id: "session&1", sessionId: "session", message };
+    const { body } = await fetch(`${url}/agents/patient/agent/message`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${KEY}`, "content-type": "application/json" },
+      body: JSON.stringify({ jsonrpc: "2.0", id: "1", method: "message/stream", params }),
+    });
+    await body?.getReader().read();
+    await noted("session&1");
+    await victim.kill();
+    await writeFile(file + GO, "");
+    await victim.start();
+    await until(async () => (await metrics()).includes("dragoman_xiaoyi_push_sent_total 1\n"));
+    await noted();
+    await victim.kill();
+    await victim.start();
+    expect(titles()).toHaveLength(1);
+  });
+});
