@@ -42,9 +42,9 @@ export type Count =
   | "audit_failures"
   | "audit_dropped"
   | "link_frames_dropped"
-  | "xiaoyi_push_sent"
-  | "xiaoyi_push_failed"
-  | "xiaoyi_push_dropped";
+  | "phone_notices_sent"
+  | "phone_notices_failed"
+  | "phone_notices_dropped";
 
 export interface Meter {
   count(name: Count, by?: number): void;

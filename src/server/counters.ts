@@ -16,9 +16,9 @@ const HELP = {
   audit_failures: "Attempts to write the audit log that failed.",
   audit_dropped: "Audit records lost because the log could not be written for too long.",
   link_frames_dropped: "Frames of agents that dialled in which nobody understood or asked for.",
-  xiaoyi_push_sent: "Notifications to phones that Xiaoyi took.",
-  xiaoyi_push_failed: "Notifications to phones that Xiaoyi refused, or did not take although tried often.",
-  xiaoyi_push_dropped: "Notifications to phones that came to nothing because too many waited, or for too long.",
+  phone_notices_sent: "Notifications to phones that their platform took.",
+  phone_notices_failed: "Notifications to phones that their platform refused, or did not take although tried often.",
+  phone_notices_dropped: "Notifications to phones that came to nothing because too many waited, or for too long.",
 } as const satisfies Record<Count, string>;
 
 /** Counters of this process in the text format that Prometheus reads. */

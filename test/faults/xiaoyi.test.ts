@@ -98,7 +98,7 @@ describe("a phone on the link", PATIENT, () => {
     await victim.start();
     await until(() => titles().length > 0);
     // One more life has nothing more to tell.
-    await until(async () => (await metrics()).includes("dragoman_xiaoyi_push_sent_total 1\n"));
+    await until(async () => (await metrics()).includes("dragoman_phone_notices_sent_total 1\n"));
     await victim.kill();
     await victim.start();
     await simulator.ready();
@@ -153,7 +153,7 @@ describe("a phone whose platform calls over HTTP", PATIENT, () => {
     await victim.kill();
     await writeFile(file + GO, "");
     await victim.start();
-    await until(async () => (await metrics()).includes("dragoman_xiaoyi_push_sent_total 1\n"));
+    await until(async () => (await metrics()).includes("dragoman_phone_notices_sent_total 1\n"));
     await noted();
     await victim.kill();
     await victim.start();

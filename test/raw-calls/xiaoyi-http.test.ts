@@ -200,6 +200,24 @@ describe("a conversation", () => {
     expect(again).toMatchObject({ result: { status: { state: "unknown" } } });
   });
 
+  it("is stopped neither by a task's name that nobody knows nor from another conversation", async () => {
+    const stream = post("sleeper", message("s&0", "sleep"), BEARER);
+    const running = { path: "/rest/tasks/s%260", headers: { "a2a-version": "1.0" } };
+    await expect.poll(async () => (await sendRaw(`${server.url}/agents/sleeper`, running)).status).toBe(200);
+    const cancel = async (words: object) => {
+      const body = JSON.stringify({ jsonrpc: "2.0", id: "c-0", method: "tasks/cancel", ...words });
+      return JSON.parse((await post("sleeper", body, BEARER)).body.toString());
+    };
+    const unknown = { result: { status: { state: "unknown" } } };
+    expect(await cancel({ sessionId: "sess-2", taskId: "s&99" })).toMatchObject(unknown);
+    expect(await cancel({ sessionId: "sess-2", params: { id: "s&99" } })).toMatchObject(unknown);
+    expect(await cancel({ sessionId: "another", id: "s&0" })).toMatchObject(unknown);
+    expect(await cancel({ sessionId: "sess-2", id: "s&0" })).toMatchObject({
+      result: { id: "s&0", status: { state: "canceled" } },
+    });
+    expect(framesIn((await stream).body).at(-1)?.result).toMatchObject({ status: { state: "canceled" } });
+  });
+
   it("goes on with the question that was asked", async () => {
     const asked = framesIn((await post("asker", message("a&1", "start"), BEARER)).body);
     expect(asked.at(-1)?.result).toMatchObject({ final: true, status: { state: "input-required" } });
@@ -248,6 +266,40 @@ describe("a conversation", () => {
       error: { code: 0, message: "" },
     });
     expect(framesIn((await stream).body).at(-1)?.result).toMatchObject({ status: { state: "canceled" } });
+  });
+});
+
+describe("a conversation that was cleared", () => {
+  it("begins anew under its old id, and is stopped by it", async () => {
+    const say = (agent: string, id: string, text: string) =>
+      post(
+        agent,
+        JSON.stringify({
+          jsonrpc: "2.0",
+          id: `m-${id}`,
+          method: "message/stream",
+          params: { id, sessionId: "sess-3", message: { role: "user", parts: [{ kind: "text", text }] } },
+        }),
+        BEARER,
+      );
+    const contextOf = async (id: string) => {
+      const place = { path: `/rest/tasks/${encodeURIComponent(id)}`, headers: { "a2a-version": "1.0" } };
+      return JSON.parse((await sendRaw(`${server.url}/agents/asker`, place)).body.toString()).contextId;
+    };
+    const control = async (agent: string, method: string) => {
+      const body = JSON.stringify({ jsonrpc: "2.0", id: "c", sessionId: "sess-3", method });
+      return JSON.parse((await post(agent, body, BEARER)).body.toString()).result;
+    };
+    await say("asker", "x&1", "hello");
+    expect(await contextOf("x&1")).toBe("sess-3");
+    expect(await control("asker", "clearContext")).toEqual({ status: { state: "cleared" } });
+    await say("asker", "x&2", "start");
+    const context = await contextOf("x&2");
+    expect(context).not.toBe("sess-3");
+    expect(textsIn(framesIn((await say("asker", "x&3", "this one")).body))).toEqual(["You said this one."]);
+    await say("asker", "x&4", "start");
+    expect(await contextOf("x&4")).toBe(context);
+    expect(await control("asker", "tasks/cancel")).toEqual({ id: "x&4", status: { state: "canceled" } });
   });
 });
 

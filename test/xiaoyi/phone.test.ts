@@ -210,7 +210,7 @@ describe("a user of the platform that calls over HTTP", () => {
     await sayAndLeave(server.url, simulator.phone.pushId, "later ask");
     gate.open();
     expect(await news).toMatchObject({ title: "Which one?", text: "Which one?" });
-    const isCounted = async () => (await metricsOf(server.url)).includes("dragoman_xiaoyi_push_sent_total 1\n");
+    const isCounted = async () => (await metricsOf(server.url)).includes("dragoman_phone_notices_sent_total 1\n");
     await vi.waitFor(async () => expect(await isCounted()).toBe(true));
     const answered = await say({
       url: server.url,

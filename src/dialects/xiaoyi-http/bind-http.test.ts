@@ -220,6 +220,7 @@ describe("the other methods", () => {
   const running = (operation: Operation) => {
     if (operation.kind === "list")
       return page(taskOf("done", "TASK_STATE_COMPLETED"), taskOf("t", "TASK_STATE_WORKING"));
+    if (operation.kind === "get" && operation.id === "t") return taskOf("t", "TASK_STATE_WORKING");
     if (operation.kind === "cancel" && operation.id === "t") return taskOf("t", "TASK_STATE_CANCELED");
     if (operation.kind === "cancel" && operation.id === "done") {
       throw new ProtocolError("TASK_NOT_CANCELABLE", "The task has already ended.");

@@ -159,7 +159,7 @@ class Request {
         return this.#message(request);
       case "cancel": {
         const words = readControl(this.#envelope());
-        const { id: taskId, state } = await this.#conversation().cancel(words);
+        const { id: taskId, state } = await this.#conversation().cancel(words, id);
         if (state === "unknown") this.#refusals.warn(this.#context.service.name, "nothing-to-cancel", NOTHING_RAN);
         return answer(id, toCancelResult(taskId ?? words.taskIds[0] ?? String(id), state));
       }
@@ -222,7 +222,8 @@ class Request {
   #conversation(): Conversation {
     const caller = { owner: this.#entry.owner, authenticated: true };
     const call: Call = { caller, tenant: "", extensions: NO_EXTENSIONS, dialect: DIALECT_NAME };
-    return new Conversation(new AgentTasks(this.#context.service, call, this.#clock));
+    const tasks = new AgentTasks(this.#context.service, call, this.#clock);
+    return new Conversation({ tasks, cleared: this.#entry.cleared, newContext: this.#context.ids.context });
   }
 
   /** With the members that JSON-RPC does not know: most requests name their session beside the method. */

@@ -4,18 +4,31 @@ import type { Message } from "../../model/message.ts";
 import type { FrameStream } from "../../model/operation.ts";
 import { isInterrupted, isTerminal } from "../../model/state.ts";
 import type { Task } from "../../model/task.ts";
+import type { JsonRpcId } from "../../wire/json-rpc.ts";
 import type { AgentTasks } from "../xiaoyi/agent-tasks.ts";
 import type { CancelState, ClearState, ControlWords } from "../xiaoyi/control.ts";
 import type { HeardMessage } from "../xiaoyi/decode.ts";
+import type { Notes } from "../xiaoyi/notes.ts";
 
 /** Enough to find what runs; a session has one task at a time, now and then two. */
 const PAGE = 20;
 
+export interface ConversationOptions {
+  readonly tasks: AgentTasks;
+  /** By session, the context of one that was cleared. */
+  readonly cleared: Notes | undefined;
+  readonly newContext: () => string;
+}
+
 export class Conversation {
   readonly #tasks: AgentTasks;
+  readonly #cleared: Notes | undefined;
+  readonly #newContext: () => string;
 
-  constructor(tasks: AgentTasks) {
+  constructor({ cleared, newContext, tasks }: ConversationOptions) {
     this.#tasks = tasks;
+    this.#cleared = cleared;
+    this.#newContext = newContext;
   }
 
   /**
@@ -23,65 +36,93 @@ export class Conversation {
    * task has ended, or belongs to someone else, there is a new one of which only the answer bears the platform's id.
    */
   async say(heard: HeardMessage, message: Message): Promise<Answering | undefined> {
-    const waiting = await this.#waiting(heard.sessionId);
+    const contextId = await this.#contextOf(heard.sessionId);
+    const waiting = await this.#waiting(contextId);
     if (!heard.isTurn && waiting === undefined && !(await this.#runs(heard.taskId))) return undefined;
-    const { asWanted, frames } = await this.#tasks.open(message, waiting?.id ?? heard.taskId);
+    const { asWanted, frames } = await this.#tasks.open({ ...message, contextId }, waiting?.id ?? heard.taskId);
     return { frames, continues: waiting !== undefined && asWanted };
   }
 
-  /** The first of those that may be meant and can be found. */
-  async cancel({
-    sessionIds,
-    taskIds,
-  }: ControlWords): Promise<{ readonly id: string | undefined; state: CancelState }> {
+  /**
+   * The first of those that may be meant and can be found. A task that is named is meant, and if nobody knows it, none
+   * is. The id of the request is no more than a guess: it may be that of a task of the same session.
+   */
+  async cancel({ sessionIds, taskIds }: ControlWords, requestId: JsonRpcId): Promise<Canceled> {
+    const named = taskIds.filter((id) => id !== requestId);
+    const guessed = taskIds.filter((id) => id === requestId);
+    const isNamed = named.length > 0;
     let ended: string | undefined;
-    for (const id of taskIds) {
+    const contexts = await Promise.all(sessionIds.map((id) => this.#contextOf(id)));
+    for (const id of isNamed ? named : await this.#within(contexts, guessed)) {
       const { state } = await this.#tasks.cancel(id);
       if (state === "canceled") return { id, state };
       if (state === "failed") ended ??= id;
     }
-    for (const sessionId of sessionIds) {
-      const [newest] = await this.#active(sessionId);
+    if (isNamed && ended === undefined) return { id: undefined, state: "unknown" };
+    for (const contextId of contexts) {
+      const newest = (await this.#newest(contextId)).find(isActive);
       if (newest !== undefined) return { id: newest.id, state: (await this.#tasks.cancel(newest.id)).state };
     }
     return { id: ended, state: ended === undefined ? "unknown" : "failed" };
   }
 
-  /** What still runs in the session is for nobody any more. */
+  /** What still runs in the session is for nobody any more, and what follows in it begins anew. */
   async clear({ sessionIds }: ControlWords): Promise<ClearState> {
     if (sessionIds.length === 0) return "unknown";
     for (const sessionId of sessionIds) {
-      const active = await this.#active(sessionId);
-      await Promise.all(active.map(({ id }) => this.#tasks.cancel(id)));
+      const tasks = await this.#newest(await this.#contextOf(sessionId));
+      await Promise.all(tasks.filter(isActive).map(({ id }) => this.#tasks.cancel(id)));
+      if (tasks.length > 0) await this.#cleared?.set(sessionId, this.#newContext());
     }
     return "cleared";
   }
 
-  /** The newest task of the session, if it waits for an answer. */
-  async #waiting(sessionId: string): Promise<Task | undefined> {
-    const { tasks } = await this.#tasks.dispatch({ kind: "list", contextId: sessionId, pageSize: 1, historyLength: 0 });
+  /** Its own id, unless it was cleared. */
+  async #contextOf(sessionId: string): Promise<string> {
+    return (await this.#cleared?.get(sessionId)) ?? sessionId;
+  }
+
+  /** The newest task, if it waits for an answer. */
+  async #waiting(contextId: string): Promise<Task | undefined> {
+    const { tasks } = await this.#tasks.dispatch({ kind: "list", contextId, pageSize: 1, historyLength: 0 });
     return tasks.find(({ status }) => isInterrupted(status.state));
   }
 
-  async #active(sessionId: string): Promise<readonly Task[]> {
-    const { tasks } = await this.#tasks.dispatch({
-      kind: "list",
-      contextId: sessionId,
-      pageSize: PAGE,
-      historyLength: 0,
-    });
-    return tasks.filter(({ status }) => !isTerminal(status.state));
+  async #newest(contextId: string): Promise<readonly Task[]> {
+    const { tasks } = await this.#tasks.dispatch({ kind: "list", contextId, pageSize: PAGE, historyLength: 0 });
+    return tasks;
   }
 
   async #runs(id: string): Promise<boolean> {
+    const task = await this.#find(id);
+    return task !== undefined && isActive(task);
+  }
+
+  /** Those of the tasks that are in one of the contexts, or all where there is none. */
+  async #within(contexts: readonly string[], taskIds: readonly string[]): Promise<readonly string[]> {
+    const found = await Promise.all(taskIds.map((id) => this.#find(id)));
+    return found.flatMap((task) =>
+      task !== undefined && (contexts.length === 0 || contexts.includes(task.contextId)) ? [task.id] : [],
+    );
+  }
+
+  async #find(id: string): Promise<Task | undefined> {
     try {
-      const { status } = await this.#tasks.dispatch({ kind: "get", id, historyLength: 0 });
-      return !isTerminal(status.state);
+      return await this.#tasks.dispatch({ kind: "get", id, historyLength: 0 });
     } catch (error) {
-      if (ProtocolError.is(error) && error.code === "TASK_NOT_FOUND") return false;
+      if (ProtocolError.is(error) && error.code === "TASK_NOT_FOUND") return undefined;
       throw error;
     }
   }
+}
+
+function isActive({ status }: Task): boolean {
+  return !isTerminal(status.state);
+}
+
+export interface Canceled {
+  readonly id: string | undefined;
+  readonly state: CancelState;
 }
 
 export interface Answering {

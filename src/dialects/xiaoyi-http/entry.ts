@@ -32,6 +32,8 @@ export interface Entry {
   readonly notices?: Notices | undefined;
   /** Tasks with the conversation whose stream is open. Absent: a crash leaves its readers without a word. */
   readonly unanswered?: Notes | undefined;
+  /** By session, the context of one that was cleared. Absent: a session that goes on stays in its context. */
+  readonly cleared?: Notes | undefined;
   /** Absent: files stay where the platform has them. */
   readonly intake?: FileIntake | undefined;
   /** Absent: files of answers are told by their names and links. */

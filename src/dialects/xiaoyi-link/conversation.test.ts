@@ -403,6 +403,7 @@ describe("cancelling and clearing", () => {
     const written = createGate();
     const cleared = {
       all: async () => [...kept],
+      get: async (sessionId: string) => kept.get(sessionId),
       set: async (sessionId: string, contextId: string) => {
         await written.pass();
         kept.set(sessionId, contextId);

@@ -2,6 +2,7 @@
 export interface Notes {
   /** Ids, and what was noted of them. */
   all(): Promise<readonly (readonly [string, string])[]>;
+  get(id: string): Promise<string | undefined>;
   /** Resolves when it is kept. */
   set(id: string, value: string): Promise<void>;
   delete(id: string): Promise<void>;

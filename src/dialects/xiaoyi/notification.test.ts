@@ -160,7 +160,7 @@ describe("what the platform says to a notification", () => {
     [200, '{"result":{"code":"400"}}', "refused"],
     [400, "", "refused"],
     [401, "", "refused"],
-    [429, "", "refused"],
+    [429, "", "busy"],
     [302, "", "refused"],
     [500, "", "busy"],
     [503, "<html></html>", "busy"],

@@ -119,10 +119,11 @@ export type PushVerdict =
   | { readonly kind: "refused"; readonly why: string };
 
 const FLOW_CONTROL = "99911113";
+const TOO_MANY = 429;
 
 /** What the platform made of a notification. Some of its answers are empty. */
 export function readPushAnswer(status: number, body: string): PushVerdict {
-  if (status >= 500) return { kind: "busy", why: `status ${status}` };
+  if (status >= 500 || status === TOO_MANY) return { kind: "busy", why: `status ${status}` };
   if (status < 200 || status >= 300) return { kind: "refused", why: `status ${status}` };
   const code = codeIn(body);
   if (code === undefined || code === "0") return { kind: "told" };

@@ -14,8 +14,6 @@ const LONGEST_CREDENTIAL = 64;
 const credential = text.max(LONGEST_CREDENTIAL, {
   error: `must not have more than ${LONGEST_CREDENTIAL} characters: the console cuts them`,
 });
-const webUrl = z.url({ protocol: /^https?$/, error: "must be an http or https address" });
-
 const safeUrl = z.string().refine(isSafeUrl, { error: "must be an https address, or http on this machine" });
 
 const push = z.strictObject({
@@ -65,7 +63,9 @@ const http = z.strictObject({
     .describe("Client credentials, traded for tokens at `/agents/NAME/agent/token`."),
   account: z
     .strictObject({
-      tokenUrl: webUrl.describe("Where the code of a login is traded for who logged in."),
+      tokenUrl: safeUrl.describe(
+        "Where the code of a login is traded for who logged in. `http:` only on this machine.",
+      ),
       clientId: text.describe("Client id at the login server."),
       clientSecret: text.describe("Client secret at the login server."),
       redirectUri: text.exactOptional().describe("As registered with the login server, if it asks for one."),

@@ -1,6 +1,7 @@
 /** Who logged in, by login. */
 import type { Bindings } from "../../dialects/xiaoyi-http/index.ts";
 import type { JsonObject } from "../../model/json.ts";
+import type { Log } from "../../model/ports.ts";
 import { KeptMap } from "./kept-map.ts";
 
 /** Logins beyond this many are forgotten, the oldest first: those users are asked to log in again. */
@@ -10,8 +11,8 @@ export class AccountBindings {
   readonly #accounts: KeptMap<JsonObject>;
 
   /** Without a file they last as long as the process. */
-  constructor(file: string | undefined, most: number = MOST_BINDINGS) {
-    this.#accounts = new KeptMap(file, most);
+  constructor(file: string | undefined, log: Log, most: number = MOST_BINDINGS) {
+    this.#accounts = new KeptMap(file, most, log);
   }
 
   /** Those of one entry. */

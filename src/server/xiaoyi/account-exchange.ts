@@ -2,8 +2,8 @@
 import { ProtocolError } from "../../model/errors.ts";
 import type { JsonObject, JsonValue } from "../../model/json.ts";
 import { CarrierError, type Exchanger } from "../../wire/exchange.ts";
-import { createFetchExchanger } from "../../wire/fetch-exchange.ts";
 import { JsonLimitError, parseJson } from "../../wire/json-limits.ts";
+import { createTrustedExchanger, isSafeUrl } from "./trusted-exchanger.ts";
 
 export interface AccountServer {
   readonly tokenUrl: string;
@@ -15,10 +15,12 @@ export interface AccountServer {
 const TIMEOUT_MS = 10_000;
 const LARGEST_ANSWER = 256 * 1024;
 
+/** Throws a TypeError for a server to which the secret would go in the clear. */
 export function exchangeAt(
   { clientId, clientSecret, redirectUri, tokenUrl }: AccountServer,
-  exchanger: Exchanger = createFetchExchanger(globalThis.fetch, { maxBodyBytes: LARGEST_ANSWER }),
+  exchanger: Exchanger = createTrustedExchanger(LARGEST_ANSWER),
 ): (authCode: string) => Promise<JsonObject> {
+  if (!isSafeUrl(tokenUrl)) throw new TypeError("xiaoyi.http: account.tokenUrl must be an https address.");
   return async (authCode) => {
     const form = new URLSearchParams({
       grant_type: "authorization_code",

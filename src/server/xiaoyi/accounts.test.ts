@@ -1,7 +1,10 @@
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { SILENT_LOG } from "../../model/ports.ts";
 import { CarrierError, type ExchangeCall, type Exchanger } from "../../wire/exchange.ts";
 import { AccountBindings } from "./account-bindings.ts";
 import { exchangeAt } from "./account-exchange.ts";
@@ -51,6 +54,29 @@ describe("a code", () => {
     await expect(exchangeAt(SERVER, nobody)("c")).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });
 
+  it("is not carried elsewhere, nor is the secret, if the login server sends us there", async () => {
+    const came: string[] = [];
+    const elsewhere = createServer((request, response) => {
+      came.push(request.url ?? "");
+      response.end('{"open_id":"somebody"}');
+    });
+    const login = createServer((_, response) => {
+      const location = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/`;
+      response.writeHead(307, { location }).end();
+    });
+    for (const server of [elsewhere, login]) {
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    }
+    const tokenUrl = `http://127.0.0.1:${(login.address() as AddressInfo).port}/token`;
+    await expect(exchangeAt({ ...SERVER, tokenUrl })("c")).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    expect(came).toEqual([]);
+    for (const server of [elsewhere, login]) server.close();
+  });
+
+  it.each(["http://login.example/token", "ftp://login.example/", "login.example"])("is not sent to %s", (tokenUrl) => {
+    expect(() => exchangeAt({ ...SERVER, tokenUrl })).toThrow(/https address/);
+  });
+
   it("with a broken token about identity is good for the rest", async () => {
     const answer = answering(200, '{"open_id":"o","id_token":"x.%%%.y"}');
     expect(await exchangeAt(SERVER, answer)("c")).toEqual({ open_id: "o" });
@@ -66,12 +92,12 @@ describe("logins", () => {
 
   it("are found by those they belong to, also by the next process", async () => {
     const file = join(folder, "logins.json");
-    const mine = new AccountBindings(file).of("a", "alice");
+    const mine = new AccountBindings(file, SILENT_LOG).of("a", "alice");
     await Promise.all([mine.keep("l-1", { n: 1 }), mine.keep("l-2", { n: 2 }), mine.keep("l-3", { n: 3 })]);
     await mine.forget("l-2");
     await mine.forget("l-2");
     await mine.forget("never");
-    const next = new AccountBindings(file);
+    const next = new AccountBindings(file, SILENT_LOG);
     expect(await next.of("a", "alice").find("l-1")).toEqual({ n: 1 });
     expect(await next.of("a", "alice").find("l-2")).toBeUndefined();
     expect(await next.of("a", "alice").find("l-3")).toEqual({ n: 3 });
@@ -81,7 +107,7 @@ describe("logins", () => {
   });
 
   it("are forgotten when there are too many, the oldest first", async () => {
-    const mine = new AccountBindings(undefined, 2).of("a", "alice");
+    const mine = new AccountBindings(undefined, SILENT_LOG, 2).of("a", "alice");
     for (const id of ["1", "2", "3"]) await mine.keep(id, { id });
     expect([await mine.find("1"), await mine.find("2"), await mine.find("3")]).toEqual([
       undefined,
@@ -93,10 +119,9 @@ describe("logins", () => {
   it("that cannot be read are not overwritten", async () => {
     const file = join(folder, "logins.json");
     await writeFile(file, "not JSON");
-    const mine = new AccountBindings(file).of("a", "alice");
-    await expect(mine.keep("l", {})).rejects.toThrow();
-    expect(await readFile(file, "utf8")).toBe("not JSON");
-    await writeFile(file, "[]");
+    const mine = new AccountBindings(file, SILENT_LOG).of("a", "alice");
+    expect(await mine.find("l")).toBeUndefined();
+    expect(await readFile(`${file}.damaged`, "utf8")).toBe("not JSON");
     await mine.keep("l", { n: 1 });
     expect(await mine.find("l")).toEqual({ n: 1 });
   });

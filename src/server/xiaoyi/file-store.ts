@@ -5,6 +5,7 @@ import { chmod, mkdir, mkdtemp, open, readdir, rename, rm, stat, utimes } from "
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { Clock, Log } from "../../model/ports.ts";
+import { isMissing } from "../missing-file.ts";
 import { safeFileName } from "../safe-file-name.ts";
 
 export interface FileStoreOptions {
@@ -198,8 +199,4 @@ async function lookAt(folder: string, content: string): Promise<{ readonly conte
     if (isMissing(error)) return [];
     throw error;
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
 }

@@ -1,19 +1,23 @@
 /** Few things, all small, that change now and then: in memory, and in one file where they should outlive the process. */
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { open, readFile, rename } from "node:fs/promises";
 import type { JsonValue } from "../../model/json.ts";
+import type { Log } from "../../model/ports.ts";
+import { isMissing } from "../missing-file.ts";
 
 export class KeptMap<V extends JsonValue> {
   readonly #file: string | undefined;
   readonly #most: number;
+  readonly #log: Log;
   #loading: Promise<Map<string, V>> | undefined;
   #writing: Promise<void> = Promise.resolve();
   /** A write that has not begun yet, and so will hold all that changes until then. */
   #coming: Promise<void> | undefined;
 
   /** Beyond `most` the oldest are forgotten. */
-  constructor(file: string | undefined, most: number) {
+  constructor(file: string | undefined, most: number, log: Log) {
     this.#file = file;
     this.#most = most;
+    this.#log = log;
   }
 
   async get(key: string): Promise<V | undefined> {
@@ -62,12 +66,24 @@ export class KeptMap<V extends JsonValue> {
   async #load(): Promise<Map<string, V>> {
     if (this.#file === undefined) return new Map();
     try {
-      return new Map(JSON.parse(await readFile(this.#file, "utf8")) as [string, V][]);
+      const text = await readFile(this.#file, "utf8");
+      return readEntries<V>(text) ?? (await this.#putAside(this.#file));
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return new Map();
+      if (isMissing(error)) return new Map();
       this.#loading = undefined;
       throw error;
     }
+  }
+
+  /** Nobody can do anything with a file that is damaged, but somebody may want to see what can be saved of it. */
+  async #putAside(file: string): Promise<Map<string, V>> {
+    const aside = `${file}.damaged`;
+    await rename(file, aside);
+    this.#log.error(
+      { file: aside },
+      "A file beside the store was damaged. It is put aside, and what it held is forgotten.",
+    );
+    return new Map();
   }
 
   /** One write at a time; the failure of one is not that of the next. */
@@ -86,7 +102,22 @@ export class KeptMap<V extends JsonValue> {
   async #write(map: ReadonlyMap<string, V>): Promise<void> {
     if (this.#file === undefined) return;
     const next = `${this.#file}.new`;
-    await writeFile(next, JSON.stringify([...map]), { mode: 0o600 });
+    const file = await open(next, "w", 0o600);
+    try {
+      await file.writeFile(JSON.stringify([...map]));
+      // A new name may reach the disk before what it names does.
+      await file.datasync();
+    } finally {
+      await file.close();
+    }
     await rename(next, this.#file);
+  }
+}
+
+function readEntries<V>(text: string): Map<string, V> | undefined {
+  try {
+    return new Map(JSON.parse(text) as [string, V][]);
+  } catch {
+    return undefined;
   }
 }

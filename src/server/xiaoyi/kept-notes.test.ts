@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -30,7 +30,7 @@ describe("notes", () => {
 
   it("that cannot be read or kept are said to be so, and nothing else comes of it", async () => {
     const file = join(folder, "notes.json");
-    await writeFile(file, "no JSON");
+    await mkdir(file);
     const warned: string[] = [];
     const log: Log = { ...SILENT_LOG, warn: (_, message) => void warned.push(message) };
     const notes = new KeptNotes(file, log).of("one");

@@ -14,7 +14,7 @@ export class KeptNotes {
 
   /** Without a file they last as long as the process. */
   constructor(file: string | undefined, log: Log) {
-    this.#map = new KeptMap(file, MOST_NOTES);
+    this.#map = new KeptMap(file, MOST_NOTES, log);
     this.#log = log;
   }
 
@@ -33,6 +33,11 @@ export class KeptNotes {
           return owner === scope ? [[id, value] as const] : [];
         });
       },
+      get: (id) =>
+        this.#map.get(keyOf(id)).catch((error: unknown) => {
+          this.#tell(error);
+          return undefined;
+        }),
       set: async (id, value) => {
         if (id.length > LONGEST_ID || value.length > LONGEST_ID) return;
         await this.#map.set(keyOf(id), value).catch(this.#tell);

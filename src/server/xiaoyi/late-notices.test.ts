@@ -49,8 +49,8 @@ class Scene {
   readonly told: { readonly notice: Notice; readonly to: readonly string[]; readonly logins: unknown[] }[] = [];
   readonly counted: Count[] = [];
   outcome: PushOutcome = "told";
-  readonly devices: ConstructorParameters<typeof PhoneBook>[0] = new KeptMap(undefined, 100);
-  readonly awaited = new KeptMap<AwaitedAnswer>(undefined, 100);
+  readonly devices: ConstructorParameters<typeof PhoneBook>[0] = new KeptMap(undefined, 100, SILENT_LOG);
+  readonly awaited = new KeptMap<AwaitedAnswer>(undefined, 100, SILENT_LOG);
 
   notices(options: Partial<LateNoticesOptions> = {}): LateNotices {
     return new LateNotices({
@@ -106,7 +106,7 @@ describe("a user who left", () => {
     expect(scene.tasks.looks).toBeLessThan(120);
     expect(scene.counted).toEqual([]);
     await scene.clock.advance(24 * 3_600_000);
-    expect(scene.counted).toEqual(["xiaoyi_push_dropped"]);
+    expect(scene.counted).toEqual(["phone_notices_dropped"]);
     const { looks } = scene.tasks;
     expect(await scene.awaited.entries()).toEqual([]);
     await scene.clock.advance(24 * 3_600_000);
@@ -267,7 +267,7 @@ describe("a user who left", () => {
     }
     await scene.clock.advance(1_000);
     expect(scene.tasks.looks).toBe(1_000);
-    expect(scene.counted).toEqual(["xiaoyi_push_dropped"]);
+    expect(scene.counted).toEqual(["phone_notices_dropped"]);
   });
 });
 

@@ -177,7 +177,7 @@ export class LateNotices implements Notices {
   }
 
   #drop(taskId: string): void {
-    this.#options.meter.count("xiaoyi_push_dropped");
+    this.#options.meter.count("phone_notices_dropped");
     this.#forget(taskId);
   }
 

@@ -1,6 +1,7 @@
 /** The agents that the platform may call over HTTP. */
 
 import type { Dialect } from "../../dialects/contract.ts";
+import type { Notes } from "../../dialects/xiaoyi/notes.ts";
 import type { RenderMode } from "../../dialects/xiaoyi/render.ts";
 import type { UploadAccount } from "../../dialects/xiaoyi/upload.ts";
 import { Uploads } from "../../dialects/xiaoyi/uploads.ts";
@@ -48,6 +49,8 @@ export interface XiaoyiHttpSurroundings {
   readonly defaultOwner: (agent: string) => string;
   /** By agent and owner: nobody finds the logins of another entry. */
   readonly bindings: (agent: string, owner: string) => Bindings;
+  /** By agent and owner too: which sessions were cleared. */
+  readonly clearedOf: (agent: string, owner: string) => Notes | undefined;
   readonly agents: ReadonlySet<string>;
   readonly phones: Pick<PhoneServices, "intake" | "noticesFor" | "unansweredOf">;
   readonly log: Log;
@@ -58,7 +61,7 @@ const SESSION_MS = 7 * 24 * 60 * 60 * 1_000;
 /** Throws a TypeError for an entry that makes no sense. */
 export function openXiaoyiHttp(
   options: readonly XiaoyiHttpEntryOptions[],
-  { agents, bindings, clock, defaultOwner, log, phones }: XiaoyiHttpSurroundings,
+  { agents, bindings, clearedOf, clock, defaultOwner, log, phones }: XiaoyiHttpSurroundings,
 ): Dialect {
   const entries = new Map<string, Entry[]>();
   for (const option of options) {
@@ -77,6 +80,7 @@ export function openXiaoyiHttp(
       // Whoever calls over HTTP may be anyone: nobody is told what another has asked.
       notices: phones.noticesFor({ dialect: DIALECT_NAME, agent, owner, push, ak, sk, unanswered, devices: "session" }),
       unanswered,
+      cleared: clearedOf(agent, owner),
       intake: phones.intake,
       uploads: upload && new Uploads(uploadAs(upload, upload.url), log),
     };

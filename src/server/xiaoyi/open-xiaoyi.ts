@@ -6,6 +6,7 @@ import type { ServeOptions } from "../core.ts";
 import type { DialectSetups } from "../dialects.ts";
 import { systemClock, uuidIds } from "../node-ports.ts";
 import { AccountBindings } from "./account-bindings.ts";
+import { KeptNotes } from "./kept-notes.ts";
 import { openXiaoyiHttp } from "./open-http.ts";
 import type { XiaoyiLinkSurroundings, XiaoyiLinks } from "./open-links.ts";
 import { openPhoneServices, type PhoneServices, type PhoneSurroundings, placesBeside } from "./phone-services.ts";
@@ -28,11 +29,16 @@ export function openPhones(
 
 export function openXiaoyi(options: Surroundings, phones: PhoneServices, log: Log): DialectSetups {
   const { agents, xiaoyi = {} } = options;
-  const bindings = new AccountBindings(placesBeside(storePlace(options)).keptFile("logins"));
+  const place = storePlace(options);
+  const { keptFile } = placesBeside(place);
+  const bindings = new AccountBindings(keptFile("logins"), log);
+  // Of several processes each would have another context for what comes to all of them.
+  const cleared = isShared(place.store) ? undefined : new KeptNotes(keptFile("http-contexts"), log);
   const xiaoyiHttp = openXiaoyiHttp(xiaoyi.http ?? [], {
     clock: systemClock,
     agents: new Set(Object.keys(agents)),
     bindings: (agent, owner) => bindings.of(agent, owner),
+    clearedOf: (agent, owner) => cleared?.of(agent, owner),
     defaultOwner: defaultOwner(options),
     phones,
     log,
@@ -67,6 +73,10 @@ export async function openLinks(
     defaultOwner: defaultOwner(options),
     contextsFile: placesBeside(storePlace(options)).keptFile("contexts"),
   });
+}
+
+function isShared(store: string | undefined): boolean {
+  return store?.startsWith("postgres") === true;
 }
 
 function storePlace({ baseDirectory = process.cwd(), store }: Pick<Surroundings, "baseDirectory" | "store">) {

@@ -1,9 +1,14 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Notice } from "../../dialects/xiaoyi/notification.ts";
 import { FakeClock } from "../../engine/testing/fake-clock.ts";
-import type { Count } from "../../model/ports.ts";
+import { type Count, SILENT_LOG } from "../../model/ports.ts";
 import { createSimulator, type Simulator, seededRandom } from "../../simulator/index.ts";
 import { CarrierError, type ExchangeAnswer, type ExchangeCall } from "../../wire/exchange.ts";
+import { DeviceTimes } from "./device-times.ts";
+import { KeptMap } from "./kept-map.ts";
 import { PhonePush, type PhonePushOptions } from "./phone-push.ts";
 import { createTrustedExchanger } from "./trusted-exchanger.ts";
 
@@ -20,6 +25,7 @@ function pusher(options: Partial<PhonePushOptions>): PhonePush {
     apiId: "api",
     keys: { accessKey: "the-access-key", secretKey: "the-secret-key" },
     spacingMs: 15_000,
+    devices: devicesOf(),
     exchanger: () => Promise.reject(new Error("Nobody is to be called.")),
     clock,
     random: () => 1,
@@ -28,6 +34,10 @@ function pusher(options: Partial<PhonePushOptions>): PhonePush {
     meter: { count: (name) => void counted.push(name) },
     ...options,
   });
+}
+
+function devicesOf(file?: string): DeviceTimes {
+  return new DeviceTimes(new KeptMap(file, 100, SILENT_LOG), SILENT_LOG);
 }
 
 function noticeOf(taskId: string, text = `Answer ${taskId}`): Notice {
@@ -66,6 +76,37 @@ describe("notifications, as the platform takes them", () => {
     expect(simulator.violations).toEqual([]);
   });
 
+  it("come far enough apart also where another entry, or a process before, told the same device", async () => {
+    const { simulator } = await platform();
+    const { accessKey, apiId = "", secretKey } = simulator.agent;
+    const route = { url: simulator.webhookUrl, apiId, keys: { accessKey, secretKey } };
+    const folder = await mkdtemp(join(tmpdir(), "told-"));
+    const push = async (taskId: string, devices: DeviceTimes) => {
+      const made = pusher({ ...route, devices, exchanger: createTrustedExchanger(65_536) });
+      return made.push(noticeOf(taskId), [simulator.phone]);
+    };
+    try {
+      const devices = devicesOf(join(folder, "told.json"));
+      expect(await push("s&1", devices)).toEqual(["told"]);
+      const second = push("s&2", devices);
+      await clock.advance(15_000);
+      expect(await second).toEqual(["told"]);
+      await devices.settled();
+      const next = devicesOf(join(folder, "told.json"));
+      await next.load();
+      const third = push("s&3", next);
+      await clock.advance(14_999);
+      expect(simulator.phone.notifications).toHaveLength(2);
+      await clock.advance(1);
+      expect(await third).toEqual(["told"]);
+      await next.settled();
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+    expect(simulator.phone.notifications.map(({ text }) => text)).toEqual(["Answer s&1", "Answer s&2", "Answer s&3"]);
+    expect(simulator.webhook.swallowed).toBe(0);
+  });
+
   it("name what is long, fit the bar, and are recognised when they come again", async () => {
     const { push, simulator } = await platform();
     const long = noticeOf("s&1", "小艺".repeat(2_000));
@@ -102,7 +143,7 @@ describe("notifications that are not taken", () => {
     const outcomes = push.push(noticeOf("s&1"), [{ pushId: "device" }]);
     await clock.advance(3_600_000);
     expect(await outcomes).toEqual(["told"]);
-    expect(counted).toEqual(["xiaoyi_push_sent"]);
+    expect(counted).toEqual(["phone_notices_sent"]);
     const times = calls.map(({ headers }) => Number(headers["x-ts"]));
     expect(times.slice(1).map((time, index) => time - (times[index] ?? 0))).toEqual([15_000, 15_000, 20_000]);
     expect(calls).toHaveLength(4);
@@ -125,16 +166,16 @@ describe("notifications that are not taken", () => {
     await clock.advance(3_600_000);
     expect(await outcomes).toEqual(["given-up", "told"]);
     expect(calls).toHaveLength(8);
-    expect(counted).toEqual(["xiaoyi_push_sent", "xiaoyi_push_failed"]);
+    expect(counted).toEqual(["phone_notices_sent", "phone_notices_failed"]);
   });
 
-  it.each([400, 401, 403, 404, 429, 302])("are not tried again after %i", async (status) => {
+  it.each([400, 401, 403, 404, 302])("are not tried again after %i", async (status) => {
     const calls: ExchangeCall[] = [];
     const push = pusher({ exchanger: scripted(calls, [answer(status, "<html>secrets of the platform</html>")]) });
     expect(await push.push(noticeOf("s&1"), [{ pushId: "device" }])).toEqual(["refused"]);
     await clock.advance(3_600_000);
     expect(calls).toHaveLength(1);
-    expect(counted).toEqual(["xiaoyi_push_failed"]);
+    expect(counted).toEqual(["phone_notices_failed"]);
   });
 
   it("are dropped, the oldest first, when too many wait", async () => {
@@ -146,7 +187,7 @@ describe("notifications that are not taken", () => {
     push.stop();
     expect(await outcomes[201]).toEqual(["stopped"]);
     expect(await push.push(noticeOf("late"), [{ pushId: "d" }])).toEqual(["stopped"]);
-    expect(counted).toEqual(["xiaoyi_push_dropped", "xiaoyi_push_sent"]);
+    expect(counted).toEqual(["phone_notices_dropped", "phone_notices_sent"]);
   });
 
   it("are said to be stopped also where one is under way, and nothing follows it", async () => {

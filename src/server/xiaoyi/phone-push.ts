@@ -10,6 +10,7 @@ import { type KeyPair, signedHeaders } from "../../dialects/xiaoyi/signature.ts"
 import type { Clock, Count, Log, Meter } from "../../model/ports.ts";
 import { CarrierError, type Exchanger } from "../../wire/exchange.ts";
 import { type Backoff, createBackoff } from "../../wire/reconnect.ts";
+import type { DeviceTimes } from "./device-times.ts";
 
 export interface PhonePushOptions {
   readonly url: string;
@@ -17,6 +18,8 @@ export interface PhonePushOptions {
   readonly keys: KeyPair;
   /** Between two notifications, whomever they are for. */
   readonly spacingMs: number;
+  /** Shared by all that may tell the same ones. */
+  readonly devices: DeviceTimes;
   readonly exchanger: Exchanger;
   readonly clock: Clock;
   readonly random: () => number;
@@ -29,10 +32,10 @@ export type PushOutcome = "told" | "refused" | "given-up" | "crowded-out" | "sto
 
 /** What was stopped is left to the next process, and counted there. */
 const COUNTED = {
-  told: "xiaoyi_push_sent",
-  refused: "xiaoyi_push_failed",
-  "given-up": "xiaoyi_push_failed",
-  "crowded-out": "xiaoyi_push_dropped",
+  told: "phone_notices_sent",
+  refused: "phone_notices_failed",
+  "given-up": "phone_notices_failed",
+  "crowded-out": "phone_notices_dropped",
   stopped: undefined,
 } as const satisfies Record<PushOutcome, Count | undefined>;
 
@@ -46,8 +49,6 @@ interface Job {
   readonly settle: (outcome: PushOutcome) => void;
 }
 
-/** The platform says yes to what comes sooner to one device, and shows none of it. */
-export const DEVICE_SPACING_MS = 15_000;
 const MOST_WAITING = 200;
 const TIMEOUT_MS = 10_000;
 const RETRY = { baseMs: 5_000, capMs: 300_000, maxTries: 6, resetAfterMs: Number.POSITIVE_INFINITY };
@@ -56,8 +57,6 @@ export class PhonePush {
   readonly #options: PhonePushOptions;
   #waiting: Job[] = [];
   #lastAt = Number.NEGATIVE_INFINITY;
-  /** When each device was last told something; only of late. */
-  readonly #toldAt = new Map<string, number>();
   #sending: Job | undefined;
   #cancelTimer = (): void => {};
   #stopped = false;
@@ -134,8 +133,8 @@ export class PhonePush {
   }
 
   #readyAt({ dueAt, pushId }: Job): number {
-    const device = this.#toldAt.get(pushId) ?? Number.NEGATIVE_INFINITY;
-    return Math.max(dueAt, this.#lastAt + this.#options.spacingMs, device + DEVICE_SPACING_MS);
+    const { devices, spacingMs } = this.#options;
+    return Math.max(dueAt, this.#lastAt + spacingMs, devices.readyAt(pushId));
   }
 
   async #send(job: Job): Promise<void> {
@@ -166,10 +165,8 @@ export class PhonePush {
   }
 
   #noteTime(pushId: string): void {
-    const now = this.#options.clock.now();
-    this.#lastAt = now;
-    for (const [known, at] of this.#toldAt) if (now - at >= DEVICE_SPACING_MS) this.#toldAt.delete(known);
-    this.#toldAt.set(pushId, now);
+    this.#lastAt = this.#options.clock.now();
+    this.#options.devices.note(pushId, this.#lastAt);
   }
 
   #judge(job: Job, verdict: PushVerdict): void {

@@ -6,12 +6,13 @@ import type { FileIntake } from "../../dialects/xiaoyi/file-intake.ts";
 import type { Notes } from "../../dialects/xiaoyi/notes.ts";
 import type { Notices } from "../../dialects/xiaoyi/notices.ts";
 import type { Clock, Log, Meter } from "../../model/ports.ts";
+import { DEVICE_SPACING_MS, DeviceTimes } from "./device-times.ts";
 import { FileStore } from "./file-store.ts";
 import { KeptMap } from "./kept-map.ts";
 import { KeptNotes } from "./kept-notes.ts";
 import { type AwaitedAnswer, LateNotices } from "./late-notices.ts";
 import { PhoneBook } from "./phone-book.ts";
-import { DEVICE_SPACING_MS, PhonePush } from "./phone-push.ts";
+import { PhonePush } from "./phone-push.ts";
 import { createFileIntake } from "./take-in-files.ts";
 import { createTrustedExchanger, isSafeUrl } from "./trusted-exchanger.ts";
 
@@ -90,6 +91,7 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 /** All of them are written whenever one is new. */
 const MOST_USERS = 5_000;
 const MOST_AWAITED = 5_000;
+const MOST_TOLD = 1_000;
 const LARGEST_ANSWER = 64 * 1024;
 
 export function openPhoneServices(files: XiaoyiFilesOptions, around: PhoneSurroundings): PhoneServices {
@@ -97,8 +99,9 @@ export function openPhoneServices(files: XiaoyiFilesOptions, around: PhoneSurrou
   const { folder, keptFile } = placesBeside(around);
   const { keepMs = 7 * DAY_MS, quotaBytes = 1024 * MEBIBYTE } = files;
   const store = new FileStore({ folder, quotaBytes, keepMs, clock, log });
-  const book = new PhoneBook(new KeptMap(keptFile("phones"), MOST_USERS));
-  const awaited = new KeptMap<AwaitedAnswer>(keptFile("awaited"), MOST_AWAITED);
+  const book = new PhoneBook(new KeptMap(keptFile("phones"), MOST_USERS, log));
+  const awaited = new KeptMap<AwaitedAnswer>(keptFile("awaited"), MOST_AWAITED, log);
+  const devices = new DeviceTimes(new KeptMap(keptFile("told"), MOST_TOLD, log), log);
   const unanswered = new KeptNotes(keptFile("unanswered"), log);
   const notices: LateNotices[] = [];
   return {
@@ -113,7 +116,7 @@ export function openPhoneServices(files: XiaoyiFilesOptions, around: PhoneSurrou
         owner,
         service: () => around.serviceOf(agent),
         everyDevice: (push.devices ?? entry.devices) === "all",
-        push: pushFor(entry, push, around),
+        push: pushFor(entry, push, devices, around),
         book,
         awaited,
         unanswered,
@@ -125,8 +128,9 @@ export function openPhoneServices(files: XiaoyiFilesOptions, around: PhoneSurrou
       return made;
     },
     async start() {
+      const loaded = await Promise.allSettled([notices.length > 0 ? devices.load() : undefined]);
       const started = await Promise.allSettled([store.start(), ...notices.map((one) => one.start())]);
-      for (const result of started) {
+      for (const result of [...loaded, ...started]) {
         if (result.status === "rejected") {
           log.warn({ err: result.reason }, "What Xiaoyi's users left before could not be read.");
         }
@@ -134,7 +138,7 @@ export function openPhoneServices(files: XiaoyiFilesOptions, around: PhoneSurrou
     },
     async stop() {
       await Promise.all([store.stop(), ...notices.map((one) => one.stop())]);
-      await unanswered.settled();
+      await Promise.all([unanswered.settled(), devices.settled()]);
     },
   };
 }
@@ -143,7 +147,12 @@ function fetchFor({ allowHosts = [], maxBytes = 30 * MEBIBYTE, timeoutMs = 60_00
   return createGuardedFetch({ allow: allowHosts, maxBytes, timeoutMs, maxRedirects: 0 });
 }
 
-function pushFor(entry: NoticedEntry, push: XiaoyiPushOptions, around: PhoneSurroundings): PhonePush {
+function pushFor(
+  entry: NoticedEntry,
+  push: XiaoyiPushOptions,
+  devices: DeviceTimes,
+  around: PhoneSurroundings,
+): PhonePush {
   const { apiId, spacingMs = DEVICE_SPACING_MS, url = XIAOYI_PUSH_URL } = push;
   const accessKey = push.ak ?? entry.ak;
   const secretKey = push.sk ?? entry.sk;
@@ -158,6 +167,7 @@ function pushFor(entry: NoticedEntry, push: XiaoyiPushOptions, around: PhoneSurr
     apiId,
     keys: { accessKey, secretKey },
     spacingMs,
+    devices,
     exchanger,
     clock,
     random,
