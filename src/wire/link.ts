@@ -15,7 +15,7 @@ export interface Link {
   readonly messages: AsyncIterable<string>;
   /**
    * Asks whether the other side has got all that was sent so far: true when it says so, false when the link closed
-   * before it did. Without it nobody knows what became of the last messages on a link that broke.
+   * before it did. Without it nobody knows what became of the last messages on a link that closed, however it did.
    */
   received(): Promise<boolean>;
   /** The first close counts, later ones are ignored. Messages sent before it still arrive; unread ones here are dropped. */
@@ -28,8 +28,6 @@ export interface Link {
 export interface LinkClosure {
   readonly code: number;
   readonly reason: string;
-  /** The link was torn rather than ended: what was sent last may not have arrived. */
-  readonly torn?: true;
 }
 
 export const NORMAL_CLOSURE = 1000;

@@ -109,7 +109,7 @@ export function toLink(socket: WebSocket, carrier: Duplex, options: WebSocketLin
   }
 
   function terminate(reason: string): void {
-    ownClosure ??= { code: ABNORMAL_CLOSURE, reason, torn: true };
+    ownClosure ??= { code: ABNORMAL_CLOSURE, reason };
     inbox.drop();
     socket.terminate();
   }
@@ -142,14 +142,10 @@ export function toLink(socket: WebSocket, carrier: Duplex, options: WebSocketLin
   socket.on("pong", onPong);
   socket.on("error", (error: Error & { readonly code?: string }) => {
     const code = error.code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH" ? TOO_BIG : ABNORMAL_CLOSURE;
-    ownClosure ??= { code, reason: error.message, torn: true };
-  });
-  // If something was on its way to a socket that was gone, only writing once more tells.
-  carrier.prependListener("end", () => {
-    if (socket.readyState === WebSocket.OPEN) socket.ping();
+    ownClosure ??= { code, reason: error.message };
   });
   carrier.on("error", (error: Error) => {
-    ownClosure ??= { code: ABNORMAL_CLOSURE, reason: error.message, torn: true };
+    ownClosure ??= { code: ABNORMAL_CLOSURE, reason: error.message };
   });
   const closed = new Promise<LinkClosure>((resolve) => {
     socket.on("close", (code, reason) => {

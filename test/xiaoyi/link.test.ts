@@ -134,9 +134,10 @@ describe("an agent on the link", () => {
       }
     };
     const tear = async () => {
-      for (let torn = 0; torn < 50; torn++) {
+      for (let torn = 0; torn < 30; torn++) {
         await simulator.ready();
-        await new Promise((resolve) => setTimeout(resolve, random() * 100));
+        // An end comes 300 ms after what it ends.
+        await new Promise((resolve) => setTimeout(resolve, random() * 500));
         simulator.faults.cut();
       }
       talking = false;
@@ -147,6 +148,23 @@ describe("an agent on the link", () => {
     const others = simulator.violations.filter(({ rule }) => rule !== "two-finals" && rule !== "content-after-final");
     expect(others).toEqual([]);
   });
+
+  it.each(["kick", "drop"] as const)(
+    "answers in full if the platform ends the connection without having read the answer: %s",
+    async (how) => {
+      const { server, simulator } = await connected();
+      const client = await connect(server.url);
+      await simulator.ready();
+      const task = simulator.phone.say("hello");
+      simulator.faults.freeze();
+      const isDone = async () => (await client.get(task.id).catch(() => undefined))?.status.state;
+      while ((await isDone()) !== "TASK_STATE_COMPLETED") await new Promise((resolve) => setTimeout(resolve, 5));
+      simulator.faults[how]();
+      await task.settled();
+      expect([task.ending, task.screen().text, task.finals]).toEqual(["final", "hello", 1]);
+      expect(simulator.violations).toEqual([]);
+    },
+  );
 
   it("sends files that the platform then has", async () => {
     const { simulator } = await connected();

@@ -228,7 +228,7 @@ describe("messages of one session", () => {
     expect((await stage.harness.get("t1")).status.state).toBe("TASK_STATE_COMPLETED");
   });
 
-  it("one more for a task under way is its next turn", async () => {
+  it.each(["2", "1"])("one more for a task under way is its next turn, under any id: %s", async (id) => {
     const gate = createGate();
     const turns: string[] = [];
     const stage = await Stage.open({
@@ -245,14 +245,14 @@ describe("messages of one session", () => {
     });
     const platform = stage.connect();
     await platform.say(message("one", { taskId: "t", id: "1" }));
-    await platform.say(message("two", { taskId: "t", id: "2" }));
+    await platform.say(message("two", { taskId: "t", id }));
     gate.open();
     await settle(20);
     await stage.clock.advance(1_000);
     expect(turns).toEqual(["one", "two"]);
     expect(platform.story("t").filter((line) => line.endsWith("final"))).toEqual(["completed final"]);
     expect(platform.story("t").at(-2)).toBe("=one, two");
-    expect(platform.answers.at(-1)?.detail.id).toBe("2");
+    expect(platform.answers.at(-1)?.detail.id).toBe(id);
   });
 
   it("the same frame is taken once: at once, from another server, and soon after", async () => {
@@ -265,6 +265,7 @@ describe("messages of one session", () => {
     backup.send(frame);
     await settle(20);
     await backup.say(frame);
+    await backup.say({ ...JSON.parse(frame), timestamp: 1 });
     expect(main.story("t")).toEqual(["working", "=()", "=hello", "completed final"]);
     expect(backup.answers).toEqual([]);
     expect((await stage.harness.list()).tasks).toHaveLength(1);
@@ -291,6 +292,33 @@ describe("messages of one session", () => {
     expect(backup.answers.every(({ taskId }) => taskId === "t2")).toBe(true);
     expect(main.story("t1").at(-1)).toBe("completed final");
     expect(backup.story("t2").at(-1)).toBe("completed final");
+  });
+});
+
+describe("a request to cancel or clear", () => {
+  it("that names a task nobody knows stops no other", async () => {
+    const stage = await Stage.open({ agent: busy() });
+    const platform = stage.connect();
+    await platform.say(message("go", { taskId: "t", sessionId: "s" }));
+    const cancel = { jsonrpc: "2.0", method: "tasks/cancel", agentId: AGENT_ID, sessionId: "s" };
+    await platform.say({ ...cancel, id: "c1", taskId: "t&999" });
+    expect(platform.answers.at(-1)?.detail.result).toEqual({ id: "t&999", status: { state: "unknown" } });
+    await platform.say({ ...cancel, id: "c2" });
+    expect(platform.answers.some(({ detail }) => detail.result.status?.state === "canceled")).toBe(true);
+    expect(platform.story("t").at(-1)).toBe("canceled final");
+  });
+
+  it.each(["clearContext", "tasks/cancel"])("is answered on the server it came from: %s", async (method) => {
+    const stage = await Stage.open({ agent: busy() });
+    const main = stage.connect("main");
+    const backup = stage.connect("backup");
+    await backup.say(message("go", { taskId: "t", sessionId: "s", appSessionId: "app" }));
+    await backup.close();
+    await main.say({ jsonrpc: "2.0", id: "c", method, agentId: AGENT_ID, sessionId: "app" });
+    expect(main.answers.map(({ detail, sessionId }) => [sessionId, detail.id])).toEqual([["s", "c"]]);
+    const again = stage.connect("backup");
+    await stage.clock.advance(1_000);
+    expect(again.story("t").at(-1)).toBe("canceled final");
   });
 });
 
@@ -479,12 +507,61 @@ describe("what the platform should not send", () => {
     const stage = await Stage.open({ agent: echo() });
     const platform = stage.connect();
     await platform.say({ jsonrpc: "2.0", id: 0, method: "dance", sessionId: "s" });
-    await platform.say({ ...message("x"), params: { id: "t", sessionId: "s", message: { parts: [] } } });
+    const bad = message("", { id: "r", taskId: "t", sessionId: "s", parts: [] });
+    await platform.say(bad);
+    await platform.say(bad);
+    await platform.say({ ...message("x"), params: { sessionId: "s", message: { parts: [] } } });
     await platform.say({ ...message("x"), params: "nothing", sessionId: undefined, conversationId: undefined });
     expect(platform.answers.map(({ detail, sessionId }) => [sessionId, detail.id, detail.error.code])).toEqual([
       ["s", 0, -32601],
+      ["s", "r", 0],
+      ["s", "r", 0],
+      ["s", "r", 0],
+      ["s", "r", -32602],
       ["s", expect.anything(), -32602],
     ]);
+    expect(platform.story("t")).toEqual(["working", "=()", "=params.message.parts must not be empty", "failed final"]);
+  });
+
+  it("and cannot be read ends nothing that is under way, and puts a question again", async () => {
+    const go = createGate();
+    const stage = await Stage.open({
+      agent: agentOf(async function* (turn) {
+        if (turn.history.length < 2) yield status("TASK_STATE_INPUT_REQUIRED", "Sure?");
+        else {
+          await go.pass();
+          yield chunk("out", heard(turn), false);
+        }
+      }),
+    });
+    const platform = stage.connect();
+    const bad = message("", { taskId: "t", id: "r", parts: [{ kind: "file", file: { name: 5 } }] });
+    await platform.say(message("go", { taskId: "t", id: "r" }));
+    await platform.say(bad);
+    expect(platform.story("t").slice(-2)).toEqual(["=Sure?", "input-required: "]);
+    expect(platform.story("t").filter((line) => line === "=Sure?")).toHaveLength(2);
+    await platform.say(message("yes", { taskId: "t", id: "r" }));
+    await platform.say({ ...bad, id: "r2" });
+    expect(platform.story("t").at(-1)).toBe("working");
+    go.open();
+    await settle(20);
+    expect(platform.story("t").slice(-2)).toEqual(["=Sure?\n\nyes", "completed final"]);
+    expect(platform.answers.every(({ detail }) => detail.error.code === 0)).toBe(true);
+  });
+
+  it("has ids that are too long to be kept", async () => {
+    const stage = await Stage.open({ agent: echo() });
+    const platform = stage.connect();
+    const long = "i".repeat(1_025);
+    await platform.say(message("x", { taskId: long }));
+    await platform.say(message("x", { sessionId: long }));
+    await platform.say(message("x", { appSessionId: long }));
+    await platform.say({ jsonrpc: "2.0", id: 1, method: "clearContext", sessionId: long });
+    await platform.say({ jsonrpc: "2.0", id: long, method: "tasks/cancel", sessionId: "session-1" });
+    expect(platform.answers).toEqual([]);
+    expect(stage.logged.map(({ fields }) => fields.why)).toEqual(["long-id"]);
+    await platform.say(message("x", { taskId: "i".repeat(1_024), sessionId: "j".repeat(1_024) }));
+    expect(platform.story("i".repeat(1_024)).at(-1)).toBe("completed final");
   });
 
   it("is understood in every encoding", async () => {

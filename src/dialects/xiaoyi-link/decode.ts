@@ -34,7 +34,7 @@ export interface HeardUnknown {
 }
 
 /** Frames that nothing is done about. */
-export type Disregard = "not-json" | "too-deep" | "no-object" | "other-agent" | "error" | "no-method";
+export type Disregard = "not-json" | "too-deep" | "no-object" | "other-agent" | "error" | "no-method" | "long-id";
 
 export type HeardFrame =
   | HeardRequest
@@ -83,7 +83,19 @@ function disregard(why: Disregard): HeardFrame {
   return { kind: "disregarded", why };
 }
 
+/** Ids are kept for as long as somebody may come back to them; no agent takes longer ones either. */
+const LONGEST_ID = 1_024;
+const IDS = ["id", "taskId", "sessionId", "session_id", "conversationId"] as const;
+
+function hasLongId(fields: Fields): boolean {
+  return IDS.some((name) => {
+    const id = fields[name];
+    return typeof id === "string" && id.length > LONGEST_ID;
+  });
+}
+
 function readRequest(request: Fields): HeardFrame {
+  if (hasLongId(request) || (isRecord(request.params) && hasLongId(request.params))) return disregard("long-id");
   const id = toId(request.id);
   const word = [request.method, request.action].find((one) => typeof one === "string" && one !== "");
   const method = word ?? (methodOf(request.msgType) === undefined ? undefined : request.msgType);

@@ -6,7 +6,8 @@ export interface Outgoing<R> {
   readonly text: string;
   /** The answer it belongs to, where it must not get lost. */
   readonly reply?: R;
-  readonly final?: boolean;
+  /** It should not be said twice. */
+  readonly once?: boolean;
 }
 
 /** Whoever has something to send. It is asked for one frame at a time, so that nobody waits for another's thousands. */
@@ -23,9 +24,10 @@ export interface Doubtful {
   confirmed(): void;
 }
 
-/** How soon after a frame the platform is asked whether it has got it: after the last of an answer, and after others. */
-const ASK_AFTER_FINAL_MS = 50;
+/** How soon after a frame the platform is asked whether it has got it; after one that should not be said twice, at once. */
 const ASK_AFTER_MS = 1_000;
+/** Between the platform's answer and the next question: a line on which much ends is not to be full of pings. */
+const ASK_AGAIN_MS = 10;
 
 export class Line<R extends Doubtful> {
   readonly #link: Link;
@@ -35,7 +37,8 @@ export class Line<R extends Doubtful> {
   readonly #doubts = new Map<R, number>();
   #sent = 0;
   #full = false;
-  #pumpsSoon = false;
+  #sendsSoon = false;
+  #mustAsk = false;
   #asking = false;
   #askAt = Number.POSITIVE_INFINITY;
   #cancelAsk = (): void => {};
@@ -48,11 +51,11 @@ export class Line<R extends Doubtful> {
   /** Somebody has something to send. It is asked once for all that it is woken for at one time. */
   wake(talker: Talker<R>): void {
     this.#ready.add(talker);
-    if (this.#full || this.#pumpsSoon) return;
-    this.#pumpsSoon = true;
+    if (this.#full || this.#sendsSoon) return;
+    this.#sendsSoon = true;
     queueMicrotask(() => {
-      this.#pumpsSoon = false;
-      if (!this.#full) this.#pump();
+      this.#sendsSoon = false;
+      if (!this.#full) this.#sendAll();
     });
   }
 
@@ -70,6 +73,11 @@ export class Line<R extends Doubtful> {
     this.#cancelAsk();
     this.#ready.clear();
     return [...this.#doubts.keys()];
+  }
+
+  #sendAll(): void {
+    this.#pump();
+    if (this.#mustAsk) void this.#ask();
   }
 
   #pump(): void {
@@ -92,17 +100,18 @@ export class Line<R extends Doubtful> {
       this.#full = true;
       void wait.then(() => {
         this.#full = false;
-        this.#pump();
+        this.#sendAll();
       });
       return;
     }
   }
 
-  #noteSent({ final, reply }: Outgoing<R>): void {
+  #noteSent({ once, reply }: Outgoing<R>): void {
     this.#sent++;
     if (reply === undefined) return;
     this.#doubts.set(reply, this.#sent);
-    this.#askAfter(final === true ? ASK_AFTER_FINAL_MS : ASK_AFTER_MS);
+    if (once === true) this.#mustAsk = true;
+    else this.#askAfter(ASK_AFTER_MS);
   }
 
   #askAfter(milliseconds: number): void {
@@ -114,7 +123,10 @@ export class Line<R extends Doubtful> {
   }
 
   async #ask(): Promise<void> {
+    if (this.#asking) return;
     this.#asking = true;
+    this.#mustAsk = false;
+    this.#cancelAsk();
     this.#askAt = Number.POSITIVE_INFINITY;
     const asked = this.#sent;
     const received = await this.#link.received();
@@ -125,6 +137,6 @@ export class Line<R extends Doubtful> {
       this.#doubts.delete(doubtful);
       doubtful.confirmed();
     }
-    if (this.#doubts.size > 0) this.#askAfter(ASK_AFTER_FINAL_MS);
+    if (this.#doubts.size > 0) this.#askAfter(ASK_AGAIN_MS);
   }
 }

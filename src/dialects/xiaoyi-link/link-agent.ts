@@ -8,7 +8,7 @@ import type { JsonRpcId } from "../../wire/json-rpc.ts";
 import type { Link, LinkClosure } from "../../wire/link.ts";
 import type { LinkServed } from "../contract.ts";
 import { presentable } from "../shared/presentable.ts";
-import { type ControlWords, isDesktop, readControl, toCancelResult, toClearResult } from "../xiaoyi/control.ts";
+import { type ControlWords, isDesktop, readControl } from "../xiaoyi/control.ts";
 import { type HeardMessage, readMessageParams, tappedPushId } from "../xiaoyi/decode.ts";
 import { toFrameError } from "../xiaoyi/errors.ts";
 import { readable } from "../xiaoyi/file-intake.ts";
@@ -16,6 +16,7 @@ import { NO_NOTICES, type Notices } from "../xiaoyi/notices.ts";
 import { GONE, tappedFrames } from "../xiaoyi/notification.ts";
 import { Uploads } from "../xiaoyi/uploads.ts";
 import { toRefusal, toResponse } from "../xiaoyi/wire.ts";
+import { Controls } from "./controls.ts";
 import { type Disregard, type HeardControl, type HeardRequest, readFrame } from "./decode.ts";
 import { toAnswer, toHeartbeat, toIntroduction } from "./encode.ts";
 import { leftOver } from "./left-over.ts";
@@ -50,6 +51,7 @@ export class LinkAgent implements LinkServed {
   readonly #seen: SeenFrames;
   readonly #lines = new Map<string, LinkLine>();
   readonly #sessions: Sessions;
+  readonly #controls: Controls;
   readonly #logged = new Set<string>();
   #closed = false;
 
@@ -61,6 +63,7 @@ export class LinkAgent implements LinkServed {
     this.#notices = options.notices ?? NO_NOTICES;
     this.#seen = new SeenFrames(options.clock);
     this.#sessions = new Sessions(options.cleared);
+    this.#controls = new Controls(this.#tasks, this.#sessions, options.context.ids);
   }
 
   async serve(link: Link, server: string): Promise<LinkClosure> {
@@ -79,7 +82,8 @@ export class LinkAgent implements LinkServed {
     const closure = await link.closed;
     stopBeating();
     if (this.#lines.get(server) === line) this.#lines.delete(server);
-    this.#judge(line.end(), closure);
+    // However it closed: a platform that was asked and did not say so may have read everything, or nothing.
+    for (const reply of line.end()) reply.restate();
     return closure;
   }
 
@@ -95,7 +99,9 @@ export class LinkAgent implements LinkServed {
       const server = servers.includes(recalled.server) ? recalled.server : servers[0];
       const session = this.#sessions.of(recalled.sessionId, server);
       session.tasks.set(recalled.taskId, id);
-      this.#createReply(session, recalled).follow();
+      const reply = this.#createReply(session, recalled);
+      reply.seen.push(...recalled.frames.map((key) => this.#seen.recall(key)));
+      reply.follow();
     }
   }
 
@@ -128,7 +134,7 @@ export class LinkAgent implements LinkServed {
     const frame = text.length > LONGEST_FRAME ? TOO_LONG : readFrame(text, agentId, context.limits);
     switch (frame.kind) {
       case "message":
-        this.#message(frame, text, server);
+        this.#message(frame, server);
         break;
       case "cancel":
       case "clear":
@@ -146,26 +152,21 @@ export class LinkAgent implements LinkServed {
     }
   }
 
-  #message(frame: HeardRequest, text: string, server: string): void {
-    const heard = this.#read(frame, server);
-    if (heard === undefined) return;
+  #message(frame: HeardRequest, server: string): void {
+    const heard = this.#read(frame);
+    if (ProtocolError.is(heard)) {
+      this.#unreadable(frame, server, heard);
+      return;
+    }
     const { role, parts } = frame.params.message as { readonly role?: unknown; readonly parts?: unknown };
-    const seen = this.#seen.note([heard.sessionId, heard.taskId, frame.id, frame.method, role, parts], text);
+    const seen = this.#seen.note([heard.sessionId, heard.taskId, frame.id, frame.method, role, parts]);
     if (seen === undefined) return;
     for (const name of [frame.appSessionId, frame.conversationId]) {
       if (name !== undefined) this.#sessions.learn(name, heard.sessionId);
     }
     const session = this.#sessions.of(heard.sessionId, server);
     session.server = server;
-    const recalled: Recalled = {
-      agentId: this.#options.agentId,
-      sessionId: heard.sessionId,
-      taskId: heard.taskId,
-      requestId: frame.id,
-      server,
-      desktop: isDesktop(frame.deviceId),
-      at: this.#options.clock.now(),
-    };
+    const recalled = this.#toRecall(frame, heard, server, seen);
     this.#notices.heard(heard);
     const tapped = tappedPushId(heard.events);
     const message = marked({ ...heard.message, contextId: session.contextId }, recalled);
@@ -174,20 +175,60 @@ export class LinkAgent implements LinkServed {
     else this.#event(session, message, seen);
   }
 
-  #read({ appSessionId, conversationId, id, params }: HeardRequest, server: string): HeardMessage | undefined {
+  #toRecall(frame: HeardRequest, ids: TaskIds, server: string, { key }: SeenFrame): Recalled {
+    return {
+      agentId: this.#options.agentId,
+      sessionId: ids.sessionId,
+      taskId: ids.taskId,
+      requestId: frame.id,
+      server,
+      desktop: isDesktop(frame.deviceId),
+      at: this.#options.clock.now(),
+      frames: [key],
+    };
+  }
+
+  /** The conversation that a message belongs to, where it does not say so itself. */
+  #sessionOf({ appSessionId, conversationId }: HeardRequest): string | undefined {
+    return conversationId ?? (appSessionId === undefined ? undefined : this.#sessions.idOf(appSessionId));
+  }
+
+  #read(frame: HeardRequest): HeardMessage | ProtocolError {
     const { ids, limits, report } = this.#options.context;
-    const named = appSessionId === undefined ? undefined : this.#sessions.idOf(appSessionId);
+    const sessionId = this.#sessionOf(frame);
     try {
-      const sessionId = conversationId ?? named;
-      const { losses, value } = readMessageParams(params, { maxItems: limits.maxParts }, ids, { sessionId });
+      const { losses, value } = readMessageParams(frame.params, { maxItems: limits.maxParts }, ids, { sessionId });
       if (losses.length > 0) report(losses);
       return value;
     } catch (error) {
-      this.#disregard("bad-message");
-      const words = readControl({ params, conversationId: conversationId ?? named });
-      this.#refuse(presentable(error), id, words, server);
-      return undefined;
+      return presentable(error);
     }
+  }
+
+  /** A phone waits for an end, also of what could not be read; what is under way has one of its own. */
+  #unreadable(frame: HeardRequest, server: string, error: ProtocolError): void {
+    this.#disregard("bad-message");
+    const words = readControl({ params: frame.params, conversationId: this.#sessionOf(frame) });
+    const seen = this.#seen.note([frame.id, frame.method, words]);
+    if (seen === undefined) return;
+    const [sessionId] = words.sessionIds;
+    const [taskId] = words.taskIds;
+    if (sessionId === undefined || taskId === undefined) {
+      this.#refuse(error, frame.id, words, server);
+      seen.answered(SAME_CONTROL_MS);
+      return;
+    }
+    const session = this.#sessions.of(sessionId, server);
+    if (session.reply?.platformId === taskId && !session.reply.ended) {
+      if (!session.reply.following) session.reply.restate();
+      seen.answered(SAME_CONTROL_MS);
+      return;
+    }
+    this.#leave(session);
+    session.server = server;
+    const reply = this.#createReply(session, this.#toRecall(frame, { sessionId, taskId }, server, seen));
+    reply.seen.push(seen);
+    reply.refuse(error);
   }
 
   #turn(session: Session, message: Message, recalled: Recalled, seen: SeenFrame): void {
@@ -299,59 +340,20 @@ export class LinkAgent implements LinkServed {
     return reply;
   }
 
-  /** A link has closed. What was sent last over one that was torn may be lost, so it is said again. */
-  #judge(doubtful: readonly Reply[], { torn }: LinkClosure): void {
-    for (const reply of doubtful) {
-      if (torn === true) reply.restate();
-      else reply.confirmed();
-    }
-  }
-
   #control(frame: HeardControl, text: string, server: string): void {
     const { id, kind, words } = frame;
-    const seen = this.#seen.note([kind, id, words], text);
+    // Without an id nothing else tells one request from the next.
+    const seen = this.#seen.note(id === null ? [kind, text] : [kind, id, words]);
     if (seen === undefined) return;
     const session = this.#sessions.find(words.sessionIds);
-    const place = session ?? this.#sessions.passing(words.sessionIds[0] ?? "", server);
-    const answering = kind === "clear" ? this.#clear(words, session) : this.#cancel(words, session);
-    void answering.then(({ result, taskId }) => {
+    // Answered where it came from, which need not be where the conversation is.
+    const place =
+      session?.server === server ? session : this.#sessions.passing(session?.id ?? words.sessionIds[0] ?? "", server);
+    void this.#controls[kind](frame, session).then(({ result, taskId }) => {
       const [firstTask] = words.taskIds;
       this.#say(place, taskId ?? firstTask ?? place.id, toResponse(id, result));
       seen.answered(SAME_CONTROL_MS);
     });
-  }
-
-  /** What follows in the conversation follows nothing that was said before; what is under way is for nobody. */
-  async #clear(words: ControlWords, session: Session | undefined): Promise<ControlAnswer> {
-    const sessionId = session?.id ?? words.sessionIds[0];
-    if (sessionId === undefined) return { result: toClearResult("unknown") };
-    if (session?.reply !== undefined) void this.#cancel({ sessionIds: [], taskIds: [] }, session);
-    await this.#sessions.clear(sessionId, this.#options.context.ids.context());
-    return { result: toClearResult("cleared") };
-  }
-
-  /** The task that is named, in whichever place; else the one that is under way. */
-  async #cancel({ taskIds }: ControlWords, session: Session | undefined): Promise<ControlAnswer> {
-    const reply = session?.reply?.ended === false ? session.reply : undefined;
-    await reply?.started;
-    const known = taskIds.find((id) => id === reply?.platformId || session?.tasks.get(id) !== undefined);
-    const platformId = known ?? reply?.platformId;
-    if (session === undefined || platformId === undefined) return this.#cancelStored(taskIds);
-    const { state, task } = await this.#tasks.cancel(session.taskOf(platformId));
-    // Nobody reads the log of a task that waits for an answer.
-    if (reply?.platformId === platformId && !reply.following && task !== undefined) {
-      reply.show({ statusUpdate: { taskId: task.id, contextId: task.contextId, status: task.status } });
-    }
-    return { taskId: platformId, result: toCancelResult(platformId, state) };
-  }
-
-  /** A task of before this process began, if one of the ids is one's. */
-  async #cancelStored(taskIds: readonly string[]): Promise<ControlAnswer> {
-    for (const id of taskIds) {
-      const { state } = await this.#tasks.cancel(id);
-      if (state !== "unknown") return { taskId: id, result: toCancelResult(id, state) };
-    }
-    return { result: toCancelResult(taskIds[0] ?? "", "unknown") };
   }
 
   #refuse(error: ProtocolError, id: JsonRpcId, words: ControlWords, server: string): void {
@@ -376,8 +378,4 @@ export class LinkAgent implements LinkServed {
   }
 }
 
-interface ControlAnswer {
-  readonly result: object;
-  /** The task it was about. */
-  readonly taskId?: string;
-}
+type TaskIds = Pick<Recalled, "sessionId" | "taskId">;

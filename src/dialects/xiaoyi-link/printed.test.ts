@@ -110,10 +110,14 @@ describe("what is printed", () => {
   it("is how errors look", async () => {
     const stage = await Stage.open({ agent: echo() });
     const platform = stage.connect();
-    await platform.say({ ...message("hi", { id: "message-id" }), params: { id: "t", sessionId: "s", message: {} } });
+    await platform.say({
+      ...message("hi", { id: "message-id" }),
+      method: "dance",
+      params: { id: "t", sessionId: "s" },
+    });
     const [answer] = platform.answers;
     expect(answer).toMatchObject({ sessionId: "s", taskId: "t" });
     expect(Object.keys(answer?.detail ?? {})).toEqual(Object.keys(parsed("error")));
-    expect(answer?.detail.error.code).toBe(-32602);
+    expect(answer?.detail.error.code).toBe(-32601);
   });
 });

@@ -15,6 +15,8 @@ export interface Recalled {
   readonly desktop: boolean;
   /** When the message came. */
   readonly at: number;
+  /** By which the frames of the task's messages are known: the platform may deliver them again. */
+  readonly frames: readonly string[];
 }
 
 export function marked(message: Message, recalled: Recalled): Message {
@@ -24,9 +26,11 @@ export function marked(message: Message, recalled: Recalled): Message {
 
 /** By the user's last message. Good only for tasks that are known to be made over this dialect. */
 export function recall({ history = [] }: Task): Recalled | undefined {
-  for (const message of history.toReversed()) {
-    const link = message.role === "ROLE_USER" ? xiaoyiMark(message.metadata)?.link : undefined;
-    if (!isObject(link)) continue;
+  const links = history.flatMap(({ metadata, role }) => {
+    const link = role === "ROLE_USER" ? xiaoyiMark(metadata)?.link : undefined;
+    return isObject(link) ? [link] : [];
+  });
+  for (const link of links.toReversed()) {
     const { agentId, at, desktop, requestId, server, sessionId, taskId } = link;
     if (typeof agentId !== "string" || typeof sessionId !== "string" || typeof taskId !== "string") continue;
     return {
@@ -37,7 +41,12 @@ export function recall({ history = [] }: Task): Recalled | undefined {
       server: typeof server === "string" ? server : "",
       desktop: desktop === true,
       at: typeof at === "number" ? at : 0,
+      frames: links.flatMap(({ frames }) => (Array.isArray(frames) ? frames.filter(isText) : [])),
     };
   }
   return undefined;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
 }

@@ -48,18 +48,18 @@ describe("a link that closes", () => {
     expect(second.story("t")).toEqual(["=abc", "=abcd", "completed final"]);
   });
 
-  it("with the end of an answer in the air says all of it again if it was torn, and nothing if it was not", async () => {
-    for (const torn of [true, false]) {
+  it("with the end of an answer in the air says all of it again, however it closed", async () => {
+    for (const code of [1000, 1001, 1006]) {
       const stage = await Stage.open({ agent: echo() });
       const first = stage.connect();
       await settle();
       first.sleep();
       await first.say(message("hello", { taskId: "t" }));
       expect(finals(first.story("t"))).toEqual([]);
-      await (torn ? first.tear() : first.close());
+      await first.close(code);
       const second = stage.connect();
       await stage.clock.advance(1_000);
-      expect(second.story("t")).toEqual(torn ? ["working", "=()", "=hello", "completed final"] : []);
+      expect(second.story("t")).toEqual(["working", "=()", "=hello", "completed final"]);
     }
   });
 
@@ -75,7 +75,7 @@ describe("a link that closes", () => {
     expect(second.answers).toEqual([]);
   });
 
-  it("in the middle of an answer that is longer than a frame tells it from its beginning if it was torn", async () => {
+  it("in the middle of an answer that is longer than a frame tells it from its beginning", async () => {
     const { agent, say } = speaker(["x".repeat(3_000), "y".repeat(3_000), "z".repeat(3_000)]);
     const stage = await Stage.open({ agent });
     const first = stage.connect();
@@ -91,6 +91,40 @@ describe("a link that closes", () => {
     const story = second.story("t").filter((line) => /^[=+][xyz]/.test(line));
     const shown = story.reduce((text, line) => (line.startsWith("=") ? line.slice(1) : text + line.slice(1)), "");
     expect(shown).toBe("x".repeat(3_000) + "y".repeat(3_000) + "z".repeat(3_000));
+    expect(finals(second.story("t"))).toEqual(["completed final"]);
+  });
+
+  it("says cards again only where it is not known that they have come", async () => {
+    const card = (id: string) => ({
+      artifactId: id,
+      parts: [{ data: { cardsInfo: [{ cardName: id, cardData: {} }] } }],
+    });
+    const gates = [createGate(), createGate()];
+    const stage = await Stage.open({
+      agent: agentOf(async function* () {
+        yield { artifact: card("one") };
+        await gates[0]?.pass();
+        // The last that is read.
+        yield chunk("out", "text", false);
+        yield { artifact: card("two") };
+        await gates[1]?.pass();
+        yield { artifact: { ...card("one"), artifactId: "once more" } };
+      }),
+    });
+    const first = stage.connect();
+    await first.say(message("go", { taskId: "t" }));
+    await stage.clock.advance(10);
+    first.sleep();
+    gates[0]?.open();
+    await settle(20);
+    await first.close();
+    const second = stage.connect();
+    await settle(20);
+    gates[1]?.open();
+    await stage.clock.advance(1_000);
+    const cards = (story: readonly string[]) => story.filter((line) => line.includes("cardName"));
+    expect(cards(first.story("t")).join()).toContain("one");
+    expect(cards(second.story("t"))).toEqual([expect.stringContaining("two"), expect.stringContaining("one")]);
     expect(finals(second.story("t"))).toEqual(["completed final"]);
   });
 
@@ -120,7 +154,7 @@ describe("a link that closes", () => {
     expect(second.answers.at(-1)?.detail.error.code).toBe(-32602);
   });
 
-  it("while a question waits asks it again if it was torn, and takes the answer on the next", async () => {
+  it("while a question waits asks it again, and takes the answer on the next", async () => {
     const stage = await Stage.open({
       agent: agentOf(async function* (turn) {
         if (turn.history.length < 2) yield status("TASK_STATE_INPUT_REQUIRED", "Sure?");
@@ -171,6 +205,7 @@ describe("a link that closes", () => {
     const main = stage.connect("main");
     const backup = stage.connect("backup");
     await main.say(message("go", { taskId: "t" }));
+    await stage.clock.advance(1_000);
     await main.close();
     await say(0);
     await say(1);
@@ -229,6 +264,37 @@ describe("a process that begins", () => {
       expect(finals(platform.story(taskId))).toEqual(["completed final"]);
       expect(platform.answers.find((answer) => answer.taskId === taskId)?.detail.id).toBe(id);
     }
+  });
+
+  it("knows the frames that the one before has taken in, while they are answered and soon after", async () => {
+    const texts: string[] = [];
+    const go = createGate();
+    const agent = agentOf(
+      async function* (turn) {
+        texts.push(heard(turn));
+        await go.pass();
+        yield chunk("out", "done", false);
+      },
+      { onCrash: "resume" },
+    );
+    const stage = await Stage.open({ agent });
+    const frame = message("go", { taskId: "t", id: "r" });
+    await stage.connect().say(frame);
+    stage.harness.crash();
+    await stage.clock.advance(20_000);
+    const since = stage.clock.now();
+    const next = await Stage.open({ agent, after: stage });
+    await next.agent.resume(since, ["main"]);
+    const platform = next.connect();
+    await platform.say(frame);
+    go.open();
+    await next.clock.advance(2_000);
+    await platform.say(frame);
+    expect(texts).toEqual(["go", "go"]);
+    expect(finals(platform.story("t"))).toEqual(["completed final"]);
+    await next.clock.advance(10_000);
+    await platform.say(frame);
+    expect(texts).toEqual(["go", "go", "go"]);
   });
 
   it("tells of those that cannot be taken up", async () => {

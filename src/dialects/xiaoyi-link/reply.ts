@@ -11,6 +11,7 @@ import { sinceThen } from "../xiaoyi/continuing.ts";
 import { Renderer, type RenderMode } from "../xiaoyi/render.ts";
 import { queue, type Rendered } from "../xiaoyi/rendered.ts";
 import { toResponse } from "../xiaoyi/wire.ts";
+import { ArrivedThings } from "./arrived-things.ts";
 import { type Address, toAnswer } from "./encode.ts";
 import type { Doubtful, Outgoing } from "./line.ts";
 import type { SeenFrame } from "./seen-frames.ts";
@@ -64,6 +65,7 @@ export class Reply implements Doubtful {
   readonly #options: ReplyOptions;
   #renderer: Renderer;
   #waiting: Rendered[] = [];
+  readonly #things = new ArrivedThings();
   #room: Gate | undefined;
   /** Counts the streams that were followed; only the newest is. */
   #round = 0;
@@ -143,10 +145,19 @@ export class Reply implements Doubtful {
     void this.#started.opened.then(() => {
       if (this.#left) return;
       this.#waiting = [];
+      this.#things.restate();
       this.#renderer = this.#createRenderer();
       if (this.#refusal === undefined) this.follow();
-      else this.#queue(this.#renderer.fail(this.#refusal));
+      else this.refuse(this.#refusal);
     });
+  }
+
+  /** Says that the message was not taken in: a phone waits for an end, whatever it said. */
+  refuse(error: ProtocolError): void {
+    this.#refusal = error;
+    this.#started.open();
+    this.#queue(this.#renderer.fail(error));
+    this.#noticeEnd();
   }
 
   /** Something that no stream tells. */
@@ -178,7 +189,7 @@ export class Reply implements Doubtful {
       return undefined;
     }
     const text = toAnswer(this.#options.address, toResponse(this.requestId, next.result, next.error));
-    return { text, reply: this, final: next.result.final };
+    return { text, reply: this, once: next.result.final || next.once === true };
   }
 
   sent(): void {
@@ -186,11 +197,13 @@ export class Reply implements Doubtful {
     if (frame === undefined) return;
     this.#lastSentAt = this.#options.clock.now();
     this.#lastShown = frame.shows;
+    this.#things.sent(frame);
     if (frame.result.kind === "artifact-update") this.#lastContentAt = this.#lastSentAt;
     if (this.#waiting.length < MOST_WAITING / 2) this.#makeRoom();
   }
 
   confirmed(): void {
+    this.#things.confirmed();
     const mayFollow = this.#following || !this.complete;
     if (this.#left || mayFollow || this.#waiting.length > 0) return;
     this.#cancelAbsence();
@@ -226,6 +239,8 @@ export class Reply implements Doubtful {
           if (isOver()) return stop();
           if ("task" in event) this.#options.onTask(event.task.id);
           if (!this.#isAskedAlready(event)) this.#queue(this.#renderer.push(shown));
+          // The task as it stands is all that was told before.
+          if ("task" in event) this.#things.toldAnew();
         }
         this.#started.open();
         if (this.#renderer.ended) {
@@ -290,7 +305,7 @@ export class Reply implements Doubtful {
 
   #queue(frames: readonly Rendered[]): void {
     if (this.#left || frames.length === 0) return;
-    queue(frames, this.#waiting);
+    queue(this.#things.missing(frames), this.#waiting);
     this.#options.onReady();
   }
 

@@ -6,15 +6,14 @@ import { BoundedMap } from "../xiaoyi/bounded-map.ts";
 const MOST_KEPT = 10_000;
 
 interface Seen {
-  /** Of the frame as it came, byte for byte. */
-  readonly bytes: string;
   /** Undefined while it is being answered. */
   until: number | undefined;
 }
 
 /**
- * A frame is known by its ids and its content while it is being answered, and for a while after by its bytes. Ids alone
- * say nothing: the answer to an agent's question comes under the ids of the message that led to the question.
+ * A frame is known by its ids and its content, while it is being answered and for a while after: what else it says may
+ * differ from server to server. Ids alone say nothing: the answer to an agent's question comes under the ids of the
+ * message that led to the question.
  */
 export class SeenFrames {
   readonly #seen = new BoundedMap<string, Seen>(MOST_KEPT);
@@ -25,17 +24,19 @@ export class SeenFrames {
   }
 
   /** Takes note of a frame. Undefined: it was seen before. */
-  note(content: unknown, text: string): SeenFrame | undefined {
-    const key = digestOf(JSON.stringify(content));
-    const bytes = digestOf(text);
+  note(content: unknown): SeenFrame | undefined {
+    const key = createHash("sha256").update(JSON.stringify(content)).digest("base64url");
     const before = this.#seen.get(key);
-    if (before !== undefined) {
-      if (before.until === undefined) return undefined;
-      if (before.bytes === bytes && before.until > this.#clock.now()) return undefined;
-    }
-    const seen: Seen = { bytes, until: undefined };
+    const isKnown = before !== undefined && (before.until === undefined || before.until > this.#clock.now());
+    return isKnown ? undefined : this.recall(key);
+  }
+
+  /** A frame that is being answered, whichever process took note of it. */
+  recall(key: string): SeenFrame {
+    const seen: Seen = { until: undefined };
     this.#seen.set(key, seen);
     return {
+      key,
       answered: (keepMs) => {
         seen.until = this.#clock.now() + keepMs;
       },
@@ -47,12 +48,10 @@ export class SeenFrames {
 }
 
 export interface SeenFrame {
-  /** From now on only the same bytes are the same frame, for `keepMs`. */
+  /** By which it is known, also to another process. */
+  readonly key: string;
+  /** From now on it is known only for `keepMs`. */
   answered(keepMs: number): void;
   /** What comes under the same ids now is something new. */
   forget(): void;
-}
-
-function digestOf(text: string): string {
-  return createHash("sha256").update(text).digest("base64url");
 }

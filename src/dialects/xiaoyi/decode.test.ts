@@ -141,13 +141,24 @@ describe("what is no message", () => {
     [{ id: "t" }, "params.sessionId"],
     [{ id: "t", sessionId: "s" }, "params.message"],
     [{ id: "t", sessionId: "s", message: { parts: [] } }, "params.message.parts"],
-    [{ id: "t", sessionId: "s", message: { parts: [{}] } }, "params.message.parts[0]"],
+    [{ id: "t", sessionId: "s", message: { parts: [{}] } }, "params.message.parts"],
+    [{ id: "t", sessionId: "s", message: { parts: [{ text: "a", data: {} }] } }, "params.message.parts[0]"],
     [{ id: "t", sessionId: "s", message: { parts: [{ kind: "file", file: {} }] } }, "params.message.parts[0].file"],
     [{ id: 5, sessionId: "s", message: { parts: [{ text: "a" }] } }, "params.id"],
   ])("is refused: %j", (params, field) => {
     expect(() => readMessageParams(params, {}, toolsOf().ids)).toThrow(
       expect.objectContaining({ code: "INVALID_PARAMS", message: expect.stringContaining(field) }),
     );
+  });
+
+  it("may still be one without the parts that are of no known kind", () => {
+    const parts = [{ kind: "hologram", hologram: { depth: 3 } }, { kind: "text", text: "a" }, { kind: "data" }];
+    const { losses, value } = readMessageParams({ id: "t", sessionId: "s", message: { parts } }, {}, toolsOf().ids);
+    expect(value.message.parts).toEqual([{ text: "a" }]);
+    expect(losses.map(({ kind, path }) => `${path} ${kind}`)).toEqual([
+      "params.message.parts[0] dropped",
+      "params.message.parts[2] dropped",
+    ]);
   });
 
   it("has the session of its envelope where it names none", () => {

@@ -8,7 +8,7 @@ import type { CodecTools } from "../contract.ts";
 import { type Members, readRequest } from "../shared/early-reading.ts";
 import { isRecord, type ReadOptions } from "../shared/proto-json-reading.ts";
 import { isObject } from "./marks.ts";
-import { readPart } from "./parts.ts";
+import { readKnownPart } from "./parts.ts";
 import { mergedVariables } from "./variables.ts";
 
 /** Something the device did or was told, not something the user said. */
@@ -74,7 +74,12 @@ function readParams(members: Members, ids: CodecTools["ids"], defaults: MessageD
 }
 
 function readWords(members: Members): { readonly messageId: string | undefined; readonly parts: readonly Part[] } {
-  return { messageId: members.text("messageId"), parts: members.requiredList("parts", readPart) };
+  const said = members.requiredList("parts", readKnownPart);
+  const parts = said.filter((part) => part !== undefined);
+  if (parts.length === 0 && said.length > 0) {
+    members.reading.violateMember("parts", "must have one of text, reasoningText, file, data");
+  }
+  return { messageId: members.text("messageId"), parts };
 }
 
 /** Some put the variables beside the message instead of into it. */

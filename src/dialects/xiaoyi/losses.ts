@@ -43,6 +43,18 @@ export const LOSSES = {
     reason: "The phone shows no file that was not uploaded to the platform: only its name is told.",
     direction: "said",
   },
+  longReasoning: {
+    kind: "dropped",
+    what: "the beginning of reasoning longer than 4,000 characters, for the phone",
+    reason: "Reasoning is told whole in one frame each time it grows: of more than a frame takes, the newest is told.",
+    direction: "said",
+  },
+  longStatus: {
+    kind: "bent",
+    what: "status.message longer than 4,000 characters, with `render: spec`",
+    reason: "A frame takes so many: what does not fit is told by statuses that say `working` before it.",
+    direction: "said",
+  },
   artifactMembers: {
     kind: "dropped",
     what: "artifact.name, artifact.description, artifact.metadata, artifact.extensions",

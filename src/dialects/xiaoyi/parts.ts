@@ -81,6 +81,13 @@ function kindOf(members: Members): Kind | undefined {
   return present.length === 1 ? present[0] : undefined;
 }
 
+/** As `readPart`; undefined for a part that holds nothing known, for there will be kinds that are not known yet. */
+export function readKnownPart(members: Members): Part | undefined {
+  if (KINDS.some((kind) => members.raw(kind) !== undefined)) return readPart(members);
+  members.reading.lose(LOSSES.unknownPart);
+  return undefined;
+}
+
 export function readPart(members: Members): Part {
   switch (kindOf(members)) {
     case "text":

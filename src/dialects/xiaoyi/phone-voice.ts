@@ -13,7 +13,7 @@ import {
   type Voice,
 } from "./rendered.ts";
 import { ShownText } from "./shown-text.ts";
-import { splitText } from "./text-pieces.ts";
+import { countCodePoints, LONGEST_TEXT, lastOf } from "./text-pieces.ts";
 import type { FrameError, PartWire, StateWord } from "./wire.ts";
 
 /** The parts of something that is said, by where they show. */
@@ -32,6 +32,7 @@ export class PhoneVoice implements Voice {
   readonly #desktop: boolean;
   readonly #shown = new ShownText();
   #reasoning = "";
+  #reasoningIsCut = false;
   #questions = 0;
 
   constructor(scope: FrameScope, desktop: boolean) {
@@ -41,43 +42,48 @@ export class PhoneVoice implements Voice {
 
   /** Empty reasoning shows three dots: the quickest sign that somebody is there. */
   begin(into: Rendered[]): void {
-    if (this.#reasoning === "") this.#think("", into);
+    if (this.#reasoning === "") this.#think("", into, []);
   }
 
   artifact({ append, artifact }: ArtifactWords, into: Rendered[], losses: Loss[]): void {
-    this.#say(artifact.artifactId, sort(artifact.parts, "artifact", losses), append === true, into);
+    this.#say(artifact.artifactId, sort(artifact.parts, "artifact", losses), append === true, into, losses);
   }
 
   progress(parts: readonly Part[], into: Rendered[], losses: Loss[]): void {
     const { files, reasoning, text, things } = sort(parts, "status.message", losses);
     const said = [text, reasoning].filter((one) => one !== "").join("\n");
-    if (said !== "") this.#think(this.#reasoning === "" ? said : `\n${said}`, into);
+    if (said !== "") this.#think(this.#reasoning === "" ? said : `\n${said}`, into, losses);
     this.#show(things, files, into);
   }
 
-  /** A question of a phone must be in the answer; on a desktop it opens with the status. */
+  /** A question of a phone must be in the answer; on a desktop it opens with the status, unless that cannot carry it. */
   question(words: readonly Part[] | undefined, final: boolean, into: Rendered[], losses: Loss[]): void {
-    if (this.#desktop) {
-      const text = words === undefined ? "" : sort(words, "status.message", losses).text;
-      into.push(statusFrame(this.#scope, "input-required", { final, parts: [{ kind: "text", text }] }));
-      return;
-    }
-    if (words !== undefined) this.#saySection(`question ${++this.#questions}`, words, into, losses);
-    into.push(statusFrame(this.#scope, "input-required", { final, parts: NO_WORDS }));
+    const said = words && sort(words, "status.message", losses);
+    const { text = "" } = said ?? {};
+    const isInStatus = this.#desktop && countCodePoints(text) <= LONGEST_TEXT;
+    if (said !== undefined && !isInStatus) this.#saySection(`question ${++this.#questions}`, said, into, losses);
+    const parts = isInStatus ? [{ kind: "text" as const, text }] : NO_WORDS;
+    into.push(statusFrame(this.#scope, "input-required", { final, parts }));
   }
 
   end(state: StateWord, words: readonly Part[] | undefined, error: FrameError, into: Rendered[], losses: Loss[]): void {
-    if (words !== undefined) this.#saySection("end", words, into, losses);
+    if (words !== undefined) this.#saySection("end", sort(words, "status.message", losses), into, losses);
     into.push(statusFrame(this.#scope, state, { final: true, error }));
   }
 
-  #saySection(key: string, words: readonly Part[], into: Rendered[], losses: Loss[]): void {
+  #saySection(key: string, words: Sorted, into: Rendered[], losses: Loss[]): void {
     // No artifact has a key that begins like this.
-    this.#say(`\0${key}`, sort(words, "status.message", losses), false, into);
+    this.#say(`\0${key}`, words, false, into, losses);
   }
 
-  #say(key: string, { files, reasoning, text, things }: Sorted, append: boolean, into: Rendered[]): void {
-    if (reasoning !== "") this.#think(reasoning, into);
+  #say(
+    key: string,
+    { files, reasoning, text, things }: Sorted,
+    append: boolean,
+    into: Rendered[],
+    losses: Loss[],
+  ): void {
+    if (reasoning !== "") this.#think(reasoning, into, losses);
     for (const step of this.#shown.put(key, text, append)) {
       const shows = step.append ? "more-text" : "all-text";
       into.push(artifactFrame(this.#scope, [{ kind: "text", text: step.text }], { append: step.append, shows }));
@@ -86,16 +92,21 @@ export class PhoneVoice implements Voice {
   }
 
   #show(things: readonly PartWire[], files: readonly PartWire[], into: Rendered[]): void {
-    for (const thing of things) into.push(artifactFrame(this.#scope, [thing], { append: true }));
-    const { taskId } = this.#scope;
+    for (const thing of things) into.push({ ...artifactFrame(this.#scope, [thing], { append: true }), once: true });
+    const { taskId: artifactId } = this.#scope;
     for (const file of files) {
-      into.push(artifactFrame(this.#scope, [file], { append: true, lastChunk: false, artifactId: taskId }));
+      into.push({ ...artifactFrame(this.#scope, [file], { append: true, lastChunk: false, artifactId }), once: true });
     }
   }
 
-  /** Told whole each time; of what is too long for a frame, the newest. */
-  #think(added: string, into: Rendered[]): void {
-    this.#reasoning = splitText(this.#reasoning + added).at(-1) ?? "";
+  /** Told whole each time, as all there is: that reasoning can be added to is not known of any phone. */
+  #think(added: string, into: Rendered[], losses: Loss[]): void {
+    const all = this.#reasoning + added;
+    this.#reasoning = lastOf(all);
+    if (this.#reasoning.length < all.length && !this.#reasoningIsCut) {
+      this.#reasoningIsCut = true;
+      losses.push(lossBy(LOSSES.longReasoning, "reasoning"));
+    }
     const part = { kind: "reasoningText", reasoningText: this.#reasoning } as const;
     into.push(artifactFrame(this.#scope, [part], { append: false, shows: "all-reasoning" }));
   }

@@ -5,6 +5,7 @@ import type { StreamEvent } from "../../model/event.ts";
 import { legalLog } from "../../model/testing/events.ts";
 import { RENDER_MODES, Renderer, type RenderMode } from "./render.ts";
 import { queue, type Rendered } from "./rendered.ts";
+import type { PartWire } from "./wire.ts";
 
 function render(events: readonly StreamEvent[], mode: RenderMode): Rendered[] {
   let made = 0;
@@ -42,6 +43,11 @@ const chunk = fc
       artifactUpdate: { taskId: "m", contextId: "c", artifact: { artifactId, parts: [{ text }] }, append },
     },
   }));
+
+function textOf(part: PartWire): string {
+  if (part.kind === "text") return part.text;
+  return part.kind === "reasoningText" ? part.reasoningText : "";
+}
 
 const END: StreamEvent = {
   statusUpdate: { taskId: "m", contextId: "c", status: { state: "TASK_STATE_COMPLETED" } },
@@ -83,9 +89,8 @@ describe("any log", () => {
         expect(frames[0]?.result).toMatchObject({ kind: "status-update", status: { state: "working" } });
         for (const { result } of frames) {
           expect(result.taskId).toBe("t");
-          if (result.kind !== "artifact-update") continue;
-          const text = result.artifact.parts.map((part) => (part.kind === "text" ? part.text : "")).join("");
-          expect([...text].length).toBeLessThanOrEqual(4_000);
+          const parts = result.kind === "artifact-update" ? result.artifact.parts : result.status.message?.parts;
+          expect([...(parts ?? []).map(textOf).join("")].length).toBeLessThanOrEqual(4_000);
         }
       }),
       { numRuns: 1_000 },

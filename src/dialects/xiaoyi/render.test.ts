@@ -105,6 +105,21 @@ describe("for the phone", () => {
     ]);
   });
 
+  it("of reasoning that no longer fits a frame, the newest is told, and that there was more is no secret", () => {
+    const { losses, renderer } = rendererOf();
+    const frames = [
+      ...renderer.push(chunk("x", [xiaoyi.reasoning(`😀${"a".repeat(3_999)}`)])),
+      ...renderer.push(status("TASK_STATE_WORKING", "bc")),
+      ...renderer.push(status("TASK_STATE_WORKING", "d")),
+    ];
+    expect(resultsOf(frames).slice(2)).toEqual([
+      artifact("a-2", thought(`😀${"a".repeat(3_999)}`), false),
+      artifact("a-3", thought(`${"a".repeat(3_997)}\nbc`), false),
+      artifact("a-4", thought(`${"a".repeat(3_995)}\nbc\nd`), false),
+    ]);
+    expect(losses.map(({ kind, path }) => `${path} ${kind}`)).toEqual(["reasoning dropped"]);
+  });
+
   it("an answer without a task is text", () => {
     const message = { messageId: "m", role: "ROLE_AGENT", parts: [{ text: "Hi." }] } as const;
     expect(resultsOf(render([{ message }])).slice(2)).toEqual([artifact("a-2", text("Hi."), false), DONE]);
@@ -210,6 +225,15 @@ describe("a question", () => {
     expect(resultsOf(frames).slice(2)).toEqual([asked(false, "Which?")]);
   });
 
+  it("on a desktop is in the answer where no status can carry it", () => {
+    const frames = render([status("TASK_STATE_INPUT_REQUIRED", "?".repeat(4_001))], { desktop: true });
+    expect(resultsOf(frames).slice(2)).toEqual([
+      artifact("a-2", text("?".repeat(4_000)), false),
+      artifact("a-3", text("?"), true),
+      asked(false, ""),
+    ]);
+  });
+
   it("ends a stream that is the answer to a request", () => {
     const { renderer } = rendererOf({ questionEnds: true });
     const frames = renderer.push(status("TASK_STATE_AUTH_REQUIRED", "Log in."));
@@ -275,6 +299,40 @@ describe("as documented", () => {
         },
       },
     ]);
+  });
+
+  it("reasoning that does not fit a frame goes on in the next", () => {
+    const frames = render([chunk("x", [xiaoyi.reasoning("a".repeat(4_001)), { text: "b".repeat(3_999) }])], options);
+    expect(resultsOf(frames).slice(1)).toEqual([
+      artifact("x", thought("a".repeat(4_000)), false, false),
+      {
+        ...artifact("x", {}, true, false),
+        artifact: { artifactId: "x", parts: [thought("a"), text("b".repeat(3_999))] },
+      },
+    ]);
+  });
+
+  it.each([
+    ["TASK_STATE_WORKING", "working", false],
+    ["TASK_STATE_INPUT_REQUIRED", "input-required", false],
+    ["TASK_STATE_FAILED", "failed", true],
+  ] as const)("what a status cannot carry is told before it: %s", (state, word, final) => {
+    const { losses, renderer } = rendererOf(options);
+    const said = (value: string, words: object) => ({
+      taskId: "t",
+      kind: "status-update",
+      final: false,
+      status: { state: "working", message: { role: "agent", parts: [text(value)] } },
+      ...words,
+    });
+    const frames = renderer.push(status(state, "a".repeat(8_001)));
+    const message = { role: "agent", parts: [text("a")] };
+    expect(resultsOf(frames).slice(1)).toEqual([
+      said("a".repeat(4_000), {}),
+      said("a".repeat(4_000), {}),
+      said("a", { final, status: { state: word, message } }),
+    ]);
+    expect(losses.map(({ path }) => path)).toEqual(["status.message"]);
   });
 
   it("a failed task says why in its status", () => {

@@ -17,6 +17,8 @@ export interface Rendered {
   readonly error: FrameError;
   /** What of the screen it changes, where a later frame can stand for it. */
   readonly shows?: "all-text" | "all-reasoning" | "more-text";
+  /** Said again it would show twice, or be done twice: a card, a command, a file. */
+  readonly once?: true;
 }
 
 /** What a task's own frames have in common. */

@@ -1,12 +1,14 @@
 /** As the documents print it: statuses with their messages, artifacts in chunks under their own ids. */
-import type { Loss } from "../../model/loss.ts";
+import { type Loss, lossBy } from "../../model/loss.ts";
 import type { Part } from "../../model/part.ts";
+import { LOSSES } from "./losses.ts";
 import { toPartWires } from "./parts.ts";
 import {
   type ArtifactWords,
   artifactFrame,
   type FrameScope,
   type Rendered,
+  type StatusOptions,
   statusFrame,
   type Voice,
 } from "./rendered.ts";
@@ -38,17 +40,30 @@ export class SpecVoice implements Voice {
   }
 
   progress(parts: readonly Part[], into: Rendered[], losses: Loss[]): void {
-    into.push(statusFrame(this.#scope, "working", { parts: toPartWires(parts, "status.message", losses) }));
+    this.#status("working", parts, {}, into, losses);
   }
 
   question(words: readonly Part[] | undefined, final: boolean, into: Rendered[], losses: Loss[]): void {
-    const parts = words && toPartWires(words, "status.message", losses);
-    into.push(statusFrame(this.#scope, "input-required", { final, parts }));
+    this.#status("input-required", words, { final }, into, losses);
   }
 
   end(state: StateWord, words: readonly Part[] | undefined, error: FrameError, into: Rendered[], losses: Loss[]): void {
-    const parts = words && toPartWires(words, "status.message", losses);
-    into.push(statusFrame(this.#scope, state, { final: true, error, parts }));
+    this.#status(state, words, { final: true, error }, into, losses);
+  }
+
+  /** A state is said once, by the last of as many frames as the words need: nobody reads on after an end. */
+  #status(
+    state: StateWord,
+    words: readonly Part[] | undefined,
+    options: StatusOptions,
+    into: Rendered[],
+    losses: Loss[],
+  ): void {
+    const loads = words === undefined ? [] : intoLoads(toPartWires(words, "status.message", losses));
+    const last = loads.pop();
+    for (const parts of loads) into.push(statusFrame(this.#scope, "working", { parts }));
+    if (loads.length > 0) losses.push(lossBy(LOSSES.longStatus, "status.message"));
+    into.push(statusFrame(this.#scope, state, { ...options, parts: last }));
   }
 }
 
@@ -57,7 +72,7 @@ function intoLoads(parts: readonly PartWire[]): PartWire[][] {
   const loads: PartWire[][] = [[]];
   let room = LONGEST_TEXT;
   for (const part of parts.flatMap(intoPieces)) {
-    const length = part.kind === "text" ? countCodePoints(part.text) : 0;
+    const length = countCodePoints(textIn(part));
     if (length > room) {
       loads.push([]);
       room = LONGEST_TEXT;
@@ -66,6 +81,11 @@ function intoLoads(parts: readonly PartWire[]): PartWire[][] {
     room -= length;
   }
   return loads;
+}
+
+function textIn(part: PartWire): string {
+  if (part.kind === "text") return part.text;
+  return part.kind === "reasoningText" ? part.reasoningText : "";
 }
 
 function intoPieces(part: PartWire): readonly PartWire[] {

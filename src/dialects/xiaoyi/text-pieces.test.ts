@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { countCodePoints, splitText } from "./text-pieces.ts";
+import { countCodePoints, lastOf, splitText } from "./text-pieces.ts";
 
 describe("text", () => {
   it("is split between code points", () => {
@@ -10,6 +10,16 @@ describe("text", () => {
     expect(splitText("😀😀😀", 2)).toEqual(["😀😀", "😀"]);
     expect(splitText(`${"a".repeat(3_999)}😀b`)).toEqual([`${"a".repeat(3_999)}😀`, "b"]);
     expect(splitText("茶".repeat(8_001)).map((piece) => piece.length)).toEqual([4_000, 4_000, 1]);
+  });
+
+  it("of any kind has an end of any length", () => {
+    const texts = fc.string({ unit: fc.constantFrom("a", "茶", "😀", "\ud83d", "\ude00") });
+    fc.assert(
+      fc.property(texts, fc.integer({ min: 1, max: 5 }), (text, longest) => {
+        expect([...lastOf(text, longest)]).toEqual([...text].slice(-longest));
+      }),
+      { numRuns: 2_000 },
+    );
   });
 
   it("of any kind is whole again when its pieces are joined", () => {

@@ -23,6 +23,15 @@ export function countCodePoints(text: string): number {
   return count;
 }
 
+/** The last code points of a text, at most so many. */
+export function lastOf(text: string, longest: number = LONGEST_TEXT): string {
+  if (text.length <= longest) return text;
+  const surplus = countCodePoints(text) - longest;
+  let start = 0;
+  for (let passed = 0; passed < surplus; passed++) start = after(text, start);
+  return text.slice(start);
+}
+
 /** Pieces of at most `longest` code points that joined are the text; none for empty text. No pair is torn apart. */
 export function splitText(text: string, longest: number = LONGEST_TEXT): string[] {
   // Never more code points than code units: most texts need no counting.

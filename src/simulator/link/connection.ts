@@ -37,6 +37,8 @@ export class AgentConnection {
   ready = false;
   /** Neither answers pings nor reads: what a network that swallows everything looks like. */
   frozen = false;
+  /** By which the agent can know what has arrived. */
+  answeredPings = 0;
   readonly #socket: WebSocket;
   readonly #carrier: Duplex;
   readonly #rules: ConnectionRules;
@@ -62,7 +64,9 @@ export class AgentConnection {
     this.#socket.on("message", (data, isBinary) => this.#take(data.toString(), isBinary));
     this.#socket.on("ping", (data) => {
       this.#heardAt = this.#rules.clock.now();
-      if (!this.frozen && !this.#leaving) this.#socket.pong(data);
+      if (this.frozen || this.#leaving) return;
+      this.answeredPings++;
+      this.#socket.pong(data);
     });
     this.#socket.on("pong", () => {
       this.#heardAt = this.#rules.clock.now();
@@ -75,11 +79,16 @@ export class AgentConnection {
   }
 
   get isUsable(): boolean {
-    return this.ready && !this.#leaving && this.#socket.readyState === this.#socket.OPEN;
+    return this.ready && !this.isOver;
+  }
+
+  /** Nothing is said on it any more. */
+  get isOver(): boolean {
+    return this.#leaving || this.#socket.readyState !== this.#socket.OPEN;
   }
 
   send(text: string): void {
-    if (!this.#leaving && this.#socket.readyState === this.#socket.OPEN) this.#socket.send(text);
+    if (!this.isOver) this.#socket.send(text);
   }
 
   /** Ends with a close frame. What the agent sent until it saw that is still read. */

@@ -125,3 +125,41 @@ describe("two servers", () => {
     expect(ids).toEqual(tasks.map(({ id }) => id));
   });
 });
+
+describe("an end that comes again over the next connection", () => {
+  const DONE = status("completed", { final: true });
+
+  test.each(["kick", "drop", "cut"] as const)("is ignored if the agent could not know: %s", async (how) => {
+    const simulator = await stage.simulate();
+    const first = await stage.join(simulator);
+    const task = simulator.phone.say("hello");
+    const request = await first.next();
+    first.respond(request, DONE);
+    await task.settled();
+    simulator.faults[how]();
+    await first.closed();
+    const second = await stage.join(simulator);
+    second.respond(request, artifact("a", "hello"));
+    second.respond(request, DONE);
+    await task.until(({ repeated }) => repeated === 2);
+    expect([task.finals, rulesOf(simulator)]).toEqual([1, []]);
+  });
+
+  test("is caught if a ping told that it had come, or if it comes over the same one", async () => {
+    const simulator = await stage.simulate();
+    const first = await stage.join(simulator);
+    const task = simulator.phone.say("hello");
+    const request = await first.next();
+    first.respond(request, DONE);
+    first.respond(request, DONE);
+    await violationsCome(simulator, 1);
+    first.socket.ping();
+    await first.until(() => first.pongs === 1);
+    simulator.faults.kick();
+    await first.closed();
+    const second = await stage.join(simulator);
+    second.respond(request, DONE);
+    await violationsCome(simulator, 2);
+    expect([task.repeated, rulesOf(simulator)]).toEqual([0, ["two-finals", "two-finals"]]);
+  });
+});

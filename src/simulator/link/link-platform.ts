@@ -42,6 +42,14 @@ interface Route {
   readonly sessionIds: Set<string>;
   /** Servers that the message went out on. */
   readonly hosts: Set<number>;
+  /** How the end of the task came. */
+  end?: Arrival;
+}
+
+/** Something that came over a connection, after so many pings of the agent had been answered there. */
+interface Arrival {
+  readonly connection: AgentConnection;
+  readonly pings: number;
 }
 
 /** Tasks whose late frames can still be told from nonsense. */
@@ -147,14 +155,18 @@ export class LinkPlatform implements Channel {
     } else this.#route(connection, envelope);
   }
 
-  #route({ hostIndex }: AgentConnection, envelope: Envelope): void {
+  #route(connection: AgentConnection, envelope: Envelope): void {
     const { response, taskId } = envelope;
     if (response.kind !== "update" && this.#controls.answer(envelope)) return;
     const route = this.#routes.get(taskId);
-    const fault = routingFault(route, envelope, hostIndex);
+    const fault = routingFault(route, envelope, connection.hostIndex);
     if (fault !== undefined) this.#policy.report(...fault, taskId);
     else if (response.kind === "error") route?.task.fail(response.error);
-    else if (response.kind === "update") route?.task.take(response.update, response.error);
+    else if (response.kind === "update" && route !== undefined) {
+      if (isUnconfirmed(route.end, connection)) route.task.repeat();
+      else route.task.take(response.update, response.error);
+      if (response.update.final) route.end = { connection, pings: connection.answeredPings };
+    }
   }
 
   /** Where it went out. */
@@ -183,6 +195,15 @@ export class LinkPlatform implements Channel {
     const [oldest] = this.#routes.keys();
     if (oldest !== undefined) this.#routes.delete(oldest);
   }
+}
+
+/**
+ * The connection over which something came has ended before the agent could know that it had come. Whoever would lose
+ * nothing says it again, over the next.
+ */
+function isUnconfirmed(arrival: Arrival | undefined, next: AgentConnection): boolean {
+  if (arrival === undefined || arrival.connection === next) return false;
+  return arrival.connection.isOver && arrival.connection.answeredPings === arrival.pings;
 }
 
 /** Why an answer that is well formed reaches no task. */

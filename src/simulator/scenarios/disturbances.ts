@@ -41,8 +41,9 @@ const TALKERS = 3;
 const MOST_DOWN_MS = 30;
 
 /**
- * Conversations that go on while the connection is lost again and again, at any moment and in either way that lets both
- * sides know what had arrived. Nothing is lost, nothing comes twice, every task ends once.
+ * Conversations that go on while the connection is lost again and again, at any moment, with and without a close frame.
+ * What was sent has arrived. Nothing is lost, every task ends once, and nothing comes again of which the agent could know
+ * that it had come.
  */
 export async function disconnects(scene: Scene): Promise<void> {
   const { faults } = scene.simulator;

@@ -15,6 +15,9 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
+/** Flaws that show by an answer that never comes: nobody waits for it as long as for one that is only late. */
+const STALLING: ReadonlySet<Flaw> = new Set(["takes-replies-for-duplicates", "loses-frames", "stays-away"]);
+
 async function play(name: ScenarioName, ...flaws: readonly Flaw[]): Promise<ScenarioReport> {
   const random = seededRandom(11);
   const simulator: Simulator = await createSimulator({ clock: systemClock, random });
@@ -28,7 +31,7 @@ async function play(name: ScenarioName, ...flaws: readonly Flaw[]): Promise<Scen
     random,
     phrases,
     expected: (said) => said,
-    patienceMs: flaws.length === 0 ? 20_000 : 1_500,
+    patienceMs: flaws.some((flaw) => STALLING.has(flaw)) ? 1_500 : 20_000,
     quietMs: 50,
   });
 }
@@ -40,21 +43,22 @@ describe("an agent that does everything right", () => {
 });
 
 describe("an agent that is wrong", () => {
-  test.each<[Flaw, ScenarioName, string]>([
+  test.each<[Flaw, ScenarioName, string | RegExp]>([
     ["answers-duplicates", "duplicates", "two-finals"],
     ["takes-replies-for-duplicates", "question", "took too long"],
-    ["loses-frames", "disconnects", "The answer to"],
-    ["repeats-frames", "disconnects", "after-final"],
+    // Which of the answers is missed first, and what of an answer comes again first, is up to chance.
+    ["loses-frames", "disconnects", /The answer to|was not answered|took too long/],
+    ["repeats-frames", "disconnects", /two-finals|content-after-final/],
     ["knows-no-aliases", "cancel", "unknown instead of canceled"],
     ["cannot-stop", "cancel", "went on"],
     ["hurries", "reordering", "instead of"],
     ["sends-deltas", "streaming", "instead of"],
     ["stays-away", "kick", "took too long"],
     ["hides-questions", "question", "cannot be read"],
-  ])("%s does not pass %s", async (flaw, name, why) => {
+  ])("%s does not pass %s", { timeout: 60_000 }, async (flaw, name, why) => {
     const report = await play(name, flaw);
     expect(report.outcome).toBe("failed");
-    expect([report.why, ...report.violations.map(({ rule }) => rule)].join(" ")).toContain(why);
+    expect([report.why, ...report.violations.map(({ rule }) => rule)].join(" ")).toMatch(why);
   });
 });
 

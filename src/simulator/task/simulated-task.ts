@@ -46,6 +46,8 @@ export class SimulatedTask implements TaskOrigin {
   shown = 0;
   /** Updates that came when nobody was looking any more. */
   ignored = 0;
+  /** Updates that came again, since the agent could not know that the end had come; phones ignore them. */
+  repeated = 0;
   /** Updates of this turn that said `final:true`. */
   finals = 0;
   state: State = "submitted";
@@ -96,6 +98,12 @@ export class SimulatedTask implements TaskOrigin {
     if (this.ending === undefined && !this.#turnIsOver) this.#show(update, error);
     else this.#ignore(update, this.ending ?? "final");
     this.#changed();
+  }
+
+  /** Nothing changes on the screen. */
+  repeat(): void {
+    this.repeated++;
+    this.#changes.happened();
   }
 
   /** An error in place of a result ends a task, too. */

@@ -163,7 +163,10 @@ export class ModelAgent {
     });
     const isOpen = this.#socket?.readyState === WebSocket.OPEN;
     if (isOpen) this.#socket?.send(text);
-    if ((!isOpen && !this.#flaws.has("loses-frames")) || this.#flaws.has("repeats-frames")) this.#unsent.push(text);
+    const repeats = this.#flaws.has("repeats-frames");
+    // It could know that its frames have come.
+    if (isOpen && repeats) this.#socket?.ping();
+    if ((!isOpen && !this.#flaws.has("loses-frames")) || repeats) this.#unsent.push(text);
   }
 
   #artifactId(): string {

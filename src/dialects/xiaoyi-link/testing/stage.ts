@@ -92,8 +92,7 @@ export class Stage {
   connect(server = "main"): Platform {
     const [near, far] = createLinkPair();
     const platform = new Platform(far);
-    const closed = near.closed.then((closure) => (platform.torn ? { ...closure, torn: true as const } : closure));
-    platform.served = this.agent.serve({ ...near, closed }, server);
+    platform.served = this.agent.serve(near, server);
     return platform;
   }
 
@@ -122,7 +121,6 @@ export class Platform {
   /** Every frame that came, as it came. */
   readonly raw: string[] = [];
   served: Promise<unknown> = Promise.resolve();
-  torn = false;
   readonly #link: Link;
   /** Resolves when the platform reads on. */
   #awake: Promise<void> = Promise.resolve();
@@ -159,9 +157,8 @@ export class Platform {
     return this.served;
   }
 
-  /** The link breaks; what was on its way is lost. */
+  /** The link breaks. */
   tear(): Promise<unknown> {
-    this.torn = true;
     return this.close(1006);
   }
 
