@@ -2,6 +2,7 @@ import { type Command, Option } from "commander";
 import type { SimulateFlags } from "./commands/simulate.ts";
 import { addExamples } from "./examples.ts";
 import type { Output } from "./output.ts";
+import { TRAIT_LIST } from "./platform-traits.ts";
 import { collect } from "./setting-options.ts";
 
 export function declareSimulate(simulate: Command, output: Output): void {
@@ -22,7 +23,12 @@ export function declareSimulate(simulate: Command, output: Output): void {
     .option("--timeout <duration>", "how long the agent may stay silent or away", "60s")
     .option("--script <file>", "take the lines from a file")
     .option("--scenario <name>", "play a scripted conversation instead, or all; may be repeated", collect)
-    .option("--phrase <name=text>", "what to say in scenarios: plain, streamed, slow, asking, reply", collect)
+    .option(
+      "--phrase <name=text>",
+      "what to say in scenarios: plain, streamed, slow, asking, reply, long, memorable, recalling",
+      collect,
+    )
+    .option("--trait <name=value>", `what the platform is like: ${TRAIT_LIST}; may be repeated`, collect)
     .option("--seed <number>", "have the same ids and the same chance as another run")
     .addOption(new Option("-o, --output <format>", "text or json").choices(["text", "json"]).default("text"))
     .action(async (flags: SimulateFlags) => {

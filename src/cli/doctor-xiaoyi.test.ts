@@ -93,13 +93,6 @@ describe("doctor on Xiaoyi", () => {
       { xiaoyi: 'http: [{ agent: echo, apiKey: "${OTHER}", query: key }]' },
       ["warning xiaoyi.http[0].query"],
     ],
-    [
-      "logins that others can read",
-      {
-        xiaoyi: `http: [{ ${HTTP}, account: { tokenUrl: 'http://login.example/', clientId: c, clientSecret: "\${OTHER}" } }]`,
-      },
-      ["failed xiaoyi.http[0].account.tokenUrl"],
-    ],
     ["one caller twice", { xiaoyi: `http: [{ ${HTTP} }, { ${HTTP}, owner: bob }]` }, ["warning xiaoyi.http[1]"]],
     ["two links of one agent", { xiaoyi: `links: [{ ${LINK} }, { ${LINK} }]` }, ["failed xiaoyi.links"]],
     [

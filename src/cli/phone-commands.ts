@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
-import { type Simulator, USUAL_STYLE, type WireStyle } from "../simulator/index.ts";
+import { type DeviceEvent, type Simulator, USUAL_STYLE, type WireStyle } from "../simulator/index.ts";
 import { parseDuration } from "./duration.ts";
 import { usage } from "./errors.ts";
 import { mediaTypeOf } from "./message-parts.ts";
@@ -18,6 +18,8 @@ export interface PhoneDesk {
 
 interface PhoneCommand {
   readonly argument?: string;
+  /** What it cannot do without: an agent to talk to, or one that has dialled. */
+  readonly needs?: "agent" | "link";
   readonly about: string;
   readonly run: (desk: PhoneDesk, argument: string) => void | Promise<void>;
 }
@@ -27,20 +29,24 @@ const STYLE_VALUES: Readonly<Record<keyof WireStyle, readonly string[]>> = {
   spelling: ["documented", "underscored"],
   controlSession: ["top", "params"],
   cancelNames: ["nothing", "id", "taskId", "params"],
+  messageIds: ["given", "left-out"],
 };
 
 export const PHONE_COMMANDS: Readonly<Record<string, PhoneCommand>> = {
   send: {
+    needs: "agent",
     argument: "TEXT",
     about: "send a message without waiting for its answer",
     run: ({ simulator }, text) => void simulator.phone.say(text),
   },
   wait: { about: "wait for the running task", run: (desk) => desk.wait() },
   cancel: {
+    needs: "agent",
     about: "stop the running task",
     run: async (desk) => desk.told("cancel", await desk.simulator.phone.cancel()),
   },
   clear: {
+    needs: "agent",
     about: "forget the conversation",
     run: async (desk) => desk.told("clear", await desk.simulator.phone.clear()),
   },
@@ -52,6 +58,7 @@ export const PHONE_COMMANDS: Readonly<Record<string, PhoneCommand>> = {
     },
   },
   file: {
+    needs: "agent",
     argument: "PATH [TEXT]",
     about: "send a file, with a text if there is one",
     run: async (desk, argument) => {
@@ -60,12 +67,19 @@ export const PHONE_COMMANDS: Readonly<Record<string, PhoneCommand>> = {
     },
   },
   tap: {
+    needs: "agent",
     about: "tap the newest notification",
     run: async (desk) => {
       const notification = desk.simulator.phone.notifications.at(-1);
       if (notification === undefined) throw usage("There is no notification.");
       if (desk.simulator.phone.tap(notification) !== undefined) await desk.wait();
     },
+  },
+  event: {
+    needs: "agent",
+    argument: "NAMESPACE NAME [JSON]",
+    about: "report something as the device does, e.g. Common UploadExeResult {}",
+    run: ({ simulator }, argument) => void simulator.phone.report(readEvent(argument)),
   },
   variables: {
     argument: "none|object|list",
@@ -94,19 +108,26 @@ export const PHONE_COMMANDS: Readonly<Record<string, PhoneCommand>> = {
     },
   },
   kick: {
+    needs: "link",
     argument: "[CODE]",
     about: "close the connection, with 1000 unless given",
     run: ({ simulator }, code) => simulator.faults.kick(code === "" ? 1000 : readNumber(code, 1000, 4999)),
   },
-  drop: { about: "close it without a close frame", run: ({ simulator }) => simulator.faults.drop() },
-  cut: { about: "tear it; what is on its way is lost", run: ({ simulator }) => simulator.faults.cut() },
-  freeze: { about: "keep it open and answer nothing", run: ({ simulator }) => simulator.faults.freeze() },
+  drop: { needs: "link", about: "close it without a close frame", run: ({ simulator }) => simulator.faults.drop() },
+  cut: { needs: "link", about: "tear it; what is on its way is lost", run: ({ simulator }) => simulator.faults.cut() },
+  freeze: {
+    needs: "link",
+    about: "keep it open and answer nothing",
+    run: ({ simulator }) => simulator.faults.freeze(),
+  },
   refuse: {
+    needs: "link",
     argument: "[STATUS]",
     about: "refuse new connections, until it is said without a status",
     run: ({ simulator }, status) => simulator.faults.refuse(status === "" ? undefined : readNumber(status, 400, 599)),
   },
   dup: {
+    needs: "link",
     argument: "[COPIES]",
     about: "repeat the last frame; with a number, every frame so many times from now on",
     run: ({ simulator }, copies) => {
@@ -115,6 +136,7 @@ export const PHONE_COMMANDS: Readonly<Record<string, PhoneCommand>> = {
     },
   },
   reorder: {
+    needs: "link",
     argument: "[off]",
     about: "let ends overtake long bodies",
     run: ({ simulator }, word) => (word === "off" ? simulator.faults.inOrder() : simulator.faults.reorder()),
@@ -136,7 +158,12 @@ export const PHONE_COMMANDS: Readonly<Record<string, PhoneCommand>> = {
       simulator.style = change === "" ? USUAL_STYLE : { ...simulator.style, ...readStyle(change) };
     },
   },
-  raw: { argument: "TEXT", about: "send this as a frame", run: ({ simulator }, text) => simulator.faults.send(text) },
+  raw: {
+    needs: "link",
+    argument: "TEXT",
+    about: "send this as a frame",
+    run: ({ simulator }, text) => simulator.faults.send(text),
+  },
   pause: {
     argument: "DURATION",
     about: "do nothing for a while",
@@ -169,6 +196,20 @@ async function sendFile({ phone }: Simulator, argument: string): Promise<void> {
     throw usage(`${path} cannot be read.`);
   });
   phone.say(words.join(" "), [{ name: basename(path), mimeType: phoneType(path), bytes }]);
+}
+
+function readEvent(argument: string): DeviceEvent {
+  const [, namespace = "", name = "", payload = "{}"] = /^(\S+) (\S+)(?: (.*))?$/.exec(argument) ?? [];
+  if (name === "") throw usage("Say the namespace and the name of the event.");
+  try {
+    const value: unknown = JSON.parse(payload);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+      return { namespace, name, payload: { ...value } };
+    }
+  } catch {
+    // Said below.
+  }
+  throw usage("What the event carries must be a JSON object.");
 }
 
 function readNumber(text: string, least: number, most: number): number {

@@ -1,7 +1,7 @@
 import type { Clock } from "../model/ports.ts";
 import { describeViolation, type SimulatedTask, type Simulator, type SimulatorEvent } from "../simulator/index.ts";
 import { formatDuration } from "./duration.ts";
-import { CommandError } from "./errors.ts";
+import { CommandError, usage } from "./errors.ts";
 import { type Output, printJson } from "./output.ts";
 import { PHONE_COMMANDS, type PhoneDesk, phoneHelp } from "./phone-commands.ts";
 import { renderNotification, renderScreen, screenRecord } from "./render-screen.ts";
@@ -20,6 +20,8 @@ export interface PhoneTerminalOptions {
 export class PhoneTerminal implements PhoneDesk {
   readonly simulator: Simulator;
   readonly #options: PhoneTerminalOptions;
+  /** Messages that nobody answered. */
+  unanswered = 0;
   /** How each task stood when it was shown last, so that it is shown once for every time it comes to rest. */
   readonly #shown = new WeakMap<SimulatedTask, string>();
 
@@ -29,12 +31,16 @@ export class PhoneTerminal implements PhoneDesk {
     options.simulator.listenTo((event) => this.#tell(event));
   }
 
-  /** Follows a line. A message is waited for if `waits`; false if the line was the last one. */
+  /**
+   * Follows a line; false if it was the last one. If `waits`, nothing is said before the agent is there, and what is said
+   * is waited for.
+   */
   async follow(line: string, waits: boolean): Promise<boolean> {
     const text = line.trim();
     if (text === "/quit") return false;
-    if (text.startsWith("/")) await this.#obey(text.slice(1));
+    if (text.startsWith("/")) await this.#obey(text.slice(1), waits);
     else if (text !== "" && !text.startsWith("#")) {
+      if (waits) await this.meet();
       this.simulator.phone.say(text);
       if (waits) await this.wait();
     }
@@ -56,7 +62,12 @@ export class PhoneTerminal implements PhoneDesk {
         reject(new CommandError("A2ACLI_ERR_TIMEOUT", message, "Allow more time with --timeout."));
       });
     });
-    await Promise.race([this.simulator.ready(), late]).finally(() => stop());
+    try {
+      // It may be gone again by the time that a wait for it is over.
+      while (!this.simulator.isReady) await Promise.race([this.simulator.ready(), late]);
+    } finally {
+      stop();
+    }
   }
 
   pause(milliseconds: number): Promise<void> {
@@ -76,13 +87,19 @@ export class PhoneTerminal implements PhoneDesk {
     if (task !== undefined) this.#print(task);
   }
 
-  async #obey(words: string): Promise<void> {
+  async #obey(words: string, waits: boolean): Promise<void> {
     const { output } = this.#options;
     const [name = "", ...rest] = words.split(" ");
     const command = Object.hasOwn(PHONE_COMMANDS, name) ? PHONE_COMMANDS[name] : undefined;
     if (name === "help") output.talk(table(phoneHelp(), "  ").trimEnd());
     else if (command === undefined) output.talk(`There is no /${safeLine(name)}; /help lists what there is.`);
-    else await command.run(this, rest.join(" ").trim());
+    else {
+      if (command.needs === "link" && this.simulator.cloud !== undefined) {
+        throw usage(`/${name} is for agents that dial: one that is called has no connection.`);
+      }
+      if (command.needs === "agent" && waits) await this.meet();
+      await command.run(this, rest.join(" ").trim());
+    }
   }
 
   #tell(event: SimulatorEvent): void {
@@ -92,6 +109,7 @@ export class PhoneTerminal implements PhoneDesk {
         this.#rest(event.task);
         break;
       case "violation":
+        if (json) printJson(output, { violation: event.violation }, "line");
         output.warn(safeLine(describeViolation(event.violation)));
         break;
       case "connection":
@@ -109,6 +127,7 @@ export class PhoneTerminal implements PhoneDesk {
     const standing = rests ? (task.ending ?? "asks") : "";
     if (this.#shown.get(task) === standing) return;
     this.#shown.set(task, standing);
+    if (task.isUnanswered) this.unanswered++;
     if (task.ending === "superseded") this.#options.output.talk("An older message has lost its channel.");
     else if (rests) this.#print(task);
   }

@@ -39,7 +39,9 @@ function usageError(error: CommanderError): Error {
 function report(output: Output, words: readonly string[], failure: Failure): void {
   if (wantsJson(words)) {
     const envelope = errorEnvelope({ ...failure, message: output.redact(failure.message) });
-    printJson(output, envelope, words.includes("--stream") ? "line" : "document");
+    // A phone's screens are a line each, as events of a stream are.
+    const inLines = words.includes("--stream") || words[0] === "simulate";
+    printJson(output, envelope, inLines ? "line" : "document");
     output.talk(`${output.red("Error:")} ${failure.message}`);
     return;
   }

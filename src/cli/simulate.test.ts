@@ -45,19 +45,7 @@ async function simulate(words: readonly string[], input: string, ...flaws: reado
 
 describe("dragoman simulate xiaoyi", { timeout: 60_000 }, () => {
   test("is a phone for lines from a pipe", async () => {
-    const lines = [
-      "# a remark",
-      "hello",
-      "ask me",
-      "yes",
-      "/reopen",
-      "/kick",
-      "/pause 200ms",
-      "/clear",
-      "again",
-      "/quit",
-      "unheard",
-    ];
+    const lines = ["# a remark", "hello", "ask me", "yes", "/reopen", "/kick", "/clear", "again", "/quit", "unheard"];
     const { code, stderr, stdout } = await simulate([], `${lines.join("\n")}\n`);
     expect(stdout).toBe("hello\nReally?\n[input-required]\nyes\nyes\n[clear] cleared\nagain\n");
     expect(code).toBe(0);
@@ -93,6 +81,40 @@ describe("dragoman simulate xiaoyi", { timeout: 60_000 }, () => {
     expect(code).toBe(1);
   });
 
+  test("says the next line when the agent is back", async () => {
+    const { code, stdout } = await simulate([], "hello\n/kick\nstill there?\n/drop\n/send and now?\n/wait\n");
+    expect(stdout).toBe("hello\nstill there?\nand now?\n");
+    expect(code).toBe(0);
+  });
+
+  test("fails when an answer does not end, and says so in JSON", async () => {
+    const words = ["--timeout", "5s", "-o", "json"];
+    const { code, stdout } = await simulate(words, "hello\n", "leaves-answers-open");
+    const records = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(records).toMatchObject([
+      { violation: { rule: "no-final" } },
+      { task: { said: "hello", ending: "silence" } },
+      { error: { code: "DRAGOMAN_ERR_RULES_BROKEN" } },
+    ]);
+    expect(code).toBe(1);
+  });
+
+  test("fails when nobody answers", async () => {
+    const { code, stderr, stdout } = await simulate(["--timeout", "5s"], "/freeze\nhello\n");
+    expect(stdout).toContain("[failed]");
+    expect(stderr).toContain("DRAGOMAN_ERR_UNANSWERED");
+    expect(code).toBe(1);
+  });
+
+  test("reports what devices do", async () => {
+    const { code, stderr } = await simulate([], '/event Common Trigger {"dataMap":{}}\n/event Common\n');
+    expect(stderr).toContain("Say the namespace and the name of the event.");
+    expect(code).toBe(2);
+  });
+
   test("plays scenarios", async () => {
     const words = ["--scenario", "normal", "--scenario", "cancel", "--scenario", "question"];
     const phrase = [
@@ -116,6 +138,13 @@ describe("dragoman simulate xiaoyi", { timeout: 60_000 }, () => {
     expect(stderr).toContain("The agent did not connect within 100ms.");
   });
 
+  test("is the platform that it is told to be", async () => {
+    const words = ["--trait", "hosts=2", "--trait", "cut=3", "--timeout", "100ms"];
+    const { code, stderr } = await runHere("simulate", "xiaoyi", "--port", "0", ...words);
+    expect(stderr.match(/ws:\S+/g)).toHaveLength(2);
+    expect(code).toBe(5);
+  });
+
   test("calls agents that have an address", async () => {
     const agent = await CloudAgent.start();
     closing.push(() => agent.close());
@@ -126,6 +155,16 @@ describe("dragoman simulate xiaoyi", { timeout: 60_000 }, () => {
     expect(stderr).toContain("ak: key-7");
     expect(agent.received[0]?.headers.accesskey).toBe("key-7");
     expect(code).toBe(0);
+  });
+
+  test("disturbs no connection where there is none", async () => {
+    const agent = await CloudAgent.start();
+    closing.push(() => agent.close());
+    const child = startCli(["simulate", "xiaoyi", "--port", "0", "--http", agent.url], { environment: ENVIRONMENT });
+    child.stdin.end("/kick\n");
+    const { code, stderr } = await finished(child);
+    expect(stderr).toContain("/kick is for agents that dial");
+    expect(code).toBe(2);
   });
 
   test("says what a line does wrong", async () => {
@@ -143,6 +182,11 @@ describe("dragoman simulate xiaoyi", { timeout: 60_000 }, () => {
     [["--seed", "x"], "--seed must be a whole number"],
     [["--scenario", "war"], "There is no scenario war"],
     [["--scenario", "normal", "--phrase", "x=y"], "--phrase must be NAME=TEXT"],
+    [["--phrase", "plain=hello"], "--phrase goes with --scenario"],
+    [["--trait", "hosts=3"], "--trait must be one of hosts=1|2"],
+    [["--trait", "toString=1"], "--trait must be one of hosts=1|2"],
+    [["--trait", "hosts=2", "--http", "http://127.0.0.1:9"], "--trait is for agents that dial"],
+    [["--stateless"], "--stateless goes with --http"],
     [["--script", "nowhere"], "--script: nowhere cannot be read"],
     [["--profile", "x"], "--profile"],
   ])("%j is refused", async (words, message) => {

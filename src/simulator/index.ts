@@ -9,6 +9,7 @@ export type { ControlAnswer } from "./phone/channel.ts";
 export { type DeviceEvent, executionResult } from "./phone/parts.ts";
 export type { Phone, UserFile } from "./phone/phone.ts";
 export {
+  PHRASE_NAMES,
   type Phrases,
   runScenario,
   SCENARIO_NAMES,

@@ -15,6 +15,8 @@ export interface PlatformTraits {
   readonly skewMs: number;
   /** What becomes of an agent that speaks before it has introduced itself. */
   readonly beforeInit: "ignore" | "close";
+  /** How long an agent may take to introduce itself. Assumed. */
+  readonly initMs: number;
   readonly echoHeartbeat: boolean;
   readonly idleMs: number;
   /** What becomes of a second connection of one agent to one server. */
@@ -38,6 +40,7 @@ export const DEFAULT_TRAITS: PlatformTraits = {
   profile: "phone-2026-04",
   skewMs: DEFAULT_SKEW_MS,
   beforeInit: "close",
+  initMs: 10_000,
   echoHeartbeat: false,
   idleMs: Number.POSITIVE_INFINITY,
   secondConnection: "replace",

@@ -22,6 +22,9 @@ export type SimulatorEvent =
   | { readonly kind: "violation"; readonly violation: Violation }
   | { readonly kind: "notification"; readonly phone: Phone; readonly notification: Notification };
 
+/** By the clock of the machine: the injected one may stand still. */
+const GOODBYE_MS = 1_000;
+
 export type SimulatorListener = (event: SimulatorEvent) => void;
 
 /** The platform and its phones. */
@@ -176,7 +179,14 @@ export class Simulator {
     return () => this.#listeners.delete(listener);
   }
 
+  /** Agents are taken leave of, but not waited for long. */
   async close(): Promise<void> {
+    let stop = (): void => {};
+    const late = new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, GOODBYE_MS);
+      stop = () => clearTimeout(timer);
+    });
+    await Promise.race([this.link.close(), late]).finally(stop);
     await Promise.all(this.#hosts.map((host) => host.close()));
   }
 

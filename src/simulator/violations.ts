@@ -30,7 +30,7 @@ export const RULES = {
   "not-empty": "notifications/initialized is answered with 200 and no body.",
   "id-not-echoed": "The answer does not carry the id of its request.",
   "task-id-not-echoed": "result.taskId must be params.id of the request.",
-  "no-final": "The stream ended without final:true.",
+  "no-final": "The answer ended without final:true.",
   "session-id-too-long": "agentSessionId is longer than the 64 characters that are safe.",
 } as const satisfies Record<string, string>;
 

@@ -8,7 +8,17 @@ import { PHRASES } from "./talker.ts";
 const SEED = 29;
 const stage = createStage(SEED);
 const options = sceneOf(SEED, 60_000);
-const NAMES = ["normal", "streaming", "two-messages", "cancel", "clear", "question", "crowd", "spellings"] as const;
+const NAMES = [
+  "normal",
+  "streaming",
+  "long",
+  "two-messages",
+  "cancel",
+  "clear",
+  "question",
+  "crowd",
+  "spellings",
+] as const;
 
 type Access = NonNullable<NonNullable<ServeOptions["xiaoyi"]>["http"]>[number];
 
@@ -59,12 +69,15 @@ describe("an agent that the platform calls", { timeout: 120_000 }, () => {
     }
   });
 
-  test("does not know a stranger", async () => {
-    const simulator = await call(signed, () => ({ credentials: { ...SIGNED, secretKey: "guess" }, mode: "stateless" }));
+  test.each(["session", "stateless"] as const)("does not know a stranger: %s", async (mode) => {
+    const simulator = await call(signed, () => ({ credentials: { ...SIGNED, secretKey: "guess" }, mode }));
     const task = simulator.phone.say("hello");
     await task.settled();
     expect(task.screen().text).toBe("");
     expect(task.ending).not.toBe("final");
+    expect(simulator.violations).toMatchObject([
+      { rule: "http-status", detail: expect.stringMatching(/^HTTP 401: ./) },
+    ]);
   });
 
   test("goes on when the platform leaves, and can still be cancelled", async () => {
@@ -73,7 +86,7 @@ describe("an agent that the platform calls", { timeout: 120_000 }, () => {
     simulator.cloud.leaveAfter = 1;
     const task = simulator.phone.say(PHRASES.slow);
     await task.settled();
-    expect(task.ending).toBe("broken");
+    expect(task.ending).toBe("left");
     expect(await simulator.phone.cancel()).toBe("canceled");
     expect(await simulator.phone.cancel()).not.toBe("canceled");
     expect(simulator.violations).toEqual([]);

@@ -20,13 +20,20 @@ afterEach(async () => {
   for (const clean of cleanups.splice(0).reverse()) await clean();
 });
 
-/** Says back what it hears: at once, in pieces, or after asking. */
-const parrot = defineAgent({
+const DESCRIPTION = {
   name: "Parrot",
   description: "Says back what it hears.",
   version: "1.0.0",
-  onCrash: "resume",
   skills: [{ id: "say", name: "Say", description: "Says it back.", tags: ["test"] }],
+};
+
+/** Conversation → what the parrot last heard there. */
+const memory = new Map<string, string>();
+
+/** Says back what it hears: at once, in pieces, or after asking; or what it heard before. */
+const parrot = defineAgent({
+  ...DESCRIPTION,
+  onCrash: "resume",
   async *run(turn) {
     if (turn.text === "ask") {
       yield turn.inputRequired("Really?");
@@ -37,8 +44,11 @@ const parrot = defineAgent({
       yield turn.artifact({ name: "file", parts: [{ raw, filename: "note.txt", mediaType: "text/plain" }] });
       return;
     }
+    const { contextId } = turn.task;
+    const text = turn.text === PHRASES.recalling ? (memory.get(contextId) ?? "nothing") : turn.text;
+    memory.set(contextId, text);
     if (!turn.text.startsWith("slowly")) {
-      yield turn.artifact({ name: "answer", text: turn.text });
+      yield turn.artifact({ name: "answer", text });
       return;
     }
     yield* turn.stream("answer", slowly(turn.text, turn.signal));
@@ -54,7 +64,16 @@ async function* slowly(text: string, signal: AbortSignal): AsyncGenerator<string
 }
 
 const SLOWLY = `slowly ${"and surely ".repeat(40)}`;
-const PHRASES = { plain: "hello", streamed: SLOWLY, slow: SLOWLY, asking: "ask", reply: "yes" };
+const PHRASES = {
+  plain: "hello",
+  streamed: SLOWLY,
+  slow: SLOWLY,
+  asking: "ask",
+  reply: "yes",
+  long: "a long story ".repeat(1_000),
+  memorable: "keep",
+  recalling: "recall",
+};
 /** As quick as can be: what is to be seen here is that nothing depends on the pace. */
 const RECONNECT = { baseMs: 4, capMs: 16, resetAfterMs: 0 };
 
@@ -189,6 +208,65 @@ describe("an agent on the link", () => {
     });
     const metrics = await (await fetch(`${server.url}/metrics`)).text();
     expect(metrics).toContain("dragoman_xiaoyi_links_up 1\n");
+  });
+
+  it("has nothing left to say to a platform that comes in the place of one that said goodbye", async () => {
+    const { simulator } = await connected();
+    const { agent } = simulator;
+    const port = Number(new URL(simulator.origin).port);
+    let current = simulator;
+    for (let day = 1; day < 6; day++) {
+      await current.ready();
+      await current.phone.say("hello").settled();
+      await current.close();
+      expect(current.violations).toEqual([]);
+      const next = await createSimulator({ clock: systemClock, random: seededRandom(day), port, agents: [agent] });
+      cleanups.push(() => next.close());
+      current = next;
+    }
+  });
+
+  it("is cancelled everywhere", async () => {
+    const { server, simulator } = await connected();
+    await simulator.ready();
+    const task = simulator.phone.say(SLOWLY);
+    await task.until(({ shown }) => shown > 2);
+    expect(await simulator.phone.cancel()).toBe("canceled");
+    const client = await connect(server.url);
+    expect((await client.get(task.id)).status.state).toBe("TASK_STATE_CANCELED");
+  });
+
+  it.each(["given", "left-out"] as const)("hears once what comes many times, with message ids %s", async (ids) => {
+    const heard: string[] = [];
+    let hasHeard = (): void => {};
+    const counting = defineAgent({
+      ...DESCRIPTION,
+      async *run(turn) {
+        heard.push(turn.text);
+        hasHeard();
+        await again;
+        yield turn.artifact({ name: "answer", text: turn.text });
+      },
+    });
+    const { simulator } = await connected({ serving: { agents: { parrot: counting } } });
+    await simulator.ready();
+    simulator.style = { ...simulator.style, messageIds: ids };
+    simulator.faults.duplicate(3);
+    const first = new Promise<void>((resolve) => {
+      hasHeard = resolve;
+    });
+    let answer = (): void => {};
+    const again = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const task = simulator.phone.say("hello");
+    await first;
+    simulator.faults.repeatLast();
+    answer();
+    await task.settled();
+    await simulator.phone.say("goodbye").settled();
+    expect(heard).toEqual(["hello", "goodbye"]);
+    expect(simulator.violations).toEqual([]);
   });
 
   async function onDisk(): Promise<Partial<ServeOptions>> {

@@ -7,12 +7,19 @@ export const PHRASES = {
   slow: `slow ${"word ".repeat(40)}`,
   asking: "ask me",
   reply: "yes",
+  long: "a long story ".repeat(1_000),
+  memorable: "keep",
+  recalling: "recall",
 };
 
 const STEP_MS = 5;
 
-/** Says what it is told, word by word if it is to be slow; asks about what begins with `ask`. */
+/**
+ * Says what it is told, word by word if it is to be slow; asks about what begins with `ask`, and answers `recall` with
+ * what it was last told in the conversation.
+ */
 export function createTalker({ streaming = true }: { readonly streaming?: boolean } = {}): Agent {
+  const memory = new Map<string, string>();
   return defineAgent({
     streaming,
     name: "Talker",
@@ -24,7 +31,10 @@ export function createTalker({ streaming = true }: { readonly streaming?: boolea
         yield turn.inputRequired("Really?");
         return;
       }
-      if (!turn.text.startsWith("slow")) yield turn.artifact({ name: "answer", text: turn.text });
+      const isRecall = turn.text === PHRASES.recalling;
+      const text = isRecall ? (memory.get(turn.task.contextId) ?? "nothing") : turn.text;
+      memory.set(turn.task.contextId, text);
+      if (!text.startsWith("slow")) yield turn.artifact({ name: "answer", text });
       else yield* turn.stream("answer", words(turn.text, turn.signal));
     },
   });

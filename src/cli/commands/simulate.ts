@@ -6,6 +6,8 @@ import { systemClock } from "../../server/node-ports.ts";
 import {
   type CloudCredentials,
   createSimulator,
+  PHRASE_NAMES,
+  type Phrases,
   type Profile,
   type RegisteredAgent,
   runScenario,
@@ -18,6 +20,7 @@ import { parseDuration } from "../duration.ts";
 import { CommandError, toFailure, usage } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
 import { PhoneTerminal } from "../phone-terminal.ts";
+import { readTraits } from "../platform-traits.ts";
 import { describeReport } from "../render-scenario.ts";
 import { readPort } from "./serve.ts";
 
@@ -32,6 +35,7 @@ export interface SimulateFlags {
   readonly script?: string;
   readonly scenario?: readonly string[];
   readonly phrase?: readonly string[];
+  readonly trait?: readonly string[];
   readonly output: "json" | "text";
 }
 
@@ -39,10 +43,14 @@ export interface SimulateFlags {
 export async function simulateXiaoyi(output: Output, flags: SimulateFlags): Promise<void> {
   const timeoutMs = readTimeout(flags.timeout);
   const names = readNames(flags.scenario ?? []);
+  const phrases = Object.fromEntries((flags.phrase ?? []).map(readPhrase));
+  refuseIdleFlags(flags);
   const script = flags.script === undefined ? undefined : await readScript(flags.script);
   const seed = flags.seed === undefined ? randomInt(2 ** 31) : readSeed(flags.seed);
   const agent = agentFrom(process.env);
+  const traits = readTraits(flags.trait ?? []);
   const simulator = await createSimulator({
+    ...traits,
     clock: systemClock,
     random: seededRandom(seed),
     port: readPort("--port", flags.port, ""),
@@ -54,7 +62,7 @@ export async function simulateXiaoyi(output: Output, flags: SimulateFlags): Prom
   });
   try {
     introduce(output, simulator, flags, seed);
-    if (names.length > 0) await playAll(names, { output, simulator, flags, seed, timeoutMs });
+    if (names.length > 0) await playAll(names, { output, simulator, flags, phrases, seed, timeoutMs });
     else await converse(output, simulator, flags, timeoutMs, script);
   } finally {
     await simulator.close();
@@ -108,10 +116,12 @@ function introduce(output: Output, simulator: Simulator, flags: SimulateFlags, s
   const { accessKey: ak, agentId, apiId, apiKey, secretKey: sk, uid } = simulator.agent;
   const { origin, webhookUrl } = simulator;
   const push = { apiId, url: webhookUrl };
+  const [url, second] = simulator.linkUrls;
+  const backup = second === undefined ? {} : { backup: { url: second } };
   const entry =
     flags.http === undefined
       ? {
-          links: [{ agent: "NAME", agentId, ak, sk, url: simulator.linkUrls[0], push, uid, apiKey, uploadUrl: origin }],
+          links: [{ agent: "NAME", agentId, ak, sk, url, ...backup, push, uid, apiKey, uploadUrl: origin }],
         }
       : { http: [{ agent: "NAME", ...calledEntry(simulator, push), upload: { uid, apiKey, url: origin } }] };
   output.talk("For dragoman.yaml, with the name of your agent:\n");
@@ -128,7 +138,7 @@ function calledEntry({ agent: { accessKey: ak, secretKey: sk } }: Simulator, pus
   return key ? { apiKey: key, push: { ...push, ak, sk } } : { ak, sk, push };
 }
 
-/** Lines from a file or a pipe, one after the other; rules that were broken make it a failure. */
+/** Lines from a file or a pipe, one after the other; broken rules and unanswered messages make it a failure. */
 async function recite(
   terminal: PhoneTerminal,
   simulator: Simulator,
@@ -140,6 +150,8 @@ async function recite(
   const count = simulator.violations.length;
   if (count > 0)
     throw new CommandError("DRAGOMAN_ERR_RULES_BROKEN", `The agent broke rules of the platform, ${count} times.`);
+  const { unanswered } = terminal;
+  if (unanswered > 0) throw new CommandError("DRAGOMAN_ERR_UNANSWERED", `Messages without an answer: ${unanswered}.`);
 }
 
 /** A person at a terminal: what is typed works while the agent is busy, and a mistake is no reason to leave. */
@@ -169,15 +181,15 @@ interface Play {
   readonly output: Output;
   readonly simulator: Simulator;
   readonly flags: SimulateFlags;
+  readonly phrases: Partial<Phrases>;
   readonly seed: number;
   readonly timeoutMs: number;
 }
 
 async function playAll(
   names: readonly ScenarioName[],
-  { flags, output, seed, simulator, timeoutMs }: Play,
+  { flags, output, phrases, seed, simulator, timeoutMs }: Play,
 ): Promise<void> {
-  const phrases = Object.fromEntries((flags.phrase ?? []).map(readPhrase));
   let failed = 0;
   for (const name of names) {
     const options = { clock: systemClock, random: seededRandom(seed), phrases, patienceMs: timeoutMs };
@@ -199,13 +211,18 @@ function readNames(given: readonly string[]): readonly ScenarioName[] {
   });
 }
 
-const PHRASES = ["plain", "streamed", "slow", "asking", "reply"];
-
 function readPhrase(given: string): readonly [string, string] {
   const at = given.indexOf("=");
-  const name = given.slice(0, at);
-  if (at < 1 || !PHRASES.includes(name)) throw usage(`--phrase must be NAME=TEXT with one of ${PHRASES.join(", ")}.`);
+  const name = PHRASE_NAMES.find((known) => known === given.slice(0, at));
+  if (name === undefined) throw usage(`--phrase must be NAME=TEXT with one of ${PHRASE_NAMES.join(", ")}.`);
   return [name, given.slice(at + 1)];
+}
+
+/** What would have no effect is a mistake. */
+function refuseIdleFlags({ http, phrase, scenario, stateless, trait }: SimulateFlags): void {
+  if (stateless === true && http === undefined) throw usage("--stateless goes with --http.");
+  if (trait !== undefined && http !== undefined) throw usage("--trait is for agents that dial, not for --http.");
+  if (phrase !== undefined && scenario === undefined) throw usage("--phrase goes with --scenario.");
 }
 
 async function readScript(path: string): Promise<readonly string[]> {

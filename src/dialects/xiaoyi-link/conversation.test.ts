@@ -228,7 +228,10 @@ describe("messages of one session", () => {
     expect((await stage.harness.get("t1")).status.state).toBe("TASK_STATE_COMPLETED");
   });
 
-  it.each(["2", "1"])("one more for a task under way is its next turn, under any id: %s", async (id) => {
+  it.each([
+    ["another id", "2"],
+    ["the same id, but other words", "1"],
+  ])("one more for a task under way is its next turn, with %s", async (_what, id) => {
     const gate = createGate();
     const turns: string[] = [];
     const stage = await Stage.open({

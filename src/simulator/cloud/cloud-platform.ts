@@ -7,12 +7,12 @@ import type { Channel, ControlAnswer, OutgoingControl, OutgoingMessage } from ".
 import { dataPart } from "../phone/parts.ts";
 import { Misread } from "../task/misread.ts";
 import { readControlAnswer } from "../task/read-control.ts";
-import { readResponse } from "../task/read-response.ts";
+import { isEchoed, readResponse } from "../task/read-response.ts";
 import type { SimulatedTask } from "../task/simulated-task.ts";
 import type { Report } from "../violations.ts";
 import { AgentSessions } from "./agent-sessions.ts";
 import { type CloudCredentials, CredentialSource, type Proof } from "./credentials.ts";
-import { contentTypeOf, post, readText } from "./http-call.ts";
+import { contentTypeOf, describeStatus, post, readText } from "./http-call.ts";
 import { readStream } from "./read-stream.ts";
 
 export interface CloudOptions {
@@ -120,7 +120,7 @@ export class CloudPlatform implements Channel {
     const leaveAfter = this.leaveAfter;
     this.leaveAfter = undefined;
     try {
-      const request = { jsonrpc: "2.0", id, method: "message/stream", params: messageParams(message) };
+      const request = { jsonrpc: "2.0", id, method: "message/stream", params: messageParams(message, this.style) };
       const answer = await this.#call(request, "text/event-stream");
       await readStream(answer, task, {
         id,
@@ -155,13 +155,18 @@ export class CloudPlatform implements Channel {
   /** Throws `Misread` for what is no result. */
   async #readResult(answer: IncomingMessage, id: string): Promise<Fields> {
     const text = await readText(answer);
+    if (answer.statusCode !== 200) {
+      const refusal = describeStatus(answer, text);
+      this.#surroundings.report("http-status", refusal);
+      throw new Refused(refusal);
+    }
     if (contentTypeOf(answer) !== JSON_TYPE)
       this.#surroundings.report("wrong-content-type", `It was ${contentTypeOf(answer)}.`);
     const value = parseFields(text);
-    if (value === undefined) throw new Misread(`HTTP ${answer.statusCode} without a JSON object.`);
+    if (value === undefined) throw new Misread("The answer holds no JSON object.");
     const response = readResponse(value);
-    if (response.id !== id) this.#surroundings.report("id-not-echoed", "");
-    if (response.kind === "error") throw new Refused(response.error.code, response.error.message);
+    if (!isEchoed(response, id)) this.#surroundings.report("id-not-echoed", "");
+    if (response.kind === "error") throw new Refused(response.error.message);
     if (response.kind === "update") throw new Misread("An update came in place of an answer.");
     return fieldsIn(response.result);
   }
@@ -187,7 +192,6 @@ export class CloudPlatform implements Channel {
     return post({ url, headers: { "content-type": JSON_TYPE, accept, ...headers }, body: JSON.stringify(request) });
   }
 
-  /** An error the agent may well answer with is none of its faults. */
   #report(error: unknown, rule: "bad-response" | "wrong-control-answer", taskId?: string): void {
     if (error instanceof Refused) return;
     const { report } = this.#surroundings;
@@ -207,11 +211,7 @@ interface Request extends Fields {
   readonly id: string;
 }
 
-/** The agent answered with an error. */
+/** The agent answered with an error, which it may, or with another status than 200, which has been reported. */
 class Refused extends Error {
   override readonly name = "Refused";
-
-  constructor(code: string, message: string) {
-    super(`${code}: ${message}`);
-  }
 }

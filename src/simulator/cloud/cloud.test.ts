@@ -212,7 +212,7 @@ describe("a stream", () => {
     const task = simulator.phone.say("hello");
     await task.settled();
     await gone;
-    expect([task.ending, task.shown]).toEqual(["broken", 2]);
+    expect([task.ending, task.shown]).toEqual(["left", 2]);
     expect(simulator.violations).toEqual([]);
   });
 
@@ -339,7 +339,7 @@ describe("an agent that is wrong", () => {
     ],
     [
       "refuses without a word",
-      "bad-response",
+      "http-status",
       "message/stream",
       (_request, response) => {
         response.writeHead(500).end();
@@ -411,6 +411,39 @@ describe("an agent that is wrong", () => {
     expect(new Set(rulesOf(simulator))).toEqual(
       new Set(method === "initialize" && rule === "bad-response" ? [rule, "wrong-control-answer"] : [rule]),
     );
+  });
+
+  const unauthorized: Handler = (_request, response) => {
+    const error = { code: -32001, message: "Who are you?" };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: null, error });
+    response.writeHead(401, { "content-type": "application/json" }).end(body);
+  };
+  const missing: Handler = (_request, response) => {
+    response.writeHead(404, { "content-type": "application/json" }).end('{"error":"No such page"}');
+  };
+
+  test.each<[CloudOptions["mode"], string, Handler, string]>([
+    ["session", "initialize", unauthorized, "HTTP 401: Who are you?"],
+    ["stateless", "message/stream", unauthorized, "HTTP 401: Who are you?"],
+    ["session", "initialize", missing, "HTTP 404: No such page"],
+    ["stateless", "message/stream", missing, "HTTP 404: No such page"],
+  ])("is quoted when it refuses: %s, %s", async (mode = "session", method, handler, detail) => {
+    agent.handlers[method] = handler;
+    const simulator = await call({ mode });
+    const task = simulator.phone.say("hello");
+    await task.settled();
+    expect(task.ending).toBe("broken");
+    expect(simulator.violations).toMatchObject([{ rule: "http-status", detail }]);
+  });
+
+  test("need not know the id of what it could not read", async () => {
+    const simulator = await call();
+    agent.handlers["message/stream"] = (_request, response) =>
+      reply(response, { id: null, error: { code: -32700, message: "no JSON" } });
+    const task = simulator.phone.say("hello");
+    await task.settled();
+    expect(task.screen().failure).toBe("no JSON");
+    expect(simulator.violations).toEqual([]);
   });
 
   test("is away", async () => {

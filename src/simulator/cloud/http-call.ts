@@ -1,5 +1,6 @@
 import { type IncomingMessage, request as requestPlain } from "node:http";
 import { request as requestSecure } from "node:https";
+import { fieldsIn, parseFields } from "../json.ts";
 
 export interface HttpCall {
   readonly url: URL;
@@ -26,6 +27,13 @@ export async function readText(answer: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of answer as AsyncIterable<Buffer>) chunks.push(chunk);
   return Buffer.concat(chunks).toString("utf8");
+}
+
+/** An answer that is none, with the agent's own words for it, wherever it has put them. */
+export function describeStatus({ statusCode }: IncomingMessage, body: string): string {
+  const { detail, error, message, title } = parseFields(body) ?? {};
+  const words = [fieldsIn(error).message, error, message, detail, title].find((word) => typeof word === "string");
+  return words === undefined || words === "" ? `HTTP ${statusCode}.` : `HTTP ${statusCode}: ${words}`;
 }
 
 export function contentTypeOf({ headers }: IncomingMessage): string {

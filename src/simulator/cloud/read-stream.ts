@@ -2,10 +2,10 @@ import type { IncomingMessage } from "node:http";
 import { sseEvents } from "../../wire/sse-parser.ts";
 import { parseFields } from "../json.ts";
 import { Misread } from "../task/misread.ts";
-import { readResponse } from "../task/read-response.ts";
+import { isEchoed, readResponse } from "../task/read-response.ts";
 import type { SimulatedTask } from "../task/simulated-task.ts";
 import type { Report } from "../violations.ts";
-import { contentTypeOf, readText } from "./http-call.ts";
+import { contentTypeOf, describeStatus, readText } from "./http-call.ts";
 
 export interface StreamExpectations {
   /** Of the request, which every frame repeats. */
@@ -22,11 +22,15 @@ export async function readStream(
   expected: StreamExpectations,
 ): Promise<void> {
   const { leaveAfter = Number.POSITIVE_INFINITY, report } = expected;
+  if (answer.statusCode !== 200) {
+    report("http-status", describeStatus(answer, await readText(answer)), task.id);
+    task.end("broken");
+    return;
+  }
   if (contentTypeOf(answer) === "application/json") {
     takeFrame(await readText(answer), task, expected);
     return;
   }
-  if (answer.statusCode !== 200) throw new Misread(`HTTP ${answer.statusCode}.`);
   if (contentTypeOf(answer) !== "text/event-stream")
     report("wrong-content-type", `It was ${contentTypeOf(answer)}.`, task.id);
   let frames = 0;
@@ -36,7 +40,7 @@ export async function readStream(
       isOver = takeFrame(data, task, expected) || isOver;
       if (++frames < leaveAfter) continue;
       answer.destroy();
-      task.end("broken");
+      task.end("left");
       return;
     }
   }
@@ -50,7 +54,7 @@ function takeFrame(text: string, task: SimulatedTask, { id, report }: StreamExpe
   const value = parseFields(text);
   if (value === undefined) throw new Misread("A frame holds no JSON object.");
   const response = readResponse(value);
-  if (response.id !== id) report("id-not-echoed", "", task.id);
+  if (!isEchoed(response, id)) report("id-not-echoed", "", task.id);
   if (response.kind === "answer") throw new Misread("A frame has a result without a kind.");
   if (response.kind === "error") {
     task.fail(response.error);

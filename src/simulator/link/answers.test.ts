@@ -16,6 +16,10 @@ async function asked(text = "hello"): Promise<{ simulator: Simulator; agent: Raw
 /** A task must exist for the most part; what is wrong is all that differs. */
 const detail = (request: Fields, response: Fields) => JSON.stringify({ jsonrpc: "2.0", id: request.id, ...response });
 
+const longStatus = (text: string): Fields => ({
+  status: { state: "working", message: { role: "agent", parts: [{ kind: "text", text }] } },
+});
+
 describe("a correct agent", () => {
   test("is shown, and breaks no rule", async () => {
     const { agent, request, simulator } = await asked("你好");
@@ -200,6 +204,23 @@ describe("an agent that is wrong", () => {
       (agent, request) => agent.respond(request, artifact("a", "x".repeat(4001))),
     ],
     [
+      "says too much in several parts",
+      "text-too-long",
+      (agent, request) => {
+        const text = "x".repeat(2500);
+        const parts = [
+          { kind: "text", text },
+          { kind: "reasoningText", reasoningText: text },
+        ];
+        agent.respond(request, artifact("a", "", { artifact: { artifactId: "a", parts } }));
+      },
+    ],
+    [
+      "says too much in a status",
+      "text-too-long",
+      (agent, request) => agent.respond(request, status("working", longStatus("x".repeat(4001)))),
+    ],
+    [
       "wipes its answer away",
       "blanking-final",
       (agent, request) => agent.respond(request, artifact("a", "", { final: true })),
@@ -266,7 +287,7 @@ describe("an agent that is wrong", () => {
     const request = await agent.next();
     agent.respond(request, artifact("a", "😀".repeat(4000)));
     await task.until(({ shown }) => shown === 1);
-    agent.respond(request, artifact("b", "x".repeat(4001)));
+    agent.respond(request, status("working", longStatus("x".repeat(4001))));
     expect(await agent.closed()).toMatchObject({ code: 1006 });
     expect(task.shown).toBe(1);
   });

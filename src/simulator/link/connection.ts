@@ -15,6 +15,8 @@ export interface ConnectionRules {
   readonly report: Report;
   /** What becomes of an agent that speaks before it has introduced itself. */
   readonly beforeInit: "ignore" | "close";
+  /** How long an agent may take to introduce itself. */
+  readonly initMs: number;
   /** The platform does not promise to; agents must not wait for it. */
   readonly echoHeartbeat: boolean;
   /** Close connections on which nothing came for so long. */
@@ -27,6 +29,7 @@ export interface ConnectionEvents {
   readonly onClosed: (connection: AgentConnection, code: number, reason: string) => void;
 }
 
+const GOING_AWAY = 1001;
 const POLICY_VIOLATION = 1008;
 
 /** One WebSocket of an agent, from the upgrade to its end. */
@@ -46,6 +49,7 @@ export class AgentConnection {
   #leaving = false;
   #heardAt: number;
   #stopWatching = (): void => {};
+  #stopExpecting = (): void => {};
 
   constructor(
     identity: { readonly agentId: string; readonly hostIndex: number },
@@ -61,6 +65,7 @@ export class AgentConnection {
     this.#events = events;
     this.#heardAt = rules.clock.now();
     this.#watch(rules.idleMs);
+    this.#stopExpecting = this.#expectIntroduction();
     this.#socket.on("message", (data, isBinary) => this.#take(data.toString(), isBinary));
     this.#socket.on("ping", (data) => {
       this.#heardAt = this.#rules.clock.now();
@@ -71,9 +76,13 @@ export class AgentConnection {
     this.#socket.on("pong", () => {
       this.#heardAt = this.#rules.clock.now();
     });
-    this.#socket.on("error", () => {});
+    this.#socket.on("error", ({ code, message }: NodeJS.ErrnoException) => {
+      // What the network does is nobody's fault.
+      if (code?.startsWith("WS_ERR") === true) this.#rules.report("not-a-frame", `${message}.`);
+    });
     this.#socket.on("close", (code, reason) => {
       this.#stopWatching();
+      this.#stopExpecting();
       events.onClosed(this, code, reason.toString());
     });
   }
@@ -98,6 +107,24 @@ export class AgentConnection {
     this.#socket.close(code, reason);
   }
 
+  /**
+   * Ends with the platform: what the agent has said is read and what it has asked is answered before it is told. Nothing
+   * is left of which it could not know that it had come. Resolves when the connection is gone.
+   */
+  async leave(): Promise<void> {
+    const gone = new Promise<void>((resolve) => this.#socket.once("close", () => resolve()));
+    if (this.#socket.readyState === this.#socket.CLOSED) return;
+    if (this.frozen) this.cut();
+    else if (!this.isOver) {
+      // Everything that was sent before the answer to a ping comes before it.
+      const answered = new Promise<void>((resolve) => this.#socket.once("pong", () => resolve()));
+      this.#socket.ping();
+      await Promise.race([answered, gone]);
+      this.kick(GOING_AWAY, "");
+    }
+    await gone;
+  }
+
   /** Ends without a close frame: the agent sees 1006. What it sent until then is still read. */
   drop(): void {
     if (this.#leaving) return;
@@ -116,8 +143,8 @@ export class AgentConnection {
     this.#heardAt = this.#rules.clock.now();
     const frame = isBinary ? undefined : parseFields(text);
     if (frame === undefined) this.#rules.report("not-a-frame", isBinary ? "It was binary." : "");
-    else if (frame.msgType === undefined && frame.jsonrpc !== undefined) this.#rules.report("bare-json-rpc", "");
     else if (!this.ready && frame.msgType !== "clawd_bot_init") this.#speaksTooEarly(frame);
+    else if (frame.msgType === undefined && frame.jsonrpc !== undefined) this.#rules.report("bare-json-rpc", "");
     else if (this.#isFromOwnAgent(frame)) this.#obey(frame);
   }
 
@@ -143,12 +170,26 @@ export class AgentConnection {
       this.#rules.report("detail-not-a-string", "In clawd_bot_init.");
     } else if (!this.ready) {
       this.ready = true;
+      this.#stopExpecting();
       this.#events.onReady(this);
     }
   }
 
   #speaksTooEarly({ msgType }: Fields): void {
-    this.#rules.report("init-first", `${JSON.stringify(msgType)} came before it.`);
+    this.#rules.report("init-first", `${JSON.stringify(msgType) ?? "A frame without msgType"} came before it.`);
+    this.#closeEarly();
+  }
+
+  #expectIntroduction(): () => void {
+    const { clock, initMs, report } = this.#rules;
+    if (initMs === Number.POSITIVE_INFINITY) return () => {};
+    return clock.after(initMs, () => {
+      report("init-first", `Nothing came for ${initMs} ms.`);
+      this.#closeEarly();
+    });
+  }
+
+  #closeEarly(): void {
     if (this.#rules.beforeInit === "close") this.kick(POLICY_VIOLATION, "init first");
   }
 

@@ -132,7 +132,28 @@ describe("silence", () => {
     expect(task.screen()).toMatchObject({ failure: AGENT_IS_AWAY, painted: true });
     agent.respond(request, artifact("a", "late", { final: true }));
     await task.until(({ ignored }) => ignored === 1);
+    expect(rulesOf(simulator)).toEqual(["no-final"]);
+  });
+
+  test("from the beginning is nobody's fault: the message may have been lost", async () => {
+    const simulator = await stage.simulate();
+    const agent = await stage.join(simulator);
+    const task = simulator.phone.say("hello");
+    await agent.next();
+    await stage.clock.advance(60_000);
+    expect([task.ending, task.isUnanswered]).toEqual(["silence", true]);
     expect(simulator.violations).toEqual([]);
+  });
+
+  test("after the user's reply counts from there", async () => {
+    const simulator = await stage.simulate();
+    const agent = await stage.join(simulator);
+    const task = simulator.phone.say("hello");
+    agent.respond(await agent.next(), status("input-required"));
+    await task.settled();
+    simulator.phone.say("yes");
+    await stage.clock.advance(60_000);
+    expect([task.ending, rulesOf(simulator)]).toEqual(["silence", []]);
   });
 
   test("without an agent is told at once", async () => {
@@ -197,6 +218,28 @@ describe("the platform's spellings", () => {
     await task.settled();
     expect(simulator.violations).toEqual([]);
   });
+});
+
+test("messages may have no ids of their own", async () => {
+  const simulator = await stage.simulate();
+  const agent = await stage.join(simulator);
+  simulator.phone.say("hello");
+  expect(fieldsIn(fieldsIn((await agent.next()).params).message).messageId).toEqual(expect.any(String));
+  simulator.style = { ...USUAL_STYLE, messageIds: "left-out" };
+  simulator.phone.say("hello");
+  expect(fieldsIn((await agent.next()).params).message).not.toHaveProperty("messageId");
+});
+
+test("a conversation that is taken up again counts on", async () => {
+  const simulator = await stage.simulate();
+  await stage.join(simulator);
+  const { phone } = simulator;
+  const { conversationId } = phone;
+  phone.say("one");
+  void phone.clear();
+  expect(phone.say("two").id).toBe(`${phone.conversationId}&1`);
+  phone.conversationId = conversationId;
+  expect(phone.say("three").id).toBe(`${conversationId}&2`);
 });
 
 describe("what is not text", () => {

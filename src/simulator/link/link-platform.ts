@@ -2,7 +2,7 @@ import type { Clock } from "../../model/ports.ts";
 import { Changes } from "../changes.ts";
 import type { Fields } from "../json.ts";
 import type { Channel, ControlAnswer, OutgoingControl, OutgoingMessage } from "../phone/channel.ts";
-import { longestText, type SimulatedTask } from "../task/simulated-task.ts";
+import { type SimulatedTask, textLength } from "../task/simulated-task.ts";
 import type { Report, Rule } from "../violations.ts";
 import { AgentConnection, type AgentSocket, type ConnectionRules } from "./connection.ts";
 import { PendingControls } from "./controls.ts";
@@ -116,6 +116,13 @@ export class LinkPlatform implements Channel {
     if (last !== undefined) this.#send(last.agentId, last.conversationId, last.text);
   }
 
+  /** Goes out of service in peace; whoever dials meanwhile is refused. */
+  async close(): Promise<void> {
+    this.refusal = 503;
+    const all = this.#connections.flatMap((host) => [...host.values()]);
+    await Promise.all(all.map((connection) => connection.leave()));
+  }
+
   /** Anything at all, to every connection of the agent. */
   sendRaw(agentId: string, text: string): void {
     for (const connection of this.connections(agentId)) connection.send(text);
@@ -149,7 +156,7 @@ export class LinkPlatform implements Channel {
     if (envelope === undefined) return;
     const { response, size } = envelope;
     const slow = this.reordering;
-    if (response.kind === "update" && longestText(response.update) > this.#policy.cutAbove) connection.cut();
+    if (response.kind === "update" && textLength(response.update) > this.#policy.cutAbove) connection.cut();
     else if (slow !== undefined && size > slow.aboveBytes && !isEnd(envelope)) {
       this.#policy.clock.after(slow.delayMs, () => this.#route(connection, envelope));
     } else this.#route(connection, envelope);

@@ -120,6 +120,43 @@ describe("a connection", () => {
     expect(rulesOf(simulator)).toEqual(["init-first"]);
   });
 
+  test("is closed if JSON-RPC comes instead of the introduction", async () => {
+    const simulator = await stage.simulate();
+    const agent = await stage.dial(simulator);
+    agent.send({ jsonrpc: "2.0", id: 1, result: {} });
+    expect(await agent.closed()).toMatchObject({ code: 1008 });
+    expect(rulesOf(simulator)).toEqual(["init-first"]);
+  });
+
+  test("is closed if nothing comes instead of the introduction", async () => {
+    const simulator = await stage.simulate();
+    const silent = await stage.dial(simulator);
+    await stage.clock.advance(10_000);
+    expect(await silent.closed()).toMatchObject({ code: 1008 });
+    expect(rulesOf(simulator)).toEqual(["init-first"]);
+    const polite = await stage.join(simulator);
+    await stage.clock.advance(10_000);
+    expect([polite.closure, rulesOf(simulator)]).toEqual([undefined, ["init-first"]]);
+  });
+
+  test("is closed for a frame beyond all measure", async () => {
+    const simulator = await stage.simulate();
+    const agent = await stage.join(simulator);
+    agent.send("x".repeat(16 * 1024 * 1024 + 1));
+    expect(await agent.closed()).toMatchObject({ code: 1009 });
+    expect(rulesOf(simulator)).toEqual(["not-a-frame"]);
+  });
+
+  test("ends with the platform, after everything the agent has asked was answered", async () => {
+    const simulator = await stage.simulate();
+    const agent = await stage.join(simulator);
+    const closing = simulator.close();
+    agent.socket.ping();
+    await closing;
+    expect(await agent.closed()).toMatchObject({ code: 1001 });
+    expect(agent.pongs).toBe(1);
+  });
+
   test("or ignores it, if told to", async () => {
     const simulator = await stage.simulate({ beforeInit: "ignore" });
     const agent = await stage.dial(simulator);

@@ -11,6 +11,8 @@ export interface WireStyle {
   readonly controlSession: "top" | "params";
   /** Where cancelling names its task, if at all. */
   readonly cancelNames: "nothing" | "id" | "taskId" | "params";
+  /** Messages need not have an id of their own. */
+  readonly messageIds: "given" | "left-out";
 }
 
 export const USUAL_STYLE: WireStyle = {
@@ -18,6 +20,7 @@ export const USUAL_STYLE: WireStyle = {
   spelling: "documented",
   controlSession: "top",
   cancelNames: "nothing",
+  messageIds: "given",
 };
 
 const METHODS = {
@@ -26,12 +29,12 @@ const METHODS = {
 } as const satisfies Record<OutgoingControl["what"], Record<string, string>>;
 
 /** The content that both ways of reaching an agent share. */
-export function messageParams({ messageId, parts, sender, taskId }: OutgoingMessage): Fields {
+export function messageParams({ messageId, parts, sender, taskId }: OutgoingMessage, style: WireStyle): Fields {
   return {
     id: taskId,
     sessionId: sender.conversationId,
     agentLoginSessionId: sender.loginSessionId,
-    message: { kind: "message", messageId, role: "user", parts },
+    message: { kind: "message", ...(style.messageIds === "given" ? { messageId } : {}), role: "user", parts },
   };
 }
 
@@ -45,7 +48,7 @@ export function writeMessage(message: OutgoingMessage, style: WireStyle): string
     deviceId: sender.deviceId,
     conversationId: sender.conversationId,
     sessionId: sender.appSessionId,
-    params: messageParams(message),
+    params: messageParams(message, style),
   };
   const isData = message.parts.every(({ kind }) => kind === "data");
   return style.encoding === "wrapped"

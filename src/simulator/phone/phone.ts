@@ -52,7 +52,8 @@ export class Phone implements PushDevice {
   /** The newest task: the only one whose channel is open. */
   current: SimulatedTask | undefined;
   readonly #surroundings: PhoneSurroundings;
-  #turns = 0;
+  /** Messages of each conversation. */
+  readonly #turns = new Map<string, number>();
 
   constructor(surroundings: PhoneSurroundings, { device = "mobile", variables = "none" }: PhoneOptions = {}) {
     const { random } = surroundings;
@@ -117,7 +118,6 @@ export class Phone implements PushDevice {
     this.current?.end("superseded");
     this.current = undefined;
     this.conversationId = uuidFrom(this.#surroundings.random);
-    this.#turns = 0;
     return answer;
   }
 
@@ -140,8 +140,9 @@ export class Phone implements PushDevice {
   #newTask(said: string, silenceMs = this.#surroundings.rules.silenceMs): SimulatedTask {
     const { random, rules } = this.#surroundings;
     const { conversationId } = this;
-    this.#turns++;
-    const origin = { id: `${conversationId}&${this.#turns}`, conversationId, requestId: uuidFrom(random), said };
+    const turn = (this.#turns.get(conversationId) ?? 0) + 1;
+    this.#turns.set(conversationId, turn);
+    const origin = { id: `${conversationId}&${turn}`, conversationId, requestId: uuidFrom(random), said };
     return new SimulatedTask(origin, { ...rules, silenceMs });
   }
 

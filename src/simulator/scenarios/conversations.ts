@@ -1,9 +1,11 @@
 import { USUAL_STYLE, type WireStyle } from "../link/wire-style.ts";
 import { brief, NotShown, type Scene } from "./scene.ts";
 
+const TOO_LATE = "The answer was there before it could be cancelled.";
+
 /** A message and its answer; then the app is opened anew and the conversation goes on. */
 export async function normal(scene: Scene): Promise<void> {
-  const { phone } = scene.simulator;
+  const { phone } = scene;
   await scene.ask(phone, scene.phrases.plain);
   phone.reopen();
   await scene.ask(phone, scene.phrases.plain);
@@ -11,7 +13,7 @@ export async function normal(scene: Scene): Promise<void> {
 
 /** An answer in pieces: what is shown on the way is always the beginning of what is shown in the end. */
 export async function streaming(scene: Scene): Promise<void> {
-  const task = await scene.say(scene.simulator.phone, scene.phrases.streamed);
+  const task = await scene.say(scene.phone, scene.phrases.streamed);
   const seen = new Set<string>();
   const stop = scene.simulator.listenTo((event) => {
     if (event.kind === "task" && event.task === task) seen.add(task.screen().text);
@@ -24,45 +26,64 @@ export async function streaming(scene: Scene): Promise<void> {
   if (seen.size < 2) throw new NotShown("The answer came in one piece.");
 }
 
+/** An answer of which a frame can carry only a part. */
+export async function long(scene: Scene): Promise<void> {
+  const task = await scene.ask(scene.phone, scene.phrases.long);
+  const { length } = task.screen().text;
+  const { textLimit } = scene.simulator.traits;
+  if (length <= textLimit) throw new NotShown(`The answer has only ${length} characters.`);
+}
+
 /** Two messages of one conversation at once, and one of another: the newest of each conversation is answered. */
 export async function twoMessages(scene: Scene): Promise<void> {
-  const { simulator } = scene;
-  const older = await scene.say(simulator.phone, scene.phrases.slow);
-  const newer = simulator.phone.say(scene.phrases.plain);
-  const elsewhere = simulator.addPhone().say(scene.phrases.plain);
+  const { phone } = scene;
+  const older = await scene.say(phone, scene.phrases.slow);
+  const newer = phone.say(scene.phrases.plain);
+  const elsewhere = scene.addPhone().say(scene.phrases.plain);
   await Promise.all([scene.answered(newer), scene.answered(elsewhere)]);
   scene.check(older.ending === "superseded", "The older message still had a channel.");
 }
 
 /** The user stops a task in the middle; nothing more is shown of it, and the next message is answered. */
 export async function cancel(scene: Scene): Promise<void> {
-  const { phone } = scene.simulator;
+  const { phone } = scene;
   const task = await scene.say(phone, scene.phrases.slow);
-  await scene.firstSign(task);
-  if (!task.isOpen) throw new NotShown("The answer was there before it could be cancelled.");
-  await scene.controlled(phone.cancel(), "canceled");
+  if (!(await scene.cancelled(phone, task))) throw new NotShown(TOO_LATE);
   scene.check(task.state === "canceled", `The cancelled task is ${task.state}.`);
-  const { ignored } = task;
+  const before = task.ignored;
+  // On a link everything comes in order: after the answer at most what was about to be said, and that it was cancelled.
+  const goesOn = (): boolean => scene.simulator.cloud === undefined && task.ignored > before + 2;
+  // Looked at before the next message: that one would stop it, too.
+  await scene.quiet(task.until(goesOn));
+  scene.check(!goesOn(), "The cancelled task went on.");
   await scene.ask(phone, scene.phrases.plain);
   await scene.ask(phone, scene.phrases.plain);
-  // On a link everything comes in order, and after the answer there is at most one more word: that it was cancelled.
-  const more = task.ignored - ignored;
-  scene.check(scene.simulator.cloud !== undefined || more <= 1, `The cancelled task went on with ${more} frames.`);
+  scene.check(!goesOn(), "The cancelled task went on when the next message came.");
 }
 
-/** The user forgets everything and begins anew. */
+/** The user has everything forgotten and begins anew: what was said is not known there. */
 export async function clear(scene: Scene): Promise<void> {
-  const { phone } = scene.simulator;
-  await scene.ask(phone, scene.phrases.plain);
+  const { phone, phrases } = scene;
+  const secret = String(100_000 + scene.dice(900_000));
+  await scene.read(phone, `${phrases.memorable} ${secret}`);
+  const isKnown = (await scene.read(phone, phrases.recalling)).includes(secret);
   const { conversationId } = phone;
-  await scene.controlled(phone.clear(), "cleared");
+  await scene.cleared(phone);
   scene.check(phone.conversationId !== conversationId, "The conversation is still the same.");
-  await scene.ask(phone, scene.phrases.plain);
+  const elsewhere = await scene.read(phone, phrases.recalling);
+  scene.check(!elsewhere.includes(secret), "What was cleared is known in the next conversation.");
+  if (scene.simulator.cloud === undefined) {
+    // On a link clearing names the session of the app; the old conversation shows whether it was known to be meant.
+    phone.conversationId = conversationId;
+    const there = await scene.read(phone, phrases.recalling);
+    scene.check(!there.includes(secret), "What was cleared is still known.");
+  }
+  if (!isKnown) throw new NotShown("The agent kept nothing in mind that could be forgotten.");
 }
 
 /** The agent asks back; the answer comes under the ids of the question's task and must not pass for a duplicate. */
 export async function question(scene: Scene): Promise<void> {
-  const { phone } = scene.simulator;
+  const { phone } = scene;
   const task = await scene.say(phone, scene.phrases.asking);
   await scene.within(task.settled(), "The question");
   if (!task.asks) throw new NotShown("The agent asked nothing.");
@@ -82,29 +103,33 @@ const STYLES: readonly Partial<WireStyle>[] = [
   { cancelNames: "id" },
   { cancelNames: "taskId" },
   { cancelNames: "params" },
+  { messageIds: "left-out" },
 ];
 
 /** Messages, cancelling and clearing in all ways the platform spells them. */
 export async function spellings(scene: Scene): Promise<void> {
   const { simulator } = scene;
-  for (const style of STYLES) {
-    simulator.style = { ...USUAL_STYLE, ...style };
-    const phone = simulator.addPhone();
-    await scene.ask(phone, scene.phrases.plain);
-    const task = await scene.say(phone, scene.phrases.slow);
-    await scene.firstSign(task);
-    if (task.isOpen) await scene.controlled(phone.cancel(), "canceled");
-    await scene.controlled(phone.clear(), "cleared");
-    await scene.ask(phone, scene.phrases.plain);
+  let tooLate = 0;
+  try {
+    for (const style of STYLES) {
+      simulator.style = { ...USUAL_STYLE, ...style };
+      const phone = scene.addPhone();
+      await scene.ask(phone, scene.phrases.plain);
+      const task = await scene.say(phone, scene.phrases.slow);
+      if (!(await scene.cancelled(phone, task))) tooLate++;
+      await scene.cleared(phone);
+      await scene.ask(phone, scene.phrases.plain);
+    }
+  } finally {
+    simulator.style = USUAL_STYLE;
   }
-  simulator.style = USUAL_STYLE;
+  if (tooLate > 0) throw new NotShown(TOO_LATE);
 }
 
 /** Many conversations at once. */
 export async function crowd(scene: Scene): Promise<void> {
-  const { simulator } = scene;
   await scene.ready();
-  const phones = Array.from({ length: scene.crowd }, () => simulator.addPhone());
+  const phones = Array.from({ length: scene.crowd }, () => scene.addPhone());
   const tasks = phones.map((phone, index) => phone.say(`${scene.phrases.plain} ${index}`));
   await Promise.all(tasks.map((task) => scene.answered(task)));
 }

@@ -1,21 +1,27 @@
+import { USUAL_STYLE } from "../link/wire-style.ts";
 import type { Phone } from "../phone/phone.ts";
 import { NotShown, type Scene } from "./scene.ts";
 
-/** Every frame comes twice; it is answered once. */
+/** Every frame comes twice, with and without an id by which a message could be known again; it is answered once. */
 export async function duplicates(scene: Scene): Promise<void> {
-  const { faults, phone } = scene.simulator;
-  faults.duplicate(1);
+  const { phone, simulator } = scene;
+  simulator.faults.duplicate(1);
   try {
-    await scene.ask(phone, scene.phrases.plain);
-    await scene.ask(phone, scene.phrases.streamed);
+    for (const messageIds of ["given", "left-out"] as const) {
+      simulator.style = { ...USUAL_STYLE, messageIds };
+      await scene.ask(phone, scene.phrases.plain);
+      await scene.ask(phone, scene.phrases.streamed);
+    }
   } finally {
-    faults.duplicate(0);
+    simulator.style = USUAL_STYLE;
+    simulator.faults.duplicate(0);
   }
 }
 
 /** The platform closes the connection with 1000 while the agent works; the answer comes over the next one. */
 export async function kick(scene: Scene): Promise<void> {
-  const { faults, phone } = scene.simulator;
+  const { phone } = scene;
+  const { faults } = scene.simulator;
   const task = await scene.say(phone, scene.phrases.slow);
   faults.kick();
   await scene.answered(task);
@@ -28,7 +34,8 @@ export async function kick(scene: Scene): Promise<void> {
  * not among them, all of it can be said again.
  */
 export async function cut(scene: Scene): Promise<void> {
-  const { faults, phone } = scene.simulator;
+  const { phone } = scene;
+  const { faults } = scene.simulator;
   const task = await scene.say(phone, scene.phrases.slow);
   await scene.firstSign(task);
   if (!task.isOpen) throw new NotShown("The answer was there before the connection could be torn.");
@@ -66,7 +73,7 @@ export async function disconnects(scene: Scene): Promise<void> {
       faults.refuse();
     }
   };
-  const phones = Array.from({ length: TALKERS }, () => scene.simulator.addPhone());
+  const phones = Array.from({ length: TALKERS }, () => scene.addPhone());
   await Promise.all([disturb(), ...phones.map(talk)]).finally(() => {
     left = 0;
     faults.refuse();
@@ -75,7 +82,8 @@ export async function disconnects(scene: Scene): Promise<void> {
 
 /** Long bodies are overtaken by what ends them, if that comes too soon after. */
 export async function reordering(scene: Scene): Promise<void> {
-  const { faults, phone } = scene.simulator;
+  const { phone } = scene;
+  const { faults } = scene.simulator;
   faults.reorder({ aboveBytes: 256, delayMs: 250 });
   try {
     await scene.ask(phone, scene.phrases.streamed);

@@ -1,10 +1,10 @@
 import type { Simulator } from "../simulator.ts";
 import type { Violation } from "../violations.ts";
-import { cancel, clear, crowd, normal, question, spellings, streaming, twoMessages } from "./conversations.ts";
+import { cancel, clear, crowd, long, normal, question, spellings, streaming, twoMessages } from "./conversations.ts";
 import { cut, disconnects, duplicates, kick, reordering } from "./disturbances.ts";
 import { NotShown, ScenarioFailure, Scene, type SceneOptions } from "./scene.ts";
 
-export { DEFAULT_PHRASES, type Phrases, type SceneOptions } from "./scene.ts";
+export { DEFAULT_PHRASES, PHRASE_NAMES, type Phrases, type SceneOptions } from "./scene.ts";
 
 export interface Scenario {
   readonly about: string;
@@ -16,6 +16,7 @@ export interface Scenario {
 export const SCENARIOS = {
   normal: { about: "messages and answers, with the app opened anew in between", run: normal },
   streaming: { about: "an answer in pieces", run: streaming },
+  long: { about: "an answer that one frame cannot carry", run: long },
   "two-messages": { about: "a second message before the first is answered", run: twoMessages },
   cancel: { about: "a task stopped in the middle", run: cancel },
   clear: { about: "a conversation forgotten and begun anew", run: clear },
@@ -28,8 +29,6 @@ export const SCENARIOS = {
   spellings: { about: "everything in all ways the platform spells it", run: spellings },
   reordering: { about: "long bodies overtaken by what follows them", run: reordering, overLink: true },
 } as const satisfies Record<string, Scenario>;
-
-const QUIET_MS = 500;
 
 export type ScenarioName = keyof typeof SCENARIOS;
 
@@ -60,7 +59,7 @@ export async function runScenario(
     }
     const scene = new Scene(simulator, options);
     await run(scene);
-    await scene.pause(options.quietMs ?? QUIET_MS);
+    await scene.quiet();
     return report(name, violations.length === 0 ? "passed" : "failed", undefined, violations);
   } catch (error) {
     if (error instanceof NotShown) {

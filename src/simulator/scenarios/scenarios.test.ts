@@ -4,11 +4,20 @@ import { seededRandom } from "../chance.ts";
 import { createSimulator, type Simulator } from "../simulator.ts";
 import { CloudAgent } from "../testing/cloud-agent.ts";
 import { type Flaw, ModelAgent } from "../testing/model-agent.ts";
-import { runScenario, SCENARIO_NAMES, type ScenarioName, type ScenarioReport } from "./index.ts";
+import { runScenario, SCENARIO_NAMES, type ScenarioName, type ScenarioReport, type SceneOptions } from "./index.ts";
 
-const SLOW = "slow one two three four five six seven eight nine ten ";
+const SLOW = `slow ${"step ".repeat(100)}`;
 const LONG = `slow ${"a rather long story ".repeat(30)}`;
-const phrases = { plain: "hello", streamed: LONG, slow: SLOW, asking: "ask me", reply: "yes" };
+const phrases = {
+  plain: "hello",
+  streamed: LONG,
+  slow: SLOW,
+  asking: "ask me",
+  reply: "yes",
+  long: "a long story ".repeat(1_000),
+  memorable: "keep",
+  recalling: "recall",
+};
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -16,24 +25,37 @@ afterEach(async () => {
 });
 
 /** Flaws that show by an answer that never comes: nobody waits for it as long as for one that is only late. */
-const STALLING: ReadonlySet<Flaw> = new Set(["takes-replies-for-duplicates", "loses-frames", "stays-away"]);
+const STALLING: ReadonlySet<Flaw> = new Set([
+  "takes-replies-for-duplicates",
+  "loses-frames",
+  "stays-away",
+  "leaves-answers-open",
+]);
 
-async function play(name: ScenarioName, ...flaws: readonly Flaw[]): Promise<ScenarioReport> {
-  const random = seededRandom(11);
-  const simulator: Simulator = await createSimulator({ clock: systemClock, random });
+async function stage(...flaws: readonly Flaw[]): Promise<Simulator> {
+  const simulator = await createSimulator({ clock: systemClock, random: seededRandom(11) });
   const agent = new ModelAgent(simulator, ...flaws);
   closing.push(
     () => agent.stop(),
     () => simulator.close(),
   );
-  return runScenario(name, simulator, {
+  return simulator;
+}
+
+async function play(name: ScenarioName, ...flaws: readonly Flaw[]): Promise<ScenarioReport> {
+  return runScenario(name, await stage(...flaws), sceneFor(flaws));
+}
+
+function sceneFor(flaws: readonly Flaw[]): SceneOptions {
+  return {
     clock: systemClock,
-    random,
+    random: seededRandom(11),
     phrases,
     expected: (said) => said,
     patienceMs: flaws.some((flaw) => STALLING.has(flaw)) ? 1_500 : 20_000,
-    quietMs: 50,
-  });
+    // A wrong agent is heard as soon as it speaks; so this takes long only for those that are right.
+    quietMs: flaws.length === 0 ? 50 : 2_000,
+  };
 }
 
 describe("an agent that does everything right", () => {
@@ -45,12 +67,19 @@ describe("an agent that does everything right", () => {
 describe("an agent that is wrong", () => {
   test.each<[Flaw, ScenarioName, string | RegExp]>([
     ["answers-duplicates", "duplicates", "two-finals"],
+    ["knows-duplicates-by-message-ids", "duplicates", "two-finals"],
     ["takes-replies-for-duplicates", "question", "took too long"],
     // Which of the answers is missed first, and what of an answer comes again first, is up to chance.
     ["loses-frames", "disconnects", /The answer to|was not answered|took too long/],
     ["repeats-frames", "disconnects", /two-finals|content-after-final/],
     ["knows-no-aliases", "cancel", "unknown instead of canceled"],
+    ["knows-no-aliases", "clear", "is still known"],
     ["cannot-stop", "cancel", "went on"],
+    ["stops-for-the-next-only", "cancel", "went on"],
+    ["forgets-nothing", "clear", "is still known"],
+    ["remembers-by-device", "clear", "known in the next conversation"],
+    ["sends-long-frames", "long", "text-too-long"],
+    ["leaves-answers-open", "normal", "took too long"],
     ["hurries", "reordering", "instead of"],
     ["sends-deltas", "streaming", "instead of"],
     ["stays-away", "kick", "took too long"],
@@ -60,6 +89,13 @@ describe("an agent that is wrong", () => {
     expect(report.outcome).toBe("failed");
     expect([report.why, ...report.violations.map(({ rule }) => rule)].join(" ")).toMatch(why);
   });
+});
+
+test("what one scenario leaves unfinished is no concern of the next", async () => {
+  const flaws = ["hides-questions"] as const;
+  const simulator = await stage(...flaws);
+  expect(await runScenario("question", simulator, sceneFor(flaws))).toMatchObject({ outcome: "failed" });
+  expect(await runScenario("normal", simulator, sceneFor(flaws))).toMatchObject({ outcome: "passed" });
 });
 
 test("what cannot be seen is not taken for right", async () => {
@@ -80,15 +116,16 @@ test("what cannot be seen is not taken for right", async () => {
     normal: "passed",
     streaming: "passed",
     "two-messages": "passed",
+    long: "not-shown",
     cancel: "not-shown",
-    clear: "passed",
+    clear: "not-shown",
     question: "not-shown",
     duplicates: "not-shown",
     kick: "not-shown",
     cut: "not-shown",
     disconnects: "not-shown",
     crowd: "passed",
-    spellings: "passed",
+    spellings: "not-shown",
     reordering: "not-shown",
   });
 });

@@ -16,15 +16,27 @@ export interface Phrases {
   readonly asking: string;
   /** The user's answer to that. */
   readonly reply: string;
+  /** Answered with more than one frame can carry. */
+  readonly long: string;
+  /** With a number after it: something to keep in mind. */
+  readonly memorable: string;
+  /** Answered with that number, as long as the agent has it in mind. */
+  readonly recalling: string;
 }
 
+/** Words for agents that understand people, after those that the built-in conformance agent goes by. */
 export const DEFAULT_PHRASES: Phrases = {
   plain: "你好",
-  streamed: "请慢慢写一段介绍你自己的文字",
-  slow: "请慢慢写一段介绍你自己的文字",
-  asking: "tck-input-required",
-  reply: "好的",
+  streamed: "tck-stream-chunked 请慢慢写一段介绍你自己的文字",
+  slow: "tck-long-running 请慢慢写一段介绍你自己的文字",
+  asking: "tck-multi-turn 请先问我一个问题",
+  reply: "done",
+  long: "请写一篇五千字的文章",
+  memorable: "请记住这个数字：",
+  recalling: "我请你记住的数字是什么？",
 };
+
+export const PHRASE_NAMES = Object.keys(DEFAULT_PHRASES) as readonly (keyof Phrases)[];
 
 export interface SceneOptions {
   readonly clock: Clock;
@@ -42,6 +54,8 @@ export interface SceneOptions {
   readonly quietMs?: number;
 }
 
+const QUIET_MS = 500;
+
 /** The agent did something wrong. */
 export class ScenarioFailure extends Error {
   override readonly name = "ScenarioFailure";
@@ -55,6 +69,8 @@ export class NotShown extends Error {
 /** What a scenario works with: a platform, something to say, and checks. */
 export class Scene {
   readonly simulator: Simulator;
+  /** One of this scenario's own: what another has left unfinished is no concern of it. */
+  readonly phone: Phone;
   readonly phrases: Phrases;
   readonly random: Random;
   readonly disconnects: number;
@@ -62,10 +78,12 @@ export class Scene {
   readonly crowd: number;
   readonly #clock: Clock;
   readonly #patienceMs: number;
+  readonly #quietMs: number;
   readonly #expected: ((said: string) => string) | undefined;
 
   constructor(simulator: Simulator, options: SceneOptions) {
     this.simulator = simulator;
+    this.phone = this.addPhone();
     this.phrases = { ...DEFAULT_PHRASES, ...options.phrases };
     this.random = options.random;
     this.disconnects = options.disconnects ?? 100;
@@ -73,7 +91,14 @@ export class Scene {
     this.crowd = options.crowd ?? 1000;
     this.#clock = options.clock;
     this.#patienceMs = options.patienceMs ?? 60_000;
+    this.#quietMs = options.quietMs ?? QUIET_MS;
     this.#expected = options.expected;
+  }
+
+  /** Another device of the kind that the simulator has. */
+  addPhone(): Phone {
+    const { device, variables } = this.simulator.phone;
+    return this.simulator.addPhone({ device, variables });
   }
 
   /** Fails if it takes too long. */
@@ -93,6 +118,11 @@ export class Scene {
     return new Promise((resolve) => {
       this.#clock.after(milliseconds, resolve);
     });
+  }
+
+  /** Listens for what should not come, until it has come or long enough. */
+  async quiet(unwanted: Promise<void> = new Promise(() => {})): Promise<void> {
+    await Promise.race([unwanted, this.pause(this.#quietMs)]);
   }
 
   check(isSo: boolean, otherwise: string): void {
@@ -153,8 +183,32 @@ export class Scene {
     await this.within(sign, `The first sign of an answer to ${brief(task.said)}`);
   }
 
-  async controlled(answer: Promise<ControlAnswer>, wanted: ControlAnswer): Promise<void> {
-    const given = await this.within(answer, `Waiting for ${wanted}`);
+  /** The text that is shown in the end, whatever it is. */
+  async read(phone: Phone, text: string): Promise<string> {
+    const task = await this.say(phone, text);
+    await this.ended(task, text);
+    return task.screen().text;
+  }
+
+  /** False if there was nothing left to cancel; agents may know that earlier than the phone does. */
+  async cancelled(phone: Phone, task: SimulatedTask): Promise<boolean> {
+    await this.firstSign(task);
+    if (!task.isOpen) return false;
+    const answer = await this.within(phone.cancel(), "Waiting for canceled");
+    if (answer === "unknown" || answer === "failed") {
+      const { text } = task.screen();
+      await this.within(task.settled(), `The end of ${brief(task.said)}`);
+      if (task.ending === "final" && task.screen().text === text) return false;
+    }
+    this.#checkAnswer(answer, "canceled");
+    return true;
+  }
+
+  async cleared(phone: Phone): Promise<void> {
+    this.#checkAnswer(await this.within(phone.clear(), "Waiting for cleared"), "cleared");
+  }
+
+  #checkAnswer(given: ControlAnswer, wanted: ControlAnswer): void {
     this.check(given === wanted, `The agent answered ${given} instead of ${wanted}.`);
   }
 

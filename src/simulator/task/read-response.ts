@@ -56,6 +56,11 @@ export function readResponse(value: Fields): AgentResponse {
   return { kind: "update", id, update: readUpdate(value.result), ...beside };
 }
 
+/** An error may have no id: whoever could not read a request does not know it. */
+export function isEchoed(response: AgentResponse, id: string): boolean {
+  return response.id === id || (response.kind === "error" && response.id === null);
+}
+
 function readId(id: unknown): ResponseId {
   if (typeof id === "string" || typeof id === "number" || id === null) return id;
   throw new Misread("id is neither text nor a number.");

@@ -10,9 +10,11 @@ export const AGENT_IS_AWAY = "小艺开小差了，请稍后再试";
 
 /**
  * Why nothing more is shown of a task: the agent's `final`, an error without a result, the user's cancellation, a newer
- * message of the same conversation, silence, no agent to ask, or a connection that broke.
+ * message of the same conversation, silence, no agent to ask, a connection that broke, or one that the phone left.
  */
-export type Ending = "final" | "error" | "canceled" | "superseded" | "silence" | "away" | "broken";
+export type Ending = "final" | "error" | "canceled" | "superseded" | "silence" | "away" | "broken" | "left";
+
+const UNANSWERED: ReadonlySet<Ending | undefined> = new Set(["silence", "away", "broken"]);
 
 export interface TaskRules {
   readonly clock: Clock;
@@ -56,6 +58,8 @@ export class SimulatedTask implements TaskOrigin {
   readonly #painter: Painter;
   readonly #changes = new Changes();
   #failure: string | undefined;
+  /** Something of this turn was shown. */
+  #begun = false;
   #turnIsOver = false;
   #heardAt: number;
   #stopListening = (): void => {};
@@ -73,6 +77,11 @@ export class SimulatedTask implements TaskOrigin {
 
   get isOpen(): boolean {
     return this.ending === undefined;
+  }
+
+  /** The user has waited for nothing. */
+  get isUnanswered(): boolean {
+    return UNANSWERED.has(this.ending);
   }
 
   get asks(): boolean {
@@ -123,6 +132,7 @@ export class SimulatedTask implements TaskOrigin {
   resume(): void {
     this.state = "submitted";
     this.finals = 0;
+    this.#begun = false;
     this.#turnIsOver = false;
     this.#heardAt = this.#rules.clock.now();
     this.#listenFor(this.#rules.silenceMs);
@@ -134,7 +144,9 @@ export class SimulatedTask implements TaskOrigin {
     this.ending = ending;
     this.#stopListening();
     if (ending === "canceled") this.state = "canceled";
-    if (ending === "silence" || ending === "away" || ending === "broken") this.#failure = AGENT_IS_AWAY;
+    if (this.isUnanswered || ending === "left") this.#failure = AGENT_IS_AWAY;
+    // What was never begun may never have come to the agent.
+    if (ending === "silence" && this.#begun) this.#report("no-final", "Nothing more came.");
     this.#changed();
   }
 
@@ -146,6 +158,7 @@ export class SimulatedTask implements TaskOrigin {
   #show(update: Update, error: ResponseError | undefined): void {
     this.#check(update);
     this.shown++;
+    this.#begun = true;
     this.#heardAt = this.#rules.clock.now();
     this.#painter.apply(update);
     if (update.kind === "status-update") this.state = update.state;
@@ -168,13 +181,13 @@ export class SimulatedTask implements TaskOrigin {
   }
 
   #check(update: Update): void {
+    const length = textLength(update);
+    if (length > this.#rules.textLimit) this.#report("text-too-long", `It has ${length} characters.`);
     if (update.kind === "status-update") {
       const endsAsking = update.final && update.state === "input-required";
       if (endsAsking && !this.#rules.questionsEndStreams) this.#report("final-while-asking", "");
       return;
     }
-    const length = longestText(update);
-    if (length > this.#rules.textLimit) this.#report("text-too-long", `It has ${length} characters.`);
     if (blanks(update)) this.#report("blanking-final", "");
     for (const part of update.parts) {
       if (part.kind === "data") {
@@ -220,9 +233,11 @@ function blanks({ append, final, parts }: ArtifactUpdate): boolean {
   return final && !append && parts.every((part) => part.kind === "text" && part.text === "");
 }
 
-/** Characters as people count them, not code units. */
-export function longestText(update: Update): number {
-  if (update.kind === "status-update") return 0;
-  const lengths = update.parts.map((part) => ("text" in part ? [...part.text].length : 0));
-  return Math.max(...lengths);
+/** All that a frame has to be read, in characters as people count them. How long data may be is not known. */
+export function textLength(update: Update): number {
+  if (update.kind === "status-update") return charactersOf(update.text ?? "");
+  return update.parts.reduce((sum, part) => sum + ("text" in part ? charactersOf(part.text) : 0), 0);
 }
+
+/** Not code units. */
+const charactersOf = (text: string): number => [...text].length;

@@ -6,11 +6,17 @@ import { artifact, signedHeaders, status, textOf } from "./raw-agent.ts";
 /** Ways to be wrong that only show in the course of a conversation. */
 export type Flaw =
   | "answers-duplicates"
+  | "knows-duplicates-by-message-ids"
   | "takes-replies-for-duplicates"
   | "loses-frames"
   | "repeats-frames"
   | "knows-no-aliases"
   | "cannot-stop"
+  | "stops-for-the-next-only"
+  | "forgets-nothing"
+  | "remembers-by-device"
+  | "sends-long-frames"
+  | "leaves-answers-open"
   | "hurries"
   | "sends-deltas"
   | "stays-away"
@@ -28,12 +34,14 @@ interface Turn {
 }
 
 const STEP_MS = 2;
+/** Characters that a frame can carry. */
+const LONGEST = 4000;
 /** After a long body, before the end. */
 const PAUSE_MS = 300;
 
 /**
  * A small agent that does everything right, unless it is told not to: it sends texts back, in pieces if they are to be
- * slow, and asks about those that begin with `ask`.
+ * slow, asks about those that begin with `ask`, and answers `recall` with what it was last told in the conversation.
  */
 export class ModelAgent {
   readonly #place: Place;
@@ -43,6 +51,8 @@ export class ModelAgent {
   readonly #aliases = new Map<string, string>();
   /** Conversation → what runs there. */
   readonly #turns = new Map<string, Turn>();
+  /** Conversation → what was last said there. */
+  readonly #memory = new Map<string, string>();
   /** Conversations in which the agent has asked something. */
   readonly #asking = new Set<string>();
   readonly #unsent: string[] = [];
@@ -85,7 +95,10 @@ export class ModelAgent {
       const session = String(request.sessionId ?? params.sessionId);
       const known = this.#flaws.has("knows-no-aliases") ? session : (this.#aliases.get(session) ?? session);
       if (/cancel/.test(method)) this.#cancel(request, known);
-      else this.#control(request, known, { status: { state: "cleared" } });
+      else {
+        if (!this.#flaws.has("forgets-nothing")) this.#memory.delete(known);
+        this.#control(request, known, { status: { state: "cleared" } });
+      }
     }
   }
 
@@ -94,12 +107,14 @@ export class ModelAgent {
     const conversation = String(sessionId);
     this.#aliases.set(String(request.sessionId), conversation);
     const content = this.#flaws.has("takes-replies-for-duplicates") ? "" : JSON.stringify(fieldsIn(message).parts);
-    const key = `${conversation} ${String(taskId)} ${content}`;
+    const key = this.#flaws.has("knows-duplicates-by-message-ids")
+      ? (textIn(fieldsIn(message).messageId) ?? `unknown ${++this.#artifacts}`)
+      : `${conversation} ${String(taskId)} ${content}`;
     const isDuplicate = this.#inFlight.has(key);
     if (isDuplicate && !this.#flaws.has("answers-duplicates")) return;
     this.#inFlight.add(key);
     const older = this.#turns.get(conversation);
-    if (older !== undefined && !isDuplicate) older.stopped = true;
+    if (older !== undefined && fieldsIn(older.request.params).id !== taskId) older.stopped = true;
     const turn = { request, stopped: false };
     this.#turns.set(conversation, turn);
     const isReply = this.#asking.delete(conversation);
@@ -109,7 +124,8 @@ export class ModelAgent {
   }
 
   async #answer(turn: Turn, conversation: string, isReply: boolean): Promise<void> {
-    const text = textOf(turn.request);
+    const heard = textOf(turn.request);
+    const text = this.#recall(turn.request, conversation, heard);
     this.#respond(turn, status("working"));
     await pause(STEP_MS);
     if (text.startsWith("ask") && !isReply) {
@@ -122,17 +138,34 @@ export class ModelAgent {
     const fixed = this.#artifactId();
     for (const [index, word] of words.entries()) {
       if (this.#flaws.has("sends-deltas")) this.#respond(turn, artifact(fixed, word, { append: index > 0 }));
-      else this.#respond(turn, artifact(this.#artifactId(), words.slice(0, index + 1).join("")));
+      else this.#tell(turn, words.slice(0, index + 1).join(""));
       await pause(STEP_MS);
     }
     if (text.length > 200 && !this.#flaws.has("hurries")) await pause(PAUSE_MS);
-    this.#respond(turn, status("completed", { final: true }));
+    this.#respond(turn, status("completed", { final: !this.#flaws.has("leaves-answers-open") }));
+  }
+
+  /** What to say: what was heard, unless it asks for what was heard before. */
+  #recall({ deviceId }: Fields, conversation: string, heard: string): string {
+    const place = this.#flaws.has("remembers-by-device") ? String(deviceId) : conversation;
+    if (heard === "recall") return this.#memory.get(place) ?? "nothing";
+    this.#memory.set(place, heard);
+    return heard;
+  }
+
+  /** All of it, in as many frames as it takes. */
+  #tell(turn: Turn, text: string): void {
+    const longest = this.#flaws.has("sends-long-frames") ? text.length : LONGEST;
+    for (let at = 0; at < text.length; at += longest) {
+      this.#respond(turn, artifact(this.#artifactId(), text.slice(at, at + longest), { append: at > 0 }));
+    }
   }
 
   #cancel(request: Fields, conversation: string): void {
     const turn = this.#turns.get(conversation);
     const state = turn === undefined ? "unknown" : "canceled";
-    if (turn !== undefined && !this.#flaws.has("cannot-stop")) turn.stopped = true;
+    const goesOn = this.#flaws.has("cannot-stop") || this.#flaws.has("stops-for-the-next-only");
+    if (turn !== undefined && !goesOn) turn.stopped = true;
     this.#control(request, conversation, { id: request.id, status: { state } });
   }
 
