@@ -90,25 +90,20 @@ describe("a phone on the link", PATIENT, () => {
     return task;
   }
 
-  it.each([
-    ["tea", "TASK_STATE_COMPLETED", "About tea"],
-    ["ask", "TASK_STATE_INPUT_REQUIRED", "Which one?"],
-  ] as const)("is told by a notification, once, where there are any: %s", async (text, state, title) => {
-    const task = await killed({ links: [{ ...linkTo(simulator), push: pushOf(simulator) }] }, text, state);
+  it("is asked on the link when it is open again", async () => {
+    const task = await killed({ links: [linkTo(simulator)] }, "ask", "TASK_STATE_INPUT_REQUIRED");
     await victim.start();
-    await until(() => titles().length > 0);
-    // One more life has nothing more to tell.
-    await until(async () => (await metrics()).includes("dragoman_phone_notices_sent_total 1\n"));
-    await victim.kill();
-    await victim.start();
-    await simulator.ready();
-    await simulator.phone.say("coffee").settled();
-    expect(titles()).toEqual([title]);
-    expect(task.finals).toBe(0);
+    await task.until(({ state }) => state === "input-required");
+    expect(task.screen().text).toBe("Which one?");
+    await noted();
+    expect(simulator.violations).toEqual([]);
   });
 
-  it("is told on the link where there are no notifications", async () => {
-    const task = await killed({ links: [linkTo(simulator)] }, "tea", "TASK_STATE_COMPLETED");
+  it.each([
+    ["without notifications", () => ({})],
+    ["with them", () => ({ push: pushOf(simulator) })],
+  ])("is told on the link when it is open again, once, %s", async (_, more) => {
+    const task = await killed({ links: [{ ...linkTo(simulator), ...more() }] }, "tea", "TASK_STATE_COMPLETED");
     await victim.start();
     await task.settled();
     expect([task.ending, task.screen().text, task.finals]).toEqual(["final", "About tea", 1]);

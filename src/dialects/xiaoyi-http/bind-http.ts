@@ -190,13 +190,16 @@ class Request {
     if (losses.length > 0) report(losses);
     const { notices, render, unanswered, uploads } = this.#entry;
     const { sessionId, taskId } = heard;
-    notices?.heard(heard);
+    await notices?.heard(heard);
     const tapped = tappedPushId(heard.events);
     if (notices !== undefined && tapped !== undefined) {
       return tappedReply((await notices.recall(tapped)) ?? GONE, { id, taskId }, this.#context);
     }
     const attendance = notices && {
-      onTask: (task: string) => void unanswered?.set(task, sessionId),
+      onTask: (task: string) => {
+        if (task !== taskId) void unanswered?.delete(taskId);
+        void unanswered?.set(task, sessionId);
+      },
       onSeen: (task: string) => {
         notices.seen(task);
         void unanswered?.delete(task);
@@ -208,7 +211,14 @@ class Request {
     };
     const onFailure = (error: unknown) => this.#refusals.note(this.#context.service.name, error);
     const how = { id, taskId, render, attendance, prepare: uploads?.prepare, onFailure };
-    return streamReply(await this.#say(heard), how, this.#context);
+    // Before the task can end: of one that ends as the process does, the next one tells the user.
+    if (notices !== undefined) await unanswered?.set(taskId, sessionId);
+    const answering = await this.#say(heard).catch((error: unknown) => {
+      void unanswered?.delete(taskId);
+      throw error;
+    });
+    if (answering === undefined) void unanswered?.delete(taskId);
+    return streamReply(answering, how, this.#context);
   }
 
   /** Files may take a while, in which the user should see that somebody is there. */

@@ -3,6 +3,7 @@ import { agentOf, chunk, echo, heard, status } from "../../engine/testing/agents
 import { settle } from "../../engine/testing/fake-clock.ts";
 import type { Message } from "../../model/message.ts";
 import { createGate } from "../../wire/gate.ts";
+import type { Notes } from "../xiaoyi/notes.ts";
 import { NotedNotices } from "../xiaoyi/testing/noted-notices.ts";
 import { message, Stage } from "./testing/stage.ts";
 
@@ -205,5 +206,63 @@ describe("a message with files", () => {
     await settle();
     await stage.clock.advance(1_000);
     expect(platform.story("t").slice(2)).toEqual(["=What was in it.", "completed final"]);
+  });
+});
+
+/** What is owed, as a file keeps it: nothing is there before the gate is open. */
+function createNotes(kept = createGate()) {
+  const noted = new Map<string, string>();
+  const notes: Notes = {
+    all: async () => [...noted],
+    get: async (id) => noted.get(id),
+    set: async (id, value) => {
+      await kept.opened;
+      noted.set(id, value);
+    },
+    delete: async (id) => void noted.delete(id),
+  };
+  return { kept, noted, notes };
+}
+
+describe("an answer that is owed", () => {
+  it("is noted before the agent is asked, and until it has come", async () => {
+    const { kept, noted, notes } = createNotes();
+    const asked: unknown[] = [];
+    const agent = agentOf(async function* (turn) {
+      asked.push([heard(turn), ...noted.keys()]);
+      yield chunk("answer", "done", false);
+    });
+    const stage = await Stage.open({ agent, unanswered: notes });
+    const platform = stage.connect();
+    await platform.say(message("go", { taskId: "t" }));
+    expect(asked).toEqual([]);
+    kept.open();
+    await settle();
+    expect(asked).toEqual([["go", "t"]]);
+    await stage.clock.advance(2_000);
+    expect(platform.story("t").at(-1)).toBe("completed final");
+    expect(noted.size).toBe(0);
+  });
+
+  it("by a process that died is said over the link, or told of if there is none", async () => {
+    for (const isBack of [true, false]) {
+      const { kept, notes } = createNotes();
+      kept.open();
+      const stage = await Stage.open({ agent: echo(), unanswered: notes });
+      const first = stage.connect();
+      first.sleep();
+      await first.say(message("hello", { taskId: "t" }));
+      await first.tear();
+      stage.harness.crash();
+      await stage.clock.advance(20_000);
+      const notices = new NotedNotices();
+      const next = await Stage.open({ agent: echo(), after: stage, notices, unanswered: notes });
+      await next.agent.resume(stage.clock.now(), ["main"]);
+      const platform = isBack ? next.connect() : undefined;
+      await next.clock.advance(31_000);
+      expect(platform?.story("t").at(-1)).toBe(isBack ? "completed final" : undefined);
+      expect(notices.told).toEqual([[...(isBack ? ["seen", "t"] : ["left", "t", "session-1"])]]);
+      expect(await notes.all()).toEqual([]);
+    }
   });
 });

@@ -8,20 +8,27 @@ import type { Rendered } from "../xiaoyi/rendered.ts";
 export class ArrivedThings {
   readonly #arrived = new Map<string, number>();
   #sent: string[] = [];
+  /** Sent before the question that is under way. */
+  #askedAbout: string[] = [];
   #toSkip = new Map<string, number>();
 
   sent(frame: Rendered): void {
     if (frame.once === true) this.#sent.push(keyOf(frame));
   }
 
-  /** All that was sent has arrived. */
+  asked(): void {
+    this.#askedAbout.push(...this.#sent.splice(0));
+  }
+
+  /** What was sent before `asked` has arrived. */
   confirmed(): void {
-    for (const key of this.#sent.splice(0)) this.#arrived.set(key, (this.#arrived.get(key) ?? 0) + 1);
+    for (const key of this.#askedAbout.splice(0)) this.#arrived.set(key, (this.#arrived.get(key) ?? 0) + 1);
   }
 
   /** Everything is told anew, until `toldAnew`. */
   restate(): void {
     this.#sent = [];
+    this.#askedAbout = [];
     this.#toSkip = new Map(this.#arrived);
   }
 

@@ -8,8 +8,6 @@ export interface LeftOver {
   /** The engine's id of the task. */
   readonly id: string;
   readonly recalled: Recalled;
-  /** It was complete, or asked, before the process ended that should have said so. */
-  readonly ended: boolean;
 }
 
 export interface Left {
@@ -27,21 +25,22 @@ export async function leftOver(
   notices: Pick<Notices, "awaits">,
 ): Promise<readonly LeftOver[]> {
   const newest = new Map<string, LeftOver>();
-  const consider = async (task: Task, ended: boolean): Promise<void> => {
+  const consider = async (task: Task): Promise<void> => {
     const recalled = recall(task);
     if (recalled === undefined || recalled.agentId !== agentId) return;
     if (recalled.at < (newest.get(recalled.sessionId)?.recalled.at ?? 0)) return;
     // Anyone can write metadata. What is told by a notification is not told here.
     if (!(await tasks.isOwn(task.id)) || (await notices.awaits(task.id))) return;
-    newest.set(recalled.sessionId, { id: task.id, recalled, ended });
+    newest.set(recalled.sessionId, { id: task.id, recalled });
   };
   const noted = (await unanswered?.all()) ?? [];
   for (const [id] of noted) {
     const task = await tasks.ended(id);
-    if (task !== undefined) await consider(task, true);
+    if (task !== undefined) await consider(task);
   }
-  for await (const task of tasks.unfinished(since)) await consider(task, false);
+  for await (const task of tasks.unfinished(since)) await consider(task);
   const found = [...newest.values()];
-  for (const [id] of noted) if (!found.some((left) => left.id === id)) void unanswered?.delete(id);
+  const owed = new Set(found.map(({ id }) => id));
+  for (const [id] of noted) if (!owed.has(id)) void unanswered?.delete(id);
   return found;
 }

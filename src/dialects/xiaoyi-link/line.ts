@@ -20,8 +20,10 @@ export interface Talker<R> {
 
 /** Something of which not all that was sent is known to have arrived. */
 export interface Doubtful {
-  /** All that was sent so far has arrived. */
-  confirmed(): void;
+  /** The platform is asked whether it has got what was sent so far. */
+  asked(): void;
+  /** It has; `all` unless more was sent since it was asked. */
+  confirmed(all: boolean): void;
 }
 
 /** How soon after a frame the platform is asked whether it has got it; after one that should not be said twice, at once. */
@@ -129,13 +131,14 @@ export class Line<R extends Doubtful> {
     this.#cancelAsk();
     this.#askAt = Number.POSITIVE_INFINITY;
     const asked = this.#sent;
+    for (const doubtful of this.#doubts.keys()) doubtful.asked();
     const received = await this.#link.received();
     this.#asking = false;
     if (!received) return;
     for (const [doubtful, number] of this.#doubts) {
-      if (number > asked) continue;
-      this.#doubts.delete(doubtful);
-      doubtful.confirmed();
+      const all = number <= asked;
+      if (all) this.#doubts.delete(doubtful);
+      doubtful.confirmed(all);
     }
     if (this.#doubts.size > 0) this.#askAfter(ASK_AGAIN_MS);
   }

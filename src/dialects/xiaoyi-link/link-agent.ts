@@ -88,14 +88,9 @@ export class LinkAgent implements LinkServed {
   }
 
   async resume(since: number, servers: readonly [string, ...string[]]): Promise<void> {
-    const { agentId, notices, unanswered } = this.#options;
+    const { agentId, unanswered } = this.#options;
     await this.#sessions.load();
-    for (const { ended, id, recalled } of await leftOver({ agentId, since, unanswered }, this.#tasks, this.#notices)) {
-      // Whether a phone still listens to what was complete before the crash nobody knows; a notification arrives.
-      if (ended && notices !== undefined) {
-        this.#left(id, recalled.sessionId);
-        continue;
-      }
+    for (const { id, recalled } of await leftOver({ agentId, since, unanswered }, this.#tasks, this.#notices)) {
       const server = servers.includes(recalled.server) ? recalled.server : servers[0];
       const session = this.#sessions.of(recalled.sessionId, server);
       session.tasks.set(recalled.taskId, id);
@@ -167,7 +162,7 @@ export class LinkAgent implements LinkServed {
     const session = this.#sessions.of(heard.sessionId, server);
     session.server = server;
     const recalled = this.#toRecall(frame, heard, server, seen);
-    this.#notices.heard(heard);
+    void this.#notices.heard(heard);
     const tapped = tappedPushId(heard.events);
     const message = marked({ ...heard.message, contextId: session.contextId }, recalled);
     if (tapped !== undefined) this.#tapped(session, recalled, tapped, seen);
@@ -305,7 +300,10 @@ export class LinkAgent implements LinkServed {
     this.#sessions.busy.add(session);
     const open = async () => {
       const said = await readable(message, this.#options.intake);
-      return (await this.#tasks.open(said, session.taskOf(reply.platformId))).frames;
+      const id = session.taskOf(reply.platformId);
+      // Before the task can end: the answer to one that ends as the process does is owed by the next.
+      await this.#options.unanswered?.set(id, session.id);
+      return (await this.#tasks.open(said, id)).frames;
     };
     reply.follow(open, continues);
   }
@@ -324,6 +322,8 @@ export class LinkAgent implements LinkServed {
       prepare: this.#uploads?.prepare,
       again: (moreComes) => this.#tasks.stored(session.taskOf(taskId), moreComes),
       onTask: (id) => {
+        const wanted = session.taskOf(taskId);
+        if (id !== wanted) void this.#options.unanswered?.delete(wanted);
         session.tasks.set(taskId, id);
         void this.#options.unanswered?.set(id, session.id);
       },

@@ -202,10 +202,14 @@ export class Reply implements Doubtful {
     if (this.#waiting.length < MOST_WAITING / 2) this.#makeRoom();
   }
 
-  confirmed(): void {
+  asked(): void {
+    this.#things.asked();
+  }
+
+  confirmed(all: boolean): void {
     this.#things.confirmed();
     const mayFollow = this.#following || !this.complete;
-    if (this.#left || mayFollow || this.#waiting.length > 0) return;
+    if (!all || this.#left || mayFollow || this.#waiting.length > 0) return;
     this.#cancelAbsence();
     this.#resting = true;
     this.#options.onRest();

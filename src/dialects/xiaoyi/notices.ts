@@ -2,8 +2,8 @@ import type { HeardMessage } from "./decode.ts";
 
 /** Told to users who left before the answer came, on whatever devices they have. */
 export interface Notices {
-  /** Whoever speaks may be reached later. */
-  heard(message: Pick<HeardMessage, "sessionId" | "pushId" | "loginSessionId">): void;
+  /** Whoever speaks may be reached later. Resolves when it is kept where. Never rejects. */
+  heard(message: Pick<HeardMessage, "sessionId" | "pushId" | "loginSessionId">): Promise<void>;
   /** Nobody will see how the task ends, so that the user is told then. */
   left(taskId: string, sessionId: string): void;
   /** The user has seen how it ended after all. */
@@ -15,7 +15,7 @@ export interface Notices {
 }
 
 export const NO_NOTICES: Notices = {
-  heard() {},
+  heard: () => Promise.resolve(),
   left() {},
   seen() {},
   awaits: () => Promise.resolve(false),

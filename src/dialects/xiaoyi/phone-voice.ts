@@ -12,17 +12,14 @@ import {
   statusFrame,
   type Voice,
 } from "./rendered.ts";
+import { type Beside, ShownBeside } from "./shown-beside.ts";
 import { ShownText } from "./shown-text.ts";
 import { countCodePoints, LONGEST_TEXT, lastOf } from "./text-pieces.ts";
 import type { FrameError, PartWire, StateWord } from "./wire.ts";
 
 /** The parts of something that is said, by where they show. */
-interface Sorted {
+interface Sorted extends Beside {
   readonly text: string;
-  readonly reasoning: string;
-  /** Cards and the like, and files the platform has: shown by themselves. */
-  readonly things: readonly PartWire[];
-  readonly files: readonly PartWire[];
 }
 
 const NO_WORDS: readonly PartWire[] = [{ kind: "text", text: "" }];
@@ -31,6 +28,7 @@ export class PhoneVoice implements Voice {
   readonly #scope: FrameScope;
   readonly #desktop: boolean;
   readonly #shown = new ShownText();
+  readonly #beside = new ShownBeside();
   #reasoning = "";
   #reasoningIsCut = false;
   #questions = 0;
@@ -76,15 +74,10 @@ export class PhoneVoice implements Voice {
     this.#say(`\0${key}`, words, false, into, losses);
   }
 
-  #say(
-    key: string,
-    { files, reasoning, text, things }: Sorted,
-    append: boolean,
-    into: Rendered[],
-    losses: Loss[],
-  ): void {
+  #say(key: string, said: Sorted, append: boolean, into: Rendered[], losses: Loss[]): void {
+    const { files, reasoning, things } = this.#beside.put(key, said, append);
     if (reasoning !== "") this.#think(reasoning, into, losses);
-    for (const step of this.#shown.put(key, text, append)) {
+    for (const step of this.#shown.put(key, said.text, append)) {
       const shows = step.append ? "more-text" : "all-text";
       into.push(artifactFrame(this.#scope, [{ kind: "text", text: step.text }], { append: step.append, shows }));
     }

@@ -140,6 +140,22 @@ describe("for the phone", () => {
     ]);
   });
 
+  it("what is beside the text of an artifact shows once, however often the artifact is replaced", () => {
+    const card = (cardName: string) => xiaoyi.card({ cardName, cardData: {} }, { text: "for others" });
+    const file = withFileId({ url: "https://files.example/a", filename: "a" }, "f-1");
+    const told = (words: string, ...more: readonly Part[]) =>
+      chunk("x", [xiaoyi.reasoning(`why ${words}`), { text: words }, card("c"), file, ...more]);
+    const frames = render([told("a"), told("ab", card("d")), chunk("x", [card("c")], true), chunk("y", [card("c")])]);
+    const shown = resultsOf(frames).flatMap((result) =>
+      result.kind === "artifact-update" ? result.artifact.parts : [],
+    );
+    expect(shown.flatMap((part) => (part.kind === "text" ? [part.text] : []))).toEqual(["a", "ab"]);
+    expect(shown.findLast((part) => part.kind === "reasoningText")).toEqual(thought("why ab"));
+    const cards = shown.flatMap((part) => (part.kind === "data" ? [JSON.stringify(part.data)] : []));
+    expect(cards.map((data) => /"cardName":"(.)"/.exec(data)?.[1])).toEqual(["c", "d", "c", "c"]);
+    expect(shown.filter((part) => part.kind === "file")).toHaveLength(1);
+  });
+
   it("a file the platform has is shown as documented, any other is named", () => {
     const known = withFileId({ url: "https://f/1", filename: "a.pdf", mediaType: "application/pdf" }, "obj-1");
     const parts = [known, { url: "https://f/2", filename: "b[1].txt" }, { raw: "aGk=", filename: "c.bin" }];

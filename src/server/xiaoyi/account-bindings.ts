@@ -12,7 +12,7 @@ export class AccountBindings {
 
   /** Without a file they last as long as the process. */
   constructor(file: string | undefined, log: Log, most: number = MOST_BINDINGS) {
-    this.#accounts = new KeptMap(file, most, log);
+    this.#accounts = new KeptMap(file, most, log, { synced: true });
   }
 
   /** Those of one entry. */

@@ -8,16 +8,24 @@ export class KeptMap<V extends JsonValue> {
   readonly #file: string | undefined;
   readonly #most: number;
   readonly #log: Log;
+  readonly #synced: boolean;
   #loading: Promise<Map<string, V>> | undefined;
+  readonly #changes = new Set<Promise<void>>();
   #writing: Promise<void> = Promise.resolve();
   /** A write that has not begun yet, and so will hold all that changes until then. */
   #coming: Promise<void> | undefined;
 
-  /** Beyond `most` the oldest are forgotten. */
-  constructor(file: string | undefined, most: number, log: Log) {
+  /** Beyond `most` the oldest are forgotten. `synced`: kept also if the power fails, for what changes seldom. */
+  constructor(
+    file: string | undefined,
+    most: number,
+    log: Log,
+    { synced = false }: { readonly synced?: boolean } = {},
+  ) {
     this.#file = file;
     this.#most = most;
     this.#log = log;
+    this.#synced = synced;
   }
 
   async get(key: string): Promise<V | undefined> {
@@ -34,28 +42,37 @@ export class KeptMap<V extends JsonValue> {
   }
 
   /** As `set`, from what is there: nothing comes between. The value there means that nothing changes. */
-  async update(key: string, change: (before: V | undefined) => V): Promise<void> {
-    const map = await this.#loaded();
-    const before = map.get(key);
-    const after = change(before);
-    if (after === before) return;
-    map.delete(key);
-    map.set(key, after);
-    for (const oldest of map.keys()) {
-      if (map.size <= this.#most) break;
-      map.delete(oldest);
-    }
-    await this.#keep(map);
+  update(key: string, change: (before: V | undefined) => V): Promise<void> {
+    return this.#change((map) => {
+      const before = map.get(key);
+      const after = change(before);
+      if (after === before) return false;
+      map.delete(key);
+      map.set(key, after);
+      for (const oldest of map.keys()) {
+        if (map.size <= this.#most) break;
+        map.delete(oldest);
+      }
+      return true;
+    });
   }
 
-  async delete(key: string): Promise<void> {
-    const map = await this.#loaded();
-    if (map.delete(key)) await this.#keep(map);
+  delete(key: string): Promise<void> {
+    return this.#change((map) => map.delete(key));
   }
 
-  /** What was changed before is kept then. */
+  /** What was changed before is kept then, if it could be. */
   async settled(): Promise<void> {
-    await Promise.allSettled([this.#writing, this.#coming]);
+    await Promise.allSettled(this.#changes);
+  }
+
+  /** `apply` says whether anything is different now. */
+  #change(apply: (map: Map<string, V>) => boolean): Promise<void> {
+    const changed = this.#loaded().then((map) => (apply(map) ? this.#keep(map) : undefined));
+    this.#changes.add(changed);
+    const forget = (): void => void this.#changes.delete(changed);
+    changed.then(forget, forget);
+    return changed;
   }
 
   #loaded(): Promise<Map<string, V>> {
@@ -106,7 +123,7 @@ export class KeptMap<V extends JsonValue> {
     try {
       await file.writeFile(JSON.stringify([...map]));
       // A new name may reach the disk before what it names does.
-      await file.datasync();
+      if (this.#synced) await file.datasync();
     } finally {
       await file.close();
     }

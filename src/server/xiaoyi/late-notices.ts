@@ -61,16 +61,16 @@ export class LateNotices implements Notices {
     this.#call = { caller, tenant: "", extensions: [], dialect: options.dialect };
   }
 
-  heard({ loginSessionId, pushId, sessionId }: Parameters<Notices["heard"]>[0]): void {
+  async heard({ loginSessionId, pushId, sessionId }: Parameters<Notices["heard"]>[0]): Promise<void> {
     const ids = [pushId, sessionId, loginSessionId ?? ""];
     if (pushId === undefined || ids.some((id) => id !== undefined && id.length > LONGEST_ID)) return;
-    this.#keep(this.#options.book.note(this.#whose(sessionId), { pushId, loginSessionId }));
+    await this.#keep(this.#options.book.note(this.#whose(sessionId), { pushId, loginSessionId }));
   }
 
   left(taskId: string, sessionId: string): void {
     if (this.#watched.has(taskId)) return;
     const answer = { sessionId, since: this.#options.clock.now() };
-    this.#keep(this.#options.awaited.set(this.#key(taskId), answer));
+    void this.#keep(this.#options.awaited.set(this.#key(taskId), answer));
     if (!this.#stopped) this.#lookLater(taskId, answer);
   }
 
@@ -184,11 +184,11 @@ export class LateNotices implements Notices {
   #forget(taskId: string): void {
     this.#watched.get(taskId)?.();
     this.#watched.delete(taskId);
-    this.#keep(this.#options.awaited.delete(this.#key(taskId)));
+    void this.#keep(this.#options.awaited.delete(this.#key(taskId)));
   }
 
-  #keep(change: Promise<void>): void {
-    change.catch((error: unknown) => {
+  #keep(change: Promise<void>): Promise<void> {
+    return change.catch((error: unknown) => {
       this.#options.log.warn({ err: error }, "What is known of Xiaoyi's users could not be kept.");
     });
   }

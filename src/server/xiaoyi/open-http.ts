@@ -50,7 +50,7 @@ export interface XiaoyiHttpSurroundings {
   /** By agent and owner: nobody finds the logins of another entry. */
   readonly bindings: (agent: string, owner: string) => Bindings;
   /** By agent and owner too: which sessions were cleared. */
-  readonly clearedOf: (agent: string, owner: string) => Notes | undefined;
+  readonly clearedOf: (agent: string, owner: string) => Notes;
   readonly agents: ReadonlySet<string>;
   readonly phones: Pick<PhoneServices, "intake" | "noticesFor" | "unansweredOf">;
   readonly log: Log;

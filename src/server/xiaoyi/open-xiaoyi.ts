@@ -29,16 +29,14 @@ export function openPhones(
 
 export function openXiaoyi(options: Surroundings, phones: PhoneServices, log: Log): DialectSetups {
   const { agents, xiaoyi = {} } = options;
-  const place = storePlace(options);
-  const { keptFile } = placesBeside(place);
+  const { keptFile } = placesBeside(storePlace(options));
   const bindings = new AccountBindings(keptFile("logins"), log);
-  // Of several processes each would have another context for what comes to all of them.
-  const cleared = isShared(place.store) ? undefined : new KeptNotes(keptFile("http-contexts"), log);
+  const cleared = new KeptNotes(keptFile("http-contexts"), log);
   const xiaoyiHttp = openXiaoyiHttp(xiaoyi.http ?? [], {
     clock: systemClock,
     agents: new Set(Object.keys(agents)),
     bindings: (agent, owner) => bindings.of(agent, owner),
-    clearedOf: (agent, owner) => cleared?.of(agent, owner),
+    clearedOf: (agent, owner) => cleared.of(agent, owner),
     defaultOwner: defaultOwner(options),
     phones,
     log,
@@ -73,10 +71,6 @@ export async function openLinks(
     defaultOwner: defaultOwner(options),
     contextsFile: placesBeside(storePlace(options)).keptFile("contexts"),
   });
-}
-
-function isShared(store: string | undefined): boolean {
-  return store?.startsWith("postgres") === true;
 }
 
 function storePlace({ baseDirectory = process.cwd(), store }: Pick<Surroundings, "baseDirectory" | "store">) {

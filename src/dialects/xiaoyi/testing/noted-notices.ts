@@ -5,8 +5,9 @@ export class NotedNotices implements Notices {
   readonly calls: unknown[][] = [];
   answer: string | undefined;
 
-  heard = ({ loginSessionId, pushId, sessionId }: Parameters<Notices["heard"]>[0]): void =>
-    void this.calls.push(["heard", sessionId, pushId, loginSessionId]);
+  heard = async ({ loginSessionId, pushId, sessionId }: Parameters<Notices["heard"]>[0]): Promise<void> => {
+    this.calls.push(["heard", sessionId, pushId, loginSessionId]);
+  };
 
   left = (...call: unknown[]): void => void this.calls.push(["left", ...call]);
 
