@@ -28,6 +28,10 @@ export function declareSimulate(simulate: Command, output: Output): void {
       "what to say in scenarios: plain, streamed, slow, asking, reply, long, memorable, recalling",
       collect,
     )
+    .option(
+      "--disconnects <count>",
+      "how often the scenario of that name loses the connection, each time after 10 s (default: 5)",
+    )
     .option("--trait <name=value>", `what the platform is like: ${TRAIT_LIST}; may be repeated`, collect)
     .option("--seed <number>", "have the same ids and the same chance as another run")
     .addOption(new Option("-o, --output <format>", "text or json").choices(["text", "json"]).default("text"))

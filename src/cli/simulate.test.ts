@@ -183,6 +183,8 @@ describe("dragoman simulate xiaoyi", { timeout: 60_000 }, () => {
     [["--scenario", "war"], "There is no scenario war"],
     [["--scenario", "normal", "--phrase", "x=y"], "--phrase must be NAME=TEXT"],
     [["--phrase", "plain=hello"], "--phrase goes with --scenario"],
+    [["--disconnects", "3"], "--disconnects goes with --scenario"],
+    [["--scenario", "disconnects", "--disconnects", "0"], "--disconnects must be a number"],
     [["--trait", "hosts=3"], "--trait must be one of hosts=1|2"],
     [["--trait", "toString=1"], "--trait must be one of hosts=1|2"],
     [["--trait", "hosts=2", "--http", "http://127.0.0.1:9"], "--trait is for agents that dial"],

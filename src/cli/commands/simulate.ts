@@ -12,6 +12,7 @@ import {
   type RegisteredAgent,
   runScenario,
   SCENARIO_NAMES,
+  SCENARIOS,
   type ScenarioName,
   type Simulator,
   seededRandom,
@@ -36,6 +37,7 @@ export interface SimulateFlags {
   readonly scenario?: readonly string[];
   readonly phrase?: readonly string[];
   readonly trait?: readonly string[];
+  readonly disconnects?: string;
   readonly output: "json" | "text";
 }
 
@@ -186,13 +188,21 @@ interface Play {
   readonly timeoutMs: number;
 }
 
+/** Losses of a connection, unless told otherwise. */
+const FEW = 5;
+/** An agent that keeps to the rules waits longer after each loss of a connection that held for less than 10 s. */
+const STEADY_MS = 10_500;
+
 async function playAll(
   names: readonly ScenarioName[],
   { flags, output, phrases, seed, simulator, timeoutMs }: Play,
 ): Promise<void> {
+  const disconnects = flags.disconnects === undefined ? FEW : readCount(flags.disconnects);
   let failed = 0;
   for (const name of names) {
-    const options = { clock: systemClock, random: seededRandom(seed), phrases, patienceMs: timeoutMs };
+    output.talk(output.dim(`${name}: ${SCENARIOS[name].about} …`));
+    const random = seededRandom(seed);
+    const options = { clock: systemClock, random, phrases, patienceMs: timeoutMs, disconnects, steadyMs: STEADY_MS };
     const report = await runScenario(name, simulator, options);
     if (report.outcome === "failed") failed++;
     if (flags.output === "json") printJson(output, report, "line");
@@ -219,10 +229,11 @@ function readPhrase(given: string): readonly [string, string] {
 }
 
 /** What would have no effect is a mistake. */
-function refuseIdleFlags({ http, phrase, scenario, stateless, trait }: SimulateFlags): void {
+function refuseIdleFlags({ disconnects, http, phrase, scenario, stateless, trait }: SimulateFlags): void {
   if (stateless === true && http === undefined) throw usage("--stateless goes with --http.");
   if (trait !== undefined && http !== undefined) throw usage("--trait is for agents that dial, not for --http.");
   if (phrase !== undefined && scenario === undefined) throw usage("--phrase goes with --scenario.");
+  if (disconnects !== undefined && scenario === undefined) throw usage("--disconnects goes with --scenario.");
 }
 
 async function readScript(path: string): Promise<readonly string[]> {
@@ -238,6 +249,11 @@ function readTimeout(text: string): number {
   if (milliseconds === undefined || milliseconds === 0)
     throw usage(`--timeout must be a duration such as 30s, not "${text}".`);
   return milliseconds;
+}
+
+function readCount(text: string): number {
+  if (/^[1-9]\d{0,3}$/.test(text)) return Number(text);
+  throw usage(`--disconnects must be a number from 1 to 9999, not "${text}".`);
 }
 
 function readSeed(text: string): number {

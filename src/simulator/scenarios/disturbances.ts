@@ -64,7 +64,7 @@ export async function disconnects(scene: Scene): Promise<void> {
   const disturb = async (): Promise<void> => {
     for (; left > 0; left--) {
       await scene.ready();
-      await scene.pause(scene.dice(scene.steadyMs));
+      await scene.pause(scene.steadyMs);
       await scene.changes(scene.dice(6));
       faults.refuse(503);
       if (scene.dice(2) === 0) faults.kick();

@@ -24,7 +24,7 @@ export const SCENARIOS = {
   duplicates: { about: "every frame twice", run: duplicates, overLink: true },
   kick: { about: "the connection closed by the platform", run: kick, overLink: true },
   cut: { about: "the connection torn while the agent works", run: cut, overLink: true },
-  disconnects: { about: "the connection lost a hundred times while people talk", run: disconnects, overLink: true },
+  disconnects: { about: "the connection lost again and again while people talk", run: disconnects, overLink: true },
   crowd: { about: "a thousand conversations at once", run: crowd },
   spellings: { about: "everything in all ways the platform spells it", run: spellings },
   reordering: { about: "long bodies overtaken by what follows them", run: reordering, overLink: true },

@@ -47,7 +47,7 @@ export interface SceneOptions {
   /** How long anything may take. */
   readonly patienceMs?: number;
   readonly disconnects?: number;
-  /** How long a connection holds before it is lost, at most: agents may give up on one that never does. */
+  /** How long a connection holds before it is lost: agents wait longer each time for one that never does. */
   readonly steadyMs?: number;
   readonly crowd?: number;
   /** How long to listen for more after the end; what is wrong with an answer may come after it. */
