@@ -6,6 +6,7 @@ import { isIP } from "node:net";
 import { dirname } from "node:path";
 import { createSecureContext } from "node:tls";
 import { loadSigningKey, type SigningKeyOptions } from "../auth/signing-key.ts";
+import { isCode } from "../model/system-error.ts";
 import type { DragomanConfig } from "../server/config/index.ts";
 import { type Check, messageOf } from "./doctor-checks.ts";
 
@@ -85,8 +86,8 @@ async function checkKey(name: string, options: SigningKeyOptions): Promise<Check
 async function checkAudit({ file, required }: { readonly file: string; readonly required: boolean }): Promise<Check> {
   const name = "audit";
   try {
-    await access(file, constants.W_OK).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "ENOENT") throw error;
+    await access(file, constants.W_OK).catch((error: unknown) => {
+      if (!isCode(error, "ENOENT")) throw error;
       return access(dirname(file), constants.W_OK | constants.X_OK);
     });
     return { name, status: "ok", detail: `${file} can be written` };

@@ -1,5 +1,6 @@
 /** One at a time between processes, by a file that only one of them can create. */
 import { open, rm, stat } from "node:fs/promises";
+import { isCode } from "../../model/system-error.ts";
 
 /** Longer than anything that is done under a lock: whoever holds one for longer is dead. */
 const STALE_MS = 60_000;
@@ -35,8 +36,4 @@ async function isStale(path: string): Promise<boolean> {
     if (isCode(error, "ENOENT")) return false;
     throw error;
   }
-}
-
-export function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
 }

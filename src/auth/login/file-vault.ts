@@ -2,8 +2,9 @@
 import { createHash, randomUUID } from "node:crypto";
 import { chmod, mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { isCode } from "../../model/system-error.ts";
 import type { AgentCredentials, CredentialVault } from "./contract.ts";
-import { isCode, withFileLock } from "./file-lock.ts";
+import { withFileLock } from "./file-lock.ts";
 import { readAgentCredentials } from "./stored-credential.ts";
 
 const OWNER_ONLY = 0o600;

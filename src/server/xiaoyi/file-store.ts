@@ -5,7 +5,7 @@ import { chmod, mkdir, mkdtemp, open, readdir, rename, rm, stat, utimes } from "
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { Clock, Log } from "../../model/ports.ts";
-import { isMissing } from "../missing-file.ts";
+import { isCode } from "../../model/system-error.ts";
 import { safeFileName } from "../safe-file-name.ts";
 
 export interface FileStoreOptions {
@@ -196,7 +196,7 @@ async function lookAt(folder: string, content: string): Promise<{ readonly conte
     const bytes = files.reduce((sum, { size }) => sum + size, 0);
     return [{ content, kept: { bytes, names: files.map(({ name }) => name), at: files.at(-1)?.at ?? 0 } }];
   } catch (error) {
-    if (isMissing(error)) return [];
+    if (isCode(error, "ENOENT")) return [];
     throw error;
   }
 }

@@ -2,7 +2,7 @@
 import { open, readFile, rename } from "node:fs/promises";
 import type { JsonValue } from "../../model/json.ts";
 import type { Log } from "../../model/ports.ts";
-import { isMissing } from "../missing-file.ts";
+import { isCode } from "../../model/system-error.ts";
 
 export class KeptMap<V extends JsonValue> {
   readonly #file: string | undefined;
@@ -86,7 +86,7 @@ export class KeptMap<V extends JsonValue> {
       const text = await readFile(this.#file, "utf8");
       return readEntries<V>(text) ?? (await this.#putAside(this.#file));
     } catch (error) {
-      if (isMissing(error)) return new Map();
+      if (isCode(error, "ENOENT")) return new Map();
       this.#loading = undefined;
       throw error;
     }
