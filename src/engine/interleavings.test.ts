@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LogEntry, type TaskEvent } from "../model/event.ts";
+import { cases } from "../model/testing/exploring.ts";
 import type { TaskStore } from "../store/contract.ts";
 import type { Agent } from "./agent.ts";
 import { Harness } from "./testing/harness.ts";
@@ -8,7 +9,7 @@ import { Interleaving, scripted, steps, stepsWithFaults, type World } from "./te
 import { logViolations, snapshotViolations, viewViolations } from "./testing/log-invariants.ts";
 import { FlakyStore, slow } from "./testing/stores.ts";
 
-const RUNS = 300;
+const RUNS = cases(100, 3_000);
 
 /** How long the store takes over each write. */
 const delays = fc.array(fc.nat({ max: 4 }), { maxLength: 8 });
@@ -36,7 +37,7 @@ describe.each(["fail", "resume"] as const)("whatever is asked in whatever order 
   test.each([
     ["logs stay whole and readers see all of them", steps, 0],
     ["also when the store fails and processes die", stepsWithFaults, RUNS],
-  ])("%s", { timeout: 120_000 }, async (_name, sequences, leastFaults) => {
+  ])("%s", async (_name, sequences, leastFaults) => {
     let tasks = 0;
     let frames = 0;
     let faults = 0;

@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from "node:child_process";
+import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 const CHILD = "./child.ts";
@@ -69,4 +70,15 @@ export class Victim {
 
 function counter(text: string, name: string): number {
   return Number(new RegExp(`^${name} (\\d+)$`, "m").exec(text)?.[1] ?? Number.NaN);
+}
+
+/** Nothing new for this long is no longer slowness. */
+const STUCK_MS = 60_000;
+
+/** Resolves when `progress` has stood still for a while, so that a test can tell what is missing instead of hanging. */
+export async function untilStuck(progress: () => number): Promise<void> {
+  for (let before = Number.NaN; before !== progress(); ) {
+    before = progress();
+    await pause(STUCK_MS, undefined, { ref: false });
+  }
 }

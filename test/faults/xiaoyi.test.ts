@@ -12,8 +12,6 @@ import { createSimulator, type Simulator, seededRandom } from "../../src/simulat
 import { Victim } from "./victim.ts";
 import { GO, XIAOYI } from "./xiaoyi-files.ts";
 
-/** Starting a server takes seconds on a busy machine. */
-const PATIENT = { timeout: 120_000 };
 const KEY = "key-of-the-platform";
 const RECONNECT = { baseMs: 4, capMs: 16, resetAfterMs: 0, maxTries: 100_000 };
 
@@ -75,7 +73,7 @@ async function metrics(): Promise<string> {
 
 const titles = () => simulator.phone.notifications.map(({ title }) => title);
 
-describe("a phone on the link", PATIENT, () => {
+describe("a phone on the link", () => {
   /** The link is gone before the answer comes, so that no word of it can have left. */
   async function killed(xiaoyi: XiaoyiOptions, text: string, state: TaskState) {
     const url = await start(xiaoyi);
@@ -132,7 +130,7 @@ describe("a phone on the link", PATIENT, () => {
   });
 });
 
-describe("a phone whose platform calls over HTTP", PATIENT, () => {
+describe("a phone whose platform calls over HTTP", () => {
   it("is told by a notification, once", async () => {
     const url = await start({ http: [{ agent: "patient", apiKey: KEY, push: pushOf(simulator) }] });
     const variables = { kind: "data", data: { variables: { systemVariables: { push_id: simulator.phone.pushId } } } };

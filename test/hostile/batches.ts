@@ -1,5 +1,6 @@
 /** Generated requests, many at a time. A failure names the seed and the one request it is about. */
 import fc, { type Arbitrary } from "fast-check";
+import { cases } from "../../src/model/testing/exploring.ts";
 
 /** Another seed makes other requests: `HOSTILE_SEED=$RANDOM`. */
 export const seed = Number(process.env.HOSTILE_SEED ?? 20_261_115);
@@ -11,7 +12,7 @@ export async function inBatches<T>(
   batches: number,
   check: (batch: readonly T[]) => Promise<unknown>,
 ): Promise<void> {
-  for (let at = 0; at < batches; at++) {
+  for (let at = 0; at < batches * cases(1, 20); at++) {
     try {
       await check(fc.sample(arbitrary, { seed: seed + at, numRuns: AT_ONCE }));
     } catch (cause) {

@@ -79,7 +79,7 @@ for (const [name, open, version] of SERVERS) {
       });
     });
 
-    it("is logged in to on the command line by what its card asks for", { timeout: 60_000 }, async () => {
+    it("is logged in to on the command line by what its card asks for", async () => {
       const state = mkdtempSync(join(tmpdir(), "interop-login-"));
       const environment = { XDG_STATE_HOME: state, HOME: state };
       const agent = ["-a", server.url, "--a2a-version", version];

@@ -129,7 +129,7 @@ it("leaves a record of push configs by their ids, and of what became of their no
   await agent.createPushConfig(task.id, { id: "by-name", url: rejecting });
   await agent.deletePushConfig(task.id, "by-name");
   await agent.cancel(task.id);
-  await expect.poll(() => readFile(join(folder, "audit.jsonl"), "utf8"), { timeout: 10_000 }).toContain("GIVEN_UP");
+  await expect.poll(() => readFile(join(folder, "audit.jsonl"), "utf8")).toContain("GIVEN_UP");
   const { text, lines } = await audited();
   await receiver.close();
   const calls = lines.filter(({ operation }) => operation !== "push-deliver");

@@ -47,7 +47,7 @@ const others = {
 };
 
 describeStores("agents that break their promises", { others }, (scene) => {
-  it.each(Object.keys(NONSENSE))("fail their task and no other (%s)", { timeout: 5_000 }, async (name) => {
+  it.each(Object.keys(NONSENSE))("fail their task and no other (%s)", async (name) => {
     const neighbours = Array.from({ length: 5 }, () => scene.client().task("work; chunks 20; artifact ok"));
     const events = await (await scene.client(name).stream("go")).rest();
     expect(statesOf(events)).toEqual(["SUBMITTED", "WORKING", "FAILED"]);

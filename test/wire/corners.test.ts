@@ -10,7 +10,7 @@ const [JSON_RPC] = HTTP_BINDINGS;
 const REPLAY = { "a2a-extensions": "urn:dragoman:ext:replay:v1" };
 
 describeStores("streams at rest", {}, (scene) => {
-  it("open at once when they resume at the end of a log that is quiet", { timeout: 5_000 }, async () => {
+  it("open at once when they resume at the end of a log that is quiet", async () => {
     const first = await scene.client().stream("work; hold quiet; artifact ok");
     const { id } = await first.task();
     await scene.stage.reached("quiet");
@@ -22,7 +22,7 @@ describeStores("streams at rest", {}, (scene) => {
     expect(await resumed.rest()).toEqual(await first.rest());
   });
 
-  it("[83] stay open for a message to a task that waits for authentication", { timeout: 5_000 }, async () => {
+  it("[83] stay open for a message to a task that waits for authentication", async () => {
     const first = await scene.client().stream("work; auth Log in first.; hold elsewhere; work; artifact private");
     const { id } = await first.task();
     await scene.stage.reached("elsewhere");
@@ -84,7 +84,7 @@ describe("names that are nearly the same", () => {
 describe("a slow reader", () => {
   const scene = useScene(JSON_RPC, { times: { stalledReaderMs: 400 } });
 
-  it("that reads all the time is not sent away, however long it takes", { timeout: 20_000 }, async () => {
+  it("that reads all the time is not sent away, however long it takes", async () => {
     const client = scene.client();
     const started = await client.start("work; hold slow; blocks 200 65536");
     await scene.stage.reached("slow");

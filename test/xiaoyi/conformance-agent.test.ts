@@ -26,7 +26,7 @@ async function called(): Promise<Simulator> {
 test.each([
   ["dials", dialled],
   ["is called", called],
-])("the conformance agent that %s fails no scenario as it comes", { timeout: 240_000 }, async (_how, open) => {
+])("the conformance agent that %s fails no scenario as it comes", async (_how, open) => {
   const simulator = await open();
   const random = seededRandom(SEED);
   const reports = [];

@@ -31,7 +31,7 @@ async function call(access: Omit<Access, "agent">, cloud: (origin: string) => Om
 const SIGNED = { kind: "signed", accessKey: "key", secretKey: "secret" } as const;
 const signed = { ak: SIGNED.accessKey, sk: SIGNED.secretKey };
 
-describe("an agent that the platform calls", { timeout: 120_000 }, () => {
+describe("an agent that the platform calls", () => {
   test.each(NAMES)("passes %s", async (name) => {
     const simulator = await call(signed, () => ({ credentials: SIGNED, sessions: 5, trailingSpace: true }));
     const report = await runScenario(name, simulator, { ...options, crowd: 200 });

@@ -119,7 +119,7 @@ async function play(name: ScenarioName, surroundings: Surroundings = {}) {
 const passed = (name: ScenarioName) => ({ name, outcome: "passed", why: undefined, violations: [] });
 
 describe("an agent on the link", () => {
-  it.each(SCENARIO_NAMES)("%s", { timeout: 120_000 }, async (name) => {
+  it.each(SCENARIO_NAMES)("%s", async (name) => {
     expect(await play(name)).toEqual(passed(name));
   });
 
@@ -131,12 +131,12 @@ describe("an agent on the link", () => {
     },
   );
 
-  it.each(["duplicate", "partition"] as const)("with two servers that %s", { timeout: 120_000 }, async (spread) => {
+  it.each(["duplicate", "partition"] as const)("with two servers that %s", async (spread) => {
     expect(await play("kick", { hosts: 2, spread })).toEqual(passed("kick"));
     expect(await play("cancel", { hosts: 2, spread })).toEqual(passed("cancel"));
   });
 
-  it("answers in full however often the connection is torn", { timeout: 120_000 }, async () => {
+  it("answers in full however often the connection is torn", async () => {
     const { random, simulator } = await connected({ silenceMs: 3_000 });
     let talking = true;
     let answered = 0;

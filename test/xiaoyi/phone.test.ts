@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/index.ts";
 import { defineAgent, type ServeOptions, serve } from "../../src/index.ts";
 import { systemClock } from "../../src/server/node-ports.ts";
@@ -211,7 +211,7 @@ describe("a user of the platform that calls over HTTP", () => {
     gate.open();
     expect(await news).toMatchObject({ title: "Which one?", text: "Which one?" });
     const isCounted = async () => (await metricsOf(server.url)).includes("dragoman_phone_notices_sent_total 1\n");
-    await vi.waitFor(async () => expect(await isCounted()).toBe(true));
+    await expect.poll(isCounted).toBe(true);
     const answered = await say({
       url: server.url,
       taskId: "session&2",

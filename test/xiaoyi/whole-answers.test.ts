@@ -27,7 +27,7 @@ async function linked(): Promise<Simulator> {
 describe.each([
   ["that the platform calls", called],
   ["that dials the platform", linked],
-])("an agent %s and that does not stream", { timeout: 60_000 }, (_how, open) => {
+])("an agent %s and that does not stream", (_how, open) => {
   test.each(["normal", "two-messages", "cancel", "clear", "question", "crowd"] as const)("passes %s", async (name) => {
     const report = await runScenario(name, await open(), { ...options, crowd: 20 });
     expect(report).toEqual({ name, outcome: "passed", why: undefined, violations: [] });

@@ -4,16 +4,16 @@ import type { Loss } from "../../model/loss.ts";
 import type { Message } from "../../model/message.ts";
 import type { Operation } from "../../model/operation.ts";
 import type { Task } from "../../model/task.ts";
+import { cases } from "../../model/testing/exploring.ts";
 import type { Calling, Dialect } from "../contract.ts";
 import * as arbitrary from "./arbitraries.ts";
 import { allFrames, createScriptedService, type Joined, join, type ScriptedService } from "./join.ts";
 import { frameOf, OPERATIONS } from "./values.ts";
 
 /** Ten thousand values for each codec: messages are cheap, tasks and streams are full of them. */
-const MESSAGES = 5_000;
-const TASKS = 2_500;
-const STREAMS = 2_500;
-const TIMEOUT_MS = 120_000;
+const MESSAGES = cases(1250, 5_000);
+const TASKS = cases(625, 2_500);
+const STREAMS = cases(625, 2_500);
 
 export interface FidelityOptions {
   /** What is left to compare of a message or task once a dialect has put its own ids in. The whole of it unless given. */
@@ -42,67 +42,55 @@ export function describeFidelity(dialect: Dialect, calling: Calling, { comparabl
     return losses;
   };
 
-  it(
-    "any message that is said without a loss is heard as it was",
-    async () => {
-      service.answer = () => ({ task: { id: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" } } });
-      let whole = 0;
-      await fc.assert(
-        fc.asyncProperty(arbitrary.message, async (any) => {
-          const message: Message = { ...any, role: "ROLE_USER" };
-          service.asked.length = 0;
-          await joined.ask({ kind: "send", message });
-          if (expectDeclared().length > 0) return;
-          whole++;
-          const [asked] = service.asked as Extract<Operation, { kind: "send" }>[];
-          expect(asked && ofMessage(asked.message)).toEqual(ofMessage(message));
-        }),
-        { numRuns: MESSAGES },
-      );
-      expect(whole).toBeGreaterThan(0);
-    },
-    TIMEOUT_MS,
-  );
+  it("any message that is said without a loss is heard as it was", async () => {
+    service.answer = () => ({ task: { id: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" } } });
+    let whole = 0;
+    await fc.assert(
+      fc.asyncProperty(arbitrary.message, async (any) => {
+        const message: Message = { ...any, role: "ROLE_USER" };
+        service.asked.length = 0;
+        await joined.ask({ kind: "send", message });
+        if (expectDeclared().length > 0) return;
+        whole++;
+        const [asked] = service.asked as Extract<Operation, { kind: "send" }>[];
+        expect(asked && ofMessage(asked.message)).toEqual(ofMessage(message));
+      }),
+      { numRuns: MESSAGES },
+    );
+    expect(whole).toBeGreaterThan(0);
+  });
 
   if (dialect.can.operations.get) {
-    it(
-      "any task that is shown without a loss is seen as it was",
-      async () => {
-        let whole = 0;
-        await fc.assert(
-          fc.asyncProperty(arbitrary.task, async (task) => {
-            service.answer = () => task;
-            const seen = await joined.ask(OPERATIONS.get);
-            if (expectDeclared().length > 0) return;
-            whole++;
-            expect(ofTask(seen)).toEqual(ofTask(task));
-          }),
-          { numRuns: TASKS },
-        );
-        expect(whole).toBeGreaterThan(0);
-      },
-      TIMEOUT_MS,
-    );
+    it("any task that is shown without a loss is seen as it was", async () => {
+      let whole = 0;
+      await fc.assert(
+        fc.asyncProperty(arbitrary.task, async (task) => {
+          service.answer = () => task;
+          const seen = await joined.ask(OPERATIONS.get);
+          if (expectDeclared().length > 0) return;
+          whole++;
+          expect(ofTask(seen)).toEqual(ofTask(task));
+        }),
+        { numRuns: TASKS },
+      );
+      expect(whole).toBeGreaterThan(0);
+    });
   }
 
   if (dialect.can.streaming) {
-    it(
-      "any event that is told without a loss is heard, and nothing else",
-      async () => {
-        await fc.assert(
-          fc.asyncProperty(fc.array(arbitrary.streamEvent, { minLength: 1, maxLength: 2 }), async (events) => {
-            service.answer = async function* () {
-              yield events.map((event, at) => frameOf(event, at + 1));
-            };
-            const heard = await allFrames(await joined.ask(OPERATIONS.subscribe));
-            if (expectDeclared().length > 0 || ofTask !== same) return;
-            expect(heard.map(({ event }) => event)).toEqual(events);
-          }),
-          { numRuns: STREAMS },
-        );
-      },
-      TIMEOUT_MS,
-    );
+    it("any event that is told without a loss is heard, and nothing else", async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(arbitrary.streamEvent, { minLength: 1, maxLength: 2 }), async (events) => {
+          service.answer = async function* () {
+            yield events.map((event, at) => frameOf(event, at + 1));
+          };
+          const heard = await allFrames(await joined.ask(OPERATIONS.subscribe));
+          if (expectDeclared().length > 0 || ofTask !== same) return;
+          expect(heard.map(({ event }) => event)).toEqual(events);
+        }),
+        { numRuns: STREAMS },
+      );
+    });
   }
 }
 

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { ProtocolError } from "../../model/errors.ts";
+import { cases } from "../../model/testing/exploring.ts";
 import type { ExchangeRequest } from "../../wire/exchange.ts";
 import { isStreamReply } from "../../wire/exchange.ts";
 import type { JsonRpcParams } from "../../wire/json-rpc.ts";
@@ -53,7 +54,7 @@ function describeExchangeGarbage(dialect: Dialect, calling: ExchangeCalling): vo
       fc.property(fc.constantFrom(...kinds), fc.integer({ min: 100, max: 599 }), garbage, (kind, status, text) => {
         throwsOnlyProtocolErrors(() => calling.decode(kind, { status, contentType: "application/json", text }));
       }),
-      { numRuns: 10_000 },
+      { numRuns: cases(2_000, 10_000) },
     );
   });
 
@@ -63,7 +64,7 @@ function describeExchangeGarbage(dialect: Dialect, calling: ExchangeCalling): vo
       fc.property(garbage, fc.string(), id, (data, event, number) => {
         throwsOnlyProtocolErrors(() => calling.decodeFrame({ data, event, id: number }));
       }),
-      { numRuns: 10_000 },
+      { numRuns: cases(2_000, 10_000) },
     );
   });
 
@@ -97,7 +98,7 @@ function describeExchangeGarbage(dialect: Dialect, calling: ExchangeCalling): vo
           }
         },
       ),
-      { numRuns: 3_000 },
+      { numRuns: cases(1_000, 3_000) },
     );
   });
 }
@@ -122,7 +123,7 @@ function describeRpcGarbage(dialect: Dialect, calling: RpcCalling): void {
         throwsOnlyProtocolErrors(() => calling.decodeFrame(message));
         expect(ProtocolError.is(calling.decodeFailure({ code, message: text, details: message }))).toBe(true);
       }),
-      { numRuns: 10_000 },
+      { numRuns: cases(2_000, 10_000) },
     );
   });
 
@@ -139,7 +140,7 @@ function describeRpcGarbage(dialect: Dialect, calling: RpcCalling): void {
         const reply = await rpc?.handle(request, contextOf(service));
         if (reply?.kind === "failure") expect(reply.status.code).toBeGreaterThan(0);
       }),
-      { numRuns: 10_000 },
+      { numRuns: cases(2_000, 10_000) },
     );
   });
 }

@@ -59,7 +59,7 @@ function sceneFor(flaws: readonly Flaw[]): SceneOptions {
 }
 
 describe("an agent that does everything right", () => {
-  test.each(SCENARIO_NAMES)("passes %s", { timeout: 60_000 }, async (name) => {
+  test.each(SCENARIO_NAMES)("passes %s", async (name) => {
     expect(await play(name)).toEqual({ name, outcome: "passed", why: undefined, violations: [] });
   });
 });
@@ -84,7 +84,7 @@ describe("an agent that is wrong", () => {
     ["sends-deltas", "streaming", "instead of"],
     ["stays-away", "kick", "took too long"],
     ["hides-questions", "question", "cannot be read"],
-  ])("%s does not pass %s", { timeout: 60_000 }, async (flaw, name, why) => {
+  ])("%s does not pass %s", async (flaw, name, why) => {
     const report = await play(name, flaw);
     expect(report.outcome).toBe("failed");
     expect([report.why, ...report.violations.map(({ rule }) => rule)].join(" ")).toMatch(why);
