@@ -1,7 +1,7 @@
 import type { Agent } from "../engine/agent.ts";
 import { defineAgent } from "./define.ts";
 import { data, text } from "./parts.ts";
-import { type Outline, outlineOf } from "./writers/index.ts";
+import { LABELS, type Outline, outlineOf } from "./writers/index.ts";
 import { readWrittenInput } from "./written-input.ts";
 
 /** A text or a topic in, its outline out. */
@@ -37,9 +37,12 @@ export function createOutlineAgent(): Agent {
   });
 }
 
+/** A skeleton says that it is one, in the text as in the data. */
 function outlineMarkdown(outline: Outline): string {
   const sections = outline.sections.map(
     ({ title, points }) => `${title === "" ? "" : `## ${title}\n\n`}${points.map((point) => `- ${point}\n`).join("")}`,
   );
-  return [...(outline.topic === "" ? [] : [`# ${outline.topic}\n`]), ...sections].join("\n");
+  const title = outline.topic === "" ? [] : [`# ${outline.topic}\n`];
+  const remark = outline.basis === "topic" ? [`> ${LABELS[outline.language].skeletonNote(outline.topic)}\n`] : [];
+  return [...title, ...remark, ...sections].join("\n");
 }

@@ -1,8 +1,9 @@
 import type { Agent } from "../engine/agent.ts";
+import { isTextPart, type Part } from "../model/part.ts";
 import { defineAgent } from "./define.ts";
 import { data, text } from "./parts.ts";
-import { documentOf, outlineOf, summaryOf } from "./writers/index.ts";
-import { readWrittenInput } from "./written-input.ts";
+import { documentOf, readOutline, summaryOf } from "./writers/index.ts";
+import { readWrittenInput, type WrittenInput } from "./written-input.ts";
 
 /** A text in, its most telling sentences out. */
 export function createSummaryAgent(): Agent {
@@ -23,8 +24,7 @@ export function createSummaryAgent(): Agent {
     onCrash: "resume",
     async *run(turn) {
       yield turn.working();
-      const given = readWrittenInput(turn.parts).text;
-      const summary = summaryOf(isBareTopic(given) ? documentOf({ text: given }).markdown : given);
+      const summary = summaryOf(textOf(readWrittenInput(turn.parts), turn.parts));
       if (summary.text === "") {
         yield turn.inputRequired("Which text should I summarise? 请把要总结的文字发给我。");
         return;
@@ -34,9 +34,8 @@ export function createSummaryAgent(): Agent {
   });
 }
 
-const SENTENCE_END = /[.!?。！？…]["'”’）)]*\s*$/;
-
-/** There is nothing to leave out of a mere topic: what can be said of it is the plan of an article, marked as such. */
-function isBareTopic(given: string): boolean {
-  return given.trim() !== "" && !SENTENCE_END.test(given) && outlineOf(given).basis === "topic";
+/** What an outline would say as an article, for a caller that hands on the data of one. */
+function textOf({ text: given, data: value }: WrittenInput, parts: readonly Part[]): string {
+  const isOutline = !parts.some(isTextPart) && (readOutline(value)?.sections.length ?? 0) > 0;
+  return isOutline ? documentOf({ outline: value }).markdown : given;
 }

@@ -1,5 +1,5 @@
 import { type Analysis, analyse, bestSentences, type SourceSection, sentenceText } from "./analysis.ts";
-import { LABELS, type Language } from "./language.ts";
+import { LABELS, type Language, skeletonBody } from "./language.ts";
 import { type Basis, type Outline, outlineOf } from "./outline.ts";
 import { isSentence, readOutline } from "./outline-shape.ts";
 import { endsSentence, gapBetween, safeCut } from "./plain-text.ts";
@@ -35,7 +35,9 @@ export function documentOf(input: { outline?: unknown; text?: string }): Article
   const { content, isTopic } = readRequest(source);
   const outline = readOutline(input.outline) ?? readOutline(content);
   if (outline !== undefined) return articleFromOutline(outline);
-  return isTopic ? articleFromOutline(outlineOf(source)) : articleFromText(content);
+  if (isTopic) return articleFromOutline(outlineOf(source));
+  const body = skeletonBody(content);
+  return body === undefined ? articleFromText(content, "text") : articleFromText(body, "topic");
 }
 
 function articleFromOutline(outline: Outline): Article {
@@ -53,7 +55,7 @@ function articleFromOutline(outline: Outline): Article {
   return finish({ title, language, basis, sections });
 }
 
-function articleFromText(text: string): Article {
+function articleFromText(text: string, basis: Basis): Article {
   const analysis = analyse(text);
   const plan = planOf(analysis);
   const perSection = Math.max(FEWEST_PER_SECTION, Math.floor(MOST_SENTENCES / Math.max(1, plan.sections.length)));
@@ -62,7 +64,7 @@ function articleFromText(text: string): Article {
     paragraphs: sourceParagraphs(analysis, section, perSection),
   }));
   if (sections.length === 0) return articleFromOutline(outlineOf(text));
-  return finish({ title: plan.title, language: analysis.language, basis: "text", sections });
+  return finish({ title: plan.title, language: analysis.language, basis, sections });
 }
 
 /** Keeps the paragraphs and lists of the source. */

@@ -33,10 +33,28 @@ export interface Labels {
   readonly skeletonMark: RegExp;
   /** Names the parts of an article that is still to be written. */
   readonly plan: (titles: readonly string[]) => string;
+  /** Recognises that plan, which is not a part of what is summed up or outlined. */
+  readonly planMark: RegExp;
   /** One sentence that tells the author what a section has to say. */
   readonly guide: (points: readonly string[]) => string;
   readonly fullStop: string;
 }
+
+/** A text of ours without its remark that it is a skeleton and without its plan; undefined for any other text. */
+export function skeletonBody(text: string): string | undefined {
+  const lines = text.split("\n", REMARK_LINES).map((line) => line.replace(/^[>\s]+/, ""));
+  const labels = Object.values<Labels>(LABELS).find(({ skeletonMark }) =>
+    lines.some((line) => skeletonMark.test(line)),
+  );
+  if (labels === undefined) return undefined;
+  return text
+    .split("\n")
+    .filter((line) => !labels.skeletonMark.test(line.replace(/^[>\s]+/, "")) && !labels.planMark.test(line))
+    .join("\n");
+}
+
+/** The remark stands below the title. */
+const REMARK_LINES = 20;
 
 const ENGLISH_NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 const CHINESE_NUMBERS = ["零", "一", "两", "三", "四", "五", "六", "七", "八", "九", "十"];
@@ -98,6 +116,7 @@ export const LABELS = {
       `This is a skeleton for “${title}”, built without source material: each section says what to write, and the facts are still to be filled in.`,
     skeletonMark: /^This is a skeleton for “/,
     plan: (titles) => `The plan has ${englishCount(titles.length)} — ${titles.join("; ")}.`,
+    planMark: /^The plan has \S+ parts? — /,
     guide: englishGuide,
     fullStop: ".",
   },
@@ -112,6 +131,7 @@ export const LABELS = {
       `这是《${title.replace(/[《》]/g, "")}》的写作骨架，没有使用任何素材：各节只说明该写什么，具体内容有待补充。`,
     skeletonMark: /^这是《[^》]*》的写作骨架/,
     plan: (titles) => `全文计划分为${CHINESE_NUMBERS[titles.length] ?? titles.length}个部分——${titles.join("；")}。`,
+    planMark: /^全文计划分为\S{1,3}个部分——/,
     guide: chineseGuide,
     fullStop: "。",
   },

@@ -5,6 +5,7 @@ import { cleanInline, endsSentence, LONGEST_TITLE, shortened, withoutMarks } fro
 const MOST_SECTIONS = 50;
 const MOST_POINTS = 50;
 const MOST_DEPTH = 6;
+const MOST_LINES = 1_000;
 const LONGEST_POINT = 2_000;
 
 /** Names under which agents of different makers put the same thing; the first that holds something wins. */
@@ -79,7 +80,7 @@ function read(value: unknown, depth: number): { title: string | undefined; secti
   if (depth > MOST_DEPTH) return undefined;
   if (typeof value === "string") {
     const parsed = parseJson(value);
-    return parsed === undefined ? undefined : read(parsed, depth + 1);
+    return parsed === undefined ? readMarked(value) : read(parsed, depth + 1);
   }
   if (Array.isArray(value)) {
     const sections = readSections(value);
@@ -101,6 +102,37 @@ function read(value: unknown, depth: number): { title: string | undefined; secti
   const points = POINT_KEYS.map((key) => readPoints(value[key], 0)).find((found) => found.length > 0) ?? [];
   if (points.length > 0) return { title, sections: [{ title: "", points }] };
   return title === undefined ? undefined : { title, sections: [] };
+}
+
+const HEADING = /^\s*(#{1,6})\s+(\S.*)$/;
+const ITEM = /^(\s*)(?:[-*+•]|\d{1,3}[.)、．])\s*(\S.*)$/;
+/** Remarks about the outline, as ours has when it is a skeleton. */
+const REMARK = /^\s*>/;
+
+/**
+ * An outline as people write it: headings with lists below them, or a list of two levels. A line of prose makes it a text,
+ * and so does a list in which nothing stands below anything.
+ */
+function readMarked(text: string): { title: string | undefined; sections: OutlineSection[] } | undefined {
+  const lines = text.split("\n", MOST_LINES + 1).filter((line) => line.trim() !== "" && !REMARK.test(line));
+  if (lines.length > MOST_LINES) return undefined;
+  const hasHeadings = lines.some((line) => HEADING.test(line));
+  let title: string | undefined;
+  const sections: OutlineSection[] = [];
+  for (const line of lines) {
+    const [, marks = "", heading = ""] = HEADING.exec(line) ?? [];
+    const [, indent = "", item = ""] = ITEM.exec(line) ?? [];
+    if (heading === "" && item === "") return undefined;
+    if (marks === "#" && title === undefined && sections.length === 0) title = tidyTitle(heading);
+    else if (heading !== "") sections.push({ title: tidyTitle(heading), points: [] });
+    else if (!hasHeadings && indent === "") sections.push({ title: tidyTitle(item), points: [] });
+    else {
+      if (sections.length === 0) sections.push({ title: "", points: [] });
+      sections.at(-1)?.points.push(tidyPoint(item));
+    }
+  }
+  const isOutline = hasHeadings ? sections.length >= 2 : sections.some(({ points }) => points.length > 0);
+  return isOutline && sections.length <= MOST_SECTIONS ? { title, sections } : undefined;
 }
 
 /** JSON that travelled as text, bare or in a code fence. */

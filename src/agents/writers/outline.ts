@@ -1,5 +1,5 @@
 import { type Analysis, analyse, bestSentences, type SourceSection, sentenceText } from "./analysis.ts";
-import { detectLanguage, type Language } from "./language.ts";
+import { detectLanguage, type Language, skeletonBody } from "./language.ts";
 import { capitalised, cleanInline, LONGEST_TITLE, shortened } from "./plain-text.ts";
 import { planOf } from "./sections.ts";
 import { skeletonOf } from "./skeletons.ts";
@@ -28,10 +28,12 @@ const OPENING_BONUS = 1.2;
 export function outlineOf(text: string): Outline {
   const { content, isTopic } = readRequest(text);
   if (!isTopic) {
-    const analysis = analyse(content);
+    const body = skeletonBody(content);
+    const analysis = analyse(body ?? content);
     const plan = planOf(analysis);
     const sections = plan.sections.map((section) => ({ title: section.title, points: pointsOf(analysis, section) }));
-    if (sections.length > 0) return { topic: plan.title, language: analysis.language, basis: "text", sections };
+    if (sections.length > 0)
+      return { topic: plan.title, language: analysis.language, basis: body === undefined ? "text" : "topic", sections };
   }
   return topicOutline(content, text);
 }

@@ -5,11 +5,11 @@ export interface SkeletonSection {
   readonly points: readonly string[];
 }
 
-type Kind = "subject" | "guide" | "comparison" | "question";
+type Kind = "subject" | "guide" | "comparison" | "question" | "history";
 type Template = readonly (readonly [title: string, ...points: string[]])[];
 
 /**
- * `{topic}` stands for the topic, `{a}` and `{b}` for the two sides of a comparison. Points are phrases that read well on their own and
+ * `{topic}` stands for the topic, `{a}` and `{b}` for the two sides of a comparison, `{a}` also for what a history is of. Points are phrases that read well on their own and
  * inside the sentence that the article makes of them ("Start with …; then turn to …; and close with …").
  */
 const TEMPLATES = {
@@ -144,6 +144,44 @@ const TEMPLATES = {
       ],
       ["What follows", "What the answer means in practice", "What is still open", "Where to read more"],
     ],
+    history: [
+      [
+        "Before {a}",
+        "What people did before there was {a}",
+        "The conditions that made {a} possible",
+        "The sources this history rests on",
+      ],
+      [
+        "Origins",
+        "The earliest evidence, with place and date",
+        "The people and legends at its beginning",
+        "What {a} was at first, compared with today",
+      ],
+      [
+        "Spread",
+        "The routes by which {a} spread, in order of time",
+        "Who carried it, and who resisted",
+        "How it changed in each new place",
+      ],
+      [
+        "Turning points",
+        "Two or three events after which nothing was as before, with dates",
+        "The causes of each",
+        "Those who gained and those who lost",
+      ],
+      [
+        "The modern age",
+        "What industry, trade and science made of {a}",
+        "The figures that show how much it grew",
+        "The conflicts of this time",
+      ],
+      [
+        "{a} today, and what its history shows",
+        "Where things stand now",
+        "What has stayed the same from the beginning",
+        "Where to read more about the history of {a}",
+      ],
+    ],
   },
   zh: {
     subject: [
@@ -176,6 +214,14 @@ const TEMPLATES = {
       ["不同看法", "其他答案及其提出者", "支持与反对各种答案的证据", "常见的误解"],
       ["启示", "答案在实践中的意义", "仍未解决的问题", "延伸阅读"],
     ],
+    history: [
+      ["{a}出现之前", "没有{a}的时候人们怎么做", "{a}得以出现的条件", "本文所依据的史料"],
+      ["起源", "最早的证据，注明地点与年代", "相关的人物与传说", "最初的{a}与今天有何不同"],
+      ["传播", "{a}传播的路线，按时间先后", "传播者与反对者", "传入各地之后的变化"],
+      ["转折", "两三个改变走向的事件，注明年代", "每个事件的成因", "受益的人与受损的人"],
+      ["近现代", "工业、贸易与科学给{a}带来的改变", "说明其规模的数据", "这一时期的争端"],
+      ["今天的{a}与历史的启示", "当前的状况", "从开始至今没有改变的东西", "延伸阅读"],
+    ],
   },
 } as const satisfies Record<Language, Record<Kind, Template>>;
 
@@ -192,6 +238,15 @@ const COMPARISONS = [
   /^(.{1,30}?)(?:与|和|跟|同|及)(.{1,30}?)(?:之间)?的?(?:区别|差异|对比|比较|异同|不同)$/,
 ] as const;
 
+/** What happened in time is told in its order. */
+const HISTORIES = [
+  /^(?:(?:a|the)\s+)?(?:(?:brief|short|long|early|modern|complete)\s+)*(?:history|origins?|evolution)\s+of\s+(.{1,80})$/i,
+  /^(.{1,60}?)['’]s\s+history$/i,
+  /^(?:the\s+)?(.{1,60}?)\s+history$/i,
+  /^(.{1,40}?)的?(?:发展)?(?:历史|简史|历程|起源|由来|演变)$/,
+  /^(.{1,40}?)(?:发展|通)?史$/,
+] as const;
+
 function readTopic(given: string): Reading {
   const question = /[?？]$/.test(given);
   const topic = given.replace(/[?？]+$/, "");
@@ -202,6 +257,10 @@ function readTopic(given: string): Reading {
     const match = pattern.exec(topic);
     if (match?.[1] !== undefined && match[2] !== undefined)
       return { kind: "comparison", topic, a: match[1], b: match[2] };
+  }
+  for (const pattern of HISTORIES) {
+    const of = pattern.exec(topic)?.[1];
+    if (of !== undefined) return { kind: "history", topic, a: of };
   }
   if (/^how (?:to|do i|do you|do we|can i|can you|can we)\s/i.test(topic) || /^(?:如何|怎么|怎样)/.test(topic))
     return { kind: "guide", topic };

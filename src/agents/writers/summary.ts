@@ -1,7 +1,7 @@
 import { type Analysis, analyse, bestSentences, sentenceText } from "./analysis.ts";
 import { keywordsOf } from "./keywords.ts";
-import { LABELS, type Language } from "./language.ts";
-import { cleanInline, endsSentence, gapBetween } from "./plain-text.ts";
+import { LABELS, type Language, skeletonBody } from "./language.ts";
+import { cleanInline, columns, endsSentence, gapBetween } from "./plain-text.ts";
 import type { Sentence } from "./segment.ts";
 
 export interface Summary {
@@ -16,14 +16,18 @@ export interface Summary {
 }
 
 const MOST_BY_DEFAULT = 5;
+/** A text of this many sentences, or of this many columns, is as short as its summary would be. */
+const SHORT_SENTENCES = 2;
+const SHORT_COLUMNS = 80;
 const KEYWORDS = 6;
 /** Writers tend to say first what they are going to say. */
 const OPENING_BONUS = 1.5;
 
-/** The sentences that say most of the text; empty for an empty text. */
+/** The sentences that say most of the text, all of a short one; empty for an empty text. */
 export function summaryOf(text: string, options: { sentences?: number } = {}): Summary {
   const analysis = analyse(text);
-  const count = wantedSentences(options.sentences, analysis.total);
+  const isShort = analysis.total <= SHORT_SENTENCES || columns(text, SHORT_COLUMNS) < SHORT_COLUMNS;
+  const count = wantedSentences(options.sentences ?? (isShort ? analysis.total : undefined), analysis.total);
   const chosen = bestSentences(analysis, candidatesOf(analysis), count, OPENING_BONUS).map(
     (index) => analysis.sentences[index]!,
   );
@@ -36,14 +40,13 @@ export function summaryOf(text: string, options: { sentences?: number } = {}): S
   };
 }
 
-/** All sentences; of a skeleton only its introduction, since the rest is advice to the author and holds nothing to sum up. */
+/** All sentences; of a skeleton only that it is one, since the rest is advice to the author and holds nothing to sum up. */
 function candidatesOf(analysis: Analysis): number[] {
-  const { blocks, sentences, language } = analysis;
-  const all = sentences.map((_, index) => index);
-  if (!LABELS[language].skeletonMark.test(sentenceText(analysis, 0))) return all;
-  const firstBlock = sentences[0]?.block ?? 0;
-  const sectionStart = blocks.findIndex((block, index) => index > firstBlock && block.kind === "heading");
-  return sectionStart === -1 ? all : all.filter((index) => sentences[index]!.block < sectionStart);
+  const all = analysis.sentences.map((_, index) => index);
+  if (skeletonBody(analysis.text) === undefined) return all;
+  const { skeletonMark } = LABELS[analysis.language];
+  const remark = all.filter((index) => skeletonMark.test(sentenceText(analysis, index)));
+  return remark.length > 0 ? remark : all;
 }
 
 function wantedSentences(asked: number | undefined, total: number): number {

@@ -1,0 +1,58 @@
+/** The three writers one after the other, as a script with curl calls them: what one answers as text goes to the next. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { BUILTIN_AGENTS } from "../../src/agents/builtin.ts";
+import { type DragomanServer, serve } from "../../src/server/serve.ts";
+
+const { outline, document, summary } = BUILTIN_AGENTS;
+let server: DragomanServer;
+beforeAll(async () => {
+  const agents = { outline: outline(), document: document(), summary: summary() };
+  server = await serve({ agents, port: 0, grpcPort: false });
+});
+afterAll(() => server.close());
+
+interface RestTask {
+  readonly artifacts: readonly { readonly parts: readonly { readonly type: string; readonly text?: string }[] }[];
+}
+
+async function ask(agent: string, text: string): Promise<string> {
+  const answer = await fetch(`${server.url}/agents/${agent}/tasks/send`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ message: { role: "user", parts: [{ type: "text", text }] } }),
+  });
+  const { artifacts } = (await answer.json()) as RestTask;
+  return artifacts.flatMap(({ parts }) => parts.flatMap((part) => part.text ?? [])).join("\n");
+}
+
+test.each([
+  ["The history of tea", /^> This is a skeleton for “The history of tea”/m, ["Origins", "Spread", "Turning points"]],
+  ["茶的历史", /^> 这是《茶的历史》的写作骨架/m, ["起源", "传播", "转折"]],
+])("%s: outline, document and summary, each from the text before", async (topic, note, sections) => {
+  const plan = await ask("outline", topic);
+  expect(plan).toMatch(note);
+  const headings = [...plan.matchAll(/^## (.+)$/gm)].map(([, title]) => title ?? "");
+  expect(headings.filter((title) => sections.includes(title))).toEqual(sections);
+
+  const article = await ask("document", plan);
+  expect(article).toMatch(note);
+  expect(article).not.toMatch(/^- /m);
+  for (const title of headings) expect(article).toContain(`## ${title}\n\n`);
+
+  const short = await ask("summary", article);
+  expect(`> ${short}`).toMatch(note);
+  expect(short).not.toMatch(/plan has|计划分为/);
+  expect(`> ${await ask("summary", plan)}`).toMatch(note);
+  expect(await ask("document", article)).toMatch(note);
+  expect(await ask("outline", article)).toMatch(note);
+});
+
+test("an outline of sentences becomes prose, and not the outline again", async () => {
+  const article = await ask(
+    "document",
+    "# Tea\n\n## Origins\n\n- Tea was first drunk in China.\n- It was a medicine.\n\n## Spread\n\n- Monks took it to Japan.\n",
+  );
+  expect(article).toBe(
+    "# Tea\n\n## Origins\n\nTea was first drunk in China. It was a medicine.\n\n## Spread\n\nMonks took it to Japan.\n",
+  );
+});
