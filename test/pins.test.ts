@@ -317,7 +317,7 @@ describe("a served agent", () => {
   };
 
   beforeAll(async () => {
-    handler = await createHandler({ agents: { echo: BUILTIN_AGENTS.echo() } });
+    handler = await createHandler({ agents: { echo: BUILTIN_AGENTS.echo() }, publicUrl: "https://agents.example" });
   });
   afterAll(() => handler.close());
 

@@ -1,6 +1,7 @@
 import type { Agent, AgentEvent, AgentRun, MessageDraft, Turn } from "../engine/agent.ts";
 import type { Caller } from "../model/caller.ts";
 import type { AgentExtension, AgentProfile, AgentProvider, ExtendedProfile, ProfileSkill } from "../model/card.ts";
+import { checkKeys } from "../model/nearest.ts";
 import { parseDuration } from "./duration.ts";
 import type { Content } from "./parts.ts";
 import { toParts } from "./parts.ts";
@@ -56,6 +57,25 @@ export interface ExtendedDefinition {
   /** Beside the public ones. */
   readonly skills?: readonly SkillDefinition[];
 }
+
+const OPTION_NAMES = {
+  name: true,
+  description: true,
+  version: true,
+  skills: true,
+  run: true,
+  onCrash: true,
+  concurrency: true,
+  timeout: true,
+  inputModes: true,
+  outputModes: true,
+  streaming: true,
+  extensions: true,
+  provider: true,
+  documentationUrl: true,
+  iconUrl: true,
+  extended: true,
+} satisfies Record<keyof AgentDefinition, true>;
 
 const DEFAULT_MODES: readonly string[] = ["text/plain", "application/json"];
 
@@ -162,6 +182,7 @@ function timeoutOf(timeout: number | string | undefined): number | undefined {
 /** Definitions also come from untyped modules, so nothing about them is taken for granted. */
 function check(definition: AgentDefinition): void {
   if (typeof definition !== "object" || definition === null) refuse("needs an object that describes the agent");
+  checkKeys("defineAgent", definition, Object.keys(OPTION_NAMES));
   for (const key of ["name", "description"] as const) {
     const value: unknown = definition[key];
     if (typeof value !== "string" || value.trim() === "") refuse(`needs "${key}": a text that is not empty`);

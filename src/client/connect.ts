@@ -1,6 +1,7 @@
 import type { AgentCard } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { Loss } from "../model/loss.ts";
+import { checkKeys } from "../model/nearest.ts";
 import { createFetchExchanger } from "../wire/fetch-exchange.ts";
 import { createCaller } from "./caller.ts";
 import type { FetchedCard } from "./card-cache.ts";
@@ -14,6 +15,7 @@ import { sharedGrpcCarrier } from "./grpc-carrier.ts";
 import { lowerCaseNames } from "./headers.ts";
 import {
   type ChosenInterface,
+  CONNECT_OPTIONS,
   type ConnectOptions,
   DEFAULT_POLLING,
   DEFAULT_REQUEST_RETRY,
@@ -32,6 +34,7 @@ import type { Transport, TransportSetup } from "./transport.ts";
 
 /** Finds the card, chooses an interface and is ready to call. `target` as for `fetchCard`, or a card. */
 export async function connect(target: string | AgentCard, options: ConnectOptions = {}): Promise<RemoteAgent> {
+  checkKeys("connect", options, CONNECT_OPTIONS);
   const found = typeof target === "string" ? await fetchCard(target, options) : await takeCard(target, options);
   const { card, verification } = found;
   const cardUrl = found.url ?? options.cardUrl;

@@ -96,6 +96,33 @@ export interface ConnectOptions extends CardOptions {
   readonly hops?: Hops;
 }
 
+const CONNECT_OPTION_NAMES = {
+  headers: true,
+  credentials: true,
+  fetch: true,
+  timeoutMs: true,
+  retry: true,
+  signal: true,
+  onExchange: true,
+  version: true,
+  signatures: true,
+  cardKeys: true,
+  jkuOrigins: true,
+  dialect: true,
+  binding: true,
+  strict: true,
+  keys: true,
+  grpcTls: true,
+  credentialOrigins: true,
+  cardUrl: true,
+  streamSilenceMs: true,
+  extensions: true,
+  onNotice: true,
+  hops: true,
+} satisfies Record<keyof ConnectOptions, true>;
+
+export const CONNECT_OPTIONS: readonly string[] = Object.keys(CONNECT_OPTION_NAMES);
+
 export interface CallOptions {
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;

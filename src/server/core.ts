@@ -72,6 +72,8 @@ export interface ServeOptions {
   readonly publicUrl?: string;
   /** `host:port` where callers reach gRPC, if that is not the host of `publicUrl` and `grpcPort`. */
   readonly grpcPublicUrl?: string;
+  /** Path below which everything over HTTP is served, for a proxy that passes paths on as they are. Default: `/`. */
+  readonly path?: string;
   /** What a reader of the card gets who names no version: `hybrid` (the default) is understood by readers of both. */
   readonly card?: "hybrid" | "v1" | "v03";
   /** Refuse to say what a caller's dialect has no words for, instead of leaving it out. */

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { checkServeOptions, requirePublicUrl } from "./check-options.ts";
 import { createCore, type ServeOptions } from "./core.ts";
 import { serveNodeRequest } from "./node-http.ts";
 
@@ -12,10 +13,9 @@ export type ExpressMiddleware = ((request: IncomingMessage, response: ServerResp
  * Dragoman's go on to the next handler.
  */
 export async function dragoman(options: ServeOptions & { readonly publicUrl: string }): Promise<ExpressMiddleware> {
-  const core = await createCore(options, {
-    baseUrl: () => options.publicUrl.replace(/\/+$/, ""),
-    grpc: () => undefined,
-  });
+  checkServeOptions("dragoman", options);
+  const baseUrl = requirePublicUrl("dragoman", options);
+  const core = await createCore(options, { baseUrl: () => baseUrl, grpc: () => undefined });
   const middleware = (request: IncomingMessage, response: ServerResponse, next?: () => void) => {
     const [path = "/"] = (request.url ?? "/").split("?", 1);
     if (next !== undefined && !core.router.serves(request.method ?? "GET", path)) next();

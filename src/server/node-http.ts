@@ -44,9 +44,14 @@ export interface NodeServerOptions {
   /** Over TLS where files for it are given. */
   readonly tls?: TlsFiles | undefined;
   readonly takeUpgrade?: TakeUpgrade | undefined;
+  /** Path without a slash at its end below which everything is served; empty for the root. */
+  readonly mount?: string;
 }
 
-export function createNodeServer(options: NodeHttpOptions, { limits, tls, takeUpgrade }: NodeServerOptions): Server {
+export function createNodeServer(
+  options: NodeHttpOptions,
+  { limits, tls, takeUpgrade, mount = "" }: NodeServerOptions,
+): Server {
   const settings = {
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: limits.headersTimeout,
@@ -58,9 +63,14 @@ export function createNodeServer(options: NodeHttpOptions, { limits, tls, takeUp
     joinDuplicateHeaders: true,
   };
   const open = (request: IncomingMessage, response: ServerResponse): NodeExchange | undefined => {
+    const isBelow = mount === "" || unmount(request, mount);
     const exchange = new NodeExchange(options, request, response);
-    if (!isAmbiguous(request)) return exchange;
-    exchange.turnAway(plainError(400, "The request names more than one host or caller."));
+    if (isBelow && !isAmbiguous(request)) return exchange;
+    exchange.turnAway(
+      isBelow
+        ? plainError(400, "The request names more than one host or caller.")
+        : plainError(404, `Everything here is below ${mount}.`),
+    );
     return undefined;
   };
   const answer = (request: IncomingMessage, response: ServerResponse) => open(request, response)?.begin();
@@ -73,8 +83,29 @@ export function createNodeServer(options: NodeHttpOptions, { limits, tls, takeUp
     void open(request, response)?.beginByHead();
   });
   boundConnections(server, limits);
-  if (takeUpgrade !== undefined) server.on("upgrade", takeUpgrade);
+  if (takeUpgrade !== undefined) {
+    server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      if (mount === "" || unmount(request, mount)) takeUpgrade(request, socket, head);
+      else socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    });
+  }
   return server;
+}
+
+/** Leaves of the request's URL what follows the mount path; false, and nothing changed, for one that is elsewhere. */
+function unmount(request: IncomingMessage, mount: string): boolean {
+  const rest = belowMount(toOriginForm(request.url ?? "/"), mount);
+  if (rest === undefined) return false;
+  request.url = rest;
+  return true;
+}
+
+/** What follows the mount path, always with a slash at its beginning; undefined for what is not below it. */
+export function belowMount(target: string, mount: string): string | undefined {
+  if (!target.startsWith(mount)) return undefined;
+  const rest = target.slice(mount.length);
+  if (rest.startsWith("/")) return rest;
+  return rest === "" || rest.startsWith("?") ? `/${rest}` : undefined;
 }
 
 /** Whether it names two hosts (RFC 9112 §3.2) or two callers. What is joined has a comma in it, and little else has. */
@@ -119,7 +150,7 @@ class NodeExchange implements ExchangeRequest {
     this.#options = options;
     this.#request = request;
     this.#response = response;
-    const target = url.startsWith("/") ? url : originForm(url);
+    const target = toOriginForm(url);
     const question = target.indexOf("?");
     this.path = question < 0 ? target : target.slice(0, question);
     this.query = question < 0 ? "" : target.slice(question + 1);
@@ -313,7 +344,8 @@ function readBefore(request: IncomingMessage): Buffer | undefined {
 }
 
 /** Requests may name the whole URL (RFC 9112 §3.2.2). */
-function originForm(url: string): string {
+function toOriginForm(url: string): string {
+  if (url.startsWith("/")) return url;
   const path = url.replace(/^https?:\/\/[^/?]*/i, "");
   return path.startsWith("/") ? path : `/${path}`;
 }

@@ -180,3 +180,11 @@ describe("what is logged", () => {
     expect(plain.filter(isSecretName)).toEqual([]);
   });
 });
+
+it("hides a short known secret as a word of its own, and leaves words that contain it", () => {
+  const redactor = new Redactor(["change", "planted-4f9c1b7e-long"]);
+  expect(redactor.text("the key change, changed, exchange, x:change!")).toBe(
+    `the key ${REDACTED}, changed, exchange, x:${REDACTED}!`,
+  );
+  expect(redactor.text("xxplanted-4f9c1b7e-longxx")).toBe(`xx${REDACTED}xx`);
+});

@@ -32,13 +32,22 @@ const WORTH_A_LOOK =
   /bearer|basic|digest|negotiate|dpop|token|key|passw|passphrase|secret|credential|assertion|cookie|authori|session|eyJ|@|PRIVATE|[?&]/i;
 
 /** A text without the secrets that can be recognised in it. */
-export function redactText(text: string, known: readonly string[] = []): string {
+export function redactText(text: string, known: readonly KnownSecret[] = []): string {
   if (text.length <= LONGEST_TEXT) return withoutSecrets(text, known);
   // Cut twice, so that a secret at the end of what is shown is not cut before it can be recognised.
   return `${withoutSecrets(text.slice(0, 2 * LONGEST_TEXT), known).slice(0, LONGEST_TEXT)}…`;
 }
 
-function withoutSecrets(text: string, known: readonly string[]): string {
+/** The secret itself where it cannot be a part of something else, else an expression for it as a word of its own. */
+type KnownSecret = string | RegExp;
+
+/** A short secret may be a part of ordinary words: of "change" in "changed" nothing needs to be hidden. */
+function toKnown(secret: string): KnownSecret {
+  if (secret.length >= SHORTEST_UNMISTAKABLE) return secret;
+  return new RegExp(`(?<![\\p{L}\\p{N}])${secret.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&")}(?![\\p{L}\\p{N}])`, "gu");
+}
+
+function withoutSecrets(text: string, known: readonly KnownSecret[]): string {
   let shown = text;
   for (const secret of known) shown = shown.replaceAll(secret, REDACTED);
   if (ONE_WORD.test(shown) || !WORTH_A_LOOK.test(shown)) return shown;
@@ -63,12 +72,15 @@ export function isSecretName(name: string): boolean {
 /** A copy without secrets: by name wherever they stand, by form within texts. Errors become plain objects, causes included. */
 export class Redactor {
   /** Longest first, so that a secret which contains another is not left half. */
-  readonly #known: readonly string[];
+  readonly #known: readonly KnownSecret[];
   readonly #names = new Map<string, Name>();
 
   /** `known` are secrets that are hidden wherever they occur; short ones are left out, as they would be words too. */
   constructor(known: readonly string[] = []) {
-    this.#known = known.filter((secret) => secret.length >= SHORTEST_KNOWN).sort((a, b) => b.length - a.length);
+    this.#known = known
+      .filter((secret) => secret.length >= SHORTEST_KNOWN)
+      .sort((a, b) => b.length - a.length)
+      .map(toKnown);
   }
 
   text(text: string): string {
@@ -164,6 +176,7 @@ interface Name {
 
 const NAMES_KEPT = 1_000;
 const SHORTEST_KNOWN = 6;
+const SHORTEST_UNMISTAKABLE = 16;
 const OF_ERRORS: ReadonlySet<string> = new Set(["name", "message", "stack", "cause", "errors"]);
 const HEADER_NAME = /^[A-Za-z][\w-]*$/;
 

@@ -6,6 +6,7 @@ import type { RpcServing } from "../dialects/contract.ts";
 import { DIALECT_NAME as LINK_DIALECT } from "../dialects/xiaoyi-link/version.ts";
 import type { Agent } from "../engine/agent.ts";
 import { SILENT_LOG } from "../model/ports.ts";
+import { checkServeOptions } from "./check-options.ts";
 import { type Core, createCore, type ServeOptions } from "./core.ts";
 import { DIALECTS } from "./dialects.ts";
 import { createGrpcServer, type GrpcEndpoint } from "./grpc/node-grpc.ts";
@@ -45,6 +46,7 @@ export interface DragomanServer {
 
 /** Starts a server in this process. */
 export async function serve(options: ServeOptions): Promise<DragomanServer> {
+  checkServeOptions("serve", options);
   const host = options.host ?? "127.0.0.1";
   const { auth = {} } = options;
   const identifies = options.authenticate !== undefined || identifiesCallers(auth);
@@ -55,6 +57,7 @@ export async function serve(options: ServeOptions): Promise<DragomanServer> {
     );
   }
   const publicUrl = options.publicUrl?.replace(/\/+$/, "");
+  const mount = (options.path ?? "").replace(/\/+$/, "");
   let url = "";
   let grpcUrl: string | undefined;
   const isOwnHost = identifies && auth.anonymous !== true ? undefined : ownHosts(host, options.publicUrl);
@@ -71,10 +74,10 @@ export async function serve(options: ServeOptions): Promise<DragomanServer> {
   }
   const links = await openDoor(dialIns, core);
   const takeUpgrade = links?.upgrade;
-  const server = createNodeServer(core.http, { limits: core.connections, tls, takeUpgrade });
+  const server = createNodeServer(core.http, { limits: core.connections, tls, takeUpgrade, mount });
   try {
     const { port } = await listen(server, host, options.port ?? 4000);
-    url = `${tls === undefined ? "http" : "https"}://${urlHost(host)}:${port}`;
+    url = `${tls === undefined ? "http" : "https"}://${urlHost(host)}:${port}${mount}`;
     const grpc = await openGrpc(options, core, host, port, tls);
     if (grpc !== undefined) grpcUrl = options.grpcPublicUrl ?? `${new URL(publicUrl ?? url).hostname}:${grpc.port}`;
     return runningServer(options, core, server, grpc, tls, links, { url: publicUrl ?? url, host, port, grpc: grpcUrl });

@@ -45,7 +45,7 @@ export async function startServer(options: StartOptions): Promise<DragomanServer
 const isWildcard = (host: string) => host === "0.0.0.0" || host === "::";
 
 function toServeOptions(config: DragomanConfig, agents: Awaited<ReturnType<typeof buildAgents>>): ServeOptions {
-  const { host, port, grpcPort, publicUrl, grpcPublicUrl, card, cors, tls } = config.server;
+  const { host, port, grpcPort, publicUrl, grpcPublicUrl, path, card, cors, tls } = config.server;
   return {
     agents: Object.fromEntries(agents),
     default: config.default,
@@ -54,6 +54,7 @@ function toServeOptions(config: DragomanConfig, agents: Awaited<ReturnType<typeo
     ...(grpcPort === undefined ? undefined : { grpcPort }),
     ...(publicUrl === undefined ? undefined : { publicUrl }),
     ...(grpcPublicUrl === undefined ? undefined : { grpcPublicUrl }),
+    path,
     card,
     strict: config.strict,
     store: config.store,

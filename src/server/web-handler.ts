@@ -1,35 +1,51 @@
 import type { ExchangeRequest } from "../wire/exchange.ts";
 import { isStreamReply } from "../wire/exchange.ts";
+import { checkServeOptions, requirePublicUrl } from "./check-options.ts";
 import { createCore, type ServeOptions } from "./core.ts";
+import { belowMount } from "./node-http.ts";
 
 export type WebHandler = ((request: Request) => Promise<Response>) & { close(): Promise<void> };
 
 /**
- * The same server as a web-standard function, for Hono, Next, Bun and Deno. Mount it at the root of an origin, or give
- * `publicUrl` with the path it is mounted at.
+ * The same server as a web-standard function, for Hono, Next, Bun and Deno. `publicUrl` is required and includes the
+ * path it is mounted at.
  */
-export async function createHandler(options: ServeOptions): Promise<WebHandler> {
-  const mount = options.publicUrl === undefined ? "" : new URL(options.publicUrl).pathname.replace(/\/+$/, "");
-  let origin = options.publicUrl?.replace(/\/+$/, "");
-  const core = await createCore(options, { baseUrl: () => origin ?? "", grpc: () => undefined });
+export async function createHandler(options: ServeOptions & { readonly publicUrl: string }): Promise<WebHandler> {
+  checkServeOptions("createHandler", options);
+  const baseUrl = requirePublicUrl("createHandler", options);
+  const mount = new URL(baseUrl).pathname.replace(/\/+$/, "");
+  const core = await createCore(options, { baseUrl: () => baseUrl, grpc: () => undefined });
   const handle = async (request: Request): Promise<Response> => {
-    const url = new URL(request.url);
-    origin ??= url.origin;
-    const body = request.body === null ? Buffer.alloc(0) : Buffer.from(await request.arrayBuffer());
+    const { pathname, search } = new URL(request.url);
     const exchange: ExchangeRequest = {
       method: request.method,
-      path: url.pathname.startsWith(mount) ? url.pathname.slice(mount.length) || "/" : url.pathname,
-      query: url.search.slice(1),
+      // A framework may have taken the mount path away already.
+      path: belowMount(pathname, mount) ?? pathname,
+      query: search.slice(1),
       headers: Object.fromEntries(request.headers),
-      body,
+      body: Buffer.alloc(0),
       remoteAddress: undefined,
     };
-    if (body.length > core.http.maxBodyBytes) return toResponse(core.http.refuse(413, exchange));
-    const reply = await core.http.handle(exchange);
+    const body = await readBody(request, core.http.maxBodyBytes);
+    if (body === undefined) return toResponse(core.http.refuse(413, exchange));
+    const reply = await core.http.handle({ ...exchange, body });
     if (!isStreamReply(reply)) return toResponse(reply, request.method === "HEAD");
     return new Response(toReadable(reply.frames), { status: reply.status, headers: { ...reply.headers } });
   };
   return Object.assign(handle, { close: () => core.close() });
+}
+
+/** Undefined for a body over the limit, of which no more is read than shows that it is. */
+async function readBody({ body }: Request, limit: number): Promise<Buffer | undefined> {
+  if (body === null) return Buffer.alloc(0);
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > limit) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, size);
 }
 
 function toResponse(

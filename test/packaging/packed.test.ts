@@ -175,7 +175,7 @@ describe("the installed package", () => {
        export const port: number = server.port;
        export const remote: RemoteAgent = await connect(server.url);
        export const task: Task = await remote.get("id");
-       export const handle: (request: Request) => Promise<Response> = await createHandler({ agents: { agent } });
+       export const handle: (request: Request) => Promise<Response> = await createHandler({ agents: { agent }, publicUrl: "http://localhost:3000" });
        export const middleware = await dragoman({ agents: { agent }, publicUrl: "https://a.example" });
        export const code: string = new ProtocolError("UNAVAILABLE", "x").code;
        // @ts-expect-error There is no such code.

@@ -2,9 +2,11 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import express from "express";
 import { afterEach, describe, expect, test } from "vitest";
+import { defineAgent } from "../../src/agents/define.ts";
 import { createEchoAgent } from "../../src/agents/echo.ts";
 import { connect } from "../../src/client/index.ts";
 import { dragoman } from "../../src/server/express.ts";
+import { serve } from "../../src/server/serve.ts";
 import { createHandler } from "../../src/server/web-handler.ts";
 
 const closing: (() => Promise<void>)[] = [];
@@ -62,12 +64,74 @@ describe("the web-standard handler", () => {
   });
 
   test("refuses a body over the limit and answers HEAD without one", async () => {
-    const handle = await createHandler({ agents: { echo: createEchoAgent() }, limits: { body: 100 } });
+    const agents = { echo: createEchoAgent() };
+    const handle = await createHandler({ agents, publicUrl: "http://localhost", limits: { body: 100 } });
     closing.push(() => handle.close());
     expect((await handle(post("http://localhost/", SEND))).status).toBe(413);
     const head = await handle(new Request("http://localhost/.well-known/agent-card.json", { method: "HEAD" }));
     expect([head.status, await head.text()]).toEqual([200, ""]);
   });
+});
+
+describe("options", () => {
+  const agents = { echo: createEchoAgent() };
+  // Options as they come from a program without types.
+  const untyped = (options: object): never => ({ agents, ...options }) as never;
+
+  test("are refused by all of their faults at once, with the name that may have been meant", async () => {
+    const wrong = untyped({ publicUrl: "ftp://x", prot: 3, limits: { boddy: 1 }, times: { drainMs: -1 } });
+    const refusal =
+      /publicUrl: must be an http[\s\S]*limits\.boddy: unknown key; did you mean "body"[\s\S]*prot: unknown key; did you mean "port"/;
+    await expect(createHandler(wrong)).rejects.toThrow(refusal);
+    await expect(dragoman(wrong)).rejects.toThrow(refusal);
+    await expect(serve(wrong)).rejects.toThrow(/^serve: [\s\S]*times\.drainMs: must be 0 or more/);
+  });
+
+  test.each([
+    [{ port: "4000" }, /port: must be a number, not text/],
+    [{ port: 70_000 }, /port: must be 65535 or less/],
+    [{ store: "mysql:x" }, /store: must be "memory:", "sqlite:<file>" or a TaskStore/],
+    [{ agents: { echo: {} } }, /agents\.echo: must be what defineAgent returns/],
+    [{ card: "v2" }, /card: must be one of hybrid, v1, v03/],
+    [{ log: () => {} }, /log: must be false or an object/],
+    [{ path: "a2a" }, /path: must begin with a slash/],
+    [{ authenticate: true }, /authenticate: must be a function/],
+  ])("%o is refused", async (options, reason) => {
+    await expect(serve(untyped({ port: 0, ...options }))).rejects.toThrow(reason);
+  });
+
+  test("a handler does not start without the address that its cards will name", async () => {
+    await expect(createHandler(untyped({}))).rejects.toThrow(/^createHandler: publicUrl is required/);
+    await expect(dragoman(untyped({}))).rejects.toThrow(/^dragoman: publicUrl is required/);
+  });
+
+  test("a misspelled option of connect or defineAgent is named", async () => {
+    await expect(connect("http://127.0.0.1:9", untyped({ timoutMs: 1 }))).rejects.toThrow(/did you mean "timeoutMs"\?/);
+    expect(() => defineAgent(untyped({ name: "A", description: "B", run: () => "", onCrsh: "fail" }))).toThrow(
+      /unknown option "onCrsh"; did you mean "onCrash"\?/,
+    );
+  });
+});
+
+test("the Host header of a request never reaches a card", async () => {
+  const handle = await createHandler({ agents: { echo: createEchoAgent() }, publicUrl: "https://example.com" });
+  closing.push(() => handle.close());
+  const cardAt = async (origin: string) => (await handle(new Request(`${origin}/.well-known/agent-card.json`))).text();
+  expect(await cardAt("https://attacker.example")).not.toContain("attacker.example");
+  expect(await cardAt("https://example.com")).toContain("https://example.com/agents/echo");
+});
+
+test("serve with a path answers below it only, and its card leads there", async () => {
+  const server = await serve({ agents: { echo: createEchoAgent() }, port: 0, grpcPort: false, path: "/a2a" });
+  closing.push(() => server.close());
+  const origin = `http://127.0.0.1:${server.port}`;
+  expect(server.url).toBe(`${origin}/a2a`);
+  const statusOf = async (path: string) => (await fetch(origin + path)).status;
+  expect(await Promise.all(["/healthz", "/a2axx/healthz", "/a2a/healthz"].map(statusOf))).toEqual([404, 404, 200]);
+  const agent = await connect(`${origin}/a2a`);
+  expect(agent.interface.url).toMatch(`${origin}/a2a/agents/echo`);
+  const outcome = await agent.send("hello");
+  expect("task" in outcome && outcome.task.artifacts?.[0]?.parts).toEqual([{ text: "hello" }]);
 });
 
 describe("the Express middleware", () => {

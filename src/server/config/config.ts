@@ -22,6 +22,7 @@ export interface DragomanConfig {
     /** Without a slash at its end. */
     readonly publicUrl: string | undefined;
     readonly grpcPublicUrl: string | undefined;
+    readonly path: string;
     readonly card: ParsedConfig["server"]["card"];
     readonly cors: { readonly origins: readonly string[] };
     /** Files are absolute. */
@@ -134,6 +135,7 @@ export function toConfig(parsed: ParsedConfig, folder: string, origins: Readonly
       grpcPort: server.grpc ? server.grpcPort : false,
       publicUrl: server.publicUrl,
       grpcPublicUrl: server.grpcPublicUrl,
+      path: server.path,
       card: server.card,
       cors: server.cors,
       tls: server.tls === undefined ? undefined : absoluteTls(server.tls, folder),

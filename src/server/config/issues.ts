@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { nearest } from "./nearest.ts";
+import { nearest } from "../../model/nearest.ts";
 import type { Path } from "./problems.ts";
 import type { Finding } from "./rules.ts";
 import { unavailableFeature, unavailableMessage } from "./unavailable.ts";

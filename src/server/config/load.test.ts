@@ -32,6 +32,7 @@ describe("a configuration", () => {
         grpcPort: undefined,
         publicUrl: undefined,
         grpcPublicUrl: undefined,
+        path: "/",
         card: "hybrid",
         cors: { origins: [] },
         tls: undefined,

@@ -1,5 +1,5 @@
+import { nearest } from "../../model/nearest.ts";
 import { reachedBy } from "../loopback.ts";
-import { nearest } from "./nearest.ts";
 import type { Path } from "./problems.ts";
 import { AGENT_KINDS, EXEC_ONLY } from "./schema.ts";
 import { HTTP_ACCESS } from "./schema-xiaoyi.ts";

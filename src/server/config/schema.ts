@@ -13,12 +13,19 @@ import { count, duration, mediaType, port, rate, size, text, timer, wait } from 
 const SHORTEST_SECRET = 16;
 
 const PUBLIC_URL_WORDS = "must be an http or https address without query, fragment or login";
-const publicUrl = z
+export const publicUrl = z
   .url({ protocol: /^https?$/, error: PUBLIC_URL_WORDS })
   .refine((url) => !/[?#]|\/\/[^/]*@/.test(url), { error: PUBLIC_URL_WORDS })
   .transform((url) => url.replace(/\/+$/, ""));
 
 const HOST_AND_PORT = "must be host:port, without a scheme";
+export const grpcPublicUrl = z
+  .string()
+  .regex(/^(?:\[[0-9A-Fa-f:.]+\]|[^\s/:@]+):\d{1,5}$/, { error: HOST_AND_PORT })
+  .refine((text) => Number(text.slice(text.lastIndexOf(":") + 1)) <= 65_535, { error: HOST_AND_PORT });
+
+const MOUNT_PATH = "must begin with a slash and have no query, fragment or empty segment";
+export const mountPath = z.string().regex(/^(?:\/[^\s/?#]+)*\/?$/, { error: MOUNT_PATH });
 
 const skill = z.strictObject({
   id: text.describe("Id of the skill, by which callers find it."),
@@ -86,12 +93,12 @@ const server = z.strictObject({
   publicUrl: publicUrl
     .exactOptional()
     .describe("Where callers reach the server, if that is not host and port; written into cards."),
-  grpcPublicUrl: z
-    .string()
-    .regex(/^(?:\[[0-9A-Fa-f:.]+\]|[^\s/:@]+):\d{1,5}$/, { error: HOST_AND_PORT })
-    .refine((text) => Number(text.slice(text.lastIndexOf(":") + 1)) <= 65_535, { error: HOST_AND_PORT })
+  grpcPublicUrl: grpcPublicUrl
     .exactOptional()
     .describe("`host:port` where callers reach gRPC, if that is not the host of `publicUrl` and `grpcPort`."),
+  path: mountPath
+    .default("/")
+    .describe("Path below which everything over HTTP is served, for a proxy that passes paths on as they are."),
   card: z
     .enum(["hybrid", "v1", "v03"])
     .default("hybrid")

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { formatDuration, parseDuration } from "../../agents/duration.ts";
+import { editDistance, nearest } from "../../model/nearest.ts";
 import { isLoopback } from "../loopback.ts";
 import { expand } from "./expand.ts";
-import { editDistance, nearest } from "./nearest.ts";
 import { Placeholders } from "./placeholders.ts";
 import { formatSize, parseSize } from "./size.ts";
 

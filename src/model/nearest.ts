@@ -32,3 +32,14 @@ export function editDistance(from: string, to: string): number {
   }
   return last[to.length]!;
 }
+
+/** Refuses what a caller without types may have misspelled. `what` takes the options, e.g. `connect`. */
+export function checkKeys(what: string, given: object, known: readonly string[]): void {
+  const unknown = Object.keys(given).filter((key) => !known.includes(key));
+  if (unknown.length === 0) return;
+  const problems = unknown.map((key) => {
+    const meant = nearest(key, known);
+    return `unknown option "${key}"${meant === undefined ? "" : `; did you mean "${meant}"?`}`;
+  });
+  throw new TypeError(`${what}: ${problems.join("; ")}`);
+}

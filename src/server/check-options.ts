@@ -1,0 +1,91 @@
+import { z } from "zod";
+import { DEFAULT_LIMITS, DEFAULT_TIMES } from "../engine/options.ts";
+import { toFindings } from "./config/issues.ts";
+import { formatPath } from "./config/problems.ts";
+import { grpcPublicUrl, mountPath, publicUrl } from "./config/schema.ts";
+import { count, mediaType, port, rate, text } from "./config/words.ts";
+import { DEFAULT_SERVE_LIMITS, DEFAULT_SERVE_TIMES, type ServeOptions } from "./core.ts";
+
+const object = z.record(z.string(), z.unknown());
+const callable = z.custom((value) => typeof value === "function", { error: "must be a function" });
+const milliseconds = z.number().min(0);
+
+const agent = z.custom(
+  (value) => typeof value === "object" && value !== null && typeof Reflect.get(value, "run") === "function",
+  { error: "must be what defineAgent returns" },
+);
+const store = z.custom(
+  (value) =>
+    typeof value === "string"
+      ? /^(?:memory:|sqlite:.+)$/.test(value)
+      : typeof value === "object" && value !== null && typeof Reflect.get(value, "write") === "function",
+  { error: 'must be "memory:", "sqlite:<file>" or a TaskStore' },
+);
+const log = z.custom(
+  (value) =>
+    value === false ||
+    (typeof value === "object" &&
+      value !== null &&
+      ["debug", "info", "warn", "error"].every((level) => typeof Reflect.get(value, level) === "function")),
+  { error: "must be false or an object with the functions debug, info, warn and error" },
+);
+
+/** Every known name, with one kind of value. */
+const each = <T extends z.ZodType>(names: readonly string[], value: T) =>
+  Object.fromEntries(names.map((name) => [name, value.optional()]));
+
+const limits = z.strictObject({
+  ...each(Object.keys({ ...DEFAULT_LIMITS, ...DEFAULT_SERVE_LIMITS }), z.number().min(1)),
+  ...each(["ratePerAddress", "ratePerOwner"], rate),
+  ...each(["burstPerAddress", "burstPerOwner"], count),
+  mediaTypes: z.array(mediaType).optional(),
+});
+const times = z.strictObject(each(Object.keys({ ...DEFAULT_TIMES, ...DEFAULT_SERVE_TIMES }), milliseconds));
+
+/** What `serve`, `createHandler` and the middleware take. Sections of their own are checked by those who read them. */
+const SHAPE = {
+  agents: z.record(z.string(), agent),
+  default: text.optional(),
+  host: text.optional(),
+  port: port.optional(),
+  grpcPort: z.union([port, z.literal(false)], { error: "must be a port or false" }).optional(),
+  publicUrl: publicUrl.optional(),
+  grpcPublicUrl: grpcPublicUrl.optional(),
+  path: mountPath.optional(),
+  card: z.enum(["hybrid", "v1", "v03"]).optional(),
+  strict: z.boolean().optional(),
+  push: z.union([z.boolean(), object], { error: "must be true, false or options" }).optional(),
+  store: store.optional(),
+  baseDirectory: text.optional(),
+  signing: object.optional(),
+  cors: z.strictObject({ origins: z.array(text) }).optional(),
+  auth: object.optional(),
+  authenticate: callable.optional(),
+  security: object.optional(),
+  tls: object.optional(),
+  audit: object.optional(),
+  xiaoyi: object.optional(),
+  limits: limits.optional(),
+  times: times.optional(),
+  log: log.optional(),
+} satisfies Record<keyof ServeOptions, z.ZodType>;
+
+const serveOptions = z.strictObject(SHAPE);
+
+/** Refuses unknown names and values that cannot be meant, all of them at once, before anything is opened. */
+export function checkServeOptions(what: string, options: ServeOptions): void {
+  const { error } = serveOptions.safeParse(options, { jitless: true });
+  if (error === undefined) return;
+  const problems = error.issues
+    .flatMap((issue) => toFindings(issue, serveOptions, options))
+    .map(({ path, message }) => (path.length === 0 ? message : `${formatPath(path)}: ${message}`));
+  throw new TypeError(`${what}: ${problems.join("\n")}`);
+}
+
+/** Nothing but the caller knows where a framework's own server is reached; a Host header could be anyone's. */
+export function requirePublicUrl(what: string, { publicUrl }: ServeOptions): string {
+  if (publicUrl === undefined) {
+    throw new TypeError(`${what}: publicUrl is required: where callers reach it, e.g. "https://example.com/a2a".`);
+  }
+  return publicUrl.replace(/\/+$/, "");
+}
