@@ -7,6 +7,7 @@ import { renderMatrix } from "../test/interop/matrix.ts";
 import { configurationPage } from "./config-docs.ts";
 import { editorSchema, plainSchema } from "./config-schema.ts";
 import { dialectsPage } from "./dialect-docs.ts";
+import { referencePage } from "./reference-docs.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const at = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url));
@@ -16,6 +17,7 @@ const protos = DIALECTS.flatMap(({ serving: { rpc } }) => rpc?.source() ?? []);
 const files: ReadonlyMap<string, string> = new Map([
   [at("schema/dragoman.schema.json"), `${JSON.stringify(editorSchema(), undefined, 2)}\n`],
   [at("docs/configuration.md"), configurationPage(plainSchema())],
+  [at("docs/reference.md"), referencePage()],
   [at("docs/cli.md"), cliMarkdown()],
   [at("docs/dialects.md"), dialectsPage(DIALECTS)],
   [at("docs/interop.md"), renderMatrix(JSON.parse(await readFile(at("test/interop/matrix.json"), "utf8")))],

@@ -54,6 +54,7 @@ describe("the package", () => {
       "GuardedFetchError",
       "ProtocolError",
       "SILENT_LOG",
+      "bytesOf",
       "createGuardedFetch",
       "createHandler",
       "data",
@@ -61,8 +62,19 @@ describe("the package", () => {
       "file",
       "serve",
       "text",
+      "textOf",
     ]);
-    expect(Object.keys(client).sort()).toEqual(["ConnectionError", "ProtocolError", "connect", "fetchCard"]);
+    expect(Object.keys(client).sort()).toEqual([
+      "ConnectionError",
+      "ProtocolError",
+      "bytesOf",
+      "connect",
+      "data",
+      "fetchCard",
+      "file",
+      "text",
+      "textOf",
+    ]);
     expect(Object.keys(express)).toEqual(["dragoman"]);
     expect(Object.keys(xiaoyi)).toEqual(["xiaoyi"]);
   });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { data, file, text } from "../client/parts.ts";
 import type { AgentDefinition } from "./define.ts";
 import { defineAgent } from "./define.ts";
 import { createEchoAgent } from "./echo.ts";
-import { data, file, text } from "./parts.ts";
 import { runToEnd, turnOf } from "./testing/turns.ts";
 import type { AgentTurn } from "./turn.ts";
 

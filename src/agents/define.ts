@@ -1,10 +1,10 @@
+import type { Content } from "../client/parts.ts";
+import { toParts } from "../client/parts.ts";
 import type { Agent, AgentEvent, AgentRun, MessageDraft, Turn } from "../engine/agent.ts";
 import type { Caller } from "../model/caller.ts";
 import type { AgentExtension, AgentProfile, AgentProvider, ExtendedProfile, ProfileSkill } from "../model/card.ts";
 import { checkKeys } from "../model/nearest.ts";
 import { parseDuration } from "./duration.ts";
-import type { Content } from "./parts.ts";
-import { toParts } from "./parts.ts";
 import { AgentTurn } from "./turn.ts";
 
 /** A skill as an author writes it; `tags` default to the id. */
@@ -21,31 +21,46 @@ export type RunFunction = (
 ) => AsyncGenerator<AgentEvent, MessageDraft | undefined | Nothing, undefined> | Promise<Answer> | Answer;
 
 export interface AgentDefinition {
+  /** Name on the card, for people. */
   readonly name: string;
+  /** What the agent does, for people and for agents that look for one. */
   readonly description: string;
-  /** Version of the agent itself; `1.0.0` unless given. */
+  /** Version of the agent itself. Default: `1.0.0`. */
   readonly version?: string;
-  /** Without any, the agent as a whole is its one skill. */
+  /** What the agent can do. Default: one skill, the agent as a whole. */
   readonly skills?: readonly SkillDefinition[];
   /**
    * An async generator that yields events, or a function that returns a message. Falling off the end completes the
    * task, returning a message before anything was yielded answers without a task, throwing fails the task.
    */
   readonly run: RunFunction;
-  /** `resume` declares that repeating a run does no harm; `fail` is the default. */
+  /**
+   * What becomes of a running task when the process dies: `"fail"` (default) fails it, `"resume"` runs it again.
+   * Declare `resume` only if repeating a run does no harm.
+   */
   readonly onCrash?: Agent["onCrash"];
-  /** Runs at the same time, at most; unlimited unless given. */
+  /** Maximum number of runs at the same time. Default: unlimited. */
   readonly concurrency?: number;
-  /** Longest time of one turn: milliseconds, or `500ms`, `60s`, `5m`, `1h`. */
+  /** Maximum time of one turn: milliseconds, or `500ms`, `60s`, `5m`, `1h`. The task fails after it. Default: none. */
   readonly timeout?: number | string;
+  /** Media types that messages may have. Default: `text/plain` and `application/json`. */
   readonly inputModes?: readonly string[];
+  /** Media types of the results. Default: `text/plain` and `application/json`. */
   readonly outputModes?: readonly string[];
+  /** Whether callers may stream. Default: true. */
   readonly streaming?: boolean;
+  /** Protocol extensions that the card declares. */
   readonly extensions?: readonly AgentExtension[];
+  /** Organisation behind the agent: `{ organization, url }`. */
   readonly provider?: AgentProvider;
+  /** Where people read about the agent. */
   readonly documentationUrl?: string;
+  /** An icon for the agent. */
   readonly iconUrl?: string;
-  /** What only authenticated callers see: the same for all, or by caller; undefined is nothing more for that one. */
+  /**
+   * What only authenticated callers see on the card: an object for all of them, or a function of the caller;
+   * undefined adds nothing for that caller.
+   */
   readonly extended?:
     | ExtendedDefinition
     | ((caller: Caller) => ExtendedDefinition | undefined | Promise<ExtendedDefinition | undefined>);

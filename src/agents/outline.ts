@@ -1,6 +1,6 @@
+import { data, text } from "../client/parts.ts";
 import type { Agent } from "../engine/agent.ts";
 import { defineAgent } from "./define.ts";
-import { data, text } from "./parts.ts";
 import { LABELS, type Outline, outlineOf } from "./writers/index.ts";
 import { readWrittenInput } from "./written-input.ts";
 

@@ -1,7 +1,7 @@
+import { data, text } from "../client/parts.ts";
 import type { Agent } from "../engine/agent.ts";
 import { isTextPart, type Part } from "../model/part.ts";
 import { defineAgent } from "./define.ts";
-import { data, text } from "./parts.ts";
 import { documentOf, readOutline, summaryOf } from "./writers/index.ts";
 import { readWrittenInput, type WrittenInput } from "./written-input.ts";
 

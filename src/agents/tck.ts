@@ -1,9 +1,9 @@
+import { data, file } from "../client/parts.ts";
 import type { Agent, AgentEvent } from "../engine/agent.ts";
 import type { AgentExtension } from "../model/card.ts";
 import type { Message } from "../model/message.ts";
 import { isTextPart } from "../model/part.ts";
 import { defineAgent } from "./define.ts";
-import { data, file } from "./parts.ts";
 import { aborted, pause } from "./pause.ts";
 import type { AgentTurn, ArtifactEvent } from "./turn.ts";
 

@@ -1,3 +1,5 @@
+import type { Content, Jsonable } from "../client/parts.ts";
+import { data, toParts } from "../client/parts.ts";
 import type { AgentEvent, AgentState, ArtifactDraft, MessageDraft, Turn, TurnMemory } from "../engine/agent.ts";
 import type { Caller } from "../model/caller.ts";
 import type { Hops } from "../model/hops.ts";
@@ -5,8 +7,6 @@ import type { JsonObject } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
 import type { Part } from "../model/part.ts";
 import { textOf } from "../model/part.ts";
-import type { Content, Jsonable } from "./parts.ts";
-import { data, toParts } from "./parts.ts";
 
 export type StatusEvent = Extract<AgentEvent, { status: AgentState }>;
 export type ArtifactEvent = Extract<AgentEvent, { artifact: ArtifactDraft }>;
@@ -57,50 +57,62 @@ export class AgentTurn implements Turn {
     return this.#text;
   }
 
+  /** The whole message. */
   get message(): Message {
     return this.#turn.message;
   }
 
+  /** The parts of the message. `bytesOf(part)` reads the content of a file. */
   get parts(): readonly Part[] {
     return this.#turn.message.parts;
   }
 
+  /** Messages of this task before this one, oldest first; the newest of them when there are many. */
   get history(): readonly Message[] {
     return this.#turn.history;
   }
 
+  /** Which task this is, and the conversation that it belongs to. */
   get task(): Turn["task"] {
     return this.#turn.task;
   }
 
+  /** Who asks: `owner`, `authenticated`, `scopes`, `address`. */
   get caller(): Caller {
     return this.#turn.caller;
   }
 
+  /** Aborted when the task is cancelled, times out, or this process lost the right to run it. */
   get signal(): AbortSignal {
     return this.#turn.signal;
   }
 
+  /** Values that survive a crash and last as long as the task: `get`, `set`, `delete`, `once`. */
   get memory(): TurnMemory {
     return this.#turn.memory;
   }
 
+  /** 1, and more when the run was started again after a crash. */
   get attempt(): number {
     return this.#turn.attempt;
   }
 
+  /** Media types that the caller accepts; empty if it did not say. */
   get acceptedOutputModes(): readonly string[] {
     return this.#turn.acceptedOutputModes;
   }
 
+  /** Metadata of the request, not of the message. */
   get metadata(): JsonObject | undefined {
     return this.#turn.metadata;
   }
 
+  /** Which agents the request came through, this one included. Pass it on: `connect(url, { hops: turn.hops })`. */
   get hops(): Hops {
     return this.#turn.hops;
   }
 
+  /** The task is being worked on; with a message, progress that callers see. */
   working(content?: Content): StatusEvent {
     return content === undefined ? WORKING : status("TASK_STATE_WORKING", content);
   }
@@ -115,15 +127,17 @@ export class AgentTurn implements Turn {
     return status("TASK_STATE_AUTH_REQUIRED", content);
   }
 
-  /** Only needed to say something at the end: falling off the end of a run completes the task too. */
+  /** Ends the task with a message. Falling off the end of a run completes the task without one. */
   completed(content?: Content): StatusEvent {
     return content === undefined ? COMPLETED : status("TASK_STATE_COMPLETED", content);
   }
 
+  /** Ends the task as failed, with the reason for the caller. Throwing fails it too, without telling the caller why. */
   failed(content: Content): StatusEvent {
     return status("TASK_STATE_FAILED", content);
   }
 
+  /** Ends the task as rejected: the agent does not do this. */
   rejected(content: Content): StatusEvent {
     return status("TASK_STATE_REJECTED", content);
   }

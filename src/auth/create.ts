@@ -20,12 +20,15 @@ import { type CertificateName, createCertificateVerifier } from "./mtls.ts";
 
 /** Who may call. */
 export interface AuthOptions {
-  /** Let in whoever shows nothing; must be said before a server that others can reach does so. */
+  /** Accept callers without credentials, also from other machines. Default: false. */
   readonly anonymous?: boolean;
-  /** Keys that are valid, any number at once. */
+  /** Valid API keys: `{ key, owner, scopes? }`, any number. */
   readonly apiKeys?: readonly ApiKeyEntry[];
+  /** Where API keys are sent besides `Authorization: Bearer`: `{ header?, query?, cookie? }`. Default: `X-API-Key`. */
   readonly apiKey?: ApiKeyPlaces;
+  /** Users for HTTP Basic: `{ user, password, owner?, scopes? }`. */
   readonly basic?: readonly BasicEntry[];
+  /** Tokens of an OAuth or OpenID Connect issuer: `{ issuer, audience, … }`. */
   readonly jwt?: JwtOptions;
   /** `ca`: file of the authorities whose client certificates are trusted. `owner`: where in them the owner stands. */
   readonly mtls?: { readonly ca: string; readonly owner?: CertificateName };

@@ -29,3 +29,4 @@ export type {
   SendText,
   SignaturePolicy,
 } from "./options.ts";
+export { bytesOf, type Content, data, file, text, textOf } from "./parts.ts";

@@ -52,12 +52,15 @@ export interface CardOptions {
    * origins than the card's own get them only by `credentialOrigins`; the card itself is first asked for without.
    */
   readonly credentials?: CredentialProvider;
+  /** Replaces the global `fetch`; use `createGuardedFetch()` for cards from strangers. */
   readonly fetch?: typeof globalThis.fetch;
   /** For the headers of an answer, and again for the rest of it unless that is a stream. Default 60,000. */
   readonly timeoutMs?: number;
-  /** For what is safe to repeat. */
+  /** Attempts and waits for what is safe to repeat. Default: 4 attempts, streams 12. */
   readonly retry?: RetryOptions;
+  /** Aborts everything. */
   readonly signal?: AbortSignal;
+  /** Called with every request and response, without secrets, for debugging. */
   readonly onExchange?: (trace: ExchangeTrace) => void;
   /** Force a version of the protocol, as `Major.Minor`. */
   readonly version?: string;
@@ -74,7 +77,9 @@ export interface CardOptions {
 export interface ConnectOptions extends CardOptions {
   /** Force a binding (`JSONRPC`, `HTTP+JSON`, `GRPC`); otherwise the card's order decides. */
   readonly binding?: string;
-  /** Refuse, with LOSS_REFUSED, what the dialect cannot say or hear whole. A send is refused before it is sent. */
+  /**
+   * Refuse, with LOSS_REFUSED, what the dialect cannot express. A send is refused before it is sent. Default: false.
+   */
   readonly strict?: boolean;
   /** Keys that every request is signed with, in dialects that sign. */
   readonly keys?: { readonly ak: string; readonly sk: string };
@@ -91,6 +96,7 @@ export interface ConnectOptions extends CardOptions {
   readonly streamSilenceMs?: number;
   /** Extension URIs to ask for in every call. */
   readonly extensions?: readonly string[];
+  /** Called for reconnects, fallbacks, losses and withheld credentials. */
   readonly onNotice?: (notice: Notice) => void;
   /** For an agent that calls another: `turn.hops`, so that agents which call each other in a circle are stopped. */
   readonly hops?: Hops;
@@ -124,10 +130,13 @@ const CONNECT_OPTION_NAMES = {
 export const CONNECT_OPTIONS: readonly string[] = Object.keys(CONNECT_OPTION_NAMES);
 
 export interface CallOptions {
+  /** Aborts the call; the task continues. */
   readonly signal?: AbortSignal;
+  /** Instead of that of `connect`. */
   readonly timeoutMs?: number;
   /** Makes a send safe to repeat, with agents that know the header `Idempotency-Key`. */
   readonly idempotencyKey?: string;
+  /** Extension URIs to ask for, besides those of `connect`. */
   readonly extensions?: readonly string[];
   /** Of a send, instead of those given when the agent was connected to. */
   readonly hops?: Hops;
@@ -164,6 +173,7 @@ export interface PushListQuery {
 
 /** An agent somewhere else. Rejects with `ProtocolError` for what the agent said and `ConnectionError` for the way there. */
 export interface RemoteAgent {
+  /** The card in the form of A2A 1.0, whatever version the agent publishes. */
   readonly card: AgentCard;
   /** The one in use. Another one takes its place when it fails in a way that shows that nothing was taken. */
   readonly interface: ChosenInterface;
@@ -180,20 +190,27 @@ export interface RemoteAgent {
    * has no word for it, the task is asked for from time to time and handed over when it has changed.
    */
   subscribe(id: string, options?: CallOptions & { readonly after?: number }): AsyncIterable<ClientEvent>;
+  /** Reads a task. */
   get(id: string, options?: CallOptions & { readonly historyLength?: number }): Promise<Task>;
   /** All pages, fetched as they are needed. */
   list(query?: Omit<ListInput, "pageToken">, options?: CallOptions): AsyncIterable<Task>;
+  /** One page of tasks, newest first, with the token of the next. */
   listPage(query?: ListInput, options?: CallOptions): Promise<TaskPage>;
+  /** Cancels a task and returns it as it is then. */
   cancel(id: string, options?: CallOptions & { readonly metadata?: JsonObject }): Promise<Task>;
   /** The card for authenticated callers. */
   extendedCard(options?: CallOptions): Promise<AgentCard>;
+  /** Registers a webhook for a task. */
   createPushConfig(
     taskId: string,
     config: TaskPushNotificationConfig,
     options?: CallOptions,
   ): Promise<TaskPushNotificationConfig>;
+  /** Reads a webhook of a task, without its secrets. */
   getPushConfig(taskId: string, id: string, options?: CallOptions): Promise<TaskPushNotificationConfig>;
+  /** Webhooks of a task, a page at a time. */
   listPushConfigs(taskId: string, query?: PushListQuery, options?: CallOptions): Promise<PushConfigPage>;
+  /** Removes a webhook of a task; removing one that is not there is not an error. */
   deletePushConfig(taskId: string, id: string, options?: CallOptions): Promise<void>;
 }
 

@@ -39,8 +39,9 @@ export interface EngineLimits {
   readonly pushConfigs: number;
   /** Tries of one push notification before its config is given up. */
   readonly pushAttempts: number;
-  /** Push notifications under way at the same time, and those to one host. */
+  /** Push notifications in flight at the same time. */
   readonly pushConcurrency: number;
+  /** Push notifications in flight to one host. */
   readonly pushPerHost: number;
 }
 
@@ -53,16 +54,19 @@ export interface EngineTimes {
   readonly sweepMs: number;
   /** A stream shows its task after this, even if the agent has given no sign yet. */
   readonly showTaskAfterMs: number;
+  /** How long a repeated send is recognised. */
   readonly idempotencyMs: number;
   /** Logs of tasks that ended this long ago are reduced to their snapshot. */
   readonly compactAfterMs: number;
   /** Tasks that ended this long ago are deleted; absent: never. */
   readonly pruneAfterMs: number | undefined;
+  /** Old tasks are compacted and pruned this often. */
   readonly housekeepingMs: number;
   /** Longest time of one try of a push notification. */
   readonly pushTimeoutMs: number;
   /** At most this long after its first failure a push notification is tried again; then twice as long each time. */
   readonly pushRetryMs: number;
+  /** Maximum time between two attempts of a push notification. */
   readonly longestPushRetryMs: number;
   /** Push notifications that no commit of this process announced are looked for this often. */
   readonly pushSweepMs: number;

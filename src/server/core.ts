@@ -39,6 +39,7 @@ import type { XiaoyiOptions } from "./xiaoyi/options.ts";
 export interface ServeLimitOptions extends EngineLimits, AdmissionLimits, ConnectionLimits {
   /** Bytes of a request body; more is answered with 413. */
   readonly body: number;
+  /** Maximum number of parts of a message. */
   readonly parts: number;
   /** Levels of nesting in a request. */
   readonly depth: number;
@@ -51,43 +52,46 @@ export interface ServeLimitOptions extends EngineLimits, AdmissionLimits, Connec
 }
 
 export interface ServeTimeOptions extends EngineTimes {
-  /** A silent stream says it is alive this often. */
+  /** A silent stream sends a keep-alive this often. */
   readonly keepAliveMs: number;
+  /** A stream whose reader takes nothing for this long is closed; the reader can resume. */
   readonly stalledReaderMs: number;
-  /** How long runs may go on after the server was told to stop. */
+  /** Maximum time for running tasks to finish when the server closes. */
   readonly drainMs: number;
 }
 
 export interface ServeOptions {
-  /** By name; the name is part of the agent's URL. */
+  /** Agents by name; the name is part of the URL, `/agents/NAME`. */
   readonly agents: Readonly<Record<string, Agent>>;
-  /** The agent that also lives at the root; the first unless given. */
+  /** Name of the agent that also lives at the root. Default: the first. */
   readonly default?: string;
+  /** Address to listen on. Default: `127.0.0.1`. */
   readonly host?: string;
-  /** 4000 unless given; 0 takes any free port. */
+  /** Port to listen on; 0 takes any free one. Default: 4000. */
   readonly port?: number;
-  /** Port of gRPC; the one after `port` unless given, 0 takes any free one, false serves no gRPC. */
+  /** Port of gRPC; 0 takes any free one, false serves no gRPC. Default: the one after `port`. */
   readonly grpcPort?: number | false;
-  /** Where callers reach this server, if that is not host and port. */
+  /** URL where callers reach this server, with its path; written into cards. Default: host and port. */
   readonly publicUrl?: string;
-  /** `host:port` where callers reach gRPC, if that is not the host of `publicUrl` and `grpcPort`. */
+  /** `host:port` where callers reach gRPC. Default: the host of `publicUrl` and `grpcPort`. */
   readonly grpcPublicUrl?: string;
-  /** Path below which everything over HTTP is served, for a proxy that passes paths on as they are. Default: `/`. */
+  /** Path below which everything over HTTP is served, for a proxy that passes paths on unchanged. Default: `/`. */
   readonly path?: string;
-  /** What a reader of the card gets who names no version: `hybrid` (the default) is understood by readers of both. */
+  /** Card for readers that name no version: `hybrid` (default) can be read as 1.0 and as 0.3. */
   readonly card?: "hybrid" | "v1" | "v03";
-  /** Refuse to say what a caller's dialect has no words for, instead of leaving it out. */
+  /** Refuse what the dialect of a caller cannot express, instead of leaving it out. Default: false. */
   readonly strict?: boolean;
-  /** Whether callers may register push notification configs, and how these are told of events; true unless given. */
+  /** Whether callers may register webhooks, and how they are notified. Default: true. */
   readonly push?: boolean | PushOptions;
-  /** `memory:` (the default here), `sqlite:<file>`, or a store of your own. */
+  /** `memory:` (default), `sqlite:<file>`, or a `TaskStore`. */
   readonly store?: string | TaskStore;
-  /** Relative store files are meant from here; the working directory unless given. */
+  /** Folder of relative files. Default: the working directory. */
   readonly baseDirectory?: string;
   /** Signs every card; the public key is published at `/.well-known/jwks.json`. */
   readonly signing?: SigningKeyOptions;
+  /** Origins whose web pages may call. Default: none. */
   readonly cors?: CorsOptions;
-  /** Who may call. Without it anyone on this machine, and no server is opened that others can reach. */
+  /** Who may call. Default: anyone on this machine; a server that other machines can reach is then not started. */
   readonly auth?: AuthOptions;
   /**
    * Who is calling, by a check of your own, asked before those of `auth`. For undefined they are asked; without any, the
@@ -102,8 +106,14 @@ export interface ServeOptions {
   readonly audit?: AuditOptions;
   /** How agents are connected to Huawei's assistant Xiaoyi. */
   readonly xiaoyi?: XiaoyiOptions;
+  /** Limits on what callers may ask for; see below. */
   readonly limits?: Partial<ServeLimitOptions>;
+  /** Durations in milliseconds; see below. */
   readonly times?: Partial<ServeTimeOptions>;
+  /**
+   * An object with `debug`, `info`, `warn` and `error`, each `(fields, message)`, such as a pino logger. Default:
+   * silent.
+   */
   readonly log?: Log | false;
 }
 

@@ -30,17 +30,26 @@ export interface ServedAgentInfo {
 }
 
 export interface DragomanServer {
+  /** Base URL, as cards name it. */
   readonly url: string;
+  /** Address that the server listens on. */
   readonly host: string;
+  /** Port of HTTP that the server listens on; useful with `port: 0`. */
   readonly port: number;
-  /** `host:port` of gRPC, if it is served. */
+  /** `host:port` of gRPC; undefined if it is not served. */
   readonly grpc: string | undefined;
+  /** The store, in words for people. */
   readonly store: string;
+  /** Name, title, URL and card URL of every agent, and which is the default. */
   readonly agents: readonly ServedAgentInfo[];
-  /** Replaces the definition of an agent; turns under way finish with the old one. */
+  /** Replaces the definition of an agent while the server runs; turns in progress finish with the old one. */
   replace(name: string, agent: Agent): void;
-  /** Lets runs finish, then closes. Open streams end; their readers can resume. */
+  /**
+   * Stops accepting work, lets runs finish (`times.drainMs`), then closes. Open streams end; their readers can
+   * resume.
+   */
   close(reason?: string): Promise<void>;
+  /** Resolves when the server has closed, for whatever reason. */
   readonly closed: Promise<void>;
 }
 

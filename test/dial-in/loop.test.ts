@@ -1,7 +1,7 @@
 /** Both halves of the link at once: an agent that one server serves by dialling another, which serves it to everybody. */
 import { afterEach, describe, expect, it } from "vitest";
 import { defineAgent } from "../../src/agents/define.ts";
-import { data } from "../../src/agents/parts.ts";
+import { data } from "../../src/client/parts.ts";
 import { type DragomanServer, serve } from "../../src/server/serve.ts";
 import { createDialInAgent } from "../../src/server/xiaoyi/dial-in-agent.ts";
 import { xiaoyi } from "../../src/xiaoyi.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
+import { type Content, toParts } from "../../client/parts.ts";
 import type { AgentState, MessageDraft } from "../../engine/agent.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Part } from "../../model/part.ts";
-import { type Content, toParts } from "../parts.ts";
 import type { ArtifactOptions } from "../turn.ts";
 
 /** What a line of output says when it is not plain text. */

@@ -1,5 +1,16 @@
 import type { JsonObject, JsonPrimitive, JsonValue } from "../model/json.ts";
-import type { DataPart, Part, RawPart, TextPart, UrlPart } from "../model/part.ts";
+import type { Message } from "../model/message.ts";
+import type { SendOutcome } from "../model/operation.ts";
+import {
+  type DataPart,
+  isRawPart,
+  type Part,
+  type RawPart,
+  type TextPart,
+  textOf as textOfParts,
+  type UrlPart,
+} from "../model/part.ts";
+import type { Task } from "../model/task.ts";
 
 /** What an agent says: plain text, or parts. */
 export type Content = string | readonly Part[];
@@ -39,4 +50,22 @@ export function file(source: FileSource & PartOptions): RawPart | UrlPart {
 
 export function toParts(content: Content): readonly Part[] {
   return typeof content === "string" ? [{ text: content }] : content;
+}
+
+/** The bytes of a file that came with its content; undefined for text, data and a file that is named by its address. */
+export function bytesOf(part: Part): Uint8Array | undefined {
+  return isRawPart(part) ? Buffer.from(part.raw, "base64") : undefined;
+}
+
+/**
+ * The text of an answer: of a message, or of a task's artifacts, with an empty line between them. A task without text in
+ * its artifacts has that of its status, such as a question to its caller or the reason of a failure.
+ */
+export function textOf(answer: SendOutcome | Task | Message | readonly Part[]): string {
+  if ("task" in answer) return textOf(answer.task);
+  if ("message" in answer) return textOf(answer.message);
+  if ("parts" in answer) return textOfParts(answer.parts);
+  if (!("status" in answer)) return textOfParts(answer);
+  const texts = (answer.artifacts ?? []).map(({ parts }) => textOfParts(parts)).filter((text) => text !== "");
+  return texts.length > 0 ? texts.join("\n\n") : textOfParts(answer.status.message?.parts ?? []);
 }

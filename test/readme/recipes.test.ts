@@ -1,0 +1,94 @@
+/** Every recipe of docs/recipes.md is started as it is written and called over the wire. */
+import { spawn } from "node:child_process";
+import { symlinkSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { connect, textOf } from "../../src/client/index.ts";
+import { cleanEnvironment, ROOT } from "../built/cli.ts";
+import { createProject, type Project, typeErrors } from "../built/project.ts";
+import { blocksOf } from "./blocks.ts";
+
+const blocks = blocksOf("docs/recipes.md");
+const ofKind = (kind: string) =>
+  blocks.filter((block) => block.kind === kind).map(({ line, text }) => [`docs/recipes.md:${line}`, text] as const);
+const PACKAGES = ["@hono", "@types", "express", "fastify", "hono"];
+
+let project: Project;
+beforeAll(() => {
+  project = createProject();
+  for (const name of PACKAGES)
+    symlinkSync(join(ROOT, "node_modules", name), join(project.folder, "node_modules", name));
+  project.write("hello.ts", ofKind("hello.ts")[0]?.[1] ?? "");
+});
+afterAll(() => project?.remove());
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
+    });
+  });
+}
+
+/** Runs a recipe until `use` is done with it; resolves when it has printed its address. */
+async function started(file: string, use: (url: string) => Promise<void>): Promise<void> {
+  const environment = cleanEnvironment({ PORT: String(await freePort()) });
+  const child = spawn(process.execPath, ["--import", import.meta.resolve("tsx"), file], { env: environment });
+  let errors = "";
+  child.stderr.on("data", (chunk) => {
+    errors += chunk;
+  });
+  const ended = new Promise((resolve) => child.once("close", resolve));
+  try {
+    const url = await new Promise<string>((resolve, reject) => {
+      child.stdout.once("data", (line) => resolve(String(line).trim()));
+      void ended.then(() => reject(new Error(errors)));
+    });
+    await use(url);
+  } finally {
+    child.kill("SIGKILL");
+    await ended;
+  }
+}
+
+async function greet(url: string): Promise<void> {
+  const agent = await connect(url);
+  expect(textOf(await agent.send("Ada"))).toBe("Hello, Ada!");
+  expect(agent.interface.url).toMatch(url);
+  const seen: string[] = [];
+  for await (const { event } of agent.stream("Bob")) seen.push(...Object.keys(event));
+  expect(seen).toContain("message");
+}
+
+describe("recipes", () => {
+  it("are of known kinds, and accepted by the compiler", () => {
+    expect(new Set(blocks.map(({ kind }) => kind))).toEqual(new Set(["hello.ts", "server", "route", "bun"]));
+    const files = [...ofKind("server"), ...ofKind("route")].map(([, text], at) =>
+      project.write(`checked-${at}.ts`, text),
+    );
+    // A module that imports a TypeScript file by its name is for a loader to run, not for the compiler to emit.
+    expect(typeErrors(files).filter((error) => !error.includes("allowImportingTsExtensions"))).toEqual([]);
+  });
+
+  it.each(ofKind("server"))("%s serves", async (place, text) => {
+    await started(project.write(`server-${place.split(":")[1]}.ts`, text), greet);
+  });
+
+  it.each(ofKind("route"))("%s answers as a route of a framework that takes functions", async (_, text) => {
+    const route = await import(pathToFileURL(project.write("route.ts", text)).href);
+    const card = await route.GET(new Request("http://localhost:3000/a2a/.well-known/agent-card.json"), { params: {} });
+    expect(await card.json()).toMatchObject({ name: "Hello" });
+    const answer = await route.POST(
+      new Request("http://localhost:3000/a2a/agents/hello/rest/message:send", {
+        method: "POST",
+        headers: { "content-type": "application/json", "a2a-version": "1.0" },
+        body: JSON.stringify({ message: { messageId: "m", role: "ROLE_USER", parts: [{ text: "Ada" }] } }),
+      }),
+      { params: {} },
+    );
+    expect(textOf(await answer.json())).toBe("Hello, Ada!");
+  });
+});
