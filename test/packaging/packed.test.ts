@@ -98,6 +98,7 @@ describe("the installed package", () => {
         "GuardedFetchError",
         "ProtocolError",
         "SILENT_LOG",
+        "bytesOf",
         "createGuardedFetch",
         "createHandler",
         "data",
@@ -105,8 +106,9 @@ describe("the installed package", () => {
         "file",
         "serve",
         "text",
+        "textOf",
       ],
-      ["ConnectionError", "ProtocolError", "connect", "fetchCard"],
+      ["ConnectionError", "ProtocolError", "bytesOf", "connect", "data", "fetchCard", "file", "text", "textOf"],
       ["dragoman"],
       ["xiaoyi"],
     ]);
