@@ -8,12 +8,12 @@ const WORDS = { passed: "passed", failed: "FAILED", "not-shown": "not shown" } a
 
 const MOST_VIOLATIONS = 10;
 
-/** One line for how it went, and one for each rule that was broken. */
-export function describeReport({ name, outcome, violations, why }: ScenarioReport): string {
-  const reason = why === undefined ? "" : `: ${safeLine(why)}`;
-  const lines = violations
-    .slice(0, MOST_VIOLATIONS)
-    .map((violation) => `  ${safeLine(describeViolation(violation))}\n`);
-  const rest = violations.length - lines.length;
+/** One line for how it went, and one for each rule that was broken and each note. */
+export function describeReport({ name, notes, outcome, source, violations, why }: ScenarioReport): string {
+  const cited = source === undefined ? "" : ` [${source}]`;
+  const reason = why === undefined ? "" : `: ${safeLine(why)}${cited}`;
+  const all = [...violations.map(describeViolation), ...new Set(notes)];
+  const lines = all.slice(0, MOST_VIOLATIONS).map((line) => `  ${safeLine(line)}\n`);
+  const rest = all.length - lines.length;
   return `${name}: ${WORDS[outcome]}${reason}\n${lines.join("")}${rest > 0 ? `  and ${rest} more\n` : ""}`;
 }

@@ -126,7 +126,9 @@ describe("dragoman simulate xiaoyi", () => {
       "asking=ask me",
     ];
     const { code, stdout } = await simulate([...words, ...phrase, "--timeout", "5s"], "", "hides-questions");
-    expect(stdout).toBe("normal: passed\ncancel: passed\nquestion: FAILED: The question cannot be read.\n");
+    expect(stdout).toBe(
+      "normal: passed\ncancel: passed\nquestion: FAILED: The question cannot be read. [the publisher's plugin @ynhcj/xiaoyi 2.6]\n",
+    );
     expect(code).toBe(1);
   });
 

@@ -22,4 +22,4 @@ export type { Notification } from "./services/notification.ts";
 export { createSimulator, inventAgent, type Simulator, type SimulatorEvent } from "./simulator.ts";
 export { PROFILE_NAMES, type Profile, type Screen } from "./task/screen.ts";
 export { AGENT_IS_AWAY, type SimulatedTask } from "./task/simulated-task.ts";
-export { describeViolation, RULES, type Rule, type Violation } from "./violations.ts";
+export { describeViolation, isNote, RULES, type Rule, type Violation } from "./violations.ts";

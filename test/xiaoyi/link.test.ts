@@ -116,7 +116,7 @@ async function play(name: ScenarioName, surroundings: Surroundings = {}) {
   return { ...report, violations: report.violations.map(describeViolation) };
 }
 
-const passed = (name: ScenarioName) => ({ name, outcome: "passed", why: undefined, violations: [] });
+const passed = (name: ScenarioName) => ({ name, outcome: "passed", why: undefined, violations: [], notes: [] });
 
 describe("an agent on the link", () => {
   it.each(SCENARIO_NAMES)("%s", async (name) => {

@@ -73,10 +73,11 @@ export async function clear(scene: Scene): Promise<void> {
   const elsewhere = await scene.read(phone, phrases.recalling);
   scene.check(!elsewhere.includes(secret), "What was cleared is known in the next conversation.");
   if (scene.simulator.cloud === undefined) {
-    // On a link clearing names the session of the app; the old conversation shows whether it was known to be meant.
+    // The platform goes on under a new id, so that nothing depends on whether the old conversation was found.
     phone.conversationId = conversationId;
     const there = await scene.read(phone, phrases.recalling);
-    scene.check(!there.includes(secret), "What was cleared is still known.");
+    if (there.includes(secret))
+      scene.note("Note: what was cleared is still known under the old id of the conversation.");
   }
   if (!isKnown) throw new NotShown("The agent kept nothing in mind that could be forgotten.");
 }
@@ -94,31 +95,41 @@ export async function question(scene: Scene): Promise<void> {
   await scene.replied(task, scene.phrases.reply);
 }
 
-const STYLES: readonly Partial<WireStyle>[] = [
-  {},
-  { encoding: "wrapped" },
-  { encoding: "action" },
-  { spelling: "underscored" },
-  { controlSession: "params" },
-  { cancelNames: "id" },
-  { cancelNames: "taskId" },
-  { cancelNames: "params" },
-  { messageIds: "left-out" },
-];
+interface Spelling {
+  readonly style: Partial<WireStyle>;
+  /** Whether a document or the publisher's plugin has it; what only others have been seen to accept is not demanded. */
+  readonly isKnown?: true;
+}
 
-/** Messages, cancelling and clearing in all ways the platform spells them. */
+const SPELLINGS = {
+  "as documented": { style: {}, isKnown: true },
+  "with underscores in method names": { style: { spelling: "underscored" }, isKnown: true },
+  "as actions without JSON-RPC": { style: { encoding: "action" }, isKnown: true },
+  "with the task's id as the id of the request": { style: { cancelNames: "id" }, isKnown: true },
+  "in an envelope with msgType": { style: { encoding: "wrapped" } },
+  "with the session in params": { style: { controlSession: "params" } },
+  "with the task's id in taskId": { style: { cancelNames: "taskId" } },
+  "with the task's id in params": { style: { cancelNames: "params" } },
+  "without ids of messages": { style: { messageIds: "left-out" } },
+} as const satisfies Record<string, Spelling>;
+
+/** Messages, cancelling and clearing in all ways the platform was seen to spell them. */
 export async function spellings(scene: Scene): Promise<void> {
   const { simulator } = scene;
   let tooLate = 0;
+  const converse = async (): Promise<void> => {
+    const phone = scene.addPhone();
+    await scene.ask(phone, scene.phrases.plain);
+    const task = await scene.say(phone, scene.phrases.slow);
+    if (!(await scene.cancelled(phone, task))) tooLate++;
+    await scene.cleared(phone);
+    await scene.ask(phone, scene.phrases.plain);
+  };
   try {
-    for (const style of STYLES) {
+    for (const [name, { isKnown, style }] of Object.entries<Spelling>(SPELLINGS)) {
       simulator.style = { ...USUAL_STYLE, ...style };
-      const phone = scene.addPhone();
-      await scene.ask(phone, scene.phrases.plain);
-      const task = await scene.say(phone, scene.phrases.slow);
-      if (!(await scene.cancelled(phone, task))) tooLate++;
-      await scene.cleared(phone);
-      await scene.ask(phone, scene.phrases.plain);
+      if (isKnown === true) await converse();
+      else await scene.attempt(`messages ${name} are not understood`, converse);
     }
   } finally {
     simulator.style = USUAL_STYLE;

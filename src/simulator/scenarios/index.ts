@@ -1,5 +1,5 @@
 import type { Simulator } from "../simulator.ts";
-import type { Violation } from "../violations.ts";
+import { describeViolation, isNote, SOURCES, type Violation } from "../violations.ts";
 import { cancel, clear, crowd, long, normal, question, spellings, streaming, twoMessages } from "./conversations.ts";
 import { cut, disconnects, duplicates, kick, reordering } from "./disturbances.ts";
 import { NotShown, ScenarioFailure, Scene, type SceneOptions } from "./scene.ts";
@@ -8,26 +8,42 @@ export { DEFAULT_PHRASES, PHRASE_NAMES, type Phrases, type SceneOptions } from "
 
 export interface Scenario {
   readonly about: string;
+  /** Where it can be read that agents must master this. */
+  readonly source: string;
   readonly run: (scene: Scene) => Promise<void>;
   /** Needs an agent that has dialled. */
   readonly overLink?: true;
 }
 
 export const SCENARIOS = {
-  normal: { about: "messages and answers, with the app opened anew in between", run: normal },
-  streaming: { about: "an answer in pieces", run: streaming },
-  long: { about: "an answer that one frame cannot carry", run: long },
-  "two-messages": { about: "a second message before the first is answered", run: twoMessages },
-  cancel: { about: "a task stopped in the middle", run: cancel },
-  clear: { about: "a conversation forgotten and begun anew", run: clear },
-  question: { about: "a question of the agent, answered under the same ids", run: question },
-  duplicates: { about: "every frame twice", run: duplicates, overLink: true },
-  kick: { about: "the connection closed by the platform", run: kick, overLink: true },
-  cut: { about: "the connection torn while the agent works", run: cut, overLink: true },
-  disconnects: { about: "the connection lost again and again while people talk", run: disconnects, overLink: true },
-  crowd: { about: "a thousand conversations at once", run: crowd },
-  spellings: { about: "everything in all ways the platform spells it", run: spellings },
-  reordering: { about: "long bodies overtaken by what follows them", run: reordering, overLink: true },
+  normal: { about: "messages and answers, with the app opened anew in between", source: SOURCES.STREAM, run: normal },
+  streaming: { about: "an answer in pieces", source: SOURCES.DEVICE_REPORT, run: streaming },
+  long: { about: "an answer that one frame cannot carry", source: SOURCES.DEVICE_REPORT, run: long },
+  "two-messages": {
+    about: "a second message before the first is answered",
+    source: SOURCES.CHANNEL_PLUGIN,
+    run: twoMessages,
+  },
+  cancel: { about: "a task stopped in the middle", source: SOURCES.CANCEL, run: cancel },
+  clear: { about: "a conversation forgotten and begun anew", source: SOURCES.CANCEL, run: clear },
+  question: { about: "a question of the agent, answered under the same ids", source: SOURCES.PLUGIN, run: question },
+  duplicates: { about: "every frame twice", source: SOURCES.PLUGIN, run: duplicates, overLink: true },
+  kick: { about: "the connection closed by the platform", source: SOURCES.PLUGIN, run: kick, overLink: true },
+  cut: { about: "the connection torn while the agent works", source: SOURCES.PLUGIN, run: cut, overLink: true },
+  disconnects: {
+    about: "the connection lost again and again while people talk",
+    source: SOURCES.PLUGIN,
+    run: disconnects,
+    overLink: true,
+  },
+  crowd: { about: "a thousand conversations at once", source: SOURCES.STREAM, run: crowd },
+  spellings: { about: "everything in all ways the platform spells it", source: SOURCES.PLUGIN, run: spellings },
+  reordering: {
+    about: "long bodies overtaken by what follows them",
+    source: SOURCES.CHANNEL_PLUGIN,
+    run: reordering,
+    overLink: true,
+  },
 } as const satisfies Record<string, Scenario>;
 
 export type ScenarioName = keyof typeof SCENARIOS;
@@ -39,8 +55,12 @@ export interface ScenarioReport {
   readonly outcome: "passed" | "failed" | "not-shown";
   /** What went wrong, or why it could not be seen. */
   readonly why: string | undefined;
-  /** Rules broken on the way; any makes it a failure. */
+  /** Where the rule can be read that `why` is about; only of a failure. */
+  readonly source?: string;
+  /** Documented rules broken on the way; any makes it a failure. */
   readonly violations: readonly Violation[];
+  /** What no document has, but agents of others do otherwise. */
+  readonly notes: readonly string[];
 }
 
 export async function runScenario(
@@ -49,34 +69,31 @@ export async function runScenario(
   options: SceneOptions,
 ): Promise<ScenarioReport> {
   const violations: Violation[] = [];
+  const notes: string[] = [];
   const stop = simulator.listenTo((event) => {
-    if (event.kind === "violation") violations.push(event.violation);
+    if (event.kind !== "violation") return;
+    if (isNote(event.violation)) notes.push(describeViolation(event.violation));
+    else violations.push(event.violation);
   });
+  const { run, source, ...scenario }: Scenario = SCENARIOS[name];
+  const ended = (outcome: ScenarioReport["outcome"], why?: string): ScenarioReport => {
+    const result = violations.length === 0 ? outcome : "failed";
+    const cited = result === "failed" && why !== undefined ? { source } : {};
+    return { name, outcome: result, why, ...cited, violations, notes };
+  };
   try {
-    const { run, ...scenario }: Scenario = SCENARIOS[name];
     if (scenario.overLink === true && simulator.cloud !== undefined) {
       throw new NotShown("An agent that is called has no connection to disturb.");
     }
-    const scene = new Scene(simulator, options);
+    const scene = new Scene(simulator, options, (note) => notes.push(note));
     await run(scene);
     await scene.quiet();
-    return report(name, violations.length === 0 ? "passed" : "failed", undefined, violations);
+    return ended("passed");
   } catch (error) {
-    if (error instanceof NotShown) {
-      return report(name, violations.length === 0 ? "not-shown" : "failed", error.message, violations);
-    }
-    if (error instanceof ScenarioFailure) return report(name, "failed", error.message, violations);
+    if (error instanceof NotShown) return ended("not-shown", error.message);
+    if (error instanceof ScenarioFailure) return ended("failed", error.message);
     throw error;
   } finally {
     stop();
   }
-}
-
-function report(
-  name: ScenarioName,
-  outcome: ScenarioReport["outcome"],
-  why: string | undefined,
-  violations: readonly Violation[],
-): ScenarioReport {
-  return { name, outcome, why, violations };
 }

@@ -81,7 +81,11 @@ export class Scene {
   readonly #quietMs: number;
   readonly #expected: ((said: string) => string) | undefined;
 
-  constructor(simulator: Simulator, options: SceneOptions) {
+  /** Takes down what is unusual, but no rule that could be cited. */
+  readonly note: (text: string) => void;
+
+  constructor(simulator: Simulator, options: SceneOptions, note: (text: string) => void) {
+    this.note = note;
     this.simulator = simulator;
     this.phone = this.addPhone();
     this.phrases = { ...DEFAULT_PHRASES, ...options.phrases };
@@ -111,6 +115,16 @@ export class Scene {
       return await Promise.race([promise, late]);
     } finally {
       stop();
+    }
+  }
+
+  /** What no document asks for: where it fails, that is a note. */
+  async attempt(what: string, run: () => Promise<void>): Promise<void> {
+    try {
+      await run();
+    } catch (error) {
+      if (!(error instanceof ScenarioFailure)) throw error;
+      this.note(`Note: ${what}: ${error.message}`);
     }
   }
 

@@ -20,7 +20,8 @@ export type Flaw =
   | "hurries"
   | "sends-deltas"
   | "stays-away"
-  | "hides-questions";
+  | "hides-questions"
+  | "ignores-envelopes";
 
 /** Where an agent dials, and as whom; a simulator is such a place. */
 export interface Place {
@@ -87,6 +88,7 @@ export class ModelAgent {
   }
 
   #take(frame: Fields): void {
+    if (frame.msgDetail !== undefined && this.#flaws.has("ignores-envelopes")) return;
     const request = typeof frame.msgDetail === "string" ? (parseFields(frame.msgDetail) ?? {}) : frame;
     const params = fieldsIn(request.params);
     const method = String(request.method ?? request.action);
