@@ -188,3 +188,11 @@ it("hides a short known secret as a word of its own, and leaves words that conta
   );
   expect(redactor.text("xxplanted-4f9c1b7e-longxx")).toBe(`xx${REDACTED}xx`);
 });
+
+it("hides any known secret, whatever characters it has", () => {
+  fc.assert(
+    fc.property(fc.string({ minLength: 6, maxLength: 30, unit: "grapheme" }), (secret) => {
+      expect(new Redactor([secret]).text(`(${secret})`)).toBe(`(${REDACTED})`);
+    }),
+  );
+});

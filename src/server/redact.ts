@@ -44,7 +44,7 @@ type KnownSecret = string | RegExp;
 /** A short secret may be a part of ordinary words: of "change" in "changed" nothing needs to be hidden. */
 function toKnown(secret: string): KnownSecret {
   if (secret.length >= SHORTEST_UNMISTAKABLE) return secret;
-  return new RegExp(`(?<![\\p{L}\\p{N}])${secret.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&")}(?![\\p{L}\\p{N}])`, "gu");
+  return new RegExp(`(?<![\\p{L}\\p{N}])${secret.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&")}(?![\\p{L}\\p{N}])`, "gu");
 }
 
 function withoutSecrets(text: string, known: readonly KnownSecret[]): string {
