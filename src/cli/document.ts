@@ -45,6 +45,10 @@ function conventions(): string {
 
 - Data goes to stdout, talk to stderr. stdout carries no control sequences; \`NO_COLOR\` also takes the colour out of the talk.
 - \`-o text\` prints one \`Label: value\` per line; longer content stands under a label of its own and ends with a blank line.
+  \`task list\` on a terminal is a table (id, state, agent, time since the state changed, first line of the message) if no format,
+  \`--verbose\`, \`--history\` or \`--include-artifacts\` is given.
+- While a command waits, a terminal shows the newest status and the time that has passed in the last line of stderr; after 5 s one line
+  names what it waits for. Connections that fail are tried again and counted, not listed.
 - \`-o json\` prints one document in the protocol's own types; with \`--stream\` one JSON object per line.
 - A failure with \`-o json\` is one object \`{"error":{"code","message","hint","a2aCode"}}\` on stdout. \`code\` is the name A2A
   gives the error, an \`A2ACLI_ERR_…\` code of the specification, or a \`DRAGOMAN_ERR_…\` code for what neither names.

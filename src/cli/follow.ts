@@ -31,9 +31,9 @@ export async function pollTask(
     const task = await getKnown(agent, id, query);
     if (task !== undefined) {
       session.followed = { taskId: task.id, contextId: task.contextId };
+      session.progress.receive({ task });
       if (isOver(task.status.state, throughAuthorisation)) return task;
     }
-    if (polls === 1) announce(session);
     const slower = BACKOFF ** Math.max(0, polls - POLLS_AT_FULL_PACE);
     await session.stop.sleep(pollIntervalMs * Math.min(SLOWEST, slower));
   }
@@ -140,6 +140,7 @@ async function readEvents(
   for await (const { event } of events) {
     view.apply(event);
     noteTask(session, event);
+    session.progress.receive(event);
     onEvent(event);
     const mayBeStale = first && resumesTask && "task" in event;
     first = false;
@@ -156,11 +157,4 @@ function noteTask(session: Session, event: StreamEvent): void {
     const { contextId, taskId } = "statusUpdate" in event ? event.statusUpdate : event.artifactUpdate;
     session.followed = { taskId, contextId };
   }
-}
-
-/** The identifiers are worth having before the end: the terminal may be closed by then. */
-export function announce(session: Session): void {
-  if (session.followed === undefined) return;
-  const { contextId, taskId } = session.followed;
-  session.output.talk(`Waiting for task ${taskId} in context ${contextId}. Ctrl-C stops the waiting, not the task.`);
 }

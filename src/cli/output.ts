@@ -1,9 +1,11 @@
 import picocolors from "picocolors";
+import { truncateToWidth } from "./text-form.ts";
 
 /** The part of a Node stream that is needed; tests give something smaller than a terminal. */
 export interface Sink {
   write(text: string): boolean;
   readonly isTTY?: boolean;
+  readonly columns?: number;
 }
 
 type Paint = (text: string) => string;
@@ -18,11 +20,17 @@ export interface Output {
   /** One line to stderr. */
   talk(line: string): void;
   warn(line: string): void;
+  /** The last line of the terminal, replaced in place; undefined removes it. Only where `statusIsShown`. */
+  status(line: string | undefined): void;
   /** From now on this credential is kept out of all talk, whoever repeats it. */
   hide(secret: string): void;
   redact(text: string): string;
   readonly dataIsTerminal: boolean;
   readonly talkIsTerminal: boolean;
+  /** Talk is on a terminal that can replace a line. */
+  readonly statusIsShown: boolean;
+  /** Columns of the terminal that data goes to. */
+  readonly columns: number;
   readonly dim: Paint;
   readonly bold: Paint;
   readonly red: Paint;
@@ -34,21 +42,55 @@ export function createOutput(
   environment: Readonly<Record<string, string | undefined>>,
 ): Output {
   const talkIsTerminal = stderr.isTTY === true;
-  const colours = picocolors.createColors(talkIsTerminal && !environment.NO_COLOR && environment.TERM !== "dumb");
+  const statusIsShown = talkIsTerminal && environment.TERM !== "dumb";
+  const colours = picocolors.createColors(statusIsShown && !environment.NO_COLOR);
   const secrets = new Set<string>();
   const redact = (text: string): string => {
     let rest = text;
     for (const secret of secrets) rest = rest.replaceAll(secret, "[redacted]");
     return rest;
   };
+  let statusLine: string | undefined;
+  let isDrawn = false;
+  /** Data ended in the middle of a line of this terminal: a status would be written into it. */
+  let lineIsOpen = false;
+  const erase = (): void => {
+    if (isDrawn) stderr.write(ERASE_LINE);
+    isDrawn = false;
+  };
+  const draw = (): void => {
+    if (statusLine === undefined || lineIsOpen || !statusIsShown) return;
+    // A line as wide as the terminal would wrap, and only its last row could be erased.
+    const line = truncateToWidth(redact(statusLine), columnsOf(stderr) - 1);
+    stderr.write(`${ERASE_LINE}${colours.dim(line)}`);
+    isDrawn = true;
+  };
   const talk = (line: string): void => {
+    erase();
     stderr.write(`${redact(line)}\n`);
+    draw();
   };
   return {
     data: (text) => {
+      if (stdout.isTTY !== true || text === "") {
+        stdout.write(text);
+        return;
+      }
+      erase();
       stdout.write(text);
+      lineIsOpen = !text.endsWith("\n");
+      draw();
     },
     talk,
+    status: (line) => {
+      statusLine = line;
+      if (line === undefined) erase();
+      else draw();
+    },
+    statusIsShown,
+    get columns() {
+      return columnsOf(stdout);
+    },
     warn: (line) => talk(`${colours.yellow("Warning:")} ${line}`),
     hide: (secret) => {
       if (secret !== "") secrets.add(secret).add(encodeURIComponent(secret));
@@ -60,6 +102,13 @@ export function createOutput(
     bold: colours.bold,
     red: colours.red,
   };
+}
+
+const ERASE_LINE = "\r\u001b[K";
+
+/** A terminal that does not tell its size says 0. */
+function columnsOf({ columns }: Sink): number {
+  return columns || 80;
 }
 
 /** The output of this process. A reader that went away (`| head`) ends the program quietly. */

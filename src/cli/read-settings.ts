@@ -21,6 +21,8 @@ export interface Settings {
   /** The reference as it must be repeated in a command to paste; undefined if it comes from elsewhere than a flag. */
   readonly agentCardFlag: string | undefined;
   readonly output: "text" | "json";
+  /** The format was asked for, and is not just the default. */
+  readonly outputIsGiven: boolean;
   readonly transport: readonly string[];
   readonly a2aVersion: string | undefined;
   readonly dialect: string | undefined;
@@ -58,6 +60,7 @@ export function readSettings(
     agentCard: asText(card?.value),
     agentCardFlag: card?.source.kind === "flag" ? asText(card.value) : undefined,
     output: readFormat(text("output")),
+    outputIsGiven: text("output") !== undefined,
     transport: asList(get("transport")?.value),
     a2aVersion: readVersion(text("a2aVersion")),
     dialect: readDialect(text("dialect")),

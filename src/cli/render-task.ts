@@ -61,8 +61,9 @@ export function renderReply(message: Message, verbose: boolean): string {
 }
 
 /** A task among others: what the list was asked to include, and a blank line to tell it from the next. */
-export function renderListed(task: Task): string {
-  const history = (task.history ?? []).map((message) => renderHistory(message, false)).join("");
+export function renderListed(task: Task, options: { readonly history: boolean }): string {
+  const messages = options.history ? (task.history ?? []) : [];
+  const history = messages.map((message) => renderHistory(message, false)).join("");
   const artifacts = (task.artifacts ?? []).map((artifact) => renderArtifact(artifact, false)).join("");
   return `${history}${artifacts}${renderIdentity(task.id, task.contextId, task.status, true)}\n`;
 }

@@ -162,6 +162,14 @@ describe("send", () => {
     expect([code, JSON.parse(stdout)]).toEqual([0, { task: FINISHED }]);
   });
 
+  it("tells of connections that fail once, however often they do", async () => {
+    agent.replies.SendStreamingMessage = { events: STREAM.slice(0, 2), cut: true };
+    agent.replies.SubscribeToTask = [{ status: 503 }, { status: 503 }, { status: 503 }, { events: STREAM.slice(-1) }];
+    const { code, stderr } = await runHere("send", "-a", agent.url, "hello");
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^[^\n]* Resuming\.\nReached the agent again after 4 failed attempts\.\n$/);
+  });
+
   it("asks again where a blocking agent answers too early", async () => {
     agent.card = { capabilities: { streaming: false } };
     agent.replies.SendMessage = { result: { task: task("WORKING") } };

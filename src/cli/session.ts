@@ -14,6 +14,7 @@ import { CommandError, usage } from "./errors.ts";
 import { createExchangeLog } from "./exchange-log.ts";
 import { Ended } from "./exit-codes.ts";
 import type { Output } from "./output.ts";
+import { createProgress, type Progress } from "./progress.ts";
 import { readSettings, type Settings } from "./read-settings.ts";
 import type { FlagValues } from "./settings.ts";
 import { findSettingFiles } from "./settings-files.ts";
@@ -29,6 +30,7 @@ export interface Session {
   readonly settings: Settings;
   readonly output: Output;
   readonly stop: Stop;
+  readonly progress: Progress;
   /** The card in use, once there is one: hints are made from it. */
   card: AgentCard | undefined;
   /** Where the card was found. */
@@ -61,6 +63,7 @@ export async function withSession<T>(
     settings,
     output,
     stop: new Stop(),
+    progress: createProgress(output),
     card: undefined,
     cardUrl: undefined,
     usesLogin: false,
@@ -74,6 +77,7 @@ export async function withSession<T>(
   } catch (error) {
     throw explained(error, session);
   } finally {
+    session.progress.stop();
     session.stop.release();
   }
 }
@@ -258,11 +262,12 @@ export async function connectTo(session: Session, card: AgentCard): Promise<Remo
 const CREDENTIAL_ADVICE = "Name that origin with --credential-origin";
 
 /** Losses are many and matter to few: one line tells that there are some, --debug tells each. */
-function createNoticeTeller({ output, settings }: Session): (notice: Notice) => void {
+function createNoticeTeller({ output, progress, settings }: Session): (notice: Notice) => void {
   let toldOfLosses = false;
   return ({ kind, loss, message }) => {
     if (kind === "credentials")
       output.warn(message.replace("Name that origin in credentialOrigins", CREDENTIAL_ADVICE));
+    else if (kind === "reconnect") progress.retry(message);
     else if (loss === undefined) output.talk(message);
     else if (settings.debug) output.talk(output.dim(safeText(`Loss: ${loss.path} ${loss.kind}: ${loss.reason}`)));
     else if (!toldOfLosses) {

@@ -128,8 +128,9 @@ describe("the other task commands", () => {
   });
 
   it("list a page, all pages, or one task per line", async () => {
+    const history = [{ messageId: "m1", role: "ROLE_USER", parts: [{ text: "question" }] }];
     const page = (id: string, nextPageToken: string) => ({
-      result: { tasks: [{ ...task("WORKING"), id }], nextPageToken, pageSize: 1, totalSize: 2 },
+      result: { tasks: [{ ...task("WORKING", { history }), id }], nextPageToken, pageSize: 1, totalSize: 2 },
     });
     agent.replies.ListTasks = page("a", "next");
     const words = ["task", "list", "-a", agent.url, "--status", "working", "--context-id", "c", "--page-size", "1"];
@@ -140,9 +141,10 @@ describe("the other task commands", () => {
       status: "TASK_STATE_WORKING",
       pageSize: 1,
     });
-    expect(text.stdout).toContain(
-      "Task ID: a\nContext ID: context-1\nState: TASK_STATE_WORKING\n\nTasks: 1 of 2\nNext Page: ",
-    );
+    const fields = "Task ID: a\nContext ID: context-1\nState: TASK_STATE_WORKING\n\nTasks: 1 of 2\nNext Page: ";
+    expect(text.stdout.startsWith(fields)).toBe(true);
+    const asked = await runHere(...words, "--history", "1");
+    expect(asked.stdout.startsWith(`History: m1\nMessage: from user\nText:\nquestion\n\n${fields}`)).toBe(true);
     const json = await runHere(...words, "-o", "json");
     expect(JSON.parse(json.stdout)).toMatchObject({ tasks: [{ id: "a" }], nextPageToken: "next", totalSize: 2 });
     agent.replies.ListTasks = [page("a", "next"), page("b", "")];

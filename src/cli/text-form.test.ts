@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { block, field, safeLine, safeText, shellWord, table } from "./text-form.ts";
+import { block, displayWidth, field, safeLine, safeText, shellWord, table, truncateToWidth } from "./text-form.ts";
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: none of them may be left
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
@@ -37,5 +37,37 @@ describe("text form", () => {
         ["failed", "x", "y"],
       ]),
     ).toBe("ok      node  20\nfailed  x     y\n");
+    expect(
+      table([
+        ["茶", "a"],
+        ["tea", "b"],
+      ]),
+    ).toBe("茶   a\ntea  b\n");
+  });
+
+  it.each([
+    ["tea", 3],
+    ["茶のこと", 8],
+    ["차,お茶!", 8],
+    ["cafe\u0301", 4],
+    ["🎉", 2],
+    ["❤\ufe0f", 2],
+    ["🇨🇳", 4],
+    ["…·—", 3],
+  ])("takes as many columns as a terminal gives %j", (line, columns) => {
+    expect(displayWidth(line)).toBe(columns);
+  });
+
+  it("cuts a line to what fits, and no character in two", () => {
+    expect(truncateToWidth("茶的历史", 8)).toBe("茶的历史");
+    expect(truncateToWidth("茶的历史", 7)).toBe("茶的历…");
+    expect(truncateToWidth("茶的历史", 6)).toBe("茶的…");
+    expect(truncateToWidth("cafe\u0301s", 5)).toBe("cafe\u0301s");
+    expect(truncateToWidth("a👩‍👩‍👧b", 4)).toBe("a…");
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme" }), fc.nat(40), (line, columns) => {
+        expect(displayWidth(truncateToWidth(line, columns))).toBeLessThanOrEqual(columns);
+      }),
+    );
   });
 });

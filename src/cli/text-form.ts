@@ -43,13 +43,50 @@ export function table(rows: readonly (readonly string[])[], indent = ""): string
   const widths: number[] = [];
   for (const row of rows) {
     row.forEach((cell, column) => {
-      widths[column] = Math.max(widths[column] ?? 0, cell.length);
+      widths[column] = Math.max(widths[column] ?? 0, displayWidth(cell));
     });
   }
   return rows
     .map((row) => {
-      const cells = row.map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0)));
+      const cells = row.map((cell, column) =>
+        column === row.length - 1 ? cell : `${cell}${" ".repeat((widths[column] ?? 0) - displayWidth(cell))}`,
+      );
       return `${indent}${cells.join("  ").trimEnd()}\n`;
     })
     .join("");
+}
+
+const ZERO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]$/u;
+const WIDE =
+  /^[\p{Emoji_Presentation}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Bopomofo}\p{Script=Yi}\p{Script=Tangut}\u2e80-\u303e\u3200-\u33ff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6]$/u;
+const EMOJI_SELECTOR = "\ufe0f";
+
+/** Columns of one character. Where terminals differ (half-width forms, joined emoji) the larger number is taken. */
+function characterWidth(character: string): number {
+  // It makes an emoji of the character before it, which then takes two columns.
+  if (character === EMOJI_SELECTOR) return 1;
+  if (ZERO_WIDTH.test(character)) return 0;
+  return WIDE.test(character) ? 2 : 1;
+}
+
+/** Columns that a line takes on a terminal: Chinese, Japanese and Korean characters take two each. */
+export function displayWidth(line: string): number {
+  let width = 0;
+  for (const character of line) width += characterWidth(character);
+  return width;
+}
+
+const GRAPHEMES = new Intl.Segmenter();
+
+/** As much of a line as fits, with an ellipsis where something is left out; what is one character to a reader stays whole. */
+export function truncateToWidth(line: string, columns: number): string {
+  if (displayWidth(line) <= columns) return line;
+  let kept = "";
+  let width = 0;
+  for (const { segment } of GRAPHEMES.segment(line)) {
+    width += displayWidth(segment);
+    if (width >= columns) break;
+    kept += segment;
+  }
+  return columns < 1 ? "" : `${kept.trimEnd()}…`;
 }

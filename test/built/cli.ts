@@ -95,6 +95,6 @@ function collect(stream: NodeJS.ReadableStream): () => string {
   return () => text;
 }
 
-function requireBuild(): void {
+export function requireBuild(): void {
   if (!existsSync(CLI)) throw new Error("There is no build to test; npm test makes one, or run npm run build.");
 }

@@ -3,7 +3,7 @@ import type { RemoteAgent } from "../../client/options.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { Message } from "../../model/message.ts";
 import type { SendOutcome } from "../../model/operation.ts";
-import { announce, follow, isSettled, pollTask } from "../follow.ts";
+import { follow, isSettled, pollTask } from "../follow.ts";
 import { type PartFlag, readParts } from "../message-parts.ts";
 import { type Output, printJson } from "../output.ts";
 import { StreamRenderer } from "../render-stream.ts";
@@ -22,9 +22,6 @@ type SendRequest = {
   readonly configuration?: { readonly returnImmediately?: boolean; readonly acceptedOutputModes?: readonly string[] };
   readonly metadata?: NonNullable<Session["settings"]["metadata"]>;
 };
-
-/** A quick answer needs no word in between. */
-const ANNOUNCE_AFTER_MS = 1500;
 
 /** The agent is waited for as long as it takes; `--timeout` is the limit, not that of one request. */
 const NO_LIMIT_MS = 2 ** 31 - 1;
@@ -69,6 +66,7 @@ async function stream(session: Session, agent: RemoteAgent, request: SendRequest
     return;
   }
   const renderer = new StreamRenderer(output, settings.verbose);
+  session.progress.start({ agent: agent.card.name, eventsAreShown: true });
   try {
     const outcome = await follow(session, agent, agent.stream(request), {
       resumesTask: settings.taskId !== undefined,
@@ -77,6 +75,7 @@ async function stream(session: Session, agent: RemoteAgent, request: SendRequest
         else renderer.show(event);
       },
     });
+    session.progress.stop();
     renderer.close();
     if ("task" in outcome) reportNextStep(session, outcome.task);
   } finally {
@@ -90,7 +89,7 @@ async function stream(session: Session, agent: RemoteAgent, request: SendRequest
  * stream does not tell whether the message has already been seen.
  */
 async function sendAndWait(session: Session, agent: RemoteAgent, request: SendRequest): Promise<SendOutcome> {
-  const timer = setTimeout(() => announce(session), ANNOUNCE_AFTER_MS);
+  session.progress.start({ agent: agent.card.name });
   try {
     if (agent.card.capabilities.streaming === true && session.settings.taskId === undefined) {
       const outcome = await followQuietly(session, agent, request);
@@ -101,7 +100,7 @@ async function sendAndWait(session: Session, agent: RemoteAgent, request: SendRe
     session.followed = { taskId: outcome.task.id, contextId: outcome.task.contextId };
     return { task: await pollTask(session, agent, outcome.task.id) };
   } finally {
-    clearTimeout(timer);
+    session.progress.stop();
   }
 }
 

@@ -16,7 +16,9 @@ export function taskGet(output: Output, id: string | undefined, flags: TaskGetFl
     const options = historyLength === undefined ? {} : { historyLength };
     const agent = await openAgent(session);
     const { wait } = session.settings;
+    if (wait) session.progress.start({ agent: agent.card.name });
     const task = wait ? await pollTask(session, agent, taskId, options) : await getKnown(agent, taskId, options);
+    session.progress.stop();
     if (task === undefined) reportUnspecified(session, taskId);
     else reportTask(session, task, { history: historyLength !== undefined });
   });

@@ -21,6 +21,7 @@ export function taskSubscribe(output: Output, id: string | undefined, flags: Tas
       throw new ProtocolError("UNSUPPORTED_OPERATION", "The agent does not stream. Use task get --wait instead.");
     }
     const renderer = new StreamRenderer(output, settings.verbose);
+    session.progress.start({ agent: agent.card.name, eventsAreShown: settings.output === "text" || settings.stream });
     try {
       const events = observe(session, agent, taskId, after === undefined ? {} : { after });
       const outcome = await follow(session, agent, events, {
@@ -32,6 +33,7 @@ export function taskSubscribe(output: Output, id: string | undefined, flags: Tas
           tellOfAuthorisation(session, event);
         },
       });
+      session.progress.stop();
       renderer.close();
       if (!("task" in outcome)) return;
       if (settings.output === "json" && !settings.stream) printJson(output, outcome.task, "document");

@@ -9,10 +9,15 @@ export interface Received {
   readonly body: JsonObject;
 }
 
-/** `result` answers; `events` streams and, unless `keepOpen`, ends; `error` refuses; `silence` never answers. */
+/** `result` answers; `events` streams, then what `more` yields, and ends unless `keepOpen`; `error` refuses; `silence` never answers. */
 export type Reply =
   | { readonly result: JsonValue }
-  | { readonly events: readonly JsonValue[]; readonly keepOpen?: boolean; readonly cut?: boolean }
+  | {
+      readonly events: readonly JsonValue[];
+      readonly more?: AsyncIterable<JsonValue>;
+      readonly keepOpen?: boolean;
+      readonly cut?: boolean;
+    }
   | { readonly error: { readonly code: number; readonly message: string } }
   | { readonly status: number }
   | { readonly silence: true };
@@ -60,7 +65,7 @@ export async function startTestAgent(): Promise<TestAgent> {
     const method = String(received.body.method);
     const planned = agent.replies[method];
     const reply = Array.isArray(planned) ? (planned.length > 1 ? planned.shift() : planned[0]) : planned;
-    answer(
+    await answer(
       response,
       received.body.id ?? null,
       reply ?? { error: { code: -32601, message: `No ${method}.` } },
@@ -106,7 +111,7 @@ function cardOf(request: IncomingMessage, changes: JsonObject): JsonObject {
   };
 }
 
-function answer(response: ServerResponse, id: JsonValue, reply: Reply, tellStreaming: () => void): void {
+async function answer(response: ServerResponse, id: JsonValue, reply: Reply, tellStreaming: () => void): Promise<void> {
   const envelope = (content: JsonObject): string => JSON.stringify({ jsonrpc: "2.0", id, ...content });
   if ("silence" in reply) return;
   if ("status" in reply) {
@@ -120,6 +125,7 @@ function answer(response: ServerResponse, id: JsonValue, reply: Reply, tellStrea
   }
   response.writeHead(200, { "content-type": "text/event-stream" });
   for (const event of reply.events) response.write(`data: ${envelope({ result: event })}\n\n`);
+  for await (const event of reply.more ?? []) response.write(`data: ${envelope({ result: event })}\n\n`);
   // Only once written out: what a destroyed socket still held would be lost.
   if (reply.cut === true) response.write(":\n\n", () => response.destroy());
   else if (reply.keepOpen !== true) response.end();

@@ -8,11 +8,12 @@ export interface Captured {
 
 /** An output whose two sides can be read. */
 export function captureOutput(
-  options: { readonly isTTY?: boolean; readonly environment?: Record<string, string> } = {},
+  options: { readonly isTTY?: boolean; readonly columns?: number; readonly environment?: Record<string, string> } = {},
 ): Captured {
   const captured = { out: "", err: "" };
   const sink = (side: "out" | "err"): Sink => ({
     isTTY: options.isTTY === true,
+    columns: options.columns ?? 0,
     write(text) {
       captured[side] += text;
       return true;

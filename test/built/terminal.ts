@@ -1,0 +1,73 @@
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { shellWord } from "../../src/cli/text-form.ts";
+import { CLI, cleanEnvironment, requireBuild } from "./cli.ts";
+
+/** The command line on a pseudo-terminal: both of its sides are the terminal, as they are for a person. */
+export interface Terminal {
+  /** Resolves when something that matches has been written, wherever it may be overwritten later. */
+  shows(pattern: RegExp): Promise<void>;
+  /** How it ended, and what is left on the screen. */
+  readonly ended: Promise<{ readonly code: number | null; readonly screen: readonly string[] }>;
+  kill(): void;
+}
+
+/** `script` is part of bsdutils on Linux, and so of every Debian. */
+export function openTerminal(words: readonly string[], columns: number): Terminal {
+  requireBuild();
+  const program = [process.execPath, CLI, ...words].map(shellWord).join(" ");
+  const command = `stty cols ${columns} rows 24; exec ${program}`;
+  const child: ChildProcessWithoutNullStreams = spawn("script", ["-qefc", command, "/dev/null"], {
+    env: cleanEnvironment({ SHELL: "/bin/sh", TERM: "xterm" }),
+  });
+  let written = "";
+  const watchers = new Set<() => void>();
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    written += text;
+    for (const look of watchers) look();
+  });
+  const closed = new Promise<number | null>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", resolve);
+  });
+  return {
+    shows: (pattern) =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          if (!pattern.test(written)) return;
+          watchers.delete(look);
+          resolve();
+        };
+        watchers.add(look);
+        void closed.then(() => reject(new Error(`It ended without ${pattern}: ${written}`)));
+        look();
+      }),
+    ended: closed.then((code) => ({ code, screen: screenOf(written, columns) })),
+    kill: () => child.kill(),
+  };
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: what a terminal acts on
+const TOKEN = /\u001b\[([\d;]*)([A-Za-z])|./gsu;
+
+/** The rows a terminal shows after all of it; wide characters take two columns, and what is too long wraps. */
+export function screenOf(written: string, columns: number): readonly string[] {
+  const rows: string[][] = [[]];
+  let column = 0;
+  const row = (): string[] => rows.at(-1) ?? [];
+  for (const [token, , final] of written.matchAll(TOKEN)) {
+    if (token === "\r") column = 0;
+    else if (token === "\n") rows.push([]);
+    else if (final === "K") row().splice(column);
+    else if (final === undefined) {
+      const width = /[\u1100-\u115f\u2e80-\uffdc]/.test(token) ? 2 : 1;
+      if (column + width > columns) {
+        rows.push([]);
+        column = 0;
+      }
+      while (row().length < column) row().push(" ");
+      row().splice(column, width, token, ...(width === 2 ? [""] : []));
+      column += width;
+    }
+  }
+  return rows.map((cells) => cells.join(""));
+}
