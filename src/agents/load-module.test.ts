@@ -50,7 +50,7 @@ describe("loadAgentModule", () => {
     expect(answer).toEqual({ parts: [{ data: { a: 1 } }] });
   });
 
-  it.each(["agent-a.js", "agent-b.mjs"])("loads %s", async (name) => {
+  it.each(["agent-a.js", "agent-b.mjs", "agent-c.mts"])("loads %s", async (name) => {
     const file = await write(name, `export default ${plainAgent(name)}`);
     expect((await loadAgentModule(file)).profile.name).toBe(name);
   });

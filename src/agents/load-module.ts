@@ -10,7 +10,7 @@ export class AgentModuleError extends Error {
   override readonly name = "AgentModuleError";
 }
 
-const EXTENSIONS: readonly string[] = [".ts", ".mts", ".js", ".mjs"];
+export const MODULE_EXTENSIONS: readonly string[] = [".ts", ".mts", ".js", ".mjs"];
 
 /** What a module may import of this package, by where it is beside this file. */
 const OWN_ENTRIES = {
@@ -63,8 +63,8 @@ export interface LoadModuleOptions {
 
 /** The agent that a module exports as its default. `file` is an absolute path. */
 export async function loadAgentModule(file: string, options: LoadModuleOptions = {}): Promise<Agent> {
-  if (!EXTENSIONS.includes(extname(file))) {
-    throw new AgentModuleError(`${file} is no agent module: it must end in ${EXTENSIONS.join(", ")}.`);
+  if (!MODULE_EXTENSIONS.includes(extname(file))) {
+    throw new AgentModuleError(`${file} is no agent module: it must end in ${MODULE_EXTENSIONS.join(", ")}.`);
   }
   const found = await stat(file).catch(() => undefined);
   if (found?.isFile() !== true) throw new AgentModuleError(`There is no agent module ${file}.`);

@@ -90,7 +90,7 @@ describe("card sign and card verify", () => {
     const json = await runHere("card", "verify", at("asks.json"), "--card-key", at("public.pem"), "-o", "json");
     expect(JSON.parse(json.stdout).uncovered).toEqual(["securityRequirements", "url"]);
     const shown = await runHere("card", "get", "-a", at("asks.json"), "--card-key", at("public.pem"));
-    expect(shown.stdout).toContain(`Signatures: ${words}`);
+    expect(shown.stdout).toContain(`Signature: ${words}`);
   });
 
   it("warn of members that are not signed, and refuse what is no card or no key", async () => {
@@ -110,10 +110,10 @@ describe("card sign and card verify", () => {
 describe("signatures when talking to agents", () => {
   it("are reported by card get", async () => {
     const absent = await runHere("card", "get", "-a", agent.url);
-    expect([absent.code, absent.stderr]).toEqual([0, expect.stringContaining("Signature: absent")]);
+    expect([absent.code, absent.stderr]).toEqual([0, ""]);
+    expect(absent.stdout.match(/Signature.*/gi)).toEqual(["Signature: absent"]);
     const signed = await runHere("card", "get", "-a", at("signed.json"), "--card-key", at("public.pem"));
-    expect(signed.stderr).toContain("Signature: verified (key k-1, ES256)");
-    expect(signed.stdout).toContain("Signatures: verified (key k-1, ES256)");
+    expect(signed.stdout).toContain("Signature: verified (key k-1, ES256)");
     const unknown = await runHere("card", "get", "-a", at("signed.json"), "-o", "json");
     expect(unknown.stderr).toContain("Signature: unverifiable (The key k-1 is not trusted here.)");
     expect(JSON.parse(unknown.stdout)).toMatchObject(CARD);

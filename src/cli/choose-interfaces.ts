@@ -17,6 +17,9 @@ const BINDINGS: Readonly<Record<string, string>> = {
   GRPC: "GRPC",
 };
 
+/** As cards spell them. */
+export const BINDING_NAMES: readonly string[] = [...new Set(Object.values(BINDINGS))];
+
 /** The spelling a card uses for a binding a user may have typed in another. */
 export function bindingName(text: string): string {
   return BINDINGS[text.toUpperCase()] ?? text;

@@ -1,4 +1,5 @@
 import type { Command, Option } from "commander";
+import { BINDING_NAMES } from "./choose-interfaces.ts";
 
 /** One command of the tree with all that can follow it. */
 interface Node {
@@ -28,7 +29,7 @@ const FILE_OPTIONS = new Set(["--file", "--data", "--config", "--directory", "--
 function valuesOf(option: Option): readonly string[] | "file" | undefined {
   if (option.argChoices !== undefined) return option.argChoices;
   if (option.long === "--output") return ["text", "json"];
-  if (option.long === "--transport") return ["JSONRPC", "HTTP+JSON"];
+  if (option.long === "--transport") return BINDING_NAMES;
   return option.long !== undefined && FILE_OPTIONS.has(option.long) ? "file" : undefined;
 }
 

@@ -9,7 +9,8 @@ import { declareSimulate } from "./declare-simulate-command.ts";
 import { addExamples } from "./examples.ts";
 import type { Output } from "./output.ts";
 
-const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
+/** Repeated here, so that help and completion need not load the schema. */
+const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"];
 
 export function declareServerCommands(program: Command, output: Output): void {
   program.commandsGroup("Serving agents:");
@@ -49,7 +50,9 @@ function declareServe(serve: Command, output: Output): void {
     .option("--grpc-port <port>", "port of gRPC, 0 for a free one, off for none (default: the one after --port)")
     .option("--host <address>", "address to listen on (default: the configured one, else 127.0.0.1)")
     .option("--store <spec>", "memory: or sqlite:<file>, instead of the configured one")
-    .addOption(new Option("--log-level <level>", "how much to log (default: info)").choices(LOG_LEVELS))
+    .addOption(
+      new Option("--log-level <level>", "how much to log (default: the configured one, else info)").choices(LOG_LEVELS),
+    )
     .option("--watch", "load an agent anew when its module changes")
     .action(async (config: string | undefined, flags: ServeFlags) => {
       const { serve: run } = await import("./commands/serve.ts");

@@ -28,6 +28,13 @@ async function failure(...words: readonly string[]) {
 }
 
 describe("exit codes agree with the error reported", () => {
+  it("0: a login that the agent does not require", async () => {
+    const { code, stderr, stdout } = await runHere("auth", "login", "-a", agent.url);
+    expect([code, stderr, stdout]).toEqual([0, "The agent requires no login.\n", ""]);
+    expect((await runHere("auth", "login", "-a", agent.url, "-o", "json")).stdout).toBe("[]\n");
+    expect(await failure("auth", "login", "-a", agent.url, "--scheme", "key")).toMatchObject({ exit: 4 });
+  });
+
   it("2: wrong usage", async () => {
     for (const words of [
       ["send", "-a", agent.url, "--bogus"],

@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { arrangeArguments, formatFromArguments } from "./arguments.ts";
 import { bashCompletion, fishCompletion, zshCompletion } from "./completion-scripts.ts";
@@ -6,6 +7,7 @@ import { cliMarkdown } from "./document.ts";
 import { createOutput } from "./output.ts";
 import { createProgram } from "./program.ts";
 
+const schema = JSON.parse(readFileSync(new URL("../../schema/dragoman.schema.json", import.meta.url), "utf8"));
 const nowhere = { write: () => true };
 const program = createProgram({ output: createOutput(nowhere, nowhere, {}) });
 
@@ -119,6 +121,8 @@ describe("the command line", () => {
     );
     expect(reply("dragoman send --ag")).toEqual(["--agent-card"]);
     expect(reply("dragoman send -o ''")).toEqual(["text", "json"]);
+    expect(reply("dragoman send --transport ''")).toEqual(["JSONRPC", "HTTP+JSON", "GRPC"]);
+    expect(reply("dragoman serve --log-level ''")).toEqual(schema.properties.log.properties.level.anyOf[0].enum);
     expect(reply("dragoman completion ''")).toEqual(expect.arrayContaining(["bash", "zsh", "fish"]));
     expect(zshCompletion(program)).toMatch(/^#compdef dragoman\n/);
     expect(fishCompletion(program)).toContain("__fish_seen_subcommand_from task; and __fish_seen_subcommand_from get");

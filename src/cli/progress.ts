@@ -86,7 +86,8 @@ export function createProgress(output: Output): Progress {
         task ??= { id: event.artifactUpdate.taskId, contextId: event.artifactUpdate.contextId };
       }
       if (task !== undefined) announce();
-      draw();
+      // Pieces of an answer can be many a second, and change nothing in the line.
+      if (!("artifactUpdate" in event)) draw();
     },
     retry(why) {
       failures++;

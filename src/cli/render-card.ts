@@ -29,7 +29,7 @@ export function renderCard(
     ...(card.securityRequirements ?? []).map((requirement) =>
       field("Security Requirement", Object.keys(requirement.schemes).join(" and ") || "none"),
     ),
-    field("Signatures", signature),
+    field("Signature", signature),
     field("Input Modes", card.defaultInputModes.join(", ")),
     field("Output Modes", card.defaultOutputModes.join(", ")),
     ...card.skills.map((skill) => field("Skill", `${skill.id}: ${skill.name}. ${skill.description}`)),

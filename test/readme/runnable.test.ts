@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { MODULE_EXTENSIONS } from "../../src/agents/load-module.ts";
 import { checkSecurity } from "../../src/cli/doctor-security.ts";
 import { connect } from "../../src/client/index.ts";
 import { ERRORS } from "../../src/dialects/a2a-v1/errors.ts";
@@ -192,6 +193,13 @@ describe("the repository's own configuration, served", () => {
       environment: { HOME: process.env.HOME ?? "" },
     });
     expect([code, stdout.trim()]).toEqual([0, "0.1.0"]);
+  });
+});
+
+describe("the pages about modules", () => {
+  it.each(["docs/agents.md", "docs/configuration.md"])("%s names every extension that is loaded", (page) => {
+    const line = /^.*(?:A module is named|`defineAgent` returns).*$/m.exec(readFileSync(join(ROOT, page), "utf8"))?.[0];
+    expect(line?.match(/(?<=`)\.m?[jt]s(?=`)/g)).toEqual(MODULE_EXTENSIONS);
   });
 });
 

@@ -3,7 +3,14 @@ import { chooseWay } from "../../auth/login/choose.ts";
 import type { Grant, StoredCredential } from "../../auth/login/contract.ts";
 import { LoginError } from "../../auth/login/errors.ts";
 import { logIn } from "../../auth/login/log-in.ts";
-import { isOpen, type NamedScheme, type OAuthScheme, type OpenIdScheme, type Scheme } from "../../auth/login/scheme.ts";
+import {
+  isOpen,
+  type NamedScheme,
+  type OAuthScheme,
+  type OpenIdScheme,
+  type Scheme,
+  waysInto,
+} from "../../auth/login/scheme.ts";
 import { renderCredential, viewCredential } from "../credential-view.ts";
 import { CommandError, usage } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
@@ -31,6 +38,11 @@ export function authLogin(output: Output, flags: AuthLoginFlags): Promise<void> 
   return withSession(flags, output, async (session) => {
     checkFlags(flags);
     const found = await resolveCard(session);
+    if (flags.scheme === undefined && waysInto(found.card).length === 0) {
+      output.talk("The agent requires no login.");
+      if (session.settings.output === "json") printJson(output, [], jsonForm(session));
+      return;
+    }
     const agent = agentOrigin(found.url, found.card);
     if (agent === undefined) throw usage("The card names no address that credentials could be kept for.");
     const way = chooseWay(found.card, {

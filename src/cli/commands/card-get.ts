@@ -23,9 +23,10 @@ export function cardGet(output: Output, flags: CardGetFlags): Promise<void> {
     const document: unknown = JSON.parse(found.raw);
     if (flags.validate === true) validate(session, document, found.url);
     const verification = found.verification ?? (await inspectCard(found.raw, await trustOf(session.settings)));
-    output.talk(`Signature: ${safeText(describeVerification(verification))}`);
     const extended = flags.extended === true ? await extendedCard(session, found.card) : undefined;
     if (session.settings.output === "json") {
+      // The document is the card as it was served, which has no place for the outcome.
+      output.talk(`Signature: ${safeText(describeVerification(verification))}`);
       printJson(output, extended ?? document, jsonForm(session));
       return;
     }

@@ -85,11 +85,11 @@ describe("the text", () => {
   it("has counts by interface, failures with their section and what was seen", () => {
     const text = renderText(REPORT);
     expect(text).toContain(
-      "JSONRPC, A2A 1.0, https://agent.example/rpc, tenant acme\n  MUST 1/2, SHOULD 0/0 (1 not shown)",
+      "JSONRPC, A2A 1.0, https://agent.example/rpc, tenant acme\n  MUST 1/2, SHOULD 0/0 (1 not applicable)",
     );
     expect(text).toContain("CORE-GET-002 (MUST, section 3.1.3): A title");
     expect(text).toContain('    > Authorization: [redacted]\n    > {"method":"GetTask"}\n    < 200');
-    expect(text).toContain("MUST: 1 passed, 1 failed, 0 not shown");
+    expect(text).toContain("MUST: 1 passed, 1 failed, 0 not applicable");
     expect(text).toContain("Not tested: WEBSOCKET 1.0 at wss://agent.example");
     expect(text).toMatch(/\nTime: 1\.2 s\nConformant: no\n$/);
     expect(text).not.toContain("CORE-GET-001");

@@ -3,7 +3,7 @@ import { type Group, type Report, type RequirementResult, type Status, subjectNa
 import { LEVELS, type Level } from "../requirement.ts";
 
 export interface TextOptions {
-  /** Also what passed, and why something was not shown. */
+  /** Also what passed, and why something was not applicable. */
   readonly verbose?: boolean;
 }
 
@@ -20,23 +20,24 @@ export function renderText(report: Report, options: TextOptions = {}): string {
   const failed = groups.flatMap(({ requirements, subject }) =>
     requirements.flatMap((result) => (result.status === "failed" ? [failure(result, subjectName(subject))] : [])),
   );
+  const open = complete ? "not applicable" : "not applicable or not run";
   const lines = [
     ...title,
     "",
-    ...groups.flatMap((group) => [...groupLines(group, options), ""]),
+    ...groups.flatMap((group) => [...groupLines(group, open, options), ""]),
     ...failed.flatMap((block) => [block, ""]),
     ...untested.map((one) => `Not tested: ${one}`),
-    ...countLines(tally),
+    ...countLines(tally, open),
     `Time: ${(durationMs / 1_000).toFixed(1)} s${complete ? "" : ", cut short"}`,
     `Conformant: ${conformant ? (complete ? "yes" : "as far as the run got") : "no"}`,
   ];
   return `${lines.join("\n")}\n`;
 }
 
-function groupLines(group: Group, { verbose }: TextOptions): string[] {
+function groupLines(group: Group, open: string, { verbose }: TextOptions): string[] {
   const { requirements, subject, tally } = group;
   const shown = requirements.filter(({ status }) => verbose === true || status === "failed");
-  const counts = LEVELS.map((level) => `${level} ${countText(tally[level])}`).join(", ");
+  const counts = LEVELS.map((level) => `${level} ${countText(tally[level], open)}`).join(", ");
   return [subjectName(subject), `  ${counts}`, ...shown.map((result) => requirementLine(result, verbose === true))];
 }
 
@@ -47,15 +48,15 @@ function requirementLine(result: RequirementResult, verbose: boolean): string {
   return `  ${MARKS[status]}  ${id.padEnd(LONGEST_ID)}  ${place.padEnd(LONGEST_PLACE)}  ${title}${why}`;
 }
 
-function countText({ failed, notShown, passed }: Tally): string {
-  const open = notShown === 0 ? "" : ` (${notShown} not shown)`;
-  return `${passed}/${passed + failed}${open}`;
+function countText({ failed, notShown, passed }: Tally, open: string): string {
+  const rest = notShown === 0 ? "" : ` (${notShown} ${open})`;
+  return `${passed}/${passed + failed}${rest}`;
 }
 
-function countLines(tally: Readonly<Record<Level, Tally>>): string[] {
+function countLines(tally: Readonly<Record<Level, Tally>>, open: string): string[] {
   return LEVELS.map((level) => {
     const { failed, notShown, passed } = tally[level];
-    return `${level}: ${passed} passed, ${failed} failed, ${notShown} not shown`;
+    return `${level}: ${passed} passed, ${failed} failed, ${notShown} ${open}`;
   });
 }
 

@@ -46,7 +46,7 @@ const agent = z.strictObject({
   module: text
     .exactOptional()
     .describe(
-      "File whose default export is what `defineAgent` returns: `.ts`, `.js` or `.mjs`, relative to this file.",
+      "File whose default export is what `defineAgent` returns: `.ts`, `.mts`, `.js` or `.mjs`, relative to this file.",
     ),
   exec: z
     .array(z.string())
