@@ -5,7 +5,7 @@ import { ROOT } from "../built/cli.ts";
 /**
  * A fenced block. The word after its language says how it is checked: `agent` is compiled and served, `client` is compiled
  * and run against a server, `config` is read, `run` is run line by line, `banner` is compared with what the server
- * says, `setup` is what the reader has done before.
+ * says, `setup` is what the reader has done before, `install` is done by the test of the packed package.
  */
 export interface Block {
   readonly page: string;

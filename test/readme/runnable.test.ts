@@ -32,7 +32,7 @@ describe("blocks", () => {
   });
 
   it("are all of a kind that is checked", () => {
-    const kinds = ["agent", "banner", "client", "config", "run", "setup"];
+    const kinds = ["agent", "banner", "client", "config", "install", "run", "setup"];
     expect(blocks.filter(({ kind }) => !kinds.includes(kind)).map(place)).toEqual([]);
     expect([...new Set(blocks.map(({ kind }) => kind))].sort()).toEqual(kinds);
   });
@@ -42,7 +42,8 @@ describe("blocks", () => {
     const words = ofKind("setup").flatMap(([, { text }]) => commandsOf(text).flatMap((line) => line.split(" && ")));
     expect(words.sort()).toEqual(["npm ci", "npm ci", "npm start", "npm test"]);
     expect(scripts).toMatchObject({
-      prestart: "npm run build",
+      prepack: "tsdown --logLevel error",
+      prestart: "tsdown --logLevel error",
       test: expect.stringMatching(/^npm run build && vitest run/),
     });
     expect(scripts.start).toBe("node dist/cli/main.js serve dragoman.yaml");

@@ -15,10 +15,11 @@ export interface InitFlags {
 /** A folder with an agent that runs. Nothing that exists is touched unless that is asked for. */
 export async function init(output: Output, directory: string, flags: InitFlags): Promise<void> {
   const root = resolve(directory);
+  const dependency = packageDependency(root);
   const files = scaffold({
     name: packageName(basename(root)),
     language: flags.js === true ? "js" : "ts",
-    dependency: packageDependency(root),
+    dependency,
   });
   const inTheWay = Object.keys(files).filter((path) => existsSync(join(root, path)));
   if (inTheWay.length > 0 && flags.force !== true) {
@@ -35,6 +36,10 @@ export async function init(output: Output, directory: string, flags: InitFlags):
     output.data(`Created: ${relative(".", file) || file}\n`);
   }
   sayNextSteps(output, relative(".", root));
+  if (dependency.startsWith("file:"))
+    output.talk(
+      `\npackage.json takes dragoman from this machine (${dependency}), as it was not installed from a registry.`,
+    );
 }
 
 function sayNextSteps(output: Output, folder: string): void {
