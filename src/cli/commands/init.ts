@@ -38,7 +38,7 @@ export async function init(output: Output, directory: string, flags: InitFlags):
   sayNextSteps(output, relative(".", root));
   if (dependency.startsWith("file:"))
     output.talk(
-      `\npackage.json takes dragoman from this machine (${dependency}), as it was not installed from a registry.`,
+      `\npackage.json takes dragoman from this machine (${dependency}): nothing shows that it was installed from a registry.`,
     );
 }
 
