@@ -103,6 +103,26 @@ describe("a message", () => {
     ]);
   });
 
+  it.each([true, false])(
+    "is answered in pieces under an id each, as one artifact; the first appends: %s",
+    async (append) => {
+      const { client, url } = await start();
+      const agent = await RawAgent.dial(url, HELPER);
+      const stream = await client.stream("Tell me");
+      const request = await agent.next();
+      agent.text(request, "One", { append, lastChunk: false });
+      for (const text of [", two", ", three."]) agent.text(request, text, { append: true, lastChunk: false });
+      agent.status(request, "completed");
+      agent.text(request, "", { append: true, final: true });
+      const events = await stream.rest();
+      const chunks = events.flatMap(({ event }) => event.artifactUpdate ?? []);
+      expect(chunks.map(({ artifact }) => textOf(artifact.parts)).join("")).toBe("One, two, three.");
+      expect(new Set(chunks.map(({ artifact }) => artifact.artifactId)).size).toBe(1);
+      const task = await client.get(events[0]?.event.task?.id ?? "");
+      expect(task.artifacts?.map(({ parts }) => parts)).toEqual([[{ text: "One, two, three." }]]);
+    },
+  );
+
   it("carries files and data both ways", async () => {
     const { client, url } = await start();
     const agent = await RawAgent.dial(url, HELPER);

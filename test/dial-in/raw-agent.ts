@@ -55,6 +55,14 @@ export async function dialStatus(url: string, headers: Record<string, string>): 
   });
 }
 
+interface PieceOptions {
+  readonly append: boolean;
+  readonly final: boolean;
+  /** Of the artifact. */
+  readonly id: string;
+  readonly lastChunk?: boolean;
+}
+
 export class RawAgent {
   readonly socket: WebSocket;
   readonly closed: Promise<number>;
@@ -115,19 +123,19 @@ export class RawAgent {
   }
 
   /** One frame of text, every one under a new id as phones want it unless an id is given. */
-  text(request: PlatformRequest, text: string, more: { append?: boolean; final?: boolean; id?: string } = {}): void {
-    const { append = false, final = false, id = `a-${Math.random()}` } = more;
-    this.parts(request, [{ kind: "text", text }], { append, final, id });
+  text(request: PlatformRequest, text: string, more: Partial<PieceOptions> = {}): void {
+    const { append = false, final = false, id = `a-${Math.random()}`, lastChunk = true } = more;
+    this.parts(request, [{ kind: "text", text }], { append, final, id, lastChunk });
   }
 
-  parts(request: PlatformRequest, parts: object[], more: { append: boolean; final: boolean; id: string }): void {
-    const { append, final, id } = more;
+  parts(request: PlatformRequest, parts: object[], more: PieceOptions): void {
+    const { append, final, id, lastChunk = true } = more;
     const artifact = { artifactId: id, parts };
     this.respond(request, {
       taskId: request.params.id,
       kind: "artifact-update",
       append,
-      lastChunk: true,
+      lastChunk,
       final,
       artifact,
     });

@@ -181,6 +181,20 @@ describe("a stream", () => {
     ]);
   });
 
+  it.each([true, false])("in pieces under an id each is one artifact; the first appends: %s", (append) => {
+    const open = { lastChunk: false };
+    const events = hear(
+      shown("1", text("One"), append, open),
+      shown("2", text(", two"), true, open),
+      shown("3", text(", three."), true, open),
+      shown("4", text(""), true, { final: true }),
+    );
+    const chunk = (value: string, more: object = { append: true }) => ({
+      artifactUpdate: { ...scope, artifact: { artifactId: "1", parts: [{ text: value }] }, ...more },
+    });
+    expect(events).toEqual([chunk("One", {}), chunk(", two"), chunk(", three."), moved("TASK_STATE_COMPLETED")]);
+  });
+
   it("may end with an artifact, after saying that it is complete", () => {
     const events = hear(
       status("completed", false),

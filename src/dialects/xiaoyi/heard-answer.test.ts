@@ -128,6 +128,56 @@ describe("the text of an answer", () => {
     );
   });
 
+  it("told in pieces that append is one artifact, whatever ids and last chunks the pieces have", () => {
+    const piece = fc.record({
+      words: fc.string({ unit: "grapheme", minLength: 1, maxLength: 8 }),
+      fresh: fc.boolean(),
+    });
+    const answer = fc.record({
+      begins: fc.constantFrom("append", "replace", "dots"),
+      lastChunk: fc.option(fc.boolean(), { nil: undefined }),
+      rest: fc.array(piece, { minLength: 1, maxLength: 12 }),
+      ends: fc.constantFrom("status", "whole", "corrected", "empty"),
+    });
+    fc.assert(
+      fc.property(answer, ({ begins, ends, lastChunk, rest }) => {
+        const listener = new Listener();
+        const frame = (words: string, append: boolean, id: string) => {
+          const { lastChunk: _, ...others } = text(words, { append, id }) as Record<string, unknown>;
+          return lastChunk === undefined ? others : { ...others, lastChunk };
+        };
+        if (begins === "dots") listener.hear(DOTS);
+        const first = freshId();
+        const [head, ...tail] = rest as [(typeof rest)[number], ...typeof rest];
+        listener.hear(frame(head.words, begins === "append", first));
+        // No piece but the first has an id that is known: all the others are new, or the same unknown one again.
+        for (const { fresh, words } of tail) listener.hear(frame(words, true, fresh ? freshId() : "other"));
+        const all = rest.map(({ words }) => words).join("");
+        if (ends === "whole") listener.hear(text(all, { final: true }));
+        else if (ends === "corrected" && tail.length > 0) listener.hear(text(`(${all})`, { final: true }));
+        else if (ends === "empty") listener.hear(text("", { append: true, final: true, lastChunk: true }));
+        else listener.hear(status("completed", undefined, true));
+        expect(listener.texts).toEqual({ [first]: ends === "corrected" && tail.length > 0 ? `(${all})` : all });
+        expect(listener.states).toEqual(["COMPLETED"]);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("that appends under a new id beside a file is still the one text", () => {
+    const file = { kind: "file", file: { name: "a.txt", mimeType: "text/plain", uri: "https://a.example/a.txt" } };
+    const mixed = {
+      append: true,
+      lastChunk: false,
+      artifact: { artifactId: "y", parts: [{ kind: "text", text: "." }, file] },
+    };
+    const listener = new Listener().hear(text("Here it is", { id: "x", append: true, lastChunk: false })).hear(mixed);
+    expect(listener.task.artifacts).toEqual([
+      { artifactId: "x", parts: [{ text: "Here it is." }] },
+      { artifactId: "y", parts: [{ url: "https://a.example/a.txt", filename: "a.txt", mediaType: "text/plain" }] },
+    ]);
+  });
+
   it("is what an agent of ours says, in either mode", () => {
     const artifact = fc.record({
       artifactId: fc.constantFrom("a", "b"),
@@ -139,7 +189,9 @@ describe("the text of an answer", () => {
         const renderer = new Renderer({ taskId: "t", artifactId: freshId, mode, desktop: true, report: () => {} });
         const listener = new Listener();
         const wanted = new Map<string, string>();
-        for (const { append, artifactId, words } of all) {
+        for (const { append: appends, artifactId, words } of all) {
+          // The engine lets an agent append only to an artifact that is there.
+          const append = appends && wanted.has(artifactId);
           const update = { taskId: "t", contextId: "c", artifact: { artifactId, parts: [{ text: words }] }, append };
           for (const { result } of renderer.push({ artifactUpdate: update })) listener.hear(result);
           wanted.set(artifactId, (append ? (wanted.get(artifactId) ?? "") : "") + words);
@@ -176,7 +228,7 @@ describe("the text of an answer", () => {
       .hear(text("Part one", { id: "a", lastChunk: false }))
       .hear(text("Something else", { id: "b", lastChunk: false }))
       .hear(text(", more", { id: "c", lastChunk: false, append: true }));
-    expect(open.texts).toEqual({ a: "Part one", b: "Something else", c: ", more" });
+    expect(open.texts).toEqual({ a: "Part one", b: "Something else, more" });
   });
 
   it("that is changed as it grows is still the same", () => {

@@ -1,13 +1,17 @@
 /**
  * Which artifact a frame of an agent's answer is about. Some agents do as the documents print: what belongs together
  * has one id, and another id is something else. Others do as phones need it: every frame has a new id, and a text is
- * told whole each time it grows, or in pieces that append. Nobody says which, but it shows:
+ * sent whole each time it grows, or in pieces that append. No frame declares which, but it shows:
  *
- * - Whoever uses an id again, or says of a text that it is not the last piece, means something by ids.
- * - Whoever tells under a new id what was told before, and more, or appends to nothing, means nothing by them; nor do
- *   those who begin with the three dots that only phones show. For them a text that does not append replaces all of it.
+ * - A piece that appends under a new id continues the text that was sent last, whatever else the frame declares: there
+ *   is nothing else that it could append to, and phones show it so.
+ * - An agent that uses an id again means something by ids; so does one that sends a text as not the last piece, as long
+ *   as it does not append under new ids.
+ * - An agent that sends under a new id what was sent before, and more, or appends under new ids, means nothing by them;
+ *   nor does one that begins with the three dots that only phones show. From these a text that does not append replaces
+ *   all of it.
  *
- * While it does not show, another id is another artifact: to be told too much is better than to lose a text.
+ * While it does not show, another id is another artifact: to show too much is better than to lose a text.
  */
 import type { Part } from "../../model/part.ts";
 import { derivedId } from "../shared/derived-id.ts";
@@ -29,7 +33,11 @@ export class HeardArtifacts {
   readonly #things = new Set<string>();
   /** The artifact whose text was said last. */
   #latest: string | undefined;
-  #idsCount = false;
+  /** An id was used for more than one piece. */
+  #reusesIds = false;
+  /** A text was sent of which more was to come. */
+  #leavesOpen = false;
+  #appendsUnderNewIds = false;
   #forPhones = false;
   #length = 0;
 
@@ -45,7 +53,7 @@ export class HeardArtifacts {
 
   /** Whether it can be believed that a piece was the last of its artifact: phones are told so each time. */
   get idsCount(): boolean {
-    return this.#idsCount;
+    return this.#reusesIds || (this.#leavesOpen && !this.#appendsUnderNewIds);
   }
 
   /** Empty text says nothing: those who end an answer with it do not mean to erase it. */
@@ -53,7 +61,7 @@ export class HeardArtifacts {
     if (reasoning === "") this.#forPhones = true;
     const spoken = parts.filter(isSpoken);
     if (spoken.length === parts.length) return this.#say(artifactId, spoken, append, lastChunk);
-    if (this.#likePhones) {
+    if (this.#likePhones || (spoken.length > 0 && this.#continuesLatest(artifactId, append))) {
       return [...this.#say(artifactId, spoken, append, lastChunk), ...this.#show(artifactId, parts)];
     }
     const change = { artifactId, append: append && this.#texts.has(artifactId), parts };
@@ -62,7 +70,12 @@ export class HeardArtifacts {
   }
 
   get #likePhones(): boolean {
-    return this.#forPhones && !this.#idsCount;
+    return this.#forPhones && !this.idsCount;
+  }
+
+  /** Whether a piece appends to what only the text that was sent last can be. */
+  #continuesLatest(artifactId: string, append: boolean): boolean {
+    return append && this.#latest !== undefined && !this.#texts.has(artifactId);
   }
 
   #say(
@@ -74,18 +87,19 @@ export class HeardArtifacts {
     const text = parts.map((part) => part.text).join("");
     if (text === "") return [];
     const isKnown = this.#texts.has(artifactId);
-    if (isKnown || lastChunk === false) this.#idsCount = true;
-    const latest = this.#latest;
-    const into = !isKnown && latest !== undefined && this.#goesOn(text, append, lastChunk) ? latest : artifactId;
+    if (isKnown) this.#reusesIds = true;
+    else if (this.#continuesLatest(artifactId, append)) this.#appendsUnderNewIds = true;
+    else if (lastChunk === false && !append) this.#leavesOpen = true;
+    const into = isKnown ? artifactId : (this.#continued(text, append, lastChunk) ?? artifactId);
     if (into !== artifactId) this.#forPhones = true;
     this.#latest = into;
     return this.#change(into, text, append, parts);
   }
 
-  /** Whether a text under a new id is the one that was said last. */
-  #goesOn(text: string, append: boolean, lastChunk: boolean | undefined): boolean {
-    if (append) return !this.#idsCount;
-    return this.#likePhones || (lastChunk !== false && isVersionOf(text, this.latestText));
+  /** The artifact that a text under a new id is the continuation or another version of, if any. */
+  #continued(text: string, append: boolean, lastChunk: boolean | undefined): string | undefined {
+    const continues = append || this.#likePhones || (lastChunk !== false && isVersionOf(text, this.latestText));
+    return continues ? this.#latest : undefined;
   }
 
   #change(artifactId: string, text: string, append: boolean, parts: readonly Part[]): ArtifactChange[] {
