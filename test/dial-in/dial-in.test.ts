@@ -123,6 +123,20 @@ describe("a message", () => {
     },
   );
 
+  it("shows what the agent thinks as it thinks it, not when there is much of it", async () => {
+    const { client, url } = await start();
+    const agent = await RawAgent.dial(url, HELPER);
+    const stream = await client.stream("Think");
+    const request = await agent.next();
+    await stream.task();
+    for (const word of ["One", " word", " at", " a", " time"]) {
+      const parts = [{ kind: "reasoningText", reasoningText: word }];
+      agent.parts(request, parts, { append: true, final: false, id: "r" });
+      const { statusUpdate } = await stream.event();
+      expect(textOf(statusUpdate?.status.message?.parts ?? [])).toBe(word);
+    }
+  });
+
   it("carries files and data both ways", async () => {
     const { client, url } = await start();
     const agent = await RawAgent.dial(url, HELPER);

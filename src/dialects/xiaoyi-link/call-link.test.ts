@@ -1,127 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { FakeClock, promptly, settle } from "../../engine/testing/fake-clock.ts";
-import { ProtocolError } from "../../model/errors.ts";
-import type { StreamEvent } from "../../model/event.ts";
-import type { FrameStream, Operation } from "../../model/operation.ts";
-import { type Count, SILENT_LOG } from "../../model/ports.ts";
-import type { Link } from "../../wire/link.ts";
+import { promptly, settle } from "../../engine/testing/fake-clock.ts";
+import { textOf } from "../../model/part.ts";
 import { createLinkPair } from "../../wire/link-pair.ts";
-import { linkToolsOf, toolsOf } from "../suite/join.ts";
-import { LinkCalls, linkCalling } from "./call-link.ts";
-
-const AGENT = "agent-1";
-
-interface Request {
-  readonly id: string;
-  readonly method: string;
-  readonly agentId: string;
-  readonly sessionId: string;
-  readonly taskId?: string;
-  readonly params: { readonly id: string; readonly sessionId: string; readonly message: { readonly parts: unknown[] } };
-}
-
-/** The agent's end of a link, by hand. */
-class Agent {
-  readonly link: Link;
-  readonly #messages: AsyncIterator<string>;
-
-  constructor(link: Link) {
-    this.link = link;
-    this.#messages = link.messages[Symbol.asyncIterator]();
-  }
-
-  introduce(agentId = AGENT): this {
-    void this.link.send(JSON.stringify({ msgType: "clawd_bot_init", agentId }));
-    return this;
-  }
-
-  async next(): Promise<Request> {
-    const step = await promptly(this.#messages.next());
-    if (step.done === true) throw new Error("The link has closed.");
-    return JSON.parse(step.value) as Request;
-  }
-
-  /** Nothing is to be read here, and nothing is left to happen. */
-  async hearsNothing(): Promise<void> {
-    let heard: unknown;
-    void this.#messages.next().then((step) => {
-      heard = step.value;
-    });
-    await settle();
-    expect(heard).toBeUndefined();
-  }
-
-  respond(envelope: object, detail: object): void {
-    const msgDetail = JSON.stringify({ jsonrpc: "2.0", ...detail });
-    void this.link.send(JSON.stringify({ msgType: "agent_response", agentId: AGENT, ...envelope, msgDetail }));
-  }
-
-  say(taskId: string, result: object): void {
-    this.respond({ sessionId: "s", taskId }, { id: "any", result: { taskId, ...result }, error: { code: 0 } });
-  }
-
-  text(taskId: string, text: string, final = false): void {
-    this.say(taskId, {
-      kind: "artifact-update",
-      append: false,
-      lastChunk: true,
-      final,
-      artifact: { artifactId: `a-${text}`, parts: [{ kind: "text", text }] },
-    });
-  }
-
-  status(taskId: string, state: string, final = false): void {
-    this.say(taskId, { kind: "status-update", final, status: { state } });
-  }
-}
-
-function setUp() {
-  const clock = new FakeClock();
-  const counts: Partial<Record<Count, number>> = {};
-  const warnings: unknown[] = [];
-  const calls = new LinkCalls({
-    ...toolsOf(),
-    clock,
-    log: { ...SILENT_LOG, warn: (fields) => warnings.push(fields.why) },
-    meter: { count: (name) => (counts[name] = (counts[name] ?? 0) + 1) },
-    peerId: AGENT,
-    patienceMs: 10_000,
-  });
-  const connect = () => {
-    const [near, far] = createLinkPair();
-    const closed = calls.attach(near);
-    return Object.assign(new Agent(far), { closed });
-  };
-  return { calls, clock, connect, counts, warnings, dropped: () => counts.link_frames_dropped ?? 0 };
-}
-
-const NEVER = new AbortController().signal;
-
-function message(text: string, ids: { task?: string; context?: string } = {}): Operation & { kind: "stream" } {
-  const { context = "s", task = "t1" } = ids;
-  return {
-    kind: "stream",
-    message: { messageId: `m-${text}`, role: "ROLE_USER", taskId: task, contextId: context, parts: [{ text }] },
-  };
-}
-
-const send = (text: string, ids?: { task?: string; context?: string }) =>
-  ({ ...message(text, ids), kind: "send" }) as const;
-
-async function eventsOf(frames: FrameStream): Promise<StreamEvent[]> {
-  const events: StreamEvent[] = [];
-  for await (const batch of frames) events.push(...batch.map(({ event }) => event));
-  return events;
-}
-
-async function failureOf(promise: Promise<unknown>): Promise<ProtocolError> {
-  const error = await promise.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (!ProtocolError.is(error)) throw new Error("It did not fail as it should.", { cause: error });
-  return error;
-}
+import { linkToolsOf } from "../suite/join.ts";
+import { linkCalling } from "./call-link.ts";
+import { AGENT, CalledAgent, eventsOf, failureOf, message, NEVER, send, setUp } from "./testing/called-agent.ts";
 
 describe("a message", () => {
   it("is said as the platform says it", async () => {
@@ -239,7 +122,7 @@ describe("a message", () => {
       report: (losses) => lost.push(...losses.map((one) => one.path)),
     });
     void caller.attach(near);
-    new Agent(far).introduce();
+    new CalledAgent(far).introduce();
     const { message: plain } = message("Hello");
     await caller.dispatch(
       { kind: "stream", message: { ...plain, metadata: { a: 1 } }, configuration: { historyLength: 1 } },
@@ -311,6 +194,44 @@ describe("an answer", () => {
     expect(await promptly(asked)).toMatchObject({
       task: { status: { state: "TASK_STATE_FAILED" }, artifacts: [{ parts: [{ text: "Sorry." }] }] },
     });
+  });
+
+  it("that is thought word by word is shown at most 300 ms later, in as few messages as that takes", async () => {
+    const { calls, clock, connect } = setUp();
+    const agent = connect().introduce();
+    const frames = (await calls.dispatch(message("Hello"), NEVER))[Symbol.asyncIterator]();
+    await frames.next();
+    const shown: string[] = [];
+    void (async () => {
+      for (let step = await frames.next(); step.done !== true; step = await frames.next()) {
+        for (const { event } of step.value) {
+          if ("statusUpdate" in event) shown.push(textOf(event.statusUpdate.status.message?.parts ?? []));
+        }
+      }
+    })();
+    const think = (reasoningText: string) =>
+      agent.say("t1", {
+        append: true,
+        artifact: { artifactId: "r", parts: [{ kind: "reasoningText", reasoningText }] },
+      });
+    think("I");
+    await settle();
+    expect(shown.splice(0)).toEqual(["I"]);
+    think(" look");
+    await clock.advance(200);
+    think(" it");
+    await clock.advance(99);
+    expect(shown).toEqual([]);
+    await clock.advance(1);
+    expect(shown.splice(0)).toEqual([" look it"]);
+    await clock.advance(1_000);
+    think(" up");
+    await clock.advance(300);
+    expect(shown.splice(0)).toEqual([" up"]);
+    think(", nearly.");
+    agent.status("t1", "completed", true);
+    await settle();
+    expect(shown).toEqual([", nearly.", ""]);
   });
 
   it("is a question, and the message that answers it goes out under the same ids", async () => {
@@ -429,88 +350,6 @@ describe("requests to cancel and to clear", () => {
   });
 });
 
-describe("an agent that is away", () => {
-  it("is waited for: 10 s, not longer", async () => {
-    const { calls, clock, connect } = setUp();
-    const inTime = calls.dispatch(send("Hello"), NEVER);
-    await clock.advance(9_999);
-    const agent = connect().introduce();
-    expect((await agent.next()).id).toBe("t1");
-    agent.text("t1", "Hi", true);
-    await promptly(inTime);
-    agent.link.close();
-    await settle();
-    const tooLate = failureOf(calls.dispatch(send("Hello"), NEVER));
-    await clock.advance(10_000);
-    expect(await promptly(tooLate)).toMatchObject({ code: "UNAVAILABLE", message: "The agent is not connected." });
-  });
-
-  it("goes on with its tasks when it comes back in time", async () => {
-    const { calls, clock, connect } = setUp();
-    const first = connect().introduce();
-    const asked = calls.dispatch(send("Hello"), NEVER);
-    await first.next();
-    first.text("t1", "Hel");
-    await settle();
-    first.link.close();
-    await clock.advance(9_999);
-    const second = connect().introduce();
-    await second.hearsNothing();
-    second.text("t1", "Hello!", true);
-    expect(await promptly(asked)).toMatchObject({ task: { artifacts: [{ parts: [{ text: "Hello!" }] }] } });
-  });
-
-  it("fails its tasks when it does not, or says no more of them", async () => {
-    const { calls, clock, connect } = setUp();
-    const first = connect().introduce();
-    const asked = failureOf(calls.dispatch(send("Hello"), NEVER));
-    await first.next();
-    first.link.close();
-    await clock.advance(10_000);
-    expect(await promptly(asked)).toMatchObject({
-      code: "UNAVAILABLE",
-      message: "The connection to the agent was lost, and it did not come back within 10 s.",
-    });
-    const second = connect().introduce();
-    const again = failureOf(calls.dispatch(send("Hello"), NEVER));
-    await second.next();
-    await settle();
-    connect().introduce();
-    await clock.advance(90_000);
-    expect((await promptly(again)).message).toBe("The agent came back and said no more of the task.");
-  });
-
-  it("is told again what it may not have heard, word by word", async () => {
-    const { calls, connect } = setUp();
-    const [near, far] = createLinkPair();
-    // An end that cannot tell whether the other has read anything.
-    void calls.attach({ ...near, messages: near.messages, received: async () => false });
-    const first = new Agent(far).introduce();
-    void calls.dispatch(send("Hello"), NEVER);
-    const heard = await first.next();
-    const second = connect().introduce();
-    expect(await second.next()).toEqual(heard);
-  });
-
-  it("has one link: a new one replaces the old", async () => {
-    const { calls, connect } = setUp();
-    const first = connect().introduce();
-    await settle();
-    const second = connect();
-    expect((await first.closed).code).toBe(1000);
-    expect(calls.connected).toBe(false);
-    second.introduce();
-    await settle();
-    expect(calls.connected).toBe(true);
-    void calls.dispatch(send("Hello"), NEVER);
-    await second.next();
-    calls.close(1001, "bye");
-    expect(await second.closed).toEqual({ code: 1001, reason: "bye" });
-    await settle();
-    expect(calls.connected).toBe(false);
-  });
-});
-
 describe("an introduction", () => {
   it.each([
     ["a heartbeat", { msgType: "heartbeat", agentId: AGENT }],
@@ -543,7 +382,7 @@ describe("an introduction", () => {
     const [near, far] = createLinkPair();
     const caller = linkCalling.open(linkToolsOf());
     void caller.attach(near);
-    const agent = new Agent(far).introduce("whoever");
+    const agent = new CalledAgent(far).introduce("whoever");
     const asked = failureOf(caller.dispatch(send("Hello"), NEVER));
     expect((await agent.next()).agentId).toBe("whoever");
     agent.link.close();

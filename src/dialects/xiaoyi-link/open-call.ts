@@ -8,6 +8,8 @@ import { FrameQueue } from "./frame-queue.ts";
 
 /** How long after the last word a task has ended whose agent told how it ended, but not that this was all. */
 const SETTLE_MS = 5_000;
+/** Between what arrives and what is shown, at most: reasoning comes word by word and is gathered for so long. */
+const GATHER_MS = 300;
 /** Characters of the longest answer: it is kept to tell what is new in one that is told whole again and again. */
 const LONGEST_ANSWER = 64 * 1024 * 1024;
 
@@ -25,6 +27,7 @@ export class OpenCall {
   readonly #sent = createGate();
   #failure: ProtocolError | undefined;
   #cancelTimer = (): void => {};
+  #cancelFlush: (() => void) | undefined;
   #ended = false;
 
   constructor(scope: AnswerScope, params: object, clock: Clock, onEnd: (call: OpenCall) => void) {
@@ -64,6 +67,7 @@ export class OpenCall {
     this.delivered = true;
     this.#cancelTimer();
     const roomy = this.frames.put(this.#answer.hear(frame), size);
+    this.#flushLater();
     if (!roomy || this.#answer.ended) this.#finish();
     else if (this.#answer.settling) this.#after(SETTLE_MS, () => this.#settle());
     else if (this.#answer.length > LONGEST_ANSWER) {
@@ -75,6 +79,19 @@ export class OpenCall {
     this.#failure ??= error;
     this.frames.fail(error);
     this.#finish();
+  }
+
+  /** What is held is shown in time however slowly more of it comes, so a running timer is not set again. */
+  #flushLater(): void {
+    if (!this.#answer.holding) {
+      this.#cancelFlush?.();
+      this.#cancelFlush = undefined;
+    } else {
+      this.#cancelFlush ??= this.#clock.after(GATHER_MS, () => {
+        this.#cancelFlush = undefined;
+        this.frames.put(this.#answer.flush(), 0);
+      });
+    }
   }
 
   #settle(): void {
@@ -91,6 +108,7 @@ export class OpenCall {
     if (this.#ended) return;
     this.#ended = true;
     this.#cancelTimer();
+    this.#cancelFlush?.();
     this.frames.end();
     this.#sent.open();
     this.#onEnd(this);

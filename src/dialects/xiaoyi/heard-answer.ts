@@ -14,8 +14,8 @@ export interface AnswerScope {
   readonly contextId: string;
 }
 
-/** How much reasoning is held back: agents tell it word by word, and each telling becomes a message of the task. */
-const HELD_REASONING = 200;
+/** How much reasoning is held back: agents send it word by word, and each frame would become a message of the task. */
+const MAX_HELD_REASONING = 200;
 
 /** What the last frame says where no status said it. */
 const COMPLETED: Pick<HeardStatus, "state" | "parts"> = { state: "TASK_STATE_COMPLETED", parts: [] };
@@ -48,6 +48,11 @@ export class HeardAnswer {
     return this.#outcome !== undefined && !this.#ended;
   }
 
+  /** Reasoning arrived that was not passed on yet: a caller that can wait flushes it after a while. */
+  get holding(): boolean {
+    return this.#held.trim() !== "" && !this.#ended;
+  }
+
   /** Characters of the text so far. */
   get length(): number {
     return this.#artifacts.length;
@@ -68,6 +73,13 @@ export class HeardAnswer {
   /** All that is to come has come. */
   settle(): TaskEvent[] {
     return this.settling ? this.#end(undefined) : [];
+  }
+
+  /** Passes on what is held. */
+  flush(): TaskEvent[] {
+    const events: TaskEvent[] = [];
+    if (!this.#ended) this.#flush(events);
+    return events;
   }
 
   #artifact(frame: HeardArtifact): TaskEvent[] {
@@ -130,7 +142,7 @@ export class HeardAnswer {
     if (added === "") return events;
     this.#reasoning = goesOn ? before + added : reasoning;
     this.#held = goesOn ? this.#held + added : added;
-    if (!goesOn || this.#held.length >= HELD_REASONING || this.#held.includes("\n")) this.#flush(events);
+    if (!goesOn || this.#held.length >= MAX_HELD_REASONING || this.#held.includes("\n")) this.#flush(events);
     return events;
   }
 
