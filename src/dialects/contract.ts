@@ -291,8 +291,27 @@ export interface LinkTools extends CodecTools {
   readonly meter: Meter;
   /** As whom the peer must introduce itself, where peers do; anyone unless given. */
   readonly peerId?: string;
-  /** How long the peer may be away before questions to it fail. */
+  /** How long a message waits for a peer that is not connected. */
+  readonly connectMs: number;
+  /** How long a task that the peer works on waits for a peer that was connected to come back. */
   readonly patienceMs: number;
+  /** Absent: files are sent as bytes only. */
+  readonly files?: FileOffers;
+}
+
+/** Makes bytes available at an address, for peers that fetch files and read no bytes. */
+export interface FileOffers {
+  /** The address, which is good for as long as the task runs and a while at most; undefined where none can be given. */
+  offer(taskId: string, file: OfferedFile): string | undefined;
+  /** The task has ended. */
+  withdraw(taskId: string): void;
+}
+
+export interface OfferedFile {
+  /** Base64. */
+  readonly raw: string;
+  readonly name: string | undefined;
+  readonly mediaType: string | undefined;
 }
 
 /** One peer, whichever link it is there over. */

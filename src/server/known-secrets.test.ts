@@ -8,7 +8,7 @@ const CONFIG = `
 agents:
   echo: { use: echo }
   far: { link: { agentId: far, ak: far-key, sk: planted-dial-in } }
-  farther: { link: { agentId: farther, ak: farther-key, sk: planted-dial-in-too } }
+  farther: { link: { agentId: farther, ak: farther-key, sk: planted-dial-in-too, uid: user, apiKey: planted-dial-in-key } }
 xiaoyi:
   http:
     - agent: echo
@@ -34,7 +34,7 @@ describe("what a configuration keeps secret", () => {
   const config = parseConfig(CONFIG, { source: "dragoman.yaml", folder: "/srv", environment: {}, overrides: {} });
 
   it("has every secret of Xiaoyi and of agents that dial in", () => {
-    expect(PLANTED).toHaveLength(11);
+    expect(PLANTED).toHaveLength(12);
     expect([...secretsOfConfig(config)].sort()).toEqual([...PLANTED].sort());
   });
 

@@ -30,5 +30,6 @@ export function knownSecrets({ auth = {}, push, xiaoyi = {} }: Configured): read
 /** The same of a whole configuration, which says also what agents show who dial in. */
 export function secretsOfConfig(config: DragomanConfig): readonly string[] {
   const sources = [...config.agents.values()].map(({ source }) => source);
-  return [...knownSecrets(config), ...sources.flatMap((source) => (source.kind === "link" ? [source.sk] : []))];
+  const shown = sources.flatMap((source) => (source.kind === "link" ? [source.sk, source.apiKey] : []));
+  return [...knownSecrets(config), ...shown.filter((secret) => secret !== undefined)];
 }

@@ -23,16 +23,18 @@ export const CODE_OF_STATUS = {
   429: "RESOURCE_EXHAUSTED",
 } as const satisfies Partial<Record<PlainStatus, ErrorCode>>;
 
-type PlainStatus = 400 | 403 | 404 | 405 | 413 | 415 | 429;
+type PlainStatus = 400 | 401 | 403 | 404 | 405 | 413 | 415 | 429 | 503;
 
 const STATUS_NAMES = {
   400: "INVALID_ARGUMENT",
+  401: "UNAUTHENTICATED",
   403: "PERMISSION_DENIED",
   404: "NOT_FOUND",
   405: "UNIMPLEMENTED",
   413: "INVALID_ARGUMENT",
   415: "INVALID_ARGUMENT",
   429: "RESOURCE_EXHAUSTED",
+  503: "UNAVAILABLE",
 } as const satisfies Record<PlainStatus, string>;
 
 export function plainError(status: PlainStatus, message: string): FullReply {

@@ -11,7 +11,7 @@ import { type Core, createCore, type ServeOptions } from "./core.ts";
 import { DIALECTS } from "./dialects.ts";
 import { createGrpcServer, type GrpcEndpoint } from "./grpc/node-grpc.ts";
 import { isLoopback, reachedBy } from "./loopback.ts";
-import { createNodeServer } from "./node-http.ts";
+import { createNodeServer, type NodeHttpOptions } from "./node-http.ts";
 import { systemClock, uuidIds } from "./node-ports.ts";
 import { ownHosts } from "./own-host.ts";
 import { redacting } from "./redact.ts";
@@ -81,9 +81,10 @@ export async function serve(options: ServeOptions): Promise<DragomanServer> {
     tls?.close();
     throw error;
   }
-  const links = await openDoor(dialIns, core);
+  const links = await openDoor(dialIns, core, publicUrl);
   const takeUpgrade = links?.upgrade;
-  const server = createNodeServer(core.http, { limits: core.connections, tls, takeUpgrade, mount });
+  const http = withFiles(core.http, links);
+  const server = createNodeServer(http, { limits: core.connections, tls, takeUpgrade, mount });
   try {
     const { port } = await listen(server, host, options.port ?? 4000);
     url = `${tls === undefined ? "http" : "https"}://${urlHost(host)}:${port}${mount}`;
@@ -116,11 +117,22 @@ async function openTls(options: ServeOptions): Promise<TlsFiles | undefined> {
 }
 
 /** What it takes to be dialled is loaded only where somebody may dial. */
-async function openDoor(dialIns: ReadonlyMap<string, DialIn>, core: Core): Promise<AcceptedLinks | undefined> {
+async function openDoor(
+  dialIns: ReadonlyMap<string, DialIn>,
+  core: Core,
+  publicUrl: string | undefined,
+): Promise<AcceptedLinks | undefined> {
   if (dialIns.size === 0) return undefined;
   const { acceptLinks } = await import("./xiaoyi/accept-links.ts");
   const { log, meter } = core;
-  return acceptLinks(dialIns, { clock: systemClock, ids: uuidIds, log, meter, report: core.reportFor(LINK_DIALECT) });
+  const report = core.reportFor(LINK_DIALECT);
+  return acceptLinks(dialIns, { clock: systemClock, ids: uuidIds, log, meter, report, publicUrl });
+}
+
+/** Files for agents that dialled in are asked for first: their address, and not the caller, says who may have them. */
+function withFiles(http: NodeHttpOptions, links: AcceptedLinks | undefined): NodeHttpOptions {
+  if (links === undefined) return http;
+  return { ...http, handle: (exchange) => links.answerFile(exchange) ?? http.handle(exchange) };
 }
 
 /** The port after that of HTTP, or any where that one was any. */

@@ -24,9 +24,14 @@ export function createWebSocketAcceptor(options: WebSocketLinkOptions): AcceptWe
   };
 }
 
-/** Answers an upgrade request with a status and ends the connection. */
-export function refuseUpgrade(socket: Duplex, status: number): void {
+/** Answers an upgrade request with a status, and JSON that says why, and ends the connection. */
+export function refuseUpgrade(socket: Duplex, status: number, json = ""): void {
   socket.on("error", () => {});
-  const line = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`.trimEnd();
-  socket.end(`${line}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`, () => socket.destroy());
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`.trimEnd(),
+    "connection: close",
+    ...(json === "" ? [] : ["content-type: application/json"]),
+    `content-length: ${Buffer.byteLength(json)}`,
+  ];
+  socket.end(`${head.join("\r\n")}\r\n\r\n${json}`, () => socket.destroy());
 }

@@ -7,7 +7,7 @@ import { type DragomanServer, serve } from "../../src/server/serve.ts";
 import { HTTP_BINDINGS } from "../support/http-bindings.ts";
 import { statesOf, userMessage, WireClient } from "../support/wire-client.ts";
 import { textOf, type WireTask } from "../support/wire-types.ts";
-import { type Credentials, dialStatus, linkUrl, RawAgent, signedHeaders } from "./raw-agent.ts";
+import { type Credentials, dialAnswer, dialStatus, linkUrl, RawAgent, signedHeaders } from "./raw-agent.ts";
 
 const HELPER: Credentials = { agentId: "agent-1", ak: "access-1", sk: "secret-1" };
 const OTHER: Credentials = { agentId: "agent-2", ak: "access-2", sk: "secret-2" };
@@ -19,7 +19,8 @@ agents:
     name: Helper
     description: Helps from behind a wall.
     skills: [{ id: help, name: Help, description: Helps. }]
-  other: { link: { agentId: agent-2, ak: access-2, sk: secret-2 } }
+  other: { link: { agentId: agent-2, ak: access-2, sk: secret-2, patience: 50ms } }
+  keyed: { link: { agentId: agent-3, uid: user-3, apiKey: key-3 } }
   plain: { use: echo }
 `;
 
@@ -148,7 +149,10 @@ describe("a message", () => {
     const sent = client.task(userMessage(parts));
     const request = await agent.next();
     expect(request.params.message.parts).toEqual([
-      { kind: "file", file: { name: "hi.txt", mimeType: "text/plain", bytes: "aGk=" } },
+      {
+        kind: "file",
+        file: { name: "hi.txt", mimeType: "text/plain", uri: expect.stringContaining(url), bytes: "aGk=" },
+      },
       { kind: "file", file: { mimeType: "image/png", uri: "https://files.example/a.png" } },
       { kind: "data", data: { n: 1 } },
     ]);
@@ -279,6 +283,21 @@ describe("a connection that breaks", () => {
     expect([task.status.state, answerOf(task)]).toEqual(["TASK_STATE_COMPLETED", "Begun and done"]);
   });
 
+  it("is waited for as long as the configuration says", async () => {
+    const { url } = await start();
+    const client = new WireClient(HTTP_BINDINGS[0], `${url}/agents/other`);
+    const agent = await RawAgent.dial(url, OTHER);
+    const sent = client.task("Wait");
+    await agent.next();
+    agent.socket.terminate();
+    expect((await sent).status).toMatchObject({
+      state: "TASK_STATE_FAILED",
+      message: {
+        parts: [{ text: "The connection to the agent was lost, and it did not come back within 0.05 s." }],
+      },
+    });
+  });
+
   it("and whose agent dials twice has one link: the new one", async () => {
     const { client, url } = await start();
     const first = await RawAgent.dial(url, HELPER);
@@ -316,12 +335,71 @@ describe("who dials", () => {
     expect(warnings[0]).toContain("refused");
   });
 
+  it("may show a key instead, where the configuration has one for it", async () => {
+    const { url } = await start();
+    const door = linkUrl(url);
+    const keyed = { "x-uid": "user-3", "x-api-key": "key-3", "x-agent-id": "agent-3", "x-request-from": "openclaw" };
+    const attempts: [Record<string, string>, number][] = [
+      [{ ...keyed, "x-api-key": "key-4" }, 401],
+      [{ ...keyed, "x-uid": "user-4" }, 401],
+      [{ "x-api-key": "key-3", "x-agent-id": "agent-3" }, 401],
+      [{ "x-uid": "user-3", "x-agent-id": "agent-3" }, 401],
+      [{ ...keyed, "x-agent-id": "agent-1" }, 403],
+      [signedHeaders({ agentId: "agent-3", ak: "user-3", sk: "key-3" }), 401],
+      [keyed, 101],
+    ];
+    for (const [headers, status] of attempts)
+      expect([headers, await dialStatus(door, headers)]).toEqual([headers, status]);
+    const agent = await RawAgent.dial(url, { agentId: "agent-3", ak: "", sk: "" }, keyed);
+    const sent = new WireClient(HTTP_BINDINGS[0], `${url}/agents/keyed`).task("Who?");
+    agent.text(await agent.next(), "Me", { final: true });
+    expect(answerOf(await sent)).toBe("Me");
+  });
+
+  it("is told why it was refused, and no secret", async () => {
+    const { url } = await start();
+    const refused = async (path: string, headers: Record<string, string>) => {
+      const { body, contentType, status } = await dialAnswer(path, headers);
+      expect(contentType).toBe("application/json");
+      expect(body).not.toMatch(/secret-|access-\d|key-3|agent-\d/);
+      const { error } = JSON.parse(body);
+      expect(error.code).toBe(status);
+      return [status, error.status, error.message];
+    };
+    const door = linkUrl(url);
+    expect(await refused(door, {})).toEqual([
+      401,
+      "UNAUTHENTICATED",
+      "x-agent-id is required, with x-access-key, x-ts and x-sign or with x-uid and x-api-key.",
+    ]);
+    expect(await refused(door, signedHeaders({ ...HELPER, sk: "wrong" }))).toEqual([
+      401,
+      "UNAUTHENTICATED",
+      "The access key, the signature, the user id or the API key is wrong.",
+    ]);
+    expect(await refused(door, signedHeaders(HELPER, 0))).toEqual([
+      401,
+      "UNAUTHENTICATED",
+      "x-ts is more than 15 minutes away from the time of this server.",
+    ]);
+    expect(await refused(door, signedHeaders({ ...HELPER, agentId: "agent-2" }))).toEqual([
+      403,
+      "PERMISSION_DENIED",
+      "The credentials do not belong to the agent that x-agent-id names.",
+    ]);
+    expect(await refused(`${door}/x`, signedHeaders(HELPER))).toEqual([
+      404,
+      "NOT_FOUND",
+      "There is nothing at this path. Agents dial /openclaw/v1/ws/link.",
+    ]);
+  });
+
   it("must introduce itself as the one it signed for", async () => {
     const { url } = await start();
-    const silent = await RawAgent.dialOnly(url, HELPER);
+    const silent = await RawAgent.dialOnly(url, HELPER, signedHeaders(HELPER));
     silent.heartbeat();
     expect(await silent.closed).toBe(1008);
-    const liar = await RawAgent.dialOnly(url, HELPER);
+    const liar = await RawAgent.dialOnly(url, HELPER, signedHeaders(HELPER));
     liar.sendRaw(JSON.stringify({ msgType: "clawd_bot_init", agentId: "agent-2" }));
     expect(await liar.closed).toBe(1008);
   });

@@ -24,7 +24,11 @@ export interface PlatformRequest {
     readonly sessionId: string;
     readonly message: {
       readonly role: string;
-      readonly parts: readonly { readonly kind: string; readonly text?: string }[];
+      readonly parts: readonly {
+        readonly kind: string;
+        readonly text?: string;
+        readonly file?: { readonly name?: string; readonly uri?: string; readonly bytes?: string };
+      }[];
     };
   };
 }
@@ -41,16 +45,30 @@ export function linkUrl(serverUrl: string): string {
 
 /** The status with which a dial was refused; 101 if it was not. */
 export async function dialStatus(url: string, headers: Record<string, string>): Promise<number> {
+  return (await dialAnswer(url, headers)).status;
+}
+
+/** The status and the body with which a dial was refused; 101 and nothing if it was not. */
+export async function dialAnswer(
+  url: string,
+  headers: Record<string, string>,
+): Promise<{ readonly status: number; readonly contentType: string | undefined; readonly body: string }> {
   const socket = new WebSocket(url, { headers });
   socket.on("error", () => {});
   return new Promise((resolve) => {
     socket.once("open", () => {
-      resolve(101);
+      resolve({ status: 101, contentType: undefined, body: "" });
       socket.terminate();
     });
     socket.once("unexpected-response", (_request, response) => {
-      resolve(response.statusCode ?? 0);
-      response.destroy();
+      let body = "";
+      response.setEncoding("utf8");
+      response.on("data", (text: string) => {
+        body += text;
+      });
+      response.on("end", () => {
+        resolve({ status: response.statusCode ?? 0, contentType: response.headers["content-type"], body });
+      });
     });
   });
 }
@@ -87,14 +105,22 @@ export class RawAgent {
   }
 
   /** Dialled in and introduced. */
-  static async dial(serverUrl: string, credentials: Credentials): Promise<RawAgent> {
-    const agent = await RawAgent.dialOnly(serverUrl, credentials);
+  static async dial(
+    serverUrl: string,
+    credentials: Credentials,
+    headers = signedHeaders(credentials),
+  ): Promise<RawAgent> {
+    const agent = await RawAgent.dialOnly(serverUrl, credentials, headers);
     agent.sendRaw(JSON.stringify({ msgType: "clawd_bot_init", agentId: credentials.agentId }));
     return agent;
   }
 
-  static async dialOnly(serverUrl: string, credentials: Credentials): Promise<RawAgent> {
-    const socket = new WebSocket(linkUrl(serverUrl), { headers: signedHeaders(credentials) });
+  static async dialOnly(
+    serverUrl: string,
+    credentials: Pick<Credentials, "agentId">,
+    headers: Record<string, string>,
+  ): Promise<RawAgent> {
+    const socket = new WebSocket(linkUrl(serverUrl), { headers });
     const agent = new RawAgent(socket, credentials.agentId);
     await once(socket, "open");
     return agent;

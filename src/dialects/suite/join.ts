@@ -82,7 +82,7 @@ export function toolsOf(losses: Loss[] = []): CodecTools {
 
 /** Nothing is waited for: the end of a link is the end of every question. */
 export function linkToolsOf(losses: Loss[] = []): LinkTools {
-  return { ...toolsOf(losses), clock: NO_CLOCK, log: SILENT_LOG, meter: NO_METER, patienceMs: 0 };
+  return { ...toolsOf(losses), clock: NO_CLOCK, log: SILENT_LOG, meter: NO_METER, connectMs: 0, patienceMs: 0 };
 }
 
 /** A caller whose requests reach the service through the dialect's own serving half. */

@@ -90,7 +90,7 @@ describe("a message", () => {
       agent.text(task, task, true);
       await promptly(asked[at] as Promise<unknown>);
     }
-    await agent.hearsNothing();
+    await agent.receivesNothing();
   });
 
   it("does not wait for one whose asker gave up", async () => {

@@ -5,7 +5,7 @@
 import { ProtocolError } from "../../model/errors.ts";
 import { LogEntry } from "../../model/event.ts";
 import { TaskFold } from "../../model/fold.ts";
-import type { Loss } from "../../model/loss.ts";
+import { type Loss, lossBy } from "../../model/loss.ts";
 import type { FrameStream, Operation, OutcomeOf, Outcomes, SendInput } from "../../model/operation.ts";
 import { isInterrupted, isTerminal } from "../../model/state.ts";
 import type { Task } from "../../model/task.ts";
@@ -15,7 +15,13 @@ import { presentable } from "../shared/presentable.ts";
 import { isSuccess } from "../xiaoyi/errors.ts";
 import { readHeardFrame } from "../xiaoyi/heard-frame.ts";
 import { canceledTask } from "../xiaoyi/said-cancel.ts";
-import { loseRequestMetadata, placeOf, placeOfTask, toMessageParams } from "../xiaoyi/said-message.ts";
+import {
+  loseRequestMetadata,
+  type MessagePlace,
+  placeOf,
+  placeOfTask,
+  toMessageParams,
+} from "../xiaoyi/said-message.ts";
 import { Controls, givenUp } from "./call-controls.ts";
 import {
   type Disregard,
@@ -25,12 +31,13 @@ import {
   toClearRequest,
   toMessageRequest,
 } from "./call-frames.ts";
+import { LOSSES } from "./losses.ts";
 import { OpenCall } from "./open-call.ts";
 import { OpenCalls } from "./open-calls.ts";
 
 /** How long an agent may take to say who it is. */
 const INTRODUCTION_MS = 10_000;
-/** How long an agent that came back may be silent about a task: those that work on one say so more often. */
+/** How long an agent that came back may be silent about a task, at least: those that work on one send more often. */
 const RESUMED_SILENCE_MS = 90_000;
 const MOST_CALLS = 10_000;
 const POLICY_VIOLATION = 1008;
@@ -137,28 +144,51 @@ export class LinkCalls implements LinkCaller {
       throw new ProtocolError("UNSUPPORTED_OPERATION", "The task is being worked on.", { metadata: { taskId } });
     }
     if (this.#calls.size >= MOST_CALLS) throw new ProtocolError("RESOURCE_EXHAUSTED", "The agent is busy.");
-    const losses: Loss[] = [];
-    const params = toMessageParams(input, place, losses);
-    this.#report(losses);
-    const call = new OpenCall({ taskId, contextId }, params, this.#options.clock, (ended) => this.#close(ended));
+    const { clock } = this.#options;
+    const encode = () => this.#encode(input, place);
+    const call = new OpenCall({ taskId, contextId }, encode, clock, (ended) => this.#close(ended));
     if (this.#calls.add(call)) this.#begin(call);
     return call;
   }
 
+  /** Throws LOSS_REFUSED where nothing may be lost. */
+  #encode(input: SendInput, place: MessagePlace): object {
+    const losses: Loss[] = [];
+    const params = toMessageParams(input, place, losses, ({ bytes: raw, mimeType: mediaType, name }, path) => {
+      const address = this.#options.files?.offer(place.taskId, { raw, name, mediaType });
+      if (address === undefined) losses.push(lossBy(LOSSES.fileWithoutAddress, `${path}.raw`));
+      return address;
+    });
+    this.#report(losses);
+    return params;
+  }
+
   #begin(call: OpenCall): void {
-    if (this.#line === undefined) this.#await(call, "The agent is not connected.");
+    if (this.#line === undefined) this.#awaitConnection(call);
     else this.#say(call, this.#line);
   }
 
-  /** For the agent to come, if it may come. */
-  #await(call: OpenCall, otherwise: string): void {
+  #awaitConnection(call: OpenCall): void {
+    const { connectMs } = this.#options;
+    const message = "The agent is not connected.";
+    // A call that waits already does not wait longer for a link that closed before it could be used.
+    if (connectMs > 0 && !call.isWaiting) call.expectWithin(connectMs, message);
+    if (connectMs === 0 && this.#link === undefined) call.fail(new ProtocolError("UNAVAILABLE", message));
+  }
+
+  /** The agent may have the message: what it answers when it is back is the answer. */
+  #awaitReturn(call: OpenCall): void {
     const { patienceMs } = this.#options;
-    if (patienceMs > 0 || this.#link !== undefined) call.expectWithin(patienceMs, otherwise);
-    else call.fail(new ProtocolError("UNAVAILABLE", otherwise));
+    const lost = "The connection to the agent was lost";
+    if (patienceMs > 0) {
+      call.expectWithin(patienceMs, `${lost}, and it did not come back within ${patienceMs / 1000} s.`);
+    } else call.fail(new ProtocolError("UNAVAILABLE", `${lost}.`));
   }
 
   #say(call: OpenCall, { agentId, link }: Line): void {
-    const problem = transmit(link, toMessageRequest(agentId, call, call.params));
+    const params = call.params();
+    if (params === undefined) return;
+    const problem = transmit(link, toMessageRequest(agentId, call, params));
     // A link that has closed is about to be noticed, and the call then waits for the next.
     if (problem?.code === "UNAVAILABLE") return;
     if (problem !== undefined) {
@@ -172,6 +202,8 @@ export class LinkCalls implements LinkCaller {
   }
 
   #close(call: OpenCall): void {
+    // What a question is about may still be fetched while its answer is awaited.
+    if (!call.asks) this.#options.files?.withdraw(call.taskId);
     const next = this.#calls.remove(call);
     if (next !== undefined) this.#begin(next);
   }
@@ -181,20 +213,22 @@ export class LinkCalls implements LinkCaller {
     if (envelope.kind !== "introduction") return false;
     const line = { link, agentId: envelope.agentId };
     this.#line = line;
+    const silenceMs = Math.max(RESUMED_SILENCE_MS, this.#options.patienceMs);
     for (const call of this.#calls.begun()) {
-      if (call.delivered) call.expectWithin(RESUMED_SILENCE_MS, "The agent came back and said no more of the task.");
+      if (call.delivered) call.expectWithin(silenceMs, "The agent came back and sent no more of the task.");
       else this.#say(call, line);
     }
     return true;
   }
 
   #detach(): void {
-    const { patienceMs } = this.#options;
     this.#link = undefined;
     this.#line = undefined;
     this.#controls.fail(new ProtocolError("UNAVAILABLE", "The connection to the agent was lost."));
-    const within = patienceMs > 0 ? `, and it did not come back within ${patienceMs / 1000} s` : "";
-    for (const call of this.#calls.begun()) this.#await(call, `The connection to the agent was lost${within}.`);
+    for (const call of this.#calls.begun()) {
+      if (call.wasSent) this.#awaitReturn(call);
+      else this.#awaitConnection(call);
+    }
   }
 
   #hear(text: string, agentId: string): void {
@@ -227,7 +261,10 @@ export class LinkCalls implements LinkCaller {
     loseRequestMetadata(metadata, losses);
     this.#report(losses);
     const place = this.#calls.get(taskId) ?? placeOfTask(taskId);
-    return canceledTask(place, await this.#ask((agentId) => toCancelRequest(agentId, place), [taskId], signal));
+    const state = await this.#ask((agentId) => toCancelRequest(agentId, place), [taskId], signal);
+    const task = canceledTask(place, state);
+    this.#options.files?.withdraw(taskId);
+    return task;
   }
 
   async #ask(toText: (agentId: string) => string, ids: readonly string[], signal: AbortSignal): Promise<string> {

@@ -1,8 +1,8 @@
 import type { Dialect, LinkServing } from "../contract.ts";
 import { can } from "../xiaoyi/can.ts";
-import { LOSSES } from "../xiaoyi/losses.ts";
 import { linkCalling } from "./call-link.ts";
 import { LinkAgent } from "./link-agent.ts";
+import { LOSSES } from "./losses.ts";
 import type { LinkAgentOptions } from "./options.ts";
 import { DIALECT_NAME } from "./version.ts";
 

@@ -2,6 +2,7 @@
 import { ProtocolError } from "../../model/errors.ts";
 import type { Clock } from "../../model/ports.ts";
 import { createGate } from "../../wire/gate.ts";
+import { presentable } from "../shared/presentable.ts";
 import { type AnswerScope, HeardAnswer } from "../xiaoyi/heard-answer.ts";
 import type { HeardFrame } from "../xiaoyi/heard-frame.ts";
 import { FrameQueue } from "./frame-queue.ts";
@@ -16,30 +17,59 @@ const LONGEST_ANSWER = 64 * 1024 * 1024;
 export class OpenCall {
   readonly taskId: string;
   readonly sessionId: string;
-  /** Of the message, without the agent's address. */
-  readonly params: object;
   readonly frames: FrameQueue;
   /** The agent has got the message: it said so, or speaks of the task. */
   delivered = false;
   readonly #answer: HeardAnswer;
+  readonly #encode: () => object;
+  #params: object | undefined;
   readonly #clock: Clock;
   readonly #onEnd: (call: OpenCall) => void;
   readonly #sent = createGate();
+  #wasSent = false;
   #failure: ProtocolError | undefined;
-  #cancelTimer = (): void => {};
+  #cancelTimer: (() => void) | undefined;
   #cancelFlush: (() => void) | undefined;
   #ended = false;
 
-  constructor(scope: AnswerScope, params: object, clock: Clock, onEnd: (call: OpenCall) => void) {
+  constructor(scope: AnswerScope, encode: () => object, clock: Clock, onEnd: (call: OpenCall) => void) {
     this.taskId = scope.taskId;
     this.sessionId = scope.contextId;
-    this.params = params;
+    this.#encode = encode;
     this.#clock = clock;
     this.#onEnd = onEnd;
     this.#answer = new HeardAnswer(scope);
     this.frames = new FrameQueue(() => this.#finish());
     const { contextId, taskId } = scope;
     this.frames.put([{ task: { id: taskId, contextId, status: { state: "TASK_STATE_SUBMITTED" } } }], 0);
+  }
+
+  /**
+   * The params of the message; undefined where encoding them failed the call. They are encoded once, when the message is
+   * first sent: before that it is not known where the agent can fetch its files.
+   */
+  params(): object | undefined {
+    try {
+      this.#params ??= this.#encode();
+    } catch (problem) {
+      this.fail(ProtocolError.is(problem) ? problem : presentable(problem));
+    }
+    return this.#params;
+  }
+
+  /** It ended with a question to the caller: the task waits for the answer. */
+  get asks(): boolean {
+    return this.#answer.asks;
+  }
+
+  /** The message was sent at least once. */
+  get wasSent(): boolean {
+    return this.#wasSent;
+  }
+
+  /** The call has a deadline until which the agent must do something. */
+  get isWaiting(): boolean {
+    return this.#cancelTimer !== undefined;
   }
 
   /** Resolves when the message was said; rejects with why it was not. */
@@ -50,7 +80,8 @@ export class OpenCall {
 
   /** The message was said, again if need be. */
   noteSent(): void {
-    this.#cancelTimer();
+    this.#stopWaiting();
+    this.#wasSent = true;
     this.#sent.open();
   }
 
@@ -65,7 +96,7 @@ export class OpenCall {
   /** `size` is that of the frame on the wire. */
   hear(frame: HeardFrame, size: number): void {
     this.delivered = true;
-    this.#cancelTimer();
+    this.#stopWaiting();
     const roomy = this.frames.put(this.#answer.hear(frame), size);
     this.#flushLater();
     if (!roomy || this.#answer.ended) this.#finish();
@@ -100,14 +131,19 @@ export class OpenCall {
   }
 
   #after(milliseconds: number, run: () => void): void {
-    this.#cancelTimer();
+    this.#stopWaiting();
     this.#cancelTimer = this.#clock.after(milliseconds, run);
+  }
+
+  #stopWaiting(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
   }
 
   #finish(): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#cancelTimer();
+    this.#stopWaiting();
     this.#cancelFlush?.();
     this.frames.end();
     this.#sent.open();

@@ -32,6 +32,7 @@ export class HeardAnswer {
   /** A last state, of which the last frame has still to come. */
   #outcome: HeardStatus | undefined;
   #ended = false;
+  #asks = false;
 
   /** Without a scope, the frames say which task it is. */
   constructor(scope?: AnswerScope) {
@@ -41,6 +42,11 @@ export class HeardAnswer {
   /** Nothing belongs to the answer any more: the task has ended, or waits for somebody. */
   get ended(): boolean {
     return this.#ended;
+  }
+
+  /** It ended with a question. */
+  get asks(): boolean {
+    return this.#asks;
   }
 
   /** The agent told how the task ended, but not that this was all: some say more after it, others forget to say. */
@@ -115,6 +121,7 @@ export class HeardAnswer {
     const events: TaskEvent[] = [];
     this.#flush(events);
     this.#ended = true;
+    this.#asks = true;
     const text = this.#artifacts.latestText;
     events.push(this.#toStatus(state, parts.length > 0 || text === "" ? parts : [{ text }]));
     return events;

@@ -9,7 +9,7 @@ import { LOSSES } from "./losses.ts";
 import { isObject, xiaoyiMark } from "./marks.ts";
 import { toPartWires } from "./parts.ts";
 import { sessionOf, taskIdIn } from "./task-ids.ts";
-import type { PartWire } from "./wire.ts";
+import type { FileWire, PartWire } from "./wire.ts";
 
 /** Where a message belongs. */
 export interface MessagePlace {
@@ -29,13 +29,23 @@ export function placeOfTask(taskId: string): MessagePlace {
   return { taskId, sessionId: sessionOf(taskId) };
 }
 
-export function toMessageParams(input: SendInput, { sessionId, taskId }: MessagePlace, losses: Loss[]): object {
+/** The address of a file that is sent as bytes; undefined where it has none. `path` is that of the part. */
+export type AddressOf = (file: FileWire["file"] & { readonly bytes: string }, path: string) => string | undefined;
+
+export function toMessageParams(
+  input: SendInput,
+  { sessionId, taskId }: MessagePlace,
+  losses: Loss[],
+  addressOf: AddressOf = () => undefined,
+): object {
   const { configuration, message, metadata } = input;
   if (!isEmpty(configuration)) losses.push(lossBy(LOSSES.configuration, "configuration"));
   loseRequestMetadata(metadata, losses);
   if (losesMembers(message)) losses.push(lossBy(LOSSES.userMessageMembers, "message"));
   const mark = xiaoyiMark(message.metadata);
-  const parts: PartWire[] = toPartWires(message.parts, "message", losses);
+  const parts: PartWire[] = toPartWires(message.parts, "message", losses).map((part, index) =>
+    withAddress(part, `message.parts[${index}]`, addressOf),
+  );
   if (isObject(mark?.variables)) parts.push({ kind: "data", data: { variables: mark.variables } });
   // Said also where nobody has logged in.
   const { agentLoginSessionId = "" } = mark ?? {};
@@ -45,6 +55,14 @@ export function toMessageParams(input: SendInput, { sessionId, taskId }: Message
     agentLoginSessionId,
     message: { kind: "message", messageId: message.messageId, role: "user", parts },
   };
+}
+
+/** Some agents read a file's address only, and some its bytes only. */
+function withAddress(part: PartWire, path: string, addressOf: AddressOf): PartWire {
+  if (part.kind !== "file" || part.file.bytes === undefined) return part;
+  const { bytes, ...file } = part.file;
+  const uri = addressOf({ ...file, bytes }, path);
+  return uri === undefined ? part : { kind: "file", file: { ...file, uri, bytes } };
 }
 
 /** Metadata in which there is nothing is not lost by not being said. */

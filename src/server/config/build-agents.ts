@@ -42,14 +42,14 @@ export async function buildAgent(
       return withOverrides(createProcessAgent({ ...about, ...how }), overrides);
     }
     case "link": {
-      const { kind, ...credentials } = source;
+      const { kind, ...how } = source;
       const { timeoutMs, ...rest } = overrides;
       const about = { name, description: "An agent that dials in." };
       return createDialInAgent({
         ...about,
         ...rest,
         ...(timeoutMs === undefined ? undefined : { timeout: timeoutMs }),
-        ...credentials,
+        ...how,
       });
     }
   }

@@ -114,7 +114,7 @@ export type AgentSource =
       readonly cwd: string;
       readonly env: Readonly<Record<string, string>>;
     }
-  | ({ readonly kind: "link" } & DialInCredentials);
+  | ({ readonly kind: "link"; readonly patienceMs?: number } & DialInCredentials);
 
 export interface AgentConfig {
   readonly source: AgentSource;
@@ -201,7 +201,10 @@ function toAgentConfig(parsed: ParsedAgent, folder: string): AgentConfig {
 function toSource({ use, module, exec, link, format, cwd, env }: ParsedAgent, folder: string): AgentSource {
   if (use !== undefined) return { kind: "builtin", use };
   if (module !== undefined) return { kind: "module", file: resolve(folder, module) };
-  if (link !== undefined) return { kind: "link", ...link };
+  if (link !== undefined) {
+    const { patience, ...credentials } = link;
+    return { kind: "link", ...credentials, ...(patience === undefined ? undefined : { patienceMs: patience }) };
+  }
   const [program, ...values] = exec ?? [];
   if (program === undefined) throw new TypeError("An agent of no kind was not refused.");
   return {

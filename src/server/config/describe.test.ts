@@ -63,9 +63,16 @@ describe("effectiveConfig", () => {
       "xiaoyi.http[1].header": { value: "X-Key" },
       "xiaoyi.http[2].oauth.clientId": { value: "id" },
     });
-    const dialIn = show("agents: { a: { link: { agentId: shown, ak: written-ak, sk: written-sk } } }");
+    const dialIn = show(
+      "agents: { a: { link: { agentId: shown, ak: written-ak, sk: written-sk, uid: u, apiKey: written-key, patience: 60s } } }",
+    );
     expect(JSON.stringify(dialIn)).not.toContain("written");
-    expect(dialIn).toMatchObject({ "agents.a.link.agentId": { value: "shown" }, "agents.a.link.sk": { value: "***" } });
+    expect(dialIn).toMatchObject({
+      "agents.a.link.agentId": { value: "shown" },
+      "agents.a.link.sk": { value: "***" },
+      "agents.a.link.apiKey": { value: "***" },
+      "agents.a.link.patience": { value: "1m" },
+    });
     expect(shown["agents.a.exec"]?.value).toEqual([
       "run",
       "--token",

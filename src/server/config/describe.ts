@@ -166,8 +166,9 @@ function* agentValues(path: string, agent: AgentConfig): Generator<readonly [str
     for (const name of Object.keys(source.env)) yield [`${path}.env.${name}`, REDACTED];
   }
   if (source.kind === "link") {
-    const { kind, ...credentials } = source;
-    for (const [key, value] of Object.entries(credentials)) yield [`${path}.link.${key}`, value];
+    const { kind, patienceMs, ...credentials } = source;
+    yield* membersOf(`${path}.link`, { ...credentials });
+    if (patienceMs !== undefined) yield [`${path}.link.patience`, formatDuration(patienceMs)];
   }
   const { skills, timeoutMs, ...rest } = overrides;
   for (const [key, value] of Object.entries(rest)) yield [`${path}.${key}`, value];

@@ -291,6 +291,15 @@ describe("what is wrong with a configuration", () => {
     expect(problemsOf("agents: { a: { link: { agentId: i, ak: a } } }")).toEqual([
       "dragoman.yaml:1:22: agents.a.link.sk: is needed",
     ]);
+    const { agents: keyed } = parse("agents: { a: { link: { agentId: i, uid: u, apiKey: k, patience: 2m } } }");
+    expect(keyed.get("a")?.source).toEqual({ kind: "link", agentId: "i", uid: "u", apiKey: "k", patienceMs: 120_000 });
+    expect(problemsOf("agents: { a: { link: { agentId: i, ak: a, sk: s, uid: u } } }")).toEqual([
+      "dragoman.yaml:1:22: agents.a.link.apiKey: is needed",
+    ]);
+    expect(problemsOf("agents: { a: { link: { agentId: i, patience: 0s } } }")).toEqual([
+      "dragoman.yaml:1:22: agents.a.link: needs ak and sk, or uid and apiKey",
+      "dragoman.yaml:1:46: agents.a.link.patience: must be longer than nothing",
+    ]);
     expect(problemsOf(`agents: { a: { ${link}, use: echo } }`)).toEqual([
       "dragoman.yaml:1:14: agents.a: has use and link; an agent is only one of them",
     ]);

@@ -2,7 +2,7 @@ import { nearest } from "../../model/nearest.ts";
 import { reachedBy } from "../loopback.ts";
 import type { Path } from "./problems.ts";
 import { AGENT_KINDS, EXEC_ONLY } from "./schema.ts";
-import { HTTP_ACCESS } from "./schema-xiaoyi.ts";
+import { DIAL_IN_CREDENTIALS, HTTP_ACCESS } from "./schema-xiaoyi.ts";
 import { unavailableFeature } from "./unavailable.ts";
 
 export interface Finding {
@@ -21,6 +21,7 @@ export function brokenRules(values: unknown): readonly Finding[] {
   const agents = fieldsOf(root.agents);
   return [
     ...Object.entries(agents).flatMap(([name, agent]) => kindOf(name, agent)),
+    ...Object.entries(agents).flatMap(([name, agent]) => dialInRules(name, fieldsOf(agent).link)),
     ...sameDialIns(agents),
     ...missingAgents(root, agents),
     ...openHost(root),
@@ -47,7 +48,17 @@ function kindOf(name: string, value: unknown): readonly Finding[] {
   return findings;
 }
 
-/** Whoever dials in is known by its id. */
+/** An agent that dials in proves itself by a signature or by a key, and may be allowed both. */
+function dialInRules(name: string, link: unknown): readonly Finding[] {
+  if (!isFields(link)) return [];
+  const path = ["agents", name, "link"];
+  const given = DIAL_IN_CREDENTIALS.filter((pair) => pair.some((key) => link[key] !== undefined));
+  if (given.length === 0) return [{ path, message: "needs ak and sk, or uid and apiKey" }];
+  const missing = given.flatMap((pair) => pair.filter((key) => link[key] === undefined));
+  return missing.map((key) => ({ path: [...path, key], message: "is needed" }));
+}
+
+/** An agent that dials in is known by its id. */
 function sameDialIns(agents: Fields): readonly Finding[] {
   const known = new Map<unknown, string>();
   return Object.entries(agents).flatMap(([name, agent]) => {

@@ -6,7 +6,7 @@ import { isLinkUrl, XIAOYI_LINK_URL } from "../xiaoyi/link-servers.ts";
 import { PUSH_DEVICES, XIAOYI_PUSH_URL } from "../xiaoyi/phone-services.ts";
 import { isSafeUrl } from "../xiaoyi/trusted-exchanger.ts";
 import { XIAOYI_UPLOAD_URL } from "../xiaoyi/upload-as.ts";
-import { duration, size, text, timer } from "./words.ts";
+import { duration, size, text, timer, wait } from "./words.ts";
 
 /** The platform's console cuts longer ones without a word, and then nothing fits any more. */
 const LONGEST_CREDENTIAL = 64;
@@ -153,10 +153,23 @@ const files = z.strictObject({
   keep: duration.prefault("7d").describe("How long files are kept."),
 });
 
+/** Each pair is complete or absent. */
+export const DIAL_IN_CREDENTIALS = [
+  ["ak", "sk"],
+  ["uid", "apiKey"],
+] as const;
+
 export const dialIn = z.strictObject({
   agentId: text.describe("Id by which the agent introduces itself; no other agent here may have it."),
-  ak: text.describe("Access key, as the agent has it."),
-  sk: text.describe("Secret key, as the agent has it; whoever knows it can be the agent."),
+  ak: text.exactOptional().describe("Access key, as the agent has it; with `sk`."),
+  sk: text.exactOptional().describe("Secret key, as the agent has it. It signs the time when the agent dials."),
+  uid: text.exactOptional().describe("Account id, for agents that send `x-uid` and `x-api-key`; with `apiKey`."),
+  apiKey: text.exactOptional().describe("Key that such an agent sends; with `uid`."),
+  patience: wait
+    .exactOptional()
+    .describe(
+      "How long a task under way waits for an agent that lost its connection to come back; default: 90s. A new message to an agent that is not connected waits 10s.",
+    ),
 });
 
 export const xiaoyi = z.strictObject({

@@ -7,33 +7,47 @@ import type { Agent } from "../../engine/agent.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { FrameStream, SendInput } from "../../model/operation.ts";
 
+/** Each pair is complete or absent; at least one is there. */
 export interface DialInCredentials {
   /** By which the agent introduces itself. */
   readonly agentId: string;
-  readonly ak: string;
-  readonly sk: string;
+  /** Names `sk`, with which the agent signs the time. */
+  readonly ak?: string;
+  readonly sk?: string;
+  /** Names `apiKey`, which the agent sends as it is. */
+  readonly uid?: string;
+  readonly apiKey?: string;
 }
 
-export interface DialInAgentOptions extends DialInCredentials, Omit<AgentDefinition, "run"> {}
+export interface DialInAgentOptions extends DialInCredentials, Omit<AgentDefinition, "run"> {
+  /** How long a task under way waits for the agent to come back. Real ones take 2 s to 60 s; default: 90 s. */
+  readonly patienceMs?: number;
+}
 
-/** How long an agent may be away before calls to it fail. */
-const PATIENCE_MS = 10_000;
+/** How long a new message waits for an agent that is not connected. */
+const CONNECT_MS = 10_000;
+const PATIENCE_MS = 90_000;
 /** Whatever the agent takes: only it knows. */
 const ANY_INPUT: readonly string[] = ["text/plain", "application/json", "*/*"];
+
+/** What is the same for all agents that dial in. */
+export type DialInTools = Omit<LinkTools, "peerId" | "connectMs" | "patienceMs">;
 
 /** An agent's way in, and the way to it once it is there. */
 export class DialIn implements Peer {
   readonly credentials: DialInCredentials;
+  readonly #patienceMs: number;
   #caller: LinkCaller | undefined;
 
-  constructor(credentials: DialInCredentials) {
+  constructor(credentials: DialInCredentials, patienceMs = PATIENCE_MS) {
     this.credentials = credentials;
+    this.#patienceMs = patienceMs;
   }
 
   /** From now on the agent can be waited for. */
-  open(tools: Omit<LinkTools, "peerId" | "patienceMs">): LinkCaller {
+  open(tools: DialInTools): LinkCaller {
     const { agentId: peerId } = this.credentials;
-    this.#caller = linkCalling.open({ ...tools, peerId, patienceMs: PATIENCE_MS });
+    this.#caller = linkCalling.open({ ...tools, peerId, connectMs: CONNECT_MS, patienceMs: this.#patienceMs });
     return this.#caller;
   }
 
@@ -55,8 +69,16 @@ interface DialInAgent extends Agent {
   readonly dialIn: DialIn;
 }
 
-export function createDialInAgent({ agentId, ak, sk, ...definition }: DialInAgentOptions): DialInAgent {
-  const dialIn = new DialIn({ agentId, ak, sk });
+export function createDialInAgent(options: DialInAgentOptions): DialInAgent {
+  const { agentId, ak, sk, uid, apiKey, patienceMs, ...definition } = options;
+  const dialIn = new DialIn(
+    {
+      agentId,
+      ...(ak !== undefined && sk !== undefined && { ak, sk }),
+      ...(uid !== undefined && apiKey !== undefined && { uid, apiKey }),
+    },
+    patienceMs,
+  );
   return { ...createForwardingAgent({ inputModes: ANY_INPUT, ...definition, peer: dialIn }), dialIn };
 }
 

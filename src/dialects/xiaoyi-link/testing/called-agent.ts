@@ -43,7 +43,7 @@ export class CalledAgent {
   }
 
   /** Nothing is to be read here, and nothing is left to happen. */
-  async hearsNothing(): Promise<void> {
+  async receivesNothing(): Promise<void> {
     let heard: unknown;
     void this.#messages.next().then((step) => {
       heard = step.value;
@@ -86,7 +86,8 @@ export function setUp() {
     log: { ...SILENT_LOG, warn: (fields) => warnings.push(fields.why) },
     meter: { count: (name) => (counts[name] = (counts[name] ?? 0) + 1) },
     peerId: AGENT,
-    patienceMs: 10_000,
+    connectMs: 10_000,
+    patienceMs: 90_000,
   });
   const connect = () => {
     const [near, far] = createLinkPair();

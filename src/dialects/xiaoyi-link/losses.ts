@@ -1,0 +1,14 @@
+/** All that this dialect has no fields for. */
+import type { LossRule } from "../../model/loss.ts";
+import { LOSSES as SHARED } from "../xiaoyi/losses.ts";
+
+export const LOSSES = {
+  ...SHARED,
+  fileWithoutAddress: {
+    kind: "bent",
+    what: "part.raw, to an agent that dialled in",
+    reason:
+      "Agents made for the platform fetch files by their address. These bytes have none, because no address of this server is known or too many are offered already, and are sent without.",
+    direction: "said",
+  },
+} as const satisfies Record<string, LossRule>;

@@ -1,0 +1,120 @@
+/** Agents that dial a server whose time stands still until the test moves it. */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
+import { toolsOf } from "../../dialects/suite/join.ts";
+import { signedHeaders } from "../../dialects/xiaoyi/signature.ts";
+import { FakeClock } from "../../engine/testing/fake-clock.ts";
+import type { StreamEvent } from "../../model/event.ts";
+import type { FrameStream } from "../../model/operation.ts";
+import { type Log, NO_METER, SILENT_LOG } from "../../model/ports.ts";
+import { acceptLinks, LINK_PATH } from "./accept-links.ts";
+import { DialIn } from "./dial-in-agent.ts";
+
+const CREDENTIALS = { agentId: "agent-1", ak: "access-1", sk: "secret-1" };
+const NEVER = new AbortController().signal;
+
+const cleanups: (() => void)[] = [];
+afterEach(() => {
+  for (const clean of cleanups.splice(0)) clean();
+});
+
+async function start(patienceMs?: number) {
+  const clock = new FakeClock();
+  const dialIn = new DialIn(CREDENTIALS, patienceMs);
+  const noticed: (() => void)[] = [];
+  const log: Log = {
+    ...SILENT_LOG,
+    info: (_fields, line) => {
+      if (line === "The link of an agent has closed.") noticed.shift()?.();
+    },
+  };
+  const tools = { ...toolsOf(), clock, log, meter: NO_METER, publicUrl: undefined };
+  const links = acceptLinks(new Map([["agent", dialIn]]), tools);
+  const server = createServer();
+  server.on("upgrade", links.upgrade);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  cleanups.push(() => {
+    links.close();
+    server.close();
+    server.closeAllConnections();
+  });
+  const dial = async () => {
+    const signed = signedHeaders({ accessKey: CREDENTIALS.ak, secretKey: CREDENTIALS.sk }, clock.now());
+    const socket = new WebSocket(`ws://127.0.0.1:${port}${LINK_PATH}`, {
+      headers: { ...signed, "x-agent-id": CREDENTIALS.agentId },
+    });
+    cleanups.push(() => socket.terminate());
+    await once(socket, "open");
+    socket.send(JSON.stringify({ msgType: "clawd_bot_init", agentId: CREDENTIALS.agentId }));
+    return socket;
+  };
+  /** Resolves when the server has noticed, too. */
+  const vanish = (socket: WebSocket) => {
+    socket.terminate();
+    return new Promise<void>((resolve) => noticed.push(resolve));
+  };
+  return { clock, dial, dialIn, vanish };
+}
+
+const message = (text: string) =>
+  ({ messageId: `m-${text}`, role: "ROLE_USER", contextId: "s", parts: [{ text }] }) as const;
+
+/** Frames of the task, one text each under an id of its own. */
+function answer(socket: WebSocket, taskId: string, text: string, final: boolean): void {
+  const artifact = { artifactId: `a-${text}`, parts: [{ kind: "text", text }] };
+  const result = { taskId, kind: "artifact-update", append: true, lastChunk: true, final, artifact };
+  const msgDetail = JSON.stringify({ jsonrpc: "2.0", id: taskId, result });
+  socket.send(JSON.stringify({ msgType: "agent_response", agentId: "agent-1", sessionId: "s", taskId, msgDetail }));
+}
+
+async function rest(frames: FrameStream): Promise<StreamEvent[]> {
+  const events: StreamEvent[] = [];
+  for await (const batch of frames) events.push(...batch.map(({ event }) => event));
+  return events;
+}
+
+const textsOf = (events: readonly StreamEvent[]) =>
+  events.flatMap((event) => ("artifactUpdate" in event ? event.artifactUpdate.artifact.parts : []));
+
+describe("an agent that is away", () => {
+  it("for a minute may still answer: its task is open, and the answer over the new socket is taken", async () => {
+    const { clock, dial, dialIn, vanish } = await start();
+    const first = await dial();
+    const frames = await dialIn.stream({ message: message("hello"), chosenId: "1" }, NEVER);
+    await once(first, "message");
+    answer(first, "s&1", "So", false);
+    const reader = frames[Symbol.asyncIterator]();
+    await reader.next();
+    await vanish(first);
+    await clock.advance(60_000);
+    const second = await dial();
+    answer(second, "s&1", " far away.", true);
+    const events = await rest({ [Symbol.asyncIterator]: () => reader });
+    expect(textsOf(events).at(-1)).toEqual({ text: " far away." });
+    expect(events.at(-1)).toMatchObject({ statusUpdate: { status: { state: "TASK_STATE_COMPLETED" } } });
+  });
+
+  it("for longer than its patience fails its task", async () => {
+    const { clock, dial, dialIn, vanish } = await start(20_000);
+    const socket = await dial();
+    const frames = await dialIn.stream({ message: message("hello"), chosenId: "1" }, NEVER);
+    await once(socket, "message");
+    await vanish(socket);
+    const failed = rest(frames).catch((error: Error) => error.message);
+    await clock.advance(20_000);
+    expect(await failed).toBe("The connection to the agent was lost, and it did not come back within 20 s.");
+  });
+
+  it("when a message comes is waited for 10 s", async () => {
+    const { clock, dialIn } = await start();
+    const failed = dialIn
+      .stream({ message: message("hello"), chosenId: "1" }, NEVER)
+      .catch((error: Error) => error.message);
+    await clock.advance(10_000);
+    expect(await failed).toBe("The agent is not connected.");
+  });
+});
