@@ -100,16 +100,21 @@ describe("a message", () => {
     };
     const broken = new ScriptedPeer([chunk("half"), new ProtocolError("INTERNAL_ERROR", "Out of paper.")]);
     const silent = new ScriptedPeer([chunk("half")]);
-    const cancelled = new ScriptedPeer([status("TASK_STATE_CANCELED")]);
     for (const [peer, why] of [
       [refused, "The agent is not connected."],
       [broken, "Out of paper."],
       [silent, "The agent's answer broke off."],
-      [cancelled, "The agent cancelled the task."],
     ] as const) {
       const { events } = await runToEnd(agentOf(peer));
       expect(events.at(-1)).toEqual({ status: "TASK_STATE_FAILED", message: { parts: [{ text: why }] } });
     }
+  });
+
+  it("is canceled where the peer canceled it", async () => {
+    const { events } = await runToEnd(
+      agentOf(new ScriptedPeer([chunk("half"), status("TASK_STATE_CANCELED", "Enough.")])),
+    );
+    expect(events.at(-1)).toEqual({ status: "TASK_STATE_CANCELED", message: { parts: [{ text: "Enough." }] } });
   });
 
   it("throws what no peer may see", async () => {

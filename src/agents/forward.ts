@@ -122,8 +122,7 @@ class Forwarding {
     if (waits && this.#taskId !== undefined) await memory.set(WAITING, this.#taskId);
     else if (isTerminal(state) && this.#continues) await memory.delete(WAITING);
     const said = message === undefined || message.parts.length === 0 ? undefined : { message: toDraft(message) };
-    if (state !== "TASK_STATE_CANCELED") yield { status: state, ...said };
-    else yield { ...this.#turn.failed("The agent cancelled the task."), ...said };
+    yield { status: state, ...said };
   }
 
   async #input(): Promise<SendInput> {

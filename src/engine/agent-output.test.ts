@@ -18,7 +18,7 @@ test.each([
   ["data without an end", { artifact: { parts: [{ data: cycle }] } }],
   ["an id that is no text", { artifact: { artifactId: 5, parts: [{ text: "a" }] } }],
   ["a state nobody knows", { status: "NONSENSE" }],
-  ["a state that is not the agent's to say", { status: "TASK_STATE_CANCELED" }],
+  ["a state that is not the agent's to say", { status: "TASK_STATE_SUBMITTED" }],
   ["metadata that is a list", { status: "TASK_STATE_WORKING", metadata: [] }],
 ])("%s fails the task of the agent that yields it, and no other", async (_name, event) => {
   const harness = await Harness.start({

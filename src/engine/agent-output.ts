@@ -18,11 +18,9 @@ export function checkedArtifact(draft: ArtifactDraft): ArtifactDraft {
   return { ...draft, parts, ...metadataOf(draft.metadata) };
 }
 
-const AGENT_STATES: ReadonlySet<string> = new Set(
-  TASK_STATES.filter((state) => state !== "TASK_STATE_SUBMITTED" && state !== "TASK_STATE_CANCELED"),
-);
+const AGENT_STATES: ReadonlySet<string> = new Set(TASK_STATES.filter((state) => state !== "TASK_STATE_SUBMITTED"));
 
-/** An agent may say everything about its work but that it was submitted or cancelled: others do that. */
+/** An agent may bring its task to any state but that of being submitted, which is where tasks begin. */
 export function checkedState(state: AgentState): AgentState {
   if (AGENT_STATES.has(state)) return state;
   throw new TypeError(`An agent cannot bring its task to ${String(state)}.`);

@@ -251,6 +251,26 @@ describe("cancelling", () => {
   });
 });
 
+describe("an agent that cancels its task itself", () => {
+  it.each(["by the status", "by an artifact after it"])("has a canceled task, ended %s", async (how) => {
+    const { client, url } = await start();
+    const agent = await RawAgent.dial(url, HELPER);
+    const sent = client.task("Begin");
+    const request = await agent.next();
+    if (how === "by the status") agent.status(request, "canceled", { final: true, text: "Stopped at the device." });
+    else {
+      agent.status(request, "canceled", { text: "Stopped at the device." });
+      agent.text(request, "", { append: true, final: true });
+    }
+    const { id, status } = await sent;
+    expect(status).toMatchObject({
+      state: "TASK_STATE_CANCELED",
+      message: { parts: [{ text: "Stopped at the device." }] },
+    });
+    expect((await client.get(id)).status).toEqual(status);
+  });
+});
+
 describe("cancelling a question", () => {
   it("reaches the agent, too", async () => {
     const { client, url } = await start();
