@@ -18,6 +18,7 @@ export function createWebSocketAcceptor(options: WebSocketLinkOptions): AcceptWe
     clientTracking: false,
     maxPayload: MAX_MESSAGE_BYTES,
     perMessageDeflate: false,
+    autoPong: false,
   });
   return (request, socket, head, onLink) => {
     server.handleUpgrade(request, socket, head, (webSocket) => onLink(toLink(webSocket, socket, options)));

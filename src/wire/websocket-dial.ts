@@ -42,6 +42,7 @@ export function dialWebSocket(url: string, options: DialOptions): Promise<WebSoc
       headers: { ...headers },
       maxPayload: MAX_MESSAGE_BYTES,
       perMessageDeflate: false,
+      autoPong: false,
       ...(url.startsWith("wss:") ? { agent: toAgent(tls ?? {}) } : undefined),
     });
     const fail = (error: DialError): void => {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createServer as createHttpServer, type IncomingMessage, type Server } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
-import { type AddressInfo, createServer as createTcpServer } from "node:net";
+import { type AddressInfo, connect as connectTcp, createServer as createTcpServer, type Socket } from "node:net";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { type WebSocket, WebSocketServer } from "ws";
@@ -251,6 +251,74 @@ describe("pings", () => {
     link.close();
     await clock.advance(2_000);
     expect(await link.closed).toEqual({ code: 1000, reason: "" });
+  });
+});
+
+/** A peer that dials, sends what it is told to and reads nothing. */
+async function dialWithoutReading(url: string): Promise<Socket> {
+  const { hostname, port, pathname } = new URL(url);
+  const socket = connectTcp(Number(port), hostname);
+  cleanups.push(() => socket.destroy());
+  socket.on("error", () => {});
+  socket.pause();
+  const headers = [
+    "connection: Upgrade",
+    "upgrade: websocket",
+    "sec-websocket-version: 13",
+    `sec-websocket-key: ${KEY}`,
+  ];
+  socket.write(`GET ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\n${headers.join("\r\n")}\r\n\r\n`);
+  return socket;
+}
+
+const KEY = Buffer.alloc(16).toString("base64");
+const [PING, PONG] = [0x89, 0x8a];
+
+/** One control frame, under the mask of zeros. */
+function control(opcode: number | undefined, payload: string): Buffer {
+  return Buffer.concat([Buffer.from([opcode ?? 0, 0x80 | payload.length, 0, 0, 0, 0]), Buffer.from(payload)]);
+}
+
+describe("a side that sends pings and reads nothing", () => {
+  const ping = { everyMs: 30_000, deadlineMs: 10_000 };
+
+  it("makes no pongs pile up, and is cut", async () => {
+    const clock = new FakeClock();
+    const server = await accepting({ clock, ping });
+    const accepted = server.next();
+    const socket = await dialWithoutReading(server.url);
+    const link = await accepted;
+    const carrier = server.requests[0]?.socket as Socket;
+    const pings = Buffer.concat(Array.from({ length: 1_000 }, () => control(PING, "x".repeat(125))));
+    // More than what the operating system takes for both sides.
+    for (let sent = 0; sent < 200; sent++) {
+      const before = carrier.bytesRead;
+      socket.write(pings);
+      await until(() => carrier.bytesRead >= before + pings.length);
+    }
+    expect(carrier.writableLength).toBeLessThan(1_000);
+    // It answers as if it had read: ours count from one, and anybody can do that.
+    for (const guess of ["1", "2", "999999"]) socket.write(control(PONG, guess));
+    await clock.advance(30_000);
+    const before = carrier.bytesRead;
+    socket.write(Buffer.concat(["1", "2", "999999"].map((guess) => control(PONG, guess))));
+    await until(() => carrier.bytesRead > before);
+    await clock.advance(10_000);
+    expect(await link.closed).toEqual({ code: 1006, reason: "The other side did not answer a ping in time." });
+  });
+
+  it("gets an answer to its newest ping once it reads", async () => {
+    const server = await accepting();
+    const accepted = server.next();
+    const socket = await dialWithoutReading(server.url);
+    await accepted;
+    socket.write(Buffer.concat(["first", "second", "newest"].map((payload) => control(PING, payload))));
+    let read = "";
+    socket.on("data", (data) => {
+      read += data.toString("latin1");
+    });
+    socket.resume();
+    await until(() => read.endsWith("\x8a\x06newest"));
   });
 });
 

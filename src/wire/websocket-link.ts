@@ -1,4 +1,5 @@
 /** A WebSocket as a link, whoever dialled it. */
+import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { WebSocket } from "ws";
 import type { Clock } from "../model/ports.ts";
@@ -30,19 +31,19 @@ const TOO_BIG = 1009;
 /** How long the other side may take to say goodbye too. */
 const GOODBYE_MS = 2_000;
 
-interface Question {
-  readonly number: number;
-  readonly answer: (received: boolean) => void;
-}
-
-/** `socket` is open, and nobody has listened to it before; `carrier` is what it runs on. */
+/**
+ * `socket` is open, has had no listeners, and leaves pings to be answered here (`autoPong: false`); `carrier` is what it
+ * runs on.
+ */
 export function toLink(socket: WebSocket, carrier: Duplex, options: WebSocketLinkOptions): WebSocketLink {
   const { clock, ping, highWaterBytes = 256 * 1024, maxBufferedBytes = 64 * 1024 * 1024, maxUnread = 256 } = options;
   let ownClosure: LinkClosure | undefined;
   let room: Gate | undefined;
   let gathering = false;
-  let asked = 0;
-  const questions: Question[] = [];
+  let pongUnderWay = false;
+  let unansweredPing: Buffer | undefined;
+  /** By what was sent with them, in order: who asked for a pong. */
+  const awaitedPongs = new Map<string, (received: boolean) => void>();
   const timers = new Set<() => void>();
   const inbox = new LinkInbox({
     onTaken() {
@@ -95,17 +96,42 @@ export function toLink(socket: WebSocket, carrier: Duplex, options: WebSocketLin
 
   function received(): Promise<boolean> {
     if (socket.readyState !== WebSocket.OPEN) return Promise.resolve(false);
-    const number = ++asked;
-    socket.ping(String(number));
+    // Not to be guessed: a side that reads nothing could answer all the same, and would never be noticed.
+    const payload = randomUUID();
+    socket.ping(payload);
     return new Promise((answer) => {
-      questions.push({ number, answer });
+      awaitedPongs.set(payload, answer);
     });
   }
 
-  /** A pong may stand for earlier pings too (RFC 6455 §5.5.3). */
+  /** A pong stands for earlier pings too (RFC 6455 §5.5.3). */
   function onPong(data: Buffer): void {
-    const number = Number(data.toString("latin1"));
-    while (questions[0] !== undefined && questions[0].number <= number) questions.shift()?.answer(true);
+    const last = data.toString("latin1");
+    if (!awaitedPongs.has(last)) return;
+    for (const [payload, answer] of awaitedPongs) {
+      awaitedPongs.delete(payload);
+      answer(true);
+      if (payload === last) return;
+    }
+  }
+
+  /**
+   * One pong leaves at a time, and only the newest ping is answered after it (RFC 6455 §5.5.3): pongs to a side that
+   * sends pings and reads nothing would pile up otherwise.
+   */
+  function onPing(data: Buffer): void {
+    if (pongUnderWay) {
+      unansweredPing = data;
+      return;
+    }
+    if (socket.readyState !== WebSocket.OPEN) return;
+    pongUnderWay = true;
+    socket.pong(data, undefined, () => {
+      pongUnderWay = false;
+      const next = unansweredPing;
+      unansweredPing = undefined;
+      if (next !== undefined) onPing(next);
+    });
   }
 
   function terminate(reason: string): void {
@@ -139,6 +165,7 @@ export function toLink(socket: WebSocket, carrier: Duplex, options: WebSocketLin
     inbox.put(data.toString());
     if (inbox.size >= maxUnread) socket.pause();
   });
+  socket.on("ping", onPing);
   socket.on("pong", onPong);
   socket.on("error", (error: Error & { readonly code?: string }) => {
     const code = error.code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH" ? TOO_BIG : ABNORMAL_CLOSURE;
@@ -150,7 +177,8 @@ export function toLink(socket: WebSocket, carrier: Duplex, options: WebSocketLin
   const closed = new Promise<LinkClosure>((resolve) => {
     socket.on("close", (code, reason) => {
       for (const cancel of timers) cancel();
-      for (const { answer } of questions.splice(0)) answer(false);
+      for (const answer of awaitedPongs.values()) answer(false);
+      awaitedPongs.clear();
       room?.open();
       room = undefined;
       inbox.close();
