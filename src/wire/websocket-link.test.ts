@@ -254,7 +254,7 @@ describe("pings", () => {
   });
 });
 
-/** A peer that dials, sends what it is told to and reads nothing. */
+/** A peer that dials and reads nothing; what it sends is up to the test. */
 async function dialWithoutReading(url: string): Promise<Socket> {
   const { hostname, port, pathname } = new URL(url);
   const socket = connectTcp(Number(port), hostname);

@@ -376,7 +376,7 @@ describe("who dials", () => {
     expect(answerOf(await sent)).toBe("Me");
   });
 
-  it("is told why it was refused, and no secret", async () => {
+  it("reads why it was refused, and no secret", async () => {
     const { url } = await start();
     const refused = async (path: string, headers: Record<string, string>) => {
       const { body, contentType, status } = await dialAnswer(path, headers);

@@ -128,7 +128,7 @@ describe("the text of an answer", () => {
     );
   });
 
-  it("told in pieces that append is one artifact, whatever ids and last chunks the pieces have", () => {
+  it("sent in pieces that append is one artifact, whatever ids and last chunks the pieces have", () => {
     const piece = fc.record({
       words: fc.string({ unit: "grapheme", minLength: 1, maxLength: 8 }),
       fresh: fc.boolean(),

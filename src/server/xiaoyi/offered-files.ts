@@ -89,7 +89,7 @@ export class OfferedFiles {
 const TOKEN = "[\\w!#$&^.+-]+";
 const MEDIA_TYPE = new RegExp(`^${TOKEN}/${TOKEN}(?: *; *${TOKEN}=(?:${TOKEN}|"[\\x20!#-\\[\\]-~]*"))*$`);
 
-/** Whoever opens the address in a browser is to get a file, and nothing that runs. */
+/** A browser that opens the address gets a download, and nothing that runs. */
 function headersOf({ mediaType, name }: OfferedFile): Readonly<Record<string, string>> {
   const given = mediaType === undefined ? mediaTypeOfName(name ?? "") : toMediaType(mediaType);
   return {
