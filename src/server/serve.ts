@@ -16,7 +16,7 @@ import { systemClock, uuidIds } from "./node-ports.ts";
 import { ownHosts } from "./own-host.ts";
 import { redacting } from "./redact.ts";
 import type { TlsFiles } from "./tls.ts";
-import type { AcceptedLinks } from "./xiaoyi/accept-links.ts";
+import type { AcceptedLinks, AcceptLinksOptions } from "./xiaoyi/accept-links.ts";
 import { type DialIn, dialInsOf } from "./xiaoyi/dial-in-agent.ts";
 
 export type { ServeOptions } from "./core.ts";
@@ -81,7 +81,7 @@ export async function serve(options: ServeOptions): Promise<DragomanServer> {
     tls?.close();
     throw error;
   }
-  const links = await openDoor(dialIns, core, publicUrl);
+  const links = await openDoor(dialIns, core, { publicUrl, mount });
   const takeUpgrade = links?.upgrade;
   const http = withFiles(core.http, links);
   const server = createNodeServer(http, { limits: core.connections, tls, takeUpgrade, mount });
@@ -120,13 +120,13 @@ async function openTls(options: ServeOptions): Promise<TlsFiles | undefined> {
 async function openDoor(
   dialIns: ReadonlyMap<string, DialIn>,
   core: Core,
-  publicUrl: string | undefined,
+  place: Pick<AcceptLinksOptions, "publicUrl" | "mount">,
 ): Promise<AcceptedLinks | undefined> {
   if (dialIns.size === 0) return undefined;
   const { acceptLinks } = await import("./xiaoyi/accept-links.ts");
   const { log, meter } = core;
   const report = core.reportFor(LINK_DIALECT);
-  return acceptLinks(dialIns, { clock: systemClock, ids: uuidIds, log, meter, report, publicUrl });
+  return acceptLinks(dialIns, { clock: systemClock, ids: uuidIds, log, meter, report, ...place });
 }
 
 /** Files for agents that dialled in are asked for first: their address, and not the caller, says who may have them. */

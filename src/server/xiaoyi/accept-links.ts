@@ -21,6 +21,8 @@ export const LINK_PATH = "/openclaw/v1/ws/link";
 export interface AcceptLinksOptions extends Omit<DialInTools, "files"> {
   /** Where agents reach this server, if that is not where they dialled. */
   readonly publicUrl: string | undefined;
+  /** Path below which this server answers; empty for the root. */
+  readonly mount?: string;
 }
 
 export interface AcceptedLinks {
@@ -49,7 +51,7 @@ interface Door {
 
 /** The agents are waited for from now on. */
 export function acceptLinks(dialIns: ReadonlyMap<string, DialIn>, options: AcceptLinksOptions): AcceptedLinks {
-  const { publicUrl, ...tools } = options;
+  const { publicUrl, mount = "", ...tools } = options;
   const { clock, log } = tools;
   const files = new OfferedFiles(clock);
   const doors = [...dialIns].map(([name, dialIn]): Door => {
@@ -86,7 +88,8 @@ export function acceptLinks(dialIns: ReadonlyMap<string, DialIn>, options: Accep
         return;
       }
       accept(request, socket, head, (link) => {
-        judged.origin = publicUrl ?? originOf(request);
+        const dialled = originOf(request);
+        judged.origin = publicUrl ?? (dialled && dialled + mount);
         void converse(judged, link, log);
       });
     },
