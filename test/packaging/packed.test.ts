@@ -59,9 +59,18 @@ async function evaluate(code: string): Promise<unknown> {
 describe("the tarball", () => {
   it("has what a user needs and nothing else", () => {
     expect(readdirSync(unpacked).filter((name) => name !== "node_modules")).toEqual(
-      expect.arrayContaining(["CHANGELOG.md", "LICENSE", "README.md", "dist", "package.json", "proto", "schema"]),
+      expect.arrayContaining([
+        "CHANGELOG.md",
+        "LICENSE",
+        "README.md",
+        "README.zh.md",
+        "dist",
+        "package.json",
+        "proto",
+        "schema",
+      ]),
     );
-    const allowed = /^(dist|proto|schema)(\/|$)|^(CHANGELOG\.md|LICENSE|README\.md|package\.json)$/;
+    const allowed = /^(dist|proto|schema)(\/|$)|^(CHANGELOG\.md|LICENSE|README(\.zh)?\.md|package\.json)$/;
     expect(files.filter((file) => !allowed.test(file))).toEqual([]);
     expect(files.filter((file) => /\.test\.|fixtures|testing|contract-suite/.test(file))).toEqual([]);
   });

@@ -12,7 +12,16 @@ import { CLI, ROOT, runProgram, type ServedProcess, serveConfig } from "../built
 import { createProject, type Project, typeErrors } from "../built/project.ts";
 import { type Block, blocksOf, commandsOf, parseBlocks } from "./blocks.ts";
 
-const PAGES = ["README.md", "docs/agents.md", "docs/protocol.md", "docs/security.md", "docs/xiaoyi.md"];
+const PAGES = [
+  "README.md",
+  "docs/agents.md",
+  "docs/protocol.md",
+  "docs/security.md",
+  "docs/xiaoyi.md",
+  "docs/xiaoyi.zh.md",
+];
+/** Its blocks are those of the README, which are run there. */
+const TRANSLATED = "README.zh.md";
 const DOCUMENTED = "http://127.0.0.1:4000";
 const DOCUMENTED_GRPC = "127.0.0.1:4001";
 /** One of them examines a whole server. */
@@ -35,6 +44,16 @@ describe("blocks", () => {
     const kinds = ["agent", "banner", "client", "config", "install", "run", "setup"];
     expect(blocks.filter(({ kind }) => !kinds.includes(kind)).map(place)).toEqual([]);
     expect([...new Set(blocks.map(({ kind }) => kind))].sort()).toEqual(kinds);
+  });
+
+  it(`of ${TRANSLATED} are those of README.md, under as many headings`, () => {
+    const shown = (page: string) => blocksOf(page).map(({ kind, language, text }) => ({ language, kind, text }));
+    expect(shown(TRANSLATED)).toEqual(shown("README.md"));
+    const headings = (page: string) =>
+      readFileSync(join(ROOT, page), "utf8")
+        .replace(/^```[\s\S]*?^```/gm, "")
+        .match(/^#+(?= )/gm);
+    expect(headings(TRANSLATED)).toEqual(headings("README.md"));
   });
 
   it("only set up with scripts that exist", () => {
