@@ -7,6 +7,10 @@ export class ArrivingBytes {
     this.#most = most;
   }
 
+  get held(): number {
+    return this.#held;
+  }
+
   /** False, and nothing is taken, if there are too many. */
   take(bytes: number): boolean {
     if (this.#held + bytes > this.#most) return false;

@@ -13,6 +13,7 @@ import { Arrivals } from "./arrivals.ts";
 import { Call } from "./call.ts";
 import { type Answering, answeringOf, type CallHandler, type MethodOptions, methodHandler } from "./calls.ts";
 import { Connection } from "./connection.ts";
+import { Decompressor } from "./decompress.ts";
 import { HEALTH_METHODS, HEALTH_SERVICE, Health } from "./health.ts";
 import { createHttp2Server } from "./http2-server.ts";
 import type { GrpcEndpoint, GrpcOptions } from "./node-grpc.ts";
@@ -52,7 +53,9 @@ class Endpoint implements GrpcEndpoint {
     const { arriving = new ArrivingBytes(Number.POSITIVE_INFINITY) } = options;
     const limits = { ...DEFAULT_CONNECTION_LIMITS, ...options.connections };
     this.#arrivals = new Arrivals(limits.requestTimeout);
-    this.#methodOptions = { log, meter, stalledReaderMs, maxMessageBytes, arrivals: this.#arrivals, arriving };
+    const decompressor = new Decompressor();
+    const common = { log, meter, stalledReaderMs, arrivals: this.#arrivals, arriving };
+    this.#methodOptions = { ...common, maxMessageBytes, decompressor };
     const names = [...options.services.map(({ service }) => service), HEALTH_SERVICE, ...REFLECTION_SERVICES];
     this.#health = new Health(names);
     this.#talks = new Talks(options.services, names);
@@ -62,7 +65,10 @@ class Endpoint implements GrpcEndpoint {
     this.#add(HEALTH_SERVICE, HEALTH_METHODS, this.#health);
     for (const service of REFLECTION_SERVICES) {
       this.#offer.set(service, [REFLECTION_METHOD]);
-      this.#handlers.set(`/${service}/${REFLECTION_METHOD}`, reflectionHandler(this.#talks, maxMessageBytes, log));
+      this.#handlers.set(
+        `/${service}/${REFLECTION_METHOD}`,
+        reflectionHandler(this.#talks, { maxMessageBytes, decompressor }, log),
+      );
     }
     this.#server = createHttp2Server(options.maxConcurrentCalls ?? DEFAULT_MAX_CONCURRENT_CALLS, options.tls);
     this.#server.on("connection", (socket: Socket) => {

@@ -2,18 +2,19 @@ import { RPC_CODES, RpcStatusError } from "../../wire/rpc.ts";
 import { type ArrivingBytes, LARGE_REQUEST_BYTES } from "../arriving-bytes.ts";
 import type { Arrivals, Arriving } from "./arrivals.ts";
 import type { Call } from "./call.ts";
-import { decompress } from "./decompress.ts";
+import type { Decompressor } from "./decompress.ts";
 import { MessageReader } from "./message-reader.ts";
 
 export interface RequestLimits {
   readonly maxMessageBytes: number;
   readonly arrivals: Arrivals;
   readonly arriving: ArrivingBytes;
+  readonly decompressor: Decompressor;
 }
 
 /** Gets the message once it is there in full. */
 export interface MessageTaker {
-  /** Judges the caller of a large message; one that is not let in has been answered then. */
+  /** Judges the caller of a large or compressed message; one that is refused has been answered then. */
   admit(call: Call): Promise<void>;
   take(call: Call, message: Uint8Array): void;
 }
@@ -48,8 +49,7 @@ export class OneMessage implements Arriving {
     if (this.#call.isOver) return;
     try {
       if (this.#message !== undefined) throw notOne();
-      if (!this.#limits.arriving.take(piece.length)) throw tooMuch();
-      this.#size += piece.length;
+      this.#take(piece.length);
       this.#reader.push(piece);
       this.#message = this.#reader.next();
       if (this.#size > LARGE_REQUEST_BYTES && !this.#isJudged) void this.#judge();
@@ -66,6 +66,11 @@ export class OneMessage implements Arriving {
     this.#call.stream.resume();
   }
 
+  readonly #take = (bytes: number): void => {
+    if (!this.#limits.arriving.take(bytes)) throw tooMuch();
+    this.#size += bytes;
+  };
+
   /** It has arrived, or never will. */
   readonly #release = (): void => {
     this.#limits.arriving.release(this.#size);
@@ -74,24 +79,41 @@ export class OneMessage implements Arriving {
 
   readonly #onEnd = (): void => {
     this.#leave();
-    this.#release();
-    if (this.#call.isOver) return;
-    this.#call.onLeft = undefined;
     const message = this.#message;
     // Not kept for as long as the call takes.
     this.#message = undefined;
-    if (message === undefined || !this.#reader.isEmpty) this.#call.failWith(notOne());
-    else if (this.#reader.isCompressed) void this.#decompress(message);
-    else this.#taker.take(this.#call, message);
+    const isOne = message !== undefined && this.#reader.isEmpty;
+    if (isOne && this.#reader.isCompressed && !this.#call.isOver) {
+      void this.#decompress(message);
+      return;
+    }
+    this.#release();
+    if (this.#call.isOver) return;
+    this.#call.onLeft = undefined;
+    if (isOne) this.#taker.take(this.#call, message);
+    else this.#call.failWith(notOne());
   };
 
+  /** Little can become much, so only for callers that are admitted, and only while they wait for the answer. */
   async #decompress(message: Uint8Array): Promise<void> {
+    const left = new AbortController();
+    this.#call.onLeft = () => left.abort();
     try {
-      const encoding = this.#call.headers["grpc-encoding"];
-      const bytes = await decompress(message, encoding?.toString(), this.#limits.maxMessageBytes);
+      if (!this.#isJudged) await this.#taker.admit(this.#call);
+      if (this.#call.isOver) return;
+      const bytes = await this.#limits.decompressor.decompress(message, {
+        encoding: this.#call.headers["grpc-encoding"]?.toString(),
+        maxBytes: this.#limits.maxMessageBytes,
+        take: this.#take,
+        signal: left.signal,
+      });
+      if (this.#call.isOver) return;
+      this.#call.onLeft = undefined;
       this.#taker.take(this.#call, bytes);
     } catch (error) {
       this.#call.failWith(error);
+    } finally {
+      this.#release();
     }
   }
 

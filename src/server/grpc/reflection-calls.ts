@@ -3,7 +3,7 @@ import type { Log } from "../../model/ports.ts";
 import { RPC_CODES, RpcStatusError } from "../../wire/rpc.ts";
 import type { Call } from "./call.ts";
 import type { CallHandler } from "./calls.ts";
-import { decompress } from "./decompress.ts";
+import type { Decompressor } from "./decompress.ts";
 import { MessageReader } from "./message-reader.ts";
 import type { Reflection, ReflectionTalk } from "./reflection.ts";
 
@@ -37,12 +37,17 @@ export class Talks {
   }
 }
 
+export interface ReflectionLimits {
+  readonly maxMessageBytes: number;
+  readonly decompressor: Decompressor;
+}
+
 /** One answer for each question. No more is read while the caller does not take the answers. */
-export function reflectionHandler(talks: Talks, maxMessageBytes: number, log: Log): CallHandler {
+export function reflectionHandler(talks: Talks, limits: ReflectionLimits, log: Log): CallHandler {
   const converse = async (call: Call): Promise<void> => {
     const talk = await talks.begin(call);
     call.begin(undefined);
-    for await (const question of questionsOf(call, maxMessageBytes)) {
+    for await (const question of questionsOf(call, limits)) {
       await new Promise<void>((resolve) => {
         if (call.write([talk.answer(question)])) resolve();
         else call.stream.once("drain", resolve);
@@ -62,14 +67,25 @@ function fail(call: Call, error: unknown, log: Log): void {
 }
 
 /** Asks for more only when the last was answered. */
-async function* questionsOf({ stream, headers }: Call, maxMessageBytes: number): AsyncGenerator<Uint8Array> {
+async function* questionsOf(
+  call: Call,
+  { maxMessageBytes, decompressor }: ReflectionLimits,
+): AsyncGenerator<Uint8Array> {
+  const { stream, headers } = call;
   const reader = new MessageReader(maxMessageBytes);
+  const left = new AbortController();
+  call.onLeft = () => left.abort();
+  const options = {
+    encoding: headers["grpc-encoding"]?.toString(),
+    maxBytes: maxMessageBytes,
+    take: () => {},
+    signal: left.signal,
+  };
   // Its end is the status, which comes after the last question.
   for await (const piece of stream.iterator({ destroyOnReturn: false })) {
     reader.push(piece);
     for (let message = reader.next(); message !== undefined; message = reader.next()) {
-      const encoding = headers["grpc-encoding"]?.toString();
-      yield reader.isCompressed ? await decompress(message, encoding, maxMessageBytes) : message;
+      yield reader.isCompressed ? await decompressor.decompress(message, options) : message;
     }
   }
   if (!reader.isEmpty) throw new RpcStatusError({ code: RPC_CODES.INTERNAL, message: "A message ends too soon." });
