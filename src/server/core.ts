@@ -14,7 +14,7 @@ import type { TaskStore } from "../store/contract.ts";
 import { openStore } from "../store/open.ts";
 import { Admission, type AdmissionLimits, DEFAULT_REQUESTS, OwnerLimitError } from "./admission.ts";
 import { ServedAgentService } from "./agent-service.ts";
-import { ArrivingBytes } from "./arriving-bytes.ts";
+import { ArrivingBytes, SHARE_WITHOUT_CREDENTIALS } from "./arriving-bytes.ts";
 import { AuditLog, type AuditOptions } from "./audit.ts";
 import { recordOfCall, recordOfDelivery } from "./audit-records.ts";
 import { createAuthentication, type DeclaredSecurity, type OwnCheck } from "./authentication.ts";
@@ -269,7 +269,11 @@ export async function createCore(
     refuse: (status, exchange) => router.refuse(status, REFUSALS[status](limits.body), exchange),
     screen: (exchange) => router.screen(exchange),
     maxBodyBytes: limits.body,
-    arriving: new ArrivingBytes(limits.arriving),
+    // Where none can be shown, all callers are without credentials and have all of it.
+    arriving: new ArrivingBytes(
+      limits.arriving,
+      authentication.identifies ? limits.arriving * SHARE_WITHOUT_CREDENTIALS : limits.arriving,
+    ),
     stalledReaderMs: times.stalledReaderMs,
     log,
     meter: counters,

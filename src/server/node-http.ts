@@ -219,7 +219,7 @@ class NodeExchange implements ExchangeRequest {
     let size = 0;
     this.#request.on("data", (chunk: Buffer) => {
       if (size + chunk.length > maxBodyBytes) this.#refuse(413);
-      else if (!arriving.take(chunk.length)) this.#refuse(429);
+      else if (!arriving.take(chunk.length, true)) this.#refuse(429);
       else {
         chunks.push(chunk);
         size += chunk.length;
@@ -228,7 +228,7 @@ class NodeExchange implements ExchangeRequest {
     });
     this.#release = () => {
       chunks.length = 0;
-      arriving.release(size);
+      arriving.release(size, true);
       size = 0;
     };
     this.#request.on("end", () => {

@@ -280,15 +280,14 @@ export class Router {
     return isPromise(known) ? known.then(contextFor) : contextFor(known);
   }
 
-  /** Why a large call on the gRPC endpoint is refused whatever is in its message; undefined for most. */
+  /** Who makes a call on the gRPC endpoint that would take up much, or why it is refused whatever is in its message. */
   async screenRpc(
     { metadata, remoteAddress, certificate }: Omit<RpcRequest, "message">,
     dialect: string,
-  ): Promise<ProtocolError | undefined> {
+  ): Promise<Known> {
     const presented = { headers: metadata, query: "", remoteAddress, certificate };
     const known = await this.#authenticated(presented, undefined, true);
-    if (!ProtocolError.is(known)) return undefined;
-    this.#options.onRefused?.(known, presented, undefined, dialect);
+    if (ProtocolError.is(known)) this.#options.onRefused?.(known, presented, undefined, dialect);
     return known;
   }
 

@@ -134,8 +134,12 @@ export class Call {
 
   /** Does not wait for the rest of the request any longer. */
   hangUp(status: RpcStatus): void {
+    const hasBegun = this.stream.headersSent;
+    const close = () => this.stream.close(constants.NGHTTP2_NO_ERROR);
     this.fail(status);
-    this.stream.close(constants.NGHTTP2_NO_ERROR);
+    // The status of an answer that has begun comes after all else, and a reset at once would overtake it.
+    if (hasBegun) this.stream.once("wantTrailers", () => setImmediate(close));
+    else close();
   }
 
   /** By an error that has its status with it, or by one that nobody foresaw and nobody is told. */

@@ -13,8 +13,8 @@ export type CallHandler = (call: Call) => void;
 /** Whoever answers the requests of a service. */
 export interface Answering {
   answer(request: RpcRequest): Promise<RpcReply>;
-  /** Throws for a large request that is refused whatever is in its message. */
-  screen?(request: Omit<RpcRequest, "message">): Promise<void>;
+  /** Whether the caller has shown credentials. Throws for a request that is refused whatever is in its message. */
+  screen?(request: Omit<RpcRequest, "message">): Promise<boolean>;
   /** What is told of an error that was thrown instead. */
   refusal(error: unknown): RpcFailure;
 }
@@ -25,8 +25,9 @@ export function answeringOf(
 ): Answering {
   return {
     async screen(request) {
-      const error = await screen?.(request, serving);
-      if (error !== undefined) throw error;
+      const caller = await screen?.(request, serving);
+      if (ProtocolError.is(caller)) throw caller;
+      return caller?.authenticated === true;
     },
     answer(request) {
       const handle = (context: ServeContext | ProtocolError): Promise<RpcReply> => {
@@ -76,9 +77,10 @@ export function methodHandler(
   const taker: MessageTaker = {
     async admit(call) {
       try {
-        await answering.screen?.(headOf(call));
+        return (await answering.screen?.(headOf(call))) === true;
       } catch (error) {
         send(call, answering.refusal(error));
+        return false;
       }
     },
     take(call, message) {

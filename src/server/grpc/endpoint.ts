@@ -21,6 +21,8 @@ import { REFLECTION_METHOD, REFLECTION_SERVICES, reflectionHandler, Talks } from
 import { explain } from "./unimplemented.ts";
 
 const DEFAULT_MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+/** Of health and reflection, which are open to all: a question names a service, a file or a type. */
+const MAX_OPEN_MESSAGE_BYTES = 4 * 1024;
 const DEFAULT_MAX_CONCURRENT_CALLS = 10_000;
 const DEFAULT_KEEP_ALIVE = { afterMs: 60_000, timeoutMs: 20_000 };
 
@@ -34,7 +36,6 @@ export async function openEndpoint(options: GrpcOptions): Promise<GrpcEndpoint> 
 
 class Endpoint implements GrpcEndpoint {
   readonly #options: GrpcOptions;
-  readonly #methodOptions: MethodOptions;
   readonly #server: Http2Server | Http2SecureServer;
   readonly #arrivals: Arrivals;
   readonly #health: Health;
@@ -53,22 +54,21 @@ class Endpoint implements GrpcEndpoint {
     const { arriving = new ArrivingBytes(Number.POSITIVE_INFINITY) } = options;
     const limits = { ...DEFAULT_CONNECTION_LIMITS, ...options.connections };
     this.#arrivals = new Arrivals(limits.requestTimeout);
-    const decompressor = new Decompressor();
     const common = { log, meter, stalledReaderMs, arrivals: this.#arrivals, arriving };
-    this.#methodOptions = { ...common, maxMessageBytes, decompressor };
+    const own = { ...common, maxMessageBytes, decompressor: new Decompressor() };
+    // Callers that are admitted do not wait behind any that need not be.
+    const maxOpenBytes = Math.min(maxMessageBytes, MAX_OPEN_MESSAGE_BYTES);
+    const open = { ...common, maxMessageBytes: maxOpenBytes, decompressor: new Decompressor() };
     const names = [...options.services.map(({ service }) => service), HEALTH_SERVICE, ...REFLECTION_SERVICES];
     this.#health = new Health(names);
     this.#talks = new Talks(options.services, names);
     for (const serving of options.services) {
-      this.#add(serving.service, serving.methods, answeringOf(serving, options));
+      this.#add(serving.service, serving.methods, answeringOf(serving, options), own);
     }
-    this.#add(HEALTH_SERVICE, HEALTH_METHODS, this.#health);
+    this.#add(HEALTH_SERVICE, HEALTH_METHODS, this.#health, open);
     for (const service of REFLECTION_SERVICES) {
       this.#offer.set(service, [REFLECTION_METHOD]);
-      this.#handlers.set(
-        `/${service}/${REFLECTION_METHOD}`,
-        reflectionHandler(this.#talks, { maxMessageBytes, decompressor }, log),
-      );
+      this.#handlers.set(`/${service}/${REFLECTION_METHOD}`, reflectionHandler(this.#talks, open));
     }
     this.#server = createHttp2Server(options.maxConcurrentCalls ?? DEFAULT_MAX_CONCURRENT_CALLS, options.tls);
     this.#server.on("connection", (socket: Socket) => {
@@ -83,11 +83,11 @@ class Endpoint implements GrpcEndpoint {
     return this.#port;
   }
 
-  #add(service: string, methods: Methods, answering: Answering): void {
+  #add(service: string, methods: Methods, answering: Answering, options: MethodOptions): void {
     if (this.#offer.has(service)) throw new TypeError(`Two services are called "${service}".`);
     this.#offer.set(service, Object.keys(methods));
     for (const [method, { streams }] of Object.entries(methods)) {
-      const handler = methodHandler(service, method, streams, answering, this.#methodOptions);
+      const handler = methodHandler(service, method, streams, answering, options);
       this.#handlers.set(`/${service}/${method}`, handler);
     }
   }

@@ -18,6 +18,11 @@ export class MessageReader {
     this.#maxBytes = maxBytes;
   }
 
+  /** Bytes that came and were not taken. */
+  get length(): number {
+    return this.#length;
+  }
+
   /** Nothing is left but what was taken. */
   get isEmpty(): boolean {
     return this.#length === 0;

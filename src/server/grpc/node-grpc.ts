@@ -1,4 +1,5 @@
 import type { RpcServing, ServeContext } from "../../dialects/contract.ts";
+import type { Caller } from "../../model/caller.ts";
 import type { ProtocolError } from "../../model/errors.ts";
 import type { Log, Meter } from "../../model/ports.ts";
 import type { RpcRequest } from "../../wire/rpc.ts";
@@ -17,8 +18,8 @@ export interface GrpcOptions {
     request: RpcRequest,
     serving: RpcServing,
   ) => ServeContext | ProtocolError | Promise<ServeContext | ProtocolError>;
-  /** Why a large call is refused whatever is in its message; undefined for one that is worth reading. */
-  readonly screen?: (request: Omit<RpcRequest, "message">, serving: RpcServing) => Promise<ProtocolError | undefined>;
+  /** Who makes a call that would take up much, or why it is refused whatever is in its message. */
+  readonly screen?: (request: Omit<RpcRequest, "message">, serving: RpcServing) => Promise<Caller | ProtocolError>;
   /** Shared with whoever else takes requests. */
   readonly arriving?: ArrivingBytes;
   /** Bytes of a request message; more is answered with RESOURCE_EXHAUSTED. 16 MiB unless given. */

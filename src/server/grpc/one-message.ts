@@ -14,8 +14,8 @@ export interface RequestLimits {
 
 /** Gets the message once it is there in full. */
 export interface MessageTaker {
-  /** Judges the caller of a large or compressed message; one that is refused has been answered then. */
-  admit(call: Call): Promise<void>;
+  /** Whether the caller has shown credentials, asked before much is read or done; one that is refused has been answered. */
+  admit(call: Call): Promise<boolean>;
   take(call: Call, message: Uint8Array): void;
 }
 
@@ -28,6 +28,7 @@ export class OneMessage implements Arriving {
   #message: Uint8Array | undefined;
   #size = 0;
   #isJudged = false;
+  #hasCredentials = false;
 
   constructor(call: Call, limits: RequestLimits, taker: MessageTaker) {
     this.#call = call;
@@ -49,31 +50,54 @@ export class OneMessage implements Arriving {
     if (this.#call.isOver) return;
     try {
       if (this.#message !== undefined) throw notOne();
-      this.#take(piece.length);
-      this.#reader.push(piece);
-      this.#message = this.#reader.next();
-      if (this.#size > LARGE_REQUEST_BYTES && !this.#isJudged) void this.#judge();
+      if (this.#take(piece.length)) this.#keep(piece);
+      else if (this.#isJudged) throw tooMuch();
+      else void this.#judge(() => this.#takeAgain(piece));
     } catch (error) {
       this.#call.failWith(error);
     }
   };
 
-  /** No more is read of a large message until its caller has been let in. */
-  async #judge(): Promise<void> {
-    this.#isJudged = true;
+  #keep(piece: Buffer): void {
+    this.#reader.push(piece);
+    this.#message = this.#reader.next();
+    if (this.#size > LARGE_REQUEST_BYTES && !this.#isJudged) void this.#judge();
+  }
+
+  /** The share of those without credentials is used up, which is no reason to refuse one that has some. */
+  #takeAgain(piece: Buffer): void {
+    if (!this.#take(piece.length)) throw tooMuch();
+    this.#keep(piece);
+  }
+
+  /** No more is read until it is known who calls. */
+  async #judge(proceed?: () => void): Promise<void> {
     this.#call.stream.pause();
-    await this.#taker.admit(this.#call);
+    await this.#admit();
+    try {
+      if (!this.#call.isOver) proceed?.();
+    } catch (error) {
+      this.#call.failWith(error);
+    }
     this.#call.stream.resume();
   }
 
-  readonly #take = (bytes: number): void => {
-    if (!this.#limits.arriving.take(bytes)) throw tooMuch();
+  async #admit(): Promise<void> {
+    this.#isJudged = true;
+    const hasCredentials = await this.#taker.admit(this.#call);
+    if (hasCredentials) this.#limits.arriving.recognise(this.#size);
+    this.#hasCredentials = hasCredentials;
+  }
+
+  #take(bytes: number): boolean {
+    if (!this.#limits.arriving.take(bytes, this.#hasCredentials)) return false;
     this.#size += bytes;
-  };
+    return true;
+  }
 
   /** It has arrived, or never will. */
   readonly #release = (): void => {
-    this.#limits.arriving.release(this.#size);
+    this.#limits.arriving.release(this.#size, this.#hasCredentials);
     this.#size = 0;
   };
 
@@ -99,12 +123,14 @@ export class OneMessage implements Arriving {
     const left = new AbortController();
     this.#call.onLeft = () => left.abort();
     try {
-      if (!this.#isJudged) await this.#taker.admit(this.#call);
+      if (!this.#isJudged) await this.#admit();
       if (this.#call.isOver) return;
       const bytes = await this.#limits.decompressor.decompress(message, {
         encoding: this.#call.headers["grpc-encoding"]?.toString(),
         maxBytes: this.#limits.maxMessageBytes,
-        take: this.#take,
+        take: (bytes) => {
+          if (!this.#take(bytes)) throw tooMuch();
+        },
         signal: left.signal,
       });
       if (this.#call.isOver) return;
@@ -120,7 +146,7 @@ export class OneMessage implements Arriving {
   readonly #leave = (): void => this.#limits.arrivals.delete(this);
 }
 
-function tooMuch(): RpcStatusError {
+export function tooMuch(): RpcStatusError {
   return new RpcStatusError({
     code: RPC_CODES.RESOURCE_EXHAUSTED,
     message: "Too many large requests are on their way in.",

@@ -1,10 +1,11 @@
 import type { RpcServing } from "../../dialects/contract.ts";
 import type { Log } from "../../model/ports.ts";
 import { RPC_CODES, RpcStatusError } from "../../wire/rpc.ts";
+import type { Arriving } from "./arrivals.ts";
 import type { Call } from "./call.ts";
-import type { CallHandler } from "./calls.ts";
-import type { Decompressor } from "./decompress.ts";
+import type { CallHandler, MethodOptions } from "./calls.ts";
 import { MessageReader } from "./message-reader.ts";
+import { tooMuch } from "./one-message.ts";
 import type { Reflection, ReflectionTalk } from "./reflection.ts";
 
 export const REFLECTION_SERVICES = [
@@ -37,25 +38,20 @@ export class Talks {
   }
 }
 
-export interface ReflectionLimits {
-  readonly maxMessageBytes: number;
-  readonly decompressor: Decompressor;
-}
-
 /** One answer for each question. No more is read while the caller does not take the answers. */
-export function reflectionHandler(talks: Talks, limits: ReflectionLimits, log: Log): CallHandler {
+export function reflectionHandler(talks: Talks, options: MethodOptions): CallHandler {
   const converse = async (call: Call): Promise<void> => {
     const talk = await talks.begin(call);
+    const questions = new Questions(call, options);
     call.begin(undefined);
-    for await (const question of questionsOf(call, limits)) {
-      await new Promise<void>((resolve) => {
-        if (call.write([talk.answer(question)])) resolve();
-        else call.stream.once("drain", resolve);
-      });
+    try {
+      for await (const question of questions.read()) await questions.answer(talk.answer(question));
+    } finally {
+      questions.end();
     }
     call.end();
   };
-  return (call) => void converse(call).catch((error: unknown) => fail(call, error, log));
+  return (call) => void converse(call).catch((error: unknown) => fail(call, error, options.log));
 }
 
 function fail(call: Call, error: unknown, log: Log): void {
@@ -66,27 +62,79 @@ function fail(call: Call, error: unknown, log: Log): void {
   call.fail(error instanceof RpcStatusError ? error.status : broken);
 }
 
-/** Asks for more only when the last was answered. */
-async function* questionsOf(
-  call: Call,
-  { maxMessageBytes, decompressor }: ReflectionLimits,
-): AsyncGenerator<Uint8Array> {
-  const { stream, headers } = call;
-  const reader = new MessageReader(maxMessageBytes);
-  const left = new AbortController();
-  call.onLeft = () => left.abort();
-  const options = {
-    encoding: headers["grpc-encoding"]?.toString(),
-    maxBytes: maxMessageBytes,
-    take: () => {},
-    signal: left.signal,
-  };
-  // Its end is the status, which comes after the last question.
-  for await (const piece of stream.iterator({ destroyOnReturn: false })) {
-    reader.push(piece);
-    for (let message = reader.next(); message !== undefined; message = reader.next()) {
-      yield reader.isCompressed ? await decompressor.decompress(message, options) : message;
-    }
+/**
+ * The questions of one caller, who has for each of them, and for taking its answer, as long as others have for a
+ * request.
+ */
+class Questions implements Arriving {
+  readonly #call: Call;
+  readonly #options: MethodOptions;
+  readonly #reader: MessageReader;
+  #held = 0;
+  #isAnswering = false;
+
+  constructor(call: Call, options: MethodOptions) {
+    this.#call = call;
+    this.#options = options;
+    this.#reader = new MessageReader(options.maxMessageBytes);
+    options.arrivals.add(this);
+    call.stream.once("close", () => this.end());
   }
-  if (!reader.isEmpty) throw new RpcStatusError({ code: RPC_CODES.INTERNAL, message: "A message ends too soon." });
+
+  /** Whatever else the caller sends is thrown away. */
+  end(): void {
+    this.#options.arrivals.delete(this);
+    this.#release();
+    this.#call.stream.resume();
+  }
+
+  giveUp(): void {
+    // A status would wait behind the answer that is not taken.
+    if (this.#isAnswering) this.#call.cutOff();
+    else this.#call.hangUp({ code: RPC_CODES.DEADLINE_EXCEEDED, message: "No question arrived in time." });
+  }
+
+  /** Asks for more only when the last was answered. */
+  async *read(): AsyncGenerator<Uint8Array> {
+    const { stream, headers } = this.#call;
+    const reader = this.#reader;
+    const { decompressor, maxMessageBytes: maxBytes } = this.#options;
+    const left = new AbortController();
+    this.#call.onLeft = () => left.abort();
+    const encoding = headers["grpc-encoding"]?.toString();
+    const options = { encoding, maxBytes, take: () => {}, signal: left.signal };
+    // Its end is the status, which comes after the last question.
+    for await (const piece of stream.iterator({ destroyOnReturn: false })) {
+      this.#hold(reader.length + piece.length);
+      reader.push(piece);
+      for (let message = reader.next(); message !== undefined; message = reader.next()) {
+        yield reader.isCompressed ? await decompressor.decompress(message, options) : message;
+      }
+      this.#hold(reader.length);
+    }
+    if (!reader.isEmpty) throw new RpcStatusError({ code: RPC_CODES.INTERNAL, message: "A message ends too soon." });
+  }
+
+  async answer(message: Uint8Array): Promise<void> {
+    const { stream } = this.#call;
+    this.#isAnswering = true;
+    if (!this.#call.write([message]) && !this.#call.isOver) {
+      await new Promise<void>((resolve) => stream.once("drain", resolve).once("close", resolve));
+    }
+    this.#isAnswering = false;
+    const { arrivals } = this.#options;
+    arrivals.delete(this);
+    if (!this.#call.isOver) arrivals.add(this);
+  }
+
+  #hold(bytes: number): void {
+    this.#release();
+    if (!this.#options.arriving.take(bytes, false)) throw tooMuch();
+    this.#held = bytes;
+  }
+
+  #release(): void {
+    this.#options.arriving.release(this.#held, false);
+    this.#held = 0;
+  }
 }
