@@ -261,6 +261,8 @@ describe("defaults", () => {
       values: 200_000,
       arriving: 512 * 1024 * 1024,
       failedLogins: 300,
+      unsent: 512 * 1024 * 1024,
+      unsentPerOwner: 128 * 1024 * 1024,
       requestsPerAddress: 20_000,
       requestsPerOwner: 20_000,
       connections: 50_000,

@@ -33,6 +33,7 @@ import { openPush, type PushOptions } from "./push/open-push.ts";
 import { Redactor, redacting } from "./redact.ts";
 import { Router } from "./router.ts";
 import type { TlsOptions } from "./tls.ts";
+import { DEFAULT_UNSENT, UnsentBytes } from "./unsent-bytes.ts";
 import { NO_LINKS, openLinks, openPhones, openXiaoyi } from "./xiaoyi/open-xiaoyi.ts";
 import type { XiaoyiOptions } from "./xiaoyi/options.ts";
 
@@ -47,6 +48,10 @@ export interface ServeLimitOptions extends EngineLimits, AdmissionLimits, Connec
   readonly values: number;
   /** Bytes of requests that are on their way in, of all callers together. */
   readonly arriving: number;
+  /** Bytes of answers that wait to be read, of all callers together. */
+  readonly unsent: number;
+  /** Bytes of answers that wait to be read by one owner; callers without credentials count as one. */
+  readonly unsentPerOwner: number;
   /** Wrong credentials from one address within a minute; then it is refused for the rest of it. */
   readonly failedLogins: number;
 }
@@ -124,6 +129,7 @@ export const DEFAULT_SERVE_LIMITS = {
   values: 200_000,
   arriving: 512 * 1024 * 1024,
   failedLogins: 300,
+  ...DEFAULT_UNSENT,
   ...DEFAULT_REQUESTS,
   ...DEFAULT_CONNECTION_LIMITS,
 };
@@ -235,7 +241,17 @@ export async function createCore(
     },
     cors: new Cors(options.cors ?? { origins: [] }, options.auth?.apiKey?.header),
     operations: new Map([
-      ...operationsOf(engine, store, counters, authentication, () => links.states),
+      ...operationsOf(
+        engine,
+        store,
+        counters,
+        authentication,
+        () => links.states,
+        () => ({
+          arriving: http.arriving.held,
+          unsent: http.unsent.held,
+        }),
+      ),
       ...keys.published.operations(),
       ...authentication.metadataPaths(names, () => scopesOf(services.values())),
     ]),
@@ -266,7 +282,7 @@ export async function createCore(
   });
   const http: NodeHttpOptions = {
     handle: (exchange) => router.handle(exchange),
-    refuse: (status, exchange) => router.refuse(status, REFUSALS[status](limits.body), exchange),
+    refuse: (status, exchange, message = REFUSALS[status](limits.body)) => router.refuse(status, message, exchange),
     screen: (exchange) => router.screen(exchange),
     maxBodyBytes: limits.body,
     // Where none can be shown, all callers are without credentials and have all of it.
@@ -274,6 +290,7 @@ export async function createCore(
       limits.arriving,
       authentication.identifies ? limits.arriving * SHARE_WITHOUT_CREDENTIALS : limits.arriving,
     ),
+    unsent: new UnsentBytes(limits.unsent, authentication.identifies ? limits.unsentPerOwner : limits.unsent),
     stalledReaderMs: times.stalledReaderMs,
     log,
     meter: counters,

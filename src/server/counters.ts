@@ -8,7 +8,8 @@ const HELP = {
   runs_resumed: "Tasks taken up again after a crash.",
   runs_failed_by_crash: "Tasks failed because their process had stopped.",
   wakeups_missed: "Log readers that found news no wake-up had announced.",
-  readers_stalled: "Streams closed because their reader took nothing for too long.",
+  readers_stalled:
+    "Streams and answers cut off because their reader took nothing for too long, or too much waited for it.",
   push_delivered: "Push notifications that their receiver took.",
   push_failed: "Tries of push notifications that failed.",
   push_dead: "Push configs that were given up after too many failures.",

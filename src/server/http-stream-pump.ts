@@ -1,9 +1,11 @@
 import type { ServerResponse } from "node:http";
 import type { Log, Meter } from "../model/ports.ts";
+import type { UnsentBytes } from "./unsent-bytes.ts";
 
 export interface StreamPumpOptions {
-  /** A reader that takes nothing for this long is sent away; it can resume from its cursor. */
+  /** A reader that takes nothing for this long is cut off; that of a stream can resume from its cursor. */
   readonly stalledReaderMs: number;
+  readonly unsent: UnsentBytes;
   readonly log: Log;
   readonly meter: Meter;
 }
@@ -12,12 +14,19 @@ export interface StreamPumpOptions {
 export class StreamPump {
   readonly #options: StreamPumpOptions;
   readonly #response: ServerResponse;
+  readonly #owner: string | undefined;
   #frames: AsyncIterator<string> | undefined;
 
-  constructor(options: StreamPumpOptions, response: ServerResponse, frames: AsyncIterator<string>) {
+  constructor(
+    options: StreamPumpOptions,
+    response: ServerResponse,
+    frames: AsyncIterator<string>,
+    owner: string | undefined,
+  ) {
     this.#options = options;
     this.#response = response;
     this.#frames = frames;
+    this.#owner = owner;
   }
 
   begin(): void {
@@ -34,7 +43,7 @@ export class StreamPump {
     if (step.done === true) this.#end();
     else if (this.#response.destroyed) return;
     else if (this.#response.write(step.value)) this.#pump();
-    else void this.#drained().then((taken) => (taken ? this.#pump() : this.#end()));
+    else waitUntilTaken(this.#options, this.#response, "drain", this.#owner, this.#onTaken);
   };
 
   readonly #onBroken = (error: unknown): void => {
@@ -48,38 +57,63 @@ export class StreamPump {
     void frames?.return?.();
   };
 
+  readonly #onTaken = (isTaken: boolean): void => (isTaken ? this.#pump() : this.#end());
+
   #end(): void {
     this.#response.off("close", this.#leave);
     this.#leave();
-    this.#response.end();
+    endResponse(this.#options, this.#response, undefined, this.#owner);
   }
+}
 
-  /**
-   * False when the reader did not take anything for too long and was cut off. The socket's own timer knows of writes
-   * that are making progress, which a timer of ours would not.
-   */
-  #drained(): Promise<boolean> {
-    return new Promise((resolve) => {
-      const response = this.#response;
-      const { socket } = response;
-      const settle = (taken: boolean) => {
-        socket?.setTimeout(0);
-        socket?.off("timeout", onTimeout);
-        response.off("drain", onDrain);
-        response.off("close", onClose);
-        resolve(taken);
-      };
-      const onDrain = () => settle(true);
-      const onClose = () => settle(false);
-      const onTimeout = () => {
-        this.#options.meter.count("readers_stalled");
-        response.destroy();
-        settle(false);
-      };
-      response.once("drain", onDrain);
-      response.once("close", onClose);
-      socket?.setTimeout(this.#options.stalledReaderMs);
-      socket?.once("timeout", onTimeout);
-    });
+/** Ends a response with the last of its body. What the reader does not take at once it has to take in time. */
+export function endResponse(
+  options: StreamPumpOptions,
+  response: ServerResponse,
+  body: string | Buffer | undefined,
+  owner: string | undefined,
+): void {
+  response.end(body);
+  if (!response.destroyed && response.writableLength > 0) waitUntilTaken(options, response, "finish", owner);
+}
+
+/**
+ * Holds what waits in a response against the budget of its owner until it is taken. A reader that takes nothing for too
+ * long is cut off, and so is one for which there is no room. The socket's own timer knows of writes that make progress,
+ * which a timer of ours would not.
+ */
+function waitUntilTaken(
+  { stalledReaderMs, unsent, meter }: StreamPumpOptions,
+  response: ServerResponse,
+  event: "drain" | "finish",
+  owner: string | undefined,
+  settled?: (isTaken: boolean) => void,
+): void {
+  // A response behind others of its connection has no socket of its own until those have left.
+  const socket = response.socket ?? response.req.socket;
+  const bytes = response.writableLength;
+  const cut = () => {
+    meter.count("readers_stalled");
+    socket.destroy();
+  };
+  if (!unsent.take(bytes, owner)) {
+    cut();
+    settled?.(false);
+    return;
   }
+  const time = () => socket.setTimeout(stalledReaderMs).once("timeout", cut);
+  const settle = (isTaken: boolean) => {
+    unsent.release(bytes, owner);
+    socket.setTimeout(0).off("timeout", cut).off("close", onClose);
+    response.off(event, onTaken).off("socket", time);
+    settled?.(isTaken);
+  };
+  const onTaken = () => settle(true);
+  const onClose = () => settle(false);
+  // Before Node's own listener, which sets how long the connection may be idle.
+  response.prependOnceListener(event, onTaken);
+  // Many responses may wait for one socket.
+  socket.setMaxListeners(0).once("close", onClose);
+  if (response.socket === null) response.once("socket", time);
+  else time();
 }

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { Duplex } from "node:stream";
+import type { Caller } from "../model/caller.ts";
 import {
   type ExchangeReply,
   type ExchangeRequest,
@@ -12,16 +13,17 @@ import {
 import type { PeerCertificate } from "../wire/peer-certificate.ts";
 import { type ArrivingBytes, LARGE_REQUEST_BYTES } from "./arriving-bytes.ts";
 import { boundConnections, type ConnectionLimits } from "./connections.ts";
-import { StreamPump, type StreamPumpOptions } from "./http-stream-pump.ts";
+import { endResponse, StreamPump, type StreamPumpOptions } from "./http-stream-pump.ts";
 import { peerCertificateOf } from "./peer-certificate.ts";
 import { plainError } from "./plain-replies.ts";
 import type { TlsFiles } from "./tls.ts";
+import { TOO_MUCH_UNSENT } from "./unsent-bytes.ts";
 import { WebSocketOrPlainRequest } from "./upgrade-request.ts";
 
 export interface NodeHttpOptions extends StreamPumpOptions {
   readonly handle: (exchange: ExchangeRequest) => Promise<ExchangeReply> | ExchangeReply;
   /** The answer to a request whose body is too large, encoded in a way we do not read, or one of too many. */
-  readonly refuse: (status: 413 | 415 | 429, exchange: RequestHead) => FullReply;
+  readonly refuse: (status: 413 | 415 | 429, exchange: RequestHead, message?: string) => FullReply;
   /** The answer to a large request that is refused whatever its body says; undefined for one that is worth reading. */
   readonly screen: (exchange: RequestHead) => Promise<FullReply | undefined>;
   readonly maxBodyBytes: number;
@@ -32,6 +34,8 @@ const NO_BODY = Buffer.alloc(0);
 /** Longer than the usual idle time of proxies, so that they close first. */
 const KEEP_ALIVE_MS = 65_000;
 const LINGER_MS = 1_000;
+/** The operating system usually takes a shorter answer at once, so that it need not be refused for those that wait. */
+const LARGE_ANSWER_BYTES = 64 * 1024;
 
 /** Late requests are looked for this often. */
 const LATE_CHECK_MS = 5_000;
@@ -136,6 +140,7 @@ class NodeExchange implements ExchangeRequest {
   readonly path: string;
   readonly query: string;
   body: Buffer = NO_BODY;
+  caller: Caller | undefined;
   readonly #options: NodeHttpOptions;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
@@ -285,9 +290,15 @@ class NodeExchange implements ExchangeRequest {
       return;
     }
     const length = body === undefined ? 0 : Buffer.byteLength(body);
+    const owner = this.caller?.owner;
+    const { method } = this.#request;
+    if (length > LARGE_ANSWER_BYTES && method !== "HEAD" && !this.#options.unsent.fits(length, owner)) {
+      this.#finish(this.#options.refuse(429, this, TOO_MUCH_UNSENT));
+      return;
+    }
     this.#response.writeHead(status, toList(headers, length));
-    if (this.#request.method === "HEAD") this.#response.end();
-    else this.#response.end(body);
+    if (method === "HEAD") this.#response.end();
+    else endResponse(this.#options, this.#response, body, owner);
   }
 
   #stream(reply: StreamReply): void {
@@ -303,7 +314,7 @@ class NodeExchange implements ExchangeRequest {
     setImmediate(() => {
       if (!response.destroyed) response.flushHeaders();
     });
-    new StreamPump(this.#options, response, frames).begin();
+    new StreamPump(this.#options, response, frames, this.caller?.owner).begin();
   }
 
   #refuse(status: 413 | 415 | 429): void {

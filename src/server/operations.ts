@@ -12,6 +12,7 @@ export function operationsOf(
   counters: Counters,
   { guarded }: Pick<Authentication, "guarded">,
   linkStates: () => readonly LinkState[],
+  buffered: () => { readonly arriving: number; readonly unsent: number },
 ) {
   const alive = (): FullReply => jsonReply(200, '{"status":"ok"}');
   const ready = async (): Promise<FullReply> => {
@@ -25,6 +26,7 @@ export function operationsOf(
   const metrics = (): FullReply => {
     const { tasks, queued, streams } = engine.load;
     const links = linkStates();
+    const { arriving, unsent } = buffered();
     const body = counters.render({
       tasks_live: { help: "Tasks queued or running here.", value: tasks },
       tasks_queued: { help: "Tasks waiting for their agent.", value: queued },
@@ -35,6 +37,8 @@ export function operationsOf(
         help: "Links to Xiaoyi that are open.",
         value: links.filter((state) => state === "up").length,
       },
+      arriving_bytes: { help: "Bytes of requests that are on their way in.", value: arriving },
+      unsent_bytes: { help: "Bytes of answers that wait to be read.", value: unsent },
       resident_memory_bytes: { help: "Memory of the process.", value: process.memoryUsage.rss() },
     });
     return {

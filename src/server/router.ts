@@ -156,9 +156,12 @@ export class Router {
     const { place } = found;
     const below = new Below(exchange, found.below);
     if (place.serving.screen !== undefined) return this.#atPlace(place, below, service, ANONYMOUS);
+    const answer = (caller: Known) => {
+      if (!ProtocolError.is(caller)) exchange.caller = caller;
+      return this.#atPlace(place, below, service, caller);
+    };
     const known = this.#authenticated(exchange, agentNamed(exchange, service));
-    if (isPromise(known)) return known.then((caller) => this.#atPlace(place, below, service, caller));
-    return this.#atPlace(place, below, service, known);
+    return isPromise(known) ? known.then(answer) : answer(known);
   }
 
   #atPlace(
@@ -235,6 +238,7 @@ export class Router {
       this.#options.onRefused?.(caller, exchange, service.name, dialect);
       return serving.refuse(caller, parsed.ok ? parsed.request.id : parsed.id);
     }
+    exchange.caller = caller;
     if (!parsed.ok) return this.#speakers.fallback(version).serving.refuse(unreadable(exchange, parsed), parsed.id);
     const { request } = parsed;
     if (version === undefined) return this.#withoutVersion(request, exchange, service, caller);

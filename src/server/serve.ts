@@ -155,6 +155,7 @@ function openGrpc(
     contextOf: (request, serving) => core.router.rpcContext(request, dialectOf(serving)),
     screen: (request, serving) => core.router.screenRpc(request, dialectOf(serving)),
     arriving: core.http.arriving,
+    unsent: core.http.unsent,
     maxMessageBytes: core.http.maxBodyBytes,
     stalledReaderMs: core.http.stalledReaderMs,
     connections: core.connections,

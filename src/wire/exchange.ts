@@ -1,4 +1,5 @@
 /** An exchange: one request, answered in full or by a stream. Serving side first, calling side below. */
+import type { Caller } from "../model/caller.ts";
 import type { PeerCertificate } from "./peer-certificate.ts";
 
 export interface ExchangeRequest {
@@ -13,6 +14,8 @@ export interface ExchangeRequest {
   readonly remoteAddress: string | undefined;
   /** Where the caller has shown one. */
   readonly certificate?: PeerCertificate | undefined;
+  /** Noted by the router once it is known: the carrier counts by owner what waits to be read. */
+  caller?: Caller | undefined;
 }
 
 /** A request of which the body was not read. */

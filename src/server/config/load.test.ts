@@ -48,6 +48,8 @@ describe("a configuration", () => {
         depth: 64,
         values: 200_000,
         arriving: 512 * 1024 * 1024,
+        unsent: 512 * 1024 * 1024,
+        unsentPerOwner: 128 * 1024 * 1024,
         historyPage: 200,
         page: 16 * 1_048_576,
         tasksPerOwner: 10_000,

@@ -117,8 +117,18 @@ const limits = z.strictObject({
   parts: count.default(1_000).describe("Parts of a message."),
   depth: count.default(64).describe("Levels of nesting in a request."),
   arriving: size
-    .default(512 * 1024 * 1024)
-    .describe("Size of all requests together that are on their way in; more is answered with 429."),
+    .prefault("512MiB")
+    .describe(
+      "Size of all requests together that are on their way in; more is answered with 429. Where there are credentials to show, callers without any have a quarter of it.",
+    ),
+  unsent: size
+    .prefault("512MiB")
+    .describe(
+      "Size of all answers together that wait to be read; more is answered with 429. One answer is always sent, however large.",
+    ),
+  unsentPerOwner: size
+    .prefault("128MiB")
+    .describe("The same for one owner, where there are credentials to show; callers without any count as one owner."),
   values: count.default(200_000).describe("Values in the JSON of a request, members and items of all levels together."),
   historyPage: count
     .default(DEFAULT_LIMITS.historyPage)

@@ -5,14 +5,16 @@ import {
   type ServerHttp2Stream,
   type ServerStreamResponseOptions,
 } from "node:http2";
+import type { Caller } from "../../model/caller.ts";
 import type { Log } from "../../model/ports.ts";
 import { RPC_CODES, type RpcMetadata, type RpcRequest, type RpcStatus, RpcStatusError } from "../../wire/rpc.ts";
 import type { Connection } from "./connection.ts";
 import { timeoutOf } from "./deadline.ts";
 import { ENCODINGS } from "./decompress.ts";
-import { framed, framedOne } from "./message-reader.ts";
+import { framed, framedOne, prefixOf } from "./message-reader.ts";
 import { addMetadata, statusHeaders, textEntries } from "./metadata.ts";
 
+const PIECE_BYTES = 64 * 1024;
 const CONTENT_TYPE = "application/grpc+proto";
 const OK_TRAILERS: OutgoingHttpHeaders = Object.freeze({ "grpc-status": "0" });
 const WITH_TRAILERS: ServerStreamResponseOptions = Object.freeze({ waitForTrailers: true, sendDate: false });
@@ -24,6 +26,8 @@ export class Call {
   readonly stream: ServerHttp2Stream;
   readonly connection: Connection;
   readonly headers: IncomingHttpHeaders;
+  /** Who makes it, once that is known. */
+  caller: Caller | undefined;
   readonly #rawHeaders: readonly string[];
   readonly #log: Log;
   #timer: NodeJS.Timeout | undefined;
@@ -101,10 +105,27 @@ export class Call {
     if (this.#finish()) this.stream.end();
   }
 
-  /** The one message of a call, and its end. */
-  answer(message: Uint8Array, metadata: RpcMetadata | undefined): void {
+  /** The one message of a call, and its end. Piece by piece if it is long, so that it can be seen whether it is taken. */
+  answer(message: Uint8Array, metadata: RpcMetadata | undefined, onProgress: () => void): void {
     this.begin(metadata);
-    if (this.#finish()) this.stream.end(framedOne(message));
+    if (!this.#finish()) return;
+    if (message.length <= PIECE_BYTES) this.stream.end(framedOne(message));
+    else this.#writeFrom(Buffer.from(message.buffer, message.byteOffset, message.byteLength), 0, onProgress);
+  }
+
+  #writeFrom(message: Buffer, at: number, onProgress: () => void): void {
+    const next = at + PIECE_BYTES;
+    const piece = message.subarray(at, next);
+    const bytes = at === 0 ? Buffer.concat([prefixOf(message), piece]) : piece;
+    if (next >= message.length) {
+      this.stream.end(bytes);
+      return;
+    }
+    this.stream.write(bytes, (error) => {
+      if (error !== undefined && error !== null) return;
+      onProgress();
+      this.#writeFrom(message, next, onProgress);
+    });
   }
 
   fail(status: RpcStatus): void {

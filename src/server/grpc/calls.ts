@@ -1,7 +1,9 @@
 import { isPromise } from "../../auth/promises.ts";
 import type { RpcServing, ServeContext } from "../../dialects/contract.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import type { RpcFailure, RpcReply, RpcRequest } from "../../wire/rpc.ts";
+import type { RpcFailure, RpcMessageReply, RpcReply, RpcRequest } from "../../wire/rpc.ts";
+import { TOO_MUCH_UNSENT } from "../unsent-bytes.ts";
+import type { Arrivals, Arriving } from "./arrivals.ts";
 import type { Call } from "./call.ts";
 import type { GrpcOptions } from "./node-grpc.ts";
 import { type MessageTaker, OneMessage, type RequestLimits } from "./one-message.ts";
@@ -12,7 +14,8 @@ export type CallHandler = (call: Call) => void;
 
 /** Whoever answers the requests of a service. */
 export interface Answering {
-  answer(request: RpcRequest): Promise<RpcReply>;
+  /** Notes in the call who makes it. */
+  answer(request: RpcRequest, call: Call): Promise<RpcReply>;
   /** Whether the caller has shown credentials. Throws for a request that is refused whatever is in its message. */
   screen?(request: Omit<RpcRequest, "message">): Promise<boolean>;
   /** What is told of an error that was thrown instead. */
@@ -29,9 +32,10 @@ export function answeringOf(
       if (ProtocolError.is(caller)) throw caller;
       return caller?.authenticated === true;
     },
-    answer(request) {
+    answer(request, call) {
       const handle = (context: ServeContext | ProtocolError): Promise<RpcReply> => {
         if (ProtocolError.is(context)) throw context;
+        call.caller = context.caller;
         return serving.handle(request, context);
       };
       const context = contextOf(request, serving);
@@ -46,7 +50,37 @@ export function answeringOf(
   };
 }
 
-export interface MethodOptions extends RequestLimits, StreamPumpOptions {}
+export interface MethodOptions extends RequestLimits, StreamPumpOptions {
+  /** Answers that have not been taken. */
+  readonly leaving: Arrivals;
+}
+
+/** One message that waits to be taken by its caller, which is cut off like that of a stream if it takes nothing. */
+class UnsentAnswer implements Arriving {
+  readonly #call: Call;
+  readonly #options: MethodOptions;
+
+  constructor(call: Call, bytes: number, options: MethodOptions) {
+    this.#call = call;
+    this.#options = options;
+    options.leaving.add(this);
+    call.stream.once("close", () => {
+      options.unsent.release(bytes, call.caller?.owner);
+      options.leaving.delete(this);
+    });
+  }
+
+  readonly onProgress = (): void => {
+    const { leaving } = this.#options;
+    leaving.delete(this);
+    leaving.add(this);
+  };
+
+  giveUp(): void {
+    this.#options.meter.count("readers_stalled");
+    this.#call.cutOff();
+  }
+}
 
 /** A method that takes one message. */
 export function methodHandler(
@@ -56,9 +90,16 @@ export function methodHandler(
   answering: Answering,
   options: MethodOptions,
 ): CallHandler {
+  const sendMessage = (call: Call, { message, metadata }: RpcMessageReply): void => {
+    if (call.isOver || call.stream.closed) return;
+    if (options.unsent.take(message.length, call.caller?.owner)) {
+      const answer = new UnsentAnswer(call, message.length, options);
+      call.answer(message, metadata, answer.onProgress);
+    } else send(call, answering.refusal(new ProtocolError("RESOURCE_EXHAUSTED", TOO_MUCH_UNSENT, { retryAfter: 1 })));
+  };
   const send = (call: Call, reply: RpcReply): void => {
     try {
-      if (reply.kind === "message") call.answer(reply.message, reply.metadata);
+      if (reply.kind === "message") sendMessage(call, reply);
       else if (reply.kind === "failure") call.fail(reply.status);
       else if (streams && !call.isOver) {
         call.begin(reply.metadata);
@@ -87,7 +128,7 @@ export function methodHandler(
       const request = { ...headOf(call), message };
       const refuse = (error: unknown): void => send(call, answering.refusal(error));
       try {
-        answering.answer(request).then((reply) => send(call, reply), refuse);
+        answering.answer(request, call).then((reply) => send(call, reply), refuse);
       } catch (error) {
         refuse(error);
       }

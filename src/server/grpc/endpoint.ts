@@ -9,6 +9,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { RPC_CODES } from "../../wire/rpc.ts";
 import { ArrivingBytes } from "../arriving-bytes.ts";
 import { boundConnections, DEFAULT_CONNECTION_LIMITS } from "../connections.ts";
+import { UnsentBytes } from "../unsent-bytes.ts";
 import { Arrivals } from "./arrivals.ts";
 import { Call } from "./call.ts";
 import { type Answering, answeringOf, type CallHandler, type MethodOptions, methodHandler } from "./calls.ts";
@@ -38,6 +39,7 @@ class Endpoint implements GrpcEndpoint {
   readonly #options: GrpcOptions;
   readonly #server: Http2Server | Http2SecureServer;
   readonly #arrivals: Arrivals;
+  readonly #leaving: Arrivals;
   readonly #health: Health;
   readonly #talks: Talks;
   readonly #sockets = new Set<Socket>();
@@ -52,9 +54,12 @@ class Endpoint implements GrpcEndpoint {
     this.#options = options;
     const { log, meter, stalledReaderMs, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
     const { arriving = new ArrivingBytes(Number.POSITIVE_INFINITY) } = options;
+    const { unsent = new UnsentBytes(Number.POSITIVE_INFINITY) } = options;
     const limits = { ...DEFAULT_CONNECTION_LIMITS, ...options.connections };
     this.#arrivals = new Arrivals(limits.requestTimeout);
-    const common = { log, meter, stalledReaderMs, arrivals: this.#arrivals, arriving };
+    this.#leaving = new Arrivals(stalledReaderMs);
+    const [arrivals, leaving] = [this.#arrivals, this.#leaving];
+    const common = { log, meter, stalledReaderMs, arrivals, leaving, arriving, unsent };
     const own = { ...common, maxMessageBytes, decompressor: new Decompressor() };
     // Callers that are admitted do not wait behind any that need not be.
     const maxOpenBytes = Math.min(maxMessageBytes, MAX_OPEN_MESSAGE_BYTES);
@@ -120,6 +125,7 @@ class Endpoint implements GrpcEndpoint {
     return new Promise((resolve, reject) => {
       const onFailure = (error: NodeJS.ErrnoException) => {
         this.#arrivals.close();
+        this.#leaving.close();
         reject(listenError(error, host, port));
       };
       this.#server.once("error", onFailure);
@@ -150,6 +156,7 @@ class Endpoint implements GrpcEndpoint {
     await closed;
     clearTimeout(timer);
     this.#arrivals.close();
+    this.#leaving.close();
   }
 
   #cut(): void {

@@ -89,6 +89,13 @@ export function framedOne(message: Uint8Array): Buffer {
   return bytes;
 }
 
+/** What comes before a message that is not compressed. */
+export function prefixOf(message: Uint8Array): Buffer {
+  const bytes = Buffer.alloc(PREFIX_BYTES);
+  bytes.writeUInt32BE(message.length, 1);
+  return bytes;
+}
+
 function writeFrame(bytes: Buffer, message: Uint8Array, at: number): number {
   bytes[at] = 0;
   bytes.writeUInt32BE(message.length, at + 1);

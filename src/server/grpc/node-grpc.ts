@@ -6,6 +6,7 @@ import type { RpcRequest } from "../../wire/rpc.ts";
 import type { ArrivingBytes } from "../arriving-bytes.ts";
 import type { ConnectionLimits } from "../connections.ts";
 import type { TlsFiles } from "../tls.ts";
+import type { UnsentBytes } from "../unsent-bytes.ts";
 import type { KeepAlive } from "./connection.ts";
 
 export interface GrpcOptions {
@@ -22,6 +23,8 @@ export interface GrpcOptions {
   readonly screen?: (request: Omit<RpcRequest, "message">, serving: RpcServing) => Promise<Caller | ProtocolError>;
   /** Shared with whoever else takes requests. */
   readonly arriving?: ArrivingBytes;
+  /** Likewise, of answers that wait to be read. */
+  readonly unsent?: UnsentBytes;
   /** Bytes of a request message; more is answered with RESOURCE_EXHAUSTED. 16 MiB unless given. */
   readonly maxMessageBytes?: number;
   /** Calls at a time on one connection; 10,000 unless given. */
@@ -30,7 +33,7 @@ export interface GrpcOptions {
   readonly connections?: Partial<ConnectionLimits>;
   /** Silent connections are asked whether they are still there, and closed if they do not answer in time. */
   readonly keepAlive?: KeepAlive;
-  /** A reader that takes nothing for this long is sent away; it can resume from its cursor. */
+  /** A reader that takes nothing for this long is cut off; that of a stream can resume from its cursor. */
   readonly stalledReaderMs: number;
   /** Plain text unless given. */
   readonly tls?: TlsFiles;

@@ -1,9 +1,12 @@
 import type { Log, Meter } from "../../model/ports.ts";
 import { RPC_CODES, type RpcStatus, RpcStatusError } from "../../wire/rpc.ts";
+import { TOO_MUCH_UNSENT, type UnsentBytes } from "../unsent-bytes.ts";
 import type { Call } from "./call.ts";
+import { PREFIX_BYTES } from "./message-reader.ts";
 
 export interface StreamPumpOptions {
   readonly stalledReaderMs: number;
+  readonly unsent: UnsentBytes;
   readonly log: Log;
   readonly meter: Meter;
 }
@@ -16,8 +19,8 @@ export class StreamPump {
   readonly #options: StreamPumpOptions;
   readonly #call: Call;
   #messages: AsyncIterator<readonly Uint8Array[]> | undefined;
-  /** What was given to the call has not left. */
-  #isSending = false;
+  /** Bytes that were given to the call and have not left. */
+  #unsent = 0;
   #patience = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -52,8 +55,14 @@ export class StreamPump {
   };
 
   #send(batch: readonly Uint8Array[]): void {
-    this.#isSending = true;
-    this.#patience = Math.floor(bytesOf(batch) / PATIENCE_BYTES);
+    const bytes = bytesOf(batch);
+    if (!this.#options.unsent.take(bytes, this.#call.caller?.owner)) {
+      this.#leave();
+      this.#call.fail({ code: RPC_CODES.RESOURCE_EXHAUSTED, message: TOO_MUCH_UNSENT });
+      return;
+    }
+    this.#unsent = bytes;
+    this.#patience = Math.floor(bytes / PATIENCE_BYTES);
     if (this.#timer === undefined) {
       this.#timer = setTimeout(this.#onTime, this.#options.stalledReaderMs);
       this.#timer.unref();
@@ -62,14 +71,14 @@ export class StreamPump {
   }
 
   readonly #onTaken = (error?: Error | null): void => {
-    this.#isSending = false;
+    this.#release();
     if (error === undefined || error === null) this.#pull();
     else this.#leave();
   };
 
   /** Also when nothing is being sent: the timer is not stopped between batches, only set anew by the next. */
   readonly #onTime = (): void => {
-    if (!this.#isSending) return;
+    if (this.#unsent === 0) return;
     if (this.#patience > 0) {
       this.#patience--;
       this.#timer?.refresh();
@@ -104,7 +113,13 @@ export class StreamPump {
     this.#call.onLeft = undefined;
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#isSending = false;
+    this.#release();
+  }
+
+  #release(): void {
+    if (this.#unsent === 0) return;
+    this.#options.unsent.release(this.#unsent, this.#call.caller?.owner);
+    this.#unsent = 0;
   }
 }
 
@@ -120,6 +135,6 @@ export function abandon(messages: AsyncIterator<unknown>, log: Log): void {
 
 function bytesOf(messages: readonly Uint8Array[]): number {
   let bytes = 0;
-  for (const message of messages) bytes += message.length;
+  for (const message of messages) bytes += PREFIX_BYTES + message.length;
   return bytes;
 }
