@@ -1,9 +1,10 @@
 import { hostNameOf, isLoopback } from "./loopback.ts";
 
 /**
- * Which Host headers a server may answer to. One that listens on loopback and takes anonymous callers is reached from
+ * Which Host headers a server may answer to that takes anonymous callers. One that listens on loopback is reached from
  * this machine or through a proxy that `publicUrl` names; any other name in a request is that of a web page which has
- * bound it to our address to get at the agents with its visitor's browser.
+ * bound it to our address to get at the agents with its visitor's browser. Such a page has no credentials to show, so
+ * that a server which requires them need not ask for names.
  */
 export function ownHosts(listensOn: string, publicUrl: string | undefined): (host: string | undefined) => boolean {
   if (!isLoopback(listensOn)) return () => true;

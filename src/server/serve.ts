@@ -69,7 +69,9 @@ export async function serve(options: ServeOptions): Promise<DragomanServer> {
   const mount = (options.path ?? "").replace(/\/+$/, "");
   let url = "";
   let grpcUrl: string | undefined;
-  const isOwnHost = identifies && auth.anonymous !== true ? undefined : ownHosts(host, options.publicUrl);
+  // A check of one's own may leave callers anonymous.
+  const needsCredentials = identifiesCallers(auth) && auth.anonymous !== true;
+  const isOwnHost = needsCredentials ? undefined : ownHosts(host, options.publicUrl);
   const local = isLoopback(host) && publicUrl === undefined;
   const where = { baseUrl: () => publicUrl ?? url, grpc: () => grpcUrl, local };
   const dialIns = dialInsOf(options.agents);

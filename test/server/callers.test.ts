@@ -49,6 +49,25 @@ describe("a server on loopback", () => {
     expect((await ask(url, evil, rpc("ListTasks"))).status).toBe(403);
   });
 
+  const evilHost = { ...A2A, host: "evil.example.com" };
+  const apiKeys = [{ key: "alice-key", owner: "alice" }];
+  test.each([
+    ["may be anonymous beside others", { auth: { apiKeys, anonymous: true } }, 403],
+    ["are anonymous to a check of one's own", { authenticate: () => undefined }, 403],
+    ["must show credentials, which no such page has", { auth: { apiKeys } }, 401],
+  ])("asks for its name where callers %s", async (_, options, status) => {
+    const { url } = await start(options);
+    expect((await ask(url, evilHost, rpc("ListTasks"))).status).toBe(status);
+    expect((await ask(`${url}/healthz`, evilHost)).status).toBe(status === 403 ? 403 : 200);
+  });
+
+  test("answers to any name for a caller with credentials where all must have them", async () => {
+    const { url } = await start({ auth: { apiKeys } });
+    expect((await ask(url, { ...evilHost, "x-api-key": "alice-key" }, rpc("ListTasks"))).status).toBe(200);
+    const metrics = await ask(`${url}/metrics`, { host: "evil.example.com" });
+    expect(metrics.status).toBe(401);
+  });
+
   test("does not take writes from pages of other origins, and takes those of its own", async () => {
     const { url, port } = await start();
     expect((await ask(url, { ...A2A, origin: "https://evil.example.com" }, rpc("ListTasks"))).status).toBe(403);
