@@ -151,6 +151,8 @@ export interface HttpServing {
    * nobody. Says why a request is refused whatever is in its body, which is asked before much of one is read.
    */
   screen?(head: RequestHead, agent: string): ProtocolError | undefined;
+  /** What `screen` does not refuse need not have shown credentials. */
+  readonly isOpen?: boolean;
   /** Absent: it answers for every agent. Where it does not, there is nothing at its paths. */
   serves?(agent: string): boolean;
   /** `exchange.path` is what follows the prefix. */

@@ -24,8 +24,8 @@ export interface NodeHttpOptions extends StreamPumpOptions {
   readonly handle: (exchange: ExchangeRequest) => Promise<ExchangeReply> | ExchangeReply;
   /** The answer to a request whose body is too large, encoded in a way we do not read, or one of too many. */
   readonly refuse: (status: 413 | 415 | 429, exchange: RequestHead, message?: string) => FullReply;
-  /** The answer to a large request that is refused whatever its body says; undefined for one that is worth reading. */
-  readonly screen: (exchange: RequestHead) => Promise<FullReply | undefined>;
+  /** The answer to a request that is refused whatever its body says, or whether its caller has shown credentials. */
+  readonly screen: (exchange: RequestHead) => Promise<FullReply | { readonly hasCredentials: boolean }>;
   readonly maxBodyBytes: number;
   readonly arriving: ArrivingBytes;
 }
@@ -148,8 +148,10 @@ class NodeExchange implements ExchangeRequest {
   /** The caller sends its body only when told to. */
   #isWaitedFor = false;
   #isTurnedAway = false;
-  /** Forgets what has been read of the body. */
-  #release = (): void => {};
+  #hasCredentials = false;
+  /** What has come of a body that did not come at once, counted as bytes on their way in. */
+  #chunks: Buffer[] | undefined;
+  #size = 0;
 
   constructor(options: NodeHttpOptions, request: IncomingMessage, response: ServerResponse, url = request.url ?? "/") {
     this.#options = options;
@@ -201,49 +203,61 @@ class NodeExchange implements ExchangeRequest {
       request.resume();
       void this.#answer();
     } else {
-      if (announced > 0 && announced <= LARGE_REQUEST_BYTES) this.#readShort();
-      else this.#readBody();
+      this.#readBody(announced);
       if (this.#isWaitedFor) this.#response.writeContinue();
       if (announced > LARGE_REQUEST_BYTES) void this.#screenLarge();
     }
   }
 
-  /** One that says how short it is. Connections are bounded, and so is what all of these can hold together. */
-  #readShort(): void {
-    const chunks: Buffer[] = [];
-    this.#request.on("data", (chunk: Buffer) => chunks.push(chunk));
+  #readBody(announced: number): void {
+    this.#request.on("data", (chunk: Buffer) => {
+      // Nothing is held for a caller that may never send the rest.
+      if (chunk.length === announced) this.body = chunk;
+      else if (this.#size + chunk.length > this.#options.maxBodyBytes) this.#refuse(413);
+      else if (!this.#keep(chunk)) this.#keepIfRecognised(chunk);
+      else if (this.#size > LARGE_REQUEST_BYTES) void this.#screenLarge();
+    });
     this.#request.on("end", () => {
-      this.body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
+      if (this.#isTurnedAway) return;
+      if (this.#chunks !== undefined) {
+        this.body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks, this.#size);
+        this.#release();
+      }
       void this.#answer();
     });
   }
 
-  #readBody(): void {
-    const { arriving, maxBodyBytes } = this.#options;
-    const chunks: Buffer[] = [];
-    let size = 0;
-    this.#request.on("data", (chunk: Buffer) => {
-      if (size + chunk.length > maxBodyBytes) this.#refuse(413);
-      else if (!arriving.take(chunk.length, true)) this.#refuse(429);
-      else {
-        chunks.push(chunk);
-        size += chunk.length;
-        if (size > LARGE_REQUEST_BYTES) void this.#screenLarge();
-      }
-    });
-    this.#release = () => {
-      chunks.length = 0;
-      arriving.release(size, true);
-      size = 0;
-    };
-    this.#request.on("end", () => {
-      if (this.#isTurnedAway) return;
-      this.body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size);
-      this.#release();
-      void this.#answer();
-    });
-    this.#request.once("close", this.#release);
+  /** False, and nothing is kept, if there is no room. */
+  #keep(chunk: Buffer): boolean {
+    if (!this.#options.arriving.take(chunk.length, this.#hasCredentials)) return false;
+    this.#size += chunk.length;
+    if (this.#chunks === undefined) {
+      this.#chunks = [chunk];
+      this.#request.once("close", this.#release);
+    } else this.#chunks.push(chunk);
+    return true;
   }
+
+  /** The share of those without credentials is used up, which is no reason to refuse one that has some. */
+  #keepIfRecognised(chunk: Buffer): void {
+    if (this.#isScreened) {
+      this.#refuse(429);
+      return;
+    }
+    this.#request.pause();
+    void this.#screen(() => {
+      if (this.#request.destroyed) return;
+      if (this.#keep(chunk)) this.#request.resume();
+      else this.#refuse(429);
+    });
+  }
+
+  /** Forgets what has been read of the body. */
+  readonly #release = (): void => {
+    this.#options.arriving.release(this.#size, this.#hasCredentials);
+    this.#size = 0;
+    this.#chunks = undefined;
+  };
 
   /** Of a request that turns out to be large no more is read until its caller has been let in. */
   async #screenLarge(): Promise<void> {
@@ -256,9 +270,14 @@ class NodeExchange implements ExchangeRequest {
   async #screen(goOn: () => void): Promise<void> {
     this.#isScreened = true;
     try {
-      const refusal = await this.#options.screen(this);
-      if (refusal === undefined) goOn();
-      else this.turnAway(refusal);
+      const screened = await this.#options.screen(this);
+      if ("status" in screened) {
+        this.turnAway(screened);
+        return;
+      }
+      if (screened.hasCredentials) this.#options.arriving.recognise(this.#size);
+      this.#hasCredentials = screened.hasCredentials;
+      goOn();
     } catch (error) {
       this.#options.log.error({ err: error }, "A request could not be judged.");
       this.#response.destroy();

@@ -100,10 +100,10 @@ export class Router {
   }
 
   /**
-   * What a request is refused with whatever is in its body, so that only those who are let in can send much; undefined
-   * for most.
+   * What a request is refused with whatever is in its body, so that only those who are let in can send much; for most,
+   * whether its caller has shown credentials.
    */
-  async screen(exchange: RequestHead): Promise<FullReply | undefined> {
+  async screen(exchange: RequestHead): Promise<FullReply | { readonly hasCredentials: boolean }> {
     const { cors, isOwnHost } = this.#options;
     const { host, origin } = exchange.headers;
     if (!isOwnHost(host)) return notOurs();
@@ -113,7 +113,8 @@ export class Router {
       service !== undefined && place?.screen !== undefined && place.serves?.(service.name) !== false
         ? place.screen(exchange, service.name)
         : await this.#authenticated(exchange, service && agentNamed(exchange, service), true);
-    if (!ProtocolError.is(known)) return undefined;
+    if (known === undefined) return { hasCredentials: place?.isOpen !== true };
+    if (!ProtocolError.is(known)) return { hasCredentials: known.authenticated };
     const { dialect, reply } = this.#refusal(known, exchange, path);
     this.#options.onRefused?.(known, exchange, service?.name, dialect);
     const headers = cors.headers(origin);

@@ -5,6 +5,7 @@ import { connect as openSocket, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { defineAgent } from "../../src/agents/define.ts";
 import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
+import { untilMetric } from "../support/metrics.ts";
 import { sendRaw } from "../support/raw-http.ts";
 
 const KEY = "alice-key-5f0c2b77d1";
@@ -155,6 +156,47 @@ describe("a large request of someone who is let in", () => {
     await held;
     while (reply.status === 429) reply = await ask();
     expect(reply.status).toBe(200);
+  });
+});
+
+describe("callers without credentials", () => {
+  const ARRIVING = "dragoman_arriving_bytes";
+  const head = (key: string | undefined, length: number) => [
+    "a2a-version: 1.0",
+    `content-length: ${length}`,
+    "connection: close",
+    ...(key === undefined ? [] : [`x-api-key: ${key}`]),
+  ];
+  /** Short, without telling so beforehand. */
+  const sendChunked = (port: number, key: string | undefined) => {
+    const body = JSON.stringify(sendMessage("x".repeat(40_000)));
+    const [version, , ...more] = head(key, 0);
+    const headers = [version as string, "transfer-encoding: chunked", ...more];
+    return begin(port, "/", headers, `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`);
+  };
+
+  it.each([
+    ["that are refused anyway", false, /^HTTP\/1\.1 401 /],
+    ["that may be anonymous", true, /^HTTP\/1\.1 429 /],
+  ])("have a share of what is on its way, and leave the rest to others: %s", async (_, anonymous, refusal) => {
+    const auth = { apiKeys: [{ key: KEY, owner: "alice" }], anonymous };
+    const { port, url } = await start({ auth, limits: { arriving: 400_000 } });
+    const held = [1, 2].map(() => begin(port, "/", head(undefined, 60_000), "x".repeat(45_000)));
+    await untilMetric(url, ARRIVING, 90_000);
+    expect(await sendChunked(port, undefined)).toMatch(refusal);
+    expect(await sendChunked(port, KEY)).toMatch(/^HTTP\/1\.1 200 /);
+    const large = JSON.stringify(sendMessage("x".repeat(250_000)));
+    expect(await begin(port, "/", head(KEY, large.length), large)).toMatch(/^HTTP\/1\.1 200 /);
+    for (const socket of sockets) socket.destroy();
+    await Promise.all(held);
+    await untilMetric(url, ARRIVING, 0);
+  });
+
+  it("have all of it where there are none to show", async () => {
+    const { port, url } = await start({ auth: {}, limits: { arriving: 400_000 } });
+    const large = JSON.stringify(sendMessage("x".repeat(390_000)));
+    expect(await begin(port, "/", head(undefined, large.length), large)).toMatch(/^HTTP\/1\.1 200 /);
+    await untilMetric(url, ARRIVING, 0);
   });
 });
 

@@ -60,6 +60,7 @@ export function createHttpServing({ clock, entriesFor, log }: XiaoyiHttpOptions)
     {
       ...common,
       prefix: TOKEN_PATH,
+      isOpen: true,
       serves: (agent) => entriesFor(agent).some(({ access }) => access.kind === "oauth"),
       screen: (head, agent) => refusalOf(agent, () => requireShortBody(head)),
       async handle(exchange, { ids, service: { name: agent } }) {
