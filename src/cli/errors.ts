@@ -115,6 +115,9 @@ const STORE_HINTS = {
   "in-use": "Stop the process that uses the store, or point --store elsewhere.",
   "not-a-database": "The file is something else. Check --store.",
   unavailable: "Check the address and whether the driver is installed; dragoman doctor tells more.",
+  full: "Free some space on the disk.",
+  "read-only": "Make the folder of the store writable, or point --store elsewhere.",
+  damaged: "dragoman doctor --deep names what is damaged; restore the file from a backup.",
   io: "Check the disk and the permissions of the file.",
 } as const satisfies Record<StoreErrorCode, string>;
 

@@ -103,6 +103,12 @@ export interface TaskStore {
 
   stats(): Promise<StoreStats>;
 
+  /**
+   * Rejects while writes fail. Asked often: it writes something to find out only if that is not known from a write of
+   * late. A store without it is taken to accept writes.
+   */
+  checkWritable?(): Promise<void>;
+
   /** Hints that logs grew. May be lost, doubled or late without harm: readers also look by themselves. */
   readonly wakeups: Wakeups;
 

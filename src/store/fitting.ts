@@ -1,18 +1,28 @@
 /** Pages that are bounded by how much there is to say, not only by how many tasks. */
 import type { Task } from "../model/task.ts";
 
+export interface Fitted {
+  readonly tasks: Task[];
+  /** How many of those found are on the page, or were left out because they cannot be read. */
+  readonly taken: number;
+}
+
 /** The first task in any case, and then as many as fit; `read` is asked for one more at most. */
-export function fitting<T>(found: readonly T[], characters: number | undefined, read: (one: T) => Task): Task[] {
-  if (characters === undefined) return found.map(read);
+export function fitting<T>(
+  found: readonly T[],
+  characters: number | undefined,
+  read: (one: T) => Task | undefined,
+): Fitted {
   const tasks: Task[] = [];
   let left = characters;
-  for (const one of found) {
+  for (const [index, one] of found.entries()) {
     const task = read(one);
-    left -= roughSize(task);
-    if (left < 0 && tasks.length > 0) break;
+    if (task === undefined) continue;
+    if (left !== undefined) left -= roughSize(task);
+    if (left !== undefined && left < 0 && tasks.length > 0) return { tasks, taken: index };
     tasks.push(task);
   }
-  return tasks;
+  return { tasks, taken: found.length };
 }
 
 /** Characters of the names and values; less than their JSON has, which costs as much to make as the answer itself. */

@@ -21,8 +21,9 @@ export class Liveness {
     if (!this.#expiresAt.has(node)) this.beat(node, UNANNOUNCED_TTL_MS);
   }
 
-  knows(node: string): boolean {
-    return this.#expiresAt.has(node);
+  /** All that took a lease or announced themselves, alive or not. */
+  nodes(): string[] {
+    return [...this.#expiresAt.keys()];
   }
 
   isSilent(node: string): boolean {

@@ -209,7 +209,7 @@ class MemoryCore {
     const scope = this.#scopes.get(scopeKey(query));
     if (scope === undefined) return { tasks: [], total: 0 };
     const found = scope.page(query);
-    const tasks = fitting(found.slice(0, query.limit), query.characters, ({ record }) => record.toTask(query));
+    const { tasks } = fitting(found.slice(0, query.limit), query.characters, ({ record }) => record.toTask(query));
     const last = found[tasks.length - 1];
     return {
       tasks,

@@ -1,12 +1,24 @@
+import type { Clock, Log } from "../../model/ports.ts";
 import type { Scope } from "../contract.ts";
-import { StoreError } from "../errors.ts";
+import { StoreError, type StoreErrorCode } from "../errors.ts";
 import { scopeKey } from "../scope-key.ts";
+import { asStoreError } from "./damage.ts";
 import type { SqliteDriver, SqliteStatement } from "./driver.ts";
-import { fromText, toText } from "./text.ts";
+import { columns, fromText, type StoredText, toText } from "./text.ts";
 
 const SCOPES_CACHED = 10_000;
+const MAX_REPORTED = 10_000;
+/** For how long a write that succeeded is taken as proof that the next one will, and one that failed that it will not. */
+const PROVEN_MS = 30_000;
+const REFUTED_MS = 1_000;
+const OF_THE_DISK: ReadonlySet<StoreErrorCode> = new Set(["full", "read-only", "io"]);
 
-/** The open file: transactions, and the scopes by number, which every part of the store uses. */
+export interface ConnectionPorts {
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** The open file: transactions and how they end, and the scopes by number, which every part of the store uses. */
 export class Connection {
   readonly driver: SqliteDriver;
   readonly file: string;
@@ -15,17 +27,30 @@ export class Connection {
   readonly #scopeIds = new Map<string, number>();
   readonly #scopes = new Map<number, Scope>();
   readonly #findScope: SqliteStatement<{ id: number }>;
-  readonly #readScope: SqliteStatement<{ agent: string; tenant: string; owner: string }>;
+  readonly #readScope: SqliteStatement<{ agent: StoredText; tenant: StoredText; owner: StoredText }>;
   readonly #addScope: SqliteStatement<{ id: number }>;
+  readonly #addProbe: SqliteStatement<object>;
+  readonly #removeProbe: SqliteStatement<object>;
+  readonly #ports: ConnectionPorts;
+  readonly #reported = new Set<string>();
+  /** Why the disk did not take the newest write, if it did not. */
+  #trouble: StoreError | undefined;
+  #triedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(driver: SqliteDriver, file: string) {
+  constructor(driver: SqliteDriver, file: string, ports: ConnectionPorts) {
     this.driver = driver;
     this.file = file;
+    this.#ports = ports;
     this.#begin = driver.prepare("BEGIN IMMEDIATE");
     this.#commit = driver.prepare("COMMIT");
     this.#findScope = driver.prepare("SELECT id FROM scope WHERE owner = ? AND tenant = ? AND agent = ?");
-    this.#readScope = driver.prepare("SELECT agent, tenant, owner FROM scope WHERE id = ?");
+    this.#readScope = driver.prepare(`SELECT ${columns("", "agent, tenant, owner")} FROM scope WHERE id = ?`);
     this.#addScope = driver.prepare("INSERT INTO scope (owner, tenant, agent) VALUES (?, ?, ?) RETURNING id");
+    // Of a task that there cannot be, and large enough that it does not fit into what is left of the file by chance.
+    this.#addProbe = driver.prepare(
+      "INSERT OR REPLACE INTO memory (task, key, value) VALUES (-1, '', zeroblob(65536))",
+    );
+    this.#removeProbe = driver.prepare("DELETE FROM memory WHERE task = -1");
   }
 
   /** All of it or nothing; whatever goes wrong, the connection can be used again. */
@@ -35,10 +60,45 @@ export class Connection {
       const result = work();
       this.#commit.run();
       return result;
-    } catch (error) {
+    } catch (cause) {
       this.#rollback();
-      throw asStoreError(error, this.file);
+      const error = asStoreError(cause, this.file);
+      if (error instanceof StoreError && OF_THE_DISK.has(error.code)) this.#tried(error);
+      throw error;
     }
+  }
+
+  /** Something was written to the disk. */
+  written(): void {
+    this.#tried(undefined);
+  }
+
+  /** Throws why writes fail, if they do; writes something to find out unless that is known. */
+  checkWritable(): void {
+    const known = this.#ports.clock.now() - this.#triedAt;
+    if (known >= (this.#trouble === undefined ? PROVEN_MS : REFUTED_MS)) {
+      this.transact(() => this.#addProbe.run());
+      this.transact(() => this.#removeProbe.run());
+      this.written();
+    }
+    if (this.#trouble !== undefined) throw this.#trouble;
+  }
+
+  #tried(trouble: StoreError | undefined): void {
+    this.#triedAt = this.#ports.clock.now();
+    if (trouble?.code === this.#trouble?.code) return;
+    this.#trouble = trouble;
+    if (trouble === undefined) this.#ports.log.info({ file: this.file }, "The task store takes writes again.");
+    else this.#ports.log.error({ err: trouble, file: this.file }, "The task store does not take writes.");
+  }
+
+  /** Names something that is left out because it cannot be read, once. */
+  damaged(what: string, error: unknown): void {
+    if (this.#reported.has(what)) return;
+    if (this.#reported.size >= MAX_REPORTED) this.#reported.clear();
+    this.#reported.add(what);
+    const fields = { err: asStoreError(error, this.file), file: this.file, what };
+    this.#ports.log.error(fields, "Damaged in the task store and left out; see dragoman doctor --deep.");
   }
 
   /** Undefined if nobody of that scope ever had a task. */
@@ -64,7 +124,7 @@ export class Connection {
     const known = this.#scopes.get(id);
     if (known !== undefined) return known;
     const row = this.#readScope.get(id);
-    if (row === undefined) throw new RangeError(`no scope has the number ${id}`);
+    if (row === undefined) throw new StoreError("damaged", `No scope has the number ${id}.`);
     const scope = { agent: fromText(row.agent), tenant: fromText(row.tenant), owner: fromText(row.owner) };
     remember(this.#scopes, id, scope);
     return scope;
@@ -80,17 +140,6 @@ export class Connection {
       // SQLite has already rolled back by itself, as it does when the disk is full.
     }
   }
-}
-
-export function asStoreError(error: unknown, file: string): unknown {
-  if (error instanceof StoreError || !isSqliteError(error)) return error;
-  return new StoreError("io", `The task store ${file} could not be used: ${error.message}`, { cause: error });
-}
-
-function isSqliteError(error: unknown): error is Error {
-  if (!(error instanceof Error)) return false;
-  const code = "code" in error ? String(error.code) : "";
-  return code.startsWith("SQLITE") || code === "ERR_SQLITE_ERROR";
 }
 
 function remember<K, V>(cache: Map<K, V>, key: K, value: V): void {

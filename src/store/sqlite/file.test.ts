@@ -129,7 +129,7 @@ describe("inspection", () => {
     await accept(serving, finished("task"));
     const inspecting = await open(file, "inspect");
     expect(await inspecting.stats()).toMatchObject({ tasks: 1, events: 2, schemaVersion: SCHEMA_VERSION });
-    await expect(inspecting.write([finished("other")])).rejects.toMatchObject({ code: "io" });
+    await expect(inspecting.write([finished("other")])).rejects.toMatchObject({ code: "read-only" });
     await accept(serving, finished("third"));
     expect(await inspecting.stats()).toMatchObject({ tasks: 2 });
     await inspecting.close();
@@ -281,7 +281,7 @@ describe("a full disk", () => {
     const driver = await openDriver(file);
     driver.exec("PRAGMA journal_mode = WAL");
     migrate(driver, 0);
-    const store = assemble(driver, file, clock, () => {});
+    const store = assemble(driver, file, { clock, log: SILENT_LOG }, () => {});
     await accept(store, submit("small", [], { node: "n" }));
     const before = await store.stats();
     driver.exec(`PRAGMA max_page_count = ${before.bytes / 4096 + 4}`);
@@ -290,7 +290,7 @@ describe("a full disk", () => {
       submit("neighbour", [], { tenant: "new" }),
       append("small", 1, [statusEvent("small", status(WORKING, 5)), large], { fence: 1 }),
     ];
-    await expect(store.write(group)).rejects.toMatchObject({ name: "StoreError", code: "io" });
+    await expect(store.write(group)).rejects.toMatchObject({ name: "StoreError", code: "full" });
     expect(await store.stats()).toEqual(before);
     expect(await store.head("neighbour")).toBeUndefined();
     expect(await store.numbers(["small"])).toEqual([1]);

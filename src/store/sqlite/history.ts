@@ -16,31 +16,25 @@ export function bringsMessages(entries: readonly LogEntry[]): boolean {
 }
 
 /**
- * The newest messages of a history, from the segments that bring any, newest first. Folding the whole log gives the
- * same: each status update adds what its caller said and then, once it is replaced, its own message.
+ * The newest messages of a history, from the segments that bring any. Folding the whole log gives the same: each status
+ * update adds what its caller said and then, once it is replaced, its own message.
  */
-export function newestMessages(
-  segments: Iterable<{ readonly first: number; readonly body: string }>,
-  count: number,
-  currentHasMessage: boolean,
-): Message[] {
+export function newestMessages(segments: string, count: number, currentHasMessage: boolean): Message[] {
   const newestFirst: Message[] = [];
   let skipCurrent = currentHasMessage;
-  for (const { first, body } of segments) {
-    for (const entry of decodeSegment(first, body).reverse()) {
-      if (newestFirst.length >= count) return newestFirst.slice(0, count).reverse();
-      // Chunks are told by their beginning and not parsed.
-      if (entry.state === undefined) continue;
-      const { event } = entry;
-      const status =
-        "task" in event ? event.task.status : "statusUpdate" in event ? event.statusUpdate.status : undefined;
-      if (status?.message !== undefined) {
-        if (skipCurrent) skipCurrent = false;
-        else newestFirst.push(status.message);
-      }
-      if ("task" in event) newestFirst.push(...(event.task.history ?? []).toReversed());
-      else if (entry.received !== undefined) newestFirst.push(entry.received);
+  for (const entry of decodeSegment(1, segments).reverse()) {
+    if (newestFirst.length >= count) break;
+    // Chunks are told by their beginning and not parsed.
+    if (entry.state === undefined) continue;
+    const { event } = entry;
+    const status =
+      "task" in event ? event.task.status : "statusUpdate" in event ? event.statusUpdate.status : undefined;
+    if (status?.message !== undefined) {
+      if (skipCurrent) skipCurrent = false;
+      else newestFirst.push(status.message);
     }
+    if ("task" in event) newestFirst.push(...(event.task.history ?? []).toReversed());
+    else if (entry.received !== undefined) newestFirst.push(entry.received);
   }
   return newestFirst.slice(0, count).reverse();
 }

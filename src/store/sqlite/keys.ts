@@ -3,12 +3,12 @@ import type { Clock } from "../../model/ports.ts";
 import type { IdempotencyClaim, IdempotencyRecord } from "../contract.ts";
 import type { Connection } from "./connection.ts";
 import type { SqliteStatement } from "./driver.ts";
-import { fromText, toText } from "./text.ts";
+import { columns, decodeJson, fromText, type StoredText, toText } from "./text.ts";
 
 interface KeyRow {
-  readonly fingerprint: string;
-  readonly task_id: string;
-  readonly reply: string | null;
+  readonly fingerprint: StoredText;
+  readonly task_id: StoredText;
+  readonly reply: StoredText | null;
 }
 
 /** The idempotency keys and what they stand for. */
@@ -22,7 +22,8 @@ export class Keys {
   constructor({ driver }: Connection, clock: Clock) {
     this.#clock = clock;
     this.#find = driver.prepare(
-      "SELECT fingerprint, task_id, reply FROM idempotency WHERE scope = ? AND key = ? AND expires_at > ?",
+      `SELECT ${columns("", "fingerprint, task_id, reply")} FROM idempotency
+       WHERE scope = ? AND key = ? AND expires_at > ?`,
     );
     this.#retain = driver.prepare(
       "INSERT OR REPLACE INTO idempotency (scope, key, fingerprint, task_id, expires_at) VALUES (?, ?, ?, ?, ?)",
@@ -37,7 +38,7 @@ export class Keys {
     return {
       fingerprint: fromText(row.fingerprint),
       taskId: fromText(row.task_id),
-      reply: row.reply === null ? undefined : (JSON.parse(row.reply) as Message),
+      reply: row.reply === null ? undefined : (decodeJson(row.reply) as Message),
     };
   }
 

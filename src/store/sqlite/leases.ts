@@ -2,12 +2,19 @@ import { STATE_CLASS, TASK_STATES } from "../../model/state.ts";
 import type { Lease } from "../contract.ts";
 import type { Liveness } from "../liveness.ts";
 import type { Connection } from "./connection.ts";
+import { commitAll, salvage, unlessDamaged } from "./damage.ts";
 import type { SqliteStatement } from "./driver.ts";
 import type { PushOutbox } from "./push-outbox.ts";
-import { STATE_CODES, TASK_COLUMNS, type TaskRow, toHead } from "./rows.ts";
-import { fromText, toText } from "./text.ts";
+import { HEAD_TEXT, STATE_CODES, toHead } from "./rows.ts";
+import { columns, fromText, type StoredText, toText } from "./text.ts";
 
 const ACTIVE_CODES = TASK_STATES.filter((state) => STATE_CLASS[state] === "active").map((state) => STATE_CODES[state]);
+interface HeadRow {
+  readonly seq: number;
+  readonly head: StoredText;
+}
+
+const HEAD = `seq, CAST(${HEAD_TEXT} AS BLOB) AS head`;
 const OF_AGENTS = "scope IN (SELECT id FROM scope WHERE agent IN (SELECT value FROM json_each(?)))";
 
 /** Who runs what. Only one process uses the file, so which nodes live need not be on disk. */
@@ -15,11 +22,13 @@ export class Leases {
   readonly #connection: Connection;
   readonly #liveness: Liveness;
   readonly #outbox: PushOutbox;
-  readonly #holders: SqliteStatement<{ node: string }>;
+  readonly #heldEarlier: SqliteStatement<{ seq: number }>;
   readonly #giveUp: SqliteStatement<object>;
-  readonly #cancelled: SqliteStatement<{ id: string }>;
-  readonly #unheld: SqliteStatement<TaskRow>;
-  readonly #heldBy: SqliteStatement<TaskRow>;
+  readonly #cancelled: SqliteStatement<{ id: StoredText }>;
+  readonly #unheld: SqliteStatement<HeadRow>;
+  readonly #heldBy: SqliteStatement<HeadRow>;
+  readonly #unheldSeqs: SqliteStatement<{ seq: number }>;
+  readonly #one: SqliteStatement<HeadRow>;
   readonly #take: SqliteStatement<object>;
   #beaten = false;
 
@@ -28,45 +37,82 @@ export class Leases {
     this.#connection = connection;
     this.#liveness = liveness;
     this.#outbox = outbox;
-    this.#holders = driver.prepare("SELECT DISTINCT node FROM task WHERE open = 1 AND node IS NOT NULL");
-    this.#giveUp = driver.prepare("UPDATE task SET node = NULL WHERE open = 1 AND node = ?");
-    this.#cancelled = driver.prepare("SELECT id FROM task WHERE open = 1 AND node = ? AND cancel = 1 ORDER BY seq");
+    this.#heldEarlier = driver.prepare(
+      `SELECT seq FROM task INDEXED BY task_open
+       WHERE open = 1 AND node IS NOT NULL AND node NOT IN (SELECT value FROM json_each(?))`,
+    );
+    this.#giveUp = driver.prepare("UPDATE task SET node = NULL WHERE seq = ?");
+    this.#cancelled = driver.prepare(
+      `SELECT ${columns("", "id")} FROM task WHERE open = 1 AND node = ? AND cancel = 1 ORDER BY task.seq`,
+    );
+    const unheld = `open = 1 AND node IS NULL AND state IN (${ACTIVE_CODES.join(", ")})`;
     this.#unheld = driver.prepare(
-      `SELECT ${TASK_COLUMNS} FROM task INDEXED BY task_open
-       WHERE open = 1 AND node IS NULL AND state IN (${ACTIVE_CODES.join(", ")}) AND ${OF_AGENTS} LIMIT ?`,
+      `SELECT ${HEAD} FROM task INDEXED BY task_open WHERE ${unheld} AND ${OF_AGENTS} LIMIT ?`,
     );
     this.#heldBy = driver.prepare(
-      `SELECT ${TASK_COLUMNS} FROM task INDEXED BY task_open WHERE open = 1 AND node = ? AND ${OF_AGENTS} LIMIT ?`,
+      `SELECT ${HEAD} FROM task INDEXED BY task_open WHERE open = 1 AND node = ? AND ${OF_AGENTS} LIMIT ?`,
     );
+    this.#unheldSeqs = driver.prepare(`SELECT seq FROM task INDEXED BY task_open WHERE ${unheld}`);
+    this.#one = driver.prepare(`SELECT ${HEAD} FROM task WHERE seq = ? AND ${OF_AGENTS}`);
     this.#take = driver.prepare("UPDATE task SET node = ?, fence = fence + 1, attempt = attempt + 1 WHERE seq = ?");
   }
 
   beat(node: string, ttlMs: number): string[] {
     if (!this.#beaten) {
-      this.#giveUpEarlier();
+      unlessDamaged<unknown>(() => this.#giveUpEarlier(), this.#noLeases);
       this.#beaten = true;
     }
     this.#liveness.beat(node, ttlMs);
-    return this.#cancelled.all(toText(node)).map(({ id }) => fromText(id));
+    return unlessDamaged(
+      () => this.#cancelled.all(toText(node)).map(({ id }) => fromText(id)),
+      // Who wants a task of this process cancelled asks this process, too: nobody else serves the file.
+      () => [],
+    );
   }
 
   claim(node: string, agents: readonly string[], max: number): Lease[] {
-    const rows = this.#abandoned(node, JSON.stringify(agents.map(toText)), max);
+    const rows = unlessDamaged(() => this.#abandoned(node, JSON.stringify(agents.map(toText)), max), this.#noLeases);
     if (rows.length === 0) return [];
-    this.#connection.transact(() => {
-      for (const { seq } of rows) this.#take.run(toText(node), seq);
-    });
+    const taken = this.#forAll(rows, ({ seq }) => this.#take.run(toText(node), seq));
     this.#liveness.tookLease(node);
-    return rows.map((row) => {
-      const fence = row.fence + 1;
-      const taken = { ...row, fence, attempt: row.attempt + 1, node: toText(node) };
-      return { head: toHead(taken, this.#connection.scopeOf(row.scope)), fence };
-    });
+    // A task that is held but cannot be read is not found again, and so in no other's way.
+    return salvage(
+      taken,
+      ({ head: stored }) => {
+        const head = toHead(stored, (scope) => this.#connection.scopeOf(scope));
+        const fence = head.fence + 1;
+        return { head: { ...head, fence, attempt: head.attempt + 1, node }, fence };
+      },
+      this.#report,
+    );
   }
 
-  #abandoned(node: string, agents: string, max: number): TaskRow[] {
+  #forAll<Row extends { readonly seq: number }>(rows: readonly Row[], work: (row: Row) => void): readonly Row[] {
+    const commit = (some: readonly Row[]) =>
+      this.#connection.transact(() => {
+        for (const row of some) work(row);
+      });
+    return commitAll(rows, commit, this.#report);
+  }
+
+  /** An index that is damaged keeps tasks from being taken over, and nothing else. */
+  readonly #noLeases = (error: unknown): HeadRow[] => {
+    this.#connection.damaged("the index of leases", error);
+    return [];
+  };
+
+  readonly #report = ({ seq }: { readonly seq: number }, error: unknown): void =>
+    this.#connection.damaged(`task number ${seq}`, error);
+
+  #abandoned(node: string, agents: string, max: number): HeadRow[] {
     if (max <= 0) return [];
-    const rows = this.#unheld.all(agents, max);
+    const rows = unlessDamaged(
+      () => this.#unheld.all(agents, max),
+      () =>
+        salvage(this.#unheldSeqs.all(), ({ seq }) => this.#one.all(seq, agents), this.#report)
+          .flat()
+          .slice(0, max),
+    );
     for (const silent of this.#liveness.silentNodes()) {
       if (rows.length >= max) break;
       if (silent !== node) rows.push(...this.#heldBy.all(toText(silent), agents, max - rows.length));
@@ -77,10 +123,7 @@ export class Leases {
   /** Nodes that have taken no lease since the file was opened died with an earlier process. */
   #giveUpEarlier(): void {
     this.#outbox.giveUpEarlier();
-    const dead = this.#holders.all().filter(({ node }) => !this.#liveness.knows(fromText(node)));
-    if (dead.length === 0) return;
-    this.#connection.transact(() => {
-      for (const { node } of dead) this.#giveUp.run(node);
-    });
+    const held = this.#heldEarlier.all(JSON.stringify(this.#liveness.nodes().map(toText)));
+    this.#forAll(held, ({ seq }) => this.#giveUp.run(seq));
   }
 }

@@ -1,15 +1,29 @@
+import type { Task } from "../../model/task.ts";
 import { COUNT_BOUND, type ListPage, type ListQuery } from "../contract.ts";
 import { fitting } from "../fitting.ts";
 import type { Connection } from "./connection.ts";
+import { isDamage, salvage, unlessDamaged } from "./damage.ts";
 import type { SqliteStatement, SqlValue } from "./driver.ts";
 import type { Reader } from "./reader.ts";
-import { STATE_CODES, TASK_COLUMNS, type TaskRow } from "./rows.ts";
+import { STATE_CODES, type TaskRow, taskText, toTaskRows } from "./rows.ts";
 import type { Tally } from "./tally.ts";
-import { compareTexts, fromText, toText } from "./text.ts";
+import { columns, compareTexts, fromText, type StoredText, toText } from "./text.ts";
 
-/** A task and where it stands in the walk, which for a task that moved since is not where its status says. */
-interface PlacedRow extends TaskRow {
+/** A task of which only the place is known: it has to be read by itself. */
+interface Place {
+  readonly seq: number;
   readonly place: number;
+  /** Undefined if it cannot be read. */
+  readonly id: string | undefined;
+}
+
+interface ListRow {
+  /** Tasks of a page. */
+  readonly tasks: StoredText | null;
+  readonly seq: number;
+  readonly place: number;
+  readonly id: StoredText;
+  readonly n: number;
 }
 
 interface Condition {
@@ -23,7 +37,7 @@ export class Lister {
   readonly #reader: Reader;
   readonly #tally: Tally;
   /** Made on first use of each combination of filters. */
-  readonly #statements = new Map<string, SqliteStatement<PlacedRow & { n: number }>>();
+  readonly #statements = new Map<string, SqliteStatement<ListRow>>();
 
   constructor(connection: Connection, reader: Reader, tally: Tally) {
     this.#connection = connection;
@@ -34,20 +48,59 @@ export class Lister {
   list(query: ListQuery): ListPage {
     const scope = this.#connection.findScope(query);
     if (scope === undefined) return { tasks: [], total: 0 };
-    const found = this.#page(scope, query);
-    const tasks = fitting(found.slice(0, query.limit), query.characters, (row) => this.#reader.toTask(row, query));
-    const last = found[tasks.length - 1];
-    return {
-      tasks,
-      total: this.#total(scope, query),
-      ...(found.length > tasks.length && last !== undefined
-        ? { next: { timestamp: last.place, id: fromText(last.id), stamp: query.after?.stamp ?? this.#tally.stamp } }
-        : undefined),
-    };
+    const found = unlessDamaged<readonly (Place | TaskRow)[]>(
+      () => this.#page(scope, query),
+      () => this.#places(scope, query),
+    );
+    const { tasks, taken } = fitting(found.slice(0, query.limit), query.characters, (one) => this.#read(one, query));
+    const last = found[taken - 1];
+    const total = unlessDamaged(
+      () => this.#total(scope, query),
+      () => found.length,
+    );
+    if (last === undefined || found.length <= taken) return { tasks, total };
+    const stamp = query.after?.stamp ?? this.#tally.stamp;
+    // A walk must not stop at an id that cannot be read: it continues below all tasks of that moment.
+    return { tasks, total, next: { timestamp: last.place, id: last.id ?? "", stamp } };
+  }
+
+  /** Undefined if the task cannot be read. */
+  #read(one: Place | TaskRow, query: ListQuery): Task | undefined {
+    try {
+      return this.#reader.toTask("status" in one ? one : this.#reader.rowOf(one.seq), query);
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      this.#connection.damaged(`task ${one.id ?? `number ${one.seq}`}`, error);
+      return undefined;
+    }
+  }
+
+  /**
+   * Where the tasks of a page stand, for reading them one by one: from an index alone or, if that is what is damaged,
+   * from the table alone. Tasks that moved since the walk began are where they stand now.
+   */
+  #places(scope: number, query: ListQuery): Place[] {
+    const { after, limit, since } = query;
+    const conditions = [filterOf(query)];
+    if (since !== undefined) conditions.push({ sql: "AND status_ts >= ?", values: [since] });
+    if (after !== undefined) {
+      conditions.push({ sql: "AND (status_ts, id) < (?, ?)", values: [after.timestamp, toText(after.id)] });
+    }
+    const read = (how: string) =>
+      this.#prepared(
+        `SELECT ${columns("seq, status_ts AS place", "id")} FROM task ${how}
+         WHERE scope = ? ${conditions.map(({ sql }) => sql).join(" ")}
+         ORDER BY task.status_ts DESC, task.id DESC LIMIT ?`,
+      ).all(scope, ...conditions.flatMap(({ values }) => values), limit + 1);
+    const places = unlessDamaged(
+      () => read(`INDEXED BY ${indexFor(query)}`),
+      () => read("NOT INDEXED"),
+    );
+    return places.map(({ seq, place, id }) => ({ seq, place, id: salvage([id], fromText, () => {})[0] }));
   }
 
   /** One more than asked, if there are more. */
-  #page(scope: number, query: ListQuery): PlacedRow[] {
+  #page(scope: number, query: ListQuery): TaskRow[] {
     const { after, limit } = query;
     const filter = filterOf(query);
     const since: Condition = query.since === undefined ? NONE : { sql: "AND status_ts >= ?", values: [query.since] };
@@ -65,23 +118,27 @@ export class Lister {
     );
     const sincePlace: Condition = query.since === undefined ? NONE : { sql: "AND place >= ?", values: [query.since] };
     const sql = `SELECT * FROM (
-        SELECT ${TASK_COLUMNS},
-          (SELECT m.status_ts FROM move m WHERE m.task = seq AND m.stamp > ? ORDER BY m.stamp LIMIT 1) AS place
+        SELECT *, (SELECT m.status_ts FROM move m WHERE m.task = seq AND m.stamp > ? ORDER BY m.stamp LIMIT 1) AS place
         FROM task INDEXED BY task_moved
         WHERE scope = ? AND stamp > ? AND stamp > created_stamp AND created_stamp <= ? ${filter.sql}
       ) WHERE (place, id) < (?, ?) ${sincePlace.sql} ORDER BY place DESC, id DESC LIMIT ?`;
-    const moved = this.#prepared(sql).all(
+    const moved = this.#rows(sql, [
       ...[after.stamp, scope, after.stamp, after.stamp, ...filter.values],
       ...[after.timestamp, id, ...sincePlace.values, limit + 1],
-    );
+    ]);
     return moved.length === 0 ? unmoved : merge(unmoved, moved).slice(0, limit + 1);
   }
 
-  #unmoved(scope: number, query: ListQuery, conditions: readonly Condition[], limit: number): PlacedRow[] {
-    const sql = `SELECT ${TASK_COLUMNS}, status_ts AS place FROM task INDEXED BY ${indexFor(query)}
+  #unmoved(scope: number, query: ListQuery, conditions: readonly Condition[], limit: number): TaskRow[] {
+    const sql = `SELECT *, status_ts AS place FROM task INDEXED BY ${indexFor(query)}
       WHERE scope = ? ${conditions.map((condition) => condition.sql).join(" ")}
       ORDER BY status_ts DESC, id DESC LIMIT ?`;
-    return this.#prepared(sql).all(scope, ...conditions.flatMap((condition) => condition.values), limit + 1);
+    return this.#rows(sql, [scope, ...conditions.flatMap((condition) => condition.values), limit + 1]);
+  }
+
+  #rows(sql: string, values: readonly SqlValue[]): TaskRow[] {
+    const all = `SELECT CAST(group_concat(task, char(0)) AS BLOB) AS tasks FROM (SELECT ${taskText("place")} AS task FROM (${sql}))`;
+    return toTaskRows(this.#prepared(all).get(...values)?.tasks ?? null);
   }
 
   #total(scope: number, query: ListQuery): number {
@@ -90,7 +147,10 @@ export class Lister {
       const counted =
         state === undefined
           ? this.#prepared("SELECT sum(n) AS n FROM counter WHERE scope = ?").get(scope)
-          : this.#prepared("SELECT n FROM counter WHERE scope = ? AND state = ?").get(scope, STATE_CODES[state]);
+          : this.#prepared(`SELECT ${columns("n")} FROM counter WHERE scope = ? AND state = ?`).get(
+              scope,
+              STATE_CODES[state],
+            );
       return counted?.n ?? 0;
     }
     const filter = filterOf(query);
@@ -100,7 +160,7 @@ export class Lister {
     return this.#prepared(sql).get(scope, ...filter.values, ...(since === undefined ? [] : [since]))?.n ?? 0;
   }
 
-  #prepared(sql: string): SqliteStatement<PlacedRow & { n: number }> {
+  #prepared(sql: string): SqliteStatement<ListRow> {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
       statement = this.#connection.driver.prepare(sql);
@@ -128,6 +188,8 @@ function indexFor({ contextId, state }: ListQuery): string {
 }
 
 /** Two descending orders as one. */
-function merge(left: readonly PlacedRow[], right: readonly PlacedRow[]): PlacedRow[] {
-  return [...left, ...right].sort((one, other) => other.place - one.place || compareTexts(other.id, one.id));
+function merge(left: readonly TaskRow[], right: readonly TaskRow[]): TaskRow[] {
+  const newer = (one: TaskRow, other: TaskRow) =>
+    other.place - one.place || compareTexts(toText(other.id), toText(one.id));
+  return [...left, ...right].sort(newer);
 }

@@ -10,20 +10,24 @@ import type {
 import { hostOf } from "../push-rules.ts";
 import type { Connection } from "./connection.ts";
 import type { SqliteStatement } from "./driver.ts";
-import { fromText, toText } from "./text.ts";
+import { columns, decodeJson, fromText, type StoredText, toText } from "./text.ts";
 
 export interface PushConfigRow {
   readonly place: number;
-  readonly id: string;
-  readonly url: string;
-  readonly token: string | null;
-  readonly authentication: string | null;
-  readonly dialect: string;
+  readonly id: StoredText;
+  readonly url: StoredText;
+  readonly token: StoredText | null;
+  readonly authentication: StoredText | null;
+  readonly dialect: StoredText;
   readonly created_at: number;
   readonly cursor: number;
 }
 
-export const CONFIG_COLUMNS = "place, id, url, token, authentication, dialect, created_at, cursor";
+/** Of `push_config c`. */
+export const CONFIG_COLUMNS = columns(
+  "c.place, c.created_at, c.cursor",
+  "c.id, c.url, c.token, c.authentication, c.dialect",
+);
 
 /** Where the events of tasks are to be told. */
 export class PushConfigs {
@@ -43,11 +47,11 @@ export class PushConfigs {
     const { driver } = connection;
     this.#connection = connection;
     this.#clock = clock;
-    this.#task = driver.prepare("SELECT seq, scope FROM task WHERE id = ?");
-    this.#find = driver.prepare(`SELECT ${CONFIG_COLUMNS} FROM push_config WHERE task = ? AND id = ?`);
+    this.#task = driver.prepare(`SELECT ${columns("seq, scope")} FROM task WHERE id = ?`);
+    this.#find = driver.prepare(`SELECT ${CONFIG_COLUMNS} FROM push_config c WHERE c.task = ? AND c.id = ?`);
     this.#following = driver.prepare(
-      `SELECT ${CONFIG_COLUMNS} FROM push_config INDEXED BY push_config_by_place WHERE task = ? AND place > ?
-       ORDER BY place LIMIT ?`,
+      `SELECT ${CONFIG_COLUMNS} FROM push_config c INDEXED BY push_config_by_place WHERE c.task = ? AND c.place > ?
+       ORDER BY c.place LIMIT ?`,
     );
     this.#put = driver.prepare(
       `INSERT INTO push_config (task, id, url, token, authentication, dialect, created_at, cursor, host, due_at)
@@ -56,7 +60,7 @@ export class PushConfigs {
          dialect = excluded.dialect, host = excluded.host, holder = NULL, claim = claim + 1, attempts = 0,
          last_error = NULL, dead_at = NULL,
          due_at = CASE WHEN cursor < ? THEN ? END
-       RETURNING due_at`,
+       RETURNING ${columns("due_at")}`,
     );
     this.#follow = driver.prepare("UPDATE task SET push = 1 WHERE seq = ? AND push = 0");
     this.#delete = driver.prepare("DELETE FROM push_config WHERE task = ? AND id = ?");
@@ -137,7 +141,7 @@ export function toConfig(taskId: string, row: PushConfigRow): StoredPushConfig {
     ...(row.token === null ? undefined : { token: fromText(row.token) }),
     ...(row.authentication === null
       ? undefined
-      : { authentication: JSON.parse(row.authentication) as AuthenticationInfo }),
+      : { authentication: decodeJson(row.authentication) as AuthenticationInfo }),
     dialect: fromText(row.dialect),
     taskId,
     createdAt: row.created_at,

@@ -12,14 +12,15 @@ import type {
 import type { Liveness } from "../liveness.ts";
 import { afterProgress } from "../push-rules.ts";
 import type { Connection } from "./connection.ts";
+import { commitAll, salvage, unlessDamaged } from "./damage.ts";
 import type { SqliteStatement } from "./driver.ts";
 import { CONFIG_COLUMNS, type PushConfigRow, toConfig } from "./push-configs.ts";
-import { fromText, toText } from "./text.ts";
+import { columns, fromText, type StoredText, toText } from "./text.ts";
 
 interface DueRow extends PushConfigRow {
-  readonly task_id: string;
+  readonly task_id: StoredText;
   readonly scope: number;
-  readonly host: string;
+  readonly host: StoredText;
   readonly claim: number;
   readonly attempts: number;
 }
@@ -29,31 +30,27 @@ interface StateRow {
   readonly cursor: number;
   readonly attempts: number;
   readonly due_at: number | null;
-  readonly holder: string | null;
-  readonly last_error: string | null;
+  readonly holder: StoredText | null;
+  readonly last_error: StoredText | null;
   readonly dead_at: number | null;
 }
 
 interface DeliveryRow extends Omit<StateRow, "claim" | "holder"> {
   readonly place: number;
-  readonly task_id: string;
+  readonly task_id: StoredText;
   readonly scope: number;
   readonly number: number;
-  readonly id: string;
-  readonly url: string;
-  readonly dialect: string;
+  readonly id: StoredText;
+  readonly url: StoredText;
+  readonly dialect: StoredText;
 }
 
 interface RedeliveredRow {
-  readonly task_id: string;
+  readonly task_id: StoredText;
   readonly scope: number;
-  readonly id: string;
-  readonly dialect: string;
+  readonly id: StoredText;
+  readonly dialect: StoredText;
 }
-
-const OF_CONFIG = CONFIG_COLUMNS.split(", ")
-  .map((column) => `c.${column}`)
-  .join(", ");
 
 /** What is left to tell, and to whom: the log is the outbox, this is how far each config has come with it. */
 export class PushOutbox {
@@ -89,7 +86,7 @@ export class PushOutbox {
       after.cursor,
       after.attempts,
       after.dueAt ?? null,
-      after.holder ?? null,
+      after.holder === undefined ? null : toText(after.holder),
       after.lastError === undefined ? null : toText(after.lastError),
       after.deadAt ?? null,
       write.place,
@@ -108,8 +105,12 @@ export class PushOutbox {
       this.#liveness.tookLease(query.node);
     }
     const nextAt = this.#statements.next.get(now)?.due_at;
-    return { claims: rows.map((row) => this.#toClaim(row)), ...(nextAt === undefined ? undefined : { nextAt }) };
+    const claims = salvage(rows, (row) => this.#toClaim(row), this.#report);
+    return { claims, ...(nextAt === undefined ? undefined : { nextAt }) };
   }
+
+  readonly #report = ({ place }: { readonly place: number }, error: unknown): void =>
+    this.#connection.damaged(`push config number ${place}`, error);
 
   /** Asks again without the hosts that turned out to be full, so that those behind them get their turn. */
   #due({ max, perHost, busy }: PushClaimQuery, now: number): DueRow[] {
@@ -117,11 +118,11 @@ export class PushOutbox {
     const taken = new Map<number, DueRow>();
     for (;;) {
       const full = [...counts].filter(([, count]) => count >= perHost).map(([host]) => toText(host));
-      const rows = this.#statements.due.all(now, JSON.stringify(full), max);
+      const rows = this.#dueElsewhere(now, JSON.stringify(full), max);
       const before = taken.size;
       for (const row of rows) {
         if (taken.size >= max || taken.has(row.place)) continue;
-        const host = fromText(row.host);
+        const [host = ""] = salvage([row.host], fromText, () => {});
         const count = counts.get(host) ?? 0;
         if (count >= perHost) continue;
         counts.set(host, count + 1);
@@ -131,20 +132,35 @@ export class PushOutbox {
     }
   }
 
+  #dueElsewhere(now: number, fullHosts: string, max: number): DueRow[] {
+    const { due, dueOne, duePlaces } = this.#statements;
+    return unlessDamaged(
+      () => due.all(now, fullHosts, max),
+      () => {
+        const places = duePlaces.all(now, fullHosts);
+        return salvage(places, ({ place }) => dueOne.all(place), this.#report)
+          .flat()
+          .slice(0, max);
+      },
+    );
+  }
+
   /** Claims of nodes that died with an earlier process. */
   giveUpEarlier(): void {
-    const dead = this.#statements.holders.all().filter(({ holder }) => !this.#liveness.knows(fromText(holder)));
-    if (dead.length === 0) return;
+    const { giveUp, heldEarlier } = this.#statements;
+    const held = heldEarlier.all(JSON.stringify(this.#liveness.nodes().map(toText)));
     const now = this.#clock.now();
-    this.#connection.transact(() => {
-      for (const { holder } of dead) this.#statements.giveUp.run(now, holder);
-    });
+    const commit = (some: readonly { readonly place: number }[]) =>
+      this.#connection.transact(() => {
+        for (const { place } of some) giveUp.run(now, place);
+      });
+    commitAll(held, commit, this.#report);
   }
 
   deliveries({ after = 0, limit, dead = false, taskId }: PushDeliveryQuery): PushDelivery[] {
     const task = taskId === undefined ? null : toText(taskId);
     const rows = this.#statements.deliveries.all(after, dead ? 1 : 0, task, task, limit);
-    return rows.map((row) => ({
+    const toDelivery = (row: DeliveryRow): PushDelivery => ({
       place: row.place,
       taskId: fromText(row.task_id),
       configId: fromText(row.id),
@@ -157,7 +173,8 @@ export class PushOutbox {
       ...(row.due_at === null ? undefined : { dueAt: row.due_at }),
       ...(row.last_error === null ? undefined : { lastError: fromText(row.last_error) }),
       ...(row.dead_at === null ? undefined : { deadAt: row.dead_at }),
-    }));
+    });
+    return salvage(rows, toDelivery, this.#report);
   }
 
   redeliver({ taskId, configId, from }: Redelivery): Redelivered[] {
@@ -189,9 +206,13 @@ export class PushOutbox {
   }
 }
 
+const DUE = `SELECT ${CONFIG_COLUMNS}, ${columns("c.claim, c.attempts, t.scope", "c.host, t.id AS task_id")}`;
+const NOT_AT_HOSTS = "c.host NOT IN (SELECT value FROM json_each(?))";
+
 /** An update may not join in what it returns. */
-const REDELIVERED = `RETURNING id, dialect, (SELECT t.id FROM task t WHERE t.seq = push_config.task) AS task_id,
-         (SELECT t.scope FROM task t WHERE t.seq = push_config.task) AS scope`;
+const REDELIVERED = `RETURNING ${columns("", "id, dialect")},
+         (SELECT CAST(t.id AS BLOB) FROM task t WHERE t.seq = push_config.task) AS task_id,
+         (SELECT CAST(t.scope AS NUMERIC) FROM task t WHERE t.seq = push_config.task) AS scope`;
 
 function prepare({ driver }: Connection) {
   return {
@@ -200,28 +221,37 @@ function prepare({ driver }: Connection) {
          AND (due_at IS NULL OR due_at > ?)`,
     ),
     state: driver.prepare<StateRow>(
-      `SELECT claim, cursor, attempts, due_at, holder, last_error, dead_at FROM push_config WHERE place = ? AND task = ?`,
+      `SELECT ${columns("claim, cursor, attempts, due_at, dead_at", "holder, last_error")} FROM push_config
+       WHERE place = ? AND task = ?`,
     ),
     setState: driver.prepare(
       `UPDATE push_config SET cursor = ?, attempts = ?, due_at = ?, holder = ?, last_error = ?, dead_at = ?
        WHERE place = ?`,
     ),
     due: driver.prepare<DueRow>(
-      `SELECT ${OF_CONFIG}, c.host, c.claim, c.attempts, t.id AS task_id, t.scope
-       FROM push_config c INDEXED BY push_config_due CROSS JOIN task t ON t.seq = c.task
-       WHERE c.due_at <= ? AND c.host NOT IN (SELECT value FROM json_each(?)) ORDER BY c.due_at LIMIT ?`,
+      `${DUE} FROM push_config c INDEXED BY push_config_due CROSS JOIN task t ON t.seq = c.task
+       WHERE c.due_at <= ? AND ${NOT_AT_HOSTS} ORDER BY c.due_at LIMIT ?`,
     ),
+    duePlaces: driver.prepare<{ place: number }>(
+      `SELECT c.place FROM push_config c INDEXED BY push_config_due WHERE c.due_at <= ? AND ${NOT_AT_HOSTS}
+       ORDER BY c.due_at`,
+    ),
+    dueOne: driver.prepare<DueRow>(`${DUE} FROM push_config c CROSS JOIN task t ON t.seq = c.task WHERE c.place = ?`),
     take: driver.prepare("UPDATE push_config SET holder = ?, due_at = ?, claim = claim + 1 WHERE place = ?"),
     next: driver.prepare<{ due_at: number }>(
-      "SELECT due_at FROM push_config INDEXED BY push_config_due WHERE due_at > ? ORDER BY due_at LIMIT 1",
+      `SELECT ${columns("c.due_at")} FROM push_config c INDEXED BY push_config_due WHERE c.due_at > ?
+       ORDER BY c.due_at LIMIT 1`,
     ),
-    holders: driver.prepare<{ holder: string }>(
-      "SELECT DISTINCT holder FROM push_config INDEXED BY push_config_held WHERE holder IS NOT NULL",
+    heldEarlier: driver.prepare<{ place: number }>(
+      `SELECT place FROM push_config INDEXED BY push_config_held
+       WHERE holder IS NOT NULL AND holder NOT IN (SELECT value FROM json_each(?))`,
     ),
-    giveUp: driver.prepare("UPDATE push_config SET holder = NULL, due_at = ? WHERE holder = ?"),
+    giveUp: driver.prepare("UPDATE push_config SET holder = NULL, due_at = ? WHERE place = ?"),
     deliveries: driver.prepare<DeliveryRow>(
-      `SELECT c.place, c.id, c.url, c.dialect, c.cursor, c.attempts, c.due_at, c.last_error, c.dead_at,
-         t.id AS task_id, t.scope, t.number
+      `SELECT ${columns(
+        "c.place, c.cursor, c.attempts, c.due_at, c.dead_at, t.scope, t.number",
+        "c.id, c.url, c.dialect, c.last_error, t.id AS task_id",
+      )}
        FROM push_config c JOIN task t ON t.seq = c.task
        WHERE c.place > ? AND (c.dead_at IS NOT NULL OR (c.due_at IS NOT NULL AND ? = 0)) AND (? IS NULL OR t.id = ?)
        ORDER BY c.place LIMIT ?`,
@@ -245,7 +275,7 @@ function toState(row: StateRow) {
     cursor: row.cursor,
     attempts: row.attempts,
     dueAt: row.due_at ?? undefined,
-    holder: row.holder ?? undefined,
+    holder: row.holder === null ? undefined : fromText(row.holder),
     lastError: row.last_error === null ? undefined : fromText(row.last_error),
     deadAt: row.dead_at ?? undefined,
   };

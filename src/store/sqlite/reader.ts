@@ -5,16 +5,27 @@ import type { JsonObject } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import type { Task, TaskStatus } from "../../model/task.ts";
 import type { Cursor, CursorRead, Snapshot, SnapshotOptions, TaskHead } from "../contract.ts";
+import { StoreError } from "../errors.ts";
 import { decodeSegment } from "../segment.ts";
 import type { Connection } from "./connection.ts";
+import { salvage, unlessDamaged } from "./damage.ts";
 import type { SqliteStatement } from "./driver.ts";
 import { newestMessages } from "./history.ts";
-import { TASK_COLUMNS, type TaskRow, toHead } from "./rows.ts";
-import { fromText, toText } from "./text.ts";
+import { HEAD_TEXT, type TaskRow, taskText, toHead, toTaskRows } from "./rows.ts";
+import { columns, decodeJson, decodeText, fromText, parseJson, type StoredText, toText } from "./text.ts";
 
-interface SegmentRow {
-  readonly first: number;
-  readonly body: string;
+interface SegmentsRow {
+  /** Null if one between them is missing. */
+  readonly first: number | null;
+  /** Null if there are none. */
+  readonly body: StoredText | null;
+}
+
+interface PositionRow {
+  readonly seq: number;
+  readonly scope: number;
+  readonly number: number;
+  readonly floor: number;
 }
 
 /** A compacted history is kept in pieces of this many messages, so that its end can be read alone. */
@@ -24,49 +35,68 @@ export const ARTIFACTS_PART = 0;
 
 const ALL = -1;
 
+/** Segments that follow each other, as one: a line per entry is what they have inside and between them. */
+const JOINED = `SELECT
+  CASE WHEN sum(last - first + 1) = max(last) - min(first) + 1 THEN CAST(min(first) AS NUMERIC) END AS first,
+  CAST(group_concat(body, char(10)) AS BLOB) AS body`;
+
 /** Everything that is asked about one task. */
 export class Reader {
   readonly #connection: Connection;
-  readonly #task: SqliteStatement<TaskRow>;
-  readonly #position: SqliteStatement<{ seq: number; number: number; floor: number }>;
-  readonly #following: SqliteStatement<SegmentRow>;
-  readonly #upTo: SqliteStatement<SegmentRow>;
-  readonly #withMessages: SqliteStatement<SegmentRow>;
-  readonly #artifactsPart: SqliteStatement<{ body: string }>;
-  readonly #historyParts: SqliteStatement<{ body: string }>;
-  readonly #memory: SqliteStatement<{ key: string; value: string }>;
+  readonly #head: SqliteStatement<{ head: StoredText }>;
+  readonly #task: SqliteStatement<{ task: StoredText }>;
+  readonly #position: SqliteStatement<PositionRow>;
+  readonly #following: SqliteStatement<SegmentsRow>;
+  readonly #upTo: SqliteStatement<SegmentsRow>;
+  readonly #withMessages: SqliteStatement<{ body: StoredText | null }>;
+  readonly #artifactsPart: SqliteStatement<{ body: StoredText }>;
+  readonly #historyParts: SqliteStatement<{ body: StoredText }>;
+  readonly #memory: SqliteStatement<{ key: StoredText; value: StoredText }>;
 
   constructor(connection: Connection) {
     const { driver } = connection;
     this.#connection = connection;
-    this.#task = driver.prepare(`SELECT ${TASK_COLUMNS} FROM task WHERE id = ?`);
-    this.#position = driver.prepare("SELECT seq, number, floor FROM task WHERE id = ?");
+    this.#head = driver.prepare(`SELECT CAST(${HEAD_TEXT} AS BLOB) AS head FROM task WHERE id = ?`);
+    this.#task = driver.prepare(`SELECT CAST(${taskText("status_ts")} AS BLOB) AS task FROM task WHERE seq = ?`);
+    this.#position = driver.prepare(`SELECT ${columns("seq, scope, number, floor")} FROM task WHERE id = ?`);
     this.#following = driver.prepare(
-      "SELECT first, body FROM segment WHERE task = ? AND last > ? ORDER BY last LIMIT ?",
+      `${JOINED} FROM (SELECT first, last, body FROM segment WHERE task = ? AND last > ? ORDER BY last LIMIT ?)`,
     );
-    this.#upTo = driver.prepare("SELECT first, body FROM segment WHERE task = ? AND first <= ? ORDER BY last");
+    this.#upTo = driver.prepare(
+      `${JOINED} FROM (SELECT first, last, body FROM segment WHERE task = ? AND first <= ? ORDER BY last)`,
+    );
     this.#withMessages = driver.prepare(
       `WITH RECURSIVE chain (task, first, body, earlier) AS (
          SELECT task, first, body, earlier FROM segment WHERE task = ? AND last = ?
          UNION ALL
          SELECT s.task, s.first, s.body, s.earlier FROM chain
            JOIN segment s ON s.task = chain.task AND s.last = chain.earlier
-       ) SELECT first, body FROM chain LIMIT ?`,
+         LIMIT ?
+       ) SELECT CAST(group_concat(body, char(10)) AS BLOB) AS body FROM (SELECT body FROM chain ORDER BY first)`,
     );
-    this.#artifactsPart = driver.prepare(`SELECT body FROM snapshot WHERE task = ? AND part = ${ARTIFACTS_PART}`);
+    this.#artifactsPart = driver.prepare(
+      `SELECT ${columns("", "body")} FROM snapshot WHERE task = ? AND part = ${ARTIFACTS_PART}`,
+    );
     this.#historyParts = driver.prepare(
-      `SELECT body FROM snapshot WHERE task = ? AND part > ${ARTIFACTS_PART} ORDER BY part DESC LIMIT ?`,
+      `SELECT ${columns("", "body")} FROM snapshot WHERE task = ? AND part > ${ARTIFACTS_PART} ORDER BY part DESC LIMIT ?`,
     );
-    this.#memory = driver.prepare("SELECT key, value FROM memory WHERE task = (SELECT seq FROM task WHERE id = ?)");
+    this.#memory = driver.prepare(
+      `SELECT ${columns("", "key, value")} FROM memory WHERE task = (SELECT seq FROM task WHERE id = ?)`,
+    );
   }
 
   head(id: string): TaskHead | undefined {
-    const row = this.#task.get(toText(id));
-    return row === undefined ? undefined : toHead(row, this.#connection.scopeOf(row.scope));
+    const row = this.#head.get(toText(id));
+    return row && toHead(row.head, (scope) => this.#connection.scopeOf(scope));
   }
 
   numbers(ids: readonly string[]): number[] {
-    return ids.map((id) => this.#position.get(toText(id))?.number ?? 0);
+    const numberOf = (id: string) => this.#position.get(toText(id))?.number ?? 0;
+    return unlessDamaged(
+      () => ids.map(numberOf),
+      () =>
+        ids.map((id) => salvage([id], numberOf, (_, error) => this.#connection.damaged(`task ${id}`, error))[0] ?? 0),
+    );
   }
 
   memory(id: string): Map<string, string> {
@@ -81,27 +111,28 @@ export class Reader {
     const task = this.#position.get(toText(id));
     if (task === undefined) return { kind: "missing" };
     if (after < task.floor) return { kind: "compacted", floor: task.floor };
-    const entries: LogEntry[] = [];
-    if (after < task.number) {
-      for (const { first, body } of this.#following.all(task.seq, after, bound(limit))) {
-        entries.push(...decodeSegment(first, body, after, limit - entries.length));
-        if (entries.length >= limit) break;
-      }
-    }
-    return { kind: "entries", entries };
+    if (after >= task.number) return { kind: "entries", entries: [] };
+    return { kind: "entries", entries: toEntries(this.#following.get(task.seq, after, bound(limit)), after, limit) };
   }
 
   snapshot(id: string, options: SnapshotOptions): Snapshot | undefined {
-    const { at } = options;
+    const { at, artifacts, history } = options;
     const scope = options.scope && this.#connection.findScope(options.scope);
-    const row = this.#task.get(toText(id));
-    if (row === undefined || (options.scope !== undefined && row.scope !== scope)) return undefined;
-    if (at === undefined || at >= row.number || at < row.floor) {
-      return { task: this.toTask(row, options), number: row.number };
-    }
-    const number = Math.max(at, 1);
-    const task = this.fold(row.seq, number, options.history);
-    return { task: task.toTask({ historyLength: options.history, artifacts: options.artifacts }), number };
+    const place = this.#position.get(toText(id));
+    if (place === undefined || (options.scope !== undefined && place.scope !== scope)) return undefined;
+    const { seq, floor } = place;
+    const isNow = at === undefined || at >= place.number || at < floor;
+    const number = isNow ? place.number : Math.max(at, 1);
+    // A log that is whole gives all there is to know; the rest of the row is not needed then.
+    if (isNow && !(artifacts && floor === 0)) return { task: this.toTask(this.rowOf(seq), options), number };
+    return { task: this.fold(seq, number, history).toTask({ historyLength: history, artifacts }), number };
+  }
+
+  /** Of a task that an index names. */
+  rowOf(seq: number): TaskRow {
+    const [row] = toTaskRows(this.#task.get(seq)?.task ?? null);
+    if (row === undefined) throw new StoreError("damaged", `The table has no task number ${seq}.`);
+    return row;
   }
 
   /** The task as it is now, read no further than asked. */
@@ -109,24 +140,23 @@ export class Reader {
     if (artifacts && row.floor === 0) {
       return this.fold(row.seq, row.number, history).toTask({ historyLength: history, artifacts });
     }
-    const status = JSON.parse(row.status) as TaskStatus;
+    const status = parseJson(row.status) as TaskStatus;
     const messages = history <= 0 ? [] : this.#newestMessages(row, history, status.message !== undefined);
     const kept = artifacts ? this.#artifactsPart.get(row.seq) : undefined;
     return {
-      id: fromText(row.id),
-      contextId: fromText(row.context),
+      id: row.id,
+      contextId: row.contextId,
       status,
-      ...(kept === undefined ? undefined : { artifacts: JSON.parse(kept.body) as Artifact[] }),
+      ...(kept === undefined ? undefined : { artifacts: decodeJson(kept.body) as Artifact[] }),
       ...(messages.length > 0 ? { history: messages } : undefined),
-      ...(row.metadata === null ? undefined : { metadata: JSON.parse(row.metadata) as JsonObject }),
+      ...(row.metadata === undefined ? undefined : { metadata: parseJson(row.metadata) as JsonObject }),
     };
   }
 
   fold(seq: number, upTo: number, historyLimit: number = Number.POSITIVE_INFINITY): TaskFold {
     const fold = new TaskFold(historyLimit);
-    for (const { first, body } of this.#upTo.all(seq, upTo)) {
-      for (const entry of decodeSegment(first, body, 0, upTo - first + 1)) fold.apply(entry);
-    }
+    for (const entry of toEntries(this.#upTo.get(seq, upTo), 0, upTo)) fold.apply(entry);
+    if (fold.number !== upTo) throw new StoreError("damaged", `The log ends at ${fold.number} and not at ${upTo}.`);
     return fold;
   }
 
@@ -135,14 +165,21 @@ export class Reader {
       const parts = this.#historyParts.all(row.seq, bound(Math.ceil(count / MESSAGES_PER_PART) + 1));
       return parts
         .reverse()
-        .flatMap(({ body }) => JSON.parse(body) as Message[])
+        .flatMap(({ body }) => decodeJson(body) as Message[])
         .slice(-count);
     }
-    if (row.message_segment === null) return [];
+    if (row.messageSegment === undefined) return [];
     // Each of them brings at least one message, and one message may be that of the current status.
-    const segments = this.#withMessages.all(row.seq, row.message_segment, bound(count + 1));
-    return newestMessages(segments, count, currentHasMessage);
+    const body = this.#withMessages.get(row.seq, row.messageSegment, bound(count + 1))?.body ?? null;
+    return body === null ? [] : newestMessages(decodeText(body), count, currentHasMessage);
   }
+}
+
+function toEntries(segments: SegmentsRow | undefined, after: number, limit: number): LogEntry[] {
+  const { first = null, body = null } = segments ?? {};
+  if (body === null) return [];
+  if (first === null) throw new StoreError("damaged", "A part of the log is missing.");
+  return decodeSegment(first, decodeText(body), after, limit);
 }
 
 function bound(count: number): number {

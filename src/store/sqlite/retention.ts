@@ -1,14 +1,24 @@
 import { isTerminal, TASK_STATES, type TaskState } from "../../model/state.ts";
 import type { StoreStats } from "../contract.ts";
 import type { Connection } from "./connection.ts";
+import { commitAll, salvage } from "./damage.ts";
 import type { SqliteStatement } from "./driver.ts";
 import type { Keys } from "./keys.ts";
 import { ARTIFACTS_PART, MESSAGES_PER_PART, type Reader } from "./reader.ts";
 import { STATE_CODES, stateOf } from "./rows.ts";
 import { pragma, SCHEMA_VERSION } from "./schema.ts";
 import type { Tally } from "./tally.ts";
+import { columns } from "./text.ts";
 
 const TERMINAL_CODES = TASK_STATES.filter(isTerminal).map((state) => STATE_CODES[state]);
+
+interface EndedRow {
+  readonly seq: number;
+  readonly scope: number;
+  readonly state: number;
+  readonly number: number;
+  readonly bytes: number;
+}
 
 /** What is done to tasks after they have ended, and what there is. */
 export class Retention {
@@ -16,13 +26,16 @@ export class Retention {
   readonly #reader: Reader;
   readonly #keys: Keys;
   readonly #tally: Tally;
-  readonly #whole: SqliteStatement<{ seq: number; number: number; scope: number; bytes: number }>;
+  readonly #whole: SqliteStatement<{ seq: number }>;
   readonly #addPart: SqliteStatement<object>;
   readonly #dropLog: SqliteStatement<object>;
   readonly #setFloor: SqliteStatement<object>;
-  readonly #ended: SqliteStatement<{ seq: number; scope: number; state: number; number: number; bytes: number }>;
+  readonly #ended: SqliteStatement<{ seq: number }>;
+  readonly #task: SqliteStatement<EndedRow>;
   readonly #counters: SqliteStatement<{ state: number; n: number }>;
   readonly #events: SqliteStatement<{ events: number }>;
+  /** Tasks that cannot be read: they must not keep others from having their turn. */
+  readonly #damaged = new Set<number>();
 
   constructor(connection: Connection, reader: Reader, keys: Keys, tally: Tally) {
     const { driver } = connection;
@@ -31,7 +44,7 @@ export class Retention {
     this.#keys = keys;
     this.#tally = tally;
     this.#whole = driver.prepare(
-      `SELECT seq, number, scope, bytes FROM task INDEXED BY task_whole
+      `SELECT seq FROM task INDEXED BY task_whole
        WHERE open = 0 AND floor = 0 AND status_ts < ? ORDER BY status_ts LIMIT ?`,
     );
     this.#addPart = driver.prepare("INSERT INTO snapshot (task, part, body) VALUES (?, ?, ?)");
@@ -39,21 +52,43 @@ export class Retention {
     this.#setFloor = driver.prepare("UPDATE task SET floor = number, message_segment = NULL, bytes = ? WHERE seq = ?");
     // From the counters to the tasks: no index of its own is needed for what is rarely asked.
     this.#ended = driver.prepare(
-      `SELECT t.seq, t.scope, t.state, t.number, t.bytes FROM counter c CROSS JOIN task t INDEXED BY task_by_state
+      `SELECT t.seq FROM counter c CROSS JOIN task t INDEXED BY task_by_state
          ON t.scope = c.scope AND t.state = c.state
        WHERE c.n > 0 AND c.state IN (${TERMINAL_CODES.join(", ")}) AND t.status_ts < ? LIMIT ?`,
     );
-    this.#counters = driver.prepare("SELECT state, sum(n) AS n FROM counter GROUP BY state HAVING sum(n) > 0");
-    this.#events = driver.prepare("SELECT events FROM store");
+    this.#task = driver.prepare(`SELECT ${columns("seq, scope, state, number, bytes")} FROM task WHERE seq = ?`);
+    this.#counters = driver.prepare(
+      `SELECT ${columns("state")}, sum(n) AS n FROM counter GROUP BY counter.state HAVING sum(n) > 0`,
+    );
+    this.#events = driver.prepare(`SELECT ${columns("events")} FROM store`);
   }
 
   compact(endedBefore: number, max: number): number {
-    const tasks = this.#whole.all(endedBefore, max);
-    if (tasks.length === 0) return 0;
-    this.#tally.commit(() => {
-      for (const { seq, number, scope, bytes } of tasks) this.#tally.grow(scope, this.#compactOne(seq, number) - bytes);
-    });
-    return tasks.length;
+    return this.#forSome(this.#whole, endedBefore, max, ({ seq, number, scope, bytes }) =>
+      this.#tally.grow(scope, this.#compactOne(seq, number) - bytes),
+    );
+  }
+
+  /** Returns how many tasks had their turn. */
+  #forSome(
+    query: SqliteStatement<{ seq: number }>,
+    endedBefore: number,
+    max: number,
+    work: (task: EndedRow) => void,
+  ): number {
+    const found = query.all(endedBefore, max + this.#damaged.size);
+    const seqs = found.map(({ seq }) => seq).filter((seq) => !this.#damaged.has(seq));
+    const turn = seqs.slice(0, max);
+    const commit = (some: readonly number[]) =>
+      this.#tally.commit(() => {
+        for (const seq of some) for (const task of this.#task.all(seq)) work(task);
+      });
+    const leaveOut = (seq: number, error: unknown) => {
+      this.#damaged.add(seq);
+      this.#connection.damaged(`task number ${seq}`, error);
+    };
+    commitAll(turn, commit, leaveOut);
+    return turn.length;
   }
 
   /** Returns how many bytes are left of the task. */
@@ -75,12 +110,11 @@ export class Retention {
   }
 
   prune(endedBefore: number, max: number): number {
-    return this.#tally.commit(() => {
-      this.#keys.forgetExpired();
-      const ended = this.#ended.all(endedBefore, max);
-      for (const task of ended) this.#tally.remove({ ...task, state: stateOf(task.state) });
-      return ended.length;
-    });
+    const forget = () => this.#connection.transact(() => this.#keys.forgetExpired());
+    salvage(["idempotency keys"], forget, (what, error) => this.#connection.damaged(what, error));
+    return this.#forSome(this.#ended, endedBefore, max, (task) =>
+      this.#tally.remove({ ...task, state: stateOf(task.state) }),
+    );
   }
 
   stats(): StoreStats {

@@ -1,7 +1,8 @@
 import { TASK_STATES, type TaskState } from "../../model/state.ts";
 import type { TaskStatus } from "../../model/task.ts";
 import type { Scope, TaskHead } from "../contract.ts";
-import { fromText } from "./text.ts";
+import { StoreError } from "../errors.ts";
+import { packed, parseJson, type StoredText, toNumber, unmark, unpack } from "./text.ts";
 
 /** On disk, so never renumbered. */
 export const STATE_CODES = {
@@ -19,53 +20,71 @@ const STATES_BY_CODE = new Map<number, TaskState>(TASK_STATES.map((state) => [ST
 
 export function stateOf(code: number): TaskState {
   const state = STATES_BY_CODE.get(code);
-  if (state === undefined) throw new RangeError(`no task state has the code ${code}`);
+  if (state === undefined) throw new StoreError("damaged", `No task state has the code ${code}.`);
   return state;
 }
 
-export const TASK_COLUMNS =
-  "seq, id, scope, context, state, status, status_ts, stamp, created_stamp, created_at, number, floor, fence, node, turn, attempt, cancel, message_segment, dialect, idempotency_key, metadata";
-
+/** A task as a snapshot needs it. */
 export interface TaskRow {
   readonly seq: number;
-  readonly id: string;
-  readonly scope: number;
-  readonly context: string;
-  readonly state: number;
-  readonly status: string;
-  readonly status_ts: number;
-  readonly stamp: number;
-  readonly created_stamp: number;
-  readonly created_at: number;
   readonly number: number;
   readonly floor: number;
-  readonly fence: number;
-  readonly node: string | null;
-  readonly turn: number;
-  readonly attempt: number;
-  readonly cancel: number;
-  readonly message_segment: number | null;
-  readonly dialect: string;
-  readonly idempotency_key: string | null;
-  readonly metadata: string | null;
+  readonly messageSegment: number | undefined;
+  /** Where it stands in a list. */
+  readonly place: number;
+  readonly id: string;
+  readonly contextId: string;
+  readonly status: string;
+  readonly metadata: string | undefined;
 }
 
-export function toHead(row: TaskRow, scope: Scope): TaskHead {
+/** Of a table, or a query that has its columns, as one text; `place` says where the task stands. */
+export function taskText(place: string): string {
+  return packed(`seq, number, floor, message_segment, ${place}, id, context, status, metadata`);
+}
+
+export function toTaskRows(stored: StoredText | null): TaskRow[] {
+  return unpack(stored, 9).map(([seq, number, floor, messageSegment, place, ...texts]) => {
+    const [id = "", context = "", status = "", metadata] = texts;
+    return {
+      seq: toNumber(seq),
+      number: toNumber(number),
+      floor: toNumber(floor),
+      messageSegment: messageSegment === "" ? undefined : toNumber(messageSegment),
+      place: toNumber(place),
+      id: unmark(id),
+      contextId: unmark(context),
+      status,
+      metadata: metadata === "" ? undefined : metadata,
+    };
+  });
+}
+
+/** A row of `task` as one text. */
+export const HEAD_TEXT = packed(
+  "scope, number, floor, fence, turn, attempt, cancel, created_at, id, context, status, node, dialect",
+);
+
+export function toHead(stored: StoredText, scopeOf: (id: number) => Scope): TaskHead {
+  const [values = []] = unpack(stored, 13);
+  const [scope, number, floor, fence, turn, attempt, cancel, createdAt, ...texts] = values;
+  const [id = "", context = "", status = "", node = "", dialect = ""] = texts;
+  const { agent, tenant, owner } = scopeOf(toNumber(scope));
   return {
-    agent: scope.agent,
-    tenant: scope.tenant,
-    owner: scope.owner,
-    id: fromText(row.id),
-    contextId: fromText(row.context),
-    status: JSON.parse(row.status) as TaskStatus,
-    number: row.number,
-    floor: row.floor,
-    fence: row.fence,
-    node: row.node === null ? undefined : fromText(row.node),
-    turn: row.turn,
-    attempt: row.attempt,
-    cancelRequested: row.cancel === 1,
-    dialect: fromText(row.dialect),
-    createdAt: row.created_at,
+    agent,
+    tenant,
+    owner,
+    id: unmark(id),
+    contextId: unmark(context),
+    status: parseJson(status) as TaskStatus,
+    number: toNumber(number),
+    floor: toNumber(floor),
+    fence: toNumber(fence),
+    node: node === "" ? undefined : unmark(node),
+    turn: toNumber(turn),
+    attempt: toNumber(attempt),
+    cancelRequested: cancel === "1",
+    dialect: unmark(dialect),
+    createdAt: toNumber(createdAt),
   };
 }

@@ -5,11 +5,13 @@ import type { TaskStore } from "../contract.ts";
 import { StoreError } from "../errors.ts";
 import { Liveness } from "../liveness.ts";
 import { createWakeups } from "../wakeups.ts";
-import { asStoreError, Connection } from "./connection.ts";
+import { Connection, type ConnectionPorts } from "./connection.ts";
+import { asStoreError, isDamage } from "./damage.ts";
 import { openDriver, type SqliteDriver } from "./driver.ts";
 import { Keys } from "./keys.ts";
 import { Leases } from "./leases.ts";
 import { Lister } from "./lister.ts";
+import { checkAccess, toOpenError } from "./open-error.ts";
 import { own } from "./ownership.ts";
 import { PushConfigs } from "./push-configs.ts";
 import { PushOutbox } from "./push-outbox.ts";
@@ -32,17 +34,18 @@ export interface SqliteStoreOptions {
 export async function openSqliteStore(path: string, options: SqliteStoreOptions): Promise<TaskStore> {
   const serving = options.mode === "serve";
   const file = await realFile(path, serving);
+  if (serving) await checkAccess(file);
   const release = serving ? await own(file) : () => {};
   let driver: SqliteDriver | undefined;
   try {
     if (serving) await makePrivately(file);
     driver = await openDriver(file);
     prepareFile(driver, file, options);
-    return assemble(driver, file, options.clock, serving ? () => tidyUp(driver as SqliteDriver, release) : release);
+    return assemble(driver, file, options, serving ? () => tidyUp(driver as SqliteDriver, release) : release);
   } catch (error) {
     driver?.close();
     release();
-    throw asOpenError(error, file);
+    throw toOpenError(error, file);
   }
 }
 
@@ -69,7 +72,6 @@ function prepareFile(driver: SqliteDriver, file: string, { mode, log }: SqliteSt
   }
 }
 
-/** Leaves one tidy file behind, for those who copy it; what stays in the log beside it is not lost either. */
 /** The file itself, whatever links lead to it: two names of one file must meet at the same lock. */
 async function realFile(path: string, serving: boolean): Promise<string> {
   try {
@@ -78,10 +80,11 @@ async function realFile(path: string, serving: boolean): Promise<string> {
     const folder = await realpath(dirname(path));
     return await realpath(path).catch(() => join(folder, basename(path)));
   } catch (cause) {
-    throw new StoreError("io", `The task store ${path} cannot be opened: ${(cause as Error).message}`, { cause });
+    throw toOpenError(cause, path, dirname(path));
   }
 }
 
+/** Leaves one tidy file behind, for those who copy it; what stays in the log beside it is not lost either. */
 function tidyUp(driver: SqliteDriver, release: () => void): void {
   try {
     driver.exec("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -91,8 +94,9 @@ function tidyUp(driver: SqliteDriver, release: () => void): void {
 }
 
 /** The store over an open file of the current schema. */
-export function assemble(driver: SqliteDriver, file: string, clock: Clock, leave: () => void): TaskStore {
-  const connection = new Connection(driver, file);
+export function assemble(driver: SqliteDriver, file: string, ports: ConnectionPorts, leave: () => void): TaskStore {
+  const { clock } = ports;
+  const connection = new Connection(driver, file, ports);
   const liveness = new Liveness(clock);
   const keys = new Keys(connection, clock);
   const pushConfigs = new PushConfigs(connection, clock);
@@ -115,14 +119,27 @@ export function assemble(driver: SqliteDriver, file: string, clock: Clock, leave
     }
   }
 
+  /** The same for what is asked about one task, which is named if it cannot be read. */
+  function promisedOf<T>(id: string | undefined, work: () => T): Promise<T> {
+    return promised(() => {
+      try {
+        return work();
+      } catch (cause) {
+        if (!isDamage(cause)) throw cause;
+        const reason = cause instanceof Error ? cause.message : String(cause);
+        throw new StoreError("damaged", `Task ${id} in ${file} cannot be read: ${reason}`, { cause });
+      }
+    });
+  }
+
   return {
     description: `sqlite ${file}`,
     durable: true,
     wakeups: createWakeups(),
     write: (writes) => promised(() => writer.write(writes)),
-    head: (id) => promised(() => reader.head(id)),
-    snapshot: (id, how) => promised(() => reader.snapshot(id, how)),
-    read: (cursors, limit) => promised(() => reader.read(cursors, limit)),
+    head: (id) => promisedOf(id, () => reader.head(id)),
+    snapshot: (id, how) => promisedOf(id, () => reader.snapshot(id, how)),
+    read: (cursors, limit) => promisedOf(cursors[0]?.id, () => reader.read(cursors, limit)),
     numbers: (ids) => promised(() => reader.numbers(ids)),
     list: (query) => promised(() => lister.list(query)),
     recall: (key) =>
@@ -132,15 +149,16 @@ export function assemble(driver: SqliteDriver, file: string, clock: Clock, leave
       }),
     beat: (node, ttlMs) => promised(() => leases.beat(node, ttlMs)),
     claim: (node, agents, max) => promised(() => leases.claim(node, agents, max)),
-    memory: (id) => promised(() => reader.memory(id)),
-    pushConfig: (id, configId) => promised(() => pushConfigs.get(id, configId)),
-    pushConfigs: (id, query) => promised(() => pushConfigs.list(id, query)),
+    memory: (id) => promisedOf(id, () => reader.memory(id)),
+    pushConfig: (id, configId) => promisedOf(id, () => pushConfigs.get(id, configId)),
+    pushConfigs: (id, query) => promisedOf(id, () => pushConfigs.list(id, query)),
     claimPush: (query) => promised(() => outbox.claim(query)),
     pushDeliveries: (query) => promised(() => outbox.deliveries(query)),
     redeliverPush: (redelivery) => promised(() => outbox.redeliver(redelivery)),
     compact: (endedBefore, max) => promised(() => retention.compact(endedBefore, max)),
     prune: (endedBefore, max) => promised(() => retention.prune(endedBefore, max)),
     storedBytes: (owner) => promised(() => tally.storedBytes(owner)),
+    checkWritable: () => promised(() => connection.checkWritable()),
     stats: () => promised(() => retention.stats()),
     close: async () => {
       if (closed) return;
@@ -152,17 +170,4 @@ export function assemble(driver: SqliteDriver, file: string, clock: Clock, leave
       }
     },
   };
-}
-
-function asOpenError(error: unknown, file: string): unknown {
-  if (error instanceof Error && /not a database|SQLITE_NOTADB/i.test(`${error.message} ${codeOf(error)}`)) {
-    return new StoreError("not-a-database", `${file} is not a database.`, { cause: error });
-  }
-  if (error instanceof StoreError) return error;
-  const reason = error instanceof Error ? error.message : String(error);
-  return new StoreError("io", `The task store ${file} cannot be opened: ${reason}`, { cause: error });
-}
-
-function codeOf(error: Error): string {
-  return "code" in error ? String(error.code) : "";
 }

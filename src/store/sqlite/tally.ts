@@ -3,7 +3,7 @@ import type { Connection } from "./connection.ts";
 import type { SqliteStatement } from "./driver.ts";
 import type { PushConfigs } from "./push-configs.ts";
 import { STATE_CODES } from "./rows.ts";
-import { toText } from "./text.ts";
+import { columns, toText } from "./text.ts";
 
 interface Removed {
   readonly seq: number;
@@ -43,7 +43,7 @@ export class Tally {
     this.#addToUsage = driver.prepare(
       "INSERT INTO owner_usage (owner, bytes) VALUES (?, ?) ON CONFLICT (owner) DO UPDATE SET bytes = bytes + excluded.bytes",
     );
-    this.#usage = driver.prepare("SELECT bytes FROM owner_usage WHERE owner = ?");
+    this.#usage = driver.prepare(`SELECT ${columns("bytes")} FROM owner_usage WHERE owner = ?`);
     this.#advance = driver.prepare("UPDATE store SET stamp = ?, events = events + ?");
     this.#removals = [
       ...["segment", "snapshot", "move", "memory"].map((table) =>
@@ -51,7 +51,7 @@ export class Tally {
       ),
       driver.prepare("DELETE FROM task WHERE seq = ?"),
     ];
-    this.#stamp = driver.prepare<{ stamp: number }>("SELECT stamp FROM store").get()?.stamp ?? 0;
+    this.#stamp = driver.prepare<{ stamp: number }>(`SELECT ${columns("stamp")} FROM store`).get()?.stamp ?? 0;
   }
 
   /** The newest commit. */
@@ -74,7 +74,10 @@ export class Tally {
       if (this.#touched) this.#flush();
       return made;
     });
-    if (this.#touched) this.#stamp++;
+    if (this.#touched) {
+      this.#stamp++;
+      this.#connection.written();
+    }
     return result;
   }
 

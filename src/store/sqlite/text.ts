@@ -1,3 +1,8 @@
+import { StoreError } from "../errors.ts";
+
+/** Text as a query gives it: bytes, because a native driver may end the process over text that is not UTF-8. */
+export type StoredText = ArrayBuffer | Uint8Array;
+
 /**
  * SQLite text is UTF-8 that ends at a NUL for some drivers. Ids and keys come from callers and may be any JavaScript
  * string, so those that would not survive are stored as JSON behind a mark; all others as they are.
@@ -10,8 +15,85 @@ export function toText(value: string): string {
   return value;
 }
 
-export function fromText(text: string): string {
-  return text.startsWith(MARK) ? (JSON.parse(text.slice(MARK.length)) as string) : text;
+export function fromText(stored: StoredText): string {
+  return unmark(decodeText(stored));
+}
+
+/** The value of a text that was decoded. */
+export function unmark(text: string): string {
+  return text.startsWith(MARK) ? (parseJson(text.slice(MARK.length)) as string) : text;
+}
+
+/** Refuses what was never written: bytes that are not UTF-8, and NULs, with which lost pages are filled. */
+export function decodeText(stored: StoredText): string {
+  const text = decodeUtf8(stored);
+  if (text.includes("\0")) throw new StoreError("damaged", "A text contains NUL.");
+  return text;
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+function decodeUtf8(stored: StoredText): string {
+  try {
+    return decoder.decode(stored);
+  } catch (cause) {
+    throw new StoreError("damaged", "A text is not UTF-8.", { cause });
+  }
+}
+
+export function decodeJson(stored: StoredText): unknown {
+  return parseJson(decodeText(stored));
+}
+
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new StoreError("damaged", "A text is not JSON.", { cause });
+  }
+}
+
+/**
+ * The columns of a query, given as `a, t.b, t.c AS d`. A damaged row may hold a value of any type in any column, so each
+ * is cast to the one it must have; text to bytes. A term of `ORDER BY` must name the table, else it means the cast.
+ */
+export function columns(numbers: string, texts = ""): string {
+  return [...cast(numbers, "NUMERIC"), ...cast(texts, "BLOB")].join(", ");
+}
+
+function cast(list: string, type: "NUMERIC" | "BLOB"): string[] {
+  if (list === "") return [];
+  return list.split(", ").map((column) => {
+    const [expression = "", name = expression.replace(/^\w+\./, "")] = column.split(" AS ");
+    return `CAST(${expression} AS ${type}) AS ${name}`;
+  });
+}
+
+/**
+ * Columns as one text, with NULs between them, which no column contains: a driver takes longer for each value, and far
+ * longer for each row, than SQLite does for joining them. NULL becomes the empty text.
+ */
+export function packed(list: string): string {
+  return list
+    .split(", ")
+    .map((column) => `coalesce(${column}, '')`)
+    .join(" || char(0) || ");
+}
+
+/** The rows of a query for a `packed` text of `width` columns, or for many such that were joined by NULs. */
+export function unpack(stored: StoredText | null, width: number): string[][] {
+  if (stored === null) return [];
+  const values = decodeUtf8(stored).split("\0");
+  if (values.length % width !== 0) throw new StoreError("damaged", "A row has more columns than its table.");
+  const rows: string[][] = [];
+  for (let start = 0; start < values.length; start += width) rows.push(values.slice(start, start + width));
+  return rows;
+}
+
+export function toNumber(text: string | undefined): number {
+  const value = Number(text);
+  if (text === undefined || text === "" || Number.isNaN(value)) throw new StoreError("damaged", "A number is missing.");
+  return value;
 }
 
 /** The order SQLite has for text, which is not that of JavaScript. */

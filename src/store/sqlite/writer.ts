@@ -17,6 +17,7 @@ import type { Liveness } from "../liveness.ts";
 import { accepted, leaseAfterAppend, leaseAtSubmit, refusalOf, statusTime } from "../rules.ts";
 import { encodeSegment } from "../segment.ts";
 import type { Connection } from "./connection.ts";
+import { isDamage, unlessDamaged } from "./damage.ts";
 import type { SqliteStatement } from "./driver.ts";
 import { bringsMessages } from "./history.ts";
 import type { Keys } from "./keys.ts";
@@ -24,7 +25,7 @@ import type { PushConfigs } from "./push-configs.ts";
 import type { PushOutbox } from "./push-outbox.ts";
 import { STATE_CODES, stateOf } from "./rows.ts";
 import type { Tally } from "./tally.ts";
-import { fromText, toText } from "./text.ts";
+import { columns, fromText, type StoredText, toText } from "./text.ts";
 
 interface GuardRow {
   readonly seq: number;
@@ -32,16 +33,19 @@ interface GuardRow {
   readonly state: number;
   readonly number: number;
   readonly fence: number;
-  readonly node: string | null;
+  readonly node: StoredText | null;
   readonly turn: number;
   readonly attempt: number;
   readonly status_ts: number;
   readonly stamp: number;
   readonly message_segment: number | null;
-  readonly idempotency_key: string | null;
   readonly push: number;
-  readonly bytes: number;
+  /** Only a discard asks for these. */
+  readonly bytes?: number;
+  readonly idempotency_key?: StoredText | null;
 }
+
+const GUARD = "seq, scope, state, number, fence, turn, attempt, status_ts, stamp, message_segment, push";
 
 /** A task as a write finds it, within the transaction. */
 type Found = ReturnType<typeof found>;
@@ -80,12 +84,27 @@ export class Writer {
 
   write(writes: readonly Write[]): WriteResult[] {
     if (writes.length === 0) return [];
-    return this.#tally.commit(() => writes.map((write) => this.#apply(write)));
+    return unlessDamaged(
+      () => this.#tally.commit(() => writes.map((write) => this.#apply(write))),
+      () => writes.map((write) => this.#applyAlone(write)),
+    );
+  }
+
+  /** A task that cannot be read does not exist for those who write to it, and is in no other's way. */
+  #applyAlone(write: Write): WriteResult {
+    try {
+      return this.#tally.commit(() => this.#apply(write));
+    } catch (error) {
+      if (write.kind === "submit" || !isDamage(error)) throw error;
+      this.#connection.damaged(`task ${write.id}`, error);
+      return { ok: false, refusal: "missing" };
+    }
   }
 
   #apply(write: Write): WriteResult {
     if (write.kind === "submit") return this.#submit(write);
-    const row = this.#statements.guard.get(toText(write.id));
+    const { guard, guardOfDiscard } = this.#statements;
+    const row = (write.kind === "discard" ? guardOfDiscard : guard).get(toText(write.id));
     const task = row === undefined ? undefined : found(row);
     if (write.kind === "push-put" || write.kind === "push-delete") return this.#register(task, write);
     if (write.kind === "push-progress") return this.#progress(task, write);
@@ -174,9 +193,7 @@ export class Writer {
       case "append":
         return this.#append(task, write);
       case "discard":
-        if (task.idempotencyKey !== undefined)
-          this.#keys.answer(task.scope, task.idempotencyKey, write.id, write.reply);
-        this.#tally.remove(task);
+        this.#discard(task, write);
         break;
       case "request-cancel":
         this.#statements.requestCancel.run(task.seq);
@@ -188,6 +205,11 @@ export class Writer {
     }
     this.#tally.touch();
     return { ok: true, number: task.number, fence: task.fence };
+  }
+
+  #discard(task: Found, { id, reply }: Discard): void {
+    if (task.idempotencyKey !== undefined) this.#keys.answer(task.scope, task.idempotencyKey, id, reply);
+    this.#tally.remove(task);
   }
 
   #append(task: Found, write: Append): WriteResult {
@@ -237,10 +259,9 @@ export class Writer {
 function prepare({ driver }: Connection) {
   return {
     maxSeq: driver.prepare<{ seq: number | null }>("SELECT max(seq) AS seq FROM task"),
-    guard: driver.prepare<GuardRow>(
-      `SELECT seq, scope, state, number, fence, node, turn, attempt, status_ts, stamp, message_segment, idempotency_key,
-         push, bytes
-       FROM task WHERE id = ?`,
+    guard: driver.prepare<GuardRow>(`SELECT ${columns(GUARD, "node")} FROM task WHERE id = ?`),
+    guardOfDiscard: driver.prepare<GuardRow>(
+      `SELECT ${columns(`${GUARD}, bytes`, "node, idempotency_key")} FROM task WHERE id = ?`,
     ),
     addTask: driver.prepare(
       `INSERT INTO task (seq, id, scope, context, state, open, status, status_ts, stamp, created_stamp, created_at, number,
@@ -272,16 +293,20 @@ function found(row: GuardRow) {
     state: stateOf(row.state),
     number: row.number,
     fence: row.fence,
-    node: row.node === null ? undefined : fromText(row.node),
+    node: textOrUndefined(row.node),
     turn: row.turn,
     attempt: row.attempt,
     statusTime: row.status_ts,
     stamp: row.stamp,
     messageSegment: row.message_segment,
-    idempotencyKey: row.idempotency_key === null ? undefined : fromText(row.idempotency_key),
     push: row.push === 1,
-    bytes: row.bytes,
+    bytes: row.bytes ?? 0,
+    idempotencyKey: textOrUndefined(row.idempotency_key),
   };
+}
+
+function textOrUndefined(stored: StoredText | null | undefined): string | undefined {
+  return stored === null || stored === undefined ? undefined : fromText(stored);
 }
 
 function textOrNull(value: string | undefined): string | null {
