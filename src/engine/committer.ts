@@ -1,6 +1,6 @@
 import { ProtocolError } from "../model/errors.ts";
 import type { LogEntry } from "../model/event.ts";
-import type { Write, WriteResult } from "../store/contract.ts";
+import { reasonOf, type Write, type WriteResult } from "../store/contract.ts";
 import type { LiveTask } from "./live-task.ts";
 import type { EngineContext } from "./options.ts";
 
@@ -155,7 +155,8 @@ export class Committer {
       { err: cause, tasks: tasks.length },
       "The store does not take writes; the runs are given up.",
     );
-    const error = new ProtocolError("UNAVAILABLE", "The task store is not available.", { cause, retryAfter: 5 });
+    const message = `Nothing can be stored: ${reasonOf(cause)}.`;
+    const error = new ProtocolError("UNAVAILABLE", message, { cause, retryAfter: 5 });
     for (const task of tasks) {
       this.#listener.abandoned(task);
       task.lose(error);

@@ -54,16 +54,21 @@ export class Recovery {
   async #reclaimOrphans(): Promise<void> {
     const { node, store } = this.#context;
     for (const id of [...this.#runner.orphans]) {
-      const head = await store.head(id);
-      if (head?.node === node && this.#runner.get(id) === undefined) {
-        const { fence, number } = head;
-        const take = { kind: "append", id, expect: number, fence, entries: [], lease: { take: node } } as const;
-        const [taken] = await store.write([take]);
-        if (taken?.ok !== true) continue;
-        await this.#takeOver({ head: { ...head, attempt: head.attempt + 1 }, fence: taken.fence });
+      try {
+        const head = await store.head(id);
+        if (head?.node === node && this.#runner.get(id) === undefined) {
+          const { fence, number } = head;
+          const take = { kind: "append", id, expect: number, fence, entries: [], lease: { take: node } } as const;
+          const [taken] = await store.write([take]);
+          if (taken?.ok !== true) continue;
+          await this.#takeOver({ head: { ...head, attempt: head.attempt + 1 }, fence: taken.fence });
+        }
+        // Only now: a store that fails on the way leaves the task to the next beat.
+        this.#runner.orphans.delete(id);
+      } catch (error) {
+        // One that cannot be read must not keep the others waiting.
+        this.#context.log.warn({ err: error, task: id }, "A task that was given up could not be taken up again.");
       }
-      // Only now: a store that fails on the way leaves the task to the next beat.
-      this.#runner.orphans.delete(id);
     }
   }
 

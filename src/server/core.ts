@@ -158,6 +158,8 @@ export interface Whereabouts {
   grpc(): string | undefined;
   /** Nobody but this machine can reach the server. */
   readonly local?: boolean;
+  /** Not all ports are open yet. */
+  isStarting?(): boolean;
 }
 
 export async function createCore(
@@ -241,17 +243,15 @@ export async function createCore(
     },
     cors: new Cors(options.cors ?? { origins: [] }, options.auth?.apiKey?.header),
     operations: new Map([
-      ...operationsOf(
+      ...operationsOf({
         engine,
         store,
         counters,
         authentication,
-        () => links.states,
-        () => ({
-          arriving: http.arriving.held,
-          unsent: http.unsent.held,
-        }),
-      ),
+        linkStates: () => links.states,
+        buffered: () => ({ arriving: http.arriving.held, unsent: http.unsent.held }),
+        isStarting: () => where.isStarting?.() === true,
+      }),
       ...keys.published.operations(),
       ...authentication.metadataPaths(names, () => scopesOf(services.values())),
     ]),

@@ -1,26 +1,33 @@
 import type { Engine } from "../engine/engine.ts";
-import type { TaskStore } from "../store/contract.ts";
+import { reasonOf, type TaskStore } from "../store/contract.ts";
 import { type ExchangeRequest, type FullReply, jsonReply, NOT_TO_BE_KEPT } from "../wire/exchange.ts";
 import type { Authentication } from "./authentication.ts";
 import type { Counters } from "./counters.ts";
 import type { LinkState } from "./xiaoyi/dial-loop.ts";
 
+export interface OperationsOptions {
+  readonly engine: Engine;
+  readonly store: TaskStore;
+  readonly counters: Counters;
+  readonly authentication: Pick<Authentication, "guarded">;
+  readonly linkStates: () => readonly LinkState[];
+  /** Bytes held for requests that arrive and answers that are not read. */
+  readonly buffered: () => { readonly arriving: number; readonly unsent: number };
+  readonly isStarting: () => boolean;
+}
+
 /** Paths for those who run the server: is it alive, can it work, what has it done. The last is not for everyone. */
-export function operationsOf(
-  engine: Engine,
-  store: TaskStore,
-  counters: Counters,
-  { guarded }: Pick<Authentication, "guarded">,
-  linkStates: () => readonly LinkState[],
-  buffered: () => { readonly arriving: number; readonly unsent: number },
-) {
+export function operationsOf(options: OperationsOptions) {
+  const { engine, store, counters, authentication, linkStates, buffered, isStarting } = options;
   const alive = (): FullReply => jsonReply(200, '{"status":"ok"}');
   const ready = async (): Promise<FullReply> => {
+    if (isStarting()) return notReady("the server is starting");
     try {
       await store.numbers([]);
+      await store.checkWritable?.();
       return jsonReply(200, '{"status":"ready"}');
-    } catch {
-      return jsonReply(503, '{"status":"store unavailable"}');
+    } catch (error) {
+      return notReady(reasonOf(error));
     }
   };
   const metrics = (): FullReply => {
@@ -50,6 +57,11 @@ export function operationsOf(
   return new Map<string, (exchange: ExchangeRequest) => FullReply | Promise<FullReply>>([
     ["/healthz", alive],
     ["/readyz", ready],
-    ["/metrics", guarded(metrics)],
+    ["/metrics", authentication.guarded(metrics)],
   ]);
+}
+
+/** Asked by anyone: the reason is one of a few. */
+function notReady(reason: string): FullReply {
+  return jsonReply(503, JSON.stringify({ status: "not ready", reason }));
 }

@@ -72,8 +72,9 @@ export async function serve(options: ServeOptions): Promise<DragomanServer> {
   // A check of one's own may leave callers anonymous.
   const needsCredentials = identifiesCallers(auth) && auth.anonymous !== true;
   const isOwnHost = needsCredentials ? undefined : ownHosts(host, options.publicUrl);
+  let starting = true;
   const local = isLoopback(host) && publicUrl === undefined;
-  const where = { baseUrl: () => publicUrl ?? url, grpc: () => grpcUrl, local };
+  const where = { baseUrl: () => publicUrl ?? url, grpc: () => grpcUrl, local, isStarting: () => starting };
   const dialIns = dialInsOf(options.agents);
   const tls = await openTls(options);
   let core: Core;
@@ -92,6 +93,7 @@ export async function serve(options: ServeOptions): Promise<DragomanServer> {
     url = `${tls === undefined ? "http" : "https"}://${urlHost(host)}:${port}${mount}`;
     const grpc = await openGrpc(options, core, host, port, tls);
     if (grpc !== undefined) grpcUrl = options.grpcPublicUrl ?? `${new URL(publicUrl ?? url).hostname}:${grpc.port}`;
+    starting = false;
     return runningServer(options, core, server, grpc, tls, links, { url: publicUrl ?? url, host, port, grpc: grpcUrl });
   } catch (error) {
     server.close();

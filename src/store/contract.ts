@@ -13,6 +13,7 @@ import type {
   Redelivery,
 } from "./push-contract.ts";
 
+export { reasonOf } from "./errors.ts";
 export type * from "./push-contract.ts";
 
 /**
