@@ -121,6 +121,8 @@ function declareDoctor(doctor: Command, output: Output): void {
       "check the set-up: Node, database driver, configuration, port, store, agents, security; exit 1 if something fails",
     )
     .option("--strict", "exit 1 for warnings, too: nothing weak may go into production")
+    .option("--deep", "also read everything in the store, and name what is damaged")
+    .option("--online", "also ask Xiaoyi whether it accepts the keys of each link, which ends a link that is open")
     .addOption(new Option("-o, --output <format>", "text or json").choices(["text", "json"]).default("text"))
     .action(async (config: string | undefined, flags: DoctorFlags) => {
       const { doctor: run } = await import("./commands/doctor.ts");
@@ -129,6 +131,7 @@ function declareDoctor(doctor: Command, output: Output): void {
   addExamples(doctor, [
     ["dragoman doctor", "everything ./dragoman.yaml needs"],
     ["dragoman doctor --strict", "before it goes into production"],
+    ["dragoman doctor --deep", "after a crash of the disk, or before a backup is relied on"],
     ["dragoman doctor -o json", "for scripts"],
   ]);
 }

@@ -1,11 +1,9 @@
 import { accessSync, constants } from "node:fs";
-import { access, stat } from "node:fs/promises";
 import { request as ask } from "node:http";
 import { request as askSecurely } from "node:https";
 import { createServer } from "node:net";
-import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
+import { delimiter, isAbsolute, join, resolve } from "node:path";
 import type { AgentSource, DragomanConfig } from "../server/config/index.ts";
-import { StoreError } from "../store/errors.ts";
 
 export interface Check {
   readonly name: string;
@@ -102,41 +100,6 @@ function isOurs(host: string, port: number, secure: boolean): Promise<boolean> {
     asking.on("timeout", () => asking.destroy());
     asking.on("error", () => resolve(false)).end();
   });
-}
-
-/** Looks without touching: neither creates the file nor changes its schema. */
-export async function checkStore(spec: string): Promise<Check> {
-  if (!spec.startsWith("sqlite:"))
-    return { name: "store", status: "ok", detail: `${spec} keeps nothing beyond the process` };
-  const file = spec.slice("sqlite:".length);
-  try {
-    if (!(await exists(file))) return await checkNewStore(file);
-    const { own } = await import("../store/sqlite/ownership.ts");
-    const release = await own(file);
-    release();
-    return { name: "store", status: "ok", detail: `${file} can be opened` };
-  } catch (error) {
-    if (error instanceof StoreError && error.code === "in-use") {
-      return { name: "store", status: "warning", detail: `${file} is in use by another dragoman` };
-    }
-    return { name: "store", status: "failed", detail: messageOf(error) };
-  }
-}
-
-async function checkNewStore(file: string): Promise<Check> {
-  let folder = dirname(file);
-  while (!(await exists(folder)) && dirname(folder) !== folder) folder = dirname(folder);
-  await access(folder, constants.W_OK | constants.X_OK);
-  return { name: "store", status: "ok", detail: `${file} will be created` };
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 export async function checkAgents(config: DragomanConfig): Promise<readonly Check[]> {

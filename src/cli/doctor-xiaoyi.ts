@@ -3,7 +3,9 @@ import { isIP } from "node:net";
 import { SIGNATURE_WINDOW_MS } from "../dialects/xiaoyi/signature.ts";
 import type { DragomanConfig } from "../server/config/index.ts";
 import { hostNameOf, isLoopback, reachedBy } from "../server/loopback.ts";
-import { refuseDoubles, serversOf } from "../server/xiaoyi/link-servers.ts";
+import { systemClock } from "../server/node-ports.ts";
+import { dialHeaders, refuseDoubles, serversOf } from "../server/xiaoyi/link-servers.ts";
+import { DialError, dialWebSocket } from "../wire/websocket-dial.ts";
 import { type Check, messageOf } from "./doctor-checks.ts";
 import { weakness } from "./doctor-security.ts";
 
@@ -16,6 +18,7 @@ export function checkXiaoyi(config: Looked, now: number): readonly Check[] {
   const { http, links } = config.xiaoyi;
   const findings = [
     ...reachOf(config),
+    ...placeholders(config),
     ...weakSecrets(config),
     ...http.flatMap((entry, index) => httpOf(entry, `xiaoyi.http[${index}]`)),
     ...sameCallers(http),
@@ -59,9 +62,36 @@ function weakSecrets({ agents, server: { host, publicUrl }, xiaoyi }: Looked): r
   ];
   const found = reachedBy(host, publicUrl) === undefined ? warning : failed;
   return chosen.flatMap(([path, secret]) => {
-    const why = secret === undefined ? undefined : weakness(secret);
+    const why = secret === undefined || PLACEHOLDER.test(secret) ? undefined : weakness(secret);
     return why === undefined ? [] : [found(path, why)];
   });
+}
+
+/** What stands in examples where a value from the console belongs. */
+const PLACEHOLDER =
+  /^(?:<.*>|\[.*\]|\{.*\}|\$.*|x{2,}|\*{2,}|\.{2,}|…|\?+|.*\b(?:your|change[-_ ]?me|replace|placeholder|example|dummy|todo)\b.*|(?:your|change|replace).+|(?:access|secret|api)[-_ ]?key|agent[-_ ]?id|ak|sk)$/i;
+
+function placeholders({ agents, xiaoyi }: Looked): readonly Check[] {
+  const values = [
+    ...xiaoyi.http.flatMap(({ ak, apiKey, oauth, sk }, index) => {
+      const found = { ak, sk, apiKey, "oauth.clientId": oauth?.clientId, "oauth.clientSecret": oauth?.clientSecret };
+      return under(`xiaoyi.http[${index}]`, found);
+    }),
+    ...xiaoyi.links.flatMap(({ agentId, ak, apiKey, sk, uid }, index) =>
+      under(`xiaoyi.links[${index}]`, { agentId, ak, sk, uid, apiKey }),
+    ),
+    ...[...agents].flatMap(([name, { source }]) =>
+      source.kind === "link"
+        ? under(`agents.${name}.link`, { agentId: source.agentId, ak: source.ak, sk: source.sk })
+        : [],
+    ),
+  ];
+  const found = values.filter(([, value]) => value !== undefined && PLACEHOLDER.test(value.trim()));
+  return found.map(([path]) => failed(path, "is a placeholder: put the value here that the console shows"));
+}
+
+function under(path: string, values: Readonly<Record<string, string | undefined>>) {
+  return Object.entries(values).map(([name, value]) => [`${path}.${name}`, value] as const);
 }
 
 function httpOf({ query }: XiaoyiHttpConfig, path: string): readonly Check[] {
@@ -127,6 +157,47 @@ function filesOf({ xiaoyi: { files } }: Looked): readonly Check[] {
   if (files.allowHosts.length === 0) return [];
   return [warning("xiaoyi.files.allowHosts", "lets messages make this server fetch from the inside network")];
 }
+
+const DIAL_MS = 5_000;
+const PING = { everyMs: 30_000, deadlineMs: 10_000 };
+
+/**
+ * Whether the platform accepts the keys of each link: it says so by opening a connection, and only then. Asked only on
+ * request, because it ends the connection that the agent may have. To be offline is no fault of the set-up.
+ */
+export async function checkLinks(links: readonly XiaoyiLinkConfig[], online: boolean): Promise<readonly Check[]> {
+  if (links.length === 0) return [];
+  if (!online) {
+    const detail = "the platform was not asked whether it accepts the keys; --online does";
+    return [{ name: "xiaoyi.links", status: "skipped", detail }];
+  }
+  const checks: Check[] = [];
+  for (const [index, entry] of links.entries()) checks.push(await dialOnce(entry, `xiaoyi.links[${index}]`));
+  return checks;
+}
+
+async function dialOnce(entry: XiaoyiLinkConfig, name: string): Promise<Check> {
+  const [{ tls, url }] = serversOf(entry);
+  const { host } = new URL(url);
+  try {
+    const headers = dialHeaders(entry, systemClock.now());
+    const options = { clock: systemClock, headers, connectTimeoutMs: DIAL_MS, ping: PING, tls };
+    const link = await dialWebSocket(url, options);
+    link.terminate("Only the keys were to be checked.");
+    await link.closed;
+    return { name, status: "ok", detail: `${host} accepts the keys` };
+  } catch (error) {
+    if (!(error instanceof DialError)) return failed(name, messageOf(error));
+    if (error.failure === "refused") return failed(name, `${host} ${REFUSALS.get(error.status) ?? error.message}`);
+    if (error.failure === "certificate") return failed(name, `${host} has no valid certificate: ${error.message}`);
+    return { name, status: "skipped", detail: `${host} could not be reached: ${error.message}` };
+  }
+}
+
+const REFUSALS: ReadonlyMap<number | undefined, string> = new Map([
+  [401, "refuses ak and sk (401); are they right, and is this machine's clock?"],
+  [403, "refuses the agent (403); is agentId right, and does it belong to ak?"],
+]);
 
 const WINDOW_MINUTES = SIGNATURE_WINDOW_MS / 60_000;
 

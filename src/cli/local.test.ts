@@ -4,7 +4,7 @@ import { join } from "node:path";
 import ts from "typescript";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { packageName } from "./commands/init.ts";
-import { checkAgents, checkConfig, checkNode, checkPort, checkStore } from "./doctor-checks.ts";
+import { checkAgents, checkConfig, checkNode, checkPort } from "./doctor-checks.ts";
 import { scaffold } from "./init-templates.ts";
 import { runHere } from "./testing/run-here.ts";
 
@@ -131,7 +131,7 @@ describe("doctor", () => {
     expect(stdout).toMatch(/^failed +configuration +.*dragoman\.yaml:2/m);
   });
 
-  it("checks the version of Node, the port, the store and the agents", async () => {
+  it("checks the version of Node, the port and the agents", async () => {
     expect([
       checkNode("18.20.0").status,
       checkNode("20.18.9").status,
@@ -142,8 +142,6 @@ describe("doctor", () => {
       status: "failed",
       detail: expect.stringContaining("EADDRNOTAVAIL"),
     });
-    expect(await checkStore("memory:")).toMatchObject({ status: "ok" });
-    expect(await checkStore(`sqlite:${join(folder, "new/data.db")}`)).toMatchObject({ status: "ok" });
     const file = write(
       "dragoman.yaml",
       "agents:\n  gone: { module: ./gone.ts }\n  echo: { use: echo }\n  no: { exec: [no-such-program] }\n  sh: { exec: [sh] }\n",

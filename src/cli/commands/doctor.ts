@@ -1,16 +1,9 @@
 import { existsSync } from "node:fs";
-import {
-  type Check,
-  checkAgents,
-  checkConfig,
-  checkDriver,
-  checkNode,
-  checkPorts,
-  checkStore,
-} from "../doctor-checks.ts";
+import { type Check, checkAgents, checkConfig, checkDriver, checkNode, checkPorts } from "../doctor-checks.ts";
 import { checkFiles } from "../doctor-files.ts";
 import { checkSecurity } from "../doctor-security.ts";
-import { checkXiaoyi } from "../doctor-xiaoyi.ts";
+import { checkStore } from "../doctor-store.ts";
+import { checkLinks, checkXiaoyi } from "../doctor-xiaoyi.ts";
 import { Ended, EXIT } from "../exit-codes.ts";
 import { type Output, printJson } from "../output.ts";
 import { safeLine, table } from "../text-form.ts";
@@ -20,6 +13,10 @@ export interface DoctorFlags {
   readonly output?: "text" | "json";
   /** Warnings are failures, too. */
   readonly strict?: boolean;
+  /** Reads everything in the store. */
+  readonly deep?: boolean;
+  /** Dials the platform of each link. */
+  readonly online?: boolean;
 }
 
 export async function doctor(output: Output, config: string | undefined, flags: DoctorFlags): Promise<void> {
@@ -33,11 +30,12 @@ export async function doctor(output: Output, config: string | undefined, flags: 
     if (loaded !== undefined) {
       checks.push(
         ...(await checkPorts(loaded.server)),
-        await checkStore(loaded.store),
+        ...(await checkStore(loaded.store, { deep: flags.deep === true, onProgress: output.talk })),
         ...(await checkAgents(loaded)),
         ...(await checkFiles(loaded, Date.now())),
         ...(await checkSecurity(loaded, file)),
         ...checkXiaoyi(loaded, Date.now()),
+        ...(await checkLinks(loaded.xiaoyi.links, flags.online === true)),
       );
     }
   }

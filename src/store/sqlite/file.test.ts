@@ -25,6 +25,7 @@ import {
   WORKING,
 } from "../suite/fixtures.ts";
 import { openDriver } from "./driver.ts";
+import { toOpenError } from "./open-error.ts";
 import { migrate, SCHEMA_VERSION } from "./schema.ts";
 import { assemble, openSqliteStore } from "./sqlite-store.ts";
 
@@ -44,10 +45,29 @@ function open(file: string, mode: "serve" | "inspect" = "serve"): Promise<TaskSt
   return openSqliteStore(file, { mode, clock, log: SILENT_LOG });
 }
 
-it("a place where no file can be is refused with a word about its folder", async () => {
-  const file = join("/proc", "data.db");
-  await expect(open(file)).rejects.toMatchObject({ name: "StoreError", code: "io" });
-  await expect(open(file)).rejects.toThrow(/data\.db cannot be opened: its folder must exist and be writable/);
+it.each([
+  ["/proc", /data\.db cannot be opened: (\/proc does not exist, or no file can be made there|.* not allowed to write)/],
+  // Not even root may write there: forbidden, or mounted read-only.
+  [
+    "/sys",
+    /data\.db cannot be opened: (this user is not allowed to write to \/sys|\/sys is on a disk that is mounted read-only)/,
+  ],
+])("a place where no file can be, such as %s, is refused with the reason", async (folder, reason) => {
+  const file = join(folder, "data.db");
+  await expect(open(file)).rejects.toMatchObject({ name: "StoreError" });
+  await expect(open(file)).rejects.toThrow(reason);
+});
+
+it.each([
+  ["EROFS", "read-only", "/srv is on a disk that is mounted read-only."],
+  ["EACCES", "read-only", "this user is not allowed to write to /srv."],
+  ["ENOSPC", "full", "the disk is full."],
+])("%s is told as what it is", (code, storeCode, reason) => {
+  const error = toOpenError(Object.assign(new Error("?"), { code }), "/srv/data.db", "/srv");
+  expect(error).toMatchObject({
+    code: storeCode,
+    message: `The task store /srv/data.db cannot be opened: ${reason}`,
+  });
 });
 
 it("a file is in use under every name that leads to it", async () => {

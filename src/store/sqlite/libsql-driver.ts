@@ -8,10 +8,18 @@ export function openLibsqlDriver(file: string): SqliteDriver {
       database.exec(sql);
     },
     prepare<Row extends object>(sql: string): SqliteStatement<Row> {
-      const statement = database.prepare(sql);
+      let statement = database.prepare(sql);
       return {
         run: (...values) => statement.run(values).changes,
-        get: (...values) => statement.get(values) as Row | undefined,
+        get: (...values) => {
+          try {
+            return statement.get(values) as Row | undefined;
+          } catch (error) {
+            // After an error the library does not reset it for `get`: it would answer the same question for ever.
+            statement = database.prepare(sql);
+            throw error;
+          }
+        },
         all: (...values) => statement.all(values) as Row[],
       };
     },

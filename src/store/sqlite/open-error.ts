@@ -1,20 +1,6 @@
 /** Why a file cannot be opened, in a sentence for the person who runs the server. */
-import { access, constants } from "node:fs/promises";
-import { dirname } from "node:path";
-import { isCode } from "../../model/system-error.ts";
 import { StoreError, type StoreErrorCode } from "../errors.ts";
 import { asStoreError } from "./damage.ts";
-
-/** Rejects with the reason if the file, or what SQLite keeps beside it, could not be written. */
-export async function checkAccess(file: string): Promise<void> {
-  const folder = dirname(file);
-  await access(folder, constants.W_OK | constants.X_OK).catch((error: unknown) => {
-    throw toOpenError(error, file, folder);
-  });
-  await access(file, constants.W_OK).catch((error: unknown) => {
-    if (!isCode(error, "ENOENT")) throw toOpenError(error, file);
-  });
-}
 
 /** `path` is what the operating system was asked for. */
 export function toOpenError(error: unknown, file: string, path = file): unknown {
@@ -37,6 +23,7 @@ const REFUSED = new Map<string, { readonly code: StoreErrorCode; why(path: strin
   ["EROFS", { code: "read-only", why: (path) => `${path} is on a disk that is mounted read-only.` }],
   ["EACCES", forbidden],
   ["EPERM", forbidden],
+  ["ENOENT", { code: "io", why: (path) => `${path} does not exist, or no file can be made there.` }],
   ["ENOSPC", { code: "full", why: () => "the disk is full." }],
   ["EDQUOT", { code: "full", why: () => "the disk quota is used up." }],
 ]);

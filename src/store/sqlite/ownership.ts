@@ -1,5 +1,8 @@
+import { open } from "node:fs/promises";
+import { dirname } from "node:path";
 import { StoreError } from "../errors.ts";
 import { openDriver, type SqliteDriver } from "./driver.ts";
+import { toOpenError } from "./open-error.ts";
 
 /**
  * Makes this process the only one that serves the file: an exclusive lock on a small database beside it, which the
@@ -24,10 +27,13 @@ export async function own(file: string): Promise<() => void> {
 }
 
 async function openLock(file: string): Promise<SqliteDriver> {
+  const path = `${file}-owner`;
   try {
-    return await openDriver(`${file}-owner`);
+    // SQLite would not tell why it cannot be made.
+    await (await open(path, "a", 0o600)).close();
+    return await openDriver(path);
   } catch (cause) {
-    throw new StoreError("io", `${file} cannot be opened: its folder must exist and be writable.`, { cause });
+    throw toOpenError(cause, file, dirname(file));
   }
 }
 

@@ -11,7 +11,7 @@ import { openDriver, type SqliteDriver } from "./driver.ts";
 import { Keys } from "./keys.ts";
 import { Leases } from "./leases.ts";
 import { Lister } from "./lister.ts";
-import { checkAccess, toOpenError } from "./open-error.ts";
+import { toOpenError } from "./open-error.ts";
 import { own } from "./ownership.ts";
 import { PushConfigs } from "./push-configs.ts";
 import { PushOutbox } from "./push-outbox.ts";
@@ -34,7 +34,6 @@ export interface SqliteStoreOptions {
 export async function openSqliteStore(path: string, options: SqliteStoreOptions): Promise<TaskStore> {
   const serving = options.mode === "serve";
   const file = await realFile(path, serving);
-  if (serving) await checkAccess(file);
   const release = serving ? await own(file) : () => {};
   let driver: SqliteDriver | undefined;
   try {
