@@ -1,3 +1,4 @@
+import { areHopsTracked, asRunOf } from "../client/hops-of-run.ts";
 import type { Content } from "../client/parts.ts";
 import { toParts } from "../client/parts.ts";
 import type { Agent, AgentEvent, AgentRun, MessageDraft, Turn } from "../engine/agent.ts";
@@ -109,12 +110,21 @@ export function defineAgent(definition: AgentDefinition): Agent {
 /** A generator is handed to the engine as it is, so that an event passes no promise but its own. */
 function start(run: RunFunction, turn: Turn): AgentRun {
   try {
-    const result = run(new AgentTurn(turn));
-    if (typeof result === "object" && result !== null && "next" in result) return result;
+    const result = asRunOf(turn, () => run(new AgentTurn(turn)));
+    if (typeof result === "object" && result !== null && "next" in result) return known(result, turn);
     return new AnswerRun(Promise.resolve(result));
   } catch (error) {
     return new AnswerRun(Promise.reject(error));
   }
+}
+
+/** A generator continues as part of whatever asks it to, which is the engine: each step has to name its run. */
+function known(steps: AgentRun, turn: Turn): AgentRun {
+  if (!areHopsTracked()) return steps;
+  return {
+    next: () => asRunOf(turn, () => steps.next()),
+    return: (value) => asRunOf(turn, () => steps.return?.(value) ?? Promise.resolve({ done: true, value: undefined })),
+  };
 }
 
 /** The run of a plain function: it yields nothing and returns its answer. */

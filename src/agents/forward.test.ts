@@ -24,6 +24,7 @@ function framesOf(events: readonly StreamEvent[]): StreamFrame[] {
 
 /** Answers with the next of the given lists of events; an error instead of one is thrown. */
 class ScriptedPeer implements Peer {
+  readonly takesMetadata: boolean = true;
   readonly heard: SendInput[] = [];
   readonly cancelled: string[] = [];
   readonly #script: (readonly (StreamEvent | ProtocolError)[])[];
@@ -73,6 +74,19 @@ describe("a message", () => {
     expect(peer.heard[0]?.message).not.toHaveProperty("taskId");
   });
 
+  it("is one call further than it was here, where that can be sent", async () => {
+    const turn = { ...turnOf(), metadata: { kept: 1 }, hops: { hops: 2, ancestors: ["a", "b", "self"] } };
+    const peer = new ScriptedPeer([status("TASK_STATE_COMPLETED")]);
+    await agentOf(peer).run(turn).next();
+    const further = { hops: 3, ancestors: ["a", "b", "self"] };
+    expect(peer.heard[0]?.metadata).toEqual({ kept: 1, "urn:dragoman:ext:hops:v1": further });
+    const plain = new ScriptedPeer([status("TASK_STATE_COMPLETED")]);
+    await agentOf(Object.assign(plain, { takesMetadata: false }))
+      .run(turn)
+      .next();
+    expect(plain.heard[0]?.metadata).toEqual({ kept: 1 });
+  });
+
   it("is in a conversation of its owner's own", async () => {
     const contexts = new Set<string | undefined>();
     for (const owner of ["alice", "bob", "alice"]) {
@@ -95,6 +109,7 @@ describe("a message", () => {
 
   it("fails with the peer's words, wherever they come", async () => {
     const refused: Peer = {
+      takesMetadata: true,
       stream: () => Promise.reject(new ProtocolError("UNAVAILABLE", "The agent is not connected.")),
       cancel: async () => {},
     };
@@ -118,7 +133,11 @@ describe("a message", () => {
   });
 
   it("throws what no peer may see", async () => {
-    const odd: Peer = { stream: () => Promise.reject(new Error("secret")), cancel: async () => {} };
+    const odd: Peer = {
+      takesMetadata: true,
+      stream: () => Promise.reject(new Error("secret")),
+      cancel: async () => {},
+    };
     await expect(runToEnd(agentOf(odd))).rejects.toThrow("secret");
   });
 });
@@ -164,6 +183,7 @@ describe("cancellation", () => {
     const cancelled: string[] = [];
     let left = false;
     const peer: Peer = {
+      takesMetadata: true,
       async stream() {
         let release = (): void => {};
         const never = new Promise<void>((resolve) => {
@@ -203,6 +223,7 @@ describe("cancellation", () => {
   it("before the message was on its way needs no words", async () => {
     const abort = new AbortController();
     const peer: Peer = {
+      takesMetadata: true,
       stream: (_input, signal) =>
         new Promise((_resolve, reject) => {
           signal.addEventListener("abort", () => reject(new ProtocolError("UNAVAILABLE", "Given up.")));

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Agent, AgentEvent, MessageDraft } from "../engine/agent.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { StreamEvent, TaskArtifactUpdate } from "../model/event.ts";
+import { withHops } from "../model/hops.ts";
 import type { Message } from "../model/message.ts";
 import type { FrameStream, SendInput, StreamFrame } from "../model/operation.ts";
 import { isInterrupted, isTerminal } from "../model/state.ts";
@@ -11,6 +12,8 @@ import type { AgentTurn } from "./turn.ts";
 
 /** Somebody elsewhere who takes messages and streams what comes of them. */
 export interface Peer {
+  /** Whether its requests have metadata, by which agents that forward to each other without end are stopped. */
+  readonly takesMetadata: boolean;
   /** Resolves when the message is on its way, and aborting counts until then. Leaving the stream early stops nothing. */
   stream(input: SendInput, signal: AbortSignal): Promise<FrameStream>;
   /** `taskId` is what the peer calls the task. */
@@ -126,7 +129,8 @@ class Forwarding {
   }
 
   async #input(): Promise<SendInput> {
-    const { acceptedOutputModes, caller, history, memory, message, metadata, task } = this.#turn;
+    const { acceptedOutputModes, caller, history, hops, memory, message, task } = this.#turn;
+    const metadata = this.#peer.takesMetadata ? withHops(this.#turn.metadata, hops) : this.#turn.metadata;
     const isFirst = history.length === 0;
     const waiting = isFirst ? undefined : await memory.get<string>(WAITING);
     this.#continues = waiting !== undefined;

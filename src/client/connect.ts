@@ -13,6 +13,7 @@ import { createExchangeTransport } from "./exchange-transport.ts";
 import { fetchCard, toCard } from "./fetch-card.ts";
 import { sharedGrpcCarrier } from "./grpc-carrier.ts";
 import { lowerCaseNames } from "./headers.ts";
+import { trackHops } from "./hops-of-run.ts";
 import {
   type ChosenInterface,
   CONNECT_OPTIONS,
@@ -35,6 +36,7 @@ import type { Transport, TransportSetup } from "./transport.ts";
 /** Finds the card, chooses an interface and is ready to call. `target` as for `fetchCard`, or a card. */
 export async function connect(target: string | AgentCard, options: ConnectOptions = {}): Promise<RemoteAgent> {
   checkKeys("connect", options, CONNECT_OPTIONS);
+  trackHops();
   const found = typeof target === "string" ? await fetchCard(target, options) : await takeCard(target, options);
   const { card, verification } = found;
   const cardUrl = found.url ?? options.cardUrl;

@@ -98,7 +98,10 @@ export interface ConnectOptions extends CardOptions {
   readonly extensions?: readonly string[];
   /** Called for reconnects, fallbacks, losses and withheld credentials. */
   readonly onNotice?: (notice: Notice) => void;
-  /** For an agent that calls another: `turn.hops`, so that agents which call each other in a circle are stopped. */
+  /**
+   * Which agents the calls came through, so that agents which call each other without end are stopped. Default: those
+   * of the run that makes the call (`turn.hops`), and none outside of one.
+   */
   readonly hops?: Hops;
 }
 
@@ -138,7 +141,7 @@ export interface CallOptions {
   readonly idempotencyKey?: string;
   /** Extension URIs to ask for, besides those of `connect`. */
   readonly extensions?: readonly string[];
-  /** Of a send, instead of those given when the agent was connected to. */
+  /** Of a send, instead of those given to `connect` and those of the run. */
   readonly hops?: Hops;
 }
 

@@ -2,13 +2,14 @@ import { randomUUID } from "node:crypto";
 import type { AgentCard } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
 import { EXTENSIONS } from "../model/extensions.ts";
-import { type Hops, withHops } from "../model/hops.ts";
+import { type Hops, NO_HOPS, withHops } from "../model/hops.ts";
 import type { ListInput, OutcomeOf, SendInput } from "../model/operation.ts";
 import { isInterrupted, isTerminal } from "../model/state.ts";
 import type { Task } from "../model/task.ts";
 import type { Caller } from "./caller.ts";
 import { eventIterator } from "./event-iterator.ts";
 import { follow } from "./follow.ts";
+import { hopsOfRun } from "./hops-of-run.ts";
 import type { CallOptions, ClientEvent, RemoteAgent, SendText } from "./options.ts";
 import { pollTask } from "./poll.ts";
 import { type JoinedSignal, joinSignals } from "./signals.ts";
@@ -25,6 +26,17 @@ export interface RemoteAgentSetup {
 
 export function createRemoteAgent({ caller, card, signal, hops }: RemoteAgentSetup): RemoteAgent {
   const replay = declares(card, EXTENSIONS.replay);
+  const knowsHops = declares(card, EXTENSIONS.hops);
+
+  /**
+   * How the run that makes this call came about. Where they could not be sent nothing would be gained by a declared
+   * loss, and an agent that does not know the extension has no use for the addresses of others.
+   */
+  function inheritedHops(): Hops | undefined {
+    const came = hopsOfRun();
+    if (came === undefined || !caller.can.metadata) return undefined;
+    return knowsHops ? came : { ...NO_HOPS, hops: Math.max(came.hops, came.ancestors.length - 1) };
+  }
 
   async function ask<O extends WholeOperation>(
     operation: O,
@@ -87,11 +99,11 @@ export function createRemoteAgent({ caller, card, signal, hops }: RemoteAgentSet
       return caller.interface;
     },
     send: (input, options) => {
-      const came = options?.hops ?? hops;
+      const came = options?.hops ?? hops ?? inheritedHops();
       return ask({ kind: "send", ...toSendInput(input, came) }, announcing(came, options));
     },
     stream(input, given = {}) {
-      const came = given.hops ?? hops;
+      const came = given.hops ?? hops ?? inheritedHops();
       const options = announcing(came, given) ?? given;
       const prepared = toSendInput(input, came);
       const { operations, streaming } = caller.can;

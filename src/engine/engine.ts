@@ -125,13 +125,10 @@ export class Engine {
     if (required !== undefined) return refuse("EXTENSION_SUPPORT_REQUIRED", `This agent requires ${required}.`);
     switch (operation.kind) {
       case "send":
-        return (
-          this.#refusesSend(served, operation) ??
-          this.#withRoom(call, () => this.#sending.send(served, operation, call))
-        );
+        return this.#refusesSend(operation) ?? this.#withRoom(call, () => this.#sending.send(served, operation, call));
       case "stream":
         return (
-          this.#refusesSend(served, operation) ??
+          this.#refusesSend(operation) ??
           refusesStreams(served.agent) ??
           this.#streaming(call, (onEnd) =>
             this.#withRoom(call, () => this.#sending.stream(served, operation, call, onEnd)),
@@ -161,14 +158,11 @@ export class Engine {
     }
   }
 
-  #refusesSend(
-    { name }: ServedAgent,
-    operation: Extract<Operation, { kind: "send" | "stream" }>,
-  ): Promise<never> | undefined {
+  #refusesSend(operation: Extract<Operation, { kind: "send" | "stream" }>): Promise<never> | undefined {
     if (this.#closing) return refuse("UNAVAILABLE", "The server is shutting down.");
     if (operation.metadata !== undefined) {
       try {
-        refuseLoop(hopsIn(operation.metadata), this.#context.idOf(name), this.#context.limits.hops);
+        refuseLoop(hopsIn(operation.metadata), this.#context.limits.hops);
       } catch (error) {
         return Promise.reject(error);
       }

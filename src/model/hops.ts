@@ -30,22 +30,18 @@ export function hopsIn(metadata: JsonObject | undefined): Hops {
   return { hops, ancestors };
 }
 
-/** Throws if an agent must not work on a request that came this way. `self` is the agent's own name among ancestors. */
-export function refuseLoop({ hops, ancestors }: Hops, self: string, limit: number): void {
+/**
+ * Throws if an agent must not work on a request that came this way. Agents that work in rounds visit each other again
+ * and again, so a repeated visit only counts: a loop is what does not end within the limit.
+ */
+export function refuseLoop({ hops, ancestors }: Hops, limit: number): void {
   const taken = Math.max(hops, ancestors.length);
-  if (taken > limit) {
-    throw loop(`The request came through ${taken} agents, more than the ${limit} allowed.`, taken, limit);
-  }
-  // Once is a question asked back, which agents may need; twice is a circle.
-  if (ancestors.filter((ancestor) => ancestor === self).length > 1) {
-    throw loop("The request came through this agent more than once already.", taken, limit);
-  }
-}
-
-function loop(message: string, hops: number, limit: number): ProtocolError {
-  return new ProtocolError("UNSUPPORTED_OPERATION", message, {
-    metadata: { reason: "AGENT_LOOP", hops: String(hops), limit: String(limit) },
-  });
+  if (taken <= limit) return;
+  throw new ProtocolError(
+    "UNSUPPORTED_OPERATION",
+    `The request came through ${taken} agents, more than the ${limit} allowed.`,
+    { metadata: { reason: "AGENT_LOOP", hops: String(taken), limit: String(limit) } },
+  );
 }
 
 /** What an agent passes on when it calls others. */

@@ -22,7 +22,8 @@ const OWN_EXTENSIONS: readonly AgentExtension[] = [
   },
   {
     uri: EXTENSIONS.hops,
-    description: "A request tells in its metadata which agents it came through; one that goes in circles is refused.",
+    description:
+      "A request tells in its metadata which agents it came through; one that came through too many is refused.",
   },
 ];
 

@@ -37,6 +37,7 @@ export type DialInTools = Omit<LinkTools, "peerId" | "connectMs" | "patienceMs">
 export class DialIn implements Peer {
   readonly credentials: DialInCredentials;
   readonly #patienceMs: number;
+  readonly takesMetadata = false;
   #caller: LinkCaller | undefined;
 
   constructor(credentials: DialInCredentials, patienceMs = PATIENCE_MS) {
