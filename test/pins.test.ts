@@ -275,6 +275,7 @@ describe("defaults", () => {
       historyPage: 200,
       page: 16_777_216,
       tasksPerOwner: 10_000,
+      messageBytesPerOwner: 268_435_456,
       streamsPerOwner: 20_000,
       streamsPerAddress: 20_000,
       storedBytesPerOwner: undefined,

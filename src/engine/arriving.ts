@@ -1,8 +1,11 @@
 import { invalidParams, ProtocolError } from "../model/errors.ts";
-import type { RequestNote } from "../model/event.ts";
-import type { Message } from "../model/message.ts";
+import type { LogEntry, RequestNote } from "../model/event.ts";
+import { jsonSize, type Message, messageSize } from "../model/message.ts";
 import type { Call, SendInput } from "../model/operation.ts";
 import type { QueuedTurn } from "./live-task.ts";
+import type { EngineLimits } from "./options.ts";
+import type { ServedAgent } from "./runner.ts";
+import type { OwnerLoads } from "./shares.ts";
 
 /** Only what there is: most messages come with nothing beside them. */
 export function noteOf(input: SendInput, call: Call): RequestNote | undefined {
@@ -24,6 +27,17 @@ export function toTurn(message: Message, input: SendInput, call: Call, number: n
     caller: call.caller,
     acceptedOutputModes: input.configuration?.acceptedOutputModes ?? [],
     metadata: input.metadata,
+  };
+}
+
+/** A turn for a message that is known from the log alone. */
+export function storedTurn(owner: string, message: Message, { number, request }: LogEntry): QueuedTurn {
+  return {
+    number,
+    message,
+    caller: { owner, authenticated: request?.authenticated === true },
+    acceptedOutputModes: request?.acceptedOutputModes ?? [],
+    metadata: request?.metadata,
   };
 }
 
@@ -52,4 +66,38 @@ export function checkIds({ message, chosenId }: SendInput, { tenant, idempotency
 
 function checkLength(field: string, id: string | undefined, longest: number): void {
   if (id !== undefined && id.length > longest) throw invalidParams(field, `longer than ${longest} characters`);
+}
+
+/** Refuses what would be one task or one message too many, for the agent or for the caller. */
+export function checkRoom(
+  served: ServedAgent,
+  loads: OwnerLoads,
+  call: Call,
+  bytes: number,
+  limits: EngineLimits,
+): void {
+  if (served.queue.waiting >= limits.queue) throw exhausted("Too many tasks wait for this agent.");
+  if (loads.tasksOf(call.caller.owner) >= limits.tasksPerOwner) {
+    throw exhausted("Too many of your tasks are under way.");
+  }
+  checkBytes(loads, call, bytes, limits);
+}
+
+/** What a message takes up from when it is accepted until its task is no longer worked on. */
+export function bytesOf({ message, metadata }: SendInput): number {
+  return messageSize(message) + (metadata === undefined ? 0 : jsonSize(metadata));
+}
+
+export function checkBytes(loads: OwnerLoads, { caller }: Call, bytes: number, limits: EngineLimits): void {
+  const held = loads.bytesOf(caller.owner);
+  const limit = limits.messageBytesPerOwner;
+  if (held === 0 || held + bytes <= limit) return;
+  throw exhausted(`The messages of your tasks under way would take up more than ${limit} bytes.`, {
+    messageBytes: String(held),
+    limit: String(limit),
+  });
+}
+
+function exhausted(message: string, metadata?: Record<string, string>): ProtocolError {
+  return new ProtocolError("RESOURCE_EXHAUSTED", message, { retryAfter: 5, ...(metadata && { metadata }) });
 }

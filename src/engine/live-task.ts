@@ -57,6 +57,8 @@ export class LiveTask implements Scope {
   active = false;
   /** No longer this process's task: ended, parked, answered by a message or lost. Later events are dropped. */
   closed = false;
+  /** Bytes of messages that its owner has in memory for it. */
+  messageBytes: number;
   /** Characters the agent has written so far. */
   written = 0;
   /** Someone outside knows the task: it can no longer be taken back. */
@@ -98,6 +100,7 @@ export class LiveTask implements Scope {
     this.fold = options.fold;
     this.fence = options.fence;
     this.attempt = options.attempt;
+    this.messageBytes = options.fold.historySize;
     this.since = context.clock.now();
     this.#origin = options.origin;
     this.#knownTurn = options.turn;

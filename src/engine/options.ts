@@ -9,6 +9,11 @@ export interface EngineLimits {
   readonly page: number;
   /** Tasks of one owner that are queued or running here at the same time. */
   readonly tasksPerOwner: number;
+  /**
+   * Bytes of the messages in those tasks, history included. An owner that has no task under way may always start one:
+   * otherwise a task with a long history could never be continued.
+   */
+  readonly messageBytesPerOwner: number;
   /** Streams one owner may hold open here. */
   readonly streamsPerOwner: number;
   /** Streams that may be open from one address. */
@@ -99,6 +104,7 @@ export const DEFAULT_LIMITS: EngineLimits = {
   historyPage: 200,
   page: 16 * 1024 * 1024,
   tasksPerOwner: 10_000,
+  messageBytesPerOwner: 256 * 1024 * 1024,
   streamsPerOwner: 20_000,
   streamsPerAddress: 20_000,
   storedBytesPerOwner: undefined,

@@ -1,6 +1,8 @@
 import type { TaskFold } from "../model/fold.ts";
 
-const KEPT = 1_000;
+const MAX_FOLDS = 1_000;
+/** Of all their messages together. */
+const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
  * Tasks that wait for their caller, as they stood when they were parked, so that the next message need not read them
@@ -8,21 +10,28 @@ const KEPT = 1_000;
  */
 export class ParkedFolds {
   readonly #folds = new Map<string, TaskFold>();
+  #bytes = 0;
 
   put(fold: TaskFold): void {
-    this.#folds.delete(fold.id);
+    this.#remove(fold.id);
     this.#folds.set(fold.id, fold);
-    if (this.#folds.size <= KEPT) return;
+    this.#bytes += fold.historySize;
     for (const oldest of this.#folds.keys()) {
-      this.#folds.delete(oldest);
-      return;
+      if (this.#folds.size <= MAX_FOLDS && this.#bytes <= MAX_BYTES) return;
+      this.#remove(oldest);
     }
   }
 
   take(id: string, number: number): TaskFold | undefined {
+    const fold = this.#remove(id);
+    return fold?.number === number ? fold : undefined;
+  }
+
+  #remove(id: string): TaskFold | undefined {
     const fold = this.#folds.get(id);
     if (fold === undefined) return undefined;
     this.#folds.delete(id);
-    return fold.number === number ? fold : undefined;
+    this.#bytes -= fold.historySize;
+    return fold;
   }
 }

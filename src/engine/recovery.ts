@@ -1,8 +1,9 @@
 import type { Lease, TaskHead } from "../store/contract.ts";
+import { storedTurn } from "./arriving.ts";
 import type { QueuedTurn } from "./live-task.ts";
 import type { EngineContext } from "./options.ts";
 import { EventMaker } from "./run.ts";
-import { type Runner, type ServedAgent, storedTurn } from "./runner.ts";
+import type { Runner, ServedAgent } from "./runner.ts";
 import { adoption } from "./scope.ts";
 
 const CLAIMED_AT_ONCE = 100;

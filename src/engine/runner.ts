@@ -5,6 +5,7 @@ import type { Message } from "../model/message.ts";
 import { isTerminal, type TaskState } from "../model/state.ts";
 import type { IdempotencyRecord, Scope, TaskHead, WriteResult } from "../store/contract.ts";
 import type { Agent } from "./agent.ts";
+import { storedTurn } from "./arriving.ts";
 import { type CommitListener, Committer } from "./committer.ts";
 import { LiveTask, type LiveTaskOptions, type QueuedTurn } from "./live-task.ts";
 import type { EngineContext } from "./options.ts";
@@ -13,6 +14,7 @@ import type { RunQueue } from "./queue.ts";
 import { Readers } from "./readers.ts";
 import { EventMaker, says, TurnRun } from "./run.ts";
 import { sameScope } from "./scope.ts";
+import { OwnerLoads } from "./shares.ts";
 import { RunningTurn } from "./turn.ts";
 
 export interface ServedAgent {
@@ -43,10 +45,10 @@ interface Running {
 export class Runner implements CommitListener {
   readonly committer: Committer;
   readonly readers: Readers;
+  readonly loads = new OwnerLoads();
   readonly #context: EngineContext;
   readonly #live = new Map<string, LiveTask>();
   readonly #running = new Map<string, Running>();
-  readonly #perOwner = new Map<string, number>();
   readonly #parked: ParkedFolds;
   readonly #repeats = new WeakMap<Message, DuplicateSend>();
   /** Tasks the store says are ours though nobody runs them, because the store failed us. Taken up again with time. */
@@ -77,17 +79,25 @@ export class Runner implements CommitListener {
     return this.#live.size;
   }
 
-  tasksOf(owner: string): number {
-    return this.#perOwner.get(owner) ?? 0;
-  }
-
   /** Takes charge of a task. Its turns start with `begin`. */
   adopt(options: LiveTaskOptions, state: TaskState): LiveTask {
     const live = new LiveTask(this.#context, this.committer, options, state);
     this.orphans.delete(live.id);
     this.#live.set(live.id, live);
-    this.#perOwner.set(live.owner, this.tasksOf(live.owner) + 1);
+    this.loads.add(live.owner, 1, live.messageBytes);
     return live;
+  }
+
+  /** Counts a message against the owner of a task that is worked on here, until it no longer is. */
+  hold(live: LiveTask, bytes: number): void {
+    if (this.#live.get(live.id) !== live) return;
+    live.messageBytes += bytes;
+    this.loads.add(live.owner, 0, bytes);
+  }
+
+  /** Back to the tasks that wait for their caller. */
+  park(fold: TaskFold): void {
+    this.#parked.put(fold);
   }
 
   /** A stored task as it stands now, for adoption. */
@@ -170,7 +180,7 @@ export class Runner implements CommitListener {
     this.readers.cache(live.id, entries);
     if (!live.closed) return;
     const { state } = live.fold.status;
-    if (!isTerminal(state)) this.#parked.put(live.fold);
+    if (!isTerminal(state)) this.park(live.fold);
     this.#drop(live);
     const ms = this.#context.clock.now() - live.since;
     this.#context.log.info({ task: live.id, agent: live.agent, state, events: live.fold.number, ms }, "task");
@@ -328,25 +338,12 @@ export class Runner implements CommitListener {
   #drop(live: LiveTask): void {
     if (this.#live.get(live.id) !== live) return;
     this.#live.delete(live.id);
-    const left = this.tasksOf(live.owner) - 1;
-    if (left > 0) this.#perOwner.set(live.owner, left);
-    else this.#perOwner.delete(live.owner);
+    this.loads.add(live.owner, -1, -live.messageBytes);
     if (this.#live.size > 0) return;
     const idle = this.#idle;
     this.#idle = [];
     for (const resolve of idle) resolve();
   }
-}
-
-/** A turn for a message that is known from the log alone. */
-export function storedTurn(owner: string, message: Message, { number, request }: LogEntry): QueuedTurn {
-  return {
-    number,
-    message,
-    caller: { owner, authenticated: request?.authenticated === true },
-    acceptedOutputModes: request?.acceptedOutputModes ?? [],
-    metadata: request?.metadata,
-  };
 }
 
 function lossOf(taskId: string, refusal: Exclude<WriteResult, { ok: true }>["refusal"]): ProtocolError {

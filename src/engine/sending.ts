@@ -5,8 +5,8 @@ import type { Call, FrameStream, SendInput, SendOutcome } from "../model/operati
 import { isTerminal, STATE_CLASS } from "../model/state.ts";
 import type { Task } from "../model/task.ts";
 import type { IdempotencyClaim, IdempotencyRecord, PushRegistration, Snapshot } from "../store/contract.ts";
-import { checkContext, checkIds, ended, noteOf, toTurn } from "./arriving.ts";
-import { fingerprintOf } from "./fingerprint.ts";
+import { bytesOf, checkBytes, checkContext, checkIds, checkRoom, ended, noteOf, toTurn } from "./arriving.ts";
+import { fingerprintOf, sameContent } from "./fingerprint.ts";
 import { LogStream, messageStream, snapshotFrame, untilSettled } from "./following.ts";
 import { checkInput } from "./input-modes.ts";
 import { KeyedTurns } from "./keyed-turns.ts";
@@ -145,8 +145,9 @@ export class Sending {
     push: PushRegistration | undefined,
     id: string,
   ): Promise<Accepted> | Accepted {
-    this.#checkRoom(served, call);
     const { ids, clock, limits } = this.#context;
+    const bytes = bytesOf(input);
+    checkRoom(served, this.#runner.loads, call, bytes, limits);
     const contextId = input.message.contextId ?? ids.context();
     const message = inTask(input.message, id, contextId);
     const idempotency = this.#claimOf(input, call);
@@ -167,6 +168,7 @@ export class Sending {
       },
       "TASK_STATE_SUBMITTED",
     );
+    this.#runner.hold(live, bytes);
     live.shown = (input.configuration?.returnImmediately === true && !follow) || input.asTask === true;
     const reader = follow ? this.#runner.readers.open(id, 0, true) : undefined;
     const status = { state: "TASK_STATE_SUBMITTED" as const, timestamp: timestampOf(clock.now()) };
@@ -222,6 +224,9 @@ export class Sending {
     push: PushRegistration | undefined,
   ): Promise<Accepted> {
     if (isTerminal(live.state)) throw ended(live.id);
+    const bytes = bytesOf(input);
+    checkBytes(this.#runner.loads, call, bytes, this.#context.limits);
+    this.#runner.hold(live, bytes);
     const message = inTask(input.message, live.id, live.contextId);
     live.turns.push(toTurn(message, input, call, undefined));
     live.shown = true;
@@ -247,13 +252,22 @@ export class Sending {
     if (head === undefined || !sameScope(head, scopeOf(served, call))) throw taskNotFound(taskId);
     checkContext(input.message, head.contextId);
     if (isTerminal(head.status.state)) throw ended(taskId);
-    this.#checkRoom(served, call);
+    const { limits } = this.#context;
+    const bytes = bytesOf(input);
+    checkRoom(served, this.#runner.loads, call, bytes, limits);
     const fold = await this.#runner.unpark(head);
+    try {
+      checkBytes(this.#runner.loads, call, fold.historySize + bytes, limits);
+    } catch (error) {
+      this.#runner.park(fold);
+      throw error;
+    }
     const { state } = head.status;
     const live = this.#runner.adopt(
       { ...adoption(head), fold, fence: head.fence, attempt: 1, origin: "parked" },
       state,
     );
+    this.#runner.hold(live, bytes);
     const message = inTask(input.message, taskId, head.contextId);
     live.shown = true;
     live.decide();
@@ -354,16 +368,6 @@ export class Sending {
     return Math.min(input.configuration?.historyLength ?? page, page);
   }
 
-  #checkRoom(served: ServedAgent, call: Call): void {
-    const { limits } = this.#context;
-    if (served.queue.waiting >= limits.queue) {
-      throw new ProtocolError("RESOURCE_EXHAUSTED", "Too many tasks wait for this agent.", { retryAfter: 5 });
-    }
-    if (this.#runner.tasksOf(call.caller.owner) >= limits.tasksPerOwner) {
-      throw new ProtocolError("RESOURCE_EXHAUSTED", "Too many of your tasks are under way.", { retryAfter: 5 });
-    }
-  }
-
   #arrival(received: Message, input: SendInput, call: Call, push: PushRegistration | undefined): Arrival {
     return { received, request: noteOf(input, call), claim: this.#claimOf(input, call), push };
   }
@@ -380,11 +384,6 @@ function show(live: LiveTask): void {
   if (live.closed) return;
   live.shown = true;
   live.decide();
-}
-
-function sameContent(record: IdempotencyRecord, input: SendInput): IdempotencyRecord {
-  if (record.fingerprint === fingerprintOf(input)) return record;
-  throw new ProtocolError("IDEMPOTENCY_CONFLICT", "This idempotency key was used for another message.");
 }
 
 async function closingOnError<T>(promise: Promise<T>, reader: LogReader | undefined): Promise<T> {

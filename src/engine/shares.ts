@@ -30,3 +30,28 @@ export class Shares {
     else this.#held.delete(holder);
   }
 }
+
+/** How many tasks owners have under way, and the bytes of the messages in them. */
+export class OwnerLoads {
+  readonly #loads = new Map<string, { tasks: number; bytes: number }>();
+
+  tasksOf(owner: string): number {
+    return this.#loads.get(owner)?.tasks ?? 0;
+  }
+
+  bytesOf(owner: string): number {
+    return this.#loads.get(owner)?.bytes ?? 0;
+  }
+
+  /** Negative numbers take away. An owner without a task costs nothing. */
+  add(owner: string, tasks: number, bytes: number): void {
+    const load = this.#loads.get(owner);
+    if (load === undefined) {
+      this.#loads.set(owner, { tasks, bytes });
+      return;
+    }
+    load.tasks += tasks;
+    load.bytes += bytes;
+    if (load.tasks === 0) this.#loads.delete(owner);
+  }
+}

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LogEntry, type TaskEvent } from "./event.ts";
 import { FoldError, fold, TaskFold } from "./fold.ts";
-import type { Message } from "./message.ts";
+import { type Message, messageSize } from "./message.ts";
 import { textOf } from "./part.ts";
 import { isTerminal, TASK_STATES } from "./state.ts";
 import { anyEvent, CONTEXT, ID, legalLog, message } from "./testing/events.ts";
@@ -251,6 +251,7 @@ describe("history", () => {
         const all = [said("hi", "ROLE_USER"), ...messages];
         expect(open.history.length).toBeLessThanOrEqual(2 * limit);
         expect(open.history.slice(-limit)).toEqual(all.slice(-limit));
+        expect(open.historySize).toBe(open.history.reduce((sum, kept) => sum + messageSize(kept), 0));
       }),
     );
   });

@@ -1,7 +1,7 @@
 import { type Artifact, withParts } from "./artifact.ts";
 import type { LogEntry, TaskArtifactUpdate, TaskEvent } from "./event.ts";
 import type { JsonObject } from "./json.ts";
-import type { Message } from "./message.ts";
+import { type Message, messageSize } from "./message.ts";
 import { isPlainText, type Part } from "./part.ts";
 import { isTerminal } from "./state.ts";
 import type { Task, TaskStatus } from "./task.ts";
@@ -38,6 +38,7 @@ export class TaskFold {
   #status: TaskStatus | undefined;
   #metadata: JsonObject | undefined;
   readonly #history: Message[] = [];
+  #historySize = 0;
   #artifacts: Map<string, OpenArtifact> | undefined;
   readonly #historyLimit: number;
 
@@ -69,6 +70,10 @@ export class TaskFold {
   }
   get history(): readonly Message[] {
     return this.#history;
+  }
+  /** Bytes that the messages kept here take up, roughly. */
+  get historySize(): number {
+    return this.#historySize;
   }
   hasArtifact(artifactId: string): boolean {
     return this.#artifacts?.has(artifactId) === true;
@@ -116,7 +121,7 @@ export class TaskFold {
     this.#contextId = task.contextId;
     this.#status = task.status;
     this.#metadata = task.metadata;
-    if (task.history) this.#history.push(...task.history);
+    for (const message of task.history ?? []) this.#remember(message);
     for (const artifact of task.artifacts ?? []) {
       this.#open(artifact);
     }
@@ -136,9 +141,11 @@ export class TaskFold {
 
   #remember(message: Message): void {
     this.#history.push(message);
+    this.#historySize += messageSize(message);
     // Trimming at twice the limit keeps the cost per message constant.
-    if (this.#history.length > 2 * this.#historyLimit)
-      this.#history.splice(0, this.#history.length - this.#historyLimit);
+    if (this.#history.length <= 2 * this.#historyLimit) return;
+    const forgotten = this.#history.splice(0, this.#history.length - this.#historyLimit);
+    for (const old of forgotten) this.#historySize -= messageSize(old);
   }
 
   #addArtifact(update: TaskArtifactUpdate): void {

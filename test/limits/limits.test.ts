@@ -2,6 +2,7 @@ import { connect as openSocket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import type { RemoteAgent } from "../../src/client/options.ts";
 import { ProtocolError } from "../../src/model/errors.ts";
+import type { StreamEvent } from "../../src/model/event.ts";
 import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
 import { readMetric } from "../support/metrics.ts";
 import { sendRaw } from "../support/raw-http.ts";
@@ -87,6 +88,32 @@ describe.each(INTERFACES)("$dialect over $binding", (spoken) => {
     await agent.send("artifact ok");
   });
 
+  it("is refused while the messages of the owner's tasks under way are as large as they may be", async () => {
+    const { server, stage } = await open({ limits: { messageBytesPerOwner: 20_000 } });
+    const [alice, bob] = (await Promise.all(
+      ["alice", "bob"].map((owner) => speaking(server.url, spoken, as(owner))),
+    )) as [RemoteAgent, RemoteAgent];
+    const filler = `; work ${"x".repeat(8_000)}`;
+    const held = alice.stream(`work; hold one${filler}`)[Symbol.asyncIterator]();
+    const taskId = taskIn((await held.next()).value?.event);
+    const waiting = alice.send(`hold two${filler}`);
+    await Promise.all([stage.reached("one"), stage.reached("two")]);
+    const refused = await refusalOf(alice.send(`artifact no${filler}`));
+    expect(refused).toMatchObject({ code: "RESOURCE_EXHAUSTED", retryAfter: 5 });
+    expect(refused.message).toContain("20000 bytes");
+    expect((await refusalOf(firstOf(alice.stream(`artifact no${filler}`)))).code).toBe("RESOURCE_EXHAUSTED");
+    const more = { message: { taskId, parts: [{ text: `artifact no${filler}` }] } };
+    expect((await refusalOf(alice.send(more))).code).toBe("RESOURCE_EXHAUSTED");
+    await alice.send("artifact small");
+    await bob.send(`artifact other${filler}`);
+    stage.open("one");
+    stage.open("two");
+    await waiting;
+    while ((await held.next()).done !== true);
+    await alice.send(`artifact after${filler}`);
+    expect(stage.started.some((text) => text.startsWith("artifact no"))).toBe(false);
+  });
+
   it("is refused above the open streams of an address, until one ends", async () => {
     const { server, stage } = await open({ limits: { streamsPerAddress: 1 } });
     const [alice, bob] = (await Promise.all(
@@ -115,6 +142,12 @@ describe.each(INTERFACES)("$dialect over $binding", (spoken) => {
     expect(stage.started).toEqual(["artifact ok", "artifact again"]);
   });
 });
+
+function taskIn(event: StreamEvent | undefined): string {
+  if (event !== undefined && "statusUpdate" in event) return event.statusUpdate.taskId;
+  if (event === undefined || !("task" in event)) throw new Error("There is no task.");
+  return event.task.id;
+}
 
 async function firstOf<T>(events: AsyncIterable<T>): Promise<T | undefined> {
   for await (const event of events) return event;

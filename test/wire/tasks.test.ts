@@ -198,3 +198,31 @@ describeStores("limits", { limits: { tasksPerOwner: 2, streamsPerOwner: 1 } }, (
     await scene.client().ended(first.id);
   });
 });
+
+describeStores("messages of tasks under way", { limits: { messageBytesPerOwner: 20_000 } }, (scene, binding) => {
+  const large = `artifact ${"x".repeat(8_000)}`;
+
+  it("are bounded together, those of a task that is taken up again included", async () => {
+    const client = scene.client();
+    const asking = await client.task(`input ${"x".repeat(8_000)}`);
+    const held = await client.start(`work; hold bytes; ${large}`);
+    const answer = { taskId: asking.id, contextId: asking.contextId };
+    for (const message of [userMessage(`${large}; ${large}`), userMessage(large, answer)]) {
+      const { error, headers, status } = await client.call("SendMessage", { message });
+      expect(error?.reason).toBe("RESOURCE_EXHAUSTED");
+      if (binding.http === undefined) expect(error?.code).toBe(8);
+      else expect(status).toBe(429);
+      expect(Number(headers["retry-after"])).toBeGreaterThan(0);
+    }
+    expect((await client.get(asking.id)).status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+    expect((await client.task(large)).status.state).toBe("TASK_STATE_COMPLETED");
+    scene.stage.open("bytes");
+    await client.ended(held.id);
+    expect((await client.task(userMessage(large, answer))).status.state).toBe("TASK_STATE_COMPLETED");
+  });
+
+  it("never keep an owner with nothing under way from sending one", async () => {
+    const task = await scene.client().task(`artifact ${"x".repeat(40_000)}`);
+    expect(task.status.state).toBe("TASK_STATE_COMPLETED");
+  });
+});

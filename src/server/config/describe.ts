@@ -92,6 +92,7 @@ const SIZES: ReadonlySet<string> = new Set([
   "body",
   "file",
   "headers",
+  "messageBytesPerOwner",
   "page",
   "part",
   "storedBytesPerOwner",

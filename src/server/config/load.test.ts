@@ -53,6 +53,7 @@ describe("a configuration", () => {
         historyPage: 200,
         page: 16 * 1_048_576,
         tasksPerOwner: 10_000,
+        messageBytesPerOwner: 268_435_456,
         streamsPerOwner: 20_000,
         streamsPerAddress: 20_000,
         hops: 8,

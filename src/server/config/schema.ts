@@ -139,6 +139,11 @@ const limits = z.strictObject({
       "Length of a page of a list of tasks; a page that would be longer ends earlier, with a token for the next.",
     ),
   tasksPerOwner: count.default(DEFAULT_LIMITS.tasksPerOwner).describe("Tasks of one owner that are queued or running."),
+  messageBytesPerOwner: size
+    .prefault("256MiB")
+    .describe(
+      "Size of the messages of one owner's queued and running tasks together, with their history; more is answered with 429. An owner without such a task can always start one.",
+    ),
   streamsPerOwner: count.default(DEFAULT_LIMITS.streamsPerOwner).describe("Open streams of one owner."),
   id: count.default(DEFAULT_LIMITS.id).describe("Length of an id or tenant that a caller chooses."),
   attempts: count
