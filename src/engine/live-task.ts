@@ -10,6 +10,9 @@ import { mergeChunks } from "./merge.ts";
 import type { EngineContext } from "./options.ts";
 import { type Arrival, type InFlight, NO_ARRIVAL, type PendingEvent, toAppend, toSubmit } from "./task-write.ts";
 
+/** One write of the store holds up all others: what waits for it is bounded in size, not only in number. */
+const MAX_PENDING_CHARACTERS = 4 * 1024 * 1024;
+
 /** A message that waits for its turn. */
 export interface QueuedTurn {
   /** Of the event that brought the message; known once it is committed. */
@@ -71,6 +74,8 @@ export class LiveTask implements Scope {
   /** Undefined while it is open whether the answer is this task; then null, or the message that is the answer. */
   #decision: Message | null | undefined;
   #loss: Error | undefined;
+  /** `written` when the events before were handed to the store. */
+  #writtenTaken = 0;
   #releaseNext = false;
   /** What the next write has to say of the run: that it waits in line (false), or that it begins (true). */
   #beginsNext: boolean | undefined;
@@ -141,9 +146,12 @@ export class LiveTask implements Scope {
     this.#committer.mark(this);
   }
 
-  /** A promise when the run is so far ahead of the store that it should wait. */
+  /** A promise when the run is so far ahead of the store that it should wait: in events, or in what they hold. */
   get backlog(): Promise<void> | undefined {
-    return this.#pending.length >= this.#context.limits.pendingEvents ? this.flushed() : undefined;
+    const isAhead =
+      this.#pending.length >= this.#context.limits.pendingEvents ||
+      this.written - this.#writtenTaken >= MAX_PENDING_CHARACTERS;
+    return isAhead ? this.flushed() : undefined;
   }
 
   /** Resolves when everything pushed so far is durable; rejects if it never will be. */
@@ -237,6 +245,7 @@ export class LiveTask implements Scope {
     if (events.length === 0 && !release && turn === undefined && this.#beginsNext === undefined) return undefined;
     this.#releaseNext = false;
     this.#turn = undefined;
+    this.#writtenTaken = this.written;
     const expect = this.fold.number;
     const entries = events.map(({ event, received, request }, index) =>
       LogEntry.of(expect + 1 + index, event, received, request),

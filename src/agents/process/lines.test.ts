@@ -29,6 +29,17 @@ describe("linesOf", () => {
     ]);
   });
 
+  it("joins the lines of a flood, but none that may be an event", async () => {
+    const lines = await split([`${"y\n".repeat(1_000)}{"status":"working"}\n${"n\n".repeat(500)}`, "last\n"]);
+    expect(lines.length).toBeLessThan(100);
+    expect(lines.slice(-4)).toEqual([
+      { text: "y\n".repeat(1_000 - (lines.length - 4)), whole: false },
+      { text: '{"status":"working"}\n', whole: true },
+      { text: "n\n".repeat(500), whole: false },
+      { text: "last\n", whole: true },
+    ]);
+  });
+
   it("loses nothing, however the text arrives", async () => {
     const chunk = fc.string({ unit: fc.constantFrom("a", "\n", "é", "\r") });
     await fc.assert(
