@@ -1,9 +1,8 @@
-import { accessSync, constants } from "node:fs";
 import { request as ask } from "node:http";
 import { request as askSecurely } from "node:https";
 import { createServer } from "node:net";
-import { delimiter, isAbsolute, join, resolve } from "node:path";
-import type { AgentSource, DragomanConfig } from "../server/config/index.ts";
+import { missingProgram } from "../agents/process/missing-program.ts";
+import type { DragomanConfig } from "../server/config/index.ts";
 
 export interface Check {
   readonly name: string;
@@ -11,8 +10,6 @@ export interface Check {
   readonly status: "ok" | "warning" | "failed" | "skipped";
   readonly detail: string;
 }
-
-type ProcessSource = Extract<AgentSource, { kind: "process" }>;
 
 const OLDEST_NODE = [20, 19] as const;
 
@@ -120,22 +117,4 @@ export async function checkAgents(config: DragomanConfig): Promise<readonly Chec
 
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-/** Why the program of an agent cannot be started, found without starting it. */
-function missingProgram({ command: [program], cwd, env }: ProcessSource): string | undefined {
-  const isPath = isAbsolute(program) || program.includes("/");
-  const folders = (env.PATH ?? process.env.PATH ?? "").split(delimiter);
-  const candidates = isPath ? [resolve(cwd, program)] : folders.map((folder) => join(folder, program));
-  if (process.platform === "win32" || candidates.some(isExecutable)) return undefined;
-  return isPath ? `${program} is not a program that can be started` : `${program} is not in the PATH`;
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

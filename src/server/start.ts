@@ -1,3 +1,5 @@
+import { missingProgram } from "../agents/process/missing-program.ts";
+import type { Log } from "../model/ports.ts";
 import { buildAgents, type ConfigOverrides, type DragomanConfig, loadConfig } from "./config/index.ts";
 import { guardProcess } from "./guard-process.ts";
 import { secretsOfConfig } from "./known-secrets.ts";
@@ -22,6 +24,7 @@ export async function startServer(options: StartOptions): Promise<DragomanServer
     pretty: config.log.pretty ?? pretty ?? false,
     secrets: secretsOfConfig(config),
   });
+  warnOfMissingPrograms(config, log);
   const push = toPushOptions(config.push);
   const server = await serve({ ...toServeOptions(config, await buildAgents(config)), push, log });
   if (isWildcard(config.server.host) && config.server.publicUrl === undefined) {
@@ -40,6 +43,15 @@ export async function startServer(options: StartOptions): Promise<DragomanServer
   const stopWatching = watchModules(config, server, log);
   server.closed.then(stopWatching, stopWatching);
   return server;
+}
+
+/** Each run looks for its program again, so one that is installed later is found. */
+function warnOfMissingPrograms(config: DragomanConfig, log: Log): void {
+  for (const [agent, { source }] of config.agents) {
+    const missing = source.kind === "process" ? missingProgram(source) : undefined;
+    if (missing === undefined || source.kind !== "process") continue;
+    log.warn({ agent, program: source.command[0] }, `Every task of agent ${agent} will fail: ${missing}`);
+  }
 }
 
 const isWildcard = (host: string) => host === "0.0.0.0" || host === "::";
