@@ -38,7 +38,8 @@ An \`exec\` agent is started once per turn, without a shell. It gets the environ
 \`DRAGOMAN_TASK_ID\` and \`DRAGOMAN_CONTEXT_ID\`. The message comes in on stdin, which then ends.
 
 Each line of stdout is sent as it comes, as a chunk of the text artifact \`output\`. The newline is part of the chunk, so the
-chunks joined are the output; a last line without one is sent as it is. Lines longer than 1 MiB are sent in pieces.
+chunks joined are the output; a last line without one is sent as it is. Lines longer than 1 MiB are sent in
+pieces, and of more than 64 lines that arrive at once those of text are joined.
 
 A line that is a JSON object with exactly one of these keys is an event instead of text; JSON that only resembles one is text:
 
@@ -53,8 +54,14 @@ A line that is a JSON object with exactly one of these keys is an event instead 
 
 Where a message stands, \`{"text": …}\`, \`{"parts": [...]}\` or a list of parts may stand too.
 
-Exit code 0 completes the task. Any other code, or a signal, fails it with the last 4 KB of stderr. When the task is cancelled
-or times out, the process and its group get SIGTERM, and SIGKILL after \`cancelGrace\`.
+Exit code 0 completes the task. Any other code, or a signal, fails it; the caller reads which. What a program writes to stderr
+goes to the log, at the end of the run, the last 4 KB of it and without known secrets; with \`stderr: caller\` the caller of a run
+that fails gets it, too. When the task is cancelled or times out, the process and its group get SIGTERM, and SIGKILL after
+\`cancelGrace\`.
+
+While the store is behind, stdout is not read and the program waits. A run may write as much text as \`limits.part\` allows, and
+artifacts as \`limits.task\` does; a program that writes more is ended and its task fails. A program that is not found is reported
+when the server starts, by \`serve\` and by \`dragoman doctor\`.
 `;
 
 /** The page about the configuration. */

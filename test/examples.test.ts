@@ -81,7 +81,7 @@ describe("script", () => {
     const task = taskOf(await agent.send("one two three"));
     if (!hasPython) {
       expect(task.status.state).toBe("TASK_STATE_FAILED");
-      expect(said(task.status.message)?.[0]).toContain("Could not start python3");
+      expect(said(task.status.message)?.[0]).toBe("The agent's program could not be started.");
       return;
     }
     expect(task.status.state).toBe("TASK_STATE_COMPLETED");

@@ -9,6 +9,7 @@ agents:
   echo: { use: echo }
   far: { link: { agentId: far, ak: far-key, sk: planted-dial-in } }
   farther: { link: { agentId: farther, ak: farther-key, sk: planted-dial-in-too, uid: user, apiKey: planted-dial-in-key } }
+  script: { exec: [agent], env: { API_TOKEN: planted-environment, MODE: fast } }
 xiaoyi:
   http:
     - agent: echo
@@ -33,8 +34,8 @@ const PLANTED = CONFIG.match(/planted-[a-z-]+/g) ?? [];
 describe("what a configuration keeps secret", () => {
   const config = parseConfig(CONFIG, { source: "dragoman.yaml", folder: "/srv", environment: {}, overrides: {} });
 
-  it("has every secret of Xiaoyi and of agents that dial in", () => {
-    expect(PLANTED).toHaveLength(12);
+  it("has every secret of Xiaoyi, of agents that dial in and of programs", () => {
+    expect(PLANTED).toHaveLength(13);
     expect([...secretsOfConfig(config)].sort()).toEqual([...PLANTED].sort());
   });
 

@@ -1,5 +1,6 @@
 import { type AuthOptions, secretsOf } from "../auth/create.ts";
-import type { DragomanConfig } from "./config/index.ts";
+import type { AgentSource, DragomanConfig } from "./config/index.ts";
+import { isSecretName } from "./redact.ts";
 import type { XiaoyiOptions } from "./xiaoyi/options.ts";
 
 interface Configured {
@@ -27,9 +28,13 @@ export function knownSecrets({ auth = {}, push, xiaoyi = {} }: Configured): read
   return [...secretsOf(auth), ...given.filter((secret) => secret !== undefined)];
 }
 
-/** The same of a whole configuration, which says also what agents show who dial in. */
+/** The same of a whole configuration, with what dial-in agents authenticate by and what programs have in their environment. */
 export function secretsOfConfig(config: DragomanConfig): readonly string[] {
-  const sources = [...config.agents.values()].map(({ source }) => source);
-  const shown = sources.flatMap((source) => (source.kind === "link" ? [source.sk, source.apiKey] : []));
-  return [...knownSecrets(config), ...shown.filter((secret) => secret !== undefined)];
+  return [...knownSecrets(config), ...[...config.agents.values()].flatMap(({ source }) => secretsOfSource(source))];
+}
+
+function secretsOfSource(source: AgentSource): readonly string[] {
+  if (source.kind === "link") return [source.sk, source.apiKey].filter((secret) => secret !== undefined);
+  if (source.kind !== "process") return [];
+  return Object.entries(source.env).flatMap(([name, value]) => (isSecretName(name) ? [value] : []));
 }

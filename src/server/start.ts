@@ -26,7 +26,7 @@ export async function startServer(options: StartOptions): Promise<DragomanServer
   });
   warnOfMissingPrograms(config, log);
   const push = toPushOptions(config.push);
-  const server = await serve({ ...toServeOptions(config, await buildAgents(config)), push, log });
+  const server = await serve({ ...toServeOptions(config, await buildAgents(config, { log })), push, log });
   if (isWildcard(config.server.host) && config.server.publicUrl === undefined) {
     log.warn(
       { url: server.url },

@@ -44,7 +44,7 @@ async function reload(
     const agent = config.agents.get(name);
     if (agent === undefined) continue;
     try {
-      server.replace(name, await buildAgent(name, agent, config, { fresh: true }));
+      server.replace(name, await buildAgent(name, agent, config, { fresh: true, log }));
       log.info({ agent: name }, "Agent reloaded.");
     } catch (error) {
       log.error({ agent: name, err: error }, "Agent could not be reloaded; the old one goes on.");

@@ -13,7 +13,7 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** How much of stderr is worth telling. */
+/** How much of stderr is kept. */
 export const STDERR_TAIL = 4_096;
 
 const HAS_GROUPS = process.platform !== "win32";
@@ -30,6 +30,7 @@ export class Child {
   readonly #stderrClosed: Promise<void>;
   #stderr: Buffer = Buffer.alloc(0);
   #killTimer: NodeJS.Timeout | undefined;
+  #stopped = false;
 
   private constructor(child: ChildProcessWithoutNullStreams, graceMs: number) {
     this.#process = child;
@@ -80,9 +81,15 @@ export class Child {
     this.#process.stdin.end(input);
   }
 
+  /** It was asked to end, whatever its exit says. */
+  get stopped(): boolean {
+    return this.#stopped;
+  }
+
   /** Asks the whole group to end, and makes it end after the grace time. Harmless when it has. */
   stop(): void {
     if (!alive.has(this)) return;
+    this.#stopped = true;
     this.#signal("SIGTERM");
     clearTimeout(this.#killTimer);
     this.#killTimer = this.#later("SIGKILL", () => {

@@ -1,9 +1,9 @@
-import { existsSync } from "node:fs";
 import type { Agent, AgentEvent, MessageDraft } from "../../engine/agent.ts";
+import { type Log, SILENT_LOG } from "../../model/ports.ts";
 import type { AgentDefinition } from "../define.ts";
 import { defineAgent } from "../define.ts";
 import type { AgentTurn } from "../turn.ts";
-import { Child, type ChildOptions } from "./child.ts";
+import { Child, type ChildOptions, type Exit } from "./child.ts";
 import { linesOf } from "./lines.ts";
 import { type OutputEvent, readOutputEvent } from "./output.ts";
 
@@ -17,16 +17,43 @@ export interface ProcessAgentOptions extends Omit<AgentDefinition, "run"> {
   readonly format?: "text" | "json";
   /** Time between SIGTERM and SIGKILL when the turn is aborted. */
   readonly cancelGraceMs?: number;
+  /** Who reads what the program writes to stderr: only the log, or also the caller of a run that fails. */
+  readonly stderr?: "log" | "caller";
+  /** Characters of text that one run may write to stdout; a program that writes more is ended. */
+  readonly maxOutput?: number;
+  readonly log?: Log;
+  /** What log entries call the agent. */
+  readonly id?: string;
 }
 
 /** Processes are dearer than function calls: unless told otherwise, only so many run at a time. */
 const DEFAULT_CONCURRENCY = 16;
 const DEFAULT_CANCEL_GRACE_MS = 5_000;
+const DEFAULT_MAX_OUTPUT = 16 * 1024 * 1024;
 const OUTPUT = "output";
+
+interface RunOptions extends ChildOptions {
+  readonly stderr: "log" | "caller";
+  readonly maxOutput: number;
+  readonly log: Log;
+  /** In every log entry of the run. */
+  readonly about: Readonly<Record<string, string>>;
+}
 
 /** An agent that starts a process for every turn: message in on stdin, reply out on stdout. */
 export function createProcessAgent(options: ProcessAgentOptions): Agent {
-  const { command, cwd, env, format = "text", cancelGraceMs = DEFAULT_CANCEL_GRACE_MS, ...definition } = options;
+  const {
+    command,
+    cwd,
+    env,
+    format = "text",
+    cancelGraceMs = DEFAULT_CANCEL_GRACE_MS,
+    stderr = "log",
+    maxOutput = DEFAULT_MAX_OUTPUT,
+    log = SILENT_LOG,
+    id = options.name,
+    ...definition
+  } = options;
   return defineAgent({
     concurrency: DEFAULT_CONCURRENCY,
     ...definition,
@@ -36,33 +63,46 @@ export function createProcessAgent(options: ProcessAgentOptions): Agent {
         cwd,
         graceMs: cancelGraceMs,
         env: { ...process.env, ...env, DRAGOMAN_TASK_ID: turn.task.id, DRAGOMAN_CONTEXT_ID: turn.task.contextId },
+        stderr,
+        maxOutput,
+        log,
+        about: { agent: id, task: turn.task.id, program: command[0] },
       }),
   });
 }
 
+/** Callers get plain sentences: paths, tracebacks and what else a program writes to stderr are for the log. */
 async function* runProcess(
   turn: AgentTurn,
   input: string,
-  options: ChildOptions,
+  options: RunOptions,
 ): AsyncGenerator<AgentEvent, MessageDraft | undefined, undefined> {
   if (turn.signal.aborted) return undefined;
   let child: Child;
   try {
     child = await Child.start(options);
   } catch (error) {
-    yield turn.failed(startFailure(options, error));
+    options.log.error({ ...options.about, cwd: options.cwd, err: error }, "Program could not be started");
+    yield turn.failed("The agent's program could not be started.");
     return undefined;
   }
   const stop = () => child.stop();
   turn.signal.addEventListener("abort", stop, { once: true });
   if (turn.signal.aborted) stop();
+  void logEnd(child, options);
   try {
     child.give(input);
-    const reply = yield* eventsOf(turn, child);
-    const { code, signal } = await child.exit;
+    const reply = yield* eventsOf(turn, child, options.maxOutput);
+    if (reply === "too-long") {
+      options.log.warn({ ...options.about, maxOutput: options.maxOutput }, "Program wrote too much and is ended");
+      yield turn.failed(`The agent's program wrote more than ${options.maxOutput} characters of output.`);
+      return undefined;
+    }
+    const exit = await child.exit;
     if (turn.signal.aborted) return undefined;
-    if (code !== 0) {
-      yield turn.failed(exitFailure(options, code, signal, await child.stderrTail()));
+    if (exit.code !== 0) {
+      const stderr = options.stderr === "caller" ? await child.stderrTail() : "";
+      yield turn.failed(`The agent's program ${describeExit(exit)}.${stderr === "" ? "" : `\n${stderr}`}`);
       return undefined;
     }
     if (reply === undefined) return undefined;
@@ -75,14 +115,31 @@ async function* runProcess(
   }
 }
 
+/** Apart from the run: what a program left behind may hold stderr open for longer than anyone waits for the result. */
+async function logEnd(child: Child, { log, about }: RunOptions): Promise<void> {
+  const exit = await child.exit;
+  const failed = exit.code !== 0 && !child.stopped;
+  const stderr = await child.stderrTail();
+  if (failed) log.error({ ...about, ...exit, stderr }, `Program ${describeExit(exit)}`);
+  else if (stderr !== "") log.info({ ...about, ...exit, stderr }, "Program wrote to stderr");
+}
+
+function describeExit({ code, signal }: Exit): string {
+  return signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
+}
+
 interface Reply {
   readonly message: MessageDraft;
   /** Nothing else was said, so it needs no task. */
   readonly direct: boolean;
 }
 
-async function* eventsOf(turn: AgentTurn, child: Child): AsyncGenerator<AgentEvent, Reply | undefined, undefined> {
-  let opened = false;
+async function* eventsOf(
+  turn: AgentTurn,
+  child: Child,
+  maxOutput: number,
+): AsyncGenerator<AgentEvent, Reply | "too-long" | undefined, undefined> {
+  let written = 0;
   let silent = true;
   let message: MessageDraft | undefined;
   try {
@@ -98,11 +155,14 @@ async function* eventsOf(turn: AgentTurn, child: Child): AsyncGenerator<AgentEve
       if (event !== undefined) {
         yield toAgentEvent(turn, event);
       } else {
+        const append = written > 0;
+        written += line.text.length;
+        // All lines are one part to whoever reads the task, so together they have the bound of one.
+        if (written > maxOutput) return "too-long";
         yield {
           artifact: { artifactId: OUTPUT, name: OUTPUT, parts: [{ text: line.text }] },
-          ...(opened && { append: true }),
+          ...(append && { append: true }),
         };
-        opened = true;
       }
     }
   } catch (error) {
@@ -120,20 +180,4 @@ function toAgentEvent(turn: AgentTurn, event: Exclude<OutputEvent, { kind: "mess
 function inputOf(turn: AgentTurn, format: "text" | "json"): string {
   if (format === "text") return turn.text;
   return `${JSON.stringify({ message: turn.message, history: turn.history, task: turn.task })}\n`;
-}
-
-function startFailure({ command, cwd }: ChildOptions, error: unknown): string {
-  const reason = error instanceof Error ? error.message : String(error);
-  // Callers are told what is wrong, not where things are on this machine.
-  return `Could not start ${command[0]}: ${existsSync(cwd) ? reason : "its working directory does not exist"}.`;
-}
-
-function exitFailure(
-  { command }: ChildOptions,
-  code: number | null,
-  signal: NodeJS.Signals | null,
-  stderr: string,
-): string {
-  const how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
-  return `${command[0]} ${how}.${stderr === "" ? "" : `\n${stderr}`}`;
 }

@@ -99,13 +99,16 @@ describe("a process agent", () => {
     ]);
   });
 
-  it("fails with code and stderr", async () => {
-    expect(await failureOf(shell("echo out; echo why >&2; exit 3"))).toBe("sh exited with code 3.\nwhy");
-    expect(await failureOf(shell("kill -9 $$"))).toBe("sh was ended by SIGKILL.");
+  it("fails with the code, and with stderr only where that is for callers", async () => {
+    const script = "echo out; echo why >&2; exit 3";
+    expect(await failureOf(shell(script))).toBe("The agent's program exited with code 3.");
+    expect(await failureOf(shell(script, { stderr: "caller" }))).toBe("The agent's program exited with code 3.\nwhy");
+    expect(await failureOf(shell("kill -9 $$"))).toBe("The agent's program was ended by SIGKILL.");
   });
 
-  it("tells only the end of a long stderr, cut between characters", async () => {
-    const reason = await failureOf(node("process.stderr.write('你'.repeat(5000) + 'END', () => process.exit(1))"));
+  it("passes on only the end of a long stderr, cut between characters", async () => {
+    const script = "process.stderr.write('你'.repeat(5000) + 'END', () => process.exit(1))";
+    const reason = await failureOf(node(script, { stderr: "caller" }));
     const tail = reason.slice(reason.indexOf("\n") + 1);
     expect(tail).toMatch(/^你+END$/);
     expect(Buffer.byteLength(tail)).toBeGreaterThan(4_000);
@@ -113,10 +116,9 @@ describe("a process agent", () => {
   });
 
   it("fails clearly when it cannot be started", async () => {
-    expect(await failureOf(agentOf(["no-such-program-here"]))).toMatch(
-      /^Could not start no-such-program-here: .*ENOENT/,
-    );
-    expect(await failureOf(shell("true", { cwd: join(folder, "gone") }))).toMatch(/working directory does not exist/);
+    const failure = "The agent's program could not be started.";
+    expect(await failureOf(agentOf(["no-such-program-here"]))).toBe(failure);
+    expect(await failureOf(shell("true", { cwd: join(folder, "gone") }))).toBe(failure);
   });
 
   it("does not mind a process that leaves its input unread", async () => {
@@ -129,6 +131,11 @@ describe("a process agent", () => {
     const { events } = await runToEnd(node("process.stdout.write('x'.repeat(3_000_000))"));
     expect(events.length).toBeGreaterThan(1);
     expect(textOfArtifact(events, "output")).toBe("x".repeat(3_000_000));
+  });
+
+  it("fails and ends a process that writes more than it may", async () => {
+    const reason = await failureOf(shell("while :; do echo 0123456789; done", { maxOutput: 1_000 }));
+    expect(reason).toBe("The agent's program wrote more than 1000 characters of output.");
   });
 
   it("holds the process up while nobody reads", async () => {

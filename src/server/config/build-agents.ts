@@ -1,12 +1,16 @@
+import { basename } from "node:path";
 import { toSkill } from "../../agents/define.ts";
 import { loadAgentModule } from "../../agents/load-module.ts";
 import type { Agent } from "../../engine/agent.ts";
+import type { Log } from "../../model/ports.ts";
 import { createDialInAgent } from "../xiaoyi/dial-in-agent.ts";
 import type { AgentConfig, AgentOverrides, DragomanConfig } from "./config.ts";
 
 export interface BuildOptions {
   /** Read modules anew, for reloading after a change. */
   readonly fresh?: boolean;
+  /** For what agents have to report that is not for their callers. */
+  readonly log?: Log;
 }
 
 /** The agents of a configuration by name, in its order. Throws an AgentModuleError for a module that cannot be used. */
@@ -20,7 +24,7 @@ export async function buildAgents(config: DragomanConfig, options: BuildOptions 
 export async function buildAgent(
   name: string,
   agent: AgentConfig,
-  config: Pick<DragomanConfig, "times">,
+  config: Pick<DragomanConfig, "limits" | "times">,
   options: BuildOptions = {},
 ): Promise<Agent> {
   const { source, overrides } = agent;
@@ -36,8 +40,12 @@ export async function buildAgent(
       const { kind, ...how } = source;
       const about = {
         name: overrides.name ?? name,
-        description: overrides.description ?? `Runs ${source.command[0]}.`,
+        // Where the program lies is not for callers.
+        description: overrides.description ?? `Runs ${basename(source.command[0])}.`,
         cancelGraceMs: config.times.cancelGraceMs,
+        maxOutput: config.limits.part,
+        id: name,
+        ...(options.log !== undefined && { log: options.log }),
       };
       return withOverrides(createProcessAgent({ ...about, ...how }), overrides);
     }

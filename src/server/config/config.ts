@@ -113,6 +113,7 @@ export type AgentSource =
       readonly format: "text" | "json";
       readonly cwd: string;
       readonly env: Readonly<Record<string, string>>;
+      readonly stderr: "log" | "caller";
     }
   | ({ readonly kind: "link"; readonly patienceMs?: number } & DialInCredentials);
 
@@ -191,14 +192,14 @@ function toPushConfig({ timeout, hmac, jwt, ...rest }: ParsedConfig["push"], fol
 }
 
 function toAgentConfig(parsed: ParsedAgent, folder: string): AgentConfig {
-  const { use, module, exec, link, format, cwd, env, timeout, ...rest } = parsed;
+  const { use, module, exec, link, format, cwd, env, stderr, timeout, ...rest } = parsed;
   return {
     source: toSource(parsed, folder),
     overrides: timeout === undefined ? rest : { ...rest, timeoutMs: timeout },
   };
 }
 
-function toSource({ use, module, exec, link, format, cwd, env }: ParsedAgent, folder: string): AgentSource {
+function toSource({ use, module, exec, link, format, cwd, env, stderr }: ParsedAgent, folder: string): AgentSource {
   if (use !== undefined) return { kind: "builtin", use };
   if (module !== undefined) return { kind: "module", file: resolve(folder, module) };
   if (link !== undefined) {
@@ -213,6 +214,7 @@ function toSource({ use, module, exec, link, format, cwd, env }: ParsedAgent, fo
     format: format ?? "text",
     cwd: resolve(folder, cwd ?? "."),
     env: env ?? {},
+    stderr: stderr ?? "log",
   };
 }
 

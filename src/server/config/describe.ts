@@ -163,6 +163,7 @@ function* agentValues(path: string, agent: AgentConfig): Generator<readonly [str
     yield [`${path}.exec`, source.command];
     yield [`${path}.format`, source.format];
     yield [`${path}.cwd`, source.cwd];
+    yield [`${path}.stderr`, source.stderr];
     // What programs are given may hold secrets under any name and in any form.
     for (const name of Object.keys(source.env)) yield [`${path}.env.${name}`, REDACTED];
   }

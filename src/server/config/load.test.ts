@@ -126,6 +126,7 @@ log: { level: debug, pretty: true }
         format: "json",
         cwd: `${folder}/scripts`,
         env: { MODE: "fast" },
+        stderr: "log",
       },
       overrides: {
         description: "A script.",

@@ -39,7 +39,7 @@ const skill = z.strictObject({
 });
 
 export const AGENT_KINDS = ["use", "module", "exec", "link"] as const;
-export const EXEC_ONLY = ["format", "cwd", "env"] as const;
+export const EXEC_ONLY = ["format", "cwd", "env", "stderr"] as const;
 
 const agent = z.strictObject({
   use: z.enum(BUILTIN_NAMES).exactOptional().describe("A built-in agent."),
@@ -66,6 +66,12 @@ const agent = z.strictObject({
     .record(z.string(), z.string())
     .exactOptional()
     .describe("With `exec`: variables added to the environment of the server."),
+  stderr: z
+    .enum(["log", "caller"])
+    .exactOptional()
+    .describe(
+      "With `exec`: who reads what the program writes to stderr: only the log (`log`, the default), or also the caller of a run that fails (`caller`).",
+    ),
   link: dialIn.exactOptional().describe("An agent that dials `/openclaw/v1/ws/link`, as it would dial Xiaoyi."),
   name: text.exactOptional().describe("Name on the card, instead of the agent's own."),
   description: text.exactOptional().describe("Description on the card, instead of the agent's own."),
