@@ -26,6 +26,9 @@ ${EXAMPLE}\`\`\`
 
 - \`\${NAME}\` in a value is replaced by the environment variable NAME, \`\${NAME:-default}\` by the default when NAME is unset
   or empty. A variable that is not set and has no default is an error. \`$\${\` stands for a plain \`\${\`.
+- A \`.env\` file beside the configuration (\`NAME=value\`, one per line) adds variables that the environment does not have; what is
+  set in the environment wins. Agents see them, too: modules in \`process.env\`, programs in their environment. \`doctor\`, \`store\`
+  and \`config show\` read the same file.
 - Durations are \`500ms\`, \`60s\`, \`5m\`, \`1h\`, \`7d\`; sizes are \`512KiB\`, \`16MiB\`, \`1GiB\` (or \`KB\`, \`MB\`, \`GB\` in thousands).
 - Relative paths are meant from the folder of the file.
 - Unknown keys and bad values are refused, all at once, with line, column and the nearest valid key.

@@ -1,6 +1,6 @@
 import { missingProgram } from "../agents/process/missing-program.ts";
 import type { Log } from "../model/ports.ts";
-import { buildAgents, type ConfigOverrides, type DragomanConfig, loadConfig } from "./config/index.ts";
+import { buildAgents, type ConfigOverrides, type DragomanConfig, environmentFor, loadConfig } from "./config/index.ts";
 import { guardProcess } from "./guard-process.ts";
 import { secretsOfConfig } from "./known-secrets.ts";
 import { createLog } from "./log.ts";
@@ -18,7 +18,10 @@ export interface StartOptions {
 /** Serves what a configuration file says. */
 export async function startServer(options: StartOptions): Promise<DragomanServer> {
   const { pretty, ...overrides } = options.overrides ?? {};
-  const config = await loadConfig(options.configFile, process.env, overrides);
+  const environment = await environmentFor(options.configFile);
+  // Modules and programs find the variables of the file, too.
+  Object.assign(process.env, environment);
+  const config = await loadConfig(options.configFile, environment, overrides);
   const log = await createLog({
     level: config.log.level,
     pretty: config.log.pretty ?? pretty ?? false,

@@ -1,5 +1,7 @@
 import { readFile } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
+import { parseEnv } from "node:util";
+import { isCode } from "../../model/system-error.ts";
 import { type DragomanConfig, type Origin, toConfig } from "./config.ts";
 import { ConfigDocument } from "./document.ts";
 import type { Environment } from "./expand.ts";
@@ -40,19 +42,41 @@ const OVERRIDE_PATHS = {
 
 const COMMAND_LINE = "command line";
 
-/** Reads a configuration file. Throws a ConfigError with all that is wrong with it. */
+/**
+ * Reads a configuration file, with the variables of this process and of a `.env` file beside it. Throws a ConfigError
+ * with all that is wrong with it.
+ */
 export async function loadConfig(
   file: string,
-  environment: Environment = process.env,
+  environment?: Environment,
   overrides: ConfigOverrides = {},
 ): Promise<DragomanConfig> {
-  let text: string;
+  const text = await readText(file);
+  return parseConfig(text, {
+    source: file,
+    folder: dirname(resolve(file)),
+    environment: environment ?? (await environmentFor(file)),
+    overrides,
+  });
+}
+
+/** The variables of this process, and those of the `.env` file beside a configuration that it does not have. */
+export async function environmentFor(file: string): Promise<Environment> {
+  const beside = join(dirname(file), ".env");
+  const text = await readText(beside).catch((error: unknown) => {
+    if (error instanceof ConfigError && isCode(error.cause, "ENOENT")) return "";
+    throw error;
+  });
+  return { ...parseEnv(text), ...process.env };
+}
+
+async function readText(file: string): Promise<string> {
   try {
-    text = await readFile(file, "utf8");
-  } catch (error) {
-    throw new ConfigError([{ source: file, line: undefined, column: undefined, path: "", message: unreadable(error) }]);
+    return await readFile(file, "utf8");
+  } catch (cause) {
+    const problem = { source: file, line: undefined, column: undefined, path: "", message: unreadable(cause) };
+    throw new ConfigError([problem], { cause });
   }
-  return parseConfig(text, { source: file, folder: dirname(resolve(file)), environment, overrides });
 }
 
 /** The same for a text that is at hand. */

@@ -17,8 +17,8 @@ export class ConfigError extends Error {
   override readonly name = "ConfigError";
   readonly problems: readonly Problem[];
 
-  constructor(problems: readonly Problem[]) {
-    super(problems.map(formatProblem).join("\n"));
+  constructor(problems: readonly Problem[], options?: ErrorOptions) {
+    super(problems.map(formatProblem).join("\n"), options);
     this.problems = problems;
   }
 }
