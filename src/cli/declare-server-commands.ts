@@ -53,7 +53,7 @@ function declareServe(serve: Command, output: Output): void {
     .addOption(
       new Option("--log-level <level>", "how much to log (default: the configured one, else info)").choices(LOG_LEVELS),
     )
-    .option("--watch", "load an agent anew when its module changes")
+    .option("--watch", "load an agent again when its module or the configuration changes")
     .action(async (config: string | undefined, flags: ServeFlags) => {
       const { serve: run } = await import("./commands/serve.ts");
       await run(output, config, flags);

@@ -61,7 +61,9 @@ export class Engine {
   /** New messages go to the new definition; turns under way finish with the old one. */
   replace(name: string, agent: Agent): void {
     const served = this.#agents.get(name);
-    if (served !== undefined) served.agent = agent;
+    if (served === undefined) return;
+    served.agent = agent;
+    served.queue.resize(agent.concurrency);
   }
 
   agent(name: string): Agent | undefined {

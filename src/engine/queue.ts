@@ -3,7 +3,7 @@
  * tasks do not make the next owner wait for all of them; within an owner, first come first served.
  */
 export class RunQueue {
-  readonly #limit: number;
+  #limit: number;
   #running = 0;
   #waiting = 0;
   #starting = false;
@@ -33,6 +33,16 @@ export class RunQueue {
 
   leave(): void {
     this.#running--;
+    this.#start();
+  }
+
+  /** For an agent that was replaced by one that runs more or fewer turns at a time. */
+  resize(limit: number): void {
+    this.#limit = limit;
+    this.#start();
+  }
+
+  #start(): void {
     // A run that ends at once leaves while it is being started: the loop below goes on then, not deeper.
     if (this.#starting) return;
     this.#starting = true;

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { missingProgram } from "../agents/process/missing-program.ts";
 import type { Log } from "../model/ports.ts";
 import { buildAgents, type ConfigOverrides, type DragomanConfig, environmentFor, loadConfig } from "./config/index.ts";
@@ -11,7 +12,7 @@ import { watchModules } from "./watch-modules.ts";
 export interface StartOptions {
   readonly configFile: string;
   readonly overrides?: ConfigOverrides & { readonly pretty?: boolean };
-  /** Load agents' modules anew when they change. */
+  /** Load agents again when their modules or the configuration change. */
   readonly watch?: boolean;
 }
 
@@ -43,7 +44,10 @@ export async function startServer(options: StartOptions): Promise<DragomanServer
   const release = guardProcess(log, () => server.close());
   server.closed.then(release, release);
   if (options.watch !== true) return server;
-  const stopWatching = watchModules(config, server, log);
+  const stopWatching = watchModules(config, server, log, {
+    file: resolve(options.configFile),
+    load: () => loadConfig(options.configFile, process.env, overrides),
+  });
   server.closed.then(stopWatching, stopWatching);
   return server;
 }
