@@ -51,6 +51,8 @@ export default {
     "server/express": "src/server/express.ts",
     xiaoyi: "src/xiaoyi.ts",
     "cli/main": "src/cli/main.ts",
+    // Threads start with a file of their own.
+    "server/watchdog-thread": "src/server/watchdog-thread.ts",
   },
   format: "esm",
   platform: "node",

@@ -121,6 +121,8 @@ function tableOf(rows: readonly Row[]): string {
 }
 
 function typeOf(schema: JsonSchema): string {
+  if (Array.isArray(schema.anyOf)) return (schema.anyOf as JsonSchema[]).map(typeOf).reverse().join(" or ");
+  if (schema.const !== undefined) return code(schema.const);
   if (schema.enum !== undefined) return schema.enum.map(code).join(", ");
   if (schema.type === "integer") return rangeOf(schema);
   if (schema.type === "boolean") return "`true` or `false`";

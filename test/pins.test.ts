@@ -229,6 +229,7 @@ describe("the command line", () => {
       unreachable: 3,
       authentication: 4,
       timeout: 5,
+      stalled: 70,
       interrupted: 130,
     });
     expect(LOCAL_EXIT).toEqual({

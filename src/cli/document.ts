@@ -65,6 +65,7 @@ function conventions(): string {
 | ${EXIT.unreachable} | the agent or its card could not be reached |
 | ${EXIT.authentication} | credentials are missing or were refused |
 | ${EXIT.timeout} | \`--timeout\` passed |
+| ${EXIT.stalled} | \`serve\`: code of an agent did not return, and the watchdog ended the process |
 | ${EXIT.interrupted} | interrupted with Ctrl-C |
 
 A flag wins over its environment variable, that over the nearest \`.env\` file (or the one named by \`--config\`), that over

@@ -6,6 +6,8 @@ export const EXIT = {
   unreachable: 3,
   authentication: 4,
   timeout: 5,
+  /** Of a server whose watchdog ended it; `STALLED_EXIT_CODE` there. */
+  stalled: 70,
   /** 128 + SIGINT, as shells expect. */
   interrupted: 130,
 } as const;

@@ -1,4 +1,13 @@
-import { type Clock, type Ids, type Log, type Meter, NO_METER, SILENT_LOG } from "../model/ports.ts";
+import {
+  type Clock,
+  type Ids,
+  type Log,
+  type Meter,
+  NO_METER,
+  NO_MONITOR,
+  type RunMonitor,
+  SILENT_LOG,
+} from "../model/ports.ts";
 import type { TaskStore } from "../store/contract.ts";
 import type { PushSender, PushTry } from "./push-sender.ts";
 
@@ -83,6 +92,7 @@ export interface EngineOptions {
   readonly ids: Ids;
   readonly log?: Log;
   readonly meter?: Meter;
+  readonly monitor?: RunMonitor;
   readonly limits?: Partial<EngineLimits>;
   readonly times?: Partial<EngineTimes>;
   /** False refuses push notification configs. True unless given. */
@@ -146,6 +156,7 @@ export interface EngineContext {
   readonly ids: Ids;
   readonly log: Log;
   readonly meter: Meter;
+  readonly monitor: RunMonitor;
   readonly limits: EngineLimits;
   readonly times: EngineTimes;
   readonly push: boolean;
@@ -164,6 +175,7 @@ export function toContext(options: EngineOptions): EngineContext {
     ids: options.ids,
     log: options.log ?? SILENT_LOG,
     meter: options.meter ?? NO_METER,
+    monitor: options.monitor ?? NO_MONITOR,
     limits: toLimits(options.limits),
     times: { ...DEFAULT_TIMES, ...options.times },
     push: options.push ?? true,

@@ -111,9 +111,10 @@ export class TurnRun {
   async drive(): Promise<TurnEnd> {
     let run: AgentRun | undefined;
     try {
-      run = this.#agent.run(this.#turn);
+      const started = this.#calling(() => this.#agent.run(this.#turn));
+      run = started;
       for (;;) {
-        const step = await run.next();
+        const step = await this.#calling(() => started.next());
         if (this.#live.closed) {
           if (step.done !== true) this.#context.meter.count("events_dropped_after_terminal");
           abandon(run);
@@ -132,6 +133,17 @@ export class TurnRun {
       this.#fail(error);
       if (run !== undefined) abandon(run);
       return { kind: "events" };
+    }
+  }
+
+  /** Until this returns nothing else runs: a watchdog must be able to tell whose code that is. */
+  #calling<T>(work: () => T): T {
+    const { monitor } = this.#context;
+    monitor.enter(this.#live.agent, this.#live.id);
+    try {
+      return work();
+    } finally {
+      monitor.leave();
     }
   }
 

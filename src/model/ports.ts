@@ -50,6 +50,14 @@ export interface Meter {
   count(name: Count, by?: number): void;
 }
 
+/** Is told whose code is about to run in this thread, so that a watchdog in another one can name it. */
+export interface RunMonitor {
+  enter(agent: string, task: string): void;
+  /** It has returned; what it waits for is done by others. */
+  leave(): void;
+}
+
+export const NO_MONITOR: RunMonitor = { enter() {}, leave() {} };
 export const SILENT_LOG: Log = { debug() {}, info() {}, warn() {}, error() {} };
 export const NO_METER: Meter = { count() {} };
 /** For those who wait for nothing: its time stands still. */

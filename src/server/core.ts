@@ -9,7 +9,7 @@ import type { EngineLimits, EngineTimes } from "../engine/options.ts";
 import type { Caller } from "../model/caller.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { Loss } from "../model/loss.ts";
-import { type Log, type Meter, SILENT_LOG } from "../model/ports.ts";
+import { type Log, type Meter, NO_MONITOR, type RunMonitor, SILENT_LOG } from "../model/ports.ts";
 import type { TaskStore } from "../store/contract.ts";
 import { openStore } from "../store/open.ts";
 import { Admission, type AdmissionLimits, DEFAULT_REQUESTS, OwnerLimitError } from "./admission.ts";
@@ -120,6 +120,8 @@ export interface ServeOptions {
    * silent.
    */
   readonly log?: Log | false;
+  /** Is told which agent's code runs, for a watchdog of your own. */
+  readonly monitor?: RunMonitor;
 }
 
 export const DEFAULT_SERVE_LIMITS = {
@@ -212,6 +214,7 @@ export async function createCore(
       ids: uuidIds,
       log,
       meter: counters,
+      monitor: options.monitor ?? NO_MONITOR,
       random: Math.random,
       idOf: urlOf,
       ...push.engine,

@@ -8,6 +8,7 @@ import { createLog } from "./log.ts";
 import type { PushOptions } from "./push/open-push.ts";
 import { type DragomanServer, type ServeOptions, serve } from "./serve.ts";
 import { watchModules } from "./watch-modules.ts";
+import { createWatchdog, type Watchdog } from "./watchdog.ts";
 
 export interface StartOptions {
   readonly configFile: string;
@@ -23,14 +24,19 @@ export async function startServer(options: StartOptions): Promise<DragomanServer
   // Modules and programs find the variables of the file, too.
   Object.assign(process.env, environment);
   const config = await loadConfig(options.configFile, environment, overrides);
+  const isPretty = config.log.pretty ?? pretty ?? false;
   const log = await createLog({
     level: config.log.level,
-    pretty: config.log.pretty ?? pretty ?? false,
+    pretty: isPretty,
     secrets: secretsOfConfig(config),
   });
   warnOfMissingPrograms(config, log);
   const push = toPushOptions(config.push);
-  const server = await serve({ ...toServeOptions(config, await buildAgents(config, { log })), push, log });
+  const agents = await buildAgents(config, { log });
+  const watchdog = watchdogOf(config, isPretty, log);
+  const monitor = watchdog && { monitor: watchdog.monitor };
+  const server = await serve({ ...toServeOptions(config, agents), push, log, ...monitor });
+  watchdog?.start();
   if (isWildcard(config.server.host) && config.server.publicUrl === undefined) {
     log.warn(
       { url: server.url },
@@ -41,7 +47,11 @@ export async function startServer(options: StartOptions): Promise<DragomanServer
     { url: server.url, grpc: server.grpc, store: server.store, agents: [...config.agents.keys()] },
     "Listening.",
   );
-  const release = guardProcess(log, () => server.close());
+  const unguard = guardProcess(log, () => server.close());
+  const release = () => {
+    unguard();
+    watchdog?.stop();
+  };
   server.closed.then(release, release);
   if (options.watch !== true) return server;
   const stopWatching = watchModules(config, server, log, {
@@ -50,6 +60,16 @@ export async function startServer(options: StartOptions): Promise<DragomanServer
   });
   server.closed.then(stopWatching, stopWatching);
   return server;
+}
+
+function watchdogOf(config: DragomanConfig, isPretty: boolean, log: Log): Watchdog | undefined {
+  const { watchdogMs } = config.server;
+  if (watchdogMs === false) return undefined;
+  const agentFiles = [...config.agents].flatMap(([name, { source }]) =>
+    source.kind === "module" ? [[source.file, name] as const] : [],
+  );
+  const form = config.log.level === "silent" ? "silent" : isPretty ? "pretty" : "json";
+  return createWatchdog({ limitMs: watchdogMs, agentFiles, form, log });
 }
 
 /** Each run looks for its program again, so one that is installed later is found. */

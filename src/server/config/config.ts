@@ -25,6 +25,7 @@ export interface DragomanConfig {
     readonly path: string;
     readonly card: ParsedConfig["server"]["card"];
     readonly cors: { readonly origins: readonly string[] };
+    readonly watchdogMs: number | false;
     /** Files are absolute. */
     readonly tls: TlsOptions | undefined;
   };
@@ -139,6 +140,7 @@ export function toConfig(parsed: ParsedConfig, folder: string, origins: Readonly
       path: server.path,
       card: server.card,
       cors: server.cors,
+      watchdogMs: server.watchdog,
       tls: server.tls === undefined ? undefined : absoluteTls(server.tls, folder),
     },
     store: absoluteStore(parsed.store, folder),

@@ -35,6 +35,7 @@ function* valuesOf(config: DragomanConfig): Generator<readonly [string, Shown], 
   yield ["server.grpcPublicUrl", server.grpcPublicUrl];
   yield ["server.card", server.card];
   yield ["server.cors.origins", server.cors.origins];
+  yield ["server.watchdog", server.watchdogMs === false ? false : formatDuration(server.watchdogMs)];
   yield ["store", config.store];
   yield ["default", config.default];
   for (const [name, agent] of config.agents) yield* agentValues(`agents.${name}`, agent);

@@ -35,6 +35,7 @@ describe("a configuration", () => {
         path: "/",
         card: "hybrid",
         cors: { origins: [] },
+        watchdogMs: 8_000,
         tls: undefined,
       },
       strict: false,

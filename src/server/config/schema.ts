@@ -7,7 +7,7 @@ import { DEFAULT_CONNECTION_LIMITS } from "../connections.ts";
 import { auth, tls } from "./auth-schema.ts";
 import { dialIn, xiaoyi } from "./schema-xiaoyi.ts";
 import { unavailableMessage } from "./unavailable.ts";
-import { count, duration, mediaType, port, rate, size, text, timer, wait } from "./words.ts";
+import { count, duration, mediaType, port, rate, size, text, timer, wait, watchdog } from "./words.ts";
 
 /** Anything shorter could be guessed by whoever sees one signature. */
 const SHORTEST_SECRET = 16;
@@ -115,6 +115,11 @@ const server = z.strictObject({
     })
     .prefault({})
     .describe("What browsers of other origins may do; by default nothing."),
+  watchdog: watchdog
+    .prefault("8s")
+    .describe(
+      "CPU time that code of an agent may take without a pause, during which nothing else is served; then it is named in the log and the process ends with exit code 70. `false`: never.",
+    ),
   tls: tls.exactOptional().describe("Files for serving HTTP and gRPC over TLS; read again when they change."),
 });
 

@@ -17,6 +17,14 @@ export const timer = duration.refine((milliseconds) => milliseconds <= LONGEST_T
 });
 export const wait = timer.refine((milliseconds) => milliseconds > 0, { error: "must be longer than nothing" });
 
+/** Shorter, and work that every server does now and then would count. */
+const MIN_WATCHDOG_MS = 1_000;
+const WATCHDOG_WORDS = "must be a duration of at least 1s, or false";
+export const watchdog = z.union(
+  [z.literal(false), timer.refine((milliseconds) => milliseconds >= MIN_WATCHDOG_MS, { error: WATCHDOG_WORDS })],
+  { error: WATCHDOG_WORDS },
+);
+
 const SIZE_WORDS = "must be a size such as 512KiB, 16MiB or 1GiB";
 export const size = z
   .string({ error: SIZE_WORDS })

@@ -1,0 +1,126 @@
+/** The thread of the watchdog. Everything here happens while the thread that serves may never run again. */
+import { writeSync } from "node:fs";
+import { type Debugger, Session } from "node:inspector";
+import { fileURLToPath } from "node:url";
+import { workerData } from "node:worker_threads";
+import { cpuMsOf, ThreadStall } from "../agents/thread-stall.ts";
+import { CELL, NOTE_OFFSET, type WatchdogData } from "./watchdog.ts";
+
+const LOOK_MS = 250;
+/** For the other thread to stop where it is, and then to end in order. */
+const PATIENCE_MS = 1_500;
+const MAX_FRAMES = 20;
+const FATAL = 60;
+
+const { agentFiles, exitCode, form, limitMs, shared, thread } = workerData as WatchdogData;
+const cells = new Int32Array(shared, 0, NOTE_OFFSET / 4);
+const stall = new ThreadStall(limitMs, () => cpuMsOf(thread));
+let reported = false;
+let reporting = false;
+
+setInterval(() => {
+  if (reporting || !stall.isStalled(Atomics.load(cells, CELL.beats))) return;
+  if (Atomics.load(cells, CELL.debugged) === 0) endStalled();
+}, LOOK_MS);
+
+interface Culprit {
+  readonly agent?: string | undefined;
+  readonly task?: string | undefined;
+  readonly stack?: readonly string[];
+}
+
+function endStalled(): void {
+  reporting = true;
+  const beats = Atomics.load(cells, CELL.beats);
+  const recovered = () => Atomics.load(cells, CELL.beats) !== beats;
+  const session = new Session();
+  const urls = new Map<string, string>();
+  session.on("Debugger.scriptParsed", ({ params }) => urls.set(params.scriptId, params.url));
+  session.on("Debugger.paused", ({ params: { callFrames } }) => {
+    if (recovered()) {
+      session.disconnect();
+      reporting = false;
+      return;
+    }
+    const frames = callFrames.slice(0, MAX_FRAMES);
+    const files = frames.map(({ location, url }) => toPath(urls.get(location.scriptId) ?? url));
+    const stack = frames.map(
+      ({ functionName, location: { lineNumber, columnNumber = 0 } }, at) =>
+        `${functionName || "<anonymous>"} (${files[at]}:${lineNumber + 1}:${columnNumber + 1})`,
+    );
+    findTask(session, frames, (task) => {
+      const agent = agentFiles.find(([file]) => files.includes(file))?.[1];
+      report({ ...(noted() ?? { agent, task }), stack });
+      end(session);
+    });
+  });
+  session.connectToMainThread();
+  session.post("Debugger.enable", () => session.post("Debugger.pause"));
+  setTimeout(() => {
+    if (recovered()) {
+      reporting = false;
+      return;
+    }
+    report(noted() ?? {});
+    process.kill(process.pid, "SIGKILL");
+  }, PATIENCE_MS);
+}
+
+/** What the thread noted before it called an agent; nothing once the agent has waited for something in between. */
+function noted(): Culprit | undefined {
+  if (cells[CELL.running] === 0) return undefined;
+  const text = Buffer.from(shared, NOTE_OFFSET, cells[CELL.noteLength]).toString("utf8");
+  const [agent, task] = text.split("\n");
+  return { agent, task };
+}
+
+/** The turn is a variable of one of the functions that run. */
+const TASK_OF_FRAME = `(() => {
+  for (const read of [() => turn, () => arguments[0]]) {
+    try { const { id } = read().task; if (typeof id === "string") return id; } catch {}
+  }
+})()`;
+
+function findTask(
+  session: Session,
+  frames: readonly Debugger.CallFrame[],
+  found: (task: string | undefined) => void,
+): void {
+  const [frame, ...rest] = frames;
+  if (frame === undefined) {
+    found(undefined);
+    return;
+  }
+  const { callFrameId } = frame;
+  session.post("Debugger.evaluateOnCallFrame", { callFrameId, expression: TASK_OF_FRAME }, (error, answer) => {
+    const value: unknown = error === null ? answer.result.value : undefined;
+    if (typeof value === "string") found(value);
+    else findTask(session, rest, found);
+  });
+}
+
+/** The loop is broken off, and the process ends from the other thread, so that programs of agents end with it. */
+function end(session: Session): void {
+  const expression = `setImmediate(() => process.exit(${exitCode}))`;
+  session.post("Runtime.evaluate", { expression }, () => {
+    session.post("Runtime.terminateExecution", () => {});
+    session.post("Debugger.resume", () => session.disconnect());
+  });
+}
+
+function report({ agent, task, stack = [] }: Culprit): void {
+  if (reported || form === "silent") return;
+  reported = true;
+  const who = agent === undefined ? "Code that does not return" : `Agent ${agent}`;
+  const msg = `${who} kept the server from running for ${limitMs / 1_000} s of CPU time; the process is ended`;
+  const time = Date.now();
+  const line =
+    form === "json"
+      ? JSON.stringify({ level: FATAL, time, agent, task, stack, exitCode, msg })
+      : `[${new Date(time).toTimeString().slice(0, 8)}] FATAL: ${msg} ${JSON.stringify({ agent, task, stack, exitCode })}`;
+  writeSync(2, `${line}\n`);
+}
+
+function toPath(url: string): string {
+  return url.startsWith("file:") ? fileURLToPath(url) : url;
+}
