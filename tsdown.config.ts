@@ -52,6 +52,7 @@ export default {
     xiaoyi: "src/xiaoyi.ts",
     "cli/main": "src/cli/main.ts",
     // Threads start with a file of their own.
+    "agents/isolate/thread": "src/agents/isolate/thread.ts",
     "server/watchdog-thread": "src/server/watchdog-thread.ts",
   },
   format: "esm",

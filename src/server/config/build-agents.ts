@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import { toSkill } from "../../agents/define.ts";
 import { loadAgentModule } from "../../agents/load-module.ts";
 import type { Agent } from "../../engine/agent.ts";
-import type { Log } from "../../model/ports.ts";
+import { type Log, SILENT_LOG } from "../../model/ports.ts";
 import { createDialInAgent } from "../xiaoyi/dial-in-agent.ts";
 import type { AgentConfig, AgentOverrides, DragomanConfig } from "./config.ts";
 
@@ -24,7 +24,7 @@ export async function buildAgents(config: DragomanConfig, options: BuildOptions 
 export async function buildAgent(
   name: string,
   agent: AgentConfig,
-  config: Pick<DragomanConfig, "limits" | "times">,
+  config: Pick<DragomanConfig, "limits" | "server" | "times">,
   options: BuildOptions = {},
 ): Promise<Agent> {
   const { source, overrides } = agent;
@@ -33,8 +33,20 @@ export async function buildAgent(
       const { BUILTIN_AGENTS } = await import("../../agents/builtin.ts");
       return withOverrides(BUILTIN_AGENTS[source.use](), overrides);
     }
-    case "module":
-      return withOverrides(await loadAgentModule(source.file, { fresh: options.fresh ?? false }), overrides);
+    case "module": {
+      if (!source.isolate) {
+        return withOverrides(await loadAgentModule(source.file, { fresh: options.fresh ?? false }), overrides);
+      }
+      const { createIsolatedAgent } = await import("../../agents/isolate/index.ts");
+      const isolated = await createIsolatedAgent({
+        file: source.file,
+        id: name,
+        cancelGraceMs: config.times.cancelGraceMs,
+        stallMs: config.server.watchdogMs,
+        log: options.log ?? SILENT_LOG,
+      });
+      return withOverrides(isolated, overrides);
+    }
     case "process": {
       const { createProcessAgent } = await import("../../agents/process/index.ts");
       const { kind, ...how } = source;

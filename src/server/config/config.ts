@@ -107,7 +107,7 @@ export interface AgentOverrides {
 
 export type AgentSource =
   | { readonly kind: "builtin"; readonly use: BuiltinName }
-  | { readonly kind: "module"; readonly file: string }
+  | { readonly kind: "module"; readonly file: string; readonly isolate: boolean }
   | {
       readonly kind: "process";
       readonly command: readonly [string, ...string[]];
@@ -194,16 +194,19 @@ function toPushConfig({ timeout, hmac, jwt, ...rest }: ParsedConfig["push"], fol
 }
 
 function toAgentConfig(parsed: ParsedAgent, folder: string): AgentConfig {
-  const { use, module, exec, link, format, cwd, env, stderr, timeout, ...rest } = parsed;
+  const { use, module, isolate, exec, link, format, cwd, env, stderr, timeout, ...rest } = parsed;
   return {
     source: toSource(parsed, folder),
     overrides: timeout === undefined ? rest : { ...rest, timeoutMs: timeout },
   };
 }
 
-function toSource({ use, module, exec, link, format, cwd, env, stderr }: ParsedAgent, folder: string): AgentSource {
+function toSource(
+  { use, module, isolate = false, exec, link, format, cwd, env, stderr }: ParsedAgent,
+  folder: string,
+): AgentSource {
   if (use !== undefined) return { kind: "builtin", use };
-  if (module !== undefined) return { kind: "module", file: resolve(folder, module) };
+  if (module !== undefined) return { kind: "module", file: resolve(folder, module), isolate };
   if (link !== undefined) {
     const { patience, ...credentials } = link;
     return { kind: "link", ...credentials, ...(patience === undefined ? undefined : { patienceMs: patience }) };

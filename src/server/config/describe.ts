@@ -159,7 +159,10 @@ function* membersOf(
 function* agentValues(path: string, agent: AgentConfig): Generator<readonly [string, Shown], void, undefined> {
   const { source, overrides } = agent;
   if (source.kind === "builtin") yield [`${path}.use`, source.use];
-  if (source.kind === "module") yield [`${path}.module`, source.file];
+  if (source.kind === "module") {
+    yield [`${path}.module`, source.file];
+    yield [`${path}.isolate`, source.isolate];
+  }
   if (source.kind === "process") {
     yield [`${path}.exec`, source.command];
     yield [`${path}.format`, source.format];

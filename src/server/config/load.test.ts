@@ -117,7 +117,7 @@ log: { level: debug, pretty: true }
     expect(config.store).toBe(`sqlite:${folder}/data/x.db`);
     expect(config.default).toBe("script");
     expect(config.agents.get("weather")).toEqual({
-      source: { kind: "module", file: `${folder}/agents/weather.ts` },
+      source: { kind: "module", file: `${folder}/agents/weather.ts`, isolate: false },
       overrides: { name: "Weather", timeoutMs: 1_500 },
     });
     expect(config.agents.get("script")).toEqual({
@@ -213,6 +213,14 @@ describe("what is wrong with a configuration", () => {
       "dragoman.yaml:1:14: agents.a: has use and module; an agent is only one of them",
     ],
     ["agents: { a: { use: echo, cwd: x } }", "dragoman.yaml:1:32: agents.a.cwd: has a meaning only beside exec"],
+    [
+      "agents: { a: { exec: [x], isolate: true } }",
+      "dragoman.yaml:1:36: agents.a.isolate: has a meaning only beside module",
+    ],
+    [
+      "agents: { a: { use: echo } }\nserver: { watchdog: 500ms }",
+      "dragoman.yaml:2:21: server.watchdog: must be a duration of at least 1s, or false",
+    ],
     ["agents: { a: { exec: [] } }", "dragoman.yaml:1:22: agents.a.exec: must name a program"],
     ["agents: { a: { exec: python3 } }", "dragoman.yaml:1:22: agents.a.exec: must be a list, not text"],
     [
@@ -447,7 +455,7 @@ describe("loadConfig", () => {
       await writeFile(join(here, "dragoman.yaml"), "agents: { a: { module: ./a.ts } }\n");
       const config = await loadConfig(join(here, "dragoman.yaml"), {});
       expect(config.folder).toBe(here);
-      expect(config.agents.get("a")?.source).toEqual({ kind: "module", file: join(here, "a.ts") });
+      expect(config.agents.get("a")?.source).toEqual({ kind: "module", file: join(here, "a.ts"), isolate: false });
       await expect(loadConfig(join(here, "none.yaml"), {})).rejects.toThrow(/none\.yaml: there is no such file/);
       await expect(loadConfig(here, {})).rejects.toThrow(/is a folder, not a file/);
     } finally {

@@ -1,7 +1,7 @@
 import { nearest } from "../../model/nearest.ts";
 import { reachedBy } from "../loopback.ts";
 import type { Path } from "./problems.ts";
-import { AGENT_KINDS, EXEC_ONLY } from "./schema.ts";
+import { AGENT_KINDS, EXEC_ONLY, MODULE_ONLY } from "./schema.ts";
 import { DIAL_IN_CREDENTIALS, HTTP_ACCESS } from "./schema-xiaoyi.ts";
 import { unavailableFeature } from "./unavailable.ts";
 
@@ -40,9 +40,10 @@ function kindOf(name: string, value: unknown): readonly Finding[] {
   const findings: Finding[] = [];
   if (given.length === 0 && !later) findings.push({ path, message: `needs one of ${AGENT_KINDS.join(", ")}` });
   if (given.length > 1) findings.push({ path, message: `has ${given.join(" and ")}; an agent is only one of them` });
-  if (given.length === 1 && given[0] !== "exec") {
-    for (const key of EXEC_ONLY) {
-      if (value[key] !== undefined) findings.push({ path: [...path, key], message: "has a meaning only beside exec" });
+  if (given.length === 1) {
+    for (const [kind, keys] of Object.entries({ exec: EXEC_ONLY, module: MODULE_ONLY })) {
+      const wrong = given[0] === kind ? [] : keys.filter((key) => value[key] !== undefined);
+      findings.push(...wrong.map((key) => ({ path: [...path, key], message: `has a meaning only beside ${kind}` })));
     }
   }
   return findings;

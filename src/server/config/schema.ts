@@ -40,6 +40,7 @@ const skill = z.strictObject({
 
 export const AGENT_KINDS = ["use", "module", "exec", "link"] as const;
 export const EXEC_ONLY = ["format", "cwd", "env", "stderr"] as const;
+export const MODULE_ONLY = ["isolate"] as const;
 
 const agent = z.strictObject({
   use: z.enum(BUILTIN_NAMES).exactOptional().describe("A built-in agent."),
@@ -47,6 +48,12 @@ const agent = z.strictObject({
     .exactOptional()
     .describe(
       "File whose default export is what `defineAgent` returns: `.ts`, `.mts`, `.js` or `.mjs`, relative to this file.",
+    ),
+  isolate: z
+    .boolean()
+    .exactOptional()
+    .describe(
+      "With `module`: run it in threads of its own, one turn at a time in each, so that an endless loop ends only its thread. `false` is the default.",
     ),
   exec: z
     .array(z.string())
@@ -76,7 +83,9 @@ const agent = z.strictObject({
   name: text.exactOptional().describe("Name on the card, instead of the agent's own."),
   description: text.exactOptional().describe("Description on the card, instead of the agent's own."),
   skills: z.array(skill).min(1).exactOptional().describe("Skills on the card, instead of the agent's own."),
-  concurrency: count.exactOptional().describe("Turns at the same time, at most; `exec` agents have 16 unless given."),
+  concurrency: count
+    .exactOptional()
+    .describe("Turns at the same time, at most; default: 16 for `exec`, 8 with `isolate`, else no limit."),
   onCrash: z
     .enum(["fail", "resume"])
     .exactOptional()

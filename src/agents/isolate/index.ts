@@ -1,0 +1,107 @@
+import type { Agent, AgentEvent, MessageDraft, Turn } from "../../engine/agent.ts";
+import type { ExtendedProfile } from "../../model/card.ts";
+import { AgentThread, ThreadEnded, type ThreadOptions } from "./agent-thread.ts";
+
+/** A thread has one turn at a time, so that ending it ends no other; each has its own copy of the module. */
+const DEFAULT_CONCURRENCY = 8;
+/** A thread that nobody needs gives its memory back. */
+const IDLE_MS = 60_000;
+
+/**
+ * The agent of a module, in threads of its own: an endless loop ends its thread and fails its task, and the server goes
+ * on. Throws an AgentModuleError for a module that cannot be used.
+ */
+export async function createIsolatedAgent(options: ThreadOptions): Promise<Agent> {
+  const threads = new Threads(options);
+  const first = await threads.take();
+  const { profile, onCrash, concurrency, timeoutMs, asksForExtended, hearsOfDropped } = first.agent;
+  threads.putBack(first);
+  return {
+    profile: asksForExtended
+      ? {
+          ...profile,
+          extended: (caller) =>
+            threads.use(async (thread) => {
+              const { json } = await thread.extended(caller);
+              return json === undefined ? undefined : (JSON.parse(json) as ExtendedProfile);
+            }),
+        }
+      : profile,
+    onCrash,
+    concurrency: Number.isFinite(concurrency) ? concurrency : DEFAULT_CONCURRENCY,
+    timeoutMs,
+    run: (turn) => runIsolated(threads, turn),
+    ...(hearsOfDropped && {
+      dropped: ({ memory, ...task }) => threads.use((thread) => thread.dropped(task, memory)),
+    }),
+  };
+}
+
+async function* runIsolated(
+  threads: Threads,
+  turn: Turn,
+): AsyncGenerator<AgentEvent, MessageDraft | undefined, undefined> {
+  if (turn.signal.aborted) return undefined;
+  const thread = await threads.take();
+  const abort = () => thread.abort(turn.signal.reason);
+  let finished = false;
+  try {
+    thread.begin(turn);
+    turn.signal.addEventListener("abort", abort, { once: true });
+    if (turn.signal.aborted) abort();
+    for (;;) {
+      const { done, json } = await thread.next();
+      const value: unknown = json === undefined ? undefined : JSON.parse(json);
+      finished = done;
+      if (done) return value as MessageDraft | undefined;
+      yield value as AgentEvent;
+    }
+  } catch (error) {
+    finished = true;
+    if (!(error instanceof ThreadEnded)) throw error;
+    if (!turn.signal.aborted) yield { status: "TASK_STATE_FAILED", message: { parts: [{ text: error.message }] } };
+    return undefined;
+  } finally {
+    turn.signal.removeEventListener("abort", abort);
+    // Not waited for: whoever gave the run up is not to be kept by it.
+    void (finished ? Promise.resolve() : thread.giveUp()).then(() => threads.putBack(thread));
+  }
+}
+
+class Threads {
+  readonly #options: ThreadOptions;
+  readonly #idle = new Map<AgentThread, NodeJS.Timeout>();
+
+  constructor(options: ThreadOptions) {
+    this.#options = options;
+  }
+
+  /** One that is idle, or a new one. */
+  async take(): Promise<AgentThread> {
+    for (const [thread, timer] of this.#idle) {
+      clearTimeout(timer);
+      this.#idle.delete(thread);
+      if (!thread.ended) return thread;
+    }
+    return AgentThread.start(this.#options);
+  }
+
+  putBack(thread: AgentThread): void {
+    thread.close();
+    if (thread.ended) return;
+    const timer = setTimeout(() => {
+      this.#idle.delete(thread);
+      thread.end("The agent's thread was idle.");
+    }, IDLE_MS).unref();
+    this.#idle.set(thread, timer);
+  }
+
+  async use<T>(work: (thread: AgentThread) => Promise<T>): Promise<T> {
+    const thread = await this.take();
+    try {
+      return await work(thread);
+    } finally {
+      this.putBack(thread);
+    }
+  }
+}

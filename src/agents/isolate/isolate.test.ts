@@ -1,0 +1,67 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { SILENT_LOG } from "../../model/ports.ts";
+import { runToEnd } from "../testing/turns.ts";
+import { createIsolatedAgent } from "./index.ts";
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "dragoman-isolate-"));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const define = JSON.stringify(fileURLToPath(new URL("../define.ts", import.meta.url)));
+
+async function isolate(source: string) {
+  const file = join(folder, `agent-${Math.random()}.ts`);
+  await writeFile(file, source);
+  return createIsolatedAgent({ file, id: "a", cancelGraceMs: 1_000, stallMs: false, log: SILENT_LOG });
+}
+
+it("asks the module for extended cards, and tells it of dropped tasks", async () => {
+  const agent = await isolate(`import { defineAgent } from ${define};
+    let dropped = "nothing";
+    export default {
+      ...defineAgent({
+        name: "A",
+        description: "a",
+        extended: (caller) => caller.authenticated ? { description: "For " + caller.owner } : undefined,
+        run: () => dropped,
+      }),
+      async dropped(task) { dropped = task.id + " " + (await task.memory.get("key")); },
+    };`);
+  const { extended } = agent.profile;
+  if (typeof extended !== "function") throw new Error("not a function");
+  expect(await extended({ owner: "ada", authenticated: true })).toEqual({ description: "For ada" });
+  expect(await extended({ owner: "anyone", authenticated: false })).toBeUndefined();
+  const memory = { get: async <T>() => "kept" as T };
+  await agent.dropped?.({ id: "task-7", contextId: "c", memory });
+  expect((await runToEnd(agent)).answer).toEqual({ parts: [{ text: "task-7 kept" }] });
+});
+
+it("keeps what is left of one turn away from the memory of the next", async () => {
+  const agent = await isolate(`import { defineAgent } from ${define};
+    let first;
+    export default defineAgent({
+      name: "A",
+      description: "a",
+      async run(turn) {
+        if (first === undefined) {
+          first = turn.memory;
+          return "kept";
+        }
+        await turn.memory.set("own", 1);
+        return first.set("foreign", 2).then(() => "written", (error) => error.message);
+      },
+    });`);
+  expect((await runToEnd(agent)).answer).toEqual({ parts: [{ text: "kept" }] });
+  const { answer } = await runToEnd(agent);
+  expect(JSON.stringify(answer)).toContain("The turn is over; its memory can no longer be used.");
+});
+
+it("says which module cannot be used", async () => {
+  await expect(isolate("export const agent = 1;")).rejects.toThrow(/has no default export/);
+});

@@ -1,0 +1,150 @@
+/** What runs in the thread of an isolated agent: its module, for one turn at a time. */
+import { parentPort, workerData } from "node:worker_threads";
+import type { Agent, AgentRun, Turn, TurnMemory } from "../../engine/agent.ts";
+import { ProtocolError } from "../../model/errors.ts";
+import type { JsonValue } from "../../model/json.ts";
+import { AgentModuleError, loadAgentModule } from "../load-module.ts";
+import { ownThread } from "../thread-stall.ts";
+import {
+  type Answer,
+  BEAT_MS,
+  type FromThread,
+  type MemoryRequest,
+  type Request,
+  type ThreadData,
+  type ToThread,
+  type TurnData,
+  toErrorText,
+} from "./messages.ts";
+
+const { module, beats } = workerData as ThreadData;
+const count = new Int32Array(beats);
+const NOTHING: Answer = { done: true, json: undefined };
+
+interface Run {
+  readonly number: number;
+  readonly iterator: AgentRun;
+  readonly controller: AbortController;
+}
+
+let agent: Agent;
+let current: Run | undefined;
+const waiting = new Map<number, { resolve(json: string | undefined): void; reject(error: Error): void }>();
+let lastId = 0;
+
+const send = (message: FromThread): void => parentPort?.postMessage(message);
+
+setInterval(() => Atomics.add(count, 0, 1), BEAT_MS);
+process.on("unhandledRejection", (error) => send({ kind: "rejection", error: toErrorText(error) }));
+parentPort?.on("message", receive);
+try {
+  agent = await loadAgentModule(module);
+  const { profile, onCrash, concurrency, timeoutMs } = agent;
+  const { extended, ...rest } = profile;
+  const asksForExtended = typeof extended === "function";
+  const shown = asksForExtended || extended === undefined ? rest : { ...rest, extended };
+  const hearsOfDropped = agent.dropped !== undefined;
+  const description = { profile: shown, onCrash, concurrency, timeoutMs, asksForExtended, hearsOfDropped };
+  send({ kind: "ready", agent: description, thread: ownThread() });
+} catch (error) {
+  send({ kind: "refused", message: error instanceof AgentModuleError ? error.message : String(error) });
+}
+
+function receive(message: ToThread): void {
+  switch (message.kind) {
+    case "run":
+      current = start(message.run, message.turn);
+      return;
+    case "abort": {
+      const { code, message: reason } = message;
+      if (current?.number !== message.run) return;
+      current.controller.abort(code === undefined ? new Error(reason) : new ProtocolError(code, reason));
+      return;
+    }
+    case "request":
+      answer(message.request).then(
+        (found) => send({ kind: "answer", id: message.id, ...found }),
+        (error: unknown) => send({ kind: "threw", id: message.id, error: toErrorText(error) }),
+      );
+      return;
+    case "remembered": {
+      const asked = waiting.get(message.id);
+      waiting.delete(message.id);
+      if (message.error === undefined) asked?.resolve(message.json);
+      else asked?.reject(new Error(message.error));
+      return;
+    }
+  }
+}
+
+function start(number: number, data: TurnData): Run {
+  const controller = new AbortController();
+  const turn: Turn = { ...data, signal: controller.signal, memory: new DistantMemory(number) };
+  try {
+    return { number, controller, iterator: agent.run(turn) };
+  } catch (error) {
+    const next = () => Promise.reject(error);
+    return { number, controller, iterator: { next } };
+  }
+}
+
+async function answer(request: Request): Promise<Answer> {
+  switch (request.what) {
+    case "next": {
+      if (current?.number !== request.run) return NOTHING;
+      const { done = false, value } = await current.iterator.next();
+      return { done, json: JSON.stringify(value) };
+    }
+    case "return":
+      if (current?.number === request.run) await current.iterator.return?.();
+      return NOTHING;
+    case "extended": {
+      const { extended } = agent.profile;
+      return {
+        done: true,
+        json: JSON.stringify(typeof extended === "function" ? await extended(request.caller) : extended),
+      };
+    }
+    case "dropped":
+      await agent.dropped?.({ ...request.task, memory: new DistantMemory(request.run) });
+      return NOTHING;
+  }
+}
+
+/** The memory is kept by the thread that serves, where the task's other writes are. */
+class DistantMemory implements TurnMemory {
+  readonly #run: number;
+
+  constructor(run: number) {
+    this.#run = run;
+  }
+
+  async get<T extends JsonValue>(key: string): Promise<T | undefined> {
+    const json = await this.#ask("get", key);
+    return json === undefined ? undefined : (JSON.parse(json) as T);
+  }
+
+  async set(key: string, value: JsonValue): Promise<void> {
+    await this.#ask("set", key, JSON.stringify(value));
+  }
+
+  async delete(key: string): Promise<void> {
+    await this.#ask("delete", key);
+  }
+
+  async once<T extends JsonValue>(key: string, compute: () => Promise<T> | T): Promise<T> {
+    const known = await this.get<T>(key);
+    if (known !== undefined) return known;
+    const value = await compute();
+    await this.set(key, value);
+    return value;
+  }
+
+  #ask(action: MemoryRequest["action"], key: string, json?: string): Promise<string | undefined> {
+    const id = ++lastId;
+    return new Promise((resolve, reject) => {
+      waiting.set(id, { resolve, reject });
+      send({ kind: "memory", id, run: this.#run, action, key, json });
+    });
+  }
+}
