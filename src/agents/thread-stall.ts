@@ -42,7 +42,7 @@ export function cpuMsOf(thread: string): number {
   return (user + system) / 1_000;
 }
 
-/** What the operating system calls the thread that asks; empty where that cannot be told. */
+/** What the operating system calls the thread that asks; empty where that is not known. */
 export function ownThread(): string {
   try {
     return readlinkSync("/proc/thread-self").split("/").at(-1) ?? "";

@@ -50,7 +50,7 @@ export interface Meter {
   count(name: Count, by?: number): void;
 }
 
-/** Is told whose code is about to run in this thread, so that a watchdog in another one can name it. */
+/** Notes whose code is about to run in this thread, so that a watchdog in another one can name it. */
 export interface RunMonitor {
   enter(agent: string, task: string): void;
   /** It has returned; what it waits for is done by others. */

@@ -120,7 +120,7 @@ export interface ServeOptions {
    * silent.
    */
   readonly log?: Log | false;
-  /** Is told which agent's code runs, for a watchdog of your own. */
+  /** Receives which agent's code runs, for a watchdog of your own. */
   readonly monitor?: RunMonitor;
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ServedFolder, saidBy, type TaskJson } from "./served-folder.ts";
+import { PATIENCE_MS, ServedFolder, saidBy, type TaskJson } from "./served-folder.ts";
 
 const MODULE = `import { threadId } from "node:worker_threads";
 import { data, defineAgent, file } from "dragoman";
@@ -60,10 +60,8 @@ const served = new ServedFolder({
   "dragoman.yaml": `
 store: "memory:"
 server: { watchdog: 1s }
-cancelGrace: 500ms
 agents:
   all: { module: ./all.ts, isolate: true, concurrency: 2 }
-  hasty: { module: ./all.ts, isolate: true, timeout: 1s }
   echo: { use: echo }
 `,
   "all.ts": MODULE,
@@ -73,17 +71,21 @@ afterAll(() => served.remove());
 
 const send = (agent: string, text: string, more: object = {}) => served.send(agent, text, more);
 
-async function settled(agent: string, id: string, isSettled: (task: TaskJson) => boolean): Promise<TaskJson> {
-  return expect
-    .poll(
-      async () => {
-        const { result } = await served.post(agent, "GetTask", { id });
-        return isSettled(result as TaskJson) ? (result as TaskJson) : undefined;
-      },
-      { timeout: 25_000 },
-    )
-    .toBeDefined()
-    .then(async () => (await served.post(agent, "GetTask", { id })).result as TaskJson);
+const ENDED = "Agent did not stop in time; its thread is ended";
+
+async function settled(
+  server: ServedFolder,
+  agent: string,
+  id: string,
+  isSettled: (task: TaskJson) => boolean,
+): Promise<TaskJson> {
+  let task: TaskJson | undefined;
+  const look = async () => {
+    task = (await server.post(agent, "GetTask", { id })).result as TaskJson;
+    return isSettled(task);
+  };
+  await expect.poll(look, { timeout: PATIENCE_MS }).toBe(true);
+  return task as TaskJson;
 }
 
 describe("an isolated module", () => {
@@ -117,11 +119,11 @@ describe("an isolated module", () => {
     expect(context).toMatch(/./);
   });
 
-  test("hears of its cancellation", async () => {
+  test("receives its cancellation", async () => {
     const { id } = await send("all", "wait", { configuration: { returnImmediately: true } });
-    await settled("all", id, (task) => saidBy(task) === "Waiting");
+    await settled(served, "all", id, (task) => saidBy(task) === "Waiting");
     await served.post("all", "CancelTask", { id });
-    const task = await settled("all", id, ({ status }) => status.state === "TASK_STATE_CANCELED");
+    const task = await settled(served, "all", id, ({ status }) => status.state === "TASK_STATE_CANCELED");
     expect(JSON.stringify(task.history)).toContain("Stopped: The task was cancelled.");
   });
 
@@ -156,20 +158,36 @@ describe("an endless loop in an isolated module", () => {
     expect(after).toMatch(/ turn 1$/);
     expect(after).not.toBe(before);
   });
+});
+
+describe("where no watchdog looks, an endless loop in an isolated module", () => {
+  const unwatched = new ServedFolder({
+    "dragoman.yaml": `
+store: "memory:"
+server: { watchdog: false }
+cancelGrace: 500ms
+agents:
+  all: { module: ./all.ts, isolate: true }
+  hasty: { module: ./all.ts, isolate: true, timeout: 5s }
+`,
+    "all.ts": MODULE,
+  });
+  beforeAll(() => unwatched.start());
+  afterAll(() => unwatched.remove());
 
   test("is ended by its timeout", async () => {
-    const task = await send("hasty", "loop");
+    const task = await unwatched.send("hasty", "loop");
     expect(task.status.state).toBe("TASK_STATE_FAILED");
-    expect(saidBy(task)).toMatch(/^The agent did not (finish within 1 s|return and was ended)\.$/);
-    await served.logged(({ task: id, msg }) => id === task.id && msg.endsWith("its thread is ended"));
-    expect(await served.ask("hasty", "hello")).toMatch(/ turn 1$/);
+    expect(saidBy(task)).toBe("The agent did not finish within 5 s.");
+    await unwatched.logged(({ agent, task: id, msg }) => agent === "hasty" && id === task.id && msg === ENDED);
   });
 
   test("is ended by a cancellation", async () => {
-    const { id } = await send("all", "loop", { configuration: { returnImmediately: true } });
-    await served.post("all", "CancelTask", { id });
-    await settled("all", id, ({ status }) => /CANCELED|FAILED/.test(status.state));
-    await served.logged(({ task, msg }) => task === id && msg.endsWith("its thread is ended"));
-    expect(await served.ask("all", "hello")).toMatch(/^thread/);
+    const { id } = await unwatched.send("all", "loop", { configuration: { returnImmediately: true } });
+    await settled(unwatched, "all", id, (task) => saidBy(task) === "Looping");
+    const { result } = await unwatched.post("all", "CancelTask", { id });
+    expect(result).toMatchObject({ status: { state: "TASK_STATE_CANCELED" } });
+    await unwatched.logged(({ agent, task, msg }) => agent === "all" && task === id && msg === ENDED);
+    expect(await unwatched.ask("all", "hello")).toMatch(/ turn 1$/);
   });
 });

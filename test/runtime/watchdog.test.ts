@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { ThreadStall } from "../../src/agents/thread-stall.ts";
 import { EXIT } from "../../src/cli/exit-codes.ts";
 import { STALLED_EXIT_CODE } from "../../src/server/watchdog.ts";
-import { ServedFolder } from "./served-folder.ts";
+import { PATIENCE_MS, ServedFolder } from "./served-folder.ts";
 
 const FILES = {
   "dragoman.yaml": `
@@ -59,14 +59,14 @@ describe("an agent in an endless loop", () => {
     served = new ServedFolder(FILES);
     await served.start();
     const sleeping = served.send("sleeper", "go").catch(() => undefined);
-    await expect.poll(() => existsSync(served.path("pid")), { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => existsSync(served.path("pid")), { timeout: PATIENCE_MS }).toBe(true);
     const looping = served.send("loop", "at once").catch(() => undefined);
-    await expect.poll(() => existsSync(served.path("looping")), { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => existsSync(served.path("looping")), { timeout: PATIENCE_MS }).toBe(true);
     served.kill("SIGTERM");
     expect((await served.ended()).code).toBe(STALLED_EXIT_CODE);
     await Promise.all([sleeping, looping]);
     const pid = Number(readFileSync(served.path("pid"), "utf8"));
-    await expect.poll(() => isAlive(pid), { timeout: 20_000 }).toBe(false);
+    await expect.poll(() => isAlive(pid), { timeout: PATIENCE_MS }).toBe(false);
   });
 });
 

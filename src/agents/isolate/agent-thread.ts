@@ -123,7 +123,7 @@ export class AgentThread {
     this.#endAfterGrace();
   }
 
-  /** Lets the agent clean up after a turn that nobody wants to see the end of. */
+  /** Lets the agent clean up after a turn whose end is no longer waited for. */
   async giveUp(): Promise<void> {
     this.#endAfterGrace();
     await this.#ask({ what: "return", run: this.#run }).catch(() => {});

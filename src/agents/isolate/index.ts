@@ -4,17 +4,17 @@ import { AgentThread, ThreadEnded, type ThreadOptions } from "./agent-thread.ts"
 
 /** A thread has one turn at a time, so that ending it ends no other; each has its own copy of the module. */
 const DEFAULT_CONCURRENCY = 8;
-/** A thread that nobody needs gives its memory back. */
+/** A thread that is not needed gives its memory back. */
 const IDLE_MS = 60_000;
 
 /**
- * The agent of a module, in threads of its own: an endless loop ends its thread and fails its task, and the server goes
- * on. Throws an AgentModuleError for a module that cannot be used.
+ * The agent of a module, in threads of its own: an endless loop ends its thread and fails its task, and the server
+ * continues. Throws an AgentModuleError for a module that cannot be used.
  */
 export async function createIsolatedAgent(options: ThreadOptions): Promise<Agent> {
   const threads = new Threads(options);
   const first = await threads.take();
-  const { profile, onCrash, concurrency, timeoutMs, asksForExtended, hearsOfDropped } = first.agent;
+  const { profile, onCrash, concurrency, timeoutMs, asksForExtended, receivesDropped } = first.agent;
   threads.putBack(first);
   return {
     profile: asksForExtended
@@ -31,7 +31,7 @@ export async function createIsolatedAgent(options: ThreadOptions): Promise<Agent
     concurrency: Number.isFinite(concurrency) ? concurrency : DEFAULT_CONCURRENCY,
     timeoutMs,
     run: (turn) => runIsolated(threads, turn),
-    ...(hearsOfDropped && {
+    ...(receivesDropped && {
       dropped: ({ memory, ...task }) => threads.use((thread) => thread.dropped(task, memory)),
     }),
   };
@@ -63,7 +63,7 @@ async function* runIsolated(
     return undefined;
   } finally {
     turn.signal.removeEventListener("abort", abort);
-    // Not waited for: whoever gave the run up is not to be kept by it.
+    // Not waited for: the engine that gave the run up is not to be kept by it.
     void (finished ? Promise.resolve() : thread.giveUp()).then(() => threads.putBack(thread));
   }
 }

@@ -21,7 +21,7 @@ async function isolate(source: string) {
   return createIsolatedAgent({ file, id: "a", cancelGraceMs: 1_000, stallMs: false, log: SILENT_LOG });
 }
 
-it("asks the module for extended cards, and tells it of dropped tasks", async () => {
+it("asks the module for extended cards, and notifies it of dropped tasks", async () => {
   const agent = await isolate(`import { defineAgent } from ${define};
     let dropped = "nothing";
     export default {

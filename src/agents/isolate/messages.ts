@@ -18,7 +18,7 @@ export interface AgentDescription extends Pick<Agent, "onCrash" | "concurrency" 
   /** Without what is a function. */
   readonly profile: Agent["profile"];
   readonly asksForExtended: boolean;
-  readonly hearsOfDropped: boolean;
+  readonly receivesDropped: boolean;
 }
 
 /** `run` numbers the runs of a thread: what comes late from one must not touch the next, which may be someone else's. */

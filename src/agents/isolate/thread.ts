@@ -43,8 +43,8 @@ try {
   const { extended, ...rest } = profile;
   const asksForExtended = typeof extended === "function";
   const shown = asksForExtended || extended === undefined ? rest : { ...rest, extended };
-  const hearsOfDropped = agent.dropped !== undefined;
-  const description = { profile: shown, onCrash, concurrency, timeoutMs, asksForExtended, hearsOfDropped };
+  const receivesDropped = agent.dropped !== undefined;
+  const description = { profile: shown, onCrash, concurrency, timeoutMs, asksForExtended, receivesDropped };
   send({ kind: "ready", agent: description, thread: ownThread() });
 } catch (error) {
   send({ kind: "refused", message: error instanceof AgentModuleError ? error.message : String(error) });

@@ -157,7 +157,7 @@ async function* eventsOf(
       } else {
         const append = written > 0;
         written += line.text.length;
-        // All lines are one part to whoever reads the task, so together they have the bound of one.
+        // All lines are one part to a reader of the task, so together they have the bound of one.
         if (written > maxOutput) return "too-long";
         yield {
           artifact: { artifactId: OUTPUT, name: OUTPUT, parts: [{ text: line.text }] },
