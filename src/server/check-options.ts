@@ -68,6 +68,7 @@ const SHAPE = {
   limits: limits.optional(),
   times: times.optional(),
   log: log.optional(),
+  monitor: z.custom((value) => typeof value === "object" && value !== null).optional(),
 } satisfies Record<keyof ServeOptions, z.ZodType>;
 
 const serveOptions = z.strictObject(SHAPE);
