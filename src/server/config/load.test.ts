@@ -35,7 +35,7 @@ describe("a configuration", () => {
         path: "/",
         card: "hybrid",
         cors: { origins: [] },
-        watchdogMs: 8_000,
+        watchdogMs: 5_000,
         tls: undefined,
       },
       strict: false,

@@ -125,7 +125,7 @@ const server = z.strictObject({
     .prefault({})
     .describe("What browsers of other origins may do; by default nothing."),
   watchdog: watchdog
-    .prefault("8s")
+    .prefault("5s")
     .describe(
       "CPU time that code of an agent may take without a pause, during which nothing else is served; then it is named in the log and the process ends with exit code 70. `false`: never.",
     ),
