@@ -29,6 +29,7 @@ export interface Settings {
   readonly bearer: string | undefined;
   readonly apiKey: string | undefined;
   readonly keys: SigningKeys | undefined;
+  readonly authCode: string | undefined;
   readonly svcParam: readonly (readonly [name: string, value: string])[];
   readonly credentialOrigin: readonly string[];
   readonly signatures: SignaturePolicy | undefined;
@@ -67,6 +68,7 @@ export function readSettings(
     bearer: text("bearer"),
     apiKey: text("apiKey"),
     keys: readKeys(text("accessKey"), text("secretKey")),
+    authCode: text("authCode"),
     svcParam: asList(get("svcParam")?.value).map(readServiceParameter),
     credentialOrigin: asList(get("credentialOrigin")?.value).map((text) => readOrigin("credentialOrigin", text)),
     signatures: readPolicy(text("signatures")),

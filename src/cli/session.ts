@@ -85,8 +85,8 @@ export async function withSession<T>(
 /** A shorter service parameter is no credential, and replacing it everywhere would garble what is said. */
 const SHORTEST_HIDDEN_PARAMETER = 6;
 
-function hideCredentials({ apiKey, bearer, keys, svcParam }: Settings, output: Output): void {
-  for (const secret of [bearer, apiKey, keys?.sk]) if (secret !== undefined) output.hide(secret);
+function hideCredentials({ apiKey, authCode, bearer, keys, svcParam }: Settings, output: Output): void {
+  for (const secret of [bearer, apiKey, authCode, keys?.sk]) if (secret !== undefined) output.hide(secret);
   for (const [, value] of svcParam) if (value.length >= SHORTEST_HIDDEN_PARAMETER) output.hide(value);
 }
 
@@ -237,6 +237,7 @@ export async function connectTo(session: Session, card: AgentCard): Promise<Remo
       onNotice: createNoticeTeller(session),
       ...(settings.dialect === undefined ? {} : { dialect: settings.dialect }),
       ...(settings.keys === undefined ? {} : { keys: settings.keys }),
+      ...(settings.authCode === undefined ? {} : { authCode: settings.authCode }),
       ...(session.cardUrl === undefined ? {} : { cardUrl: session.cardUrl }),
       ...(stored === undefined ? {} : { credentials: stored.provider }),
       ...(credentials.query.length === 0 ? {} : { fetch: fetchWithQueryAt(session, interfaces, credentials.query) }),
@@ -311,8 +312,8 @@ function originOf(url: string): string {
 }
 
 function hasCredentials(settings: Settings): boolean {
-  const { apiKey, bearer, keys, svcParam } = settings;
-  return (bearer ?? apiKey ?? keys) !== undefined || svcParam.length > 0;
+  const { apiKey, authCode, bearer, keys, svcParam } = settings;
+  return (bearer ?? apiKey ?? keys ?? authCode) !== undefined || svcParam.length > 0;
 }
 
 function acceptAnyCertificate(session: Session): void {

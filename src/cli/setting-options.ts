@@ -40,6 +40,7 @@ const COMMON: readonly SettingName[] = [
   "apiKey",
   "accessKey",
   "secretKey",
+  "authCode",
   "svcParam",
   "credentialOrigin",
   "signatures",

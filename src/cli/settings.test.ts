@@ -18,6 +18,7 @@ describe("settings", () => {
       "A2ACLI_API_KEY",
       "A2ACLI_ACCESS_KEY",
       "A2ACLI_SECRET_KEY",
+      "A2ACLI_AUTH_CODE",
       "A2ACLI_SVC_PARAM",
       "A2ACLI_CREDENTIAL_ORIGIN",
       "A2ACLI_SIGNATURES",

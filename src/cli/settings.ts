@@ -72,6 +72,12 @@ export const SETTINGS = {
     secret: true,
     description: "signs requests and is never sent; with --access-key, visible like --bearer, prefer the variable",
   },
+  authCode: {
+    flags: "--auth-code <code>",
+    kind: "text",
+    secret: true,
+    description: "code of a user's login, exchanged with the agent before the first message (xiaoyi-http)",
+  },
   svcParam: {
     flags: "--svc-param <name:value>",
     kind: { list: "\n" },

@@ -39,6 +39,42 @@ describe("an answer that breaks off", () => {
   });
 });
 
+describe("an agent that requires a session", () => {
+  const refused = { error: { code: -32001, message: "Missing agent-session-id header" } };
+
+  it("is given one, and the user's login with it", async () => {
+    vi.stubEnv("A2ACLI_AUTH_CODE", "the-code");
+    agent.replies = {
+      initialize: { result: { version: "1.0", agentSessionId: "s", agentSessionTtl: 604_800 } },
+      "notifications/initialized": { result: {} },
+      authorize: [refused, { result: { version: "1.0", agentLoginSessionId: "l" } }],
+      "message/stream": { events: [artifact("Hi!", true)] },
+    };
+    const { code, stderr, stdout } = await here("send", "hello", "--debug");
+    expect([code, stdout]).toEqual([0, expect.stringContaining("Hi!")]);
+    expect(stderr).not.toContain("the-code");
+    const [, , , login, message] = agent.received;
+    expect(login?.headers["agent-session-id"]).toBe("s");
+    expect(message).toMatchObject({
+      headers: { "agent-session-id": "s" },
+      body: { params: { agentLoginSessionId: "l" } },
+    });
+  });
+
+  it("and opens none is not said to lack a task", async () => {
+    agent.replies = {
+      initialize: { error: { code: -32600, message: "Wrong key." } },
+      "message/stream": refused,
+    };
+    const { code, stderr } = await here("send", "hello");
+    expect(code).toBe(4);
+    expect(stderr).toContain("Missing agent-session-id header. No session could be opened: Wrong key.");
+    expect(stderr).toContain("A2ACLI_ERR_CREDENTIALS_MISSING");
+    expect(stderr).not.toMatch(/TaskNotFound|not found/i);
+    expect(agent.received).toHaveLength(2);
+  });
+});
+
 describe("what comes next", () => {
   it("is said with the dialect, and the ids that were chosen here", async () => {
     agent.replies = { "message/stream": { events: [artifact("Hi!", true)] } };

@@ -82,8 +82,8 @@ function transportsFor(
   notify: (notice: Notice) => void,
 ): (candidate: Candidate) => Transport {
   const headers = lowerCaseNames(options.headers);
-  const { credentials, keys } = options;
-  const proves = (credentials ?? keys) !== undefined;
+  const { authCode, credentials, keys } = options;
+  const proves = (credentials ?? keys ?? authCode) !== undefined;
   const hasAny = proves || Object.keys(headers).length > 0;
   const mayHaveCredentials = createCredentialGate(options);
   const plain = {
@@ -97,6 +97,7 @@ function transportsFor(
   const setup: TransportSetup = {
     headers,
     keys,
+    authCode,
     extensions: options.extensions ?? [],
     timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
     streamSilenceMs: options.streamSilenceMs ?? DEFAULT_STREAM_SILENCE_MS,
@@ -113,7 +114,7 @@ function transportsFor(
   return (candidate) => {
     const { address, calling, interface: chosen } = candidate;
     const isTrusted = !hasAny || mayHaveCredentials({ url: chosen.url, address });
-    const own = isTrusted ? setup : { ...setup, headers: {}, keys: undefined };
+    const own = isTrusted ? setup : { ...setup, headers: {}, keys: undefined, authCode: undefined };
     const { carrier, exchange } = (isTrusted ? saying : undefined) ?? plain;
     const transport =
       address === undefined

@@ -1,5 +1,5 @@
 /** Calling over HTTP: whole answers, and streams as server-sent events. */
-import type { ExchangeCalling } from "../dialects/contract.ts";
+import type { ExchangeCalling, WholeAnswer } from "../dialects/contract.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { Operation, OutcomeOf, StreamFrame } from "../model/operation.ts";
 import type { ExchangeAnswer, ExchangeCall, Exchanger } from "../wire/exchange.ts";
@@ -7,11 +7,13 @@ import { connectionError, showsNothingTaken } from "./failures.ts";
 import { type FrameReader, openDecoder, readFrames } from "./frame-reader.ts";
 import type { ChosenInterface } from "./options.ts";
 import { isTransient } from "./retry.ts";
+import { PeerSession } from "./session.ts";
 import {
   type Attempt,
   type CallSettings,
   callTarget,
   type Failure,
+  peerTarget,
   type Reach,
   type StreamOperation,
   saysUnknown,
@@ -37,25 +39,49 @@ export function createExchangeTransport(
   /** Set once the peer turned out to know streams only in their other form. */
   let prefersAlternative = false;
 
-  function encode(operation: Operation, settings: CallSettings): ExchangeCall {
-    const { losses, value } = calling.encode(operation, callTarget(operation, settings, chosen, setup));
-    report(losses);
-    return { ...value, signal: settings.signal, timeoutMs: settings.timeoutMs ?? setup.timeoutMs };
+  const session =
+    calling.sessions &&
+    new PeerSession({
+      calling: calling.sessions,
+      target: () => peerTarget(chosen, setup),
+      request,
+      timeoutMs: setup.timeoutMs,
+      authCode: setup.authCode,
+    });
+
+  async function encode(operation: Operation, settings: CallSettings): Promise<Attempt<ExchangeCall>> {
+    const isMessage = operation.kind === "send" || operation.kind === "stream";
+    const login = isMessage ? await session?.loginId(settings.signal) : undefined;
+    if (login?.ok === false) return login;
+    const loginId = login?.value === undefined ? {} : { loginId: login.value };
+    try {
+      const target = { ...callTarget(operation, settings, chosen, setup), ...loginId };
+      const { losses, value } = calling.encode(operation, target);
+      report(losses);
+      const timeoutMs = settings.timeoutMs ?? setup.timeoutMs;
+      return { ok: true, value: { ...value, signal: settings.signal, timeoutMs } };
+    } catch (error) {
+      return unsaid(error);
+    }
   }
 
-  async function ask<O extends WholeOperation>(operation: O, call: ExchangeCall): Promise<Attempt<OutcomeOf<O>>> {
+  async function request<T>(call: ExchangeCall, decode: (answer: WholeAnswer) => T): Promise<Attempt<T>> {
     const received: Received = {};
     try {
-      const { losses, value } = calling.decode(
-        operation.kind,
-        await readWhole(call, await begin(call, received), received),
-        operation,
-      );
-      report(losses);
-      return { ok: true, value: value as OutcomeOf<O> };
+      return { ok: true, value: decode(await readWhole(call, await begin(call, received), received)) };
     } catch (error) {
       return failure(error, call, received);
     }
+  }
+
+  function ask<O extends WholeOperation>(operation: O, call: ExchangeCall): Promise<Attempt<OutcomeOf<O>>> {
+    const make = (within: ExchangeCall) =>
+      request(within, (answer) => {
+        const { losses, value } = calling.decode(operation.kind, answer, operation);
+        report(losses);
+        return value as OutcomeOf<O>;
+      });
+    return session === undefined ? make(call) : session.call(call, make);
   }
 
   async function begin(call: ExchangeCall, received: Received): Promise<ExchangeAnswer> {
@@ -99,12 +125,9 @@ export function createExchangeTransport(
 
   return {
     async attempt(operation, settings) {
-      let call: ExchangeCall;
-      try {
-        call = encode(operation, settings);
-      } catch (error) {
-        return unsaid(error);
-      }
+      const encoded = await encode(operation, settings);
+      if (!encoded.ok) return encoded;
+      const { value: call } = encoded;
       const usual = await ask(operation, call);
       const other = usual.ok || !isRefusedForm(usual.error) ? undefined : calling.alternative?.(call);
       if (usual.ok || other === undefined) return usual;
@@ -112,12 +135,10 @@ export function createExchangeTransport(
       return tried.ok || !isRefusedForm(tried.error) ? tried : usual;
     },
     async open(operation, settings) {
-      let call: ExchangeCall;
-      try {
-        call = encode(operation, settings);
-      } catch (error) {
-        return unsaid(error);
-      }
+      const encoded = await encode(operation, settings);
+      if (!encoded.ok) return encoded;
+      const { value: call } = encoded;
+      if (session !== undefined) return session.open(call, (within) => openOnce(operation, within));
       const other = calling.alternative?.(call);
       if (other === undefined) return openOnce(operation, call);
       if (prefersAlternative) return openOnce(operation, other);

@@ -83,6 +83,8 @@ export interface ConnectOptions extends CardOptions {
   readonly strict?: boolean;
   /** Keys that every request is signed with, in dialects that sign. */
   readonly keys?: { readonly ak: string; readonly sk: string };
+  /** Code of a user's login, exchanged once for a login that every message then names, in dialects in which users log in. */
+  readonly authCode?: string;
   /** Whether a gRPC address without a scheme means TLS. Default: as the card was fetched. */
   readonly grpcTls?: boolean;
   /**

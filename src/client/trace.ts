@@ -7,8 +7,8 @@ export const REDACTED = "[redacted]";
 
 const SECRET_NAME = /auth|token|secret|cookie|credential|password|session|sign|key/i;
 const NOT_SECRET = new Set(["idempotency-key"]);
-/** Members of push configs; a trace is for reading, so the same names elsewhere may be hidden too. */
-const SECRET_MEMBERS = /"(credentials|token)"(\s*:\s*)"(?:[^"\\]|\\.)*"/g;
+/** Members of push configs and of sessions; a trace is for reading, so the same names elsewhere may be hidden too. */
+const SECRET_MEMBERS = /"(credentials|token|agentSessionId|agentLoginSessionId|authCode)"(\s*:\s*)"(?:[^"\\]|\\.)*"/g;
 
 export interface Tracer {
   request(call: ExchangeCall): void;

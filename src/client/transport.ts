@@ -45,6 +45,8 @@ export interface Transport {
 export interface TransportSetup {
   readonly headers: Readonly<Record<string, string>>;
   readonly keys?: SigningKeys | undefined;
+  /** Code of a user's login, in dialects in which users log in. */
+  readonly authCode?: string | undefined;
   readonly extensions: readonly string[];
   readonly timeoutMs: number;
   readonly streamSilenceMs: number;
@@ -58,18 +60,24 @@ export interface TransportSetup {
 export function callTarget(
   operation: Operation,
   settings: CallSettings,
-  { tenant, url }: ChosenInterface,
-  { extensions, headers, keys }: Pick<TransportSetup, "extensions" | "headers" | "keys">,
+  chosen: ChosenInterface,
+  setup: Pick<TransportSetup, "extensions" | "headers" | "keys">,
 ): CallTarget {
   const key = operation.kind === "send" || operation.kind === "stream" ? settings.idempotencyKey : undefined;
   return {
-    url,
-    tenant,
-    headers,
-    extensions: [...new Set([...extensions, ...settings.extensions])],
+    ...peerTarget(chosen, setup),
+    extensions: [...new Set([...setup.extensions, ...settings.extensions])],
     ...(key === undefined ? {} : { idempotencyKey: key }),
-    ...(keys === undefined ? {} : { keys: { ...keys, now: Date.now() } }),
   };
+}
+
+/** For requests that belong to no operation. */
+export function peerTarget(
+  { tenant, url }: ChosenInterface,
+  { headers, keys }: Pick<TransportSetup, "headers" | "keys">,
+): CallTarget {
+  const signing = keys === undefined ? {} : { keys: { ...keys, now: Date.now() } };
+  return { url, tenant, headers, extensions: [], ...signing };
 }
 
 /** An encoder's refusal; anything but a ProtocolError is a defect and thrown on. */

@@ -218,6 +218,8 @@ export interface CallTarget {
   readonly idempotencyKey?: string;
   /** Signs every request, in dialects that sign; `now` is the time to sign. */
   readonly keys?: SigningKeys & { readonly now: number };
+  /** Login of the user on whose behalf messages are sent, as the peer named it. */
+  readonly loginId?: string;
 }
 
 export interface SigningKeys {
@@ -253,6 +255,24 @@ export interface ExchangeCalling {
   decodeFrame(frame: ReceivedEvent): Lossy<StreamFrame>;
   /** For one stream, in place of `decodeFrame`: where a frame is understood only by what was asked and came before. */
   openFrames?(asked?: Operation): FrameDecoder;
+  /** Present where peers may require a session or a login before they accept calls. */
+  readonly sessions?: SessionCalling;
+}
+
+/** Requests that open a session with a peer and log a user in. Pure, too: the client keeps what was opened. */
+export interface SessionCalling {
+  /** Header that carries the id of the session. */
+  readonly header: string;
+  /** Whether a refusal asks for a session, or for another than it was given. The peer has done nothing then. */
+  isRequiredBy(error: ProtocolError): boolean;
+  encodeOpen(target: CallTarget): ExchangeCall;
+  /** The id of the session. Throws like `decode`. */
+  decodeOpen(answer: WholeAnswer): string;
+  /** Sent once within a new session; the answer carries nothing. */
+  encodeOpened(target: CallTarget): ExchangeCall;
+  encodeLogin(target: CallTarget, authCode: string): ExchangeCall;
+  /** The id of the login. Throws like `decode`. */
+  decodeLogin(answer: WholeAnswer): string;
 }
 
 /** A server-sent event. */

@@ -1,33 +1,39 @@
-/** Calling agents as the platform does, with credentials in every request. */
+/** Calling agents as the platform does: with credentials in every request, and in a session where the agent requires one. */
 import { ProtocolError } from "../../model/errors.ts";
 import { LogEntry, type TaskEvent } from "../../model/event.ts";
 import { TaskFold } from "../../model/fold.ts";
 import { type Loss, type Lossy, lossBy, NO_LOSSES } from "../../model/loss.ts";
 import type { Operation, OperationKind, Outcomes, StreamFrame } from "../../model/operation.ts";
 import type { Task } from "../../model/task.ts";
+import type { ExchangeCall } from "../../wire/exchange.ts";
 import { createSseParser } from "../../wire/sse.ts";
-import type { CallTarget, ExchangeCalling, WholeAnswer } from "../contract.ts";
+import type { CallTarget, ExchangeCalling, SessionCalling, WholeAnswer } from "../contract.ts";
 import { parseAnswer, receivedFrame, unreadable } from "../shared/answers.ts";
 import { bareStatus } from "../shared/http-statuses.ts";
 import { isRecord } from "../shared/proto-json-reading.ts";
-import { isSuccess, readError } from "../xiaoyi/errors.ts";
+import { isSuccess, PLATFORM_CODES, readError } from "../xiaoyi/errors.ts";
 import { HeardAnswer } from "../xiaoyi/heard-answer.ts";
 import { readHeardFrame } from "../xiaoyi/heard-frame.ts";
+import { xiaoyiMark } from "../xiaoyi/marks.ts";
 import { canceledTask, toCancelWords } from "../xiaoyi/said-cancel.ts";
 import { loseRequestMetadata, placeOf, placeOfTask, toMessageParams } from "../xiaoyi/said-message.ts";
 import { signTimestamp } from "../xiaoyi/signature.ts";
 import { LOSSES } from "./losses.ts";
-import { BINDING, MESSAGE_PATH, VERSION } from "./version.ts";
+import { BINDING, MESSAGE_PATH, SESSION_HEADER, VERSION } from "./version.ts";
 
-function requestOf(operation: Operation, losses: Loss[]): object {
+function requestOf(operation: Operation, { loginId }: CallTarget, losses: Loss[]): object {
   switch (operation.kind) {
     case "send":
-    case "stream":
+    case "stream": {
+      const { message } = operation;
+      const params = toMessageParams(operation, placeOf(operation), losses);
+      const namesLogin = loginId === undefined || xiaoyiMark(message.metadata)?.agentLoginSessionId !== undefined;
       return {
-        id: operation.message.messageId,
+        id: message.messageId,
         method: "message/stream",
-        params: toMessageParams(operation, placeOf(operation), losses),
+        params: namesLogin ? params : { ...params, agentLoginSessionId: loginId },
       };
+    }
     case "cancel": {
       const { id, metadata } = operation;
       loseRequestMetadata(metadata, losses);
@@ -48,10 +54,10 @@ function endpointOf(url: string): string {
   return [BASE.test(path) ? `${path}/${MESSAGE_PATH}` : place, ...query].join("?");
 }
 
-function headersOf(operation: Operation, { headers, keys }: CallTarget): Readonly<Record<string, string>> {
+function headersOf({ headers, keys }: CallTarget, accept: string): Readonly<Record<string, string>> {
   const said: Record<string, string> = {
     ...headers,
-    accept: operation.kind === "cancel" ? "application/json" : "text/event-stream, application/json",
+    accept,
     "content-type": "application/json",
   };
   if (keys !== undefined) {
@@ -59,6 +65,41 @@ function headersOf(operation: Operation, { headers, keys }: CallTarget): Readonl
     Object.assign(said, { accessKey: keys.ak, ts, sign: signTimestamp(keys.sk, ts) });
   }
   return said;
+}
+
+const WHOLE = "application/json";
+
+function toCall(request: object, target: CallTarget, accept: string = WHOLE): ExchangeCall {
+  const headers = headersOf(target, accept);
+  return {
+    method: "POST",
+    url: endpointOf(target.url),
+    headers,
+    body: JSON.stringify({ jsonrpc: "2.0", ...request }),
+  };
+}
+
+const sessions: SessionCalling = {
+  header: SESSION_HEADER,
+  isRequiredBy: ({ code }) => code === "UNAUTHENTICATED",
+  encodeOpen: (target) => toCall({ id: "initialize", method: "initialize" }, target),
+  decodeOpen: (answer) => requiredId(resultOf(answer), "agentSessionId"),
+  encodeOpened: (target) => toCall({ id: "initialized", method: "notifications/initialized" }, target),
+  encodeLogin(target, authCode) {
+    const message = { role: "user", parts: [{ kind: "data", data: { authCode } }] };
+    return toCall({ id: "authorize", method: "authorize", params: { message } }, target);
+  },
+  decodeLogin: (answer) => requiredId(resultOf(answer), "agentLoginSessionId"),
+};
+
+/** What a header takes. */
+const ID = /^[\x21-\x7e]{1,1024}$/;
+
+function requiredId(result: unknown, name: string): string {
+  const id = isRecord(result) ? result[name] : undefined;
+  const trimmed = typeof id === "string" ? id.trim() : "";
+  if (!ID.test(trimmed)) throw unreadable(`result.${name} is missing or is not a usable id`);
+  return trimmed;
 }
 
 export const httpCalling: ExchangeCalling = {
@@ -71,9 +112,8 @@ export const httpCalling: ExchangeCalling = {
     if (target.tenant !== undefined && target.tenant !== "") losses.push(lossBy(LOSSES.tenant, "tenant"));
     if (target.extensions.length > 0) losses.push(lossBy(LOSSES.callExtensions, "extensions"));
     if (target.idempotencyKey !== undefined) losses.push(lossBy(LOSSES.callExtensions, "idempotencyKey"));
-    const body = JSON.stringify({ jsonrpc: "2.0", ...requestOf(operation, losses) });
-    const headers = headersOf(operation, target);
-    return { value: { method: "POST", url: endpointOf(target.url), headers, body }, losses };
+    const accept = operation.kind === "cancel" ? WHOLE : `text/event-stream, ${WHOLE}`;
+    return { value: toCall(requestOf(operation, target, losses), target, accept), losses };
   },
 
   decode<Kind extends Exclude<OperationKind, "stream" | "subscribe">>(
@@ -85,14 +125,12 @@ export const httpCalling: ExchangeCalling = {
     if (status >= 200 && status <= 299 && kind === "send" && contentType.startsWith("text/event-stream")) {
       return taskOfStream(text, asked) as Lossy<Outcomes[Kind]>;
     }
-    const envelope = parseAnswer(text);
-    if (isRecord(envelope) && isRecord(envelope.error) && !isSuccess(envelope.error))
-      throw refusal(envelope.error, status);
-    if (status < 200 || status > 299) throw bareStatus(status);
-    if (!isRecord(envelope)) throw unreadable("it is not a JSON object");
-    if (kind === "cancel") return { value: taskOfCancel(envelope.result, asked) as Outcomes[Kind], losses: NO_LOSSES };
+    const result = resultOf(answer);
+    if (kind === "cancel") return { value: taskOfCancel(result, asked) as Outcomes[Kind], losses: NO_LOSSES };
     throw unreadable("it is not a stream");
   },
+
+  sessions,
 
   decodeFrame(frame) {
     const { losses, value } = this.openFrames?.().decode(frame) ?? { losses: NO_LOSSES, value: [] };
@@ -103,9 +141,11 @@ export const httpCalling: ExchangeCalling = {
 
   openFrames(asked) {
     const answer = answerTo(asked);
+    let isFirst = true;
     return {
       decode({ data }) {
-        const { losses, value } = hear(answer, data);
+        const { losses, value } = hear(answer, data, isFirst);
+        isFirst = false;
         return { losses, value: value.map(toFrame) };
       },
       end: () => answer.settle().map(toFrame),
@@ -120,9 +160,23 @@ function answerTo(asked: Operation | undefined): HeardAnswer {
   return new HeardAnswer({ taskId, contextId: sessionId });
 }
 
-function hear(answer: HeardAnswer, data: string): Lossy<readonly TaskEvent[]> {
+/** The result of an answer that is not a stream. */
+function resultOf({ status, text }: WholeAnswer): unknown {
+  const envelope = parseAnswer(text);
+  if (isRecord(envelope) && isRecord(envelope.error) && !isSuccess(envelope.error)) {
+    throw refusal(envelope.error, status);
+  }
+  if (status < 200 || status > 299) throw bareStatus(status);
+  if (!isRecord(envelope)) throw unreadable("it is not a JSON object");
+  return envelope.result;
+}
+
+/** Only the first frame can refuse the message: after that the agent has accepted it. */
+function hear(answer: HeardAnswer, data: string, isFirst: boolean): Lossy<readonly TaskEvent[]> {
   const envelope = parseAnswer(data);
   if (!isRecord(envelope)) throw unreadable("a frame of the stream is not a JSON object");
+  const { error, result } = envelope;
+  if (isFirst && isRecord(error) && !isSuccess(error) && !isRecord(result)) throw refusal(error, 0);
   const { losses, value } = readHeardFrame(envelope);
   const misnamed = answer.misnames(value) ? [lossBy(LOSSES.foreignId, "result.taskId")] : NO_LOSSES;
   return { losses: [...losses, ...misnamed], value: answer.hear(value) };
@@ -132,11 +186,31 @@ function toFrame(event: TaskEvent): StreamFrame {
   return receivedFrame(event, undefined);
 }
 
-/** What HTTP says of who may call is plainer than what the codes say. */
+/** The HTTP status tells a refused caller better than the codes do, and no code is reserved for a session that is required. */
 function refusal(error: Readonly<Record<string, unknown>>, status: number): ProtocolError {
   const said = readError(error, status);
-  if (status !== 401) return said;
-  return new ProtocolError("UNAUTHENTICATED", said.message);
+  return status === 401 || namesSession(said) ? new ProtocolError("UNAUTHENTICATED", said.message) : said;
+}
+
+/** A session of the caller's own, neither the conversation (`sessionId`) nor the login of a user. */
+const REQUIRES_SESSION = new RegExp(
+  [
+    String.raw`agent[-_\s]?session`,
+    String.raw`\b(?:missing|invalid|expired|unknown|no|bad)\s+(?:\w+\s+)?session\b`,
+    String.raw`\bsession\b.{0,20}\b(?:missing|required|invalid|expired|unknown|not found|not initiali[sz]ed|timed out)\b`,
+    "会话.{0,8}(?:过期|失效|无效|不存在|缺失|超时|未初始化)",
+    "(?:无效|过期|失效|缺少|缺失|未知).{0,4}会话",
+  ].join("|"),
+  "i",
+);
+
+/** Codes that say that something was tried and failed, which must not be tried again. */
+const TRIED: ReadonlySet<string> = new Set(
+  [-32603, PLATFORM_CODES.taskFailed, PLATFORM_CODES.flowControl, PLATFORM_CODES.contentRejected].map(String),
+);
+
+function namesSession({ message, metadata }: ProtocolError): boolean {
+  return REQUIRES_SESSION.test(message) && !TRIED.has(metadata?.code ?? "");
 }
 
 function taskOfCancel(result: unknown, asked: Operation | undefined): Task {
@@ -151,8 +225,10 @@ function taskOfStream(text: string, asked: Operation | undefined): Lossy<{ reado
   const answer = answerTo(asked);
   const losses: Loss[] = [];
   const events: TaskEvent[] = [];
+  let isFirst = true;
   const parser = createSseParser(({ data }) => {
-    const heard = hear(answer, data);
+    const heard = hear(answer, data, isFirst);
+    isFirst = false;
     losses.push(...heard.losses);
     events.push(...heard.value);
   });
