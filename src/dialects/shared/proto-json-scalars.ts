@@ -53,7 +53,7 @@ function integer(min: number, max: number, description: string): TypeReader {
 const NOT_STANDARD = /[^A-Za-z0-9+/]/;
 
 /** Standard alphabet with padding, or undefined for what is no base64 in any of its forms. */
-function toStandardBase64(text: string): string | undefined {
+export function toStandardBase64(text: string): string | undefined {
   const end = text.search(NOT_STANDARD);
   if (text.length % 4 === 0 && (end === -1 || isPadding(text, end))) return text;
   const bare = text

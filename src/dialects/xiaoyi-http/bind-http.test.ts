@@ -43,14 +43,14 @@ describe("a message", () => {
         : quiet(operation);
     const { asked, calls, reply } = await serve(message(), { answer });
     expect(reply).toMatchObject({ status: 200, headers: { "content-type": "text/event-stream" } });
-    const artifact = (text: string, append: boolean) => ({
+    const artifact = (text: string, append: boolean, lastChunk = false) => ({
       jsonrpc: "2.0",
       id: "msg-1",
       result: {
         taskId: "task-1",
         kind: "artifact-update",
         append,
-        lastChunk: false,
+        lastChunk,
         final: false,
         artifact: { artifactId: "a", parts: [{ kind: "text", text }] },
       },
@@ -66,6 +66,7 @@ describe("a message", () => {
       status("working", false),
       artifact("Hel", false),
       artifact("lo", true),
+      artifact("", true, true),
       status("completed", true),
     ]);
     expect(asked.at(-1)).toMatchObject({

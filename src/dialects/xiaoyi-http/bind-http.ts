@@ -12,6 +12,7 @@ import { isJson, requireMediaType } from "../shared/request-headers.ts";
 import { AgentTasks } from "../xiaoyi/agent-tasks.ts";
 import { methodOf, readControl, toCancelResult, toClearResult } from "../xiaoyi/control.ts";
 import { type HeardMessage, readMessageParams, tappedPushId } from "../xiaoyi/decode.ts";
+import { NO_INTAKE } from "../xiaoyi/file-intake.ts";
 import { GONE } from "../xiaoyi/notification.ts";
 import { type Admission, admit, KEY_HINT, sessionScope } from "./access.ts";
 import { authorize, deauthorize, withAccount } from "./account.ts";
@@ -93,8 +94,14 @@ async function handle(
     return await new Request(exchange, context, admission, tools).reply();
   } catch (error) {
     tools.refusals.note(context.service.name, error);
-    return refuse(presentable(error), null);
+    return refuse(presentable(error), idIn(exchange, context.limits));
   }
+}
+
+/** Also of a request that nobody reads any further: its caller knows the answer by it. */
+function idIn({ body }: ExchangeRequest, limits: ServeContext["limits"]): JsonRpcId {
+  const parsed = parseJsonRpc(body, limits);
+  return parsed.ok ? parsed.request.id : parsed.id;
 }
 
 /** Both places take POST, and have nothing below them. */
@@ -224,9 +231,9 @@ class Request {
 
   /** Files may take a while, in which the user should see that somebody is there. */
   async #say(heard: HeardMessage): Promise<Answering | undefined> {
-    const { intake } = this.#entry;
+    const { intake = NO_INTAKE } = this.#entry;
     const message = await withAccount(heard, this.#entry);
-    if (intake?.concerns(message) !== true) return this.#conversation().say(heard, message);
+    if (!intake.concerns(message)) return this.#conversation().say(heard, message);
     return soon(intake.takeIn(message).then((readable) => this.#conversation().say(heard, readable)));
   }
 

@@ -522,6 +522,7 @@ describe("what the platform should not send", () => {
       ["s", "r", 0],
       ["s", "r", -32602],
       ["s", expect.anything(), -32602],
+      ["", expect.anything(), -32602],
     ]);
     expect(platform.story("t")).toEqual(["working", "=()", "=params.message.parts must not be empty", "failed final"]);
   });

@@ -358,12 +358,18 @@ export class LinkAgent implements LinkServed {
 
   #refuse(error: ProtocolError, id: JsonRpcId, words: ControlWords, server: string): void {
     const place = this.#sessions.passing(words.sessionIds[0] ?? "", server);
-    this.#say(place, words.taskIds[0] ?? place.id, toRefusal(id, toFrameError(error)));
+    // A request that names no session is still known by its id; without either there is no one to answer.
+    if (place.id === "" && id === null) return;
+    this.#send(place, words.taskIds[0] ?? place.id, toRefusal(id, toFrameError(error)));
   }
 
   /** Nobody could be told without a session. */
   #say(session: Session, taskId: string, detail: string): void {
-    if (this.#closed || session.id === "") return;
+    if (session.id !== "") this.#send(session, taskId, detail);
+  }
+
+  #send(session: Session, taskId: string, detail: string): void {
+    if (this.#closed) return;
     session.say(toAnswer({ agentId: this.#options.agentId, sessionId: session.id, taskId }, detail));
     this.#sessions.busy.add(session);
     this.#lines.get(session.server)?.wake(session);

@@ -1,4 +1,6 @@
 import type { Message } from "../../model/message.ts";
+import { isUrlPart } from "../../model/part.ts";
+import { takeSpareBytes } from "./marks.ts";
 
 /** Brings the files of a message here: where the platform has them, they are for a short time only. */
 export interface FileIntake {
@@ -8,7 +10,16 @@ export interface FileIntake {
   takeIn(message: Message): Promise<Message>;
 }
 
-/** The message as it is, where there is nothing to take in or nobody to do so. */
-export async function readable(message: Message, intake: FileIntake | undefined): Promise<Message> {
-  return intake?.concerns(message) === true ? intake.takeIn(message) : message;
+/** Leaves files where the platform has them: an agent that fetches them needs no other copy. */
+export const NO_INTAKE: FileIntake = {
+  concerns: ({ parts }) => parts.some(isUrlPart),
+  takeIn: async (message) => ({
+    ...message,
+    parts: message.parts.map((part) => (isUrlPart(part) ? takeSpareBytes(part).part : part)),
+  }),
+};
+
+/** The message as it is, where there is nothing to take in. */
+export async function readable(message: Message, intake: FileIntake = NO_INTAKE): Promise<Message> {
+  return intake.concerns(message) ? intake.takeIn(message) : message;
 }

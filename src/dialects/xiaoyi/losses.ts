@@ -31,6 +31,12 @@ export const LOSSES = {
     reason: "The phone shows no data of its own accord: it is told as JSON in a block of code.",
     direction: "said",
   },
+  dataBesideText: {
+    kind: "dropped",
+    what: "part.data beside text, for the phone",
+    reason: "The phone shows no data of its own accord, and the text beside it is what people read.",
+    direction: "said",
+  },
   fileAsLink: {
     kind: "bent",
     what: "part.url, for the phone",

@@ -1,7 +1,7 @@
 /** What of Xiaoyi the model has no field for, in `metadata`. */
 import { EXTENSIONS } from "../../model/extensions.ts";
 import type { JsonObject, JsonValue } from "../../model/json.ts";
-import { isTextPart, isUrlPart, type Part } from "../../model/part.ts";
+import { isTextPart, isUrlPart, type Part, type UrlPart } from "../../model/part.ts";
 import { isRecord } from "../shared/proto-json-reading.ts";
 
 /** The members of a data part that the platform acts upon. */
@@ -47,6 +47,18 @@ export function showableIn(part: Part): JsonObject | undefined {
 export function fileIdIn(part: Part): string | undefined {
   const id = xiaoyiMark(part.metadata)?.fileId;
   return typeof id === "string" ? id : undefined;
+}
+
+/** The bytes of a file that came with an address, too: for when nothing can be fetched from there. */
+export function withSpareBytes(part: UrlPart, raw: string): UrlPart {
+  return { ...part, metadata: { [EXTENSIONS.xiaoyi]: { raw } } };
+}
+
+/** A file of a message without its spare bytes, and these. */
+export function takeSpareBytes(file: UrlPart): { readonly part: UrlPart; readonly raw: string | undefined } {
+  const { metadata, ...part } = file;
+  const raw = xiaoyiMark(metadata)?.raw;
+  return typeof raw === "string" ? { part, raw } : { part: file, raw: undefined };
 }
 
 /** On the machine of the agent: nobody else can open it, or should know where it is. */

@@ -1,12 +1,10 @@
 /** Notifications: how a user who does not look any more is told of an answer, and what follows when it is tapped. */
 import type { JsonObject } from "../../model/json.ts";
-import type { Part } from "../../model/part.ts";
 import { isInterrupted } from "../../model/state.ts";
 import type { Task } from "../../model/task.ts";
 import { derivedId } from "../shared/derived-id.ts";
-import { reasoningOf } from "./marks.ts";
 import { fitNotificationText } from "./notification-text.ts";
-import { toText } from "./phone-voice.ts";
+import { shownTextOf } from "./phone-voice.ts";
 import { artifactFrame, type FrameScope, type Rendered } from "./rendered.ts";
 import { countCodePoints, splitText } from "./text-pieces.ts";
 import { type DataWire, TASK_FAILED, type TextWire } from "./wire.ts";
@@ -46,7 +44,7 @@ export function noticeOf(task: Task): Notice | undefined {
   const { message, state, timestamp } = task.status;
   if (state === "TASK_STATE_COMPLETED") return { taskId: task.id, state: "completed", text: answerTextOf(task) };
   if (isInterrupted(state)) {
-    const asked = message === undefined ? "" : textOf(message.parts);
+    const asked = message === undefined ? "" : shownTextOf(message.parts);
     const question = message?.messageId ?? timestamp ?? "";
     return { taskId: task.id, state: "completed", text: asked === "" ? answerTextOf(task) : asked, question };
   }
@@ -56,19 +54,8 @@ export function noticeOf(task: Task): Notice | undefined {
 
 /** All that a task gave, as text: what cannot be told in a notification is told by its name, its link or its words. */
 export function answerTextOf({ artifacts = [], status }: Task): string {
-  const sections = [...artifacts.map(({ parts }) => parts), status.message?.parts ?? []].map(textOf);
+  const sections = [...artifacts.map(({ parts }) => parts), status.message?.parts ?? []].map(shownTextOf);
   return sections.filter((text) => text !== "").join("\n\n");
-}
-
-function textOf(parts: readonly Part[]): string {
-  return (
-    parts
-      .filter((part) => reasoningOf(part) === undefined)
-      // Notifications are short by nature: what they leave out is in the task.
-      .map((part) => toText(part, "", []))
-      .filter((text) => text !== "")
-      .join("\n")
-  );
 }
 
 /** The body of the request. Where a part is text, the platform disregards all others; it takes no files. */

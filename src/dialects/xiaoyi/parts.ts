@@ -4,6 +4,7 @@ import type { JsonObject } from "../../model/json.ts";
 import { type Loss, lossBy } from "../../model/loss.ts";
 import { isDataPart, isRawPart, isTextPart, type Part } from "../../model/part.ts";
 import type { Members } from "../shared/early-reading.ts";
+import { toStandardBase64 } from "../shared/proto-json-scalars.ts";
 import { fallbackTextOf } from "./fallback-text.ts";
 import { LOSSES } from "./losses.ts";
 import {
@@ -15,6 +16,7 @@ import {
   reasoningPart,
   showableIn,
   showablePart,
+  withSpareBytes,
 } from "./marks.ts";
 import { toMediaType } from "./media-types.ts";
 import type { PartWire } from "./wire.ts";
@@ -83,12 +85,13 @@ function kindOf(members: Members): Kind | undefined {
 
 /** As `readPart`; undefined for a part that holds nothing known, for there will be kinds that are not known yet. */
 export function readKnownPart(members: Members): Part | undefined {
-  if (KINDS.some((kind) => members.raw(kind) !== undefined)) return readPart(members);
+  if (KINDS.some((kind) => members.raw(kind) !== undefined)) return readPart(members, true);
   members.reading.lose(LOSSES.unknownPart);
   return undefined;
 }
 
-export function readPart(members: Members): Part {
+/** `keepsBytes`: a file with an address keeps the bytes that came with it. */
+export function readPart(members: Members, keepsBytes = false): Part {
   switch (kindOf(members)) {
     case "text":
       return { text: members.anyText("text") ?? "" };
@@ -97,7 +100,7 @@ export function readPart(members: Members): Part {
     case "data":
       return readData(members);
     case "file":
-      return members.object("file", readFile) ?? { text: "" };
+      return members.object("file", (file) => readFile(file, keepsBytes)) ?? { text: "" };
     case undefined:
       members.violate("must have exactly one of text, reasoningText, file, data");
       return { text: "" };
@@ -112,13 +115,16 @@ function readData(members: Members): Part {
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** A file may come with both its bytes and a place to fetch it from; the place is the platform's preference. */
-function readFile(members: Members): Part {
-  const file = readFileContent(members);
+function readFile(members: Members, keepsBytes: boolean): Part {
+  const file: Mutable<Part> = readFileContent(members);
   const filename = members.text("name");
   const mediaType = members.text("mimeType");
   if (filename !== undefined) file.filename = filename;
   if (mediaType !== undefined) file.mediaType = toMediaType(mediaType);
-  return file;
+  const bytes = members.raw("bytes");
+  if (!keepsBytes || !("url" in file) || typeof bytes !== "string" || bytes === "") return file;
+  const spare = toStandardBase64(bytes);
+  return spare === undefined ? file : withSpareBytes(file, spare);
 }
 
 function readFileContent(members: Members): Mutable<Part> {

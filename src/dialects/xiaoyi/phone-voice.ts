@@ -1,6 +1,6 @@
 /** As phones really show it; see README.md for what they do with frames. */
 import { type Loss, lossBy } from "../../model/loss.ts";
-import { isDataPart, isRawPart, isTextPart, type Part } from "../../model/part.ts";
+import { type DataPart, isDataPart, isRawPart, isTextPart, type Part } from "../../model/part.ts";
 import { LOSSES } from "./losses.ts";
 import { fileIdIn, isLocalFile, isShowable, reasoningOf, showableIn } from "./marks.ts";
 import { loseMetadata, loseNames, toPartWire } from "./parts.ts";
@@ -13,13 +13,17 @@ import {
   type Voice,
 } from "./rendered.ts";
 import { type Beside, ShownBeside } from "./shown-beside.ts";
-import { ShownText } from "./shown-text.ts";
+import { ShownText, type TextStep } from "./shown-text.ts";
 import { countCodePoints, LONGEST_TEXT, lastOf } from "./text-pieces.ts";
 import type { FrameError, PartWire, StateWord } from "./wire.ts";
 
 /** The parts of something that is said, by where they show. */
 interface Sorted extends Beside {
   readonly text: string;
+  /** As blocks of JSON, shown where there is no text. */
+  readonly data: string;
+  /** Where the data was. */
+  readonly dataPaths: readonly string[];
 }
 
 const NO_WORDS: readonly PartWire[] = [{ kind: "text", text: "" }];
@@ -29,6 +33,8 @@ export class PhoneVoice implements Voice {
   readonly #desktop: boolean;
   readonly #shown = new ShownText();
   readonly #beside = new ShownBeside();
+  /** What artifacts show so far. */
+  readonly #content = new Map<string, "text" | "data">();
   #reasoning = "";
   #reasoningIsCut = false;
   #questions = 0;
@@ -48,8 +54,8 @@ export class PhoneVoice implements Voice {
   }
 
   progress(parts: readonly Part[], into: Rendered[], losses: Loss[]): void {
-    const { files, reasoning, text, things } = sort(parts, "status.message", losses);
-    const said = [text, reasoning].filter((one) => one !== "").join("\n");
+    const { files, reasoning, things, ...words } = sort(parts, "status.message", losses);
+    const said = [alone(words, losses), reasoning].filter((one) => one !== "").join("\n");
     if (said !== "") this.#think(this.#reasoning === "" ? said : `\n${said}`, into, losses);
     this.#show(things, files, into);
   }
@@ -57,8 +63,9 @@ export class PhoneVoice implements Voice {
   /** A question of a phone must be in the answer; on a desktop it opens with the status, unless that cannot carry it. */
   question(words: readonly Part[] | undefined, final: boolean, into: Rendered[], losses: Loss[]): void {
     const said = words && sort(words, "status.message", losses);
-    const { text = "" } = said ?? {};
+    const text = (said?.text || said?.data) ?? "";
     const isInStatus = this.#desktop && countCodePoints(text) <= LONGEST_TEXT;
+    if (said !== undefined && isInStatus) loseData(said, said.text === "", losses);
     if (said !== undefined && !isInStatus) this.#saySection(`question ${++this.#questions}`, said, into, losses);
     const parts = isInStatus ? [{ kind: "text" as const, text }] : NO_WORDS;
     into.push(statusFrame(this.#scope, "input-required", { final, parts }));
@@ -77,11 +84,24 @@ export class PhoneVoice implements Voice {
   #say(key: string, said: Sorted, append: boolean, into: Rendered[], losses: Loss[]): void {
     const { files, reasoning, things } = this.#beside.put(key, said, append);
     if (reasoning !== "") this.#think(reasoning, into, losses);
-    for (const step of this.#shown.put(key, said.text, append)) {
+    for (const step of this.#steps(key, said, append, losses)) {
       const shows = step.append ? "more-text" : "all-text";
       into.push(artifactFrame(this.#scope, [{ kind: "text", text: step.text }], { append: step.append, shows }));
     }
     this.#show(things, files, into);
+  }
+
+  /** Data is shown only while it stands alone: text that comes to the same artifact takes its place. */
+  #steps(key: string, said: Sorted, append: boolean, losses: Loss[]): TextStep[] {
+    const content = append ? this.#content.get(key) : undefined;
+    const isData = said.text === "" && content !== "text";
+    loseData(said, isData, losses);
+    if (!append) this.#content.delete(key);
+    if (!isData) this.#content.set(key, "text");
+    else if (said.data !== "") this.#content.set(key, "data");
+    return isData
+      ? this.#shown.put(key, said.data, append)
+      : this.#shown.put(key, said.text, append && content !== "data");
   }
 
   #show(things: readonly PartWire[], files: readonly PartWire[], into: Rendered[]): void {
@@ -108,6 +128,8 @@ export class PhoneVoice implements Voice {
 function sort(parts: readonly Part[], path: string, losses: Loss[]): Sorted {
   let reasoning = "";
   const texts: string[] = [];
+  const data: string[] = [];
+  const dataPaths: string[] = [];
   const things: PartWire[] = [];
   const files: PartWire[] = [];
   for (const [index, part] of parts.entries()) {
@@ -117,21 +139,47 @@ function sort(parts: readonly Part[], path: string, losses: Loss[]): Sorted {
     else if (showableIn(part) !== undefined || (isDataPart(part) && isShowable(part.data))) {
       things.push(toPartWire(part, at, losses));
     } else if (fileIdIn(part) !== undefined) files.push(toPartWire(part, at, losses));
-    else texts.push(toText(part, at, losses));
+    else if (isDataPart(part)) {
+      loseMetadata(part.metadata, at, losses);
+      data.push(toJsonBlock(part));
+      dataPaths.push(`${at}.data`);
+    } else texts.push(toText(part, at, losses));
   }
-  return { reasoning, text: texts.filter((text) => text !== "").join("\n"), things, files };
+  return { reasoning, text: joinLines(texts), data: joinLines(data), dataPaths, things, files };
 }
 
-/** A part as words, for whoever can be shown nothing else. */
-export function toText(part: Part, path: string, losses: Loss[]): string {
+function joinLines(texts: readonly string[]): string {
+  return texts.filter((text) => text !== "").join("\n");
+}
+
+/** The text of what is shown once and as a whole. */
+function alone(said: Pick<Sorted, "text" | "data" | "dataPaths">, losses: Loss[]): string {
+  loseData(said, said.text === "", losses);
+  return said.text || said.data;
+}
+
+function loseData({ dataPaths }: Pick<Sorted, "dataPaths">, isShown: boolean, losses: Loss[]): void {
+  const rule = isShown ? LOSSES.dataAsText : LOSSES.dataBesideText;
+  losses.push(...dataPaths.map((path) => lossBy(rule, path)));
+}
+
+function toJsonBlock({ data }: DataPart): string {
+  return `\n\`\`\`json\n${JSON.stringify(data, undefined, 2)}\n\`\`\`\n`;
+}
+
+/** What people read of parts that are shown once, without their reasoning. */
+export function shownTextOf(parts: readonly Part[]): string {
+  const read = parts.filter((part) => reasoningOf(part) === undefined);
+  const text = joinLines(read.flatMap((part) => (isDataPart(part) ? [] : [toText(part, "", [])])));
+  return text === "" ? joinLines(read.filter(isDataPart).map(toJsonBlock)) : text;
+}
+
+/** A part as words, for a reader that can be shown nothing else. */
+function toText(part: Exclude<Part, DataPart>, path: string, losses: Loss[]): string {
   loseMetadata(part.metadata, path, losses);
   if (isTextPart(part)) {
     loseNames(part, "text/markdown", path, losses);
     return part.text;
-  }
-  if (isDataPart(part)) {
-    losses.push(lossBy(LOSSES.dataAsText, `${path}.data`));
-    return `\n\`\`\`json\n${JSON.stringify(part.data, undefined, 2)}\n\`\`\`\n`;
   }
   if (isRawPart(part) || isLocalFile(part)) {
     losses.push(lossBy(LOSSES.fileAsName, `${path}.${isRawPart(part) ? "raw" : "url"}`));

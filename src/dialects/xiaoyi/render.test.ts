@@ -51,6 +51,7 @@ function artifact(artifactId: string, part: object, append: boolean, lastChunk =
   return { taskId: "t", kind: "artifact-update", ...update };
 }
 
+const JSON_BLOCK = "\n```json\n1\n```\n";
 const text = (value: string) => ({ kind: "text", text: value });
 const thought = (value: string) => ({ kind: "reasoningText", reasoningText: value });
 const resultsOf = (frames: readonly Rendered[]) => frames.map(({ result }) => result);
@@ -167,6 +168,43 @@ describe("for the phone", () => {
       artifact("t", { kind: "file", file }, true, false),
     ]);
     expect(losses.map(({ path }) => path)).toEqual(["artifact.parts[1].url", "artifact.parts[2].raw"]);
+  });
+
+  it.each<[string, readonly StreamEvent[], readonly string[]]>([
+    ["in one event", [chunk("x", [{ data: { a: 1 } }, { text: "One." }])], ["One."]],
+    [
+      "that came before",
+      [chunk("x", "One."), chunk("x", [{ data: {} }], true), chunk("x", " Two.", true)],
+      ["One.", "One. Two."],
+    ],
+    ["that comes later", [chunk("x", [{ data: 1 }]), chunk("x", "One.", true)], [JSON_BLOCK, "One."]],
+    [
+      "of another artifact, stands alone",
+      [chunk("x", "One."), chunk("y", [{ data: 1 }])],
+      ["One.", `One.\n\n${JSON_BLOCK}`],
+    ],
+    ["that was replaced, stands alone", [chunk("x", "One."), chunk("x", [{ data: 1 }])], ["One.", JSON_BLOCK]],
+    ["beside the name of a file", [chunk("x", [{ data: 1 }, { raw: "aGk=", filename: "c.bin" }])], ["c.bin"]],
+  ])("data beside text is not shown: text %s", (_, events, texts) => {
+    const { losses, renderer } = rendererOf();
+    const shown = events
+      .flatMap((event) => renderer.push(event))
+      .flatMap(({ result }) => (result.kind === "artifact-update" ? result.artifact.parts : []));
+    expect(shown.flatMap((part) => (part.kind === "text" ? [part.text] : []))).toEqual(texts);
+    const isShown = texts.some((one) => one.includes(JSON_BLOCK));
+    expect(losses.find(({ path }) => path.endsWith(".data"))?.kind).toBe(isShown ? "bent" : "dropped");
+  });
+
+  it("what a task says at its end, and asks, is told without its data", () => {
+    const parts = [{ text: "Done." }, { data: { a: 1 } }];
+    const message = { messageId: "m", role: "ROLE_AGENT", parts } as const;
+    for (const state of ["TASK_STATE_COMPLETED", "TASK_STATE_INPUT_REQUIRED", "TASK_STATE_WORKING"] as const) {
+      for (const desktop of [true, false]) {
+        const frames = render([{ statusUpdate: { ...SCOPE, status: { state, message } } }], { desktop });
+        expect(JSON.stringify(frames)).toContain("Done.");
+        expect(JSON.stringify(frames)).not.toContain("json");
+      }
+    }
   });
 
   it("data is told as JSON unless the device shows it", () => {
@@ -298,6 +336,27 @@ describe("as documented", () => {
       artifact("x", text("lo"), true, true),
       DONE,
     ]);
+  });
+
+  it.each([
+    ["TASK_STATE_COMPLETED", {}],
+    ["TASK_STATE_FAILED", {}],
+    ["TASK_STATE_INPUT_REQUIRED", { questionEnds: true }],
+  ] as const)("artifacts that an agent left open are closed before the end: %s", (state, more) => {
+    const closed = {
+      artifactUpdate: { ...SCOPE, artifact: { artifactId: "z", parts: [{ text: "z" }] }, lastChunk: true },
+    };
+    const frames = render([chunk("x", "a"), chunk("y", "b"), chunk("x", "c", true), closed, status(state)], {
+      ...options,
+      ...more,
+    });
+    expect(resultsOf(frames).slice(-3)).toEqual([
+      artifact("x", text(""), true, true),
+      artifact("y", text(""), true, true),
+      expect.objectContaining({ kind: "status-update", final: true }),
+    ]);
+    const open = render([chunk("x", "a"), status("TASK_STATE_INPUT_REQUIRED", "?")], options);
+    expect(resultsOf(open).some((result) => "lastChunk" in result && result.lastChunk)).toBe(false);
   });
 
   it("text that does not fit a frame goes on in the next", () => {

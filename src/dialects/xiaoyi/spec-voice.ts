@@ -15,8 +15,13 @@ import {
 import { countCodePoints, LONGEST_TEXT, splitText } from "./text-pieces.ts";
 import type { FrameError, PartWire, StateWord } from "./wire.ts";
 
+/** Closes an artifact of which all has been sent. */
+const NO_MORE: readonly PartWire[] = [{ kind: "text", text: "" }];
+
 export class SpecVoice implements Voice {
   readonly #scope: FrameScope;
+  /** Artifacts that were begun and not closed: agents need not say which chunk is the last. */
+  readonly #open = new Set<string>();
 
   constructor(scope: FrameScope) {
     this.#scope = scope;
@@ -26,6 +31,8 @@ export class SpecVoice implements Voice {
 
   artifact({ append, artifact, lastChunk }: ArtifactWords, into: Rendered[], losses: Loss[]): void {
     const { artifactId, parts } = artifact;
+    if (lastChunk === true) this.#open.delete(artifactId);
+    else this.#open.add(artifactId);
     const loads = intoLoads(toPartWires(parts, "artifact", losses));
     for (const [index, load] of loads.entries()) {
       const isLast = index === loads.length - 1;
@@ -44,11 +51,20 @@ export class SpecVoice implements Voice {
   }
 
   question(words: readonly Part[] | undefined, final: boolean, into: Rendered[], losses: Loss[]): void {
+    if (final) this.#close(into);
     this.#status("input-required", words, { final }, into, losses);
   }
 
   end(state: StateWord, words: readonly Part[] | undefined, error: FrameError, into: Rendered[], losses: Loss[]): void {
+    this.#close(into);
     this.#status(state, words, { final: true, error }, into, losses);
+  }
+
+  #close(into: Rendered[]): void {
+    for (const artifactId of this.#open) {
+      into.push(artifactFrame(this.#scope, NO_MORE, { artifactId, append: true, lastChunk: true }));
+    }
+    this.#open.clear();
   }
 
   /** A state is said once, by the last of as many frames as the words need: nobody reads on after an end. */

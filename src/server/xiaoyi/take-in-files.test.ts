@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createGuardedFetch, type GuardedFetchOptions } from "../../auth/guarded-fetch.ts";
+import { withSpareBytes } from "../../dialects/xiaoyi/marks.ts";
 import { FakeClock } from "../../engine/testing/fake-clock.ts";
 import { EXTENSIONS } from "../../model/extensions.ts";
 import type { Message } from "../../model/message.ts";
@@ -220,6 +221,20 @@ describe("files that cannot be had", () => {
     });
     const { parts } = await intake.takeIn({ messageId: "m", role: "ROLE_USER", parts: [at("/photo")] });
     expect(parts).toMatchObject([at("/photo"), { text: "[The file could not be had. It could not be kept.]" }]);
+  });
+
+  it("are taken as they came with the message, where they did", async () => {
+    const carrying = (raw: string, more: object) => withSpareBytes({ url: `${origin}/missing`, ...more }, raw);
+    const text = Buffer.from("早上好").toString("base64");
+    const photo = JPEG.toString("base64");
+    expect(await failed(carrying(text, { filename: "x.txt" }))).toEqual([{ text: "早上好", filename: "x.txt" }]);
+    expect(await failed(carrying(photo, { mediaType: "image/jpeg" }))).toEqual([
+      { raw: photo, mediaType: "image/jpeg" },
+    ]);
+    expect(await failed(withSpareBytes({ url: "http://10.0.0.1/x" }, photo), { allow: [] })).toEqual([{ raw: photo }]);
+    expect(await takeIn([withSpareBytes({ url: `${origin}/words.txt` }, photo)])).toEqual([
+      { text: "早上好", filename: "words.txt" },
+    ]);
   });
 
   it("leave neither their address in the log nor half a file on the disk", async () => {

@@ -4,7 +4,7 @@ import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
 import { GuardedFetchError, type GuardedFetchErrorCode } from "../../auth/guarded-fetch-error.ts";
 import type { FileIntake } from "../../dialects/xiaoyi/file-intake.ts";
-import { fileIdIn } from "../../dialects/xiaoyi/marks.ts";
+import { fileIdIn, takeSpareBytes } from "../../dialects/xiaoyi/marks.ts";
 import { isTextual, mediaTypeOfName } from "../../dialects/xiaoyi/media-types.ts";
 import type { Message } from "../../model/message.ts";
 import { isRawPart, isUrlPart, type Part, type RawPart, type UrlPart } from "../../model/part.ts";
@@ -40,9 +40,12 @@ export function createFileIntake(options: FileIntakeOptions): FileIntake {
       const taken = message.parts.map((part) => {
         if (isTextFile(part)) return [asText(part)];
         if (!isFetched(part)) return [part];
+        const { part: file, raw } = takeSpareBytes(part);
         // Nobody has looked where these lead to, so that nobody is led there.
-        if (++files > MOST_FILES) return [problem(part, `There were more than ${MOST_FILES} files.`)];
-        return places.take(() => takeIn(part, options));
+        if (++files > MOST_FILES) {
+          return [raw === undefined ? problem(file, `There were more than ${MOST_FILES} files.`) : carried(file, raw)];
+        }
+        return places.take(() => takeIn(file, raw, options));
       });
       const parts = await Promise.all(taken);
       return { ...message, parts: parts.flat() };
@@ -59,7 +62,12 @@ function isTextFile(part: Part): part is RawPart {
   return isRawPart(part) && isTextual(typeOf(nameOf(part), part.mediaType));
 }
 
-async function takeIn(part: UrlPart, { fetch, log, store }: FileIntakeOptions): Promise<readonly Part[]> {
+/** `raw`: the bytes of the file, where they came with its address. */
+async function takeIn(
+  part: UrlPart,
+  raw: string | undefined,
+  { fetch, log, store }: FileIntakeOptions,
+): Promise<readonly Part[]> {
   const name = nameOf(part);
   const url = parsed(part.url);
   try {
@@ -70,6 +78,7 @@ async function takeIn(part: UrlPart, { fetch, log, store }: FileIntakeOptions): 
     const why = wordsFor(error);
     // Neither the path nor the query: they are the key to the file.
     log.warn({ host: url?.host.slice(0, LONGEST_HOST), why }, "A file of Xiaoyi's user could not be taken in.");
+    if (raw !== undefined) return [carried(part, raw)];
     if (url === undefined || isForbidden(error)) return [problem(part, why)];
     // As it was read here: another reader may find another host in what was sent.
     return [{ ...part, url: url.href }, problem(part, why)];
@@ -122,6 +131,12 @@ async function offered(part: UrlPart, { bytes, path }: StoredFile, mediaType: st
 /** Text is taken by whoever takes text; what kind it is its name says. */
 function withoutType<T extends object>({ mediaType, ...rest }: T & { readonly mediaType?: string }) {
   return rest;
+}
+
+/** The file as it came with the message. */
+function carried({ url: _dead, ...rest }: UrlPart, raw: string): Part {
+  const part: RawPart = { ...rest, raw };
+  return isTextFile(part) ? asText(part) : part;
 }
 
 function asText(part: RawPart): Part {
