@@ -6,6 +6,7 @@ import { withHops } from "../model/hops.ts";
 import type { Message } from "../model/message.ts";
 import type { FrameStream, SendInput, StreamFrame } from "../model/operation.ts";
 import { isInterrupted, isTerminal } from "../model/state.ts";
+import { statusText } from "../model/status-texts.ts";
 import type { TaskStatus } from "../model/task.ts";
 import { type AgentDefinition, defineAgent } from "./define.ts";
 import type { AgentTurn } from "./turn.ts";
@@ -61,7 +62,7 @@ class Forwarding {
       const frames = await this.#peer.stream(await this.#input(), turn.signal);
       const reply = yield* this.#listen(frames[Symbol.asyncIterator]());
       if (reply !== undefined || this.#settled || turn.signal.aborted) return reply;
-      yield turn.failed("The agent's answer broke off.");
+      yield turn.failed(statusText("answerBrokeOff"));
     } catch (error) {
       if (!ProtocolError.is(error)) throw error;
       if (!turn.signal.aborted) yield turn.failed(error.message);

@@ -61,7 +61,7 @@ describe("an agent that requires a session", () => {
     });
   });
 
-  it("and opens none is not said to lack a task", async () => {
+  it("and opens none is not reported as a task that was not found", async () => {
     agent.replies = {
       initialize: { error: { code: -32600, message: "Wrong key." } },
       "message/stream": refused,

@@ -123,6 +123,7 @@ const CONNECT_OPTION_NAMES = {
   binding: true,
   strict: true,
   keys: true,
+  authCode: true,
   grpcTls: true,
   credentialOrigins: true,
   cardUrl: true,

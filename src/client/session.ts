@@ -109,10 +109,10 @@ function notOpened(first: Failure, opened: Failure): Failure {
   const { message: why } = opened.error;
   const { message } = first.error;
   const sentence = /[.!?。！]$/.test(message) ? message : `${message}.`;
-  const said = why === message ? message : `${sentence} No session could be opened: ${why}`;
-  if (!opened.transient) return unauthenticated(said);
+  const both = why === message ? message : `${sentence} No session could be opened: ${why}`;
+  if (!opened.transient) return unauthenticated(both);
   const { code, retryAfter } = opened.error;
-  const error = new ProtocolError(code, said, { ...(retryAfter === undefined ? {} : { retryAfter }) });
+  const error = new ProtocolError(code, both, { ...(retryAfter === undefined ? {} : { retryAfter }) });
   return { ...opened, error };
 }
 
@@ -148,7 +148,7 @@ class SharedRequest {
       if (this.#flight === flight) this.#flight = undefined;
     });
     const flight: Flight = { made, controller, waiting: 0 };
-    // One that nobody waits for is given up: whoever comes now begins another.
+    // One that no call waits for is given up: the next call begins another.
     controller.signal.addEventListener("abort", () => {
       if (this.#flight === flight) this.#flight = undefined;
     });

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from "../model/json.ts";
 import type { Part } from "../model/part.ts";
 import { TASK_STATES } from "../model/state.ts";
+import { statusText } from "../model/status-texts.ts";
 import type { AgentState, ArtifactDraft, MessageDraft } from "./agent.ts";
 
 /**
@@ -50,7 +51,7 @@ export function sizeOf(parts: readonly Part[], longest: number): number {
   let sum = 0;
   for (const part of parts) {
     const size = partSize(part);
-    if (size > longest) throw new OutputLimitError(`The agent made a part of more than ${longest} characters.`);
+    if (size > longest) throw new OutputLimitError(statusText("partTooLong", longest));
     sum += size;
   }
   return sum;

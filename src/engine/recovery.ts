@@ -1,3 +1,4 @@
+import { statusText } from "../model/status-texts.ts";
 import type { Lease, TaskHead } from "../store/contract.ts";
 import { storedTurn } from "./arriving.ts";
 import type { QueuedTurn } from "./live-task.ts";
@@ -138,6 +139,6 @@ export class Recovery {
 }
 
 function crashReason(policy: "fail" | "resume", attempt: number): string {
-  if (policy === "fail") return "The process that ran this task stopped before the task was finished.";
-  return `The process that ran this task stopped before it was finished, ${attempt - 1} times.`;
+  if (policy === "fail") return statusText("processStopped");
+  return statusText("processStoppedOften", attempt - 1);
 }

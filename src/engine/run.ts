@@ -4,6 +4,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
 import type { Part } from "../model/part.ts";
 import { isInterrupted, isTerminal, type TaskState } from "../model/state.ts";
+import { statusText } from "../model/status-texts.ts";
 import type { Agent, AgentEvent, AgentRun, ArtifactDraft, MessageDraft } from "./agent.ts";
 import {
   checkedArtifact,
@@ -171,7 +172,7 @@ export class TurnRun {
   #count(parts: readonly Part[]): void {
     const { part, task } = this.#context.limits;
     this.#live.written += sizeOf(parts, part);
-    if (this.#live.written > task) throw new OutputLimitError(`The agent wrote more than ${task} characters.`);
+    if (this.#live.written > task) throw new OutputLimitError(statusText("taskTooLong", task));
   }
 
   #begin(artifactId: string): void {
@@ -218,7 +219,7 @@ export class TurnRun {
     }
     this.#context.log.error({ err: error, task: this.#live.id, agent: this.#live.agent }, "The agent threw.");
     // What an agent throws may hold anything, secrets included: the caller gets a plain sentence, the log the rest.
-    this.#live.push(this.#make.status("TASK_STATE_FAILED", says("The agent failed while it worked on this message.")));
+    this.#live.push(this.#make.status("TASK_STATE_FAILED", says(statusText("agentFailed"))));
   }
 }
 

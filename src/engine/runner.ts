@@ -3,6 +3,7 @@ import type { LogEntry } from "../model/event.ts";
 import { TaskFold } from "../model/fold.ts";
 import type { Message } from "../model/message.ts";
 import { isTerminal, type TaskState } from "../model/state.ts";
+import { statusText } from "../model/status-texts.ts";
 import type { IdempotencyRecord, Scope, TaskHead, WriteResult } from "../store/contract.ts";
 import type { Agent } from "./agent.ts";
 import { storedTurn } from "./arriving.ts";
@@ -266,7 +267,7 @@ export class Runner implements CommitListener {
         ? undefined
         : this.#context.clock.after(timeoutMs, () => {
             run.cancel(new ProtocolError("UNAVAILABLE", "The turn took too long."));
-            this.end(live, "TASK_STATE_FAILED", `The agent did not finish within ${timeoutMs / 1000} s.`);
+            this.end(live, "TASK_STATE_FAILED", statusText("agentTimedOut", timeoutMs / 1000));
             running.leave();
           });
     const end = await run.drive();

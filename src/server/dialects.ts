@@ -3,6 +3,7 @@ import { a2aV01 } from "../dialects/a2a-v01/index.ts";
 import { a2aV03 } from "../dialects/a2a-v03/index.ts";
 import type { Dialect } from "../dialects/contract.ts";
 import { tasksRest } from "../dialects/tasks-rest/index.ts";
+import { DEFAULT_LANGUAGE } from "../dialects/xiaoyi/phone-texts.ts";
 import { createXiaoyiHttp } from "../dialects/xiaoyi-http/index.ts";
 import { createXiaoyiLink } from "../dialects/xiaoyi-link/index.ts";
 import { NO_CLOCK, SILENT_LOG } from "../model/ports.ts";
@@ -14,6 +15,7 @@ const xiaoyiLink = createXiaoyiLink({
   clock: NO_CLOCK,
   log: SILENT_LOG,
   mode: "phone",
+  language: DEFAULT_LANGUAGE,
 });
 
 /** Those that need to be told something before they can serve, set up for one server. */

@@ -94,7 +94,7 @@ describe("files of a message", () => {
     const message = { role: "user", parts: [{ kind: "text", text: "Look:" }, file] };
     const params = { id: "task", sessionId: "session", message };
     await post(rpc("message/stream", { params }));
-    expect(given).toEqual([{ text: "Look:" }, { text: expect.stringContaining('"x.txt" could not be had') }]);
+    expect(given).toEqual([{ text: "Look:" }, { text: expect.stringContaining('无法获取文件 "x.txt"') }]);
   });
 });
 

@@ -200,7 +200,7 @@ describe("an agent that requires a session", () => {
     }
   });
 
-  it("goes on opening a session while one of those who wait for it is left", async () => {
+  it("continues to open a session while a call waits for it", async () => {
     let open = (): void => {};
     let refusals = 0;
     const leaving = new AbortController();
@@ -233,7 +233,7 @@ describe("an agent that requires a session", () => {
 });
 
 describe("an agent that opens no session", () => {
-  it("is said to refuse the credentials, and not asked again", async () => {
+  it("because the credentials are wrong is not asked again, and the error names both refusals", async () => {
     const agent = await reach({ headers: {} });
     await expect(agent.send("hello")).rejects.toMatchObject({
       code: "UNAUTHENTICATED",
@@ -254,7 +254,7 @@ describe("an agent that opens no session", () => {
       (response, id) => void response.end(JSON.stringify({ jsonrpc: "2.0", id, result: { agentSessionId: "a\r\nb" } })),
       "is not a usable id",
     ],
-  ])("because it %s is said to", async (_, answer, words) => {
+  ])("because it %s gives a precise error", async (_, answer, words) => {
     server.onInitialize = answer;
     await expect((await reach()).send("hello")).rejects.toMatchObject({
       code: "UNAUTHENTICATED",
@@ -263,7 +263,7 @@ describe("an agent that opens no session", () => {
     expect(server.methods).toEqual(["message/stream", "initialize"]);
   });
 
-  it("because it is overloaded is said to be", async () => {
+  it("because it is overloaded is unavailable", async () => {
     server.onInitialize = (response) => void response.writeHead(503).end();
     await expect((await reach()).send("hello")).rejects.toMatchObject({ code: "UNAVAILABLE" });
     expect(server.count("message/stream")).toBe(1);
@@ -271,7 +271,7 @@ describe("an agent that opens no session", () => {
 
   it("that it then accepts is asked once", async () => {
     server.onInitialize = (response, id) => {
-      response.end(JSON.stringify({ jsonrpc: "2.0", id, result: { agentSessionId: "nobody-knows-it" } }));
+      response.end(JSON.stringify({ jsonrpc: "2.0", id, result: { agentSessionId: "unknown" } }));
     };
     await expect((await reach()).send("hello")).rejects.toMatchObject({
       code: "UNAUTHENTICATED",
@@ -282,7 +282,7 @@ describe("an agent that opens no session", () => {
 });
 
 describe("an error that speaks of a session", () => {
-  it("is the answer where the task had begun, and nothing is said twice", async () => {
+  it("is the answer where the task had begun, and nothing is sent twice", async () => {
     server.sessions.add("given");
     server.onMessage = (response, id) => {
       const working = { taskId: "t", kind: "status-update", final: false, status: { state: "working" } };
@@ -325,7 +325,7 @@ describe("a user's login", () => {
     expect(server.received.at(-1)?.body.params?.agentLoginSessionId).toBe("another");
   });
 
-  it("that is refused is said to be, and no message is sent", async () => {
+  it("that is refused fails the call, and no message is sent", async () => {
     const agent = await reach({ authCode: "wrong" });
     await expect(agent.send("hello")).rejects.toMatchObject({
       code: "UNAUTHENTICATED",

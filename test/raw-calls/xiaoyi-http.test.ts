@@ -97,8 +97,9 @@ function framesIn(body: Buffer): Frame[] {
   return [...body.toString().matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data as string) as Frame);
 }
 
+/** Without those that only close an artifact. */
 const textsIn = (frames: readonly Frame[]) =>
-  frames.flatMap(({ result }) => result.artifact?.parts.flatMap(({ text }) => text ?? []) ?? []);
+  frames.flatMap(({ result }) => result.artifact?.parts.flatMap(({ text = "" }) => (text === "" ? [] : text)) ?? []);
 
 async function initialize(): Promise<string> {
   const reply = await post("echo", '{"jsonrpc":"2.0","id":"1","method":"initialize"}', signed());

@@ -7,11 +7,18 @@ import type { CodecTools } from "../contract.ts";
 import { isRecord } from "../shared/proto-json-reading.ts";
 import type { HeardMessage } from "../xiaoyi/decode.ts";
 import { xiaoyiMark } from "../xiaoyi/marks.ts";
+import { phoneText } from "../xiaoyi/phone-texts.ts";
 import type { Entry } from "./entry.ts";
 import { VERSION } from "./version.ts";
 
-export async function authorize(params: unknown, { accounts }: Entry, ids: CodecTools["ids"]): Promise<object> {
-  if (accounts === undefined) throw new ProtocolError("UNSUPPORTED_OPERATION", "Users cannot log in to this agent.");
+export async function authorize(
+  params: unknown,
+  { accounts, language }: Entry,
+  ids: CodecTools["ids"],
+): Promise<object> {
+  if (accounts === undefined) {
+    throw new ProtocolError("UNSUPPORTED_OPERATION", phoneText(language, "loginNotOffered"));
+  }
   const { authCode } = dataIn(params);
   if (typeof authCode !== "string" || authCode === "") {
     throw invalidParams("params.message.parts[0].data.authCode", "is required");

@@ -11,8 +11,14 @@ export function answer(id: JsonRpcId, result: object): FullReply {
   return jsonReply(200, toResponse(id, result));
 }
 
-export function refuse(error: ProtocolError, id: JsonRpcId, status: number = httpStatusOf(error)): FullReply {
+/** `shown` takes the place of the error's own message, where a person may read it. */
+export function refuse(
+  error: ProtocolError,
+  id: JsonRpcId,
+  status: number = httpStatusOf(error),
+  shown: string = error.message,
+): FullReply {
   const challenge = status === 401 ? { "www-authenticate": "Bearer" } : undefined;
   const headers = { ...errorHeaders(error), ...challenge };
-  return jsonReply(status, toRefusal(id, toFrameError(error)), headers);
+  return jsonReply(status, toRefusal(id, toFrameError(error, shown)), headers);
 }

@@ -150,7 +150,7 @@ describe("a device", () => {
 
   it("is told where that is gone", async () => {
     const { reply } = await ask(streamOf(TASK, DONE), {}, tap());
-    expect(JSON.stringify(await framesOf(reply))).toContain("内容已失效");
+    expect(JSON.stringify(await framesOf(reply))).toContain("This is no longer available.");
   });
 });
 

@@ -1,5 +1,5 @@
 /** `POST /agent/message`: JSON-RPC of the platform's own kind, answered in full or, for messages, by a stream. */
-import { ProtocolError } from "../../model/errors.ts";
+import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
 import type { Call } from "../../model/operation.ts";
 import type { Clock, Log } from "../../model/ports.ts";
 import type { ExchangeReply, ExchangeRequest, FullReply } from "../../wire/exchange.ts";
@@ -13,7 +13,7 @@ import { AgentTasks } from "../xiaoyi/agent-tasks.ts";
 import { methodOf, readControl, toCancelResult, toClearResult } from "../xiaoyi/control.ts";
 import { type HeardMessage, readMessageParams, tappedPushId } from "../xiaoyi/decode.ts";
 import { NO_INTAKE } from "../xiaoyi/file-intake.ts";
-import { GONE } from "../xiaoyi/notification.ts";
+import { errorText } from "../xiaoyi/phone-texts.ts";
 import { type Admission, admit, KEY_HINT, sessionScope } from "./access.ts";
 import { authorize, deauthorize, withAccount } from "./account.ts";
 import { answer, refuse } from "./answers.ts";
@@ -98,7 +98,7 @@ async function handle(
   }
 }
 
-/** Also of a request that nobody reads any further: its caller knows the answer by it. */
+/** Also of a request that is not read any further: its caller matches the answer by it. */
 function idIn({ body }: ExchangeRequest, limits: ServeContext["limits"]): JsonRpcId {
   const parsed = parseJsonRpc(body, limits);
   return parsed.ok ? parsed.request.id : parsed.id;
@@ -140,16 +140,20 @@ class Request {
       const code = parsed.code === PARSE_ERROR ? "PARSE_ERROR" : "INVALID_REQUEST";
       return this.#refuse(new ProtocolError(code, parsed.message), parsed.id);
     }
+    const { id, method } = parsed.request;
     try {
       return await this.#answer(parsed.request);
     } catch (error) {
-      return this.#refuse(error, parsed.request.id);
+      return this.#refuse(error, id, methodOf(method) === "authorize");
     }
   }
 
-  #refuse(error: unknown, id: JsonRpcId): FullReply {
+  /** `hasOwnText`: the error has a sentence for people already. */
+  #refuse(error: unknown, id: JsonRpcId, hasOwnText = false): FullReply {
     this.#refusals.note(this.#context.service.name, error);
-    return refuse(presentable(error), id);
+    const refusal = presentable(error);
+    const isShown = !hasOwnText && !isTechnical(refusal);
+    return refuse(refusal, id, undefined, isShown ? errorText(refusal, this.#entry.language) : undefined);
   }
 
   async #answer(request: JsonRpcRequest): Promise<ExchangeReply> {
@@ -196,12 +200,12 @@ class Request {
     const { ids, limits, report } = this.#context;
     const { losses, value: heard } = readMessageParams(params ?? {}, { maxItems: limits.maxParts }, ids);
     if (losses.length > 0) report(losses);
-    const { notices, render, unanswered, uploads } = this.#entry;
+    const { language, notices, render, unanswered, uploads } = this.#entry;
     const { sessionId, taskId } = heard;
     await notices?.heard(heard);
     const tapped = tappedPushId(heard.events);
     if (notices !== undefined && tapped !== undefined) {
-      return tappedReply((await notices.recall(tapped)) ?? GONE, { id, taskId }, this.#context);
+      return tappedReply(await notices.recall(tapped), { id, taskId, language }, this.#context);
     }
     const attendance = notices && {
       onTask: (task: string) => {
@@ -218,7 +222,7 @@ class Request {
       },
     };
     const onFailure = (error: unknown) => this.#refusals.note(this.#context.service.name, error);
-    const how = { id, taskId, render, attendance, prepare: uploads?.prepare, onFailure };
+    const how = { id, taskId, render, language, attendance, prepare: uploads?.prepare, onFailure };
     // Before the task can end: of one that ends as the process does, the next one tells the user.
     if (notices !== undefined) await unanswered?.set(taskId, sessionId);
     const answering = await this.#say(heard).catch((error: unknown) => {
@@ -231,10 +235,10 @@ class Request {
 
   /** Files may take a while, in which the user should see that somebody is there. */
   async #say(heard: HeardMessage): Promise<Answering | undefined> {
-    const { intake = NO_INTAKE } = this.#entry;
+    const { intake = NO_INTAKE, language } = this.#entry;
     const message = await withAccount(heard, this.#entry);
     if (!intake.concerns(message)) return this.#conversation().say(heard, message);
-    return soon(intake.takeIn(message).then((readable) => this.#conversation().say(heard, readable)));
+    return soon(intake.takeIn(message, language).then((readable) => this.#conversation().say(heard, readable)));
   }
 
   #conversation(): Conversation {
@@ -249,6 +253,14 @@ class Request {
     const value = parseJson(decodeUtf8(this.#exchange.body), this.#context.limits);
     return isRecord(value) ? value : {};
   }
+}
+
+const TECHNICAL: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["PARSE_ERROR", "INVALID_REQUEST", "METHOD_NOT_FOUND"]);
+
+/** The request itself is wrong, which is for developers; what a user sent may be, which is for the user. */
+function isTechnical({ code, violations }: ProtocolError): boolean {
+  const [{ field } = { field: "" }] = violations ?? [];
+  return TECHNICAL.has(code) || (code === "INVALID_PARAMS" && !field.startsWith("message.parts"));
 }
 
 const NOTHING_RAN = "No task of that id is known, and none runs in that session.";

@@ -3,6 +3,7 @@ import type { JsonObject } from "../../model/json.ts";
 import type { FileIntake } from "../xiaoyi/file-intake.ts";
 import type { Notes } from "../xiaoyi/notes.ts";
 import type { Notices } from "../xiaoyi/notices.ts";
+import type { Language } from "../xiaoyi/phone-texts.ts";
 import type { RenderMode } from "../xiaoyi/render.ts";
 import type { Uploads } from "../xiaoyi/uploads.ts";
 
@@ -24,6 +25,8 @@ export interface Entry {
   /** To whom the platform's tasks belong. */
   readonly owner: string;
   readonly render: RenderMode;
+  /** Of what the server itself says. */
+  readonly language: Language;
   /** How long an `agentSessionId` is good for. */
   readonly sessionTtlMs: number;
   /** Absent: users cannot log in. */

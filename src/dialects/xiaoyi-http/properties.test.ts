@@ -71,7 +71,7 @@ function render(events: readonly StreamEvent[], mode: RenderMode, losses: Loss[]
   let made = 0;
   const artifactId = () => `made-${++made}`;
   const report = (lost: readonly Loss[]) => losses.push(...lost);
-  const renderer = new Renderer({ mode, taskId: "s&1", artifactId, questionEnds: true, report });
+  const renderer = new Renderer({ mode, language: "en", taskId: "s&1", artifactId, questionEnds: true, report });
   return events
     .flatMap((event) => renderer.push(event))
     .map(({ error, result }) => `data: ${toResponse("m", result, error)}\n\n`);

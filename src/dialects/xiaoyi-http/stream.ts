@@ -12,6 +12,7 @@ import { mapFrames } from "../shared/mapped-frames.ts";
 import { presentable } from "../shared/presentable.ts";
 import { sinceThen } from "../xiaoyi/continuing.ts";
 import { tappedFrames } from "../xiaoyi/notification.ts";
+import type { Language } from "../xiaoyi/phone-texts.ts";
 import { Renderer, type RenderMode } from "../xiaoyi/render.ts";
 import { coalesce, type Rendered } from "../xiaoyi/rendered.ts";
 import { toResponse } from "../xiaoyi/wire.ts";
@@ -23,6 +24,7 @@ export interface StreamOptions {
   /** The platform's id of the task. */
   readonly taskId: string;
   readonly render: RenderMode;
+  readonly language: Language;
   /** Makes of an event what the platform can show, e.g. by uploading its files. */
   readonly prepare?: ((event: StreamEvent) => Promise<StreamEvent>) | undefined;
   /** Told what the answer broke at. */
@@ -35,10 +37,11 @@ export interface StreamOptions {
 
 export function streamReply(
   answering: Answering | undefined,
-  { attendance, id, onFailure, prepare, render, taskId }: StreamOptions,
+  { attendance, id, language, onFailure, prepare, render, taskId }: StreamOptions,
   { ids, limits, report }: Pick<ServeContext, "ids" | "limits" | "report">,
 ): StreamReply {
-  const renderer = new Renderer({ mode: render, taskId, artifactId: ids.message, questionEnds: true, report });
+  const scope = { taskId, artifactId: ids.message };
+  const renderer = new Renderer({ ...scope, mode: render, language, questionEnds: true, report });
   const said = answering === undefined ? NOTHING_TO_SAY : answering.frames;
   const source = prepare === undefined ? said : preparedFrames(said, prepare);
   let seenTask = "";
@@ -69,11 +72,11 @@ export function streamReply(
 
 /** The answer to a notification that was tapped: known from its beginning to its end. */
 export function tappedReply(
-  text: string,
-  { id, taskId }: Pick<StreamOptions, "id" | "taskId">,
+  text: string | undefined,
+  { id, language, taskId }: Pick<StreamOptions, "id" | "language" | "taskId">,
   { ids, limits }: Pick<ServeContext, "ids" | "limits">,
 ): StreamReply {
-  const frames = tappedFrames({ taskId, artifactId: ids.message }, text);
+  const frames = tappedFrames({ taskId, artifactId: ids.message }, text, language);
   const source: FrameStream = {
     async *[Symbol.asyncIterator]() {
       yield frames.map((rendered) => new DeviceFrame(rendered, NO_EVENT));

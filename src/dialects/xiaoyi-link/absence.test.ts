@@ -168,7 +168,7 @@ describe("a notification that was tapped", () => {
     gate.open();
     await settle();
     expect(platform.story("t1")).toEqual(["working", "=()"]);
-    expect(platform.story("t2")).toEqual(["=内容已失效 final"]);
+    expect(platform.story("t2")).toEqual(["=This is no longer available. final"]);
     expect(notices.told).toEqual([
       ["left", "t1", "session-1"],
       ["recall", "p"],
@@ -181,7 +181,7 @@ describe("a notification that was tapped", () => {
     const stage = await Stage.open({ agent: echo() });
     const platform = stage.connect();
     await platform.say(tap("t"));
-    expect(platform.story("t")).toEqual(["=内容已失效 final"]);
+    expect(platform.story("t")).toEqual(["=This is no longer available. final"]);
   });
 });
 

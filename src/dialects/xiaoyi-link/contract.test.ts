@@ -15,6 +15,7 @@ const xiaoyiLink = createXiaoyiLink({
   clock: systemClock,
   log: SILENT_LOG,
   mode: "spec",
+  language: "en",
   times: { finalAfterMs: 0, paceMs: 0 },
 });
 

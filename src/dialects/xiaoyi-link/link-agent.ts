@@ -13,7 +13,7 @@ import { type HeardMessage, readMessageParams, tappedPushId } from "../xiaoyi/de
 import { toFrameError } from "../xiaoyi/errors.ts";
 import { readable } from "../xiaoyi/file-intake.ts";
 import { NO_NOTICES, type Notices } from "../xiaoyi/notices.ts";
-import { GONE, tappedFrames } from "../xiaoyi/notification.ts";
+import { tappedFrames } from "../xiaoyi/notification.ts";
 import { Uploads } from "../xiaoyi/uploads.ts";
 import { toRefusal, toResponse } from "../xiaoyi/wire.ts";
 import { Controls } from "./controls.ts";
@@ -260,8 +260,8 @@ export class LinkAgent implements LinkServed {
   #tapped(session: Session, { requestId, taskId }: Recalled, pushDataId: string, seen: SeenFrame): void {
     const scope = { taskId, artifactId: this.#options.artifactId };
     if (session.reply?.resting !== true) this.#leave(session);
-    void this.#notices.recall(pushDataId).then((text = GONE) => {
-      for (const { error, result } of tappedFrames(scope, text)) {
+    void this.#notices.recall(pushDataId).then((text) => {
+      for (const { error, result } of tappedFrames(scope, text, this.#options.language)) {
         this.#say(session, taskId, toResponse(requestId, result, error));
       }
       seen.answered(SAME_CONTROL_MS);
@@ -288,7 +288,7 @@ export class LinkAgent implements LinkServed {
     }
     reply.moreComes = true;
     void reply.started
-      .then(() => readable(message, this.#options.intake))
+      .then(() => this.#readable(message))
       .then((readable) => this.#tasks.add(readable, session.taskOf(reply.platformId)))
       .catch((error: unknown) => {
         reply.moreComes = false;
@@ -299,21 +299,26 @@ export class LinkAgent implements LinkServed {
   #open(session: Session, reply: Reply, message: Message, continues: boolean): void {
     this.#sessions.busy.add(session);
     const open = async () => {
-      const said = await readable(message, this.#options.intake);
+      const taken = await this.#readable(message);
       const id = session.taskOf(reply.platformId);
       // Before the task can end: the answer to one that ends as the process does is owed by the next.
       await this.#options.unanswered?.set(id, session.id);
-      return (await this.#tasks.open(said, id)).frames;
+      return (await this.#tasks.open(taken, id)).frames;
     };
     reply.follow(open, continues);
   }
 
+  #readable(message: Message): Promise<Message> {
+    return readable(message, this.#options.language, this.#options.intake);
+  }
+
   #createReply(session: Session, { desktop, requestId, taskId }: Recalled): Reply {
-    const { agentId, artifactId, clock, context, mode } = this.#options;
+    const { agentId, artifactId, clock, context, language, mode } = this.#options;
     session.reply?.leave();
     const reply: Reply = new Reply(requestId, {
       address: { agentId, sessionId: session.id, taskId },
       mode,
+      language,
       desktop,
       clock,
       times: this.#times,

@@ -4,6 +4,7 @@ import type { ServeContext } from "../contract.ts";
 import type { FileIntake } from "../xiaoyi/file-intake.ts";
 import type { Notes } from "../xiaoyi/notes.ts";
 import type { Notices } from "../xiaoyi/notices.ts";
+import type { Language } from "../xiaoyi/phone-texts.ts";
 import type { RenderMode } from "../xiaoyi/render.ts";
 import type { UploadFile } from "../xiaoyi/uploads.ts";
 import type { LinkTimes } from "./times.ts";
@@ -15,6 +16,8 @@ export interface LinkAgentOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly mode: RenderMode;
+  /** Of what the server itself says. */
+  readonly language: Language;
   readonly times?: Partial<LinkTimes>;
   /** Absent: files are told by their names and links. */
   readonly upload?: UploadFile;

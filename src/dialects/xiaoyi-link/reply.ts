@@ -8,6 +8,7 @@ import { createGate, type Gate } from "../../wire/gate.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
 import { presentable } from "../shared/presentable.ts";
 import { sinceThen } from "../xiaoyi/continuing.ts";
+import type { Language } from "../xiaoyi/phone-texts.ts";
 import { Renderer, type RenderMode } from "../xiaoyi/render.ts";
 import { queue, type Rendered } from "../xiaoyi/rendered.ts";
 import { toResponse } from "../xiaoyi/wire.ts";
@@ -30,6 +31,7 @@ export interface ReplyTimes {
 export interface ReplyOptions {
   readonly address: Address;
   readonly mode: RenderMode;
+  readonly language: Language;
   readonly desktop: boolean;
   readonly clock: Clock;
   readonly times: ReplyTimes;
@@ -347,7 +349,7 @@ export class Reply implements Doubtful {
   }
 
   #createRenderer(): Renderer {
-    const { address, artifactId, desktop, mode, report } = this.#options;
-    return new Renderer({ taskId: address.taskId, artifactId, desktop, mode, report });
+    const { address, artifactId, desktop, language, mode, report } = this.#options;
+    return new Renderer({ taskId: address.taskId, artifactId, desktop, language, mode, report });
   }
 }

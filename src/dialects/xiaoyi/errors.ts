@@ -35,8 +35,9 @@ const CODES = {
   LOSS_REFUSED: -32602,
 } as const satisfies Record<ErrorCode, number>;
 
-export function toFrameError({ code, message }: ProtocolError): FrameError {
-  return { code: CODES[code], message };
+/** `message` is that of the error where the peer reads it, and not a person. */
+export function toFrameError({ code, message }: ProtocolError, shown: string = message): FrameError {
+  return { code: CODES[code], message: shown };
 }
 
 const CODE_OF_NUMBER: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCode>([

@@ -186,7 +186,14 @@ describe("the text of an answer", () => {
     });
     fc.assert(
       fc.property(fc.array(artifact, { maxLength: 8 }), fc.constantFrom(...RENDER_MODES), (all, mode) => {
-        const renderer = new Renderer({ taskId: "t", artifactId: freshId, mode, desktop: true, report: () => {} });
+        const renderer = new Renderer({
+          taskId: "t",
+          artifactId: freshId,
+          mode,
+          language: "en",
+          desktop: true,
+          report: () => {},
+        });
         const listener = new Listener();
         const wanted = new Map<string, string>();
         for (const { append: appends, artifactId, words } of all) {

@@ -6,8 +6,8 @@ import { unreadable } from "../shared/answers.ts";
 import { derivedId } from "../shared/derived-id.ts";
 import { type ArtifactChange, HeardArtifacts } from "./heard-artifacts.ts";
 import { type HeardArtifact, type HeardFrame, type HeardStatus, progressPart } from "./heard-frame.ts";
+import { isGenericFailure } from "./phone-texts.ts";
 import { sessionOf } from "./task-ids.ts";
-import { TASK_FAILED } from "./wire.ts";
 
 export interface AnswerScope {
   readonly taskId: string;
@@ -134,7 +134,7 @@ export class HeardAnswer {
     const { parts, state = "TASK_STATE_FAILED" } = this.#outcome ?? COMPLETED;
     const failed = failure !== undefined && state === "TASK_STATE_COMPLETED";
     // What every failure is called says nothing about this one.
-    const isSilent = failure === undefined || failure === TASK_FAILED.message;
+    const isSilent = failure === undefined || isGenericFailure(failure);
     const words = parts.length > 0 || isSilent ? parts : [{ text: failure }];
     events.push(this.#toStatus(failed ? "TASK_STATE_FAILED" : state, words));
     return events;

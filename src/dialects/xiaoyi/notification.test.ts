@@ -2,8 +2,9 @@ import { describe, expect, it } from "vitest";
 import { EXTENSIONS } from "../../model/extensions.ts";
 import type { Part } from "../../model/part.ts";
 import type { TaskState } from "../../model/state.ts";
+import { statusText } from "../../model/status-texts.ts";
 import type { Task } from "../../model/task.ts";
-import { answerTextOf, noticeOf, readPushAnswer, tappedFrames, toNotification } from "./notification.ts";
+import { answerTextOf, type Notice, noticeOf, readPushAnswer, tappedFrames, toNotification } from "./notification.ts";
 import { signedHeaders } from "./signature.ts";
 
 function taskOf(state: TaskState, ...artifacts: Part[][]): Task {
@@ -19,24 +20,24 @@ const route = { apiId: "api", address: { pushId: "device" }, requestId: "request
 
 describe("what there is to tell of a task", () => {
   it("is its end, unless the user brought it about", () => {
-    expect(noticeOf(taskOf("TASK_STATE_COMPLETED", [{ text: "Done." }]))).toEqual({
+    expect(noticeOf(taskOf("TASK_STATE_COMPLETED", [{ text: "Done." }]), "zh")).toEqual({
       taskId: "s&1",
       state: "completed",
       text: "Done.",
     });
-    expect(noticeOf(taskOf("TASK_STATE_FAILED"))?.state).toBe("failed");
-    expect(noticeOf(taskOf("TASK_STATE_REJECTED"))?.state).toBe("failed");
+    expect(noticeOf(taskOf("TASK_STATE_FAILED"), "zh")?.state).toBe("failed");
+    expect(noticeOf(taskOf("TASK_STATE_REJECTED"), "zh")?.state).toBe("failed");
     for (const state of ["TASK_STATE_CANCELED", "TASK_STATE_WORKING", "TASK_STATE_SUBMITTED"] as const) {
-      expect(noticeOf(taskOf(state))).toBeUndefined();
+      expect(noticeOf(taskOf(state), "zh")).toBeUndefined();
     }
   });
 
   it("is a question, in its own words if it has any", () => {
     const task = taskOf("TASK_STATE_INPUT_REQUIRED", [{ text: "All about tea." }]);
     const message = { messageId: "m1", role: "ROLE_AGENT", parts: [{ text: "Black or green?" }] } as const;
-    const asked = noticeOf({ ...task, status: { ...task.status, message } });
+    const asked = noticeOf({ ...task, status: { ...task.status, message } }, "zh");
     expect(asked).toEqual({ taskId: "s&1", state: "completed", text: "Black or green?", question: "m1" });
-    const timed = noticeOf({ ...task, status: { ...task.status, timestamp: "2026-01-01T00:00:00Z" } });
+    const timed = noticeOf({ ...task, status: { ...task.status, timestamp: "2026-01-01T00:00:00Z" } }, "zh");
     expect(timed).toMatchObject({ text: "All about tea.", question: "2026-01-01T00:00:00Z" });
   });
 
@@ -52,8 +53,46 @@ describe("what there is to tell of a task", () => {
       ],
     );
     const message = { messageId: "m", role: "ROLE_AGENT", parts: [{ text: "That is all." }] } as const;
-    expect(answerTextOf({ ...task, status: { ...task.status, message } })).toBe(
+    expect(answerTextOf({ ...task, status: { ...task.status, message } }, "zh")).toBe(
       "One\nA card\n\na.png\n[b.pdf](https://files.example/b.pdf)\n\nThat is all.",
+    );
+  });
+});
+
+describe("what the server itself says", () => {
+  const failed = (text: string): Task => ({
+    ...taskOf("TASK_STATE_FAILED"),
+    status: { state: "TASK_STATE_FAILED", message: { messageId: "m", role: "ROLE_AGENT", parts: [{ text }] } },
+  });
+
+  it.each([
+    ["zh", "智能体未能在 30 秒内完成任务。"],
+    ["en", "The agent did not finish within 30 s."],
+  ] as const)("is in the language of the entry, and what the agent wrote stays: %s", (language, words) => {
+    expect(noticeOf(failed(statusText("agentTimedOut", 30)), language)?.text).toBe(words);
+    expect(noticeOf(failed("No tea left."), language)?.text).toBe("No tea left.");
+  });
+
+  it("stands above what a program wrote", () => {
+    const task = failed(`${statusText("programExited", 2)}\nTraceback`);
+    expect(answerTextOf(task, "zh")).toBe("智能体程序异常退出（代码 2）。\nTraceback");
+  });
+
+  it("where there is nothing else to say is in that language, too", () => {
+    const textOf = (notice: Partial<Notice>): string => {
+      const whole = { taskId: "t", state: "completed", text: "", ...notice } as const;
+      return JSON.parse(toNotification(whole, route, "en")).result.pushText;
+    };
+    expect([textOf({}), textOf({ state: "failed" }), textOf({ question: "m" })]).toEqual([
+      "The task is completed.",
+      "The task failed. Please try again.",
+      "The task needs your answer.",
+    ]);
+    expect(JSON.stringify(tappedFrames({ taskId: "t", artifactId: () => "a" }, undefined, "zh"))).toContain(
+      "内容已失效",
+    );
+    expect(JSON.stringify(tappedFrames({ taskId: "t", artifactId: () => "a" }, undefined, "en"))).toContain(
+      "This is no longer available.",
     );
   });
 });
@@ -62,14 +101,14 @@ describe("a notification", () => {
   it("of a question is another than those of other questions and of the answer", () => {
     const common = { taskId: "s&1", state: "completed", text: "" } as const;
     const notices = [common, { ...common, question: "m1" }, { ...common, question: "m2" }];
-    const results = notices.map((notice) => JSON.parse(toNotification(notice, route)).result);
+    const results = notices.map((notice) => JSON.parse(toNotification(notice, route, "zh")).result);
     expect(new Set(results.map(({ artifacts }) => artifacts[0].artifactId)).size).toBe(3);
     expect(results.map(({ status }) => status.state)).toEqual(["completed", "completed", "completed"]);
     expect(results.map(({ pushText }) => pushText)).toEqual(["任务已完成", "任务需要您的回复", "任务需要您的回复"]);
   });
 
   it("has the members of the platform's documents", () => {
-    const body = toNotification({ taskId: "s&1", state: "completed", text: "Done.\nReally." }, route);
+    const body = toNotification({ taskId: "s&1", state: "completed", text: "Done.\nReally." }, route, "zh");
     expect(JSON.parse(body)).toEqual({
       jsonrpc: "2.0",
       id: "request",
@@ -87,7 +126,7 @@ describe("a notification", () => {
 
   it("names the login, where there is one", () => {
     const address = { pushId: "device", loginSessionId: "login" };
-    const body = toNotification({ taskId: "t", state: "failed", text: "" }, { ...route, address });
+    const body = toNotification({ taskId: "t", state: "failed", text: "" }, { ...route, address }, "zh");
     expect(JSON.parse(body)).toMatchObject({
       result: { agentLoginSessionId: "login", pushText: "任务执行异常，请重试", status: { state: "failed" } },
     });
@@ -95,14 +134,14 @@ describe("a notification", () => {
 
   it("is told apart from others by the task, so that it is not shown twice", () => {
     const artifactOf = (taskId: string) =>
-      JSON.parse(toNotification({ taskId, state: "completed", text: "x" }, route)).result.artifacts[0].artifactId;
+      JSON.parse(toNotification({ taskId, state: "completed", text: "x" }, route, "zh")).result.artifacts[0].artifactId;
     expect(artifactOf("one")).toBe(artifactOf("one"));
     expect(artifactOf("one")).not.toBe(artifactOf("two"));
   });
 
   it("names its content where that is long", () => {
     const partOf = (text: string) =>
-      JSON.parse(toNotification({ taskId: "s&1", state: "completed", text }, route)).result.artifacts[0].parts;
+      JSON.parse(toNotification({ taskId: "s&1", state: "completed", text }, route, "zh")).result.artifacts[0].parts;
     expect(partOf("艺".repeat(1_000))).toEqual([{ kind: "text", text: "艺".repeat(1_000) }]);
     expect(partOf("艺".repeat(1_001))).toEqual([{ kind: "data", data: { pushDataId: "s&1" } }]);
   });
@@ -124,7 +163,7 @@ describe("a tapped notification", () => {
   };
 
   it("is answered by one artifact that is the end", () => {
-    expect(tappedFrames(scope(), "All of it.").map(({ result }) => result)).toEqual([
+    expect(tappedFrames(scope(), "All of it.", "zh").map(({ result }) => result)).toEqual([
       {
         taskId: "s&2",
         kind: "artifact-update",
@@ -137,14 +176,14 @@ describe("a tapped notification", () => {
   });
 
   it("is answered in pieces that add up, of which only the last is the end", () => {
-    const results = tappedFrames(scope(), "x".repeat(9_000)).map(({ result }) => result);
+    const results = tappedFrames(scope(), "x".repeat(9_000), "zh").map(({ result }) => result);
     expect(results.map(({ final }) => final)).toEqual([false, false, true]);
     expect(results).toMatchObject([{ append: false }, { append: true }, { append: true }]);
     expect(new Set(results.map((result) => "artifact" in result && result.artifact.artifactId)).size).toBe(3);
   });
 
   it("is never answered by nothing", () => {
-    expect(JSON.stringify(tappedFrames(scope(), ""))).toContain("任务已完成");
+    expect(JSON.stringify(tappedFrames(scope(), "", "zh"))).toContain("任务已完成");
   });
 });
 

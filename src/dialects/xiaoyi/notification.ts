@@ -4,10 +4,11 @@ import { isInterrupted } from "../../model/state.ts";
 import type { Task } from "../../model/task.ts";
 import { derivedId } from "../shared/derived-id.ts";
 import { fitNotificationText } from "./notification-text.ts";
+import { type Language, phoneText, translateStatus } from "./phone-texts.ts";
 import { shownTextOf } from "./phone-voice.ts";
 import { artifactFrame, type FrameScope, type Rendered } from "./rendered.ts";
 import { countCodePoints, splitText } from "./text-pieces.ts";
-import { type DataWire, TASK_FAILED, type TextWire } from "./wire.ts";
+import type { DataWire, TextWire } from "./wire.ts";
 
 /** Where one of the user's devices can be told things. */
 export interface PhoneAddress {
@@ -36,33 +37,39 @@ export interface NoticeRoute {
 
 /** Characters that travel with a notification; the platform asks for what is longer when it is tapped. */
 const LONGEST_DIRECT_TEXT = 1_000;
-const NOTHING_TO_SAY = { completed: "任务已完成", failed: TASK_FAILED.message } as const;
-const NOTHING_TO_ASK = "任务需要您的回复";
 
 /** What there is to tell of a task; undefined while it works, and where the user knows: it was canceled. */
-export function noticeOf(task: Task): Notice | undefined {
+export function noticeOf(task: Task, language: Language): Notice | undefined {
   const { message, state, timestamp } = task.status;
-  if (state === "TASK_STATE_COMPLETED") return { taskId: task.id, state: "completed", text: answerTextOf(task) };
+  if (state === "TASK_STATE_COMPLETED")
+    return { taskId: task.id, state: "completed", text: answerTextOf(task, language) };
   if (isInterrupted(state)) {
     const asked = message === undefined ? "" : shownTextOf(message.parts);
     const question = message?.messageId ?? timestamp ?? "";
-    return { taskId: task.id, state: "completed", text: asked === "" ? answerTextOf(task) : asked, question };
+    return { taskId: task.id, state: "completed", text: asked === "" ? answerTextOf(task, language) : asked, question };
   }
   if (state !== "TASK_STATE_FAILED" && state !== "TASK_STATE_REJECTED") return undefined;
-  return { taskId: task.id, state: "failed", text: answerTextOf(task) };
+  return { taskId: task.id, state: "failed", text: answerTextOf(task, language) };
 }
 
 /** All that a task gave, as text: what cannot be told in a notification is told by its name, its link or its words. */
-export function answerTextOf({ artifacts = [], status }: Task): string {
-  const sections = [...artifacts.map(({ parts }) => parts), status.message?.parts ?? []].map(shownTextOf);
+export function answerTextOf({ artifacts = [], status }: Task, language: Language): string {
+  const { message, state } = status;
+  const parts = message?.parts ?? [];
+  const last = state === "TASK_STATE_FAILED" ? translateStatus(parts, language) : parts;
+  const sections = [...artifacts.map((artifact) => artifact.parts), last].map(shownTextOf);
   return sections.filter((text) => text !== "").join("\n\n");
 }
 
 /** The body of the request. Where a part is text, the platform disregards all others; it takes no files. */
-export function toNotification({ question, state, taskId, text }: Notice, route: NoticeRoute): string {
+export function toNotification(
+  { question, state, taskId, text }: Notice,
+  route: NoticeRoute,
+  language: Language,
+): string {
   const { address, apiId, requestId, resultId } = route;
   const isQuestion = question !== undefined;
-  const words = text === "" ? (isQuestion ? NOTHING_TO_ASK : NOTHING_TO_SAY[state]) : text;
+  const words = text === "" ? phoneText(language, isQuestion ? "question" : state) : text;
   const artifactId = isQuestion ? derivedId("question", [taskId, question]) : derivedId("answer", taskId);
   return JSON.stringify({
     jsonrpc: "2.0",
@@ -87,12 +94,10 @@ function contentOf(text: string, taskId: string): TextWire | DataWire {
   return { kind: "data", data };
 }
 
-/** Shown where the task is not there any more. */
-export const GONE = "内容已失效";
-
-/** What a tapped notification stood for: the one answer whose last artifact is also its end. */
-export function tappedFrames(scope: FrameScope, text: string): Rendered[] {
-  const pieces = text === "" ? [NOTHING_TO_SAY.completed] : splitText(text);
+/** What a tapped notification stood for, if it is still there: the one answer whose last artifact is also its end. */
+export function tappedFrames(scope: FrameScope, text: string | undefined, language: Language): Rendered[] {
+  const shown = text ?? phoneText(language, "gone");
+  const pieces = shown === "" ? [phoneText(language, "completed")] : splitText(shown);
   return pieces.map((piece, index) => {
     const { error, result } = artifactFrame(scope, [{ kind: "text", text: piece }], { append: index > 0 });
     return { error, result: { ...result, final: index === pieces.length - 1 } };

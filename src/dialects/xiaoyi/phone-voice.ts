@@ -92,16 +92,16 @@ export class PhoneVoice implements Voice {
   }
 
   /** Data is shown only while it stands alone: text that comes to the same artifact takes its place. */
-  #steps(key: string, said: Sorted, append: boolean, losses: Loss[]): TextStep[] {
+  #steps(key: string, sorted: Sorted, append: boolean, losses: Loss[]): TextStep[] {
     const content = append ? this.#content.get(key) : undefined;
-    const isData = said.text === "" && content !== "text";
-    loseData(said, isData, losses);
+    const isData = sorted.text === "" && content !== "text";
+    loseData(sorted, isData, losses);
     if (!append) this.#content.delete(key);
     if (!isData) this.#content.set(key, "text");
-    else if (said.data !== "") this.#content.set(key, "data");
+    else if (sorted.data !== "") this.#content.set(key, "data");
     return isData
-      ? this.#shown.put(key, said.data, append)
-      : this.#shown.put(key, said.text, append && content !== "data");
+      ? this.#shown.put(key, sorted.data, append)
+      : this.#shown.put(key, sorted.text, append && content !== "data");
   }
 
   #show(things: readonly PartWire[], files: readonly PartWire[], into: Rendered[]): void {
@@ -153,9 +153,9 @@ function joinLines(texts: readonly string[]): string {
 }
 
 /** The text of what is shown once and as a whole. */
-function alone(said: Pick<Sorted, "text" | "data" | "dataPaths">, losses: Loss[]): string {
-  loseData(said, said.text === "", losses);
-  return said.text || said.data;
+function alone(sorted: Pick<Sorted, "text" | "data" | "dataPaths">, losses: Loss[]): string {
+  loseData(sorted, sorted.text === "", losses);
+  return sorted.text || sorted.data;
 }
 
 function loseData({ dataPaths }: Pick<Sorted, "dataPaths">, isShown: boolean, losses: Loss[]): void {

@@ -10,7 +10,7 @@ import type { PartWire } from "./wire.ts";
 function render(events: readonly StreamEvent[], mode: RenderMode): Rendered[] {
   let made = 0;
   const artifactId = () => `made-${++made}`;
-  const renderer = new Renderer({ mode, taskId: "t", artifactId, report: () => {} });
+  const renderer = new Renderer({ mode, language: "zh", taskId: "t", artifactId, report: () => {} });
   return [...renderer.begin(), ...events.flatMap((event) => renderer.push(event))];
 }
 

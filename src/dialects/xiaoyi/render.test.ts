@@ -29,6 +29,7 @@ function rendererOf(options: Partial<RenderOptions> = {}): { renderer: Renderer;
   const losses: Loss[] = [];
   const renderer = new Renderer({
     mode: "phone",
+    language: "zh",
     taskId: "t",
     artifactId: () => `a-${++made}`,
     report: (lost) => losses.push(...lost),
@@ -195,7 +196,7 @@ describe("for the phone", () => {
     expect(losses.find(({ path }) => path.endsWith(".data"))?.kind).toBe(isShown ? "bent" : "dropped");
   });
 
-  it("what a task says at its end, and asks, is told without its data", () => {
+  it("messages of a status with text are shown without their data", () => {
     const parts = [{ text: "Done." }, { data: { a: 1 } }];
     const message = { messageId: "m", role: "ROLE_AGENT", parts } as const;
     for (const state of ["TASK_STATE_COMPLETED", "TASK_STATE_INPUT_REQUIRED", "TASK_STATE_WORKING"] as const) {
@@ -236,7 +237,9 @@ describe("for the phone", () => {
     const { renderer } = rendererOf();
     renderer.begin();
     const frames = renderer.fail(new ProtocolError("RESOURCE_EXHAUSTED", "Too much."));
-    expect(frames.at(-1)).toMatchObject({ result: { final: true }, error: { code: 99_911_113, message: "Too much." } });
+    const message = "当前请求较多，请稍后再试。";
+    expect(frames.at(-2)?.result).toEqual(artifact("a-2", text(message), false));
+    expect(frames.at(-1)).toMatchObject({ result: { final: true }, error: { code: 99_911_113, message } });
     expect(renderer.fail(new ProtocolError("UNAVAILABLE", "again"))).toEqual([]);
   });
 

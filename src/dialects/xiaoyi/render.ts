@@ -11,13 +11,14 @@ import type { Message } from "../../model/message.ts";
 import { isDataPart, type Part } from "../../model/part.ts";
 import type { TaskState } from "../../model/state.ts";
 import type { Task, TaskStatus } from "../../model/task.ts";
-import { toFrameError } from "./errors.ts";
+import { PLATFORM_CODES, toFrameError } from "./errors.ts";
 import { LOSSES } from "./losses.ts";
 import { isObject, showableIn } from "./marks.ts";
+import { errorText, type Language, type PhoneTextName, phoneText, translateStatus } from "./phone-texts.ts";
 import { PhoneVoice } from "./phone-voice.ts";
 import { type FrameScope, type Rendered, statusFrame, type Voice } from "./rendered.ts";
 import { SpecVoice } from "./spec-voice.ts";
-import { type FrameError, type StateWord, SUCCESS, TASK_FAILED } from "./wire.ts";
+import { type FrameError, type StateWord, SUCCESS } from "./wire.ts";
 
 /** `phone`: what devices show well. `spec`: what the documents print. */
 export const RENDER_MODES = ["phone", "spec"] as const;
@@ -25,6 +26,8 @@ export type RenderMode = (typeof RENDER_MODES)[number];
 
 export interface RenderOptions extends FrameScope {
   readonly mode: RenderMode;
+  /** Of what the server itself says. */
+  readonly language: Language;
   /** The assistant on a desktop asks its questions elsewhere. */
   readonly desktop?: boolean;
   /**
@@ -81,9 +84,9 @@ export class Renderer {
   fail(error: ProtocolError): Rendered[] {
     if (this.ended) return [];
     const frames: Rendered[] = [];
-    const words = { messageId: "", role: "ROLE_AGENT", parts: [{ text: error.message }] } as const;
+    const text = errorText(error, this.#options.language);
     this.#work(frames);
-    this.#end("failed", words, toFrameError(error), frames, []);
+    this.#end("failed", { parts: [{ text }] }, toFrameError(error, text), frames, []);
     return frames;
   }
 
@@ -123,18 +126,29 @@ export class Renderer {
         break;
       case "TASK_STATE_AUTH_REQUIRED":
         losses.push(lossBy(LOSSES.authRequired, "status.state"));
-        this.#ask(message, frames, losses);
+        this.#ask(message ?? this.#authorization(), frames, losses);
         break;
       case "TASK_STATE_INPUT_REQUIRED":
         this.#ask(message, frames, losses);
         break;
       default: {
         if (state === "TASK_STATE_REJECTED") losses.push(lossBy(LOSSES.rejected, "status.state"));
-        const { error, word } = ENDS[state];
-        this.#end(word, message, error, frames, losses);
+        const { failure, word } = ENDS[state];
+        this.#end(word, this.#translated(state, message), this.#errorOf(failure), frames, losses);
       }
     }
     if (message !== undefined) loseMessageMembers(message, losses);
+  }
+
+  #errorOf(failure: PhoneTextName | undefined): FrameError {
+    if (failure === undefined) return SUCCESS;
+    return { code: PLATFORM_CODES.taskFailed, message: phoneText(this.#options.language, failure) };
+  }
+
+  /** Why a task failed, the server may have written itself. */
+  #translated(state: EndState, message: Message | undefined): Pick<Message, "parts"> | undefined {
+    if (message === undefined || state !== "TASK_STATE_FAILED") return message;
+    return { parts: translateStatus(message.parts, this.#options.language) };
   }
 
   /** A question was answered. */
@@ -144,7 +158,12 @@ export class Renderer {
     frames.push(statusFrame(this.#options, "working"));
   }
 
-  #ask(message: Message | undefined, frames: Rendered[], losses: Loss[]): void {
+  /** The state itself cannot be expressed, so that a question without words would ask for nothing. */
+  #authorization(): Pick<Message, "parts"> {
+    return { parts: [{ text: phoneText(this.#options.language, "authorization") }] };
+  }
+
+  #ask(message: Pick<Message, "parts"> | undefined, frames: Rendered[], losses: Loss[]): void {
     const ends = this.#options.questionEnds === true && message?.parts.some(asksDevice) !== true;
     this.#voice.question(message?.parts, ends, frames, losses);
     this.#phase = ends ? "ended" : "asking";
@@ -175,11 +194,11 @@ type EndState = Extract<
 >;
 
 const ENDS = {
-  TASK_STATE_COMPLETED: { word: "completed", error: SUCCESS },
-  TASK_STATE_CANCELED: { word: "canceled", error: SUCCESS },
-  TASK_STATE_FAILED: { word: "failed", error: TASK_FAILED },
-  TASK_STATE_REJECTED: { word: "failed", error: TASK_FAILED },
-} as const satisfies Record<EndState, { readonly word: StateWord; readonly error: FrameError }>;
+  TASK_STATE_COMPLETED: { word: "completed", failure: undefined },
+  TASK_STATE_CANCELED: { word: "canceled", failure: undefined },
+  TASK_STATE_FAILED: { word: "failed", failure: "failed" },
+  TASK_STATE_REJECTED: { word: "failed", failure: "rejected" },
+} as const satisfies Record<EndState, { readonly word: StateWord; readonly failure: PhoneTextName | undefined }>;
 
 function loseUpdateMetadata(metadata: object | undefined, path: string, losses: Loss[]): void {
   if (metadata !== undefined) losses.push(lossBy(LOSSES.updateMetadata, `${path}.metadata`));

@@ -61,9 +61,6 @@ export interface FrameError {
 }
 
 export const SUCCESS: FrameError = Object.freeze({ code: 0, message: "" });
-/** A task that failed, in the words the platform's own agents use. */
-export const TASK_FAILED: FrameError = Object.freeze({ code: 99_921_111, message: "任务执行异常，请重试" });
-
 /** One whole answer, or one frame of a stream. Every frame echoes the id of its request. */
 export function toResponse(id: JsonRpcId, result: object, error: FrameError = SUCCESS): string {
   return JSON.stringify({ jsonrpc: "2.0", id, result, error });

@@ -288,7 +288,8 @@ describe("what is wrong with a configuration", () => {
 
   it("reads how agents are connected to Xiaoyi", () => {
     const { xiaoyi } = parse(`${ECHO}xiaoyi: { http: [{ agent: echo, ak: a, sk: s, sessionTtl: 1h }] }`);
-    expect(xiaoyi.http).toEqual([{ agent: "echo", ak: "a", sk: "s", render: "phone", sessionTtlMs: 3_600_000 }]);
+    const entry = { agent: "echo", ak: "a", sk: "s", render: "phone", language: "zh", sessionTtlMs: 3_600_000 };
+    expect(xiaoyi.http).toEqual([entry]);
   });
 
   it("reads which agents dial in", () => {
@@ -330,6 +331,7 @@ describe("what is wrong with a configuration", () => {
         url: "wss://hag.cloud.huawei.com/openclaw/v1/ws/link",
         backup: { url: "wss://192.0.2.1/x", servername: "hag.example.com" },
         render: "phone",
+        language: "zh",
         heartbeatMs: 20_000,
         reconnect: { baseMs: 2_000, capMs: 60_000, maxTries: 50, resetAfterMs: 10_000 },
         uploadUrl: "https://hag-drcn.op.dbankcloud.com",

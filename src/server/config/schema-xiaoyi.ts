@@ -1,6 +1,7 @@
 /** What a configuration says about Huawei's assistant Xiaoyi. */
 import { z } from "zod";
 import { isAllowEntry } from "../../auth/target-policy.ts";
+import { DEFAULT_LANGUAGE, LANGUAGES } from "../../dialects/xiaoyi/phone-texts.ts";
 import { RENDER_MODES } from "../../dialects/xiaoyi/render.ts";
 import { isLinkUrl, XIAOYI_LINK_URL } from "../xiaoyi/link-servers.ts";
 import { PUSH_DEVICES, XIAOYI_PUSH_URL } from "../xiaoyi/phone-services.ts";
@@ -40,6 +41,11 @@ const render = z.enum(RENDER_MODES).default("phone");
 const RENDER_WORDS =
   "How answers are told: `phone` as devices show them well, `spec` as the platform's documents print them.";
 
+const language = z
+  .enum(LANGUAGES)
+  .default(DEFAULT_LANGUAGE)
+  .describe("Language of what the server itself says to people, e.g. that a task failed: `zh` or `en`.");
+
 /** How the platform proves who it is; an entry has exactly one. */
 export const HTTP_ACCESS = ["sk", "apiKey", "oauth"] as const;
 
@@ -78,6 +84,7 @@ const http = z.strictObject({
       "To whom the platform's tasks belong; `xiaoyi:` and the agent's name unless given, where callers have names.",
     ),
   render: render.describe(RENDER_WORDS),
+  language,
   sessionTtl: duration.prefault("7d").describe("How long a session that `initialize` opened is good for."),
   push: push.exactOptional().describe(PUSH_WORDS),
   upload: z
@@ -121,6 +128,7 @@ const link = z.strictObject({
     .exactOptional()
     .describe("To whom the tasks belong; `xiaoyi:` and the agent's name unless given, where callers have names."),
   render: render.describe(RENDER_WORDS),
+  language,
   heartbeat: duration
     .refine((milliseconds) => milliseconds >= 1_000 && milliseconds <= 600_000, { error: "must be 1s to 10m" })
     .prefault("20s")

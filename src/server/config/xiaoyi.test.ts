@@ -58,6 +58,15 @@ describe("notifications", () => {
   });
 });
 
+describe("the language of what the server says to people", () => {
+  it("is Chinese by default, and chosen for each entry", () => {
+    const words = `http: [{ ${HTTP} }, { ${HTTP}, language: en }], links: [{ ${LINK}, language: en }]`;
+    const { http, links } = parse(words);
+    expect([...http, ...links].map(({ language }) => language)).toEqual(["zh", "en", "en"]);
+    expect(problemsOf(`http: [{ ${HTTP}, language: fr }]`)).toEqual([expect.stringContaining("language")]);
+  });
+});
+
 describe("files", () => {
   it("have limits, and hosts that may be inside", () => {
     expect(parse("").files).toEqual({

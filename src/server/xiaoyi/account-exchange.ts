@@ -1,4 +1,5 @@
 /** Who a user is, by the code that a login gave: asked of the server the user logged in at (RFC 6749 §4.1.3). */
+import { type Language, phoneText } from "../../dialects/xiaoyi/phone-texts.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { JsonObject, JsonValue } from "../../model/json.ts";
 import { CarrierError, type Exchanger } from "../../wire/exchange.ts";
@@ -18,6 +19,7 @@ const LARGEST_ANSWER = 256 * 1024;
 /** Throws a TypeError for a server to which the secret would go in the clear. */
 export function exchangeAt(
   { clientId, clientSecret, redirectUri, tokenUrl }: AccountServer,
+  language: Language,
   exchanger: Exchanger = createTrustedExchanger(LARGEST_ANSWER),
 ): (authCode: string) => Promise<JsonObject> {
   if (!isSafeUrl(tokenUrl)) throw new TypeError("xiaoyi.http: account.tokenUrl must be an https address.");
@@ -29,30 +31,34 @@ export function exchangeAt(
       client_secret: clientSecret,
       ...(redirectUri === undefined ? undefined : { redirect_uri: redirectUri }),
     });
-    const { status, text } = await post(exchanger, tokenUrl, form.toString());
+    const { status, text } = await post(exchanger, tokenUrl, form.toString(), language);
     const answer = objectIn(text);
-    if (status >= 500) throw unavailable();
+    if (status >= 500) throw unavailable(language);
     if (status !== 200 || answer === undefined || answer.error !== undefined) {
-      throw new ProtocolError("INVALID_PARAMS", "The login server does not accept this authorization code.");
+      throw new ProtocolError("INVALID_PARAMS", phoneText(language, "loginRefused"));
     }
     return accountIn(answer);
   };
 }
 
-async function post(exchanger: Exchanger, url: string, body: string): Promise<{ status: number; text: string }> {
+async function post(
+  exchanger: Exchanger,
+  url: string,
+  body: string,
+  language: Language,
+): Promise<{ status: number; text: string }> {
   const headers = { "content-type": "application/x-www-form-urlencoded", accept: "application/json" };
   try {
     const answer = await exchanger({ method: "POST", url, headers, body, timeoutMs: TIMEOUT_MS });
     return { status: answer.status, text: await answer.text() };
   } catch (error) {
-    if (error instanceof CarrierError) throw unavailable(error);
+    if (error instanceof CarrierError) throw unavailable(language, error);
     throw error;
   }
 }
 
-function unavailable(cause?: unknown): ProtocolError {
-  const message = "The login server cannot be asked at the moment.";
-  return new ProtocolError("UNAVAILABLE", message, { retryAfter: 5, cause });
+function unavailable(language: Language, cause?: unknown): ProtocolError {
+  return new ProtocolError("UNAVAILABLE", phoneText(language, "loginUnavailable"), { retryAfter: 5, cause });
 }
 
 const TOKEN_NAME = /token|expires|secret/i;

@@ -25,7 +25,11 @@ describe("a code", () => {
   it("is traded for who logged in, and no token is kept", async () => {
     const calls: ExchangeCall[] = [];
     const answer = { access_token: "t", refresh_token: "r", id_token: `h.${claims}.s`, expires_in: 1, open_id: "o" };
-    const exchange = exchangeAt({ ...SERVER, redirectUri: "app://x" }, answering(200, JSON.stringify(answer), calls));
+    const exchange = exchangeAt(
+      { ...SERVER, redirectUri: "app://x" },
+      "en",
+      answering(200, JSON.stringify(answer), calls),
+    );
     expect(await exchange("c&d")).toEqual({ open_id: "o", sub: "u-1", phone: "+86" });
     expect(calls[0]).toMatchObject({ method: "POST", url: SERVER.tokenUrl });
     expect(Object.fromEntries(new URLSearchParams(calls[0]?.body))).toEqual({
@@ -44,14 +48,14 @@ describe("a code", () => {
     [200, "[]", "INVALID_PARAMS"],
     [503, "", "UNAVAILABLE"],
   ])("is refused by %i %s", async (status, text, code) => {
-    await expect(exchangeAt(SERVER, answering(status, text))("c")).rejects.toMatchObject({ code });
+    await expect(exchangeAt(SERVER, "en", answering(status, text))("c")).rejects.toMatchObject({ code });
   });
 
   it("cannot be traded when nobody answers", async () => {
     const nobody: Exchanger = async () => {
       throw new CarrierError("unreachable", "Nobody there.");
     };
-    await expect(exchangeAt(SERVER, nobody)("c")).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await expect(exchangeAt(SERVER, "en", nobody)("c")).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });
 
   it("is not carried elsewhere, nor is the secret, if the login server sends us there", async () => {
@@ -68,18 +72,18 @@ describe("a code", () => {
       await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     }
     const tokenUrl = `http://127.0.0.1:${(login.address() as AddressInfo).port}/token`;
-    await expect(exchangeAt({ ...SERVER, tokenUrl })("c")).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await expect(exchangeAt({ ...SERVER, tokenUrl }, "en")("c")).rejects.toMatchObject({ code: "UNAVAILABLE" });
     expect(came).toEqual([]);
     for (const server of [elsewhere, login]) server.close();
   });
 
   it.each(["http://login.example/token", "ftp://login.example/", "login.example"])("is not sent to %s", (tokenUrl) => {
-    expect(() => exchangeAt({ ...SERVER, tokenUrl })).toThrow(/https address/);
+    expect(() => exchangeAt({ ...SERVER, tokenUrl }, "en")).toThrow(/https address/);
   });
 
   it("with a broken token about identity is good for the rest", async () => {
     const answer = answering(200, '{"open_id":"o","id_token":"x.%%%.y"}');
-    expect(await exchangeAt(SERVER, answer)("c")).toEqual({ open_id: "o" });
+    expect(await exchangeAt(SERVER, "en", answer)("c")).toEqual({ open_id: "o" });
   });
 });
 

@@ -54,6 +54,7 @@ class Scene {
 
   notices(options: Partial<LateNoticesOptions> = {}): LateNotices {
     return new LateNotices({
+      language: "zh",
       scope: "entry",
       dialect: "xiaoyi-http",
       owner: "alice",

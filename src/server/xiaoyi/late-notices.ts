@@ -3,6 +3,7 @@ import type { AgentService } from "../../dialects/contract.ts";
 import type { Notes } from "../../dialects/xiaoyi/notes.ts";
 import type { Notices } from "../../dialects/xiaoyi/notices.ts";
 import { answerTextOf, type Notice, noticeOf } from "../../dialects/xiaoyi/notification.ts";
+import type { Language } from "../../dialects/xiaoyi/phone-texts.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { Call } from "../../model/operation.ts";
 import type { Clock, Log, Meter } from "../../model/ports.ts";
@@ -24,6 +25,8 @@ export interface LateNoticesOptions {
   /** The dialect of the entry, and to whom its tasks belong. */
   readonly dialect: string;
   readonly owner: string;
+  /** Of what the server itself says. */
+  readonly language: Language;
   /** Undefined before the server has started. */
   readonly service: () => Pick<AgentService, "dispatch" | "originOf"> | undefined;
   /** All who speak to the agent are one user, who is told on every device; else only on those of the conversation. */
@@ -84,13 +87,13 @@ export class LateNotices implements Notices {
   }
 
   async recall(pushDataId: string): Promise<string | undefined> {
-    const { dialect, log, service } = this.#options;
+    const { dialect, language, log, service } = this.#options;
     try {
       const task = await this.#find(pushDataId);
       if (task === undefined) return undefined;
       // The platform is answered what it was told of before, and nothing else its owner has.
       const origin = await service()?.originOf(task.id, this.#call.caller);
-      return origin === dialect ? answerTextOf(task) : undefined;
+      return origin === dialect ? answerTextOf(task, language) : undefined;
     } catch (error) {
       log.warn({ err: error }, "What a notification of Xiaoyi stood for could not be read.");
       return undefined;
@@ -134,7 +137,7 @@ export class LateNotices implements Notices {
   async #look(taskId: string, answer: AwaitedAnswer): Promise<void> {
     const task = await this.#find(taskId).catch(() => "unknown" as const);
     if (!this.#watched.has(taskId)) return;
-    const notice = task === "unknown" || task === undefined ? undefined : noticeOf(task);
+    const notice = task === "unknown" || task === undefined ? undefined : noticeOf(task, this.#options.language);
     const goesOn = task === "unknown" || (task !== undefined && !isTerminal(task.status.state));
     // Whoever answers a question is there again, so that what follows is told to nobody who is not.
     if (notice !== undefined || !goesOn) await this.#tell(notice, taskId, answer);

@@ -2,6 +2,7 @@
 
 import type { Dialect } from "../../dialects/contract.ts";
 import type { Notes } from "../../dialects/xiaoyi/notes.ts";
+import { DEFAULT_LANGUAGE, type Language } from "../../dialects/xiaoyi/phone-texts.ts";
 import type { RenderMode } from "../../dialects/xiaoyi/render.ts";
 import type { UploadAccount } from "../../dialects/xiaoyi/upload.ts";
 import { Uploads } from "../../dialects/xiaoyi/uploads.ts";
@@ -35,6 +36,8 @@ export interface XiaoyiHttpEntryOptions {
   readonly owner?: string;
   /** `phone` (the default) or `spec`. */
   readonly render?: RenderMode;
+  /** Of what the server itself says to people; `zh` (the default) or `en`. */
+  readonly language?: Language;
   /** How long a session is good for; 7 days unless given. */
   readonly sessionTtlMs?: number;
   /** Tells users who left before the answer came. */
@@ -66,19 +69,22 @@ export function openXiaoyiHttp(
   const entries = new Map<string, Entry[]>();
   for (const option of options) {
     const { account, agent, owner = defaultOwner(agent), render = "phone", sessionTtlMs = SESSION_MS } = option;
+    const { language = DEFAULT_LANGUAGE } = option;
     if (!agents.has(agent)) throw new TypeError(`xiaoyi.http: there is no agent "${agent}".`);
-    const exchange = typeof account === "object" ? exchangeAt(account) : account;
+    const exchange = typeof account === "object" ? exchangeAt(account, language) : account;
     const accounts = exchange && { exchange, bindings: bindings(agent, owner) };
     const { ak, push, sk, upload } = option;
     const unanswered = phones.unansweredOf(DIALECT_NAME, agent, owner);
+    const noticed = { dialect: DIALECT_NAME, agent, owner, language, push, ak, sk, unanswered } as const;
     const entry = {
       access: accessOf(option),
       owner,
       render,
+      language,
       sessionTtlMs,
       accounts,
       // Whoever calls over HTTP may be anyone: nobody is told what another has asked.
-      notices: phones.noticesFor({ dialect: DIALECT_NAME, agent, owner, push, ak, sk, unanswered, devices: "session" }),
+      notices: phones.noticesFor({ ...noticed, devices: "session" }),
       unanswered,
       cleared: clearedOf(agent, owner),
       intake: phones.intake,

@@ -1,6 +1,7 @@
 /** Agents that dial the platform. */
 import type { ServeContext } from "../../dialects/contract.ts";
 import type { Notes } from "../../dialects/xiaoyi/notes.ts";
+import { DEFAULT_LANGUAGE } from "../../dialects/xiaoyi/phone-texts.ts";
 import { createLinkServing, DIALECT_NAME } from "../../dialects/xiaoyi-link/index.ts";
 import type { Caller } from "../../model/caller.ts";
 import type { Clock, Ids, Log } from "../../model/ports.ts";
@@ -59,6 +60,7 @@ export async function openXiaoyiLinks(
 
 async function openLink(entry: XiaoyiLinkOptions, cleared: Notes, around: XiaoyiLinkSurroundings) {
   const { agent: name, agentId, apiKey, heartbeatMs, owner = around.defaultOwner(name), render, uid } = entry;
+  const { language = DEFAULT_LANGUAGE } = entry;
   const { clock, ids, log, phones, random } = around;
   const context = around.contextOf(name, { owner, authenticated: true }, DIALECT_NAME);
   if (context === undefined) throw new TypeError(`xiaoyi.links: there is no agent "${name}".`);
@@ -68,11 +70,12 @@ async function openLink(entry: XiaoyiLinkOptions, cleared: Notes, around: Xiaoyi
     clock,
     log,
     mode: render ?? "phone",
+    language,
     intake: phones.intake,
     cleared,
     unanswered: phones.unansweredOf(DIALECT_NAME, agentId, owner),
     // The platform knows no users here: all who speak to the agent are its owner.
-    notices: phones.noticesFor({ ...entry, dialect: DIALECT_NAME, owner, devices: "all" }),
+    notices: phones.noticesFor({ ...entry, dialect: DIALECT_NAME, owner, language, devices: "all" }),
     ...(heartbeatMs === undefined ? undefined : { times: { heartbeatMs } }),
     ...(uid === undefined || apiKey === undefined ? undefined : { upload: uploadAs({ uid, apiKey }, entry.uploadUrl) }),
   });

@@ -1,4 +1,5 @@
 /** What a server is told about Xiaoyi. */
+import type { Language } from "../../dialects/xiaoyi/phone-texts.ts";
 import type { RenderMode } from "../../dialects/xiaoyi/render.ts";
 import type { BackoffPolicy } from "../../wire/reconnect.ts";
 import type { DialledEntry } from "./link-servers.ts";
@@ -20,6 +21,8 @@ export interface XiaoyiLinkOptions extends DialledEntry {
   readonly owner?: string;
   /** `phone` (the default) or `spec`. */
   readonly render?: RenderMode;
+  /** Of what the server itself says to people; `zh` (the default) or `en`. */
+  readonly language?: Language;
   /** Between two heartbeats; 20 s unless given. */
   readonly heartbeatMs?: number;
   /** When a link that closed is opened again; see `RECONNECT` for what is not given. */

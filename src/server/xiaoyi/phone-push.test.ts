@@ -21,6 +21,7 @@ const write = (fields: unknown, message: string): void => void logged.push([fiel
 function pusher(options: Partial<PhonePushOptions>): PhonePush {
   let count = 0;
   return new PhonePush({
+    language: "zh",
     url: "https://platform.example/push",
     apiId: "api",
     keys: { accessKey: "the-access-key", secretKey: "the-secret-key" },

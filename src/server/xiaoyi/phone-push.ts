@@ -6,6 +6,7 @@ import {
   readPushAnswer,
   toNotification,
 } from "../../dialects/xiaoyi/notification.ts";
+import type { Language } from "../../dialects/xiaoyi/phone-texts.ts";
 import { type KeyPair, signedHeaders } from "../../dialects/xiaoyi/signature.ts";
 import type { Clock, Count, Log, Meter } from "../../model/ports.ts";
 import { CarrierError, type Exchanger } from "../../wire/exchange.ts";
@@ -16,6 +17,8 @@ export interface PhonePushOptions {
   readonly url: string;
   readonly apiId: string;
   readonly keys: KeyPair;
+  /** Of what the server itself says. */
+  readonly language: Language;
   /** Between two notifications, whomever they are for. */
   readonly spacingMs: number;
   /** Shared by all that may tell the same ones. */
@@ -82,13 +85,13 @@ export class PhonePush {
 
   #enqueue(notice: Notice, address: PhoneAddress): Promise<PushOutcome> {
     if (this.#stopped) return Promise.resolve("stopped");
-    const { apiId, clock, meter, random, uniqueId } = this.#options;
+    const { apiId, clock, language, meter, random, uniqueId } = this.#options;
     const route = { apiId, address, requestId: uniqueId(), resultId: uniqueId() };
     const { promise, resolve } = outcome();
     this.#waiting.push({
       notice,
       pushId: address.pushId,
-      body: toNotification(notice, route),
+      body: toNotification(notice, route, language),
       backoff: createBackoff(RETRY, { random, now: clock.now }),
       dueAt: clock.now(),
       settle: (outcome) => {

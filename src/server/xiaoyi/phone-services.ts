@@ -5,6 +5,7 @@ import type { AgentService } from "../../dialects/contract.ts";
 import type { FileIntake } from "../../dialects/xiaoyi/file-intake.ts";
 import type { Notes } from "../../dialects/xiaoyi/notes.ts";
 import type { Notices } from "../../dialects/xiaoyi/notices.ts";
+import type { Language } from "../../dialects/xiaoyi/phone-texts.ts";
 import type { Clock, Log, Meter } from "../../model/ports.ts";
 import { DEVICE_SPACING_MS, DeviceTimes } from "./device-times.ts";
 import { FileStore } from "./file-store.ts";
@@ -53,6 +54,7 @@ export interface NoticedEntry {
   readonly dialect: string;
   readonly agent: string;
   readonly owner: string;
+  readonly language: Language;
   readonly push?: XiaoyiPushOptions | undefined;
   readonly ak?: string | undefined;
   readonly sk?: string | undefined;
@@ -109,11 +111,12 @@ export function openPhoneServices(files: XiaoyiFilesOptions, around: PhoneSurrou
     intake: createFileIntake({ fetch: fetchFor(files), store, log }),
     noticesFor(entry) {
       if (entry.push === undefined) return undefined;
-      const { agent, dialect, owner, push, unanswered } = entry;
+      const { agent, dialect, language, owner, push, unanswered } = entry;
       const made = new LateNotices({
         scope: JSON.stringify([dialect, agent, owner, push.apiId]),
         dialect,
         owner,
+        language,
         service: () => around.serviceOf(agent),
         everyDevice: (push.devices ?? entry.devices) === "all",
         push: pushFor(entry, push, devices, around),
@@ -166,6 +169,7 @@ function pushFor(
     url,
     apiId,
     keys: { accessKey, secretKey },
+    language: entry.language,
     spacingMs,
     devices,
     exchanger,

@@ -74,7 +74,7 @@ async function takeIn(parts: readonly Part[], options: GuardedFetchOptions = {})
   const limits = { maxBytes: 30_000, timeoutMs: 60_000, maxRedirects: 0, allow: ["127.0.0.1"], ...options };
   const intake = createFileIntake({ fetch: createGuardedFetch(limits), store, log });
   const message: Message = { messageId: "m", role: "ROLE_USER", contextId: "s", parts };
-  const taken = intake.concerns(message) ? await intake.takeIn(message) : message;
+  const taken = intake.concerns(message) ? await intake.takeIn(message, "en") : message;
   expect({ ...taken, parts: [] }).toEqual({ ...message, parts: [] });
   return taken.parts;
 }
@@ -150,15 +150,15 @@ describe("files that cannot be had", () => {
     expect(logged).toHaveLength(before + 1);
     return parts.slice(0, -1);
   };
-  const remark = (words: string): Part => ({ text: `[The file "x" could not be had. ${words}]` });
+  const remark = (words: string): Part => ({ text: `[The file "x" could not be fetched. ${words}]` });
 
   it.each([
     ["/missing", "It was answered with 404."],
     ["/broken", "It was answered with 500."],
     ["/page", "A web page came instead of the file."],
-    ["/large", "The answer is larger than allowed."],
-    ["/endless", "The answer is larger than allowed."],
-    ["/torn", "The target could not be reached."],
+    ["/large", "It is larger than allowed."],
+    ["/endless", "It is larger than allowed."],
+    ["/torn", "Its address could not be reached."],
   ])("%s: are said to be so, and stay where they are", async (path, words) => {
     const part = at(path, { filename: "x" });
     expect(await failed(part)).toEqual([part, remark(words)]);
@@ -166,11 +166,11 @@ describe("files that cannot be had", () => {
 
   it("/slow: are not waited for longer than allowed", async () => {
     const part = at("/slow", { filename: "x" });
-    expect(await failed(part, { timeoutMs: 50 })).toEqual([part, remark("The target did not answer in time.")]);
+    expect(await failed(part, { timeoutMs: 50 })).toEqual([part, remark("It did not come in time.")]);
   });
 
   it.each(["/elsewhere", "/inside"])("%s: are not named to the agent, which might be led on", async (path) => {
-    const words = "The target redirected to where this request must not go.";
+    const words = "Its address must not be reached from here.";
     expect(await failed(at(path, { filename: "x" }))).toEqual([remark(words)]);
   });
 
@@ -203,7 +203,9 @@ describe("files that cannot be had", () => {
   ])("%j: are neither asked for nor named to the agent", async (url) => {
     const before = asked.length;
     const [note, ...others] = await failed({ url, filename: "x" }, { allow: [] });
-    expect(note).toEqual({ text: expect.stringMatching(/^\[The file "x" could not be had\. The target (is|must) /) });
+    expect(note).toEqual({
+      text: expect.stringMatching(/^\[The file "x" could not be fetched\. Its address (is not|must not) /),
+    });
     expect(others).toEqual([]);
     expect(asked).toHaveLength(before);
   });
@@ -219,8 +221,8 @@ describe("files that cannot be had", () => {
       store: { add: () => Promise.reject(new Error("ENOSPC: /the/inside/of/the/machine")) },
       log,
     });
-    const { parts } = await intake.takeIn({ messageId: "m", role: "ROLE_USER", parts: [at("/photo")] });
-    expect(parts).toMatchObject([at("/photo"), { text: "[The file could not be had. It could not be kept.]" }]);
+    const { parts } = await intake.takeIn({ messageId: "m", role: "ROLE_USER", parts: [at("/photo")] }, "en");
+    expect(parts).toMatchObject([at("/photo"), { text: "[The file could not be fetched. It could not be stored.]" }]);
   });
 
   it("are taken as they came with the message, where they did", async () => {

@@ -6,6 +6,7 @@ import { GuardedFetchError, type GuardedFetchErrorCode } from "../../auth/guarde
 import type { FileIntake } from "../../dialects/xiaoyi/file-intake.ts";
 import { fileIdIn, takeSpareBytes } from "../../dialects/xiaoyi/marks.ts";
 import { isTextual, mediaTypeOfName } from "../../dialects/xiaoyi/media-types.ts";
+import { type Language, type PhoneTextName, phoneText } from "../../dialects/xiaoyi/phone-texts.ts";
 import type { Message } from "../../model/message.ts";
 import { isRawPart, isUrlPart, type Part, type RawPart, type UrlPart } from "../../model/part.ts";
 import type { Log } from "../../model/ports.ts";
@@ -35,7 +36,7 @@ export function createFileIntake(options: FileIntakeOptions): FileIntake {
   const places = new Places(MOST_AT_ONCE);
   return {
     concerns: ({ parts }) => parts.some((part) => isFetched(part) || isTextFile(part)),
-    async takeIn(message: Message): Promise<Message> {
+    async takeIn(message: Message, language: Language): Promise<Message> {
       let files = 0;
       const taken = message.parts.map((part) => {
         if (isTextFile(part)) return [asText(part)];
@@ -43,9 +44,9 @@ export function createFileIntake(options: FileIntakeOptions): FileIntake {
         const { part: file, raw } = takeSpareBytes(part);
         // Nobody has looked where these lead to, so that nobody is led there.
         if (++files > MOST_FILES) {
-          return [raw === undefined ? problem(file, `There were more than ${MOST_FILES} files.`) : carried(file, raw)];
+          return [raw === undefined ? problem(file, TOO_MANY, language) : carried(file, raw)];
         }
-        return places.take(() => takeIn(file, raw, options));
+        return places.take(() => takeIn(file, raw, language, options));
       });
       const parts = await Promise.all(taken);
       return { ...message, parts: parts.flat() };
@@ -66,6 +67,7 @@ function isTextFile(part: Part): part is RawPart {
 async function takeIn(
   part: UrlPart,
   raw: string | undefined,
+  language: Language,
   { fetch, log, store }: FileIntakeOptions,
 ): Promise<readonly Part[]> {
   const name = nameOf(part);
@@ -75,13 +77,14 @@ async function takeIn(
     const stored = await store.add(name, await contentOf(part.url, mediaType, fetch));
     return [await offered(part, stored, mediaType)];
   } catch (error) {
-    const why = wordsFor(error);
+    const reason = reasonOf(error);
+    const why = phoneText("en", ...reason);
     // Neither the path nor the query: they are the key to the file.
     log.warn({ host: url?.host.slice(0, LONGEST_HOST), why }, "A file of Xiaoyi's user could not be taken in.");
     if (raw !== undefined) return [carried(part, raw)];
-    if (url === undefined || isForbidden(error)) return [problem(part, why)];
+    if (url === undefined || isForbidden(error)) return [problem(part, reason, language)];
     // As it was read here: another reader may find another host in what was sent.
-    return [{ ...part, url: url.href }, problem(part, why)];
+    return [{ ...part, url: url.href }, problem(part, reason, language)];
   }
 }
 
@@ -99,9 +102,33 @@ function isForbidden(error: unknown): boolean {
   return error instanceof GuardedFetchError && FORBIDDEN.has(error.code);
 }
 
+/** Why a file is missing: a sentence and what it is about. */
+type Reason = readonly [name: PhoneTextName, ...values: number[]];
+
+const TOO_MANY: Reason = ["fileTooMany", MOST_FILES];
+
+const FETCH_TEXTS = {
+  "bad-url": "fileAddress",
+  "forbidden-scheme": "fileAddress",
+  "credentials-in-url": "fileAddress",
+  "forbidden-target": "fileForbidden",
+  unreachable: "fileUnreachable",
+  "bad-redirect": "fileForbidden",
+  "too-many-redirects": "fileForbidden",
+  "too-large": "fileTooLarge",
+  timeout: "fileTimeout",
+  "bad-response": "fileUnreadable",
+} as const satisfies Record<GuardedFetchErrorCode, PhoneTextName>;
+
 /** Something else came than the file. */
 class WrongAnswer extends Error {
   override readonly name = "WrongAnswer";
+  readonly reason: Reason;
+
+  constructor(reason: Reason) {
+    super(phoneText("en", ...reason));
+    this.reason = reason;
+  }
 }
 
 async function contentOf(
@@ -114,7 +141,7 @@ async function contentOf(
   const isPage = /^text\/html\b/i.test(headers.get("content-type") ?? "") && !/\bx?html\b/i.test(mediaType);
   if (status === 200 && !isPage) return body ?? [];
   await body?.cancel();
-  throw new WrongAnswer(status === 200 ? "A web page came instead of the file." : `It was answered with ${status}.`);
+  throw new WrongAnswer(status === 200 ? ["fileIsPage"] : ["fileStatus", status]);
 }
 
 /** Under the name it is kept by: that one does no harm elsewhere either. */
@@ -147,13 +174,14 @@ function asText(part: RawPart): Part {
 }
 
 /** As text: there are agents that take nothing else, and the rest of the message is for them all the same. */
-function problem({ filename }: Part, why: string): Part {
-  return { text: `[The file${filename === undefined ? "" : ` ${JSON.stringify(filename)}`} could not be had. ${why}]` };
+function problem({ filename }: Part, reason: Reason, language: Language): Part {
+  const name = filename === undefined ? "" : ` ${JSON.stringify(filename)}`;
+  return { text: phoneText(language, "fileMissing", name, phoneText(language, ...reason)) };
 }
 
-function wordsFor(error: unknown): string {
-  if (error instanceof GuardedFetchError || error instanceof WrongAnswer) return error.message;
-  return "It could not be kept.";
+function reasonOf(error: unknown): Reason {
+  if (error instanceof GuardedFetchError) return [FETCH_TEXTS[error.code]];
+  return error instanceof WrongAnswer ? error.reason : ["fileNotStored"];
 }
 
 /** The name it was sent with, else the end of its address. */

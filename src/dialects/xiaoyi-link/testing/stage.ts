@@ -17,7 +17,10 @@ export const OWNER: Caller = { owner: "alice", authenticated: true };
 
 export interface StageOptions
   extends Partial<
-    Pick<LinkAgentOptions, "agentId" | "cleared" | "intake" | "mode" | "notices" | "times" | "unanswered" | "upload">
+    Pick<
+      LinkAgentOptions,
+      "agentId" | "cleared" | "intake" | "language" | "mode" | "notices" | "times" | "unanswered" | "upload"
+    >
   > {
   readonly agent: Agent;
   /** The stage of a process that went before. */
@@ -68,6 +71,7 @@ export class Stage {
       clock: harness.clock,
       log,
       mode: options.mode ?? "phone",
+      language: options.language ?? "en",
       // Most tests have nothing to do with time, and would all have to let it pass.
       times: { finalAfterMs: 0, ...options.times },
       ...(options.upload === undefined ? undefined : { upload: options.upload }),

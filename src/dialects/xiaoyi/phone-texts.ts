@@ -1,0 +1,125 @@
+/** Every sentence that the server itself shows to a person, in the languages that an entry may choose. */
+import type { ErrorCode, ProtocolError } from "../../model/errors.ts";
+import { isPlainText, type Part } from "../../model/part.ts";
+import { readStatusText, type StatusTextName } from "../../model/status-texts.ts";
+
+export const LANGUAGES = ["zh", "en"] as const;
+export type Language = (typeof LANGUAGES)[number];
+export const DEFAULT_LANGUAGE: Language = "zh";
+
+/** `{}` stands for a value. */
+type Sentence = Readonly<Record<Language, string>>;
+
+const PHONE_TEXTS = {
+  completed: { zh: "任务已完成", en: "The task is completed." },
+  failed: { zh: "任务执行异常，请重试", en: "The task failed. Please try again." },
+  rejected: { zh: "智能体拒绝了该请求", en: "The agent rejected the request." },
+  question: { zh: "任务需要您的回复", en: "The task needs your answer." },
+  authorization: { zh: "任务需要您的授权", en: "The task needs your authorization." },
+  gone: { zh: "内容已失效", en: "This is no longer available." },
+  loginNotOffered: { zh: "该智能体不支持用户登录。", en: "Users cannot log in to this agent." },
+  loginRefused: {
+    zh: "登录授权码无效或已过期，请重新登录。",
+    en: "The login server does not accept this authorization code.",
+  },
+  loginUnavailable: { zh: "登录服务暂时不可用，请稍后再试。", en: "The login server is not available at the moment." },
+  fileMissing: { zh: "[无法获取文件{}：{}]", en: "[The file{} could not be fetched. {}]" },
+  fileTooMany: { zh: "一次最多发送 {} 个文件。", en: "There were more than {} files." },
+  fileIsPage: { zh: "下载到的是网页，不是文件。", en: "A web page came instead of the file." },
+  fileStatus: { zh: "文件服务器返回了状态码 {}。", en: "It was answered with {}." },
+  fileNotStored: { zh: "文件无法保存。", en: "It could not be stored." },
+  fileAddress: { zh: "文件地址无效。", en: "Its address is not a valid web address." },
+  fileForbidden: { zh: "文件地址不允许访问。", en: "Its address must not be reached from here." },
+  fileUnreachable: { zh: "文件服务器无法访问。", en: "Its address could not be reached." },
+  fileTooLarge: { zh: "文件过大。", en: "It is larger than allowed." },
+  fileTimeout: { zh: "下载超时。", en: "It did not come in time." },
+  fileUnreadable: { zh: "文件服务器的响应无法识别。", en: "The answer could not be understood." },
+} as const satisfies Record<string, Sentence>;
+
+export type PhoneTextName = keyof typeof PHONE_TEXTS;
+
+export function phoneText(language: Language, name: PhoneTextName, ...values: readonly (string | number)[]): string {
+  return fill(PHONE_TEXTS[name][language], values);
+}
+
+function fill(sentence: string, values: readonly (string | number)[]): string {
+  let next = 0;
+  return sentence.replaceAll("{}", () => String(values[next++] ?? ""));
+}
+
+const UNSUPPORTED = "暂不支持此操作。";
+const UNREADABLE = "消息无法处理，可能格式有误或内容过大。";
+
+/** In English, errors have a message of their own. */
+const ERROR_TEXTS_ZH = {
+  TASK_NOT_FOUND: "任务不存在或已失效。",
+  TASK_NOT_CANCELABLE: "任务已结束，无法取消。",
+  PUSH_NOTIFICATION_NOT_SUPPORTED: UNSUPPORTED,
+  UNSUPPORTED_OPERATION: UNSUPPORTED,
+  CONTENT_TYPE_NOT_SUPPORTED: "智能体不支持这类内容（{}）。",
+  INVALID_AGENT_RESPONSE: "智能体返回的内容无法识别，请重试。",
+  EXTENDED_AGENT_CARD_NOT_CONFIGURED: UNSUPPORTED,
+  EXTENSION_SUPPORT_REQUIRED: UNSUPPORTED,
+  VERSION_NOT_SUPPORTED: UNSUPPORTED,
+  PARSE_ERROR: UNREADABLE,
+  INVALID_REQUEST: UNREADABLE,
+  METHOD_NOT_FOUND: UNSUPPORTED,
+  INVALID_PARAMS: UNREADABLE,
+  INTERNAL_ERROR: "服务内部出错，请稍后重试。",
+  UNAUTHENTICATED: "身份验证失败，请重新登录后再试。",
+  PERMISSION_DENIED: "没有权限执行此操作。",
+  RESOURCE_EXHAUSTED: "当前请求较多，请稍后再试。",
+  UNAVAILABLE: "智能体暂时无法回答，请稍后再问一次。",
+  IDEMPOTENCY_CONFLICT: "消息与之前的请求冲突，请重新发送。",
+  LOSS_REFUSED: "消息中有无法处理的内容。",
+} as const satisfies Record<ErrorCode, string>;
+
+const MAX_MEDIA_TYPE = 100;
+
+/** What a person can make of an error: which member of a request is wrong is for the log. */
+export function errorText({ code, message, metadata }: ProtocolError, language: Language): string {
+  if (language === "en") return message;
+  return fill(ERROR_TEXTS_ZH[code], [metadata?.mediaType?.slice(0, MAX_MEDIA_TYPE) ?? "?"]);
+}
+
+/** In English they are as the task's log has them. */
+const STATUS_TEXTS_ZH = {
+  agentFailed: "智能体处理这条消息时出错了，请稍后重试。",
+  agentTimedOut: "智能体未能在 {} 秒内完成任务。",
+  taskTooLong: "智能体输出的内容超过 {} 个字符，任务已终止。",
+  partTooLong: "智能体输出的单段内容超过 {} 个字符，任务已终止。",
+  processStopped: "服务在任务完成前中断，请重新提问。",
+  processStoppedOften: "服务在任务完成前中断了 {} 次，请稍后重新提问。",
+  programNotStarted: "智能体程序无法启动。",
+  programExited: "智能体程序异常退出（代码 {}）。",
+  programEnded: "智能体程序被终止（{}）。",
+  programTooLong: "智能体程序输出的内容超过 {} 个字符，任务已终止。",
+  answerBrokeOff: "智能体的回答中断了，请重试。",
+  internalError: ERROR_TEXTS_ZH.INTERNAL_ERROR,
+  peerBusy: "智能体繁忙，请稍后再试。",
+  peerNotConnected: "智能体不在线，请稍后再试。",
+  peerLost: "与智能体的连接已断开，请重试。",
+  peerStayedAway: "与智能体的连接已断开，且 {} 秒内未恢复，请稍后再试。",
+  peerSilent: "智能体重新连接后没有继续回答，请重试。",
+} as const satisfies Record<StatusTextName, string>;
+
+/** What a failed task says, as far as the server wrote it; what its agent wrote stays. */
+export function translateStatus(parts: readonly Part[], language: Language): readonly Part[] {
+  if (language === "en") return parts;
+  return parts.map((part) => (isPlainText(part) ? { text: translateText(part.text) } : part));
+}
+
+/** Below the sentence there may be what a program wrote. */
+function translateText(text: string): string {
+  const end = text.indexOf("\n");
+  const line = end < 0 ? text : text.slice(0, end);
+  const found = readStatusText(line);
+  return found === undefined ? text : fill(STATUS_TEXTS_ZH[found.name], [found.value]) + text.slice(line.length);
+}
+
+/** Whether a text is what this server calls every failure, in any language, and so says nothing about one. */
+export function isGenericFailure(text: string): boolean {
+  return [PHONE_TEXTS.failed, PHONE_TEXTS.rejected].some((sentence) =>
+    Object.values(sentence).some((one) => one === text),
+  );
+}

@@ -1,0 +1,51 @@
+/**
+ * What this server itself writes into the status of a task that failed; every other text there is the agent's own. For
+ * readers of another language a dialect finds the translation by name. `{}` stands for a value.
+ */
+export const STATUS_TEXTS = {
+  agentFailed: "The agent failed while it worked on this message.",
+  agentTimedOut: "The agent did not finish within {} s.",
+  taskTooLong: "The agent wrote more than {} characters.",
+  partTooLong: "The agent made a part of more than {} characters.",
+  processStopped: "The process that ran this task stopped before the task was finished.",
+  processStoppedOften: "The process that ran this task stopped before it was finished, {} times.",
+  programNotStarted: "The agent's program could not be started.",
+  programExited: "The agent's program exited with code {}.",
+  programEnded: "The agent's program was ended by {}.",
+  programTooLong: "The agent's program wrote more than {} characters of output.",
+  internalError: "The agent could not answer because of an internal error.",
+  answerBrokeOff: "The agent's answer broke off.",
+  peerBusy: "The agent is busy.",
+  peerNotConnected: "The agent is not connected.",
+  peerLost: "The connection to the agent was lost.",
+  peerStayedAway: "The connection to the agent was lost, and it did not come back within {} s.",
+  peerSilent: "The agent came back and sent no more of the task.",
+} as const;
+
+export type StatusTextName = keyof typeof STATUS_TEXTS;
+
+export function statusText(name: StatusTextName, value: string | number = ""): string {
+  return STATUS_TEXTS[name].replace("{}", () => String(value));
+}
+
+export interface StatusText {
+  readonly name: StatusTextName;
+  readonly value: string;
+}
+
+const NAMES = Object.keys(STATUS_TEXTS) as StatusTextName[];
+/** Values are numbers and names of signals. */
+const VALUE = String.raw`([\w.]{1,32})`;
+const PATTERNS = NAMES.map((name) => {
+  const [before = "", after] = STATUS_TEXTS[name].split("{}").map((text) => text.replaceAll(".", String.raw`\.`));
+  return { name, pattern: new RegExp(after === undefined ? `^${before}$` : `^${before}${VALUE}${after}$`) };
+});
+
+/** Undefined for what an agent wrote itself. */
+export function readStatusText(text: string): StatusText | undefined {
+  for (const { name, pattern } of PATTERNS) {
+    const found = pattern.exec(text);
+    if (found !== null) return { name, value: found[1] ?? "" };
+  }
+  return undefined;
+}
