@@ -268,6 +268,7 @@ describe("defaults", () => {
       requestsPerOwner: 20_000,
       connections: 50_000,
       connectionsPerAddress: 30_000,
+      resetsPerAddress: 50,
       headers: 16_384,
       headersTimeout: 20_000,
       requestTimeout: 300_000,

@@ -8,6 +8,8 @@ export interface ConnectionLimits {
   readonly connections: number;
   /** Open connections from one address; HTTP and gRPC count apart. */
   readonly connectionsPerAddress: number;
+  /** Calls of gRPC from one address that are reset within a second before their caller is known. */
+  readonly resetsPerAddress: number;
   /** Bytes of a request's headers; HTTP answers more with 431. */
   readonly headers: number;
   /** The headers of a request must be there by then, in milliseconds. */
@@ -19,18 +21,23 @@ export interface ConnectionLimits {
 export const DEFAULT_CONNECTION_LIMITS: ConnectionLimits = {
   connections: 50_000,
   connectionsPerAddress: 30_000,
+  resetsPerAddress: 50,
   headers: 16 * 1024,
   headersTimeout: 20_000,
   requestTimeout: 300_000,
 };
 
 /** Hangs up on connections above the limits, before a byte of them is read. */
-export function boundConnections(server: Server, { connections, connectionsPerAddress }: ConnectionLimits): void {
+export function boundConnections(
+  server: Server,
+  { connections, connectionsPerAddress }: ConnectionLimits,
+  refuses: (network: string) => boolean = () => false,
+): void {
   const shares = new Shares(connectionsPerAddress);
   server.maxConnections = connections;
   server.prependListener("connection", (socket: Socket) => {
     const from = socket.remoteAddress === undefined ? undefined : networkOf(socket.remoteAddress);
-    if (!shares.take(from)) socket.destroy();
+    if ((from !== undefined && refuses(from)) || !shares.take(from)) socket.destroy();
     else socket.once("close", () => shares.release(from));
   });
 }

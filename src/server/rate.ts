@@ -33,13 +33,13 @@ export class RateLimiter {
     return this.#young.size + this.#old.size;
   }
 
-  /** 0 if the request may pass, else the seconds after which the next one may. */
-  take(who: string): number {
+  /** 0 if the request may pass, which counts as `cost` of them, else the seconds after which the next one may. */
+  take(who: string, cost = 1): number {
     const now = this.#now();
     const full = this.#young.get(who) ?? this.#old.get(who) ?? now;
     const ahead = Math.max(0, full - now);
     if (ahead > this.#tolerance) return (ahead - this.#tolerance) / 1_000;
-    this.#remember(who, now + ahead + this.#interval);
+    this.#remember(who, now + ahead + cost * this.#interval);
     return 0;
   }
 

@@ -225,6 +225,11 @@ const limits = z.strictObject({
   connectionsPerAddress: count
     .default(DEFAULT_CONNECTION_LIMITS.connectionsPerAddress)
     .describe("Open connections from one address; HTTP and gRPC count apart."),
+  resetsPerAddress: rate
+    .default(DEFAULT_CONNECTION_LIMITS.resetsPerAddress)
+    .describe(
+      "gRPC calls a second from one address that are reset before their caller is known; one that is refused, or is for health or reflection, counts as a tenth. Ten seconds' worth may come at once; after more, the address is refused for 10 s, except on connections on which credentials were shown. Behind a proxy all callers have its address: set a higher number there.",
+    ),
   headers: size.prefault("16KiB").describe("Size of a request's headers; HTTP answers more with 431."),
   headersTimeout: wait.prefault("20s").describe("The headers of a request must be there by then."),
   requestTimeout: wait.prefault("5m").describe("The whole request must be there by then."),

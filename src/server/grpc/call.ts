@@ -11,6 +11,7 @@ import { RPC_CODES, type RpcMetadata, type RpcRequest, type RpcStatus, RpcStatus
 import type { Connection } from "./connection.ts";
 import { timeoutOf } from "./deadline.ts";
 import { ENCODINGS } from "./decompress.ts";
+import { CALL_COST, RESET_COST } from "./flood-guard.ts";
 import { framed, framedOne, prefixOf } from "./message-reader.ts";
 import { addMetadata, statusHeaders, textEntries } from "./metadata.ts";
 
@@ -26,8 +27,7 @@ export class Call {
   readonly stream: ServerHttp2Stream;
   readonly connection: Connection;
   readonly headers: IncomingHttpHeaders;
-  /** Who makes it, once that is known. */
-  caller: Caller | undefined;
+  #caller: Caller | undefined;
   readonly #rawHeaders: readonly string[];
   readonly #log: Log;
   #timer: NodeJS.Timeout | undefined;
@@ -50,8 +50,8 @@ export class Call {
     // What went wrong is seen by the stream's end; unheard, it would end the process.
     stream.on("error", nothing);
     stream.on("aborted", this.#onAborted);
-    // A caller may have left before its call was heard of.
-    if (stream.closed || stream.destroyed) this.#isOver = true;
+    // A caller may have left before its call was seen.
+    if (stream.closed || stream.destroyed) this.#finish(RESET_COST);
   }
 
   /** Its status is decided, or its caller has left: nothing more can be said. */
@@ -62,6 +62,16 @@ export class Call {
   /** For whoever works for this call: called once if it ends by itself, by its deadline or because the caller leaves. */
   set onLeft(left: (() => void) | undefined) {
     this.#left = left;
+  }
+
+  /** Who makes it, once that is known. */
+  get caller(): Caller | undefined {
+    return this.#caller;
+  }
+
+  admit(caller: Caller): void {
+    this.#caller = caller;
+    if (caller.authenticated) this.connection.isKnown = true;
   }
 
   get metadata(): RpcRequest["metadata"] {
@@ -186,9 +196,10 @@ export class Call {
   }
 
   /** False if it was over already. */
-  #finish(): boolean {
+  #finish(cost = CALL_COST): boolean {
     if (this.#isOver) return false;
     this.#isOver = true;
+    if (this.#caller === undefined) this.connection.countUnadmitted(cost);
     if (this.#timer !== undefined) clearTimeout(this.#timer);
     return !this.stream.destroyed && !this.stream.closed;
   }
@@ -202,7 +213,7 @@ export class Call {
   readonly #onWantTrailers = (): void => this.stream.sendTrailers(this.#trailers);
 
   readonly #onAborted = (): void => {
-    this.#finish();
+    this.#finish(RESET_COST);
     this.#tellLeft();
   };
 }

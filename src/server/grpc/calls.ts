@@ -35,7 +35,7 @@ export function answeringOf(
     answer(request, call) {
       const handle = (context: ServeContext | ProtocolError): Promise<RpcReply> => {
         if (ProtocolError.is(context)) throw context;
-        call.caller = context.caller;
+        call.admit(context.caller);
         return serving.handle(request, context);
       };
       const context = contextOf(request, serving);

@@ -1,4 +1,5 @@
-import type { ServerHttp2Session } from "node:http2";
+import { constants, type ServerHttp2Session } from "node:http2";
+import { networkOf } from "../../model/address.ts";
 import type { Log } from "../../model/ports.ts";
 import type { PeerCertificate } from "../../wire/peer-certificate.ts";
 import { peerCertificateOf } from "../peer-certificate.ts";
@@ -13,13 +14,23 @@ export class Connection {
   /** Without a port. */
   readonly remoteAddress: string | undefined;
   readonly certificate: PeerCertificate | undefined;
+  /** A caller on it has shown credentials. */
+  isKnown = false;
+  #isCut = false;
   readonly #session: ServerHttp2Session;
+  readonly #onUnadmitted: (connection: Connection, cost: number) => void;
   readonly #timeoutMs: number;
   readonly #asking: NodeJS.Timeout;
   #waiting: NodeJS.Timeout | undefined;
 
-  constructor(session: ServerHttp2Session, { afterMs, timeoutMs }: KeepAlive, log: Log) {
+  constructor(
+    session: ServerHttp2Session,
+    { afterMs, timeoutMs }: KeepAlive,
+    onUnadmitted: (connection: Connection, cost: number) => void,
+    log: Log,
+  ) {
     this.#session = session;
+    this.#onUnadmitted = onUnadmitted;
     this.#timeoutMs = timeoutMs;
     // Asked for now: what was connected has no address any more once it is closed.
     this.remoteAddress = session.socket.remoteAddress;
@@ -37,6 +48,31 @@ export class Connection {
 
   cut(): void {
     this.#session.destroy();
+  }
+
+  get isCut(): boolean {
+    return this.#isCut;
+  }
+
+  get network(): string {
+    return this.remoteAddress === undefined ? "" : networkOf(this.remoteAddress);
+  }
+
+  /** A call on it ended before its caller was admitted. */
+  countUnadmitted(cost: number): void {
+    if (!this.isKnown && !this.#isCut) this.#onUnadmitted(this, cost);
+  }
+
+  /** Tells the peer that it asks for too much, and takes nothing more from it. */
+  calmDown(): void {
+    if (this.#isCut) return;
+    this.#isCut = true;
+    // Not at once: whoever counted the call may be about to answer it.
+    process.nextTick(() => {
+      if (this.#session.destroyed) return;
+      this.#session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+      this.#session.destroy();
+    });
   }
 
   readonly #ask = (): void => {

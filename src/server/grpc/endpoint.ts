@@ -15,6 +15,7 @@ import { Call } from "./call.ts";
 import { type Answering, answeringOf, type CallHandler, type MethodOptions, methodHandler } from "./calls.ts";
 import { Connection } from "./connection.ts";
 import { Decompressor } from "./decompress.ts";
+import { FloodGuard } from "./flood-guard.ts";
 import { HEALTH_METHODS, HEALTH_SERVICE, Health } from "./health.ts";
 import { createHttp2Server } from "./http2-server.ts";
 import type { GrpcEndpoint, GrpcOptions } from "./node-grpc.ts";
@@ -40,6 +41,7 @@ class Endpoint implements GrpcEndpoint {
   readonly #server: Http2Server | Http2SecureServer;
   readonly #arrivals: Arrivals;
   readonly #leaving: Arrivals;
+  readonly #guard: FloodGuard;
   readonly #health: Health;
   readonly #talks: Talks;
   readonly #sockets = new Set<Socket>();
@@ -80,7 +82,8 @@ class Endpoint implements GrpcEndpoint {
       this.#sockets.add(socket);
       socket.once("close", () => this.#sockets.delete(socket));
     });
-    boundConnections(this.#server, limits);
+    this.#guard = new FloodGuard(limits.resetsPerAddress, options.now ?? Date.now);
+    boundConnections(this.#server, limits, (network) => this.#guard.refuses(network));
     this.#server.on("session", (session: ServerHttp2Session) => this.#connect(session));
   }
 
@@ -99,13 +102,28 @@ class Endpoint implements GrpcEndpoint {
 
   #connect(session: ServerHttp2Session): void {
     const { keepAlive = DEFAULT_KEEP_ALIVE, log } = this.#options;
-    const connection = new Connection(session, keepAlive, log);
+    const connection = new Connection(session, keepAlive, this.#onUnadmitted, log);
     this.#connections.add(connection);
     session.once("close", () => this.#connections.delete(connection));
-    const onStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, raw: string[]) =>
-      this.#take(new Call(stream, headers, raw, connection, log));
+    const onStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, raw: string[]) => {
+      if (connection.isCut) stream.on("error", ignore);
+      else this.#take(new Call(stream, headers, raw, connection, log));
+    };
     session.on("stream", onStream);
   }
+
+  /** Connections on which callers have shown credentials stay, also from an address that is refused. */
+  readonly #onUnadmitted = (connection: Connection, cost: number): void => {
+    const { network } = connection;
+    const excess = this.#guard.charge(network, cost);
+    if (excess === undefined) return;
+    const { log, meter } = this.#options;
+    meter.count("requests_limited");
+    connection.calmDown();
+    if (excess === "all") return;
+    log.warn({ network }, "Too many calls from an address were reset or refused; it is refused for a while.");
+    for (const one of this.#connections) if (!one.isKnown && one.network === network) one.calmDown();
+  };
 
   #take(call: Call): void {
     if (call.isOver) return;
@@ -170,3 +188,5 @@ function listenError(error: NodeJS.ErrnoException, host: string, port: number): 
   const why = code === "EADDRINUSE" ? "the port is in use" : error.message;
   return Object.assign(new Error(`gRPC cannot listen on ${host}:${port}: ${why}.`, { cause: error }), { code, port });
 }
+
+function ignore(): void {}

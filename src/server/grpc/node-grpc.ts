@@ -35,6 +35,8 @@ export interface GrpcOptions {
   readonly keepAlive?: KeepAlive;
   /** A reader that takes nothing for this long is cut off; that of a stream can resume from its cursor. */
   readonly stalledReaderMs: number;
+  /** Milliseconds, by which calls a second are counted; those of the system's clock unless given. */
+  readonly now?: () => number;
   /** Plain text unless given. */
   readonly tls?: TlsFiles;
   readonly log: Log;
