@@ -33,7 +33,7 @@ export class ArrivingBytes {
     if (!hadCredentials) this.#heldWithoutCredentials -= bytes;
   }
 
-  /** Whoever holds them has shown credentials meanwhile. */
+  /** Their caller has shown credentials meanwhile. */
   recognise(bytes: number): void {
     this.#heldWithoutCredentials -= bytes;
   }

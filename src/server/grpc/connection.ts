@@ -67,7 +67,7 @@ export class Connection {
   calmDown(): void {
     if (this.#isCut) return;
     this.#isCut = true;
-    // Not at once: whoever counted the call may be about to answer it.
+    // Not at once: the call that was counted may be about to be answered.
     process.nextTick(() => {
       if (this.#session.destroyed) return;
       this.#session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);

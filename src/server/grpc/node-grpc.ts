@@ -35,7 +35,7 @@ export interface GrpcOptions {
   readonly keepAlive?: KeepAlive;
   /** A reader that takes nothing for this long is cut off; that of a stream can resume from its cursor. */
   readonly stalledReaderMs: number;
-  /** Milliseconds, by which calls a second are counted; those of the system's clock unless given. */
+  /** Milliseconds, by which calls a second are counted; default: the system's clock. */
   readonly now?: () => number;
   /** Plain text unless given. */
   readonly tls?: TlsFiles;
