@@ -1,10 +1,12 @@
 import { chmod, mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseConfig } from "../server/config/index.ts";
+import { systemClock } from "../server/node-ports.ts";
+import { createSimulator, type Simulator, seededRandom } from "../simulator/index.ts";
 import { checkSecurity } from "./doctor-security.ts";
-import { checkXiaoyi } from "./doctor-xiaoyi.ts";
+import { checkLinks, checkXiaoyi } from "./doctor-xiaoyi.ts";
 
 const NOW = Date.UTC(2026, 4, 6, 7, 8, 9);
 const STRONG = "Zk3vQ8rT1yLw6XnB0sHdPq";
@@ -111,6 +113,29 @@ describe("doctor on Xiaoyi", () => {
       ["failed xiaoyi.http"],
     ],
     ["no address at all", { server: "{ host: 0.0.0.0 }", xiaoyi: `http: [{ ${HTTP} }]` }, ["warning xiaoyi.http"]],
+    [
+      "placeholders of a link",
+      { xiaoyi: "links: [{ agent: echo, agentId: your-agent-id, ak: access-key, sk: <SK> }]" },
+      [
+        ...["agentId", "ak", "sk"].map((key) => `failed xiaoyi.links[0].${key}`),
+        "warning xiaoyi.links[0].ak",
+        "warning xiaoyi.links[0].sk",
+      ],
+    ],
+    [
+      "placeholders of callers and of an agent that dials in",
+      {
+        xiaoyi: "http: [{ agent: echo, ak: xxx, sk: your-sk }]",
+        agents: ", far: { link: { agentId: AGENT_ID, ak: changeme, sk: '****' } }",
+      },
+      [
+        ...["http[0].ak", "http[0].sk"].map((key) => `failed xiaoyi.${key}`),
+        ...["agentId", "ak", "sk"].map((key) => `failed agents.far.link.${key}`),
+        ...["agents.far.link.ak", "agents.far.link.sk", "xiaoyi.http[0].ak", "xiaoyi.http[0].sk"].map(
+          (key) => `warning ${key}`,
+        ),
+      ],
+    ],
     ["files from inside", { xiaoyi: "files: { allowHosts: [10.0.0.1] }" }, ["warning xiaoyi.files.allowHosts"]],
   ])("finds %s", (_, written, expected) => {
     expect(found(written)).toEqual(expected);
@@ -130,5 +155,43 @@ describe("doctor on Xiaoyi", () => {
     const about = "security: the configuration";
     expect((await seen(xiaoyi)).map(({ name }) => name)).toContain(about);
     expect((await seen(`links: [{ ${LINK} }]`)).map(({ name }) => name)).not.toContain(about);
+  });
+});
+
+describe("doctor on links", () => {
+  let simulator: Simulator;
+  beforeAll(async () => {
+    simulator = await createSimulator({ clock: systemClock, random: seededRandom(7) });
+  });
+  afterAll(() => simulator.close());
+
+  function linkWith(more: { readonly sk?: string; readonly url?: string } = {}) {
+    const { accessKey, agentId, secretKey } = simulator.agent;
+    return { agent: "echo", agentId, ak: accessKey, sk: secretKey, url: simulator.linkUrls[0] as string, ...more };
+  }
+
+  it("dials nobody unless it is asked to", async () => {
+    expect(await checkLinks([], true)).toEqual([]);
+    expect(await checkLinks([linkWith()], false)).toMatchObject([{ name: "xiaoyi.links", status: "skipped" }]);
+  });
+
+  it("tells whether the platform accepts the keys", async () => {
+    const [accepted, refused] = await checkLinks([linkWith(), linkWith({ sk: "not-the-planted-one" })], true);
+    expect(accepted).toMatchObject({ name: "xiaoyi.links[0]", status: "ok" });
+    expect(refused).toMatchObject({
+      name: "xiaoyi.links[1]",
+      status: "failed",
+      detail: expect.stringContaining("401"),
+    });
+    expect(refused?.detail).not.toContain("planted");
+  });
+
+  it("does not call it a fault to be offline", async () => {
+    const silent = await createSimulator({ clock: systemClock, random: seededRandom(8) });
+    const url = silent.linkUrls[0] as string;
+    await silent.close();
+    expect(await checkLinks([linkWith({ url })], true)).toMatchObject([
+      { status: "skipped", detail: expect.stringContaining("could not be reached") },
+    ]);
   });
 });

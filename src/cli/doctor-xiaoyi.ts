@@ -4,7 +4,7 @@ import { SIGNATURE_WINDOW_MS } from "../dialects/xiaoyi/signature.ts";
 import type { DragomanConfig } from "../server/config/index.ts";
 import { hostNameOf, isLoopback, reachedBy } from "../server/loopback.ts";
 import { systemClock } from "../server/node-ports.ts";
-import { dialHeaders, refuseDoubles, serversOf } from "../server/xiaoyi/link-servers.ts";
+import { type DialledEntry, dialHeaders, refuseDoubles, serversOf } from "../server/xiaoyi/link-servers.ts";
 import { DialError, dialWebSocket } from "../wire/websocket-dial.ts";
 import { type Check, messageOf } from "./doctor-checks.ts";
 import { weakness } from "./doctor-security.ts";
@@ -165,7 +165,7 @@ const PING = { everyMs: 30_000, deadlineMs: 10_000 };
  * Whether the platform accepts the keys of each link: it says so by opening a connection, and only then. Asked only on
  * request, because it ends the connection that the agent may have. To be offline is no fault of the set-up.
  */
-export async function checkLinks(links: readonly XiaoyiLinkConfig[], online: boolean): Promise<readonly Check[]> {
+export async function checkLinks(links: readonly DialledEntry[], online: boolean): Promise<readonly Check[]> {
   if (links.length === 0) return [];
   if (!online) {
     const detail = "the platform was not asked whether it accepts the keys; --online does";
@@ -176,7 +176,7 @@ export async function checkLinks(links: readonly XiaoyiLinkConfig[], online: boo
   return checks;
 }
 
-async function dialOnce(entry: XiaoyiLinkConfig, name: string): Promise<Check> {
+async function dialOnce(entry: DialledEntry, name: string): Promise<Check> {
   const [{ tls, url }] = serversOf(entry);
   const { host } = new URL(url);
   try {
