@@ -10,7 +10,7 @@ import { type Check, messageOf } from "./doctor-checks.ts";
 export interface StoreCheckOptions {
   /** Read everything that is in it. */
   readonly deep?: boolean;
-  /** Told now and then, while that takes long. */
+  /** Called now and then while that takes long. */
   readonly onProgress?: (line: string) => void;
 }
 
@@ -90,10 +90,10 @@ async function requireAccess(file: string, path: string): Promise<void> {
 
 async function checkContent(file: string, tell: (line: string) => void): Promise<readonly Check[]> {
   const { examineFile } = await import("../store/sqlite/examine.ts");
-  let told = systemClock.now();
+  let shownAt = systemClock.now();
   const { tasks, damage } = await examineFile(file, systemClock, (what, done, of) => {
-    if (systemClock.now() - told < PROGRESS_MS) return;
-    told = systemClock.now();
+    if (systemClock.now() - shownAt < PROGRESS_MS) return;
+    shownAt = systemClock.now();
     tell(`Checking ${file}: ${done} of ${of} ${what}`);
   });
   const name = "store content";

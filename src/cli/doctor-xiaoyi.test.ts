@@ -170,7 +170,7 @@ describe("doctor on links", () => {
     return { agent: "echo", agentId, ak: accessKey, sk: secretKey, url: simulator.linkUrls[0] as string, ...more };
   }
 
-  it("dials nobody unless it is asked to", async () => {
+  it("does not dial by default", async () => {
     expect(await checkLinks([], true)).toEqual([]);
     expect(await checkLinks([linkWith()], false)).toMatchObject([{ name: "xiaoyi.links", status: "skipped" }]);
   });

@@ -91,7 +91,7 @@ describe("a server whose database is damaged", () => {
     expect(stderr + stdout).toContain(`Task ${two} in `);
   });
 
-  test("lists what is not on the damaged page, and goes on taking messages", PATIENT, async () => {
+  test("lists what is not on the damaged page, and continues to accept messages", PATIENT, async () => {
     const ids = await tasksOf(Array.from({ length: 80 }, (_, at) => `task ${at}`));
     const leaves = await leavesOf(file, "task");
     overwritePage(file, leaves[0] as number, 0xff);

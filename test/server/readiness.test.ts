@@ -37,8 +37,8 @@ async function call(url: string, method: string, params: object) {
   return JSON.parse((await sendRaw(url, { method: "POST", path: "/", headers, body })).body.toString());
 }
 
-let said = 0;
-const say = (text: string) => ({ message: { messageId: `m${said++}`, role: "ROLE_USER", parts: [{ text }] } });
+let sent = 0;
+const say = (text: string) => ({ message: { messageId: `m${sent++}`, role: "ROLE_USER", parts: [{ text }] } });
 
 function canConnect(port: number): Promise<boolean> {
   return new Promise((resolve) => {
@@ -101,7 +101,7 @@ describe("a full disk", () => {
     driver.exec(`PRAGMA max_page_count = ${pages + more}`);
   };
 
-  test("is told to those who ask whether the server is ready, until there is room again", async () => {
+  test("makes the server not ready, until there is room again", async () => {
     const url = await start();
     limitPages(2);
     const full = { status: "not ready", reason: "the disk is full" };
@@ -115,7 +115,7 @@ describe("a full disk", () => {
     expect(await ask(url, "/readyz")).toEqual({ status: "ready" });
   });
 
-  test("is told to callers, loses nothing that was acknowledged, and is over when it is", {
+  test("is named to callers, and nothing that was acknowledged is lost", {
     timeout: 120_000,
   }, async () => {
     const url = await start();

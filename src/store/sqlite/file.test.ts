@@ -62,7 +62,7 @@ it.each([
   ["EROFS", "read-only", "/srv is on a disk that is mounted read-only."],
   ["EACCES", "read-only", "this user is not allowed to write to /srv."],
   ["ENOSPC", "full", "the disk is full."],
-])("%s is told as what it is", (code, storeCode, reason) => {
+])("%s is named as what it is", (code, storeCode, reason) => {
   const error = toOpenError(Object.assign(new Error("?"), { code }), "/srv/data.db", "/srv");
   expect(error).toMatchObject({
     code: storeCode,

@@ -17,14 +17,14 @@ export function bringsMessages(entries: readonly LogEntry[]): boolean {
 
 /**
  * The newest messages of a history, from the segments that bring any. Folding the whole log gives the same: each status
- * update adds what its caller said and then, once it is replaced, its own message.
+ * update adds the message that was received and then, once it is replaced, its own message.
  */
 export function newestMessages(segments: string, count: number, currentHasMessage: boolean): Message[] {
   const newestFirst: Message[] = [];
   let skipCurrent = currentHasMessage;
   for (const entry of decodeSegment(1, segments).reverse()) {
     if (newestFirst.length >= count) break;
-    // Chunks are told by their beginning and not parsed.
+    // Chunks are recognised by their beginning and not parsed.
     if (entry.state === undefined) continue;
     const { event } = entry;
     const status =

@@ -65,7 +65,7 @@ export class Leases {
     this.#liveness.beat(node, ttlMs);
     return unlessDamaged(
       () => this.#cancelled.all(toText(node)).map(({ id }) => fromText(id)),
-      // Who wants a task of this process cancelled asks this process, too: nobody else serves the file.
+      // Cancellations reach this process directly: no other one serves the file.
       () => [],
     );
   }

@@ -15,7 +15,7 @@ export function openLibsqlDriver(file: string): SqliteDriver {
           try {
             return statement.get(values) as Row | undefined;
           } catch (error) {
-            // After an error the library does not reset it for `get`: it would answer the same question for ever.
+            // After an error the library does not reset it for `get`: every later call would fail the same way.
             statement = database.prepare(sql);
             throw error;
           }
