@@ -18,6 +18,11 @@ export interface CommitListener {
   abandoned(task: LiveTask): void;
 }
 
+/** Something that may add to the next group when it is put together, at the end of this turn of the event loop. */
+export interface GroupMember {
+  beforeGroup(): void;
+}
+
 interface SingleWrite {
   readonly write: Write;
   readonly resolve: (result: WriteResult) => void;
@@ -35,6 +40,7 @@ export class Committer {
   readonly #listener: CommitListener;
   #dirty = new Set<LiveTask>();
   #singles: SingleWrite[] = [];
+  #members: GroupMember[] = [];
   #scheduled = false;
   #flushing = false;
   /** Called when something that was written is to be told to somebody's webhook. */
@@ -48,6 +54,12 @@ export class Committer {
   /** The task has something to write. */
   mark(task: LiveTask): void {
     this.#dirty.add(task);
+    this.#schedule();
+  }
+
+  /** Asks once, when the next group is put together. */
+  askBeforeGroup(member: GroupMember): void {
+    this.#members.push(member);
     this.#schedule();
   }
 
@@ -72,6 +84,9 @@ export class Committer {
   readonly #flush = async (): Promise<void> => {
     this.#scheduled = false;
     if (this.#flushing) return;
+    const members = this.#members;
+    this.#members = [];
+    for (const member of members) member.beforeGroup();
     const tasks: LiveTask[] = [];
     const writes: Write[] = [];
     for (const task of this.#dirty) {
@@ -93,7 +108,7 @@ export class Committer {
       this.#giveUp(tasks, singles, cause);
     } finally {
       this.#flushing = false;
-      if (this.#dirty.size > 0 || this.#singles.length > 0) this.#schedule();
+      if (this.#dirty.size > 0 || this.#singles.length > 0 || this.#members.length > 0) this.#schedule();
     }
   };
 

@@ -35,7 +35,7 @@ describe("numbers", () => {
     const harness = await Harness.start({ agent: counting(50) });
     const { id } = await promptly(harness.task("go"));
     const log = await harness.log(id);
-    expect(log).toHaveLength(52);
+    expect(log).toHaveLength(53);
     expect(logViolations(log, { ended: true })).toEqual([]);
     expect(snapshotViolations(log, await harness.stored(id))).toEqual([]);
   });
@@ -356,7 +356,7 @@ describe("a run ahead of a slow store", () => {
     const harness = await Harness.start({ agent: counting(40) });
     const { id } = await promptly(harness.task("hello"));
     expect(harness.counts.events_merged).toBeUndefined();
-    expect(await harness.log(id)).toHaveLength(42);
+    expect(await harness.log(id)).toHaveLength(43);
   });
 });
 

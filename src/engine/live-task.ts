@@ -66,6 +66,8 @@ export class LiveTask implements Scope {
   written = 0;
   /** Someone outside knows the task: it can no longer be taken back. */
   shown = false;
+  /** Of a run that has given no sign yet: called when the task is shown without one. */
+  onShown: (() => void) | undefined;
   /** Until then no webhook is told of the task, which may still be taken back. */
   tellAfter: number | undefined;
 

@@ -14,6 +14,7 @@ import {
   OutputLimitError,
   sizeOf,
 } from "./agent-output.ts";
+import type { GroupMember } from "./committer.ts";
 import type { LiveTask } from "./live-task.ts";
 import type { EngineContext } from "./options.ts";
 import { timestampOf } from "./timestamp.ts";
@@ -80,7 +81,7 @@ export class EventMaker {
 export const says = (text: string): MessageDraft => ({ parts: [{ text }] });
 
 /** Drives one turn of an agent into the task's log. Never throws. */
-export class TurnRun {
+export class TurnRun implements GroupMember {
   readonly #context: EngineContext;
   readonly #live: LiveTask;
   readonly #agent: Agent;
@@ -93,6 +94,10 @@ export class TurnRun {
   /** The last thing the agent said was that someone has to authorize it. */
   #waits = false;
   #cancelled = false;
+  #over = false;
+  /** That the agent works was written before it said anything. */
+  #announced = false;
+  #stopWaiting: (() => void) | undefined;
 
   constructor(context: EngineContext, live: LiveTask, agent: Agent, turn: RunningTurn, hooks: TurnHooks) {
     this.#context = context;
@@ -107,6 +112,33 @@ export class TurnRun {
   cancel(reason: Error): void {
     this.#cancelled = true;
     this.#turn.abort(reason);
+  }
+
+  /**
+   * The agent has had its first turn of the event loop. One that is still at work is shown to be: at once where the task
+   * is known, else when a stream would show the task, for until then the answer may be a message.
+   */
+  beforeGroup(): void {
+    if (!this.#isSilent()) return;
+    if (this.#live.shown) {
+      this.#beginWork();
+      return;
+    }
+    const { clock, times } = this.#context;
+    const showWork = () => {
+      if (this.#isSilent()) this.#beginWork();
+    };
+    this.#live.onShown = showWork;
+    this.#stopWaiting = clock.after(times.showTaskAfterMs, showWork);
+  }
+
+  #isSilent(): boolean {
+    return !this.#over && !this.#live.closed && this.#live.state === "TASK_STATE_SUBMITTED";
+  }
+
+  #beginWork(): void {
+    this.#announced = true;
+    this.#live.push(this.#make.status("TASK_STATE_WORKING"));
   }
 
   async drive(): Promise<TurnEnd> {
@@ -134,6 +166,10 @@ export class TurnRun {
       this.#fail(error);
       if (run !== undefined) abandon(run);
       return { kind: "events" };
+    } finally {
+      this.#over = true;
+      this.#live.onShown = undefined;
+      this.#stopWaiting?.();
     }
   }
 
@@ -152,6 +188,7 @@ export class TurnRun {
     if (this.#signs++ === 0) this.#hooks.started();
     this.#waits = "status" in event && event.status === "TASK_STATE_AUTH_REQUIRED";
     if ("status" in event) {
+      if (this.#announced && this.#signs === 1 && isBareWorking(event)) return;
       if (event.message !== undefined) this.#count(event.message.parts);
       const completesEarly = event.status === "TASK_STATE_COMPLETED" && this.#live.turns.length > 1;
       // A message that was accepted meanwhile must still be answered, so the task goes on.
@@ -161,6 +198,7 @@ export class TurnRun {
     }
     const artifact = this.#toArtifact(event.artifact);
     this.#count(artifact.parts);
+    if (this.#live.state === "TASK_STATE_SUBMITTED") this.#beginWork();
     const begun = this.#begun?.has(artifact.artifactId) === true;
     const continues =
       event.append === true &&
@@ -221,6 +259,11 @@ export class TurnRun {
     // What an agent throws may hold anything, secrets included: the caller gets a plain sentence, the log the rest.
     this.#live.push(this.#make.status("TASK_STATE_FAILED", says(statusText("agentFailed"))));
   }
+}
+
+/** Nothing but what is known of every run. */
+function isBareWorking(event: Extract<AgentEvent, { status: unknown }>): boolean {
+  return event.status === "TASK_STATE_WORKING" && event.message === undefined && event.metadata === undefined;
 }
 
 /** Lets the agent clean up; whether and when it does is its own affair. */

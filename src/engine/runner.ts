@@ -261,6 +261,7 @@ export class Runner implements CommitListener {
     const turn = new RunningTurn(this.#context, this.committer, live, queued, queued.caller);
     const run = new TurnRun(this.#context, live, agent, turn, { started: () => live.decide() });
     running.run = run;
+    if (live.state === "TASK_STATE_SUBMITTED") this.committer.askBeforeGroup(run);
     const { timeoutMs } = agent;
     const stopTimer =
       timeoutMs === undefined

@@ -383,6 +383,7 @@ function show(live: LiveTask): void {
   // Closed before anything was decided: the task is just being taken back for a message.
   if (live.closed) return;
   live.shown = true;
+  live.onShown?.();
   live.decide();
 }
 
