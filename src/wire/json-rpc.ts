@@ -7,11 +7,11 @@ export type JsonRpcId = string | number | null;
 export type JsonRpcParams = Readonly<Record<string, unknown>> | readonly unknown[];
 
 export interface JsonRpcRequest {
-  /** `null` for a notification, and for a request that really said `null`. */
+  /** `null` for a request without an `id` too. */
   readonly id: JsonRpcId;
   readonly method: string;
   readonly params: JsonRpcParams | undefined;
-  /** The envelope had no `id`, so nobody waits for an answer. */
+  /** The envelope had no `id`. Whether it is answered all the same depends on the dialect. */
   readonly notification: boolean;
 }
 

@@ -353,6 +353,10 @@ export const MUTATIONS: readonly Mutation[] = [
   { check: "no-method", wrong: { answer: ({ body }) => set(body, "error.code", -32600) } },
   { check: "no-params", wrong: { answer: ({ body }) => set(body, "error.code", -32001) } },
   {
+    check: "envelope-errors-are-responses",
+    wrong: { answer: (answer) => set(answer, "status", get(answer.body, "id") === null ? 400 : answer.status) },
+  },
+  {
     check: "ids-come-back",
     wrong: {
       answer: ({ body }) => {

@@ -12,6 +12,9 @@ export interface HostileReply {
 export type Verdict = "done" | "refused";
 
 const INTERNAL = new Set([-32603, -32006]);
+/** Errors in the envelope are JSON-RPC responses, so they have the status of one, except for a body that is too large. */
+const ENVELOPE: ReadonlySet<unknown> = new Set([-32700, -32600, -32601, -32602]);
+const TOO_LARGE = 413;
 /** Before 1.0, what an agent does not do was said by 501; every other 5xx is a failure of the server. */
 const NOT_IMPLEMENTED: ReadonlySet<unknown> = new Set([-32003, -32004, "unsupported-operation"]);
 const RPC_LANES: ReadonlySet<Lane> = new Set(["JSON-RPC", "0.3 JSON-RPC", "0.1 JSON-RPC"]);
@@ -38,7 +41,11 @@ export function judge(request: HostileRequest, reply: HostileReply): Verdict {
   if (type === "text/event-stream") return judgeFrame(request, body, blame);
   if (type.startsWith("text/plain") && status === 200) return "done";
   const value = parsed(body, blame);
-  if ("jsonrpc" in value) return judgeRpc(request, value, blame);
+  if ("jsonrpc" in value) {
+    const { code } = Object(value.error) as Plain;
+    if (ENVELOPE.has(code) && status !== 200 && status !== TOO_LARGE) throw blame("Another status than 200.");
+    return judgeRpc(request, value, blame);
+  }
   if (RPC_LANES.has(lane) && status !== OF_THE_SERVER) throw blame("No JSON-RPC answer.");
   if (type !== mediaTypeOf(lane) && lane !== "server" && status !== OF_THE_SERVER) throw blame("Another media type.");
   if (status < 400) return "done";

@@ -112,7 +112,7 @@ function unknownCalls(tongue: Tongue): Arbitrary<HostileRequest> {
     const bodies: readonly unknown[] = [
       { jsonrpc: "1.0", id: 7, method, params },
       { jsonrpc: "2.0", id: { a: 1 }, method, params },
-      { jsonrpc: "2.0", method, params },
+      { jsonrpc: "2.0", method, params: {} },
       { jsonrpc: "2.0", id: 7, method: 5, params },
       { jsonrpc: "2.0", id: 7, method, params: "x" },
       { jsonrpc: "2.0", id: 7, method, params: [params] },

@@ -102,6 +102,25 @@ export const ENVELOPE_CHECKS: readonly InterfaceCheck[] = [
     },
   },
   {
+    name: "envelope-errors-are-responses",
+    shows: ["JSONRPC-ERR-005"],
+    bindings: ["JSONRPC"],
+    async run(scene) {
+      const method = jsonRpcOf(scene).methodOf("GetTask");
+      for (const [what, body, code] of [
+        ["a torn JSON text", '{"jsonrpc": "2.0", "id": 7, "method"', -32700],
+        ["a request without a method", '{"jsonrpc": "2.0", "id": 7, "params": {}}', -32600],
+        ["an unknown method without an id", '{"jsonrpc": "2.0", "method": "ConformanceUnknown", "params": {}}', -32601],
+        ["GetTask without parameters and id", `{"jsonrpc": "2.0", "method": "${method}", "params": {}}`, -32602],
+      ] as const) {
+        const answer = await jsonRpcOf(scene).post(body);
+        ensure(answer.status === 200, `${what} was answered with HTTP ${answer.status}, not 200`);
+        const { code: answered } = fieldsOf(responseOf(answer, what).error);
+        ensure(answered === code, `${what} was answered with the code ${show(answered)}, not ${code}`);
+      }
+    },
+  },
+  {
     name: "ids-come-back",
     shows: ["JSONRPC-FMT-001"],
     bindings: ["JSONRPC"],

@@ -116,6 +116,12 @@ export const BINDINGS = {
     numbers: [78],
     title: "The data of a JSON-RPC error is a list of objects that name their type",
   },
+  "JSONRPC-ERR-005": {
+    level: "SHOULD",
+    sections: { "1.0": "9.5", "0.3": "8.1" },
+    numbers: [79],
+    title: "Errors of the envelope come with HTTP 200, also for a request without an id",
+  },
   "ERR-CODE-001": {
     level: "MUST",
     sections: { "1.0": "5.4", "0.3": "8.2" },

@@ -348,10 +348,10 @@ describe("errors", () => {
   it("refuses what is no request of its own", async () => {
     const unknown = await serve(rpc("message/send", {}));
     expect(bodyOf(unknown.reply)).toMatchObject({ error: { code: -32601 } });
-    const silent = await serve({ jsonrpc: "2.0", method: "tasks/get", params: { id: "t" } });
-    expect([silent.reply.status, bodyOf(silent.reply)]).toMatchObject([400, { id: null, error: { code: -32600 } }]);
+    const silent = await serve({ jsonrpc: "2.0", method: "tasks/get", params: {} });
+    expect([silent.reply.status, bodyOf(silent.reply)]).toMatchObject([200, { id: null, error: { code: -32602 } }]);
     const form = await serve(send(), undefined, { headers: { "content-type": "text/plain" } });
-    expect([form.reply.status, bodyOf(form.reply)]).toMatchObject([400, { error: { code: -32005 } }]);
+    expect([form.reply.status, bodyOf(form.reply)]).toMatchObject([200, { error: { code: -32005 } }]);
   });
 
   it("refuses push configs where the agent has none, and where the task has none", async () => {

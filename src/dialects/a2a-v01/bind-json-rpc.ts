@@ -7,10 +7,11 @@ import type { JsonRpcServing } from "../contract.ts";
 import { EnvelopeFraming } from "../shared/envelope-framing.ts";
 import { errorHeaders } from "../shared/error-headers.ts";
 import { eventStreamReply } from "../shared/event-stream.ts";
-import { httpStatusOf, requireAnswerable } from "../shared/json-rpc-serving.ts";
+import { httpStatusOf } from "../shared/json-rpc-serving.ts";
 import { mapFrames } from "../shared/mapped-frames.ts";
 import { presentable } from "../shared/presentable.ts";
 import { isRecord } from "../shared/proto-json-reading.ts";
+import { isJson, requireMediaType } from "../shared/request-headers.ts";
 import { METHODS } from "./decode.ts";
 import { encodeAnswer, StreamEncoder } from "./encode.ts";
 import { toJsonRpcError } from "./errors.ts";
@@ -29,11 +30,7 @@ export const jsonRpc: JsonRpcServing = {
   async handle(request, exchange, context) {
     const { id } = request;
     try {
-      requireAnswerable(request, exchange.headers);
-    } catch (error) {
-      return refuse(presentable(error), id, 400);
-    }
-    try {
+      requireMediaType(exchange.headers, isJson);
       const answer = await invoke(request, exchange, context);
       if (answer.kind === "stream" || answer.kind === "subscribe") {
         const { encode } = new StreamEncoder(answer.operation, context.report);
@@ -54,6 +51,6 @@ export const jsonRpc: JsonRpcServing = {
   refuse: (error, id) => refuse(presentable(error), id),
 };
 
-function refuse(error: ProtocolError, id: JsonRpcId, status: number = httpStatusOf(error)): ExchangeReply {
-  return jsonReply(status, encodeError(id, toJsonRpcError(error)), errorHeaders(error));
+function refuse(error: ProtocolError, id: JsonRpcId): ExchangeReply {
+  return jsonReply(httpStatusOf(error), encodeError(id, toJsonRpcError(error)), errorHeaders(error));
 }

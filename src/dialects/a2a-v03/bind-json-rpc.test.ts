@@ -293,11 +293,16 @@ describe("refusals", () => {
     });
   });
 
-  it("of the request itself have an HTTP status", async () => {
-    const notification = SEND.replace('"id":1,', "");
-    expect(await errorOf(notification)).toMatchObject({ status: 400, error: { code: -32600 }, id: null });
+  it.each([
+    ["an unknown method", '{"jsonrpc":"2.0","method":"message/ssend","params":{}}', -32601],
+    ["bad params", '{"jsonrpc":"2.0","method":"message/send","params":{"":"not_a_dict"}}', -32602],
+  ])("of a request without an id have the id null: %s", async (_, text, code) => {
+    expect(await errorOf(text)).toMatchObject({ status: 200, error: { code }, id: null });
+  });
+
+  it("about access and load have an HTTP status", async () => {
     expect(await errorOf(SEND, undefined, { "content-type": "text/plain" })).toMatchObject({
-      status: 400,
+      status: 200,
       error: { code: -32005 },
     });
     const limited = () => {

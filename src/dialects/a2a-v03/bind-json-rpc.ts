@@ -9,9 +9,10 @@ import type { JsonRpcServing, ServeContext } from "../contract.ts";
 import { EnvelopeFraming } from "../shared/envelope-framing.ts";
 import { errorHeaders } from "../shared/error-headers.ts";
 import { EVENT_STREAM_HEADERS, eventStreamReply } from "../shared/event-stream.ts";
-import { httpStatusOf, requireAnswerable } from "../shared/json-rpc-serving.ts";
+import { httpStatusOf } from "../shared/json-rpc-serving.ts";
 import { presentable } from "../shared/presentable.ts";
 import { isRecord } from "../shared/proto-json-reading.ts";
+import { isJson, requireMediaType } from "../shared/request-headers.ts";
 import { toWireCard } from "./card.ts";
 import { type Asked, decodeRequest, kindOfMethod, METHODS } from "./decode.ts";
 import {
@@ -44,11 +45,7 @@ export const jsonRpc: JsonRpcServing = {
   async handle(request, exchange, context) {
     const { id } = request;
     try {
-      requireAnswerable(request, exchange.headers);
-    } catch (error) {
-      return refuse(presentable(error), id, 400);
-    }
-    try {
+      requireMediaType(exchange.headers, isJson);
       const kind = kindOfMethod(request.method);
       requireCapability(kind, context.service);
       const { value, losses } = decodeRequest(kind, request.params ?? NO_PARAMS, {
@@ -67,8 +64,8 @@ export const jsonRpc: JsonRpcServing = {
   refuse: (error, id) => refuse(presentable(error), id),
 };
 
-function refuse(error: ProtocolError, id: JsonRpcId, status: number = httpStatusOf(error)): ExchangeReply {
-  return jsonReply(status, encodeError(id, toErrorObject(error)), errorHeaders(error));
+function refuse(error: ProtocolError, id: JsonRpcId): ExchangeReply {
+  return jsonReply(httpStatusOf(error), encodeError(id, toErrorObject(error)), errorHeaders(error));
 }
 
 const STREAMING: ReadonlySet<string> = new Set(["message/stream", "tasks/resubscribe"]);

@@ -141,10 +141,14 @@ describe("errors", () => {
     expect(body).toMatchObject({ id: 1, error: { code: -32601 } });
   });
 
-  it("[79] refuses a request without an id, since every method is answered", async () => {
-    const { status, body } = await answerTo({ jsonrpc: "2.0", method: "GetTask", params: { id: "t1" } });
-    expect(status).toBe(400);
-    expect(body).toMatchObject({ id: null, error: { code: -32600 } });
+  it.each([
+    ["a known task", "GetTask", { id: "t1" }, { result: { id: "t1" } }],
+    ["bad params", "GetTask", {}, { error: { code: -32602 } }],
+    ["an unknown method", "GetTasks", {}, { error: { code: -32601 } }],
+  ])("[79] answers a request without an id: %s", async (_, method, params, answer) => {
+    const { status, body } = await answerTo({ jsonrpc: "2.0", method, params }, () => ({ id: "t1" }));
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ id: null, ...answer });
   });
 
   it.each([
@@ -208,7 +212,7 @@ describe("errors", () => {
 
   it("says in its own words what went wrong before a method was known", () => {
     const reply = full(jsonRpc.refuse(new ProtocolError("PARSE_ERROR", "No JSON."), null));
-    expect(reply.status).toBe(400);
+    expect(reply.status).toBe(200);
     expect(JSON.parse(String(reply.body))).toMatchObject({ jsonrpc: "2.0", id: null, error: { code: -32700 } });
     expect(full(jsonRpc.refuse(new ProtocolError("VERSION_NOT_SUPPORTED", "No."), 5)).body).toContain(
       '"id":5,"error":{"code":-32009',
@@ -234,7 +238,7 @@ describe("media type", () => {
     const { status, body } = await answerTo(rpc("GetTask", { id: "t1" }), undefined, {
       headers: { "content-type": "text/plain" },
     });
-    expect(status).toBe(400);
+    expect(status).toBe(200);
     expect(body).toMatchObject({ id: 1, error: { code: -32005, data: [{ reason: "CONTENT_TYPE_NOT_SUPPORTED" }] } });
   });
 });

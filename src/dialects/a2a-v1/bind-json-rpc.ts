@@ -7,8 +7,9 @@ import type { JsonRpcServing, ServeContext } from "../contract.ts";
 import { EnvelopeFraming } from "../shared/envelope-framing.ts";
 import { errorHeaders } from "../shared/error-headers.ts";
 import { eventStreamReply } from "../shared/event-stream.ts";
-import { httpStatusOf, requireAnswerable } from "../shared/json-rpc-serving.ts";
+import { httpStatusOf } from "../shared/json-rpc-serving.ts";
 import { presentable } from "../shared/presentable.ts";
+import { isJson, requireMediaType } from "../shared/request-headers.ts";
 import { kindOfMethod, METHODS } from "./decode.ts";
 import { encodeAnswer } from "./encode.ts";
 import { toJsonRpcError } from "./errors.ts";
@@ -25,11 +26,7 @@ export const jsonRpc: JsonRpcServing = {
   async handle(request, exchange, context) {
     const { id } = request;
     try {
-      requireAnswerable(request, exchange.headers);
-    } catch (error) {
-      return refuse(presentable(error), id, 400);
-    }
-    try {
+      requireMediaType(exchange.headers, isJson);
       const kind = kindOfMethod(request.method);
       const options = { maxItems: context.limits.maxParts };
       const { answer, headers } = await invoke(kind, request.params ?? NO_PARAMS, exchange.headers, context, options);
@@ -45,8 +42,8 @@ export const jsonRpc: JsonRpcServing = {
   refuse: (error, id) => refuse(presentable(error), id),
 };
 
-function refuse(error: ProtocolError, id: JsonRpcId, status: number = httpStatusOf(error)): ExchangeReply {
-  return jsonReply(status, encodeError(id, toJsonRpcError(error)), errorHeaders(error));
+function refuse(error: ProtocolError, id: JsonRpcId): ExchangeReply {
+  return jsonReply(httpStatusOf(error), encodeError(id, toJsonRpcError(error)), errorHeaders(error));
 }
 
 function streamReply(

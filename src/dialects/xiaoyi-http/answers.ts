@@ -11,11 +11,16 @@ export function answer(id: JsonRpcId, result: object): FullReply {
   return jsonReply(200, toResponse(id, result));
 }
 
+/** Unlike in A2A, a body that is not a JSON-RPC request has a status of its own. */
+function statusOf(error: ProtocolError): number {
+  return error.code === "PARSE_ERROR" || error.code === "INVALID_REQUEST" ? 400 : httpStatusOf(error);
+}
+
 /** `shown` takes the place of the error's own message, where a person may read it. */
 export function refuse(
   error: ProtocolError,
   id: JsonRpcId,
-  status: number = httpStatusOf(error),
+  status: number = statusOf(error),
   shown: string = error.message,
 ): FullReply {
   const challenge = status === 401 ? { "www-authenticate": "Bearer" } : undefined;
