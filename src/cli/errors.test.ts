@@ -61,7 +61,7 @@ describe("failures", () => {
   });
 
   it("have exactly the members of the envelope", () => {
-    const envelope = errorEnvelope(toFailure(new ProtocolError("TASK_NOT_FOUND", "There is no such task.")));
+    const envelope = errorEnvelope(toFailure(new ProtocolError("TASK_NOT_FOUND", "Task not found.")));
     expect(Object.keys(envelope.error)).toEqual(["code", "message", "hint", "a2aCode"]);
     expect(envelope.error.a2aCode).toBe(-32001);
   });

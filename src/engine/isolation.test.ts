@@ -9,7 +9,7 @@ const asking = agentOf(async function* () {
 
 describe("another owner, tenant or agent", () => {
   const STRANGERS = [{ owner: "bob" }, { tenant: "other" }, { agent: "other" }, { owner: "" }];
-  const unknown = { code: "TASK_NOT_FOUND", message: "There is no such task." };
+  const unknown = { code: "TASK_NOT_FOUND", message: "Task not found." };
 
   test.each(["parked", "working", "ended"])("cannot tell that a task exists: %s", async (how) => {
     const gate = createGate();

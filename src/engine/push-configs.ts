@@ -1,4 +1,4 @@
-import { invalidParams, ProtocolError, taskNotFound } from "../model/errors.ts";
+import { invalidParams, ProtocolError, pushConfigNotFound, taskNotFound } from "../model/errors.ts";
 import type { Call, Operation, PushConfigPage, SendInput } from "../model/operation.ts";
 import type { TaskPushNotificationConfig } from "../model/push.ts";
 import type { PushConfigQuery, PushRegistration, Scope } from "../store/contract.ts";
@@ -49,13 +49,13 @@ export class PushConfigs {
     { taskId, id }: PushOperation<"push-get">,
     call: Call,
   ): Promise<TaskPushNotificationConfig> {
-    const found = await this.#context.store.pushConfig(taskId, id);
-    if (found === undefined || !sameScope(found.scope, scopeOf(served, call))) {
-      throw new ProtocolError("TASK_NOT_FOUND", "There is no such push notification config.", {
-        metadata: { taskId, configId: id },
-      });
-    }
-    return shown(taskId, found.config);
+    const { store } = this.#context;
+    const scope = scopeOf(served, call);
+    const found = await store.pushConfig(taskId, id);
+    if (found !== undefined && sameScope(found.scope, scope)) return shown(taskId, found.config);
+    // Which of the two is missing is shown to those only who may see the task.
+    const page = await store.pushConfigs(taskId, { limit: 1 });
+    throw page !== undefined && sameScope(page.scope, scope) ? pushConfigNotFound(taskId, id) : taskNotFound(taskId);
   }
 
   async list(served: ServedAgent, operation: PushOperation<"push-list">, call: Call): Promise<PushConfigPage> {

@@ -1,4 +1,4 @@
-import { ProtocolError } from "../model/errors.ts";
+import { ProtocolError, taskNotFound } from "../model/errors.ts";
 import type { LogEntry } from "../model/event.ts";
 import { TaskFold } from "../model/fold.ts";
 import type { Message } from "../model/message.ts";
@@ -107,7 +107,7 @@ export class Runner implements CommitListener {
     if (known !== undefined) return known;
     const { historyPage } = this.#context.limits;
     const snapshot = await this.#context.store.snapshot(head.id, { history: historyPage, artifacts: true });
-    if (snapshot === undefined) throw new ProtocolError("TASK_NOT_FOUND", "There is no such task.");
+    if (snapshot === undefined) throw taskNotFound(head.id);
     return TaskFold.from(snapshot.task, snapshot.number, historyPage);
   }
 

@@ -92,7 +92,14 @@ export function withChallenge(error: ProtocolError, challenge: string | undefine
 }
 
 export function taskNotFound(taskId: string): ProtocolError {
-  return new ProtocolError("TASK_NOT_FOUND", "There is no such task.", { metadata: { taskId } });
+  return new ProtocolError("TASK_NOT_FOUND", "Task not found.", { metadata: { taskId } });
+}
+
+/** For a task that the caller may see; the specification has no code of its own for it. */
+export function pushConfigNotFound(taskId: string, configId?: string): ProtocolError {
+  return new ProtocolError("TASK_NOT_FOUND", "Push notification config of the task not found.", {
+    metadata: configId === undefined ? { taskId } : { taskId, configId },
+  });
 }
 
 export function invalidParams(field: string, description: string): ProtocolError {

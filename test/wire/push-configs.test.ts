@@ -119,6 +119,8 @@ describeStores("push configs", { agents: { other: {} }, authenticate }, (scene, 
     const missing = await scene.client().refusal("GetTaskPushNotificationConfig", { taskId, id });
     expect(missing.reason).toBe("TASK_NOT_FOUND");
     expect(missing.details[0]?.metadata).toEqual({ taskId, configId: id });
+    const unknown = await scene.client().refusal("GetTaskPushNotificationConfig", { taskId: "none", id });
+    expect([unknown.reason, unknown.message]).toEqual(["TASK_NOT_FOUND", "Task not found."]);
     expect((await list(scene.client(), { taskId })).configs).toEqual([]);
   });
 

@@ -1,5 +1,5 @@
 /** The way from a request to an outcome. */
-import { ProtocolError } from "../../model/errors.ts";
+import { ProtocolError, pushConfigNotFound } from "../../model/errors.ts";
 import type { Call } from "../../model/operation.ts";
 import type { TaskPushNotificationConfig } from "../../model/push.ts";
 import type { ExchangeRequest } from "../../wire/exchange.ts";
@@ -51,5 +51,5 @@ async function theConfigOf(taskId: string, call: Call, { service }: ServeContext
   const { configs } = await service.dispatch({ kind: "push-list", taskId }, call);
   const config = configs.find(({ id }) => id === taskId) ?? configs[0];
   if (config !== undefined) return config;
-  throw new ProtocolError("TASK_NOT_FOUND", "The task has no push notification config.", { metadata: { taskId } });
+  throw pushConfigNotFound(taskId);
 }

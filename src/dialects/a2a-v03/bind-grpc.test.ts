@@ -303,6 +303,7 @@ describe("refusals", () => {
   it.each([
     ["a name that is none", "GetTask", { name: "t1", historyLength: 0 }],
     ["no message", "SendMessage", {}],
+    ["no id of the message", "SendMessage", { request: { ...said, messageId: "" } }],
     ["no role", "SendMessage", { request: { ...said, role: 0 } }],
     ["a config without a name", "GetTaskPushNotificationConfig", { name: "tasks/t1" }],
     ["a config without an id", "DeleteTaskPushNotificationConfig", { name: "tasks/t1/pushNotificationConfigs/" }],

@@ -149,10 +149,12 @@ describe("messages", () => {
     });
   });
 
-  it("get an id where early clients give none", async () => {
+  it.each([{}, { messageId: "" }, { message_id: null }])("are refused without an id, as in %j", async (id) => {
     const scene = new Scene(() => ({ task: TASK }));
-    await scene.json("POST", "/message:send", { body: { request: { role: "ROLE_USER", content: [{ text: "hi" }] } } });
-    expect(scene.asked).toMatchObject({ message: { messageId: "id-1" } });
+    const body = { request: { ...id, role: "ROLE_USER", content: [{ text: "hi" }] } };
+    const { status, value } = await scene.json("POST", "/message:send", { body });
+    expect([status, value]).toMatchObject([400, { code: -32602 }]);
+    expect(scene.asked).toBeUndefined();
   });
 
   it.each([

@@ -202,6 +202,14 @@ describe("refusals", () => {
       "message.parts[0]",
       "must be a part of kind text, file or data",
     ],
+    ["no messageId", message({ messageId: undefined }), "message.messageId", "is required"],
+    ["an empty messageId", message({ messageId: "" }), "message.messageId", "must not be empty"],
+    [
+      "an unknown type",
+      message({ parts: [{ type: "unsupported_type", text: "a" }] }),
+      "message.parts[0]",
+      "must be a part of kind text, file or data",
+    ],
     [
       "two contents",
       message({ parts: [{ text: "a", data: {} }] }),
@@ -276,12 +284,12 @@ describe("refusals", () => {
 
   it("of an operation come with 200, in the words of the protocol and with the exact code", async () => {
     const { status, error, id } = await errorOf(rpc("tasks/get", { id: "t1" }), () => {
-      throw new ProtocolError("TASK_NOT_FOUND", "There is no such task.", { metadata: { taskId: "t1" } });
+      throw new ProtocolError("TASK_NOT_FOUND", "Task not found.", { metadata: { taskId: "t1" } });
     });
     expect([status, id]).toEqual([200, 1]);
     expect(error).toEqual({
       code: -32001,
-      message: "There is no such task.",
+      message: "Task not found.",
       data: [
         {
           "@type": "type.googleapis.com/google.rpc.ErrorInfo",
@@ -442,7 +450,7 @@ describe("anything else", () => {
 
   it("is answered", async () => {
     const refuse = () => {
-      throw new ProtocolError("TASK_NOT_FOUND", "There is no such task.");
+      throw new ProtocolError("TASK_NOT_FOUND", "Task not found.");
     };
     const service = fakeService(refuse);
     await fc.assert(

@@ -1,5 +1,5 @@
 /** JSON-RPC 2.0 over HTTP: one URL, the operation in `method`. Results are bare, told apart by their `kind`. */
-import { type ProtocolError, taskNotFound } from "../../model/errors.ts";
+import { type ProtocolError, pushConfigNotFound } from "../../model/errors.ts";
 import type { FrameStream, SendOutcome } from "../../model/operation.ts";
 import type { TaskPushNotificationConfig } from "../../model/push.ts";
 import { type ExchangeReply, type ExchangeRequest, jsonReply } from "../../wire/exchange.ts";
@@ -50,7 +50,6 @@ export const jsonRpc: JsonRpcServing = {
       requireCapability(kind, context.service);
       const { value, losses } = decodeRequest(kind, request.params ?? NO_PARAMS, {
         maxItems: context.limits.maxParts,
-        ids: context.ids,
         lastEventId: exchange.headers["last-event-id"],
       });
       if (losses.length > 0) context.report(losses);
@@ -106,7 +105,7 @@ async function answer(asked: Asked, id: JsonRpcId, headers: Headers, context: Se
     case "push-first": {
       const configs = await allPushConfigs(asked.taskId, headers, context);
       const config = configs.find(({ id }) => id === unnamedConfig(asked.taskId)) ?? configs[0];
-      if (config === undefined) throw taskNotFound(asked.taskId);
+      if (config === undefined) throw pushConfigNotFound(asked.taskId);
       return resultReply(id, toWireTaskPushConfig(config, asked.taskId));
     }
     case "push-list": {

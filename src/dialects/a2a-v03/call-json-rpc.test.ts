@@ -5,7 +5,6 @@ import type { Operation } from "../../model/operation.ts";
 import { parseJsonRpc } from "../../wire/json-rpc.ts";
 import type { CallTarget } from "../contract.ts";
 import * as arbitrary from "../suite/arbitraries.ts";
-import { toolsOf } from "../suite/join.ts";
 import { OPERATIONS } from "../suite/values.ts";
 import { jsonRpcCalling } from "./call-json-rpc.ts";
 import { decodeRequest, kindOfMethod } from "./decode.ts";
@@ -132,7 +131,6 @@ describe("requests", () => {
         if (!parsed.ok) throw new Error(parsed.message);
         const read = decodeRequest(kindOfMethod(parsed.request.method), parsed.request.params ?? {}, {
           maxItems: 1000,
-          ids: toolsOf().ids,
           lastEventId: value.headers["last-event-id"],
         });
         expect(read.value).toEqual(operation);

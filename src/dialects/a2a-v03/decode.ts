@@ -2,7 +2,6 @@
 import { ProtocolError } from "../../model/errors.ts";
 import type { Lossy } from "../../model/loss.ts";
 import type { Operation, OperationKind, SendConfiguration, SendInput } from "../../model/operation.ts";
-import type { Ids } from "../../model/ports.ts";
 import { cursorIn } from "../shared/request-headers.ts";
 import { LOSSES } from "./losses.ts";
 import {
@@ -55,13 +54,12 @@ export type Asked =
 
 export interface RequestOptions {
   readonly maxItems: number;
-  readonly ids: Pick<Ids, "message">;
   /** What the caller says it has of a stream; only subscribing looks at it. */
   readonly lastEventId: string | undefined;
 }
 
 export function decodeRequest(kind: ServedKind, params: unknown, options: RequestOptions): Lossy<Asked> {
-  const reading = new ShapeReading({ maxItems: options.maxItems }, options.ids);
+  const reading = new ShapeReading({ maxItems: options.maxItems });
   const members = membersOf(params, reading);
   return finish(readRequest(kind, members, reading, options.lastEventId), reading, "INVALID_PARAMS");
 }

@@ -5,7 +5,6 @@
 import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { type Loss, type LossRule, type Lossy, lossBy } from "../../model/loss.ts";
-import type { Ids } from "../../model/ports.ts";
 import { snakeCase } from "../shared/proto-json.ts";
 import { isRecord, Reading, type ReadOptions } from "../shared/proto-json-reading.ts";
 
@@ -14,12 +13,9 @@ export type Members = Readonly<Record<string, unknown>>;
 /** One pass over one value, with what it lost. */
 export class ShapeReading extends Reading {
   readonly losses: Loss[] = [];
-  /** Makes ids for messages that come without. */
-  readonly ids: Pick<Ids, "message"> | undefined;
 
-  constructor(options: ReadOptions, ids?: Pick<Ids, "message">) {
+  constructor(options: ReadOptions) {
     super(options, false);
-    this.ids = ids;
   }
 
   /** `path` leads on from what is being read. */

@@ -44,8 +44,7 @@ export async function serveRequest(
   service: AgentService = context.service,
 ): Promise<Served> {
   requireCapability(kind, service);
-  const surroundings = { options, lastEventId: headers["last-event-id"], ids: context.ids };
-  const decoded = decodeRequest(kind, request, surroundings);
+  const decoded = decodeRequest(kind, request, { options, lastEventId: headers["last-event-id"] });
   if (decoded.losses.length > 0) context.report(decoded.losses);
   const operation = decoded.value;
   const invoked = await invoke(operation, headers, context, service);

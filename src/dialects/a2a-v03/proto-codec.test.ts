@@ -7,7 +7,6 @@ import type { Loss } from "../../model/loss.ts";
 import type { Operation, SendInput } from "../../model/operation.ts";
 import { TASK_STATES } from "../../model/state.ts";
 import * as arbitrary from "../suite/arbitraries.ts";
-import { toolsOf } from "../suite/join.ts";
 import { grpc } from "./bind-grpc.ts";
 import { fromProtoCard, toProtoCard } from "./proto-card.ts";
 import { fromProtoEvent, fromProtoTaskPushConfig } from "./proto-decode.ts";
@@ -103,7 +102,7 @@ describe.each(["JSON", "bytes"] as const)("as %s", (way) => {
 function heardAs(operation: Operation, travel: (typeof WAYS)["JSON"]): Operation {
   const losses: Loss[] = [];
   const { kind, request } = encodeRequest(operation, losses);
-  const surroundings = { options: {}, lastEventId: undefined, ids: toolsOf().ids };
+  const surroundings = { options: {}, lastEventId: undefined };
   const decoded = decodeRequest(kind, travel(REQUEST_NAMES[kind], request), surroundings);
   expect([...losses, ...decoded.losses]).toEqual([]);
   return decoded.value;

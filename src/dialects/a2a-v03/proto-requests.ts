@@ -3,9 +3,8 @@
 import { invalidParams, ProtocolError } from "../../model/errors.ts";
 import { type Loss, type Lossy, lossBy } from "../../model/loss.ts";
 import type { Operation, OperationKind, SendInput } from "../../model/operation.ts";
-import type { Ids } from "../../model/ports.ts";
 import type { TaskPushNotificationConfig } from "../../model/push.ts";
-import { isRecord, type ReadOptions } from "../shared/proto-json-reading.ts";
+import type { ReadOptions } from "../shared/proto-json-reading.ts";
 import { cursorIn } from "../shared/request-headers.ts";
 import { PROTO_LOSSES } from "./losses-proto.ts";
 import { fromProtoConfiguration, fromProtoMessage, fromProtoTaskPushConfig } from "./proto-decode.ts";
@@ -24,13 +23,12 @@ export interface Surroundings {
   readonly options: ReadOptions;
   /** What the caller says it has of a stream; only subscribing looks at it. */
   readonly lastEventId: string | undefined;
-  readonly ids: Pick<Ids, "message">;
 }
 
 export function decodeRequest(
   kind: OperationKind,
   request: unknown,
-  { options, lastEventId, ids }: Surroundings,
+  { options, lastEventId }: Surroundings,
 ): Lossy<Operation> {
   const losses: Loss[] = [];
   return { value: operationOf(), losses };
@@ -39,8 +37,7 @@ export function decodeRequest(
     switch (kind) {
       case "send":
       case "stream": {
-        const read = readProto("SendMessageRequest", withMessageId(request, ids), options);
-        return { kind, ...sendInput(read, losses) };
+        return { kind, ...sendInput(readProto("SendMessageRequest", request, options), losses) };
       }
       case "get": {
         const { name, historyLength } = readProto("GetTaskRequest", request, options);
@@ -79,20 +76,6 @@ export function decodeRequest(
         throw refuseList();
     }
   }
-}
-
-/** Early clients left it out; without one the message could not be told from others. */
-function withMessageId(request: unknown, ids: Pick<Ids, "message">): unknown {
-  if (!isRecord(request)) return request;
-  const member = isRecord(request.message) ? "message" : "request";
-  const message = request[member];
-  if (!isRecord(message) || isGiven(message.messageId) || isGiven(message.message_id)) return request;
-  const { message_id: _empty, ...rest } = message;
-  return { ...request, [member]: { ...rest, messageId: ids.message() } };
-}
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null && value !== "";
 }
 
 function sendInput({ message, configuration, metadata }: ProtoTypes["SendMessageRequest"], losses: Loss[]): SendInput {

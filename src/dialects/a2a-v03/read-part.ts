@@ -36,9 +36,9 @@ export function readPart(value: unknown, reading: ShapeReading): Part {
 /** Stands where the reading is going to refuse. */
 const UNREADABLE_PART: Part = { text: "" };
 
-/** Without the member that says so, the only content there is decides. */
+/** Early clients call `kind` `type`, as before 0.2. Without either, the only content there is decides. */
 function kindOfPart(members: Members, reading: ShapeReading): unknown {
-  const kind = given(members, "kind", reading);
+  const kind = given(members, "kind", reading) ?? given(members, "type", reading);
   if (kind === "text" || kind === "file" || kind === "data") return kind;
   if (kind !== undefined && !reading.tolerant) return undefined;
   const contents = ["text", "file", "data"].filter((name) => (members[name] ?? undefined) !== undefined);

@@ -58,9 +58,10 @@ export function readMessage(value: unknown, reading: ShapeReading): Message {
   return message;
 }
 
-/** Early 0.2 clients send none. */
+/** 0.2 and 0.3 require it of everyone; in an answer nothing depends on it. */
 function messageIdIn(members: Members, reading: ShapeReading): string {
-  return textIn(members, "messageId", reading) ?? reading.ids?.message() ?? "";
+  if (!reading.tolerant) return requiredTextIn(members, "messageId", reading);
+  return textIn(members, "messageId", reading) ?? "";
 }
 
 function roleIn(members: Members, reading: ShapeReading): Role {

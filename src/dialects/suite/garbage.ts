@@ -72,7 +72,7 @@ function describeExchangeGarbage(dialect: Dialect, calling: ExchangeCalling): vo
     const { http, jsonRpc } = dialect.serving;
     const service = createScriptedService();
     service.answer = () => {
-      throw new ProtocolError("TASK_NOT_FOUND", "There is no such task.");
+      throw new ProtocolError("TASK_NOT_FOUND", "Task not found.");
     };
     const methods = [...(jsonRpc?.methods ?? ["none"])];
     await fc.assert(
@@ -130,7 +130,7 @@ function describeRpcGarbage(dialect: Dialect, calling: RpcCalling): void {
   it("a request that cannot be read is answered", async () => {
     const service = createScriptedService();
     service.answer = () => {
-      throw new ProtocolError("TASK_NOT_FOUND", "There is no such task.");
+      throw new ProtocolError("TASK_NOT_FOUND", "Task not found.");
     };
     const { rpc } = dialect.serving;
     const methods = Object.keys(rpc?.methods ?? {});

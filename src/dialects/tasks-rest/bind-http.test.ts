@@ -263,7 +263,7 @@ describe("streams", () => {
     }
     const { reply } = await serve("GET /t1/subscribe", broken);
     expect(await textOf(reply)).toContain(
-      'event: error\ndata: {"error":{"code":"task-not-found","message":"There is no such task.","taskId":"t1"}}\n\n',
+      'event: error\ndata: {"error":{"code":"task-not-found","message":"Task not found.","taskId":"t1"}}\n\n',
     );
   });
 });
