@@ -22,6 +22,9 @@ describe("the conformance agent", () => {
     ["tck-stream-artifact-chunked", ["WORKING", "COMPLETED"]],
     ["test-resubscribe-message-id", ["WORKING", "COMPLETED"]],
     ["test-cancel-message-id", ["WORKING", "INPUT_REQUIRED"]],
+    ["test-message-id-", ["WORKING", "INPUT_REQUIRED"]],
+    ["mapping-test-message-id-", ["WORKING", "INPUT_REQUIRED"]],
+    ["test-resilience-message-id-", ["WORKING", "INPUT_REQUIRED"]],
     ["tck-something-new", ["COMPLETED"]],
     ["6f1e", ["COMPLETED"]],
   ])("answers %s by id and by text", async (prefix, states) => {
@@ -88,8 +91,8 @@ describe("the conformance agent", () => {
   });
 
   it("declares the required extension and no streaming when asked", () => {
-    const { profile } = createTckAgent({ requiredExtension: true, streaming: false });
-    expect(profile.extensions).toMatchObject([{ uri: "urn:a2a:tck:required-extension", required: true }]);
+    const { profile } = createTckAgent({ requiredExtension: "urn:x:required", streaming: false });
+    expect(profile.extensions).toMatchObject([{ uri: "urn:x:required", required: true }]);
     expect(profile.streaming).toBe(false);
   });
 });

@@ -11,8 +11,8 @@ export interface TckOptions {
   /** The time unit of the delayed behaviours; by default TCK_STREAMING_TIMEOUT seconds, or two seconds. */
   readonly streamingTimeoutMs?: number;
   readonly streaming?: boolean;
-  /** Refuse callers that do not activate `urn:a2a:tck:required-extension`. */
-  readonly requiredExtension?: boolean;
+  /** URI of an extension; callers that do not activate it are refused. */
+  readonly requiredExtension?: string;
 }
 
 /** What the public conformance kits ask of an agent, told by a prefix of the message's id or of its first text. */
@@ -104,6 +104,9 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   "test-update-message-id": stayOpen,
   "test-history-": stayOpen,
   "test-simple-task-message-id": stayOpen,
+  "test-message-id-": stayOpen,
+  "mapping-test-message-id-": stayOpen,
+  "test-resilience-message-id-": stayOpen,
 };
 
 /** Longest first: `tck-artifact-file-url` before `tck-artifact-file`. */
@@ -111,12 +114,6 @@ const PREFIXES = Object.keys(BEHAVIOURS).sort((a, b) => b.length - a.length);
 
 /** After these a message that names no behaviour belongs to the same conversation. */
 const LASTING: ReadonlySet<Behaviour | undefined> = new Set([askForInput, stayOpen, BEHAVIOURS["tck-multi-turn"]]);
-
-const REQUIRED_EXTENSION: AgentExtension = {
-  uri: "urn:a2a:tck:required-extension",
-  description: "Must be activated by every caller.",
-  required: true,
-};
 
 /** The agent the public conformance kits test a server with. */
 export function createTckAgent(options: TckOptions = {}): Agent {
@@ -128,11 +125,15 @@ export function createTckAgent(options: TckOptions = {}): Agent {
       { id: "tck", name: "Conformance", description: "Does what the prefix of the message says.", tags: ["test"] },
     ],
     streaming: options.streaming ?? true,
-    extensions: options.requiredExtension === true ? [REQUIRED_EXTENSION] : [],
+    extensions: options.requiredExtension === undefined ? [] : [requiredBy(options.requiredExtension)],
     extended: { description: "The conformance agent, as authenticated callers see it." },
     onCrash: "resume",
     run: (turn) => behaviourOf(turn)(turn, unit),
   });
+}
+
+function requiredBy(uri: string): AgentExtension {
+  return { uri, description: "Must be activated by every caller.", required: true };
 }
 
 function behaviourOf(turn: AgentTurn): Behaviour {

@@ -27,7 +27,7 @@ beforeAll(async () => {
     });
   servers.set("plain", await start({}));
   servers.set("silent", await start({ streaming: false }));
-  servers.set("strict", await start({ requiredExtension: true }));
+  servers.set("strict", await start({ requiredExtension: "urn:a2a:tck:required-extension" }));
   servers.set(
     "guarded",
     await start(

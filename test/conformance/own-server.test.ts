@@ -82,7 +82,7 @@ describe("this server", () => {
   });
 
   it("does so for an agent that requires an extension", async () => {
-    const report = await reportOf({ requiredExtension: true });
+    const report = await reportOf({ requiredExtension: "urn:a2a:tck:required-extension" });
     expect(withStatus(report, "failed"), renderText(report)).toEqual([]);
     expect(withStatus(report, "passed").filter((row) => row.startsWith("CORE-CAP-004"))).toHaveLength(3);
   });

@@ -39,6 +39,21 @@ agents:
     expect(script?.concurrency).toBe(16);
   });
 
+  it("makes each variant of the conformance agent", async () => {
+    const agents = await build(`
+agents:
+  all: { use: tck }
+  still: { use: tck, streaming: false }
+  strict: { use: tck, requiredExtension: "urn:a2a:tck:required-extension" }
+`);
+    const variants = [...agents.values()].map(({ profile }) => [profile.streaming, profile.extensions ?? []]);
+    expect(variants).toMatchObject([
+      [true, []],
+      [false, []],
+      [true, [{ uri: "urn:a2a:tck:required-extension", required: true }]],
+    ]);
+  });
+
   it("puts what the file says over what the agent says", async () => {
     const agents = await build(`
 agents:

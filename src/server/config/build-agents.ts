@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import { toSkill } from "../../agents/define.ts";
 import { loadAgentModule } from "../../agents/load-module.ts";
+import type { TckOptions } from "../../agents/tck.ts";
 import type { Agent } from "../../engine/agent.ts";
 import { type Log, SILENT_LOG } from "../../model/ports.ts";
 import { createDialInAgent } from "../xiaoyi/dial-in-agent.ts";
@@ -31,7 +32,9 @@ export async function buildAgent(
   switch (source.kind) {
     case "builtin": {
       const { BUILTIN_AGENTS } = await import("../../agents/builtin.ts");
-      return withOverrides(BUILTIN_AGENTS[source.use](), overrides);
+      const { kind, use, ...how } = source;
+      const create: (how: TckOptions) => Agent = BUILTIN_AGENTS[use];
+      return withOverrides(create(how), overrides);
     }
     case "module": {
       if (!source.isolate) {

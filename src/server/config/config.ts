@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { BuiltinName } from "../../agents/builtin-names.ts";
 import type { SkillDefinition } from "../../agents/define.ts";
+import type { TckOptions } from "../../agents/tck.ts";
 import type { AuthOptions } from "../../auth/create.ts";
 import type { SigningKeyOptions } from "../../auth/signing-key.ts";
 import type { Agent } from "../../engine/agent.ts";
@@ -106,7 +107,7 @@ export interface AgentOverrides {
 }
 
 export type AgentSource =
-  | { readonly kind: "builtin"; readonly use: BuiltinName }
+  | ({ readonly kind: "builtin"; readonly use: BuiltinName } & Pick<TckOptions, "streaming" | "requiredExtension">)
   | { readonly kind: "module"; readonly file: string; readonly isolate: boolean }
   | {
       readonly kind: "process";
@@ -194,18 +195,24 @@ function toPushConfig({ timeout, hmac, jwt, ...rest }: ParsedConfig["push"], fol
 }
 
 function toAgentConfig(parsed: ParsedAgent, folder: string): AgentConfig {
-  const { use, module, isolate, exec, link, format, cwd, env, stderr, timeout, ...rest } = parsed;
+  const { use, module, isolate, exec, link, format, cwd, env, stderr, streaming, requiredExtension, timeout, ...rest } =
+    parsed;
   return {
     source: toSource(parsed, folder),
     overrides: timeout === undefined ? rest : { ...rest, timeoutMs: timeout },
   };
 }
 
-function toSource(
-  { use, module, isolate = false, exec, link, format, cwd, env, stderr }: ParsedAgent,
-  folder: string,
-): AgentSource {
-  if (use !== undefined) return { kind: "builtin", use };
+function toSource(parsed: ParsedAgent, folder: string): AgentSource {
+  const { use, module, isolate = false, exec, link, format, cwd, env, stderr, streaming, requiredExtension } = parsed;
+  if (use !== undefined) {
+    return {
+      kind: "builtin",
+      use,
+      ...(streaming !== undefined && { streaming }),
+      ...(requiredExtension !== undefined && { requiredExtension }),
+    };
+  }
   if (module !== undefined) return { kind: "module", file: resolve(folder, module), isolate };
   if (link !== undefined) {
     const { patience, ...credentials } = link;

@@ -158,7 +158,10 @@ function* membersOf(
 
 function* agentValues(path: string, agent: AgentConfig): Generator<readonly [string, Shown], void, undefined> {
   const { source, overrides } = agent;
-  if (source.kind === "builtin") yield [`${path}.use`, source.use];
+  if (source.kind === "builtin") {
+    const { kind, ...how } = source;
+    yield* membersOf(path, how);
+  }
   if (source.kind === "module") {
     yield [`${path}.module`, source.file];
     yield [`${path}.isolate`, source.isolate];

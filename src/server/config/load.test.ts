@@ -222,6 +222,14 @@ describe("what is wrong with a configuration", () => {
       "agents: { a: { use: echo } }\nserver: { watchdog: 500ms }",
       "dragoman.yaml:2:21: server.watchdog: must be a duration of at least 1s, or false",
     ],
+    [
+      "agents: { a: { use: echo, streaming: false } }",
+      "dragoman.yaml:1:38: agents.a.streaming: has a meaning only beside use: tck",
+    ],
+    [
+      "agents: { a: { use: tck, requiredExtension: none } }",
+      "dragoman.yaml:1:45: agents.a.requiredExtension: must be a URI",
+    ],
     ["agents: { a: { exec: [] } }", "dragoman.yaml:1:22: agents.a.exec: must name a program"],
     ["agents: { a: { exec: python3 } }", "dragoman.yaml:1:22: agents.a.exec: must be a list, not text"],
     [

@@ -1,7 +1,7 @@
 import { nearest } from "../../model/nearest.ts";
 import { reachedBy } from "../loopback.ts";
 import type { Path } from "./problems.ts";
-import { AGENT_KINDS, EXEC_ONLY, MODULE_ONLY } from "./schema.ts";
+import { AGENT_KINDS, EXEC_ONLY, MODULE_ONLY, TCK_ONLY } from "./schema.ts";
 import { DIAL_IN_CREDENTIALS, HTTP_ACCESS } from "./schema-xiaoyi.ts";
 import { unavailableFeature } from "./unavailable.ts";
 
@@ -40,12 +40,13 @@ function kindOf(name: string, value: unknown): readonly Finding[] {
   const findings: Finding[] = [];
   if (given.length === 0 && !later) findings.push({ path, message: `needs one of ${AGENT_KINDS.join(", ")}` });
   if (given.length > 1) findings.push({ path, message: `has ${given.join(" and ")}; an agent is only one of them` });
-  if (given.length === 1) {
-    for (const [kind, keys] of Object.entries({ exec: EXEC_ONLY, module: MODULE_ONLY })) {
-      const wrong = given[0] === kind ? [] : keys.filter((key) => value[key] !== undefined);
-      findings.push(...wrong.map((key) => ({ path: [...path, key], message: `has a meaning only beside ${kind}` })));
-    }
-  }
+  const misplaced = (keys: readonly string[], beside: string) =>
+    keys
+      .filter((key) => value[key] !== undefined)
+      .map((key) => ({ path: [...path, key], message: `has a meaning only beside ${beside}` }));
+  if (given.length === 1 && given[0] !== "exec") findings.push(...misplaced(EXEC_ONLY, "exec"));
+  if (given.length === 1 && given[0] !== "module") findings.push(...misplaced(MODULE_ONLY, "module"));
+  if (given.length === 1 && value.use !== "tck") findings.push(...misplaced(TCK_ONLY, "use: tck"));
   return findings;
 }
 

@@ -41,6 +41,7 @@ const skill = z.strictObject({
 export const AGENT_KINDS = ["use", "module", "exec", "link"] as const;
 export const EXEC_ONLY = ["format", "cwd", "env", "stderr"] as const;
 export const MODULE_ONLY = ["isolate"] as const;
+export const TCK_ONLY = ["streaming", "requiredExtension"] as const;
 
 const agent = z.strictObject({
   use: z.enum(BUILTIN_NAMES).exactOptional().describe("A built-in agent."),
@@ -79,6 +80,12 @@ const agent = z.strictObject({
     .describe(
       "With `exec`: who reads what the program writes to stderr: only the log (`log`, the default), or also the caller of a run that fails (`caller`).",
     ),
+  streaming: z.boolean().exactOptional().describe("With `use: tck`: whether the agent streams; default: `true`."),
+  requiredExtension: z
+    .string()
+    .regex(/^[A-Za-z][A-Za-z0-9+.-]*:\S+$/, { error: "must be a URI" })
+    .exactOptional()
+    .describe("With `use: tck`: URI of an extension that callers must activate; default: none."),
   link: dialIn.exactOptional().describe("An agent that dials `/openclaw/v1/ws/link`, as it would dial Xiaoyi."),
   name: text.exactOptional().describe("Name on the card, instead of the agent's own."),
   description: text.exactOptional().describe("Description on the card, instead of the agent's own."),
