@@ -1,6 +1,6 @@
 import type { Caller } from "../model/caller.ts";
 import type { JsonObject } from "../model/json.ts";
-import { CredentialsError, type Presented, type TokenCheck, toCaller, type Verifier } from "./contract.ts";
+import { agreeing, CredentialsError, type Presented, type TokenCheck, toCaller, type Verifier } from "./contract.ts";
 import { Secrets } from "./secrets.ts";
 
 export interface ApiKeyEntry {
@@ -39,16 +39,20 @@ export function toApiKeys(entries: readonly ApiKeyEntry[]): ApiKeys {
 export function createApiKeyVerifier(keys: ApiKeys, places: ApiKeyPlaces = {}): Verifier {
   const { header = DEFAULT_HEADER, query, cookie } = places;
   const headerName = header.toLowerCase();
-  const presentedKey = ({ headers, query: asked }: Presented): string | undefined =>
-    headers[headerName] ??
-    (query === undefined ? undefined : keyInQuery(asked, query)) ??
-    (cookie === undefined ? undefined : keyInCookies(headers.cookie, cookie));
+  const presentedKeys = ({ headers, query: asked }: Presented): readonly string[] => [
+    ...(headers[headerName] === undefined ? [] : [headers[headerName]]),
+    ...(query === undefined || asked === "" ? [] : new URLSearchParams(asked).getAll(query)),
+    ...(cookie === undefined || headers.cookie === undefined ? [] : keysInCookies(headers.cookie, cookie)),
+  ];
   return {
+    perRequest: true,
     verify(presented) {
-      const key = presentedKey(presented);
-      if (key === undefined) return undefined;
-      const caller = keys.find(key);
-      if (caller === undefined) throw new CredentialsError("wrong", "The API key is not valid.");
+      let caller: Caller | undefined;
+      for (const key of presentedKeys(presented)) {
+        const found = keys.find(key);
+        if (found === undefined) throw new CredentialsError("wrong", "The API key is not valid.");
+        caller = agreeing(caller, found);
+      }
       return caller;
     },
     schemes: {
@@ -68,19 +72,11 @@ function scheme(location: string, name: string): JsonObject {
   return { apiKeySecurityScheme: { location, name } };
 }
 
-function keyInQuery(query: string, name: string): string | undefined {
-  return query === "" ? undefined : (new URLSearchParams(query).get(name) ?? undefined);
-}
-
-function keyInCookies(cookies: string | undefined, name: string): string | undefined {
-  for (const cookie of cookies?.split(";") ?? []) {
+function keysInCookies(cookies: string, name: string): readonly string[] {
+  return cookies.split(";").flatMap((cookie) => {
     const equals = cookie.indexOf("=");
-    if (equals > 0 && cookie.slice(0, equals).trim() === name) {
-      return cookie
-        .slice(equals + 1)
-        .trim()
-        .replace(/^"(.*)"$/, "$1");
-    }
-  }
-  return undefined;
+    if (equals <= 0 || cookie.slice(0, equals).trim() !== name) return [];
+    const value = cookie.slice(equals + 1).trim();
+    return [value.replace(/^"(.*)"$/, "$1")];
+  });
 }

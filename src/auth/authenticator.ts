@@ -2,12 +2,19 @@ import { ANONYMOUS, type Caller } from "../model/caller.ts";
 import type { SecurityRequirement } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
-import { type Challenge, CredentialsError, type Presented, type Verification, type Verifier } from "./contract.ts";
+import {
+  agreeing,
+  type Challenge,
+  CredentialsError,
+  type Presented,
+  type Verification,
+  type Verifier,
+} from "./contract.ts";
 import { FailedLogins } from "./failed-logins.ts";
 import { isPromise } from "./promises.ts";
 
 export interface AuthenticatorOptions {
-  /** Asked in this order; the first for which a request carries something decides. */
+  /** Asked in this order; the first for which a request carries something decides, if no other `perRequest` disagrees. */
   readonly verifiers: readonly Verifier[];
   /** Whether callers are let in who show nothing. */
   readonly anonymous: boolean;
@@ -54,12 +61,24 @@ export class Authenticator {
     }
   }
 
-  #ask(presented: Presented, first: number): Caller | Promise<Caller> {
+  #ask(presented: Presented, first: number, known?: Caller): Caller | Promise<Caller> {
+    let caller = known;
     for (let at = first; at < this.#verifiers.length; at++) {
-      const found: Verification = this.#verifiers[at]?.verify(presented);
-      if (isPromise(found)) return found.then((caller) => caller ?? this.#ask(presented, at + 1));
-      if (found !== undefined) return found;
+      const verifier = this.#verifiers[at] as Verifier;
+      if (caller !== undefined && verifier.perRequest !== true) continue;
+      const found: Verification = verifier.verify(presented);
+      if (isPromise(found)) {
+        const before = caller;
+        return found.then((one) => {
+          const agreed = one === undefined ? before : agreeing(before, one);
+          return agreed !== undefined && verifier.perRequest !== true ? agreed : this.#ask(presented, at + 1, agreed);
+        });
+      }
+      if (found === undefined) continue;
+      caller = agreeing(caller, found);
+      if (verifier.perRequest !== true) return caller;
     }
+    if (caller !== undefined) return caller;
     if (presented.headers.authorization !== undefined && this.#challenges.length > 0) {
       throw new CredentialsError("wrong", "This kind of authorization is not accepted here.");
     }

@@ -18,6 +18,7 @@ export function createBasicVerifier(entries: readonly BasicEntry[]): Verifier {
     entries.map(({ user, password, owner = user, scopes }) => [`${user}:${password}`, toCaller(owner, scopes)]),
   );
   return {
+    perRequest: true,
     verify({ headers: { authorization } }) {
       if (authorization === undefined || !/^basic(?: |$)/i.test(authorization)) return undefined;
       const encoded = BASIC.exec(authorization)?.[1];

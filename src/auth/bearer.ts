@@ -16,6 +16,7 @@ export function createBearerVerifier(
     throw new CredentialsError("wrong-token", "The token is not valid.");
   };
   return {
+    perRequest: true,
     verify({ headers: { authorization } }) {
       if (authorization === undefined || !/^bearer(?: |$)/i.test(authorization)) return undefined;
       return checkFrom(authorization.slice("bearer".length).trim(), 0);

@@ -18,6 +18,11 @@ export type Verification = Caller | undefined | Promise<Caller | undefined>;
 
 /** One way to show who one is. */
 export interface Verifier {
+  /**
+   * What it reads is written into each request. Of several such credentials in one request all must be valid and name
+   * the same caller: another server, or a proxy, might look at the other one.
+   */
+  readonly perRequest?: true;
   verify(presented: Presented): Verification;
   /** As cards declare it: each scheme alone is enough. */
   readonly schemes: Readonly<Record<string, JsonObject>>;
@@ -43,6 +48,12 @@ export class CredentialsError extends ProtocolError {
     super("UNAUTHENTICATED", message, options);
     this.problem = problem;
   }
+}
+
+/** Of several credentials in one request, the first; throws where they name different callers. */
+export function agreeing(one: Caller | undefined, other: Caller): Caller {
+  if (one === undefined || one.owner === other.owner) return one ?? other;
+  throw new CredentialsError("wrong", "The request has credentials of different callers.");
 }
 
 /** Owner of what callers have made who did not say who they are; nobody may be let in under that name. */

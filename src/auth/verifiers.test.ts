@@ -53,6 +53,11 @@ describe("API keys", () => {
     expect(authenticator.authenticate(request)).toMatchObject({ owner, authenticated: true });
   });
 
+  it("may be several of one owner, of which the first counts", () => {
+    const request = presented({ "x-key": "alice-new", authorization: "Bearer alice-old" }, { query: "key=alice-old" });
+    expect(authenticator.authenticate(request)).toMatchObject({ owner: "alice", scopes: ["write"] });
+  });
+
   it("have scopes, and those without have none", () => {
     expect(authenticator.authenticate(presented({ "x-key": "alice-new" }))).toMatchObject({ scopes: ["write"] });
     expect(authenticator.authenticate(presented({ "x-key": "alice-old" }))).not.toHaveProperty("scopes");
@@ -66,6 +71,11 @@ describe("API keys", () => {
     ["wrong-token", presented({ authorization: "Bearer" })],
     ["wrong", presented(basic("alice:x"))],
     ["wrong", presented({}, { query: "key=" })],
+    ["wrong", presented({ "x-key": "alice-old", authorization: "Bearer bob-key" })],
+    ["wrong", presented({ "x-key": "alice-old" }, { query: "key=bob-key" })],
+    ["wrong", presented({}, { query: "key=alice-old&key=bob-key" })],
+    ["wrong", presented({ cookie: "session=alice-old; session=bob-key" })],
+    ["wrong-token", presented({ "x-key": "alice-old", authorization: "Bearer nobody" })],
     ["missing", presented({ "x-api-key": "alice-old" })],
     ["missing", presented({}, { query: "other=bob-key" })],
     ["missing", presented()],
@@ -153,6 +163,11 @@ describe("client certificates", () => {
   it("are not needed by who shows something else", () => {
     const both = authenticatorOf({ mtls: { ca: "ca.pem" }, apiKeys: [{ key: "k", owner: "alice" }] });
     expect(both.authenticate(presented({ "x-api-key": "k" }))).toMatchObject({ owner: "alice" });
+  });
+
+  it("belong to the connection, so that what a request shows counts more", () => {
+    const both = authenticatorOf({ mtls: { ca: "ca.pem" }, apiKeys: [{ key: "k", owner: "alice" }] });
+    expect(both.authenticate(presented({ "x-api-key": "k" }, { certificate }))).toMatchObject({ owner: "alice" });
   });
 });
 

@@ -17,7 +17,14 @@ const REQUESTS: Readonly<Record<Method, object>> = {
   GetExtendedAgentCard: {},
 };
 
-const auth = { apiKeys: [{ key: "alice-key", owner: "alice" }] };
+const auth = {
+  apiKeys: [
+    { key: "alice-key", owner: "alice" },
+    { key: "alice-other-key", owner: "alice" },
+    { key: "bob-key", owner: "bob" },
+  ],
+  basic: [{ user: "bob", password: "p" }],
+};
 
 describeBindings("Authentication", { auth }, (scene) => {
   it.each(Object.keys(REQUESTS) as Method[])("[81] comes before all else that %s does", async (method) => {
@@ -26,5 +33,23 @@ describeBindings("Authentication", { auth }, (scene) => {
       expect((await scene.client().refusal(method, params, headers)).reason).toBe("UNAUTHENTICATED");
     }
     expect(scene.stage.started).toEqual([]);
+  });
+
+  it.each([
+    ["another's key", "Bearer bob-key"],
+    ["another's password", `Basic ${btoa("bob:p")}`],
+    ["a token that is not valid", "Bearer wrong"],
+  ])("[81] refuses a key together with %s", async (_, authorization) => {
+    const headers = { "x-api-key": "alice-key", authorization };
+    const refused = await scene.client().refusal("SendMessage", { message: userMessage("work") }, headers);
+    expect(refused.reason).toBe("UNAUTHENTICATED");
+    expect(scene.stage.started).toEqual([]);
+  });
+
+  it("[81] takes several credentials of one caller", async () => {
+    for (const key of ["alice-key", "alice-other-key"]) {
+      const headers = { "x-api-key": "alice-key", authorization: `Bearer ${key}` };
+      expect((await scene.client().call("ListTasks", {}, headers)).result).toMatchObject({ tasks: [] });
+    }
   });
 });
