@@ -1,7 +1,15 @@
 import type { AgentService, Dialect, JsonRpcServing } from "../dialects/contract.ts";
+import { isJson, mediaTypeOf, notJson } from "../dialects/shared/request-headers.ts";
 import type { Caller } from "../model/caller.ts";
-import { ProtocolError } from "../model/errors.ts";
-import type { JsonRpcRequest } from "../wire/json-rpc.ts";
+import { type ErrorCode, ProtocolError } from "../model/errors.ts";
+import type { ExchangeRequest } from "../wire/exchange.ts";
+import {
+  INVALID_PARAMS,
+  INVALID_REQUEST,
+  type JsonRpcRefusal,
+  type JsonRpcRequest,
+  PARSE_ERROR,
+} from "../wire/json-rpc.ts";
 
 /** A dialect at the one URL that all JSON-RPC dialects share. */
 export interface Speaker {
@@ -84,6 +92,19 @@ export function versionMissing(method: string, version: string): ProtocolError {
     `${method} belongs to A2A ${version}, but without the header A2A-Version a request is taken for 0.3; send A2A-Version: ${version}.`,
     { metadata: { requestedVersion: "0.3", supportedVersions: version } },
   );
+}
+
+const CODE_OF_REFUSAL = {
+  [PARSE_ERROR]: "PARSE_ERROR",
+  [INVALID_REQUEST]: "INVALID_REQUEST",
+  [INVALID_PARAMS]: "INVALID_PARAMS",
+} as const satisfies Record<JsonRpcRefusal["code"], ErrorCode>;
+
+/** What does not claim to be JSON is refused for that, rather than for not being JSON. */
+export function unreadable({ headers }: ExchangeRequest, { code, message }: JsonRpcRefusal): ProtocolError {
+  const mediaType = mediaTypeOf(headers);
+  if (mediaType !== undefined && !isJson(mediaType)) return notJson(mediaType);
+  return new ProtocolError(CODE_OF_REFUSAL[code], message);
 }
 
 function byMethod(speakers: readonly Speaker[]): ByMethod {

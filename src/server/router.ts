@@ -13,12 +13,12 @@ import { ProtocolError } from "../model/errors.ts";
 import type { Loss } from "../model/loss.ts";
 import type { Ids } from "../model/ports.ts";
 import type { ExchangeReply, ExchangeRequest, FullReply, RequestHead } from "../wire/exchange.ts";
-import { type JsonRpcRefusal, type JsonRpcRequest, PARSE_ERROR, parseJsonRpc } from "../wire/json-rpc.ts";
+import { type JsonRpcRequest, parseJsonRpc } from "../wire/json-rpc.ts";
 import type { RpcRequest } from "../wire/rpc.ts";
 import { Below } from "./below.ts";
 import { CardDocuments, type CardForm } from "./card-document.ts";
 import type { Cors } from "./cors.ts";
-import { JsonRpcSpeakers, type Speaker, versionMissing } from "./json-rpc-speakers.ts";
+import { JsonRpcSpeakers, type Speaker, unreadable, versionMissing } from "./json-rpc-speakers.ts";
 import { CODE_OF_STATUS, methodNotAllowed, notAllowed, notOurs, plainError, withHeaders } from "./plain-replies.ts";
 import { namedVersion } from "./spoken-version.ts";
 
@@ -350,17 +350,8 @@ export class Router {
       return notAllowed("Browsers of this origin may not call; see server.cors in the configuration.");
     }
     if (method === "DELETE" || /\bjson\b/i.test(contentType)) return undefined;
-    return plainError(415, "Pages of other origins must say that what they send is JSON.");
+    return plainError(415, "Pages of other origins must send the header Content-Type: application/json.");
   }
-}
-
-/** What does not claim to be JSON is refused for that, rather than for not being JSON. */
-function unreadable(exchange: ExchangeRequest, { code, message }: JsonRpcRefusal): ProtocolError {
-  const contentType = exchange.headers["content-type"];
-  if (contentType !== undefined && !/\bjson\b/i.test(contentType)) {
-    return new ProtocolError("CONTENT_TYPE_NOT_SUPPORTED", "The request must be JSON.", { metadata: { contentType } });
-  }
-  return new ProtocolError(code === PARSE_ERROR ? "PARSE_ERROR" : "INVALID_REQUEST", message);
 }
 
 function agentNamed({ path }: RequestHead, { name }: AgentService): string | undefined {

@@ -89,6 +89,27 @@ describe("parseJson", () => {
     expect(reasonOf(() => parseJson(unclosed))).toBe("syntax");
   });
 
+  it.each(["1e400", "-1E+309", "1e00400", `1${"0".repeat(309)}`, `-${"9".repeat(250)}.5e99`])(
+    "refuses the number %s wherever it is, which a double cannot hold",
+    (number) => {
+      for (const text of [number, `[${number}]`, `{"a":{"b":[1,{"c":${number}}]}}`]) {
+        expect(reasonOf(() => parseJson(text))).toBe("number");
+      }
+    },
+  );
+
+  it.each([
+    "1.7976931348623157e308",
+    "1e-400",
+    `0.${"0".repeat(400)}1`,
+    "9".repeat(300),
+    '"1e400"',
+    '{"1e400":"face123"}',
+    `["${"7".repeat(400)}"]`,
+  ])("takes %s", (text) => {
+    expect(parseJson(text)).toEqual(JSON.parse(text));
+  });
+
   it.each(["__proto__", "\\u005f_proto__", "__pr\\u006fto__", "_\\u005Fproto__", "__proto\\u005F_", "__p\\u0072oto__"])(
     "leaves out the key %s at any level, and nothing else",
     (key) => {

@@ -1,6 +1,6 @@
-/** Turning bytes from strangers into JSON values: valid UTF-8, bounded in depth and number, no `__proto__` keys. */
+/** Turning bytes from strangers into JSON values: valid UTF-8, bounded in depth and number, finite, no `__proto__` keys. */
 
-export type JsonLimitReason = "syntax" | "depth" | "values" | "utf8";
+export type JsonLimitReason = "syntax" | "depth" | "values" | "utf8" | "number";
 
 export class JsonLimitError extends Error {
   override readonly name = "JsonLimitError";
@@ -37,7 +37,10 @@ export function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-/** `JSON.parse` that refuses deep nesting and too many values and leaves out keys named `__proto__`; nothing else differs. */
+/**
+ * `JSON.parse` that refuses deep nesting, too many values and numbers beyond the range of a double, and leaves out keys
+ * named `__proto__`; nothing else differs.
+ */
 export function parseJson(text: string, limits?: JsonLimits): unknown {
   const maxDepth = limits?.maxDepth ?? DEFAULT_MAX_DEPTH;
   if (hasMoreOpenersThan(text, maxDepth) && isDeeperThan(text, maxDepth)) {
@@ -54,7 +57,38 @@ export function parseJson(text: string, limits?: JsonLimits): unknown {
     throw new JsonLimitError("syntax", "The text is not valid JSON.", { cause });
   }
   if (mayNamePrototype(text)) dropPrototypeKeys(value);
+  if (mayBeInfinite(text) && hasInfinity(value)) {
+    throw new JsonLimitError("number", "A number in a value must be finite.");
+  }
   return value;
+}
+
+const LARGE_EXPONENT = /\d[eE]\+?\d{3}/;
+const STRIDE = 100;
+
+/**
+ * `JSON.parse` makes Infinity of a number that is too large, which `JSON.stringify` would turn into null. That takes an
+ * exponent of three digits, or 210 digits before one of two, which no look at every hundredth character misses.
+ */
+function mayBeInfinite(text: string): boolean {
+  for (let at = STRIDE; at < text.length; at += STRIDE) {
+    if (isDigit(text.charCodeAt(at)) && isDigit(text.charCodeAt(at - STRIDE))) return true;
+  }
+  return LARGE_EXPONENT.test(text);
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}
+
+function hasInfinity(root: unknown): boolean {
+  const pending: unknown[] = [root];
+  while (pending.length > 0) {
+    const value = pending.pop();
+    if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY) return true;
+    if (typeof value === "object" && value !== null) for (const child of Object.values(value)) pending.push(child);
+  }
+  return false;
 }
 
 /**

@@ -36,6 +36,14 @@ describe("parseJsonRpc", () => {
     );
   });
 
+  it.each([
+    ['{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":[1e400]}}', -32602, 7],
+    ['{"jsonrpc":"2.0","id":7,"params":{"a":[1e400]}}', -32600, 7],
+    ["[1e400]", -32600, null],
+  ])("refuses numbers that are not finite: %s", (text, code, id) => {
+    expect(parseJsonRpc(text)).toMatchObject({ ok: false, code, id });
+  });
+
   it("tells a notification from a request whose id is null", () => {
     expect(parseJsonRpc('{"jsonrpc":"2.0","method":"m"}')).toMatchObject({ request: { id: null, notification: true } });
     expect(parseJsonRpc('{"jsonrpc":"2.0","method":"m","id":null}')).toMatchObject({

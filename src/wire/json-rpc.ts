@@ -23,10 +23,11 @@ export interface JsonRpcErrorObject {
 
 export const PARSE_ERROR = -32700;
 export const INVALID_REQUEST = -32600;
+export const INVALID_PARAMS = -32602;
 
 export interface JsonRpcRefusal {
   readonly ok: false;
-  readonly code: typeof PARSE_ERROR | typeof INVALID_REQUEST;
+  readonly code: typeof PARSE_ERROR | typeof INVALID_REQUEST | typeof INVALID_PARAMS;
   readonly id: JsonRpcId;
   readonly message: string;
 }
@@ -34,21 +35,25 @@ export interface JsonRpcRefusal {
 export type JsonRpcParse = { readonly ok: true; readonly request: JsonRpcRequest } | JsonRpcRefusal;
 
 /** Reads one request envelope. Never throws: whatever is wrong with the text is in the result, ready to be answered. */
-export function parseJsonRpc(text: string | Uint8Array, limits?: JsonLimits): JsonRpcParse {
-  let value: unknown;
+export function parseJsonRpc(body: string | Uint8Array, limits?: JsonLimits): JsonRpcParse {
+  let text = "";
   try {
-    value = parseJson(typeof text === "string" ? text : decodeUtf8(text), limits);
+    text = typeof body === "string" ? body : decodeUtf8(body);
+    return readEnvelope(parseJson(text, limits));
   } catch (error) {
     if (!(error instanceof JsonLimitError)) throw error;
-    return refusal(error.isExcess ? INVALID_REQUEST : PARSE_ERROR, null, error.message);
+    if (error.reason !== "number") {
+      return refusal(error.isExcess ? INVALID_REQUEST : PARSE_ERROR, null, error.message);
+    }
+    const parsed = readEnvelope(JSON.parse(text));
+    return parsed.ok ? refusal(INVALID_PARAMS, parsed.request.id, error.message) : parsed;
   }
-  if (Array.isArray(value)) return refusal(INVALID_REQUEST, null, "Batch requests are not supported.");
-  if (!isRecord(value)) return refusal(INVALID_REQUEST, null, "A request must be a JSON object.");
-  return readEnvelope(value);
 }
 
-function readEnvelope(envelope: Readonly<Record<string, unknown>>): JsonRpcParse {
-  const { id: rawId, jsonrpc, method, params } = envelope;
+function readEnvelope(value: unknown): JsonRpcParse {
+  if (Array.isArray(value)) return refusal(INVALID_REQUEST, null, "Batch requests are not supported.");
+  if (!isRecord(value)) return refusal(INVALID_REQUEST, null, "A request must be a JSON object.");
+  const { id: rawId, jsonrpc, method, params } = value;
   const id = rawId === undefined ? null : rawId;
   if (!isJsonRpcId(id)) {
     return refusal(INVALID_REQUEST, null, "id must be a string, null or a number that can be echoed exactly.");

@@ -32,6 +32,14 @@ export const A2A_V01: readonly RawCall[] = [
     answer: [{ id: 3, result: { id: "mine", contextId: "session", status: { state: "TASK_STATE_COMPLETED" } } }],
   },
   {
+    title: "a number that a double cannot hold",
+    ...json("POST "),
+    body: '{"jsonrpc":"2.0","id":4,"method":"tasks/send","params":{"id":"far","message":{"role":"user","parts":[{"type":"data","data":{"a":1e400}}]}}}',
+    status: 200,
+    type: "application/json",
+    answer: [{ id: 4, error: { code: -32602 } }],
+  },
+  {
     title: "tasks/sendSubscribe",
     ...json("POST "),
     body: `{"jsonrpc":"2.0","id":4,"method":"tasks/sendSubscribe","params":{"id":"streamed","message":${MESSAGE}}}`,

@@ -115,6 +115,22 @@ export const A2A_V03: readonly RawCall[] = [
     answer: [{ id: null, error: { code: -32700 } }],
   },
   {
+    title: "a number that a double cannot hold",
+    ...json("POST "),
+    body: '{"jsonrpc":"2.0","id":6,"method":"message/send","params":{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"data","data":{"a":1e400}}]}}}',
+    status: 200,
+    type: "application/json",
+    answer: [{ id: 6, error: { code: -32602 } }],
+  },
+  {
+    title: "HTTP+JSON a number that a double cannot hold",
+    ...json("POST /rest/v1/message:send"),
+    body: '{"message":{"messageId":"m1","role":"ROLE_USER","content":[{"text":"hi"}],"metadata":{"a":1e400}}}',
+    status: 400,
+    type: "application/json",
+    answer: [{ code: -32602 }],
+  },
+  {
     title: "HTTP+JSON send",
     ...json("POST /rest/v1/message:send"),
     body: `{"message":${PROTO_MESSAGE}}`,

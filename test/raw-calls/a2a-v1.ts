@@ -1,3 +1,4 @@
+import { expect } from "vitest";
 import type { RawCall } from "./a-call.ts";
 
 const headers = { "content-type": "application/json", "a2a-version": "1.0" };
@@ -90,6 +91,51 @@ export const A2A_V1: readonly RawCall[] = [
     status: 200,
     type: "application/json",
     answer: [{ id: null, result: { pageSize: 50 } }],
+  },
+  {
+    title: "a number that a double cannot hold",
+    line: "POST ",
+    headers,
+    body: '{"jsonrpc":"2.0","id":6,"method":"SendMessage","params":{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"data":{"a":[1e400]}}]}}}',
+    status: 200,
+    type: "application/json",
+    answer: [{ id: 6, error: { code: -32602, message: "A number in a value must be finite." } }],
+  },
+  {
+    title: "a form, as curl -d sends it",
+    line: "POST ",
+    headers: { ...headers, "content-type": "application/x-www-form-urlencoded" },
+    body: '{"jsonrpc":"2.0","id":6,"method":"ListTasks","params":{}}',
+    status: 200,
+    type: "application/json",
+    answer: [{ id: 6, error: { code: -32005, message: expect.stringContaining("Content-Type: application/json") } }],
+  },
+  {
+    title: "a form that is not even JSON",
+    line: "POST ",
+    headers: { ...headers, "content-type": "application/x-www-form-urlencoded" },
+    body: "message=hi",
+    status: 200,
+    type: "application/json",
+    answer: [{ id: null, error: { code: -32005, message: expect.stringContaining("Content-Type: application/json") } }],
+  },
+  {
+    title: "HTTP+JSON a form",
+    line: "POST /rest/message:send",
+    headers: { ...headers, "content-type": "application/x-www-form-urlencoded" },
+    body: `{"message":${MESSAGE}}`,
+    status: 400,
+    type: "application/a2a+json",
+    answer: [{ error: { message: expect.stringContaining("Content-Type: application/json") } }],
+  },
+  {
+    title: "HTTP+JSON a number that a double cannot hold",
+    line: "POST /rest/message:send",
+    headers,
+    body: '{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"hi"}],"metadata":{"a":-1e999}}}',
+    status: 400,
+    type: "application/a2a+json",
+    answer: [{ error: { status: "INVALID_ARGUMENT", details: [{ reason: "INVALID_PARAMS" }] } }],
   },
   {
     title: "HTTP+JSON send",

@@ -42,4 +42,12 @@ export const TASKS_REST: readonly RawCall[] = [
     type: "application/json",
     answer: [{ error: {} }],
   },
+  {
+    title: "a number that a double cannot hold",
+    ...json("POST /tasks/send"),
+    body: '{"message":{"role":"user","parts":[{"type":"data","data":{"a":1e400}}]}}',
+    status: 400,
+    type: "application/json",
+    answer: [{ error: { code: "invalid-params" } }],
+  },
 ];

@@ -7,6 +7,7 @@ export function parseBody(body: Uint8Array, limits: JsonLimits): unknown {
     return parseJson(decodeUtf8(body), limits);
   } catch (error) {
     if (!(error instanceof JsonLimitError)) throw error;
+    if (error.reason === "number") throw new ProtocolError("INVALID_PARAMS", error.message);
     throw new ProtocolError(error.isExcess ? "INVALID_REQUEST" : "PARSE_ERROR", error.message);
   }
 }

@@ -30,14 +30,25 @@ export function idempotencyKeyOf(
 
 /** A request that does not say what it is, is taken for what is expected. */
 export function requireMediaType(headers: Headers, accepts: (mediaType: string) => boolean): void {
+  const mediaType = mediaTypeOf(headers);
+  if (mediaType !== undefined && !accepts(mediaType)) throw notJson(mediaType);
+}
+
+/** Without parameters, in lower case; undefined where the request has none. */
+export function mediaTypeOf(headers: Headers): string | undefined {
   const header = headers["content-type"];
-  if (header === undefined || header === "" || header === "application/json") return;
+  if (header === undefined || header === "" || header === "application/json") return header || undefined;
   const end = header.indexOf(";");
-  const mediaType = (end === -1 ? header : header.slice(0, end)).trim().toLowerCase();
-  if (accepts(mediaType)) return;
-  throw new ProtocolError("CONTENT_TYPE_NOT_SUPPORTED", "The request must be JSON.", {
-    metadata: { contentType: mediaType },
-  });
+  return (end === -1 ? header : header.slice(0, end)).trim().toLowerCase();
+}
+
+/** Names the header: `curl -d` sends a form where it is not given another type. */
+export function notJson(contentType: string): ProtocolError {
+  return new ProtocolError(
+    "CONTENT_TYPE_NOT_SUPPORTED",
+    "The request must be JSON and say so: send the header Content-Type: application/json.",
+    { metadata: { contentType } },
+  );
 }
 
 export function isJson(mediaType: string): boolean {
