@@ -23,6 +23,7 @@ describe("the conformance agent", () => {
     ["test-resubscribe-message-id", ["WORKING", "COMPLETED"]],
     ["test-cancel-message-id", ["WORKING", "INPUT_REQUIRED"]],
     ["test-message-id-", ["WORKING", "INPUT_REQUIRED"]],
+    ["text-message-id-", ["WORKING", "INPUT_REQUIRED"]],
     ["mapping-test-message-id-", ["WORKING", "INPUT_REQUIRED"]],
     ["test-resilience-message-id-", ["WORKING", "INPUT_REQUIRED"]],
     ["tck-something-new", ["COMPLETED"]],

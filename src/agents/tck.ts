@@ -105,6 +105,7 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   "test-history-": stayOpen,
   "test-simple-task-message-id": stayOpen,
   "test-message-id-": stayOpen,
+  "text-message-id-": stayOpen,
   "mapping-test-message-id-": stayOpen,
   "test-resilience-message-id-": stayOpen,
 };
