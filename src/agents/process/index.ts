@@ -1,5 +1,6 @@
 import type { Agent, AgentEvent, MessageDraft } from "../../engine/agent.ts";
 import { type Log, SILENT_LOG } from "../../model/ports.ts";
+import { statusText } from "../../model/status-texts.ts";
 import type { AgentDefinition } from "../define.ts";
 import { defineAgent } from "../define.ts";
 import type { AgentTurn } from "../turn.ts";
@@ -83,7 +84,7 @@ async function* runProcess(
     child = await Child.start(options);
   } catch (error) {
     options.log.error({ ...options.about, cwd: options.cwd, err: error }, "Program could not be started");
-    yield turn.failed("The agent's program could not be started.");
+    yield turn.failed(statusText("programNotStarted"));
     return undefined;
   }
   const stop = () => child.stop();
@@ -95,14 +96,16 @@ async function* runProcess(
     const reply = yield* eventsOf(turn, child, options.maxOutput);
     if (reply === "too-long") {
       options.log.warn({ ...options.about, maxOutput: options.maxOutput }, "Program wrote too much and is ended");
-      yield turn.failed(`The agent's program wrote more than ${options.maxOutput} characters of output.`);
+      yield turn.failed(statusText("programTooLong", options.maxOutput));
       return undefined;
     }
     const exit = await child.exit;
     if (turn.signal.aborted) return undefined;
     if (exit.code !== 0) {
       const stderr = options.stderr === "caller" ? await child.stderrTail() : "";
-      yield turn.failed(`The agent's program ${describeExit(exit)}.${stderr === "" ? "" : `\n${stderr}`}`);
+      const { code, signal } = exit;
+      const ended = signal === null ? statusText("programExited", code ?? "") : statusText("programEnded", signal);
+      yield turn.failed(`${ended}${stderr === "" ? "" : `\n${stderr}`}`);
       return undefined;
     }
     if (reply === undefined) return undefined;

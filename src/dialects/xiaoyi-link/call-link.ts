@@ -8,6 +8,7 @@ import { TaskFold } from "../../model/fold.ts";
 import { type Loss, lossBy } from "../../model/loss.ts";
 import type { FrameStream, Operation, OutcomeOf, Outcomes, SendInput } from "../../model/operation.ts";
 import { isInterrupted, isTerminal } from "../../model/state.ts";
+import { statusText } from "../../model/status-texts.ts";
 import type { Task } from "../../model/task.ts";
 import { type Link, type LinkClosure, LinkError } from "../../wire/link.ts";
 import type { LinkCaller, LinkCalling, LinkTools } from "../contract.ts";
@@ -143,7 +144,7 @@ export class LinkCalls implements LinkCaller {
     if (this.#calls.get(taskId) !== undefined) {
       throw new ProtocolError("UNSUPPORTED_OPERATION", "The task is being worked on.", { metadata: { taskId } });
     }
-    if (this.#calls.size >= MOST_CALLS) throw new ProtocolError("RESOURCE_EXHAUSTED", "The agent is busy.");
+    if (this.#calls.size >= MOST_CALLS) throw new ProtocolError("RESOURCE_EXHAUSTED", statusText("peerBusy"));
     const { clock } = this.#options;
     const encode = () => this.#encode(input, place);
     const call = new OpenCall({ taskId, contextId }, encode, clock, (ended) => this.#close(ended));
@@ -170,7 +171,7 @@ export class LinkCalls implements LinkCaller {
 
   #awaitConnection(call: OpenCall): void {
     const { connectMs } = this.#options;
-    const message = "The agent is not connected.";
+    const message = statusText("peerNotConnected");
     // A call that waits already does not wait longer for a link that closed before it could be used.
     if (connectMs > 0 && !call.isWaiting) call.expectWithin(connectMs, message);
     if (connectMs === 0 && this.#link === undefined) call.fail(new ProtocolError("UNAVAILABLE", message));
@@ -179,10 +180,8 @@ export class LinkCalls implements LinkCaller {
   /** The agent may have the message: what it answers when it is back is the answer. */
   #awaitReturn(call: OpenCall): void {
     const { patienceMs } = this.#options;
-    const lost = "The connection to the agent was lost";
-    if (patienceMs > 0) {
-      call.expectWithin(patienceMs, `${lost}, and it did not come back within ${patienceMs / 1000} s.`);
-    } else call.fail(new ProtocolError("UNAVAILABLE", `${lost}.`));
+    if (patienceMs > 0) call.expectWithin(patienceMs, statusText("peerStayedAway", patienceMs / 1000));
+    else call.fail(new ProtocolError("UNAVAILABLE", statusText("peerLost")));
   }
 
   #say(call: OpenCall, { agentId, link }: Line): void {
@@ -215,7 +214,7 @@ export class LinkCalls implements LinkCaller {
     this.#line = line;
     const silenceMs = Math.max(RESUMED_SILENCE_MS, this.#options.patienceMs);
     for (const call of this.#calls.begun()) {
-      if (call.delivered) call.expectWithin(silenceMs, "The agent came back and sent no more of the task.");
+      if (call.delivered) call.expectWithin(silenceMs, statusText("peerSilent"));
       else this.#say(call, line);
     }
     return true;
@@ -224,7 +223,7 @@ export class LinkCalls implements LinkCaller {
   #detach(): void {
     this.#link = undefined;
     this.#line = undefined;
-    this.#controls.fail(new ProtocolError("UNAVAILABLE", "The connection to the agent was lost."));
+    this.#controls.fail(new ProtocolError("UNAVAILABLE", statusText("peerLost")));
     for (const call of this.#calls.begun()) {
       if (call.wasSent) this.#awaitReturn(call);
       else this.#awaitConnection(call);
@@ -269,7 +268,7 @@ export class LinkCalls implements LinkCaller {
 
   async #ask(toText: (agentId: string) => string, ids: readonly string[], signal: AbortSignal): Promise<string> {
     if (signal.aborted) throw givenUp();
-    if (this.#line === undefined) throw new ProtocolError("UNAVAILABLE", "The agent is not connected.");
+    if (this.#line === undefined) throw new ProtocolError("UNAVAILABLE", statusText("peerNotConnected"));
     const problem = transmit(this.#line.link, toText(this.#line.agentId));
     if (problem !== undefined) throw problem;
     return this.#controls.open(ids, signal);
