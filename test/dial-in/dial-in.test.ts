@@ -134,8 +134,10 @@ describe("a message", () => {
     for (const word of ["One", " word", " at", " a", " time"]) {
       const parts = [{ kind: "reasoningText", reasoningText: word }];
       agent.parts(request, parts, { append: true, final: false, id: "r" });
-      const { statusUpdate } = await stream.event();
-      expect(textOf(statusUpdate?.status.message?.parts ?? [])).toBe(word);
+      let shown = "";
+      // The task may be seen to begin before there is anything to show of it.
+      while (shown === "") shown = textOf((await stream.event()).statusUpdate?.status.message?.parts ?? []);
+      expect(shown).toBe(word);
     }
   });
 

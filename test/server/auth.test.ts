@@ -161,7 +161,7 @@ describe("credentials", () => {
   });
 
   test("are checked where the server is mounted in another one", async () => {
-    const handler = await createHandler({ agents: { careful: agent }, auth: AUTH, publicUrl: "http://localhost" });
+    const handler = await createHandler({ agents: { careful: agent }, auth: AUTH, publicUrl: "https://app.example" });
     const send = (headers: Record<string, string>) =>
       handler(
         new Request("https://app.example/", {
