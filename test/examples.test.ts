@@ -103,11 +103,12 @@ describe("embed", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout.trimEnd().split("\n")).toEqual([
       "Countdown, over JSONRPC",
-      "event 2: 3 … ",
-      "event 3: 2 … ",
-      "event 4: 1 … ",
-      "event 5: lift-off",
-      "event 6: TASK_STATE_COMPLETED",
+      "event 2: TASK_STATE_WORKING",
+      "event 3: 3 … ",
+      "event 4: 2 … ",
+      "event 5: 1 … ",
+      "event 6: lift-off",
+      "event 7: TASK_STATE_COMPLETED",
       '"soon": TASK_STATE_REJECTED',
       "kept: TASK_STATE_REJECTED",
       "kept: TASK_STATE_COMPLETED",
