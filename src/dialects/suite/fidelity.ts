@@ -11,9 +11,9 @@ import { allFrames, createScriptedService, type Joined, join, type ScriptedServi
 import { frameOf, OPERATIONS } from "./values.ts";
 
 /** Ten thousand values for each codec: messages are cheap, tasks and streams are full of them. */
-const MESSAGES = cases(1250, 5_000);
-const TASKS = cases(625, 2_500);
-const STREAMS = cases(625, 2_500);
+const MESSAGES = cases(2_000, 10_000);
+const TASKS = cases(2_500, 10_000);
+const STREAMS = cases(1_000, 5_000);
 
 export interface FidelityOptions {
   /** What is left to compare of a message or task once a dialect has put its own ids in. The whole of it unless given. */
