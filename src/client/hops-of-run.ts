@@ -9,8 +9,9 @@ interface HopsSource {
 let current: AsyncLocalStorage<HopsSource> | undefined;
 
 /**
- * From here on a run is known to the calls it makes. Not from the start: following a run through all it waits for costs
- * every request of the process up to a tenth of its CPU time (Node 20 and 22), which is for those to pay who call agents.
+ * From here on a run is known to the calls it makes. Not from the start: on Node 20, following a run through all that it
+ * awaits costs a tenth of the CPU time of a request and a fifth of that of a stream, so only processes that call agents
+ * pay for it.
  */
 export function trackHops(): void {
   current ??= new AsyncLocalStorage();

@@ -95,7 +95,7 @@ export class TurnRun implements GroupMember {
   #waits = false;
   #cancelled = false;
   #over = false;
-  /** That the agent works was written before it said anything. */
+  /** WORKING was written before the agent yielded anything. */
   #announced = false;
   #stopWaiting: (() => void) | undefined;
 

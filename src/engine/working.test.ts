@@ -19,7 +19,7 @@ function wordsOf(log: readonly LogEntry[]): string[] {
 
 const ONE = '[{"text":"one"}]';
 
-/** Says nothing until the gate is open. */
+/** Yields nothing until the gate is open. */
 function silent(gate: ReturnType<typeof createGate>, onCrash: (typeof POLICIES)[number] = "fail") {
   return agentOf(
     async function* () {
@@ -92,7 +92,7 @@ describe.each(POLICIES)("a run whose crash policy is %s", (onCrash) => {
     expect(held.gate.groups.flat().map(({ kind }) => kind)).toEqual(onCrash === "resume" ? [] : ["submit", "discard"]);
   });
 
-  test("that says nothing is seen to work, at once where its task is known", async () => {
+  test("that yields nothing is seen to work, at once where its task is known", async () => {
     const gate = createGate();
     const harness = await Harness.start({ agent: silent(gate, onCrash) });
     const { id } = await promptly(harness.begin("hello"));
@@ -105,7 +105,7 @@ describe.each(POLICIES)("a run whose crash policy is %s", (onCrash) => {
     expect(wordsOf(await harness.log(id))).toEqual(["submitted", "working", ONE, "completed"]);
   });
 
-  test("that says nothing for a while is seen to work where nobody knows its task yet", async () => {
+  test("that yields nothing for a while is seen to work where no one knows its task yet", async () => {
     const gate = createGate();
     const harness = await Harness.start({ agent: silent(gate, onCrash) });
     const sent = harness.task("hello");
@@ -140,7 +140,7 @@ describe.each(POLICIES)("a run whose crash policy is %s", (onCrash) => {
   });
 });
 
-test("a run that says late that it works, and nothing else, does not repeat it", async () => {
+test("a run that reports late that it works, and nothing else, does not repeat it", async () => {
   const gate = createGate();
   const agent = agentOf(async function* () {
     await gate.pass();
@@ -195,7 +195,7 @@ test("a run that waited when its process died works when another takes it up", a
   expect(wordsOf(await next.log(id))).toEqual(["submitted", "working", ONE, "completed"]);
 });
 
-test("a run that is resumed after a crash works, and says so once", async () => {
+test("a run that is resumed after a crash works, and reports it once", async () => {
   const gate = createGate();
   const harness = await Harness.start({ agent: silent(gate, "resume") });
   const { id } = await promptly(harness.begin("hello"));

@@ -96,7 +96,7 @@ describe("a message", () => {
     agent.text(request, ", two", { id: "x", append: true });
     agent.status(request, "completed", { final: true });
     const events = await stream.rest();
-    // The stream was opened because the agent took its time: the task worked before the agent said so.
+    // The stream was opened because the agent took its time: the task worked before the agent reported it.
     expect(statesOf(events)).toEqual(["SUBMITTED", "WORKING", "WORKING", "COMPLETED"]);
     const chunks = events.flatMap(({ event }) => event.artifactUpdate ?? []);
     expect(chunks.map(({ append, artifact }) => [append === true, textOf(artifact.parts)])).toEqual([

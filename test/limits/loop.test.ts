@@ -12,7 +12,7 @@ const MAX_VISITS = 30;
 const REFUSED = "refused: The request came through 9 agents, more than the 8 allowed.";
 
 /**
- * Two servers whose agents call each other, and say nothing about how they were called. A message is how to call, how
+ * Two servers whose agents call each other, and pass on nothing of how they were called. A message is how to call, how
  * often still, and a name.
  */
 describe.each(INTERFACES)("agents that call each other by $dialect over $binding", (spoken) => {
@@ -74,7 +74,7 @@ describe.each(INTERFACES)("agents that call each other by $dialect over $binding
     expect([answer, hopsOf("ring")]).toEqual([REFUSED, [0, 1, 2, 3, 4, 5, 6, 7, 8]]);
   });
 
-  it("are told who called before them where they know what that means", async () => {
+  it("receive who called before them where they know what that means", async () => {
     await kept.one?.send("send 3 ring");
     const ring = [`${url.one}/agents/one`, `${url.two}/agents/two`];
     // Cards of the oldest dialects have no extensions.

@@ -1,4 +1,4 @@
-/** A task is submitted until its run begins, and works from then on, whether its agent says so or not. */
+/** A task is submitted until its run begins, and works from then on, whether its agent reports it or not. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { StreamEvent } from "../../src/model/event.ts";
 import { type DragomanServer, serve } from "../../src/server/serve.ts";
@@ -15,14 +15,14 @@ async function untilWorking(stream: WireStream): Promise<void> {
 }
 
 describeStores("a run", { agents: { narrow: { concurrency: 1 }, again: { onCrash: "resume" } } }, (scene) => {
-  it.each(["stage", "again"])("that streams without a word about it works (%s)", async (agent) => {
+  it.each(["stage", "again"])("that streams without a status works (%s)", async (agent) => {
     const events = await (await scene.client(agent).stream("chunks 3")).rest();
     expect(statesOf(events)).toEqual(["SUBMITTED", "WORKING", "COMPLETED"]);
     expect(events[1]?.event.statusUpdate?.status.state).toBe("TASK_STATE_WORKING");
     expect(events.map(({ number }) => number)).toEqual(events.map((_, at) => at + 1));
   });
 
-  it.each(["stage", "again"])("that computes without a word works, for those who look (%s)", async (agent) => {
+  it.each(["stage", "again"])("that computes without an event works, for those who look (%s)", async (agent) => {
     const client = scene.client(agent);
     const { id } = await client.start(`hold computing-${agent}; artifact ok`);
     await scene.stage.reached(`computing-${agent}`);
@@ -33,7 +33,7 @@ describeStores("a run", { agents: { narrow: { concurrency: 1 }, again: { onCrash
     expect(statesOf(await stream.rest())).toEqual(["COMPLETED"]);
   });
 
-  it("that says so itself is not doubled, nor is one that ends or asks at once", async () => {
+  it("that reports it itself is not doubled, nor is one that ends or asks at once", async () => {
     const client = scene.client();
     for (const [script, states] of [
       ["work; artifact ok", ["SUBMITTED", "WORKING", "COMPLETED"]],
