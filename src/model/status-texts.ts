@@ -5,6 +5,8 @@
 export const STATUS_TEXTS = {
   agentFailed: "The agent failed while it worked on this message.",
   agentTimedOut: "The agent did not finish within {} s.",
+  agentDidNotReturn: "The agent did not return and was ended.",
+  agentDidNotStop: "The agent did not stop in time and was ended.",
   taskTooLong: "The agent wrote more than {} characters.",
   partTooLong: "The agent made a part of more than {} characters.",
   processStopped: "The process that ran this task stopped before the task was finished.",

@@ -1,6 +1,7 @@
 /** The thread of the watchdog. Everything here happens while the thread that serves may never run again. */
 import { writeSync } from "node:fs";
 import { type Debugger, Session } from "node:inspector";
+import { isAbsolute, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { workerData } from "node:worker_threads";
 import { cpuMsOf, ThreadStall } from "../agents/thread-stall.ts";
@@ -11,16 +12,27 @@ const LOOK_MS = 250;
 const PATIENCE_MS = 1_500;
 const MAX_FRAMES = 20;
 const FATAL = 60;
+const WARN = 40;
+/** Times the limit after which it is ended whoever's code runs: the server itself may be busy for a while. */
+const OWN_CODE_FACTOR = 12;
+/** Our own files, from the build and from the sources alike. */
+const OWN_ROOT = fileURLToPath(new URL("..", import.meta.url));
 
 const { agentFiles, exitCode, form, limitMs, shared, thread } = workerData as WatchdogData;
 const cells = new Int32Array(shared, 0, NOTE_OFFSET / 4);
 const stall = new ThreadStall(limitMs, () => cpuMsOf(thread));
+const longStall = new ThreadStall(OWN_CODE_FACTOR * limitMs, () => cpuMsOf(thread));
 let reported = false;
 let reporting = false;
+/** The last beat before which the server was busy with its own work. */
+let excused = -1;
 
 setInterval(() => {
-  if (reporting || !stall.isStalled(Atomics.load(cells, CELL.beats))) return;
-  if (Atomics.load(cells, CELL.debugged) === 0) endStalled();
+  const beats = Atomics.load(cells, CELL.beats);
+  const isStalled = stall.isStalled(beats);
+  const isLong = longStall.isStalled(beats);
+  if (reporting || !isStalled || (beats === excused && !isLong)) return;
+  if (Atomics.load(cells, CELL.debugged) === 0) endStalled(isLong);
 }, LOOK_MS);
 
 interface Culprit {
@@ -29,7 +41,7 @@ interface Culprit {
   readonly stack?: readonly string[];
 }
 
-function endStalled(): void {
+function endStalled(whoeverRuns: boolean): void {
   reporting = true;
   const beats = Atomics.load(cells, CELL.beats);
   const recovered = () => Atomics.load(cells, CELL.beats) !== beats;
@@ -48,6 +60,11 @@ function endStalled(): void {
       ({ functionName, location: { lineNumber, columnNumber = 0 } }, at) =>
         `${functionName || "<anonymous>"} (${files[at]}:${lineNumber + 1}:${columnNumber + 1})`,
     );
+    if (!whoeverRuns && noted() === undefined && !files.some(isCodeOfAgents)) {
+      excuse(beats, stack);
+      session.post("Debugger.resume", () => session.disconnect());
+      return;
+    }
     findTask(session, frames, (task) => {
       const agent = agentFiles.find(([file]) => files.includes(file))?.[1];
       report({ ...(noted() ?? { agent, task }), stack });
@@ -61,9 +78,27 @@ function endStalled(): void {
       reporting = false;
       return;
     }
-    report(noted() ?? {});
+    if (!whoeverRuns && noted() === undefined) {
+      if (reporting) excuse(beats, []);
+      session.disconnect();
+      return;
+    }
+    report(noted() ?? {}, "SIGKILL");
     process.kill(process.pid, "SIGKILL");
   }, PATIENCE_MS);
+}
+
+/** Not ours, nor Node's, nor that of a package: an agent's own, or what serves beside us in one program. */
+function isCodeOfAgents(file: string): boolean {
+  if (agentFiles.some(([known]) => known === file)) return true;
+  return isAbsolute(file) && !file.startsWith(OWN_ROOT) && !file.includes(`${sep}node_modules${sep}`);
+}
+
+/** The server works, if slowly: what it does is worth a line, and no reason to end it. */
+function excuse(beats: number, stack: readonly string[]): void {
+  excused = beats;
+  reporting = false;
+  write(WARN, "WARN", `The server was busy for ${limitMs / 1_000} s of CPU time without a pause`, { stack });
 }
 
 /** What the thread noted before it called an agent; nothing once the agent has waited for something in between. */
@@ -108,16 +143,21 @@ function end(session: Session): void {
   });
 }
 
-function report({ agent, task, stack = [] }: Culprit): void {
-  if (reported || form === "silent") return;
+function report({ agent, task, stack = [] }: Culprit, signal?: "SIGKILL"): void {
+  if (reported) return;
   reported = true;
   const who = agent === undefined ? "Code that does not return" : `Agent ${agent}`;
   const msg = `${who} kept the server from running for ${limitMs / 1_000} s of CPU time; the process is ended`;
+  write(FATAL, "FATAL", msg, { agent, task, stack, ...(signal === undefined ? { exitCode } : { signal }) });
+}
+
+function write(level: number, name: string, msg: string, fields: Readonly<Record<string, unknown>>): void {
+  if (form === "silent") return;
   const time = Date.now();
   const line =
     form === "json"
-      ? JSON.stringify({ level: FATAL, time, agent, task, stack, exitCode, msg })
-      : `[${new Date(time).toTimeString().slice(0, 8)}] FATAL: ${msg} ${JSON.stringify({ agent, task, stack, exitCode })}`;
+      ? JSON.stringify({ level, time, ...fields, msg })
+      : `[${new Date(time).toTimeString().slice(0, 8)}] ${name}: ${msg} ${JSON.stringify(fields)}`;
   writeSync(2, `${line}\n`);
 }
 

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { ThreadStall } from "../../src/agents/thread-stall.ts";
 import { EXIT } from "../../src/cli/exit-codes.ts";
 import { STALLED_EXIT_CODE } from "../../src/server/watchdog.ts";
-import { PATIENCE_MS, ServedFolder } from "./served-folder.ts";
+import { ServedFolder } from "./served-folder.ts";
 
 const FILES = {
   "dragoman.yaml": `
@@ -55,18 +55,30 @@ describe("an agent in an endless loop", () => {
     expect(await served.ask("loop", "regular")).toBe("fine");
   });
 
+  test("is not what a server does that is busy with many large answers", async () => {
+    served = new ServedFolder(FILES);
+    await served.start();
+    const large = await served.send("echo", "x".repeat(6_000_000));
+    const reads = Array.from({ length: 40 }, () =>
+      served.post("echo", "GetTask", { id: large.id }).catch(() => undefined),
+    );
+    await Promise.all(reads);
+    expect(await served.ask("loop", "regular")).toBe("fine");
+    expect(served.log.filter(({ level }) => level === 60)).toEqual([]);
+  });
+
   test("does not keep SIGTERM from ending the process, nor the programs of other agents from ending with it", async () => {
     served = new ServedFolder(FILES);
     await served.start();
     const sleeping = served.send("sleeper", "go").catch(() => undefined);
-    await expect.poll(() => existsSync(served.path("pid")), { timeout: PATIENCE_MS }).toBe(true);
+    await expect.poll(() => existsSync(served.path("pid"))).toBe(true);
     const looping = served.send("loop", "at once").catch(() => undefined);
-    await expect.poll(() => existsSync(served.path("looping")), { timeout: PATIENCE_MS }).toBe(true);
+    await expect.poll(() => existsSync(served.path("looping"))).toBe(true);
     served.kill("SIGTERM");
     expect((await served.ended()).code).toBe(STALLED_EXIT_CODE);
     await Promise.all([sleeping, looping]);
     const pid = Number(readFileSync(served.path("pid"), "utf8"));
-    await expect.poll(() => isAlive(pid), { timeout: PATIENCE_MS }).toBe(false);
+    await expect.poll(() => isAlive(pid)).toBe(false);
   });
 });
 

@@ -4,6 +4,7 @@ import type { Turn, TurnMemory } from "../../engine/agent.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { JsonValue } from "../../model/json.ts";
 import type { Log } from "../../model/ports.ts";
+import { statusText } from "../../model/status-texts.ts";
 import { AgentModuleError } from "../load-module.ts";
 import { startThread } from "../start-thread.ts";
 import { cpuMsOf, ThreadStall } from "../thread-stall.ts";
@@ -164,14 +165,14 @@ export class AgentThread {
     if (this.#stall?.isStalled(Atomics.load(this.#beats, 0)) !== true || inspector.url() !== undefined) return;
     const { id: agent, log, stallMs } = this.#options;
     log.error({ agent, task: this.#task, cpuMs: stallMs }, "Agent does not return; its thread is ended");
-    this.end("The agent did not return and was ended.");
+    this.end(statusText("agentDidNotReturn"));
   }
 
   #endAfterGrace(): void {
     this.#grace ??= setTimeout(() => {
       const { id: agent, log } = this.#options;
       log.warn({ agent, task: this.#task }, "Agent did not stop in time; its thread is ended");
-      this.end("The agent did not stop in time and was ended.");
+      this.end(statusText("agentDidNotStop"));
     }, this.#options.cancelGraceMs).unref();
   }
 

@@ -9,13 +9,15 @@ const IDLE_MS = 60_000;
 
 /**
  * The agent of a module, in threads of its own: an endless loop ends its thread and fails its task, and the server
- * continues. Throws an AgentModuleError for a module that cannot be used.
+ * continues. `maxThreads` is instead of the module's `concurrency`. Throws an AgentModuleError for a module that cannot be used.
  */
-export async function createIsolatedAgent(options: ThreadOptions): Promise<Agent> {
+export async function createIsolatedAgent(options: ThreadOptions, maxThreads?: number): Promise<Agent> {
   const threads = new Threads(options);
   const first = await threads.take();
   const { profile, onCrash, concurrency, timeoutMs, asksForExtended, receivesDropped } = first.agent;
   threads.putBack(first);
+  const limit = maxThreads ?? (Number.isFinite(concurrency) ? concurrency : DEFAULT_CONCURRENCY);
+  threads.max = limit;
   return {
     profile: asksForExtended
       ? {
@@ -28,7 +30,7 @@ export async function createIsolatedAgent(options: ThreadOptions): Promise<Agent
         }
       : profile,
     onCrash,
-    concurrency: Number.isFinite(concurrency) ? concurrency : DEFAULT_CONCURRENCY,
+    concurrency: limit,
     timeoutMs,
     run: (turn) => runIsolated(threads, turn),
     ...(receivesDropped && {
@@ -71,6 +73,10 @@ async function* runIsolated(
 class Threads {
   readonly #options: ThreadOptions;
   readonly #idle = new Map<AgentThread, NodeJS.Timeout>();
+  /** At most this many at once: one that does not stop keeps its place until it has ended. */
+  max = DEFAULT_CONCURRENCY;
+  #taken = 0;
+  readonly #waiting: (() => void)[] = [];
 
   constructor(options: ThreadOptions) {
     this.#options = options;
@@ -78,6 +84,22 @@ class Threads {
 
   /** One that is idle, or a new one. */
   async take(): Promise<AgentThread> {
+    while (this.#taken >= this.max) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.#taken++;
+    try {
+      return await this.#find();
+    } catch (error) {
+      this.#release();
+      throw error;
+    }
+  }
+
+  #release(): void {
+    this.#taken--;
+    this.#waiting.shift()?.();
+  }
+
+  async #find(): Promise<AgentThread> {
     for (const [thread, timer] of this.#idle) {
       clearTimeout(timer);
       this.#idle.delete(thread);
@@ -87,6 +109,7 @@ class Threads {
   }
 
   putBack(thread: AgentThread): void {
+    this.#release();
     thread.close();
     if (thread.ended) return;
     const timer = setTimeout(() => {

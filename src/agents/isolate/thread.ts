@@ -1,5 +1,6 @@
 /** What runs in the thread of an isolated agent: its module, for one turn at a time. */
 import { parentPort, workerData } from "node:worker_threads";
+import { trackHops } from "../../client/hops-of-run.ts";
 import type { Agent, AgentRun, Turn, TurnMemory } from "../../engine/agent.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { JsonValue } from "../../model/json.ts";
@@ -37,6 +38,8 @@ const send = (message: FromThread): void => parentPort?.postMessage(message);
 setInterval(() => Atomics.add(count, 0, 1), BEAT_MS);
 process.on("unhandledRejection", (error) => send({ kind: "rejection", error: toErrorText(error) }));
 parentPort?.on("message", receive);
+// A thread may be new for every visit of a ring of agents: its first call has to count, too.
+trackHops();
 try {
   agent = await loadAgentModule(module);
   const { profile, onCrash, concurrency, timeoutMs } = agent;

@@ -41,13 +41,12 @@ export async function buildAgent(
         return withOverrides(await loadAgentModule(source.file, { fresh: options.fresh ?? false }), overrides);
       }
       const { createIsolatedAgent } = await import("../../agents/isolate/index.ts");
-      const isolated = await createIsolatedAgent({
-        file: source.file,
-        id: name,
-        cancelGraceMs: config.times.cancelGraceMs,
-        stallMs: config.server.watchdogMs,
-        log: options.log ?? SILENT_LOG,
-      });
+      const { cancelGraceMs } = config.times;
+      const stallMs = config.server.watchdogMs;
+      const isolated = await createIsolatedAgent(
+        { file: source.file, id: name, cancelGraceMs, stallMs, log: options.log ?? SILENT_LOG },
+        overrides.concurrency,
+      );
       return withOverrides(isolated, overrides);
     }
     case "process": {

@@ -1,4 +1,5 @@
 import { constants, type ServerHttp2Session } from "node:http2";
+import type { Socket } from "node:net";
 import { networkOf } from "../../model/address.ts";
 import type { Log } from "../../model/ports.ts";
 import type { PeerCertificate } from "../../wire/peer-certificate.ts";
@@ -9,6 +10,9 @@ export interface KeepAlive {
   readonly timeoutMs: number;
 }
 
+/** For the reason of a cut to reach the peer. */
+const LEAVING_MS = 1_000;
+
 /** One HTTP/2 connection: asks from time to time whether its peer is still there. */
 export class Connection {
   /** Without a port. */
@@ -18,18 +22,22 @@ export class Connection {
   isKnown = false;
   #isCut = false;
   readonly #session: ServerHttp2Session;
+  readonly #socket: Socket | undefined;
   readonly #onUnadmitted: (connection: Connection, cost: number) => void;
   readonly #timeoutMs: number;
   readonly #asking: NodeJS.Timeout;
   #waiting: NodeJS.Timeout | undefined;
 
+  /** `socket` is what the session runs on, beneath TLS if there is any. */
   constructor(
     session: ServerHttp2Session,
+    socket: Socket | undefined,
     { afterMs, timeoutMs }: KeepAlive,
     onUnadmitted: (connection: Connection, cost: number) => void,
     log: Log,
   ) {
     this.#session = session;
+    this.#socket = socket;
     this.#onUnadmitted = onUnadmitted;
     this.#timeoutMs = timeoutMs;
     // Asked for now: what was connected has no address any more once it is closed.
@@ -46,8 +54,13 @@ export class Connection {
     this.#session.close();
   }
 
+  /**
+   * The connection itself, not the session: destroying a session with hundreds of calls that have begun to be answered
+   * loops in Node's native code without end (seen on Node 20.20).
+   */
   cut(): void {
-    this.#session.destroy();
+    if (this.#socket === undefined) this.#session.destroy();
+    else this.#socket.destroy();
   }
 
   get isCut(): boolean {
@@ -71,7 +84,9 @@ export class Connection {
     process.nextTick(() => {
       if (this.#session.destroyed) return;
       this.#session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-      this.#session.destroy();
+      this.#socket?.destroySoon();
+      // A peer that reads nothing would keep what is left to be sent waiting.
+      setTimeout(() => this.cut(), LEAVING_MS).unref();
     });
   }
 

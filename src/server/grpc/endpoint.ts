@@ -44,7 +44,8 @@ class Endpoint implements GrpcEndpoint {
   readonly #guard: FloodGuard;
   readonly #health: Health;
   readonly #talks: Talks;
-  readonly #sockets = new Set<Socket>();
+  /** By the address of the peer, by which a session finds the one that it runs on. */
+  readonly #sockets = new Map<string, Socket>();
   readonly #connections = new Set<Connection>();
   readonly #offer = new Map<string, readonly string[]>();
   /** By path. */
@@ -79,8 +80,9 @@ class Endpoint implements GrpcEndpoint {
     }
     this.#server = createHttp2Server(options.maxConcurrentCalls ?? DEFAULT_MAX_CONCURRENT_CALLS, options.tls);
     this.#server.on("connection", (socket: Socket) => {
-      this.#sockets.add(socket);
-      socket.once("close", () => this.#sockets.delete(socket));
+      const peer = peerOf(socket);
+      this.#sockets.set(peer, socket);
+      socket.once("close", () => this.#sockets.delete(peer));
     });
     this.#guard = new FloodGuard(limits.resetsPerAddress, options.now ?? Date.now);
     boundConnections(this.#server, limits, (network) => this.#guard.refuses(network));
@@ -102,7 +104,13 @@ class Endpoint implements GrpcEndpoint {
 
   #connect(session: ServerHttp2Session): void {
     const { keepAlive = DEFAULT_KEEP_ALIVE, log } = this.#options;
-    const connection = new Connection(session, keepAlive, this.#onUnadmitted, log);
+    const connection = new Connection(
+      session,
+      this.#sockets.get(peerOf(session.socket)),
+      keepAlive,
+      this.#onUnadmitted,
+      log,
+    );
     this.#connections.add(connection);
     session.once("close", () => this.#connections.delete(connection));
     const onStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, _flags: number, raw: string[]) => {
@@ -179,8 +187,12 @@ class Endpoint implements GrpcEndpoint {
 
   #cut(): void {
     for (const connection of this.#connections) connection.cut();
-    for (const socket of this.#sockets) socket.destroy();
+    for (const socket of this.#sockets.values()) socket.destroy();
   }
+}
+
+function peerOf({ remoteAddress, remotePort }: Pick<Socket, "remoteAddress" | "remotePort">): string {
+  return `${remoteAddress} ${remotePort}`;
 }
 
 function listenError(error: NodeJS.ErrnoException, host: string, port: number): Error {
