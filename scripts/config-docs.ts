@@ -38,7 +38,7 @@ ${EXAMPLE}\`\`\`
 const PROCESSES = `## Agents that are processes
 
 An \`exec\` agent is started once per turn, without a shell. It gets the environment of the server, \`env\`, and
-\`DRAGOMAN_TASK_ID\` and \`DRAGOMAN_CONTEXT_ID\`. The message comes in on stdin, which then ends.
+\`DRAGOMAN_TASK_ID\`, \`DRAGOMAN_CONTEXT_ID\` and \`DRAGOMAN_HOPS\`, which \`dragoman send\` and \`connect\` pass on. The message comes in on stdin, which then ends.
 
 Each line of stdout is sent as it comes, as a chunk of the text artifact \`output\`. The newline is part of the chunk, so the
 chunks joined are the output; a last line without one is sent as it is. Lines longer than 1 MiB are sent in

@@ -1,5 +1,9 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { Hops } from "../model/hops.ts";
+import { EXTENSIONS } from "../model/extensions.ts";
+import { type Hops, hopsIn } from "../model/hops.ts";
+
+/** Where a program that runs as an agent finds how it came to be called. */
+export const HOPS_VARIABLE = "DRAGOMAN_HOPS";
 
 /** Whatever runs an agent knows how the run came about. */
 interface HopsSource {
@@ -17,9 +21,19 @@ export function trackHops(): void {
   current ??= new AsyncLocalStorage();
 }
 
-/** Of the run that this is called in; undefined outside of one. */
+/** Of the run that this is called in, or that this process was started for; undefined outside of one. */
 export function hopsOfRun(): Hops | undefined {
-  return current?.getStore()?.hops;
+  return current?.getStore()?.hops ?? hopsOfProcess();
+}
+
+function hopsOfProcess(): Hops | undefined {
+  const text = process.env[HOPS_VARIABLE];
+  if (text === undefined) return undefined;
+  try {
+    return hopsIn({ [EXTENSIONS.hops]: JSON.parse(text) });
+  } catch {
+    return undefined;
+  }
 }
 
 /** Does a step of a run. What it calls, also after it has waited for something, is called by that run. */

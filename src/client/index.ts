@@ -1,3 +1,5 @@
+import { trackHops } from "./hops-of-run.ts";
+
 export type { CardVerification } from "../auth/card-verifying.ts";
 export type { CredentialProvider, Refusal } from "../auth/login/contract.ts";
 export type { PublicJwk } from "../auth/verifying-keys.ts";
@@ -30,3 +32,6 @@ export type {
   SignaturePolicy,
 } from "./options.ts";
 export { bytesOf, type Content, data, file, text, textOf } from "./parts.ts";
+
+// A program that has this door calls agents: runs that begin from now on are known to the calls they make.
+trackHops();

@@ -179,13 +179,21 @@ function together(failures: readonly Failed[]): Failure {
   const [first, ...others] = failures;
   if (first === undefined) throw new Error("A call was made without an interface.");
   if (others.length === 0) return first.failure;
-  const also = others.map(({ failure, line }) => `${inWords(line)}: ${failure.error.message}`);
+  const why = codeOf(first.failure);
+  const also = others.map(({ failure, line }) =>
+    codeOf(failure) === why ? `${inWords(line)}.` : `${inWords(line)}: ${failure.error.message}`,
+  );
   return {
     ok: false,
     error: withMore(first.failure.error, ` Also tried: ${also.join(" ")}`),
     transient: failures.some(({ failure }) => failure.transient),
     reach: "untaken",
   };
+}
+
+/** One reason for all of them need be read only once. */
+function codeOf({ error }: Failure): string {
+  return error.code;
 }
 
 function withMore(error: Failure["error"], more: string): Failure["error"] {

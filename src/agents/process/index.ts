@@ -1,3 +1,4 @@
+import { HOPS_VARIABLE } from "../../client/hops-of-run.ts";
 import type { Agent, AgentEvent, MessageDraft } from "../../engine/agent.ts";
 import { type Log, SILENT_LOG } from "../../model/ports.ts";
 import { statusText } from "../../model/status-texts.ts";
@@ -63,7 +64,13 @@ export function createProcessAgent(options: ProcessAgentOptions): Agent {
         command,
         cwd,
         graceMs: cancelGraceMs,
-        env: { ...process.env, ...env, DRAGOMAN_TASK_ID: turn.task.id, DRAGOMAN_CONTEXT_ID: turn.task.contextId },
+        env: {
+          ...process.env,
+          ...env,
+          DRAGOMAN_TASK_ID: turn.task.id,
+          DRAGOMAN_CONTEXT_ID: turn.task.contextId,
+          [HOPS_VARIABLE]: JSON.stringify(turn.hops),
+        },
         stderr,
         maxOutput,
         log,
