@@ -14,8 +14,8 @@ const TEXT_MEMBERS = ["text", "markdown", "content", "document", "article", "top
 
 export function readWrittenInput(parts: readonly Part[]): WrittenInput {
   const data = parts.filter(isDataPart).find((part) => part.data !== null)?.data;
-  const text = textOf(parts).trim();
-  return { text: text || textOfFiles(parts) || textOfData(data), data };
+  const text = textOf(parts).trim() || textOfFiles(parts) || textOfData(data);
+  return { text: text.replace(/\r\n?/g, "\n"), data };
 }
 
 function textOfFiles(parts: readonly Part[]): string {

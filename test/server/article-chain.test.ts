@@ -56,3 +56,23 @@ test("an outline of sentences becomes prose, and not the outline again", async (
     "# Tea\n\n## Origins\n\nTea was first drunk in China. It was a medicine.\n\n## Spread\n\nMonks took it to Japan.\n",
   );
 });
+
+test.each([
+  ["with the line ends of Windows", (outline: string) => outline.replaceAll("\n", "\r\n")],
+  ["below a line that asks for a document", (outline: string) => `Write an article from this outline:\n\n${outline}`],
+])("an outline %s is an outline", async (_how, change) => {
+  const plan = await ask("outline", "The history of tea");
+  expect(await ask("document", change(plan))).toBe(await ask("document", plan));
+});
+
+test("numbers of two levels are sections and points", async () => {
+  const article = await ask(
+    "document",
+    "1. Origins\n1.1 China drank it first.\n1.2 Monks carried it.\n2. Today\n2.1 All drink it.\n",
+  );
+  expect(article).toContain("## Origins\n\nChina drank it first. Monks carried it.\n\n## Today\n\nAll drink it.\n");
+});
+
+test.each(["历史", "history", "History of the"])("%s alone is a topic like others", async (topic) => {
+  expect(await ask("outline", topic)).not.toMatch(/Before the\b|历出现/);
+});

@@ -5,7 +5,7 @@ import { cleanInline, endsSentence, LONGEST_TITLE, shortened, withoutMarks } fro
 const MOST_SECTIONS = 50;
 const MOST_POINTS = 50;
 const MOST_DEPTH = 6;
-const MOST_LINES = 1_000;
+const MAX_LINES = 1_000;
 const LONGEST_POINT = 2_000;
 
 /** Names under which agents of different makers put the same thing; the first that holds something wins. */
@@ -105,7 +105,9 @@ function read(value: unknown, depth: number): { title: string | undefined; secti
 }
 
 const HEADING = /^\s*(#{1,6})\s+(\S.*)$/;
-const ITEM = /^(\s*)(?:[-*+•]|\d{1,3}[.)、．])\s*(\S.*)$/;
+const ITEM = /^(\s*)(?:[-*+•]\s+|\d{1,3}[.)、．]\s*(?!\d)|(\d{1,3}(?:\.\d{1,3})+)[.)、．]?\s+)(\S.*)$/;
+/** What asks for a document above the outline itself. */
+const LEAD_IN = /[:：]\s*$/;
 /** Remarks about the outline, as ours has when it is a skeleton. */
 const REMARK = /^\s*>/;
 
@@ -114,18 +116,21 @@ const REMARK = /^\s*>/;
  * and so does a list in which nothing stands below anything.
  */
 function readMarked(text: string): { title: string | undefined; sections: OutlineSection[] } | undefined {
-  const lines = text.split("\n", MOST_LINES + 1).filter((line) => line.trim() !== "" && !REMARK.test(line));
-  if (lines.length > MOST_LINES) return undefined;
+  const lines = text.split("\n", MAX_LINES + 1).filter((line) => line.trim() !== "" && !REMARK.test(line));
+  if (lines.length > MAX_LINES) return undefined;
   const hasHeadings = lines.some((line) => HEADING.test(line));
   let title: string | undefined;
   const sections: OutlineSection[] = [];
   for (const line of lines) {
     const [, marks = "", heading = ""] = HEADING.exec(line) ?? [];
-    const [, indent = "", item = ""] = ITEM.exec(line) ?? [];
-    if (heading === "" && item === "") return undefined;
+    const [, indent = "", number = "", item = ""] = ITEM.exec(line) ?? [];
+    if (heading === "" && item === "") {
+      if (title === undefined && sections.length === 0 && LEAD_IN.test(line)) continue;
+      return undefined;
+    }
     if (marks === "#" && title === undefined && sections.length === 0) title = tidyTitle(heading);
     else if (heading !== "") sections.push({ title: tidyTitle(heading), points: [] });
-    else if (!hasHeadings && indent === "") sections.push({ title: tidyTitle(item), points: [] });
+    else if (!hasHeadings && indent === "" && number === "") sections.push({ title: tidyTitle(item), points: [] });
     else {
       if (sections.length === 0) sections.push({ title: "", points: [] });
       sections.at(-1)?.points.push(tidyPoint(item));

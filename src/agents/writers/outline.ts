@@ -27,8 +27,10 @@ const OPENING_BONUS = 1.2;
 /** An outline of the text given, or a skeleton for the topic given; no sections when there is neither. */
 export function outlineOf(text: string): Outline {
   const { content, isTopic } = readRequest(text);
+  const body = skeletonBody(content);
+  // Nothing but the remark that something is a skeleton: there is neither a topic in it nor a text.
+  if (body?.trim() === "") return topicOutline("", text);
   if (!isTopic) {
-    const body = skeletonBody(content);
     const analysis = analyse(body ?? content);
     const plan = planOf(analysis);
     const sections = plan.sections.map((section) => ({ title: section.title, points: pointsOf(analysis, section) }));

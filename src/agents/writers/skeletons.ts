@@ -244,7 +244,7 @@ const HISTORIES = [
   /^(.{1,60}?)['’]s\s+history$/i,
   /^(?:the\s+)?(.{1,60}?)\s+history$/i,
   /^(.{1,40}?)的?(?:发展)?(?:历史|简史|历程|起源|由来|演变)$/,
-  /^(.{1,40}?)(?:发展|通)?史$/,
+  /^(.{1,40}?)(?:古代|近代|现代|当代|发展|通)?(?<!历)史$/,
 ] as const;
 
 function readTopic(given: string): Reading {
@@ -259,8 +259,8 @@ function readTopic(given: string): Reading {
       return { kind: "comparison", topic, a: match[1], b: match[2] };
   }
   for (const pattern of HISTORIES) {
-    const of = pattern.exec(topic)?.[1];
-    if (of !== undefined) return { kind: "history", topic, a: of };
+    const of = pattern.exec(topic)?.[1]?.replace(/[:,：，]\s*(?:a|an|the)?$/i, "");
+    if (of !== undefined && !/^(?:a|an|the)?$/i.test(of)) return { kind: "history", topic, a: of };
   }
   if (/^how (?:to|do i|do you|do we|can i|can you|can we)\s/i.test(topic) || /^(?:如何|怎么|怎样)/.test(topic))
     return { kind: "guide", topic };
