@@ -3,7 +3,6 @@
  * new seed each time. `npm run explore`, or `npm run explore -- --seed N [paths of tests]` to repeat what was found.
  */
 import { spawnSync } from "node:child_process";
-import { parseArgs } from "node:util";
 
 const USUAL = [
   "test/faults",
@@ -14,13 +13,20 @@ const USUAL = [
   "src/store",
   "src/client",
 ];
+const USAGE = "Usage: npm run explore -- [--seed <number>] [paths of tests]";
 
-const { values, positionals } = parseArgs({ options: { seed: { type: "string" } }, allowPositionals: true });
-const seed = values.seed ?? String(Math.floor(Math.random() * 2 ** 31));
-console.log(`Seed ${seed}; repeat with: npm run explore -- --seed ${seed}`);
-const { status } = spawnSync("npx", ["vitest", "run", ...(positionals.length > 0 ? positionals : USUAL)], {
+const given = process.argv.slice(2);
+const seed = given[0] === "--seed" ? given[1] : String(Math.floor(Math.random() * 2 ** 31));
+const paths = given.slice(given[0] === "--seed" ? 2 : 0);
+if (seed === undefined || !/^\d+$/.test(seed) || paths.some((path) => path.startsWith("-"))) {
+  console.log(USAGE);
+  process.exit(given.includes("--help") ? 0 : 2);
+}
+const repeat = ["npm run explore -- --seed", seed, ...paths].join(" ");
+console.log(`Seed ${seed}; repeat with: ${repeat}`);
+const { status } = spawnSync("npx", ["vitest", "run", ...(paths.length > 0 ? paths : USUAL)], {
   stdio: "inherit",
   env: { ...process.env, EXPLORE: "1", PROPERTY_SEED: seed, FAULT_SEED: seed, HOSTILE_SEED: seed },
 });
-if (status !== 0) console.log(`Found with seed ${seed}; repeat with: npm run explore -- --seed ${seed}`);
+if (status !== 0) console.log(`Failed; repeat with: ${repeat}`);
 process.exitCode = status ?? 1;

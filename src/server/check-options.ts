@@ -10,10 +10,12 @@ const object = z.record(z.string(), z.unknown());
 const callable = z.custom((value) => typeof value === "function", { error: "must be a function" });
 const milliseconds = z.number().min(0);
 
-const agent = z.custom(
-  (value) => typeof value === "object" && value !== null && typeof Reflect.get(value, "run") === "function",
-  { error: "must be what defineAgent returns" },
-);
+export function isAgent(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return typeof Reflect.get(value, "run") === "function" && typeof Reflect.get(value, "profile") === "object";
+}
+
+const agent = z.custom(isAgent, { error: "must be what defineAgent returns" });
 const store = z.custom(
   (value) =>
     typeof value === "string"

@@ -70,11 +70,7 @@ export function createNodeServer(
     const isBelow = mount === "" || unmount(request, mount);
     const exchange = new NodeExchange(options, request, response);
     if (isBelow && !isAmbiguous(request)) return exchange;
-    exchange.turnAway(
-      isBelow
-        ? plainError(400, "The request names more than one host or caller.")
-        : plainError(404, `Everything here is below ${mount}.`),
-    );
+    exchange.turnAway(isBelow ? plainError(400, "The request names more than one host or caller.") : notBelow(mount));
     return undefined;
   };
   const answer = (request: IncomingMessage, response: ServerResponse) => open(request, response)?.begin();
@@ -90,10 +86,22 @@ export function createNodeServer(
   if (takeUpgrade !== undefined) {
     server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       if (mount === "" || unmount(request, mount)) takeUpgrade(request, socket, head);
-      else socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+      else refuseUpgrade(socket, notBelow(mount));
     });
   }
   return server;
+}
+
+function notBelow(mount: string): FullReply {
+  return plainError(404, `Everything here is below ${mount}.`);
+}
+
+function refuseUpgrade(socket: Duplex, { body, headers }: FullReply): void {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const length = Buffer.byteLength(body ?? "");
+  socket.end(
+    `HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: ${length}\r\n${lines.join("")}\r\n${body ?? ""}`,
+  );
 }
 
 /** Leaves of the request's URL what follows the mount path; false, and nothing changed, for one that is elsewhere. */

@@ -196,3 +196,10 @@ it("hides any known secret, whatever characters it has", () => {
     }),
   );
 });
+
+it("takes a syntax error for what it is", () => {
+  expect(redactText("ParseError: Unexpected token \n /srv/agents/hello.ts:1:16")).toContain(
+    "/srv/agents/hello.ts:1:16",
+  );
+  expect(redactText("Unexpected token abcdef in JSON")).toContain("abcdef");
+});

@@ -14,7 +14,7 @@ const DEEPEST = 8;
 const MOST_ITEMS = 100;
 const LONGEST_TEXT = 16 * 1024;
 
-const SCHEMES = /\b(bearer|basic|digest|negotiate|dpop|token|apikey)(\s+|%20)[\w~+/.=-]{4,}/gi;
+const SCHEMES = /\b(bearer|basic|digest|negotiate|dpop|(?<!unexpected )token|apikey)([ \t]+|%20)[\w~+/.=-]{4,}/gi;
 const JSON_WEB_TOKEN = /(?<![\w-])eyJ[\w-]{5,}\.[\w-]{5,}\.[\w-]*/g;
 const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g;
 const USER_INFO = /\b([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/?#@"']*@/gi;
@@ -175,7 +175,7 @@ interface Name {
 }
 
 const NAMES_KEPT = 1_000;
-const SHORTEST_KNOWN = 6;
+const SHORTEST_KNOWN = 4;
 const SHORTEST_UNMISTAKABLE = 16;
 const OF_ERRORS: ReadonlySet<string> = new Set(["name", "message", "stack", "cause", "errors"]);
 const HEADER_NAME = /^[A-Za-z][\w-]*$/;

@@ -6,7 +6,7 @@ import type { RpcServing } from "../dialects/contract.ts";
 import { DIALECT_NAME as LINK_DIALECT } from "../dialects/xiaoyi-link/version.ts";
 import type { Agent } from "../engine/agent.ts";
 import { SILENT_LOG } from "../model/ports.ts";
-import { checkServeOptions } from "./check-options.ts";
+import { checkServeOptions, isAgent } from "./check-options.ts";
 import { type Core, createCore, type ServeOptions } from "./core.ts";
 import { DIALECTS } from "./dialects.ts";
 import { createGrpcServer, type GrpcEndpoint } from "./grpc/node-grpc.ts";
@@ -206,6 +206,8 @@ function runningServer(
       return { name, title, url, cardUrl: `${url}/.well-known/agent-card.json`, isDefault: name === defaultName };
     }),
     replace(name, agent) {
+      if (!core.services.has(name)) throw new TypeError(`replace: there is no agent "${name}".`);
+      if (!isAgent(agent)) throw new TypeError("replace: the agent must be what defineAgent returns.");
       core.engine.replace(name, agent);
       core.services.get(name)?.changed();
     },

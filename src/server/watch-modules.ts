@@ -153,6 +153,7 @@ function watchConfig(source: WatchedConfig, reloader: Reloader, configured: () =
     if (name === null || name === basename(file)) reload();
     else if (name === ".env") warn();
   });
+  watcher.on("error", (error) => log.warn({ err: error }, "The configuration is no longer watched"));
   return () => watcher.close();
 }
 
@@ -193,7 +194,15 @@ function watchTree(root: string, changed: () => void, log: Log): () => void {
     }
   };
   add(root);
+  // A folder may be replaced as a whole, by a build or another branch; the watch of the old one sees nothing more.
+  const parent = watch(dirname(root), { persistent: false }, (_event, name) => {
+    if (name !== basename(root) || !isWatchedFolder(dirname(root), name)) return;
+    add(root);
+    changed();
+  });
+  parent.on("error", () => parent.close());
   return () => {
+    parent.close();
     for (const folder of [...watchers.keys()]) drop(folder);
   };
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { PATIENCE_MS, ServedFolder, saidBy, type TaskJson } from "./served-folder.ts";
+import { ServedFolder, saidBy, type TaskJson } from "./served-folder.ts";
 
 const MODULE = `import { threadId } from "node:worker_threads";
 import { data, defineAgent, file } from "dragoman";
@@ -84,7 +84,7 @@ async function settled(
     task = (await server.post(agent, "GetTask", { id })).result as TaskJson;
     return isSettled(task);
   };
-  await expect.poll(look, { timeout: PATIENCE_MS }).toBe(true);
+  await expect.poll(look).toBe(true);
   return task as TaskJson;
 }
 

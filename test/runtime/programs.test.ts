@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type LogLine, PATIENCE_MS, ServedFolder, saidBy } from "./served-folder.ts";
+import { type LogLine, ServedFolder, saidBy } from "./served-folder.ts";
 
 const TRACEBACK = `echo 'File "/srv/private/agent.py", line 3: login with sesame-of-the-vault failed' >&2; exit 3`;
 
@@ -73,5 +73,5 @@ test("a program that writes without end is ended, its task fails, and others are
   expect(saidBy(task)).toBe("The agent's program wrote more than 1048576 characters of output.");
   await served.logged(({ agent, level }) => agent === "flood" && level === 40);
   const pid = Number(readFileSync(served.path("pid"), "utf8"));
-  await expect.poll(() => isAlive(pid), { timeout: PATIENCE_MS }).toBe(false);
+  await expect.poll(() => isAlive(pid)).toBe(false);
 });

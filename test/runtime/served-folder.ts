@@ -3,12 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { vi } from "vitest";
 import { CLI, cleanEnvironment } from "../built/cli.ts";
-
-/** All that is waited for comes as an event; the limits are only there to end a test that hangs on a busy machine. */
-export const PATIENCE_MS = 120_000;
-vi.setConfig({ testTimeout: 2 * PATIENCE_MS, hookTimeout: PATIENCE_MS });
 
 export interface LogLine {
   readonly level: number;

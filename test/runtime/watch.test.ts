@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, renameSync } from "node:fs";
+import { cpSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type LogLine, ServedFolder } from "./served-folder.ts";
 
@@ -36,6 +36,17 @@ async function reported(change: () => void, matches: (line: LogLine) => boolean)
 }
 
 const reloaded = (name: string) => (line: LogLine) => line.agent === name && line.msg === "Agent reloaded";
+
+test("a folder that is replaced as a whole is watched on", async () => {
+  cpSync(served.path("agents"), served.path("other"), { recursive: true });
+  await reported(() => {
+    rmSync(served.path("agents"), { recursive: true });
+    renameSync(served.path("other"), served.path("agents"));
+  }, reloaded("a"));
+  await reported(() => saveByRename("agents/a.ts", agent("again")), reloaded("a"));
+  expect(await served.ask("a", "?")).toBe("again!");
+  await reported(() => saveByRename("agents/a.ts", agent("one")), reloaded("a"));
+});
 
 test("files saved by rename are loaded, time after time", async () => {
   expect(await served.ask("a", "?")).toBe("one!");

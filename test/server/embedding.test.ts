@@ -121,6 +121,13 @@ test("the Host header of a request never reaches a card", async () => {
   expect(await cardAt("https://example.com")).toContain("https://example.com/agents/echo");
 });
 
+test("replace refuses what is not there and what is not an agent", async () => {
+  const server = await serve({ agents: { echo: createEchoAgent() }, port: 0, grpcPort: false });
+  closing.push(() => server.close());
+  expect(() => server.replace("nope", createEchoAgent())).toThrow(/there is no agent "nope"/);
+  expect(() => server.replace("echo", { name: "x" } as never)).toThrow(/must be what defineAgent returns/);
+});
+
 test("serve with a path answers below it only, and its card leads there", async () => {
   const server = await serve({ agents: { echo: createEchoAgent() }, port: 0, grpcPort: false, path: "/a2a" });
   closing.push(() => server.close());

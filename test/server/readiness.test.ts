@@ -49,7 +49,7 @@ function canConnect(port: number): Promise<boolean> {
 }
 
 describe("a server that starts", () => {
-  test("is ready no sooner than all its ports are open", { timeout: 120_000 }, async () => {
+  test("is ready no sooner than all its ports are open", async () => {
     const first = await serve({ port: 0, agents });
     const { port } = first;
     const grpcPort = Number(first.grpc?.split(":").at(-1));
@@ -115,9 +115,7 @@ describe("a full disk", () => {
     expect(await ask(url, "/readyz")).toEqual({ status: "ready" });
   });
 
-  test("is named to callers, and nothing that was acknowledged is lost", {
-    timeout: 120_000,
-  }, async () => {
+  test("is named to callers, and nothing that was acknowledged is lost", async () => {
     const url = await start();
     const { result } = await call(url, "SendMessage", say("kept"));
     limitPages(2);

@@ -220,7 +220,7 @@ describe("an answer", () => {
     think(" look");
     await clock.advance(200);
     think(" it");
-    await clock.advance(99);
+    await clock.advance(49);
     expect(shown).toEqual([]);
     await clock.advance(1);
     expect(shown.splice(0)).toEqual([" look it"]);

@@ -10,7 +10,7 @@ import { FrameQueue } from "./frame-queue.ts";
 /** How long after the last word a task has ended whose agent told how it ended, but not that this was all. */
 const SETTLE_MS = 5_000;
 /** Between what arrives and what is shown, at most: reasoning comes word by word and is gathered for so long. */
-const GATHER_MS = 300;
+const GATHER_MS = 250;
 /** Characters of the longest answer: it is kept to tell what is new in one that is told whole again and again. */
 const LONGEST_ANSWER = 64 * 1024 * 1024;
 

@@ -89,7 +89,7 @@ export class HeardArtifacts {
     const isKnown = this.#texts.has(artifactId);
     if (isKnown) this.#reusesIds = true;
     else if (this.#continuesLatest(artifactId, append)) this.#appendsUnderNewIds = true;
-    else if (lastChunk === false && !append) this.#leavesOpen = true;
+    else if (lastChunk === false && !append && !this.#isGrown(text)) this.#leavesOpen = true;
     const into = isKnown ? artifactId : (this.#continued(text, append, lastChunk) ?? artifactId);
     if (into !== artifactId) this.#forPhones = true;
     this.#latest = into;
@@ -98,8 +98,13 @@ export class HeardArtifacts {
 
   /** The artifact that a text under a new id is the continuation or another version of, if any. */
   #continued(text: string, append: boolean, lastChunk: boolean | undefined): string | undefined {
-    const continues = append || this.#likePhones || (lastChunk !== false && isVersionOf(text, this.latestText));
-    return continues ? this.#latest : undefined;
+    const isVersion = this.#isGrown(text) || (lastChunk !== false && isVersionOf(text, this.latestText));
+    return append || this.#likePhones || isVersion ? this.#latest : undefined;
+  }
+
+  /** All of the text that was sent last, and more: in its place nothing is lost, whatever else was meant. */
+  #isGrown(text: string): boolean {
+    return this.latestText !== "" && text.startsWith(this.latestText);
   }
 
   #change(artifactId: string, text: string, append: boolean, parts: readonly Part[]): ArtifactChange[] {

@@ -114,7 +114,10 @@ function readData(members: Members): Part {
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** A file may come with both its bytes and a place to fetch it from; the place is the platform's preference. */
+/**
+ * A file may come with both its bytes and a place to fetch it from. The place is the platform's preference; whoever cannot
+ * look there (`keepsBytes` is false) takes the bytes, which are there whether the place is or not.
+ */
 function readFile(members: Members, keepsBytes: boolean): Part {
   const file: Mutable<Part> = readFileContent(members);
   const filename = members.text("name");
@@ -122,9 +125,11 @@ function readFile(members: Members, keepsBytes: boolean): Part {
   if (filename !== undefined) file.filename = filename;
   if (mediaType !== undefined) file.mediaType = toMediaType(mediaType);
   const bytes = members.raw("bytes");
-  if (!keepsBytes || !("url" in file) || typeof bytes !== "string" || bytes === "") return file;
+  if (!("url" in file) || typeof bytes !== "string" || bytes === "") return file;
   const spare = toStandardBase64(bytes);
-  return spare === undefined ? file : withSpareBytes(file, spare);
+  if (spare === undefined) return file;
+  const { url, ...rest } = file;
+  return keepsBytes ? withSpareBytes(file, spare) : { ...rest, raw: spare };
 }
 
 function readFileContent(members: Members): Mutable<Part> {
