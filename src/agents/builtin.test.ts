@@ -85,8 +85,8 @@ describe("summary", () => {
 
   it("of the data of a skeleton says that it is one", async () => {
     const { events } = await runToEnd(outline(), { text: "solar power" });
-    const { events: told } = await runToEnd(summary(), { parts: [{ data: dataOf(events) as JsonValue }] });
-    expect(textOfArtifact(told, "summary")).toMatch(/^This is a skeleton for “Solar power”/);
+    const { events: summarised } = await runToEnd(summary(), { parts: [{ data: dataOf(events) as JsonValue }] });
+    expect(textOfArtifact(summarised, "summary")).toMatch(/^This is a skeleton for “Solar power”/);
   });
 
   it("reads text files and text that came as data", async () => {

@@ -39,9 +39,9 @@ export interface EngineLimits {
   readonly pendingEvents: number;
   /** Characters of an id that a caller chooses, and of a tenant: they are repeated in every event. */
   readonly id: number;
-  /** Characters of one part, whoever sends it. */
+  /** Characters of one part, from callers and from agents. */
   readonly part: number;
-  /** Bytes of one file that comes in a message; those of `part` unless given. */
+  /** Bytes of one file in a message. Default: that of `part`. */
   readonly file: number;
   /** Media types that files in messages may have, as `type/subtype` or `type/*`, whichever agent they are for. Absent: any. */
   readonly mediaTypes: readonly string[] | undefined;

@@ -8,11 +8,11 @@ import { type Rate, RateLimiter } from "./rate.ts";
 export interface AdmissionLimits {
   /** Requests a second from one address; absent: any number. */
   readonly ratePerAddress?: number;
-  /** Requests from one address that may come at once; five seconds' worth of its rate unless given. */
+  /** Requests from one address that may come at once. Default: five seconds' worth of its rate. */
   readonly burstPerAddress?: number;
   /** Requests a second of one owner; absent: any number. */
   readonly ratePerOwner?: number;
-  /** Requests of one owner that may come at once; five seconds' worth of its rate unless given. */
+  /** Requests of one owner that may come at once. Default: five seconds' worth of its rate. */
   readonly burstPerOwner?: number;
   /** Requests from one address that are being answered at the same time. */
   readonly requestsPerAddress: number;

@@ -8,7 +8,9 @@ import { DEFAULT_SERVE_LIMITS, DEFAULT_SERVE_TIMES, type ServeOptions } from "./
 
 const object = z.record(z.string(), z.unknown());
 const callable = z.custom((value) => typeof value === "function", { error: "must be a function" });
-const milliseconds = z.number().min(0);
+/** Infinity included: it is how a program switches a limit off. */
+const atLeast = (least: number) =>
+  z.custom((value) => typeof value === "number" && value >= least, { error: `must be a number of ${least} or more` });
 
 export function isAgent(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
@@ -37,12 +39,12 @@ const each = <T extends z.ZodType>(names: readonly string[], value: T) =>
   Object.fromEntries(names.map((name) => [name, value.optional()]));
 
 const limits = z.strictObject({
-  ...each(Object.keys({ ...DEFAULT_LIMITS, ...DEFAULT_SERVE_LIMITS }), z.number().min(1)),
+  ...each(Object.keys({ ...DEFAULT_LIMITS, ...DEFAULT_SERVE_LIMITS }), atLeast(1)),
   ...each(["ratePerAddress", "ratePerOwner"], rate),
   ...each(["burstPerAddress", "burstPerOwner"], count),
   mediaTypes: z.array(mediaType).optional(),
 });
-const times = z.strictObject(each(Object.keys({ ...DEFAULT_TIMES, ...DEFAULT_SERVE_TIMES }), milliseconds));
+const times = z.strictObject(each(Object.keys({ ...DEFAULT_TIMES, ...DEFAULT_SERVE_TIMES }), atLeast(0)));
 
 /** What `serve`, `createHandler` and the middleware take. Sections of their own are checked by those who read them. */
 const SHAPE = {

@@ -13,7 +13,7 @@ const PATIENCE_MS = 1_500;
 const MAX_FRAMES = 20;
 const FATAL = 60;
 const WARN = 40;
-/** Times the limit after which it is ended whoever's code runs: the server itself may be busy for a while. */
+/** Times the limit after which the process is ended even if no agent's code runs: the server may be busy for a while. */
 const OWN_CODE_FACTOR = 12;
 /** Our own files, from the build and from the sources alike. */
 const OWN_ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -41,7 +41,7 @@ interface Culprit {
   readonly stack?: readonly string[];
 }
 
-function endStalled(whoeverRuns: boolean): void {
+function endStalled(isLong: boolean): void {
   reporting = true;
   const beats = Atomics.load(cells, CELL.beats);
   const recovered = () => Atomics.load(cells, CELL.beats) !== beats;
@@ -60,7 +60,7 @@ function endStalled(whoeverRuns: boolean): void {
       ({ functionName, location: { lineNumber, columnNumber = 0 } }, at) =>
         `${functionName || "<anonymous>"} (${files[at]}:${lineNumber + 1}:${columnNumber + 1})`,
     );
-    if (!whoeverRuns && noted() === undefined && !files.some(isCodeOfAgents)) {
+    if (!isLong && noted() === undefined && !files.some(isCodeOfAgents)) {
       excuse(beats, stack);
       session.post("Debugger.resume", () => session.disconnect());
       return;
@@ -78,7 +78,7 @@ function endStalled(whoeverRuns: boolean): void {
       reporting = false;
       return;
     }
-    if (!whoeverRuns && noted() === undefined) {
+    if (!isLong && noted() === undefined) {
       if (reporting) excuse(beats, []);
       session.disconnect();
       return;

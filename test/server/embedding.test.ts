@@ -84,7 +84,7 @@ describe("options", () => {
       /publicUrl: must be an http[\s\S]*limits\.boddy: unknown key; did you mean "body"[\s\S]*prot: unknown key; did you mean "port"/;
     await expect(createHandler(wrong)).rejects.toThrow(refusal);
     await expect(dragoman(wrong)).rejects.toThrow(refusal);
-    await expect(serve(wrong)).rejects.toThrow(/^serve: [\s\S]*times\.drainMs: must be 0 or more/);
+    await expect(serve(wrong)).rejects.toThrow(/^serve: [\s\S]*times\.drainMs: must be a number of 0 or more/);
   });
 
   test.each([
@@ -98,6 +98,11 @@ describe("options", () => {
     [{ authenticate: true }, /authenticate: must be a function/],
   ])("%o is refused", async (options, reason) => {
     await expect(serve(untyped({ port: 0, ...options }))).rejects.toThrow(reason);
+  });
+
+  test("limits may be switched off", async () => {
+    const server = await serve({ agents, port: 0, grpcPort: false, limits: { mergeAfter: Number.POSITIVE_INFINITY } });
+    await server.close();
   });
 
   test("a handler does not start without the address that its cards will name", async () => {

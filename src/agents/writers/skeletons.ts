@@ -238,7 +238,7 @@ const COMPARISONS = [
   /^(.{1,30}?)(?:与|和|跟|同|及)(.{1,30}?)(?:之间)?的?(?:区别|差异|对比|比较|异同|不同)$/,
 ] as const;
 
-/** What happened in time is told in its order. */
+/** Topics whose sections follow the order of time. */
 const HISTORIES = [
   /^(?:(?:a|the)\s+)?(?:(?:brief|short|long|early|modern|complete)\s+)*(?:history|origins?|evolution)\s+of\s+(.{1,80})$/i,
   /^(.{1,60}?)['’]s\s+history$/i,

@@ -115,8 +115,8 @@ function readData(members: Members): Part {
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
- * A file may come with both its bytes and a place to fetch it from. The place is the platform's preference; whoever cannot
- * look there (`keepsBytes` is false) takes the bytes, which are there whether the place is or not.
+ * A file may come with both its bytes and a place to fetch it from. The place is the platform's preference; a
+ * reader that does not fetch (`keepsBytes` is false) gets the bytes, which need no place.
  */
 function readFile(members: Members, keepsBytes: boolean): Part {
   const file: Mutable<Part> = readFileContent(members);

@@ -16,7 +16,7 @@ export interface Scenario {
 }
 
 export const SCENARIOS = {
-  normal: { about: "messages and answers, with the app opened anew in between", source: SOURCES.STREAM, run: normal },
+  normal: { about: "messages and answers, with the app opened again in between", source: SOURCES.STREAM, run: normal },
   streaming: { about: "an answer in pieces", source: SOURCES.DEVICE_REPORT, run: streaming },
   long: { about: "an answer that one frame cannot carry", source: SOURCES.DEVICE_REPORT, run: long },
   "two-messages": {
@@ -25,7 +25,7 @@ export const SCENARIOS = {
     run: twoMessages,
   },
   cancel: { about: "a task stopped in the middle", source: SOURCES.CANCEL, run: cancel },
-  clear: { about: "a conversation forgotten and begun anew", source: SOURCES.CANCEL, run: clear },
+  clear: { about: "a conversation cleared and begun again", source: SOURCES.CANCEL, run: clear },
   question: { about: "a question of the agent, answered under the same ids", source: SOURCES.PLUGIN, run: question },
   duplicates: { about: "every frame twice", source: SOURCES.PLUGIN, run: duplicates, overLink: true },
   kick: { about: "the connection closed by the platform", source: SOURCES.PLUGIN, run: kick, overLink: true },
