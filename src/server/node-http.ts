@@ -18,7 +18,7 @@ import { peerCertificateOf } from "./peer-certificate.ts";
 import { plainError } from "./plain-replies.ts";
 import type { TlsFiles } from "./tls.ts";
 import { TOO_MUCH_UNSENT } from "./unsent-bytes.ts";
-import { WebSocketOrPlainRequest } from "./upgrade-request.ts";
+import { refuseUpgrade, WebSocketOrPlainRequest } from "./upgrade-request.ts";
 
 export interface NodeHttpOptions extends StreamPumpOptions {
   readonly handle: (exchange: ExchangeRequest) => Promise<ExchangeReply> | ExchangeReply;
@@ -94,14 +94,6 @@ export function createNodeServer(
 
 function notBelow(mount: string): FullReply {
   return plainError(404, `Everything here is below ${mount}.`);
-}
-
-function refuseUpgrade(socket: Duplex, { body, headers }: FullReply): void {
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  const length = Buffer.byteLength(body ?? "");
-  socket.end(
-    `HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: ${length}\r\n${lines.join("")}\r\n${body ?? ""}`,
-  );
 }
 
 /** Leaves of the request's URL what follows the mount path; false, and nothing changed, for one that is elsewhere. */

@@ -1,4 +1,6 @@
-import { IncomingMessage } from "node:http";
+import { IncomingMessage, STATUS_CODES } from "node:http";
+import type { Duplex } from "node:stream";
+import type { FullReply } from "../wire/exchange.ts";
 
 const UPGRADE_ASKED = Symbol("upgrade asked");
 
@@ -17,4 +19,15 @@ export class WebSocketOrPlainRequest extends IncomingMessage {
   set upgrade(asked: boolean | null) {
     this[UPGRADE_ASKED] = asked;
   }
+}
+
+/** Answers an upgrade request instead of upgrading, and ends the connection, which Node no longer looks after. */
+export function refuseUpgrade(socket: Duplex, { body = "", headers, status }: FullReply): void {
+  socket.on("error", () => {});
+  const fields = { ...headers, connection: "close", "content-length": Buffer.byteLength(body) };
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`.trimEnd(),
+    ...Object.entries(fields).map(([name, value]) => `${name}: ${value}`),
+  ];
+  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
 }

@@ -1,5 +1,5 @@
 /** Taking WebSockets from those who dial. */
-import { type IncomingMessage, STATUS_CODES } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
 import { MAX_MESSAGE_BYTES, toLink, type WebSocketLink, type WebSocketLinkOptions } from "./websocket-link.ts";
@@ -23,16 +23,4 @@ export function createWebSocketAcceptor(options: WebSocketLinkOptions): AcceptWe
   return (request, socket, head, onLink) => {
     server.handleUpgrade(request, socket, head, (webSocket) => onLink(toLink(webSocket, socket, options)));
   };
-}
-
-/** Answers an upgrade request with a status, and JSON that says why, and ends the connection. */
-export function refuseUpgrade(socket: Duplex, status: number, json = ""): void {
-  socket.on("error", () => {});
-  const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`.trimEnd(),
-    "connection: close",
-    ...(json === "" ? [] : ["content-type: application/json"]),
-    `content-length: ${Buffer.byteLength(json)}`,
-  ];
-  socket.end(`${head.join("\r\n")}\r\n\r\n${json}`, () => socket.destroy());
 }

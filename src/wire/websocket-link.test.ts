@@ -7,9 +7,10 @@ import { afterEach, describe, expect, it } from "vitest";
 import { type WebSocket, WebSocketServer } from "ws";
 import { FakeClock } from "../engine/testing/fake-clock.ts";
 import { systemClock } from "../server/node-ports.ts";
+import { refuseUpgrade } from "../server/upgrade-request.ts";
 import type { Link } from "./link.ts";
 import { codeOf, readAll, readSome } from "./testing/reading.ts";
-import { createWebSocketAcceptor, refuseUpgrade } from "./websocket-accept.ts";
+import { createWebSocketAcceptor } from "./websocket-accept.ts";
 import { type DialError, type DialOptions, dialWebSocket } from "./websocket-dial.ts";
 import type { WebSocketLink, WebSocketLinkOptions } from "./websocket-link.ts";
 
@@ -332,7 +333,7 @@ describe("dialling", () => {
 
   it("says with which status it was refused", async () => {
     const server = createHttpServer();
-    server.on("upgrade", (_request, socket) => refuseUpgrade(socket, 403));
+    server.on("upgrade", (_request, socket) => refuseUpgrade(socket, { status: 403, headers: {}, body: undefined }));
     const error = await failure(dial(`ws://127.0.0.1:${await listening(server)}`));
     expect(error).toMatchObject({ failure: "refused", status: 403 });
   });

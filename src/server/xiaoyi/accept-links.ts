@@ -10,9 +10,10 @@ import {
 } from "../../dialects/xiaoyi/signature.ts";
 import type { Log } from "../../model/ports.ts";
 import type { FullReply, RequestHead } from "../../wire/exchange.ts";
-import { createWebSocketAcceptor, refuseUpgrade } from "../../wire/websocket-accept.ts";
+import { createWebSocketAcceptor } from "../../wire/websocket-accept.ts";
 import type { WebSocketLink } from "../../wire/websocket-link.ts";
 import { plainError } from "../plain-replies.ts";
+import { refuseUpgrade } from "../upgrade-request.ts";
 import type { DialIn, DialInCredentials, DialInTools } from "./dial-in-agent.ts";
 import { OfferedFiles, originOf } from "./offered-files.ts";
 
@@ -65,7 +66,7 @@ export function acceptLinks(dialIns: ReadonlyMap<string, DialIn>, options: Accep
   let closed = false;
 
   function refuse(socket: Duplex, { status, why }: Refusal, headers: IncomingHttpHeaders): void {
-    refuseWith(socket, plainError(status, REASONS[why]));
+    refuseUpgrade(socket, plainError(status, REASONS[why]));
     if (clock.now() - refusedAt < REFUSALS_APART_MS) return;
     refusedAt = clock.now();
     const agentId = headerOf(headers, "x-agent-id")?.slice(0, MAX_LOGGED_ID);
@@ -75,11 +76,11 @@ export function acceptLinks(dialIns: ReadonlyMap<string, DialIn>, options: Accep
   return {
     upgrade(request, socket, head) {
       if (request.url?.split("?", 1)[0] !== LINK_PATH) {
-        refuseWith(socket, plainError(404, `There is nothing at this path. Agents dial ${LINK_PATH}.`));
+        refuseUpgrade(socket, plainError(404, `There is nothing at this path. Agents dial ${LINK_PATH}.`));
         return;
       }
       if (closed) {
-        refuseWith(socket, plainError(503, "The server is shutting down."));
+        refuseUpgrade(socket, plainError(503, "The server is shutting down."));
         return;
       }
       const judged = judge(request.headers, doors, clock.now());
@@ -100,10 +101,6 @@ export function acceptLinks(dialIns: ReadonlyMap<string, DialIn>, options: Accep
       for (const { caller } of doors) caller.close(GOING_AWAY, "The server is shutting down.");
     },
   };
-}
-
-function refuseWith(socket: Duplex, { body, status }: FullReply): void {
-  refuseUpgrade(socket, status, body?.toString());
 }
 
 async function converse({ caller, credentials, name }: Door, link: WebSocketLink, log: Log): Promise<void> {
