@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { data, file, text } from "../client/parts.ts";
-import type { AgentDefinition } from "./define.ts";
-import { defineAgent } from "./define.ts";
-import { createEchoAgent } from "./echo.ts";
+import { createEchoAgent } from "./builtin.ts";
+import { type AgentDefinition, defineAgent } from "./define.ts";
 import { runToEnd, turnOf } from "./testing/turns.ts";
 import type { AgentTurn } from "./turn.ts";
 

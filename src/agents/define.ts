@@ -1,25 +1,25 @@
-import { areHopsTracked, asRunOf } from "../client/hops-of-run.ts";
 import type { Content } from "../client/parts.ts";
 import { toParts } from "../client/parts.ts";
+import { areHopsTracked, runWithHops } from "../client/run-hops.ts";
 import type { Agent, AgentEvent, AgentRun, MessageDraft, Turn } from "../engine/agent.ts";
 import type { Caller } from "../model/caller.ts";
 import type { AgentExtension, AgentProfile, AgentProvider, ExtendedProfile, ProfileSkill } from "../model/card.ts";
+import { parseDuration } from "../model/duration.ts";
 import { checkKeys } from "../model/nearest.ts";
-import { parseDuration } from "./duration.ts";
 import { AgentTurn } from "./turn.ts";
 
 /** A skill as an author writes it; `tags` default to the id. */
 export type SkillDefinition = Omit<ProfileSkill, "tags"> & { readonly tags?: readonly string[] };
 
 /** The type of a function without a return statement. */
-type Nothing = ReturnType<() => void>;
+type NoReturn = ReturnType<() => void>;
 
 /** What a run that is a plain function may answer: a message, or nothing, which completes the task. */
-export type Answer = Content | MessageDraft | undefined | Nothing;
+type Answer = Content | MessageDraft | undefined | NoReturn;
 
-export type RunFunction = (
+type RunFunction = (
   turn: AgentTurn,
-) => AsyncGenerator<AgentEvent, MessageDraft | undefined | Nothing, undefined> | Promise<Answer> | Answer;
+) => AsyncGenerator<AgentEvent, MessageDraft | undefined | NoReturn, undefined> | Promise<Answer> | Answer;
 
 export interface AgentDefinition {
   /** Name on the card, for people. */
@@ -67,7 +67,7 @@ export interface AgentDefinition {
     | ((caller: Caller) => ExtendedDefinition | undefined | Promise<ExtendedDefinition | undefined>);
 }
 
-export interface ExtendedDefinition {
+interface ExtendedDefinition {
   /** Takes the place of the public one. */
   readonly description?: string;
   /** Beside the public ones. */
@@ -96,22 +96,22 @@ const OPTION_NAMES = {
 const DEFAULT_MODES: readonly string[] = ["text/plain", "application/json"];
 
 export function defineAgent(definition: AgentDefinition): Agent {
-  check(definition);
+  checkDefinition(definition);
   const { run } = definition;
   return {
     profile: profileOf(definition),
     onCrash: definition.onCrash ?? "fail",
     concurrency: definition.concurrency ?? Number.POSITIVE_INFINITY,
     timeoutMs: timeoutOf(definition.timeout),
-    run: (turn) => start(run, turn),
+    run: (turn) => startRun(run, turn),
   };
 }
 
 /** A generator is handed to the engine as it is, so that an event passes no promise but its own. */
-function start(run: RunFunction, turn: Turn): AgentRun {
+function startRun(run: RunFunction, turn: Turn): AgentRun {
   try {
-    const result = asRunOf(turn, () => run(new AgentTurn(turn)));
-    if (typeof result === "object" && result !== null && "next" in result) return known(result, turn);
+    const result = runWithHops(turn, () => run(new AgentTurn(turn)));
+    if (typeof result === "object" && result !== null && "next" in result) return trackSteps(result, turn);
     return new AnswerRun(Promise.resolve(result));
   } catch (error) {
     return new AnswerRun(Promise.reject(error));
@@ -119,11 +119,12 @@ function start(run: RunFunction, turn: Turn): AgentRun {
 }
 
 /** A generator continues as part of whatever asks it to, which is the engine: each step has to name its run. */
-function known(steps: AgentRun, turn: Turn): AgentRun {
+function trackSteps(steps: AgentRun, turn: Turn): AgentRun {
   if (!areHopsTracked()) return steps;
   return {
-    next: () => asRunOf(turn, () => steps.next()),
-    return: (value) => asRunOf(turn, () => steps.return?.(value) ?? Promise.resolve({ done: true, value: undefined })),
+    next: () => runWithHops(turn, () => steps.next()),
+    return: (value) =>
+      runWithHops(turn, () => steps.return?.(value) ?? Promise.resolve({ done: true, value: undefined })),
   };
 }
 
@@ -205,21 +206,21 @@ function timeoutOf(timeout: number | string | undefined): number | undefined {
 }
 
 /** Definitions also come from untyped modules, so nothing about them is taken for granted. */
-function check(definition: AgentDefinition): void {
-  if (typeof definition !== "object" || definition === null) refuse("needs an object that describes the agent");
+function checkDefinition(definition: AgentDefinition): void {
+  if (typeof definition !== "object" || definition === null) throwInvalid("needs an object that describes the agent");
   checkKeys("defineAgent", definition, Object.keys(OPTION_NAMES));
   for (const key of ["name", "description"] as const) {
     const value: unknown = definition[key];
-    if (typeof value !== "string" || value.trim() === "") refuse(`needs "${key}": a text that is not empty`);
+    if (typeof value !== "string" || value.trim() === "") throwInvalid(`needs "${key}": a text that is not empty`);
   }
-  if (typeof definition.run !== "function") refuse(`needs "run": a function, usually "async *run(turn) { … }"`);
+  if (typeof definition.run !== "function") throwInvalid(`needs "run": a function, usually "async *run(turn) { … }"`);
   const { onCrash, concurrency, timeout } = definition;
   if (onCrash !== undefined && onCrash !== "fail" && onCrash !== "resume") {
-    refuse(`does not know onCrash ${JSON.stringify(onCrash)}; it is "fail" or "resume"`);
+    throwInvalid(`does not know onCrash ${JSON.stringify(onCrash)}; it is "fail" or "resume"`);
   }
-  if (concurrency !== undefined && !(concurrency >= 1)) refuse(`needs "concurrency" to be 1 or more`);
+  if (concurrency !== undefined && !(concurrency >= 1)) throwInvalid(`needs "concurrency" to be 1 or more`);
   if (timeout !== undefined && !((timeoutOf(timeout) ?? 0) > 0)) {
-    refuse(`cannot read timeout ${JSON.stringify(timeout)}; write milliseconds or a text such as "60s"`);
+    throwInvalid(`cannot read timeout ${JSON.stringify(timeout)}; write milliseconds or a text such as "60s"`);
   }
   const { extended } = definition;
   const further = typeof extended === "function" ? [] : (extended?.skills ?? []);
@@ -230,10 +231,10 @@ function checkSkill(skill: SkillDefinition): void {
   for (const key of ["id", "name", "description"] as const) {
     const value: unknown = skill?.[key];
     if (typeof value !== "string" || value === "")
-      refuse(`needs every skill to have "${key}": ${JSON.stringify(skill)}`);
+      throwInvalid(`needs every skill to have "${key}": ${JSON.stringify(skill)}`);
   }
 }
 
-function refuse(reason: string): never {
+function throwInvalid(reason: string): never {
   throw new TypeError(`defineAgent ${reason}.`);
 }

@@ -21,7 +21,7 @@ export interface Peer {
   cancel(taskId: string, signal: AbortSignal): Promise<unknown>;
 }
 
-export interface ForwardingAgentOptions extends Omit<AgentDefinition, "run"> {
+interface ForwardingAgentOptions extends Omit<AgentDefinition, "run"> {
   readonly peer: Peer;
 }
 
@@ -136,7 +136,7 @@ class Forwarding {
     const waiting = isFirst ? undefined : await memory.get<string>(WAITING);
     this.#continues = waiting !== undefined;
     const { contextId: _own, referenceTaskIds: _unknown, taskId: _here, ...words } = message;
-    const said = { ...words, contextId: contextOf(caller.owner, task.contextId) };
+    const said = { ...words, contextId: peerContextId(caller.owner, task.contextId) };
     return {
       ...(waiting === undefined
         ? { message: said, chosenId: isFirst ? task.id : `${task.id}&${message.messageId}` }
@@ -148,7 +148,7 @@ class Forwarding {
 }
 
 /** Callers may choose the ids of contexts, and the same id of two owners must not be the same conversation to a peer. */
-function contextOf(owner: string, contextId: string): string {
+function peerContextId(owner: string, contextId: string): string {
   return createHash("sha256")
     .update(JSON.stringify([owner, contextId]))
     .digest("hex")

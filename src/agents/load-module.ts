@@ -53,7 +53,7 @@ function ownEntries(): Record<string, string> {
   );
 }
 
-export interface LoadModuleOptions {
+interface LoadModuleOptions {
   /**
    * Read the module and what it imports anew, for reloading after a change. What plain JavaScript modules import is
    * kept by Node itself and stays as it was first read.
@@ -71,7 +71,7 @@ export async function loadAgentModule(file: string, options: LoadModuleOptions =
   let exported: unknown;
   try {
     const jiti = await loaderFor(file);
-    exported = await (options.fresh === true ? importAnew(jiti, file) : jiti.import(file));
+    exported = await (options.fresh === true ? importFresh(jiti, file) : jiti.import(file));
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new AgentModuleError(`${file} could not be loaded: ${reason}`, { cause });
@@ -87,7 +87,7 @@ export async function loadAgentModule(file: string, options: LoadModuleOptions =
 }
 
 /** True for what any copy of this package's `defineAgent` returned, where `instanceof` would fail. */
-export function isAgent(value: unknown): value is Agent {
+function isAgent(value: unknown): value is Agent {
   if (!isObject(value) || typeof value.run !== "function" || !isObject(value.profile)) return false;
   const { name, description, version, skills } = value.profile;
   return (
@@ -108,7 +108,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null;
 }
 
-async function importAnew(jiti: Jiti, file: string): Promise<unknown> {
+async function importFresh(jiti: Jiti, file: string): Promise<unknown> {
   forgetModules(jiti);
   // Node never forgets a module it loaded by itself, so the text is given to the loader instead of the file's name.
   return jiti.evalModule(await readFile(file, "utf8"), { filename: file, async: true, forceTranspile: true });

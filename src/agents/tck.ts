@@ -1,10 +1,10 @@
+import { setTimeout as after } from "node:timers/promises";
 import { data, file } from "../client/parts.ts";
 import type { Agent, AgentEvent } from "../engine/agent.ts";
 import type { AgentExtension } from "../model/card.ts";
 import type { Message } from "../model/message.ts";
 import { isTextPart } from "../model/part.ts";
 import { defineAgent } from "./define.ts";
-import { aborted, pause } from "./pause.ts";
 import type { AgentTurn, ArtifactEvent } from "./turn.ts";
 
 export interface TckOptions {
@@ -41,7 +41,7 @@ const workAndProduce = (...events: readonly ((turn: AgentTurn) => ArtifactEvent)
 const workFor = (units: number, end: (turn: AgentTurn) => readonly AgentEvent[]): Behaviour =>
   async function* (turn, unit) {
     yield turn.working();
-    if (await pause(units * unit, turn.signal)) yield* end(turn);
+    if (await sleepUnlessAborted(units * unit, turn.signal)) yield* end(turn);
   };
 
 const textArtifact = (text: string) => (turn: AgentTurn) => turn.artifact({ name: "output", text });
@@ -84,7 +84,7 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   },
   "tck-cancel": async function* (turn) {
     yield turn.working();
-    await aborted(turn.signal);
+    await waitForAbort(turn.signal);
   },
   "tck-long-running": workFor(1, (turn) => [textArtifact("Long-running output")(turn), turn.completed()]),
   "tck-stream-001": workAndProduce(textArtifact("Stream hello from TCK")),
@@ -138,10 +138,10 @@ function requiredBy(uri: string): AgentExtension {
 }
 
 function behaviourOf(turn: AgentTurn): Behaviour {
-  return namedBy(turn.message) ?? continued(turn.history) ?? complete;
+  return behaviourOfMessage(turn.message) ?? behaviourOfHistory(turn.history) ?? complete;
 }
 
-function namedBy(message: Message): Behaviour | undefined {
+function behaviourOfMessage(message: Message): Behaviour | undefined {
   const text = message.parts.find(isTextPart)?.text.trimStart() ?? "";
   const prefix =
     PREFIXES.find((candidate) => message.messageId.startsWith(candidate)) ??
@@ -149,9 +149,9 @@ function namedBy(message: Message): Behaviour | undefined {
   return prefix === undefined ? undefined : BEHAVIOURS[prefix];
 }
 
-function continued(history: readonly Message[]): Behaviour | undefined {
+function behaviourOfHistory(history: readonly Message[]): Behaviour | undefined {
   for (const message of history.toReversed()) {
-    const behaviour = message.role === "ROLE_USER" ? namedBy(message) : undefined;
+    const behaviour = message.role === "ROLE_USER" ? behaviourOfMessage(message) : undefined;
     if (behaviour !== undefined) return LASTING.has(behaviour) ? behaviour : undefined;
   }
   return undefined;
@@ -160,4 +160,23 @@ function continued(history: readonly Message[]): Behaviour | undefined {
 function streamingTimeoutFrom(seconds: string | undefined): number {
   const value = Number.parseFloat(seconds ?? "");
   return Number.isFinite(value) && value >= 0 ? value * 1_000 : 2_000;
+}
+
+/** Waits, but no longer than the signal allows; true if the time passed, false if it was aborted. */
+async function sleepUnlessAborted(milliseconds: number, signal: AbortSignal): Promise<boolean> {
+  try {
+    await after(milliseconds, undefined, { signal });
+    return true;
+  } catch (error) {
+    if (signal.aborted) return false;
+    throw error;
+  }
+}
+
+/** Resolves when the signal is aborted. */
+export function waitForAbort(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
 }

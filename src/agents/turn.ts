@@ -8,7 +8,7 @@ import type { Message } from "../model/message.ts";
 import type { Part } from "../model/part.ts";
 import { textOf } from "../model/part.ts";
 
-export type StatusEvent = Extract<AgentEvent, { status: AgentState }>;
+type StatusEvent = Extract<AgentEvent, { status: AgentState }>;
 export type ArtifactEvent = Extract<AgentEvent, { artifact: ArtifactDraft }>;
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -35,9 +35,9 @@ export type ArtifactOptions<T = unknown> = ArtifactHead &
     readonly lastChunk?: boolean;
   };
 
-export type StreamOptions = Omit<ArtifactHead, "name">;
+type StreamOptions = Omit<ArtifactHead, "name">;
 
-export type MessageOptions = Omit<MessageDraft, "parts">;
+type MessageOptions = Omit<MessageDraft, "parts">;
 
 const WORKING: StatusEvent = { status: "TASK_STATE_WORKING" };
 const COMPLETED: StatusEvent = { status: "TASK_STATE_COMPLETED" };
@@ -161,8 +161,8 @@ export class AgentTurn implements Turn {
   ): AsyncGenerator<ArtifactEvent, void, undefined> {
     const first: ArtifactHead = { ...options, name };
     const next: ArtifactHead = { artifactId: options.artifactId ?? name, name };
-    if (Symbol.asyncIterator in chunks) yield* piecesAsTheyCome(first, next, chunks);
-    else for (const event of piecesAtHand(first, next, chunks)) yield event;
+    if (Symbol.asyncIterator in chunks) yield* streamAsyncChunks(first, next, chunks);
+    else for (const event of streamSyncChunks(first, next, chunks)) yield event;
   }
 
   /** The direct answer: return it, before anything was yielded, to answer without a task. */
@@ -172,7 +172,7 @@ export class AgentTurn implements Turn {
 }
 
 /** Which piece is the last is known only afterwards: holding each back until the next is there would keep readers waiting. */
-async function* piecesAsTheyCome(
+async function* streamAsyncChunks(
   first: ArtifactHead,
   next: ArtifactHead,
   chunks: AsyncIterable<string>,
@@ -180,14 +180,14 @@ async function* piecesAsTheyCome(
   let begun = false;
   for await (const chunk of chunks) {
     if (chunk === "") continue;
-    yield piece(begun ? next : first, chunk, begun);
+    yield chunkEvent(begun ? next : first, chunk, begun);
     begun = true;
   }
-  if (begun) yield { ...piece(next, "", true), lastChunk: true };
+  if (begun) yield { ...chunkEvent(next, "", true), lastChunk: true };
 }
 
 /** Nothing is waited for between two pieces, so each can look ahead whether another follows. */
-function* piecesAtHand(
+function* streamSyncChunks(
   first: ArtifactHead,
   next: ArtifactHead,
   chunks: Iterable<string>,
@@ -197,19 +197,19 @@ function* piecesAtHand(
   for (const chunk of chunks) {
     if (chunk === "") continue;
     if (held !== undefined) {
-      yield piece(head, held, head === next);
+      yield chunkEvent(head, held, head === next);
       head = next;
     }
     held = chunk;
   }
-  if (held !== undefined) yield { ...piece(head, held, head === next), lastChunk: true };
+  if (held !== undefined) yield { ...chunkEvent(head, held, head === next), lastChunk: true };
 }
 
 function status(state: AgentState, content: Content): StatusEvent {
   return { status: state, message: { parts: toParts(content) } };
 }
 
-function piece(head: ArtifactHead, text: string, append: boolean): ArtifactEvent {
+function chunkEvent(head: ArtifactHead, text: string, append: boolean): ArtifactEvent {
   const artifact = draftOf(head, [{ text }]);
   return append ? { artifact, append } : { artifact };
 }

@@ -1,7 +1,7 @@
 import { request as ask } from "node:http";
 import { request as askSecurely } from "node:https";
 import { createServer } from "node:net";
-import { missingProgram } from "../agents/process/missing-program.ts";
+import { findMissingProgram } from "../agents/process/find-program.ts";
 import type { DragomanConfig } from "../server/config/index.ts";
 
 export interface Check {
@@ -105,7 +105,7 @@ export async function checkAgents(config: DragomanConfig): Promise<readonly Chec
   for (const [name, agent] of config.agents) {
     try {
       const { profile } = await buildAgent(name, agent, config);
-      const missing = agent.source.kind === "process" ? missingProgram(agent.source) : undefined;
+      const missing = agent.source.kind === "process" ? findMissingProgram(agent.source) : undefined;
       const found: Check = { name: `agent ${name}`, status: "ok", detail: `${profile.name} ${profile.version}` };
       checks.push(missing === undefined ? found : { ...found, status: "failed", detail: missing });
     } catch (error) {

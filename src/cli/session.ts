@@ -1,10 +1,10 @@
 import { isIP } from "node:net";
 import type { CardVerification } from "../auth/card-verifying.ts";
-import { inWords } from "../client/card-trust.ts";
-import { createCredentialGate } from "../client/credential-origins.ts";
+import { parseGrpcAddress } from "../client/card/addresses.ts";
+import { describeVerification } from "../client/card/verify-card.ts";
 import { ConnectionError } from "../client/errors.ts";
-import { parseGrpcAddress } from "../client/grpc-address.ts";
 import type { ChosenInterface, Notice, RemoteAgent } from "../client/options.ts";
+import { createCredentialGate } from "../client/transport/credential-origins.ts";
 import type { AgentCard } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
 import { trustOf } from "./card-trust.ts";
@@ -178,7 +178,8 @@ export async function resolveCard(session: Session): Promise<ResolvedCard> {
     session.card = card;
     session.cardUrl = found.url;
     const { raw, url, verification } = found;
-    if (verification !== undefined && verification.status !== "verified") output.warn(inWords(verification));
+    if (verification !== undefined && verification.status !== "verified")
+      output.warn(describeVerification(verification));
     return { card, url, raw, ...(verification === undefined ? {} : { verification }) };
   } catch (error) {
     throw cardError(error);

@@ -1,13 +1,13 @@
 /** What `auth login` left behind, for the commands that come after it. */
+
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { chooseKnown } from "../auth/login/choose.ts";
 import type { AgentCredentials, CredentialProvider, CredentialVault } from "../auth/login/contract.ts";
 import { createFileVault } from "../auth/login/file-vault.ts";
 import { createStoredProvider } from "../auth/login/stored-provider.ts";
-import { createCredentialGate } from "../client/credential-origins.ts";
-import { parseGrpcAddress } from "../client/grpc-address.ts";
-import { findCardPlace } from "../client/target.ts";
+import { locateCard, parseGrpcAddress } from "../client/card/addresses.ts";
+import { createCredentialGate } from "../client/transport/credential-origins.ts";
 import type { AgentCard } from "../model/card.ts";
 import { bindingName } from "./choose-interfaces.ts";
 import type { Output } from "./output.ts";
@@ -41,7 +41,7 @@ export function agentOrigin(cardUrl: string | undefined, card: AgentCard): strin
 
 /** The same from what was typed, where that is enough to tell. */
 export function originOfTarget(target: string): string | undefined {
-  const place = findCardPlace(target);
+  const place = locateCard(target);
   return place.kind === "web" ? new URL(place.urls[0]).origin : undefined;
 }
 

@@ -3,17 +3,12 @@ import { ProtocolError } from "../model/errors.ts";
 import type { Loss } from "../model/loss.ts";
 import { checkKeys } from "../model/nearest.ts";
 import { createFetchExchanger } from "../wire/fetch-exchange.ts";
-import { createCaller } from "./caller.ts";
-import type { FetchedCard } from "./card-cache.ts";
-import { demandTrust, inWords, readVerified } from "./card-trust.ts";
-import { type Candidate, chooseInterfaces } from "./choose-interface.ts";
-import { createCredentialGate } from "./credential-origins.ts";
-import { credentialedCarrier, credentialedExchanger } from "./credentialed.ts";
-import { createExchangeTransport } from "./exchange-transport.ts";
-import { fetchCard, toCard } from "./fetch-card.ts";
-import { sharedGrpcCarrier } from "./grpc-carrier.ts";
-import { lowerCaseNames } from "./headers.ts";
-import { trackHops } from "./hops-of-run.ts";
+import { createAgentCaller } from "./call/agent-caller.ts";
+import { Endpoints } from "./call/failover.ts";
+import { createRemoteAgent } from "./call/remote-agent.ts";
+import { type Candidate, chooseInterfaces } from "./card/choose-interface.ts";
+import { type FetchedCard, fetchCard, toCard } from "./card/fetch-card.ts";
+import { describeVerification, readVerifiedCard, requireTrustedCard } from "./card/verify-card.ts";
 import {
   type ChosenInterface,
   CONNECT_OPTIONS,
@@ -26,24 +21,29 @@ import {
   type Notice,
   type RemoteAgent,
 } from "./options.ts";
-import { createRedirectGuard } from "./redirects.ts";
-import { createRemoteAgent } from "./remote-agent.ts";
-import { Lines } from "./route.ts";
-import { createRpcTransport } from "./rpc-transport.ts";
-import { createTracer } from "./trace.ts";
-import type { Transport, TransportSetup } from "./transport.ts";
+import { trackHops } from "./run-hops.ts";
+import { createAuthenticatedCarrier, createAuthenticatedExchanger, lowerCaseNames } from "./transport/authenticate.ts";
+import { createCredentialGate, createRedirectGuard } from "./transport/credential-origins.ts";
+import { sharedGrpcCarrier } from "./transport/grpc-carrier.ts";
+import { createGrpcTransport } from "./transport/grpc-transport.ts";
+import { createHttpTransport } from "./transport/http-transport.ts";
+import { createTracer } from "./transport/trace.ts";
+import type { Transport, TransportSetup } from "./transport/transport.ts";
 
 /** Finds the card, chooses an interface and is ready to call. `target` as for `fetchCard`, or a card. */
 export async function connect(target: string | AgentCard, options: ConnectOptions = {}): Promise<RemoteAgent> {
   checkKeys("connect", options, CONNECT_OPTIONS);
   trackHops();
-  const found = typeof target === "string" ? await fetchCard(target, options) : await takeCard(target, options);
+  const found = typeof target === "string" ? await fetchCard(target, options) : await readGivenCard(target, options);
   const { card, verification } = found;
   const cardUrl = found.url ?? options.cardUrl;
   const { candidates, passedOver } = chooseInterfaces(card, { ...options, cardUrl });
   const notify = options.onNotice ?? (() => {});
   if (verification !== undefined && verification.status !== "verified") {
-    notify({ kind: "signature", message: `The card of "${card.name}" proves nothing. ${inWords(verification)}` });
+    notify({
+      kind: "signature",
+      message: `The card of "${card.name}" proves nothing. ${describeVerification(verification)}`,
+    });
   }
   if (passedOver.length > 0) {
     const { binding, version } = candidates[0].interface;
@@ -52,8 +52,8 @@ export async function connect(target: string | AgentCard, options: ConnectOption
       message: `The agent prefers ${passedOver.join(", ")}; using ${binding} ${version}.`,
     });
   }
-  const caller = createCaller({
-    lines: new Lines(candidates, transportsFor({ ...options, cardUrl }, notify), notify),
+  const caller = createAgentCaller({
+    lines: new Endpoints(candidates, createTransportFactory({ ...options, cardUrl }, notify), notify),
     requestRetry: options.retry ?? DEFAULT_REQUEST_RETRY,
     streamRetry: options.retry ?? DEFAULT_STREAM_RETRY,
     polling: DEFAULT_POLLING,
@@ -63,7 +63,7 @@ export async function connect(target: string | AgentCard, options: ConnectOption
 }
 
 /** A card that the caller has at hand. */
-async function takeCard(
+async function readGivenCard(
   target: AgentCard,
   options: ConnectOptions,
 ): Promise<Partial<FetchedCard> & Pick<FetchedCard, "card">> {
@@ -71,13 +71,13 @@ async function takeCard(
   const raw = JSON.stringify(target);
   const read = (value: unknown) => toCard(value, "the given object", { ...options, cardUrl: options.cardUrl });
   const card = read(JSON.parse(raw));
-  const verification = await demandTrust(raw, options.cardUrl ?? "hand", options);
-  return verification === undefined ? { card } : { card: readVerified(card, verification, read), verification };
+  const verification = await requireTrustedCard(raw, options.cardUrl ?? "hand", options);
+  return verification === undefined ? { card } : { card: readVerifiedCard(card, verification, read), verification };
 }
 
 type TransportOptions = Omit<ConnectOptions, "cardUrl"> & { readonly cardUrl: string | undefined };
 
-function transportsFor(
+function createTransportFactory(
   options: TransportOptions,
   notify: (notice: Notice) => void,
 ): (candidate: Candidate) => Transport {
@@ -91,8 +91,8 @@ function transportsFor(
     carrier: sharedGrpcCarrier(),
   };
   const saying = credentials && {
-    exchange: credentialedExchanger(plain.exchange, credentials),
-    carrier: credentialedCarrier(plain.carrier, credentials),
+    exchange: createAuthenticatedExchanger(plain.exchange, credentials),
+    carrier: createAuthenticatedCarrier(plain.carrier, credentials),
   };
   const setup: TransportSetup = {
     headers,
@@ -102,13 +102,13 @@ function transportsFor(
     timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
     streamSilenceMs: options.streamSilenceMs ?? DEFAULT_STREAM_SILENCE_MS,
     tracer: createTracer(options.onExchange, headers),
-    report: options.strict === true ? refuseLosses : (losses) => tellLosses(losses, notify),
-    tellFallback: (message) => notify({ kind: "fallback", message }),
+    report: options.strict === true ? refuseLosses : (losses) => notifyLosses(losses, notify),
+    notifyFallback: (message) => notify({ kind: "fallback", message }),
   };
   const told = new Set<string>();
   const tellWithheld = ({ url }: ChosenInterface): void => {
-    const where = placeOf(url);
-    if (!told.has(where)) notify(withheld(where, Object.keys(headers), proves));
+    const where = originOf(url);
+    if (!told.has(where)) notify(withheldNotice(where, Object.keys(headers), proves));
     told.add(where);
   };
   return (candidate) => {
@@ -118,14 +118,14 @@ function transportsFor(
     const { carrier, exchange } = (isTrusted ? saying : undefined) ?? plain;
     const transport =
       address === undefined
-        ? createExchangeTransport(calling, chosen, exchange, own)
-        : createRpcTransport(calling, chosen, address, carrier, own);
-    return isTrusted ? transport : beforeEach(transport, () => tellWithheld(chosen));
+        ? createHttpTransport(calling, chosen, exchange, own)
+        : createGrpcTransport(calling, chosen, address, carrier, own);
+    return isTrusted ? transport : runBeforeEach(transport, () => tellWithheld(chosen));
   };
 }
 
 /** A card may list many interfaces that are never called, so that only a call is worth a word. */
-function beforeEach(transport: Transport, tell: () => void): Transport {
+function runBeforeEach(transport: Transport, tell: () => void): Transport {
   return {
     attempt(operation, settings) {
       tell();
@@ -138,11 +138,11 @@ function beforeEach(transport: Transport, tell: () => void): Transport {
   };
 }
 
-function placeOf(url: string): string {
+function originOf(url: string): string {
   return /^https?:/i.test(url) && URL.canParse(url) ? new URL(url).origin : url;
 }
 
-function withheld(where: string, names: readonly string[], proves: boolean): Notice {
+function withheldNotice(where: string, names: readonly string[], proves: boolean): Notice {
   const headers = names.length === 0 ? [] : [`${names.length === 1 ? "header" : "headers"} ${names.join(", ")}`];
   const what = [...headers, ...(proves ? ["credentials"] : [])].join(" and the ");
   return {
@@ -151,7 +151,7 @@ function withheld(where: string, names: readonly string[], proves: boolean): Not
   };
 }
 
-function tellLosses(losses: readonly Loss[], notify: (notice: Notice) => void): void {
+function notifyLosses(losses: readonly Loss[], notify: (notice: Notice) => void): void {
   for (const loss of losses) {
     notify({ kind: "loss", message: `${loss.path} was ${loss.kind}: ${loss.reason}`, loss });
   }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { can } from "../dialects/a2a-v1/can.ts";
 import type { CardReader, Dialect } from "../dialects/contract.ts";
 import type { AgentCard } from "../model/card.ts";
-import { DIALECTS, findSpoken, offers, readCard, readCardFor, SPOKEN } from "./dialects.ts";
+import { DIALECTS, findBinding, offersDialect, readCard, readCardFor, SUPPORTED_BINDINGS } from "./dialects.ts";
 
 function cardOf(name: string, ...urls: readonly string[]): AgentCard {
   return {
@@ -65,7 +65,7 @@ test("readers are told where the card was", () => {
 
 test("these dialects and bindings are spoken, best first", () => {
   expect(DIALECTS.map(({ name }) => name)).toEqual(["a2a-v1", "a2a-v03", "a2a-v01", "tasks-rest", "xiaoyi-http"]);
-  expect(SPOKEN.map(({ calling }) => `${calling.binding} ${calling.version}`)).toEqual([
+  expect(SUPPORTED_BINDINGS.map(({ calling }) => `${calling.binding} ${calling.version}`)).toEqual([
     "JSONRPC 1.0",
     "HTTP+JSON 1.0",
     "GRPC 1.0",
@@ -76,9 +76,9 @@ test("these dialects and bindings are spoken, best first", () => {
     "urn:dragoman:binding:tasks-rest 1",
     "urn:dragoman:binding:xiaoyi-http 1.0",
   ]);
-  expect(findSpoken("grpc", "1.0.4")?.dialect.name).toBe("a2a-v1");
-  expect(findSpoken("JSONRPC", "0.3.0")?.dialect.name).toBe("a2a-v03");
-  expect(findSpoken("JSONRPC", "2.0")).toBeUndefined();
+  expect(findBinding("grpc", "1.0.4")?.dialect.name).toBe("a2a-v1");
+  expect(findBinding("JSONRPC", "0.3.0")?.dialect.name).toBe("a2a-v03");
+  expect(findBinding("JSONRPC", "2.0")).toBeUndefined();
 });
 
 test("a card that speaks 1.0 and 0.3 at once is one card with each interface once", () => {
@@ -115,10 +115,13 @@ test("a dialect somebody insists on reads a card as its own although another is 
   expect(versions({ dialect: "a2a-v1" })).toEqual(["0.3"]);
   expect(versions({ dialect: "unheard-of" })).toEqual(["0.3"]);
   const read = readCard(card) as AgentCard;
-  expect([offers(read, {}), offers(read, { version: "0.3.1" }), offers(read, { version: "1.0" })]).toEqual([
-    true,
+  expect([
+    offersDialect(read, {}),
+    offersDialect(read, { version: "0.3.1" }),
+    offersDialect(read, { version: "1.0" }),
+  ]).toEqual([true, true, false]);
+  expect([offersDialect(read, { dialect: "a2a-v03" }), offersDialect(read, { dialect: "a2a-v1" })]).toEqual([
     true,
     false,
   ]);
-  expect([offers(read, { dialect: "a2a-v03" }), offers(read, { dialect: "a2a-v1" })]).toEqual([true, false]);
 });

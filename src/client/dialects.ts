@@ -19,23 +19,23 @@ export const DIALECTS: readonly Dialect[] = [a2aV1, a2aV03, a2aV01, tasksRest, x
 export type InterfaceCalling = ExchangeCalling | RpcCalling;
 
 /** A way of calling, and the dialect it belongs to. */
-export interface Spoken {
+export interface SupportedBinding {
   readonly dialect: Dialect;
   readonly calling: InterfaceCalling;
 }
 
-export const SPOKEN: readonly Spoken[] = DIALECTS.flatMap((dialect) =>
+export const SUPPORTED_BINDINGS: readonly SupportedBinding[] = DIALECTS.flatMap((dialect) =>
   dialect.calling.flatMap((calling) => (calling.carrier === "link" ? [] : [{ dialect, calling }])),
 );
 
 /** Patch numbers say nothing on the wire: `1.0.1` is spoken as `1.0`. */
-export function spokenVersion(version: string): string {
+export function toMajorMinor(version: string): string {
   return version.split(".").slice(0, 2).join(".");
 }
 
-export function findSpoken(binding: string, version: string): Spoken | undefined {
-  const spoken = spokenVersion(version);
-  return SPOKEN.find(({ calling }) => calling.version === spoken && sameBinding(calling.binding, binding));
+export function findBinding(binding: string, version: string): SupportedBinding | undefined {
+  const spoken = toMajorMinor(version);
+  return SUPPORTED_BINDINGS.find(({ calling }) => calling.version === spoken && sameBinding(calling.binding, binding));
 }
 
 export function sameBinding(one: string, other: string): boolean {
@@ -59,7 +59,7 @@ export function readCard(
   // Whoever found no interface in it has not understood much else of it.
   const [first] = [...cards.filter(({ supportedInterfaces }) => supportedInterfaces.length > 0), ...cards];
   if (first === undefined) return undefined;
-  const interfaces = joined([first, ...cards].map(({ supportedInterfaces }) => supportedInterfaces));
+  const interfaces = mergeInterfaces([first, ...cards].map(({ supportedInterfaces }) => supportedInterfaces));
   return interfaces.length === first.supportedInterfaces.length ? first : { ...first, supportedInterfaces: interfaces };
 }
 
@@ -71,7 +71,7 @@ export function toSignedForm(document: JsonObject): JsonObject | undefined {
 }
 
 /** The card of an agent at an address, in a dialect whose agents publish none. */
-export function cardWithout(dialect: string | undefined, url: string): AgentCard | undefined {
+export function unpublishedCard(dialect: string | undefined, url: string): AgentCard | undefined {
   return DIALECTS.find(({ name }) => name === dialect)?.cardOf?.(url);
 }
 
@@ -81,7 +81,7 @@ export function abilitiesOf(dialect: string): Abilities | undefined {
 }
 
 /** What a caller insists on. */
-export interface Wish {
+export interface RequiredDialect {
   /** Name of a dialect. */
   readonly dialect?: string | undefined;
   /** `Major.Minor`. */
@@ -89,34 +89,34 @@ export interface Wish {
 }
 
 /** Whether an interface of that dialect or version is among those of the card. */
-export function offers({ supportedInterfaces }: AgentCard, { dialect, version }: Wish): boolean {
+export function offersDialect({ supportedInterfaces }: AgentCard, { dialect, version }: RequiredDialect): boolean {
   return supportedInterfaces.some(({ protocolBinding, protocolVersion }) => {
-    const spoken = findSpoken(protocolBinding, protocolVersion);
+    const spoken = findBinding(protocolBinding, protocolVersion);
     if (spoken === undefined || (dialect !== undefined && spoken.dialect.name !== dialect)) return false;
-    return version === undefined || spoken.calling.version === spokenVersion(version);
+    return version === undefined || spoken.calling.version === toMajorMinor(version);
   });
 }
 
 /** Like `readCard`; a dialect somebody insists on may read it as its own, too, however uncertain that is. */
-export function readCardFor(value: unknown, cardUrl: string | undefined, wish: Wish): AgentCard | undefined {
+export function readCardFor(value: unknown, cardUrl: string | undefined, wish: RequiredDialect): AgentCard | undefined {
   const card = readCard(value, cardUrl);
-  if (card !== undefined && offers(card, wish)) return card;
-  const wished = SPOKEN.filter(({ calling, dialect }) => {
+  if (card !== undefined && offersDialect(card, wish)) return card;
+  const wished = SUPPORTED_BINDINGS.filter(({ calling, dialect }) => {
     if (wish.dialect !== undefined && dialect.name !== wish.dialect) return false;
-    return wish.version === undefined || calling.version === spokenVersion(wish.version);
+    return wish.version === undefined || calling.version === toMajorMinor(wish.version);
   });
   const own = readCard(value, cardUrl, [...new Set(wished.map(({ dialect }) => dialect))]);
   if (card === undefined || own === undefined) return card ?? own;
-  return { ...card, supportedInterfaces: joined([card.supportedInterfaces, own.supportedInterfaces]) };
+  return { ...card, supportedInterfaces: mergeInterfaces([card.supportedInterfaces, own.supportedInterfaces]) };
 }
 
 /** The first list whole, of the others what is new. */
-function joined(lists: readonly (readonly AgentInterface[])[]): readonly AgentInterface[] {
+function mergeInterfaces(lists: readonly (readonly AgentInterface[])[]): readonly AgentInterface[] {
   const [first = [], ...others] = lists;
   const all = [...first];
-  const known = new Set(first.map(identityOf));
+  const known = new Set(first.map(interfaceKey));
   for (const entry of others.flat()) {
-    const identity = identityOf(entry);
+    const identity = interfaceKey(entry);
     if (!known.has(identity)) all.push(entry);
     known.add(identity);
   }
@@ -124,6 +124,6 @@ function joined(lists: readonly (readonly AgentInterface[])[]): readonly AgentIn
 }
 
 /** Tenants are left out: older cards have no place for them. */
-function identityOf({ protocolBinding, protocolVersion, url }: AgentInterface): string {
-  return JSON.stringify([url.replace(/\/+$/, ""), protocolBinding.toUpperCase(), spokenVersion(protocolVersion)]);
+function interfaceKey({ protocolBinding, protocolVersion, url }: AgentInterface): string {
+  return JSON.stringify([url.replace(/\/+$/, ""), protocolBinding.toUpperCase(), toMajorMinor(protocolVersion)]);
 }

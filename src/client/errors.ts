@@ -1,3 +1,8 @@
+import { GuardedFetchError, type GuardedFetchErrorCode } from "../auth/guarded-fetch-error.ts";
+import { CarrierError } from "../wire/exchange.ts";
+import { SseLimitError } from "../wire/sse.ts";
+import { RedirectError } from "./transport/credential-origins.ts";
+
 /** What can go wrong between here and the agent. What the agent itself says is a `ProtocolError`. */
 
 export const CONNECTION_ERROR_CODES = [
@@ -11,7 +16,7 @@ export const CONNECTION_ERROR_CODES = [
 
 export type ConnectionErrorCode = (typeof CONNECTION_ERROR_CODES)[number];
 
-export interface ConnectionErrorOptions {
+interface ConnectionErrorOptions {
   readonly cause?: unknown;
   /** The task whose stream broke: it goes on at the agent, and can be subscribed to again. */
   readonly taskId?: string;
@@ -43,4 +48,160 @@ export class ConnectionError extends Error {
   static is(error: unknown): error is ConnectionError {
     return typeof error === "object" && error !== null && BRAND in error;
   }
+}
+
+/** Turning what the carrier reports into errors that say what was tried, what happened and what to do. */
+
+/** Fit for messages and logs: user info and query may hold keys. */
+export function redactUrl(url: string): string {
+  if (!URL.canParse(url)) return "an invalid URL";
+  const { host, pathname, protocol } = new URL(url);
+  return `${protocol}//${host}${pathname}`;
+}
+
+const SOCKET_CAUSES: Readonly<Record<string, { readonly what: string; readonly advice: string }>> = {
+  ECONNREFUSED: {
+    what: "nothing listens there",
+    advice: "Check that the agent is running and that the port is right.",
+  },
+  ENOTFOUND: { what: "the host name does not exist", advice: "Check the spelling of the host." },
+  EAI_AGAIN: { what: "the host name could not be looked up", advice: "Check the network and the name server." },
+  ECONNRESET: { what: "the connection was closed by the other side", advice: "Try again, or ask who runs the agent." },
+  UND_ERR_SOCKET: {
+    what: "the connection was closed by the other side",
+    advice: "Try again, or ask who runs the agent.",
+  },
+  EHOSTUNREACH: { what: "there is no route to the host", advice: "Check the network." },
+  ENETUNREACH: { what: "the network is unreachable", advice: "Check the network." },
+  ETIMEDOUT: { what: "the host does not respond", advice: "Check the address and the firewalls on the way." },
+  UND_ERR_CONNECT_TIMEOUT: {
+    what: "the host does not respond",
+    advice: "Check the address and the firewalls on the way.",
+  },
+  UND_ERR_HEADERS_TIMEOUT: {
+    what: "the platform's own fetch gave up waiting",
+    advice: "Stream, or let the agent return at once and follow its task.",
+  },
+};
+
+const TLS_CODE = /^(?:ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|ERR_SSL)/;
+
+/** Codes that are only given before anything of a request can have arrived … */
+const NOT_CONNECTED_CODE =
+  /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|EPROTO|ERR_SSL_WRONG_VERSION_NUMBER|ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
+/** … and system calls that come before any other. */
+const CONNECT_SYSCALLS = new Set(["connect", "getaddrinfo"]);
+
+/** No connection came about. `code` is that of the socket, `""` where it is not known. */
+export class NotConnectedError extends Error {
+  override readonly name = "NotConnectedError";
+  readonly code: string;
+
+  constructor(message: string, code: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** Whether the way to the agent failed so early that the agent cannot have heard anything. */
+export function failedBeforeSending(error: ConnectionError): boolean {
+  for (let cause: unknown = error.cause, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth++) {
+    if (cause instanceof RedirectError || cause instanceof NotConnectedError) return true;
+    if (isRefusedTarget(cause)) return true;
+    if ("code" in cause && typeof cause.code === "string" && NOT_CONNECTED_CODE.test(cause.code)) return true;
+    if ("syscall" in cause && typeof cause.syscall === "string" && CONNECT_SYSCALLS.has(cause.syscall)) return true;
+  }
+  return false;
+}
+
+const URL_IN_TEXT = /https?:\/\/[^\s"']+/g;
+
+/** The first thing in the chain of causes that says something a person can act on. */
+function explainCause(error: unknown): { readonly what: string; readonly advice: string } {
+  let message = "";
+  for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth++) {
+    if (cause instanceof RedirectError) return { what: cause.message, advice: cause.advice };
+    if (isRefusedTarget(cause)) {
+      return {
+        what: `the guarded fetch refused it (${cause.code})`,
+        advice: "Allow the target there if you trust it.",
+      };
+    }
+    const code = "code" in cause && typeof cause.code === "string" ? cause.code : "";
+    const known = SOCKET_CAUSES[code];
+    if (known !== undefined) return known;
+    if (TLS_CODE.test(code)) {
+      return {
+        what: `its TLS certificate was refused (${code})`,
+        advice: "Check the certificate; NODE_EXTRA_CA_CERTS adds an authority of your own.",
+      };
+    }
+    if (!(cause instanceof CarrierError)) message = cause.message;
+  }
+  const what = message === "" ? "no reason was given" : message.replace(URL_IN_TEXT, redactUrl);
+  return { what, advice: "Check the address and the network." };
+}
+
+export interface AttemptedCall {
+  readonly method: string;
+  readonly url: string;
+  readonly timeoutMs?: number | undefined;
+}
+
+export function toConnectionError(error: unknown, attempted: AttemptedCall): ConnectionError {
+  if (ConnectionError.is(error)) return error;
+  const where = `${attempted.method} ${redactUrl(attempted.url)}`;
+  if (error instanceof SseLimitError) {
+    return new ConnectionError("broken-stream", `${where}: one event is larger than ${error.maxEventBytes} bytes.`, {
+      cause: error,
+      permanent: true,
+    });
+  }
+  const code = error instanceof CarrierError ? error.code : "unreachable";
+  switch (code) {
+    case "aborted":
+      return new ConnectionError("aborted", `${where} was aborted by the caller.`, { cause: error });
+    case "timeout":
+      return new ConnectionError(
+        "timeout",
+        `${where} did not answer within ${attempted.timeoutMs ?? 0} ms. Allow more time with timeoutMs, or let the agent return at once and follow its task.`,
+        { cause: error },
+      );
+    case "too-large":
+      return new ConnectionError("broken-stream", `${where}: the answer is larger than this client accepts.`, {
+        cause: error,
+        permanent: true,
+      });
+    case "broken-stream":
+      return new ConnectionError("broken-stream", `${where}: the connection broke while the answer was read.`, {
+        cause: error,
+      });
+    case "unreachable": {
+      const { advice, what } = explainCause(error);
+      return new ConnectionError("unreachable", `Could not reach ${where}: ${what}. ${advice}`, {
+        cause: error,
+        permanent: isPermanentRefusal(error),
+      });
+    }
+  }
+}
+
+/** Asking again would be refused again. */
+function isPermanentRefusal(error: unknown): boolean {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof RedirectError || isRefusedTarget(cause)) return true;
+  }
+  return false;
+}
+
+/** Codes of a guarded `fetch` that show that it did not even try. */
+const REFUSED_TARGETS: ReadonlySet<GuardedFetchErrorCode> = new Set<GuardedFetchErrorCode>([
+  "bad-url",
+  "forbidden-scheme",
+  "credentials-in-url",
+  "forbidden-target",
+]);
+
+function isRefusedTarget(error: Error): error is GuardedFetchError {
+  return error instanceof GuardedFetchError && REFUSED_TARGETS.has(error.code);
 }

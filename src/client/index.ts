@@ -1,4 +1,4 @@
-import { trackHops } from "./hops-of-run.ts";
+import { trackHops } from "./run-hops.ts";
 
 export type { CardVerification } from "../auth/card-verifying.ts";
 export type { CredentialProvider, Refusal } from "../auth/login/contract.ts";
@@ -13,10 +13,10 @@ export type { Part } from "../model/part.ts";
 export type { TaskPushNotificationConfig } from "../model/push.ts";
 export type { TaskState } from "../model/state.ts";
 export type { Task } from "../model/task.ts";
-export type { FetchedCard } from "./card-cache.ts";
+export type { FetchedCard } from "./card/fetch-card.ts";
+export { fetchCard } from "./card/fetch-card.ts";
 export { connect } from "./connect.ts";
 export { ConnectionError, type ConnectionErrorCode } from "./errors.ts";
-export { fetchCard } from "./fetch-card.ts";
 export type {
   CallOptions,
   CardOptions,

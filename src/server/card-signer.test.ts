@@ -3,9 +3,9 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { createEchoAgent } from "../agents/echo.ts";
+import { createEchoAgent } from "../agents/builtin.ts";
 import { toPublicJwk } from "../auth/signing-key.ts";
-import { inspectCard } from "../client/card-trust.ts";
+import { verifyCardSignatures } from "../client/card/verify-card.ts";
 import { fetchCard, type PublicJwk } from "../client/index.ts";
 import type { AgentCard } from "../model/card.ts";
 import { CardDocuments } from "./card-document.ts";
@@ -58,14 +58,14 @@ const documentOf = (signed: AgentCard, version: string | undefined): string => {
 describe("a signed card with security schemes", () => {
   it.each(["1.0", undefined])("is verified with all of them, version %s", async (version) => {
     const raw = documentOf(createCardSigner(key, () => "http://a.example")(card), version);
-    const verification = await inspectCard(raw, { cardKeys });
+    const verification = await verifyCardSignatures(raw, { cardKeys });
     expect(verification).toMatchObject({ status: "verified", document: { securitySchemes: card.securitySchemes } });
     expect(raw.includes('"preferredTransport"')).toBe(version === undefined);
     const changed = raw.replaceAll("X-API-Key", "X-Other-Key");
-    expect(await inspectCard(changed, { cardKeys })).not.toMatchObject({
+    expect(await verifyCardSignatures(changed, { cardKeys })).not.toMatchObject({
       document: { securitySchemes: expect.anything() },
     });
-    expect(await inspectCard(raw.replaceAll('"c"', '"d"'), { cardKeys })).toMatchObject({ status: "invalid" });
+    expect(await verifyCardSignatures(raw.replaceAll('"c"', '"d"'), { cardKeys })).toMatchObject({ status: "invalid" });
   });
 
   it("is signed anew, not once more", () => {

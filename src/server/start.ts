@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { missingProgram } from "../agents/process/missing-program.ts";
+import { findMissingProgram } from "../agents/process/find-program.ts";
 import type { Log } from "../model/ports.ts";
 import { buildAgents, type ConfigOverrides, type DragomanConfig, environmentFor, loadConfig } from "./config/index.ts";
 import { guardProcess } from "./guard-process.ts";
@@ -75,7 +75,7 @@ function watchdogOf(config: DragomanConfig, isPretty: boolean, log: Log): Watchd
 /** Each run looks for its program again, so one that is installed later is found. */
 function warnOfMissingPrograms(config: DragomanConfig, log: Log): void {
   for (const [agent, { source }] of config.agents) {
-    const missing = source.kind === "process" ? missingProgram(source) : undefined;
+    const missing = source.kind === "process" ? findMissingProgram(source) : undefined;
     if (missing === undefined || source.kind !== "process") continue;
     log.warn({ agent, program: source.command[0] }, `Every task of agent ${agent} will fail: ${missing}`);
   }

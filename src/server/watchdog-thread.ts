@@ -4,7 +4,7 @@ import { type Debugger, Session } from "node:inspector";
 import { isAbsolute, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { workerData } from "node:worker_threads";
-import { cpuMsOf, ThreadStall } from "../agents/thread-stall.ts";
+import { StallDetector, threadCpuMs } from "../agents/threads.ts";
 import { CELL, NOTE_OFFSET, type WatchdogData } from "./watchdog.ts";
 
 const LOOK_MS = 250;
@@ -20,8 +20,8 @@ const OWN_ROOT = fileURLToPath(new URL("..", import.meta.url));
 
 const { agentFiles, exitCode, form, limitMs, shared, thread } = workerData as WatchdogData;
 const cells = new Int32Array(shared, 0, NOTE_OFFSET / 4);
-const stall = new ThreadStall(limitMs, () => cpuMsOf(thread));
-const longStall = new ThreadStall(OWN_CODE_FACTOR * limitMs, () => cpuMsOf(thread));
+const stall = new StallDetector(limitMs, () => threadCpuMs(thread));
+const longStall = new StallDetector(OWN_CODE_FACTOR * limitMs, () => threadCpuMs(thread));
 let reported = false;
 let reporting = false;
 /** The last beat before which the server was busy with its own work. */

@@ -1,13 +1,12 @@
 import inspector from "node:inspector";
 import type { Worker } from "node:worker_threads";
-import { startThread } from "../agents/start-thread.ts";
-import { ownThread } from "../agents/thread-stall.ts";
+import { currentThreadId, startThread } from "../agents/threads.ts";
 import type { Log, RunMonitor } from "../model/ports.ts";
 
 /** How the process ends when one agent keeps all others from running. */
 export const STALLED_EXIT_CODE = 70;
 
-export interface WatchdogOptions {
+interface WatchdogOptions {
   /** CPU time after which the thread that serves counts as stalled. */
   readonly limitMs: number;
   /** Names of agents by the files of their modules, to recognise in a stack whose code runs. */
@@ -69,7 +68,7 @@ export function createWatchdog({ log, ...options }: WatchdogOptions): Watchdog {
     start() {
       beat();
       timer = setInterval(beat, BEAT_MS).unref();
-      const workerData: WatchdogData = { ...options, shared, thread: ownThread(), exitCode: STALLED_EXIT_CODE };
+      const workerData: WatchdogData = { ...options, shared, thread: currentThreadId(), exitCode: STALLED_EXIT_CODE };
       worker = startThread("server/watchdog-thread", { workerData, name: "watchdog" });
       worker.unref();
       worker.on("error", (error) => log.warn({ err: error }, "The watchdog failed; endless loops are not noticed"));

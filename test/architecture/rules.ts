@@ -16,7 +16,8 @@ const FOLDERS: Readonly<Record<string, { readonly from: readonly string[]; reado
   store: { from: ["model"], packages: ["node:", "libsql"] },
   engine: { from: ["model", "store/contract.ts"], packages: ["node:"] },
   client: { from: ["model", "wire", "dialects", "auth"], packages: ["node:", "@grpc/grpc-js"] },
-  agents: { from: ["model", "engine", "client"], packages: ["node:", "jiti", "zod"] },
+  writers: { from: [], packages: [] },
+  agents: { from: ["model", "engine", "client", "writers"], packages: ["node:", "jiti", "zod"] },
   server: {
     from: ["model", "wire", "auth", "dialects", "store", "engine", "client", "agents"],
     packages: ["node:", "uuid", "yaml", "zod", "pino", "pino-pretty", "@bufbuild/protobuf"],

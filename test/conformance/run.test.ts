@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { createEchoAgent } from "../../src/agents/echo.ts";
+import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { createTckAgent } from "../../src/agents/tck.ts";
 import { MESSAGE_CODECS } from "../../src/cli/message-codecs.ts";
 import {

@@ -1,7 +1,9 @@
 /** Requests that mean no good, put to the place where Huawei's platform calls. */
-import fc, { type Arbitrary } from "fast-check";
+
+import type { Arbitrary } from "fast-check";
+import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createEchoAgent } from "../../src/agents/echo.ts";
+import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { type DragomanServer, serve } from "../../src/server/serve.ts";
 import { usedMebibytes } from "../support/memory.ts";
 import { untilMetric } from "../support/metrics.ts";

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { defineAgent } from "../../src/agents/define.ts";
 import { signCard } from "../../src/auth/card-signing.ts";
 import { loadSigningKey } from "../../src/auth/signing-key.ts";
-import { inspectCard } from "../../src/client/card-trust.ts";
+import { verifyCardSignatures } from "../../src/client/card/verify-card.ts";
 import { ConnectionError, connect, fetchCard } from "../../src/client/index.ts";
 import type { Notice } from "../../src/client/options.ts";
 import type { Agent } from "../../src/engine/agent.ts";
@@ -110,11 +110,15 @@ describe.each(ALGORITHMS)("a server that signs with %s", (alg) => {
     ["sparse", undefined],
   ])("we verify the card of %s, version %s", async (name, version) => {
     const raw = await cardOf(name, version);
-    expect(await inspectCard(raw, { cardKeys: keys })).toMatchObject({ status: "verified", kid: `key-${alg}`, alg });
-    expect(await inspectCard(raw, {})).toMatchObject({ status: "unverifiable" });
+    expect(await verifyCardSignatures(raw, { cardKeys: keys })).toMatchObject({
+      status: "verified",
+      kid: `key-${alg}`,
+      alg,
+    });
+    expect(await verifyCardSignatures(raw, {})).toMatchObject({ status: "unverifiable" });
     const changed = raw.replace('"version":"1.0.0"', '"version":"1.0.1"');
     expect(changed).not.toBe(raw);
-    expect(await inspectCard(changed, { cardKeys: keys })).toMatchObject({ status: "invalid" });
+    expect(await verifyCardSignatures(changed, { cardKeys: keys })).toMatchObject({ status: "invalid" });
   });
 
   it("the official library verifies a card with security schemes, as we sign it", async () => {
@@ -142,7 +146,9 @@ describe.each(ALGORITHMS)("a server that signs with %s", (alg) => {
     const agent = await connect(`${server.url}/agents/sparse`, { headers: { Authorization: "x" } });
     const extended = await agent.extendedCard();
     expect(extended.description).toBe("For those we know.");
-    expect(await inspectCard(JSON.stringify(extended), { cardKeys: keys })).toMatchObject({ status: "verified" });
+    expect(await verifyCardSignatures(JSON.stringify(extended), { cardKeys: keys })).toMatchObject({
+      status: "verified",
+    });
   });
 });
 
@@ -166,7 +172,7 @@ describe.each(ALGORITHMS)("a card that the official library signs with %s", (alg
     const raw = JSON.stringify(SdkCard.toJSON(await sign(SdkCard.fromJSON(document))));
     const { kty = "", crv, x, y, n, e } = await exportJWK(key);
     const cardKeys = [JSON.parse(JSON.stringify({ kty, crv, x, y, n, e, kid: "theirs" })) as JWK];
-    const verification = await inspectCard(raw, { cardKeys });
+    const verification = await verifyCardSignatures(raw, { cardKeys });
     expect(verification).toMatchObject({ status: "verified", kid: "theirs", document: { name: "Theirs" } });
     // Their signature does not cover them.
     expect(verification).toHaveProperty("uncovered", ["securitySchemes", "securityRequirements"]);
@@ -176,7 +182,9 @@ describe.each(ALGORITHMS)("a card that the official library signs with %s", (alg
     const { card } = await fetchCard(file, { signatures: "require", cardKeys });
     expect(card).toMatchObject({ name: "Theirs", description: "", defaultOutputModes: [], skills: [{ tags: [] }] });
     expect(card.securityRequirements ?? []).toEqual([]);
-    expect(await inspectCard(raw.replace("Theirs", "Others"), { cardKeys })).toMatchObject({ status: "invalid" });
+    expect(await verifyCardSignatures(raw.replace("Theirs", "Others"), { cardKeys })).toMatchObject({
+      status: "invalid",
+    });
   });
 });
 

@@ -1,9 +1,10 @@
 /** gRPC as a stranger speaks it: with a client generated from the published `.proto` files, and none of our code. */
+
 import { fileURLToPath } from "node:url";
 import { type Client, credentials, loadPackageDefinition, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createEchoAgent } from "../../src/agents/echo.ts";
+import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { createTckAgent } from "../../src/agents/tck.ts";
 import { type DragomanServer, serve } from "../../src/server/serve.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createEchoAgent } from "../../src/agents/echo.ts";
+import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { type DragomanServer, serve } from "../../src/server/serve.ts";
 import { sendRaw } from "../support/raw-http.ts";
 import type { RawCall } from "./a-call.ts";

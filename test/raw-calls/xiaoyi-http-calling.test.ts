@@ -1,8 +1,9 @@
 /** Our client as the platform, and our server as an agent made for it, or another that does as it likes. */
+
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createEchoAgent } from "../../src/agents/echo.ts";
+import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { connect, fetchCard } from "../../src/client/index.ts";
 import type { ExchangeTrace } from "../../src/client/options.ts";
 import { defineAgent, serve } from "../../src/index.ts";

@@ -1,8 +1,9 @@
 /** What a person reads on a phone, as raw requests and frames of a running server, in both languages. */
+
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createEchoAgent } from "../../src/agents/echo.ts";
+import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { defineAgent, serve } from "../../src/index.ts";
 import type { DragomanServer } from "../../src/server/serve.ts";
 import { openRequest, sendRaw } from "../support/raw-http.ts";

@@ -1,9 +1,10 @@
 /** Requests as the platform's documents print them, put to a running server. */
+
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createEchoAgent } from "../../src/agents/echo.ts";
+import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { signTimestamp } from "../../src/dialects/xiaoyi/signature.ts";
 import { defineAgent, serve } from "../../src/index.ts";
 import type { DragomanServer } from "../../src/server/serve.ts";

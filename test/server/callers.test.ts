@@ -1,7 +1,7 @@
 import { request } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
+import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { defineAgent } from "../../src/agents/define.ts";
-import { createEchoAgent } from "../../src/agents/echo.ts";
 import { ProtocolError } from "../../src/model/errors.ts";
 import { ownHosts } from "../../src/server/own-host.ts";
 import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";

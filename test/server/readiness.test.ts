@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createEchoAgent } from "../../src/agents/echo.ts";
+import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { finished, startCli } from "../../src/cli/testing/run-cli.ts";
 import { SILENT_LOG } from "../../src/model/ports.ts";
 import { type DragomanServer, serve } from "../../src/server/serve.ts";

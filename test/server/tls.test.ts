@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createEchoAgent } from "../../src/agents/echo.ts";
+import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { SILENT_LOG } from "../../src/model/ports.ts";
 import { createHttp2Server } from "../../src/server/grpc/http2-server.ts";
 import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";

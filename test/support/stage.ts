@@ -1,6 +1,7 @@
 /** An agent that does what the text of a message says, and the hands with which a test holds and releases it. */
+
 import { type AgentDefinition, defineAgent } from "../../src/agents/define.ts";
-import { aborted } from "../../src/agents/pause.ts";
+import { waitForAbort } from "../../src/agents/tck.ts";
 import type { AgentTurn } from "../../src/agents/turn.ts";
 import type { Agent, AgentEvent, MessageDraft } from "../../src/engine/agent.ts";
 import { isTextPart } from "../../src/model/part.ts";
@@ -76,7 +77,7 @@ export class Stage {
         const rest = words.join(" ");
         if (verb === "reply") return turn.reply(rest);
         if (verb === "hold") {
-          await Promise.race([this.pass(rest), aborted(turn.signal)]);
+          await Promise.race([this.pass(rest), waitForAbort(turn.signal)]);
           if (turn.signal.aborted) {
             this.stopped.push(script);
             return undefined;

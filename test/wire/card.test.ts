@@ -150,7 +150,7 @@ describeBindings(
 
 it("uses the public URL in cards when there is one", async () => {
   const { serve } = await import("../../src/server/serve.ts");
-  const { createEchoAgent } = await import("../../src/agents/echo.ts");
+  const { createEchoAgent } = await import("../../src/agents/builtin.ts");
   const server = await serve({
     agents: { echo: createEchoAgent() },
     port: 0,

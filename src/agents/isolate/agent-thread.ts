@@ -6,8 +6,7 @@ import type { JsonValue } from "../../model/json.ts";
 import type { Log } from "../../model/ports.ts";
 import { statusText } from "../../model/status-texts.ts";
 import { AgentModuleError } from "../load-module.ts";
-import { startThread } from "../start-thread.ts";
-import { cpuMsOf, ThreadStall } from "../thread-stall.ts";
+import { StallDetector, startThread, threadCpuMs } from "../threads.ts";
 import {
   type AgentDescription,
   type Answer,
@@ -18,7 +17,7 @@ import {
   type Request,
   type ThreadData,
   type ToThread,
-} from "./messages.ts";
+} from "./thread-messages.ts";
 
 export interface ThreadOptions {
   /** Absolute path of the module. */
@@ -33,7 +32,7 @@ export interface ThreadOptions {
 }
 
 /** The thread was ended from here. The text is fit for the caller. */
-export class ThreadEnded extends Error {
+export class ThreadEndedError extends Error {
   override readonly name = "ThreadEnded";
 }
 
@@ -48,7 +47,7 @@ export class AgentThread {
   readonly #worker: Worker;
   readonly #options: ThreadOptions;
   readonly #beats: Int32Array;
-  readonly #stall: ThreadStall | undefined;
+  readonly #stall: StallDetector | undefined;
   readonly #waiting = new Map<number, Waiting>();
   #lastId = 0;
   #run = 0;
@@ -64,7 +63,7 @@ export class AgentThread {
     this.#options = options;
     this.agent = ready.agent;
     const { stallMs } = options;
-    if (stallMs !== false) this.#stall = new ThreadStall(stallMs, () => cpuMsOf(ready.thread));
+    if (stallMs !== false) this.#stall = new StallDetector(stallMs, () => threadCpuMs(ready.thread));
     worker.on("message", (message: FromThread) => this.#receive(message));
     worker.on("error", (error) => {
       // A run that waits for the thread fails with the error, and then it is logged there.
@@ -150,7 +149,7 @@ export class AgentThread {
   }
 
   end(reason: string): void {
-    this.#fail(new ThreadEnded(reason));
+    this.#fail(new ThreadEndedError(reason));
     void this.#worker.terminate();
   }
 

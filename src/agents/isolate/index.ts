@@ -1,6 +1,6 @@
 import type { Agent, AgentEvent, MessageDraft, Turn } from "../../engine/agent.ts";
 import type { ExtendedProfile } from "../../model/card.ts";
-import { AgentThread, ThreadEnded, type ThreadOptions } from "./agent-thread.ts";
+import { AgentThread, ThreadEndedError, type ThreadOptions } from "./agent-thread.ts";
 
 /** A thread has one turn at a time, so that ending it ends no other; each has its own copy of the module. */
 const DEFAULT_CONCURRENCY = 8;
@@ -12,7 +12,7 @@ const IDLE_MS = 60_000;
  * continues. `maxThreads` is instead of the module's `concurrency`. Throws an AgentModuleError for a module that cannot be used.
  */
 export async function createIsolatedAgent(options: ThreadOptions, maxThreads?: number): Promise<Agent> {
-  const threads = new Threads(options);
+  const threads = new ThreadPool(options);
   const first = await threads.take();
   const { profile, onCrash, concurrency, timeoutMs, asksForExtended, receivesDropped } = first.agent;
   threads.putBack(first);
@@ -40,7 +40,7 @@ export async function createIsolatedAgent(options: ThreadOptions, maxThreads?: n
 }
 
 async function* runIsolated(
-  threads: Threads,
+  threads: ThreadPool,
   turn: Turn,
 ): AsyncGenerator<AgentEvent, MessageDraft | undefined, undefined> {
   if (turn.signal.aborted) return undefined;
@@ -60,7 +60,7 @@ async function* runIsolated(
     }
   } catch (error) {
     finished = true;
-    if (!(error instanceof ThreadEnded)) throw error;
+    if (!(error instanceof ThreadEndedError)) throw error;
     if (!turn.signal.aborted) yield { status: "TASK_STATE_FAILED", message: { parts: [{ text: error.message }] } };
     return undefined;
   } finally {
@@ -70,7 +70,7 @@ async function* runIsolated(
   }
 }
 
-class Threads {
+class ThreadPool {
   readonly #options: ThreadOptions;
   readonly #idle = new Map<AgentThread, NodeJS.Timeout>();
   /** At most this many at once: one that does not stop keeps its place until it has ended. */

@@ -1,11 +1,11 @@
 /** What runs in the thread of an isolated agent: its module, for one turn at a time. */
 import { parentPort, workerData } from "node:worker_threads";
-import { trackHops } from "../../client/hops-of-run.ts";
+import { trackHops } from "../../client/run-hops.ts";
 import type { Agent, AgentRun, Turn, TurnMemory } from "../../engine/agent.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { JsonValue } from "../../model/json.ts";
 import { AgentModuleError, loadAgentModule } from "../load-module.ts";
-import { ownThread } from "../thread-stall.ts";
+import { currentThreadId } from "../threads.ts";
 import {
   type Answer,
   BEAT_MS,
@@ -16,7 +16,7 @@ import {
   type ToThread,
   type TurnData,
   toErrorText,
-} from "./messages.ts";
+} from "./thread-messages.ts";
 
 const { module, beats } = workerData as ThreadData;
 const count = new Int32Array(beats);
@@ -48,7 +48,7 @@ try {
   const shown = asksForExtended || extended === undefined ? rest : { ...rest, extended };
   const receivesDropped = agent.dropped !== undefined;
   const description = { profile: shown, onCrash, concurrency, timeoutMs, asksForExtended, receivesDropped };
-  send({ kind: "ready", agent: description, thread: ownThread() });
+  send({ kind: "ready", agent: description, thread: currentThreadId() });
 } catch (error) {
   send({ kind: "refused", message: error instanceof AgentModuleError ? error.message : String(error) });
 }
@@ -82,7 +82,7 @@ function receive(message: ToThread): void {
 
 function start(number: number, data: TurnData): Run {
   const controller = new AbortController();
-  const turn: Turn = { ...data, signal: controller.signal, memory: new DistantMemory(number) };
+  const turn: Turn = { ...data, signal: controller.signal, memory: new RemoteMemory(number) };
   try {
     return { number, controller, iterator: agent.run(turn) };
   } catch (error) {
@@ -109,13 +109,13 @@ async function answer(request: Request): Promise<Answer> {
       };
     }
     case "dropped":
-      await agent.dropped?.({ ...request.task, memory: new DistantMemory(request.run) });
+      await agent.dropped?.({ ...request.task, memory: new RemoteMemory(request.run) });
       return NOTHING;
   }
 }
 
 /** The memory is kept by the thread that serves, where the task's other writes are. */
-class DistantMemory implements TurnMemory {
+class RemoteMemory implements TurnMemory {
   readonly #run: number;
 
   constructor(run: number) {

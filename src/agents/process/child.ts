@@ -14,7 +14,7 @@ export interface Exit {
 }
 
 /** How much of stderr is kept. */
-export const STDERR_TAIL = 4_096;
+const MAX_STDERR_BYTES = 4_096;
 
 const HAS_GROUPS = process.platform !== "win32";
 
@@ -36,7 +36,7 @@ export class Child {
     this.#process = child;
     this.#graceMs = graceMs;
     child.stderr.on("data", (chunk: Buffer) => {
-      this.#stderr = Buffer.concat([this.#stderr, chunk]).subarray(-STDERR_TAIL);
+      this.#stderr = Buffer.concat([this.#stderr, chunk]).subarray(-MAX_STDERR_BYTES);
     });
     this.#stderrClosed = new Promise((resolve) => {
       child.stderr.once("close", resolve);
@@ -77,7 +77,7 @@ export class Child {
     return this.#process.stdout.setEncoding("utf8");
   }
 
-  give(input: string): void {
+  writeInput(input: string): void {
     this.#process.stdin.end(input);
   }
 
@@ -125,7 +125,7 @@ export class Child {
 function lastCharacters(bytes: Buffer): string {
   // Bytes that are no text become longer when they are replaced, so the cut is made after that.
   const text = Buffer.from(withoutBrokenStart(bytes).toString("utf8"), "utf8");
-  return withoutBrokenStart(text.subarray(-STDERR_TAIL)).toString("utf8");
+  return withoutBrokenStart(text.subarray(-MAX_STDERR_BYTES)).toString("utf8");
 }
 
 /** A cut inside a character leaves up to three continuation bytes. */

@@ -1,13 +1,11 @@
-import { HOPS_VARIABLE } from "../../client/hops-of-run.ts";
+import { HOPS_VARIABLE } from "../../client/run-hops.ts";
 import type { Agent, AgentEvent, MessageDraft } from "../../engine/agent.ts";
 import { type Log, SILENT_LOG } from "../../model/ports.ts";
 import { statusText } from "../../model/status-texts.ts";
-import type { AgentDefinition } from "../define.ts";
-import { defineAgent } from "../define.ts";
+import { type AgentDefinition, defineAgent } from "../define.ts";
 import type { AgentTurn } from "../turn.ts";
 import { Child, type ChildOptions, type Exit } from "./child.ts";
-import { linesOf } from "./lines.ts";
-import { type OutputEvent, readOutputEvent } from "./output.ts";
+import { type OutputEvent, readOutputEvent, splitLines } from "./output.ts";
 
 export interface ProcessAgentOptions extends Omit<AgentDefinition, "run"> {
   /** The program and its arguments; no shell reads them. */
@@ -32,7 +30,7 @@ export interface ProcessAgentOptions extends Omit<AgentDefinition, "run"> {
 const DEFAULT_CONCURRENCY = 16;
 const DEFAULT_CANCEL_GRACE_MS = 5_000;
 const DEFAULT_MAX_OUTPUT = 16 * 1024 * 1024;
-const OUTPUT = "output";
+const OUTPUT_ARTIFACT = "output";
 
 interface RunOptions extends ChildOptions {
   readonly stderr: "log" | "caller";
@@ -97,10 +95,10 @@ async function* runProcess(
   const stop = () => child.stop();
   turn.signal.addEventListener("abort", stop, { once: true });
   if (turn.signal.aborted) stop();
-  void logEnd(child, options);
+  void logExit(child, options);
   try {
-    child.give(input);
-    const reply = yield* eventsOf(turn, child, options.maxOutput);
+    child.writeInput(input);
+    const reply = yield* readEvents(turn, child, options.maxOutput);
     if (reply === "too-long") {
       options.log.warn({ ...options.about, maxOutput: options.maxOutput }, "Program wrote too much and is ended");
       yield turn.failed(statusText("programTooLong", options.maxOutput));
@@ -126,7 +124,7 @@ async function* runProcess(
 }
 
 /** Apart from the run: what a program left behind may hold stderr open for longer than anyone waits for the result. */
-async function logEnd(child: Child, { log, about }: RunOptions): Promise<void> {
+async function logExit(child: Child, { log, about }: RunOptions): Promise<void> {
   const exit = await child.exit;
   const failed = exit.code !== 0 && !child.stopped;
   const stderr = await child.stderrTail();
@@ -144,7 +142,7 @@ interface Reply {
   readonly direct: boolean;
 }
 
-async function* eventsOf(
+async function* readEvents(
   turn: AgentTurn,
   child: Child,
   maxOutput: number,
@@ -153,7 +151,7 @@ async function* eventsOf(
   let silent = true;
   let message: MessageDraft | undefined;
   try {
-    for await (const line of linesOf(child.stdout)) {
+    for await (const line of splitLines(child.stdout)) {
       const event = line.whole ? readOutputEvent(line.text) : undefined;
       if (event?.kind === "message") {
         if (message !== undefined) yield { status: "TASK_STATE_WORKING", message };
@@ -170,7 +168,7 @@ async function* eventsOf(
         // All lines are one part to a reader of the task, so together they have the bound of one.
         if (written > maxOutput) return "too-long";
         yield {
-          artifact: { artifactId: OUTPUT, name: OUTPUT, parts: [{ text: line.text }] },
+          artifact: { artifactId: OUTPUT_ARTIFACT, name: OUTPUT_ARTIFACT, parts: [{ text: line.text }] },
           ...(append && { append: true }),
         };
       }

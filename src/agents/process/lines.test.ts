@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Line, linesOf } from "./lines.ts";
+import { type Line, splitLines } from "./output.ts";
 
 async function split(chunks: readonly string[], longest?: number): Promise<Line[]> {
   async function* source() {
     yield* chunks;
   }
   const lines: Line[] = [];
-  for await (const line of linesOf(source(), longest)) lines.push(line);
+  for await (const line of splitLines(source(), longest)) lines.push(line);
   return lines;
 }
 

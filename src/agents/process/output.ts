@@ -5,6 +5,53 @@ import type { JsonObject } from "../../model/json.ts";
 import type { Part } from "../../model/part.ts";
 import type { ArtifactOptions } from "../turn.ts";
 
+/** A line without end must not fill the memory: past this many characters it is handed on in pieces. */
+const MAX_LINE_LENGTH = 1_048_576;
+
+/** Lines of one read that are handed on one by one; a flood of short lines would keep all else waiting for as many events. */
+const MAX_LINES_PER_READ = 64;
+const MAY_BE_JSON = /^\s*\{/;
+
+export interface Line {
+  /** With its newline, so that all lines joined are the whole output. */
+  readonly text: string;
+  /** False for the pieces of a line that was too long to keep, and for lines of text that came in a flood. */
+  readonly whole: boolean;
+}
+
+/** Cuts decoded text into lines as it comes, reading on only when asked for more. */
+export async function* splitLines(
+  chunks: AsyncIterable<string>,
+  longest: number = MAX_LINE_LENGTH,
+): AsyncGenerator<Line, void, undefined> {
+  let pending = "";
+  let whole = true;
+  for await (const chunk of chunks) {
+    let start = 0;
+    let count = 0;
+    let joined = "";
+    for (let end = chunk.indexOf("\n"); end !== -1; end = chunk.indexOf("\n", start)) {
+      const text = pending + chunk.slice(start, end + 1);
+      if (count++ < MAX_LINES_PER_READ || MAY_BE_JSON.test(text)) {
+        if (joined !== "") yield { text: joined, whole: false };
+        joined = "";
+        yield { text, whole };
+      } else joined += text;
+      pending = "";
+      whole = true;
+      start = end + 1;
+    }
+    if (joined !== "") yield { text: joined, whole: false };
+    pending += chunk.slice(start);
+    if (pending.length > longest) {
+      yield { text: pending, whole: false };
+      pending = "";
+      whole = false;
+    }
+  }
+  if (pending !== "") yield { text: pending, whole };
+}
+
 /** What a line of output says when it is not plain text. */
 export type OutputEvent =
   | { readonly kind: "status"; readonly state: AgentState; readonly message: MessageDraft | undefined }
@@ -65,7 +112,7 @@ const artifactHead = {
   lastChunk: z.boolean().exactOptional(),
 };
 
-const line: z.ZodType<OutputEvent> = z.union([
+const outputLine: z.ZodType<OutputEvent> = z.union([
   z.strictObject({ status: state }).transform((value) => statusOf(value.status, undefined)),
   z
     .strictObject({ status: z.strictObject({ state, message: content.optional() }) })
@@ -93,18 +140,18 @@ const line: z.ZodType<OutputEvent> = z.union([
 ]);
 
 /** Most lines are told to be text by this look alone. */
-const CANDIDATE = /^\s*\{\s*"(?:status|artifact|inputRequired|message)"\s*:/;
+const MAY_BE_EVENT = /^\s*\{\s*"(?:status|artifact|inputRequired|message)"\s*:/;
 
 /** The event a line stands for; undefined if it is text, as is JSON that only resembles an event. */
 export function readOutputEvent(text: string): OutputEvent | undefined {
-  if (!CANDIDATE.test(text)) return undefined;
+  if (!MAY_BE_EVENT.test(text)) return undefined;
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
     return undefined;
   }
-  return line.safeParse(value).data;
+  return outputLine.safeParse(value).data;
 }
 
 function statusOf(to: AgentState, said: Content | undefined): OutputEvent {

@@ -1,4 +1,4 @@
-import { inspectCard } from "../../client/card-trust.ts";
+import { verifyCardSignatures } from "../../client/card/verify-card.ts";
 import { ConnectionError } from "../../client/errors.ts";
 import type { AgentCard, AgentInterface } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
@@ -22,7 +22,7 @@ export function cardGet(output: Output, flags: CardGetFlags): Promise<void> {
     const found = await resolveCard(session);
     const document: unknown = JSON.parse(found.raw);
     if (flags.validate === true) validate(session, document, found.url);
-    const verification = found.verification ?? (await inspectCard(found.raw, await trustOf(session.settings)));
+    const verification = found.verification ?? (await verifyCardSignatures(found.raw, await trustOf(session.settings)));
     const extended = flags.extended === true ? await extendedCard(session, found.card) : undefined;
     if (session.settings.output === "json") {
       // The document is the card as it was served, which has no place for the outcome.

@@ -1,5 +1,5 @@
 import type { CardVerification } from "../../auth/card-verifying.ts";
-import { inspectCard } from "../../client/card-trust.ts";
+import { verifyCardSignatures } from "../../client/card/verify-card.ts";
 import { trustOf } from "../card-trust.ts";
 import { Ended, EXIT } from "../exit-codes.ts";
 import { type Output, printJson } from "../output.ts";
@@ -12,7 +12,7 @@ export function cardVerify(output: Output, file: string | undefined, flags: Clie
   const named = file === undefined ? flags : { ...flags, agentCard: file };
   return withSession({ ...named, signatures: "ignore" }, output, async (session) => {
     const { raw } = await resolveCard(session);
-    const verification = await inspectCard(raw, await trustOf(session.settings));
+    const verification = await verifyCardSignatures(raw, await trustOf(session.settings));
     if (session.settings.output === "json") printJson(output, withoutDocument(verification), jsonForm(session));
     else output.data(verificationFields(verification));
     if (verification.status !== "verified") throw new Ended(EXIT.failure);

@@ -1,30 +1,30 @@
 /** Transports that do what a test says, and an agent called by them. */
+
 import { can } from "../../dialects/a2a-v1/can.ts";
 import type { Abilities, Dialect, ExchangeCalling } from "../../dialects/contract.ts";
 import type { AgentCard } from "../../model/card.ts";
 import type { StreamEvent } from "../../model/event.ts";
 import type { Operation, OperationKind, StreamFrame } from "../../model/operation.ts";
-import { type Caller, createCaller } from "../caller.ts";
-import type { Candidate } from "../choose-interface.ts";
-import type { FrameReader } from "../frame-reader.ts";
+import { type AgentCaller, createAgentCaller } from "../call/agent-caller.ts";
+import { Endpoints } from "../call/failover.ts";
+import { createRemoteAgent } from "../call/remote-agent.ts";
+import type { Candidate } from "../card/choose-interface.ts";
 import type { Notice, RemoteAgent } from "../options.ts";
-import { createRemoteAgent } from "../remote-agent.ts";
-import { Lines } from "../route.ts";
-import type { Attempt, Transport } from "../transport.ts";
+import type { Attempt, FrameReader, Transport } from "../transport/transport.ts";
 import { cardOf } from "./fake-agent.ts";
 
 /** Whole outcomes or streams of events, by what is asked; a failure is given as it is. */
 export type Script = (operation: Operation) => Attempt<unknown>;
 
-export interface Scripted {
+interface Scripted {
   readonly agent: RemoteAgent;
-  readonly caller: Caller;
+  readonly caller: AgentCaller;
   /** `name kind` of every try. */
   readonly tried: string[];
   readonly notices: Notice[];
 }
 
-export interface ScriptedLine {
+interface ScriptedLine {
   readonly name: string;
   readonly script: Script;
   readonly lacks?: readonly OperationKind[];
@@ -44,8 +44,8 @@ export function scriptedAgent(lines: readonly [ScriptedLine, ...ScriptedLine[]])
     return { attempt: run, open: run };
   };
   const pace = { baseMs: 1, capMs: 2 };
-  const caller = createCaller({
-    lines: new Lines([first as Candidate, ...others], transportOf, notify),
+  const caller = createAgentCaller({
+    lines: new Endpoints([first as Candidate, ...others], transportOf, notify),
     requestRetry: { attempts: 3, ...pace },
     streamRetry: { attempts: 5, ...pace },
     polling: pace,

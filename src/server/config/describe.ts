@@ -1,4 +1,4 @@
-import { formatDuration } from "../../agents/duration.ts";
+import { formatDuration } from "../../model/duration.ts";
 import { isSecretName, redactText } from "../redact.ts";
 import type { AgentConfig, DragomanConfig, Origin } from "./config.ts";
 import { formatSize } from "./size.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { formatDuration, parseDuration } from "../../agents/duration.ts";
+import { formatDuration, parseDuration } from "../../model/duration.ts";
 import { editDistance, nearest } from "../../model/nearest.ts";
 import { isLoopback } from "../loopback.ts";
 import { expand } from "./expand.ts";

@@ -1,6 +1,6 @@
 /** Kinds of values that many keys have. */
 import { z } from "zod";
-import { DURATION_PATTERN, parseDuration } from "../../agents/duration.ts";
+import { DURATION_PATTERN, parseDuration } from "../../model/duration.ts";
 import { parseSize, SIZE_PATTERN } from "./size.ts";
 
 /** Timers cannot be set further ahead than this. */

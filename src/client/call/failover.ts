@@ -1,0 +1,227 @@
+/** Several interfaces of one agent: the one in use, and the others for when it fails. */
+
+import type { Abilities } from "../../dialects/contract.ts";
+import { ProtocolError } from "../../model/errors.ts";
+import type { Operation, OperationKind } from "../../model/operation.ts";
+import type { Candidate } from "../card/choose-interface.ts";
+import { ConnectionError } from "../errors.ts";
+import type { ChosenInterface, Notice } from "../options.ts";
+import {
+  type Attempt,
+  awaitFirstFrames,
+  type Failure,
+  type FrameReader,
+  isUnknownToPeer,
+  type Transport,
+} from "../transport/transport.ts";
+
+/** One interface. */
+interface Endpoint {
+  readonly candidate: Candidate;
+  readonly transport: Transport;
+  /** The agent has answered on it, so that it is known to be spoken there. */
+  hasAnswered: boolean;
+}
+
+interface FailedEndpoint {
+  readonly line: Endpoint;
+  readonly failure: Failure;
+}
+
+/** Operations that every agent knows. One that does not know these knows none, at least not by this interface. */
+const ESSENTIAL: ReadonlySet<OperationKind> = new Set<OperationKind>(["send", "stream", "get", "cancel"]);
+
+export class Endpoints {
+  readonly #lines: readonly Endpoint[];
+  readonly #notify: (notice: Notice) => void;
+  readonly #told = new Set<string>();
+  #current: Endpoint;
+
+  constructor(
+    candidates: readonly [Candidate, ...Candidate[]],
+    transportOf: (candidate: Candidate) => Transport,
+    notify: (notice: Notice) => void,
+  ) {
+    const toLine = (candidate: Candidate): Endpoint => {
+      return { candidate, transport: transportOf(candidate), hasAnswered: false };
+    };
+    const [first, ...others] = candidates;
+    this.#current = toLine(first);
+    this.#lines = [this.#current, ...others.map(toLine)];
+    this.#notify = notify;
+  }
+
+  get interface(): ChosenInterface {
+    return this.#current.candidate.interface;
+  }
+
+  get can(): Abilities {
+    return this.#current.candidate.dialect.can;
+  }
+
+  get current(): Endpoint {
+    return this.#current;
+  }
+
+  /** From the one in use through all that come after it and around. */
+  inOrder(): readonly Endpoint[] {
+    const at = this.#lines.indexOf(this.#current);
+    return [...this.#lines.slice(at), ...this.#lines.slice(0, at)];
+  }
+
+  /** `line` answered after the others had failed. */
+  switchTo(line: Endpoint, failures: readonly FailedEndpoint[], kind: OperationKind): void {
+    const [first] = failures;
+    if (first === undefined || line === this.#current) return;
+    const { failure, line: left } = first;
+    const lacksOnlyThis = isUnknownOperation(failure) && (left.hasAnswered || !ESSENTIAL.has(kind));
+    const how = lacksOnlyThis
+      ? `Using ${describeEndpoint(line)} for this.`
+      : `Using ${describeEndpoint(line)} instead.`;
+    if (!lacksOnlyThis) this.#current = line;
+    const message = `${failures.map(({ failure: { error } }) => error.message).join(" ")} ${how}`;
+    if (lacksOnlyThis && this.#told.has(message)) return;
+    this.#told.add(message);
+    this.#notify({ kind: "fallback", message });
+  }
+}
+
+/** One call's way through the interfaces, over as many rounds as its retries take. */
+export class Failover {
+  readonly #lines: Endpoints;
+  /** Given up for this call, and why. */
+  readonly #left = new Map<Endpoint, Failure>();
+  /** The one that answered last, or may have. */
+  #last: Endpoint | undefined;
+
+  constructor(lines: Endpoints) {
+    this.#lines = lines;
+  }
+
+  /** Tries the interface in use and, where a failure shows that the agent took nothing, the others. */
+  async run<T>(
+    operation: Operation,
+    signal: AbortSignal,
+    attempt: (transport: Transport, isProven: boolean) => Promise<Attempt<T>>,
+  ): Promise<Attempt<T>> {
+    const failures: FailedEndpoint[] = [...this.#left].map(([line, failure]) => ({ line, failure }));
+    this.#last = undefined;
+    for (const line of this.#remaining()) {
+      const made = await attempt(line.transport, line.hasAnswered);
+      if (made.ok || (isFinal(made, failures) && !this.#mayBeAnotherDialect(line, made))) {
+        if (made.ok || isUnderstood(made)) {
+          line.hasAnswered = true;
+          // A request that is invalid here may be invalid there as well.
+          if (made.ok || !failures.some(({ failure }) => isInvalidRequest(failure))) {
+            this.#lines.switchTo(line, failures, operation.kind);
+          }
+        }
+        this.#last = line;
+        return made;
+      }
+      failures.push({ line, failure: made });
+      if (signal.aborted) break;
+    }
+    return combineFailures(failures);
+  }
+
+  /** Like `run`; a stream whose first word is that the peer does not know the call has not been opened. */
+  open(
+    operation: Operation,
+    signal: AbortSignal,
+    open: (transport: Transport) => Promise<Attempt<FrameReader>>,
+  ): Promise<Attempt<FrameReader>> {
+    return this.run(operation, signal, async (transport, isProven) => {
+      const opened = await open(transport);
+      return opened.ok && !isProven && this.#remaining().length > 1 ? checkFirstFrame(opened.value) : opened;
+    });
+  }
+
+  /**
+   * Gives up the interface that was tried last, for calls that are safe to repeat elsewhere although the agent may have
+   * taken them. False when there is no other left, or when the failure says nothing against the interface.
+   */
+  giveUpLast(error: Failure["error"]): boolean {
+    if (!ConnectionError.is(error) || error.permanent || this.#last === undefined) return false;
+    if (error.code !== "unreachable" && error.code !== "broken-stream") return false;
+    this.#left.set(this.#last, { ok: false, error, transient: true, reach: "unknown" });
+    return this.#remaining().length > 0;
+  }
+
+  /** Early servers call every request invalid whose method they do not know. */
+  #mayBeAnotherDialect(line: Endpoint, failure: Failure): boolean {
+    if (line.hasAnswered || !isInvalidRequest(failure)) return false;
+    return this.#lines.inOrder().some(({ candidate }) => candidate.dialect !== line.candidate.dialect);
+  }
+
+  #remaining(): readonly Endpoint[] {
+    return this.#lines.inOrder().filter((line) => !this.#left.has(line));
+  }
+}
+
+/** Whether nothing else is to be tried: the agent may have taken it, or the dialect in use cannot say it. */
+function isFinal({ reach }: Failure, failures: readonly FailedEndpoint[]): boolean {
+  return reach === "unknown" || (reach === "unsaid" && failures.length === 0);
+}
+
+function isUnderstood({ error, reach, transient }: Failure): boolean {
+  return reach === "unknown" && !transient && ProtocolError.is(error) && error.code !== "INVALID_AGENT_RESPONSE";
+}
+
+function isInvalidRequest({ error }: Failure): boolean {
+  return ProtocolError.is(error) && error.code === "INVALID_REQUEST";
+}
+
+function isUnknownOperation({ error }: Failure): boolean {
+  return ProtocolError.is(error) && error.code !== "VERSION_NOT_SUPPORTED";
+}
+
+/** Whatever else goes wrong on a stream is for its reader. */
+async function checkFirstFrame(opened: FrameReader): Promise<Attempt<FrameReader>> {
+  const { failure, reader } = await awaitFirstFrames(opened);
+  if (!ProtocolError.is(failure) || !isUnknownToPeer(failure)) return { ok: true, value: reader };
+  return { ok: false, error: failure, transient: false, reach: "untaken" };
+}
+
+/** The first failure is the one to report; that of the interface the card prefers. The others are told beside it. */
+function combineFailures(failures: readonly FailedEndpoint[]): Failure {
+  const [first, ...others] = failures;
+  if (first === undefined) throw new Error("A call was made without an interface.");
+  if (others.length === 0) return first.failure;
+  const why = codeOf(first.failure);
+  const also = others.map(({ failure, line }) =>
+    codeOf(failure) === why ? `${describeEndpoint(line)}.` : `${describeEndpoint(line)}: ${failure.error.message}`,
+  );
+  return {
+    ok: false,
+    error: appendToMessage(first.failure.error, ` Also tried: ${also.join(" ")}`),
+    transient: failures.some(({ failure }) => failure.transient),
+    reach: "untaken",
+  };
+}
+
+/** One reason for all of them need be read only once. */
+function codeOf({ error }: Failure): string {
+  return error.code;
+}
+
+function appendToMessage(error: Failure["error"], more: string): Failure["error"] {
+  const message = `${error.message}${more}`;
+  if (ConnectionError.is(error)) {
+    const { code, permanent } = error;
+    return new ConnectionError(code, message, { cause: error, permanent });
+  }
+  const { code, data, metadata, retryAfter, violations } = error;
+  return new ProtocolError(code, message, {
+    cause: error,
+    ...(metadata === undefined ? {} : { metadata }),
+    ...(violations === undefined ? {} : { violations }),
+    ...(retryAfter === undefined ? {} : { retryAfter }),
+    ...(data === undefined ? {} : { data }),
+  });
+}
+
+function describeEndpoint({ candidate }: Endpoint): string {
+  const { binding, version } = candidate.interface;
+  return `${binding} ${version}`;
+}

@@ -1,0 +1,289 @@
+/** Following a task over as many connections as it takes. */
+
+import { ProtocolError } from "../../model/errors.ts";
+import type { StreamEvent } from "../../model/event.ts";
+import { EXTENSIONS } from "../../model/extensions.ts";
+import type { StreamFrame } from "../../model/operation.ts";
+import { isInterrupted, isTerminal, type TaskState } from "../../model/state.ts";
+import type { Backoff } from "../../wire/reconnect.ts";
+import { ConnectionError } from "../errors.ts";
+import type { ClientEvent } from "../options.ts";
+import type { CallSettings, Failure, FrameReader, StreamOperation } from "../transport/transport.ts";
+import { type AgentCaller, pollTask, sleepBeforeCall } from "./agent-caller.ts";
+import { createRetryBackoff, isTransient, retryDelay } from "./retry.ts";
+
+/** Which frames are new. The number of an event is its place in the task's log, the same on every connection. */
+
+export class Cursor {
+  /** The peer says that its ids are such numbers. Others put clocks or counters of a connection there. */
+  readonly #trusted: boolean;
+  #last: number | undefined;
+  #first: { readonly number: number; readonly json: string } | undefined;
+  #previous: number | undefined;
+  #isFirstFrame = true;
+  /** This connection began from the start of the log again. */
+  #replaying = false;
+  #meaningless = false;
+
+  constructor(trusted: boolean, after: number | undefined) {
+    this.#trusted = trusted;
+    this.#last = after;
+  }
+
+  /** What to resume after; `undefined` when the peer does not number its events. */
+  get last(): number | undefined {
+    return this.#meaningless ? undefined : this.#last;
+  }
+
+  startConnection(): void {
+    this.#isFirstFrame = true;
+    this.#previous = undefined;
+    this.#replaying = false;
+  }
+
+  /** The frame as an event, or `undefined` if it was handed over before. */
+  accept(frame: StreamFrame): ClientEvent | undefined {
+    const isFirstFrame = this.#isFirstFrame;
+    this.#isFirstFrame = false;
+    const { event, number } = frame;
+    if (number === undefined || this.#meaningless) return { event };
+    const repeatsId = number === this.#previous;
+    this.#previous = number;
+    // An id holds for the frames after it that have none of their own.
+    if (repeatsId && !this.#trusted) return { event };
+    if (this.#last === undefined || number > this.#last) {
+      this.#last = number;
+      this.#first ??= { number, json: frame.json };
+      return { number, event };
+    }
+    if (this.#trusted || this.#replaying) return undefined;
+    if (isFirstFrame) {
+      // The task as it stood at the number we resumed from.
+      if (number === this.#last) return undefined;
+      this.#replaying = number === this.#first?.number && frame.json === this.#first.json;
+      if (this.#replaying) return undefined;
+    }
+    // Numbers of one log never run backwards: these are something else, and dropping by them would lose events.
+    this.#meaningless = true;
+    return { event };
+  }
+}
+
+/** A peer may still send a last snapshot after the end of a task; one that never closes is not waited for. */
+const LINGER_MS = 2_000;
+
+interface FollowOptions {
+  readonly caller: AgentCaller;
+  readonly start: StreamOperation;
+  readonly settings: CallSettings;
+  /** The card declares that ids are numbers of the log and that resuming can leave out the snapshot. */
+  readonly replay: boolean;
+}
+
+/** What has been seen of the task, as far as it decides what to do when a connection ends. */
+class TaskProgress {
+  taskId: string | undefined;
+  state: TaskState | undefined;
+  /** Nothing can follow: the task ended, or the agent answered with a message. */
+  ended = false;
+
+  apply(event: StreamEvent): void {
+    if ("message" in event) {
+      if (this.taskId === undefined) this.ended = true;
+    } else if ("task" in event) {
+      this.taskId = event.task.id;
+      this.setState(event.task.status.state);
+    } else if ("statusUpdate" in event) {
+      this.taskId = event.statusUpdate.taskId;
+      this.setState(event.statusUpdate.status.state);
+    } else {
+      this.taskId = event.artifactUpdate.taskId;
+    }
+  }
+
+  setState(state: TaskState): void {
+    this.state = state;
+    if (isTerminal(state)) this.ended = true;
+  }
+}
+
+export async function* followTask(options: FollowOptions): AsyncGenerator<readonly ClientEvent[], void, undefined> {
+  const { caller, replay, settings, start } = options;
+  const { notify, requestRetry, streamRetry } = caller.setup;
+  const cursor = new Cursor(replay, start.kind === "subscribe" ? start.after : undefined);
+  const watch = new TaskProgress();
+  const newBackoff = (): Backoff => createRetryBackoff(streamRetry.attempts, streamRetry);
+  const route = caller.startFailover();
+  // Until something has come it is a request like any other, which someone may be waiting for.
+  let backoff = createRetryBackoff(requestRetry.attempts, requestRetry);
+  let operation: StreamOperation = start;
+
+  for (;;) {
+    if (operation.kind === "subscribe" && !caller.can.operations.subscribe) {
+      yield* pollInstead(options, operation.id);
+      return;
+    }
+    cursor.startConnection();
+    const resumed = operation !== start;
+    const opened = await caller.openStream(operation, withReplay(settings, operation, replay), route);
+    let failure: Failure | undefined;
+    if (opened.ok) {
+      let read = 0;
+      try {
+        for await (const events of readEvents(opened.value, cursor, watch)) {
+          // A snapshot alone is no progress: a peer that closes after each would be asked forever.
+          const [first] = events;
+          const isSnapshot = resumed && read === 0 && first !== undefined && "task" in first.event;
+          if (events.length > (isSnapshot ? 1 : 0)) backoff = newBackoff();
+          read += events.length;
+          yield events;
+        }
+      } catch (error) {
+        failure = failureOf(error);
+      }
+    } else {
+      failure = opened;
+    }
+
+    if (isEnd(watch, start, failure)) return;
+    if (failure !== undefined && !failure.transient) {
+      if (resumed && isMethodNotFound(failure.error)) {
+        yield* pollInstead(options, watch.taskId as string);
+        return;
+      }
+      if (!resumed || !isUnsupported(failure.error)) throw failure.error;
+      // The task ended while nobody listened, and this peer does not tell the end of its story again.
+      const task = await caller.call({ kind: "get", id: watch.taskId as string }, settings);
+      watch.setState(task.status.state);
+      if (watch.ended || isInterrupted(task.status.state)) {
+        yield [{ event: { task } }];
+        return;
+      }
+    }
+    const broken = failure?.error ?? closedEarlyError(watch);
+    operation = nextOperation(start, watch, cursor, settings, broken);
+    if (operation.kind === "subscribe" && !canResume(caller)) throw notResumableError(broken);
+    let wait = backoff.next();
+    if (wait === undefined) {
+      if (!route.giveUpLast(broken)) throw retriesExhaustedError(broken, watch, cursor, streamRetry.attempts);
+      backoff = newBackoff();
+      wait = 0;
+    }
+    notify({ kind: "reconnect", message: `${broken.message} Resuming.` });
+    await sleepBeforeCall(retryDelay(wait, broken), settings.signal, caller.interface.url);
+  }
+}
+
+function pollInstead({ caller, settings, start }: FollowOptions, id: string) {
+  caller.setup.notify({
+    kind: "fallback",
+    message: "The task cannot be followed by this interface; it is asked for from time to time.",
+  });
+  return pollTask({ caller, settings, id, observes: start.kind === "subscribe" });
+}
+
+/** Events not seen before; empty batches are left out. */
+async function* readEvents(
+  reader: FrameReader,
+  cursor: Cursor,
+  watch: TaskProgress,
+): AsyncGenerator<readonly ClientEvent[], void, undefined> {
+  try {
+    for await (const frames of reader.frames) {
+      const events: ClientEvent[] = [];
+      for (const frame of frames) {
+        const event = cursor.accept(frame);
+        if (event === undefined) continue;
+        watch.apply(event.event);
+        events.push(event);
+      }
+      if (watch.ended) reader.closeWithin(LINGER_MS);
+      if (events.length > 0) yield events;
+    }
+  } finally {
+    reader.cancel();
+  }
+}
+
+function failureOf(error: unknown): Failure {
+  if (!ProtocolError.is(error) && !ConnectionError.is(error)) throw error;
+  return { ok: false, error, transient: isTransient(error), reach: "unknown" };
+}
+
+function isEnd(watch: TaskProgress, start: StreamOperation, failure: Failure | undefined): boolean {
+  // A break after the end takes nothing away; what the peer says is heard in any case.
+  if (watch.ended) return failure === undefined || failure.transient;
+  if (watch.state === undefined || !isInterrupted(watch.state)) return false;
+  if (failure === undefined) return true;
+  // Whoever sent the message has to answer now; a mere observer goes on observing.
+  return start.kind === "stream" && watch.state === "TASK_STATE_INPUT_REQUIRED" && failure.transient;
+}
+
+function isUnsupported(error: Failure["error"]): boolean {
+  return ProtocolError.is(error) && error.code === "UNSUPPORTED_OPERATION";
+}
+
+/** The peer streams, but knows no way to take a stream up again. */
+function isMethodNotFound(error: Failure["error"]): boolean {
+  return ProtocolError.is(error) && error.code === "METHOD_NOT_FOUND";
+}
+
+/** Before a task is known there is only the send itself, which is repeated if the caller made that safe. */
+function nextOperation(
+  start: StreamOperation,
+  watch: TaskProgress,
+  cursor: Cursor,
+  settings: CallSettings,
+  broken: Failure["error"],
+): StreamOperation {
+  if (watch.taskId !== undefined) {
+    const after = cursor.last;
+    return { kind: "subscribe", id: watch.taskId, ...(after === undefined ? {} : { after }) };
+  }
+  if (start.kind === "subscribe" || settings.idempotencyKey !== undefined) return start;
+  if (ProtocolError.is(broken) || broken.code !== "broken-stream") throw broken;
+  throw new ConnectionError(
+    "broken-stream",
+    `${broken.message} No task had been named yet, so it is unknown whether the agent took the message. Look for it with list(), or send with an idempotencyKey to have it repeated safely.`,
+    { cause: broken },
+  );
+}
+
+function withReplay(settings: CallSettings, operation: StreamOperation, replay: boolean): CallSettings {
+  if (!replay || operation.kind !== "subscribe" || operation.after === undefined) return settings;
+  return { ...settings, extensions: [...settings.extensions, EXTENSIONS.replay] };
+}
+
+function closedEarlyError(watch: TaskProgress): ConnectionError {
+  const what = watch.taskId === undefined ? "before it said anything" : "although the task goes on";
+  return new ConnectionError("broken-stream", `The agent closed the stream ${what}.`);
+}
+
+function canResume({ can: { operations } }: AgentCaller): boolean {
+  return operations.subscribe || operations.get;
+}
+
+/** Without the task's id: there is nothing that could be done with it. */
+function notResumableError(broken: Failure["error"]): ConnectionError {
+  return new ConnectionError(
+    "broken-stream",
+    `The answer broke off before its end, and this agent's dialect has no way to take it up again. ${broken.message}`,
+    { cause: broken },
+  );
+}
+
+function retriesExhaustedError(
+  broken: Failure["error"],
+  watch: TaskProgress,
+  cursor: Cursor,
+  attempts: number,
+): ProtocolError | ConnectionError {
+  const { taskId } = watch;
+  if (taskId === undefined) return broken;
+  const after = cursor.last;
+  return new ConnectionError(
+    "broken-stream",
+    `The stream of task ${taskId} broke and could not be resumed in ${attempts} tries. ${broken.message} The task may go on at the agent: subscribe to it again later, or get it.`,
+    { cause: broken, taskId, ...(after === undefined ? {} : { after }) },
+  );
+}

@@ -1,0 +1,116 @@
+/** What may be repeated, and after which failures. */
+
+import { ProtocolError } from "../../model/errors.ts";
+import type { OperationKind } from "../../model/operation.ts";
+import { CarrierError } from "../../wire/exchange.ts";
+import { type Backoff, createBackoff } from "../../wire/reconnect.ts";
+import { ConnectionError } from "../errors.ts";
+import type { RetryOptions } from "../options.ts";
+
+type Repeatable = "always" | "once" | "with-key" | "never";
+
+/** A send may start work, so it is repeated only if the caller made that safe. The rest changes nothing the second time. */
+const REPEATABLE = {
+  send: "with-key",
+  stream: "with-key",
+  get: "always",
+  list: "always",
+  cancel: "once",
+  subscribe: "always",
+  "push-create": "never",
+  "push-get": "always",
+  "push-list": "always",
+  "push-delete": "always",
+  "extended-card": "always",
+} as const satisfies Record<OperationKind, Repeatable>;
+
+/** How often an operation may be asked in all. */
+export function maxAttempts(kind: OperationKind, retry: RetryOptions, idempotencyKey: string | undefined): number {
+  switch (REPEATABLE[kind]) {
+    case "always":
+      return retry.attempts;
+    case "once":
+      return Math.min(2, retry.attempts);
+    case "with-key":
+      return idempotencyKey === undefined ? 1 : retry.attempts;
+    case "never":
+      return 1;
+  }
+}
+
+/** Whether a second try does no harm although the agent may have taken the first. */
+export function isRepeatable(kind: OperationKind, idempotencyKey: string | undefined): boolean {
+  const repeatable = REPEATABLE[kind];
+  return repeatable === "always" || (repeatable === "with-key" && idempotencyKey !== undefined);
+}
+
+/** A failure that may be gone the next time. */
+export function isTransient(error: unknown): boolean {
+  if (ConnectionError.is(error)) {
+    return (
+      !error.permanent && (error.code === "unreachable" || error.code === "timeout" || error.code === "broken-stream")
+    );
+  }
+  return ProtocolError.is(error) && (error.code === "UNAVAILABLE" || error.code === "RESOURCE_EXHAUSTED");
+}
+
+const MAX_RETRY_AFTER_MS = 30_000;
+
+/** The peer's own wish, within reason, or ours if that is longer. */
+export function retryDelay(backoffMs: number, error: unknown): number {
+  const asked = ProtocolError.is(error) ? (error.retryAfter ?? 0) * 1000 : 0;
+  return Math.max(backoffMs, Math.min(asked, MAX_RETRY_AFTER_MS));
+}
+
+/** `tries` includes the first one, which needs no wait. */
+export function createRetryBackoff(tries: number, retry: RetryOptions): Backoff {
+  return createBackoff(
+    {
+      baseMs: retry.baseMs,
+      capMs: retry.capMs,
+      maxTries: Math.max(0, tries - 1),
+      resetAfterMs: Number.POSITIVE_INFINITY,
+    },
+    { random: Math.random, now: () => performance.now() },
+  );
+}
+
+/** Abort signals: joining several, and waiting that can be cut short. */
+
+export interface JoinedSignal {
+  readonly signal: AbortSignal;
+  abort(): void;
+  /** Lets go of the signals it listened to; they may live much longer than one call. */
+  release(): void;
+}
+
+export function joinSignals(...signals: readonly (AbortSignal | undefined)[]): JoinedSignal {
+  const controller = new AbortController();
+  const onAbort = (): void => abort();
+  const release = (): void => {
+    for (const signal of signals) signal?.removeEventListener("abort", onAbort);
+  };
+  const abort = (): void => {
+    release();
+    controller.abort();
+  };
+  if (signals.some((signal) => signal?.aborted)) abort();
+  else for (const signal of signals) signal?.addEventListener("abort", onAbort, { once: true });
+  return { signal: controller.signal, abort, release };
+}
+
+/** Rejects with an `aborted` CarrierError, as a call would. */
+export function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const fail = (): void => {
+      clearTimeout(timer);
+      reject(new CarrierError("aborted", "The wait was aborted"));
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", fail);
+      resolve();
+    }, milliseconds);
+    if (signal.aborted) fail();
+    else signal.addEventListener("abort", fail, { once: true });
+  });
+}

@@ -1,0 +1,119 @@
+/** What people type to name an agent, as places where its card may be. */
+
+import { statSync } from "node:fs";
+import { isAbsolute } from "node:path";
+import { fileURLToPath } from "node:url";
+import { ConnectionError } from "../errors.ts";
+
+export const CARD_PATH = "/.well-known/agent-card.json";
+/** Where cards were before A2A 0.3. */
+const LEGACY_CARD_PATH = "/.well-known/agent.json";
+
+type CardLocation =
+  | { readonly kind: "file"; readonly path: string }
+  /** Tried in order; the next one only if the one before does not exist. `address` is what was typed, as a URL. */
+  | { readonly kind: "web"; readonly urls: readonly [string, ...string[]]; readonly address: string };
+
+const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
+const HOST = /^(?:\[[0-9a-f:.]+\]|[^\s/:?#@]+)(?::\d+)?(?:[/?]|$)/i;
+const LOOPBACK_TARGET = /^(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d+)?(?:[/?]|$)/i;
+
+export function locateCard(target: string): CardLocation {
+  if (/^https?:\/\//i.test(target)) return webLocation(target);
+  if (/^file:/i.test(target)) return { kind: "file", path: pathOfFileUrl(target) };
+  if (SCHEME.test(target)) throw invalidTargetError(target);
+  if (target.startsWith(".") || isAbsolute(target) || isFile(target)) return { kind: "file", path: target };
+  if (!HOST.test(target)) throw invalidTargetError(target);
+  // Whoever means a remote host without TLS writes http:// explicitly.
+  return webLocation(`${LOOPBACK_TARGET.test(target) ? "http" : "https"}://${target}`);
+}
+
+function webLocation(address: string): CardLocation {
+  return { kind: "web", urls: cardUrls(address), address };
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+}
+
+function cardUrls(target: string): readonly [string, ...string[]] {
+  if (!URL.canParse(target)) throw invalidTargetError(target);
+  const url = new URL(target);
+  url.hash = "";
+  if (url.pathname.endsWith(".json")) return [url.href];
+  const itself = url.href;
+  const base = url.pathname.replace(/\/+$/, "");
+  url.pathname = `${base}${CARD_PATH}`;
+  const usual = url.href;
+  url.pathname = `${base}${LEGACY_CARD_PATH}`;
+  // A card may live at any address; but the card of the whole host would be that of another agent.
+  return base === "" ? [usual, url.href] : [usual, url.href, itself];
+}
+
+function pathOfFileUrl(target: string): string {
+  try {
+    return fileURLToPath(target);
+  } catch {
+    throw invalidTargetError(target);
+  }
+}
+
+function invalidTargetError(target: string): ConnectionError {
+  const shown = SCHEME.test(target) ? `A URL with the scheme "${target.split(":", 1)[0]}"` : `"${target}"`;
+  return new ConnectionError(
+    "bad-card",
+    `${shown} does not name an agent. Give a host, an http(s) URL of an agent or of its card, or a file.`,
+    { permanent: true },
+  );
+}
+
+/** The ways cards spell the address of a gRPC endpoint. */
+
+export interface GrpcAddress {
+  /** `host:port`, the host of an IPv6 address in brackets. */
+  readonly authority: string;
+  readonly secure: boolean;
+  readonly isLoopback: boolean;
+}
+
+interface GrpcAddressOptions {
+  /** Where the card was found. */
+  readonly cardUrl?: string | undefined;
+  /** Whether an address without a scheme means TLS; otherwise the card's own URL tells. */
+  readonly tls?: boolean | undefined;
+}
+
+const GRPC_SCHEMES: Readonly<Record<string, boolean>> = {
+  "http:": false,
+  "grpc:": false,
+  "https:": true,
+  "grpcs:": true,
+};
+
+const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
+
+/** `undefined` for what is no such address. A path is nothing to gRPC and left out. */
+export function parseGrpcAddress(url: string, options: GrpcAddressOptions = {}): GrpcAddress | undefined {
+  const scheme = /^([a-z][a-z0-9+.-]*:)\/\//i.exec(url)?.[1]?.toLowerCase();
+  if (scheme === undefined ? url.startsWith("/") : GRPC_SCHEMES[scheme] === undefined) return undefined;
+  // Only special schemes have their hosts checked and lowered.
+  const spelt = `http://${scheme === undefined ? url : url.slice(scheme.length + 2)}`;
+  if (!URL.canParse(spelt)) return undefined;
+  const { hostname, port, pathname } = new URL(spelt);
+  if (scheme === undefined && pathname !== "/") return undefined;
+  const isLoopback = LOOPBACK.test(hostname);
+  const secure = scheme === undefined ? usesTls(isLoopback, options) : (GRPC_SCHEMES[scheme] as boolean);
+  return { authority: `${hostname}:${port || explicitPort(spelt) || (secure ? "443" : "80")}`, secure, isLoopback };
+}
+
+/** `URL` hides a port that is the scheme's own. */
+function explicitPort(url: string): string | undefined {
+  return /^http:\/\/[^/?#]*:(\d+)(?:[/?#]|$)/.exec(url)?.[1];
+}
+
+/** An agent that shows its card in the open talks in the open; without a card's URL only loopback does. */
+function usesTls(isLoopback: boolean, { cardUrl, tls }: GrpcAddressOptions): boolean {
+  if (tls !== undefined) return tls;
+  if (cardUrl !== undefined && /^https?:/i.test(cardUrl)) return /^https:/i.test(cardUrl);
+  return !isLoopback;
+}

@@ -1,0 +1,125 @@
+/** Which of a card's interfaces can be used, in the card's order: it is the agent's own order of preference. */
+
+import type { Dialect, ExchangeCalling, RpcCalling } from "../../dialects/contract.ts";
+import type { AgentCard, AgentInterface } from "../../model/card.ts";
+import {
+  DIALECTS,
+  findBinding,
+  SUPPORTED_BINDINGS,
+  type SupportedBinding,
+  sameBinding,
+  toMajorMinor,
+} from "../dialects.ts";
+import { ConnectionError } from "../errors.ts";
+import type { ChosenInterface } from "../options.ts";
+import { type GrpcAddress, parseGrpcAddress } from "./addresses.ts";
+
+/** An interface of the card with the way to speak it. */
+export type Candidate = {
+  readonly dialect: Dialect;
+  readonly interface: ChosenInterface;
+} & (
+  | { readonly calling: ExchangeCalling; readonly address?: undefined }
+  | { readonly calling: RpcCalling; readonly address: GrpcAddress }
+);
+
+interface Choice {
+  /** At least one, best first. */
+  readonly candidates: readonly [Candidate, ...Candidate[]];
+  /** Entries the card prefers that could not be used, in words. */
+  readonly passedOver: readonly string[];
+}
+
+interface ChooseOptions {
+  readonly binding?: string | undefined;
+  /** `Major.Minor`. */
+  readonly version?: string | undefined;
+  /** Name of a dialect. */
+  readonly dialect?: string | undefined;
+  /** Where the card was found: careless cards have relative URLs, and it tells whether gRPC is encrypted. */
+  readonly cardUrl?: string | undefined;
+  readonly grpcTls?: boolean | undefined;
+}
+
+export function chooseInterfaces(card: AgentCard, options: ChooseOptions = {}): Choice {
+  const candidates: Candidate[] = [];
+  const passedOver: string[] = [];
+  for (const entry of card.supportedInterfaces) {
+    const spoken = findBinding(entry.protocolBinding, entry.protocolVersion);
+    if (!matchesOptions(entry, spoken, options)) continue;
+    const candidate = spoken === undefined ? undefined : toCandidate(entry, spoken, options);
+    if (candidate !== undefined) candidates.push(candidate);
+    else if (candidates.length === 0) passedOver.push(describeInterface(entry));
+  }
+  const [first, ...others] = candidates;
+  if (first === undefined) throw noInterface(card, options);
+  return { candidates: [first, ...others], passedOver };
+}
+
+function matchesOptions(entry: AgentInterface, spoken: SupportedBinding | undefined, wishes: ChooseOptions): boolean {
+  const { binding, dialect, version } = wishes;
+  if (binding !== undefined && !sameBinding(entry.protocolBinding, binding)) return false;
+  if (version !== undefined && toMajorMinor(entry.protocolVersion) !== toMajorMinor(version)) return false;
+  return dialect === undefined || spoken?.dialect.name === dialect;
+}
+
+function toCandidate(
+  entry: AgentInterface,
+  { calling, dialect }: SupportedBinding,
+  { cardUrl, grpcTls }: ChooseOptions,
+): Candidate | undefined {
+  const { binding, version } = calling;
+  const tenant = entry.tenant === undefined || entry.tenant === "" ? {} : { tenant: entry.tenant };
+  if (calling.carrier === "rpc") {
+    const address = parseGrpcAddress(entry.url, { cardUrl, tls: grpcTls });
+    if (address === undefined) return undefined;
+    return {
+      dialect,
+      calling,
+      address,
+      interface: { url: entry.url, binding, version, dialect: dialect.name, ...tenant },
+    };
+  }
+  const url = absoluteUrl(entry.url, cardUrl);
+  if (url === undefined) return undefined;
+  return { dialect, calling, interface: { url, binding, version, dialect: dialect.name, ...tenant } };
+}
+
+function absoluteUrl(url: string, base: string | undefined): string | undefined {
+  if (!URL.canParse(url, base)) return undefined;
+  const { href, protocol } = new URL(url, base);
+  if (protocol !== "http:" && protocol !== "https:") return undefined;
+  // A URL as the card spells it, not as it would be normalised: servers may be picky about a trailing slash.
+  return URL.canParse(url) ? url : href;
+}
+
+function describeInterface(entry: AgentInterface): string {
+  return `${entry.protocolBinding} ${entry.protocolVersion}`;
+}
+
+function noInterface(card: AgentCard, wishes: ChooseOptions): ConnectionError {
+  const offered = card.supportedInterfaces.map(describeInterface).join(", ");
+  const spoken = SUPPORTED_BINDINGS.map(({ calling }) => `${calling.binding} ${calling.version}`).join(", ");
+  return new ConnectionError(
+    "no-interface",
+    `The agent "${card.name}" offers ${offered === "" ? "no interface" : offered}; this client speaks ${spoken}, and nothing fits${describeOptions(wishes)}. ${adviceFor(wishes)}`,
+    { permanent: true },
+  );
+}
+
+function describeOptions({ binding, dialect, version }: ChooseOptions): string {
+  const wishes = [
+    ...(binding === undefined ? [] : [`the binding ${binding}`]),
+    ...(version === undefined ? [] : [`the version ${version}`]),
+    ...(dialect === undefined ? [] : [`the dialect ${dialect}`]),
+  ];
+  return wishes.length === 0 ? "" : ` with ${wishes.join(" and ")}`;
+}
+
+function adviceFor({ binding, dialect, version }: ChooseOptions): string {
+  const names = DIALECTS.map(({ name }) => name);
+  if (dialect !== undefined && !names.includes(dialect)) return `The dialects are ${names.join(", ")}.`;
+  return binding === undefined && dialect === undefined && version === undefined
+    ? "Ask whoever runs the agent to offer one of these, or put a bridge in front of it."
+    : "Leave the choice to the card by not naming any.";
+}

@@ -1,0 +1,300 @@
+/** Getting an agent's card from wherever the target says it is. */
+
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { pathToFileURL } from "node:url";
+import type { CardVerification } from "../../auth/card-verifying.ts";
+import type { AgentCard } from "../../model/card.ts";
+import { ProtocolError } from "../../model/errors.ts";
+import type { ExchangeAnswer, ExchangeCall, Exchanger } from "../../wire/exchange.ts";
+import { createFetchExchanger } from "../../wire/fetch-exchange.ts";
+import { JsonLimitError, parseJson } from "../../wire/json-limits.ts";
+import { createRetryBackoff, isTransient, joinSignals, retryDelay, sleep } from "../call/retry.ts";
+import { offersDialect, type RequiredDialect, readCardFor, unpublishedCard } from "../dialects.ts";
+import { ConnectionError, redactUrl, toConnectionError } from "../errors.ts";
+import { type CardOptions, DEFAULT_REQUEST_RETRY, DEFAULT_TIMEOUT_MS } from "../options.ts";
+import { createChallengedExchanger, lowerCaseNames } from "../transport/authenticate.ts";
+import { createRedirectGuard } from "../transport/credential-origins.ts";
+import { createTracer, type Tracer } from "../transport/trace.ts";
+import { CARD_PATH, locateCard } from "./addresses.ts";
+import { readVerifiedCard, requireTrustedCard } from "./verify-card.ts";
+
+const MAX_CARD_BYTES = 1024 * 1024;
+const NEVER = new AbortController().signal;
+
+/** `target` is a host, an agent's base URL, the full URL of a card, or a file. Cards are kept as their server allows. */
+export async function fetchCard(target: string, options: CardOptions = {}): Promise<FetchedCard> {
+  const fetched = await findCard(target, options);
+  const shown = redactUrl(fetched.url);
+  const verification = await requireTrustedCard(fetched.raw, shown, options);
+  if (verification === undefined) return fetched;
+  const read = (document: unknown) => toCard(document, shown, { ...options, cardUrl: fetched.url });
+  return { ...fetched, card: readVerifiedCard(fetched.card, verification, read), verification };
+}
+
+async function findCard(target: string, options: CardOptions): Promise<FetchedCard> {
+  const place = locateCard(target);
+  if (place.kind === "file") return readCardFile(place.path, options);
+  const unpublished = unpublishedCard(options.dialect, place.address);
+  if (unpublished !== undefined) return { card: unpublished, url: place.address, raw: JSON.stringify(unpublished) };
+  const source = createCardSource(options);
+  const failures: ConnectionError[] = [];
+  let unsuitable: FetchedCard | undefined;
+  for (const url of place.urls) {
+    const fetched = await fetchWithRetries(url, source);
+    if (ConnectionError.is(fetched)) failures.push(fetched);
+    else if (offersDialect(fetched.card, options) || !isForced(options)) return fetched;
+    else unsuitable ??= fetched;
+  }
+  if (unsuitable !== undefined) return unsuitable;
+  // Where something was found that is no card, it says more than that there is nothing elsewhere.
+  throw failures.find((error) => error instanceof NotACardError) ?? failures[0];
+}
+
+function isForced({ dialect, version }: RequiredDialect): boolean {
+  return dialect !== undefined || version !== undefined;
+}
+
+/** Something was there, but no card. */
+class NotACardError extends ConnectionError {
+  constructor(message: string, cause?: unknown) {
+    super("bad-card", message, { cause, permanent: true });
+  }
+}
+
+interface CardSource {
+  readonly exchange: Exchanger;
+  readonly fetch: typeof globalThis.fetch;
+  /** For whom cards are kept: what one caller was shown is not for another. */
+  readonly reader: object;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly options: CardOptions;
+  readonly tracer: Tracer | undefined;
+}
+
+function createCardSource(options: CardOptions): CardSource {
+  const fetch = options.fetch ?? globalThis.fetch;
+  const headers = lowerCaseNames(options.headers);
+  const plain = createFetchExchanger(createRedirectGuard(fetch), { maxBodyBytes: MAX_CARD_BYTES });
+  const { credentials } = options;
+  return {
+    // The address is the caller's own, so that nothing has to be kept from it.
+    exchange: credentials === undefined ? plain : createChallengedExchanger(plain, credentials),
+    fetch,
+    reader: credentials ?? fetch,
+    headers,
+    options,
+    tracer: createTracer(options.onExchange, headers),
+  };
+}
+
+/** Resolves with an error when there is no card at that place, so that another place can be tried. */
+async function fetchWithRetries(url: string, source: CardSource): Promise<FetchedCard | ConnectionError> {
+  const { retry = DEFAULT_REQUEST_RETRY, signal } = source.options;
+  const backoff = createRetryBackoff(retry.attempts, retry);
+  const joined = signal === undefined ? undefined : joinSignals(signal);
+  try {
+    for (;;) {
+      try {
+        return await fetchOnce(url, source);
+      } catch (error) {
+        const wait = isTransient(error) ? backoff.next() : undefined;
+        if (wait === undefined) throw error;
+        await sleep(retryDelay(wait, error), joined?.signal ?? NEVER);
+      }
+    }
+  } catch (error) {
+    // Some servers answer every address with the same page.
+    if (error instanceof NotACardError) return error;
+    if (ProtocolError.is(error)) throw error;
+    throw toConnectionError(error, { method: "GET", url, timeoutMs: source.options.timeoutMs });
+  } finally {
+    joined?.release();
+  }
+}
+
+async function fetchOnce(url: string, source: CardSource): Promise<FetchedCard | ConnectionError> {
+  const key = cardCacheKey(url, source.headers, `${source.options.dialect ?? ""} ${source.options.version ?? ""}`);
+  const kept = findCachedCard(source.reader, key);
+  if (kept !== undefined && kept.freshUntil > performance.now()) return kept.fetched;
+  const call = cardRequest(url, source, kept);
+  try {
+    source.tracer?.request(call);
+    const answer = await source.exchange(call);
+    const text = await answer.text();
+    source.tracer?.response(call, answer, text);
+    if (answer.status === 304 && kept !== undefined) {
+      kept.freshUntil = performance.now() + (freshnessMs(answer.headers) ?? 0);
+      return kept.fetched;
+    }
+    if (answer.status !== 200) return toCardError(url, answer);
+    return parseAndCacheCard(url, key, text, answer, source);
+  } catch (error) {
+    if (ProtocolError.is(error)) throw error;
+    throw toConnectionError(error, call);
+  }
+}
+
+function cardRequest(url: string, { headers, options }: CardSource, kept: CachedCard | undefined): ExchangeCall {
+  const etag = kept?.fetched.etag;
+  return {
+    method: "GET",
+    url,
+    headers: {
+      ...headers,
+      accept: "application/json",
+      "a2a-version": "1.0",
+      ...(etag === undefined ? {} : { "if-none-match": etag }),
+    },
+    timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
+  };
+}
+
+function parseAndCacheCard(
+  url: string,
+  key: string,
+  raw: string,
+  answer: ExchangeAnswer,
+  source: CardSource,
+): FetchedCard {
+  const etag = answer.headers.get("etag");
+  const card = parseCard(raw, url, source.options);
+  const fetched: FetchedCard = { card, url, raw, ...(etag === null ? {} : { etag }) };
+  const freshFor = freshnessMs(answer.headers);
+  if (freshFor === undefined || (freshFor === 0 && etag === null)) dropCachedCard(source.reader, key);
+  else cacheCard(source.reader, key, { fetched, freshUntil: performance.now() + freshFor });
+  return fetched;
+}
+
+function toCardError(url: string, answer: ExchangeAnswer): ConnectionError {
+  const { status } = answer;
+  const where = `GET ${redactUrl(url)} answered ${status}`;
+  const retryAfter = Number(answer.headers.get("retry-after") ?? Number.NaN);
+  const again = Number.isFinite(retryAfter) ? { retryAfter } : {};
+  if (status === 401) {
+    throw new ProtocolError("UNAUTHENTICATED", `${where}: the card is only shown to known callers. Give credentials.`);
+  }
+  if (status === 403) {
+    throw new ProtocolError("PERMISSION_DENIED", `${where}: these credentials do not allow reading the card.`);
+  }
+  if (status === 429 || status >= 500) {
+    throw new ProtocolError("UNAVAILABLE", `${where}. The server has a problem; try again later.`, again);
+  }
+  return new ConnectionError(
+    "bad-card",
+    `${where}: there is no agent card. Give the base URL of an agent (below which ${CARD_PATH} is found) or the full URL of its card.`,
+    { permanent: true },
+  );
+}
+
+async function readCardFile(path: string, wish: RequiredDialect): Promise<FetchedCard> {
+  let raw: string;
+  try {
+    raw = await readFile(path, "utf8");
+  } catch (cause) {
+    throw new ConnectionError("bad-card", `The card file ${path} could not be read. Check the path.`, {
+      cause,
+      permanent: true,
+    });
+  }
+  return { card: parseCard(raw, path, wish), url: pathToFileURL(path).href, raw };
+}
+
+function parseCard(raw: string, where: string, wish: RequiredDialect): FetchedCard["card"] {
+  const shown = URL.canParse(where) ? redactUrl(where) : where;
+  let value: unknown;
+  try {
+    value = parseJson(raw);
+  } catch (cause) {
+    if (!(cause instanceof JsonLimitError)) throw cause;
+    throw new NotACardError(`What ${shown} holds is no agent card: ${cause.message}`, cause);
+  }
+  return toCard(value, shown, { ...wish, cardUrl: URL.canParse(where) ? where : undefined });
+}
+
+/** Reads what claims to be a card; `where` is for the message. */
+export function toCard(
+  value: unknown,
+  where: string,
+  options: RequiredDialect & { readonly cardUrl?: string | undefined },
+): FetchedCard["card"] {
+  const card = readCardFor(value, options.cardUrl, options);
+  if (card !== undefined) return card;
+  throw new NotACardError(
+    `What ${where} holds is JSON but no agent card: it has no name and no interfaces. Check the address.`,
+  );
+}
+
+/** Cards that were fetched, kept as RFC 9111 allows: while fresh without asking, afterwards for revalidation. */
+
+export interface FetchedCard {
+  readonly card: AgentCard;
+  /** Where it was found, also after a redirect of ours to another candidate. */
+  readonly url: string;
+  /** As received: signatures are verified over this, never over what was read from it. */
+  readonly raw: string;
+  readonly etag?: string;
+  /** What its signatures say, where the caller wants to know. */
+  readonly verification?: CardVerification;
+}
+
+interface CachedCard {
+  readonly fetched: FetchedCard;
+  freshUntil: number;
+}
+
+const MAX_CACHED_CARDS = 256;
+
+/** One per `fetch` or caller: what another way into the network, or another caller, was answered is nothing to go by. */
+const cardCaches = new WeakMap<object, Map<string, CachedCard>>();
+
+/**
+ * A server may show different cards to different callers, so credentials are part of the key, as a digest; and so is
+ * what the card is read for.
+ */
+function cardCacheKey(url: string, headers: Readonly<Record<string, string>>, purpose: string): string {
+  const names = Object.keys(headers).sort();
+  if (names.length === 0) return `${url} ${purpose}`;
+  const digest = createHash("sha256").update(JSON.stringify(names.map((name) => [name, headers[name]])));
+  return `${url} ${purpose} ${digest.digest("base64")}`;
+}
+
+function findCachedCard(reader: object, key: string): CachedCard | undefined {
+  return cardCaches.get(reader)?.get(key);
+}
+
+function cacheCard(reader: object, key: string, kept: CachedCard): void {
+  let cache = cardCaches.get(reader);
+  if (cache === undefined) {
+    cache = new Map();
+    cardCaches.set(reader, cache);
+  }
+  cache.delete(key);
+  cache.set(key, kept);
+  if (cache.size <= MAX_CACHED_CARDS) return;
+  const [oldest] = cache.keys();
+  if (oldest !== undefined) cache.delete(oldest);
+}
+
+function dropCachedCard(reader: object, key: string): void {
+  cardCaches.get(reader)?.delete(key);
+}
+
+/** Milliseconds for which an answer may be used unasked; `undefined` when it must not be kept at all. */
+function freshnessMs(headers: { get(name: string): string | null }): number | undefined {
+  const directives = (headers.get("cache-control") ?? "").toLowerCase().split(",");
+  let maxAge = 0;
+  for (const directive of directives) {
+    const [name, value] = directive.trim().split("=", 2);
+    if (name === "no-store") return undefined;
+    if (name === "no-cache") return 0;
+    if (name === "max-age") maxAge = parseSeconds(value);
+  }
+  return Math.max(0, maxAge - parseSeconds(headers.get("age") ?? undefined)) * 1000;
+}
+
+function parseSeconds(text: string | undefined): number {
+  const seconds = Number.parseInt((text ?? "").replaceAll('"', ""), 10);
+  return Number.isSafeInteger(seconds) && seconds > 0 ? seconds : 0;
+}

@@ -1,0 +1,75 @@
+/** Whether a card may be used, by what its signatures say and what the caller wants of them. */
+import type { CardVerification } from "../../auth/card-verifying.ts";
+import { createKeySource, type KeySource } from "../../auth/verifying-keys.ts";
+import type { AgentCard } from "../../model/card.ts";
+import { toSignedForm } from "../dialects.ts";
+import { ConnectionError } from "../errors.ts";
+import type { CardOptions, SignaturePolicy } from "../options.ts";
+
+type TrustOptions = Pick<CardOptions, "signatures" | "cardKeys" | "jkuOrigins">;
+
+const MAX_KEY_SET_BYTES = 256 * 1024;
+const KEY_SET_TIMEOUT_MS = 10_000;
+
+function signaturePolicy({ signatures, cardKeys = [], jkuOrigins = [] }: TrustOptions): SignaturePolicy {
+  return signatures ?? (cardKeys.length + jkuOrigins.length > 0 ? "prefer" : "ignore");
+}
+
+/** What the signatures of a card say, given the card as it was received. */
+export async function verifyCardSignatures(raw: string, options: TrustOptions): Promise<CardVerification> {
+  const { verifyCard } = await import("../../auth/card-verifying.ts");
+  return verifyCard(raw, { keys: await keySourceOf(options), normalise: toSignedForm });
+}
+
+async function keySourceOf({ cardKeys = [], jkuOrigins = [] }: TrustOptions): Promise<KeySource> {
+  if (jkuOrigins.length === 0) return createKeySource({ keys: cardKeys });
+  const { createGuardedFetch } = await import("../../auth/guarded-fetch.ts");
+  const fetch = createGuardedFetch({
+    // Whoever names an origin trusts it, wherever it is.
+    allow: jkuOrigins.map((origin) => new URL(origin).hostname),
+    maxBytes: MAX_KEY_SET_BYTES,
+    timeoutMs: KEY_SET_TIMEOUT_MS,
+    maxRedirects: 0,
+  });
+  return createKeySource({ keys: cardKeys, jkuOrigins, fetch });
+}
+
+/** Throws for a card that may not be used; `where` is for the message. */
+export async function requireTrustedCard(
+  raw: string,
+  where: string,
+  options: TrustOptions,
+): Promise<CardVerification | undefined> {
+  const policy = signaturePolicy(options);
+  if (policy === "ignore") return undefined;
+  const verification = await verifyCardSignatures(raw, options);
+  const { status } = verification;
+  if (status === "verified" || (policy === "prefer" && status !== "invalid")) return verification;
+  throw new ConnectionError("bad-card", `The card at ${where} is refused. ${describeVerification(verification)}`, {
+    permanent: true,
+  });
+}
+
+export function describeVerification(verification: CardVerification): string {
+  switch (verification.status) {
+    case "verified":
+      return `Its signature by the key ${verification.kid} (${verification.alg}) is verified.`;
+    case "absent":
+      return "It is not signed.";
+    case "unverifiable":
+      return `Its signature cannot be verified: ${verification.reason}`;
+    case "invalid":
+      return `Its signature is not valid: ${verification.reason}`;
+  }
+}
+
+/** Where a card is verified, only what was signed is read: members beside it could be anybody's. */
+export function readVerifiedCard(
+  card: AgentCard,
+  verification: CardVerification | undefined,
+  read: (document: unknown) => AgentCard,
+): AgentCard {
+  if (verification?.status !== "verified") return card;
+  const { signatures } = card;
+  return { ...read(verification.document), ...(signatures === undefined ? {} : { signatures }) };
+}

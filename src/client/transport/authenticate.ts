@@ -1,0 +1,186 @@
+/**
+ * Carriers that say who asks. They stand below the tracer, so that no trace can show a credential, and above whatever
+ * follows redirects, which takes headers off where they do not belong.
+ */
+
+import type { CredentialProvider } from "../../auth/login/contract.ts";
+import { ProtocolError } from "../../model/errors.ts";
+import type { ExchangeAnswer, ExchangeCall, Exchanger } from "../../wire/exchange.ts";
+import { RPC_CODES, type RpcCall, type RpcMetadata, RpcStatusError } from "../../wire/rpc.ts";
+import type { GrpcAddress } from "../card/addresses.ts";
+import { redactUrl } from "../errors.ts";
+import type { RpcCarrier, RpcStream } from "./grpc-transport.ts";
+
+type Headers = Readonly<Record<string, string>>;
+
+const UNAUTHORIZED = 401;
+
+/**
+ * Repeats a refused request once, if there is something new to say: an agent that refuses the caller has done nothing.
+ */
+export function createAuthenticatedExchanger(exchange: Exchanger, provider: CredentialProvider): Exchanger {
+  return async (call) => {
+    const { url } = call;
+    const query = await askProvider(url, async () => (await provider.queryFor?.(url)) ?? {});
+    const given = await askProvider(url, () => provider.headersFor(url));
+    const first = await exchange(addCredentials(call, given, query));
+    if (first.status !== UNAUTHORIZED) return first;
+    let better: Headers | undefined;
+    try {
+      better = await refreshCredentials(provider, url, given, challengeOf(first));
+    } catch (error) {
+      first.cancel();
+      throw error;
+    }
+    if (better === undefined) {
+      provider.onUnauthorized?.(url, challengeOf(first) ?? "");
+      return first;
+    }
+    first.cancel();
+    const second = await exchange(addCredentials(call, better, query));
+    if (second.status === UNAUTHORIZED) provider.onUnauthorized?.(url, challengeOf(second) ?? "");
+    return second;
+  };
+}
+
+/** Says nothing of the caller before the server asks for it. */
+export function createChallengedExchanger(exchange: Exchanger, provider: CredentialProvider): Exchanger {
+  const asked = createAuthenticatedExchanger(exchange, provider);
+  return async (call) => {
+    const answer = await exchange(call);
+    if (answer.status !== UNAUTHORIZED) return answer;
+    answer.cancel();
+    return asked(call);
+  };
+}
+
+/** Whatever goes wrong in a provider, the way to the agent is not what failed. */
+async function askProvider<T>(url: string, get: () => Promise<T>): Promise<T> {
+  try {
+    return await get();
+  } catch (cause) {
+    if (ProtocolError.is(cause)) throw cause;
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new ProtocolError("UNAUTHENTICATED", `No credentials could be had for ${redactUrl(url)}: ${why}`, {
+      cause,
+    });
+  }
+}
+
+function challengeOf(answer: ExchangeAnswer): string | undefined {
+  return answer.headers.get("www-authenticate") ?? undefined;
+}
+
+/** Undefined when there is nothing that was not refused already. */
+async function refreshCredentials(
+  provider: CredentialProvider,
+  url: string,
+  given: Headers,
+  challenge: string | undefined,
+): Promise<Headers | undefined> {
+  const refusal = { headers: given, ...(challenge === undefined ? {} : { challenge }) };
+  const better = await askProvider(url, () => provider.headersFor(url, refusal));
+  return Object.entries(better).some(([name, value]) => given[name] !== value) ? better : undefined;
+}
+
+/** What the caller named stands: a header given for this call is meant. */
+function addCredentials(call: ExchangeCall, headers: Headers, query: Headers): ExchangeCall {
+  const url = new URL(call.url);
+  for (const [name, value] of Object.entries(query)) if (!url.searchParams.has(name)) url.searchParams.set(name, value);
+  return { ...call, url: url.href, headers: { ...lowerCased(headers), ...lowerCased(call.headers) } };
+}
+
+function lowerCased(headers: Headers): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+export function createAuthenticatedCarrier(carrier: RpcCarrier, provider: CredentialProvider): RpcCarrier {
+  /** Better credentials than those that were refused; without any, the refusal stands. */
+  async function after(error: unknown, url: string, given: Headers): Promise<Headers> {
+    if (!isUnauthenticated(error)) throw error;
+    const better = await refreshCredentials(provider, url, given, challengeOfStatus(error));
+    if (better === undefined) throw told(error, url);
+    return better;
+  }
+
+  function told(error: unknown, url: string): unknown {
+    if (isUnauthenticated(error)) provider.onUnauthorized?.(url, challengeOfStatus(error) ?? "");
+    return error;
+  }
+
+  return {
+    async unary(address, call, options) {
+      const url = urlOf(address, call);
+      const given = await askProvider(url, () => provider.headersFor(url));
+      try {
+        return await carrier.unary(address, addMetadata(call, given), options);
+      } catch (error) {
+        const better = await after(error, url, given);
+        return carrier.unary(address, addMetadata(call, better), options).catch((again: unknown) => {
+          throw told(again, url);
+        });
+      }
+    },
+    stream(address, call, options) {
+      const url = urlOf(address, call);
+      let open: RpcStream | undefined;
+      let cancelled = false;
+
+      async function* attempt(headers: Headers): AsyncGenerator<readonly Uint8Array[], void, undefined> {
+        if (cancelled) return;
+        open = carrier.stream(address, addMetadata(call, headers), options);
+        yield* open.messages;
+      }
+
+      async function* messages(): AsyncGenerator<readonly Uint8Array[], void, undefined> {
+        const given = await askProvider(url, () => provider.headersFor(url));
+        let begun = false;
+        try {
+          for await (const batch of attempt(given)) {
+            begun = true;
+            yield batch;
+          }
+        } catch (error) {
+          // Once something was said the call was taken, and must not be made twice.
+          if (begun) throw error;
+          const better = await after(error, url, given);
+          try {
+            yield* attempt(better);
+          } catch (again) {
+            throw told(again, url);
+          }
+        }
+      }
+
+      return {
+        messages: messages(),
+        cancel() {
+          cancelled = true;
+          open?.cancel();
+        },
+      };
+    },
+  };
+}
+
+function challengeOfStatus(error: RpcStatusError): string | undefined {
+  return error.status.metadata?.["www-authenticate"];
+}
+
+function isUnauthenticated(error: unknown): error is RpcStatusError {
+  return error instanceof RpcStatusError && error.status.code === RPC_CODES.UNAUTHENTICATED;
+}
+
+function urlOf({ authority, secure }: GrpcAddress, { method, service }: RpcCall): string {
+  return `${secure ? "https" : "http"}://${authority}/${service}/${method}`;
+}
+
+function addMetadata(call: RpcCall, headers: Headers): RpcCall {
+  const metadata: RpcMetadata = { ...lowerCased(headers), ...lowerCased(call.metadata) };
+  return { ...call, metadata };
+}
+
+/** Names in lower case, so that a name given in two spellings is one header. */
+export function lowerCaseNames(headers: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}

@@ -1,0 +1,273 @@
+/** gRPC over `@grpc/grpc-js`, which is loaded when it is first needed: it costs more than the rest of the client. */
+
+import type { Client, ClientReadableStream, Metadata, ServiceError } from "@grpc/grpc-js";
+import { CarrierError } from "../../wire/exchange.ts";
+import { RPC_CODES, type RpcCall, type RpcMetadata, RpcStatusError } from "../../wire/rpc.ts";
+import type { GrpcAddress } from "../card/addresses.ts";
+import { NotConnectedError } from "../errors.ts";
+import { type GrpcChannel, GrpcChannels } from "./grpc-channels.ts";
+import type { RpcAnswer, RpcCallOptions, RpcCarrier, RpcStream } from "./grpc-transport.ts";
+
+type Grpc = typeof import("@grpc/grpc-js");
+
+let shared: RpcCarrier | undefined;
+
+/** One for all agents, so that those at one address share a connection. */
+export function sharedGrpcCarrier(): RpcCarrier {
+  shared ??= createGrpcCarrier();
+  return shared;
+}
+
+export function createGrpcCarrier(): RpcCarrier {
+  let loading: Promise<{ readonly grpc: Grpc; readonly channels: GrpcChannels }> | undefined;
+  const load = () => {
+    loading ??= import("@grpc/grpc-js").then((grpc) => ({ grpc, channels: new GrpcChannels(grpc) }));
+    return loading;
+  };
+
+  async function unary(address: GrpcAddress, call: RpcCall, options: RpcCallOptions): Promise<RpcAnswer> {
+    const { channels, grpc } = await load();
+    const { signal, timeoutMs } = options;
+    if (signal.aborted) throw abortedError();
+    const metadata = toMetadata(grpc, call.metadata);
+    const channel = channels.take(address, options.silenceMs);
+    const deadline = timeoutMs === undefined ? {} : { deadline: Date.now() + timeoutMs };
+    return new Promise((resolve, reject) => {
+      let received: RpcMetadata = {};
+      const request = channel.client.makeUnaryRequest(
+        pathOf(call),
+        toBuffer,
+        identity,
+        call.message,
+        metadata,
+        deadline,
+        (error, message) => {
+          signal.removeEventListener("abort", onAbort);
+          const failure = error === null ? undefined : toFailure(error, signal);
+          channels.release(channel, failure);
+          if (failure !== undefined) reject(failure);
+          else resolve({ metadata: received, message: message ?? new Uint8Array() });
+        },
+      );
+      const onAbort = (): void => request.cancel();
+      signal.addEventListener("abort", onAbort, { once: true });
+      request.on("metadata", (given: Metadata) => {
+        received = textEntries(given);
+      });
+    });
+  }
+
+  function stream(address: GrpcAddress, call: RpcCall, options: RpcCallOptions): RpcStream {
+    let cancelled = false;
+    let reading: MessageReader | undefined;
+
+    async function* messages(): AsyncGenerator<readonly Uint8Array[], void, undefined> {
+      const { channels, grpc } = await load();
+      if (cancelled) return;
+      if (options.signal.aborted) throw abortedError();
+      const metadata = toMetadata(grpc, call.metadata);
+      const channel = channels.take(address, options.silenceMs);
+      const opened = openStream(channel, call, metadata);
+      const onAbort = (): void => opened.stream.cancel();
+      options.signal.addEventListener("abort", onAbort, { once: true });
+      const mute = watchFirstResponse(opened.stream, channel, grpc, options.timeoutMs);
+      reading = opened;
+      let failure: Error | undefined;
+      try {
+        yield* opened.batches();
+        if (opened.failure === undefined || cancelled) return;
+        failure = options.signal.aborted ? abortedError() : (mute.failure ?? toFailure(opened.failure, options.signal));
+        throw failure;
+      } finally {
+        mute.stop();
+        options.signal.removeEventListener("abort", onAbort);
+        opened.stream.cancel();
+        channels.release(channel, failure);
+      }
+    }
+
+    return {
+      messages: messages(),
+      cancel() {
+        cancelled = true;
+        reading?.stream.cancel();
+      },
+    };
+  }
+
+  return { unary, stream };
+}
+
+/** Ends a stream whose peer gives no sign at all. The call itself has no deadline: streams may last. */
+function watchFirstResponse(
+  stream: ClientReadableStream<Uint8Array>,
+  { client }: GrpcChannel,
+  grpc: Grpc,
+  timeoutMs: number | undefined,
+): { readonly failure: CarrierError | undefined; stop(): void } {
+  let failure: CarrierError | undefined;
+  const onTimeout = (): void => {
+    const connected = client.getChannel().getConnectivityState(false) === grpc.connectivityState.READY;
+    const cause = connected ? undefined : new NotConnectedError("there is no answer to the connection", "");
+    failure = new CarrierError("timeout", "The server did not answer in time", { cause });
+    stream.cancel();
+  };
+  const timer = timeoutMs === undefined ? undefined : setTimeout(onTimeout, timeoutMs);
+  const stop = (): void => clearTimeout(timer);
+  stream.once("metadata", stop);
+  stream.once("readable", stop);
+  return {
+    stop,
+    get failure() {
+      return failure;
+    },
+  };
+}
+
+interface MessageReader {
+  readonly stream: ClientReadableStream<Uint8Array>;
+  readonly failure: ServiceError | undefined;
+  batches(): AsyncGenerator<readonly Uint8Array[], void, undefined>;
+}
+
+/**
+ * Reads by hand instead of by the stream's own iterator, which gives one message at a time and throws away what came
+ * before an error. Nothing is read ahead beyond the stream's own small buffer, so that the peer is held back.
+ */
+function openStream({ client }: GrpcChannel, call: RpcCall, metadata: Metadata): MessageReader {
+  const stream = startStream(client, call, metadata);
+  let failure: ServiceError | undefined;
+  let ended = false;
+  let wake = (): void => {};
+  stream.on("readable", () => wake());
+  stream.on("end", () => {
+    ended = true;
+    wake();
+  });
+  stream.on("error", (error: ServiceError) => {
+    failure = error;
+    wake();
+  });
+
+  async function* batches(): AsyncGenerator<readonly Uint8Array[], void, undefined> {
+    for (;;) {
+      const batch: Uint8Array[] = [];
+      for (let message = stream.read(); message !== null; message = stream.read()) batch.push(message as Uint8Array);
+      if (batch.length > 0) {
+        yield batch;
+        continue;
+      }
+      if (ended || failure !== undefined) return;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+  }
+
+  return {
+    stream,
+    batches,
+    get failure() {
+      return failure;
+    },
+  };
+}
+
+function startStream(client: Client, call: RpcCall, metadata: Metadata): ClientReadableStream<Uint8Array> {
+  return client.makeServerStreamRequest(pathOf(call), toBuffer, identity, call.message, metadata);
+}
+
+function pathOf({ method, service }: RpcCall): string {
+  return `/${service}/${method}`;
+}
+
+function toBuffer(message: Uint8Array): Buffer {
+  return Buffer.from(message.buffer, message.byteOffset, message.byteLength);
+}
+
+function identity(message: Buffer): Uint8Array {
+  return message;
+}
+
+/** Headers that belong to the connection or to gRPC itself. */
+const EXCLUDED_HEADERS = new Set([
+  "accept",
+  "connection",
+  "content-length",
+  "content-type",
+  "host",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "transfer-encoding",
+  "upgrade",
+  "user-agent",
+]);
+
+function toMetadata(grpc: Grpc, entries: RpcMetadata): Metadata {
+  const metadata = new grpc.Metadata();
+  for (const [spelt, value] of Object.entries(entries)) {
+    const name = spelt.toLowerCase();
+    if (EXCLUDED_HEADERS.has(name)) continue;
+    // Checked here because the library would repeat the value, maybe a credential, in its error.
+    if (!/^[0-9a-z_.-]+$/.test(name) || !/^[ -~]*$/.test(value)) {
+      throw notConnectedError(`the header ${JSON.stringify(name)} cannot be sent over gRPC`, "");
+    }
+    metadata.set(name, name.endsWith("-bin") ? Buffer.from(value, "base64") : value);
+  }
+  return metadata;
+}
+
+function textEntries(metadata: Metadata): RpcMetadata {
+  const entries: Record<string, string> = {};
+  for (const name of Object.keys(metadata.getMap())) {
+    if (!name.endsWith("-bin")) entries[name] = metadata.get(name).join(",");
+  }
+  return entries;
+}
+
+/** Texts of the library for calls that never left it, and for connections that broke under a call. */
+const NOT_SENT = /^(?:No connection established|Name resolution failed|Stream refused by server|Channel closed)/;
+const STILL_CONNECTING = /Waiting for LB pick$/;
+const CONNECTION_BROKE = /^Connection dropped|^Call cancelled$|^Received RST_STREAM|ECONNRESET|ETIMEDOUT/;
+const TOO_LARGE = /larger than max/;
+
+function toFailure(error: ServiceError, signal: AbortSignal): Error {
+  const { code, details } = error;
+  if (signal.aborted) return abortedError();
+  if (code === RPC_CODES.DEADLINE_EXCEEDED) {
+    const cause = STILL_CONNECTING.test(details) ? new NotConnectedError(details, "") : error;
+    return new CarrierError("timeout", "The server did not answer in time", { cause });
+  }
+  if (code === RPC_CODES.UNAVAILABLE && NOT_SENT.test(details)) return notConnectedError(...lastError(details));
+  if (CONNECTION_BROKE.test(details)) {
+    return new CarrierError("broken-stream", "The connection broke while the answer was awaited", { cause: error });
+  }
+  if (code === RPC_CODES.RESOURCE_EXHAUSTED && TOO_LARGE.test(details)) {
+    return new CarrierError("too-large", "The answer is larger than allowed", { cause: error });
+  }
+  const [bytes] = error.metadata.get("grpc-status-details-bin");
+  return new RpcStatusError({
+    code,
+    message: details,
+    metadata: textEntries(error.metadata),
+    ...(bytes instanceof Uint8Array ? { details: bytes } : {}),
+  });
+}
+
+/** What a person can use of the library's words, and the socket's code among them. */
+function lastError(details: string): [message: string, code: string] {
+  if (details.startsWith("Name resolution failed")) return [details, "ENOTFOUND"];
+  const found = /Last error: (?:Error: )?(.*?)(?: \(\d{4}-[^)]*\))?\. Resolution note/.exec(details)?.[1] ?? details;
+  return [found, /\bE[A-Z]{4,}\b/.exec(found)?.[0] ?? ""];
+}
+
+function notConnectedError(message: string, code: string): CarrierError {
+  return new CarrierError("unreachable", "The server could not be reached", {
+    cause: new NotConnectedError(message, code),
+  });
+}
+
+function abortedError(): CarrierError {
+  return new CarrierError("aborted", "The call was aborted");
+}

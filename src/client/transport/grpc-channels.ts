@@ -1,0 +1,86 @@
+/** Connections to gRPC endpoints: one for each address, closed when nobody has used it for a while. */
+
+import type { ChannelCredentials, ChannelOptions, Client, VerifyOptions } from "@grpc/grpc-js";
+import type { GrpcAddress } from "../card/addresses.ts";
+import { NotConnectedError } from "../errors.ts";
+
+type Grpc = typeof import("@grpc/grpc-js");
+
+export interface GrpcChannel {
+  readonly key: string;
+  readonly client: Client;
+  calls: number;
+  closing: NodeJS.Timeout | undefined;
+}
+
+const IDLE_MS = 30_000;
+const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
+/** Common servers hang up on whoever probes more often while nothing else is said. */
+const MIN_PROBE_MS = 300_000;
+const PROBE_TIMEOUT_MS = 20_000;
+
+export class GrpcChannels {
+  readonly #grpc: Grpc;
+  readonly #open = new Map<string, GrpcChannel>();
+
+  constructor(grpc: Grpc) {
+    this.#grpc = grpc;
+  }
+
+  /** For one call; must be released after it. */
+  take(address: GrpcAddress, silenceMs: number): GrpcChannel {
+    const probeMs = Math.max(silenceMs, MIN_PROBE_MS);
+    const key = `${address.secure ? "grpcs" : "grpc"}://${address.authority} ${probeMs}`;
+    let channel = this.#open.get(key);
+    if (channel === undefined) {
+      channel = { key, client: this.#connect(address, probeMs), calls: 0, closing: undefined };
+      this.#open.set(key, channel);
+    }
+    clearTimeout(channel.closing);
+    channel.calls++;
+    return channel;
+  }
+
+  release(channel: GrpcChannel, failure: Error | undefined): void {
+    channel.calls--;
+    // The library waits ever longer before it dials again; when to try again is decided elsewhere, so dial anew then.
+    const isDead = failure?.cause instanceof NotConnectedError;
+    if (isDead && this.#open.get(channel.key) === channel) this.#open.delete(channel.key);
+    if (channel.calls > 0) return;
+    if (this.#open.get(channel.key) !== channel) {
+      channel.client.close();
+      return;
+    }
+    channel.closing = setTimeout(() => {
+      this.#open.delete(channel.key);
+      channel.client.close();
+    }, IDLE_MS);
+    channel.closing.unref();
+  }
+
+  #connect({ authority, isLoopback, secure }: GrpcAddress, probeMs: number): Client {
+    const { Client, credentials } = this.#grpc;
+    return new Client(authority, secure ? this.#tls() : credentials.createInsecure(), {
+      ...OPTIONS,
+      "grpc.keepalive_time_ms": probeMs,
+      ...(isLoopback ? { "grpc.enable_http_proxy": 0 } : {}),
+    });
+  }
+
+  /** Whoever switched off the check of certificates for the process means gRPC too; the library does not look. */
+  #tls(): ChannelCredentials {
+    const isUnchecked = process.env.NODE_TLS_REJECT_UNAUTHORIZED === "0";
+    return this.#grpc.credentials.createSsl(null, null, null, isUnchecked ? ANY_CERTIFICATE : {});
+  }
+}
+
+const ANY_CERTIFICATE: VerifyOptions = { rejectUnauthorized: false, checkServerIdentity: () => undefined };
+
+const OPTIONS: ChannelOptions = {
+  "grpc.max_receive_message_length": MAX_MESSAGE_BYTES,
+  "grpc.max_send_message_length": MAX_MESSAGE_BYTES,
+  "grpc.keepalive_timeout_ms": PROBE_TIMEOUT_MS,
+  // Otherwise a connection of another channel that is waiting to dial again would be waited for.
+  "grpc.use_local_subchannel_pool": 1,
+  "grpc.service_config_disable_resolution": 1,
+};

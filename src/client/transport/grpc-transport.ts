@@ -1,0 +1,190 @@
+/** Calling over gRPC: messages of bytes, and streams of them. */
+
+import type { RpcCalling } from "../../dialects/contract.ts";
+import { ProtocolError } from "../../model/errors.ts";
+import type { Operation, OperationKind, OutcomeOf, StreamFrame } from "../../model/operation.ts";
+import { RPC_CODES, type RpcCall, type RpcMetadata, RpcStatusError } from "../../wire/rpc.ts";
+import { isTransient } from "../call/retry.ts";
+import type { GrpcAddress } from "../card/addresses.ts";
+import { type AttemptedCall, failedBeforeSending, toConnectionError } from "../errors.ts";
+import type { ChosenInterface } from "../options.ts";
+import {
+  type Attempt,
+  awaitFirstFrames,
+  type CallSettings,
+  callTarget,
+  encodingFailure,
+  type Failure,
+  type FrameReader,
+  isUnknownToPeer,
+  type Transport,
+  type TransportSetup,
+  type UnaryOperation,
+} from "./transport.ts";
+
+/** What `rpc-transport.ts` needs of a gRPC library. */
+
+export interface RpcCallOptions {
+  readonly signal: AbortSignal;
+  /** Of the whole call; of a stream, until the peer gives its first sign. */
+  readonly timeoutMs?: number;
+  /** A connection on which nothing comes for longer is probed, where the other side allows it that often. */
+  readonly silenceMs: number;
+}
+
+export interface RpcAnswer {
+  readonly metadata: RpcMetadata;
+  readonly message: Uint8Array;
+}
+
+export interface RpcStream {
+  /** As many at a time as have come. No more are read than are asked for. Fails as `RpcCarrier` says. */
+  readonly messages: AsyncGenerator<readonly Uint8Array[], void, undefined>;
+  /** Ends the iteration without an error. */
+  cancel(): void;
+}
+
+/** Fails with `RpcStatusError` for what the peer says, and with `CarrierError` for the way there. */
+export interface RpcCarrier {
+  unary(address: GrpcAddress, call: RpcCall, options: RpcCallOptions): Promise<RpcAnswer>;
+  stream(address: GrpcAddress, call: RpcCall, options: RpcCallOptions): RpcStream;
+}
+
+export function createGrpcTransport(
+  calling: RpcCalling,
+  chosen: ChosenInterface,
+  address: GrpcAddress,
+  carrier: RpcCarrier,
+  setup: TransportSetup,
+): Transport {
+  const { report, tracer } = setup;
+  const silenceMs = setup.streamSilenceMs;
+
+  function encode(operation: Operation, settings: CallSettings): RpcCall {
+    const { losses, value } = calling.encode(operation, callTarget(operation, settings, chosen, setup));
+    report(losses);
+    return value;
+  }
+
+  function shown({ method, service }: RpcCall): string {
+    return `${address.secure ? "grpcs" : "grpc"}://${address.authority}/${service}/${method}`;
+  }
+
+  /** Statuses as what the peer meant by them; the way there as a connection error. */
+  function explain(error: unknown, kind: OperationKind, attempted: AttemptedCall): Failure["error"] {
+    if (ProtocolError.is(error)) return error;
+    return error instanceof RpcStatusError
+      ? calling.decodeFailure(error.status, kind)
+      : toConnectionError(error, attempted);
+  }
+
+  function failure(error: unknown, kind: OperationKind, attempted: AttemptedCall): Failure {
+    if (error instanceof RpcStatusError) {
+      tracer?.rpcResponse(attempted.url, error.status.code, error.status.metadata ?? {});
+    }
+    const explained = explain(error, kind, attempted);
+    const stumbled = ProtocolError.is(explained) && explained.code === "INTERNAL_ERROR";
+    const untaken = ProtocolError.is(explained)
+      ? isUnknownToPeer(explained) || isUnimplemented(error)
+      : failedBeforeSending(explained);
+    return {
+      ok: false,
+      error: explained,
+      transient: stumbled || isTransient(explained),
+      reach: untaken ? "untaken" : "unknown",
+    };
+  }
+
+  function readMessages(stream: RpcStream, kind: OperationKind, url: string): FrameReader {
+    let closing: NodeJS.Timeout | undefined;
+    let answered = false;
+
+    function decodeAll(messages: readonly Uint8Array[]): { readonly read: StreamFrame[]; readonly failure: unknown } {
+      const read: StreamFrame[] = [];
+      for (const message of messages) {
+        try {
+          const { losses, value } = calling.decodeFrame(message);
+          if (losses.length > 0) report(losses);
+          read.push(value);
+        } catch (failure) {
+          return { read, failure };
+        }
+      }
+      return { read, failure: undefined };
+    }
+
+    async function* frames(): AsyncGenerator<readonly StreamFrame[], void, undefined> {
+      try {
+        for await (const messages of stream.messages) {
+          if (!answered) tracer?.rpcResponse(url, RPC_CODES.OK, {});
+          answered = true;
+          const { failure, read } = decodeAll(messages);
+          if (read.length > 0) yield read;
+          if (failure !== undefined) throw failure;
+        }
+      } catch (error) {
+        // Before the first message a failure is that of the opening, which looks at it itself.
+        throw answered ? explain(error, kind, { method: "gRPC", url }) : error;
+      } finally {
+        clearTimeout(closing);
+        stream.cancel();
+      }
+    }
+
+    return {
+      frames: frames(),
+      cancel: () => stream.cancel(),
+      closeWithin(milliseconds) {
+        closing ??= setTimeout(() => stream.cancel(), milliseconds);
+      },
+    };
+  }
+
+  return {
+    async attempt<O extends UnaryOperation>(operation: O, settings: CallSettings): Promise<Attempt<OutcomeOf<O>>> {
+      let call: RpcCall;
+      try {
+        call = encode(operation, settings);
+      } catch (error) {
+        return encodingFailure(error);
+      }
+      const timeoutMs = settings.timeoutMs ?? setup.timeoutMs;
+      const url = shown(call);
+      try {
+        tracer?.rpcRequest(url, call.metadata, call.message.byteLength);
+        const answer = await carrier.unary(address, call, { signal: settings.signal, timeoutMs, silenceMs });
+        tracer?.rpcResponse(url, RPC_CODES.OK, answer.metadata, answer.message.byteLength);
+        const { losses, value } = calling.decode(operation.kind, answer.message);
+        report(losses);
+        return { ok: true, value: value as OutcomeOf<O> };
+      } catch (error) {
+        return failure(error, operation.kind, { method: "gRPC", url, timeoutMs });
+      }
+    },
+    async open(operation, settings) {
+      let call: RpcCall;
+      try {
+        call = encode(operation, settings);
+      } catch (error) {
+        return encodingFailure(error);
+      }
+      const url = shown(call);
+      tracer?.rpcRequest(url, call.metadata, call.message.byteLength);
+      const timeoutMs = settings.timeoutMs ?? setup.timeoutMs;
+      const stream = carrier.stream(address, call, { signal: settings.signal, timeoutMs, silenceMs });
+      // gRPC opens any stream at once; only what comes on it tells whether the peer took the call.
+      const opened = await awaitFirstFrames(readMessages(stream, operation.kind, url));
+      if (opened.failure === undefined) return { ok: true, value: opened.reader };
+      return failure(opened.failure, operation.kind, { method: "gRPC", url, timeoutMs });
+    },
+  };
+}
+
+/** Said by whatever answers at that address, not by the agent, which would have given a reason. */
+function isUnimplemented(error: unknown): boolean {
+  return (
+    error instanceof RpcStatusError &&
+    error.status.code === RPC_CODES.UNIMPLEMENTED &&
+    error.status.details === undefined
+  );
+}

@@ -1,0 +1,171 @@
+/**
+ * Sessions that a peer requires before it accepts calls: one is opened when the peer asks for it, shared by all calls
+ * and opened again when the peer no longer knows it.
+ */
+
+import type { CallTarget, SessionCalling, WholeAnswer } from "../../dialects/contract.ts";
+import { ProtocolError } from "../../model/errors.ts";
+import { CarrierError, type ExchangeCall } from "../../wire/exchange.ts";
+import { toConnectionError } from "../errors.ts";
+import { type Attempt, awaitFirstFrames, type Failure, type FrameReader } from "./transport.ts";
+
+interface SessionSetup {
+  readonly calling: SessionCalling;
+  readonly target: () => CallTarget;
+  /** Makes one request and decodes its answer. Never rejects. */
+  readonly request: <T>(call: ExchangeCall, decode: (answer: WholeAnswer) => T) => Promise<Attempt<T>>;
+  readonly timeoutMs: number;
+  readonly authCode: string | undefined;
+}
+
+export class PeerSession {
+  readonly #setup: SessionSetup;
+  readonly #opening: SharedRequest;
+  readonly #loggingIn: SharedRequest;
+  #id: string | undefined;
+  #loginId: string | undefined;
+
+  constructor(setup: SessionSetup) {
+    this.#setup = setup;
+    this.#opening = new SharedRequest((signal) => this.#openSession(signal));
+    this.#loggingIn = new SharedRequest((signal) => this.#logIn(signal));
+  }
+
+  /** Makes a call in the session there is. Where the peer asks for another, opens that and makes the call once more. */
+  async call<T>(call: ExchangeCall, make: (call: ExchangeCall) => Promise<Attempt<T>>): Promise<Attempt<T>> {
+    const used = this.#id;
+    const first = await make(this.#within(call, used));
+    if (first.ok || !this.#isRequired(first.error)) return first;
+    const opened = await this.#renew(used, call);
+    if (!opened.ok) return sessionNotOpened(first, opened);
+    const second = await make(this.#within(call, opened.value));
+    if (second.ok || !this.#isRequired(second.error)) return second;
+    return unauthenticatedFailure(
+      `The agent does not accept the session that it has just opened: ${second.error.message}`,
+    );
+  }
+
+  /** Like `call`. A stream that begins by asking for a session has not been opened. */
+  open(call: ExchangeCall, open: (call: ExchangeCall) => Promise<Attempt<FrameReader>>): Promise<Attempt<FrameReader>> {
+    return this.call(call, async (within) => {
+      const opened = await open(within);
+      if (!opened.ok) return opened;
+      const { failure, reader } = await awaitFirstFrames(opened.value);
+      if (!ProtocolError.is(failure) || !this.#isRequired(failure)) return { ok: true, value: reader };
+      return { ok: false, error: failure, transient: false, reach: "unknown" };
+    });
+  }
+
+  /** The login that messages name; undefined where no code of one was given. */
+  async loginId(signal: AbortSignal): Promise<Attempt<string | undefined>> {
+    if (this.#setup.authCode === undefined || this.#loginId !== undefined) return { ok: true, value: this.#loginId };
+    return this.#loggingIn.join({ signal, method: "POST", url: this.#setup.target().url });
+  }
+
+  /** `refused` is what the peer does not accept: another call may have opened a new session since. */
+  async #renew(refused: string | undefined, call: ExchangeCall): Promise<Attempt<string>> {
+    if (this.#id !== undefined && this.#id !== refused) return { ok: true, value: this.#id };
+    return this.#opening.join(call);
+  }
+
+  async #openSession(signal: AbortSignal): Promise<Attempt<string>> {
+    const { calling, request, target, timeoutMs } = this.#setup;
+    const bounds = { signal, timeoutMs };
+    const opened = await request({ ...calling.encodeOpen(target()), ...bounds }, calling.decodeOpen);
+    if (!opened.ok) return opened;
+    const confirmation = this.#within({ ...calling.encodeOpened(target()), ...bounds }, opened.value);
+    // A peer that refuses this step does not need it: whether the session is good, the next call shows.
+    await request(confirmation, () => undefined);
+    this.#id = opened.value;
+    return opened;
+  }
+
+  async #logIn(signal: AbortSignal): Promise<Attempt<string>> {
+    const { authCode = "", calling, request, target, timeoutMs } = this.#setup;
+    const call = { ...calling.encodeLogin(target(), authCode), signal, timeoutMs };
+    const made = await this.call(call, (within) => request(within, calling.decodeLogin));
+    if (made.ok) this.#loginId = made.value;
+    else if (ProtocolError.is(made.error) && !made.transient) {
+      return unauthenticatedFailure(`The agent does not accept the login: ${made.error.message}`);
+    }
+    return made;
+  }
+
+  #within(call: ExchangeCall, id: string | undefined): ExchangeCall {
+    if (id === undefined) return call;
+    return { ...call, headers: { ...call.headers, [this.#setup.calling.header]: id } };
+  }
+
+  #isRequired(error: Failure["error"]): boolean {
+    return ProtocolError.is(error) && this.#setup.calling.isRequiredBy(error);
+  }
+}
+
+function unauthenticatedFailure(message: string): Failure {
+  return { ok: false, error: new ProtocolError("UNAUTHENTICATED", message), transient: false, reach: "unknown" };
+}
+
+/** Both refusals are named: what the call was refused with, and why no session came of it. */
+function sessionNotOpened(first: Failure, opened: Failure): Failure {
+  if (!ProtocolError.is(opened.error)) return opened;
+  const { message: why } = opened.error;
+  const { message } = first.error;
+  const sentence = /[.!?。！]$/.test(message) ? message : `${message}.`;
+  const both = why === message ? message : `${sentence} No session could be opened: ${why}`;
+  if (!opened.transient) return unauthenticatedFailure(both);
+  const { code, retryAfter } = opened.error;
+  const error = new ProtocolError(code, both, { ...(retryAfter === undefined ? {} : { retryAfter }) });
+  return { ...opened, error };
+}
+
+/** A request that several calls wait for: made once, and ended early only when none of them waits any more. */
+class SharedRequest {
+  readonly #make: (signal: AbortSignal) => Promise<Attempt<string>>;
+  #flight: Flight | undefined;
+
+  constructor(make: (signal: AbortSignal) => Promise<Attempt<string>>) {
+    this.#make = make;
+  }
+
+  async join(call: Pick<ExchangeCall, "method" | "signal" | "url">): Promise<Attempt<string>> {
+    const flight = this.#flight ?? this.#start();
+    flight.waiting++;
+    let leave = (): void => {};
+    const left = new Promise<Failure>((resolve) => {
+      leave = () => resolve(abortedFailure(call));
+      if (call.signal?.aborted === true) leave();
+      else call.signal?.addEventListener("abort", leave, { once: true });
+    });
+    try {
+      return await Promise.race([flight.made, left]);
+    } finally {
+      call.signal?.removeEventListener("abort", leave);
+      if (--flight.waiting === 0) flight.controller.abort();
+    }
+  }
+
+  #start(): Flight {
+    const controller = new AbortController();
+    const made = this.#make(controller.signal).finally(() => {
+      if (this.#flight === flight) this.#flight = undefined;
+    });
+    const flight: Flight = { made, controller, waiting: 0 };
+    // One that no call waits for is given up: the next call begins another.
+    controller.signal.addEventListener("abort", () => {
+      if (this.#flight === flight) this.#flight = undefined;
+    });
+    this.#flight = flight;
+    return flight;
+  }
+}
+
+interface Flight {
+  readonly made: Promise<Attempt<string>>;
+  readonly controller: AbortController;
+  waiting: number;
+}
+
+function abortedFailure(call: Pick<ExchangeCall, "method" | "url">): Failure {
+  const error = toConnectionError(new CarrierError("aborted", "The call was aborted"), call);
+  return { ok: false, error, transient: false, reach: "unknown" };
+}

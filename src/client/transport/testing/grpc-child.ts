@@ -1,0 +1,13 @@
+/** A process that makes one call and one stream over gRPC and then has nothing to do. */
+
+import { parseGrpcAddress } from "../../card/addresses.ts";
+import { createGrpcCarrier } from "../grpc-carrier.ts";
+
+const address = parseGrpcAddress(process.argv[2] ?? "", { tls: false });
+if (address === undefined) throw new Error("An address is needed.");
+const carrier = createGrpcCarrier();
+const call = { service: "test.Service", method: "Echo", metadata: {}, message: Buffer.from("hello") };
+const options = { signal: new AbortController().signal, silenceMs: 1_000 };
+const { message } = await carrier.unary(address, call, options);
+for await (const _batch of carrier.stream(address, { ...call, method: "Count" }, options).messages) break;
+process.stdout.write(message);

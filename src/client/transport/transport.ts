@@ -1,0 +1,228 @@
+/** What every carrier offers: one try of an operation, one opening of a stream. Retries and other interfaces are `caller.ts`. */
+
+import type { CallTarget, ExchangeCalling, FrameDecoder, SigningKeys } from "../../dialects/contract.ts";
+import { ProtocolError } from "../../model/errors.ts";
+import type { Loss } from "../../model/loss.ts";
+import type { Operation, OutcomeOf, StreamFrame } from "../../model/operation.ts";
+import type { ExchangeAnswer, ExchangeCall } from "../../wire/exchange.ts";
+import { type SseEvent, sseEvents } from "../../wire/sse.ts";
+import { ConnectionError, redactUrl, toConnectionError } from "../errors.ts";
+import type { ChosenInterface } from "../options.ts";
+import type { Tracer } from "./trace.ts";
+
+/** The circumstances of one call. */
+export interface CallSettings {
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number | undefined;
+  readonly idempotencyKey: string | undefined;
+  readonly extensions: readonly string[];
+}
+
+/**
+ * How far a failed try got. `unsaid`: this dialect has no words for it, or not without a loss that is refused;
+ * `untaken`: the failure shows that the agent took nothing, so that it can be asked by another way;
+ * `unknown`: the agent may have taken it.
+ */
+export type Reach = "unsaid" | "untaken" | "unknown";
+
+export interface Failure {
+  readonly ok: false;
+  readonly error: ProtocolError | ConnectionError;
+  /** Asking again may help. */
+  readonly transient: boolean;
+  readonly reach: Reach;
+}
+
+export type Attempt<T> = { readonly ok: true; readonly value: T } | Failure;
+
+export type StreamOperation = Extract<Operation, { kind: "stream" | "subscribe" }>;
+export type UnaryOperation = Exclude<Operation, StreamOperation>;
+
+/** Neither rejects: what goes wrong is a failure. */
+export interface Transport {
+  attempt<O extends UnaryOperation>(operation: O, settings: CallSettings): Promise<Attempt<OutcomeOf<O>>>;
+  open(operation: StreamOperation, settings: CallSettings): Promise<Attempt<FrameReader>>;
+}
+
+export interface TransportSetup {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly keys?: SigningKeys | undefined;
+  /** Code of a user's login, in dialects in which users log in. */
+  readonly authCode?: string | undefined;
+  readonly extensions: readonly string[];
+  readonly timeoutMs: number;
+  readonly streamSilenceMs: number;
+  readonly tracer: Tracer | undefined;
+  /** Tells what a codec lost; throws LOSS_REFUSED where nothing may be lost. */
+  readonly report: (losses: readonly Loss[]) => void;
+  /** Tells a person that something was done another way. */
+  readonly notifyFallback: (message: string) => void;
+}
+
+export function callTarget(
+  operation: Operation,
+  settings: CallSettings,
+  chosen: ChosenInterface,
+  setup: Pick<TransportSetup, "extensions" | "headers" | "keys">,
+): CallTarget {
+  const key = operation.kind === "send" || operation.kind === "stream" ? settings.idempotencyKey : undefined;
+  return {
+    ...peerTarget(chosen, setup),
+    extensions: [...new Set([...setup.extensions, ...settings.extensions])],
+    ...(key === undefined ? {} : { idempotencyKey: key }),
+  };
+}
+
+/** For requests that belong to no operation. */
+export function peerTarget(
+  { tenant, url }: ChosenInterface,
+  { headers, keys }: Pick<TransportSetup, "headers" | "keys">,
+): CallTarget {
+  const signing = keys === undefined ? {} : { keys: { ...keys, now: Date.now() } };
+  return { url, tenant, headers, extensions: [], ...signing };
+}
+
+/** An encoder's refusal; anything but a ProtocolError is a defect and thrown on. */
+export function encodingFailure(error: unknown): Failure {
+  if (!ProtocolError.is(error)) throw error;
+  return { ok: false, error, transient: false, reach: "unsaid" };
+}
+
+/** What a peer says when it knows the caller's dialect or this operation not at all, and so cannot have done anything. */
+export function isUnknownToPeer(error: unknown): boolean {
+  return ProtocolError.is(error) && (error.code === "METHOD_NOT_FOUND" || error.code === "VERSION_NOT_SUPPORTED");
+}
+
+/** Frames of one connection, in batches as they come off the network. */
+
+export interface FrameReader {
+  /** Ends when the peer closes; fails with `ProtocolError` for what it says and `ConnectionError` for a break. */
+  readonly frames: AsyncGenerator<readonly StreamFrame[], void, undefined>;
+  cancel(): void;
+  /** Nothing of interest is to come: the peer has this long to close, then the stream ends as if it had. */
+  closeWithin(milliseconds: number): void;
+}
+
+/** The same reader once something has come, it has ended or it has failed; its failure is told beside it. */
+export async function awaitFirstFrames(
+  reader: FrameReader,
+): Promise<{ readonly reader: FrameReader; readonly failure: unknown }> {
+  let first: IteratorResult<readonly StreamFrame[], void> | undefined;
+  let failure: unknown;
+  try {
+    first = await reader.frames.next();
+  } catch (error) {
+    failure = error;
+  }
+  async function* frames(): AsyncGenerator<readonly StreamFrame[], void, undefined> {
+    if (failure !== undefined) throw failure;
+    if (first === undefined || first.done === true) return;
+    yield first.value;
+    yield* reader.frames;
+  }
+  return {
+    reader: { frames: frames(), cancel: () => reader.cancel(), closeWithin: (time) => reader.closeWithin(time) },
+    failure,
+  };
+}
+
+interface FrameReaderOptions {
+  readonly silenceMs: number;
+  readonly report: (losses: readonly Loss[]) => void;
+}
+
+export function readFrames(
+  answer: ExchangeAnswer,
+  decoder: FrameDecoder,
+  call: ExchangeCall,
+  options: FrameReaderOptions,
+): FrameReader {
+  const { report, silenceMs } = options;
+  let silent = false;
+  let closing: NodeJS.Timeout | undefined;
+
+  /** Every byte is a sign of life, comments too. Time in which nobody asks for more does not count. */
+  async function* watchedChunks(): AsyncGenerator<Uint8Array, void, undefined> {
+    const chunks = answer.chunks[Symbol.asyncIterator]();
+    const onSilence = (): void => {
+      silent = true;
+      answer.cancel();
+    };
+    for (;;) {
+      const timer = setTimeout(onSilence, silenceMs);
+      try {
+        const { done, value } = await chunks.next();
+        if (done === true) return;
+        clearTimeout(timer);
+        yield value;
+      } finally {
+        clearTimeout(timer);
+      }
+    }
+  }
+
+  async function* frames(): AsyncGenerator<readonly StreamFrame[], void, undefined> {
+    try {
+      for await (const events of sseEvents(watchedChunks())) {
+        const { failure, read } = decodeAll(events, decoder, report);
+        if (read.length > 0) yield read;
+        if (failure !== undefined) throw failure;
+      }
+      const rest = silent ? [] : (decoder.end?.() ?? []);
+      if (rest.length > 0) yield rest;
+    } catch (error) {
+      if (ProtocolError.is(error)) throw error;
+      throw toConnectionError(error, call);
+    } finally {
+      clearTimeout(closing);
+      answer.cancel();
+    }
+    if (silent) {
+      throw new ConnectionError(
+        "broken-stream",
+        `${call.method} ${redactUrl(call.url)} sent nothing for ${silenceMs} ms, not even a comment; the connection counts as broken. Raise streamSilenceMs if the agent is known to be that quiet.`,
+      );
+    }
+  }
+
+  return {
+    frames: frames(),
+    cancel: () => answer.cancel(),
+    closeWithin(milliseconds) {
+      closing ??= setTimeout(() => answer.cancel(), milliseconds);
+    },
+  };
+}
+
+export function createFrameDecoder(calling: ExchangeCalling, asked: Operation): FrameDecoder {
+  return calling.openFrames?.(asked) ?? decodeEachFrame(calling);
+}
+
+function decodeEachFrame(calling: ExchangeCalling): FrameDecoder {
+  return {
+    decode(frame) {
+      const { losses, value } = calling.decodeFrame(frame);
+      return { losses, value: [value] };
+    },
+  };
+}
+
+/** What came before a frame that cannot be read is still good. */
+function decodeAll(
+  events: readonly SseEvent[],
+  decoder: FrameDecoder,
+  report: (losses: readonly Loss[]) => void,
+): { readonly read: readonly StreamFrame[]; readonly failure: unknown } {
+  const read: StreamFrame[] = [];
+  for (const { data, event, lastEventId } of events) {
+    if (data === "") continue;
+    try {
+      const { losses, value } = decoder.decode({ data, event, id: lastEventId === "" ? undefined : lastEventId });
+      if (losses.length > 0) report(losses);
+      read.push(...value);
+    } catch (failure) {
+      return { read, failure };
+    }
+  }
+  return { read, failure: undefined };
+}

@@ -1,0 +1,270 @@
+import { type Block, splitBlocks } from "./blocks.ts";
+import { detectLanguage, type Language } from "./language.ts";
+import { cleanInline, columns, endsSentence, isWide } from "./plain-text.ts";
+import { type Sentence, sampleEvenly, splitSentences, splitWords, type Word } from "./segment.ts";
+
+/** A text taken apart once; outline, article and summary are views of it. */
+export interface Analysis {
+  readonly text: string;
+  readonly language: Language;
+  readonly blocks: readonly Block[];
+  /** All sentences of the source. */
+  readonly total: number;
+  /** The sentences looked at: all of them, or an even spread of a long text. */
+  readonly sentences: readonly Sentence[];
+  readonly words: readonly (readonly Word[])[];
+  readonly ranking: Ranking;
+}
+
+export interface SourceSection {
+  readonly title: string;
+  /** Indexes into the analysed sentences, in order. */
+  readonly sentences: readonly number[];
+  /** The sentence that became the title, where one did: it need not be said twice. */
+  readonly titleSentence?: number;
+  /** Headings below this section's own. */
+  readonly subtitles: readonly string[];
+}
+
+export function analyse(text: string): Analysis {
+  const language = detectLanguage(text);
+  const blocks = splitBlocks(text);
+  const all = splitSentences(text, blocks);
+  const sentences = sampleEvenly(all, MAX_RANKED_SENTENCES);
+  const words = sentences.map(({ start, end }) => splitWords(text.slice(start, end), language));
+  return { text, language, blocks, total: all.length, sentences, words, ranking: rankSentences(words) };
+}
+
+export function sentenceText({ text, sentences }: Analysis, index: number): string {
+  const sentence = sentences[index];
+  return sentence === undefined ? "" : cleanInline(text.slice(sentence.start, sentence.end));
+}
+
+/** Sentences that lean on the one before them read badly alone. */
+const DEPENDENT_OPENING =
+  /^(?:this|these|those|it|they|he|she|such|otherwise|still|also|but|and|so|thus|then)\b|^(?:这|那|它|他|她|其次|此外|因此|所以|同时|然后|但)/i;
+/** What a sentence is worth once its paragraph is already represented. */
+const SAME_PARAGRAPH = 0.6;
+const REPETITION = 0.6;
+
+/** The best sentences among `candidates`, in the order of the text, spread over its paragraphs, without near repetitions. */
+export function bestSentences(
+  analysis: Analysis,
+  candidates: readonly number[],
+  count: number,
+  openingBonus: number,
+): number[] {
+  const { ranking, blocks, sentences } = analysis;
+  const texts = candidates.map((index) => sentenceText(analysis, index));
+  const announcing = texts.map((text) => /[:：]$/.test(text));
+  const onlyAnnouncing = announcing.every(Boolean);
+  const scores = candidates.map((index, position) => {
+    const text = texts[position]!;
+    if (announcing[position] && !onlyAnnouncing) return 0;
+    const fragment = endsSentence(text) ? 1 : 0.6;
+    const question = /[?？]["”’」]*$/.test(text) ? 0.5 : 1;
+    const brief = columns(text, 30) < 30 ? 0.6 : 1;
+    const leans = DEPENDENT_OPENING.test(text) ? 0.8 : 1;
+    return (ranking.scores[index] ?? 0) * fragment * question * brief * leans * (position === 0 ? openingBonus : 1);
+  });
+  const group = (index: number): number => blocks[sentences[index]!.block]!.group;
+  const chosen: number[] = [];
+  while (chosen.length < count) {
+    const best = byScore(scores)[0];
+    if (best === undefined || scores[best]! <= 0) break;
+    const index = candidates[best]!;
+    chosen.push(index);
+    scores[best] = 0;
+    candidates.forEach((other, position) => {
+      const similarity = ranking.similarity(index, other);
+      scores[position]! *=
+        similarity > REPETITION ? 0 : (1 - similarity / 2) * (group(other) === group(index) ? SAME_PARAGRAPH : 1);
+    });
+  }
+  return chosen.sort((a, b) => a - b);
+}
+
+/** Ranking compares every pair of sentences; this bound keeps that at 80,000 pairs however long the source is. */
+export const MAX_RANKED_SENTENCES = 400;
+const DAMPING = 0.85;
+const MAX_ROUNDS = 50;
+const CONVERGENCE = 1e-6;
+
+type Terms = ReadonlyMap<string, number>;
+
+interface Ranking {
+  /** One score per sentence; they average 1. */
+  readonly scores: readonly number[];
+  /** 0 (nothing shared) to 1 (the same words). */
+  similarity(left: number, right: number): number;
+}
+
+/**
+ * TextRank: a sentence matters when sentences that matter share its words. Words that many sentences share count less, otherwise
+ * the subject named everywhere would make all sentences equal. Sentences after the first 400 score 0.
+ */
+export function rankSentences(sentences: readonly (readonly Word[])[]): Ranking {
+  const considered = sentences.slice(0, MAX_RANKED_SENTENCES);
+  const terms = weighTerms(considered);
+  const norms = terms.map((term) => Math.sqrt(sum(term.values(), (weight) => weight * weight)));
+  const similarity = (left: number, right: number): number => {
+    const a = terms[left];
+    const b = terms[right];
+    const norm = (norms[left] ?? 0) * (norms[right] ?? 0);
+    if (a === undefined || b === undefined || norm === 0) return 0;
+    const [small, large] = a.size <= b.size ? [a, b] : [b, a];
+    let shared = 0;
+    for (const [key, weight] of small) shared += large.has(key) ? weight * weight : 0;
+    return shared / norm;
+  };
+  const scores = iterateScores(considered.length, similarity);
+  return { scores: sentences.map((_, index) => scores[index] ?? 0), similarity };
+}
+
+function weighTerms(sentences: readonly (readonly Word[])[]): Terms[] {
+  const keys = sentences.map((words) => new Set(words.filter((word) => !word.stop).map((word) => word.key)));
+  const spread = new Map<string, number>();
+  for (const set of keys) for (const key of set) spread.set(key, (spread.get(key) ?? 0) + 1);
+  const total = sentences.length;
+  return keys.map(
+    (set) => new Map([...set].map((key) => [key, Math.log(1 + total / (spread.get(key) ?? 1))] as const)),
+  );
+}
+
+function iterateScores(size: number, similarity: (left: number, right: number) => number): Float64Array {
+  const weights = new Float64Array(size * size);
+  const totals = new Float64Array(size);
+  for (let left = 0; left < size; left += 1) {
+    for (let right = left + 1; right < size; right += 1) {
+      const weight = similarity(left, right);
+      weights[left * size + right] = weight;
+      weights[right * size + left] = weight;
+      totals[left]! += weight;
+      totals[right]! += weight;
+    }
+  }
+  let scores = new Float64Array(size).fill(1);
+  for (let round = 0; round < MAX_ROUNDS; round += 1) {
+    const next = new Float64Array(size).fill(1 - DAMPING);
+    for (let from = 0; from < size; from += 1) {
+      if (totals[from] === 0) continue;
+      const share = (DAMPING * scores[from]!) / totals[from]!;
+      for (let to = 0; to < size; to += 1) next[to]! += share * weights[from * size + to]!;
+    }
+    const change = next.reduce((most, score, index) => Math.max(most, Math.abs(score - scores[index]!)), 0);
+    scores = next;
+    if (change < CONVERGENCE) break;
+  }
+  return scores;
+}
+
+function sum(values: Iterable<number>, of: (value: number) => number): number {
+  let total = 0;
+  for (const value of values) total += of(value);
+  return total;
+}
+
+/** Indexes by score, the best first; equal scores keep the order of the text. */
+export function byScore(scores: readonly number[]): number[] {
+  // Rounding keeps the order independent of the last bits of the sums.
+  const rounded = scores.map((score) => Math.round(score * 1e9));
+  return rounded.map((_, index) => index).sort((a, b) => rounded[b]! - rounded[a]! || a - b);
+}
+
+export interface Keyword {
+  readonly text: string;
+  readonly key: string;
+  readonly weight: number;
+}
+
+interface Phrase {
+  readonly key: string;
+  readonly parts: readonly string[];
+  /** How often each spelling occurs; capitals at the beginning of a sentence do not count as a spelling of their own. */
+  readonly spellings: Map<string, number>;
+  readonly first: number;
+  count: number;
+}
+
+const MAX_PHRASE_WORDS = 3;
+/** Weight of a phrase of one, two, three words: what is said in more words says more. */
+const PHRASE_WEIGHT = [0, 1, 1.7, 2.2] as const;
+
+/** Words and repeated phrases by weight, the heaviest first; ties keep the order of the text. */
+export function findKeywords(sentences: readonly (readonly Word[])[], language: Language, limit: number): Keyword[] {
+  const candidates = collectPhrases(sentences, language);
+  const ranked = [...candidates.values()]
+    .filter(({ parts, count }) => parts.length === 1 || count >= 2)
+    .map((candidate) => ({ candidate, weight: weightOf(candidate) }))
+    .sort((a, b) => b.weight - a.weight || a.candidate.first - b.candidate.first);
+
+  const chosen: Keyword[] = [];
+  const covered = new Map<string, number>();
+  for (const { candidate, weight } of ranked) {
+    if (chosen.length >= limit) break;
+    // "learning" next to "machine learning" says nothing unless it also occurs often without it.
+    const coveredCount = Math.max(...candidate.parts.map((part) => covered.get(part) ?? 0));
+    if (coveredCount > 0 && candidate.count < 2 * coveredCount) continue;
+    for (const part of candidate.parts) covered.set(part, Math.max(covered.get(part) ?? 0, candidate.count));
+    chosen.push({ text: usualSpelling(candidate), key: candidate.key, weight });
+  }
+  return chosen;
+}
+
+function collectPhrases(sentences: readonly (readonly Word[])[], language: Language): Map<string, Phrase> {
+  const candidates = new Map<string, Phrase>();
+  let position = 0;
+  for (const words of sentences) {
+    words.forEach((_, start) => {
+      position += 1;
+      for (let length = 1; length <= MAX_PHRASE_WORDS && start + length <= words.length; length += 1) {
+        const phrase = words.slice(start, start + length);
+        const last = phrase[length - 1]!;
+        if (last.stop || (length > 1 && !last.joined)) break;
+        addPhrase(candidates, phrase, position, start === 0, language);
+      }
+    });
+  }
+  return candidates;
+}
+
+function addPhrase(
+  candidates: Map<string, Phrase>,
+  phrase: readonly Word[],
+  position: number,
+  opensSentence: boolean,
+  language: Language,
+): void {
+  const parts = phrase.map((word) => word.key);
+  const key = parts.join(" ");
+  let candidate = candidates.get(key);
+  if (candidate === undefined) {
+    candidate = { key, parts, spellings: new Map(), first: position, count: 0 };
+    candidates.set(key, candidate);
+  }
+  candidate.count += 1;
+  const spelling = phrase.reduce(
+    (text, word) => (text === "" ? word.text : text + gapInPhrase(text, word.text) + word.text),
+    "",
+  );
+  const neutral = opensSentence && language === "en" && /^\p{Lu}\p{Ll}+/u.test(spelling);
+  const shown = neutral ? spelling.charAt(0).toLowerCase() + spelling.slice(1) : spelling;
+  candidate.spellings.set(shown, (candidate.spellings.get(shown) ?? 0) + (neutral ? 0.5 : 1));
+}
+
+function gapInPhrase(left: string, right: string): string {
+  return isWide(left.charAt(left.length - 1)) && isWide(right.charAt(0)) ? "" : " ";
+}
+
+function weightOf({ parts, count }: Phrase): number {
+  return count * (PHRASE_WEIGHT[parts.length] ?? 1);
+}
+
+function usualSpelling({ spellings, key }: Phrase): string {
+  let best = key;
+  let most = 0;
+  for (const [spelling, count] of spellings) {
+    if (count > most) [best, most] = [spelling, count];
+  }
+  return best;
+}

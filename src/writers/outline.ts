@@ -1,0 +1,290 @@
+import { type Analysis, analyse, bestSentences, type SourceSection, sentenceText } from "./analysis.ts";
+import { detectLanguage, type Language, skeletonBody } from "./language.ts";
+import { capitalize, cleanInline, endsSentence, MAX_TITLE_LENGTH, stripMarks, truncate } from "./plain-text.ts";
+import { planSections } from "./sections.ts";
+import { buildSkeleton } from "./skeletons.ts";
+import { readRequest } from "./topic.ts";
+
+/** "text": drawn from a text; "topic": a skeleton made from a bare topic, without facts. */
+export type Basis = "text" | "topic";
+
+export interface OutlineSection {
+  title: string;
+  points: string[];
+}
+
+export interface Outline {
+  topic: string;
+  language: Language;
+  basis: Basis;
+  sections: OutlineSection[];
+}
+
+const MAX_POINTS_PER_SECTION = 4;
+const MAX_SUBTITLES = 12;
+const OPENING_BONUS = 1.2;
+
+/** An outline of the text given, or a skeleton for the topic given; no sections when there is neither. */
+export function writeOutline(text: string): Outline {
+  const { content, isTopic } = readRequest(text);
+  const body = skeletonBody(content);
+  // Nothing but the remark that something is a skeleton: there is neither a topic in it nor a text.
+  if (body?.trim() === "") return topicOutline("", text);
+  if (!isTopic) {
+    const analysis = analyse(body ?? content);
+    const plan = planSections(analysis);
+    const sections = plan.sections.map((section) => ({
+      title: section.title,
+      points: selectPoints(analysis, section),
+    }));
+    if (sections.length > 0)
+      return { topic: plan.title, language: analysis.language, basis: body === undefined ? "text" : "topic", sections };
+  }
+  return topicOutline(content, text);
+}
+
+function topicOutline(content: string, request: string): Outline {
+  const topic = truncate(cleanInline(content.slice(0, 2 * MAX_TITLE_LENGTH)), MAX_TITLE_LENGTH);
+  // The words around the topic say in which language the answer is wanted: "写一份关于 Kubernetes 的大纲".
+  const language = detectLanguage(request);
+  if (!/[\p{L}\p{N}\p{Extended_Pictographic}]/u.test(topic))
+    return { topic: "", language, basis: "topic", sections: [] };
+  const skeleton = buildSkeleton(topic, language);
+  return {
+    topic: capitalize(skeleton.topic),
+    language,
+    basis: "topic",
+    sections: skeleton.sections.map(({ title, points }) => ({
+      title: capitalize(title),
+      points: points.map(capitalize),
+    })),
+  };
+}
+
+function selectPoints(analysis: Analysis, section: SourceSection): string[] {
+  const subtitles = section.subtitles.filter((subtitle) => subtitle !== "").slice(0, MAX_SUBTITLES);
+  if (subtitles.length >= 2) return subtitles;
+  const body = section.sentences.filter((index) => index !== section.titleSentence);
+  const count = Math.min(MAX_POINTS_PER_SECTION, Math.max(2, Math.ceil(body.length / 2)));
+  const points = bestSentences(analysis, body, count, OPENING_BONUS)
+    .map((index) => sentenceText(analysis, index))
+    .filter((point) => point !== "");
+  return points.length > 0 ? points : subtitles;
+}
+
+const MAX_SECTIONS = 50;
+const MAX_POINTS = 50;
+const MAX_DEPTH = 6;
+const MAX_LINES = 1_000;
+const MAX_POINT_LENGTH = 2_000;
+
+/** Names under which agents of different makers put the same thing; the first that holds something wins. */
+const TITLE_KEYS = ["topic", "title", "heading", "name", "subject", "section", "chapter", "标题", "题目", "主题"];
+const SECTION_KEYS = [
+  "sections",
+  "chapters",
+  "outline",
+  "headings",
+  "parts",
+  "items",
+  "children",
+  "body",
+  "content",
+  "大纲",
+  "章节",
+];
+const POINT_KEYS = [
+  "points",
+  "bullets",
+  "items",
+  "keyPoints",
+  "key_points",
+  "subsections",
+  "sub_sections",
+  "children",
+  "content",
+  "description",
+  "summary",
+  "details",
+  "要点",
+  "内容",
+];
+const TEXT_KEYS = ["text", "point", "title", "heading", "content", "name", "description", "标题", "内容"];
+/** Wrappers around the outline proper. */
+const ENVELOPE_KEYS = ["outline", "data", "result", "output", "大纲"];
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Reads an outline in our shape or in one that another agent may have made; undefined when there is none in the value. */
+export function readOutline(value: unknown): Outline | undefined {
+  const { title, sections } = readValue(value, 0) ?? {};
+  if (sections === undefined || (sections.length === 0 && !title)) return undefined;
+  const points = sections.flatMap((section) => section.points);
+  const given = isFields(value) ? value : {};
+  const stated = given.language === "en" || given.language === "zh" ? given.language : undefined;
+  return {
+    topic: title ?? "",
+    language:
+      stated ?? detectLanguage([title ?? "", ...sections.map((section) => section.title), ...points].join("\n")),
+    basis: given.basis === "text" || given.basis === "topic" ? given.basis : basisOf(points),
+    sections,
+  };
+}
+
+/** Points that are mostly sentences were taken from somewhere; bare phrases only say what is to be written. */
+function basisOf(points: readonly string[]): Basis {
+  return points.filter(isSentence).length * 2 > points.length ? "text" : "topic";
+}
+
+export function isSentence(point: string): boolean {
+  if (endsSentence(point)) return true;
+  if (/\p{Script=Han}/u.test(point))
+    return point.length >= 12 && /[，；]|是|了|已经|可以|能够|需要|使得|让/.test(point);
+  return (
+    point.split(" ").length >= 6 &&
+    /\b(?:is|are|was|were|has|have|had|can|could|will|would|must|may|does|do)\b/i.test(point)
+  );
+}
+
+function readValue(
+  value: unknown,
+  depth: number,
+): { title: string | undefined; sections: OutlineSection[] } | undefined {
+  if (depth > MAX_DEPTH) return undefined;
+  if (typeof value === "string") {
+    const parsed = parseJson(value);
+    return parsed === undefined ? readMarkdown(value) : readValue(parsed, depth + 1);
+  }
+  if (Array.isArray(value)) {
+    const sections = readSections(value);
+    return sections.length === 0 ? undefined : { title: undefined, sections };
+  }
+  if (!isFields(value)) return undefined;
+  const title = firstText(value, TITLE_KEYS);
+  for (const key of SECTION_KEYS) {
+    const inner = value[key];
+    if (Array.isArray(inner)) {
+      const sections = readSections(inner);
+      if (sections.length > 0) return { title, sections };
+    }
+  }
+  for (const key of ENVELOPE_KEYS) {
+    const inner = hasOwn(value, key) ? readValue(value[key], depth + 1) : undefined;
+    if (inner !== undefined) return { title: title ?? inner.title, sections: inner.sections };
+  }
+  const points = POINT_KEYS.map((key) => readPoints(value[key], 0)).find((found) => found.length > 0) ?? [];
+  if (points.length > 0) return { title, sections: [{ title: "", points }] };
+  return title === undefined ? undefined : { title, sections: [] };
+}
+
+const HEADING = /^\s*(#{1,6})\s+(\S.*)$/;
+const ITEM = /^(\s*)(?:[-*+•]\s+|\d{1,3}[.)、．]\s*(?!\d)|(\d{1,3}(?:\.\d{1,3})+)[.)、．]?\s+)(\S.*)$/;
+/** What asks for a document above the outline itself. */
+const LEAD_IN = /[:：]\s*$/;
+/** Remarks about the outline, as ours has when it is a skeleton. */
+const REMARK = /^\s*>/;
+
+/**
+ * An outline as people write it: headings with lists below them, or a list of two levels. A line of prose makes it a text,
+ * and so does a list in which nothing stands below anything.
+ */
+function readMarkdown(text: string): { title: string | undefined; sections: OutlineSection[] } | undefined {
+  const lines = text.split("\n", MAX_LINES + 1).filter((line) => line.trim() !== "" && !REMARK.test(line));
+  if (lines.length > MAX_LINES) return undefined;
+  const hasHeadings = lines.some((line) => HEADING.test(line));
+  let title: string | undefined;
+  const sections: OutlineSection[] = [];
+  for (const line of lines) {
+    const [, marks = "", heading = ""] = HEADING.exec(line) ?? [];
+    const [, indent = "", number = "", item = ""] = ITEM.exec(line) ?? [];
+    if (heading === "" && item === "") {
+      if (title === undefined && sections.length === 0 && LEAD_IN.test(line)) continue;
+      return undefined;
+    }
+    if (marks === "#" && title === undefined && sections.length === 0) title = tidyTitle(heading);
+    else if (heading !== "") sections.push({ title: tidyTitle(heading), points: [] });
+    else if (!hasHeadings && indent === "" && number === "") sections.push({ title: tidyTitle(item), points: [] });
+    else {
+      if (sections.length === 0) sections.push({ title: "", points: [] });
+      sections.at(-1)?.points.push(tidyPoint(item));
+    }
+  }
+  const isOutline = hasHeadings ? sections.length >= 2 : sections.some(({ points }) => points.length > 0);
+  return isOutline && sections.length <= MAX_SECTIONS ? { title, sections } : undefined;
+}
+
+/** JSON that travelled as text, bare or in a code fence. */
+function parseJson(text: string): unknown {
+  const body = text
+    .trim()
+    .replace(/^```(?:json)?\s*/, "")
+    .replace(/\s*```$/, "");
+  if (!/^[{[]/.test(body)) return undefined;
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+function readSections(values: readonly unknown[]): OutlineSection[] {
+  const sections: OutlineSection[] = [];
+  for (const value of values.slice(0, MAX_SECTIONS)) {
+    if (typeof value === "string") {
+      const title = tidyTitle(value);
+      if (title !== "") sections.push({ title, points: [] });
+    } else if (isFields(value)) {
+      const title = firstText(value, TITLE_KEYS) ?? "";
+      const points = POINT_KEYS.map((key) => readPoints(value[key], 0)).find((found) => found.length > 0) ?? [];
+      if (title !== "" || points.length > 0) sections.push({ title, points });
+    }
+  }
+  return sections;
+}
+
+function readPoints(value: unknown, depth: number): string[] {
+  if (typeof value === "string")
+    return value
+      .slice(0, 20 * MAX_POINT_LENGTH)
+      .split("\n")
+      .map(tidyPoint)
+      .filter(Boolean)
+      .slice(0, MAX_POINTS);
+  if (!Array.isArray(value) || depth > 2) return [];
+  return value
+    .slice(0, MAX_POINTS)
+    .flatMap((item: unknown): string[] => {
+      if (typeof item === "string" || typeof item === "number") return [tidyPoint(String(item))];
+      if (!isFields(item)) return [];
+      const text = firstText(item, TEXT_KEYS);
+      const inner = POINT_KEYS.flatMap((key) => (Array.isArray(item[key]) ? readPoints(item[key], depth + 1) : []));
+      return text === undefined ? inner : [text, ...inner];
+    })
+    .filter((point) => point !== "")
+    .slice(0, MAX_POINTS);
+}
+
+function firstText(fields: Fields, keys: readonly string[]): string | undefined {
+  for (const key of keys) {
+    const value = fields[key];
+    const text = typeof value === "string" ? tidyTitle(value) : "";
+    if (text !== "") return text;
+  }
+  return undefined;
+}
+
+function tidyTitle(text: string): string {
+  return truncate(tidyPoint(text), 3 * MAX_TITLE_LENGTH);
+}
+
+function tidyPoint(text: string): string {
+  return truncate(stripMarks(cleanInline(text.slice(0, 2 * MAX_POINT_LENGTH))), MAX_POINT_LENGTH);
+}
+
+function hasOwn(fields: Fields, key: string): boolean {
+  return Object.hasOwn(fields, key);
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,72 @@
+import { type Analysis, analyse, bestSentences, findKeywords, sentenceText } from "./analysis.ts";
+import { LABELS, type Language, skeletonBody } from "./language.ts";
+import { cleanInline, columns, endsSentence, gapBetween } from "./plain-text.ts";
+import type { Sentence } from "./segment.ts";
+
+export interface Summary {
+  language: Language;
+  /** The chosen sentences as running text, without Markdown marks and line breaks. */
+  text: string;
+  /** The chosen sentences exactly as they stand in the source, in its order. */
+  sentences: string[];
+  keywords: string[];
+  /** How many sentences the source has. */
+  sourceSentences: number;
+}
+
+const DEFAULT_MAX_SENTENCES = 5;
+/** A text of this many sentences, or of this many columns, is as short as its summary would be. */
+const SHORT_SENTENCES = 2;
+const SHORT_COLUMNS = 80;
+const KEYWORDS = 6;
+/** Writers tend to say first what they are going to say. */
+const OPENING_BONUS = 1.5;
+
+/** The sentences that say most of the text, all of a short one; empty for an empty text. */
+export function summarize(text: string, options: { sentences?: number } = {}): Summary {
+  const analysis = analyse(text);
+  const isShort = analysis.total <= SHORT_SENTENCES || columns(text, SHORT_COLUMNS) < SHORT_COLUMNS;
+  const count = wantedSentences(options.sentences ?? (isShort ? analysis.total : undefined), analysis.total);
+  const chosen = bestSentences(analysis, candidatesOf(analysis), count, OPENING_BONUS).map(
+    (index) => analysis.sentences[index]!,
+  );
+  return {
+    language: analysis.language,
+    text: runningText(analysis, chosen),
+    sentences: chosen.map(({ start, end }) => text.slice(start, end)),
+    keywords: findKeywords(analysis.words, analysis.language, KEYWORDS).map((keyword) => keyword.text),
+    sourceSentences: analysis.total,
+  };
+}
+
+/** All sentences; of a skeleton only that it is one, since the rest is advice to the author and holds nothing to sum up. */
+function candidatesOf(analysis: Analysis): number[] {
+  const all = analysis.sentences.map((_, index) => index);
+  if (skeletonBody(analysis.text) === undefined) return all;
+  const { skeletonMark } = LABELS[analysis.language];
+  const remark = all.filter((index) => skeletonMark.test(sentenceText(analysis, index)));
+  return remark.length > 0 ? remark : all;
+}
+
+function wantedSentences(asked: number | undefined, total: number): number {
+  if (asked !== undefined && Number.isFinite(asked)) return Math.max(1, Math.floor(asked));
+  return Math.min(DEFAULT_MAX_SENTENCES, Math.max(1, Math.round(Math.sqrt(total))));
+}
+
+/** Joins with no more than stood between the sentences in the source, so the summary never outgrows it. */
+function runningText({ text }: Analysis, chosen: readonly Sentence[]): string {
+  let joined = "";
+  chosen.forEach((sentence, index) => {
+    const piece = cleanInline(text.slice(sentence.start, sentence.end));
+    const room = index === 0 ? 0 : sentence.start - chosen[index - 1]!.end;
+    if (piece !== "") joined += separator(joined, piece, room) + piece;
+  });
+  return joined;
+}
+
+function separator(before: string, after: string, room: number): string {
+  if (before === "" || room === 0) return "";
+  const gap = gapBetween(before, after);
+  const mark = gap === "" ? "；" : "; ";
+  return endsSentence(before) || mark.length > room ? gap : mark;
+}
