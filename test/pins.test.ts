@@ -11,7 +11,7 @@ import { EXIT } from "../src/cli/exit-codes.ts";
 import * as client from "../src/client/index.ts";
 import { METHODS } from "../src/dialects/a2a-v1/decode.ts";
 import { ERRORS } from "../src/dialects/a2a-v1/errors.ts";
-import { findPlace } from "../src/dialects/a2a-v1/http-routes.ts";
+import { matchRoute } from "../src/dialects/a2a-v1/http-routes.ts";
 import { DEFAULT_LIMITS, DEFAULT_TIMES } from "../src/engine/options.ts";
 import * as main from "../src/index.ts";
 import type { AgentCard } from "../src/model/card.ts";
@@ -121,8 +121,8 @@ describe("names on the wire", () => {
     ["/tasks/t/pushNotificationConfigs/p", { GET: "push-get", DELETE: "push-delete" }],
     ["/extendedAgentCard", { GET: "extended-card" }],
   ])("path %s", (path, methods) => {
-    expect(findPlace(path)?.methods).toEqual(methods);
-    expect(findPlace(`/tenant${path}`)?.methods).toEqual(methods);
+    expect(matchRoute(path)?.methods).toEqual(methods);
+    expect(matchRoute(`/tenant${path}`)?.methods).toEqual(methods);
   });
 
   it("states", () => {

@@ -1,6 +1,6 @@
 import type { MessageCodec, Version } from "../conformance/index.ts";
-import { fromBytes, toBytes, type WireName } from "../dialects/a2a-v1/schema.ts";
-import { fromBytes as fromOldBytes, type ProtoName, toBytes as toOldBytes } from "../dialects/a2a-v03/proto-schema.ts";
+import { fromBytes, toBytes, type WireName } from "../dialects/a2a-v1/proto/schema.ts";
+import { fromBytes as fromOldBytes, type ProtoName, toBytes as toOldBytes } from "../dialects/a2a-v03/proto/schema.ts";
 
 /** The bytes of gRPC messages, by the tables of the dialects. Names and values come from the suite, which knows them. */
 export const MESSAGE_CODECS: Readonly<Record<Version, MessageCodec>> = {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { can } from "../dialects/a2a-v1/can.ts";
+import { can } from "../dialects/a2a-v1/index.ts";
 import type { CardReader, Dialect } from "../dialects/contract.ts";
 import type { AgentCard } from "../model/card.ts";
 import { DIALECTS, findBinding, offersDialect, readCard, readCardFor, SUPPORTED_BINDINGS } from "./dialects.ts";

@@ -1,4 +1,5 @@
 /** What `contract.ts` means. Every dialect must pass, whatever it speaks and whoever dials. */
+
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { ERROR_CODES, type ErrorCode, ProtocolError } from "../model/errors.ts";
@@ -9,10 +10,9 @@ import type { Abilities, AgentService, Calling, Dialect } from "./contract.ts";
 import { describeFidelity, type FidelityOptions } from "./suite/fidelity.ts";
 import { describeGarbage } from "./suite/garbage.ts";
 import { allFrames, createScriptedService, type Joined, join, nameOf, type ScriptedService } from "./suite/join.ts";
-import { streamingOnly } from "./suite/streams.ts";
-import { OPERATIONS, PARTS, valuesWithin } from "./suite/values.ts";
+import { OPERATIONS, PARTS, streamingOnly, valuesWithin } from "./suite/values.ts";
 
-export interface DialectUnderTest extends FidelityOptions {
+interface DialectUnderTest extends FidelityOptions {
   /** Ids and all: what arrives is equal to what was sent. Otherwise only what was said has to arrive. */
   readonly exact: boolean;
   /** Codes the dialect has no word of its own for, and what they become. */
@@ -97,7 +97,7 @@ function describeRoundTrips(dialect: Dialect, calling: Calling, options: Dialect
   const values = valuesWithin(dialect.can);
   const same = (heard: Message, said: Message) => {
     if (exact) expect(heard).toEqual(said);
-    else expect(wordsOf(heard.parts)).toEqual(wordsOf(said.parts));
+    else expect(comparableText(heard.parts)).toEqual(comparableText(said.parts));
   };
 
   it("what is said arrives, and the message that answers it comes back", async () => {
@@ -249,7 +249,7 @@ function describeLosses(dialect: Dialect, calling: Calling, options: DialectUnde
   });
 }
 
-function wordsOf(parts: readonly Part[]): string {
+function comparableText(parts: readonly Part[]): string {
   return textOf(parts);
 }
 

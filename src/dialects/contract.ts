@@ -76,11 +76,11 @@ export interface ServeLimits {
   readonly keepAliveMs: number;
 }
 
-export interface Serving {
+interface Serving {
   /** Documents that say who the agent is. */
   readonly cards?: readonly CardServing[];
   /** Entries for a card's list of interfaces. */
-  interfaces?(place: AgentPlace): readonly AgentInterface[];
+  interfaces?(place: AgentEndpoint): readonly AgentInterface[];
   readonly jsonRpc?: JsonRpcServing;
   readonly http?: readonly HttpServing[];
   readonly rpc?: RpcServing;
@@ -102,7 +102,7 @@ export interface PushEncoding {
 }
 
 /** Where an agent is served. */
-export interface AgentPlace {
+export interface AgentEndpoint {
   /** Base URL, without a slash at the end. */
   readonly base: string;
   /** `host:port` of the gRPC endpoint that all agents share, if there is one. */
@@ -132,7 +132,7 @@ export interface JsonRpcServing {
   readonly unversioned: boolean;
   readonly methods: ReadonlySet<string>;
   /** The task a request is about. Asked where dialects share a method: the one the task was made over answers. */
-  taskNamed?(request: JsonRpcRequest): string | undefined;
+  taskIdOf?(request: JsonRpcRequest): string | undefined;
   handle(request: JsonRpcRequest, exchange: ExchangeRequest, context: ServeContext): Promise<ExchangeReply>;
   /** An error in the dialect's own words, for what goes wrong before a method is known. */
   refuse(error: ProtocolError, id: JsonRpcId): ExchangeReply;
@@ -152,7 +152,7 @@ export interface HttpServing {
    */
   screen?(head: RequestHead, agent: string): ProtocolError | undefined;
   /** What `screen` does not refuse need not have shown credentials. */
-  readonly isOpen?: boolean;
+  readonly allowsAnonymous?: boolean;
   /** Absent: it answers for every agent. Where it does not, there is nothing at its paths. */
   serves?(agent: string): boolean;
   /** `exchange.path` is what follows the prefix. */
@@ -179,17 +179,17 @@ export interface RpcServing {
 
 /** Serving over links. What is under way belongs to the agent, not to a link: when one closes, the next goes on with it. */
 export interface LinkServing {
-  open(context: ServeContext): LinkServed;
+  open(context: ServeContext): LinkServer;
 }
 
 /** One agent, for as long as it is served. */
-export interface LinkServed {
+export interface LinkServer {
   /** A conversation over a link; ends when the link closes. `place` is where the link leads: one at a time to each. */
   serve(link: Link, place: string): Promise<LinkClosure>;
   /** Takes up what an earlier process left under way, or ended since; what came from no place there is goes to the first. */
   resume(since: number, places: readonly [string, ...string[]]): Promise<void>;
   /** Resolves when all answers that are complete have left, or after so long. */
-  settle(milliseconds: number): Promise<void>;
+  drain(milliseconds: number): Promise<void>;
   /** Nothing is said any more; tasks go on. */
   close(): void;
 }
@@ -230,7 +230,7 @@ export interface SigningKeys {
 }
 
 /** An answer read to its end. */
-export interface WholeAnswer {
+export interface BufferedResponse {
   readonly status: number;
   readonly contentType: string;
   readonly text: string;
@@ -248,7 +248,7 @@ export interface ExchangeCalling {
   /** Throws the peer's error as a ProtocolError, and INVALID_AGENT_RESPONSE for what it cannot read. */
   decode<K extends Exclude<OperationKind, "stream" | "subscribe">>(
     kind: K,
-    answer: WholeAnswer,
+    answer: BufferedResponse,
     asked?: Operation,
   ): Lossy<Outcomes[K]>;
   /** One frame of a stream. Throws like `decode`. */
@@ -267,16 +267,16 @@ export interface SessionCalling {
   isRequiredBy(error: ProtocolError): boolean;
   encodeOpen(target: CallTarget): ExchangeCall;
   /** The id of the session. Throws like `decode`. */
-  decodeOpen(answer: WholeAnswer): string;
+  decodeOpen(answer: BufferedResponse): string;
   /** Sent once within a new session; the answer carries nothing. */
   encodeOpened(target: CallTarget): ExchangeCall;
   encodeLogin(target: CallTarget, authCode: string): ExchangeCall;
   /** The id of the login. Throws like `decode`. */
-  decodeLogin(answer: WholeAnswer): string;
+  decodeLogin(answer: BufferedResponse): string;
 }
 
 /** A server-sent event. */
-export interface ReceivedEvent {
+interface ReceivedEvent {
   readonly data: string;
   readonly event: string;
   readonly id: string | undefined;

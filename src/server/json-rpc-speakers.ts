@@ -1,5 +1,5 @@
 import type { AgentService, Dialect, JsonRpcServing } from "../dialects/contract.ts";
-import { isJson, mediaTypeOf, notJson } from "../dialects/shared/request-headers.ts";
+import { isJson, mediaTypeOf, unsupportedContentType } from "../dialects/shared/http/requests.ts";
 import type { Caller } from "../model/caller.ts";
 import { type ErrorCode, ProtocolError } from "../model/errors.ts";
 import type { ExchangeRequest } from "../wire/exchange.ts";
@@ -67,7 +67,7 @@ export class JsonRpcSpeakers {
     const speakers = this.#unversioned.get(request.method);
     if (speakers === undefined) return this.#firstUnversioned;
     const [usual, ...others] = speakers;
-    const taskId = others.length === 0 ? undefined : usual.serving.taskNamed?.(request);
+    const taskId = others.length === 0 ? undefined : usual.serving.taskIdOf?.(request);
     if (taskId === undefined) return usual;
     const origin = await service.originOf(taskId, caller);
     return others.find(({ dialect }) => dialect === origin) ?? usual;
@@ -103,7 +103,7 @@ const CODE_OF_REFUSAL = {
 /** What does not claim to be JSON is refused for that, rather than for not being JSON. */
 export function unreadable({ headers }: ExchangeRequest, { code, message }: JsonRpcRefusal): ProtocolError {
   const mediaType = mediaTypeOf(headers);
-  if (mediaType !== undefined && !isJson(mediaType)) return notJson(mediaType);
+  if (mediaType !== undefined && !isJson(mediaType)) return unsupportedContentType(mediaType);
   return new ProtocolError(CODE_OF_REFUSAL[code], message);
 }
 

@@ -22,7 +22,7 @@ import { JsonRpcSpeakers, type Speaker, unreadable, versionMissing } from "./jso
 import { CODE_OF_STATUS, methodNotAllowed, notAllowed, notOurs, plainError, withHeaders } from "./plain-replies.ts";
 import { namedVersion } from "./spoken-version.ts";
 
-export interface RouterOptions {
+interface RouterOptions {
   readonly dialects: readonly [Dialect, ...Dialect[]];
   readonly agents: ReadonlyMap<string, AgentService>;
   readonly defaultAgent: AgentService;
@@ -113,7 +113,7 @@ export class Router {
       service !== undefined && place?.screen !== undefined && place.serves?.(service.name) !== false
         ? place.screen(exchange, service.name)
         : await this.#authenticated(exchange, service && agentNamed(exchange, service), true);
-    if (known === undefined) return { hasCredentials: place?.isOpen !== true };
+    if (known === undefined) return { hasCredentials: place?.allowsAnonymous !== true };
     if (!ProtocolError.is(known)) return { hasCredentials: known.authenticated };
     const { dialect, reply } = this.#refusal(known, exchange, path);
     this.#options.onRefused?.(known, exchange, service?.name, dialect);

@@ -11,7 +11,7 @@ export function servingEach(serve: (link: Link, context: ServeContext) => Promis
         return link.closed;
       },
       resume: async () => {},
-      settle: async () => {},
+      drain: async () => {},
       close() {},
     }),
   };

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readCard } from "../../dialects/a2a-v03/call-card.ts";
+import { readCard } from "../../dialects/a2a-v03/json/card.ts";
 import type { AgentCard, SecurityRequirement } from "../../model/card.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { chooseKnown, chooseWay } from "./choose.ts";

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
-import { toBytes } from "../../dialects/a2a-v1/schema.ts";
+import { toBytes } from "../../dialects/a2a-v1/proto/schema.ts";
 import { ConnectionError, type ConnectOptions, connect, ProtocolError } from "../index.ts";
 import type { Notice } from "../options.ts";
 import {

@@ -1,6 +1,6 @@
 /** Transports that do what a test says, and an agent called by them. */
 
-import { can } from "../../dialects/a2a-v1/can.ts";
+import { can } from "../../dialects/a2a-v1/index.ts";
 import type { Abilities, Dialect, ExchangeCalling } from "../../dialects/contract.ts";
 import type { AgentCard } from "../../model/card.ts";
 import type { StreamEvent } from "../../model/event.ts";

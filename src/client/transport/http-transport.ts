@@ -1,6 +1,6 @@
 /** Calling over HTTP: whole answers, and streams as server-sent events. */
 
-import type { ExchangeCalling, WholeAnswer } from "../../dialects/contract.ts";
+import type { BufferedResponse, ExchangeCalling } from "../../dialects/contract.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { Operation, OutcomeOf, StreamFrame } from "../../model/operation.ts";
 import type { ExchangeAnswer, ExchangeCall, Exchanger } from "../../wire/exchange.ts";
@@ -68,7 +68,7 @@ export function createHttpTransport(
     }
   }
 
-  async function request<T>(call: ExchangeCall, decode: (answer: WholeAnswer) => T): Promise<Attempt<T>> {
+  async function request<T>(call: ExchangeCall, decode: (answer: BufferedResponse) => T): Promise<Attempt<T>> {
     const received: Received = {};
     try {
       return { ok: true, value: decode(await readWhole(call, await begin(call, received), received)) };

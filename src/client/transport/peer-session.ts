@@ -3,7 +3,7 @@
  * and opened again when the peer no longer knows it.
  */
 
-import type { CallTarget, SessionCalling, WholeAnswer } from "../../dialects/contract.ts";
+import type { BufferedResponse, CallTarget, SessionCalling } from "../../dialects/contract.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { CarrierError, type ExchangeCall } from "../../wire/exchange.ts";
 import { toConnectionError } from "../errors.ts";
@@ -13,7 +13,7 @@ interface SessionSetup {
   readonly calling: SessionCalling;
   readonly target: () => CallTarget;
   /** Makes one request and decodes its answer. Never rejects. */
-  readonly request: <T>(call: ExchangeCall, decode: (answer: WholeAnswer) => T) => Promise<Attempt<T>>;
+  readonly request: <T>(call: ExchangeCall, decode: (answer: BufferedResponse) => T) => Promise<Attempt<T>>;
   readonly timeoutMs: number;
   readonly authCode: string | undefined;
 }

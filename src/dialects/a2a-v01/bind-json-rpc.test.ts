@@ -56,7 +56,7 @@ describe("methods", () => {
 
   test("the task a request is about is named by its id", () => {
     const named = (params: unknown) =>
-      jsonRpc.taskNamed?.({ id: 1, method: "tasks/get", params: params as never, notification: false });
+      jsonRpc.taskIdOf?.({ id: 1, method: "tasks/get", params: params as never, notification: false });
     expect(named({ id: "t" })).toBe("t");
     expect([named({ id: 1 }), named({}), named(["t"]), named(undefined)]).toEqual(Array(4).fill(undefined));
   });

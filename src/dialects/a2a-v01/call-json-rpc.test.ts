@@ -4,7 +4,7 @@ import type { Operation } from "../../model/operation.ts";
 import type { Task } from "../../model/task.ts";
 import type { CallTarget } from "../contract.ts";
 import { jsonRpcCalling } from "./call-json-rpc.ts";
-import { can } from "./can.ts";
+import { can } from "./index.ts";
 
 const TARGET: CallTarget = {
   url: "https://agent.example/a2a",

@@ -1,22 +1,23 @@
 /** Calling over JSON-RPC: one URL, one POST per operation, streams as SSE of whole envelopes. */
+
 import { ProtocolError } from "../../model/errors.ts";
 import { type Loss, type Lossy, lossBy } from "../../model/loss.ts";
 import type { Operation, OperationKind, Outcomes } from "../../model/operation.ts";
 import type { CallTarget, ExchangeCalling } from "../contract.ts";
-import { parseAnswer, receivedFrame, unreadable } from "../shared/answers.ts";
-import { readAnswer } from "../shared/early-reading.ts";
-import { bareStatus } from "../shared/http-statuses.ts";
-import { isRecord } from "../shared/proto-json-reading.ts";
-import { readRefusal } from "./call-errors.ts";
-import { readPushConfig, readStreamEvent, readTask } from "./heard.ts";
+import { httpStatusError } from "../shared/errors.ts";
+import { readResponse } from "../shared/legacy/members.ts";
+import { isRecord } from "../shared/proto/json-reading.ts";
+import { createFrame, invalidResponse, parseResponse } from "../shared/responses.ts";
+import { VERSION } from "./card.ts";
+import { readPushConfig, readStreamEvent, readTask } from "./decode.ts";
+import { toMessage, toPushConfig } from "./encode.ts";
+import { decodeError } from "./errors.ts";
 import { LOSSES } from "./losses.ts";
-import { toMessage, toPushConfig } from "./said.ts";
-import { VERSION } from "./version.ts";
 
 type SendOperation = Extract<Operation, { readonly kind: "send" | "stream" }>;
 
 /** Members that are undefined are left out by `JSON.stringify`. */
-function requestOf(operation: Operation, losses: Loss[]): { readonly method: string; readonly params: object } {
+function encodeRequest(operation: Operation, losses: Loss[]): { readonly method: string; readonly params: object } {
   switch (operation.kind) {
     case "send":
       return { method: "tasks/send", params: sendParams(operation, losses) };
@@ -56,7 +57,7 @@ function sendParams({ chosenId, configuration, message, metadata }: SendOperatio
   };
 }
 
-function headersOf(operation: Operation, target: CallTarget): Readonly<Record<string, string>> {
+function callHeaders(operation: Operation, target: CallTarget): Readonly<Record<string, string>> {
   const streams = operation.kind === "stream" || operation.kind === "subscribe";
   const headers: Record<string, string> = {
     ...target.headers,
@@ -73,19 +74,19 @@ function headersOf(operation: Operation, target: CallTarget): Readonly<Record<st
 /** Every request has an exchange of its own, so that the id has nothing to tell apart. */
 const REQUEST_ID = 1;
 
-type WholeKind = Exclude<OperationKind, "stream" | "subscribe">;
-type Readers = { readonly [Kind in WholeKind]?: (result: unknown) => Lossy<Outcomes[Kind]> };
+type UnaryKind = Exclude<OperationKind, "stream" | "subscribe">;
+type Readers = { readonly [Kind in UnaryKind]?: (result: unknown) => Lossy<Outcomes[Kind]> };
 
 const READERS: Readers = {
-  send: (result) => readAnswer(result, (members) => ({ task: readTask(members) })),
-  get: (result) => readAnswer(result, readTask),
-  cancel: (result) => readAnswer(result, readTask),
-  "push-create": readPushAnswer,
-  "push-get": readPushAnswer,
+  send: (result) => readResponse(result, (members) => ({ task: readTask(members) })),
+  get: (result) => readResponse(result, readTask),
+  cancel: (result) => readResponse(result, readTask),
+  "push-create": readPushResponse,
+  "push-get": readPushResponse,
 };
 
-function readPushAnswer(result: unknown): Lossy<Outcomes["push-get"]> {
-  return readAnswer(result, (members) => {
+function readPushResponse(result: unknown): Lossy<Outcomes["push-get"]> {
+  return readResponse(result, (members) => {
     const taskId = members.requiredText("id");
     return { id: taskId, taskId, ...members.requiredObject("pushNotificationConfig", readPushConfig) };
   });
@@ -100,36 +101,37 @@ export const jsonRpcCalling: ExchangeCalling = {
     const losses: Loss[] = [];
     if (target.tenant !== undefined && target.tenant !== "") losses.push(lossBy(LOSSES.tenant, "tenant"));
     if (target.extensions.length > 0) losses.push(lossBy(LOSSES.callExtensions, "extensions"));
-    const { method, params } = requestOf(operation, losses);
+    const { method, params } = encodeRequest(operation, losses);
     return {
       value: {
         method: "POST",
         url: target.url,
-        headers: headersOf(operation, target),
+        headers: callHeaders(operation, target),
         body: JSON.stringify({ jsonrpc: "2.0", id: REQUEST_ID, method, params }),
       },
       losses,
     };
   },
 
-  decode<Kind extends WholeKind>(kind: Kind, { status, text }: { readonly status: number; readonly text: string }) {
-    const envelope = parseAnswer(text);
+  decode<Kind extends UnaryKind>(kind: Kind, { status, text }: { readonly status: number; readonly text: string }) {
+    const envelope = parseResponse(text);
     // Which HTTP status goes with an error is not settled, so the envelope is heard first.
     if (isRecord(envelope)) {
-      if (isRecord(envelope.error)) throw readRefusal(envelope.error, status);
+      if (isRecord(envelope.error)) throw decodeError(envelope.error, status);
       const read = READERS[kind];
       if (envelope.result !== undefined && read !== undefined) return read(envelope.result);
     }
-    if (status < 200 || status > 299) throw isRecord(envelope) ? readRefusal(envelope, status) : bareStatus(status);
-    throw unreadable(envelope === undefined ? "it is not JSON" : "it has neither result nor error");
+    if (status < 200 || status > 299)
+      throw isRecord(envelope) ? decodeError(envelope, status) : httpStatusError(status);
+    throw invalidResponse(envelope === undefined ? "it is not JSON" : "it has neither result nor error");
   },
 
   decodeFrame({ data, id }) {
-    const envelope = parseAnswer(data);
-    if (!isRecord(envelope)) throw unreadable("a frame of the stream is not a JSON object");
-    if (isRecord(envelope.error)) throw readRefusal(envelope.error, 0);
-    if (envelope.result === undefined) throw unreadable("a frame of the stream has neither result nor error");
-    const { losses, value } = readAnswer(envelope.result, readStreamEvent);
-    return { value: receivedFrame(value, id), losses };
+    const envelope = parseResponse(data);
+    if (!isRecord(envelope)) throw invalidResponse("a frame of the stream is not a JSON object");
+    if (isRecord(envelope.error)) throw decodeError(envelope.error, 0);
+    if (envelope.result === undefined) throw invalidResponse("a frame of the stream has neither result nor error");
+    const { losses, value } = readResponse(envelope.result, readStreamEvent);
+    return { value: createFrame(value, id), losses };
   },
 };

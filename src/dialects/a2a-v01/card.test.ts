@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { AgentCard } from "../../model/card.ts";
-import { readCard } from "./call-card.ts";
-import { toCardDocument } from "./card.ts";
+import { readCard, toCardDocument } from "./card.ts";
 
 const CARD: AgentCard = {
   name: "Outline",

@@ -1,6 +1,27 @@
 import type { AgentCard } from "../../model/card.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { toEarlyCard } from "../shared/early-card.ts";
+import type { CardReader } from "../contract.ts";
+import { toLegacyCard } from "../shared/legacy/card.ts";
+import { type LegacyCardOptions, readLegacyCard } from "../shared/legacy/read-card.ts";
+import { isRecord } from "../shared/proto/json-reading.ts";
+
+const OPTIONS: LegacyCardOptions = {
+  interfaceAt: (url) => ({ url, protocolBinding: "JSONRPC", protocolVersion: VERSION }),
+  impliedModes: ["text/plain"],
+};
+
+/** Never certain: nothing in a card of 0.1 is not in some other card, too. Whether it is one is seen by calling. */
+export const readCard: CardReader = (value, cardUrl) => {
+  const card = readLegacyCard(value, cardUrl, OPTIONS);
+  return card === undefined ? undefined : { card, confidence: looksLikeV01(value) ? "likely" : "possible" };
+};
+
+/** Later versions say how to log in by other members, and which version they are. */
+function looksLikeV01(value: unknown): boolean {
+  return isRecord(value) && isRecord(value.authentication) && value.protocolVersion === undefined;
+}
+
+export const VERSION = "0.1";
 
 export const CARD_PATH = "/.well-known/agent.json";
 
@@ -17,7 +38,7 @@ export function toCardDocument(card: AgentCard): JsonObject {
 }
 
 function makeDocument(card: AgentCard): JsonObject {
-  const { authentication, capabilities, description, name, skills, url, version } = toEarlyCard(card);
+  const { authentication, capabilities, description, name, skills, url, version } = toLegacyCard(card);
   const { defaultInputModes, defaultOutputModes, documentationUrl, provider } = card;
   return {
     name,

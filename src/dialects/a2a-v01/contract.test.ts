@@ -1,8 +1,8 @@
 import type { StreamFrame } from "../../model/operation.ts";
 import { textOf } from "../../model/part.ts";
 import { describeDialect } from "../contract-suite.ts";
-import { ArtifactIndexes } from "../shared/artifact-indexes.ts";
-import { comparableMessage, comparableTask } from "./fixtures/comparable.ts";
+import { ArtifactIndexes } from "../shared/legacy/parts.ts";
+import { comparableMessage, comparableTask } from "./fixtures/serving.ts";
 import { a2aV01 } from "./index.ts";
 
 /** A task is told by its status, and artifacts by their place in it. */

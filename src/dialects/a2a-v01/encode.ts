@@ -1,19 +1,118 @@
 /** Outcomes as the JSON of 0.1: whole answers here, streams frame by frame below. */
-import type { Loss } from "../../model/loss.ts";
+
+import type { Artifact } from "../../model/artifact.ts";
+import type { JsonValue } from "../../model/json.ts";
+import { type Loss, lossBy } from "../../model/loss.ts";
+import type { Message } from "../../model/message.ts";
 import type { AnswersByKind, StreamFrame } from "../../model/operation.ts";
+import type { TaskPushNotificationConfig } from "../../model/push.ts";
 import { isTerminal, type TaskState } from "../../model/state.ts";
-import type { Task } from "../../model/task.ts";
-import { ArtifactIndexes } from "../shared/artifact-indexes.ts";
-import { endsAnswer } from "../shared/early-states.ts";
-import { saidFrame } from "../shared/mapped-frames.ts";
-import type { SpokenOperation } from "./decode.ts";
-import { taskOfMessage, toArtifact, toPushConfig, toStatus, toTask } from "./said.ts";
+import type { Task, TaskStatus } from "../../model/task.ts";
+import type { PushEncoding } from "../contract.ts";
+import { withJson } from "../shared/http/map-frames.ts";
+import { ArtifactIndexes, toLegacyParts } from "../shared/legacy/parts.ts";
+import { encodeRole, encodeState, endsSendStream } from "../shared/legacy/states.ts";
+import type { SupportedOperation } from "./decode.ts";
+import { LOSSES } from "./losses.ts";
 
-type Answers = AnswersByKind<SpokenOperation>;
-export type Answer = Answers[SpokenOperation["kind"]];
-type WholeAnswer = Exclude<Answer, { readonly kind: "stream" | "subscribe" }>;
+/** The model as the JSON of 0.1. `JSON.stringify` leaves out members that are undefined. */
 
-export function encodeAnswer(answer: WholeAnswer, losses: Loss[]): string {
+function acceptsData(data: JsonValue): boolean {
+  return typeof data === "object" && data !== null;
+}
+
+export function toMessage(message: Message, path: string, losses: Loss[]): object {
+  const { extensions, metadata, parts, referenceTaskIds, role } = message;
+  if (extensions !== undefined) losses.push(lossBy(LOSSES.messageExtensions, `${path}.extensions`));
+  if (referenceTaskIds !== undefined) losses.push(lossBy(LOSSES.referenceTaskIds, `${path}.referenceTaskIds`));
+  return { role: encodeRole(role), parts: toLegacyParts(parts, path, losses, acceptsData), metadata };
+}
+
+function toStatus({ message, state, timestamp }: TaskStatus, path: string, losses: Loss[]): object {
+  return {
+    state: encodeState(state, path, losses),
+    message: message === undefined ? undefined : toMessage(message, `${path}.message`, losses),
+    timestamp,
+  };
+}
+
+/** How a chunk of an artifact relates to what came before it. */
+interface ChunkMarks {
+  readonly append?: boolean;
+  readonly lastChunk?: boolean;
+}
+
+const NO_MARKS: ChunkMarks = {};
+
+function toArtifact(
+  artifact: Artifact,
+  index: number,
+  path: string,
+  losses: Loss[],
+  { append, lastChunk }: ChunkMarks = NO_MARKS,
+): object {
+  const { description, extensions, metadata, name, parts } = artifact;
+  if (extensions !== undefined) losses.push(lossBy(LOSSES.artifactExtensions, `${path}.extensions`));
+  return {
+    name,
+    description,
+    parts: toLegacyParts(parts, path, losses, acceptsData),
+    index,
+    append,
+    lastChunk,
+    metadata,
+  };
+}
+
+function toTask(task: Task, losses: Loss[]): object {
+  const { artifacts, contextId, history, id, metadata, status } = task;
+  return {
+    id,
+    sessionId: contextId === "" ? undefined : contextId,
+    status: toStatus(status, "task.status", losses),
+    artifacts: artifacts?.map((artifact, index) => toArtifact(artifact, index, `task.artifacts[${index}]`, losses)),
+    history: history?.map((message, index) => toMessage(message, `task.history[${index}]`, losses)),
+    metadata,
+  };
+}
+
+/** The completed task that an answer without a task is told as. */
+function toCompletedTask(message: Message, id: string, contextId: string | undefined, losses: Loss[]): Task {
+  losses.push(lossBy(LOSSES.messageAsTask, "message"));
+  return {
+    id,
+    contextId: message.contextId ?? contextId ?? "",
+    status: { state: "TASK_STATE_COMPLETED", message },
+  };
+}
+
+export function toPushConfig({ authentication, token, url }: TaskPushNotificationConfig): object {
+  return {
+    url,
+    token,
+    authentication:
+      authentication === undefined
+        ? undefined
+        : { schemes: [authentication.scheme], credentials: authentication.credentials },
+  };
+}
+
+/** 0.1 never said what is told; the task itself is what its callers can read. */
+export const push: PushEncoding = {
+  wholeTask: true,
+  async encode(_, task, report) {
+    const losses: Loss[] = [];
+    const body = JSON.stringify(toTask(await task(), losses));
+    if (losses.length > 0) report(losses);
+    return { contentType: "application/json", body };
+  },
+};
+
+type Answers = AnswersByKind<SupportedOperation>;
+export type Answer = Answers[SupportedOperation["kind"]];
+type UnaryAnswer = Exclude<Answer, { readonly kind: "stream" | "subscribe" }>;
+
+export function encodeAnswer(answer: UnaryAnswer, losses: Loss[]): string {
   switch (answer.kind) {
     case "send":
       return JSON.stringify(toTask(taskOf(answer, losses), losses));
@@ -31,7 +130,7 @@ export function encodeAnswer(answer: WholeAnswer, losses: Loss[]): string {
 
 function taskOf({ operation, outcome }: Answers["send"], losses: Loss[]): Task {
   if ("task" in outcome) return outcome.task;
-  return taskOfMessage(outcome.message, operation.chosenId ?? "", operation.message.contextId, losses);
+  return toCompletedTask(outcome.message, operation.chosenId ?? "", operation.message.contextId, losses);
 }
 
 /** One stream. Frames of 0.1 name artifacts by their index, which takes knowing those that came before. */
@@ -57,16 +156,16 @@ export class StreamEncoder {
         losses,
         event.artifactUpdate,
       );
-      into.push(saidFrame(frame, JSON.stringify({ id: taskId, artifact: said, metadata })));
+      into.push(withJson(frame, JSON.stringify({ id: taskId, artifact: said, metadata })));
     } else if ("statusUpdate" in event) {
       const { metadata, status, taskId } = event.statusUpdate;
       const final = this.#endsAt(status.state);
       const said = toStatus(status, "status", losses);
-      into.push(saidFrame(frame, JSON.stringify({ id: taskId, status: said, final, metadata })));
+      into.push(withJson(frame, JSON.stringify({ id: taskId, status: said, final, metadata })));
     } else if ("task" in event) {
       this.#encodeTask(event.task, frame, into, losses);
     } else {
-      this.#encodeTask(taskOfMessage(event.message, this.#chosenId, undefined, losses), frame, into, losses);
+      this.#encodeTask(toCompletedTask(event.message, this.#chosenId, undefined, losses), frame, into, losses);
     }
     if (losses.length > 0) this.#report(losses);
     // Streams of the engine end by themselves but for this state, which here is told as one that ends them.
@@ -88,7 +187,7 @@ export class StreamEncoder {
       });
     }
     const final = this.#endsAt(status.state);
-    into.push(saidFrame(frame, JSON.stringify({ id, status: toStatus(status, "status", losses), final })));
+    into.push(withJson(frame, JSON.stringify({ id, status: toStatus(status, "status", losses), final })));
   }
 
   /** Only a send is answered by a message. */
@@ -104,6 +203,6 @@ export class StreamEncoder {
 
   /** The stream of a send closes when the task asks something; an observer's goes on. */
   #endsAt(state: TaskState): boolean {
-    return this.#operation.kind === "stream" ? endsAnswer(state) : isTerminal(state);
+    return this.#operation.kind === "stream" ? endsSendStream(state) : isTerminal(state);
   }
 }

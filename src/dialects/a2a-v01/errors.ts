@@ -1,13 +1,30 @@
 /** Every error code in the words of A2A 0.1, and back. */
+
 import type { ErrorCode, ProtocolError } from "../../model/errors.ts";
-import { errorDetails } from "../shared/error-details.ts";
+import { codeOfHttpStatus, createPeerError, errorDetails, readErrorDetails } from "../shared/errors.ts";
+
+/** A peer's refusal as a ProtocolError. */
+
+/** The reason in `data` decides, then the code; the HTTP status only when there is nothing else (0: there is none). */
+export function decodeError(given: Readonly<Record<string, unknown>>, status: number): ProtocolError {
+  const { data } = given;
+  const details = readErrorDetails(data);
+  const code =
+    details.code ?? codeOfJsonRpc(given.code) ?? (status < 400 ? "INTERNAL_ERROR" : codeOfHttpStatus(status));
+  return createPeerError(code, messageOf(given), details, data);
+}
+
+function messageOf({ detail, message }: Readonly<Record<string, unknown>>): string {
+  for (const text of [message, detail]) if (typeof text === "string" && text !== "") return text;
+  return "The agent refused without saying why.";
+}
 
 /**
  * -32001 to -32005 are in the schema of 0.1, -32007 on in its prose; releases since gave some of these numbers other
  * meanings, so they are for this dialect only. What 0.1 has no word for is said by the nearest it has; `data` has the
  * code itself.
  */
-export const JSON_RPC_CODES = {
+const JSON_RPC_CODES = {
   TASK_NOT_FOUND: -32001,
   TASK_NOT_CANCELABLE: -32002,
   PUSH_NOTIFICATION_NOT_SUPPORTED: -32003,
@@ -55,6 +72,6 @@ const CODE_OF_JSON_RPC: ReadonlyMap<unknown, ErrorCode> = new Map<unknown, Error
   [-32011, "UNAVAILABLE"],
 ]);
 
-export function codeOfJsonRpc(code: unknown): ErrorCode | undefined {
+function codeOfJsonRpc(code: unknown): ErrorCode | undefined {
   return CODE_OF_JSON_RPC.get(code);
 }

@@ -1,13 +1,32 @@
-import type { Dialect } from "../contract.ts";
-import { jsonRpc } from "./bind-json-rpc.ts";
-import { readCard } from "./call-card.ts";
+import type { Abilities, Dialect } from "../contract.ts";
+import { DIALECT_NAME, jsonRpc } from "./bind-json-rpc.ts";
 import { jsonRpcCalling } from "./call-json-rpc.ts";
-import { can } from "./can.ts";
-import { CARD_PATH, toCardDocument } from "./card.ts";
-import { DIALECT_NAME } from "./invoke.ts";
+import { CARD_PATH, readCard, toCardDocument, VERSION } from "./card.ts";
+import { push } from "./encode.ts";
 import { LOSSES } from "./losses.ts";
-import { push } from "./push.ts";
-import { VERSION } from "./version.ts";
+
+/** One push config for each task, which is set and read; nothing can be listed. */
+export const can: Abilities = {
+  streaming: true,
+  replay: true,
+  operations: {
+    send: true,
+    stream: true,
+    get: true,
+    list: false,
+    cancel: true,
+    subscribe: true,
+    "push-create": true,
+    "push-get": true,
+    "push-list": false,
+    "push-delete": false,
+    "extended-card": false,
+  },
+  parts: { text: true, raw: true, url: true, data: true },
+  artifacts: true,
+  inputRequired: true,
+  metadata: true,
+};
 
 /** A2A as it was in April and May 2025, over JSON-RPC. Lists of interfaces came later, so that it is in none. */
 export const a2aV01: Dialect = {

@@ -1,8 +1,8 @@
 /** All that 0.1 has no words for, and all it says that the model has none for. */
 import type { LossRule } from "../../model/loss.ts";
-import { CARD_LOSSES } from "../shared/early-card.ts";
-import { PART_LOSSES } from "../shared/early-parts.ts";
-import { STATE_LOSSES } from "../shared/early-states.ts";
+import { CARD_LOSSES } from "../shared/legacy/card.ts";
+import { PART_LOSSES } from "../shared/legacy/parts.ts";
+import { STATE_LOSSES } from "../shared/legacy/states.ts";
 
 export const LOSSES = {
   ...PART_LOSSES,

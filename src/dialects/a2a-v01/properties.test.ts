@@ -8,14 +8,14 @@ import type { Operation, StreamFrame } from "../../model/operation.ts";
 import { isDataPart, isTextPart, isUrlPart, type Part } from "../../model/part.ts";
 import type { Task } from "../../model/task.ts";
 import { legalLog } from "../../model/testing/events.ts";
-import { earlyValues } from "../suite/early-values.ts";
+import { nearMisses } from "../suite/arbitraries.ts";
 import { toolsOf } from "../suite/join.ts";
-import { nearMisses } from "../suite/near-misses.ts";
-import { readCard } from "./call-card.ts";
+import { legacyValues } from "../suite/legacy-values.ts";
 import { jsonRpcCalling } from "./call-json-rpc.ts";
+import { readCard } from "./card.ts";
 import { decodeRequest, METHODS } from "./decode.ts";
 import { encodeAnswer, StreamEncoder } from "./encode.ts";
-import { comparableMessage, comparableTask } from "./fixtures/comparable.ts";
+import { comparableMessage, comparableTask } from "./fixtures/serving.ts";
 
 const CASES = { numRuns: 10_000 };
 const near = nearMisses(
@@ -96,7 +96,7 @@ describe("whatever comes", () => {
 });
 
 describe("whatever can be said", () => {
-  const { message: anyMessage, task: anyTask } = earlyValues({ lists: true });
+  const { message: anyMessage, task: anyTask } = legacyValues({ lists: true });
 
   it("arrives as it was", () => {
     const { ids } = toolsOf();

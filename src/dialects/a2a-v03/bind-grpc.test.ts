@@ -7,12 +7,12 @@ import type { Operation } from "../../model/operation.ts";
 import type { Task } from "../../model/task.ts";
 import { RPC_CODES, type RpcReply, RpcStatusError } from "../../wire/rpc.ts";
 import type { ServeContext } from "../contract.ts";
-import { detailsIn } from "../shared/rpc-status.ts";
+import { decodeStatusDetails } from "../shared/grpc/status.ts";
 import { CARD, contextOf, createScriptedService } from "../suite/join.ts";
 import { frameOf } from "../suite/values.ts";
 import { grpc } from "./bind-grpc.ts";
-import { fromBytes } from "./proto-schema.ts";
-import type { MethodName } from "./proto-service.ts";
+import type { MethodName } from "./proto/grpc-service.ts";
+import { fromBytes } from "./proto/schema.ts";
 
 const TASK: Task = { id: "t1", contextId: "c1", status: { state: "TASK_STATE_CANCELED" } };
 const CONFIG = { id: "p1", taskId: "t1", url: "https://hook.example" };
@@ -295,7 +295,7 @@ describe("refusals", () => {
       kind: "failure",
       status: { code: RPC_CODES.FAILED_PRECONDITION, message: "It is over." },
     });
-    expect(reply.kind === "failure" && detailsIn(reply.status)).toMatchObject([
+    expect(reply.kind === "failure" && decodeStatusDetails(reply.status)).toMatchObject([
       { reason: "TASK_NOT_CANCELABLE", metadata: { taskId: "t1" } },
     ]);
   });

@@ -1,22 +1,22 @@
 /** gRPC: an operation per method, the messages as bytes. 0.3 has no tenants, so that metadata may name an agent. */
+
 import { ProtocolError } from "../../model/errors.ts";
 import { EXTENSIONS } from "../../model/extensions.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { OperationKind, StreamFrame } from "../../model/operation.ts";
 import { RPC_CODES, type RpcReply, type RpcRequest, type RpcStatus } from "../../wire/rpc.ts";
 import type { AgentService, RpcServing, ServeContext } from "../contract.ts";
-import { withNumber } from "../shared/numbered-event.ts";
-import { presentable } from "../shared/presentable.ts";
-import { toProtoText } from "../shared/proto-file.ts";
-import { toRpcStatus } from "../shared/rpc-status.ts";
-import { type RpcFraming, rpcStreamReply } from "../shared/rpc-stream.ts";
+import { toPublicError } from "../shared/errors.ts";
+import { toRpcStatus } from "../shared/grpc/status.ts";
+import { embedNumber, type RpcFraming, rpcStreamReply } from "../shared/grpc/stream.ts";
+import { toProtoText } from "../shared/proto/proto-file.ts";
 import { ERRORS } from "./errors.ts";
-import { isStream, type ProtoAnswer, type Served, serveRequest } from "./proto-answers.ts";
-import { toProtoCard } from "./proto-card.ts";
-import { toProtoEvent } from "./proto-encode.ts";
-import { REQUEST_NAMES } from "./proto-requests.ts";
-import { fromBytes, toBytes } from "./proto-schema.ts";
-import { isStreaming, METHODS, PROTO_FILE, type ProtoKind, SERVICE } from "./proto-service.ts";
+import { isFrameStream, type ProtoReply, type ProtoResponse, serveRequest } from "./invoke.ts";
+import { toProtoCard } from "./proto/card.ts";
+import { toProtoEvent } from "./proto/encode.ts";
+import { isStreaming, METHODS, PROTO_FILE, type ProtoKind, SERVICE } from "./proto/grpc-service.ts";
+import { REQUEST_NAMES } from "./proto/requests.ts";
+import { fromBytes, toBytes } from "./proto/schema.ts";
 import { requestedExtensions, requireSameVersion, VERSION } from "./service-parameters.ts";
 
 const NOTHING = new Uint8Array(0);
@@ -28,7 +28,7 @@ export const grpc: RpcServing = {
   methods: Object.fromEntries(
     Object.entries(METHODS).map(([method, kind]) => [method, { streams: isStreaming(kind) }]),
   ),
-  descriptor: async () => (await import("../shared/proto-descriptor.ts")).toDescriptor(PROTO_FILE),
+  descriptor: async () => (await import("../shared/proto/descriptor.ts")).toDescriptor(PROTO_FILE),
   source: () => ({ path: PROTO_FILE.path, text: toProtoText(PROTO_FILE) }),
 
   async handle(request, context): Promise<RpcReply> {
@@ -38,7 +38,7 @@ export const grpc: RpcServing = {
       if (service === undefined) return { kind: "failure", status: NO_SUCH_AGENT };
       const kind = kindOf(request.method);
       const served = await serve(kind, request, context, service);
-      if (!isStream(served.answer)) {
+      if (!isFrameStream(served.answer)) {
         return { kind: "message", metadata: served.headers, message: bytesOf(served.answer) };
       }
       const numbered = requestedExtensions(request.metadata).includes(EXTENSIONS.replay);
@@ -69,7 +69,7 @@ async function serve(
   { metadata, message }: RpcRequest,
   context: ServeContext,
   service: AgentService,
-): Promise<Served> {
+): Promise<ProtoReply> {
   const { maxDepth, maxParts, maxValues } = context.limits;
   const request = fromBytes(REQUEST_NAMES[kind], message, { maxDepth, maxValues });
   try {
@@ -86,19 +86,19 @@ function isWithoutExtendedCard(error: unknown): boolean {
 }
 
 /** gRPC has no well-known path for it, so the method that gives the extended card gives it where there is none. */
-function publicCard({ card }: AgentService, context: ServeContext): ProtoAnswer {
+function publicCard({ card }: AgentService, context: ServeContext): ProtoResponse {
   const { value, losses } = toProtoCard(card);
   if (losses.length > 0) context.report(losses);
   return { name: "AgentCard", value };
 }
 
-function bytesOf(answer: ProtoAnswer): Uint8Array {
+function bytesOf(answer: ProtoResponse): Uint8Array {
   return answer.name === "nothing" ? NOTHING : toBytes(answer.name, answer.value);
 }
 
 function statusOf(error: unknown): RpcStatus {
-  const shown = presentable(error);
-  return toRpcStatus(shown, ERRORS[shown.code].rpc);
+  const shown = toPublicError(error);
+  return toRpcStatus(shown, ERRORS[shown.code].grpcStatus);
 }
 
 function framingFor(kind: OperationKind, numbered: boolean, { report }: ServeContext): RpcFraming {
@@ -106,7 +106,7 @@ function framingFor(kind: OperationKind, numbered: boolean, { report }: ServeCon
   return {
     encode(frame: StreamFrame) {
       const losses: Loss[] = [];
-      const event = toProtoEvent(numbered ? withNumber(frame) : frame.event, losses, closesOnInput);
+      const event = toProtoEvent(numbered ? embedNumber(frame) : frame.event, losses, closesOnInput);
       if (losses.length > 0) report(losses);
       return toBytes("StreamResponse", event);
     },

@@ -1,4 +1,5 @@
 /** HTTP+JSON as agents of 0.3 really speak it: the messages of the proto in JSON, by method and path. */
+
 import { invalidParams, ProtocolError } from "../../model/errors.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { FrameStream, OperationKind, StreamFrame } from "../../model/operation.ts";
@@ -12,19 +13,50 @@ import {
 import type { JsonLimits } from "../../wire/json-limits.ts";
 import { sseLineFrame } from "../../wire/sse.ts";
 import type { HttpServing, ServeContext } from "../contract.ts";
-import { errorHeaders } from "../shared/error-headers.ts";
-import { type EventFraming, eventStreamReply } from "../shared/event-stream.ts";
-import { kindOf, type Place } from "../shared/http-places.ts";
-import { presentable } from "../shared/presentable.ts";
-import { isRecord } from "../shared/proto-json-reading.ts";
-import { parseBody } from "../shared/request-body.ts";
-import { isJson, requireMediaType } from "../shared/request-headers.ts";
+import { errorHeaders, toPublicError } from "../shared/errors.ts";
+import { type EventFraming, eventStreamReply } from "../shared/http/event-stream.ts";
+import { isJson, parseBody, requireMediaType } from "../shared/http/requests.ts";
+import { operationKindFor, type RouteMatch } from "../shared/http/routes.ts";
+import { isRecord } from "../shared/proto/json-reading.ts";
 import { ERRORS, toErrorObject } from "./errors.ts";
-import { findPlace, HTTP_PREFIX } from "./http-routes.ts";
-import { isStream, type Served, serveRequest } from "./proto-answers.ts";
-import { toProtoEvent } from "./proto-encode.ts";
-import { pushConfigName, taskName } from "./proto-names.ts";
+import { HTTP_PREFIX, matchRoute } from "./http-routes.ts";
+import { invoke, isFrameStream, type ProtoReply, serveRequest } from "./invoke.ts";
+import { toLegacyCardDocument, toWireCard } from "./json/card.ts";
+import { toProtoEvent } from "./proto/encode.ts";
+import { pushConfigName, taskName } from "./resource-names.ts";
 import { VERSION } from "./service-parameters.ts";
+
+/** Where 0.2 has the card for callers who have shown who they are: a document of its own, with HTTP's own errors. */
+
+export const httpExtendedCard: HttpServing = {
+  version: "0.2",
+  prefix: "agent/authenticatedExtendedCard",
+
+  async handle(exchange, context) {
+    try {
+      if (exchange.path !== "" && exchange.path !== "/") {
+        throw new ProtocolError("METHOD_NOT_FOUND", "There is nothing at this path.");
+      }
+      if (exchange.method !== "GET" && exchange.method !== "HEAD") return METHOD_NOT_ALLOWED;
+      const { outcome, headers } = await invoke({ kind: "extended-card" }, exchange.headers, context);
+      const { losses } = toWireCard(outcome);
+      if (losses.length > 0) context.report(losses);
+      return jsonReply(200, JSON.stringify(toLegacyCardDocument(outcome)), headers);
+    } catch (error) {
+      return extendedCardErrorReply(toPublicError(error));
+    }
+  },
+
+  refuse: (error) => extendedCardErrorReply(toPublicError(error)),
+};
+
+const METHOD_NOT_ALLOWED: ExchangeReply = { status: 405, headers: { allow: "GET, HEAD" }, body: undefined };
+
+/** An agent without such a card has nothing here. */
+function extendedCardErrorReply(error: ProtocolError): ExchangeReply {
+  const status = error.code === "UNSUPPORTED_OPERATION" ? 404 : ERRORS[error.code].http;
+  return jsonReply(status, toErrorObject(error), errorHeaders(error));
+}
 
 export const http: HttpServing = {
   version: VERSION,
@@ -36,15 +68,15 @@ export const http: HttpServing = {
     return method === "HEAD" ? headOf(reply) : reply;
   },
 
-  refuse: (error) => refuse(presentable(error)),
+  refuse: (error) => errorReply(toPublicError(error)),
 };
 
 async function replyTo(method: string, exchange: ExchangeRequest, context: ServeContext): Promise<ExchangeReply> {
   try {
     requireVersion(exchange.headers["a2a-version"]);
-    const place = findPlace(exchange.path);
+    const place = matchRoute(exchange.path);
     if (place === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "There is nothing at this path in A2A 0.3.");
-    const kind = kindOf(place.methods, method);
+    const kind = operationKindFor(place.methods, method);
     if (kind === undefined) return refuseMethod(place);
     refuseEncoding(exchange.headers["content-encoding"]);
 
@@ -55,7 +87,7 @@ async function replyTo(method: string, exchange: ExchangeRequest, context: Serve
     const served = await serveRequest(kind, request, exchange.headers, context, options);
     return replyWith(served, context);
   } catch (error) {
-    return refuse(presentable(error));
+    return errorReply(toPublicError(error));
   }
 }
 
@@ -67,8 +99,8 @@ function requireVersion(named: string | undefined): void {
   });
 }
 
-function replyWith({ kind, answer, headers }: Served, context: ServeContext): ExchangeReply {
-  if (isStream(answer)) return streamReply(answer, kind === "stream", headers, context);
+function replyWith({ kind, answer, headers }: ProtoReply, context: ServeContext): ExchangeReply {
+  if (isFrameStream(answer)) return streamReply(answer, kind === "stream", headers, context);
   if (answer.name === "nothing") return { status: 204, headers: headers ?? {}, body: undefined };
   return jsonReply(kind === "push-create" ? 201 : 200, JSON.stringify(answer.value), headers);
 }
@@ -78,7 +110,7 @@ type Query = Readonly<Record<string, string>>;
 /** The request in one piece. What the path names is what is meant, whatever a body repeats. */
 function requestOf(
   kind: OperationKind,
-  { named: { id = "", configId = "" } }: Place,
+  { named: { id = "", configId = "" } }: RouteMatch,
   query: Query,
   body: unknown,
 ): unknown {
@@ -122,7 +154,7 @@ function readBody({ body, headers }: ExchangeRequest, limits: JsonLimits): unkno
   return parseBody(body, limits) ?? {};
 }
 
-function refuse(
+function errorReply(
   error: ProtocolError,
   status: number = ERRORS[error.code].http,
   extraHeaders: Readonly<Record<string, string>> | undefined = errorHeaders(error),
@@ -130,8 +162,8 @@ function refuse(
   return jsonReply(status, toErrorObject(error), extraHeaders);
 }
 
-function refuseMethod({ allow }: Place): FullReply {
-  return refuse(new ProtocolError("METHOD_NOT_FOUND", `This path answers ${allow} only.`), 405, { allow });
+function refuseMethod({ allow }: RouteMatch): FullReply {
+  return errorReply(new ProtocolError("METHOD_NOT_FOUND", `This path answers ${allow} only.`), 405, { allow });
 }
 
 function refuseEncoding(encoding: string | undefined): void {
@@ -149,17 +181,17 @@ function headOf(full: ExchangeReply): FullReply {
 function streamReply(
   frames: FrameStream,
   closesOnInput: boolean,
-  headers: Served["headers"],
+  headers: ProtoReply["headers"],
   { limits, report }: ServeContext,
 ): ExchangeReply {
-  const framing = new ProtoFraming(closesOnInput, report);
+  const framing = new ProtoJsonFraming(closesOnInput, report);
   return eventStreamReply(frames, { keepAliveMs: limits.keepAliveMs, headers, framing });
 }
 
 /** Chunks of text are most of what is streamed, and spelled as in 1.0: none of these members, nothing to translate. */
-const SPELLED_OTHERWISE = /"(?:raw|url|data|filename|mediaType)":/;
+const RENAMED_MEMBERS = /"(?:raw|url|data|filename|mediaType)":/;
 
-class ProtoFraming implements EventFraming {
+class ProtoJsonFraming implements EventFraming {
   readonly #closesOnInput: boolean;
   readonly #report: (losses: readonly Loss[]) => void;
 
@@ -178,11 +210,11 @@ class ProtoFraming implements EventFraming {
 
   #jsonOf(frame: StreamFrame, losses: Loss[]): string {
     const { json } = frame;
-    if (json.startsWith('{"artifactUpdate"') && !SPELLED_OTHERWISE.test(json)) return json;
+    if (json.startsWith('{"artifactUpdate"') && !RENAMED_MEMBERS.test(json)) return json;
     return JSON.stringify(toProtoEvent(frame.event, losses, this.#closesOnInput));
   }
 
   encodeFailure(error: unknown): string {
-    return `event: error\n${sseLineFrame(toErrorObject(presentable(error)))}`;
+    return `event: error\n${sseLineFrame(toErrorObject(toPublicError(error)))}`;
   }
 }

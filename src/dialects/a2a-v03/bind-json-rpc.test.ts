@@ -6,7 +6,6 @@ import type { Loss } from "../../model/loss.ts";
 import type { TaskState } from "../../model/state.ts";
 import { isStreamReply } from "../../wire/exchange.ts";
 import { jsonRpc } from "./bind-json-rpc.ts";
-import { METHODS } from "./decode.ts";
 import {
   CARD,
   contextOf,
@@ -19,6 +18,7 @@ import {
   streamOf,
   textOf,
 } from "./fixtures/serving.ts";
+import { METHODS } from "./json/decode.ts";
 
 const SEND =
   '{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"messageId":"m","role":"user","parts":[{"kind":"text","text":"hi"}]}}}';
@@ -79,7 +79,7 @@ describe("what serves it", () => {
     [[], undefined],
     [undefined, undefined],
   ])("names the task of %j", (params, named) => {
-    expect(jsonRpc.taskNamed?.({ id: 1, method: "tasks/get", params, notification: false })).toBe(named);
+    expect(jsonRpc.taskIdOf?.({ id: 1, method: "tasks/get", params, notification: false })).toBe(named);
   });
 });
 

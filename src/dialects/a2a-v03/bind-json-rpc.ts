@@ -1,4 +1,5 @@
 /** JSON-RPC 2.0 over HTTP: one URL, the operation in `method`. Results are bare, told apart by their `kind`. */
+
 import { type ProtocolError, pushConfigNotFound } from "../../model/errors.ts";
 import type { FrameStream, SendOutcome } from "../../model/operation.ts";
 import type { TaskPushNotificationConfig } from "../../model/push.ts";
@@ -6,27 +7,25 @@ import { type ExchangeReply, type ExchangeRequest, jsonReply } from "../../wire/
 import { encodeError, encodeResult, type JsonRpcId, type JsonRpcRequest } from "../../wire/json-rpc.ts";
 import { sseLineFrame } from "../../wire/sse.ts";
 import type { JsonRpcServing, ServeContext } from "../contract.ts";
-import { EnvelopeFraming } from "../shared/envelope-framing.ts";
-import { errorHeaders } from "../shared/error-headers.ts";
-import { EVENT_STREAM_HEADERS, eventStreamReply } from "../shared/event-stream.ts";
-import { httpStatusOf } from "../shared/json-rpc-serving.ts";
-import { presentable } from "../shared/presentable.ts";
-import { isRecord } from "../shared/proto-json-reading.ts";
-import { isJson, requireMediaType } from "../shared/request-headers.ts";
-import { toWireCard } from "./card.ts";
-import { type Asked, decodeRequest, kindOfMethod, METHODS } from "./decode.ts";
+import { errorHeaders, toPublicError } from "../shared/errors.ts";
+import { EVENT_STREAM_HEADERS, eventStreamReply } from "../shared/http/event-stream.ts";
+import { httpStatusOf, JsonRpcFraming } from "../shared/http/json-rpc.ts";
+import { isJson, requireMediaType } from "../shared/http/requests.ts";
+import { isRecord } from "../shared/proto/json-reading.ts";
+import { toErrorObject } from "./errors.ts";
+import { invoke, requireCapability } from "./invoke.ts";
+import { toWireCard } from "./json/card.ts";
+import { decodeRequest, kindOfMethod, METHODS, type RequestedOperation } from "./json/decode.ts";
 import {
   type EndsStream,
-  endsAnswer,
-  endsTask,
+  endsSendStream,
+  endsSubscription,
   toWireEvent,
   toWireMessage,
   toWireTask,
   toWireTaskPushConfig,
-} from "./encode.ts";
-import { toErrorObject } from "./errors.ts";
-import { invoke, requireCapability } from "./invoke.ts";
-import { unnamedConfig } from "./push-names.ts";
+} from "./json/encode.ts";
+import { defaultPushConfigId } from "./resource-names.ts";
 import { VERSION } from "./service-parameters.ts";
 
 const NO_PARAMS = {};
@@ -36,7 +35,7 @@ export const jsonRpc: JsonRpcServing = {
   unversioned: true,
   methods: new Set(Object.keys(METHODS)),
 
-  taskNamed({ params }: JsonRpcRequest): string | undefined {
+  taskIdOf({ params }: JsonRpcRequest): string | undefined {
     if (!isRecord(params)) return undefined;
     const named = params.id ?? params.taskId ?? params.task_id;
     return typeof named === "string" ? named : undefined;
@@ -55,15 +54,15 @@ export const jsonRpc: JsonRpcServing = {
       if (losses.length > 0) context.report(losses);
       return await answer(value, id, exchange.headers, context);
     } catch (error) {
-      const shown = presentable(error);
-      return wantsEvents(request.method, exchange.headers.accept) ? refuseAsEvent(shown, id) : refuse(shown, id);
+      const shown = toPublicError(error);
+      return wantsEvents(request.method, exchange.headers.accept) ? errorEventReply(shown, id) : errorReply(shown, id);
     }
   },
 
-  refuse: (error, id) => refuse(presentable(error), id),
+  refuse: (error, id) => errorReply(toPublicError(error), id),
 };
 
-function refuse(error: ProtocolError, id: JsonRpcId): ExchangeReply {
+function errorReply(error: ProtocolError, id: JsonRpcId): ExchangeReply {
   return jsonReply(httpStatusOf(error), encodeError(id, toErrorObject(error)), errorHeaders(error));
 }
 
@@ -74,14 +73,19 @@ function wantsEvents(method: string, accept: string | undefined): boolean {
   return STREAMING.has(method) && accept !== undefined && /^\s*text\/event-stream\s*(?:;[^,]*)?$/i.test(accept);
 }
 
-function refuseAsEvent(error: ProtocolError, id: JsonRpcId): ExchangeReply {
+function errorEventReply(error: ProtocolError, id: JsonRpcId): ExchangeReply {
   const body = sseLineFrame(encodeError(id, toErrorObject(error)));
   return { status: 200, headers: { ...EVENT_STREAM_HEADERS, ...errorHeaders(error) }, body };
 }
 
 type Headers = ExchangeRequest["headers"];
 
-async function answer(asked: Asked, id: JsonRpcId, headers: Headers, context: ServeContext): Promise<ExchangeReply> {
+async function answer(
+  asked: RequestedOperation,
+  id: JsonRpcId,
+  headers: Headers,
+  context: ServeContext,
+): Promise<ExchangeReply> {
   switch (asked.kind) {
     case "send": {
       const { outcome, headers: more } = await invoke(asked, headers, context);
@@ -90,7 +94,7 @@ async function answer(asked: Asked, id: JsonRpcId, headers: Headers, context: Se
     case "stream":
     case "subscribe": {
       const { outcome, headers: more } = await invoke(asked, headers, context);
-      return streamReply(outcome, id, asked.kind === "stream" ? endsAnswer : endsTask, more, context);
+      return streamReply(outcome, id, asked.kind === "stream" ? endsSendStream : endsSubscription, more, context);
     }
     case "get":
     case "cancel": {
@@ -104,7 +108,7 @@ async function answer(asked: Asked, id: JsonRpcId, headers: Headers, context: Se
     }
     case "push-first": {
       const configs = await allPushConfigs(asked.taskId, headers, context);
-      const config = configs.find(({ id }) => id === unnamedConfig(asked.taskId)) ?? configs[0];
+      const config = configs.find(({ id }) => id === defaultPushConfigId(asked.taskId)) ?? configs[0];
       if (config === undefined) throw pushConfigNotFound(asked.taskId);
       return resultReply(id, toWireTaskPushConfig(config, asked.taskId));
     }
@@ -165,6 +169,6 @@ function streamReply(
   headers: Readonly<Record<string, string>> | undefined,
   { limits }: ServeContext,
 ): ExchangeReply {
-  const framing = new EnvelopeFraming(id, toErrorObject, ({ event }) => JSON.stringify(toWireEvent(event, ends)));
+  const framing = new JsonRpcFraming(id, toErrorObject, ({ event }) => JSON.stringify(toWireEvent(event, ends)));
   return eventStreamReply(frames, { keepAliveMs: limits.keepAliveMs, headers, framing });
 }

@@ -4,8 +4,8 @@ import type { Operation } from "../../model/operation.ts";
 import { RPC_CODES, type RpcCodeName } from "../../wire/rpc.ts";
 import type { CallTarget } from "../contract.ts";
 import { grpcCalling } from "./call-grpc.ts";
-import { REQUEST_NAMES } from "./proto-requests.ts";
-import { fromBytes, toBytes } from "./proto-schema.ts";
+import { REQUEST_NAMES } from "./proto/requests.ts";
+import { fromBytes, toBytes } from "./proto/schema.ts";
 
 const TARGET: CallTarget = { url: "a.example:1", tenant: undefined, headers: {}, extensions: [] };
 const MESSAGE = { messageId: "m1", role: "ROLE_USER", parts: [{ text: "hi" }] } as const;

@@ -1,22 +1,22 @@
 /** Calling over gRPC: a method per operation, requests and answers as bytes. */
+
 import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
 import { type Loss, lossBy } from "../../model/loss.ts";
 import type { Operation, OperationKind } from "../../model/operation.ts";
 import type { RpcCodeName, RpcStatus } from "../../wire/rpc.ts";
 import type { RpcCalling } from "../contract.ts";
-import { unreadable } from "../shared/answers.ts";
-import { withoutNumber } from "../shared/numbered-event.ts";
-import { heardStatus, rpcMetadata } from "../shared/rpc-calling.ts";
-import { LOSSES } from "./losses.ts";
-import { PROTO_LOSSES } from "./losses-proto.ts";
-import { readProtoEvent, readProtoOutcome, type WholeKind } from "./proto-call-read.ts";
-import { encodeRequest, type ProtoRequest, REQUEST_NAMES } from "./proto-requests.ts";
-import { fromBytes, type ProtoName, toBytes } from "./proto-schema.ts";
-import { METHOD_NAMES, RESPONSE_NAMES, SERVICE } from "./proto-service.ts";
+import { callMetadata, decodeStatus } from "../shared/grpc/status.ts";
+import { extractNumber } from "../shared/grpc/stream.ts";
+import { invalidResponse } from "../shared/responses.ts";
+import { LOSSES, PROTO_LOSSES } from "./losses.ts";
+import { decodeProtoEvent, decodeProtoOutcome, type UnaryKind } from "./proto/decode.ts";
+import { METHOD_NAMES, RESPONSE_NAMES, SERVICE } from "./proto/grpc-service.ts";
+import { encodeRequest, type ProtoRequest, REQUEST_NAMES } from "./proto/requests.ts";
+import { fromBytes, type ProtoName, toBytes } from "./proto/schema.ts";
 import { VERSION } from "./service-parameters.ts";
 
 /** Bytes say a false and a zero only to those who look for them; to most peers they are not there. */
-function unsaidDefaults(operation: Operation): readonly Loss[] {
+function omittedDefaults(operation: Operation): readonly Loss[] {
   const losses: Loss[] = [];
   if (operation.kind === "get") {
     if (operation.historyLength === 0) losses.push(lossBy(PROTO_LOSSES.noHistory, "historyLength"));
@@ -35,9 +35,9 @@ export const grpcCalling: RpcCalling = {
   encode(operation, target) {
     const losses: Loss[] = [];
     const asked = encodeRequest(operation, losses);
-    losses.push(...unsaidDefaults(operation));
+    losses.push(...omittedDefaults(operation));
     if (target.tenant !== undefined && target.tenant !== "") losses.push(lossBy(LOSSES.tenant, "call.tenant"));
-    const metadata = rpcMetadata(operation, target, "x-a2a-extensions");
+    const metadata = callMetadata(operation, target, "x-a2a-extensions");
     return {
       value: { service: SERVICE, method: METHOD_NAMES[asked.kind], metadata, message: requestBytes(asked) },
       losses,
@@ -45,13 +45,13 @@ export const grpcCalling: RpcCalling = {
   },
 
   decode(kind, message) {
-    if (kind === "push-delete") return readProtoOutcome(kind, undefined);
-    return readProtoOutcome(kind, read(responseName(kind), message));
+    if (kind === "push-delete") return decodeProtoOutcome(kind, undefined);
+    return decodeProtoOutcome(kind, read(responseName(kind), message));
   },
 
   decodeFrame(message) {
-    const { value, losses } = readProtoEvent(read("StreamResponse", message));
-    return { value: withoutNumber(value), losses };
+    const { value, losses } = decodeProtoEvent(read("StreamResponse", message));
+    return { value: extractNumber(value), losses };
   },
 
   decodeFailure,
@@ -61,8 +61,8 @@ function requestBytes({ kind, request }: ProtoRequest): Uint8Array {
   return toBytes(REQUEST_NAMES[kind], request);
 }
 
-function responseName(kind: WholeKind): ProtoName {
-  if (kind === "list" || kind === "push-delete") throw unreadable("0.3 has no such answer");
+function responseName(kind: UnaryKind): ProtoName {
+  if (kind === "list" || kind === "push-delete") throw invalidResponse("0.3 has no such answer");
   return RESPONSE_NAMES[kind];
 }
 
@@ -71,7 +71,7 @@ function read(name: ProtoName, message: Uint8Array): unknown {
     return fromBytes(name, message);
   } catch (error) {
     if (!ProtocolError.is(error)) throw error;
-    throw unreadable(`it is no ${name}`);
+    throw invalidResponse(`it is no ${name}`);
   }
 }
 
@@ -112,7 +112,7 @@ function codeOfStatus(name: RpcCodeName, kind: OperationKind | undefined): Error
 }
 
 function decodeFailure(status: RpcStatus, kind?: OperationKind): ProtocolError {
-  return heardStatus(status, (name, message) => {
+  return decodeStatus(status, (name, message) => {
     const prefix = message.slice(0, Math.max(0, message.indexOf(":")));
     return CODE_OF_PREFIX.get(prefix) ?? codeOfStatus(name, kind);
   });

@@ -3,7 +3,7 @@ import { ProtocolError } from "../../model/errors.ts";
 import type { Operation } from "../../model/operation.ts";
 import type { CallTarget } from "../contract.ts";
 import { httpCalling } from "./call-http.ts";
-import type { WholeKind } from "./proto-call-read.ts";
+import type { UnaryKind } from "./proto/decode.ts";
 
 const TARGET: CallTarget = { url: "https://a.example/rest", tenant: undefined, headers: {}, extensions: [] };
 const MESSAGE = { messageId: "m1", role: "ROLE_USER", parts: [{ text: "hi" }] } as const;
@@ -13,7 +13,7 @@ function asked(operation: Operation, target: CallTarget = TARGET) {
   return { ...value, body: value.body === undefined ? undefined : JSON.parse(value.body), losses };
 }
 
-function refusal(kind: WholeKind, status: number, body: unknown): unknown {
+function refusal(kind: UnaryKind, status: number, body: unknown): unknown {
   const text = typeof body === "string" ? body : JSON.stringify(body);
   try {
     return httpCalling.decode(kind, { status, contentType: "application/json", text });
@@ -23,7 +23,7 @@ function refusal(kind: WholeKind, status: number, body: unknown): unknown {
   }
 }
 
-const answer = (kind: WholeKind, body: unknown, status = 200) =>
+const answer = (kind: UnaryKind, body: unknown, status = 200) =>
   httpCalling.decode(kind, { status, contentType: "application/json", text: JSON.stringify(body) });
 
 describe("asking", () => {

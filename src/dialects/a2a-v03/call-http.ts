@@ -1,18 +1,18 @@
 /** Calling over HTTP+JSON: a path and verb per operation below `/v1`, streams as SSE of bare events. */
+
 import type { ErrorCode } from "../../model/errors.ts";
 import { type Loss, lossBy } from "../../model/loss.ts";
 import type { Operation, OperationKind } from "../../model/operation.ts";
 import type { ExchangeCall } from "../../wire/exchange.ts";
 import type { CallTarget, ExchangeCalling } from "../contract.ts";
-import { parseAnswer, receivedFrame, unreadable } from "../shared/answers.ts";
-import { bareStatus } from "../shared/http-statuses.ts";
-import { isRecord } from "../shared/proto-json-reading.ts";
-import { readRefusal } from "./call-errors.ts";
-import { callHeaders } from "./call-headers.ts";
+import { httpStatusError } from "../shared/errors.ts";
+import { isRecord } from "../shared/proto/json-reading.ts";
+import { createFrame, invalidResponse, parseResponse } from "../shared/responses.ts";
+import { decodeError } from "./errors.ts";
 import { LOSSES } from "./losses.ts";
-import { readProtoEvent, readProtoOutcome } from "./proto-call-read.ts";
-import { encodeRequest } from "./proto-requests.ts";
-import { VERSION } from "./service-parameters.ts";
+import { decodeProtoEvent, decodeProtoOutcome } from "./proto/decode.ts";
+import { encodeRequest } from "./proto/requests.ts";
+import { callHeaders, VERSION } from "./service-parameters.ts";
 
 interface Route {
   readonly method: "GET" | "POST" | "DELETE";
@@ -85,19 +85,19 @@ function codeOfStatus(kind: OperationKind, status: number): ErrorCode | undefine
 }
 
 /** An error of the protocol has a message. What has none is some server's page about a path it does not know. */
-function refusalOf(kind: OperationKind, value: Readonly<Record<string, unknown>>, status: number) {
+function decodeHttpError(kind: OperationKind, value: Readonly<Record<string, unknown>>, status: number) {
   const given = isRecord(value.error) ? value.error : value;
   const code = typeof given.message === "string" ? codeOfStatus(kind, status) : undefined;
-  return code === undefined ? readRefusal(given, status) : readRefusal(given, status, () => code);
+  return code === undefined ? decodeError(given, status) : decodeError(given, status, () => code);
 }
 
 /** The config alone, as the proto's annotation has it and one official library reads it. */
 function withoutEnvelope(call: ExchangeCall): ExchangeCall | undefined {
-  const body: unknown = parseAnswer(call.body ?? "");
+  const body: unknown = parseResponse(call.body ?? "");
   return isRecord(body) && body.config !== undefined ? { ...call, body: JSON.stringify(body.config) } : undefined;
 }
 
-export interface HttpCalling extends ExchangeCalling {
+interface HttpCalling extends ExchangeCalling {
   /** Servers of one official library subscribe by GET only, those of the other once by POST only; and so for push configs. */
   alternative(call: ExchangeCall): ExchangeCall | undefined;
 }
@@ -118,20 +118,21 @@ export const httpCalling: HttpCalling = {
   },
 
   decode(kind, { status, text }) {
-    const value = parseAnswer(text);
-    if (status < 200 || status > 299) throw isRecord(value) ? refusalOf(kind, value, status) : bareStatus(status);
-    if (kind !== "push-delete" && value === undefined) throw unreadable("it is not JSON");
-    return readProtoOutcome(kind, value);
+    const value = parseResponse(text);
+    if (status < 200 || status > 299)
+      throw isRecord(value) ? decodeHttpError(kind, value, status) : httpStatusError(status);
+    if (kind !== "push-delete" && value === undefined) throw invalidResponse("it is not JSON");
+    return decodeProtoOutcome(kind, value);
   },
 
   decodeFrame({ data, event, id }) {
-    const value = parseAnswer(data);
+    const value = parseResponse(data);
     // After the first event an error has no settled form: seen are an event of that name, and a member of that name.
-    if (isRecord(value) && isRecord(value.error)) throw readRefusal(value.error, 0);
-    if (event === "error") throw isRecord(value) ? readRefusal(value, 0) : readRefusal({ message: data }, 0);
-    if (value === undefined) throw unreadable("a frame of the stream is not JSON");
-    const read = readProtoEvent(value);
-    return { value: receivedFrame(read.value, id), losses: read.losses };
+    if (isRecord(value) && isRecord(value.error)) throw decodeError(value.error, 0);
+    if (event === "error") throw isRecord(value) ? decodeError(value, 0) : decodeError({ message: data }, 0);
+    if (value === undefined) throw invalidResponse("a frame of the stream is not JSON");
+    const read = decodeProtoEvent(value);
+    return { value: createFrame(read.value, id), losses: read.losses };
   },
 
   alternative(call) {

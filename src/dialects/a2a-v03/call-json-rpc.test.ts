@@ -7,7 +7,7 @@ import type { CallTarget } from "../contract.ts";
 import * as arbitrary from "../suite/arbitraries.ts";
 import { OPERATIONS } from "../suite/values.ts";
 import { jsonRpcCalling } from "./call-json-rpc.ts";
-import { decodeRequest, kindOfMethod } from "./decode.ts";
+import { decodeRequest, kindOfMethod } from "./json/decode.ts";
 
 const TARGET: CallTarget = { url: "https://agents.example.com/a2a", tenant: undefined, headers: {}, extensions: [] };
 

@@ -1,22 +1,22 @@
 /** Calling over JSON-RPC: one URL, one POST per operation, streams as SSE of whole envelopes. */
+
 import { ProtocolError } from "../../model/errors.ts";
 import { type Loss, lossBy, NO_LOSSES } from "../../model/loss.ts";
 import type { Operation, OperationKind, SendConfiguration } from "../../model/operation.ts";
 import type { ExchangeCall } from "../../wire/exchange.ts";
 import type { CallTarget, ExchangeCalling } from "../contract.ts";
-import { parseAnswer, unreadable } from "../shared/answers.ts";
-import { bareStatus } from "../shared/http-statuses.ts";
-import { isRecord } from "../shared/proto-json-reading.ts";
-import { readRefusal } from "./call-errors.ts";
-import { callHeaders } from "./call-headers.ts";
-import { readFrame, readOutcome } from "./call-read.ts";
-import { toWireMessage, toWirePushConfig, toWireTaskPushConfig } from "./encode.ts";
+import { httpStatusError } from "../shared/errors.ts";
+import { isRecord } from "../shared/proto/json-reading.ts";
+import { invalidResponse, parseResponse } from "../shared/responses.ts";
+import { decodeError } from "./errors.ts";
+import { decodeFrame, decodeOutcome } from "./json/decode.ts";
+import { toWireMessage, toWirePushConfig, toWireTaskPushConfig } from "./json/encode.ts";
 import { LOSSES } from "./losses.ts";
-import { VERSION } from "./service-parameters.ts";
+import { callHeaders, VERSION } from "./service-parameters.ts";
 
-type Sayable = Exclude<Operation, { readonly kind: "list" }>;
+type SupportedOperation = Exclude<Operation, { readonly kind: "list" }>;
 
-const METHODS = {
+const METHOD_NAMES = {
   send: "message/send",
   stream: "message/stream",
   get: "tasks/get",
@@ -30,7 +30,7 @@ const METHODS = {
 } as const satisfies Record<Exclude<OperationKind, "list">, string>;
 
 /** Members that are undefined are left out by `JSON.stringify`. */
-function paramsOf(operation: Sayable): object | undefined {
+function paramsOf(operation: SupportedOperation): object | undefined {
   switch (operation.kind) {
     case "send":
     case "stream":
@@ -73,7 +73,7 @@ function toWireConfiguration(configuration: SendConfiguration = {}): object {
   };
 }
 
-function lossesOf(operation: Sayable, { tenant }: CallTarget): readonly Loss[] {
+function lossesOf(operation: SupportedOperation, { tenant }: CallTarget): readonly Loss[] {
   const losses: Loss[] = [];
   if (tenant !== undefined && tenant !== "") losses.push(lossBy(LOSSES.tenant, "call.tenant"));
   if (operation.kind === "push-list") {
@@ -86,9 +86,9 @@ function lossesOf(operation: Sayable, { tenant }: CallTarget): readonly Loss[] {
 /** Every request has an exchange of its own, so that the id has nothing to tell apart. */
 const REQUEST_ID = 1;
 
-const ASKS_FOR_CARD = JSON.stringify({ jsonrpc: "2.0", id: REQUEST_ID, method: METHODS["extended-card"] });
+const EXTENDED_CARD_REQUEST = JSON.stringify({ jsonrpc: "2.0", id: REQUEST_ID, method: METHOD_NAMES["extended-card"] });
 
-export interface JsonRpcCalling extends ExchangeCalling {
+interface JsonRpcCalling extends ExchangeCalling {
   /** 0.2 has the extended card at an address of its own. */
   alternative(call: ExchangeCall): ExchangeCall | undefined;
 }
@@ -102,7 +102,7 @@ export const jsonRpcCalling: JsonRpcCalling = {
     if (operation.kind === "list") {
       throw new ProtocolError("UNSUPPORTED_OPERATION", "Tasks cannot be listed in A2A 0.3.");
     }
-    const method = METHODS[operation.kind];
+    const method = METHOD_NAMES[operation.kind];
     const params = paramsOf(operation);
     const headers = callHeaders(operation, target);
     headers["content-type"] = "application/json";
@@ -118,31 +118,32 @@ export const jsonRpcCalling: JsonRpcCalling = {
   },
 
   alternative({ body, headers, url }) {
-    if (body !== ASKS_FOR_CARD || !URL.canParse(url)) return undefined;
+    if (body !== EXTENDED_CARD_REQUEST || !URL.canParse(url)) return undefined;
     const { "content-type": _contentType, ...others } = headers;
     return { method: "GET", url: new URL("agent/authenticatedExtendedCard", parentOf(url)).href, headers: others };
   },
 
   decode(kind, { status, text }) {
-    const envelope = parseAnswer(text);
+    const envelope = parseResponse(text);
     // Which HTTP status goes with an error is not settled, so the envelope is heard first.
     if (isRecord(envelope)) {
-      if (isRecord(envelope.error)) throw readRefusal(envelope.error, status);
-      if (envelope.result !== undefined) return readOutcome(kind, envelope.result);
+      if (isRecord(envelope.error)) throw decodeError(envelope.error, status);
+      if (envelope.result !== undefined) return decodeOutcome(kind, envelope.result);
     }
-    if (status < 200 || status > 299) throw isRecord(envelope) ? readRefusal(envelope, status) : bareStatus(status);
-    if (kind === "push-delete") return readOutcome(kind, undefined);
+    if (status < 200 || status > 299)
+      throw isRecord(envelope) ? decodeError(envelope, status) : httpStatusError(status);
+    if (kind === "push-delete") return decodeOutcome(kind, undefined);
     // The answer to the alternative of 0.2 has no envelope.
-    if (kind === "extended-card" && isRecord(envelope)) return readOutcome(kind, envelope);
-    throw unreadable(envelope === undefined ? "it is not JSON" : "it has neither result nor error");
+    if (kind === "extended-card" && isRecord(envelope)) return decodeOutcome(kind, envelope);
+    throw invalidResponse(envelope === undefined ? "it is not JSON" : "it has neither result nor error");
   },
 
   decodeFrame({ data, id }) {
-    const envelope = parseAnswer(data);
-    if (!isRecord(envelope)) throw unreadable("a frame of the stream is not a JSON object");
-    if (isRecord(envelope.error)) throw readRefusal(envelope.error, 0);
-    if (envelope.result === undefined) throw unreadable("a frame of the stream has neither result nor error");
-    return readFrame(envelope.result, id);
+    const envelope = parseResponse(data);
+    if (!isRecord(envelope)) throw invalidResponse("a frame of the stream is not a JSON object");
+    if (isRecord(envelope.error)) throw decodeError(envelope.error, 0);
+    if (envelope.result === undefined) throw invalidResponse("a frame of the stream has neither result nor error");
+    return decodeFrame(envelope.result, id);
   },
 };
 

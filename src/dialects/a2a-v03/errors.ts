@@ -1,12 +1,36 @@
 /** Every error code in the words of A2A 0.3, for each binding, and back. */
+
 import { ERROR_CODES, type ErrorCode, type ProtocolError } from "../../model/errors.ts";
 import type { RpcCodeName } from "../../wire/rpc.ts";
-import { errorDetails } from "../shared/error-details.ts";
+import {
+  codeOfHttpStatus,
+  createPeerError,
+  errorDetails,
+  peerErrorMessage,
+  readErrorDetails,
+} from "../shared/errors.ts";
+
+/** A peer's refusal as a ProtocolError, in whichever of the forms in use it comes. */
+
+/**
+ * Reads an error object, or any object in the place of one. A reason decides, then a JSON-RPC code, then what the
+ * binding makes of the HTTP status (`status` 0: there is none).
+ */
+export function decodeError(
+  given: Readonly<Record<string, unknown>>,
+  status: number,
+  codeOfStatus: (status: number) => ErrorCode = codeOfHttpStatus,
+): ProtocolError {
+  const data = given.data ?? given.details;
+  const details = readErrorDetails(data);
+  const code = details.code ?? codeOfJsonRpc(given.code) ?? (status < 400 ? "INTERNAL_ERROR" : codeOfStatus(status));
+  return createPeerError(code, peerErrorMessage(given, status), details, data);
+}
 
 interface ErrorRow {
   readonly jsonRpc: number;
   readonly http: number;
-  readonly rpc: RpcCodeName;
+  readonly grpcStatus: RpcCodeName;
 }
 
 /**
@@ -37,7 +61,7 @@ export const ERRORS = {
 } as const satisfies Record<ErrorCode, ErrorRow>;
 
 function row(jsonRpc: number, http: number, rpc: RpcCodeName): ErrorRow {
-  return { jsonRpc, http, rpc };
+  return { jsonRpc, http, grpcStatus: rpc };
 }
 
 /** `{code, message, data}` as JSON: the error object of JSON-RPC, and the body of an error over HTTP. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { ProtocolError } from "../../model/errors.ts";
 import type { Loss } from "../../model/loss.ts";
+import { httpExtendedCard } from "./bind-http.ts";
 import { CARD, contextOf, exchangeOf, fakeService, full } from "./fixtures/serving.ts";
-import { httpExtendedCard } from "./http-extended-card.ts";
 
 const GET = exchangeOf({ method: "GET", path: "" });
 

@@ -1,5 +1,5 @@
 /** The paths of HTTP+JSON in 0.3, below `/v1`: those of the proto's annotations and those of clients that read them otherwise. */
-import { compileRoutes, type Methods, type Route } from "../shared/http-places.ts";
+import { compileRoutes, type Methods, type Route } from "../shared/http/routes.ts";
 
 /** First segments of all paths, below the agent. Clients append the second to the URL of the interface. */
 export const HTTP_PREFIX = "rest/v1";
@@ -11,7 +11,7 @@ const CONFIG: Methods = { GET: "push-get", DELETE: "push-delete" };
  * Subscribing is GET in the proto and POST in the prose; the proto says `task` once where it means `tasks`; push configs
  * had another name before 0.2.5.
  */
-export const findPlace = compileRoutes([
+export const matchRoute = compileRoutes([
   ["/message:send", { POST: "send" }],
   ["/message:stream", { POST: "stream" }],
   ["/card", { GET: "extended-card" }],

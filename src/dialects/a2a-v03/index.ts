@@ -1,19 +1,38 @@
-import type { Dialect } from "../contract.ts";
+import type { Abilities, Dialect } from "../contract.ts";
 import { grpc } from "./bind-grpc.ts";
-import { http } from "./bind-http.ts";
+import { http, httpExtendedCard } from "./bind-http.ts";
 import { jsonRpc } from "./bind-json-rpc.ts";
-import { readCard } from "./call-card.ts";
 import { grpcCalling } from "./call-grpc.ts";
 import { httpCalling } from "./call-http.ts";
 import { jsonRpcCalling } from "./call-json-rpc.ts";
-import { can } from "./can.ts";
-import { interfaces, toCardDocument, toEarlierCardDocument } from "./card.ts";
-import { httpExtendedCard } from "./http-extended-card.ts";
 import { DIALECT_NAME } from "./invoke.ts";
-import { LOSSES } from "./losses.ts";
-import { PROTO_LOSSES } from "./losses-proto.ts";
-import { push } from "./push.ts";
+import { interfaces, readCard, toCardDocument, toLegacyCardDocument } from "./json/card.ts";
+import { push } from "./json/encode.ts";
+import { LOSSES, PROTO_LOSSES } from "./losses.ts";
 import { VERSION } from "./service-parameters.ts";
+
+/** Tasks cannot be listed; all else of 1.0 has a place, if need be in metadata. */
+const can: Abilities = {
+  streaming: true,
+  replay: true,
+  operations: {
+    send: true,
+    stream: true,
+    get: true,
+    list: false,
+    cancel: true,
+    subscribe: true,
+    "push-create": true,
+    "push-get": true,
+    "push-list": true,
+    "push-delete": true,
+    "extended-card": true,
+  },
+  parts: { text: true, raw: true, url: true, data: true },
+  artifacts: true,
+  inputRequired: true,
+  metadata: true,
+};
 
 /** A2A 0.3 over JSON-RPC, HTTP+JSON and gRPC; reads and answers 0.2 as well. */
 export const a2aV03: Dialect = {
@@ -23,7 +42,7 @@ export const a2aV03: Dialect = {
   serving: {
     cards: [
       { path: "/.well-known/agent-card.json", version: VERSION, document: toCardDocument },
-      { path: "/.well-known/agent.json", version: "0.2", document: toEarlierCardDocument },
+      { path: "/.well-known/agent.json", version: "0.2", document: toLegacyCardDocument },
     ],
     interfaces,
     jsonRpc,

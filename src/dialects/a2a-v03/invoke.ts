@@ -1,14 +1,107 @@
 /** The way from an operation to its outcome that all bindings share. */
+
 import { ProtocolError } from "../../model/errors.ts";
-import type { Call, FrameStream, Operation, OperationKind, OutcomeOf, StreamFrame } from "../../model/operation.ts";
+import type { Loss } from "../../model/loss.ts";
+import type {
+  Call,
+  FrameStream,
+  Operation,
+  OperationKind,
+  OutcomeOf,
+  Outcomes,
+  StreamFrame,
+} from "../../model/operation.ts";
 import { isTerminal } from "../../model/state.ts";
 import type { AgentService, ServeContext } from "../contract.ts";
-import { idempotencyKeyOf } from "../shared/request-headers.ts";
+import { idempotencyKeyOf } from "../shared/http/requests.ts";
+import type { ReadOptions } from "../shared/proto/json-reading.ts";
+import { toProtoCard } from "./proto/card.ts";
+import { toProtoOutcome, toProtoPushPage, toProtoTask, toProtoTaskPushConfig } from "./proto/encode.ts";
+import { decodeRequest } from "./proto/requests.ts";
+import type { ProtoTypes } from "./proto/schema.ts";
 import { activationHeaders, requestedExtensions } from "./service-parameters.ts";
+
+/** From a request of the proto to the message that answers it, the same for both bindings. */
+
+type Headers = Readonly<Record<string, string | undefined>>;
+
+export type ProtoResponse =
+  | NamedMessage<"SendMessageResponse">
+  | NamedMessage<"Task">
+  | NamedMessage<"TaskPushNotificationConfig">
+  | NamedMessage<"ListTaskPushNotificationConfigResponse">
+  | NamedMessage<"AgentCard">
+  | { readonly name: "nothing" };
+
+interface NamedMessage<Name extends keyof ProtoTypes> {
+  readonly name: Name;
+  readonly value: ProtoTypes[Name];
+}
+
+export interface ProtoReply {
+  readonly kind: OperationKind;
+  readonly answer: ProtoResponse | FrameStream;
+  readonly headers: Readonly<Record<string, string>> | undefined;
+}
+
+export function isFrameStream(answer: ProtoReply["answer"]): answer is FrameStream {
+  return Symbol.asyncIterator in answer;
+}
+
+/** Throws what the binding then says in its own way. */
+export async function serveRequest(
+  kind: OperationKind,
+  request: unknown,
+  headers: Headers,
+  context: ServeContext,
+  options: ReadOptions,
+  service: AgentService = context.service,
+): Promise<ProtoReply> {
+  requireCapability(kind, service);
+  const decoded = decodeRequest(kind, request, { options, lastEventId: headers["last-event-id"] });
+  if (decoded.losses.length > 0) context.report(decoded.losses);
+  const operation = decoded.value;
+  const invoked = await invoke(operation, headers, context, service);
+  const losses: Loss[] = [];
+  const answer = encodeResponse(operation, invoked.outcome, losses);
+  if (losses.length > 0) context.report(losses);
+  return { kind, answer, headers: invoked.headers };
+}
+
+/** `dispatch` ties an outcome to its operation, which the compiler cannot follow through a union. */
+function encodeResponse(operation: Operation, outcome: OutcomeOf<Operation>, losses: Loss[]): ProtoReply["answer"] {
+  switch (operation.kind) {
+    case "send":
+      return { name: "SendMessageResponse", value: toProtoOutcome(outcome as Outcomes["send"], losses) };
+    case "get":
+    case "cancel":
+      return { name: "Task", value: toProtoTask(outcome as Outcomes["get"], losses) };
+    case "push-create":
+    case "push-get": {
+      const value = toProtoTaskPushConfig(outcome as Outcomes["push-get"], operation.taskId);
+      return { name: "TaskPushNotificationConfig", value };
+    }
+    case "push-list": {
+      const value = toProtoPushPage(outcome as Outcomes["push-list"], operation.taskId);
+      return { name: "ListTaskPushNotificationConfigResponse", value };
+    }
+    case "extended-card": {
+      const card = toProtoCard(outcome as Outcomes["extended-card"]);
+      losses.push(...card.losses);
+      return { name: "AgentCard", value: card.value };
+    }
+    case "stream":
+    case "subscribe":
+      return outcome as FrameStream;
+    case "push-delete":
+    case "list":
+      return { name: "nothing" };
+  }
+}
 
 export const DIALECT_NAME = "a2a-v03";
 
-export interface Invoked<O extends Operation> {
+interface Invoked<O extends Operation> {
   readonly outcome: OutcomeOf<O>;
   /** Of the reply, besides the usual ones. */
   readonly headers: Readonly<Record<string, string>> | undefined;
@@ -32,7 +125,7 @@ export async function invoke<O extends Operation>(
   };
   const outcome = await service
     .dispatch(operation, call)
-    .catch((error: unknown) => endOf(operation, call, service, error));
+    .catch((error: unknown) => showEndedTask(operation, call, service, error));
   return { outcome, headers: activationHeaders(service, extensions) };
 }
 
@@ -40,7 +133,7 @@ export async function invoke<O extends Operation>(
  * In 0.3 whoever subscribes to a task that has ended is shown the task, and that is all; 1.0 refuses. Any other failure
  * remains one.
  */
-async function endOf<O extends Operation>(
+async function showEndedTask<O extends Operation>(
   operation: O,
   call: Call,
   service: AgentService,

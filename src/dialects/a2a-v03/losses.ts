@@ -1,5 +1,42 @@
 /** All that 0.3 has no words for, and all it says that the model has none for. */
+
 import type { LossRule } from "../../model/loss.ts";
+
+/** What the two bindings of the proto have no field for. */
+
+const PROTO_BINDINGS = ["HTTP+JSON", "GRPC"];
+const GRPC = ["GRPC"];
+
+export const PROTO_LOSSES = {
+  referenceTaskIds: {
+    kind: "dropped",
+    what: "message.referenceTaskIds",
+    reason: "The proto of 0.3 has no such field.",
+    direction: "said",
+    bindings: PROTO_BINDINGS,
+  },
+  cancelMetadata: {
+    kind: "dropped",
+    what: "cancel.metadata",
+    reason: "The proto of 0.3 has no metadata in requests to cancel.",
+    direction: "said",
+    bindings: PROTO_BINDINGS,
+  },
+  noHistory: {
+    kind: "bent",
+    what: "configuration.historyLength, get.historyLength",
+    reason: "A length of 0 is the same as none in bytes: the agent may show its history.",
+    direction: "said",
+    bindings: GRPC,
+  },
+  credentialsWithoutScheme: {
+    kind: "dropped",
+    what: "pushConfig.authentication.credentials",
+    reason: "The model has credentials only together with a scheme.",
+    direction: "heard",
+    bindings: PROTO_BINDINGS,
+  },
+} as const satisfies Record<string, LossRule>;
 
 const JSON_RPC = ["JSONRPC"];
 
@@ -17,7 +54,7 @@ export const LOSSES = {
     direction: "said",
     bindings: JSON_RPC,
   },
-  signaturesSaid: {
+  signaturesSent: {
     kind: "dropped",
     what: "card.signatures",
     reason: "They are made over the card as 1.0 spells it; over another document they would not verify.",
@@ -72,7 +109,7 @@ export const LOSSES = {
     reason: "It is not an ISO 8601 time.",
     direction: "heard",
   },
-  signaturesHeard: {
+  signaturesReceived: {
     kind: "dropped",
     what: "card.signatures",
     reason: "They are made over the card as 0.3 spells it and can be verified on that document only.",
@@ -85,7 +122,7 @@ export const LOSSES = {
     direction: "heard",
     bindings: JSON_RPC,
   },
-  unknownSchemeHeard: {
+  unknownSchemeReceived: {
     kind: "dropped",
     what: "card.securitySchemes.*",
     reason: "This kind of scheme is not known to 1.0.",

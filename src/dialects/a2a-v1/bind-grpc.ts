@@ -1,18 +1,18 @@
 /** gRPC: an operation per method, the same messages as bytes. Agents share the endpoint and are told apart by tenant. */
+
 import { EXTENSIONS } from "../../model/extensions.ts";
 import type { RpcMetadata, RpcReply, RpcStatus } from "../../wire/rpc.ts";
 import type { RpcServing } from "../contract.ts";
-import { withNumber } from "../shared/numbered-event.ts";
-import { presentable } from "../shared/presentable.ts";
-import { toProtoText } from "../shared/proto-file.ts";
-import { toRpcStatus } from "../shared/rpc-status.ts";
-import { type RpcFraming, rpcStreamReply } from "../shared/rpc-stream.ts";
+import { toPublicError } from "../shared/errors.ts";
+import { toRpcStatus } from "../shared/grpc/status.ts";
+import { embedNumber, type RpcFraming, rpcStreamReply } from "../shared/grpc/stream.ts";
+import { toProtoText } from "../shared/proto/proto-file.ts";
 import { kindOfMethod, METHODS } from "./decode.ts";
-import { type PlainAnswer, presentedPage } from "./encode.ts";
+import { toListResponse, type UnaryAnswer } from "./encode.ts";
 import { ERRORS } from "./errors.ts";
 import { invoke } from "./invoke.ts";
-import { PROTO_FILE, REQUEST_NAMES, SERVICE } from "./proto.ts";
-import { fromBytes, toBytes } from "./schema.ts";
+import { PROTO_FILE, REQUEST_NAMES, SERVICE } from "./proto/grpc-service.ts";
+import { fromBytes, toBytes } from "./proto/schema.ts";
 import { requestedExtensions, requireSameVersion, VERSION } from "./service-parameters.ts";
 
 const NOTHING = new Uint8Array(0);
@@ -23,7 +23,7 @@ export const grpc: RpcServing = {
   methods: Object.fromEntries(
     Object.entries(METHODS).map(([method, kind]) => [method, { streams: kind === "stream" || kind === "subscribe" }]),
   ),
-  descriptor: async () => (await import("../shared/proto-descriptor.ts")).toDescriptor(PROTO_FILE),
+  descriptor: async () => (await import("../shared/proto/descriptor.ts")).toDescriptor(PROTO_FILE),
   source: () => ({ path: PROTO_FILE.path, text: toProtoText(PROTO_FILE) }),
 
   async handle({ method, metadata, message }, context): Promise<RpcReply> {
@@ -51,11 +51,11 @@ function messageReply(message: Uint8Array, metadata: RpcMetadata | undefined): R
 }
 
 function statusOf(error: unknown): RpcStatus {
-  const shown = presentable(error);
+  const shown = toPublicError(error);
   return toRpcStatus(shown, ERRORS[shown.code].grpcStatus);
 }
 
-function encodeBytes(answer: PlainAnswer): Uint8Array {
+function encodeBytes(answer: UnaryAnswer): Uint8Array {
   switch (answer.kind) {
     case "send":
       return toBytes("SendMessageResponse", answer.outcome);
@@ -63,7 +63,7 @@ function encodeBytes(answer: PlainAnswer): Uint8Array {
     case "cancel":
       return toBytes("Task", answer.outcome);
     case "list":
-      return toBytes("ListTasksResponse", presentedPage(answer.operation, answer.outcome));
+      return toBytes("ListTasksResponse", toListResponse(answer.operation, answer.outcome));
     case "push-create":
     case "push-get":
       return toBytes("TaskPushNotificationConfig", answer.outcome);
@@ -82,6 +82,6 @@ const FRAMING: RpcFraming = {
 };
 
 const NUMBERED_FRAMING: RpcFraming = {
-  encode: (frame) => toBytes("StreamResponse", withNumber(frame)),
+  encode: (frame) => toBytes("StreamResponse", embedNumber(frame)),
   statusOf,
 };

@@ -13,7 +13,7 @@ import {
   full,
   streamed,
   writesOf,
-} from "./fixtures/fake-service.ts";
+} from "./fixtures/serving.ts";
 
 const MESSAGE = { messageId: "m1", role: "ROLE_USER", parts: [{ text: "hi" }] };
 const V1 = { "a2a-version": "1.0" };

@@ -1,4 +1,5 @@
 /** HTTP+JSON: operations by method and path, their fields in path, query and body. */
+
 import { ProtocolError } from "../../model/errors.ts";
 import type { FrameStream, OperationKind, StreamFrame } from "../../model/operation.ts";
 import {
@@ -11,16 +12,14 @@ import {
 import type { JsonLimits } from "../../wire/json-limits.ts";
 import { sseLineFrame } from "../../wire/sse.ts";
 import type { HttpServing, ServeContext } from "../contract.ts";
-import { errorHeaders } from "../shared/error-headers.ts";
-import { type EventFraming, eventStreamReply } from "../shared/event-stream.ts";
-import { kindOf, type Place } from "../shared/http-places.ts";
-import { presentable } from "../shared/presentable.ts";
-import { parseBody } from "../shared/request-body.ts";
-import { requireMediaType } from "../shared/request-headers.ts";
+import { errorHeaders, toPublicError } from "../shared/errors.ts";
+import { type EventFraming, eventStreamReply } from "../shared/http/event-stream.ts";
+import { parseBody, requireMediaType } from "../shared/http/requests.ts";
+import { operationKindFor, type RouteMatch } from "../shared/http/routes.ts";
 import { decodeQuery, joinRequest } from "./decode.ts";
 import { encodeAnswer } from "./encode.ts";
 import { ERRORS, toHttpError } from "./errors.ts";
-import { findPlace, HTTP_PREFIX } from "./http-routes.ts";
+import { HTTP_PREFIX, matchRoute } from "./http-routes.ts";
 import { type Invoked, invoke } from "./invoke.ts";
 import { requireVersion, VERSION } from "./service-parameters.ts";
 
@@ -36,15 +35,15 @@ export const http: HttpServing = {
     return method === "HEAD" ? headOf(reply) : reply;
   },
 
-  refuse: (error, _exchange, status) => refuse(presentable(error), status),
+  refuse: (error, _exchange, status) => errorReply(toPublicError(error), status),
 };
 
 async function replyTo(method: string, exchange: ExchangeRequest, context: ServeContext): Promise<ExchangeReply> {
   try {
     requireVersion(exchange);
-    const place = findPlace(exchange.path);
+    const place = matchRoute(exchange.path);
     if (place === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "There is nothing at this path in A2A 1.0.");
-    const kind = kindOf(place.methods, method);
+    const kind = operationKindFor(place.methods, method);
     if (kind === undefined) return refuseMethod(place);
     const encoding = exchange.headers["content-encoding"];
     if (encoding !== undefined && encoding !== "" && encoding.toLowerCase() !== "identity")
@@ -57,14 +56,14 @@ async function replyTo(method: string, exchange: ExchangeRequest, context: Serve
     if (answer.kind === "push-delete") return { status: 204, headers: headers ?? {}, body: undefined };
     return reply(answer.kind === "push-create" ? 201 : 200, encodeAnswer(answer), headers);
   } catch (error) {
-    return refuse(presentable(error));
+    return errorReply(toPublicError(error));
   }
 }
 
 function invokeAt(
   kind: OperationKind,
   method: string,
-  { named }: Place,
+  { named }: RouteMatch,
   exchange: ExchangeRequest,
   context: ServeContext,
 ): Promise<Invoked> {
@@ -91,7 +90,7 @@ function reply(status: number, json: string, extraHeaders?: Readonly<Record<stri
   return jsonReply(status, json, extraHeaders === undefined ? OWN_TYPE : { ...OWN_TYPE, ...extraHeaders });
 }
 
-function refuse(
+function errorReply(
   error: ProtocolError,
   status: number = ERRORS[error.code].http,
   extraHeaders: Readonly<Record<string, string>> | undefined = errorHeaders(error),
@@ -99,16 +98,16 @@ function refuse(
   return reply(status, toHttpError(error, status), extraHeaders);
 }
 
-function refuseMethod({ allow }: Place): FullReply {
+function refuseMethod({ allow }: RouteMatch): FullReply {
   const error = new ProtocolError("METHOD_NOT_FOUND", `This path answers ${allow} only.`);
-  return refuse(error, 405, { allow });
+  return errorReply(error, 405, { allow });
 }
 
 function refuseEncoding(encoding: string): FullReply {
   const error = new ProtocolError("CONTENT_TYPE_NOT_SUPPORTED", "The request must not be compressed.", {
     metadata: { contentEncoding: encoding },
   });
-  return refuse(error, 415, { "accept-encoding": "identity" });
+  return errorReply(error, 415, { "accept-encoding": "identity" });
 }
 
 function headOf(full: ExchangeReply): FullReply {
@@ -118,7 +117,7 @@ function headOf(full: ExchangeReply): FullReply {
 
 const FRAMING: EventFraming = {
   encode: encodeBatch,
-  encodeFailure: (error) => `event: error\n${sseLineFrame(toHttpError(presentable(error)))}`,
+  encodeFailure: (error) => `event: error\n${sseLineFrame(toHttpError(toPublicError(error)))}`,
 };
 
 function streamReply(frames: FrameStream, headers: Invoked["headers"], { limits }: ServeContext): ExchangeReply {

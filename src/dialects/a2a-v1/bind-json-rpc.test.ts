@@ -17,7 +17,7 @@ import {
   full,
   streamed,
   writesOf,
-} from "./fixtures/fake-service.ts";
+} from "./fixtures/serving.ts";
 
 const MESSAGE = { messageId: "m1", role: "ROLE_USER", parts: [{ text: "hi" }] };
 

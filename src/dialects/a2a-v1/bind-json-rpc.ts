@@ -1,15 +1,14 @@
 /** JSON-RPC 2.0 over HTTP: one URL, the operation in `method`, its request message in `params`. */
+
 import type { ProtocolError } from "../../model/errors.ts";
 import type { FrameStream } from "../../model/operation.ts";
 import { type ExchangeReply, jsonReply } from "../../wire/exchange.ts";
 import { encodeError, encodeResult, type JsonRpcId } from "../../wire/json-rpc.ts";
 import type { JsonRpcServing, ServeContext } from "../contract.ts";
-import { EnvelopeFraming } from "../shared/envelope-framing.ts";
-import { errorHeaders } from "../shared/error-headers.ts";
-import { eventStreamReply } from "../shared/event-stream.ts";
-import { httpStatusOf } from "../shared/json-rpc-serving.ts";
-import { presentable } from "../shared/presentable.ts";
-import { isJson, requireMediaType } from "../shared/request-headers.ts";
+import { errorHeaders, toPublicError } from "../shared/errors.ts";
+import { eventStreamReply } from "../shared/http/event-stream.ts";
+import { httpStatusOf, JsonRpcFraming } from "../shared/http/json-rpc.ts";
+import { isJson, requireMediaType } from "../shared/http/requests.ts";
 import { kindOfMethod, METHODS } from "./decode.ts";
 import { encodeAnswer } from "./encode.ts";
 import { toJsonRpcError } from "./errors.ts";
@@ -35,14 +34,14 @@ export const jsonRpc: JsonRpcServing = {
       }
       return jsonReply(200, encodeResult(id, encodeAnswer(answer)), headers);
     } catch (error) {
-      return refuse(presentable(error), id);
+      return errorReply(toPublicError(error), id);
     }
   },
 
-  refuse: (error, id) => refuse(presentable(error), id),
+  refuse: (error, id) => errorReply(toPublicError(error), id),
 };
 
-function refuse(error: ProtocolError, id: JsonRpcId): ExchangeReply {
+function errorReply(error: ProtocolError, id: JsonRpcId): ExchangeReply {
   return jsonReply(httpStatusOf(error), encodeError(id, toJsonRpcError(error)), errorHeaders(error));
 }
 
@@ -55,6 +54,6 @@ function streamReply(
   return eventStreamReply(frames, {
     keepAliveMs: limits.keepAliveMs,
     headers,
-    framing: new EnvelopeFraming(id, toJsonRpcError),
+    framing: new JsonRpcFraming(id, toJsonRpcError),
   });
 }

@@ -1,15 +1,16 @@
 /** Calling over gRPC: a method per operation, requests and answers as bytes. */
+
 import { ProtocolError } from "../../model/errors.ts";
 import { NO_LOSSES } from "../../model/loss.ts";
 import type { RpcCalling } from "../contract.ts";
-import { unreadable } from "../shared/answers.ts";
-import { withoutNumber } from "../shared/numbered-event.ts";
-import { heardStatus, rpcMetadata } from "../shared/rpc-calling.ts";
-import { CODE_OF_GRPC_STATUS } from "./call-errors.ts";
+import { callMetadata, decodeStatus } from "../shared/grpc/status.ts";
+import { extractNumber } from "../shared/grpc/stream.ts";
+import { invalidResponse } from "../shared/responses.ts";
 import { METHOD_NAMES, paramsOf } from "./call-json-rpc.ts";
-import { readFrame, readOutcome, type WholeKind } from "./call-read.ts";
-import { REQUEST_NAMES, SERVICE } from "./proto.ts";
-import { fromBytes, toBytes, type WireName } from "./schema.ts";
+import { decodeFrame, decodeOutcome, type UnaryKind } from "./decode.ts";
+import { CODE_OF_GRPC_STATUS } from "./errors.ts";
+import { REQUEST_NAMES, SERVICE } from "./proto/grpc-service.ts";
+import { fromBytes, toBytes, type WireName } from "./proto/schema.ts";
 import { VERSION } from "./service-parameters.ts";
 
 const ANSWER_NAMES = {
@@ -22,7 +23,7 @@ const ANSWER_NAMES = {
   "push-list": "ListTaskPushNotificationConfigsResponse",
   "push-delete": undefined,
   "extended-card": "AgentCard",
-} as const satisfies Record<WholeKind, WireName | undefined>;
+} as const satisfies Record<UnaryKind, WireName | undefined>;
 
 export const grpcCalling: RpcCalling = {
   carrier: "rpc",
@@ -35,7 +36,7 @@ export const grpcCalling: RpcCalling = {
       value: {
         service: SERVICE,
         method: METHOD_NAMES[kind],
-        metadata: { ...rpcMetadata(operation, target, "a2a-extensions"), "a2a-version": VERSION },
+        metadata: { ...callMetadata(operation, target, "a2a-extensions"), "a2a-version": VERSION },
         message: toBytes(REQUEST_NAMES[kind], paramsOf(operation, target)),
       },
       losses: NO_LOSSES,
@@ -44,15 +45,15 @@ export const grpcCalling: RpcCalling = {
 
   decode(kind, message) {
     const name = ANSWER_NAMES[kind];
-    return { value: readOutcome(kind, name === undefined ? undefined : read(name, message)), losses: NO_LOSSES };
+    return { value: decodeOutcome(kind, name === undefined ? undefined : read(name, message)), losses: NO_LOSSES };
   },
 
   decodeFrame(message) {
-    const frame = readFrame(read("StreamResponse", message), undefined);
-    return { value: withoutNumber(frame.event), losses: NO_LOSSES };
+    const frame = decodeFrame(read("StreamResponse", message), undefined);
+    return { value: extractNumber(frame.event), losses: NO_LOSSES };
   },
 
-  decodeFailure: (status) => heardStatus(status, (name) => CODE_OF_GRPC_STATUS[name]),
+  decodeFailure: (status) => decodeStatus(status, (name) => CODE_OF_GRPC_STATUS[name]),
 };
 
 function read(name: WireName, message: Uint8Array): unknown {
@@ -60,6 +61,6 @@ function read(name: WireName, message: Uint8Array): unknown {
     return fromBytes(name, message);
   } catch (error) {
     if (!ProtocolError.is(error)) throw error;
-    throw unreadable(`it is no ${name}`);
+    throw invalidResponse(`it is no ${name}`);
   }
 }

@@ -1,15 +1,15 @@
 /** Calling over HTTP+JSON: a path and verb per operation, streams as SSE of bare events. */
+
 import { NO_LOSSES } from "../../model/loss.ts";
 import type { Operation } from "../../model/operation.ts";
 import type { ExchangeCall } from "../../wire/exchange.ts";
 import type { CallTarget, ExchangeCalling } from "../contract.ts";
-import { parseAnswer, unreadable } from "../shared/answers.ts";
-import { bareStatus } from "../shared/http-statuses.ts";
-import { isRecord } from "../shared/proto-json-reading.ts";
-import { readRefusal } from "./call-errors.ts";
-import { callHeaders, tenantOf, toTimestamp } from "./call-headers.ts";
-import { readFrame, readOutcome } from "./call-read.ts";
-import { VERSION } from "./service-parameters.ts";
+import { httpStatusError } from "../shared/errors.ts";
+import { isRecord } from "../shared/proto/json-reading.ts";
+import { invalidResponse, parseResponse } from "../shared/responses.ts";
+import { decodeFrame, decodeOutcome } from "./decode.ts";
+import { decodeError } from "./errors.ts";
+import { callHeaders, tenantOf, toTimestamp, VERSION } from "./service-parameters.ts";
 
 const MEDIA_TYPE = "application/a2a+json";
 const ACCEPT = `${MEDIA_TYPE}, application/json`;
@@ -76,7 +76,7 @@ function urlOf(target: CallTarget, { path, query = {} }: Route): string {
   return `${base.replace(/\/+$/, "")}${prefix}${path}${suffix}`;
 }
 
-export interface HttpCalling extends ExchangeCalling {
+interface HttpCalling extends ExchangeCalling {
   /** Subscribing is POST in the protocol's text and GET in its proto: the other verb for peers that know only that. */
   alternative(call: ExchangeCall): ExchangeCall | undefined;
 }
@@ -95,22 +95,22 @@ export const httpCalling: HttpCalling = {
   },
 
   decode(kind, { status, text }) {
-    const value = parseAnswer(text);
+    const value = parseResponse(text);
     if (status < 200 || status > 299) {
-      if (!isRecord(value)) throw bareStatus(status);
-      throw readRefusal(isRecord(value.error) ? value.error : value, status);
+      if (!isRecord(value)) throw httpStatusError(status);
+      throw decodeError(isRecord(value.error) ? value.error : value, status);
     }
-    if (kind !== "push-delete" && value === undefined) throw unreadable("it is not JSON");
-    return { value: readOutcome(kind, value), losses: NO_LOSSES };
+    if (kind !== "push-delete" && value === undefined) throw invalidResponse("it is not JSON");
+    return { value: decodeOutcome(kind, value), losses: NO_LOSSES };
   },
 
   decodeFrame({ data, event, id }) {
-    const value = parseAnswer(data);
+    const value = parseResponse(data);
     // After the first event an error has no settled form: seen are an event of that name, and a member of that name.
-    if (isRecord(value) && isRecord(value.error)) throw readRefusal(value.error, 0);
-    if (event === "error") throw isRecord(value) ? readRefusal(value, 0) : readRefusal({ message: data }, 0);
-    if (value === undefined) throw unreadable("a frame of the stream is not JSON");
-    return { value: readFrame(value, id), losses: NO_LOSSES };
+    if (isRecord(value) && isRecord(value.error)) throw decodeError(value.error, 0);
+    if (event === "error") throw isRecord(value) ? decodeError(value, 0) : decodeError({ message: data }, 0);
+    if (value === undefined) throw invalidResponse("a frame of the stream is not JSON");
+    return { value: decodeFrame(value, id), losses: NO_LOSSES };
   },
 
   alternative(call) {

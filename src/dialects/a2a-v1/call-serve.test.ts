@@ -1,4 +1,5 @@
 /** Both halves of the dialect joined: what is called is what is served, what is answered is what is heard. */
+
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { AgentCard } from "../../model/card.ts";
@@ -17,7 +18,7 @@ import { http } from "./bind-http.ts";
 import { jsonRpc } from "./bind-json-rpc.ts";
 import { httpCalling } from "./call-http.ts";
 import { jsonRpcCalling } from "./call-json-rpc.ts";
-import type { WholeKind } from "./call-read.ts";
+import type { UnaryKind } from "./decode.ts";
 
 const BASE = "https://x.example/base";
 const text = fc.string({ unit: "binary", minLength: 1, maxLength: 20 });
@@ -122,7 +123,7 @@ const CARD: AgentCard = {
   skills: [],
 };
 
-function outcomesFor(sample: Task): { [K in WholeKind]: Outcomes[K] } {
+function outcomesFor(sample: Task): { [K in UnaryKind]: Outcomes[K] } {
   const config = { id: "p", taskId: sample.id, url: "https://hook.example" };
   return {
     send: { task: sample },

@@ -1,9 +1,57 @@
 /** Requests of every binding to operations. JSON-RPC gives params; HTTP gives a body, a query and names in the path. */
+
 import { invalidParams, ProtocolError } from "../../model/errors.ts";
-import type { ListInput, Operation, OperationKind, SendInput } from "../../model/operation.ts";
-import { isRecord } from "../shared/proto-json-reading.ts";
-import { cursorIn } from "../shared/request-headers.ts";
-import { type ReadOptions, readWire, type WireTypes } from "./schema.ts";
+import type { ListInput, Operation, OperationKind, Outcomes, SendInput, StreamFrame } from "../../model/operation.ts";
+import { parseLastEventId } from "../shared/http/requests.ts";
+import { isRecord } from "../shared/proto/json-reading.ts";
+import { createFrame, invalidResponse } from "../shared/responses.ts";
+import { readCardLeniently } from "./card.ts";
+import { type ReadOptions, readWire, type WireName, type WireTypes } from "./proto/schema.ts";
+
+/** What comes back from a peer, read with good will: unknown members, missing defaults and empty lists are no offence. */
+
+export type UnaryKind = Exclude<OperationKind, "stream" | "subscribe">;
+
+const TOLERANT: ReadOptions = { tolerant: true, code: "INVALID_AGENT_RESPONSE" };
+
+function read<Name extends WireName>(name: Name, value: unknown): WireTypes[Name] {
+  try {
+    return readWire(name, value, TOLERANT);
+  } catch (error) {
+    if (!ProtocolError.is(error)) throw error;
+    throw new ProtocolError("INVALID_AGENT_RESPONSE", `The agent's answer cannot be read: ${error.message}.`, {
+      cause: error,
+      ...(error.violations === undefined ? {} : { violations: error.violations }),
+    });
+  }
+}
+
+type Readers = { readonly [Kind in UnaryKind]: (value: unknown) => Outcomes[Kind] };
+
+const READERS: Readers = {
+  send: (value) => read("SendMessageResponse", value),
+  get: (value) => read("Task", value),
+  list: (value) => read("ListTasksResponse", value),
+  cancel: (value) => read("Task", value),
+  "push-create": (value) => read("TaskPushNotificationConfig", value),
+  "push-get": (value) => read("TaskPushNotificationConfig", value),
+  "push-list": (value) => read("ListTaskPushNotificationConfigsResponse", value),
+  // Success is all there is to say; servers put null, {} or nothing.
+  "push-delete": () => undefined,
+  "extended-card": (value) => {
+    const card = readCardLeniently(value);
+    if (card === undefined) throw invalidResponse("it is no agent card");
+    return card;
+  },
+};
+
+export function decodeOutcome<Kind extends UnaryKind>(kind: Kind, value: unknown): Outcomes[Kind] {
+  return READERS[kind](value);
+}
+
+export function decodeFrame(value: unknown, id: string | undefined): StreamFrame {
+  return createFrame(read("StreamResponse", value), id);
+}
 
 interface Decoded {
   readonly operation: Operation;
@@ -63,7 +111,7 @@ export function decodeRequest(
     }
     case "subscribe": {
       const { tenant = "", id } = readWire("SubscribeToTaskRequest", request, options);
-      const after = cursorIn(lastEventId);
+      const after = parseLastEventId(lastEventId);
       return { operation: { kind, id, ...(after !== undefined && { after }) }, tenant };
     }
     case "push-create": {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ERROR_CODES, ProtocolError } from "../../model/errors.ts";
-import { codeOfReason, readErrorDetails } from "../shared/error-details.ts";
-import { presentable } from "../shared/presentable.ts";
+import { codeOfReason, readErrorDetails, toPublicError } from "../shared/errors.ts";
 import { codeOfJsonRpc, ERRORS, toHttpError, toJsonRpcError } from "./errors.ts";
 
 describe("the table", () => {
@@ -92,6 +91,6 @@ describe("details", () => {
 
 it("an error of another copy of this package is presentable as it is", () => {
   const error = new ProtocolError("UNAVAILABLE", "Later.");
-  expect(presentable(error)).toBe(error);
-  expect(presentable("a string").code).toBe("INTERNAL_ERROR");
+  expect(toPublicError(error)).toBe(error);
+  expect(toPublicError("a string").code).toBe("INTERNAL_ERROR");
 });

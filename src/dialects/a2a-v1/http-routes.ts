@@ -1,5 +1,5 @@
 /** The paths of the HTTP+JSON binding, as the proto's annotations give them, with and without a tenant before them. */
-import { compileRoutes, type Route } from "../shared/http-places.ts";
+import { compileRoutes, type Route } from "../shared/http/routes.ts";
 
 /** First segment of all paths, below the agent. */
 export const HTTP_PREFIX = "rest";
@@ -18,7 +18,7 @@ const ROUTES: readonly Route[] = [
 ];
 
 /** Paths name `tenant`, `id` and `taskId`. */
-export const findPlace = compileRoutes([
+export const matchRoute = compileRoutes([
   ...ROUTES,
   ...ROUTES.map(([path, methods]): Route => [`/{tenant}${path}`, methods]),
 ]);

@@ -3,10 +3,10 @@ import { ProtocolError } from "../../model/errors.ts";
 import type { Call, OperationKind } from "../../model/operation.ts";
 import type { ExchangeRequest } from "../../wire/exchange.ts";
 import type { AgentService, ServeContext } from "../contract.ts";
-import { idempotencyKeyOf } from "../shared/request-headers.ts";
+import { idempotencyKeyOf } from "../shared/http/requests.ts";
 import { decodeRequest } from "./decode.ts";
 import type { Answer } from "./encode.ts";
-import type { ReadOptions } from "./schema.ts";
+import type { ReadOptions } from "./proto/schema.ts";
 import { requestedExtensions } from "./service-parameters.ts";
 
 export const DIALECT_NAME = "a2a-v1";

@@ -1,7 +1,40 @@
 /** What travels in headers beside a request: version and extensions. Header names are lower-case here. */
+
 import { ProtocolError } from "../../model/errors.ts";
+import type { Operation } from "../../model/operation.ts";
 import type { ExchangeRequest } from "../../wire/exchange.ts";
-import { listIn } from "../shared/request-headers.ts";
+import type { CallTarget } from "../contract.ts";
+import { parseListHeader } from "../shared/http/requests.ts";
+
+/** Service parameters, which both bindings carry as HTTP headers. */
+
+function isStreaming({ kind }: Operation): boolean {
+  return kind === "stream" || kind === "subscribe";
+}
+
+/** The caller's own headers give way to the protocol's. Names are lower-case. */
+export function callHeaders(operation: Operation, target: CallTarget, accept: string): Record<string, string> {
+  const headers: Record<string, string> = {
+    ...target.headers,
+    accept: isStreaming(operation) ? `text/event-stream, ${accept}` : accept,
+    "a2a-version": VERSION,
+  };
+  if (target.extensions.length > 0) headers["a2a-extensions"] = target.extensions.join(",");
+  if (target.idempotencyKey !== undefined) headers["idempotency-key"] = target.idempotencyKey;
+  if (operation.kind === "subscribe" && operation.after !== undefined) {
+    headers["last-event-id"] = String(operation.after);
+  }
+  return headers;
+}
+
+/** An entry without a tenant must be called without one. */
+export function tenantOf({ tenant }: CallTarget): string | undefined {
+  return tenant === "" ? undefined : tenant;
+}
+
+export function toTimestamp(milliseconds: number | undefined): string | undefined {
+  return milliseconds === undefined ? undefined : new Date(milliseconds).toISOString();
+}
 
 export const VERSION = "1.0";
 
@@ -13,18 +46,18 @@ const VERSION_FORM = /^(\d+\.\d+)(?:\.\d+)?$/;
 export function requireVersion(exchange: ExchangeRequest): void {
   const named = exchange.headers["a2a-version"]?.trim() || versionInQuery(exchange.query);
   if (VERSION_FORM.exec(named)?.[1] === VERSION) return;
-  if (named === "") throw otherVersion("No A2A-Version means 0.3, which", "0.3");
-  throw otherVersion(`A2A-Version ${named}`, named);
+  if (named === "") throw versionNotSupported("No A2A-Version means 0.3, which", "0.3");
+  throw versionNotSupported(`A2A-Version ${named}`, named);
 }
 
 /** On gRPC the package says which version is meant; a version that is named as well must not contradict it. */
 export function requireSameVersion(metadata: Headers): void {
   const named = metadata["a2a-version"]?.trim() ?? "";
   if (named === "" || VERSION_FORM.exec(named)?.[1] === VERSION) return;
-  throw otherVersion(`A2A-Version ${named}`, named);
+  throw versionNotSupported(`A2A-Version ${named}`, named);
 }
 
-function otherVersion(said: string, named: string): ProtocolError {
+function versionNotSupported(said: string, named: string): ProtocolError {
   return new ProtocolError("VERSION_NOT_SUPPORTED", `${said} is not spoken here; send A2A-Version: ${VERSION}.`, {
     metadata: { requestedVersion: named.slice(0, 32), supportedVersions: VERSION },
   });
@@ -39,5 +72,5 @@ function versionInQuery(query: string): string {
 }
 
 export function requestedExtensions(headers: Headers): readonly string[] {
-  return listIn(headers["a2a-extensions"]);
+  return parseListHeader(headers["a2a-extensions"]);
 }

@@ -1,4 +1,5 @@
 /** Values of the model in canonical form, for property tests: no member at a default that is not written. */
+
 import fc from "fast-check";
 import type { Artifact } from "../../model/artifact.ts";
 import type { AgentCard } from "../../model/card.ts";
@@ -10,6 +11,25 @@ import type { Part } from "../../model/part.ts";
 import type { TaskPushNotificationConfig } from "../../model/push.ts";
 import { TASK_STATES } from "../../model/state.ts";
 import type { Task, TaskStatus } from "../../model/task.ts";
+
+/** JSON that is nearly what a dialect expects: its words in the wrong places, with the wrong values. */
+
+export function nearMisses(names: readonly string[], words: readonly unknown[]): fc.Arbitrary<unknown> {
+  const { value } = fc.letrec<{ value: unknown }>((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 4, withCrossShrink: true },
+      fc.oneof(
+        fc.constantFrom(...words),
+        fc.string({ maxLength: 4 }),
+        fc.integer(),
+        fc.constantFrom(null, true, {}, []),
+      ),
+      fc.dictionary(fc.constantFrom(...names), tie("value"), { maxKeys: 5, noNullPrototype: true }),
+      fc.array(tie("value"), { maxLength: 3 }),
+    ),
+  }));
+  return value;
+}
 
 const name = fc.string({ minLength: 1, maxLength: 12 });
 const names = fc.array(name, { minLength: 1, maxLength: 3 });

@@ -10,7 +10,7 @@ import { createLinkPair } from "../../wire/link-pair.ts";
 import { RpcStatusError } from "../../wire/rpc.ts";
 import { sseEvents } from "../../wire/sse.ts";
 import type {
-  AgentPlace,
+  AgentEndpoint,
   AgentService,
   Calling,
   CallTarget,
@@ -121,7 +121,7 @@ function joinLink(dialect: Dialect, calling: LinkCalling, service: AgentService)
   };
 }
 
-const PLACE: AgentPlace = { base: BASE, rpc: "agent.example:4001", name: "agent", isDefault: true };
+const PLACE: AgentEndpoint = { base: BASE, rpc: "agent.example:4001", name: "agent", isDefault: true };
 
 /** Where a peer would be told to call; a dialect that is in no card is called at the base. */
 function targetOf({ serving }: Dialect, binding: string): CallTarget {
@@ -205,7 +205,7 @@ function toRequest(call: ExchangeCall): ExchangeRequest {
 }
 
 /** As a server would route it: by the longest prefix of the path, else as JSON-RPC. */
-export async function serveExchange(
+async function serveExchange(
   { serving }: Dialect,
   exchange: ExchangeRequest,
   context: ServeContext,

@@ -1,14 +1,60 @@
 /** Values of the model that a dialect says it can carry. */
+
 import fc from "fast-check";
 import type { Artifact } from "../../model/artifact.ts";
 import type { StreamEvent } from "../../model/event.ts";
 import type { JsonObject, JsonValue } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
-import type { Operation, StreamFrame } from "../../model/operation.ts";
-import type { Part } from "../../model/part.ts";
-import { TASK_STATES } from "../../model/state.ts";
+import type { FrameStream, Operation, SendOutcome, StreamFrame } from "../../model/operation.ts";
+import { isDataPart, type Part } from "../../model/part.ts";
+import { isInterrupted, isTerminal, TASK_STATES, type TaskState } from "../../model/state.ts";
 import type { Task } from "../../model/task.ts";
-import type { Abilities } from "../contract.ts";
+import type { Abilities, AgentService } from "../contract.ts";
+
+/** For dialects that know nothing but streams, and tell them by events of their own. */
+
+/** Asked for streams, it takes them for sends, whose outcomes may be streams as well; nothing waits and nothing runs. */
+export function streamingOnly(service: AgentService): AgentService {
+  const call = { caller: { owner: "", authenticated: false }, tenant: "", extensions: [], dialect: "" };
+  const answer = async (operation: Operation): Promise<unknown> => {
+    if (operation.kind === "list") return { tasks: [], nextPageToken: "", pageSize: 1, totalSize: 0 };
+    if (operation.kind !== "stream") return service.dispatch(operation, call);
+    const outcome: SendOutcome | FrameStream = await service.dispatch({ ...operation, kind: "send" }, call);
+    return streamToEnd(outcome);
+  };
+  return { ...service, dispatch: (operation) => answer(operation) as Promise<never> };
+}
+
+/** A stream that ends before its task does is an error where nobody can ask for the task. */
+async function* streamToEnd(
+  outcome: SendOutcome | FrameStream,
+): AsyncGenerator<readonly StreamFrame[], void, undefined> {
+  if (Symbol.asyncIterator in outcome) yield* outcome;
+  else yield [frameOf(outcome, 1)];
+  yield [frameOf({ statusUpdate: { taskId: "t", contextId: "c", status: { state: "TASK_STATE_COMPLETED" } } }, 2)];
+}
+
+/** What a stream comes to: its artifacts and where it ended. */
+export function outcomeOfStream(frames: readonly StreamFrame[]): unknown {
+  const artifacts = new Map<string, Part[]>();
+  let state: TaskState | undefined;
+  const put = ({ artifactId, parts }: Artifact, append: boolean) => {
+    artifacts.set(artifactId, [...(append ? (artifacts.get(artifactId) ?? []) : []), ...parts.map(withoutDataExtras)]);
+  };
+  for (const { event } of frames) {
+    if ("artifactUpdate" in event) put(event.artifactUpdate.artifact, event.artifactUpdate.append === true);
+    if ("task" in event) for (const artifact of event.task.artifacts ?? []) put(artifact, false);
+    if ("task" in event) state = event.task.status.state;
+    if ("statusUpdate" in event) state = event.statusUpdate.status.state;
+    if (state !== undefined && (isTerminal(state) || isInterrupted(state))) break;
+  }
+  return [[...artifacts], state];
+}
+
+/** `JSON.stringify` has the last word. */
+function withoutDataExtras(part: Part): Part {
+  return isDataPart(part) ? { data: part.data } : part;
+}
 
 const word = fc.stringMatching(/^[a-z][a-z0-9-]{0,11}$/);
 const text = fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 });
@@ -19,7 +65,7 @@ const json = fc
   .map((value) => JSON.parse(value) as JsonValue);
 const metadata: fc.Arbitrary<JsonObject> = fc.dictionary(word, json, { maxKeys: 2, noNullPrototype: true });
 
-export interface Values {
+interface Values {
   readonly part: fc.Arbitrary<Part>;
   readonly message: fc.Arbitrary<Message>;
   readonly reply: fc.Arbitrary<Message>;

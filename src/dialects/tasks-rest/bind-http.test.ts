@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ERROR_CODES, ProtocolError, taskNotFound } from "../../model/errors.ts";
 import { LogEntry } from "../../model/event.ts";
 import { http } from "./bind-http.ts";
-import { STATUSES } from "./errors.ts";
+import { HTTP_STATUSES } from "./errors.ts";
 import { batches, bodyOf, eventsOf, frame, serve, textOf } from "./fixtures/serving.ts";
 
 const MESSAGE = { role: "user", parts: [{ type: "text", text: "茶" }], messageId: "m1", contextId: "c" };
@@ -273,7 +273,7 @@ describe("errors", () => {
     const { reply } = await serve("GET /t1", () => {
       throw new ProtocolError(code, "Told to.", { metadata: { taskId: "t1" }, retryAfter: 1.5 });
     });
-    expect(reply.status).toBe(STATUSES[code]);
+    expect(reply.status).toBe(HTTP_STATUSES[code]);
     expect(bodyOf(reply)).toMatchObject({ error: { code: code.toLowerCase().replaceAll("_", "-") } });
     if (code !== "INTERNAL_ERROR") {
       expect(bodyOf(reply)).toMatchObject({ error: { message: "Told to.", taskId: "t1" } });

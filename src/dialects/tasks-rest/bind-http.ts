@@ -1,4 +1,5 @@
 /** Plain HTTP: operations by method and path, tasks and errors as bare JSON, streams as server-sent events of it. */
+
 import { ProtocolError } from "../../model/errors.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { Call, StreamFrame } from "../../model/operation.ts";
@@ -12,22 +13,20 @@ import {
 import type { JsonLimits } from "../../wire/json-limits.ts";
 import { sseLineFrame } from "../../wire/sse.ts";
 import type { HttpServing, ServeContext } from "../contract.ts";
-import { errorHeaders } from "../shared/error-headers.ts";
-import { type EventFraming, eventStreamReply } from "../shared/event-stream.ts";
-import { allowed, kindOf } from "../shared/http-places.ts";
-import { mapFrames } from "../shared/mapped-frames.ts";
-import { presentable } from "../shared/presentable.ts";
-import { parseBody } from "../shared/request-body.ts";
-import { idempotencyKeyOf, isJson, requireMediaType } from "../shared/request-headers.ts";
+import { errorHeaders, toPublicError } from "../shared/errors.ts";
+import { type EventFraming, eventStreamReply } from "../shared/http/event-stream.ts";
+import { mapFrames } from "../shared/http/map-frames.ts";
+import { idempotencyKeyOf, isJson, parseBody, requireMediaType } from "../shared/http/requests.ts";
+import { allowHeader, operationKindFor } from "../shared/http/routes.ts";
+import { DIALECT_NAME, VERSION } from "./card.ts";
 import { decodeRequest } from "./decode.ts";
 import { type Answer, encodeAnswer, StreamEncoder } from "./encode.ts";
-import { STATUSES, toErrorBody } from "./errors.ts";
-import { findPlace, PREFIX, type SpokenKind } from "./http-routes.ts";
-import { DIALECT_NAME, VERSION } from "./version.ts";
+import { HTTP_STATUSES, toErrorBody } from "./errors.ts";
+import { HTTP_PREFIX, matchRoute, type SupportedKind } from "./http-routes.ts";
 
 export const http: HttpServing = {
   version: VERSION,
-  prefix: PREFIX,
+  prefix: HTTP_PREFIX,
 
   async handle(exchange, context) {
     const { method } = exchange;
@@ -35,17 +34,17 @@ export const http: HttpServing = {
     return method === "HEAD" ? headOf(reply) : reply;
   },
 
-  refuse: (error) => refuse(presentable(error)),
+  refuse: (error) => errorReply(toPublicError(error)),
 };
 
 async function replyTo(method: string, exchange: ExchangeRequest, context: ServeContext): Promise<ExchangeReply> {
   try {
-    const place = findPlace(exchange.path);
+    const place = matchRoute(exchange.path);
     if (place === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "There is nothing at this path.");
-    const kind = kindOf(place.methods, method);
+    const kind = operationKindFor(place.methods, method);
     if (kind === undefined) {
-      const allow = allowed(place.methods);
-      return refuse(new ProtocolError("METHOD_NOT_FOUND", `This path answers ${allow} only.`), 405, { allow });
+      const allow = allowHeader(place.methods);
+      return errorReply(new ProtocolError("METHOD_NOT_FOUND", `This path answers ${allow} only.`), 405, { allow });
     }
     const answer = await invoke(kind, place.id, method === "POST", exchange, context);
     if (answer.kind === "stream" || answer.kind === "subscribe") {
@@ -58,14 +57,14 @@ async function replyTo(method: string, exchange: ExchangeRequest, context: Serve
     if (losses.length > 0) context.report(losses);
     return jsonReply(200, json);
   } catch (error) {
-    return refuse(presentable(error));
+    return errorReply(toPublicError(error));
   }
 }
 
 const NO_EXTENSIONS: readonly string[] = [];
 
 async function invoke(
-  kind: SpokenKind,
+  kind: SupportedKind,
   id: string,
   hasBody: boolean,
   exchange: ExchangeRequest,
@@ -98,20 +97,20 @@ async function invoke(
 function readBody({ body, headers }: ExchangeRequest, limits: JsonLimits): unknown {
   if (body.length === 0) return undefined;
   requireMediaType(headers, isJson);
-  requireIdentity(headers["content-encoding"]);
+  refuseEncoding(headers["content-encoding"]);
   return parseBody(body, limits);
 }
 
-function requireIdentity(encoding: string | undefined): void {
+function refuseEncoding(encoding: string | undefined): void {
   if (encoding === undefined || encoding === "" || encoding.toLowerCase() === "identity") return;
   throw new ProtocolError("CONTENT_TYPE_NOT_SUPPORTED", "The request must not be compressed.", {
     metadata: { contentEncoding: encoding },
   });
 }
 
-function refuse(
+function errorReply(
   error: ProtocolError,
-  status: number = STATUSES[error.code],
+  status: number = HTTP_STATUSES[error.code],
   headers: Readonly<Record<string, string>> | undefined = errorHeaders(error),
 ): FullReply {
   return jsonReply(status, toErrorBody(error), headers);
@@ -128,5 +127,5 @@ const FRAMING: EventFraming = {
     for (const { json, number } of batch) text += sseLineFrame(json, number);
     return text;
   },
-  encodeFailure: (error) => `event: error\n${sseLineFrame(toErrorBody(presentable(error)))}`,
+  encodeFailure: (error) => `event: error\n${sseLineFrame(toErrorBody(toPublicError(error)))}`,
 };

@@ -4,7 +4,7 @@ import type { Operation } from "../../model/operation.ts";
 import { sseEvents } from "../../wire/sse.ts";
 import type { CallTarget } from "../contract.ts";
 import { httpCalling } from "./call-http.ts";
-import { can } from "./can.ts";
+import { can } from "./index.ts";
 
 const TARGET: CallTarget = {
   url: "http://127.0.0.1:8001/",

@@ -1,17 +1,18 @@
 /** Calling over plain HTTP: a path for each operation, streams as SSE of bare JSON. */
+
 import { ProtocolError } from "../../model/errors.ts";
 import { type Loss, lossBy } from "../../model/loss.ts";
 import type { Operation, OperationKind, Outcomes, SendConfiguration } from "../../model/operation.ts";
-import type { CallTarget, ExchangeCalling, WholeAnswer } from "../contract.ts";
-import { parseAnswer, receivedFrame, unreadable } from "../shared/answers.ts";
-import { readAnswer } from "../shared/early-reading.ts";
-import { isRecord } from "../shared/proto-json-reading.ts";
-import { readRefusal, readStreamFailure } from "./call-errors.ts";
-import { readStreamEvent, readTask } from "./heard.ts";
-import { PREFIX } from "./http-routes.ts";
+import type { BufferedResponse, CallTarget, ExchangeCalling } from "../contract.ts";
+import { readResponse } from "../shared/legacy/members.ts";
+import { isRecord } from "../shared/proto/json-reading.ts";
+import { createFrame, invalidResponse, parseResponse } from "../shared/responses.ts";
+import { BINDING, VERSION } from "./card.ts";
+import { readStreamEvent, readTask } from "./decode.ts";
+import { toMessage } from "./encode.ts";
+import { decodeError, decodeStreamError } from "./errors.ts";
+import { HTTP_PREFIX } from "./http-routes.ts";
 import { LOSSES } from "./losses.ts";
-import { toMessage } from "./said.ts";
-import { BINDING, VERSION } from "./version.ts";
 
 interface Route {
   readonly method: "GET" | "POST";
@@ -26,7 +27,7 @@ function routeOf(operation: Operation, losses: Loss[]): Route {
     case "send":
     case "stream": {
       const { configuration, kind, message, metadata } = operation;
-      if (configuration !== undefined) loseConfiguration(configuration, losses);
+      if (configuration !== undefined) reportLostConfiguration(configuration, losses);
       const body = { message: toMessage(message, "message", losses), metadata };
       return { method: "POST", path: kind === "send" ? "/send" : "/sendSubscribe", body };
     }
@@ -51,7 +52,7 @@ const CONFIGURATION_LOSSES = [
   ["taskPushNotificationConfig", LOSSES.pushConfig],
 ] as const;
 
-function loseConfiguration(configuration: SendConfiguration, losses: Loss[]): void {
+function reportLostConfiguration(configuration: SendConfiguration, losses: Loss[]): void {
   for (const [name, rule] of CONFIGURATION_LOSSES) {
     if (configuration[name] !== undefined) losses.push(lossBy(rule, `configuration.${name}`));
   }
@@ -69,10 +70,10 @@ function urlOf({ url }: CallTarget, { path, query }: Route): string {
   const [base = "", ...rest] = url.split("?");
   const queries = [rest.join("?"), query ?? ""].filter((one) => one !== "");
   const suffix = queries.length === 0 ? "" : `?${queries.join("&")}`;
-  return `${base.replace(/\/+$/, "")}/${PREFIX}${path}${suffix}`;
+  return `${base.replace(/\/+$/, "")}/${HTTP_PREFIX}${path}${suffix}`;
 }
 
-function headersOf(operation: Operation, target: CallTarget, hasBody: boolean): Readonly<Record<string, string>> {
+function callHeaders(operation: Operation, target: CallTarget, hasBody: boolean): Readonly<Record<string, string>> {
   const streams = operation.kind === "stream" || operation.kind === "subscribe";
   const headers: Record<string, string> = {
     ...target.headers,
@@ -97,25 +98,25 @@ export const httpCalling: ExchangeCalling = {
     if (target.extensions.length > 0) losses.push(lossBy(LOSSES.callExtensions, "extensions"));
     const route = routeOf(operation, losses);
     const { body, method } = route;
-    const call = { method, url: urlOf(target, route), headers: headersOf(operation, target, body !== undefined) };
+    const call = { method, url: urlOf(target, route), headers: callHeaders(operation, target, body !== undefined) };
     return { value: body === undefined ? call : { ...call, body: JSON.stringify(body) }, losses };
   },
 
-  decode<Kind extends Exclude<OperationKind, "stream" | "subscribe">>(kind: Kind, { status, text }: WholeAnswer) {
-    const value = parseAnswer(text);
-    if (status < 200 || status > 299) throw readRefusal(kind, value, status);
-    if (value === undefined) throw unreadable("it is not JSON");
-    if (isRecord(value) && isRecord(value.error)) throw readRefusal(kind, value, status);
-    const { losses, value: task } = readAnswer(value, readTask);
+  decode<Kind extends Exclude<OperationKind, "stream" | "subscribe">>(kind: Kind, { status, text }: BufferedResponse) {
+    const value = parseResponse(text);
+    if (status < 200 || status > 299) throw decodeError(kind, value, status);
+    if (value === undefined) throw invalidResponse("it is not JSON");
+    if (isRecord(value) && isRecord(value.error)) throw decodeError(kind, value, status);
+    const { losses, value: task } = readResponse(value, readTask);
     // Every answer of this dialect is a task.
     return { value: (kind === "send" ? { task } : task) as Outcomes[Kind], losses };
   },
 
   decodeFrame({ data, event, id }) {
-    const value = parseAnswer(data);
-    if (event === "error" || (isRecord(value) && isRecord(value.error))) throw readStreamFailure(value, data);
-    if (value === undefined) throw unreadable("a frame of the stream is not JSON");
-    const read = readAnswer(value, readStreamEvent);
-    return { value: receivedFrame(read.value, id), losses: read.losses };
+    const value = parseResponse(data);
+    if (event === "error" || (isRecord(value) && isRecord(value.error))) throw decodeStreamError(value, data);
+    if (value === undefined) throw invalidResponse("a frame of the stream is not JSON");
+    const read = readResponse(value, readStreamEvent);
+    return { value: createFrame(read.value, id), losses: read.losses };
   },
 };

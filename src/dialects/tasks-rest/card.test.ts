@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { AgentCard } from "../../model/card.ts";
-import { looksLikeTasksRest, readCard } from "./call-card.ts";
-import { toCardDocument } from "./card.ts";
+import { looksLikeTasksRest, readCard, toCardDocument } from "./card.ts";
 
 const OUTLINE = JSON.parse(readFileSync(new URL("./fixtures/outline-card.json", import.meta.url), "utf8"));
 

@@ -1,6 +1,40 @@
 import type { AgentCard } from "../../model/card.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { toEarlyCard } from "../shared/early-card.ts";
+import type { CardReader } from "../contract.ts";
+import { isPartKind, toLegacyCard } from "../shared/legacy/card.ts";
+import { type LegacyCardOptions, readLegacyCard } from "../shared/legacy/read-card.ts";
+import { isRecord } from "../shared/proto/json-reading.ts";
+
+const OPTIONS: LegacyCardOptions = {
+  interfaceAt: (url) => ({ url, protocolBinding: BINDING, protocolVersion: VERSION }),
+  impliedModes: [],
+};
+
+export const readCard: CardReader = (value, cardUrl) => {
+  const card = readLegacyCard(value, cardUrl, OPTIONS);
+  return card === undefined ? undefined : { card, confidence: looksLikeTasksRest(value) ? "likely" : "possible" };
+};
+
+/** Only here are all modes words for kinds of parts; elsewhere they are media types, or both. */
+export function looksLikeTasksRest(value: unknown): boolean {
+  if (!isRecord(value) || !isRecord(value.authentication)) return false;
+  const { skills } = value;
+  return Array.isArray(skills) && skills.length > 0 && skills.every(hasPartKindsForModes);
+}
+
+function hasPartKindsForModes(skill: unknown): boolean {
+  return isRecord(skill) && [skill.inputModes, skill.outputModes].every(arePartKinds);
+}
+
+function arePartKinds(modes: unknown): boolean {
+  return Array.isArray(modes) && modes.length > 0 && modes.every(isPartKind);
+}
+
+/** This dialect never named one. */
+export const VERSION = "1";
+export const DIALECT_NAME = "tasks-rest";
+/** Its name in lists of interfaces; no other document has one for it. */
+export const BINDING = "urn:dragoman:binding:tasks-rest";
 
 export const CARD_PATH = "/.well-known/agent.json";
 
@@ -10,7 +44,7 @@ const documents = new WeakMap<AgentCard, JsonObject>();
 export function toCardDocument(card: AgentCard): JsonObject {
   let document = documents.get(card);
   if (document === undefined) {
-    const { authentication, capabilities, description, name, skills, url, version } = toEarlyCard(card);
+    const { authentication, capabilities, description, name, skills, url, version } = toLegacyCard(card);
     document = {
       name,
       description,

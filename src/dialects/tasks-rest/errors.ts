@@ -1,7 +1,77 @@
 /** Every error code as an HTTP status and a body. The dialect never said how its errors look, so this form is ours. */
-import { ERROR_CODES, type ErrorCode, type ProtocolError } from "../../model/errors.ts";
 
-export const STATUSES = {
+import { ERROR_CODES, type ErrorCode, type FieldViolation, ProtocolError } from "../../model/errors.ts";
+import type { OperationKind } from "../../model/operation.ts";
+import { codeOfHttpStatus, httpStatusError } from "../shared/errors.ts";
+import { isRecord } from "../shared/proto/json-reading.ts";
+
+/** A peer's refusal as a ProtocolError: in our form, in that of the web frameworks such agents are built with, or bare. */
+
+/** Answers for paths nobody serves, as frameworks give them unasked. */
+const NO_SUCH_ROUTE = /^(not found|method not allowed|no (such )?route|cannot (get|post)\b)/i;
+
+export function decodeError(kind: OperationKind, value: unknown, status: number): ProtocolError {
+  const error = isRecord(value) ? (isRecord(value.error) ? value.error : value) : undefined;
+  const text = error === undefined ? undefined : messageIn(error);
+  const known = codeByName(error?.code);
+  if (error !== undefined && known !== undefined) return decodeOwnForm(known, text, error);
+  const code = codeOfStatus(kind, status, text);
+  return text === undefined
+    ? httpStatusError(status, code)
+    : new ProtocolError(code, text, violationsIn(error?.detail));
+}
+
+/** An error in the middle of a stream has no status. */
+export function decodeStreamError(value: unknown, text: string): ProtocolError {
+  const error = isRecord(value) ? (isRecord(value.error) ? value.error : value) : {};
+  const message = messageIn(error) ?? text;
+  return decodeOwnForm(codeByName(error.code) ?? "INTERNAL_ERROR", message, error);
+}
+
+function decodeOwnForm(
+  code: ErrorCode,
+  text: string | undefined,
+  error: Readonly<Record<string, unknown>>,
+): ProtocolError {
+  const { retryAfter, taskId, violations } = error;
+  return new ProtocolError(code, text ?? "The agent refused without saying why.", {
+    ...(typeof taskId === "string" ? { metadata: { taskId } } : {}),
+    ...(Array.isArray(violations) ? { violations: violations.filter(isViolation) } : {}),
+    ...(typeof retryAfter === "number" && retryAfter >= 0 ? { retryAfter } : {}),
+  });
+}
+
+function isViolation(value: unknown): value is FieldViolation {
+  return isRecord(value) && typeof value.field === "string" && typeof value.description === "string";
+}
+
+/**
+ * A path that is not there: nobody speaks this dialect there, or at least not these words of it. Cancelling is our
+ * addition, which others need not have. A 404 that gives a reason is about the task.
+ */
+function codeOfStatus(kind: OperationKind, status: number, text: string | undefined): ErrorCode {
+  if (status !== 404 && status !== 405 && status !== 501) return codeOfHttpStatus(status);
+  const isRoute = status !== 404 || text === undefined || NO_SUCH_ROUTE.test(text);
+  if (kind === "cancel") return isRoute ? "UNSUPPORTED_OPERATION" : "TASK_NOT_FOUND";
+  return isRoute || kind === "send" ? "METHOD_NOT_FOUND" : "TASK_NOT_FOUND";
+}
+
+function messageIn({ detail, error, message }: Readonly<Record<string, unknown>>): string | undefined {
+  for (const text of [message, detail, error]) if (typeof text === "string" && text !== "") return text;
+  const [first] = violationsIn(detail).violations ?? [];
+  return first === undefined ? undefined : `${first.field} ${first.description}`;
+}
+
+/** FastAPI lists what it does not like about a request as `[{loc, msg}]`. */
+function violationsIn(detail: unknown): { readonly violations?: readonly FieldViolation[] } {
+  if (!Array.isArray(detail)) return {};
+  const violations = detail
+    .filter(isRecord)
+    .map(({ loc, msg }) => ({ field: Array.isArray(loc) ? loc.join(".") : "", description: String(msg ?? "") }));
+  return violations.length === 0 ? {} : { violations };
+}
+
+export const HTTP_STATUSES = {
   TASK_NOT_FOUND: 404,
   TASK_NOT_CANCELABLE: 409,
   PUSH_NOTIFICATION_NOT_SUPPORTED: 501,
@@ -28,16 +98,16 @@ export const STATUSES = {
 /** `{"error": {"code": "task-not-found", "message", "taskId"?, "violations"?, "retryAfter"?}}` */
 export function toErrorBody({ code, message, metadata, retryAfter, violations }: ProtocolError): string {
   return JSON.stringify({
-    error: { code: toWord(code), message, taskId: metadata?.taskId, violations, retryAfter },
+    error: { code: toErrorName(code), message, taskId: metadata?.taskId, violations, retryAfter },
   });
 }
 
-function toWord(code: ErrorCode): string {
+function toErrorName(code: ErrorCode): string {
   return code.toLowerCase().replaceAll("_", "-");
 }
 
-const CODE_OF_WORD: ReadonlyMap<unknown, ErrorCode> = new Map(ERROR_CODES.map((code) => [toWord(code), code]));
+const CODE_BY_NAME: ReadonlyMap<unknown, ErrorCode> = new Map(ERROR_CODES.map((code) => [toErrorName(code), code]));
 
-export function codeOfWord(word: unknown): ErrorCode | undefined {
-  return CODE_OF_WORD.get(word);
+function codeByName(word: unknown): ErrorCode | undefined {
+  return CODE_BY_NAME.get(word);
 }

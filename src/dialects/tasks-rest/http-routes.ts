@@ -1,20 +1,20 @@
 /** The paths below `/tasks`. */
 import type { OperationKind } from "../../model/operation.ts";
-import { decodeSegment, type Method } from "../shared/http-places.ts";
+import { decodeSegment, type Method } from "../shared/http/routes.ts";
 
-export const PREFIX = "tasks";
+export const HTTP_PREFIX = "tasks";
 
-export type SpokenKind = Extract<OperationKind, "send" | "stream" | "get" | "cancel" | "subscribe">;
-type Methods = Readonly<Partial<Record<Method, SpokenKind>>>;
+export type SupportedKind = Extract<OperationKind, "send" | "stream" | "get" | "cancel" | "subscribe">;
+type Methods = Readonly<Partial<Record<Method, SupportedKind>>>;
 
-export interface Place {
+interface RouteMatch {
   readonly methods: Methods;
   /** Of the task, decoded; empty where the path names none. */
   readonly id: string;
 }
 
 /** A task may be called `send`: only its method tells the two apart. */
-const FIXED: Readonly<Record<string, Methods>> = {
+const NAMED_PATHS: Readonly<Record<string, Methods>> = {
   send: { POST: "send", GET: "get" },
   sendSubscribe: { POST: "stream", GET: "get" },
 };
@@ -22,7 +22,7 @@ const FIXED: Readonly<Record<string, Methods>> = {
 const TASK: Methods = { GET: "get" };
 
 /** Browsers can open an event stream by GET only; others subscribe with either. */
-const BELOW_TASK: Readonly<Record<string, Methods>> = {
+const TASK_SUBPATHS: Readonly<Record<string, Methods>> = {
   cancel: { POST: "cancel" },
   subscribe: { GET: "subscribe", POST: "subscribe" },
 };
@@ -30,13 +30,13 @@ const BELOW_TASK: Readonly<Record<string, Methods>> = {
 const SEGMENTS = /^\/?([^/]+)(?:\/([^/]+))?\/?$/;
 
 /** `path` is still percent-encoded. */
-export function findPlace(path: string): Place | undefined {
+export function matchRoute(path: string): RouteMatch | undefined {
   const [, first, second] = SEGMENTS.exec(path) ?? [];
   if (first === undefined) return undefined;
   if (second === undefined) {
-    const methods = Object.hasOwn(FIXED, first) ? FIXED[first] : TASK;
+    const methods = Object.hasOwn(NAMED_PATHS, first) ? NAMED_PATHS[first] : TASK;
     return { methods: methods ?? TASK, id: decodeSegment("id", first) };
   }
-  const methods = Object.hasOwn(BELOW_TASK, second) ? BELOW_TASK[second] : undefined;
+  const methods = Object.hasOwn(TASK_SUBPATHS, second) ? TASK_SUBPATHS[second] : undefined;
   return methods === undefined ? undefined : { methods, id: decodeSegment("id", first) };
 }

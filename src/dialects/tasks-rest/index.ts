@@ -1,11 +1,31 @@
-import type { Dialect } from "../contract.ts";
+import type { Abilities, Dialect } from "../contract.ts";
 import { http } from "./bind-http.ts";
-import { readCard } from "./call-card.ts";
 import { httpCalling } from "./call-http.ts";
-import { can } from "./can.ts";
-import { CARD_PATH, toCardDocument } from "./card.ts";
+import { CARD_PATH, DIALECT_NAME, readCard, toCardDocument, VERSION } from "./card.ts";
 import { LOSSES } from "./losses.ts";
-import { DIALECT_NAME, VERSION } from "./version.ts";
+
+/** Cancelling and subscribing are ours: agents of others may not know them. */
+export const can: Abilities = {
+  streaming: true,
+  replay: true,
+  operations: {
+    send: true,
+    stream: true,
+    get: true,
+    list: false,
+    cancel: true,
+    subscribe: true,
+    "push-create": false,
+    "push-get": false,
+    "push-list": false,
+    "push-delete": false,
+    "extended-card": false,
+  },
+  parts: { text: true, raw: true, url: true, data: true },
+  artifacts: true,
+  inputRequired: true,
+  metadata: true,
+};
 
 /** Tasks over plain HTTP, as chains of writing agents speak it. Its own card is the only one that tells of it. */
 export const tasksRest: Dialect = {

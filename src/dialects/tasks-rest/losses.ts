@@ -1,8 +1,8 @@
 /** All that this dialect has no words for. */
 import type { LossRule } from "../../model/loss.ts";
-import { CARD_LOSSES } from "../shared/early-card.ts";
-import { PART_LOSSES } from "../shared/early-parts.ts";
-import { STATE_LOSSES } from "../shared/early-states.ts";
+import { CARD_LOSSES } from "../shared/legacy/card.ts";
+import { PART_LOSSES } from "../shared/legacy/parts.ts";
+import { STATE_LOSSES } from "../shared/legacy/states.ts";
 
 export const LOSSES = {
   ...PART_LOSSES,

@@ -5,15 +5,14 @@ import { fold, TaskFold } from "../../model/fold.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { StreamFrame } from "../../model/operation.ts";
 import { legalLog } from "../../model/testing/events.ts";
-import { earlyValues } from "../suite/early-values.ts";
+import { nearMisses } from "../suite/arbitraries.ts";
 import { toolsOf } from "../suite/join.ts";
-import { nearMisses } from "../suite/near-misses.ts";
-import { looksLikeTasksRest, readCard } from "./call-card.ts";
+import { legacyValues } from "../suite/legacy-values.ts";
 import { httpCalling } from "./call-http.ts";
+import { looksLikeTasksRest, readCard } from "./card.ts";
 import { decodeRequest } from "./decode.ts";
-import { encodeAnswer, StreamEncoder } from "./encode.ts";
-import { findPlace } from "./http-routes.ts";
-import { toTask } from "./said.ts";
+import { encodeAnswer, StreamEncoder, toTask } from "./encode.ts";
+import { matchRoute } from "./http-routes.ts";
 
 const CASES = { numRuns: 10_000 };
 const near = nearMisses(
@@ -51,7 +50,7 @@ describe("whatever comes", () => {
     fc.assert(
       fc.property(kinds, fc.string(), fc.string(), near, maybe, (kind, path, query, body, lastEventId) => {
         throwsOnlyProtocolErrors(() => {
-          const id = findPlace(path)?.id ?? "";
+          const id = matchRoute(path)?.id ?? "";
           decodeRequest(kind, { id, query, body, lastEventId }, { maxItems: 100 }, ids);
         });
       }),
@@ -85,7 +84,7 @@ describe("whatever comes", () => {
 });
 
 describe("whatever can be said", () => {
-  const { message: anyMessage, task: anyTask } = earlyValues({ lists: false });
+  const { message: anyMessage, task: anyTask } = legacyValues({ lists: false });
 
   it("arrives as it was", () => {
     const { ids } = toolsOf();

@@ -1,10 +1,11 @@
 /** Users who log in: `authorize` and `deauthorize`. */
+
 import { invalidParams, ProtocolError } from "../../model/errors.ts";
 import { EXTENSIONS } from "../../model/extensions.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import type { CodecTools } from "../contract.ts";
-import { isRecord } from "../shared/proto-json-reading.ts";
+import { isRecord } from "../shared/proto/json-reading.ts";
 import type { HeardMessage } from "../xiaoyi/decode.ts";
 import { xiaoyiMark } from "../xiaoyi/marks.ts";
 import { phoneText } from "../xiaoyi/phone-texts.ts";

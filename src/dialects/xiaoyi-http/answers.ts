@@ -1,9 +1,10 @@
 /** Replies that are no streams. */
+
 import type { ProtocolError } from "../../model/errors.ts";
 import { type FullReply, jsonReply } from "../../wire/exchange.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
-import { errorHeaders } from "../shared/error-headers.ts";
-import { httpStatusOf } from "../shared/json-rpc-serving.ts";
+import { errorHeaders } from "../shared/errors.ts";
+import { httpStatusOf } from "../shared/http/json-rpc.ts";
 import { toFrameError } from "../xiaoyi/errors.ts";
 import { toRefusal, toResponse } from "../xiaoyi/wire.ts";
 

@@ -1,4 +1,5 @@
 /** `POST /agent/message`: JSON-RPC of the platform's own kind, answered in full or, for messages, by a stream. */
+
 import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
 import type { Call } from "../../model/operation.ts";
 import type { Clock, Log } from "../../model/ports.ts";
@@ -6,9 +7,9 @@ import type { ExchangeReply, ExchangeRequest, FullReply } from "../../wire/excha
 import { decodeUtf8, parseJson } from "../../wire/json-limits.ts";
 import { type JsonRpcId, type JsonRpcRequest, PARSE_ERROR, parseJsonRpc } from "../../wire/json-rpc.ts";
 import type { HttpServing, ServeContext } from "../contract.ts";
-import { presentable } from "../shared/presentable.ts";
-import { isRecord } from "../shared/proto-json-reading.ts";
-import { isJson, requireMediaType } from "../shared/request-headers.ts";
+import { toPublicError } from "../shared/errors.ts";
+import { isJson, requireMediaType } from "../shared/http/requests.ts";
+import { isRecord } from "../shared/proto/json-reading.ts";
 import { AgentTasks } from "../xiaoyi/agent-tasks.ts";
 import { methodOf, readControl, toCancelResult, toClearResult } from "../xiaoyi/control.ts";
 import { type HeardMessage, readMessageParams, tappedPushId } from "../xiaoyi/decode.ts";
@@ -38,7 +39,7 @@ export function createHttpServing({ clock, entriesFor, log }: XiaoyiHttpOptions)
   const refuseHere: HttpServing["refuse"] = (error, _exchange, status) => {
     // Without a status it is known, and noted, for which agent it is.
     if (status !== undefined) refusals.note(undefined, error);
-    return refuse(presentable(error), null, status);
+    return refuse(toPublicError(error), null, status);
   };
   const refusalOf = (agent: string, judge: () => unknown): ProtocolError | undefined => {
     try {
@@ -46,7 +47,7 @@ export function createHttpServing({ clock, entriesFor, log }: XiaoyiHttpOptions)
       return undefined;
     } catch (error) {
       refusals.note(agent, error);
-      return presentable(error);
+      return toPublicError(error);
     }
   };
   const common = { version: VERSION, refuse: refuseHere } as const;
@@ -61,7 +62,7 @@ export function createHttpServing({ clock, entriesFor, log }: XiaoyiHttpOptions)
     {
       ...common,
       prefix: TOKEN_PATH,
-      isOpen: true,
+      allowsAnonymous: true,
       serves: (agent) => entriesFor(agent).some(({ access }) => access.kind === "oauth"),
       screen: (head, agent) => refusalOf(agent, () => requireShortBody(head)),
       async handle(exchange, { ids, service: { name: agent } }) {
@@ -94,7 +95,7 @@ async function handle(
     return await new Request(exchange, context, admission, tools).reply();
   } catch (error) {
     tools.refusals.note(context.service.name, error);
-    return refuse(presentable(error), idIn(exchange, context.limits));
+    return refuse(toPublicError(error), idIn(exchange, context.limits));
   }
 }
 
@@ -151,7 +152,7 @@ class Request {
   /** `hasOwnText`: the error has a sentence for people already. */
   #refuse(error: unknown, id: JsonRpcId, hasOwnText = false): FullReply {
     this.#refusals.note(this.#context.service.name, error);
-    const refusal = presentable(error);
+    const refusal = toPublicError(error);
     const isShown = !hasOwnText && !isTechnical(refusal);
     return refuse(refusal, id, undefined, isShown ? errorText(refusal, this.#entry.language) : undefined);
   }

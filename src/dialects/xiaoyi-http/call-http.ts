@@ -1,4 +1,5 @@
 /** Calling agents as the platform does: with credentials in every request, and in a session where the agent requires one. */
+
 import { ProtocolError } from "../../model/errors.ts";
 import { LogEntry, type TaskEvent } from "../../model/event.ts";
 import { TaskFold } from "../../model/fold.ts";
@@ -7,10 +8,10 @@ import type { Operation, OperationKind, Outcomes, StreamFrame } from "../../mode
 import type { Task } from "../../model/task.ts";
 import type { ExchangeCall } from "../../wire/exchange.ts";
 import { createSseParser } from "../../wire/sse.ts";
-import type { CallTarget, ExchangeCalling, SessionCalling, WholeAnswer } from "../contract.ts";
-import { parseAnswer, receivedFrame, unreadable } from "../shared/answers.ts";
-import { bareStatus } from "../shared/http-statuses.ts";
-import { isRecord } from "../shared/proto-json-reading.ts";
+import type { BufferedResponse, CallTarget, ExchangeCalling, SessionCalling } from "../contract.ts";
+import { httpStatusError } from "../shared/errors.ts";
+import { isRecord } from "../shared/proto/json-reading.ts";
+import { createFrame, invalidResponse, parseResponse } from "../shared/responses.ts";
 import { isSuccess, PLATFORM_CODES, readError } from "../xiaoyi/errors.ts";
 import { HeardAnswer } from "../xiaoyi/heard-answer.ts";
 import { readHeardFrame } from "../xiaoyi/heard-frame.ts";
@@ -98,7 +99,7 @@ const ID = /^[\x21-\x7e]{1,1024}$/;
 function requiredId(result: unknown, name: string): string {
   const id = isRecord(result) ? result[name] : undefined;
   const trimmed = typeof id === "string" ? id.trim() : "";
-  if (!ID.test(trimmed)) throw unreadable(`result.${name} is missing or is not a usable id`);
+  if (!ID.test(trimmed)) throw invalidResponse(`result.${name} is missing or is not a usable id`);
   return trimmed;
 }
 
@@ -118,7 +119,7 @@ export const httpCalling: ExchangeCalling = {
 
   decode<Kind extends Exclude<OperationKind, "stream" | "subscribe">>(
     kind: Kind,
-    answer: WholeAnswer,
+    answer: BufferedResponse,
     asked?: Operation,
   ) {
     const { contentType, status, text } = answer;
@@ -127,7 +128,7 @@ export const httpCalling: ExchangeCalling = {
     }
     const result = resultOf(answer);
     if (kind === "cancel") return { value: taskOfCancel(result, asked) as Outcomes[Kind], losses: NO_LOSSES };
-    throw unreadable("it is not a stream");
+    throw invalidResponse("it is not a stream");
   },
 
   sessions,
@@ -135,7 +136,7 @@ export const httpCalling: ExchangeCalling = {
   decodeFrame(frame) {
     const { losses, value } = this.openFrames?.().decode(frame) ?? { losses: NO_LOSSES, value: [] };
     const [first] = value;
-    if (first === undefined) throw unreadable("a frame of the stream says nothing");
+    if (first === undefined) throw invalidResponse("a frame of the stream says nothing");
     return { losses, value: first };
   },
 
@@ -161,20 +162,20 @@ function answerTo(asked: Operation | undefined): HeardAnswer {
 }
 
 /** The result of an answer that is not a stream. */
-function resultOf({ status, text }: WholeAnswer): unknown {
-  const envelope = parseAnswer(text);
+function resultOf({ status, text }: BufferedResponse): unknown {
+  const envelope = parseResponse(text);
   if (isRecord(envelope) && isRecord(envelope.error) && !isSuccess(envelope.error)) {
     throw refusal(envelope.error, status);
   }
-  if (status < 200 || status > 299) throw bareStatus(status);
-  if (!isRecord(envelope)) throw unreadable("it is not a JSON object");
+  if (status < 200 || status > 299) throw httpStatusError(status);
+  if (!isRecord(envelope)) throw invalidResponse("it is not a JSON object");
   return envelope.result;
 }
 
 /** Only the first frame can refuse the message: after that the agent has accepted it. */
 function hear(answer: HeardAnswer, data: string, isFirst: boolean): Lossy<readonly TaskEvent[]> {
-  const envelope = parseAnswer(data);
-  if (!isRecord(envelope)) throw unreadable("a frame of the stream is not a JSON object");
+  const envelope = parseResponse(data);
+  if (!isRecord(envelope)) throw invalidResponse("a frame of the stream is not a JSON object");
   const { error, result } = envelope;
   if (isFirst && isRecord(error) && !isSuccess(error) && !isRecord(result)) throw refusal(error, 0);
   const { losses, value } = readHeardFrame(envelope);
@@ -183,7 +184,7 @@ function hear(answer: HeardAnswer, data: string, isFirst: boolean): Lossy<readon
 }
 
 function toFrame(event: TaskEvent): StreamFrame {
-  return receivedFrame(event, undefined);
+  return createFrame(event, undefined);
 }
 
 /** The HTTP status tells a refused caller better than the codes do, and no code is reserved for a session that is required. */
@@ -216,7 +217,7 @@ function namesSession({ message, metadata }: ProtocolError): boolean {
 function taskOfCancel(result: unknown, asked: Operation | undefined): Task {
   const { id: named, status } = isRecord(result) ? result : {};
   const id = asked?.kind === "cancel" ? asked.id : named;
-  if (typeof id !== "string") throw unreadable("result.id is missing");
+  if (typeof id !== "string") throw invalidResponse("result.id is missing");
   return canceledTask(placeOfTask(id), isRecord(status) ? status.state : undefined);
 }
 
@@ -235,7 +236,7 @@ function taskOfStream(text: string, asked: Operation | undefined): Lossy<{ reado
   parser.push(text);
   parser.end();
   events.push(...answer.settle());
-  if (events.length > 0 && !answer.ended) throw unreadable("the stream ended before the task did");
+  if (events.length > 0 && !answer.ended) throw invalidResponse("the stream ended before the task did");
   return { value: { task: taskOf(events) }, losses };
 }
 
@@ -247,6 +248,6 @@ function taskOf(events: readonly TaskEvent[]): Task {
     fold ??= TaskFold.from({ id, contextId, status: { state: "TASK_STATE_SUBMITTED" } }, 0);
     if (fold.refusal(event) === undefined) fold.apply(LogEntry.of(fold.number + 1, event));
   }
-  if (fold === undefined) throw unreadable("the stream ended before it said anything");
+  if (fold === undefined) throw invalidResponse("the stream ended before it said anything");
   return fold.toTask();
 }

@@ -1,7 +1,7 @@
 import { NO_CLOCK, SILENT_LOG } from "../../model/ports.ts";
 import type { Dialect, HttpServing } from "../contract.ts";
 import { describeDialect } from "../contract-suite.ts";
-import { outcomeOfStream } from "../suite/streams.ts";
+import { outcomeOfStream } from "../suite/values.ts";
 import { HEARD_AS } from "../xiaoyi/testing/heard-as.ts";
 import { httpCalling } from "./call-http.ts";
 import { API_KEY, entryOf, NOW } from "./fixtures/serving.ts";

@@ -7,9 +7,9 @@ import type { StreamReply } from "../../wire/exchange.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
 import { sseLineFrame } from "../../wire/sse.ts";
 import type { ServeContext } from "../contract.ts";
-import { type EventFraming, eventStreamReply } from "../shared/event-stream.ts";
-import { mapFrames } from "../shared/mapped-frames.ts";
-import { presentable } from "../shared/presentable.ts";
+import { toPublicError } from "../shared/errors.ts";
+import { type EventFraming, eventStreamReply } from "../shared/http/event-stream.ts";
+import { mapFrames } from "../shared/http/map-frames.ts";
 import { sinceThen } from "../xiaoyi/continuing.ts";
 import { tappedFrames } from "../xiaoyi/notification.ts";
 import type { Language } from "../xiaoyi/phone-texts.ts";
@@ -19,7 +19,7 @@ import { toResponse } from "../xiaoyi/wire.ts";
 import { type Attendance, attended, taskIdIn } from "./attended-frames.ts";
 import type { Answering } from "./conversation.ts";
 
-export interface StreamOptions {
+interface StreamOptions {
   readonly id: JsonRpcId;
   /** The platform's id of the task. */
   readonly taskId: string;
@@ -165,7 +165,7 @@ class DeviceFraming implements EventFraming {
   encodeFailure(error: unknown): string {
     this.#onFailure(error);
     return this.#renderer
-      .fail(presentable(error))
+      .fail(toPublicError(error))
       .map((rendered) => toEvent(this.#id, rendered))
       .join("");
   }

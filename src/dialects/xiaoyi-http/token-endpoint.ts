@@ -1,8 +1,9 @@
 /** Where the platform trades its client credentials for a token (RFC 6749 §4.4). */
+
 import { ProtocolError } from "../../model/errors.ts";
 import { type ExchangeRequest, type FullReply, jsonReply, type RequestHead } from "../../wire/exchange.ts";
 import { decodeUtf8, parseJson } from "../../wire/json-limits.ts";
-import { isRecord } from "../shared/proto-json-reading.ts";
+import { isRecord } from "../shared/proto/json-reading.ts";
 import { sameSecret } from "../xiaoyi/signature.ts";
 import { accessScope } from "./access.ts";
 import type { Entry } from "./entry.ts";
@@ -14,7 +15,7 @@ const LARGEST_BODY = 16 * 1024;
 
 const NOT_KEPT = { "cache-control": "no-store", pragma: "no-cache" };
 
-export interface TokenDesk {
+interface TokenDesk {
   readonly agent: string;
   readonly entries: readonly Entry[];
   readonly now: number;

@@ -1,6 +1,7 @@
 /** Requests to cancel or clear that wait for their answer. */
+
 import { ProtocolError } from "../../model/errors.ts";
-import { isRecord } from "../shared/proto-json-reading.ts";
+import { isRecord } from "../shared/proto/json-reading.ts";
 import { isSuccess, readError } from "../xiaoyi/errors.ts";
 import type { HeardResponse } from "./call-frames.ts";
 

@@ -1,6 +1,7 @@
 /** Frames of a link whose agent dialled us: what we say in the platform's place, and what the agent says. */
-import { parseAnswer } from "../shared/answers.ts";
-import { isRecord } from "../shared/proto-json-reading.ts";
+
+import { isRecord } from "../shared/proto/json-reading.ts";
+import { parseResponse } from "../shared/responses.ts";
 import { toCancelWords } from "../xiaoyi/said-cancel.ts";
 import type { MessagePlace } from "../xiaoyi/said-message.ts";
 
@@ -38,7 +39,7 @@ export interface HeardResponse {
 
 export type Disregard = "not-json" | "no-type" | "other-agent" | "no-response" | "nobody-asked";
 
-export type HeardEnvelope =
+type HeardEnvelope =
   | { readonly kind: "introduction"; readonly agentId: string }
   | { readonly kind: "heartbeat" }
   | HeardResponse
@@ -46,7 +47,7 @@ export type HeardEnvelope =
 
 /** `agentId` is that of whoever introduced itself; frames that name another are none of its. Never throws. */
 export function readEnvelope(text: string, agentId: string | undefined): HeardEnvelope {
-  const envelope = parseAnswer(text);
+  const envelope = parseResponse(text);
   if (!isRecord(envelope)) return disregard("not-json");
   const named = envelope.agentId;
   if (agentId !== undefined && typeof named === "string" && named !== agentId) return disregard("other-agent");
@@ -63,7 +64,7 @@ export function readEnvelope(text: string, agentId: string | undefined): HeardEn
 }
 
 function readResponse(envelope: Fields): HeardEnvelope {
-  const detail = typeof envelope.msgDetail === "string" ? parseAnswer(envelope.msgDetail) : undefined;
+  const detail = typeof envelope.msgDetail === "string" ? parseResponse(envelope.msgDetail) : undefined;
   if (!isRecord(detail)) return disregard("no-response");
   const result = isRecord(detail.result) ? detail.result : undefined;
   const error = isRecord(detail.error) ? detail.error : undefined;

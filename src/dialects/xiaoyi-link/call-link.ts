@@ -2,6 +2,7 @@
  * Calling an agent that dialled us: we speak in the platform's place. Answers under way belong to the agent and not to
  * a link: an agent that comes back in time goes on where it was.
  */
+
 import { ProtocolError } from "../../model/errors.ts";
 import { LogEntry } from "../../model/event.ts";
 import { TaskFold } from "../../model/fold.ts";
@@ -12,7 +13,7 @@ import { statusText } from "../../model/status-texts.ts";
 import type { Task } from "../../model/task.ts";
 import { type Link, type LinkClosure, LinkError } from "../../wire/link.ts";
 import type { LinkCaller, LinkCalling, LinkTools } from "../contract.ts";
-import { presentable } from "../shared/presentable.ts";
+import { toPublicError } from "../shared/errors.ts";
 import { isSuccess } from "../xiaoyi/errors.ts";
 import { readHeardFrame } from "../xiaoyi/heard-frame.ts";
 import { canceledTask } from "../xiaoyi/said-cancel.ts";
@@ -251,7 +252,7 @@ export class LinkCalls implements LinkCaller {
       this.#report(losses);
       call.hear(value, size);
     } catch (problem) {
-      call.fail(ProtocolError.is(problem) ? problem : presentable(problem));
+      call.fail(ProtocolError.is(problem) ? problem : toPublicError(problem));
     }
   }
 

@@ -2,7 +2,7 @@ import { SILENT_LOG } from "../../model/ports.ts";
 import { systemClock } from "../../server/node-ports.ts";
 import type { Dialect, LinkCaller, LinkCalling } from "../contract.ts";
 import { describeDialect } from "../contract-suite.ts";
-import { outcomeOfStream } from "../suite/streams.ts";
+import { outcomeOfStream } from "../suite/values.ts";
 import { HEARD_AS } from "../xiaoyi/testing/heard-as.ts";
 import { createXiaoyiLink, linkCalling } from "./index.ts";
 

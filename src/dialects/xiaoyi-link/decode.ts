@@ -2,9 +2,10 @@
  * What the platform says on a link: JSON-RPC as it is, the same as text in an envelope, or an action of before there was
  * JSON-RPC. Never throws: what cannot be understood is told as that.
  */
+
 import { JsonLimitError, parseJson } from "../../wire/json-limits.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
-import { isRecord } from "../shared/proto-json-reading.ts";
+import { isRecord } from "../shared/proto/json-reading.ts";
 import { type ControlWords, methodOf, readControl } from "../xiaoyi/control.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -26,7 +27,7 @@ export interface HeardControl {
   readonly words: ControlWords;
 }
 
-export interface HeardUnknown {
+interface HeardUnknown {
   readonly kind: "unknown-method";
   readonly id: JsonRpcId;
   readonly method: string;
@@ -43,7 +44,7 @@ export type HeardFrame =
   | { readonly kind: "heartbeat" }
   | { readonly kind: "disregarded"; readonly why: Disregard };
 
-export interface FrameLimits {
+interface FrameLimits {
   readonly maxDepth: number;
 }
 

@@ -3,7 +3,7 @@ import { ProtocolError } from "../../model/errors.ts";
 import type { TaskEvent } from "../../model/event.ts";
 import type { FrameStream, StreamFrame } from "../../model/operation.ts";
 import { createGate, type Gate } from "../../wire/gate.ts";
-import { receivedFrame } from "../shared/answers.ts";
+import { createFrame } from "../shared/responses.ts";
 
 /** Characters that may wait. One reader that does not read must not hold up those of other answers on the link. */
 const MOST_WAITING = 16 * 1024 * 1024;
@@ -36,7 +36,7 @@ export class FrameQueue implements FrameStream, AsyncIterator<readonly StreamFra
       this.fail(new ProtocolError("RESOURCE_EXHAUSTED", "The agent spoke faster than it was listened to."));
       return false;
     }
-    for (const event of events) this.#waiting.push(receivedFrame(event, undefined));
+    for (const event of events) this.#waiting.push(createFrame(event, undefined));
     this.#wake();
     return true;
   }

@@ -2,12 +2,13 @@
  * An agent that has dialled the platform. Conversations, answers under way and what is still to be sent belong to it and
  * not to a connection: whatever happens to one, the next goes on where it ended.
  */
+
 import { ProtocolError } from "../../model/errors.ts";
 import type { Message } from "../../model/message.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
 import type { Link, LinkClosure } from "../../wire/link.ts";
-import type { LinkServed } from "../contract.ts";
-import { presentable } from "../shared/presentable.ts";
+import type { LinkServer } from "../contract.ts";
+import { toPublicError } from "../shared/errors.ts";
 import { type ControlWords, isDesktop, readControl } from "../xiaoyi/control.ts";
 import { type HeardMessage, readMessageParams, tappedPushId } from "../xiaoyi/decode.ts";
 import { toFrameError } from "../xiaoyi/errors.ts";
@@ -42,7 +43,7 @@ const NO_SUCH_METHOD = new ProtocolError("METHOD_NOT_FOUND", "There is no such m
 
 type LinkLine = Line<Reply>;
 
-export class LinkAgent implements LinkServed {
+export class LinkAgent implements LinkServer {
   readonly #options: LinkAgentOptions;
   readonly #times: LinkTimes;
   readonly #tasks: Tasks;
@@ -100,7 +101,7 @@ export class LinkAgent implements LinkServed {
     }
   }
 
-  async settle(milliseconds: number): Promise<void> {
+  async drain(milliseconds: number): Promise<void> {
     const { clock } = this.#options;
     const end = clock.now() + milliseconds;
     const isLeaving = ({ reply }: Session): boolean => reply?.withheld === true;
@@ -196,7 +197,7 @@ export class LinkAgent implements LinkServed {
       if (losses.length > 0) report(losses);
       return value;
     } catch (error) {
-      return presentable(error);
+      return toPublicError(error);
     }
   }
 

@@ -1,8 +1,9 @@
 /** One message to an agent that dialled us, from when it is to be said until its answer has ended. */
+
 import { ProtocolError } from "../../model/errors.ts";
 import type { Clock } from "../../model/ports.ts";
 import { createGate } from "../../wire/gate.ts";
-import { presentable } from "../shared/presentable.ts";
+import { toPublicError } from "../shared/errors.ts";
 import { type AnswerScope, HeardAnswer } from "../xiaoyi/heard-answer.ts";
 import type { HeardFrame } from "../xiaoyi/heard-frame.ts";
 import { FrameQueue } from "./frame-queue.ts";
@@ -52,7 +53,7 @@ export class OpenCall {
     try {
       this.#params ??= this.#encode();
     } catch (problem) {
-      this.fail(ProtocolError.is(problem) ? problem : presentable(problem));
+      this.fail(ProtocolError.is(problem) ? problem : toPublicError(problem));
     }
     return this.#params;
   }

@@ -1,4 +1,5 @@
 /** The answer to one message: a task's events as frames, until `final`. */
+
 import type { ProtocolError } from "../../model/errors.ts";
 import type { StreamEvent } from "../../model/event.ts";
 import type { Loss } from "../../model/loss.ts";
@@ -6,7 +7,7 @@ import type { FrameStream } from "../../model/operation.ts";
 import type { Clock } from "../../model/ports.ts";
 import { createGate, type Gate } from "../../wire/gate.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
-import { presentable } from "../shared/presentable.ts";
+import { toPublicError } from "../shared/errors.ts";
 import { sinceThen } from "../xiaoyi/continuing.ts";
 import type { Language } from "../xiaoyi/phone-texts.ts";
 import { Renderer, type RenderMode } from "../xiaoyi/render.ts";
@@ -28,7 +29,7 @@ export interface ReplyTimes {
   readonly absentMs: number;
 }
 
-export interface ReplyOptions {
+interface ReplyOptions {
   readonly address: Address;
   readonly mode: RenderMode;
   readonly language: Language;
@@ -261,7 +262,7 @@ export class Reply implements Doubtful {
       }
     } catch (error) {
       if (isOver()) return;
-      const refusal = presentable(error);
+      const refusal = toPublicError(error);
       if (!taken && open !== this.#again) this.#refusal = refusal;
       this.#queue(this.#renderer.fail(refusal));
     }

@@ -6,7 +6,7 @@ import type { Clock } from "../../model/ports.ts";
 import { isInterrupted, isTerminal } from "../../model/state.ts";
 import type { Task } from "../../model/task.ts";
 import type { AgentService } from "../contract.ts";
-import { receivedFrame } from "../shared/answers.ts";
+import { createFrame } from "../shared/responses.ts";
 import { isUsedUp } from "./continuing.ts";
 import type { CancelState } from "./control.ts";
 
@@ -14,7 +14,7 @@ import type { CancelState } from "./control.ts";
 const POLL_MS = 50;
 const LONGEST_POLL_MS = 1_000;
 
-export interface OpenedTask {
+interface OpenedTask {
   readonly frames: FrameStream;
   /** The task has the id that was wanted. */
   readonly asWanted: boolean;
@@ -126,7 +126,7 @@ function wholeAnswer({ artifacts = [], ...task }: Task, before: ReadonlySet<stri
 }
 
 function frameOf(event: StreamFrame["event"]): StreamFrame {
-  return receivedFrame(event, undefined);
+  return createFrame(event, undefined);
 }
 
 async function* single(event: StreamFrame["event"]): AsyncGenerator<readonly StreamFrame[]> {

@@ -1,7 +1,8 @@
 /** Methods, in every spelling there is, and what those that steer a conversation are about. */
-import { isRecord } from "../shared/proto-json-reading.ts";
 
-export type Method = "message" | "cancel" | "clear" | "initialize" | "initialized" | "authorize" | "deauthorize";
+import { isRecord } from "../shared/proto/json-reading.ts";
+
+type Method = "message" | "cancel" | "clear" | "initialize" | "initialized" | "authorize" | "deauthorize";
 
 const METHODS: ReadonlyMap<unknown, Method> = new Map<unknown, Method>([
   ["message/stream", "message"],

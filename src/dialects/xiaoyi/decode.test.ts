@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ProtocolError } from "../../model/errors.ts";
+import { nearMisses } from "../suite/arbitraries.ts";
 import { toolsOf } from "../suite/join.ts";
-import { nearMisses } from "../suite/near-misses.ts";
 import { type HeardMessage, readMessageParams, tappedPushId } from "./decode.ts";
 
 const XIAOYI = "urn:dragoman:ext:xiaoyi:v1";

@@ -1,18 +1,19 @@
 /** What the platform says: the params of `message/stream`. */
+
 import { EXTENSIONS } from "../../model/extensions.ts";
 import type { JsonObject, JsonValue } from "../../model/json.ts";
 import type { Lossy } from "../../model/loss.ts";
 import type { Message } from "../../model/message.ts";
 import { isDataPart, type Part } from "../../model/part.ts";
 import type { CodecTools } from "../contract.ts";
-import { type Members, readRequest } from "../shared/early-reading.ts";
-import { isRecord, type ReadOptions } from "../shared/proto-json-reading.ts";
+import { type Members, readRequest } from "../shared/legacy/members.ts";
+import { isRecord, type ReadOptions } from "../shared/proto/json-reading.ts";
 import { isObject } from "./marks.ts";
 import { readKnownPart } from "./parts.ts";
 import { mergedVariables } from "./variables.ts";
 
 /** Something the device did or was told, not something the user said. */
-export interface DeviceEvent {
+interface DeviceEvent {
   readonly namespace: string;
   readonly name: string;
   readonly payload: JsonObject;
@@ -34,7 +35,7 @@ export interface HeardMessage {
   readonly pushId: string | undefined;
 }
 
-export interface MessageDefaults {
+interface MessageDefaults {
   /** Where the params name no session. */
   readonly sessionId?: string | undefined;
 }

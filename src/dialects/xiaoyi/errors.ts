@@ -1,6 +1,7 @@
 /** Every error code both ways. */
+
 import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
-import { textOfRefusal } from "../shared/heard-error.ts";
+import { peerErrorMessage } from "../shared/errors.ts";
 import type { FrameError } from "./wire.ts";
 
 /** Codes of the platform beside those of JSON-RPC. */
@@ -66,5 +67,5 @@ export function isSuccess({ code }: ErrorMembers): boolean {
 
 export function readError(error: ErrorMembers, status = 0): ProtocolError {
   const known = CODE_OF_NUMBER.get(Number(error.code)) ?? "INTERNAL_ERROR";
-  return new ProtocolError(known, textOfRefusal(error, status), { metadata: { code: String(error.code) } });
+  return new ProtocolError(known, peerErrorMessage(error, status), { metadata: { code: String(error.code) } });
 }

@@ -1,9 +1,9 @@
 /** The frames of an agent's answer as events of a task, whichever habit the agent has, with one end. */
+
 import type { TaskEvent } from "../../model/event.ts";
 import type { Part } from "../../model/part.ts";
 import { isInterrupted, isTerminal, type TaskState } from "../../model/state.ts";
-import { unreadable } from "../shared/answers.ts";
-import { derivedId } from "../shared/derived-id.ts";
+import { deriveId, invalidResponse } from "../shared/responses.ts";
 import { type ArtifactChange, HeardArtifacts } from "./heard-artifacts.ts";
 import { type HeardArtifact, type HeardFrame, type HeardStatus, progressPart } from "./heard-frame.ts";
 import { isGenericFailure } from "./phone-texts.ts";
@@ -162,7 +162,7 @@ export class HeardAnswer {
     const scope = this.#scope ?? NOWHERE;
     this.#isWorking = true;
     if (parts.length === 0) return { statusUpdate: { ...scope, status: { state } } };
-    const messageId = derivedId(scope.taskId, [++this.#messages, parts]);
+    const messageId = deriveId(scope.taskId, [++this.#messages, parts]);
     const message = { messageId, role: "ROLE_AGENT", ...scope, parts } as const;
     return { statusUpdate: { ...scope, status: { state, message } } };
   }
@@ -183,6 +183,6 @@ export class HeardAnswer {
 const NOWHERE: AnswerScope = { taskId: "", contextId: "" };
 
 function scopeOf({ taskId }: HeardFrame): AnswerScope {
-  if (taskId === undefined) throw unreadable("taskId is missing");
+  if (taskId === undefined) throw invalidResponse("taskId is missing");
   return { taskId, contextId: sessionOf(taskId) };
 }

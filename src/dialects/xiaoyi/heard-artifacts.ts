@@ -13,8 +13,9 @@
  *
  * While it does not show, another id is another artifact: to show too much is better than to lose a text.
  */
+
 import type { Part } from "../../model/part.ts";
-import { derivedId } from "../shared/derived-id.ts";
+import { deriveId } from "../shared/responses.ts";
 import { type HeardArtifact, isSpoken } from "./heard-frame.ts";
 
 export interface ArtifactChange {
@@ -130,7 +131,7 @@ export class HeardArtifacts {
   }
 
   #isNew(thing: Part): boolean {
-    const id = derivedId("thing", thing);
+    const id = deriveId("thing", thing);
     if (this.#things.has(id)) return false;
     if (this.#things.size < MOST_KEPT) this.#things.add(id);
     return true;

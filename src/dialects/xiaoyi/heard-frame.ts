@@ -1,11 +1,12 @@
 /** One frame of an agent's answer, for those who act as the platform. Agents differ widely, so it is read with good will. */
+
 import { EXTENSIONS } from "../../model/extensions.ts";
 import type { Lossy } from "../../model/loss.ts";
 import { isTextPart, type Part, type TextPart } from "../../model/part.ts";
 import type { TaskState } from "../../model/state.ts";
-import { unreadable } from "../shared/answers.ts";
-import { type Members, readAnswer } from "../shared/early-reading.ts";
-import { isRecord } from "../shared/proto-json-reading.ts";
+import { type Members, readResponse } from "../shared/legacy/members.ts";
+import { isRecord } from "../shared/proto/json-reading.ts";
+import { invalidResponse } from "../shared/responses.ts";
 import { isSuccess, PLATFORM_CODES, readError } from "./errors.ts";
 import { LOSSES } from "./losses.ts";
 import { reasoningOf, xiaoyiMark } from "./marks.ts";
@@ -41,7 +42,7 @@ export interface HeardStatus extends HeardAlways {
 export type HeardFrame = HeardArtifact | HeardStatus;
 
 /** The members of a response that count. */
-export interface HeardResult {
+interface HeardResult {
   readonly result?: unknown;
   readonly error?: unknown;
 }
@@ -49,10 +50,10 @@ export interface HeardResult {
 /** Throws the agent's error as a ProtocolError, and INVALID_AGENT_RESPONSE for what is neither an artifact nor a status. */
 export function readHeardFrame({ error, result }: HeardResult): Lossy<HeardFrame> {
   const refusal = isRecord(error) && !isSuccess(error) ? readError(error) : undefined;
-  if (!isRecord(result)) throw refusal ?? unreadable("a frame has neither result nor error");
+  if (!isRecord(result)) throw refusal ?? invalidResponse("a frame has neither result nor error");
   // A task that failed says so beside its last words; any other code is about the answer as a whole.
   if (refusal !== undefined && refusal.metadata?.code !== String(PLATFORM_CODES.taskFailed)) throw refusal;
-  return readAnswer(result, (members) => {
+  return readResponse(result, (members) => {
     const taskId = members.text("taskId");
     const always = { taskId, final: members.flag("final") === true, failure: refusal?.message };
     if (members.raw("status") === undefined || members.raw("artifact") !== undefined) {

@@ -1,7 +1,7 @@
 /** What Xiaoyi has no words for, in either access mode. */
 import type { LossRule } from "../../model/loss.ts";
-import { PART_LOSSES } from "../shared/early-parts.ts";
-import { STATE_LOSSES } from "../shared/early-states.ts";
+import { PART_LOSSES } from "../shared/legacy/parts.ts";
+import { STATE_LOSSES } from "../shared/legacy/states.ts";
 
 export const LOSSES = {
   rejected: STATE_LOSSES.rejected,

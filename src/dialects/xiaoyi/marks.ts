@@ -1,11 +1,12 @@
 /** What of Xiaoyi the model has no field for, in `metadata`. */
+
 import { EXTENSIONS } from "../../model/extensions.ts";
 import type { JsonObject, JsonValue } from "../../model/json.ts";
 import { isTextPart, isUrlPart, type Part, type UrlPart } from "../../model/part.ts";
-import { isRecord } from "../shared/proto-json-reading.ts";
+import { isRecord } from "../shared/proto/json-reading.ts";
 
 /** The members of a data part that the platform acts upon. */
-export const SHOWN_MEMBERS = ["commands", "cardsInfo", "chipsInfo", "reference", "fileInfo"] as const;
+const SHOWN_MEMBERS = ["commands", "cardsInfo", "chipsInfo", "reference", "fileInfo"] as const;
 
 /** Whether a device would make anything of it. */
 export function isShowable(data: JsonValue): data is JsonObject {

@@ -1,8 +1,9 @@
 /** Notifications: how a user who does not look any more is told of an answer, and what follows when it is tapped. */
+
 import type { JsonObject } from "../../model/json.ts";
 import { isInterrupted } from "../../model/state.ts";
 import type { Task } from "../../model/task.ts";
-import { derivedId } from "../shared/derived-id.ts";
+import { deriveId } from "../shared/responses.ts";
 import { fitNotificationText } from "./notification-text.ts";
 import { type Language, phoneText, translateStatus } from "./phone-texts.ts";
 import { shownTextOf } from "./phone-voice.ts";
@@ -26,7 +27,7 @@ export interface Notice {
   readonly question?: string;
 }
 
-export interface NoticeRoute {
+interface NoticeRoute {
   /** Of the trigger that the owner of the agent set up in the platform's console. */
   readonly apiId: string;
   readonly address: PhoneAddress;
@@ -70,7 +71,7 @@ export function toNotification(
   const { address, apiId, requestId, resultId } = route;
   const isQuestion = question !== undefined;
   const words = text === "" ? phoneText(language, isQuestion ? "question" : state) : text;
-  const artifactId = isQuestion ? derivedId("question", [taskId, question]) : derivedId("answer", taskId);
+  const artifactId = isQuestion ? deriveId("question", [taskId, question]) : deriveId("answer", taskId);
   return JSON.stringify({
     jsonrpc: "2.0",
     id: requestId,

@@ -3,8 +3,8 @@ import { EXTENSIONS } from "../../model/extensions.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { type Loss, lossBy } from "../../model/loss.ts";
 import { isDataPart, isRawPart, isTextPart, type Part } from "../../model/part.ts";
-import type { Members } from "../shared/early-reading.ts";
-import { toStandardBase64 } from "../shared/proto-json-scalars.ts";
+import type { Members } from "../shared/legacy/members.ts";
+import { toStandardBase64 } from "../shared/proto/json-reading.ts";
 import { fallbackTextOf } from "./fallback-text.ts";
 import { LOSSES } from "./losses.ts";
 import {

@@ -1,7 +1,7 @@
 /** Cancelling a task, in the platform's place. */
 import { ProtocolError, taskNotFound } from "../../model/errors.ts";
 import type { Task } from "../../model/task.ts";
-import { unreadable } from "../shared/answers.ts";
+import { invalidResponse } from "../shared/responses.ts";
 import type { MessagePlace } from "./said-message.ts";
 
 /** Some look for the session beside the method, some for the task in the params: both stand wherever they may be looked for. */
@@ -20,6 +20,6 @@ export function canceledTask({ sessionId, taskId }: MessagePlace, state: unknown
     case "unknown":
       throw taskNotFound(taskId);
     default:
-      throw unreadable("result.status.state is no state");
+      throw invalidResponse("result.status.state is no state");
   }
 }

@@ -1,10 +1,11 @@
 /** A user's message as the platform says it to an agent: the params of `message/stream`. */
+
 import { EXTENSIONS } from "../../model/extensions.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { type Loss, lossBy } from "../../model/loss.ts";
 import type { Message } from "../../model/message.ts";
 import type { SendInput } from "../../model/operation.ts";
-import { derivedId } from "../shared/derived-id.ts";
+import { deriveId } from "../shared/responses.ts";
 import { LOSSES } from "./losses.ts";
 import { isObject, xiaoyiMark } from "./marks.ts";
 import { toPartWires } from "./parts.ts";
@@ -20,7 +21,7 @@ export interface MessagePlace {
 /** The platform chooses the ids: a new session is named after the message, and every task after its session. */
 export function placeOf({ chosenId, message }: SendInput): MessagePlace {
   const { contextId, messageId, taskId } = message;
-  const sessionId = contextId ?? (taskId === undefined ? derivedId("session", messageId) : sessionOf(taskId));
+  const sessionId = contextId ?? (taskId === undefined ? deriveId("session", messageId) : sessionOf(taskId));
   return { sessionId, taskId: taskId ?? taskIdIn(sessionId, chosenId ?? messageId) };
 }
 
@@ -30,7 +31,7 @@ export function placeOfTask(taskId: string): MessagePlace {
 }
 
 /** The address of a file that is sent as bytes; undefined where it has none. `path` is that of the part. */
-export type AddressOf = (file: FileWire["file"] & { readonly bytes: string }, path: string) => string | undefined;
+type AddressOf = (file: FileWire["file"] & { readonly bytes: string }, path: string) => string | undefined;
 
 export function toMessageParams(
   input: SendInput,

@@ -1,5 +1,6 @@
 /** What was shown of artifacts beside their text. It cannot be taken back: of what replaces it, only what is new shows. */
-import { derivedId } from "../shared/derived-id.ts";
+
+import { deriveId } from "../shared/responses.ts";
 import type { PartWire } from "./wire.ts";
 
 export interface Beside {
@@ -42,5 +43,5 @@ function withoutShown({ files, reasoning, things }: Beside, shown: Shown): Besid
 }
 
 function keyOf(part: PartWire): string {
-  return derivedId("beside", part);
+  return deriveId("beside", part);
 }

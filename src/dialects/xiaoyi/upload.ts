@@ -1,7 +1,8 @@
 /** Giving the platform a file to show: it is told of it, takes its bytes where it says, and is told that they are there. */
+
 import { createHash } from "node:crypto";
 import type { Exchanger } from "../../wire/exchange.ts";
-import { isRecord } from "../shared/proto-json-reading.ts";
+import { isRecord } from "../shared/proto/json-reading.ts";
 import type { OutgoingFile, UploadFile } from "./uploads.ts";
 
 export interface UploadAccount {
@@ -9,7 +10,7 @@ export interface UploadAccount {
   readonly apiKey: string;
 }
 
-export interface UploadCarriers {
+interface UploadCarriers {
   /** To the platform's own address. */
   readonly ask: Exchanger;
   /** To wherever the platform says the bytes go, hence one that may be sent to targets that others name. */

@@ -1,6 +1,7 @@
 /** The health service of gRPC, `grpc.health.v1.Health`. */
-import type { Tables } from "../../dialects/shared/proto-json.ts";
-import { compileProtobuf } from "../../dialects/shared/protobuf.ts";
+
+import { compileProtobuf } from "../../dialects/shared/proto/binary-codec.ts";
+import type { ProtoTables } from "../../dialects/shared/proto/json-codec.ts";
 import { RPC_CODES, type RpcFailure, type RpcReply, type RpcRequest, RpcStatusError } from "../../wire/rpc.ts";
 import type { Answering } from "./calls.ts";
 
@@ -14,7 +15,7 @@ export const HEALTH_TABLES = {
     HealthCheckResponse: [["status", "ServingStatus", "implicit", 1]],
   },
   enums: { ServingStatus: ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"] },
-} as const satisfies Tables;
+} as const satisfies ProtoTables;
 
 type ServingStatus = (typeof HEALTH_TABLES.enums.ServingStatus)[number];
 

@@ -1,6 +1,6 @@
 /** Descriptors of the services that the endpoint adds to those of the dialects. */
 import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
-import { toDescriptor } from "../../dialects/shared/proto-descriptor.ts";
+import { toDescriptor } from "../../dialects/shared/proto/descriptor.ts";
 import { HEALTH_TABLES } from "./health.ts";
 import { readDescriptor } from "./reflection-files.ts";
 import { REFLECTION_TABLES } from "./reflection-messages.ts";

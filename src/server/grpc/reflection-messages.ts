@@ -1,6 +1,7 @@
 /** The messages of `grpc.reflection.v1` and of `v1alpha`, which are the same. */
-import type { Tables } from "../../dialects/shared/proto-json.ts";
-import { compileProtobuf } from "../../dialects/shared/protobuf.ts";
+
+import { compileProtobuf } from "../../dialects/shared/proto/binary-codec.ts";
+import type { ProtoTables } from "../../dialects/shared/proto/json-codec.ts";
 
 export const REFLECTION_TABLES = {
   messages: {
@@ -37,7 +38,7 @@ export const REFLECTION_TABLES = {
     ],
   },
   enums: {},
-} as const satisfies Tables;
+} as const satisfies ProtoTables;
 
 export interface ReflectionRequest {
   readonly host?: string;

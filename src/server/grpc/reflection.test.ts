@@ -2,7 +2,7 @@ import { create, createFileRegistry, fromBinary, toBinary } from "@bufbuild/prot
 import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { status as STATUS } from "@grpc/grpc-js";
 import { describe, expect, it } from "vitest";
-import { compileProtobuf } from "../../dialects/shared/protobuf.ts";
+import { compileProtobuf } from "../../dialects/shared/proto/binary-codec.ts";
 import { REFLECTION_METHOD, REFLECTION_SERVICES } from "./reflection-calls.ts";
 import { REFLECTION_TABLES, type ReflectionRequest } from "./reflection-messages.ts";
 import { fakeServing, recording } from "./testing/fake-serving.ts";

@@ -99,7 +99,7 @@ async function openLink(entry: XiaoyiLinkOptions, cleared: Notes, around: Xiaoyi
     });
   });
   const stop = async (): Promise<void> => {
-    await agent.settle(LEAVING_MS);
+    await agent.drain(LEAVING_MS);
     agent.close();
     await Promise.all(loops.map((loop) => loop.stop()));
   };

@@ -1,0 +1,165 @@
+/** Values of the model in the shapes of 0.3, ready for `JSON.stringify`, which leaves out what is undefined. */
+
+import type { Artifact } from "../../../model/artifact.ts";
+import type { StreamEvent } from "../../../model/event.ts";
+import type { Message, Role } from "../../../model/message.ts";
+import { isDataPart, isRawPart, isTextPart, type Part } from "../../../model/part.ts";
+import type { TaskPushNotificationConfig } from "../../../model/push.ts";
+import { isTerminal, TASK_STATES, type TaskState } from "../../../model/state.ts";
+import type { Task, TaskStatus } from "../../../model/task.ts";
+import type { PushEncoding } from "../../contract.ts";
+import { encodePartMetadata, wrapData } from "../parts.ts";
+
+/** Words of 0.3 for what 1.0 spells as enums. */
+
+export const STATE_NAMES = {
+  TASK_STATE_SUBMITTED: "submitted",
+  TASK_STATE_WORKING: "working",
+  TASK_STATE_COMPLETED: "completed",
+  TASK_STATE_FAILED: "failed",
+  TASK_STATE_CANCELED: "canceled",
+  TASK_STATE_INPUT_REQUIRED: "input-required",
+  TASK_STATE_REJECTED: "rejected",
+  TASK_STATE_AUTH_REQUIRED: "auth-required",
+} as const satisfies Record<TaskState, string>;
+
+/** Is said of a task whose state cannot be told, which the model has no word for either. */
+export const UNKNOWN_STATE = "unknown";
+
+/** Some peers spell one of them with two L. */
+const STATE_BY_NAME: ReadonlyMap<unknown, TaskState> = new Map<unknown, TaskState>([
+  ...TASK_STATES.map((state): [string, TaskState] => [STATE_NAMES[state], state]),
+  ["cancelled", "TASK_STATE_CANCELED"],
+]);
+
+export function decodeState(word: unknown): TaskState | undefined {
+  return STATE_BY_NAME.get(word);
+}
+
+const ROLE_NAMES = { ROLE_USER: "user", ROLE_AGENT: "agent" } as const satisfies Record<Role, string>;
+
+const ROLE_BY_NAME: ReadonlyMap<unknown, Role> = new Map<unknown, Role>([
+  ["user", "ROLE_USER"],
+  ["agent", "ROLE_AGENT"],
+]);
+
+export function decodeRole(word: unknown): Role | undefined {
+  return ROLE_BY_NAME.get(word);
+}
+
+/** The whole task each time, in the words of JSON-RPC also for those who registered over another carrier. */
+export const push: PushEncoding = {
+  wholeTask: true,
+  async encode(_, task) {
+    return { contentType: "application/json", body: JSON.stringify(toWireTask(await task())) };
+  },
+};
+
+function toWirePart(part: Part): object {
+  if (isTextPart(part)) return { kind: "text", text: part.text, metadata: encodePartMetadata(part, false) };
+  if (isDataPart(part)) {
+    const { object, wrapped } = wrapData(part.data);
+    return { kind: "data", data: object, metadata: encodePartMetadata(part, wrapped) };
+  }
+  const { filename, mediaType, metadata } = part;
+  return isRawPart(part)
+    ? { kind: "file", file: { bytes: part.raw, name: filename, mimeType: mediaType }, metadata }
+    : { kind: "file", file: { uri: part.url, name: filename, mimeType: mediaType }, metadata };
+}
+
+export function toWireMessage(message: Message): object {
+  return {
+    kind: "message",
+    messageId: message.messageId,
+    contextId: message.contextId,
+    taskId: message.taskId,
+    role: ROLE_NAMES[message.role],
+    parts: message.parts.map(toWirePart),
+    metadata: message.metadata,
+    extensions: message.extensions,
+    referenceTaskIds: message.referenceTaskIds,
+  };
+}
+
+function toWireArtifact(artifact: Artifact): object {
+  return {
+    artifactId: artifact.artifactId,
+    name: artifact.name,
+    description: artifact.description,
+    parts: artifact.parts.map(toWirePart),
+    metadata: artifact.metadata,
+    extensions: artifact.extensions,
+  };
+}
+
+function toWireStatus({ state, message, timestamp }: TaskStatus): object {
+  return {
+    state: STATE_NAMES[state],
+    message: message === undefined ? undefined : toWireMessage(message),
+    timestamp,
+  };
+}
+
+/** Also the body of a webhook. */
+export function toWireTask(task: Task): object {
+  return {
+    kind: "task",
+    id: task.id,
+    contextId: task.contextId,
+    status: toWireStatus(task.status),
+    artifacts: omitEmpty(task.artifacts)?.map(toWireArtifact),
+    history: omitEmpty(task.history)?.map(toWireMessage),
+    metadata: task.metadata,
+  };
+}
+
+/** Empty lists are not written. */
+function omitEmpty<T>(list: readonly T[] | undefined): readonly T[] | undefined {
+  return list === undefined || list.length === 0 ? undefined : list;
+}
+
+/** Whether a stream ends with an event that brought the task to a state. */
+export type EndsStream = (state: TaskState) => boolean;
+
+/** A stream that was opened by a message waits for no further one. */
+export const endsSendStream: EndsStream = (state) => state === "TASK_STATE_INPUT_REQUIRED" || isTerminal(state);
+
+export const endsSubscription: EndsStream = isTerminal;
+
+export function toWireEvent(event: StreamEvent, ends: EndsStream): object {
+  if ("artifactUpdate" in event) {
+    const { taskId, contextId, artifact, append, lastChunk, metadata } = event.artifactUpdate;
+    return {
+      kind: "artifact-update",
+      taskId,
+      contextId,
+      artifact: toWireArtifact(artifact),
+      append,
+      lastChunk,
+      metadata,
+    };
+  }
+  if ("statusUpdate" in event) {
+    const { taskId, contextId, status, metadata } = event.statusUpdate;
+    const final = ends(status.state);
+    return { kind: "status-update", taskId, contextId, status: toWireStatus(status), final, metadata };
+  }
+  return "task" in event ? toWireTask(event.task) : toWireMessage(event.message);
+}
+
+/** Without the task, which is named beside it. */
+export function toWirePushConfig({ id, url, token, authentication }: TaskPushNotificationConfig): object {
+  return {
+    id,
+    url,
+    token: token === "" ? undefined : token,
+    authentication:
+      authentication === undefined
+        ? undefined
+        : { schemes: [authentication.scheme], credentials: authentication.credentials },
+  };
+}
+
+export function toWireTaskPushConfig(config: TaskPushNotificationConfig, taskId: string): object {
+  return { taskId, pushNotificationConfig: toWirePushConfig(config) };
+}

@@ -1,0 +1,219 @@
+/** Parts, which 0.3 tells apart by `kind` and the model by the member they have. */
+
+import type { JsonObject, JsonValue } from "../../model/json.ts";
+import type { DataPart, Part, RawPart, TextPart, UrlPart } from "../../model/part.ts";
+import { isRecord, SCALARS } from "../shared/proto/json-reading.ts";
+import { type JsonReading, type Members, memberOf, membersOf, readMember, structIn, textIn } from "./json/members.ts";
+import type { ProtoFile, ProtoPart } from "./proto/schema.ts";
+
+/**
+ * What a text or data part of 0.3 has no member for travels in its metadata, under names of its own, and is taken out
+ * again by whoever knows them: nothing is lost between two that do.
+ */
+
+/** `{filename?, mediaType?}` of a part that is no file; `empty` where the metadata was there with nothing in it. */
+const PART_EXTENSION = "urn:dragoman:ext:part:v1";
+
+/** Set to true where data that is no object stands as `{value: …}`: the official libraries do the same. */
+const WRAPPED = "data_part_compat";
+
+/** Data as the object that 0.3 wants it to be. */
+export function wrapData(data: JsonValue): { readonly object: JsonObject; readonly wrapped: boolean } {
+  return isObject(data) ? { object: data, wrapped: false } : { object: { value: data }, wrapped: true };
+}
+
+/** The part's metadata with what has no other place in it. */
+export function encodePartMetadata(part: TextPart | DataPart, wrapped: boolean): JsonObject | undefined {
+  const { metadata, filename, mediaType } = part;
+  if (filename === undefined && mediaType === undefined && !wrapped) return metadata;
+  const result: Record<string, JsonValue> = { ...metadata };
+  const carried: Record<string, JsonValue> = {};
+  if (filename !== undefined) carried.filename = filename;
+  if (mediaType !== undefined) carried.mediaType = mediaType;
+  if (metadata !== undefined && Object.keys(metadata).length === 0) carried.empty = true;
+  if (wrapped) result[WRAPPED] = true;
+  if (Object.keys(carried).length > 0) result[PART_EXTENSION] = carried;
+  return result;
+}
+
+interface PartExtras {
+  readonly metadata: JsonObject | undefined;
+  readonly filename: string | undefined;
+  readonly mediaType: string | undefined;
+}
+
+/** Takes out what `metadataOnWire` put in for a text or data part; for data, `readDataObject` goes first. */
+function decodePartMetadata(metadata: JsonObject | undefined): PartExtras {
+  const carried = metadata?.[PART_EXTENSION];
+  if (metadata === undefined || !isObject(carried)) return { metadata, filename: undefined, mediaType: undefined };
+  return {
+    metadata: omitMember(metadata, PART_EXTENSION) ?? (carried.empty === true ? {} : undefined),
+    filename: textOf(carried.filename),
+    mediaType: textOf(carried.mediaType),
+  };
+}
+
+/** Data as it was before it was made an object, and the rest of its metadata. */
+function unwrapData(
+  object: JsonObject,
+  metadata: JsonObject | undefined,
+): { readonly data: JsonValue; readonly metadata: JsonObject | undefined } {
+  if (metadata?.[WRAPPED] !== true || !Object.hasOwn(object, "value")) return { data: object, metadata };
+  return { data: object.value as JsonValue, metadata: omitMember(metadata, WRAPPED) };
+}
+
+/** Undefined where nothing else was in it. */
+function omitMember(metadata: JsonObject, name: string): JsonObject | undefined {
+  const { [name]: _taken, ...rest } = metadata;
+  return Object.keys(rest).length === 0 ? undefined : rest;
+}
+
+/** Narrows without forgetting that the members are JSON. */
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return isRecord(value);
+}
+
+function textOf(value: JsonValue | undefined): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+/** Parts: files and data stand one level deeper here than in the model. */
+
+export function toProtoPart(part: Part): ProtoPart {
+  if ("text" in part) return textPart(part);
+  if ("data" in part) return dataPart(part);
+  const file = "raw" in part ? fileOf(undefined, part.raw, part) : fileOf(part.url, undefined, part);
+  return part.metadata === undefined ? { file } : { file, metadata: part.metadata };
+}
+
+/** Most parts are text and nothing else, which is spelled the same in both. */
+function textPart(part: TextPart): ProtoPart {
+  if (part.filename === undefined && part.mediaType === undefined) return part;
+  const metadata = encodePartMetadata(part, false);
+  return metadata === undefined ? { text: part.text } : { text: part.text, metadata };
+}
+
+function dataPart(part: DataPart): ProtoPart {
+  const { object, wrapped } = wrapData(part.data);
+  const metadata = encodePartMetadata(part, wrapped);
+  return metadata === undefined ? { data: { data: object } } : { data: { data: object }, metadata };
+}
+
+function fileOf(
+  fileWithUri: string | undefined,
+  fileWithBytes: string | undefined,
+  { filename, mediaType }: RawPart | UrlPart,
+): ProtoFile {
+  const file: { -readonly [Member in keyof ProtoFile]: ProtoFile[Member] } = {};
+  if (fileWithUri !== undefined) file.fileWithUri = fileWithUri;
+  if (fileWithBytes !== undefined) file.fileWithBytes = fileWithBytes;
+  if (mediaType !== undefined) file.mimeType = mediaType;
+  if (filename !== undefined) file.name = filename;
+  return file;
+}
+
+/** The part was validated: it has one of text, file and data, and a file has one of its two forms. */
+export function fromProtoPart(part: ProtoPart): Part {
+  const { text, file, metadata } = part;
+  if (text !== undefined) return metadata === undefined ? { text } : withPartMetadata({ text }, metadata);
+  if (file === undefined) return readData(part);
+  const { fileWithUri, fileWithBytes, mimeType, name } = file;
+  const read: Writable<RawPart> | Writable<UrlPart> =
+    fileWithBytes !== undefined ? { raw: fileWithBytes } : { url: fileWithUri as string };
+  if (metadata !== undefined) read.metadata = metadata;
+  if (name !== undefined) read.filename = name;
+  if (mimeType !== undefined) read.mediaType = mimeType;
+  return read;
+}
+
+type Writable<T> = { -readonly [Member in keyof T]: T[Member] };
+
+function readData({ data, metadata }: ProtoPart): Part {
+  const given = data?.data ?? {};
+  if (metadata === undefined) return { data: given };
+  const unwrapped = unwrapData(given, metadata);
+  return withPartMetadata({ data: unwrapped.data }, unwrapped.metadata);
+}
+
+/** The part with what its metadata carries for it. */
+function withPartMetadata(part: Writable<TextPart> | Writable<DataPart>, given: JsonObject | undefined): Part {
+  const { metadata, filename, mediaType } = decodePartMetadata(given);
+  if (metadata !== undefined) part.metadata = metadata;
+  if (filename !== undefined) part.filename = filename;
+  if (mediaType !== undefined) part.mediaType = mediaType;
+  return part;
+}
+
+type Building<T> = { -readonly [Member in keyof T]: T[Member] };
+
+export function readPart(value: unknown, reading: JsonReading): Part {
+  const members = membersOf(value, reading);
+  const metadata = structIn(members, "metadata", reading);
+  switch (kindOfPart(members, reading)) {
+    case "text": {
+      const text = memberOf(members, "text", reading);
+      if (typeof text !== "string")
+        reading.violateMember("text", text === undefined ? "is required" : "must be a string");
+      return withPartExtras({ text: typeof text === "string" ? text : "" }, decodePartMetadata(metadata));
+    }
+    case "file":
+      return readFile(members, metadata, reading);
+    case "data": {
+      const data = memberOf(members, "data", reading) as JsonValue | undefined;
+      if (data === undefined) reading.violateMember("data", "is required");
+      // By the letter an object; what else is sent can be kept as it is.
+      const unwrapped = isRecord(data) ? unwrapData(data, metadata) : { data: data ?? null, metadata };
+      return withPartExtras({ data: unwrapped.data }, decodePartMetadata(unwrapped.metadata));
+    }
+    default:
+      reading.violate("must be a part of kind text, file or data");
+      return UNREADABLE_PART;
+  }
+}
+
+/** Stands where the reading is going to refuse. */
+const UNREADABLE_PART: Part = { text: "" };
+
+/** Early clients call `kind` `type`, as before 0.2. Without either, the only content there is decides. */
+function kindOfPart(members: Members, reading: JsonReading): unknown {
+  const kind = memberOf(members, "kind", reading) ?? memberOf(members, "type", reading);
+  if (kind === "text" || kind === "file" || kind === "data") return kind;
+  if (kind !== undefined && !reading.tolerant) return undefined;
+  const contents = ["text", "file", "data"].filter((name) => (members[name] ?? undefined) !== undefined);
+  return contents.length === 1 ? contents[0] : undefined;
+}
+
+function withPartExtras(
+  part: Building<Part>,
+  { metadata, filename, mediaType }: ReturnType<typeof decodePartMetadata>,
+): Part {
+  if (metadata !== undefined) part.metadata = metadata;
+  if (filename !== undefined) part.filename = filename;
+  if (mediaType !== undefined) part.mediaType = mediaType;
+  return part;
+}
+
+function readFile(members: Members, metadata: JsonObject | undefined, reading: JsonReading): Part {
+  const read = readMember(members, "file", reading, (value) => {
+    const file = membersOf(value, reading);
+    const bytes = memberOf(file, "bytes", reading);
+    const uri = memberOf(file, "uri", reading);
+    if ((bytes === undefined) === (uri === undefined)) {
+      reading.violate("must have exactly one of bytes, uri");
+      return UNREADABLE_PART;
+    }
+    const extras = { metadata, filename: textIn(file, "name", reading), mediaType: textIn(file, "mimeType", reading) };
+    if (bytes !== undefined) return withPartExtras({ raw: base64In(bytes, reading) }, extras);
+    if (typeof uri !== "string") reading.violateMember("uri", "must be a string");
+    return withPartExtras({ url: String(uri) }, extras);
+  });
+  if (read === undefined) reading.violateMember("file", "is required");
+  return read ?? UNREADABLE_PART;
+}
+
+function base64In(bytes: unknown, reading: JsonReading): string {
+  reading.enter("bytes");
+  const standard = SCALARS.bytes.read(bytes, reading);
+  reading.leave();
+  return String(standard);
+}

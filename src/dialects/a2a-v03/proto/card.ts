@@ -1,0 +1,164 @@
+/** The card in the shape of the proto, and back. Security schemes are spelled as in the model, less what 0.3 lacks. */
+
+import type { AgentCapabilities, AgentCard, AgentInterface, AgentSkill } from "../../../model/card.ts";
+import type { JsonObject } from "../../../model/json.ts";
+import { type Loss, type Lossy, lossBy } from "../../../model/loss.ts";
+import { isRecord } from "../../shared/proto/json-reading.ts";
+import { LOSSES } from "../losses.ts";
+import { VERSION } from "../service-parameters.ts";
+import type { ProtoCapabilities, ProtoCard, ProtoInterface, ProtoSkill } from "./schema-card.ts";
+
+const PROTOCOL_VERSION = "0.3.0";
+const DEFAULT_TRANSPORT = "JSONRPC";
+
+type Writable<T> = { -readonly [Member in keyof T]: T[Member] };
+
+const cards = new WeakMap<AgentCard, Lossy<ProtoCard>>();
+
+/** Made once for each card object. */
+export function toProtoCard(card: AgentCard): Lossy<ProtoCard> {
+  let made = cards.get(card);
+  if (made === undefined) {
+    const losses: Loss[] = [];
+    made = { value: toCard(card, losses), losses };
+    cards.set(card, made);
+  }
+  return made;
+}
+
+function toCard(card: AgentCard, losses: Loss[]): ProtoCard {
+  const interfaces = toProtoInterfaces(card.supportedInterfaces, losses);
+  const [first] = card.supportedInterfaces;
+  const preferred = interfaces[0] ?? (first && { url: first.url, transport: first.protocolBinding });
+  const { extendedAgentCard, ...capabilities } = card.capabilities;
+  const said: Writable<ProtoCard> = {
+    protocolVersion: PROTOCOL_VERSION,
+    name: card.name,
+    description: card.description,
+    url: preferred?.url ?? "",
+    preferredTransport: preferred?.transport ?? DEFAULT_TRANSPORT,
+    additionalInterfaces: interfaces,
+    version: card.version,
+    capabilities,
+    defaultInputModes: card.defaultInputModes,
+    defaultOutputModes: card.defaultOutputModes,
+    skills: card.skills.map(toProtoSkill),
+  };
+  if (card.provider !== undefined) said.provider = card.provider;
+  if (card.documentationUrl !== undefined) said.documentationUrl = card.documentationUrl;
+  if (card.iconUrl !== undefined) said.iconUrl = card.iconUrl;
+  if (card.securitySchemes !== undefined) said.securitySchemes = toProtoSchemes(card.securitySchemes, losses);
+  if (card.securityRequirements !== undefined) said.security = card.securityRequirements;
+  if (extendedAgentCard !== undefined) said.supportsAuthenticatedExtendedCard = extendedAgentCard;
+  if (card.signatures !== undefined) losses.push(lossBy(LOSSES.signaturesSent, "card.signatures"));
+  return said;
+}
+
+/** A card of 0.3 names what speaks 0.3. */
+function toProtoInterfaces(interfaces: readonly AgentInterface[], losses: Loss[]): ProtoInterface[] {
+  return interfaces.flatMap(({ url, protocolBinding, protocolVersion, tenant }, index) => {
+    if (protocolVersion !== VERSION && !protocolVersion.startsWith(`${VERSION}.`)) return [];
+    if (tenant !== undefined) losses.push(lossBy(LOSSES.interfaceTenant, `card.supportedInterfaces[${index}].tenant`));
+    return [{ url, transport: protocolBinding }];
+  });
+}
+
+function toProtoSkill({ securityRequirements, ...skill }: AgentSkill): ProtoSkill {
+  return securityRequirements === undefined ? skill : { ...skill, security: securityRequirements };
+}
+
+const SCHEME_KINDS = [
+  "apiKeySecurityScheme",
+  "httpAuthSecurityScheme",
+  "oauth2SecurityScheme",
+  "openIdConnectSecurityScheme",
+  "mtlsSecurityScheme",
+];
+
+type Schemes = Readonly<Record<string, JsonObject>>;
+
+function toProtoSchemes(schemes: Schemes, losses: Loss[]): Schemes {
+  const said: Record<string, JsonObject> = {};
+  for (const [name, scheme] of Object.entries(schemes)) {
+    const path = `card.securitySchemes.${name}`;
+    if (SCHEME_KINDS.some((kind) => isRecord(scheme[kind]))) said[name] = toProtoScheme(scheme, path, losses);
+    else losses.push(lossBy(LOSSES.unknownScheme, path));
+  }
+  return said;
+}
+
+function toProtoScheme(scheme: JsonObject, path: string, losses: Loss[]): JsonObject {
+  const oauth2 = objectIn(scheme, "oauth2SecurityScheme");
+  const flows = oauth2 === undefined ? undefined : objectIn(oauth2, "flows");
+  if (oauth2 === undefined || flows === undefined) return scheme;
+  const where = `${path}.oauth2SecurityScheme.flows`;
+  const { deviceCode, authorizationCode, ...others } = flows;
+  if (deviceCode !== undefined) losses.push(lossBy(LOSSES.deviceCode, `${where}.deviceCode`));
+  const said: Writable<JsonObject> = others;
+  const flow = objectIn(flows, "authorizationCode");
+  if (flow !== undefined) {
+    const { pkceRequired, ...rest } = flow;
+    if (pkceRequired === true) losses.push(lossBy(LOSSES.pkceRequired, `${where}.authorizationCode.pkceRequired`));
+    said.authorizationCode = rest;
+  }
+  return { oauth2SecurityScheme: { ...oauth2, flows: said } };
+}
+
+function objectIn(object: JsonObject, name: string): JsonObject | undefined {
+  const member = object[name];
+  return isObject(member) ? member : undefined;
+}
+
+/** Narrows without forgetting that members are JSON. */
+function isObject(value: JsonObject[string] | undefined): value is JsonObject {
+  return isRecord(value);
+}
+
+/** A card that was validated. Every interface of it is called as 0.3, whichever release the card names. */
+export function fromProtoCard(card: ProtoCard, losses: Loss[]): AgentCard {
+  const read: Writable<AgentCard> = {
+    name: card.name,
+    description: card.description,
+    supportedInterfaces: fromProtoInterfaces(card),
+    version: card.version,
+    capabilities: fromProtoCapabilities(card.capabilities ?? {}, card.supportsAuthenticatedExtendedCard),
+    defaultInputModes: card.defaultInputModes,
+    defaultOutputModes: card.defaultOutputModes,
+    skills: card.skills.map(fromProtoSkill),
+  };
+  if (card.provider !== undefined) read.provider = card.provider;
+  if (card.documentationUrl !== undefined) read.documentationUrl = card.documentationUrl;
+  if (card.iconUrl !== undefined) read.iconUrl = card.iconUrl;
+  if (card.securitySchemes !== undefined) {
+    reportUnknownSchemes(card.securitySchemes, losses);
+    read.securitySchemes = card.securitySchemes;
+  }
+  if (card.security !== undefined) read.securityRequirements = card.security;
+  if (card.signatures !== undefined) losses.push(lossBy(LOSSES.signaturesReceived, "card.signatures"));
+  return read;
+}
+
+function fromProtoInterfaces({ url, preferredTransport, additionalInterfaces = [] }: ProtoCard): AgentInterface[] {
+  const primary = { url, transport: preferredTransport ?? DEFAULT_TRANSPORT };
+  const others = additionalInterfaces.filter(
+    (other) => other.url !== primary.url || other.transport !== primary.transport,
+  );
+  const all = url === "" ? others : [primary, ...others];
+  return all.map((one) => ({ url: one.url, protocolBinding: one.transport, protocolVersion: VERSION }));
+}
+
+function fromProtoCapabilities(capabilities: ProtoCapabilities, extended: boolean | undefined): AgentCapabilities {
+  return extended === undefined ? capabilities : { ...capabilities, extendedAgentCard: extended };
+}
+
+function fromProtoSkill({ security, ...skill }: ProtoSkill): AgentSkill {
+  return security === undefined ? skill : { ...skill, securityRequirements: security };
+}
+
+/** Those of a kind that is not known have been read as empty: they cannot be satisfied, the rest can be used. */
+function reportUnknownSchemes(schemes: Schemes, losses: Loss[]): void {
+  for (const [name, scheme] of Object.entries(schemes)) {
+    if (Object.keys(scheme).length > 0) continue;
+    losses.push(lossBy(LOSSES.unknownSchemeReceived, `card.securitySchemes.${name}`));
+  }
+}

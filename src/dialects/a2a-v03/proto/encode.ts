@@ -1,0 +1,143 @@
+/** The model in the shapes of the proto. What has no field is added to `losses`, with the place where it stood. */
+
+import type { Artifact } from "../../../model/artifact.ts";
+import type { StreamEvent } from "../../../model/event.ts";
+import { type Loss, lossBy } from "../../../model/loss.ts";
+import type { Message } from "../../../model/message.ts";
+import type { PushConfigPage, SendConfiguration, SendOutcome } from "../../../model/operation.ts";
+import type { TaskPushNotificationConfig } from "../../../model/push.ts";
+import { isTerminal, type TaskState } from "../../../model/state.ts";
+import type { Task, TaskStatus } from "../../../model/task.ts";
+import { PROTO_LOSSES } from "../losses.ts";
+import { toProtoPart } from "../parts.ts";
+import { pushConfigName } from "../resource-names.ts";
+import {
+  type ProtoArtifact,
+  type ProtoArtifactUpdate,
+  type ProtoConfiguration,
+  type ProtoMessage,
+  type ProtoPushConfig,
+  type ProtoStatusUpdate,
+  type ProtoStreamResponse,
+  type ProtoTask,
+  type ProtoTaskPushConfig,
+  type ProtoTaskStatus,
+  type ProtoTypes,
+  toProtoState,
+} from "./schema.ts";
+
+type Writable<T> = { -readonly [Member in keyof T]: T[Member] };
+
+/** `path` and `index` say where the message stands, for the case that something of it is lost. */
+export function toProtoMessage(message: Message, losses: Loss[], path: string, index?: number): ProtoMessage {
+  const { messageId, contextId, taskId, role, parts, metadata, extensions, referenceTaskIds } = message;
+  if (referenceTaskIds !== undefined && referenceTaskIds.length > 0) {
+    const where = index === undefined ? path : `${path}[${index}]`;
+    losses.push(lossBy(PROTO_LOSSES.referenceTaskIds, `${where}.referenceTaskIds`));
+  }
+  const said: Writable<ProtoMessage> = { messageId, role, content: parts.map(toProtoPart) };
+  if (contextId !== undefined && contextId !== "") said.contextId = contextId;
+  if (taskId !== undefined && taskId !== "") said.taskId = taskId;
+  if (metadata !== undefined) said.metadata = metadata;
+  if (extensions !== undefined && extensions.length > 0) said.extensions = extensions;
+  return said;
+}
+
+function toProtoArtifact(artifact: Artifact): ProtoArtifact {
+  const { artifactId, name, description, parts, metadata, extensions } = artifact;
+  const said: Writable<ProtoArtifact> = { artifactId, parts: parts.map(toProtoPart) };
+  if (name !== undefined && name !== "") said.name = name;
+  if (description !== undefined && description !== "") said.description = description;
+  if (metadata !== undefined) said.metadata = metadata;
+  if (extensions !== undefined && extensions.length > 0) said.extensions = extensions;
+  return said;
+}
+
+function toProtoStatus({ state, message, timestamp }: TaskStatus, losses: Loss[], path: string): ProtoTaskStatus {
+  const said: Writable<ProtoTaskStatus> = { state: toProtoState(state) };
+  if (message !== undefined) said.message = toProtoMessage(message, losses, path);
+  if (timestamp !== undefined) said.timestamp = timestamp;
+  return said;
+}
+
+export function toProtoTask(task: Task, losses: Loss[]): ProtoTask {
+  const { id, contextId, status, artifacts, history, metadata } = task;
+  const said: Writable<ProtoTask> = { id, contextId, status: toProtoStatus(status, losses, "task.status.message") };
+  if (artifacts !== undefined && artifacts.length > 0) said.artifacts = artifacts.map(toProtoArtifact);
+  if (history !== undefined && history.length > 0) {
+    said.history = history.map((message, index) => toProtoMessage(message, losses, "task.history", index));
+  }
+  if (metadata !== undefined) said.metadata = metadata;
+  return said;
+}
+
+export function toProtoOutcome(outcome: SendOutcome, losses: Loss[]): ProtoTypes["SendMessageResponse"] {
+  if ("task" in outcome) return { task: toProtoTask(outcome.task, losses) };
+  return { message: toProtoMessage(outcome.message, losses, "message") };
+}
+
+/** `closesOnInput`: the stream is that of a message, and ends when the agent asks for another. */
+export function toProtoEvent(event: StreamEvent, losses: Loss[], closesOnInput: boolean): ProtoStreamResponse {
+  if ("artifactUpdate" in event) {
+    const { taskId, contextId, artifact, append, lastChunk, metadata } = event.artifactUpdate;
+    const artifactUpdate: Writable<ProtoArtifactUpdate> = { taskId, contextId, artifact: toProtoArtifact(artifact) };
+    if (append === true) artifactUpdate.append = true;
+    if (lastChunk === true) artifactUpdate.lastChunk = true;
+    if (metadata !== undefined) artifactUpdate.metadata = metadata;
+    return { artifactUpdate };
+  }
+  if ("statusUpdate" in event) {
+    const { taskId, contextId, status, metadata } = event.statusUpdate;
+    const said = toProtoStatus(status, losses, "statusUpdate.status.message");
+    const statusUpdate: Writable<ProtoStatusUpdate> = { taskId, contextId, status: said };
+    if (isFinal(status.state, closesOnInput)) statusUpdate.final = true;
+    if (metadata !== undefined) statusUpdate.metadata = metadata;
+    return { statusUpdate };
+  }
+  return toProtoOutcome(event, losses);
+}
+
+/** `final` is about the stream: nothing follows on it. A caller that has to log in keeps its stream meanwhile. */
+function isFinal(state: TaskState, closesOnInput: boolean): boolean {
+  return isTerminal(state) || (closesOnInput && state === "TASK_STATE_INPUT_REQUIRED");
+}
+
+function toProtoPushConfig(config: TaskPushNotificationConfig): ProtoPushConfig {
+  const { id, url, token, authentication } = config;
+  const said: Writable<ProtoPushConfig> = { url };
+  if (id !== undefined) said.id = id;
+  if (token !== undefined) said.token = token;
+  if (authentication !== undefined) {
+    const { scheme, credentials } = authentication;
+    said.authentication = credentials === undefined ? { schemes: [scheme] } : { schemes: [scheme], credentials };
+  }
+  return said;
+}
+
+export function toProtoTaskPushConfig(config: TaskPushNotificationConfig, taskId: string): ProtoTaskPushConfig {
+  return {
+    name: pushConfigName(taskId, config.id ?? ""),
+    pushNotificationConfig: toProtoPushConfig(config),
+  };
+}
+
+export function toProtoPushPage(
+  { configs, nextPageToken }: PushConfigPage,
+  taskId: string,
+): ProtoTypes["ListTaskPushNotificationConfigResponse"] {
+  const said = configs.map((config) => toProtoTaskPushConfig(config, taskId));
+  return nextPageToken === "" ? { configs: said } : { configs: said, nextPageToken };
+}
+
+/** Whether to wait is always said: agents of 0.3 do not agree on what silence means. */
+export function toProtoConfiguration(configuration: SendConfiguration | undefined): ProtoConfiguration {
+  const said: Writable<ProtoConfiguration> = { blocking: configuration?.returnImmediately !== true };
+  if (configuration === undefined) return said;
+  const { acceptedOutputModes, taskPushNotificationConfig, historyLength } = configuration;
+  if (acceptedOutputModes !== undefined && acceptedOutputModes.length > 0) {
+    said.acceptedOutputModes = acceptedOutputModes;
+  }
+  if (taskPushNotificationConfig !== undefined) said.pushNotification = toProtoPushConfig(taskPushNotificationConfig);
+  if (historyLength !== undefined) said.historyLength = historyLength;
+  return said;
+}

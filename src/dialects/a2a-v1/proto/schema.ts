@@ -1,0 +1,270 @@
+/**
+ * The messages of A2A 1.0 as tables, after the `lf.a2a.v1` proto: JSON name, type, presence. `readWire` validates a JSON
+ * value by them and gives it in the canonical form, which is the model's.
+ */
+
+import type { Artifact } from "../../../model/artifact.ts";
+import type {
+  AgentCapabilities,
+  AgentCard,
+  AgentInterface,
+  AgentSkill,
+  SecurityRequirement,
+} from "../../../model/card.ts";
+import type { StreamEvent, TaskArtifactUpdate, TaskStatusUpdate } from "../../../model/event.ts";
+import type { JsonObject, JsonValue } from "../../../model/json.ts";
+import type { Message } from "../../../model/message.ts";
+import type { PushConfigPage, SendConfiguration, SendInput, SendOutcome, TaskPage } from "../../../model/operation.ts";
+import type { Part } from "../../../model/part.ts";
+import type { AuthenticationInfo, TaskPushNotificationConfig } from "../../../model/push.ts";
+import { TASK_STATES, type TaskState } from "../../../model/state.ts";
+import type { Task, TaskStatus } from "../../../model/task.ts";
+import { compileProtobuf, type DecodeOptions } from "../../shared/proto/binary-codec.ts";
+import type { CommonCardTypes } from "../../shared/proto/card-messages.ts";
+import { compileProtoJson, type Presence, type ProtoTables } from "../../shared/proto/json-codec.ts";
+import type { ReadOptions, ScalarName } from "../../shared/proto/json-reading.ts";
+import { CARD_MESSAGES } from "./schema-card.ts";
+
+export type { ReadOptions } from "../../shared/proto/json-reading.ts";
+
+interface Tenanted {
+  readonly tenant?: string;
+}
+
+interface TaskNamed extends Tenanted {
+  readonly id: string;
+}
+
+interface PushConfigNamed extends Tenanted {
+  readonly taskId: string;
+  readonly id: string;
+}
+
+/** Every message by name, in the form `readWire` gives it. */
+export interface WireTypes extends CommonCardTypes {
+  Part: Part;
+  Message: Message;
+  Artifact: Artifact;
+  TaskStatus: TaskStatus;
+  Task: Task;
+  TaskStatusUpdateEvent: TaskStatusUpdate;
+  TaskArtifactUpdateEvent: TaskArtifactUpdate;
+  StreamResponse: StreamEvent;
+
+  SendMessageConfiguration: SendConfiguration;
+  SendMessageRequest: SendInput & Tenanted;
+  SendMessageResponse: SendOutcome;
+  GetTaskRequest: TaskNamed & { readonly historyLength?: number };
+  ListTasksRequest: Tenanted & {
+    readonly contextId?: string;
+    readonly status?: TaskState;
+    readonly pageSize?: number;
+    readonly pageToken?: string;
+    readonly historyLength?: number;
+    readonly statusTimestampAfter?: string;
+    readonly includeArtifacts?: boolean;
+  };
+  ListTasksResponse: TaskPage;
+  CancelTaskRequest: TaskNamed & { readonly metadata?: JsonObject };
+  SubscribeToTaskRequest: TaskNamed;
+  GetExtendedAgentCardRequest: Tenanted;
+
+  AuthenticationInfo: AuthenticationInfo;
+  /** Its `tenant` is routing, not part of the config: only the request to create one has it. */
+  TaskPushNotificationConfig: TaskPushNotificationConfig;
+  CreateTaskPushNotificationConfigRequest: TaskPushNotificationConfig & Tenanted & { readonly taskId: string };
+  GetTaskPushNotificationConfigRequest: PushConfigNamed;
+  DeleteTaskPushNotificationConfigRequest: PushConfigNamed;
+  ListTaskPushNotificationConfigsRequest: Tenanted & {
+    readonly taskId: string;
+    readonly pageSize?: number;
+    readonly pageToken?: string;
+  };
+  ListTaskPushNotificationConfigsResponse: PushConfigPage;
+
+  AgentCard: AgentCard;
+  AgentInterface: AgentInterface;
+  AgentCapabilities: AgentCapabilities;
+  AgentSkill: AgentSkill;
+  SecurityRequirement: SecurityRequirement;
+  OAuthFlows: JsonObject;
+  AuthorizationCodeOAuthFlow: JsonObject;
+  DeviceCodeOAuthFlow: JsonObject;
+}
+
+export type WireName = keyof WireTypes;
+
+const ENUMS = {
+  TaskState: ["TASK_STATE_UNSPECIFIED", ...TASK_STATES],
+  Role: ["ROLE_UNSPECIFIED", "ROLE_USER", "ROLE_AGENT"],
+} as const;
+
+type SingleType = ScalarName | keyof typeof ENUMS | WireName;
+type TypeName = SingleType | `${SingleType}[]` | `map<${SingleType}>`;
+type MemberOf<T> = T extends JsonValue | object ? keyof T & string : never;
+type Table<T> = readonly (readonly [name: MemberOf<T>, type: TypeName, presence: Presence, number: number])[];
+
+const TENANT = ["tenant", "string", "implicit", 1] as const;
+
+const MESSAGES = {
+  Part: [
+    ["text", "string", "oneof", 1],
+    ["raw", "bytes", "oneof", 2],
+    ["url", "string", "oneof", 3],
+    ["data", "value", "oneof", 4],
+    ["metadata", "struct", "optional", 5],
+    ["filename", "string", "implicit", 6],
+    ["mediaType", "string", "implicit", 7],
+  ],
+  Message: [
+    ["messageId", "string", "required", 1],
+    ["contextId", "string", "implicit", 2],
+    ["taskId", "string", "implicit", 3],
+    ["role", "Role", "required", 4],
+    ["parts", "Part[]", "required", 5],
+    ["metadata", "struct", "optional", 6],
+    ["extensions", "string[]", "implicit", 7],
+    ["referenceTaskIds", "string[]", "implicit", 8],
+  ],
+  Artifact: [
+    ["artifactId", "string", "required", 1],
+    ["name", "string", "implicit", 2],
+    ["description", "string", "implicit", 3],
+    ["parts", "Part[]", "required", 4],
+    ["metadata", "struct", "optional", 5],
+    ["extensions", "string[]", "implicit", 6],
+  ],
+  TaskStatus: [
+    ["state", "TaskState", "required", 1],
+    ["message", "Message", "optional", 2],
+    ["timestamp", "timestamp", "optional", 3],
+  ],
+  Task: [
+    ["id", "string", "required", 1],
+    ["contextId", "string", "restored", 2],
+    ["status", "TaskStatus", "required", 3],
+    ["artifacts", "Artifact[]", "implicit", 4],
+    ["history", "Message[]", "implicit", 5],
+    ["metadata", "struct", "optional", 6],
+  ],
+  TaskStatusUpdateEvent: [
+    ["taskId", "string", "required", 1],
+    ["contextId", "string", "filled", 2],
+    ["status", "TaskStatus", "required", 3],
+    ["metadata", "struct", "optional", 4],
+  ],
+  TaskArtifactUpdateEvent: [
+    ["taskId", "string", "required", 1],
+    ["contextId", "string", "filled", 2],
+    ["artifact", "Artifact", "required", 3],
+    ["append", "bool", "implicit", 4],
+    ["lastChunk", "bool", "implicit", 5],
+    ["metadata", "struct", "optional", 6],
+  ],
+  StreamResponse: [
+    ["task", "Task", "oneof", 1],
+    ["message", "Message", "oneof", 2],
+    ["statusUpdate", "TaskStatusUpdateEvent", "oneof", 3],
+    ["artifactUpdate", "TaskArtifactUpdateEvent", "oneof", 4],
+  ],
+
+  SendMessageConfiguration: [
+    ["acceptedOutputModes", "string[]", "implicit", 1],
+    ["taskPushNotificationConfig", "TaskPushNotificationConfig", "optional", 2],
+    ["historyLength", "length", "optional", 3],
+    ["returnImmediately", "bool", "implicit", 4],
+  ],
+  SendMessageRequest: [
+    TENANT,
+    ["message", "Message", "required", 2],
+    ["configuration", "SendMessageConfiguration", "optional", 3],
+    ["metadata", "struct", "optional", 4],
+  ],
+  SendMessageResponse: [
+    ["task", "Task", "oneof", 1],
+    ["message", "Message", "oneof", 2],
+  ],
+  GetTaskRequest: [TENANT, ["id", "string", "required", 2], ["historyLength", "length", "optional", 3]],
+  ListTasksRequest: [
+    TENANT,
+    ["contextId", "string", "implicit", 2],
+    ["status", "TaskState", "implicit", 3],
+    ["pageSize", "pageSize", "optional", 4],
+    ["pageToken", "string", "implicit", 5],
+    ["historyLength", "length", "optional", 6],
+    ["statusTimestampAfter", "timestamp", "optional", 7],
+    ["includeArtifacts", "bool", "optional", 8],
+  ],
+  ListTasksResponse: [
+    ["tasks", "Task[]", "filled", 1],
+    ["nextPageToken", "string", "filled", 2],
+    ["pageSize", "int32", "filled", 3],
+    ["totalSize", "int32", "filled", 4],
+  ],
+  CancelTaskRequest: [TENANT, ["id", "string", "required", 2], ["metadata", "struct", "optional", 3]],
+  SubscribeToTaskRequest: [TENANT, ["id", "string", "required", 2]],
+  GetExtendedAgentCardRequest: [TENANT],
+
+  AuthenticationInfo: [
+    ["scheme", "string", "required", 1],
+    ["credentials", "string", "implicit", 2],
+  ],
+  TaskPushNotificationConfig: [
+    ["id", "string", "implicit", 2],
+    ["taskId", "string", "implicit", 3],
+    ["url", "string", "required", 4],
+    ["token", "string", "implicit", 5],
+    ["authentication", "AuthenticationInfo", "optional", 6],
+  ],
+  CreateTaskPushNotificationConfigRequest: [
+    TENANT,
+    ["id", "string", "implicit", 2],
+    ["taskId", "string", "required", 3],
+    ["url", "string", "required", 4],
+    ["token", "string", "implicit", 5],
+    ["authentication", "AuthenticationInfo", "optional", 6],
+  ],
+  GetTaskPushNotificationConfigRequest: [TENANT, ["taskId", "string", "required", 2], ["id", "string", "required", 3]],
+  DeleteTaskPushNotificationConfigRequest: [
+    TENANT,
+    ["taskId", "string", "required", 2],
+    ["id", "string", "required", 3],
+  ],
+  ListTaskPushNotificationConfigsRequest: [
+    ["tenant", "string", "implicit", 4],
+    ["taskId", "string", "required", 1],
+    ["pageSize", "length", "implicit", 2],
+    ["pageToken", "string", "implicit", 3],
+  ],
+  ListTaskPushNotificationConfigsResponse: [
+    ["configs", "TaskPushNotificationConfig[]", "filled", 1],
+    ["nextPageToken", "string", "restored", 2],
+  ],
+
+  ...CARD_MESSAGES,
+} as const satisfies { readonly [Name in WireName]: Table<WireTypes[Name]> };
+
+/** JSON, bytes and the published `.proto` are all made of these. */
+export const TABLES: ProtoTables = { messages: MESSAGES, enums: ENUMS };
+
+const codec = compileProtoJson<WireName>(TABLES);
+const protobuf = compileProtobuf<WireName>(TABLES);
+
+/** The value as that message, or a ProtocolError that names every member that does not fit. */
+export function readWire<Name extends WireName>(name: Name, value: unknown, options?: ReadOptions): WireTypes[Name] {
+  return codec.read(name, value, options) as WireTypes[Name];
+}
+
+/** A value of the model in the form that goes on the wire, ready for `JSON.stringify`. */
+export function writeWire<Name extends WireName>(name: Name, value: WireTypes[Name]): object {
+  return codec.write(name, value) as object;
+}
+
+export function toBytes(name: WireName, value: object): Uint8Array {
+  return protobuf.encode(name, value);
+}
+
+/** What the bytes say, to be validated by `readWire`. */
+export function fromBytes(name: WireName, bytes: Uint8Array, options?: DecodeOptions): Record<string, unknown> {
+  return protobuf.decode(name, bytes, options);
+}

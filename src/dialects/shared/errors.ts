@@ -1,0 +1,159 @@
+/**
+ * Details of an error in the form of `google.rpc`, the same on every binding that has room for them. The reason is the
+ * error's code, so that a peer that reads them knows exactly which error is meant.
+ */
+
+import { ERROR_CODES, type ErrorCode, type FieldViolation, ProtocolError } from "../../model/errors.ts";
+import type { JsonObject } from "../../model/json.ts";
+import { statusText } from "../../model/status-texts.ts";
+import { isRecord } from "./proto/json-reading.ts";
+
+/** Headers an error brings along on any binding over HTTP, and as metadata over gRPC. */
+export function errorHeaders({ retryAfter, challenge }: ProtocolError): Readonly<Record<string, string>> | undefined {
+  if (retryAfter === undefined && challenge === undefined) return undefined;
+  return {
+    ...(retryAfter !== undefined && { "retry-after": String(Math.ceil(retryAfter)) }),
+    ...(challenge !== undefined && { "www-authenticate": challenge }),
+  };
+}
+
+/** What goes to the peer. Anything that is not a ProtocolError, and the text of an internal one, stays here. */
+export function toPublicError(error: unknown): ProtocolError {
+  if (ProtocolError.is(error) && error.code !== "INTERNAL_ERROR") return error;
+  return new ProtocolError("INTERNAL_ERROR", statusText("internalError"), {
+    cause: error,
+  });
+}
+
+/** Errors that a peer said, as errors of the model. */
+
+/** `data` is what the peer sent beside its message, whatever it is. */
+export function createPeerError(code: ErrorCode, message: string, details: ErrorDetails, data: unknown): ProtocolError {
+  const { metadata, violations, retryAfter } = details;
+  return new ProtocolError(code, message, {
+    ...(metadata === undefined ? {} : { metadata }),
+    ...(violations === undefined ? {} : { violations }),
+    ...(retryAfter === undefined ? {} : { retryAfter }),
+    ...(isErrorData(data) ? { data } : {}),
+  });
+}
+
+/** What an error object says to people, under any of the names in use (`status` 0: there is no HTTP status). */
+export function peerErrorMessage(
+  { detail, message, title }: Readonly<Record<string, unknown>>,
+  status: number,
+): string {
+  for (const text of [message, detail, title]) if (typeof text === "string" && text !== "") return text;
+  return status === 0
+    ? "The agent refused without saying why."
+    : `The agent refused without saying why (HTTP status ${status}).`;
+}
+
+/** Parsed from JSON, so all that is left to tell is objects from the rest. */
+function isErrorData(value: unknown): value is JsonObject | readonly JsonObject[] {
+  return isRecord(value) || (Array.isArray(value) && value.every(isRecord));
+}
+
+/** What HTTP statuses mean where nothing else says it: the answer of a proxy, a router, a login page. */
+
+const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
+  401: "UNAUTHENTICATED",
+  403: "PERMISSION_DENIED",
+  404: "METHOD_NOT_FOUND",
+  405: "METHOD_NOT_FOUND",
+  408: "UNAVAILABLE",
+  415: "CONTENT_TYPE_NOT_SUPPORTED",
+  422: "INVALID_PARAMS",
+  429: "RESOURCE_EXHAUSTED",
+  501: "METHOD_NOT_FOUND",
+  502: "UNAVAILABLE",
+  503: "UNAVAILABLE",
+  504: "UNAVAILABLE",
+};
+
+export function codeOfHttpStatus(status: number): ErrorCode {
+  const known = CODE_OF_STATUS[status];
+  if (known !== undefined) return known;
+  if (status >= 500) return "INTERNAL_ERROR";
+  return status >= 400 ? "INVALID_REQUEST" : "INVALID_AGENT_RESPONSE";
+}
+
+/** An HTTP status without anything readable beside it. */
+export function httpStatusError(status: number, code: ErrorCode = codeOfHttpStatus(status)): ProtocolError {
+  return new ProtocolError(code, `The agent's server answered with HTTP status ${status} only.`, {
+    metadata: { httpStatus: String(status) },
+  });
+}
+
+const ERROR_DOMAIN = "a2a-protocol.org";
+export const ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo";
+export const BAD_REQUEST = "type.googleapis.com/google.rpc.BadRequest";
+export const RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo";
+
+export function errorDetails(error: ProtocolError): JsonObject[] {
+  const details: JsonObject[] = [
+    {
+      "@type": ERROR_INFO,
+      reason: error.code,
+      domain: ERROR_DOMAIN,
+      ...(error.metadata === undefined ? undefined : { metadata: { ...error.metadata } }),
+    },
+  ];
+  if (error.violations !== undefined && error.violations.length > 0) {
+    details.push({
+      "@type": BAD_REQUEST,
+      fieldViolations: error.violations.map(({ field, description }) => ({ field, description })),
+    });
+  }
+  if (error.retryAfter !== undefined) details.push({ "@type": RETRY_INFO, retryDelay: `${error.retryAfter}s` });
+  return details;
+}
+
+const CODES: ReadonlySet<string> = new Set(ERROR_CODES);
+
+export function codeOfReason(reason: unknown): ErrorCode | undefined {
+  return typeof reason === "string" && CODES.has(reason) ? (reason as ErrorCode) : undefined;
+}
+
+/** What can be learnt from a peer's `data` or `details`, whatever they are. */
+interface ErrorDetails {
+  readonly code?: ErrorCode;
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly violations?: readonly FieldViolation[];
+  readonly retryAfter?: number;
+}
+
+/**
+ * A reason identifies an error on every binding; a JSON-RPC code does where there is no reason; an HTTP status never
+ * does, since several errors share one and releases of the protocol moved them.
+ */
+export function readErrorDetails(details: unknown): ErrorDetails {
+  let found: { -readonly [Member in keyof ErrorDetails]: ErrorDetails[Member] } = {};
+  for (const detail of Array.isArray(details) ? details : [details]) {
+    if (!isRecord(detail)) continue;
+    const code = codeOfReason(detail.reason);
+    const metadata = stringMembers(detail.metadata);
+    if (code !== undefined) found = { ...found, code, ...(metadata && { metadata }) };
+    if (Array.isArray(detail.fieldViolations)) found.violations = readViolations(detail.fieldViolations);
+    const seconds = typeof detail.retryDelay === "string" ? Number.parseFloat(detail.retryDelay) : Number.NaN;
+    if (seconds >= 0) found.retryAfter = seconds;
+  }
+  return found;
+}
+
+function readViolations(given: readonly unknown[]): FieldViolation[] {
+  return given
+    .filter(isRecord)
+    .map(({ field, description }) => ({ field: textOr(field, ""), description: textOr(description, "") }));
+}
+
+function stringMembers(value: unknown): Readonly<Record<string, string>> | undefined {
+  if (!isRecord(value)) return undefined;
+  return Object.fromEntries(
+    Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+  );
+}
+
+function textOr(value: unknown, otherwise: string): string {
+  return typeof value === "string" ? value : otherwise;
+}

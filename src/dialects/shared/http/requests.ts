@@ -1,0 +1,78 @@
+/** What travels beside a request in more than one dialect: keys, cursors, media types. Header names are lower-case here. */
+
+import { invalidParams, ProtocolError } from "../../../model/errors.ts";
+import { EXTENSIONS } from "../../../model/extensions.ts";
+import type { Operation } from "../../../model/operation.ts";
+import { decodeUtf8, JsonLimitError, type JsonLimits, parseJson } from "../../../wire/json-limits.ts";
+
+/** A request's JSON; throws a ProtocolError for what is none, and for more than is taken. */
+export function parseBody(body: Uint8Array, limits: JsonLimits): unknown {
+  try {
+    return parseJson(decodeUtf8(body), limits);
+  } catch (error) {
+    if (!(error instanceof JsonLimitError)) throw error;
+    if (error.reason === "number") throw new ProtocolError("INVALID_PARAMS", error.message);
+    throw new ProtocolError(error.isExcess ? "INVALID_REQUEST" : "PARSE_ERROR", error.message);
+  }
+}
+
+type Headers = Readonly<Record<string, string | undefined>>;
+
+const NO_ITEMS: readonly string[] = [];
+
+/** A comma-separated header as a list. */
+export function parseListHeader(header: string | undefined): readonly string[] {
+  if (header === undefined) return NO_ITEMS;
+  return header
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== "");
+}
+
+/** Only sends start work that must not be started twice. */
+export function idempotencyKeyOf(
+  operation: Operation,
+  headers: Headers,
+  extensions: readonly string[],
+): string | undefined {
+  if (operation.kind !== "send" && operation.kind !== "stream") return undefined;
+  const header = headers["idempotency-key"];
+  if (header !== undefined && header !== "") return header;
+  return extensions.includes(EXTENSIONS.idempotency) ? operation.message.messageId : undefined;
+}
+
+/** A request that does not say what it is, is taken for what is expected. */
+export function requireMediaType(headers: Headers, accepts: (mediaType: string) => boolean): void {
+  const mediaType = mediaTypeOf(headers);
+  if (mediaType !== undefined && !accepts(mediaType)) throw unsupportedContentType(mediaType);
+}
+
+/** Without parameters, in lower case; undefined where the request has none. */
+export function mediaTypeOf(headers: Headers): string | undefined {
+  const header = headers["content-type"];
+  if (header === undefined || header === "" || header === "application/json") return header || undefined;
+  const end = header.indexOf(";");
+  return (end === -1 ? header : header.slice(0, end)).trim().toLowerCase();
+}
+
+/** Names the header: `curl -d` sends a form where it is not given another type. */
+export function unsupportedContentType(contentType: string): ProtocolError {
+  return new ProtocolError(
+    "CONTENT_TYPE_NOT_SUPPORTED",
+    "The request must be JSON and say so: send the header Content-Type: application/json.",
+    { metadata: { contentType } },
+  );
+}
+
+export function isJson(mediaType: string): boolean {
+  return mediaType === "application/json" || mediaType.endsWith("+json");
+}
+
+const CURSOR = /^\d{1,15}$/;
+
+/** The number of the last event a caller has, from `Last-Event-ID`. */
+export function parseLastEventId(lastEventId: string | undefined): number | undefined {
+  if (lastEventId === undefined || lastEventId === "") return undefined;
+  if (!CURSOR.test(lastEventId)) throw invalidParams("Last-Event-ID", "is not the number of an event of this task");
+  return Number(lastEventId);
+}

@@ -1,0 +1,260 @@
+/**
+ * Reads JSON by field tables, the way ProtoJSON parsers do: both spellings of names, enums by name or number, integers as
+ * numeric strings, any base64, `null` for absent, unknown members ignored. What is already in its final form comes back
+ * as the same object, uncopied. Knows the encoding, not one message of the protocol.
+ */
+
+import { type ErrorCode, type FieldViolation, ProtocolError } from "../../../model/errors.ts";
+import { isRecord, Reading, type ReadOptions, SCALARS, type ScalarName, type TypeReader } from "./json-reading.ts";
+
+/**
+ * - `required`: must be there and must not be empty
+ * - `optional`: kept whenever it is set, also to its default (proto `optional`, and singular messages)
+ * - `implicit`: at its default (`""`, `0`, `false`, empty list or map) it is as good as absent
+ * - `filled`: always written; absent still reads as the default, because some serialisers leave defaults out
+ * - `restored`: at its default it is not written; the default is put back when read
+ * - `oneof`: exactly one of these members is set, be it to a default
+ */
+export type Presence = "required" | "optional" | "implicit" | "filled" | "restored" | "oneof";
+
+/** Number and proto name are those of the binary form; a name that is not the snake_case of the JSON name is given. */
+export type FieldRow = readonly [name: string, type: string, presence: Presence, number: number, protoName?: string];
+
+export interface ProtoTables {
+  readonly messages: Readonly<Record<string, readonly FieldRow[]>>;
+  /** Names in the order of their numbers; number 0 is "unspecified" and reads as absent. */
+  readonly enums: Readonly<Record<string, readonly string[]>>;
+  /** Names of enum values that are read besides the proper ones, each with the one it stands for. */
+  readonly aliases?: Readonly<Record<string, string>>;
+}
+
+interface Field {
+  readonly name: string;
+  readonly presence: Presence;
+  readonly bit: number;
+  readonly type: TypeReader;
+}
+
+interface ProtoJsonCodec<Name extends string> {
+  /** The value as the message of that name, or a ProtocolError. */
+  read(name: Name, value: unknown, options?: ReadOptions): unknown;
+  /** The value as it goes on the wire: without unknown members and defaults. Trusts it to be of that message. */
+  write(name: Name, value: unknown): unknown;
+}
+
+/** Compiles all tables, once. */
+export function compileProtoJson<Name extends string>(tables: ProtoTables): ProtoJsonCodec<Name> {
+  const compiled = new Map<string, TypeReader>();
+  const typeNamed = (name: string): TypeReader => {
+    const known = compiled.get(name);
+    if (known !== undefined) return known;
+    const made = compileType(name, tables, typeNamed);
+    compiled.set(name, made);
+    return made;
+  };
+  for (const name of Object.keys(tables.messages)) typeNamed(name);
+
+  return {
+    read(name, value, options = NO_OPTIONS) {
+      const reading = new Reading(options, false);
+      const result = typeNamed(name).read(value, reading);
+      if (reading.violations.length > 0) throw validationError(reading.violations, options.code ?? "INVALID_PARAMS");
+      return result;
+    },
+    write: (name, value) => typeNamed(name).read(value, new Reading(NO_OPTIONS, true)),
+  };
+}
+
+const NO_OPTIONS: ReadOptions = {};
+
+function validationError(violations: readonly FieldViolation[], code: ErrorCode): ProtocolError {
+  const [first] = violations as readonly [FieldViolation];
+  const where = first.field === "" ? "the value" : first.field;
+  const more = violations.length === 1 ? "" : ` (and ${violations.length - 1} more)`;
+  return new ProtocolError(code, `${where} ${first.description}${more}`, { violations });
+}
+
+function compileType(name: string, tables: ProtoTables, typeNamed: (name: string) => TypeReader): TypeReader {
+  if (name.endsWith("[]")) return listOf(typeNamed(name.slice(0, -2)));
+  if (name.startsWith("map<")) return mapOf(typeNamed(name.slice(4, -1)));
+  const names = tables.enums[name];
+  if (names !== undefined) return enumOf(names, tables.aliases ?? {});
+  const rows = tables.messages[name];
+  if (rows !== undefined) return messageOf(rows, typeNamed);
+  return SCALARS[name as ScalarName];
+}
+
+function enumOf(names: readonly string[], aliases: Readonly<Record<string, string>>): TypeReader {
+  const byAnything = new Map<unknown, string>();
+  const byText = new Map<unknown, string>();
+  names.forEach((name, number) => {
+    const read = number === 0 ? "" : name;
+    byAnything.set(name, read).set(number, read);
+    byText.set(name, read).set(String(number), read);
+  });
+  for (const [alias, name] of Object.entries(aliases)) {
+    if (!names.includes(name)) continue;
+    byAnything.set(alias, name);
+    byText.set(alias, name);
+  }
+  const description = `must be one of ${names.slice(1).join(", ")}`;
+  return {
+    read(value, reading) {
+      const read = (reading.textual ? byText : byAnything).get(value);
+      if (read === undefined) reading.violate(description);
+      return read;
+    },
+    isEmpty: (value) => value === "",
+    empty: () => "",
+  };
+}
+
+function listOf(item: TypeReader): TypeReader {
+  return {
+    list: true,
+    read(value, reading) {
+      if (!Array.isArray(value)) {
+        reading.violate("must be an array");
+        return value;
+      }
+      if (value.length > reading.maxItems) {
+        reading.violate(`must not have more than ${reading.maxItems} items`);
+        return value;
+      }
+      let copy: unknown[] | undefined;
+      for (let at = 0; at < value.length; at++) {
+        const given: unknown = value[at];
+        reading.enter(at);
+        const read = item.read(given, reading);
+        reading.leave();
+        if (read === given) continue;
+        copy ??= value.slice();
+        copy[at] = read;
+      }
+      return copy ?? value;
+    },
+    isEmpty: (value) => Array.isArray(value) && value.length === 0,
+    empty: () => [],
+  };
+}
+
+function mapOf(item: TypeReader): TypeReader {
+  return {
+    read(value, reading) {
+      if (!isRecord(value)) {
+        reading.violate("must be an object");
+        return value;
+      }
+      const read: Record<string, unknown> = {};
+      for (const key of Object.keys(value)) {
+        // Assigning this key would set the prototype instead of making a member.
+        if (key === "__proto__") continue;
+        reading.enter(key);
+        read[key] = item.read(value[key], reading);
+        reading.leave();
+      }
+      return read;
+    },
+    isEmpty: (value) => isRecord(value) && Object.keys(value).length === 0,
+    empty: () => ({}),
+  };
+}
+
+function messageOf(rows: readonly FieldRow[], typeNamed: (name: string) => TypeReader): TypeReader {
+  const fields = rows.map(
+    ([name, type, presence], at): Field => ({ name, presence, bit: 1 << at, type: typeNamed(type) }),
+  );
+  const bySpelling = new Map<string, Field>();
+  fields.forEach((field, at) => {
+    bySpelling.set(rows[at]?.[4] ?? snakeCase(field.name), field).set(field.name, field);
+  });
+  const maskOf = (presence: Presence) =>
+    fields.reduce((mask, field) => (field.presence === presence ? mask | field.bit : mask), 0);
+  const always = maskOf("required") | maskOf("filled") | maskOf("restored");
+  const oneof = maskOf("oneof");
+  const oneofNames = fields.filter((field) => field.presence === "oneof").map((field) => field.name);
+
+  return {
+    read(value, reading) {
+      if (!isRecord(value)) {
+        reading.violate("must be an object");
+        return value;
+      }
+      let changed: Record<string, unknown> | undefined;
+      let seen = 0;
+      for (const key in value) {
+        const given = value[key];
+        const field = bySpelling.get(key);
+        if (field === undefined || (given === null && field.type.nullable !== true)) {
+          changed ??= copyMembersBefore(value, key);
+          continue;
+        }
+        reading.enter(key);
+        if ((seen & field.bit) !== 0) reading.violate("is given in both spellings");
+        const read = field.type.read(given, reading);
+        if (isOmitted(field, reading) && field.type.isEmpty(read)) {
+          changed ??= copyMembersBefore(value, key);
+        } else {
+          seen |= field.bit;
+          if (field.presence === "required") violateIfEmpty(field, read, reading);
+          if (changed === undefined && (read !== given || key !== field.name)) changed = copyMembersBefore(value, key);
+          if (changed !== undefined) changed[field.name] = read;
+        }
+        reading.leave();
+      }
+      if (oneof !== 0 && !isOneBit(seen & oneof)) {
+        reading.violate(`must have exactly one of ${oneofNames.join(", ")}`);
+      }
+      if ((seen & always) === always) return changed ?? value;
+      return fillAbsent(fields, seen, changed ?? { ...value }, reading);
+    },
+    isEmpty: () => false,
+    empty: () => ({}),
+  };
+}
+
+/** Members up to `stop`: all of them known, final and under their own name, or a copy would have been begun earlier. */
+function copyMembersBefore(value: Readonly<Record<string, unknown>>, stop: string): Record<string, unknown> {
+  const members: Record<string, unknown> = {};
+  for (const key in value) {
+    if (key === stop) break;
+    members[key] = value[key];
+  }
+  return members;
+}
+
+function fillAbsent(
+  fields: readonly Field[],
+  seen: number,
+  result: Record<string, unknown>,
+  reading: Reading,
+): Record<string, unknown> {
+  for (const field of fields) {
+    if ((seen & field.bit) !== 0) continue;
+    const required = field.presence === "required";
+    const fills =
+      field.presence === "filled" ||
+      (field.presence === "restored" && !reading.writing) ||
+      (required && reading.tolerant && field.type.list === true);
+    if (fills) result[field.name] = field.type.empty();
+    else if (required) reading.violateMember(field.name, "is required");
+  }
+  return result;
+}
+
+function isOmitted(field: Field, reading: Reading): boolean {
+  return field.presence === "implicit" || (reading.writing && field.presence === "restored");
+}
+
+function violateIfEmpty(field: Field, read: unknown, reading: Reading): void {
+  if (!field.type.isEmpty(read) || (reading.tolerant && field.type.list === true)) return;
+  reading.violate("must not be empty");
+}
+
+function isOneBit(bits: number): boolean {
+  return bits !== 0 && (bits & (bits - 1)) === 0;
+}
+
+export function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

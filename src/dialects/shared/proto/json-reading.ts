@@ -1,0 +1,218 @@
+/** The scalar types of the tables, each in its one final form. */
+
+import type { ErrorCode, FieldViolation } from "../../../model/errors.ts";
+
+/** What one pass of reading keeps, and what the reader of a type is. */
+
+export interface ReadOptions {
+  /** Longest list accepted. */
+  readonly maxItems?: number;
+  /** Values come from a query string: booleans, numbers and enum numbers are text. */
+  readonly textual?: boolean;
+  /** A required list may be empty or left out, as in the answers of careless servers. */
+  readonly tolerant?: boolean;
+  /** The code of the error thrown for what does not fit. INVALID_PARAMS by default. */
+  readonly code?: ErrorCode;
+  /** What the violations' paths start with. */
+  readonly root?: string;
+}
+
+/** Enough to mend a request by; keeps the answer to a hostile one small. */
+const MAX_VIOLATIONS = 50;
+
+/** One pass over one value. */
+export class Reading {
+  readonly maxItems: number;
+  readonly textual: boolean;
+  readonly tolerant: boolean;
+  readonly violations: FieldViolation[] = [];
+  readonly #path: (string | number)[];
+  #depth: number;
+
+  /** The value is ours and on its way out. */
+  readonly writing: boolean;
+
+  constructor(options: ReadOptions, writing: boolean) {
+    this.writing = writing;
+    this.maxItems = options.maxItems ?? Number.POSITIVE_INFINITY;
+    this.textual = options.textual ?? false;
+    this.tolerant = options.tolerant ?? false;
+    this.#path = options.root === undefined ? [] : [options.root];
+    this.#depth = this.#path.length;
+  }
+
+  enter(step: string | number): void {
+    this.#path[this.#depth++] = step;
+  }
+
+  leave(): void {
+    this.#depth--;
+  }
+
+  violate(description: string): void {
+    if (this.violations.length < MAX_VIOLATIONS) this.violations.push({ field: this.where(), description });
+  }
+
+  violateMember(name: string, description: string): void {
+    this.enter(name);
+    this.violate(description);
+    this.leave();
+  }
+
+  /** Path of what is being read. */
+  where(): string {
+    let where = "";
+    for (let at = 0; at < this.#depth; at++) {
+      const step = this.#path[at] as string | number;
+      if (typeof step === "number") where += `[${step}]`;
+      else where += where === "" ? step : `.${step}`;
+    }
+    return where;
+  }
+}
+
+export interface TypeReader {
+  /** The value in its final form. What does not fit is reported to the reading, and what is returned then is moot. */
+  readonly read: (value: unknown, reading: Reading) => unknown;
+  /** Of a value that was read. */
+  readonly isEmpty: (value: unknown) => boolean;
+  readonly empty: () => unknown;
+  /** `null` is a value, not an absence. */
+  readonly nullable?: boolean;
+  readonly list?: boolean;
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export type ScalarName =
+  | "string"
+  | "bool"
+  | "int32"
+  | "length"
+  | "pageSize"
+  | "bytes"
+  | "timestamp"
+  | "struct"
+  | "value";
+
+const string: TypeReader = {
+  read(value, reading) {
+    if (typeof value !== "string") reading.violate("must be a string");
+    return value;
+  },
+  isEmpty: (value) => value === "",
+  empty: () => "",
+};
+
+const bool: TypeReader = {
+  read(value, reading) {
+    if (typeof value === "boolean") return value;
+    if (reading.textual && (value === "true" || value === "false")) return value === "true";
+    reading.violate("must be true or false");
+    return value;
+  },
+  isEmpty: (value) => value === false,
+  empty: () => false,
+};
+
+const DECIMAL = /^-?\d{1,10}$/;
+const INT32_MAX = 2 ** 31 - 1;
+const INT32_MIN = -(2 ** 31);
+
+function integer(min: number, max: number, description: string): TypeReader {
+  return {
+    read(value, reading) {
+      const number = typeof value === "string" && DECIMAL.test(value) ? Number(value) : value;
+      if (typeof number === "number" && Number.isInteger(number) && number >= min && number <= max) return number;
+      reading.violate(description);
+      return value;
+    },
+    isEmpty: (value) => value === 0,
+    empty: () => 0,
+  };
+}
+
+// Looking for what does not belong needs no backtracking, whatever the length of the text.
+const NOT_STANDARD = /[^A-Za-z0-9+/]/;
+
+/** Standard alphabet with padding, or undefined for what is no base64 in any of its forms. */
+export function toStandardBase64(text: string): string | undefined {
+  const end = text.search(NOT_STANDARD);
+  if (text.length % 4 === 0 && (end === -1 || isPadding(text, end))) return text;
+  const bare = text
+    .replaceAll("-", "+")
+    .replaceAll("_", "/")
+    .replace(/={1,2}$/, "");
+  const over = bare.length % 4;
+  const padded = bare.length < text.length;
+  if (over === 1 || (padded && over === 0) || NOT_STANDARD.test(bare)) return undefined;
+  return bare.padEnd(Math.ceil(bare.length / 4) * 4, "=");
+}
+
+function isPadding(text: string, from: number): boolean {
+  return (from === text.length - 1 || (from === text.length - 2 && text[from + 1] === "=")) && text[from] === "=";
+}
+
+const bytes: TypeReader = {
+  read(value, reading) {
+    const standard = typeof value === "string" ? toStandardBase64(value) : undefined;
+    if (standard === undefined) reading.violate("must be base64");
+    return standard ?? value;
+  },
+  isEmpty: (value) => value === "",
+  empty: () => "",
+};
+
+const FINAL_TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const ANY_TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
+
+/** Some servers forget to say that their times are UTC. */
+const WITHOUT_ZONE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?$/;
+
+function timestamp(accepted: RegExp, description: string): TypeReader {
+  return {
+    read(value, reading) {
+      const text = reading.tolerant && typeof value === "string" && WITHOUT_ZONE.test(value) ? `${value}Z` : value;
+      const instant = typeof text === "string" && accepted.test(text) ? Date.parse(text) : Number.NaN;
+      if (typeof text !== "string" || Number.isNaN(instant)) {
+        reading.violate(description);
+        return value;
+      }
+      return FINAL_TIMESTAMP.test(text) ? text : new Date(instant).toISOString();
+    },
+    isEmpty: (value) => value === "",
+    empty: () => "",
+  };
+}
+
+const struct: TypeReader = {
+  read(value, reading) {
+    if (!isRecord(value)) reading.violate("must be an object");
+    return value;
+  },
+  isEmpty: () => false,
+  empty: () => ({}),
+};
+
+const value: TypeReader = {
+  read: (given) => given,
+  isEmpty: () => false,
+  empty: () => null,
+  nullable: true,
+};
+
+export const SCALARS = {
+  string,
+  bool,
+  int32: integer(INT32_MIN, INT32_MAX, "must be a 32-bit integer"),
+  /** How many of something: never negative. */
+  length: integer(0, INT32_MAX, "must be an integer not below 0"),
+  pageSize: integer(1, 100, "must be an integer from 1 to 100"),
+  bytes,
+  /** Comes out in UTC with milliseconds. */
+  timestamp: timestamp(ANY_TIMESTAMP, "must be an ISO 8601 timestamp"),
+  struct,
+  value,
+} satisfies Record<ScalarName, TypeReader>;
