@@ -3,7 +3,7 @@ import type { LossRule } from "../src/model/loss.ts";
 
 const PLACE = { base: "B", rpc: "host:port", name: "NAME", isDefault: true };
 
-const OPERATION_WORDS = {
+const OPERATION_LABELS = {
   send: "send, and wait for the answer",
   stream: "send, and follow the answer",
   get: "get a task",
@@ -17,7 +17,7 @@ const OPERATION_WORDS = {
   "extended-card": "the card for known callers",
 } as const satisfies Record<keyof Abilities["operations"], string>;
 
-const PART_WORDS = {
+const PART_LABELS = {
   text: "text",
   raw: "files, as bytes",
   url: "files, by address",
@@ -53,11 +53,11 @@ function abilityRows(dialects: readonly Dialect[]): string[][] {
     words,
     ...dialects.map(({ can }) => (tell(can) ? "yes" : "no")),
   ];
-  const operations = Object.keys(OPERATION_WORDS) as (keyof Abilities["operations"])[];
-  const parts = Object.keys(PART_WORDS) as (keyof Abilities["parts"])[];
+  const operations = Object.keys(OPERATION_LABELS) as (keyof Abilities["operations"])[];
+  const parts = Object.keys(PART_LABELS) as (keyof Abilities["parts"])[];
   return [
-    ...operations.map((kind) => row(OPERATION_WORDS[kind], (can) => can.operations[kind])),
-    ...parts.map((kind) => row(PART_WORDS[kind], (can) => can.parts[kind])),
+    ...operations.map((kind) => row(OPERATION_LABELS[kind], (can) => can.operations[kind])),
+    ...parts.map((kind) => row(PART_LABELS[kind], (can) => can.parts[kind])),
     row("artifacts", (can) => can.artifacts),
     row("questions back (input required)", (can) => can.inputRequired),
     row("metadata", (can) => can.metadata),

@@ -1,11 +1,10 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { cliMarkdown } from "../src/cli/document.ts";
 import { DIALECTS } from "../src/server/dialects.ts";
 import { renderMatrix } from "../test/interop/matrix.ts";
-import { configurationPage } from "./config-docs.ts";
-import { editorSchema, plainSchema } from "./config-schema.ts";
+import { cliPage } from "./cli-docs.ts";
+import { configurationPage, editorSchema, plainSchema } from "./config-docs.ts";
 import { dialectsPage } from "./dialect-docs.ts";
 import { referencePage } from "./reference-docs.ts";
 
@@ -18,7 +17,7 @@ const files: ReadonlyMap<string, string> = new Map([
   [at("schema/dragoman.schema.json"), `${JSON.stringify(editorSchema(), undefined, 2)}\n`],
   [at("docs/configuration.md"), configurationPage(plainSchema())],
   [at("docs/reference.md"), referencePage()],
-  [at("docs/cli.md"), cliMarkdown()],
+  [at("docs/cli.md"), cliPage()],
   [at("docs/dialects.md"), dialectsPage(DIALECTS)],
   [at("docs/interop.md"), renderMatrix(JSON.parse(await readFile(at("test/interop/matrix.json"), "utf8")))],
   ...protos.map(({ path, text }): [string, string] => [at(`proto/${path}`), text]),

@@ -2,12 +2,12 @@
  * Literals that others rely on, written out once more. A red line here asks one question: did you mean to? If so, it
  * belongs into the changelog.
  */
+
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { BUILTIN_AGENTS } from "../src/agents/builtin.ts";
 import { BUILTIN_NAMES } from "../src/agents/builtin-names.ts";
-import { CONNECTION_CODES, LOCAL_EXIT } from "../src/cli/errors.ts";
-import { EXIT } from "../src/cli/exit-codes.ts";
+import { CLI_ERROR_EXITS, CONNECTION_CODES, EXIT } from "../src/cli/errors.ts";
 import * as client from "../src/client/index.ts";
 import { METHODS } from "../src/dialects/a2a-v1/decode.ts";
 import { ERRORS } from "../src/dialects/a2a-v1/errors.ts";
@@ -232,7 +232,7 @@ describe("the command line", () => {
       stalled: 70,
       interrupted: 130,
     });
-    expect(LOCAL_EXIT).toEqual({
+    expect(CLI_ERROR_EXITS).toEqual({
       A2ACLI_ERR_USAGE: 2,
       A2ACLI_ERR_CARD_NOT_FOUND: 3,
       A2ACLI_ERR_CARD_INVALID: 1,

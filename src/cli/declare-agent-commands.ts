@@ -1,19 +1,15 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import type { CardGetFlags } from "./commands/card-get.ts";
-import type { CardSignFlags } from "./commands/card-sign.ts";
+import type { CardGetFlags, CardSignFlags } from "./commands/card.ts";
 import type { ConfigShowFlags } from "./commands/config-show.ts";
 import type { ConformanceFlags } from "./commands/conformance.ts";
 import type { SendFlags } from "./commands/send.ts";
+import type { TaskGetFlags, TaskListFlags, TaskSubscribeFlags } from "./commands/task.ts";
 import type { TaskDownloadFlags } from "./commands/task-download.ts";
-import type { TaskGetFlags } from "./commands/task-get.ts";
-import type { TaskListFlags } from "./commands/task-list.ts";
-import type { TaskSubscribeFlags } from "./commands/task-subscribe.ts";
 import { declareAuth } from "./declare-auth-commands.ts";
-import { addExamples } from "./examples.ts";
-import type { PartFlag } from "./message-parts.ts";
+import { addAgentOptions, addExamples, addSettings, collect } from "./declare-options.ts";
 import type { Output } from "./output.ts";
-import type { ClientFlags } from "./session.ts";
-import { addAgentOptions, addSettings, collect } from "./setting-options.ts";
+import type { PartFlag } from "./session/message-parts.ts";
+import type { ClientFlags } from "./session/session.ts";
 
 const AGENT = "http://127.0.0.1:4000/agents/echo";
 
@@ -35,7 +31,7 @@ function declareCard(card: Command, output: Output): void {
     .option("--validate", "check the card against what A2A 1.0 requires; exit 1 if it falls short")
     .option("--extended", "fetch the card for authenticated callers")
     .action(async (flags: CardGetFlags) => {
-      const { cardGet } = await import("./commands/card-get.ts");
+      const { cardGet } = await import("./commands/card.ts");
       await cardGet(output, flags);
     });
   addAgentOptions(get);
@@ -49,7 +45,7 @@ function declareCard(card: Command, output: Output): void {
     .command("verify [file]")
     .description("check who signed an agent's card and what of it; exit 0 only if a trusted key did")
     .action(async (file: string | undefined, flags: ClientFlags) => {
-      const { cardVerify } = await import("./commands/card-verify.ts");
+      const { cardVerify } = await import("./commands/card.ts");
       await cardVerify(output, file, flags);
     });
   addAgentOptions(verify);
@@ -67,7 +63,7 @@ function declareCard(card: Command, output: Output): void {
     .option("--jku <url>", "https address of the public key set")
     .option("--out <file>", "write the signed card there instead of to standard output")
     .action(async (file: string, flags: CardSignFlags) => {
-      const { cardSign } = await import("./commands/card-sign.ts");
+      const { cardSign } = await import("./commands/card.ts");
       await cardSign(output, file, flags);
     });
   addExamples(sign, [["dragoman card sign card.json --key key.pem --kid 2026-01", "the card with its signature"]]);
@@ -163,7 +159,7 @@ function declareTask(task: Command, output: Output): void {
   addSettings(get, ["wait", "taskId"]);
   addAgentOptions(get);
   get.action(async (id: string | undefined, flags: TaskGetFlags) => {
-    const { taskGet } = await import("./commands/task-get.ts");
+    const { taskGet } = await import("./commands/task.ts");
     await taskGet(output, id, flags);
   });
   addExamples(get, [
@@ -179,7 +175,7 @@ function declareTask(task: Command, output: Output): void {
   addSettings(cancel, ["taskId", "metadata"]);
   addAgentOptions(cancel);
   cancel.action(async (id: string | undefined, flags: ClientFlags) => {
-    const { taskCancel } = await import("./commands/task-cancel.ts");
+    const { taskCancel } = await import("./commands/task.ts");
     await taskCancel(output, id, flags);
   });
   addExamples(cancel, [[`dragoman task cancel -a ${AGENT} TASK`, "stop the agent's work on it"]]);
@@ -191,7 +187,7 @@ function declareTask(task: Command, output: Output): void {
   addSettings(subscribe, ["taskId"]);
   addAgentOptions(subscribe, "with -o json: one event per line instead of the task at its end");
   subscribe.action(async (id: string | undefined, flags: TaskSubscribeFlags) => {
-    const { taskSubscribe } = await import("./commands/task-subscribe.ts");
+    const { taskSubscribe } = await import("./commands/task.ts");
     await taskSubscribe(output, id, flags);
   });
   addExamples(subscribe, [
@@ -215,7 +211,7 @@ function declareTaskList(list: Command, output: Output): void {
   addSettings(list, ["contextId"], { contextId: "only tasks of this context" });
   addAgentOptions(list);
   list.action(async (flags: TaskListFlags) => {
-    const { taskList } = await import("./commands/task-list.ts");
+    const { taskList } = await import("./commands/task.ts");
     await taskList(output, flags);
   });
   addExamples(list, [

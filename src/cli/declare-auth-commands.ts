@@ -1,10 +1,9 @@
 import { type Command, Option } from "commander";
+import type { AuthLogoutFlags } from "./commands/auth.ts";
 import type { AuthLoginFlags } from "./commands/auth-login.ts";
-import type { AuthLogoutFlags } from "./commands/auth-logout.ts";
-import { addExamples } from "./examples.ts";
+import { addAgentOptions, addExamples, collect } from "./declare-options.ts";
 import type { Output } from "./output.ts";
-import type { ClientFlags } from "./session.ts";
-import { addAgentOptions, collect } from "./setting-options.ts";
+import type { ClientFlags } from "./session/session.ts";
 
 const AGENT = "https://agents.example.com";
 
@@ -60,7 +59,7 @@ function declareLogout(logout: Command, output: Output): void {
     .option("--all", "all logins of all agents");
   addAgentOptions(logout);
   logout.action(async (flags: AuthLogoutFlags) => {
-    const { authLogout } = await import("./commands/auth-logout.ts");
+    const { authLogout } = await import("./commands/auth.ts");
     await authLogout(output, flags);
   });
   addExamples(logout, [[`dragoman auth logout -a ${AGENT}`, "all logins for this agent"]]);
@@ -72,7 +71,7 @@ function declareStatus(status: Command, output: Output): void {
   );
   addAgentOptions(status);
   status.action(async (flags: ClientFlags) => {
-    const { authStatus } = await import("./commands/auth-status.ts");
+    const { authStatus } = await import("./commands/auth.ts");
     await authStatus(output, flags);
   });
   addExamples(status, [

@@ -2,12 +2,14 @@ import { Argument, type Command, Option } from "commander";
 import type { DemoServerFlags } from "./commands/demo-server.ts";
 import type { DoctorFlags } from "./commands/doctor.ts";
 import type { InitFlags } from "./commands/init.ts";
+import type { PushDeliveriesFlags, PushRedeliverFlags } from "./commands/push-deliveries.ts";
+import type { PushInboxFlags } from "./commands/push-inbox.ts";
 import type { ServeFlags } from "./commands/serve.ts";
+import type { SimulateFlags } from "./commands/simulate.ts";
 import type { StoreFlags, StorePruneFlags } from "./commands/store.ts";
-import { declarePush } from "./declare-push-commands.ts";
-import { declareSimulate } from "./declare-simulate-command.ts";
-import { addExamples } from "./examples.ts";
+import { addExamples, collect } from "./declare-options.ts";
 import type { Output } from "./output.ts";
+import { TRAIT_LIST } from "./simulate/platform-traits.ts";
 
 /** Repeated here, so that help and completion need not load the schema. */
 const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"];
@@ -148,5 +150,106 @@ function declareCompletion(completion: Command, program: Command, output: Output
     ["source <(dragoman completion bash)", "bash, for this session"],
     ["dragoman completion zsh > ~/.zfunc/_dragoman", "zsh, with ~/.zfunc in fpath"],
     ["dragoman completion fish > ~/.config/fish/completions/dragoman.fish", "fish"],
+  ]);
+}
+
+type AddStoreOptions = (command: Command) => Command;
+
+function declarePush(push: Command, output: Output, addStoreOptions: AddStoreOptions): void {
+  declareInbox(push.command("inbox"), output);
+  declareDeliveries(addStoreOptions(push.command("deliveries")), output);
+  declareRedeliver(addStoreOptions(push.command("redeliver [task]")), output);
+}
+
+function declareInbox(inbox: Command, output: Output): void {
+  inbox
+    .description("receive push notifications, check and print them; a shared secret is taken from DRAGOMAN_PUSH_SECRET")
+    .option("-p, --port <port>", "port to listen on, 0 for a free one", "4100")
+    .option("--host <address>", "address to listen on", "127.0.0.1")
+    .option("--token <token>", "refuse notifications without this token")
+    .option("--jwks <url>", "refuse notifications without a token signed by one of these keys")
+    .option("--issuer <issuer>", "who must have signed it")
+    .option("--public-url <url>", "how senders reach this receiver, if not by host and port")
+    .option("--fail <percent>", "answer so many with 503, to see them repeated")
+    .option("--count <number>", "end after so many notifications")
+    .addOption(new Option("-o, --output <format>", "text or json").choices(["text", "json"]).default("text"))
+    .action(async (flags: PushInboxFlags) => {
+      const { pushInbox } = await import("./commands/push-inbox.ts");
+      await pushInbox(output, flags);
+    });
+  addExamples(inbox, [
+    ["dragoman push inbox --token sesame", "a webhook for this machine, at http://127.0.0.1:4100"],
+    ["dragoman push inbox --fail 30 -o json", "one that fails now and then, for scripts"],
+    ["dragoman push inbox --jwks http://127.0.0.1:4000/.well-known/jwks.json", "with what the server publishes"],
+  ]);
+}
+
+function declareDeliveries(deliveries: Command, output: Output): void {
+  deliveries
+    .description("list push notifications that wait or were given up; also while the server runs")
+    .option("--dead", "only those that were given up")
+    .option("--task <id>", "only those of this task")
+    .action(async (flags: PushDeliveriesFlags) => {
+      const { pushDeliveries } = await import("./commands/push-deliveries.ts");
+      await pushDeliveries(output, flags);
+    });
+  addExamples(deliveries, [["dragoman push deliveries --dead", "what was given up, in the store of ./dragoman.yaml"]]);
+}
+
+function declareRedeliver(redeliver: Command, output: Output): void {
+  redeliver
+    .description("deliver again what was given up or keeps failing; also while the server runs")
+    .option("--all", "whatever was given up, of all tasks")
+    .option("--id <config>", "only this push config of the task")
+    .option("--from <number>", "from this event on, also what was delivered before")
+    .action(async (task: string | undefined, flags: PushRedeliverFlags) => {
+      const { pushRedeliver } = await import("./commands/push-deliveries.ts");
+      await pushRedeliver(output, task, flags);
+    });
+  addExamples(redeliver, [
+    ["dragoman push redeliver --all", "when the receivers are back"],
+    ["dragoman push redeliver 0190c2de-0000-7000-8000-000000000000 --from 1", "one task, from its beginning"],
+  ]);
+}
+
+function declareSimulate(simulate: Command, output: Output): void {
+  const xiaoyi = simulate
+    .command("xiaoyi")
+    .description(
+      "be the platform of Huawei's Xiaoyi, with a phone at this terminal: every line is a message, /help lists what else it can do",
+    )
+    .option("-p, --port <port>", "port that agents dial, 0 for a free one", "4200")
+    .option("--http <url>", "call the agent at this address instead of waiting for it to dial")
+    .option("--stateless", "with --http: show credentials with every call, without sessions")
+    .addOption(
+      new Option("--profile <profile>", "how the phone shows what comes: by the documents, or as devices do")
+        .choices(["phone-2026-04", "spec"])
+        .default("phone-2026-04"),
+    )
+    .addOption(new Option("--device <device>", "which app it is").choices(["mobile", "desktop"]).default("mobile"))
+    .option("--timeout <duration>", "how long the agent may stay silent or away", "60s")
+    .option("--script <file>", "take the lines from a file")
+    .option("--scenario <name>", "play a scripted conversation instead, or all; may be repeated", collect)
+    .option(
+      "--phrase <name=text>",
+      "what to say in scenarios: plain, streamed, slow, asking, reply, long, memorable, recalling",
+      collect,
+    )
+    .option(
+      "--disconnects <count>",
+      "how often the scenario of that name loses the connection, each time after 10 s (default: 5)",
+    )
+    .option("--trait <name=value>", `what the platform is like: ${TRAIT_LIST}; may be repeated`, collect)
+    .option("--seed <number>", "have the same ids and the same chance as another run")
+    .addOption(new Option("-o, --output <format>", "text or json").choices(["text", "json"]).default("text"))
+    .action(async (flags: SimulateFlags) => {
+      const { simulateXiaoyi } = await import("./commands/simulate.ts");
+      await simulateXiaoyi(output, flags);
+    });
+  addExamples(xiaoyi, [
+    ["dragoman simulate xiaoyi", "a phone for agents that dial; prints what to put into their dragoman.yaml"],
+    ["dragoman simulate xiaoyi --http http://127.0.0.1:4000/agent/message", "one for agents that are called"],
+    ["printf 'hello\\n/kick\\nstill there?\\n' | dragoman simulate xiaoyi -o json", "the lines from a pipe"],
+    ["dragoman simulate xiaoyi --scenario all", "every scripted conversation; exit 1 if one fails"],
   ]);
 }

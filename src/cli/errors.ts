@@ -1,12 +1,37 @@
 import { LoginError, type LoginErrorCode } from "../auth/login/errors.ts";
 import { ConnectionError, type ConnectionErrorCode } from "../client/errors.ts";
-import type { ErrorCode } from "../model/errors.ts";
-import { ProtocolError } from "../model/errors.ts";
+import { type ErrorCode, ProtocolError } from "../model/errors.ts";
 import { StoreError, type StoreErrorCode } from "../store/errors.ts";
-import { EXIT, type ExitCode } from "./exit-codes.ts";
+
+/** What the process says when it ends. The first six are fixed by the a2a-cli specification, section 11.6. */
+export const EXIT = {
+  done: 0,
+  failure: 1,
+  usage: 2,
+  unreachable: 3,
+  authentication: 4,
+  timeout: 5,
+  /** Of a server whose watchdog ended it; `STALLED_EXIT_CODE` there. */
+  stalled: 70,
+  /** 128 + SIGINT, as shells expect. */
+  interrupted: 130,
+} as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** Ends a command that has already said everything with a code other than 0. */
+export class CommandExit extends Error {
+  readonly exit: ExitCode;
+
+  constructor(exit: ExitCode) {
+    super(`Ended with ${exit}.`);
+    this.name = "Ended";
+    this.exit = exit;
+  }
+}
 
 /** Codes of the a2a-cli specification, appendix D, for what goes wrong outside the protocol. */
-export type LocalCode =
+type CliErrorCode =
   | "A2ACLI_ERR_USAGE"
   | "A2ACLI_ERR_CARD_NOT_FOUND"
   | "A2ACLI_ERR_CARD_INVALID"
@@ -17,9 +42,9 @@ export type LocalCode =
   | "A2ACLI_ERR_INTERNAL";
 
 /** Conditions neither the protocol nor the specification names; theirs is a closed list, so these have our prefix. */
-export type OwnCode = `DRAGOMAN_ERR_${string}`;
+type DragomanErrorCode = `DRAGOMAN_ERR_${string}`;
 
-export const LOCAL_EXIT = {
+export const CLI_ERROR_EXITS = {
   A2ACLI_ERR_USAGE: EXIT.usage,
   A2ACLI_ERR_CARD_NOT_FOUND: EXIT.unreachable,
   A2ACLI_ERR_CARD_INVALID: EXIT.failure,
@@ -28,7 +53,7 @@ export const LOCAL_EXIT = {
   A2ACLI_ERR_AUTH_FAILED: EXIT.authentication,
   A2ACLI_ERR_TIMEOUT: EXIT.timeout,
   A2ACLI_ERR_INTERNAL: EXIT.failure,
-} as const satisfies Record<LocalCode, ExitCode>;
+} as const satisfies Record<CliErrorCode, ExitCode>;
 
 /** What a command reports when it fails. `hint` says what to do about it. */
 export interface Failure {
@@ -41,10 +66,15 @@ export interface Failure {
 
 /** A failure the command line itself found. */
 export class CommandError extends Error {
-  readonly code: LocalCode | OwnCode;
+  readonly code: CliErrorCode | DragomanErrorCode;
   readonly hint: string | null;
 
-  constructor(code: LocalCode | OwnCode, message: string, hint: string | null = null, options?: ErrorOptions) {
+  constructor(
+    code: CliErrorCode | DragomanErrorCode,
+    message: string,
+    hint: string | null = null,
+    options?: ErrorOptions,
+  ) {
     super(message, options);
     this.name = "CommandError";
     this.code = code;
@@ -52,7 +82,7 @@ export class CommandError extends Error {
   }
 }
 
-export function usage(message: string, hint: string | null = null): CommandError {
+export function usageError(message: string, hint: string | null = null): CommandError {
   return new CommandError("A2ACLI_ERR_USAGE", message, hint);
 }
 
@@ -64,30 +94,34 @@ interface ProtocolName {
   readonly exit: ExitCode;
 }
 
-const named = (name: string, number: number): ProtocolName => ({ name, number, exit: EXIT.failure });
-const unnamed = (name: LocalCode | OwnCode, exit: ExitCode): ProtocolName => ({ name, number: null, exit });
+const a2aError = (name: string, number: number): ProtocolName => ({ name, number, exit: EXIT.failure });
+const cliError = (name: CliErrorCode | DragomanErrorCode, exit: ExitCode): ProtocolName => ({
+  name,
+  number: null,
+  exit,
+});
 
-export const PROTOCOL_NAMES = {
-  TASK_NOT_FOUND: named("TaskNotFoundError", -32001),
-  TASK_NOT_CANCELABLE: named("TaskNotCancelableError", -32002),
-  PUSH_NOTIFICATION_NOT_SUPPORTED: named("PushNotificationNotSupportedError", -32003),
-  UNSUPPORTED_OPERATION: named("UnsupportedOperationError", -32004),
-  CONTENT_TYPE_NOT_SUPPORTED: named("ContentTypeNotSupportedError", -32005),
-  INVALID_AGENT_RESPONSE: named("InvalidAgentResponseError", -32006),
-  EXTENDED_AGENT_CARD_NOT_CONFIGURED: named("ExtendedAgentCardNotConfiguredError", -32007),
-  EXTENSION_SUPPORT_REQUIRED: named("ExtensionSupportRequiredError", -32008),
-  VERSION_NOT_SUPPORTED: named("VersionNotSupportedError", -32009),
-  PARSE_ERROR: named("JSONParseError", -32700),
-  INVALID_REQUEST: named("InvalidRequestError", -32600),
-  METHOD_NOT_FOUND: named("MethodNotFoundError", -32601),
-  INVALID_PARAMS: named("InvalidParamsError", -32602),
-  INTERNAL_ERROR: named("InternalError", -32603),
-  UNAUTHENTICATED: unnamed("A2ACLI_ERR_AUTH_FAILED", EXIT.authentication),
-  PERMISSION_DENIED: unnamed("A2ACLI_ERR_AUTH_FAILED", EXIT.authentication),
-  RESOURCE_EXHAUSTED: unnamed("DRAGOMAN_ERR_RESOURCE_EXHAUSTED", EXIT.failure),
-  UNAVAILABLE: unnamed("A2ACLI_ERR_UNREACHABLE", EXIT.unreachable),
-  IDEMPOTENCY_CONFLICT: unnamed("DRAGOMAN_ERR_IDEMPOTENCY_CONFLICT", EXIT.failure),
-  LOSS_REFUSED: unnamed("DRAGOMAN_ERR_LOSS_REFUSED", EXIT.failure),
+const PROTOCOL_NAMES = {
+  TASK_NOT_FOUND: a2aError("TaskNotFoundError", -32001),
+  TASK_NOT_CANCELABLE: a2aError("TaskNotCancelableError", -32002),
+  PUSH_NOTIFICATION_NOT_SUPPORTED: a2aError("PushNotificationNotSupportedError", -32003),
+  UNSUPPORTED_OPERATION: a2aError("UnsupportedOperationError", -32004),
+  CONTENT_TYPE_NOT_SUPPORTED: a2aError("ContentTypeNotSupportedError", -32005),
+  INVALID_AGENT_RESPONSE: a2aError("InvalidAgentResponseError", -32006),
+  EXTENDED_AGENT_CARD_NOT_CONFIGURED: a2aError("ExtendedAgentCardNotConfiguredError", -32007),
+  EXTENSION_SUPPORT_REQUIRED: a2aError("ExtensionSupportRequiredError", -32008),
+  VERSION_NOT_SUPPORTED: a2aError("VersionNotSupportedError", -32009),
+  PARSE_ERROR: a2aError("JSONParseError", -32700),
+  INVALID_REQUEST: a2aError("InvalidRequestError", -32600),
+  METHOD_NOT_FOUND: a2aError("MethodNotFoundError", -32601),
+  INVALID_PARAMS: a2aError("InvalidParamsError", -32602),
+  INTERNAL_ERROR: a2aError("InternalError", -32603),
+  UNAUTHENTICATED: cliError("A2ACLI_ERR_AUTH_FAILED", EXIT.authentication),
+  PERMISSION_DENIED: cliError("A2ACLI_ERR_AUTH_FAILED", EXIT.authentication),
+  RESOURCE_EXHAUSTED: cliError("DRAGOMAN_ERR_RESOURCE_EXHAUSTED", EXIT.failure),
+  UNAVAILABLE: cliError("A2ACLI_ERR_UNREACHABLE", EXIT.unreachable),
+  IDEMPOTENCY_CONFLICT: cliError("DRAGOMAN_ERR_IDEMPOTENCY_CONFLICT", EXIT.failure),
+  LOSS_REFUSED: cliError("DRAGOMAN_ERR_LOSS_REFUSED", EXIT.failure),
 } as const satisfies Record<ErrorCode, ProtocolName>;
 
 export const CONNECTION_CODES = {
@@ -97,9 +131,9 @@ export const CONNECTION_CODES = {
   "bad-card": { code: "A2ACLI_ERR_CARD_INVALID", exit: EXIT.failure },
   "no-interface": { code: "DRAGOMAN_ERR_NO_INTERFACE", exit: EXIT.failure },
   "broken-stream": { code: "A2ACLI_ERR_UNREACHABLE", exit: EXIT.unreachable },
-} as const satisfies Record<ConnectionErrorCode, { code: LocalCode | OwnCode; exit: ExitCode }>;
+} as const satisfies Record<ConnectionErrorCode, { code: CliErrorCode | DragomanErrorCode; exit: ExitCode }>;
 
-export const LOGIN_CODES = {
+const LOGIN_CODES = {
   refused: "A2ACLI_ERR_AUTH_FAILED",
   unavailable: "A2ACLI_ERR_UNREACHABLE",
   untrusted: "A2ACLI_ERR_AUTH_FAILED",
@@ -107,7 +141,7 @@ export const LOGIN_CODES = {
   "unknown-scheme": "A2ACLI_ERR_USAGE",
   incomplete: "A2ACLI_ERR_CREDENTIALS_MISSING",
   aborted: "DRAGOMAN_ERR_INTERRUPTED",
-} as const satisfies Record<LoginErrorCode, LocalCode | OwnCode>;
+} as const satisfies Record<LoginErrorCode, CliErrorCode | DragomanErrorCode>;
 
 const STORE_HINTS = {
   "newer-schema": "The store was written by a newer dragoman. Install that version, or point --store elsewhere.",
@@ -141,23 +175,32 @@ export function toFailure(error: unknown): Failure {
     return { code, message: error.message, hint: null, a2aCode: null, exit: exitOf(code) };
   }
   if (error instanceof StoreError) {
-    return own(
+    return dragomanFailure(
       `DRAGOMAN_ERR_STORE_${error.code.toUpperCase().replaceAll("-", "_")}`,
       error.message,
       STORE_HINTS[error.code],
     );
   }
   if (error instanceof Error && error.name === "ConfigError") {
-    return own("DRAGOMAN_ERR_CONFIG", error.message, "dragoman config show <file> prints what a valid file means.");
+    return dragomanFailure(
+      "DRAGOMAN_ERR_CONFIG",
+      error.message,
+      "dragoman config show <file> prints what a valid file means.",
+    );
   }
   if (error instanceof Error && error.name === "AgentModuleError") {
-    return own("DRAGOMAN_ERR_AGENT_MODULE", error.message, "dragoman doctor checks every agent of a configuration.");
+    return dragomanFailure(
+      "DRAGOMAN_ERR_AGENT_MODULE",
+      error.message,
+      "dragoman doctor checks every agent of a configuration.",
+    );
   }
-  if (error instanceof Error && error.name === "KeyError") return own("DRAGOMAN_ERR_KEY", error.message, null);
+  if (error instanceof Error && error.name === "KeyError")
+    return dragomanFailure("DRAGOMAN_ERR_KEY", error.message, null);
   if (error instanceof Error && "code" in error && error.code === "EADDRINUSE") {
-    return own(
+    return dragomanFailure(
       "DRAGOMAN_ERR_PORT_IN_USE",
-      portInUse(error),
+      describePortInUse(error),
       error.message.startsWith("gRPC")
         ? "Choose another port with --grpc-port, or stop the process that has it. --grpc-port off serves no gRPC."
         : "Choose another port with --port, or stop the process that has it.",
@@ -167,7 +210,7 @@ export function toFailure(error: unknown): Failure {
   return { code: "A2ACLI_ERR_INTERNAL", message, hint: null, a2aCode: null, exit: EXIT.failure };
 }
 
-function own(code: OwnCode, message: string, hint: string | null): Failure {
+function dragomanFailure(code: DragomanErrorCode, message: string, hint: string | null): Failure {
   return { code, message, hint, a2aCode: null, exit: EXIT.failure };
 }
 
@@ -176,8 +219,8 @@ function commandFailure(error: CommandError): Failure {
   return { code: error.code, message: error.message, hint: error.hint, a2aCode: null, exit };
 }
 
-function exitOf(code: LocalCode | OwnCode): ExitCode {
-  if (Object.hasOwn(LOCAL_EXIT, code)) return LOCAL_EXIT[code as LocalCode];
+function exitOf(code: CliErrorCode | DragomanErrorCode): ExitCode {
+  if (Object.hasOwn(CLI_ERROR_EXITS, code)) return CLI_ERROR_EXITS[code as CliErrorCode];
   return code === "DRAGOMAN_ERR_INTERRUPTED" ? EXIT.interrupted : EXIT.failure;
 }
 
@@ -192,7 +235,7 @@ function protocolFailure(error: ProtocolError): Failure {
   return { code: name, message: `${error.message}${wait}`, hint: HINTS[error.code] ?? null, a2aCode: number, exit };
 }
 
-function portInUse(error: Error): string {
+function describePortInUse(error: Error): string {
   const port = "port" in error && typeof error.port === "number" ? `Port ${error.port}` : "The port";
   return `${port} is already in use.`;
 }

@@ -1,14 +1,14 @@
 import picocolors from "picocolors";
-import { truncateToWidth } from "./text-form.ts";
+import { truncateToWidth } from "./render/text.ts";
 
 /** The part of a Node stream that is needed; tests give something smaller than a terminal. */
-export interface Sink {
+export interface OutputStream {
   write(text: string): boolean;
   readonly isTTY?: boolean;
   readonly columns?: number;
 }
 
-type Paint = (text: string) => string;
+type Style = (text: string) => string;
 
 /**
  * Where everything the command line says goes: data to stdout, talk to stderr. stdout never carries control sequences,
@@ -16,29 +16,29 @@ type Paint = (text: string) => string;
  */
 export interface Output {
   /** Write to stdout as it is. */
-  data(text: string): void;
+  write(text: string): void;
   /** One line to stderr. */
-  talk(line: string): void;
+  info(line: string): void;
   warn(line: string): void;
   /** The last line of the terminal, replaced in place; undefined removes it. Only where `statusIsShown`. */
   status(line: string | undefined): void;
   /** From now on this credential is kept out of all talk, whoever repeats it. */
-  hide(secret: string): void;
+  addSecret(secret: string): void;
   redact(text: string): string;
-  readonly dataIsTerminal: boolean;
-  readonly talkIsTerminal: boolean;
+  readonly stdoutIsTerminal: boolean;
+  readonly stderrIsTerminal: boolean;
   /** Talk is on a terminal that can replace a line. */
-  readonly statusIsShown: boolean;
+  readonly canShowStatus: boolean;
   /** Columns of the terminal that data goes to. */
   readonly columns: number;
-  readonly dim: Paint;
-  readonly bold: Paint;
-  readonly red: Paint;
+  readonly dim: Style;
+  readonly bold: Style;
+  readonly red: Style;
 }
 
 export function createOutput(
-  stdout: Sink,
-  stderr: Sink,
+  stdout: OutputStream,
+  stderr: OutputStream,
   environment: Readonly<Record<string, string | undefined>>,
 ): Output {
   const talkIsTerminal = stderr.isTTY === true;
@@ -71,7 +71,7 @@ export function createOutput(
     draw();
   };
   return {
-    data: (text) => {
+    write: (text) => {
       if (stdout.isTTY !== true || text === "") {
         stdout.write(text);
         return;
@@ -81,23 +81,23 @@ export function createOutput(
       lineIsOpen = !text.endsWith("\n");
       draw();
     },
-    talk,
+    info: talk,
     status: (line) => {
       statusLine = line;
       if (line === undefined) erase();
       else draw();
     },
-    statusIsShown,
+    canShowStatus: statusIsShown,
     get columns() {
       return columnsOf(stdout);
     },
     warn: (line) => talk(`${colours.yellow("Warning:")} ${line}`),
-    hide: (secret) => {
+    addSecret: (secret) => {
       if (secret !== "") secrets.add(secret).add(encodeURIComponent(secret));
     },
     redact,
-    dataIsTerminal: stdout.isTTY === true,
-    talkIsTerminal,
+    stdoutIsTerminal: stdout.isTTY === true,
+    stderrIsTerminal: talkIsTerminal,
     dim: colours.dim,
     bold: colours.bold,
     red: colours.red,
@@ -107,7 +107,7 @@ export function createOutput(
 const ERASE_LINE = "\r\u001b[K";
 
 /** A terminal that does not tell its size says 0. */
-function columnsOf({ columns }: Sink): number {
+function columnsOf({ columns }: OutputStream): number {
   return columns || 80;
 }
 
@@ -129,5 +129,5 @@ export async function flushProcessOutput(): Promise<void> {
 }
 
 export function printJson(output: Output, value: unknown, form: "document" | "line"): void {
-  output.data(`${form === "line" ? JSON.stringify(value) : JSON.stringify(value, undefined, 2)}\n`);
+  output.write(`${form === "line" ? JSON.stringify(value) : JSON.stringify(value, undefined, 2)}\n`);
 }

@@ -1,11 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { arrangeArguments, formatFromArguments } from "./arguments.ts";
-import { bashCompletion, fishCompletion, zshCompletion } from "./completion-scripts.ts";
-import { cliMarkdown } from "./document.ts";
+import { cliPage } from "../../scripts/cli-docs.ts";
+import { bashCompletion, fishCompletion, zshCompletion } from "./commands/completion.ts";
 import { createOutput } from "./output.ts";
 import { createProgram } from "./program.ts";
+import { formatFromArguments, normalizeArguments } from "./run.ts";
 
 const schema = JSON.parse(readFileSync(new URL("../../schema/dragoman.schema.json", import.meta.url), "utf8"));
 const nowhere = { write: () => true };
@@ -13,7 +13,7 @@ const program = createProgram({ output: createOutput(nowhere, nowhere, {}) });
 
 describe("the command line", () => {
   it("takes global options before the command too", () => {
-    expect(arrangeArguments(program, ["-o", "json", "--debug", "task", "get", "T", "--wait"])).toEqual([
+    expect(normalizeArguments(program, ["-o", "json", "--debug", "task", "get", "T", "--wait"])).toEqual([
       "task",
       "get",
       "-o",
@@ -22,18 +22,18 @@ describe("the command line", () => {
       "T",
       "--wait",
     ]);
-    expect(arrangeArguments(program, ["--agent-card=x", "send", "--", "-o"])).toEqual([
+    expect(normalizeArguments(program, ["--agent-card=x", "send", "--", "-o"])).toEqual([
       "send",
       "--agent-card=x",
       "--",
       "-o",
     ]);
-    expect(arrangeArguments(program, ["--version"])).toEqual(["--version"]);
+    expect(normalizeArguments(program, ["--version"])).toEqual(["--version"]);
   });
 
   it("gives help on nested commands", () => {
-    expect(arrangeArguments(program, ["help", "task", "get"])).toEqual(["task", "get", "--help"]);
-    expect(arrangeArguments(program, ["help"])).toEqual(["help"]);
+    expect(normalizeArguments(program, ["help", "task", "get"])).toEqual(["task", "get", "--help"]);
+    expect(normalizeArguments(program, ["help"])).toEqual(["help"]);
   });
 
   it("tells the wanted format even of a wrong command line", () => {
@@ -96,7 +96,7 @@ describe("the command line", () => {
   });
 
   it("explains every command with an example", () => {
-    const page = cliMarkdown();
+    const page = cliPage();
     for (const heading of page.matchAll(/^## (card get|task \w+|send|chat|serve|init|doctor)$/gm)) {
       const section = page.slice(heading.index).split("\n## ", 2)[0];
       expect(section, heading[0]).toContain("```sh\n# ");

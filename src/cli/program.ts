@@ -1,11 +1,11 @@
 import { Command, Help, type Option } from "commander";
 import { declareAgentCommands } from "./declare-agent-commands.ts";
+import { addExamples } from "./declare-options.ts";
 import { declareServerCommands } from "./declare-server-commands.ts";
-import { addExamples } from "./examples.ts";
 import type { Output } from "./output.ts";
 import { packageVersion } from "./version.ts";
 
-export interface ProgramOptions {
+interface ProgramOptions {
   readonly output: Output;
   /** The value of a setting as it stands without flags, for the help; absent where only the built-in ones are wanted. */
   readonly inEffect?: (attribute: string) => string | undefined;
@@ -26,7 +26,7 @@ export function createProgram({ inEffect, output }: ProgramOptions): Command {
     )
     .showSuggestionAfterError(true)
     .exitOverride()
-    .configureOutput({ writeOut: output.data, writeErr: (text) => output.talk(text.trimEnd()), outputError: () => {} })
+    .configureOutput({ writeOut: output.write, writeErr: (text) => output.info(text.trimEnd()), outputError: () => {} })
     .configureHelp({
       helpWidth: 110,
       optionDescription(option: Option): string {

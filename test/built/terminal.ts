@@ -1,5 +1,5 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import { shellWord } from "../../src/cli/text-form.ts";
+import { quoteForShell } from "../../src/cli/render/text.ts";
 import { CLI, cleanEnvironment, requireBuild } from "./cli.ts";
 
 /** The command line on a pseudo-terminal: both of its sides are the terminal, as they are for a person. */
@@ -14,7 +14,7 @@ export interface Terminal {
 /** `script` is part of bsdutils on Linux, and so of every Debian. */
 export function openTerminal(words: readonly string[], columns: number): Terminal {
   requireBuild();
-  const program = [process.execPath, CLI, ...words].map(shellWord).join(" ");
+  const program = [process.execPath, CLI, ...words].map(quoteForShell).join(" ");
   const command = `stty cols ${columns} rows 24; exec ${program}`;
   const child: ChildProcessWithoutNullStreams = spawn("script", ["-qefc", command, "/dev/null"], {
     env: cleanEnvironment({ SHELL: "/bin/sh", TERM: "xterm" }),

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTckAgent } from "../../src/agents/tck.ts";
-import { runHere } from "../../src/cli/testing/run-here.ts";
+import { runInProcess } from "../../src/cli/testing/run-in-process.ts";
 import type { Report } from "../../src/conformance/index.ts";
 import { type DragomanServer, serve } from "../../src/server/serve.ts";
 import { drop, get } from "./paths.ts";
@@ -33,7 +33,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-const conformance = (...words: readonly string[]) => runHere("conformance", ...words);
+const conformance = (...words: readonly string[]) => runInProcess("conformance", ...words);
 const narrow = ["--transport", "JSONRPC", "--a2a-version", "1.0"];
 
 describe("dragoman conformance", () => {

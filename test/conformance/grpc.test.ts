@@ -1,6 +1,6 @@
 import { Server, ServerCredentials, type ServiceError, type sendUnaryData, status } from "@grpc/grpc-js";
 import { afterEach, describe, expect, it } from "vitest";
-import { MESSAGE_CODECS } from "../../src/cli/message-codecs.ts";
+import { MESSAGE_CODECS } from "../../src/cli/commands/conformance.ts";
 import { runConformance } from "../../src/conformance/index.ts";
 
 /** A gRPC service that does whatever a test says, with bytes in and out. */

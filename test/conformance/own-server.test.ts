@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { createTckAgent, type TckOptions } from "../../src/agents/tck.ts";
-import { MESSAGE_CODECS } from "../../src/cli/message-codecs.ts";
+import { MESSAGE_CODECS } from "../../src/cli/commands/conformance.ts";
 import {
   type ConformanceOptions,
   type Report,

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { createTckAgent } from "../../src/agents/tck.ts";
-import { MESSAGE_CODECS } from "../../src/cli/message-codecs.ts";
+import { MESSAGE_CODECS } from "../../src/cli/commands/conformance.ts";
 import {
   CredentialsNeeded,
   type Progress,

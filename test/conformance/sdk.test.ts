@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { MESSAGE_CODECS } from "../../src/cli/message-codecs.ts";
+import { MESSAGE_CODECS } from "../../src/cli/commands/conformance.ts";
 import { type Report, runConformance } from "../../src/conformance/index.ts";
 import { type SdkServer, serveSdk } from "./sdk-server.ts";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Finished, finished, runCli, startCli, stopAll } from "../../src/cli/testing/run-cli.ts";
-import { runHere } from "../../src/cli/testing/run-here.ts";
+import { runInProcess } from "../../src/cli/testing/run-in-process.ts";
 import { ProtocolError } from "../../src/model/errors.ts";
 import { browse } from "./browser.ts";
 import { type GuardedAgent, startGuardedAgent } from "./guarded-agent.ts";
@@ -56,7 +56,7 @@ afterAll(stopAll);
 
 /** In this process unless it reads something or has an environment of its own. */
 async function cli(words: readonly string[], stdin?: string, more: Record<string, string> = {}): Promise<Finished> {
-  if (stdin === undefined) return noted(await runHere(...words));
+  if (stdin === undefined) return noted(await runInProcess(...words));
   return noted(await runCli(words, { stdin, environment: { XDG_STATE_HOME: state, ...more } }));
 }
 

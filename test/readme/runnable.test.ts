@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MODULE_EXTENSIONS } from "../../src/agents/load-module.ts";
-import { checkSecurity } from "../../src/cli/doctor-security.ts";
+import { checkSecurity } from "../../src/cli/doctor/security.ts";
 import { connect } from "../../src/client/index.ts";
 import { ERRORS } from "../../src/dialects/a2a-v1/errors.ts";
 import { parseConfig } from "../../src/server/config/index.ts";

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
 import { StallDetector } from "../../src/agents/threads.ts";
-import { EXIT } from "../../src/cli/exit-codes.ts";
+import { EXIT } from "../../src/cli/errors.ts";
 import { STALLED_EXIT_CODE } from "../../src/server/watchdog.ts";
 import { ServedFolder } from "./served-folder.ts";
 

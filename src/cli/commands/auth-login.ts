@@ -11,14 +11,60 @@ import {
   type Scheme,
   waysInto,
 } from "../../auth/login/scheme.ts";
-import { renderCredential, viewCredential } from "../credential-view.ts";
-import { CommandError, usage } from "../errors.ts";
+import { CommandError, usageError } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
-import { jsonForm } from "../report.ts";
-import { askFor, findSecret, needSecret } from "../secret-input.ts";
-import { type ClientFlags, type ResolvedCard, resolveCard, type Session, withSession } from "../session.ts";
-import { agentOrigin, isLoopbackOrigin, openVault, otherOrigins } from "../stored-credentials.ts";
-import { safeText } from "../text-form.ts";
+import { safeText } from "../render/text.ts";
+import { agentOrigin, isLoopbackOrigin, openVault, untrustedOrigins } from "../session/credentials.ts";
+import { readStandardInput } from "../session/message-parts.ts";
+import { jsonLayout } from "../session/report.ts";
+import { type ClientFlags, type ResolvedCard, resolveCard, type Session, withSession } from "../session/session.ts";
+import { renderCredential, toCredentialView } from "./auth.ts";
+
+/** Secrets come from the environment, standard input or a prompt, never from an argument that others can see. */
+
+export interface SecretSource {
+  /** What it is, for the question and the error. */
+  readonly what: string;
+  readonly variable: string;
+  /** The flag that says that it comes on standard input, and whether it was given. */
+  readonly flag: string;
+  readonly fromStandardInput: boolean;
+  /** Already given by a setting. */
+  readonly given?: string | undefined;
+}
+
+/** Undefined when nobody gave it and nobody can be asked. */
+export async function readSecret(output: Output, source: SecretSource): Promise<string | undefined> {
+  const secret = source.fromStandardInput
+    ? (await readStandardInput()).toString("utf8").replace(/\r?\n$/, "")
+    : (source.given ?? process.env[source.variable] ?? (await promptFor(output, source.what, "secret")));
+  if (secret === undefined || secret === "") return undefined;
+  output.addSecret(secret);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: no header may hold them
+  if (/[\u0000-\u001f\u007f]/.test(secret)) throw usageError(`The ${source.what} is not one line of text.`);
+  return secret;
+}
+
+export async function requireSecret(output: Output, source: SecretSource): Promise<string> {
+  const secret = await readSecret(output, source);
+  if (secret !== undefined) return secret;
+  throw new CommandError(
+    "A2ACLI_ERR_CREDENTIALS_MISSING",
+    `The ${source.what} is missing.`,
+    `Give it in ${source.variable}, or on standard input with ${source.flag}.`,
+  );
+}
+
+/** Undefined where there is no terminal to ask at. */
+export async function promptFor(output: Output, what: string, kind: "secret" | "text"): Promise<string | undefined> {
+  if (process.stdin.isTTY !== true || !output.stderrIsTerminal) return undefined;
+  const { isCancel, password, text } = await import("@clack/prompts");
+  const message = `${what.charAt(0).toUpperCase()}${what.slice(1)}`;
+  const options = { message, output: process.stderr };
+  const answer = kind === "secret" ? await password(options) : await text(options);
+  if (isCancel(answer)) throw new CommandError("DRAGOMAN_ERR_INTERRUPTED", "Interrupted.");
+  return answer;
+}
 
 export interface AuthLoginFlags extends ClientFlags {
   readonly scheme?: string;
@@ -39,20 +85,20 @@ export function authLogin(output: Output, flags: AuthLoginFlags): Promise<void> 
     checkFlags(flags);
     const found = await resolveCard(session);
     if (flags.scheme === undefined && waysInto(found.card).length === 0) {
-      output.talk("The agent requires no login.");
-      if (session.settings.output === "json") printJson(output, [], jsonForm(session));
+      output.info("The agent requires no login.");
+      if (session.settings.output === "json") printJson(output, [], jsonLayout(session));
       return;
     }
     const agent = agentOrigin(found.url, found.card);
-    if (agent === undefined) throw usage("The card names no address that credentials could be kept for.");
+    if (agent === undefined) throw usageError("The card names no address that credentials could be kept for.");
     const way = chooseWay(found.card, {
       scheme: flags.scheme,
       grant: grantOf(flags),
       prepared: preparedKinds(session, flags),
     });
-    if (isOpen(found.card)) output.talk("The agent also serves callers who do not log in.");
+    if (isOpen(found.card)) output.info("The agent also serves callers who do not log in.");
     const obtained: (readonly [string, StoredCredential])[] = [];
-    for (const named of way) obtained.push([named.name, await obtain(session, flags, named, agent)]);
+    for (const named of way) obtained.push([named.name, await obtainCredential(session, flags, named, agent)]);
     const { credentialOrigin } = session.settings;
     // What a file or a variable says holds for as long as it says so; a flag is meant for this login.
     const origins = flags.credentialOrigin === undefined ? [] : credentialOrigin;
@@ -61,19 +107,19 @@ export function authLogin(output: Output, flags: AuthLoginFlags): Promise<void> 
       origins: [...new Set([...current.origins, ...origins])],
       schemes: { ...current.schemes, ...Object.fromEntries(obtained) },
     }));
-    const views = obtained.map(([name, credential]) => viewCredential(agent, name, credential, Date.now()));
-    if (session.settings.output === "json") printJson(output, views, jsonForm(session));
-    else output.data(views.map(renderCredential).join(""));
-    tellOfOtherOrigins(output, found, [...credentialOrigin, ...kept.origins]);
+    const views = obtained.map(([name, credential]) => toCredentialView(agent, name, credential, Date.now()));
+    if (session.settings.output === "json") printJson(output, views, jsonLayout(session));
+    else output.write(views.map(renderCredential).join(""));
+    warnAboutUntrustedOrigins(output, found, [...credentialOrigin, ...kept.origins]);
   });
 }
 
 function checkFlags(flags: AuthLoginFlags): void {
   if (flags.secretStdin === true && flags.clientSecretStdin === true) {
-    throw usage("--secret-stdin and --client-secret-stdin exclude each other: there is one standard input.");
+    throw usageError("--secret-stdin and --client-secret-stdin exclude each other: there is one standard input.");
   }
   if (flags.device === true && flags.flow !== undefined && flags.flow !== "device-code") {
-    throw usage("--device is --flow device-code; it cannot be another flow as well.");
+    throw usageError("--device is --flow device-code; it cannot be another flow as well.");
   }
 }
 
@@ -91,12 +137,17 @@ function preparedKinds({ settings }: Session, flags: AuthLoginFlags): readonly S
   return kinds;
 }
 
-function obtain(session: Session, flags: AuthLoginFlags, named: NamedScheme, agent: string): Promise<StoredCredential> {
+function obtainCredential(
+  session: Session,
+  flags: AuthLoginFlags,
+  named: NamedScheme,
+  agent: string,
+): Promise<StoredCredential> {
   const { scheme } = named;
   switch (scheme.kind) {
     case "api-key":
     case "bearer":
-      return obtainText(session, flags, scheme);
+      return obtainSecret(session, flags, scheme);
     case "basic":
       return obtainPassword(session, flags);
     case "oauth2":
@@ -107,13 +158,13 @@ function obtain(session: Session, flags: AuthLoginFlags, named: NamedScheme, age
   }
 }
 
-async function obtainText(
+async function obtainSecret(
   { output, settings }: Session,
   flags: AuthLoginFlags,
   scheme: Extract<Scheme, { kind: "api-key" | "bearer" }>,
 ): Promise<StoredCredential> {
   const isKey = scheme.kind === "api-key";
-  const secret = await needSecret(output, {
+  const secret = await requireSecret(output, {
     what: isKey ? "API key" : "bearer token",
     variable: isKey ? "A2ACLI_API_KEY" : "A2ACLI_BEARER",
     flag: "--secret-stdin",
@@ -126,11 +177,11 @@ async function obtainText(
 }
 
 async function obtainPassword({ output }: Session, flags: AuthLoginFlags): Promise<StoredCredential> {
-  const user = flags.user ?? (await askFor(output, "user name", "text"));
+  const user = flags.user ?? (await promptFor(output, "user name", "text"));
   if (user === undefined || user === "" || user.includes(":")) {
     throw new CommandError("A2ACLI_ERR_CREDENTIALS_MISSING", "A user name is needed, without a colon.", "Give --user.");
   }
-  const password = await needSecret(output, {
+  const password = await requireSecret(output, {
     what: "password",
     variable: "A2ACLI_PASSWORD",
     flag: "--secret-stdin",
@@ -145,7 +196,7 @@ async function obtainTokens(
   { name, scheme, scopes }: NamedScheme & { readonly scheme: OAuthScheme | OpenIdScheme },
   agent: string,
 ): Promise<StoredCredential> {
-  const clientId = flags.clientId ?? process.env.A2ACLI_CLIENT_ID ?? (await askFor(output, "client id", "text"));
+  const clientId = flags.clientId ?? process.env.A2ACLI_CLIENT_ID ?? (await promptFor(output, "client id", "text"));
   if (clientId === undefined || clientId === "") {
     throw new CommandError(
       "A2ACLI_ERR_CREDENTIALS_MISSING",
@@ -164,12 +215,12 @@ async function obtainTokens(
   const isGiven = source.fromStandardInput || process.env.A2ACLI_CLIENT_SECRET !== undefined;
   const clientSecret =
     grant === "client-credentials"
-      ? await needSecret(output, source)
+      ? await requireSecret(output, source)
       : isGiven
-        ? await findSecret(output, source)
+        ? await readSecret(output, source)
         : undefined;
   if (scheme.kind === "oauth2" && scheme.scopes.length > 0 && scopes.length === 0 && flags.scopes === undefined) {
-    output.talk(safeText(`No scope is asked for; --scopes can name some of ${scheme.scopes.join(", ")}`));
+    output.info(safeText(`No scope is asked for; --scopes can name some of ${scheme.scopes.join(", ")}`));
   }
   const credential = await logIn({
     scheme,
@@ -182,24 +233,24 @@ async function obtainTokens(
     issuer: flags.issuer,
     redirectPort: readPort(flags.redirectPort),
     allowLoopback: isLoopbackOrigin(agent),
-    fetch: serverFetch(agent, flags.issuer),
+    fetch: createServerFetch(agent, flags.issuer),
     signal: stop.signal,
     now: Date.now,
-    onServer: (issuer) => output.talk(safeText(`Logging in at ${issuer}, which the agent's card names.`)),
-    onAddress: (url) => output.talk(`Open this address in a browser:\n${safeText(url)}`),
+    onServer: (issuer) => output.info(safeText(`Logging in at ${issuer}, which the agent's card names.`)),
+    onAddress: (url) => output.info(`Open this address in a browser:\n${safeText(url)}`),
     onCode: ({ completeUri, expiresInSeconds, userCode, verificationUri }) => {
       const within = `within ${Math.max(1, Math.floor(expiresInSeconds / 60))} min`;
-      output.talk(safeText(`Open ${verificationUri} in a browser and enter the code ${userCode} ${within}`));
-      if (completeUri !== undefined) output.talk(safeText(`or open ${completeUri}`));
+      output.info(safeText(`Open ${verificationUri} in a browser and enter the code ${userCode} ${within}`));
+      if (completeUri !== undefined) output.info(safeText(`or open ${completeUri}`));
     },
   });
-  output.hide(credential.accessToken);
-  if (credential.refreshToken !== undefined) output.hide(credential.refreshToken);
+  output.addSecret(credential.accessToken);
+  if (credential.refreshToken !== undefined) output.addSecret(credential.refreshToken);
   return credential;
 }
 
 /** The card says who is asked for tokens: nobody in a private network, unless the agent or the person is there, too. */
-function serverFetch(agent: string, issuer: string | undefined): typeof globalThis.fetch {
+function createServerFetch(agent: string, issuer: string | undefined): typeof globalThis.fetch {
   const trusted = issuer !== undefined && URL.canParse(issuer) ? [agent, issuer] : [agent];
   return createGuardedFetch({
     allowPrivate: isLoopbackOrigin(agent),
@@ -211,12 +262,12 @@ function readPort(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const port = Number(text);
   if (Number.isInteger(port) && port > 0 && port < 65_536) return port;
-  throw usage(`--redirect-port must be a port, not "${text}".`);
+  throw usageError(`--redirect-port must be a port, not "${text}".`);
 }
 
 /** An interface on another host than the card gets no credentials unless the person says so. */
-function tellOfOtherOrigins(output: Output, { card, url }: ResolvedCard, origins: readonly string[]): void {
-  for (const origin of otherOrigins(card, url, origins)) {
+function warnAboutUntrustedOrigins(output: Output, { card, url }: ResolvedCard, origins: readonly string[]): void {
+  for (const origin of untrustedOrigins(card, url, origins)) {
     output.warn(
       `The card also names ${safeText(origin)}; credentials are kept from it unless you allow it with --credential-origin.`,
     );

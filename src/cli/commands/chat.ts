@@ -4,17 +4,16 @@ import type { ClientEvent, RemoteAgent } from "../../client/options.ts";
 import type { StreamEvent } from "../../model/event.ts";
 import type { Message } from "../../model/message.ts";
 import { isInterrupted } from "../../model/state.ts";
-import { ChatRenderer } from "../chat-renderer.ts";
-import { CommandError, toFailure, usage } from "../errors.ts";
-import { follow, observe } from "../follow.ts";
+import { CommandError, toFailure, usageError } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
-import { StreamRenderer } from "../render-stream.ts";
-import { type ClientFlags, commandLine, openAgent, type Session, withSession } from "../session.ts";
-import { shellWord } from "../text-form.ts";
+import { ChatRenderer, StreamRenderer } from "../render/stream.ts";
+import { quoteForShell } from "../render/text.ts";
+import { follow, subscribeToTask } from "../session/follow.ts";
+import { type ClientFlags, commandLine, openAgent, type Session, withSession } from "../session/session.ts";
 
 const HELP = "Every line is a message. /cancel ends the current task, /follow watches one that waits, /quit leaves.";
 
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Several turns with one agent. What the next turn needs lives only here, and is said when the chat ends. */
 interface Conversation {
@@ -26,12 +25,12 @@ interface Conversation {
   taskId: string | undefined;
   /** Set while a turn runs. */
   turn: AbortController | undefined;
-  over: boolean;
+  isClosed: boolean;
 }
 
 export function chat(output: Output, flags: ClientFlags): Promise<void> {
-  if (process.stdin.isTTY === true && !output.dataIsTerminal) {
-    throw usage(
+  if (process.stdin.isTTY === true && !output.stdoutIsTerminal) {
+    throw usageError(
       "chat needs a terminal to answer to, or its messages on standard input.",
       "Use dragoman send for a single message.",
     );
@@ -45,11 +44,11 @@ export function chat(output: Output, flags: ClientFlags): Promise<void> {
       contextId: session.settings.contextId,
       taskId: session.settings.taskId,
       turn: undefined,
-      over: false,
+      isClosed: false,
     };
-    if (process.stdin.isTTY === true) await talk(conversation);
-    else await recite(conversation);
-    sayHowToGoOn(conversation);
+    if (process.stdin.isTTY === true) await runInteractive(conversation);
+    else await runFromPipe(conversation);
+    printResumeCommand(conversation);
   };
   return withSession({ ...flags, stream: true }, output, converse, { timeoutCoversAll: false });
 }
@@ -57,13 +56,13 @@ export function chat(output: Output, flags: ClientFlags): Promise<void> {
 function createRenderer(session: Session): Conversation["show"] {
   const { output, settings } = session;
   if (settings.output === "json") return { show: (event) => printJson(output, event, "line"), close: () => {} };
-  return output.dataIsTerminal && !settings.verbose
+  return output.stdoutIsTerminal && !settings.verbose
     ? new ChatRenderer(output)
     : new StreamRenderer(output, settings.verbose);
 }
 
 /** Messages from a pipe, one after the other; the first failure ends the chat. */
-async function recite(conversation: Conversation): Promise<void> {
+async function runFromPipe(conversation: Conversation): Promise<void> {
   const lines = createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY });
   for await (const line of lines) {
     if (line.trim() === "/quit") break;
@@ -75,10 +74,10 @@ async function recite(conversation: Conversation): Promise<void> {
 }
 
 /** A person at a terminal: commands work while the agent is busy, and a failed turn is no reason to leave. */
-function talk(conversation: Conversation): Promise<void> {
+function runInteractive(conversation: Conversation): Promise<void> {
   const { output } = conversation.session;
   const lines = createInterface({ input: process.stdin, output: process.stderr, prompt: "> " });
-  output.talk(`${conversation.agent.card.name}. ${HELP}`);
+  output.info(`${conversation.agent.card.name}. ${HELP}`);
   lines.prompt();
   return new Promise((resolve) => {
     lines.on("line", (line) => void onLine(conversation, lines, line.trim()));
@@ -87,7 +86,7 @@ function talk(conversation: Conversation): Promise<void> {
       else conversation.turn.abort();
     });
     lines.on("close", () => {
-      conversation.over = true;
+      conversation.isClosed = true;
       conversation.turn?.abort();
       resolve();
     });
@@ -100,31 +99,33 @@ async function onLine(conversation: Conversation, lines: Interface, line: string
     if (line === "/quit") return lines.close();
     if (line === "/cancel") await cancelTask(conversation);
     else if (line === "/follow" && conversation.turn === undefined) await followTask(conversation);
-    else if (line === "/help") output.talk(HELP);
-    else if (line.startsWith("/")) output.talk(`There is no ${line}. ${HELP}`);
+    else if (line === "/help") output.info(HELP);
+    else if (line.startsWith("/")) output.info(`There is no ${line}. ${HELP}`);
     else if (line !== "" && conversation.turn !== undefined)
-      output.talk("The agent is still busy. /cancel ends its task.");
+      output.info("The agent is still busy. /cancel ends its task.");
     else if (line !== "") await takeTurn(conversation, line);
   } catch (error) {
     const failure = toFailure(error);
-    output.talk(`${output.red("Error:")} ${failure.message}${failure.hint === null ? "" : ` ${failure.hint}`}`);
+    output.info(`${output.red("Error:")} ${failure.message}${failure.hint === null ? "" : ` ${failure.hint}`}`);
   }
-  if (conversation.turn === undefined && !conversation.over) lines.prompt();
+  if (conversation.turn === undefined && !conversation.isClosed) lines.prompt();
 }
 
 function takeTurn(conversation: Conversation, text: string): Promise<void> {
   const resumesTask = conversation.taskId !== undefined;
-  return runTurn(conversation, (signal) => answer(conversation, text, signal), { resumesTask });
+  return runTurn(conversation, (signal) => streamAnswer(conversation, text, signal), { resumesTask });
 }
 
 /** Watches a task that waits for something outside of the conversation until it goes on and needs its caller again. */
 function followTask(conversation: Conversation): Promise<void> {
   const { agent, session, taskId } = conversation;
   if (taskId === undefined) {
-    session.output.talk("There is no task that waits.");
+    session.output.info("There is no task that waits.");
     return Promise.resolve();
   }
-  return runTurn(conversation, (signal) => observe(session, agent, taskId, { signal }), { throughAuthorisation: true });
+  return runTurn(conversation, (signal) => subscribeToTask(session, agent, taskId, { signal }), {
+    throughAuthorisation: true,
+  });
 }
 
 async function runTurn(
@@ -135,12 +136,12 @@ async function runTurn(
   const { agent, session, show } = conversation;
   const turn = new AbortController();
   conversation.turn = turn;
-  session.followed = undefined;
+  session.followedTask = undefined;
   let late = false;
   const timer = setTimeout(() => {
     late = true;
     turn.abort();
-  }, session.settings.timeoutMs ?? LONGEST_TIMER_MS);
+  }, session.settings.timeoutMs ?? MAX_TIMER_MS);
   try {
     const outcome = await follow(session, agent, events(turn.signal), {
       resumesTask: false,
@@ -150,16 +151,16 @@ async function runTurn(
     const { contextId } = "task" in outcome ? outcome.task : outcome.message;
     conversation.contextId = contextId ?? conversation.contextId;
     conversation.taskId = "task" in outcome && isInterrupted(outcome.task.status.state) ? outcome.task.id : undefined;
-    session.followed = undefined;
+    session.followedTask = undefined;
     if ("task" in outcome && outcome.task.status.state === "TASK_STATE_AUTH_REQUIRED") {
       show.close();
       session.output.warn("The task waits for an authorisation, to be given outside of this conversation.");
-      session.output.talk("/follow watches it go on, a message replies to it.");
+      session.output.info("/follow watches it go on, a message replies to it.");
     }
   } catch (error) {
     if (late) throw new CommandError("A2ACLI_ERR_TIMEOUT", "The time given with --timeout is over; the task goes on.");
     if (!turn.signal.aborted) throw error;
-    session.output.talk("Not following any more; the task goes on. /cancel ends it.");
+    session.output.info("Not following any more; the task goes on. /cancel ends it.");
   } finally {
     clearTimeout(timer);
     show.close();
@@ -168,7 +169,11 @@ async function runTurn(
 }
 
 /** A stream where the agent has one; otherwise its one answer as if it were a stream. */
-async function* answer(conversation: Conversation, text: string, signal: AbortSignal): AsyncGenerator<ClientEvent> {
+async function* streamAnswer(
+  conversation: Conversation,
+  text: string,
+  signal: AbortSignal,
+): AsyncGenerator<ClientEvent> {
   const { agent, contextId, session, taskId } = conversation;
   const message: Message = {
     messageId: randomUUID(),
@@ -188,9 +193,9 @@ async function* answer(conversation: Conversation, text: string, signal: AbortSi
 
 async function cancelTask(conversation: Conversation): Promise<void> {
   const { agent, session, show } = conversation;
-  const id = conversation.taskId ?? session.followed?.taskId;
+  const id = conversation.taskId ?? session.followedTask?.taskId;
   if (id === undefined) {
-    session.output.talk("There is no task to cancel.");
+    session.output.info("There is no task to cancel.");
     return;
   }
   const task = await agent.cancel(id);
@@ -202,10 +207,10 @@ async function cancelTask(conversation: Conversation): Promise<void> {
   }
 }
 
-function sayHowToGoOn({ contextId, session, taskId }: Conversation): void {
+function printResumeCommand({ contextId, session, taskId }: Conversation): void {
   if (taskId !== undefined) {
-    session.output.talk(`Resume: ${commandLine(session.settings, "chat", "--task-id", shellWord(taskId))}`);
+    session.output.info(`Resume: ${commandLine(session.settings, "chat", "--task-id", quoteForShell(taskId))}`);
   } else if (contextId !== undefined) {
-    session.output.talk(`Resume: ${commandLine(session.settings, "chat", "--context-id", shellWord(contextId))}`);
+    session.output.info(`Resume: ${commandLine(session.settings, "chat", "--context-id", quoteForShell(contextId))}`);
   }
 }

@@ -1,18 +1,18 @@
 import { type Output, printJson } from "../output.ts";
-import { readSettings } from "../read-settings.ts";
+import { field } from "../render/text.ts";
 import {
-  defaultText,
+  describeDefault,
   describeSource,
   type FlagValues,
+  formatValue,
   longFlag,
   resolveSetting,
   SETTING_NAMES,
   SETTINGS,
-  showValue,
   variableName,
-} from "../settings.ts";
-import { findSettingFiles } from "../settings-files.ts";
-import { field } from "../text-form.ts";
+} from "../settings/definitions.ts";
+import { findSettingFiles } from "../settings/files.ts";
+import { readSettings } from "../settings/read.ts";
 
 export type ConfigShowFlags = FlagValues & { readonly config?: string };
 
@@ -33,7 +33,7 @@ export async function configShow(output: Output, file: string | undefined, flags
   const { output: format } = readSettings(flags, process.env, files);
   const shown = SETTING_NAMES.map((name): ShownSetting => {
     const found = resolveSetting(name, flags, process.env, files);
-    const value = found === undefined ? defaultText(name) : showValue(name, found.value);
+    const value = found === undefined ? describeDefault(name) : formatValue(name, found.value);
     return {
       name: longFlag(SETTINGS[name].flags),
       variable: variableName(name),
@@ -45,7 +45,7 @@ export async function configShow(output: Output, file: string | undefined, flags
     printJson(output, { settings: shown, files: files.map(({ path }) => path) }, "document");
     return;
   }
-  for (const { name, source, value } of shown) output.data(field(name, `${value ?? "(not set)"} (${source})`));
+  for (const { name, source, value } of shown) output.write(field(name, `${value ?? "(not set)"} (${source})`));
 }
 
 async function showServerConfig(output: Output, file: string, flags: ConfigShowFlags): Promise<void> {
@@ -54,7 +54,7 @@ async function showServerConfig(output: Output, file: string, flags: ConfigShowF
   if (flags.output === "json") printJson(output, effective, "document");
   else {
     for (const [path, { origin, value }] of Object.entries(effective)) {
-      output.data(field(path, `${JSON.stringify(value)} (${origin})`));
+      output.write(field(path, `${JSON.stringify(value)} (${origin})`));
     }
   }
 }

@@ -6,6 +6,7 @@ import {
   CredentialsNeeded,
   LEVELS,
   type Level,
+  type MessageCodec,
   type Progress,
   REQUIREMENT_IDS,
   REQUIREMENTS,
@@ -16,26 +17,46 @@ import {
   VERSIONS,
   type Version,
 } from "../../conformance/index.ts";
+import { fromBytes, toBytes, type WireName } from "../../dialects/a2a-v1/proto/schema.ts";
+import {
+  fromBytes as fromOldBytes,
+  type ProtoName,
+  toBytes as toOldBytes,
+} from "../../dialects/a2a-v03/proto/schema.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import { bindingName } from "../choose-interfaces.ts";
-import { attachCredentials, type Credentials } from "../credentials.ts";
 import { parseDuration } from "../duration.ts";
-import { CommandError, usage } from "../errors.ts";
-import { Ended, EXIT } from "../exit-codes.ts";
-import { MESSAGE_CODECS } from "../message-codecs.ts";
+import { CommandError, CommandExit, EXIT, usageError } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
-import { jsonForm } from "../report.ts";
+import { safeText, table } from "../render/text.ts";
+import { canonicalBinding } from "../session/choose-interfaces.ts";
+import { agentOrigin, attachCredentials, type Credentials, untrustedOrigins } from "../session/credentials.ts";
+import { jsonLayout } from "../session/report.ts";
 import {
   allowedOrigins,
   type ClientFlags,
+  findStoredLogin,
   type ResolvedCard,
   resolveCard,
   type Session,
-  storedFor,
   withSession,
-} from "../session.ts";
-import { agentOrigin, otherOrigins } from "../stored-credentials.ts";
-import { safeText, table } from "../text-form.ts";
+} from "../session/session.ts";
+
+/** The bytes of gRPC messages, by the tables of the dialects. Names and values come from the suite, which knows them. */
+export const MESSAGE_CODECS: Readonly<Record<Version, MessageCodec>> = {
+  "1.0": {
+    // The request to create a config is the config itself; the dialect has a table of its own for it, with the tenant.
+    encode: (message, value) =>
+      toBytes(
+        message === "TaskPushNotificationConfig" ? "CreateTaskPushNotificationConfigRequest" : (message as WireName),
+        value as never,
+      ),
+    decode: (message, bytes) => fromBytes(message as WireName, bytes),
+  },
+  "0.3": {
+    encode: (message, value) => toOldBytes(message as ProtoName, value as never),
+    decode: (message, bytes) => fromOldBytes(message as ProtoName, bytes),
+  },
+};
 
 export interface ConformanceFlags extends ClientFlags {
   readonly level?: string;
@@ -48,7 +69,7 @@ export interface ConformanceFlags extends ClientFlags {
   readonly list?: boolean;
 }
 
-export const DEFAULT_RUN_MS = 600_000;
+export const DEFAULT_TIMEOUT_MS = 600_000;
 
 export function conformance(output: Output, flags: ConformanceFlags): Promise<void> {
   return withSession(
@@ -58,20 +79,24 @@ export function conformance(output: Output, flags: ConformanceFlags): Promise<vo
       if (flags.list === true) return printRequirements(session);
       const own = readFlags(flags, output);
       const { settings, stop } = session;
-      stop.startTimer(settings.timeoutMs ?? DEFAULT_RUN_MS);
+      stop.startTimer(settings.timeoutMs ?? DEFAULT_TIMEOUT_MS);
       const card = await resolveCard(session);
-      const report = await run({ ...(await optionsOf(session, card)), ...own, onProgress: progressTo(session) });
+      const report = await runChecks({
+        ...(await buildOptions(session, card)),
+        ...own,
+        onProgress: createProgressPrinter(session),
+      });
       if (flags.junit !== undefined) await writeFile(flags.junit, renderJunit(report));
-      print(session, report);
+      printReport(session, report);
       const code = exitCode(session, report);
-      if (code !== EXIT.done) throw new Ended(code);
+      if (code !== EXIT.done) throw new CommandExit(code);
     },
     // The timer is started above: here it has a default, and what was found until it ends is reported.
     { timeoutCoversAll: false },
   );
 }
 
-async function run(options: ConformanceOptions): Promise<Report> {
+async function runChecks(options: ConformanceOptions): Promise<Report> {
   try {
     return await runConformance(options);
   } catch (error) {
@@ -80,9 +105,9 @@ async function run(options: ConformanceOptions): Promise<Report> {
   }
 }
 
-async function optionsOf(session: Session, found: ResolvedCard): Promise<ConformanceOptions> {
+async function buildOptions(session: Session, found: ResolvedCard): Promise<ConformanceOptions> {
   const { settings, stop } = session;
-  const credentials = (await loginFor(session, found)) ?? attachCredentials(found.card, settings);
+  const credentials = (await findLogin(session, found)) ?? attachCredentials(found.card, settings);
   const parameters = Object.fromEntries(settings.svcParam);
   return {
     cardUrl: found.url,
@@ -101,13 +126,13 @@ async function optionsOf(session: Session, found: ResolvedCard): Promise<Conform
 }
 
 /** What a login has for the agent, if the whole card is about the place the login is for. */
-async function loginFor(
+async function findLogin(
   session: Session,
   { card, url }: ResolvedCard,
 ): Promise<Omit<Credentials, "notes"> | undefined> {
-  const stored = await storedFor(session, agentOrigin(url, card), card);
+  const stored = await findStoredLogin(session, agentOrigin(url, card), card);
   if (stored === undefined) return undefined;
-  if (otherOrigins(card, url, allowedOrigins(session.settings, stored)).length > 0) {
+  if (untrustedOrigins(card, url, allowedOrigins(session.settings, stored)).length > 0) {
     session.output.warn("The card names other origins than its own; the login is not used.");
     return undefined;
   }
@@ -126,15 +151,15 @@ function isLoopback(url: string): boolean {
 }
 
 function toBinding(text: string): Binding {
-  const name = bindingName(text);
+  const name = canonicalBinding(text);
   const known = BINDINGS.find((binding) => binding === name);
-  if (known === undefined) throw usage(`--transport must be one of ${BINDINGS.join(", ")}, not "${text}".`);
+  if (known === undefined) throw usageError(`--transport must be one of ${BINDINGS.join(", ")}, not "${text}".`);
   return known;
 }
 
 function toVersion(text: string): Version {
   const known = VERSIONS.find((version) => version === text);
-  if (known === undefined) throw usage(`--a2a-version must be one of ${VERSIONS.join(", ")} here, not "${text}".`);
+  if (known === undefined) throw usageError(`--a2a-version must be one of ${VERSIONS.join(", ")} here, not "${text}".`);
   return known;
 }
 
@@ -152,14 +177,14 @@ function readFlags(flags: ConformanceFlags, output: Output): Partial<Conformance
 
 function toLevel(text: string): Level {
   const known = LEVELS.find((level) => level === text.toUpperCase());
-  if (known === undefined) throw usage(`--level must be must, should or may, not "${text}".`);
+  if (known === undefined) throw usageError(`--level must be must, should or may, not "${text}".`);
   return known;
 }
 
 function toMilliseconds(text: string): number {
   const milliseconds = parseDuration(text);
   if (milliseconds === undefined || milliseconds === 0)
-    throw usage(`--request-timeout must be a duration such as 500ms or 10s, not "${text}".`);
+    throw usageError(`--request-timeout must be a duration such as 500ms or 10s, not "${text}".`);
   return milliseconds;
 }
 
@@ -167,34 +192,34 @@ function toHeaders(pairs: readonly string[], output: Output): Readonly<Record<st
   return Object.fromEntries(
     pairs.map((pair) => {
       const [, name, value] = /^([\w-]+):\s*(.+)$/.exec(pair) ?? [];
-      if (name === undefined || value === undefined) throw usage("--other-caller must look like name:value.");
-      output.hide(value);
+      if (name === undefined || value === undefined) throw usageError("--other-caller must look like name:value.");
+      output.addSecret(value);
       return [name, value];
     }),
   );
 }
 
 /** What is being tested, and what fails, as it comes; with --verbose every check. */
-function progressTo({ output, settings }: Session): (progress: Progress) => void {
+function createProgressPrinter({ output, settings }: Session): (progress: Progress) => void {
   const begun = new Set<string>();
   return ({ requirements, result, subject }) => {
-    if (!begun.has(subject)) output.talk(output.dim(`Testing ${safeText(subject)}`));
+    if (!begun.has(subject)) output.info(output.dim(`Testing ${safeText(subject)}`));
     begun.add(subject);
     const { name, reason, status } = result;
     if (status === "failed") {
-      output.talk(`${output.red("Failed")} ${requirements.join(", ")} (${name}): ${safeText(reason ?? "")}`);
-    } else if (settings.verbose) output.talk(output.dim(`${status} ${name} in ${safeText(subject)}`));
+      output.info(`${output.red("Failed")} ${requirements.join(", ")} (${name}): ${safeText(reason ?? "")}`);
+    } else if (settings.verbose) output.info(output.dim(`${status} ${name} in ${safeText(subject)}`));
   };
 }
 
-function print(session: Session, report: Report): void {
+function printReport(session: Session, report: Report): void {
   const { output, settings } = session;
   if (!report.groups.some(({ subject }) => subject.kind === "interface")) {
     const offered = report.untested.length === 0 ? "" : ` It offers ${report.untested.join(", ")}.`;
     throw new CommandError("DRAGOMAN_ERR_NO_INTERFACE", `The card declares no interface that can be tested.${offered}`);
   }
-  if (settings.output === "json") printJson(output, report, jsonForm(session));
-  else output.data(safeText(renderText(report, { verbose: settings.verbose })));
+  if (settings.output === "json") printJson(output, report, jsonLayout(session));
+  else output.write(safeText(renderText(report, { verbose: settings.verbose })));
 }
 
 function exitCode({ stop }: Session, report: Report) {
@@ -208,12 +233,12 @@ function printRequirements(session: Session): void {
   const rows = REQUIREMENT_IDS.map((id) => ({ id, ...REQUIREMENTS[id] }));
   if (settings.output === "json") {
     const requirements = rows.map(({ id, level, sections, title }) => ({ id, level, sections, title }));
-    printJson(output, { schemaVersion: 1, requirements }, jsonForm(session));
+    printJson(output, { schemaVersion: 1, requirements }, jsonLayout(session));
     return;
   }
   const cells = rows.map(({ id, level, sections, title }) => {
     const places = VERSIONS.flatMap((version) => (sections[version] ? [`${version} §${sections[version]}`] : []));
     return [id, level, places.join(", "), title];
   });
-  output.data(table(cells));
+  output.write(table(cells));
 }

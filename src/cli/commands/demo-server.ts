@@ -1,7 +1,7 @@
 import { BUILTIN_AGENTS } from "../../agents/builtin.ts";
 import { type DragomanServer, serve } from "../../server/serve.ts";
 import type { Output } from "../output.ts";
-import { readAddress, untilStopped } from "./serve.ts";
+import { readAddress, runUntilStopped } from "./serve.ts";
 
 export interface DemoServerFlags {
   readonly port?: string;
@@ -9,7 +9,7 @@ export interface DemoServerFlags {
 
 /** The built-in agents, kept in memory: something to practise on that leaves nothing behind. */
 export async function demoServer(output: Output, flags: DemoServerFlags): Promise<void> {
-  await untilStopped(output, await start(output, flags));
+  await runUntilStopped(output, await start(output, flags));
 }
 
 async function start(output: Output, flags: DemoServerFlags): Promise<DragomanServer> {
@@ -22,7 +22,7 @@ async function start(output: Output, flags: DemoServerFlags): Promise<DragomanSe
   } catch (error) {
     const taken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
     if (!taken || flags.port !== undefined) throw error;
-    output.talk("The usual port is taken; using a free one.");
+    output.info("The usual port is taken; using a free one.");
     return serve({ ...options, port: 0, grpcPort: 0 });
   }
 }

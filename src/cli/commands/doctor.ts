@@ -1,12 +1,19 @@
 import { existsSync } from "node:fs";
-import { type Check, checkAgents, checkConfig, checkDriver, checkNode, checkPorts } from "../doctor-checks.ts";
-import { checkFiles } from "../doctor-files.ts";
-import { checkSecurity } from "../doctor-security.ts";
-import { checkStore } from "../doctor-store.ts";
-import { checkLinks, checkXiaoyi } from "../doctor-xiaoyi.ts";
-import { Ended, EXIT } from "../exit-codes.ts";
+import {
+  type Check,
+  checkAgents,
+  checkConfig,
+  checkDriver,
+  checkFiles,
+  checkNode,
+  checkPorts,
+} from "../doctor/checks.ts";
+import { checkSecurity } from "../doctor/security.ts";
+import { checkStore } from "../doctor/store.ts";
+import { checkLinks, checkXiaoyi } from "../doctor/xiaoyi.ts";
+import { CommandExit, EXIT } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
-import { safeLine, table } from "../text-form.ts";
+import { safeLine, table } from "../render/text.ts";
 import { findConfig } from "./serve.ts";
 
 export interface DoctorFlags {
@@ -30,7 +37,7 @@ export async function doctor(output: Output, config: string | undefined, flags: 
     if (loaded !== undefined) {
       checks.push(
         ...(await checkPorts(loaded.server)),
-        ...(await checkStore(loaded.store, { deep: flags.deep === true, onProgress: output.talk })),
+        ...(await checkStore(loaded.store, { deep: flags.deep === true, onProgress: output.info })),
         ...(await checkAgents(loaded)),
         ...(await checkFiles(loaded, Date.now())),
         ...(await checkSecurity(loaded, file)),
@@ -42,8 +49,8 @@ export async function doctor(output: Output, config: string | undefined, flags: 
   const counts = (status: Check["status"]) => status === "failed" || (flags.strict === true && status === "warning");
   const failed = checks.filter(({ status }) => counts(status)).length;
   if (flags.output === "json") printJson(output, { healthy: failed === 0, checks }, "document");
-  else output.data(renderChecks(checks));
-  if (failed > 0) throw new Ended(EXIT.failure);
+  else output.write(renderChecks(checks));
+  if (failed > 0) throw new CommandExit(EXIT.failure);
 }
 
 export function renderChecks(checks: readonly Check[]): string {

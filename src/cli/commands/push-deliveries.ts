@@ -4,9 +4,9 @@ import { AuditLog, type AuditOptions } from "../../server/audit.ts";
 import { type Operator, recordOfRedelivery } from "../../server/audit-records.ts";
 import { systemClock } from "../../server/node-ports.ts";
 import type { PushDelivery } from "../../store/contract.ts";
-import { CommandError, usage } from "../errors.ts";
+import { CommandError, usageError } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
-import { field } from "../text-form.ts";
+import { field } from "../render/text.ts";
 import { type StoreFlags, withStore } from "./store.ts";
 
 export interface PushDeliveriesFlags extends StoreFlags {
@@ -20,20 +20,20 @@ export interface PushRedeliverFlags extends StoreFlags {
   readonly from?: string;
 }
 
-const PAGE = 500;
+const PAGE_SIZE = 500;
 
 export async function pushDeliveries(output: Output, flags: PushDeliveriesFlags): Promise<void> {
   await withStore(flags, "inspect", async (store) => {
     const which = { dead: flags.dead === true, ...(flags.task === undefined ? undefined : { taskId: flags.task }) };
     const shown: object[] = [];
     for (let after = 0; ; ) {
-      const page = await store.pushDeliveries({ ...which, after, limit: PAGE });
+      const page = await store.pushDeliveries({ ...which, after, limit: PAGE_SIZE });
       for (const delivery of page) {
-        if (flags.output === "json") shown.push(toShown(delivery));
-        else output.data(render(delivery));
+        if (flags.output === "json") shown.push(toJson(delivery));
+        else output.write(renderDelivery(delivery));
       }
       const last = page.at(-1);
-      if (last === undefined || page.length < PAGE) break;
+      if (last === undefined || page.length < PAGE_SIZE) break;
       after = last.place;
     }
     if (flags.output === "json") printJson(output, { store: store.description, deliveries: shown }, "document");
@@ -45,10 +45,10 @@ export async function pushRedeliver(
   task: string | undefined,
   flags: PushRedeliverFlags,
 ): Promise<void> {
-  if (task === undefined && flags.all !== true) throw usage("Which deliveries?", "Name a task, or say --all.");
-  if (task !== undefined && flags.all === true) throw usage("--all is for all tasks; leave it out to name one.");
+  if (task === undefined && flags.all !== true) throw usageError("Which deliveries?", "Name a task, or say --all.");
+  if (task !== undefined && flags.all === true) throw usageError("--all is for all tasks; leave it out to name one.");
   if (task === undefined && (flags.id !== undefined || flags.from !== undefined)) {
-    throw usage("--id and --from need a task.");
+    throw usageError("--id and --from need a task.");
   }
   const from = flags.from === undefined ? undefined : readFrom(flags.from);
   await withStore(flags, "mend", async (store, config) => {
@@ -58,7 +58,7 @@ export async function pushRedeliver(
       ...(flags.id === undefined ? undefined : { configId: flags.id }),
       ...(from === undefined ? undefined : { from }),
     });
-    for (const redelivered of due) audit?.record(recordOfRedelivery(redelivered, operator(), from));
+    for (const redelivered of due) audit?.record(recordOfRedelivery(redelivered, currentOperator(), from));
     await audit?.close();
     const count = due.length;
     if (count === 0 && task !== undefined) {
@@ -69,15 +69,15 @@ export async function pushRedeliver(
       );
     }
     if (flags.output === "json") printJson(output, { store: store.description, redelivered: count }, "document");
-    else output.data(`${field("Store", store.description)}${field("Configs Due Again", count)}`);
-    if (count > 0) output.talk("The server delivers within a few seconds, if it runs.");
+    else output.write(`${field("Store", store.description)}${field("Configs Due Again", count)}`);
+    if (count > 0) output.info("The server delivers within a few seconds, if it runs.");
   });
 }
 
 /** Beside the server's own lines. Rejects where nothing may be done that cannot be recorded. */
 async function openAudit(output: Output, options: AuditOptions | undefined): Promise<AuditLog | undefined> {
   if (options === undefined) return undefined;
-  const say = (_fields: LogFields, message: string) => output.talk(message);
+  const say = (_fields: LogFields, message: string) => output.info(message);
   const log = { debug: say, info: say, warn: say, error: say };
   const audit = new AuditLog(options, { clock: systemClock, log, meter: NO_METER });
   try {
@@ -89,7 +89,7 @@ async function openAudit(output: Output, options: AuditOptions | undefined): Pro
   return audit;
 }
 
-function operator(): Operator {
+function currentOperator(): Operator {
   return { user: userName(), machine: hostname() };
 }
 
@@ -104,10 +104,10 @@ function userName(): string {
 
 function readFrom(text: string): number {
   if (/^\d{1,15}$/.test(text) && Number(text) >= 1) return Number(text);
-  throw usage(`--from must be the number of an event, not "${text}".`);
+  throw usageError(`--from must be the number of an event, not "${text}".`);
 }
 
-function toShown({ place: _, url, scope, dueAt, deadAt, ...rest }: PushDelivery): object {
+function toJson({ place: _, url, scope, dueAt, deadAt, ...rest }: PushDelivery): object {
   return {
     ...rest,
     agent: scope.agent,
@@ -119,7 +119,7 @@ function toShown({ place: _, url, scope, dueAt, deadAt, ...rest }: PushDelivery)
   };
 }
 
-function render(delivery: PushDelivery): string {
+function renderDelivery(delivery: PushDelivery): string {
   const { taskId, configId, url, cursor, number, attempts, dueAt, deadAt, lastError } = delivery;
   const state = deadAt === undefined ? "waiting" : `given up at ${timeOf(deadAt)}`;
   return [

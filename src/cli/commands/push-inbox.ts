@@ -1,9 +1,211 @@
-import { type PushKeys, pushKeysAt } from "../../auth/push-token.ts";
-import { CommandError, usage } from "../errors.ts";
+import { createHash, timingSafeEqual } from "node:crypto";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { PUSH_SIGNATURE_HEADER, verifyPushSignature } from "../../auth/push-signature.ts";
+import { PUSH_TOKEN_HEADER, type PushKeys, pushKeysAt, whyPushTokenFails } from "../../auth/push-token.ts";
+import { CommandError, usageError } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
-import { type InboxArrival, type InboxChecks, openInbox } from "../push-inbox.ts";
-import { field } from "../text-form.ts";
+import { field } from "../render/text.ts";
 import { readPort } from "./serve.ts";
+
+/** A webhook that checks what it is sent: the receiving side of push notifications, for people who write one. */
+
+/** What every notification must show; what is absent here is not asked for. */
+export interface InboxChecks {
+  readonly token?: string;
+  readonly secret?: string;
+  readonly keys?: PushKeys;
+  readonly issuer?: string;
+}
+
+export interface InboxOptions extends InboxChecks {
+  readonly host: string;
+  readonly port: number;
+  /** Origin by which senders know this receiver; what it listens on unless given. */
+  readonly origin?: string;
+  /** From 0 to 1: how many of those that are in order are answered with 503 all the same. */
+  readonly fail: number;
+  readonly random: () => number;
+  readonly now: () => number;
+  readonly onNotification: (arrival: ReceivedNotification) => void;
+}
+
+export interface ReceivedNotification {
+  /** Counts the arrivals. */
+  readonly arrival: number;
+  readonly path: string;
+  readonly answer: number;
+  /** Number of the event in its task's log, if the sender says. */
+  readonly event: number | undefined;
+  readonly task: string | undefined;
+  readonly what: string;
+  readonly contentType: string;
+  /** By name of the check: `valid`, or what is wrong. */
+  readonly checks: Readonly<Record<string, string>>;
+  readonly verified: boolean;
+  readonly body: unknown;
+}
+
+export interface Inbox {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+const MAX_BODY_BYTES = 16 * 1024 * 1024;
+
+export async function openInbox(options: InboxOptions): Promise<Inbox> {
+  let arrivals = 0;
+  const server = createServer(async (request, response) => {
+    if (request.method !== "POST") {
+      response.writeHead(405, { allow: "POST" }).end();
+      return;
+    }
+    const body = await readBody(request);
+    if (body === undefined) {
+      response.writeHead(413, { connection: "close" }).end();
+      return;
+    }
+    const checks = await runChecks(request, body, options, options.origin ?? urlOf(server, options.host));
+    const verified = Object.values(checks).every((verdict) => verdict === "valid");
+    const content = parseObject(body);
+    const answer = chooseStatus(verified, content !== undefined, options);
+    response.writeHead(answer).end();
+    options.onNotification({
+      arrival: ++arrivals,
+      path: request.url ?? "/",
+      answer,
+      event: parseEventNumber(request.headers["x-dragoman-event"]),
+      ...describeNotification(content),
+      contentType: request.headers["content-type"] ?? "",
+      checks,
+      verified,
+      body: content ?? body,
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(options.port, options.host, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+  return {
+    url: urlOf(server, options.host),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeIdleConnections();
+      }),
+  };
+}
+
+function urlOf(server: Server, host: string): string {
+  const { port } = server.address() as AddressInfo;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+function chooseStatus(verified: boolean, isJson: boolean, { fail, random }: InboxOptions): number {
+  if (!verified) return 401;
+  if (!isJson) return 400;
+  return random() < fail ? 503 : 204;
+}
+
+/** Undefined if there is too much of it, or the sender went away. */
+async function readBody(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of request) {
+      bytes += (chunk as Buffer).byteLength;
+      if (bytes > MAX_BODY_BYTES) return undefined;
+      chunks.push(chunk as Buffer);
+    }
+  } catch {
+    return undefined;
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+async function runChecks(
+  { headers, url: path = "" }: IncomingMessage,
+  body: string,
+  { token, secret, keys, issuer, now }: InboxOptions,
+  audience: string,
+): Promise<Record<string, string>> {
+  const checks: Record<string, string> = {};
+  if (token !== undefined) checks.token = checkToken(headers, token);
+  if (secret !== undefined) {
+    checks.signature = verifyPushSignature(
+      firstValue(headers[PUSH_SIGNATURE_HEADER]),
+      secret,
+      { url: `${audience}/${path.replace(/^\//, "")}`, body },
+      now(),
+    );
+  }
+  if (keys !== undefined) {
+    const given = firstValue(headers[PUSH_TOKEN_HEADER]) ?? bearerOf(headers.authorization);
+    const expected = { keys, audience, body, now: now(), ...(issuer === undefined ? undefined : { issuer }) };
+    checks.jwt = given === undefined ? "absent" : ((await whyPushTokenFails(given, expected)) ?? "valid");
+  }
+  return checks;
+}
+
+/** Senders spell it either way. */
+function checkToken(headers: IncomingHttpHeaders, token: string): "valid" | "absent" | "wrong" {
+  const given = firstValue(headers["x-a2a-notification-token"]) ?? firstValue(headers["a2a-notification-token"]);
+  if (given === undefined) return "absent";
+  return timingSafeEqual(digest(given), digest(token)) ? "valid" : "wrong";
+}
+
+const digest = (text: string) => createHash("sha256").update(text).digest();
+
+const firstValue = (value: string | string[] | undefined) => (Array.isArray(value) ? value[0] : value);
+
+function bearerOf(authorization: string | undefined): string | undefined {
+  return /^Bearer (\S+)$/i.exec(authorization ?? "")?.[1];
+}
+
+function parseEventNumber(value: string | string[] | undefined): number | undefined {
+  const text = firstValue(value) ?? "";
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
+type JsonFields = Readonly<Record<string, unknown>>;
+
+function parseObject(body: string): JsonFields | undefined {
+  try {
+    const value: unknown = JSON.parse(body);
+    return isObject(value) && !Array.isArray(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const isObject = (value: unknown): value is JsonFields => typeof value === "object" && value !== null;
+
+/** In the words of whichever version it came in. */
+function describeNotification(content: JsonFields | undefined): {
+  readonly task: string | undefined;
+  readonly what: string;
+} {
+  if (content === undefined) return { task: undefined, what: "no JSON object" };
+  for (const kind of ["task", "message", "statusUpdate", "artifactUpdate"]) {
+    const value = content[kind];
+    if (!isObject(value)) continue;
+    return { task: textMember(value, "taskId") ?? textMember(value, "id"), what: describeState(kind, value) };
+  }
+  return { task: textMember(content, "taskId") ?? textMember(content, "id"), what: describeState("task", content) };
+}
+
+function describeState(kind: string, { status }: JsonFields): string {
+  const state = isObject(status) ? textMember(status, "state") : undefined;
+  return state === undefined ? kind : `${kind} ${state}`;
+}
+
+function textMember(fields: JsonFields, name: string): string | undefined {
+  const value = fields[name];
+  return typeof value === "string" ? value : undefined;
+}
 
 export interface PushInboxFlags {
   readonly port: string;
@@ -31,21 +233,21 @@ export async function pushInbox(output: Output, flags: PushInboxFlags): Promise<
     finish = resolve;
   });
   const inbox = await openInbox({
-    ...checksOf(flags),
+    ...readChecks(flags),
     host: flags.host,
     port,
     ...(origin === undefined ? undefined : { origin }),
     fail,
     random: Math.random,
     now: Date.now,
-    onArrival: (arrival) => {
+    onNotification: (arrival) => {
       if (flags.output === "json") printJson(output, arrival, "line");
-      else output.data(render(arrival));
+      else output.write(renderNotification(arrival));
       if (!arrival.verified) unverified++;
       if (arrival.arrival >= count) finish();
     },
   });
-  output.talk(`Push notifications are awaited at ${inbox.url}; Ctrl-C ends.`);
+  output.info(`Push notifications are awaited at ${inbox.url}; Ctrl-C ends.`);
   process.once("SIGINT", finish).once("SIGTERM", finish);
   await finished;
   process.removeListener("SIGINT", finish).removeListener("SIGTERM", finish);
@@ -55,35 +257,35 @@ export async function pushInbox(output: Output, flags: PushInboxFlags): Promise<
   }
 }
 
-function checksOf({ token, jwks, issuer }: PushInboxFlags): InboxChecks {
+function readChecks({ token, jwks, issuer }: PushInboxFlags): InboxChecks {
   const secret = process.env[SECRET_VARIABLE];
   return {
     ...(token === undefined ? undefined : { token }),
     ...(secret === undefined || secret === "" ? undefined : { secret }),
-    ...(jwks === undefined ? undefined : { keys: keysAt(jwks) }),
+    ...(jwks === undefined ? undefined : { keys: readKeys(jwks) }),
     ...(issuer === undefined ? undefined : { issuer }),
   };
 }
 
-function keysAt(url: string): PushKeys {
+function readKeys(url: string): PushKeys {
   if (!/^https?:\/\//.test(url) || !URL.canParse(url))
-    throw usage(`--jwks must be an http or https URL, not "${url}".`);
+    throw usageError(`--jwks must be an http or https URL, not "${url}".`);
   return pushKeysAt(new URL(url));
 }
 
 function readNumber(flag: string, text: string, least: number, most: number): number {
   const value = Number(text);
   if (text.trim() !== "" && value >= least && value <= most) return value;
-  throw usage(`${flag} must be a number from ${least} to ${most}, not "${text}".`);
+  throw usageError(`${flag} must be a number from ${least} to ${most}, not "${text}".`);
 }
 
 function readOrigin(url: string): string {
-  if (!URL.canParse(url)) throw usage(`--public-url must be a URL, not "${url}".`);
+  if (!URL.canParse(url)) throw usageError(`--public-url must be a URL, not "${url}".`);
   return new URL(url).origin;
 }
 
-function render({ arrival, event, task, what, checks, answer, path }: InboxArrival): string {
-  const verdicts = Object.entries(checks).map(([name, verdict]) => field(NAMES[name] ?? name, verdict));
+function renderNotification({ arrival, event, task, what, checks, answer, path }: ReceivedNotification): string {
+  const verdicts = Object.entries(checks).map(([name, verdict]) => field(CHECK_LABELS[name] ?? name, verdict));
   return [
     field("Notification", arrival),
     field("Path", path.split("?", 1)[0] ?? "/"),
@@ -95,4 +297,4 @@ function render({ arrival, event, task, what, checks, answer, path }: InboxArriv
   ].join("");
 }
 
-const NAMES: Readonly<Record<string, string>> = { token: "Token", signature: "Signature", jwt: "JWT" };
+const CHECK_LABELS: Readonly<Record<string, string>> = { token: "Token", signature: "Signature", jwt: "JWT" };

@@ -3,14 +3,13 @@ import type { RemoteAgent } from "../../client/options.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { Message } from "../../model/message.ts";
 import type { SendOutcome } from "../../model/operation.ts";
-import { follow, isSettled, pollTask } from "../follow.ts";
-import { type PartFlag, readParts } from "../message-parts.ts";
 import { type Output, printJson } from "../output.ts";
-import { StreamRenderer } from "../render-stream.ts";
-import { renderMessage } from "../render-task.ts";
-import { reportNextStep, reportOutcome } from "../report.ts";
-import { type ClientFlags, openAgent, type Session, withSession } from "../session.ts";
-import { readStandardInput } from "../standard-input.ts";
+import { StreamRenderer } from "../render/stream.ts";
+import { renderMessage } from "../render/task.ts";
+import { follow, isSettled, pollTask } from "../session/follow.ts";
+import { type PartFlag, readParts, readStandardInput } from "../session/message-parts.ts";
+import { reportNextStep, reportOutcome } from "../session/report.ts";
+import { type ClientFlags, openAgent, type Session, withSession } from "../session/session.ts";
 
 export interface SendFlags extends ClientFlags {
   readonly parts?: readonly PartFlag[];
@@ -24,7 +23,7 @@ type SendRequest = {
 };
 
 /** The agent is waited for as long as it takes; `--timeout` is the limit, not that of one request. */
-const NO_LIMIT_MS = 2 ** 31 - 1;
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 export function send(output: Output, words: readonly string[], flags: SendFlags): Promise<void> {
   return withSession(flags, output, async (session) => {
@@ -39,7 +38,7 @@ export function send(output: Output, words: readonly string[], flags: SendFlags)
       ...(settings.taskId === undefined ? {} : { taskId: settings.taskId }),
     };
     const agent = await openAgent(session);
-    if (settings.verbose && settings.output === "text") output.data(renderMessage(message, true));
+    if (settings.verbose && settings.output === "text") output.write(renderMessage(message, true));
     const request: SendRequest = {
       message,
       ...(settings.metadata === undefined ? {} : { metadata: settings.metadata }),
@@ -49,19 +48,19 @@ export function send(output: Output, words: readonly string[], flags: SendFlags)
     else
       reportOutcome(
         session,
-        settings.async ? await sendAndLeave(agent, request) : await sendAndWait(session, agent, request),
+        settings.async ? await sendWithoutWaiting(agent, request) : await sendAndWait(session, agent, request),
       );
   });
 }
 
-function sendAndLeave(agent: RemoteAgent, request: SendRequest): Promise<SendOutcome> {
+function sendWithoutWaiting(agent: RemoteAgent, request: SendRequest): Promise<SendOutcome> {
   return agent.send({ ...request, configuration: { ...request.configuration, returnImmediately: true } });
 }
 
 async function stream(session: Session, agent: RemoteAgent, request: SendRequest): Promise<void> {
   const { output, settings } = session;
   if (agent.card.capabilities.streaming !== true) {
-    output.talk("The agent does not stream; waiting for its answer instead.");
+    output.info("The agent does not stream; waiting for its answer instead.");
     reportOutcome(session, await sendAndWait(session, agent, request));
     return;
   }
@@ -95,9 +94,9 @@ async function sendAndWait(session: Session, agent: RemoteAgent, request: SendRe
       const outcome = await followQuietly(session, agent, request);
       if (outcome !== undefined) return outcome;
     }
-    const outcome = await agent.send(request, { timeoutMs: session.settings.timeoutMs ?? NO_LIMIT_MS });
+    const outcome = await agent.send(request, { timeoutMs: session.settings.timeoutMs ?? MAX_TIMEOUT_MS });
     if ("message" in outcome || isSettled(outcome.task.status.state)) return outcome;
-    session.followed = { taskId: outcome.task.id, contextId: outcome.task.contextId };
+    session.followedTask = { taskId: outcome.task.id, contextId: outcome.task.contextId };
     return { task: await pollTask(session, agent, outcome.task.id) };
   } finally {
     session.progress.stop();
@@ -116,7 +115,7 @@ async function followQuietly(
   } catch (error) {
     const unable =
       ProtocolError.is(error) && (error.code === "UNSUPPORTED_OPERATION" || error.code === "METHOD_NOT_FOUND");
-    if (unable && session.followed === undefined) return undefined;
+    if (unable && session.followedTask === undefined) return undefined;
     throw error;
   }
   if ("message" in outcome) return outcome;

@@ -1,10 +1,9 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { DragomanServer } from "../../server/serve.ts";
-import { CommandError, usage } from "../errors.ts";
-import { EXIT } from "../exit-codes.ts";
+import { CommandError, EXIT, usageError } from "../errors.ts";
 import type { Output } from "../output.ts";
-import { shellWord, table } from "../text-form.ts";
+import { quoteForShell, table } from "../render/text.ts";
 import { packageVersion } from "../version.ts";
 
 export interface ServeFlags {
@@ -18,19 +17,19 @@ export interface ServeFlags {
 
 export async function serve(output: Output, config: string | undefined, flags: ServeFlags): Promise<void> {
   const configFile = config ?? findConfig();
-  if (!existsSync(configFile)) throw noConfig(configFile);
+  if (!existsSync(configFile)) throw missingConfigError(configFile);
   const overrides = {
     ...readAddress(flags),
-    ...(flags.store === undefined ? {} : { store: fromHere(flags.store) }),
+    ...(flags.store === undefined ? {} : { store: resolveStore(flags.store) }),
     ...(flags.logLevel === undefined ? {} : { logLevel: flags.logLevel }),
-    pretty: output.talkIsTerminal,
+    pretty: output.stderrIsTerminal,
   };
   const { startServer } = await import("../../server/start.ts");
-  await untilStopped(output, await startServer({ configFile, overrides, watch: flags.watch === true }));
+  await runUntilStopped(output, await startServer({ configFile, overrides, watch: flags.watch === true }));
 }
 
 /** A file in a flag is meant from where the command is given, one in the configuration from where that lies. */
-function fromHere(store: string): string {
+function resolveStore(store: string): string {
   return store.startsWith("sqlite:") ? `sqlite:${resolve(store.slice("sqlite:".length))}` : store;
 }
 
@@ -40,7 +39,7 @@ export function findConfig(): string {
   return CONFIG_FILES.find((file) => existsSync(file)) ?? "dragoman.yaml";
 }
 
-function noConfig(file: string): CommandError {
+function missingConfigError(file: string): CommandError {
   return new CommandError(
     "DRAGOMAN_ERR_CONFIG",
     `There is no ${file}.`,
@@ -70,21 +69,21 @@ function readGrpcPort(text: string): Pick<Address, "grpc" | "grpcPort"> {
 export function readPort(flag: string, text: string, otherwise: string): number {
   const port = Number(text);
   if (/^\d+$/.test(text) && port <= 65_535) return port;
-  throw usage(`${flag} must be 0 to 65535${otherwise}, not "${text}".`);
+  throw usageError(`${flag} must be 0 to 65535${otherwise}, not "${text}".`);
 }
 
 export type StartedServer = Pick<DragomanServer, "agents" | "close" | "closed" | "grpc" | "store" | "url">;
 
 /** Says what is served, and returns when that has ended. The first signal lets running work finish; a second one does not wait for it. */
-export async function untilStopped(output: Output, server: StartedServer): Promise<void> {
-  output.data(renderBanner(server));
+export async function runUntilStopped(output: Output, server: StartedServer): Promise<void> {
+  output.write(renderBanner(server));
   let stopping = false;
   const onSignal = (signal: NodeJS.Signals): void => {
     if (stopping) process.exit(signal === "SIGINT" ? EXIT.interrupted : 143);
     stopping = true;
-    output.talk("Stopping: no new work is taken, running work is let finish. Once more ends it at once.");
+    output.info("Stopping: no new work is taken, running work is let finish. Once more ends it at once.");
     server.close(signal).catch((error: unknown) => {
-      output.talk(`Stopping failed: ${error instanceof Error ? error.message : String(error)}`);
+      output.info(`Stopping failed: ${error instanceof Error ? error.message : String(error)}`);
       process.exit(EXIT.failure);
     });
   };
@@ -110,7 +109,7 @@ export function renderBanner(server: Pick<StartedServer, "agents" | "grpc" | "st
   const examples =
     first === undefined
       ? ""
-      : `\nTry:\n  npx dragoman send -a ${shellWord(first.url)} --text hello\n  curl ${shellWord(first.cardUrl)}\n`;
+      : `\nTry:\n  npx dragoman send -a ${quoteForShell(first.url)} --text hello\n  curl ${quoteForShell(first.cardUrl)}\n`;
   const grpc = server.grpc === undefined ? "" : `\ngRPC: ${server.grpc}`;
   return `dragoman ${packageVersion()} listens on ${server.url}${grpc}\nStore: ${server.store}\nAgents:\n${table(agents, "  ")}${examples}\n`;
 }

@@ -6,6 +6,7 @@ import { systemClock } from "../../server/node-ports.ts";
 import {
   type CloudCredentials,
   createSimulator,
+  describeViolation,
   isNote,
   PHRASE_NAMES,
   type Phrases,
@@ -15,15 +16,16 @@ import {
   SCENARIO_NAMES,
   SCENARIOS,
   type ScenarioName,
+  type ScenarioReport,
   type Simulator,
   seededRandom,
 } from "../../simulator/index.ts";
 import { parseDuration } from "../duration.ts";
-import { CommandError, toFailure, usage } from "../errors.ts";
+import { CommandError, toFailure, usageError } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
-import { PhoneTerminal } from "../phone-terminal.ts";
-import { readTraits } from "../platform-traits.ts";
-import { describeReport } from "../render-scenario.ts";
+import { safeLine } from "../render/text.ts";
+import { PhoneTerminal } from "../simulate/phone-terminal.ts";
+import { readTraits } from "../simulate/platform-traits.ts";
 import { readPort } from "./serve.ts";
 
 export interface SimulateFlags {
@@ -45,9 +47,9 @@ export interface SimulateFlags {
 /** The platform on this machine, with a phone to talk through. */
 export async function simulateXiaoyi(output: Output, flags: SimulateFlags): Promise<void> {
   const timeoutMs = readTimeout(flags.timeout);
-  const names = readNames(flags.scenario ?? []);
+  const names = readScenarioNames(flags.scenario ?? []);
   const phrases = Object.fromEntries((flags.phrase ?? []).map(readPhrase));
-  refuseIdleFlags(flags);
+  rejectUnusedFlags(flags);
   const script = flags.script === undefined ? undefined : await readScript(flags.script);
   const seed = flags.seed === undefined ? randomInt(2 ** 31) : readSeed(flags.seed);
   const agent = agentFrom(process.env);
@@ -64,15 +66,15 @@ export async function simulateXiaoyi(output: Output, flags: SimulateFlags): Prom
     ...(flags.http === undefined ? {} : { http: cloudOptions(flags.http, agent, flags) }),
   });
   try {
-    introduce(output, simulator, flags, seed);
-    if (names.length > 0) await playAll(names, { output, simulator, flags, phrases, seed, timeoutMs });
-    else await converse(output, simulator, flags, timeoutMs, script);
+    printSetup(output, simulator, flags, seed);
+    if (names.length > 0) await runScenarios(names, { output, simulator, flags, phrases, seed, timeoutMs });
+    else await runPhone(output, simulator, flags, timeoutMs, script);
   } finally {
     await simulator.close();
   }
 }
 
-async function converse(
+async function runPhone(
   output: Output,
   simulator: Simulator,
   flags: SimulateFlags,
@@ -81,9 +83,9 @@ async function converse(
 ): Promise<void> {
   const json = flags.output === "json";
   const terminal = new PhoneTerminal({ output, simulator, clock: systemClock, json, timeoutMs });
-  if (script !== undefined) await recite(terminal, simulator, () => script);
-  else if (process.stdin.isTTY === true) await talk(output, terminal);
-  else await recite(terminal, simulator, () => createInterface({ input: process.stdin }));
+  if (script !== undefined) await runScript(terminal, simulator, () => script);
+  else if (process.stdin.isTTY === true) await runInteractive(output, terminal);
+  else await runScript(terminal, simulator, () => createInterface({ input: process.stdin }));
 }
 
 const VARIABLES = { agentId: "XIAOYI_AGENT", accessKey: "XIAOYI_AK", secretKey: "XIAOYI_SK", apiKey: "XIAOYI_API_KEY" };
@@ -104,7 +106,7 @@ function agentFrom(environment: Readonly<Record<string, string | undefined>>): R
 
 function cloudOptions(url: string, agent: RegisteredAgent, flags: SimulateFlags) {
   if (!/^https?:\/\//.test(url) || !URL.canParse(url))
-    throw usage(`--http must be an http or https URL, not "${url}".`);
+    throw usageError(`--http must be an http or https URL, not "${url}".`);
   const key = process.env[VARIABLES.apiKey];
   const credentials: CloudCredentials =
     key === undefined || key === ""
@@ -115,7 +117,7 @@ function cloudOptions(url: string, agent: RegisteredAgent, flags: SimulateFlags)
 }
 
 /** What the other side needs to be told. */
-function introduce(output: Output, simulator: Simulator, flags: SimulateFlags, seed: number): void {
+function printSetup(output: Output, simulator: Simulator, flags: SimulateFlags, seed: number): void {
   const { accessKey: ak, agentId, apiId, apiKey, secretKey: sk, uid } = simulator.agent;
   const { origin, webhookUrl } = simulator;
   const push = { apiId, url: webhookUrl };
@@ -126,30 +128,30 @@ function introduce(output: Output, simulator: Simulator, flags: SimulateFlags, s
       ? {
           links: [{ agent: "NAME", agentId, ak, sk, url, ...backup, push, uid, apiKey, uploadUrl: origin }],
         }
-      : { http: [{ agent: "NAME", ...calledEntry(simulator, push), upload: { uid, apiKey, url: origin } }] };
-  output.talk("For dragoman.yaml, with the name of your agent:\n");
-  output.talk(stringify({ xiaoyi: { ...entry, files: { allowHosts: [new URL(origin).hostname] } } }));
-  output.talk(
+      : { http: [{ agent: "NAME", ...httpEntry(simulator, push), upload: { uid, apiKey, url: origin } }] };
+  output.info("For dragoman.yaml, with the name of your agent:\n");
+  output.info(stringify({ xiaoyi: { ...entry, files: { allowHosts: [new URL(origin).hostname] } } }));
+  output.info(
     `Set ${VARIABLES.agentId}, ${VARIABLES.accessKey} and ${VARIABLES.secretKey} to keep the same from run to run.`,
   );
-  output.talk(output.dim(`Accounts: ${simulator.accountTokenUrl}. Seed: ${seed}.`));
+  output.info(output.dim(`Accounts: ${simulator.accountTokenUrl}. Seed: ${seed}.`));
 }
 
 /** Notifications are signed, also where the agent is called with a key. */
-function calledEntry({ agent: { accessKey: ak, secretKey: sk } }: Simulator, push: object): object {
+function httpEntry({ agent: { accessKey: ak, secretKey: sk } }: Simulator, push: object): object {
   const key = process.env[VARIABLES.apiKey];
   return key ? { apiKey: key, push: { ...push, ak, sk } } : { ak, sk, push };
 }
 
 /** Lines from a file or a pipe, one after the other; broken rules and unanswered messages make it a failure. */
-async function recite(
+async function runScript(
   terminal: PhoneTerminal,
   simulator: Simulator,
   open: () => Iterable<string> | Interface,
 ): Promise<void> {
-  await terminal.meet();
+  await terminal.waitForAgent();
   // Opened no earlier: lines that nobody waits for are lost.
-  for await (const line of open()) if (!(await terminal.follow(line, true))) break;
+  for await (const line of open()) if (!(await terminal.handleLine(line, true))) break;
   const count = simulator.violations.filter((violation) => !isNote(violation)).length;
   if (count > 0)
     throw new CommandError("DRAGOMAN_ERR_RULES_BROKEN", `The agent broke rules of the platform, ${count} times.`);
@@ -158,17 +160,17 @@ async function recite(
 }
 
 /** A person at a terminal: what is typed works while the agent is busy, and a mistake is no reason to leave. */
-function talk(output: Output, terminal: PhoneTerminal): Promise<void> {
+function runInteractive(output: Output, terminal: PhoneTerminal): Promise<void> {
   const lines = createInterface({ input: process.stdin, output: process.stderr, prompt: "> " });
-  output.talk("Every line is a message. /help lists what else a phone can do.");
+  output.info("Every line is a message. /help lists what else a phone can do.");
   lines.prompt();
   return new Promise((resolve) => {
     let over = false;
     lines.on("line", async (line) => {
       try {
-        if (!(await terminal.follow(line, false))) lines.close();
+        if (!(await terminal.handleLine(line, false))) lines.close();
       } catch (error) {
-        output.talk(`${output.red("Error:")} ${toFailure(error).message}`);
+        output.info(`${output.red("Error:")} ${toFailure(error).message}`);
       }
       if (!over) lines.prompt();
     });
@@ -180,7 +182,7 @@ function talk(output: Output, terminal: PhoneTerminal): Promise<void> {
   });
 }
 
-interface Play {
+interface ScenarioRun {
   readonly output: Output;
   readonly simulator: Simulator;
   readonly flags: SimulateFlags;
@@ -190,34 +192,34 @@ interface Play {
 }
 
 /** Losses of a connection, unless told otherwise. */
-const FEW = 5;
+const DEFAULT_DISCONNECTS = 5;
 /** An agent that keeps to the rules waits longer after each loss of a connection that held for less than 10 s. */
 const STEADY_MS = 10_500;
 
-async function playAll(
+async function runScenarios(
   names: readonly ScenarioName[],
-  { flags, output, phrases, seed, simulator, timeoutMs }: Play,
+  { flags, output, phrases, seed, simulator, timeoutMs }: ScenarioRun,
 ): Promise<void> {
-  const disconnects = flags.disconnects === undefined ? FEW : readCount(flags.disconnects);
+  const disconnects = flags.disconnects === undefined ? DEFAULT_DISCONNECTS : readCount(flags.disconnects);
   let failed = 0;
   for (const name of names) {
-    output.talk(output.dim(`${name}: ${SCENARIOS[name].about} …`));
+    output.info(output.dim(`${name}: ${SCENARIOS[name].about} …`));
     const random = seededRandom(seed);
     const options = { clock: systemClock, random, phrases, patienceMs: timeoutMs, disconnects, steadyMs: STEADY_MS };
     const report = await runScenario(name, simulator, options);
     if (report.outcome === "failed") failed++;
     if (flags.output === "json") printJson(output, report, "line");
-    else output.data(describeReport(report));
+    else output.write(renderScenarioReport(report));
   }
   if (failed > 0) throw new CommandError("DRAGOMAN_ERR_SCENARIO", `${failed} of ${names.length} scenarios failed.`);
 }
 
-function readNames(given: readonly string[]): readonly ScenarioName[] {
+function readScenarioNames(given: readonly string[]): readonly ScenarioName[] {
   if (given.includes("all")) return SCENARIO_NAMES;
   return given.map((name) => {
     const known = SCENARIO_NAMES.find((candidate) => candidate === name);
     if (known === undefined)
-      throw usage(`There is no scenario ${name}.`, `There are ${SCENARIO_NAMES.join(", ")}, and all.`);
+      throw usageError(`There is no scenario ${name}.`, `There are ${SCENARIO_NAMES.join(", ")}, and all.`);
     return known;
   });
 }
@@ -225,39 +227,56 @@ function readNames(given: readonly string[]): readonly ScenarioName[] {
 function readPhrase(given: string): readonly [string, string] {
   const at = given.indexOf("=");
   const name = PHRASE_NAMES.find((known) => known === given.slice(0, at));
-  if (name === undefined) throw usage(`--phrase must be NAME=TEXT with one of ${PHRASE_NAMES.join(", ")}.`);
+  if (name === undefined) throw usageError(`--phrase must be NAME=TEXT with one of ${PHRASE_NAMES.join(", ")}.`);
   return [name, given.slice(at + 1)];
 }
 
 /** What would have no effect is a mistake. */
-function refuseIdleFlags({ disconnects, http, phrase, scenario, stateless, trait }: SimulateFlags): void {
-  if (stateless === true && http === undefined) throw usage("--stateless goes with --http.");
-  if (trait !== undefined && http !== undefined) throw usage("--trait is for agents that dial, not for --http.");
-  if (phrase !== undefined && scenario === undefined) throw usage("--phrase goes with --scenario.");
-  if (disconnects !== undefined && scenario === undefined) throw usage("--disconnects goes with --scenario.");
+function rejectUnusedFlags({ disconnects, http, phrase, scenario, stateless, trait }: SimulateFlags): void {
+  if (stateless === true && http === undefined) throw usageError("--stateless goes with --http.");
+  if (trait !== undefined && http !== undefined) throw usageError("--trait is for agents that dial, not for --http.");
+  if (phrase !== undefined && scenario === undefined) throw usageError("--phrase goes with --scenario.");
+  if (disconnects !== undefined && scenario === undefined) throw usageError("--disconnects goes with --scenario.");
 }
 
 async function readScript(path: string): Promise<readonly string[]> {
   try {
     return (await readFile(path, "utf8")).split(/\r?\n/);
   } catch {
-    throw usage(`--script: ${path} cannot be read.`);
+    throw usageError(`--script: ${path} cannot be read.`);
   }
 }
 
 function readTimeout(text: string): number {
   const milliseconds = parseDuration(text);
   if (milliseconds === undefined || milliseconds === 0)
-    throw usage(`--timeout must be a duration such as 30s, not "${text}".`);
+    throw usageError(`--timeout must be a duration such as 30s, not "${text}".`);
   return milliseconds;
 }
 
 function readCount(text: string): number {
   if (/^[1-9]\d{0,3}$/.test(text)) return Number(text);
-  throw usage(`--disconnects must be a number from 1 to 9999, not "${text}".`);
+  throw usageError(`--disconnects must be a number from 1 to 9999, not "${text}".`);
 }
 
 function readSeed(text: string): number {
   if (/^\d{1,10}$/.test(text)) return Number(text);
-  throw usage(`--seed must be a whole number, not "${text}".`);
+  throw usageError(`--seed must be a whole number, not "${text}".`);
+}
+
+const OUTCOME_LABELS = { passed: "passed", failed: "FAILED", "not-shown": "not shown" } as const satisfies Record<
+  ScenarioReport["outcome"],
+  string
+>;
+
+const MAX_VIOLATIONS = 10;
+
+/** One line for how it went, and one for each rule that was broken and each note. */
+export function renderScenarioReport({ name, notes, outcome, source, violations, why }: ScenarioReport): string {
+  const cited = source === undefined ? "" : ` [${source}]`;
+  const reason = why === undefined ? "" : `: ${safeLine(why)}${cited}`;
+  const all = [...violations.map(describeViolation), ...new Set(notes)];
+  const lines = all.slice(0, MAX_VIOLATIONS).map((line) => `  ${safeLine(line)}\n`);
+  const rest = all.length - lines.length;
+  return `${name}: ${OUTCOME_LABELS[outcome]}${reason}\n${lines.join("")}${rest > 0 ? `  and ${rest} more\n` : ""}`;
 }

@@ -5,9 +5,9 @@ import { systemClock } from "../../server/node-ports.ts";
 import type { StoreStats, TaskStore } from "../../store/contract.ts";
 import { openStore } from "../../store/open.ts";
 import { parseDuration } from "../duration.ts";
-import { CommandError, usage } from "../errors.ts";
+import { CommandError, usageError } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
-import { field } from "../text-form.ts";
+import { field } from "../render/text.ts";
 import { findConfig } from "./serve.ts";
 
 export interface StoreFlags {
@@ -34,13 +34,14 @@ export async function storeMigrate(output: Output, flags: StoreFlags): Promise<v
   await withStore(flags, "serve", async (store) => {
     const { schemaVersion } = await store.stats();
     if (flags.output === "json") printJson(output, { store: store.description, schemaVersion }, "document");
-    else output.data(`${field("Store", store.description)}${field("Schema Version", schemaVersion)}`);
+    else output.write(`${field("Store", store.description)}${field("Schema Version", schemaVersion)}`);
   });
 }
 
 export async function storePrune(output: Output, flags: StorePruneFlags): Promise<void> {
   const age = parseDuration(flags.olderThan);
-  if (age === undefined) throw usage(`--older-than must be a duration such as 30d or 12h, not "${flags.olderThan}".`);
+  if (age === undefined)
+    throw usageError(`--older-than must be a duration such as 30d or 12h, not "${flags.olderThan}".`);
   if (flags.yes !== true) await confirmPrune(output, flags.olderThan);
   await withStore(flags, "serve", async (store) => {
     const endedBefore = systemClock.now() - age;
@@ -48,13 +49,13 @@ export async function storePrune(output: Output, flags: StorePruneFlags): Promis
     for (let batch = PRUNE_BATCH; batch === PRUNE_BATCH; removed += batch)
       batch = await store.prune(endedBefore, PRUNE_BATCH);
     if (flags.output === "json") printJson(output, { store: store.description, removed }, "document");
-    else output.data(`${field("Store", store.description)}${field("Removed Tasks", removed)}`);
+    else output.write(`${field("Store", store.description)}${field("Removed Tasks", removed)}`);
   });
 }
 
 async function confirmPrune(output: Output, olderThan: string): Promise<void> {
-  if (process.stdin.isTTY !== true || !output.talkIsTerminal) {
-    throw usage("Tasks would be deleted for good.", "Confirm with --yes.");
+  if (process.stdin.isTTY !== true || !output.stderrIsTerminal) {
+    throw usageError("Tasks would be deleted for good.", "Confirm with --yes.");
   }
   const { confirm } = await import("@clack/prompts");
   const answer = await confirm({
@@ -70,10 +71,10 @@ export async function withStore(
   mode: "serve" | "inspect" | "mend",
   use: (store: TaskStore, config: DragomanConfig | undefined) => Promise<void>,
 ): Promise<void> {
-  const config = await configOf(flags);
+  const config = await loadConfigOf(flags);
   const spec = flags.store ?? config?.store ?? DEFAULT_STORE;
   if (spec.startsWith("memory:")) {
-    throw usage("A store in memory exists only while its server runs.", "Name another with --store or --config.");
+    throw usageError("A store in memory exists only while its server runs.", "Name another with --store or --config.");
   }
   const store = await openStore(spec, { baseDirectory: process.cwd(), clock: systemClock, log: SILENT_LOG, mode });
   try {
@@ -84,7 +85,7 @@ export async function withStore(
 }
 
 /** Of the file that was named; else of the one in this folder, unless a store was named in its place. */
-async function configOf(flags: StoreFlags): Promise<DragomanConfig | undefined> {
+async function loadConfigOf(flags: StoreFlags): Promise<DragomanConfig | undefined> {
   const file = flags.config ?? findConfig();
   if (flags.config === undefined && (flags.store !== undefined || !existsSync(file))) return undefined;
   const { loadConfig } = await import("../../server/config/index.ts");
@@ -96,10 +97,10 @@ function showStats(output: Output, flags: StoreFlags, description: string, stats
     printJson(output, { store: description, ...stats }, "document");
     return;
   }
-  output.data(field("Store", description));
-  output.data(field("Schema Version", stats.schemaVersion));
-  output.data(field("Tasks", stats.tasks));
-  for (const [state, count] of Object.entries(stats.byState)) output.data(field(`Tasks ${state}`, count));
-  output.data(field("Events", stats.events));
-  output.data(field("Bytes", stats.bytes));
+  output.write(field("Store", description));
+  output.write(field("Schema Version", stats.schemaVersion));
+  output.write(field("Tasks", stats.tasks));
+  for (const [state, count] of Object.entries(stats.byState)) output.write(field(`Tasks ${state}`, count));
+  output.write(field("Events", stats.events));
+  output.write(field("Bytes", stats.bytes));
 }

@@ -6,17 +6,16 @@ import { isAllowEntry } from "../../auth/target-policy.ts";
 import type { Artifact } from "../../model/artifact.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { isDataPart, isTextPart, isUrlPart, type Part } from "../../model/part.ts";
-import { CommandError, usage } from "../errors.ts";
-import { FileNames } from "../file-names.ts";
-import { extensionOf } from "../message-parts.ts";
+import { safeFileName } from "../../server/safe-file-name.ts";
+import { CommandError, usageError } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
-import { prettyJson } from "../render-parts.ts";
-import { renderIdentity } from "../render-task.ts";
-import { jsonForm } from "../report.ts";
-import { type ClientFlags, openAgent, type Session, withSession } from "../session.ts";
-import { agentOrigin } from "../stored-credentials.ts";
-import { field } from "../text-form.ts";
-import { taskIdOf } from "./task-get.ts";
+import { prettyJson, renderTaskIds } from "../render/task.ts";
+import { field } from "../render/text.ts";
+import { agentOrigin } from "../session/credentials.ts";
+import { extensionOf } from "../session/message-parts.ts";
+import { jsonLayout } from "../session/report.ts";
+import { type ClientFlags, openAgent, type Session, withSession } from "../session/session.ts";
+import { requireTaskId } from "./task.ts";
 
 export interface TaskDownloadFlags extends ClientFlags {
   readonly directory?: string;
@@ -39,17 +38,17 @@ interface Skipped {
   readonly url: string;
 }
 
-const LARGEST_FETCH_BYTES = 1024 * 1024 * 1024;
-const LONGEST_FETCH_MS = 60 * 60 * 1000;
+const MAX_FETCH_BYTES = 1024 * 1024 * 1024;
+const MAX_FETCH_MS = 60 * 60 * 1000;
 
 export function taskDownload(output: Output, id: string | undefined, flags: TaskDownloadFlags): Promise<void> {
   return withSession(flags, output, async (session) => {
-    const taskId = taskIdOf(session, id);
+    const taskId = requireTaskId(session, id);
     const hosts = allowedHosts(flags);
     const agent = await openAgent(session);
     const task = await agent.get(taskId, { historyLength: 0 });
     const artifacts = selectArtifacts(task.artifacts ?? [], flags.artifact);
-    const links = await linkFetch(session, agent.card, hosts);
+    const links = await createLinkFetch(session, agent.card, hosts);
     const directory = flags.directory ?? ".";
     await mkdir(directory, { recursive: true });
     const saved: Saved[] = [];
@@ -62,21 +61,21 @@ export function taskDownload(output: Output, id: string | undefined, flags: Task
           skipped.push({ ...place, url: part.url });
           continue;
         }
-        const bytes = await contentOf(part, links);
-        const file = join(directory, names.take(wantedName(artifact, part, index)));
+        const bytes = await readContent(part, links);
+        const file = join(directory, names.reserve(chooseFileName(artifact, part, index)));
         await save(file, bytes, flags.force === true);
         saved.push({ ...place, file, bytes: bytes.byteLength });
       }
     }
     if (session.settings.output === "json") {
       const { contextId, id: foundId, status } = task;
-      printJson(output, { taskId: foundId, contextId, state: status.state, saved, skipped }, jsonForm(session));
+      printJson(output, { taskId: foundId, contextId, state: status.state, saved, skipped }, jsonLayout(session));
     } else {
-      for (const { bytes, file } of saved) output.data(field("Saved", `${file} (${bytes} bytes)`));
-      for (const { url } of skipped) output.data(field("Skipped", `${url} (--fetch-urls downloads it)`));
-      output.data(renderIdentity(task.id, task.contextId, task.status));
+      for (const { bytes, file } of saved) output.write(field("Saved", `${file} (${bytes} bytes)`));
+      for (const { url } of skipped) output.write(field("Skipped", `${url} (--fetch-urls downloads it)`));
+      output.write(renderTaskIds(task.id, task.contextId, task.status));
     }
-    if (saved.length + skipped.length === 0) output.talk("The task has no artifacts.");
+    if (saved.length + skipped.length === 0) output.info("The task has no artifacts.");
   });
 }
 
@@ -89,7 +88,7 @@ function selectArtifacts(all: readonly Artifact[], wanted: readonly string[] | u
   });
 }
 
-function wantedName(artifact: Artifact, part: Part, index: number): string {
+function chooseFileName(artifact: Artifact, part: Part, index: number): string {
   if (part.filename !== undefined && part.filename !== "") return part.filename;
   const base = artifact.name || artifact.artifactId;
   const numbered = artifact.parts.length === 1 ? base : `${base}-${index + 1}`;
@@ -102,7 +101,8 @@ type LinkFetch = (url: string) => Promise<Response>;
 
 function allowedHosts({ allowHost = [] }: TaskDownloadFlags): readonly string[] {
   for (const host of allowHost) {
-    if (!isAllowEntry(host)) throw usage(`--allow-host takes a host, an address or a range of them, not "${host}".`);
+    if (!isAllowEntry(host))
+      throw usageError(`--allow-host takes a host, an address or a range of them, not "${host}".`);
   }
   return allowHost;
 }
@@ -111,19 +111,19 @@ function allowedHosts({ allowHost = [] }: TaskDownloadFlags): readonly string[] 
  * Without any credential, and not into the network around this machine: the address is the agent's choice, not the
  * user's. The agent's own host was.
  */
-async function linkFetch(session: Session, card: AgentCard, hosts: readonly string[]): Promise<LinkFetch> {
+async function createLinkFetch(session: Session, card: AgentCard, hosts: readonly string[]): Promise<LinkFetch> {
   const { createGuardedFetch } = await import("../../auth/guarded-fetch.ts");
   const origin = agentOrigin(session.cardUrl, card);
   const own = origin === undefined ? [] : [new URL(origin).hostname];
   const guarded = createGuardedFetch({
     allow: [...own, ...hosts],
-    maxBytes: LARGEST_FETCH_BYTES,
-    timeoutMs: LONGEST_FETCH_MS,
+    maxBytes: MAX_FETCH_BYTES,
+    timeoutMs: MAX_FETCH_MS,
   });
   return (url) => guarded(url, { signal: session.stop.signal });
 }
 
-async function contentOf(part: Part, links: LinkFetch): Promise<Uint8Array> {
+async function readContent(part: Part, links: LinkFetch): Promise<Uint8Array> {
   if (isTextPart(part)) return Buffer.from(part.text, "utf8");
   if (isDataPart(part)) return Buffer.from(`${prettyJson(part.data)}\n`, "utf8");
   return isUrlPart(part) ? fetchBytes(part.url, links) : Buffer.from(part.raw, "base64");
@@ -160,5 +160,21 @@ async function save(file: string, bytes: Uint8Array, force: boolean): Promise<vo
       `${file} already exists.`,
       "--force replaces it, -d saves elsewhere.",
     );
+  }
+}
+
+/** Safe names, each given once: a second `a.txt` of the same download becomes `a-2.txt`. */
+export class FileNames {
+  // Compared without case, since some file systems do.
+  readonly #taken = new Set<string>();
+
+  reserve(wanted: string): string {
+    const name = safeFileName(wanted, "artifact");
+    const dot = name.lastIndexOf(".");
+    const [stem, extension] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, ""];
+    let candidate = name;
+    for (let count = 2; this.#taken.has(candidate.toLowerCase()); count++) candidate = `${stem}-${count}${extension}`;
+    this.#taken.add(candidate.toLowerCase());
+    return candidate;
   }
 }

@@ -1,0 +1,139 @@
+import type { Argument, Command, Option } from "commander";
+import { AGENT_OPTIONS_HEADING, examplesOf } from "../src/cli/declare-options.ts";
+import { EXIT } from "../src/cli/errors.ts";
+import { createOutput } from "../src/cli/output.ts";
+import { createProgram } from "../src/cli/program.ts";
+import { longFlag, SETTING_NAMES, SETTINGS, variableName } from "../src/cli/settings/definitions.ts";
+
+/** The page about the command line, made from the commands themselves so that it cannot fall behind them. */
+export function cliPage(): string {
+  const nothing = { write: () => true };
+  const program = createProgram({ output: createOutput(nothing, nothing, {}) });
+  const leaves = collectCommands(program);
+  const pages = [INTRODUCTION, contents(leaves), conventions(), agentOptions(leaves), ...leaves.map(section)];
+  return `${pages.join("\n\n")}\n`;
+}
+
+interface DocumentedCommand {
+  readonly command: Command;
+  readonly name: string;
+}
+
+function collectCommands(command: Command, words: readonly string[] = []): readonly DocumentedCommand[] {
+  if (command.commands.length === 0) return [{ command, name: words.join(" ") }];
+  return command.commands.flatMap((child) => collectCommands(child, [...words, child.name()]));
+}
+
+const INTRODUCTION = `# The command line
+
+This page is generated from the commands; \`dragoman help <command>\` prints the same. The commands that talk to agents
+follow the public a2a-cli specification, version 0.2.`;
+
+function contents(leaves: readonly DocumentedCommand[]): string {
+  const rows = leaves.map(
+    ({ command, name }) => `| [\`${name}\`](#${anchor(name)}) | ${cell(command.description())} |`,
+  );
+  return ["| command | what it does |", "|---|---|", ...rows].join("\n");
+}
+
+function conventions(): string {
+  const variables = SETTING_NAMES.map(
+    (name) => `| \`--${longFlag(SETTINGS[name].flags)}\` | \`${variableName(name)}\` |`,
+  );
+  return `## Conventions
+
+- Data goes to stdout, talk to stderr. stdout carries no control sequences; \`NO_COLOR\` also takes the colour out of the talk.
+- \`-o text\` prints one \`Label: value\` per line; longer content stands under a label of its own and ends with a blank line.
+  \`task list\` on a terminal is a table (id, state, agent, time since the state changed, first line of the message) if no format,
+  \`--verbose\`, \`--history\` or \`--include-artifacts\` is given.
+- While a command waits, a terminal shows the newest status and the time that has passed in the last line of stderr; after 5 s one line
+  names what it waits for. Connections that fail are tried again and counted, not listed.
+- \`-o json\` prints one document in the protocol's own types; with \`--stream\` one JSON object per line.
+- A failure with \`-o json\` is one object \`{"error":{"code","message","hint","a2aCode"}}\` on stdout. \`code\` is the name A2A
+  gives the error, an \`A2ACLI_ERR_…\` code of the specification, or a \`DRAGOMAN_ERR_…\` code for what neither names.
+- Nothing is remembered between runs but logins: every answer names its task, context and state, and the command to go on with.
+- \`auth login\` keeps what it got in \`$XDG_STATE_HOME/dragoman/credentials\` (\`~/.local/state/…\`), for its owner alone. Every command
+  with \`-a\` uses it, renews it in time and shows it to the origin of the card only; \`--bearer\` and \`--api-key\` come before it.
+- Ctrl-C stops the waiting, not the task; a second Ctrl-C ends the program at once.
+
+| exit code | meaning |
+|--:|---|
+| ${EXIT.done} | done; how the task itself ended is in its state |
+| ${EXIT.failure} | failure |
+| ${EXIT.usage} | wrong usage |
+| ${EXIT.unreachable} | the agent or its card could not be reached |
+| ${EXIT.authentication} | credentials are missing or were refused |
+| ${EXIT.timeout} | \`--timeout\` passed |
+| ${EXIT.stalled} | \`serve\`: code of an agent did not return, and the watchdog ended the process |
+| ${EXIT.interrupted} | interrupted with Ctrl-C |
+
+A flag wins over its environment variable, that over the nearest \`.env\` file (or the one named by \`--config\`), that over
+\`~/.config/a2a-cli/.env\`, that over the default. \`dragoman config show\` tells which one won. \`--stream\` can only be a flag.
+Options that all of these commands have may also stand before the command.
+
+| flag | variable |
+|---|---|
+${variables.join("\n")}`;
+}
+
+/** The same for all commands that have them, so they are described once. */
+function agentOptions(leaves: readonly DocumentedCommand[]): string {
+  const options = leaves
+    .map(({ command }) =>
+      command.options.filter((option) => option.helpGroupHeading === AGENT_OPTIONS_HEADING && !option.hidden),
+    )
+    .find((found) => found.length > 0);
+  return `## Agent options\n\n${optionTable("Option", options ?? [])}`;
+}
+
+function section({ command, name }: DocumentedCommand): string {
+  const help = command.createHelp();
+  const parts = [`## ${name}`, sentence(command.description()), `\`\`\`\n${help.commandUsage(command)}\n\`\`\``];
+  const described = command.registeredArguments.filter(
+    (argument) => argument.description !== "" || argument.argChoices,
+  );
+  if (described.length > 0) parts.push(described.map(argumentLine).join("\n"));
+  const groups = new Map<string, Option[]>();
+  for (const option of help.visibleOptions(command)) {
+    const heading = (option.helpGroupHeading ?? "Options:").replace(/:$/, "");
+    groups.set(heading, [...(groups.get(heading) ?? []), option]);
+  }
+  for (const [heading, options] of groups) {
+    const common = `${heading}:` === AGENT_OPTIONS_HEADING;
+    parts.push(common ? "Also the [agent options](#agent-options)." : optionTable(heading, options));
+  }
+  const examples = examplesOf(command);
+  if (examples.length > 0) {
+    const lines = examples.flatMap(([line, purpose]) => [`# ${purpose}`, line]);
+    parts.push(`\`\`\`sh\n${lines.join("\n")}\n\`\`\``);
+  }
+  return parts.join("\n\n");
+}
+
+function argumentLine(argument: Argument): string {
+  const choices = argument.argChoices === undefined ? "" : `: ${argument.argChoices.join(", ")}`;
+  return `- \`${argument.name()}\`: ${argument.description}${choices}`;
+}
+
+function optionTable(heading: string, options: readonly Option[]): string {
+  const rows = options.map(
+    (option) => `| \`${option.flags.replaceAll("|", "\\|")}\` | ${cell(option.description)}${choices(option)} |`,
+  );
+  return [`| ${heading} | |`, "|---|---|", ...rows].join("\n");
+}
+
+function choices(option: Option): string {
+  return option.argChoices === undefined ? "" : ` (${option.argChoices.join(", ")})`;
+}
+
+function anchor(name: string): string {
+  return name.replaceAll(" ", "-");
+}
+
+function cell(text: string): string {
+  return text.replaceAll("|", "\\|").replaceAll("<", "&lt;");
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}

@@ -1,0 +1,165 @@
+import type { AgentCredentials, OAuthCredential, StoredCredential } from "../../auth/login/contract.ts";
+import { secretsOf } from "../../auth/login/stored-credential.ts";
+import { CommandError, CommandExit, EXIT, usageError } from "../errors.ts";
+import { type Output, printJson } from "../output.ts";
+import { field } from "../render/text.ts";
+import { agentOrigin, credentialFolder, isLoopbackOrigin, openVault, originOfTarget } from "../session/credentials.ts";
+import { jsonLayout } from "../session/report.ts";
+import { type ClientFlags, commandLine, resolveCard, type Session, withSession } from "../session/session.ts";
+
+/** Stored credentials for people and programs: everything but the secrets. */
+
+export interface CredentialView {
+  readonly agent: string;
+  readonly scheme: string;
+  readonly kind: StoredCredential["kind"];
+  /** `expired` means that a person has to log in again. */
+  readonly state: "valid" | "renewable" | "expired";
+  readonly user?: string;
+  readonly flow?: string;
+  readonly issuer?: string;
+  readonly clientId?: string;
+  readonly scopes?: readonly string[];
+  readonly expiresAt?: string;
+}
+
+export function toCredentialView(
+  agent: string,
+  scheme: string,
+  credential: StoredCredential,
+  now: number,
+): CredentialView {
+  const { kind } = credential;
+  if (credential.kind === "basic") return { agent, scheme, kind, state: "valid", user: credential.user };
+  if (credential.kind !== "oauth") return { agent, scheme, kind, state: "valid" };
+  const { client, expiresAt, grant, issuer, refreshToken, scopes } = credential;
+  const renews = grant === "client-credentials" || refreshToken !== undefined;
+  const isOver = expiresAt !== undefined && expiresAt <= now;
+  return {
+    agent,
+    scheme,
+    kind,
+    state: renews ? "renewable" : isOver ? "expired" : "valid",
+    flow: grant,
+    issuer,
+    clientId: client.id,
+    scopes,
+    ...(expiresAt === undefined ? {} : { expiresAt: new Date(expiresAt).toISOString() }),
+  };
+}
+
+export function renderCredential(view: CredentialView): string {
+  const optional = (label: string, value: string | undefined): string =>
+    value === undefined || value === "" ? "" : field(label, value);
+  return [
+    field("Agent", view.agent),
+    field("Scheme", view.scheme),
+    field("Kind", view.flow === undefined ? view.kind : `${view.kind} (${view.flow})`),
+    optional("User", view.user),
+    optional("Issuer", view.issuer),
+    optional("Client ID", view.clientId),
+    optional("Scopes", view.scopes?.join(" ")),
+    optional("Expires", view.expiresAt),
+    field("State", view.state),
+    "\n",
+  ].join("");
+}
+
+/** Without an agent, all logins. With one, whether it can be called: exit 4 if nobody is logged in, or not any more. */
+export function authStatus(output: Output, flags: ClientFlags): Promise<void> {
+  return withSession(flags, output, async (session) => {
+    const { settings } = session;
+    const agent = settings.agentCard === undefined ? undefined : await requireAgentOrigin(session);
+    const kept = (await openVault(output).list()).filter((one) => (agent ?? one.agent) === one.agent);
+    const views = kept.flatMap((one) =>
+      Object.entries(one.schemes).map(([name, credential]) =>
+        toCredentialView(one.agent, name, credential, Date.now()),
+      ),
+    );
+    if (settings.output === "json") printJson(output, views, jsonLayout(session));
+    else output.write(views.map(renderCredential).join(""));
+    if (settings.verbose) output.info(`Logins are kept in ${credentialFolder()}`);
+    if (agent === undefined) {
+      if (views.length === 0) output.info("There are no logins.");
+      return;
+    }
+    if (views.some(({ state }) => state !== "expired")) return;
+    const what = views.length === 0 ? "Not logged in" : "The login has expired";
+    output.info(`${what}. Run: ${commandLine(settings, "auth login")}`);
+    throw new CommandExit(EXIT.authentication);
+  });
+}
+
+export interface AuthLogoutFlags extends ClientFlags {
+  readonly scheme?: string;
+  readonly all?: boolean;
+}
+
+interface RemovedLogin {
+  readonly agent: string;
+  readonly scheme: string;
+  /** Whether the authorization server was told; null where there is nothing to tell. */
+  readonly revoked: boolean | null;
+}
+
+export function authLogout(output: Output, flags: AuthLogoutFlags): Promise<void> {
+  return withSession(flags, output, async (session) => {
+    const vault = openVault(output);
+    const kept =
+      flags.all === true ? await vault.list() : await vault.list().then(ofAgent(await requireAgentOrigin(session)));
+    const removed: RemovedLogin[] = [];
+    for (const credentials of kept) {
+      const names = Object.keys(credentials.schemes).filter((name) => (flags.scheme ?? name) === name);
+      for (const name of names) removed.push(await revokeLogin(session, credentials, name));
+      await vault.update(credentials.agent, (current) => ({
+        ...current,
+        schemes: Object.fromEntries(Object.entries(current.schemes).filter(([name]) => !names.includes(name))),
+      }));
+    }
+    if (removed.length === 0 && flags.all !== true) {
+      throw new CommandError(
+        "A2ACLI_ERR_CREDENTIALS_MISSING",
+        "There is no such login.",
+        "dragoman auth status lists all.",
+      );
+    }
+    if (session.settings.output === "json") printJson(output, removed, jsonLayout(session));
+    else output.write(removed.map(({ agent, scheme }) => field("Logged Out", `${agent} ${scheme}`)).join(""));
+  });
+}
+
+const ofAgent = (agent: string) => (all: readonly AgentCredentials[]) => all.filter((one) => one.agent === agent);
+
+/** Told from the address alone where possible: an agent that is gone must not keep anyone logged in. */
+export async function requireAgentOrigin(session: Session): Promise<string> {
+  const { agentCard } = session.settings;
+  if (agentCard === undefined) throw usageError("No agent is named.", "Name one with -a/--agent-card, or take --all.");
+  const origin = originOfTarget(agentCard);
+  if (origin !== undefined) return origin;
+  const { card, url } = await resolveCard(session);
+  const found = agentOrigin(url, card);
+  if (found === undefined) throw usageError("The card names no address.");
+  return found;
+}
+
+async function revokeLogin(
+  { output }: Session,
+  { agent, schemes }: AgentCredentials,
+  name: string,
+): Promise<RemovedLogin> {
+  const credential = schemes[name] as StoredCredential;
+  for (const secret of secretsOf(credential)) output.addSecret(secret);
+  if (credential.kind !== "oauth") return { agent, scheme: name, revoked: null };
+  return { agent, scheme: name, revoked: await revokeTokens(output, agent, credential) };
+}
+
+async function revokeTokens(output: Output, agent: string, credential: OAuthCredential): Promise<boolean> {
+  const { revoke } = await import("../../auth/login/oauth/tokens.ts");
+  try {
+    return await revoke(credential, { fetch: globalThis.fetch, allowLoopback: isLoopbackOrigin(agent) });
+  } catch (error) {
+    // The tokens are forgotten here in any case; what the server still believes ends with their lifetime.
+    output.warn(`The tokens could not be revoked: ${error instanceof Error ? error.message : String(error)}`);
+    return false;
+  }
+}

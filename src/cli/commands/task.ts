@@ -1,0 +1,224 @@
+import type { RemoteAgent } from "../../client/options.ts";
+import { ProtocolError } from "../../model/errors.ts";
+import type { StreamEvent } from "../../model/event.ts";
+import type { ListInput } from "../../model/operation.ts";
+import { TASK_STATES, type TaskState } from "../../model/state.ts";
+import type { Task } from "../../model/task.ts";
+import { usageError } from "../errors.ts";
+import { type Output, printJson } from "../output.ts";
+import { StreamRenderer } from "../render/stream.ts";
+import { renderListedTask } from "../render/task.ts";
+import { renderTaskTable, stateName, type TaskRow, toTaskRow } from "../render/task-table.ts";
+import { field, quoteForShell } from "../render/text.ts";
+import { follow, pollTask, subscribeToTask, tryGetTask } from "../session/follow.ts";
+import { jsonLayout, reportNextStep, reportTask } from "../session/report.ts";
+import { type ClientFlags, commandLine, openAgent, type Session, withSession } from "../session/session.ts";
+
+export interface TaskGetFlags extends ClientFlags {
+  readonly history?: string;
+}
+
+export function taskGet(output: Output, id: string | undefined, flags: TaskGetFlags): Promise<void> {
+  return withSession(flags, output, async (session) => {
+    const taskId = requireTaskId(session, id);
+    const historyLength = readCount("--history", flags.history);
+    const options = historyLength === undefined ? {} : { historyLength };
+    const agent = await openAgent(session);
+    const { wait } = session.settings;
+    if (wait) session.progress.start({ agent: agent.card.name });
+    const task = wait ? await pollTask(session, agent, taskId, options) : await tryGetTask(agent, taskId, options);
+    session.progress.stop();
+    if (task === undefined) reportUnspecified(session, taskId);
+    else reportTask(session, task, { history: historyLength !== undefined });
+  });
+}
+
+/** The state is told as it was received; the model has no word for it, so nothing else of the task is known. */
+function reportUnspecified(session: Session, id: string): void {
+  const state = "TASK_STATE_UNSPECIFIED";
+  if (session.settings.output === "json") printJson(session.output, { id, status: { state } }, jsonLayout(session));
+  else session.output.write(field("Task ID", id) + field("State", state));
+}
+
+/** The task a command is about: its argument, or `--task-id` and what stands for it. */
+export function requireTaskId(session: Session, id: string | undefined): string {
+  const found = id ?? session.settings.taskId;
+  if (found === undefined || found === "") throw usageError("No task is named.", "Give the task's id as the argument.");
+  return found;
+}
+
+export function readCount(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw usageError(`${flag} must be a whole number, not "${text}".`);
+}
+
+export interface TaskListFlags extends ClientFlags {
+  readonly status?: string;
+  readonly pageSize?: string;
+  readonly pageToken?: string;
+  readonly history?: string;
+  readonly since?: string;
+  readonly includeArtifacts?: boolean;
+  readonly all?: boolean;
+}
+
+export function taskList(output: Output, flags: TaskListFlags): Promise<void> {
+  return withSession(flags, output, async (session) => {
+    const query = readQuery(session, flags);
+    const agent = await openAgent(session);
+    if (flags.all === true) await printAll(session, agent, query);
+    else await printPage(session, agent, query);
+  });
+}
+
+async function printPage(session: Session, agent: RemoteAgent, query: ListInput): Promise<void> {
+  const { output, settings } = session;
+  const page = await agent.listPage(query);
+  if (settings.output === "json") {
+    if (settings.stream) for (const task of page.tasks) printJson(output, task, "line");
+    else printJson(output, page, "document");
+    return;
+  }
+  const list = createTaskPrinter(session, agent, query);
+  for (const task of page.tasks) list.add(task);
+  list.end();
+  output.write(field("Tasks", `${page.tasks.length} of ${page.totalSize}`));
+  if (page.nextPageToken !== "") {
+    output.write(
+      field("Next Page", commandLine(settings, "task list", "--page-token", quoteForShell(page.nextPageToken))),
+    );
+  }
+}
+
+/** All pages. As one JSON document they are one page: the whole answer, with no more to follow. */
+async function printAll(session: Session, agent: RemoteAgent, query: ListInput): Promise<void> {
+  const { output, settings } = session;
+  const list = createTaskPrinter(session, agent, query);
+  const asDocument = settings.output === "json" && !settings.stream;
+  const tasks = [];
+  let count = 0;
+  for await (const task of agent.list(query)) {
+    count++;
+    if (asDocument) tasks.push(task);
+    else if (settings.output === "json") printJson(output, task, "line");
+    else list.add(task);
+  }
+  if (asDocument) printJson(output, { tasks, nextPageToken: "", pageSize: count, totalSize: count }, "document");
+  else if (settings.output === "text") {
+    list.end();
+    output.write(field("Tasks", `${count} of ${count}`));
+  }
+}
+
+/**
+ * Tasks as text. A person at a terminal gets a table; a pipe, a caller that asks for `-o text` and one that asks
+ * for more than fits into a row get the fields of the a2a-cli specification.
+ */
+function createTaskPrinter(
+  { output, settings }: Session,
+  agent: RemoteAgent,
+  { historyLength, includeArtifacts }: ListInput,
+): { add(task: Task): void; end(): void } {
+  const history = historyLength !== undefined;
+  const asTable =
+    output.stdoutIsTerminal && !settings.outputIsGiven && !settings.verbose && !history && includeArtifacts !== true;
+  if (!asTable) return { add: (task) => output.write(renderListedTask(task, { history })), end: () => {} };
+  const now = Date.now();
+  const rows: TaskRow[] = [];
+  const fields: string[] = [];
+  return {
+    add: (task) => {
+      rows.push(toTaskRow(task, now));
+      fields.push(renderListedTask(task, { history }));
+    },
+    end: () => {
+      if (rows.length > 0) output.write(renderTaskTable(rows, agent.card.name, output.columns) ?? fields.join(""));
+    },
+  };
+}
+
+function readQuery({ settings }: Session, flags: TaskListFlags): ListInput {
+  const pageSize = readCount("--page-size", flags.pageSize);
+  if (pageSize !== undefined && (pageSize < 1 || pageSize > 100)) throw usageError("--page-size must be 1 to 100.");
+  if (flags.all === true && flags.pageToken !== undefined)
+    throw usageError("--all and --page-token exclude each other.");
+  const historyLength = readCount("--history", flags.history);
+  return {
+    ...(settings.contextId === undefined ? {} : { contextId: settings.contextId }),
+    ...(flags.status === undefined ? {} : { status: readState(flags.status) }),
+    ...(pageSize === undefined ? {} : { pageSize }),
+    ...(flags.pageToken === undefined ? {} : { pageToken: flags.pageToken }),
+    ...(historyLength === undefined ? {} : { historyLength }),
+    ...(flags.since === undefined ? {} : { statusTimestampAfter: readTime(flags.since) }),
+    ...(flags.includeArtifacts === true ? { includeArtifacts: true } : {}),
+  };
+}
+
+/** `working`, `input-required` and `TASK_STATE_WORKING` are all understood. */
+export function readState(text: string): TaskState {
+  const name = text.toUpperCase().replaceAll("-", "_");
+  const found = TASK_STATES.find((state) => state === name || state === `TASK_STATE_${name}`);
+  if (found !== undefined) return found;
+  throw usageError(`--status must be one of ${TASK_STATES.map(stateName).join(", ")}.`);
+}
+
+function readTime(text: string): number {
+  const time = Date.parse(text);
+  if (Number.isNaN(time)) throw usageError(`--since must be a date such as 2026-01-31T12:00:00Z, not "${text}".`);
+  return time;
+}
+
+export function taskCancel(output: Output, id: string | undefined, flags: ClientFlags): Promise<void> {
+  return withSession(flags, output, async (session) => {
+    const taskId = requireTaskId(session, id);
+    const agent = await openAgent(session);
+    const { metadata } = session.settings;
+    const task = await agent.cancel(taskId, metadata === undefined ? {} : { metadata });
+    reportTask(session, task, { history: false, expected: "TASK_STATE_CANCELED" });
+  });
+}
+
+export interface TaskSubscribeFlags extends ClientFlags {
+  readonly after?: string;
+}
+
+export function taskSubscribe(output: Output, id: string | undefined, flags: TaskSubscribeFlags): Promise<void> {
+  return withSession(flags, output, async (session) => {
+    const { settings } = session;
+    const taskId = requireTaskId(session, id);
+    const after = readCount("--after", flags.after);
+    const agent = await openAgent(session);
+    if (agent.card.capabilities.streaming !== true) {
+      throw new ProtocolError("UNSUPPORTED_OPERATION", "The agent does not stream. Use task get --wait instead.");
+    }
+    const renderer = new StreamRenderer(output, settings.verbose);
+    session.progress.start({ agent: agent.card.name, eventsAreShown: settings.output === "text" || settings.stream });
+    try {
+      const events = subscribeToTask(session, agent, taskId, after === undefined ? {} : { after });
+      const outcome = await follow(session, agent, events, {
+        resumesTask: false,
+        throughAuthorisation: true,
+        onEvent: (event) => {
+          if (settings.output === "text") renderer.show(event);
+          else if (settings.stream) printJson(output, event, "line");
+          warnIfAuthRequired(session, event);
+        },
+      });
+      session.progress.stop();
+      renderer.close();
+      if (!("task" in outcome)) return;
+      if (settings.output === "json" && !settings.stream) printJson(output, outcome.task, "document");
+      reportNextStep(session, outcome.task);
+    } finally {
+      renderer.close();
+    }
+  });
+}
+
+/** The one who watches may be the one who can give it. */
+function warnIfAuthRequired({ output }: Session, event: StreamEvent): void {
+  const status = "statusUpdate" in event ? event.statusUpdate.status : "task" in event ? event.task.status : undefined;
+  if (status?.state !== "TASK_STATE_AUTH_REQUIRED") return;
+  output.warn("The task waits for an authorisation, to be given outside of this conversation. Still following it.");
+}

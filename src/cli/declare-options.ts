@@ -1,0 +1,89 @@
+import { type Command, Option } from "commander";
+import {
+  describeDefault,
+  longFlag,
+  SETTINGS,
+  type SettingDefinition,
+  type SettingName,
+  variableName,
+} from "./settings/definitions.ts";
+
+type Example = readonly [command: string, purpose: string];
+
+const EXAMPLES = new WeakMap<Command, readonly Example[]>();
+
+/** Examples belong to every command: they are shown in its help and in the documentation. */
+export function addExamples(command: Command, examples: readonly Example[]): void {
+  EXAMPLES.set(command, examples);
+  const lines = examples.map(([line, purpose]) => `  $ ${line}\n      ${purpose}`);
+  command.addHelpText("after", `\nExamples:\n${lines.join("\n")}`);
+}
+
+export function examplesOf(command: Command): readonly Example[] {
+  return EXAMPLES.get(command) ?? [];
+}
+
+export function collect(value: string, earlier: readonly string[] | undefined): readonly string[] {
+  return [...(earlier ?? []), value];
+}
+
+/** A setting as an option. Defaults are told, not set: the environment and files come between flag and default. */
+function createSettingOption(name: SettingName, description?: string): Option {
+  const definition: SettingDefinition = SETTINGS[name];
+  const fallback = describeDefault(name);
+  const standard = fallback === undefined ? "" : ` (default: ${fallback})`;
+  const variable = definition.secret === true ? ` [${variableName(name)}]` : "";
+  const option = new Option(definition.flags, `${description ?? definition.description}${standard}${variable}`);
+  if (typeof definition.kind === "object") option.argParser(collect);
+  return option;
+}
+
+export function addSettings(
+  command: Command,
+  names: readonly SettingName[],
+  own: Partial<Record<SettingName, string>> = {},
+): void {
+  for (const name of names) {
+    command.addOption(createSettingOption(name, own[name]));
+    // What the environment switches on, a flag can switch off. `--wait` and `--async` do that for each other.
+    if (SETTINGS[name].kind === "switch" && name !== "wait" && name !== "async") {
+      command.addOption(new Option(`--no-${longFlag(SETTINGS[name].flags)}`).hideHelp());
+    }
+  }
+}
+
+const AGENT_SETTINGS: readonly SettingName[] = [
+  "agentCard",
+  "output",
+  "transport",
+  "a2aVersion",
+  "dialect",
+  "bearer",
+  "apiKey",
+  "accessKey",
+  "secretKey",
+  "authCode",
+  "svcParam",
+  "credentialOrigin",
+  "signatures",
+  "cardKey",
+  "jkuOrigin",
+  "insecure",
+  "timeout",
+  "pollInterval",
+  "verbose",
+  "debug",
+];
+
+export const CONFIG_FLAGS = "--config <path>";
+export const STREAM_FLAGS = "--stream";
+
+export const AGENT_OPTIONS_HEADING = "Agent options (also as A2ACLI_… variables or in a .env file):";
+
+/** What every command that talks to an agent understands. */
+export function addAgentOptions(command: Command, streamDescription = "with -o json: one JSON object per line"): void {
+  command.option(STREAM_FLAGS, `${streamDescription}; only ever by this flag`);
+  command.optionsGroup(AGENT_OPTIONS_HEADING);
+  addSettings(command, AGENT_SETTINGS);
+  command.option(CONFIG_FLAGS, "settings file to read instead of the nearest .env");
+}

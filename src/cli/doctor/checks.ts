@@ -1,0 +1,221 @@
+import { X509Certificate } from "node:crypto";
+import { constants } from "node:fs";
+import { access, readFile } from "node:fs/promises";
+import { request as ask } from "node:http";
+import { request as askSecurely } from "node:https";
+import { createServer, isIP } from "node:net";
+import { dirname } from "node:path";
+import { createSecureContext } from "node:tls";
+import { findMissingProgram } from "../../agents/process/find-program.ts";
+import { loadSigningKey, type SigningKeyOptions } from "../../auth/signing-key.ts";
+import { isCode } from "../../model/system-error.ts";
+import type { DragomanConfig } from "../../server/config/index.ts";
+
+/** What a server needs besides its store and fails without: certificates, keys, the file for records. */
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+/** Sooner than this a certificate should have been renewed by whatever renews it. */
+const RENEWAL_WARNING_DAYS = 14;
+
+export async function checkFiles(config: DragomanConfig, now: number): Promise<readonly Check[]> {
+  const { server, auth, signing, push, audit } = config;
+  return [
+    ...(server.tls === undefined ? [] : [await checkCertificate(server.tls, server.publicUrl, now)]),
+    ...(auth.mtls === undefined ? [] : [await checkAuthorities(auth.mtls.ca)]),
+    ...(signing === undefined ? [] : [await checkKey("signing", signing)]),
+    ...(push.jwt === undefined ? [] : [await checkKey("push.jwt", push.jwt)]),
+    ...(audit === undefined ? [] : [await checkAudit(audit)]),
+  ];
+}
+
+interface CertificateFiles {
+  readonly cert: string;
+  readonly key: string;
+}
+
+async function checkCertificate(files: CertificateFiles, publicUrl: string | undefined, now: number): Promise<Check> {
+  const name = "server.tls";
+  try {
+    const [cert, key] = await Promise.all([readFile(files.cert, "utf8"), readFile(files.key, "utf8")]);
+    createSecureContext({ cert, key });
+    return { name, ...judgeCertificate(new X509Certificate(cert), publicUrl, now) };
+  } catch (error) {
+    return { name, status: "failed", detail: messageOf(error) };
+  }
+}
+
+function judgeCertificate(
+  certificate: X509Certificate,
+  publicUrl: string | undefined,
+  now: number,
+): Omit<Check, "name"> {
+  const { validFrom, validTo } = certificate;
+  const [begins, ends] = [Date.parse(validFrom), Date.parse(validTo)];
+  const until = `valid until ${new Date(ends).toISOString().slice(0, 10)}`;
+  if (now > ends) return { status: "failed", detail: `the certificate expired: ${until}` };
+  if (now < begins) return { status: "failed", detail: `the certificate is not valid before ${validFrom}` };
+  const host = publicUrl === undefined ? undefined : new URL(publicUrl).hostname.replace(/^\[(.*)\]$/, "$1");
+  if (host !== undefined && !matchesHost(certificate, host)) {
+    return { status: "warning", detail: `the certificate is not for ${host}, where callers are told to call` };
+  }
+  const soon = ends - now < RENEWAL_WARNING_DAYS * DAY_MS;
+  return soon
+    ? { status: "warning", detail: `the certificate should be renewed: ${until}` }
+    : { status: "ok", detail: until };
+}
+
+function matchesHost(certificate: X509Certificate, host: string): boolean {
+  return (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined;
+}
+
+async function checkAuthorities(file: string): Promise<Check> {
+  const name = "auth.mtls.ca";
+  try {
+    const ca = await readFile(file, "utf8");
+    createSecureContext({ ca });
+    const { subject } = new X509Certificate(ca);
+    return { name, status: "ok", detail: subject.replaceAll("\n", ", ") };
+  } catch (error) {
+    return { name, status: "failed", detail: messageOf(error) };
+  }
+}
+
+async function checkKey(name: string, options: SigningKeyOptions): Promise<Check> {
+  try {
+    const { alg, kid } = await loadSigningKey(options);
+    return { name, status: "ok", detail: `${kid}, ${alg}` };
+  } catch (error) {
+    return { name, status: "failed", detail: messageOf(error) };
+  }
+}
+
+/** Looks without writing: an empty record would be one, too. */
+async function checkAudit({ file, required }: { readonly file: string; readonly required: boolean }): Promise<Check> {
+  const name = "audit";
+  try {
+    await access(file, constants.W_OK).catch((error: unknown) => {
+      if (!isCode(error, "ENOENT")) throw error;
+      return access(dirname(file), constants.W_OK | constants.X_OK);
+    });
+    return { name, status: "ok", detail: `${file} can be written` };
+  } catch (error) {
+    const consequence = required ? "nothing will be served" : "nothing will be recorded";
+    const detail = `${consequence}: ${messageOf(error)}`;
+    return { name, status: required ? "failed" : "warning", detail };
+  }
+}
+
+export interface Check {
+  readonly name: string;
+  /** `warning`: works, but not as one may expect. `skipped`: there was nothing to look at. */
+  readonly status: "ok" | "warning" | "failed" | "skipped";
+  readonly detail: string;
+}
+
+const MIN_NODE_VERSION = [20, 19] as const;
+
+export function checkNode(version: string): Check {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const [oldestMajor, oldestMinor] = MIN_NODE_VERSION;
+  const good = major > oldestMajor || (major === oldestMajor && minor >= oldestMinor);
+  const wanted = good ? "" : `; ${MIN_NODE_VERSION.join(".")} or newer is needed`;
+  return { name: "node", status: good ? "ok" : "failed", detail: `${version}${wanted}` };
+}
+
+export async function checkDriver(): Promise<Check> {
+  try {
+    const { openDriver } = await import("../../store/sqlite/driver.ts");
+    const driver = await openDriver(":memory:");
+    const row = driver.prepare<{ version: string }>("SELECT sqlite_version() AS version").get();
+    driver.close();
+    return { name: "sqlite", status: "ok", detail: `SQLite ${row?.version ?? "of unknown version"}` };
+  } catch (error) {
+    return { name: "sqlite", status: "failed", detail: messageOf(error) };
+  }
+}
+
+export async function checkConfig(file: string): Promise<{ readonly check: Check; readonly config?: DragomanConfig }> {
+  const { loadConfig } = await import("../../server/config/index.ts");
+  try {
+    const config = await loadConfig(file);
+    const count = config.agents.size === 1 ? "1 agent" : `${config.agents.size} agents`;
+    return { check: { name: "configuration", status: "ok", detail: `${file}, ${count}` }, config };
+  } catch (error) {
+    const detail = messageOf(error).replaceAll("\n", "; ");
+    return { check: { name: "configuration", status: "failed", detail } };
+  }
+}
+
+/** gRPC has the port after that of HTTP unless it has one of its own. */
+export async function checkPorts({ host, port, grpcPort, tls }: DragomanConfig["server"]): Promise<readonly Check[]> {
+  const http = await checkPort(host, port, tls !== undefined);
+  const other = grpcPort ?? (port === 0 ? 0 : port + 1);
+  if (other === false || other === 0) return [http];
+  const problem = await tryListen(host, other);
+  const name = "gRPC port";
+  if (problem === undefined) return [http, { name, status: "ok", detail: `${host}:${other} is free` }];
+  // Of a dragoman that listens there the other port is taken, too.
+  const isOwn = http.status === "warning";
+  const detail = isOwn ? `${host}:${other} is used by it, too` : describePortProblem(host, other, problem);
+  return [http, { name, status: isOwn ? "warning" : "failed", detail }];
+}
+
+/** Whether a server could listen there. A dragoman that already does is what one usually wants to find. */
+export async function checkPort(host: string, port: number, secure = false): Promise<Check> {
+  if (port === 0) return { name: "port", status: "ok", detail: "any free one" };
+  const problem = await tryListen(host, port);
+  if (problem === undefined) return { name: "port", status: "ok", detail: `${host}:${port} is free` };
+  if (problem === "EADDRINUSE" && (await isDragoman(host, port, secure))) {
+    return { name: "port", status: "warning", detail: `a dragoman already listens on ${host}:${port}` };
+  }
+  return { name: "port", status: "failed", detail: describePortProblem(host, port, problem) };
+}
+
+function describePortProblem(host: string, port: number, problem: string): string {
+  const why = problem === "EADDRINUSE" ? "is used by another program" : `cannot be used (${problem})`;
+  return `${host}:${port} ${why}`;
+}
+
+function tryListen(host: string, port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)));
+  });
+}
+
+const HEALTH_TIMEOUT_MS = 2_000;
+
+/** Whose certificate it shows does not matter: nothing is said to it. */
+function isDragoman(host: string, port: number, secure: boolean): Promise<boolean> {
+  const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
+  const where = { host: reachable, port, path: "/healthz", timeout: HEALTH_TIMEOUT_MS, rejectUnauthorized: false };
+  return new Promise((resolve) => {
+    const asking = (secure ? askSecurely : ask)(where, (answer) => {
+      resolve(answer.statusCode === 200);
+      answer.destroy();
+    });
+    asking.on("timeout", () => asking.destroy());
+    asking.on("error", () => resolve(false)).end();
+  });
+}
+
+export async function checkAgents(config: DragomanConfig): Promise<readonly Check[]> {
+  const { buildAgent } = await import("../../server/config/index.ts");
+  const checks: Check[] = [];
+  for (const [name, agent] of config.agents) {
+    try {
+      const { profile } = await buildAgent(name, agent, config);
+      const missing = agent.source.kind === "process" ? findMissingProgram(agent.source) : undefined;
+      const found: Check = { name: `agent ${name}`, status: "ok", detail: `${profile.name} ${profile.version}` };
+      checks.push(missing === undefined ? found : { ...found, status: "failed", detail: missing });
+    } catch (error) {
+      checks.push({ name: `agent ${name}`, status: "failed", detail: messageOf(error) });
+    }
+  }
+  return checks;
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,113 @@
+/** Whether a server could keep its tasks where the configuration says, and whether what is there can be read. */
+import { access, constants, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import { SILENT_LOG } from "../../model/ports.ts";
+import { systemClock } from "../../server/node-ports.ts";
+import { StoreError } from "../../store/errors.ts";
+import { openStore } from "../../store/open.ts";
+import { type Check, messageOf } from "./checks.ts";
+
+interface StoreCheckOptions {
+  /** Read everything that is in it. */
+  readonly deep?: boolean;
+  /** Called now and then while that takes long. */
+  readonly onProgress?: (line: string) => void;
+}
+
+const NAME = "store";
+const MAX_NAMED = 50;
+const PROGRESS_MS = 2_000;
+
+/** Neither creates the file nor changes its schema. */
+export async function checkStore(spec: string, options: StoreCheckOptions = {}): Promise<readonly Check[]> {
+  if (!spec.startsWith("sqlite:")) {
+    return [{ name: NAME, status: "ok", detail: `${spec} keeps nothing beyond the process` }];
+  }
+  const file = spec.slice("sqlite:".length);
+  try {
+    const found = (await exists(file)) ? await checkFile(file) : await checkNewFile(file);
+    if (options.deep !== true || !found.readable) return [found.check];
+    return [found.check, ...(await checkContent(file, options.onProgress ?? (() => {})))];
+  } catch (error) {
+    return [{ name: NAME, status: "failed", detail: messageOf(error) }];
+  }
+}
+
+interface Found {
+  readonly check: Check;
+  /** Whether it is a store of the current schema. */
+  readonly readable: boolean;
+}
+
+async function checkFile(file: string): Promise<Found> {
+  await requireAccess(file, file);
+  const isInUse = !(await isFree(file));
+  const older = await openStore(`sqlite:${file}`, {
+    baseDirectory: ".",
+    clock: systemClock,
+    log: SILENT_LOG,
+    mode: "inspect",
+  }).then(
+    (store) => store.close().then(() => false),
+    (error: unknown) => {
+      if (error instanceof StoreError && error.code === "older-schema") return true;
+      throw error;
+    },
+  );
+  const detail = older ? `${file} can be opened and will be brought up to the current schema` : `${file} can be opened`;
+  if (!isInUse) return { check: { name: NAME, status: "ok", detail }, readable: !older };
+  const inUse = `${file} is in use by another dragoman`;
+  return { check: { name: NAME, status: "warning", detail: inUse }, readable: !older };
+}
+
+async function isFree(file: string): Promise<boolean> {
+  const { own } = await import("../../store/sqlite/ownership.ts");
+  try {
+    (await own(file))();
+    return true;
+  } catch (error) {
+    if (error instanceof StoreError && error.code === "in-use") return false;
+    throw error;
+  }
+}
+
+/** The folder, or the one that it would be made in. */
+async function checkNewFile(file: string): Promise<Found> {
+  let folder = dirname(file);
+  while (!(await exists(folder)) && dirname(folder) !== folder) folder = dirname(folder);
+  await requireAccess(file, folder);
+  return { check: { name: NAME, status: "ok", detail: `${file} will be created` }, readable: false };
+}
+
+async function requireAccess(file: string, path: string): Promise<void> {
+  try {
+    await access(path, constants.W_OK);
+  } catch (error) {
+    const { toOpenError } = await import("../../store/sqlite/open-error.ts");
+    throw toOpenError(error, file, path);
+  }
+}
+
+async function checkContent(file: string, tell: (line: string) => void): Promise<readonly Check[]> {
+  const { examineFile } = await import("../../store/sqlite/examine.ts");
+  let shownAt = systemClock.now();
+  const { tasks, damage } = await examineFile(file, systemClock, (what, done, of) => {
+    if (systemClock.now() - shownAt < PROGRESS_MS) return;
+    shownAt = systemClock.now();
+    tell(`Checking ${file}: ${done} of ${of} ${what}`);
+  });
+  const name = "store content";
+  if (damage.length === 0) return [{ name, status: "ok", detail: `${tasks} tasks can be read; nothing is damaged` }];
+  const named = damage
+    .slice(0, MAX_NAMED)
+    .map(({ what, problem }): Check => ({ name, status: "failed", detail: `${what}: ${problem}` }));
+  if (damage.length === named.length) return named;
+  return [...named, { name, status: "failed", detail: `and ${damage.length - named.length} more` }];
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,208 @@
+/** What would make conversations with Xiaoyi's phones unsafe, or keep them from ever beginning. */
+import { isIP } from "node:net";
+import { SIGNATURE_WINDOW_MS } from "../../dialects/xiaoyi/signature.ts";
+import type { DragomanConfig } from "../../server/config/index.ts";
+import { hostNameOf, isLoopback, reachedBy } from "../../server/loopback.ts";
+import { systemClock } from "../../server/node-ports.ts";
+import { type DialledEntry, dialHeaders, refuseDoubles, serversOf } from "../../server/xiaoyi/link-servers.ts";
+import { DialError, dialWebSocket } from "../../wire/websocket-dial.ts";
+import { type Check, messageOf } from "./checks.ts";
+import { findWeakness } from "./security.ts";
+
+type CheckedConfig = Pick<DragomanConfig, "agents" | "origins" | "server" | "xiaoyi">;
+type XiaoyiHttpConfig = DragomanConfig["xiaoyi"]["http"][number];
+type XiaoyiLinkConfig = DragomanConfig["xiaoyi"]["links"][number];
+
+/** Nothing where Xiaoyi is not spoken. */
+export function checkXiaoyi(config: CheckedConfig, now: number): readonly Check[] {
+  const { http, links } = config.xiaoyi;
+  const findings = [
+    ...checkReachability(config),
+    ...checkPlaceholders(config),
+    ...checkSecrets(config),
+    ...http.flatMap((entry, index) => checkKeyInQuery(entry, `xiaoyi.http[${index}]`)),
+    ...checkDuplicateCallers(http),
+    ...links.flatMap((entry, index) => checkBackup(entry, `xiaoyi.links[${index}].backup`)),
+    ...checkDuplicateAgents(links),
+    ...checkPlainCredentials(config),
+    ...checkFileHosts(config),
+  ];
+  const isSigning = links.length > 0 || http.some(({ push, sk }) => (push ?? sk) !== undefined);
+  if (isSigning) findings.push(checkClock(now));
+  return findings;
+}
+
+const warning = (name: string, detail: string): Check => ({ name, status: "warning", detail });
+const failed = (name: string, detail: string): Check => ({ name, status: "failed", detail });
+
+const REACHED_PORTS: ReadonlySet<string> = new Set(["", "80", "443"]);
+
+/** The platform calls the address that was typed into its console, and gives up without a word. */
+function checkReachability({ server: { host, publicUrl }, xiaoyi }: CheckedConfig): readonly Check[] {
+  const name = "xiaoyi.http";
+  if (xiaoyi.http.length === 0) return [];
+  if (reachedBy(host, publicUrl) === undefined) return [warning(name, "only this machine can reach the server")];
+  if (publicUrl === undefined) return [warning(name, "say in server.publicUrl where the platform reaches the server")];
+  const { port, protocol } = new URL(publicUrl);
+  if (protocol !== "https:") return [failed(name, `the platform calls https only: ${publicUrl}`)];
+  return REACHED_PORTS.has(port) ? [] : [failed(name, `the platform reaches ports 80 and 443 only: ${publicUrl}`)];
+}
+
+/** Those that are chosen here: the keys of links are made by the platform. Sessions are sealed with those of http, too. */
+function checkSecrets({ agents, server: { host, publicUrl }, xiaoyi }: CheckedConfig): readonly Check[] {
+  const chosen = [
+    ...xiaoyi.http.flatMap(({ apiKey, oauth, sk }, index) => [
+      [`xiaoyi.http[${index}].sk`, sk] as const,
+      [`xiaoyi.http[${index}].apiKey`, apiKey] as const,
+      [`xiaoyi.http[${index}].oauth.clientSecret`, oauth?.clientSecret] as const,
+    ]),
+    ...[...agents].map(([name, { source }]) => {
+      return [`agents.${name}.link.sk`, source.kind === "link" ? source.sk : undefined] as const;
+    }),
+  ];
+  const found = reachedBy(host, publicUrl) === undefined ? warning : failed;
+  return chosen.flatMap(([path, secret]) => {
+    const why = secret === undefined || PLACEHOLDER.test(secret) ? undefined : findWeakness(secret);
+    return why === undefined ? [] : [found(path, why)];
+  });
+}
+
+/** What stands in examples where a value from the console belongs. */
+const PLACEHOLDER =
+  /^(?:<.*>|\[.*\]|\{.*\}|\$.*|x{2,}|\*{2,}|\.{2,}|…|\?+|.*\b(?:your|change[-_ ]?me|replace|placeholder|example|dummy|todo)\b.*|(?:your|change|replace).+|(?:access|secret|api)[-_ ]?key|agent[-_ ]?id|ak|sk)$/i;
+
+function checkPlaceholders({ agents, xiaoyi }: CheckedConfig): readonly Check[] {
+  const values = [
+    ...xiaoyi.http.flatMap(({ ak, apiKey, oauth, sk }, index) => {
+      const found = { ak, sk, apiKey, "oauth.clientId": oauth?.clientId, "oauth.clientSecret": oauth?.clientSecret };
+      return prefixPaths(`xiaoyi.http[${index}]`, found);
+    }),
+    ...xiaoyi.links.flatMap(({ agentId, ak, apiKey, sk, uid }, index) =>
+      prefixPaths(`xiaoyi.links[${index}]`, { agentId, ak, sk, uid, apiKey }),
+    ),
+    ...[...agents].flatMap(([name, { source }]) =>
+      source.kind === "link"
+        ? prefixPaths(`agents.${name}.link`, { agentId: source.agentId, ak: source.ak, sk: source.sk })
+        : [],
+    ),
+  ];
+  const found = values.filter(([, value]) => value !== undefined && PLACEHOLDER.test(value.trim()));
+  return found.map(([path]) => failed(path, "is a placeholder: put the value here that the console shows"));
+}
+
+function prefixPaths(path: string, values: Readonly<Record<string, string | undefined>>) {
+  return Object.entries(values).map(([name, value]) => [`${path}.${name}`, value] as const);
+}
+
+function checkKeyInQuery({ query }: XiaoyiHttpConfig, path: string): readonly Check[] {
+  if (query === undefined) return [];
+  return [warning(`${path}.query`, "puts the key into addresses, which end up in the logs of proxies")];
+}
+
+/** Of two entries that one proof fits, the first decides whose the tasks are. */
+function checkDuplicateCallers(http: readonly XiaoyiHttpConfig[]): readonly Check[] {
+  const known = new Map<string, number>();
+  return http.flatMap(({ agent, ak, apiKey, oauth }, index) => {
+    const key = JSON.stringify([agent, ak, apiKey, oauth?.clientId]);
+    const first = known.get(key);
+    if (first === undefined) known.set(key, index);
+    if (first === undefined) return [];
+    return [warning(`xiaoyi.http[${index}]`, `is the same caller of "${agent}" as xiaoyi.http[${first}]`)];
+  });
+}
+
+function checkBackup({ backup, url }: XiaoyiLinkConfig, path: string): readonly Check[] {
+  if (backup === undefined) return [];
+  if (backup.insecure === true) {
+    const detail = "accepts any certificate: whoever stands in between reads everything, and can use the credentials";
+    return [failed(`${path}.insecure`, detail)];
+  }
+  const host = hostNameOf(new URL(backup.url).hostname);
+  if (isIP(host) === 0 || isLoopback(host) || backup.fingerprint !== undefined) return [];
+  const expected = backup.servername ?? new URL(url).hostname;
+  const detail = `is an address that any certificate for ${expected} will do for; pin the one it has with fingerprint`;
+  return [warning(`${path}.url`, detail)];
+}
+
+/** The platform takes one link of an agent at a time. */
+function checkDuplicateAgents(links: readonly XiaoyiLinkConfig[]): readonly Check[] {
+  try {
+    refuseDoubles(links);
+  } catch (error) {
+    return [failed("xiaoyi.links", messageOf(error))];
+  }
+  const ids = links.map(({ agentId }) => agentId);
+  return links.flatMap((entry, index) => {
+    const first = ids.indexOf(entry.agentId);
+    if (first === index) return [];
+    const [{ url }] = serversOf(entry);
+    const detail = `is that of xiaoyi.links[${first}], too; at ${new URL(url).host} that must be another agent`;
+    return [warning(`xiaoyi.links[${index}].agentId`, detail)];
+  });
+}
+
+const CREDENTIAL_PATH =
+  /^(?:xiaoyi\.(?:http|links)\[\d+\]\.(?:.+\.)?(?:ak|sk|apiKey|clientSecret)|agents\..+\.link\.(?:ak|sk))$/;
+
+/** Whoever reads the file, or its history, has them. */
+function checkPlainCredentials({ origins }: CheckedConfig): readonly Check[] {
+  const written = [...origins].filter(([path, { variables }]) => variables.length === 0 && CREDENTIAL_PATH.test(path));
+  return written.map(([path]) => {
+    const variable = `XIAOYI_${path.slice(path.lastIndexOf(".") + 1).toUpperCase()}`;
+    return warning(path, `is written in the configuration: take it from the environment, e.g. as \${${variable}}`);
+  });
+}
+
+function checkFileHosts({ xiaoyi: { files } }: CheckedConfig): readonly Check[] {
+  if (files.allowHosts.length === 0) return [];
+  return [warning("xiaoyi.files.allowHosts", "lets messages make this server fetch from the inside network")];
+}
+
+const DIAL_MS = 5_000;
+const PING = { everyMs: 30_000, deadlineMs: 10_000 };
+
+/**
+ * Whether the platform accepts the keys of each link: it says so by opening a connection, and only then. Asked only on
+ * request, because it ends the connection that the agent may have. To be offline is no fault of the set-up.
+ */
+export async function checkLinks(links: readonly DialledEntry[], online: boolean): Promise<readonly Check[]> {
+  if (links.length === 0) return [];
+  if (!online) {
+    const detail = "the platform was not asked whether it accepts the keys; --online does";
+    return [{ name: "xiaoyi.links", status: "skipped", detail }];
+  }
+  const checks: Check[] = [];
+  for (const [index, entry] of links.entries()) checks.push(await checkLink(entry, `xiaoyi.links[${index}]`));
+  return checks;
+}
+
+async function checkLink(entry: DialledEntry, name: string): Promise<Check> {
+  const [{ tls, url }] = serversOf(entry);
+  const { host } = new URL(url);
+  try {
+    const headers = dialHeaders(entry, systemClock.now());
+    const options = { clock: systemClock, headers, connectTimeoutMs: DIAL_MS, ping: PING, tls };
+    const link = await dialWebSocket(url, options);
+    link.terminate("Only the keys were to be checked.");
+    await link.closed;
+    return { name, status: "ok", detail: `${host} accepts the keys` };
+  } catch (error) {
+    if (!(error instanceof DialError)) return failed(name, messageOf(error));
+    if (error.failure === "refused") return failed(name, `${host} ${REFUSALS.get(error.status) ?? error.message}`);
+    if (error.failure === "certificate") return failed(name, `${host} has no valid certificate: ${error.message}`);
+    return { name, status: "skipped", detail: `${host} could not be reached: ${error.message}` };
+  }
+}
+
+const REFUSALS: ReadonlyMap<number | undefined, string> = new Map([
+  [401, "refuses ak and sk (401); are they right, and is this machine's clock?"],
+  [403, "refuses the agent (403); is agentId right, and does it belong to ak?"],
+]);
+
+const WINDOW_MINUTES = SIGNATURE_WINDOW_MS / 60_000;
+
+function checkClock(now: number): Check {
+  const time = new Date(now).toISOString();
+  const detail = `signatures are good for ${WINDOW_MINUTES} minutes around the time, which here is ${time}`;
+  return { name: "xiaoyi clock", status: "ok", detail };
+}

@@ -1,0 +1,142 @@
+import type { StreamEvent, TaskArtifactUpdate } from "../../model/event.ts";
+import { isPlainText, isTextPart, type Part } from "../../model/part.ts";
+import { isInterrupted, isTerminal } from "../../model/state.ts";
+import type { TaskStatus } from "../../model/task.ts";
+import type { Output } from "../output.ts";
+import {
+  renderArtifactHeader,
+  renderMessage,
+  renderPart,
+  renderParts,
+  renderReply,
+  renderTask,
+  renderTaskIds,
+} from "./task.ts";
+import { ensureNewline, safeText } from "./text.ts";
+
+/**
+ * Events as text while they come. Text of one artifact that arrives in pieces is written as one open block, piece by
+ * piece, so that words appear as the agent finds them; whatever comes next closes the block first.
+ */
+export class StreamRenderer {
+  readonly #output: Output;
+  readonly #verbose: boolean;
+  #open: { readonly artifactId: string; endsLine: boolean } | undefined;
+
+  constructor(output: Output, verbose: boolean) {
+    this.#output = output;
+    this.#verbose = verbose;
+  }
+
+  show(event: StreamEvent): void {
+    if ("artifactUpdate" in event) {
+      this.#artifact(event.artifactUpdate);
+      return;
+    }
+    this.close();
+    if ("task" in event) this.#output.write(renderTask(event.task, { verbose: this.#verbose, history: false }));
+    else if ("message" in event) this.#output.write(renderReply(event.message, this.#verbose));
+    else {
+      const { contextId, status, taskId } = event.statusUpdate;
+      const said = status.message === undefined ? "" : renderMessage(status.message, this.#verbose);
+      this.#output.write(`${said}${renderTaskIds(taskId, contextId, status, this.#verbose)}`);
+    }
+  }
+
+  /** Ends an open block. Also to be called when the stream ends without a closing event. */
+  close(): void {
+    if (this.#open === undefined) return;
+    this.#output.write(this.#open.endsLine ? "\n" : "\n\n");
+    this.#open = undefined;
+  }
+
+  #artifact({ append, artifact, lastChunk }: TaskArtifactUpdate): void {
+    const continues = append === true && this.#open?.artifactId === artifact.artifactId;
+    if (!continues) {
+      this.close();
+      this.#output.write(renderArtifactHeader(artifact, this.#verbose));
+    }
+    for (const part of artifact.parts) this.#part(artifact.artifactId, part);
+    if (lastChunk === true) this.close();
+  }
+
+  #part(artifactId: string, part: Part): void {
+    if (!isPlainText(part)) {
+      this.close();
+      this.#output.write(renderParts([part], this.#verbose));
+      return;
+    }
+    if (this.#open === undefined) {
+      this.#output.write("Text:\n");
+      this.#open = { artifactId, endsLine: false };
+    }
+    if (part.text === "") return;
+    const text = safeText(part.text);
+    this.#output.write(text);
+    this.#open.endsLine = text.endsWith("\n");
+  }
+}
+
+/** What an agent says, for a person at a terminal: words as they come, without labels; states as talk. */
+export class ChatRenderer {
+  readonly #output: Output;
+  /** The artifact whose text is being written, and whether its line is still open. */
+  #artifactId: string | undefined;
+  #lineIsOpen = false;
+
+  constructor(output: Output) {
+    this.#output = output;
+  }
+
+  show(event: StreamEvent): void {
+    if ("message" in event) this.#parts(event.message.parts);
+    else if ("statusUpdate" in event) this.#status(event.statusUpdate.status);
+    else if ("task" in event) {
+      for (const artifact of event.task.artifacts ?? []) this.#parts(artifact.parts);
+      this.#status(event.task.status);
+    } else {
+      const { append, artifact, lastChunk } = event.artifactUpdate;
+      if (append !== true || this.#artifactId !== artifact.artifactId) this.close();
+      this.#artifactId = artifact.artifactId;
+      for (const part of artifact.parts) this.#part(part);
+      if (lastChunk === true) this.close();
+    }
+  }
+
+  close(): void {
+    if (this.#lineIsOpen) this.#output.write("\n");
+    this.#lineIsOpen = false;
+    this.#artifactId = undefined;
+  }
+
+  #status({ message, state }: TaskStatus): void {
+    this.close();
+    const forReading = isInterrupted(state) || isTerminal(state);
+    if (message !== undefined && forReading) this.#parts(message.parts);
+    else if (message !== undefined) {
+      for (const part of message.parts) if (isTextPart(part)) this.#output.info(this.#output.dim(safeText(part.text)));
+    }
+    if (forReading && state !== "TASK_STATE_COMPLETED") this.#output.info(this.#output.dim(`[${state}]`));
+  }
+
+  #parts(parts: readonly Part[]): void {
+    this.close();
+    for (const part of parts) {
+      if (isTextPart(part)) this.#output.write(ensureNewline(safeText(part.text)));
+      else this.#output.write(renderPart(part, false));
+    }
+  }
+
+  #part(part: Part): void {
+    if (!isTextPart(part)) {
+      if (this.#lineIsOpen) this.#output.write("\n");
+      this.#lineIsOpen = false;
+      this.#output.write(renderPart(part, false));
+      return;
+    }
+    if (part.text === "") return;
+    const text = safeText(part.text);
+    this.#output.write(text);
+    this.#lineIsOpen = !text.endsWith("\n");
+  }
+}

@@ -1,0 +1,109 @@
+import type { Artifact } from "../../model/artifact.ts";
+import type { JsonValue } from "../../model/json.ts";
+import type { Message } from "../../model/message.ts";
+import { isDataPart, isTextPart, isUrlPart, type Part } from "../../model/part.ts";
+import type { Task, TaskStatus } from "../../model/task.ts";
+import { block, field } from "./text.ts";
+
+interface RenderOptions {
+  readonly verbose: boolean;
+  /** Show the messages of the task's history. */
+  readonly history: boolean;
+}
+
+/** What the agent said with its current status, then what it made, then what the task is called: the end is what a terminal shows. */
+export function renderTask(task: Task, options: RenderOptions): string {
+  const history = options.history ? (task.history ?? []).map((message) => renderHistory(message, options.verbose)) : [];
+  const said = task.status.message === undefined ? "" : renderMessage(task.status.message, options.verbose);
+  const artifacts = (task.artifacts ?? []).map((artifact) => renderArtifact(artifact, options.verbose));
+  const metadata =
+    options.verbose && task.metadata !== undefined ? block("Task Metadata", prettyJson(task.metadata)) : "";
+  return `${history.join("")}${said}${artifacts.join("")}${metadata}${renderTaskIds(task.id, task.contextId, task.status, options.verbose)}`;
+}
+
+export function renderTaskIds(taskId: string, contextId: string, status: TaskStatus, verbose = false): string {
+  const updated = verbose && status.timestamp !== undefined ? field("Updated", status.timestamp) : "";
+  // Streams of the oldest dialects do not tell the context.
+  const context = contextId === "" ? "" : field("Context ID", contextId);
+  return `${field("Task ID", taskId)}${context}${field("State", status.state)}${updated}`;
+}
+
+function renderArtifact(artifact: Artifact, verbose: boolean): string {
+  return `${renderArtifactHeader(artifact, verbose)}${renderParts(artifact.parts, verbose)}`;
+}
+
+export function renderArtifactHeader(artifact: Artifact, verbose: boolean): string {
+  let head = field("Artifact", artifact.name || artifact.artifactId);
+  if (!verbose) return head;
+  head += field("Artifact ID", artifact.artifactId);
+  if (artifact.description !== undefined) head += field("Artifact Description", artifact.description);
+  if (artifact.metadata !== undefined) head += block("Artifact Metadata", prettyJson(artifact.metadata));
+  return head;
+}
+
+export function renderMessage(message: Message, verbose: boolean): string {
+  const speaker = message.role === "ROLE_USER" ? "user" : "agent";
+  let head = field("Message", `from ${speaker}`);
+  if (verbose) {
+    head += field("Message ID", message.messageId);
+    if (message.metadata !== undefined) head += block("Message Metadata", prettyJson(message.metadata));
+  }
+  return `${head}${renderParts(message.parts, verbose)}`;
+}
+
+function renderHistory(message: Message, verbose: boolean): string {
+  return `${field("History", message.messageId)}${renderMessage(message, verbose)}`;
+}
+
+/** An answer without a task: there is no task to name, but a context may go on. */
+export function renderReply(message: Message, verbose: boolean): string {
+  const context = message.contextId === undefined ? "" : field("Context ID", message.contextId);
+  return `${renderMessage(message, verbose)}${context}`;
+}
+
+/** A task among others: what the list was asked to include, and a blank line to tell it from the next. */
+export function renderListedTask(task: Task, options: { readonly history: boolean }): string {
+  const messages = options.history ? (task.history ?? []) : [];
+  const history = messages.map((message) => renderHistory(message, false)).join("");
+  const artifacts = (task.artifacts ?? []).map((artifact) => renderArtifact(artifact, false)).join("");
+  return `${history}${artifacts}${renderTaskIds(task.id, task.contextId, task.status, true)}\n`;
+}
+
+/** Bytes a base64 text stands for, without decoding it. */
+function decodedSize(base64: string): number {
+  const length = base64.replace(/=+$/, "").length;
+  return Math.floor((length * 3) / 4);
+}
+
+/** No part is ever left out: text as text, data as JSON, files by name, type and size. */
+export function renderPart(part: Part, verbose: boolean): string {
+  return `${renderContent(part)}${verbose ? renderDetails(part) : ""}`;
+}
+
+export function renderParts(parts: readonly Part[], verbose: boolean): string {
+  return parts.map((part) => renderPart(part, verbose)).join("");
+}
+
+function renderContent(part: Part): string {
+  if (isTextPart(part)) return block("Text", part.text);
+  if (isDataPart(part)) return block("Data", prettyJson(part.data));
+  if (isUrlPart(part)) return field("File", describeFile(part, `at ${part.url}`));
+  return field("File", describeFile(part, `${decodedSize(part.raw)} bytes`));
+}
+
+function describeFile(part: Part, where: string): string {
+  return `${part.filename ?? "unnamed"} (${part.mediaType ?? "unknown type"}, ${where})`;
+}
+
+function renderDetails(part: Part): string {
+  const isFile = !isTextPart(part) && !isDataPart(part);
+  let details = "";
+  if (!isFile && part.filename !== undefined) details += field("Part Filename", part.filename);
+  if (!isFile && part.mediaType !== undefined) details += field("Part Media Type", part.mediaType);
+  if (part.metadata !== undefined) details += block("Part Metadata", prettyJson(part.metadata));
+  return details;
+}
+
+export function prettyJson(value: JsonValue): string {
+  return JSON.stringify(value, undefined, 2);
+}

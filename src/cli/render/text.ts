@@ -1,0 +1,92 @@
+/**
+ * The `text` form of the a2a-cli specification, section 11.2: one `Label: value` field per line; longer content is a
+ * block under a label of its own, closed by a blank line.
+ */
+
+// Everything a terminal would act on: C0 without tab and newline, DEL, C1, and the characters that reorder a line.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+
+function escapeCharacter(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  return code < 0x100 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
+}
+
+/** What agents say may hold escape sequences; they are shown, not obeyed. */
+export function safeText(text: string): string {
+  return text.replaceAll("\r\n", "\n").replace(CONTROL, escapeCharacter);
+}
+
+export function safeLine(text: string): string {
+  return safeText(text).replaceAll("\n", "\\n");
+}
+
+export function field(label: string, value: string | number): string {
+  return `${label}: ${safeLine(String(value))}\n`;
+}
+
+export function block(label: string, content: string): string {
+  return `${label}:\n${ensureNewline(safeText(content))}\n`;
+}
+
+export function ensureNewline(text: string): string {
+  return text.endsWith("\n") ? text : `${text}\n`;
+}
+
+/** Quoted only where a POSIX shell needs it, so that what is printed can be pasted. */
+export function quoteForShell(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** Columns padded to their widest cell; the last one is left ragged. */
+export function table(rows: readonly (readonly string[])[], indent = ""): string {
+  const widths: number[] = [];
+  for (const row of rows) {
+    row.forEach((cell, column) => {
+      widths[column] = Math.max(widths[column] ?? 0, displayWidth(cell));
+    });
+  }
+  return rows
+    .map((row) => {
+      const cells = row.map((cell, column) =>
+        column === row.length - 1 ? cell : `${cell}${" ".repeat((widths[column] ?? 0) - displayWidth(cell))}`,
+      );
+      return `${indent}${cells.join("  ").trimEnd()}\n`;
+    })
+    .join("");
+}
+
+const ZERO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]$/u;
+const WIDE =
+  /^[\p{Emoji_Presentation}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Bopomofo}\p{Script=Yi}\p{Script=Tangut}\u2e80-\u303e\u3200-\u33ff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6]$/u;
+const EMOJI_SELECTOR = "\ufe0f";
+
+/** Columns of one character. Where terminals differ (half-width forms, joined emoji) the larger number is taken. */
+function characterWidth(character: string): number {
+  // It makes an emoji of the character before it, which then takes two columns.
+  if (character === EMOJI_SELECTOR) return 1;
+  if (ZERO_WIDTH.test(character)) return 0;
+  return WIDE.test(character) ? 2 : 1;
+}
+
+/** Columns that a line takes on a terminal: Chinese, Japanese and Korean characters take two each. */
+export function displayWidth(line: string): number {
+  let width = 0;
+  for (const character of line) width += characterWidth(character);
+  return width;
+}
+
+const GRAPHEMES = new Intl.Segmenter();
+
+/** As much of a line as fits, with an ellipsis where something is left out; what is one character to a reader stays whole. */
+export function truncateToWidth(line: string, columns: number): string {
+  if (displayWidth(line) <= columns) return line;
+  let kept = "";
+  let width = 0;
+  for (const { segment } of GRAPHEMES.segment(line)) {
+    width += displayWidth(segment);
+    if (width >= columns) break;
+    kept += segment;
+  }
+  return columns < 1 ? "" : `${kept.trimEnd()}…`;
+}

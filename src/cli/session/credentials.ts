@@ -1,0 +1,187 @@
+import { homedir } from "node:os";
+import { isAbsolute, join } from "node:path";
+import { chooseKnown } from "../../auth/login/choose.ts";
+import type { AgentCredentials, CredentialProvider, CredentialVault } from "../../auth/login/contract.ts";
+import { createFileVault } from "../../auth/login/file-vault.ts";
+import { createStoredProvider } from "../../auth/login/stored-provider.ts";
+import { locateCard, parseGrpcAddress } from "../../client/card/addresses.ts";
+import { createCredentialGate } from "../../client/transport/credential-origins.ts";
+import { BINDING } from "../../dialects/xiaoyi-http/version.ts";
+import type { AgentCard } from "../../model/card.ts";
+import type { JsonObject } from "../../model/json.ts";
+import type { Output } from "../output.ts";
+import type { Settings } from "../settings/read.ts";
+import { canonicalBinding } from "./choose-interfaces.ts";
+
+/** What `auth login` left behind, for the commands that come after it. */
+
+/** XDG base directories: state is what outlives a restart and is nothing to copy elsewhere. */
+export function credentialFolder(
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+  home: string = homedir(),
+): string {
+  const { LOCALAPPDATA: windows, XDG_STATE_HOME: xdg } = environment;
+  const fallback = process.platform === "win32" && windows ? windows : join(home, ".local", "state");
+  return join(xdg !== undefined && isAbsolute(xdg) ? xdg : fallback, "dragoman", "credentials");
+}
+
+export function openVault(output: Output): CredentialVault {
+  return createFileVault({
+    folder: credentialFolder(),
+    onExposed: (path) => output.warn(`Others could read ${path}; it is closed to them now. Consider logging in anew.`),
+  });
+}
+
+/** The origin an agent's credentials are kept under: that of its card, or of its first interface if that is a file. */
+export function agentOrigin(cardUrl: string | undefined, card: AgentCard): string | undefined {
+  if (cardUrl !== undefined && /^https?:/i.test(cardUrl)) return new URL(cardUrl).origin;
+  const [first] = card.supportedInterfaces;
+  if (first === undefined) return undefined;
+  if (/^https?:/i.test(first.url) && URL.canParse(first.url)) return new URL(first.url).origin;
+  const address = parseGrpcAddress(first.url);
+  return address && new URL(`${address.secure ? "https" : "http"}://${address.authority}`).origin;
+}
+
+/** The same from what was typed, where that is enough to tell. */
+export function originOfTarget(target: string): string | undefined {
+  const place = locateCard(target);
+  return place.kind === "web" ? new URL(place.urls[0]).origin : undefined;
+}
+
+/** Origins of the card's interfaces that credentials are kept from. */
+export function untrustedOrigins(card: AgentCard, cardUrl: string, allowed: readonly string[] = []): readonly string[] {
+  const mayHaveCredentials = createCredentialGate({ cardUrl, credentialOrigins: allowed });
+  const others = new Set<string>();
+  for (const { protocolBinding, url } of card.supportedInterfaces) {
+    const isGrpc = canonicalBinding(protocolBinding) === "GRPC";
+    const address = isGrpc ? parseGrpcAddress(url, { cardUrl }) : undefined;
+    const target = address === undefined ? url : `${address.secure ? "https" : "http"}://${address.authority}`;
+    if (URL.canParse(target) && !mayHaveCredentials({ url, address })) others.add(new URL(target).origin);
+  }
+  return [...others];
+}
+
+export function isLoopbackOrigin(origin: string): boolean {
+  return /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(new URL(origin).hostname);
+}
+
+export interface StoredLogin {
+  readonly provider: CredentialProvider;
+  readonly schemes: readonly string[];
+  /** Origins besides the card's that the person who logged in allowed. */
+  readonly origins: readonly string[];
+}
+
+/** Undefined when nothing is kept that the agent would take. Without a card, all that is kept for the origin counts. */
+export async function loadStoredLogin(
+  output: Output,
+  origin: string | undefined,
+  card: AgentCard | undefined,
+): Promise<StoredLogin | undefined> {
+  if (origin === undefined) return undefined;
+  const vault = openVault(output);
+  const known: AgentCredentials | undefined = await vault.read(origin);
+  if (known === undefined) return undefined;
+  const names = new Set(Object.keys(known.schemes));
+  const schemes = card === undefined ? [...names] : chooseKnown(card, names);
+  if (schemes.length === 0) return undefined;
+  const provider = createStoredProvider({
+    vault,
+    known,
+    schemes,
+    now: Date.now,
+    allowLoopback: isLoopbackOrigin(origin),
+    onSecret: (secret) => output.addSecret(secret),
+  });
+  // Whoever edits the file by hand may write anything there; what is no origin allows nothing.
+  const origins = known.origins.filter((text) => URL.canParse(text) && /^https?:/i.test(text));
+  return { provider, schemes, origins };
+}
+
+export interface Credentials {
+  readonly headers: Record<string, string>;
+  readonly query: readonly (readonly [name: string, value: string])[];
+  /** Worth telling the user: a credential goes somewhere the card does not mention. */
+  readonly notes: readonly string[];
+}
+
+/** Attach what the user gave where the card says it belongs: A2A sections 4.5 and 7.3. */
+export function attachCredentials(card: AgentCard, settings: Pick<Settings, "bearer" | "apiKey">): Credentials {
+  const headers: Record<string, string> = {};
+  const query: [string, string][] = [];
+  const notes: string[] = [];
+  const schemes = orderSchemes(card);
+  if (settings.bearer !== undefined) {
+    headers.Authorization = `Bearer ${settings.bearer}`;
+    if (!schemes.some(acceptsBearer))
+      notes.push("The card declares no scheme that takes a bearer token; it is sent as Authorization.");
+  }
+  if (settings.apiKey !== undefined) {
+    const place = schemes.map(findApiKeyLocation).find((found) => found !== undefined);
+    if (place === undefined) {
+      headers["X-API-Key"] = settings.apiKey;
+      notes.push("The card declares no scheme that takes an API key; it is sent as X-API-Key.");
+    } else if (place.location === "query") query.push([place.name, settings.apiKey]);
+    else if (place.location === "cookie") headers.Cookie = `${place.name}=${encodeURIComponent(settings.apiKey)}`;
+    else headers[place.name] = settings.apiKey;
+  }
+  return { headers, query, notes };
+}
+
+/**
+ * The schemes of the card, those it requires before those it merely describes. By name otherwise: the order of members
+ * is not part of what is signed.
+ */
+function orderSchemes(card: AgentCard): JsonObject[] {
+  const all = card.securitySchemes ?? {};
+  const required = (card.securityRequirements ?? []).flatMap(({ schemes }) => Object.keys(schemes).sort());
+  const names = new Set([...required, ...Object.keys(all).sort()]);
+  return [...names].flatMap((name) => (Object.hasOwn(all, name) ? [all[name] ?? {}] : []));
+}
+
+function acceptsBearer(scheme: JsonObject): boolean {
+  if ("oauth2SecurityScheme" in scheme || "openIdConnectSecurityScheme" in scheme) return true;
+  return textMember(objectMember(scheme, "httpAuthSecurityScheme"), "scheme")?.toLowerCase() === "bearer";
+}
+
+function findApiKeyLocation(scheme: JsonObject): { readonly location: string; readonly name: string } | undefined {
+  const details = objectMember(scheme, "apiKeySecurityScheme");
+  const name = textMember(details, "name");
+  return name === undefined ? undefined : { location: textMember(details, "location") ?? "header", name };
+}
+
+function objectMember(value: JsonObject, name: string): JsonObject | undefined {
+  const found = value[name];
+  return typeof found === "object" && found !== null && !Array.isArray(found) ? (found as JsonObject) : undefined;
+}
+
+function textMember(value: JsonObject | undefined, name: string): string | undefined {
+  const found = value?.[name];
+  return typeof found === "string" && found !== "" ? found : undefined;
+}
+
+/** Which flags would satisfy the card, for a hint. */
+export function credentialHint(card: AgentCard): string | null {
+  if (card.supportedInterfaces.some(({ protocolBinding }) => protocolBinding === BINDING))
+    return "Set A2ACLI_ACCESS_KEY and A2ACLI_SECRET_KEY to sign requests, or A2ACLI_BEARER for an API key.";
+  const schemes = orderSchemes(card);
+  const ways: string[] = [];
+  if (schemes.some(acceptsBearer)) ways.push("a bearer token in A2ACLI_BEARER (or --bearer)");
+  if (schemes.some((scheme) => findApiKeyLocation(scheme) !== undefined))
+    ways.push("an API key in A2ACLI_API_KEY (or --api-key)");
+  return ways.length === 0 ? "Set A2ACLI_BEARER or A2ACLI_API_KEY." : `The agent's card asks for ${ways.join(" or ")}.`;
+}
+
+/** A fetch that adds query credentials, to the agent's own origin and nowhere else. */
+export function fetchWithQuery(
+  query: Credentials["query"],
+  origin: string,
+  inner: typeof globalThis.fetch = globalThis.fetch,
+): typeof globalThis.fetch {
+  return (input, init) => {
+    if (input instanceof Request) return inner(input, init);
+    const url = new URL(input);
+    if (url.origin === origin) for (const [name, value] of query) url.searchParams.set(name, value);
+    return inner(url, init);
+  };
+}

@@ -1,0 +1,159 @@
+import { readFile } from "node:fs/promises";
+import { basename, extname } from "node:path";
+import type { JsonValue } from "../../model/json.ts";
+import type { Part } from "../../model/part.ts";
+import { usageError } from "../errors.ts";
+
+/** A part as the flags describe it, in the order of the command line. */
+export interface PartFlag {
+  readonly kind: "text" | "file" | "data";
+  readonly value: string;
+  mediaType?: string;
+}
+
+type InputReader = () => Promise<Buffer>;
+
+/** Words first, then the flags in their order. `-` stands for standard input. */
+export async function readParts(
+  words: readonly string[],
+  flags: readonly PartFlag[],
+  input: { readonly isTerminal: boolean; readonly read: InputReader },
+): Promise<readonly Part[]> {
+  const onInput =
+    flags.filter((flag) => flag.kind !== "text" && flag.value === "-").length +
+    words.filter((word) => word === "-").length;
+  if (onInput > 1) throw usageError("Standard input can be read only once.");
+  const parts: Part[] = [];
+  if (words.length === 1 && words[0] === "-") parts.push({ text: await readText(input.read) });
+  else if (words.length > 0) parts.push({ text: words.join(" ") });
+  for (const flag of flags) parts.push(await toPart(flag, input.read));
+  if (parts.length > 0) return parts;
+  const piped = input.isTerminal ? "" : await readText(input.read);
+  if (piped === "")
+    throw usageError(
+      "There is no message.",
+      `Say it in the arguments, with --text, --file or --data, or on standard input: dragoman send -a <agent> --text "hello"`,
+    );
+  return [{ text: piped }];
+}
+
+async function readText(read: InputReader): Promise<string> {
+  // A pipe ends its last line; the message does not need to.
+  return (await read()).toString("utf8").replace(/\r?\n$/, "");
+}
+
+async function toPart(flag: PartFlag, read: InputReader): Promise<Part> {
+  const given = flag.mediaType === undefined ? undefined : { mediaType: flag.mediaType };
+  switch (flag.kind) {
+    case "text":
+      return { text: flag.value, ...given };
+    case "data":
+      return { data: await readData(flag.value, read), ...(given ?? { mediaType: "application/json" }) };
+    case "file":
+      return isWebUrl(flag.value) ? urlPart(flag.value, given) : filePart(flag.value, given, read);
+  }
+}
+
+async function readData(value: string, read: InputReader): Promise<JsonValue> {
+  const inline = /^\s*[[{]/.test(value);
+  const text =
+    value === "-"
+      ? (await read()).toString("utf8")
+      : inline
+        ? value
+        : (await readLocalFile("--data", value)).toString("utf8");
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch (error) {
+    const where = value === "-" ? "Standard input" : inline ? "The value of --data" : value;
+    throw usageError(`${where} is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function isWebUrl(value: string): boolean {
+  return /^https?:\/\//i.test(value) && URL.canParse(value);
+}
+
+function urlPart(url: string, given: { mediaType: string } | undefined): Part {
+  const filename = decodeName(basename(new URL(url).pathname));
+  return { url, ...(filename === "" ? undefined : { filename }), ...(given ?? inferMediaType(filename)) };
+}
+
+function decodeName(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
+
+async function filePart(path: string, given: { mediaType: string } | undefined, read: InputReader): Promise<Part> {
+  if (path === "-") return { raw: (await read()).toString("base64"), ...given };
+  const filename = basename(path);
+  const bytes = await readLocalFile("--file", path);
+  return { raw: bytes.toString("base64"), filename, ...(given ?? inferMediaType(filename)) };
+}
+
+async function readLocalFile(flag: string, path: string): Promise<Buffer> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    throw usageError(
+      `${flag}: ${path} cannot be read (${error instanceof Error && "code" in error ? error.code : error}).`,
+    );
+  }
+}
+
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  ".txt": "text/plain",
+  ".md": "text/markdown",
+  ".html": "text/html",
+  ".htm": "text/html",
+  ".css": "text/css",
+  ".csv": "text/csv",
+  ".xml": "application/xml",
+  ".json": "application/json",
+  ".yaml": "application/yaml",
+  ".yml": "application/yaml",
+  ".js": "text/javascript",
+  ".mjs": "text/javascript",
+  ".pdf": "application/pdf",
+  ".zip": "application/zip",
+  ".gz": "application/gzip",
+  ".tar": "application/x-tar",
+  ".png": "image/png",
+  ".jpg": "image/jpeg",
+  ".jpeg": "image/jpeg",
+  ".gif": "image/gif",
+  ".webp": "image/webp",
+  ".svg": "image/svg+xml",
+  ".mp3": "audio/mpeg",
+  ".wav": "audio/wav",
+  ".mp4": "video/mp4",
+  ".webm": "video/webm",
+  ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+  ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+};
+
+/** The usual type of a name; nothing where it is not known, since a wrong type is worse than none. */
+export function mediaTypeOf(filename: string): string | undefined {
+  return MEDIA_TYPES[extname(filename).toLowerCase()];
+}
+
+/** The usual extension of a type, with its dot. */
+export function extensionOf(mediaType: string): string | undefined {
+  const bare = mediaType.split(";", 1)[0]?.trim().toLowerCase();
+  return Object.entries(MEDIA_TYPES).find(([, type]) => type === bare)?.[0];
+}
+
+function inferMediaType(filename: string): { mediaType: string } | undefined {
+  const mediaType = mediaTypeOf(filename);
+  return mediaType === undefined ? undefined : { mediaType };
+}
+
+/** All of standard input. */
+export async function readStandardInput(): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk as Buffer));
+  return Buffer.concat(chunks);
+}

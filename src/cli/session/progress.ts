@@ -1,0 +1,109 @@
+import type { StreamEvent } from "../../model/event.ts";
+import type { TaskStatus } from "../../model/task.ts";
+import { formatElapsed } from "../duration.ts";
+import type { Output } from "../output.ts";
+import { firstLineOf, stateName } from "../render/task-table.ts";
+import { safeLine, truncateToWidth } from "../render/text.ts";
+
+const TICK_MS = 1000;
+const ANNOUNCE_AFTER_MS = 5000;
+const MAX_STATUS_WIDTH = 60;
+
+interface ProgressOptions {
+  readonly agent: string;
+  /** Events are printed as they arrive: once one has, the wait needs no explanation. */
+  readonly eventsAreShown?: boolean;
+}
+
+/**
+ * What is known while a command waits for an agent: on a terminal the newest status in place, with the time that has
+ * passed; everywhere one line on what is waited for, and one for any number of failed connections.
+ */
+export interface Progress {
+  start(options: ProgressOptions): void;
+  /** Something arrived from the agent, by which failures before it are over. */
+  receive(event: StreamEvent): void;
+  /** The agent could not be reached and is tried again. */
+  retry(reason: string): void;
+  stop(): void;
+}
+
+export function createProgress(output: Output): Progress {
+  let waiting: ProgressOptions | undefined;
+  let startedAt = 0;
+  let timers: NodeJS.Timeout[] = [];
+  let task: { readonly id: string; readonly contextId: string } | undefined;
+  let status: TaskStatus | undefined;
+  let failures = 0;
+  let reason = "";
+  let isDue = false;
+
+  const statusIsShown = (): boolean => waiting !== undefined && output.canShowStatus;
+  const draw = (): void => {
+    const elapsed = performance.now() - startedAt;
+    if (!statusIsShown() || elapsed < TICK_MS) return;
+    output.status(`${formatElapsed(elapsed)}  ${describe()}`);
+  };
+  const describe = (): string => {
+    if (failures > 0) return `Failed attempts: ${failures}. ${safeLine(reason)}`;
+    return status === undefined ? `Waiting for ${safeLine(waiting?.agent ?? "")} to answer` : describeStatus(status);
+  };
+  const announce = (): void => {
+    if (!isDue || waiting === undefined) return;
+    const agent = safeLine(waiting.agent);
+    if (task === undefined) {
+      output.info(`Waiting for ${agent} to answer.`);
+      return;
+    }
+    isDue = false;
+    if (waiting.eventsAreShown === true) return;
+    const state = status === undefined ? "" : ` (${truncateToWidth(describeStatus(status), MAX_STATUS_WIDTH)})`;
+    const name = safeLine(`task ${task.id} in context ${task.contextId}`);
+    output.info(`Waiting for ${agent} to finish ${name}${state}. Ctrl-C stops the waiting, not the task.`);
+  };
+
+  return {
+    start(options) {
+      if (waiting !== undefined) return;
+      waiting = options;
+      startedAt = performance.now();
+      const due = setTimeout(() => {
+        isDue = true;
+        announce();
+      }, ANNOUNCE_AFTER_MS);
+      timers = [due, setInterval(draw, TICK_MS)];
+    },
+    receive(event) {
+      if (failures > 1) output.info(`Reached the agent again after ${failures} failed attempts.`);
+      failures = 0;
+      if ("task" in event) {
+        task = event.task;
+        status = event.task.status;
+      } else if ("statusUpdate" in event) {
+        task = { id: event.statusUpdate.taskId, contextId: event.statusUpdate.contextId };
+        status = event.statusUpdate.status;
+      } else if ("artifactUpdate" in event) {
+        task ??= { id: event.artifactUpdate.taskId, contextId: event.artifactUpdate.contextId };
+      }
+      if (task !== undefined) announce();
+      // Pieces of an answer can be many a second, and change nothing in the line.
+      if (!("artifactUpdate" in event)) draw();
+    },
+    retry(why) {
+      failures++;
+      reason = why;
+      if (failures === 1 && !statusIsShown()) output.info(why);
+      else draw();
+    },
+    stop() {
+      for (const timer of timers) clearInterval(timer);
+      if (statusIsShown()) output.status(undefined);
+      waiting = undefined;
+    },
+  };
+}
+
+function describeStatus({ message, state }: TaskStatus): string {
+  const text = safeLine(firstLineOf(message));
+  return text === "" ? stateName(state) : `${stateName(state)}: ${text}`;
+}

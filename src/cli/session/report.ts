@@ -1,0 +1,83 @@
+import type { SendOutcome } from "../../model/operation.ts";
+import { isInterrupted, isTerminal, type TaskState } from "../../model/state.ts";
+import type { Task } from "../../model/task.ts";
+import { printJson } from "../output.ts";
+import { renderReply, renderTask } from "../render/task.ts";
+import { field, quoteForShell } from "../render/text.ts";
+import { commandLine, type Session } from "./session.ts";
+
+/** How a session prints JSON: one document, or one line each under `--stream`. */
+export function jsonLayout(session: Session): "document" | "line" {
+  return session.settings.stream ? "line" : "document";
+}
+
+/** The end of `send`: the answer, and how to go on. */
+export function reportOutcome(session: Session, outcome: SendOutcome): void {
+  const { output, settings } = session;
+  if (settings.output === "json") printJson(output, outcome, jsonLayout(session));
+  else if ("message" in outcome) output.write(renderReply(outcome.message, settings.verbose));
+  else output.write(renderTask(outcome.task, { verbose: settings.verbose, history: false }));
+  if ("task" in outcome) reportNextStep(session, outcome.task);
+}
+
+interface TaskReportOptions {
+  readonly history: boolean;
+  /** The state the user asked for: no word of warning is due. */
+  readonly expected?: TaskState;
+}
+
+/** The end of the commands that answer with a bare task. */
+export function reportTask(session: Session, task: Task, options: TaskReportOptions): void {
+  const { output, settings } = session;
+  const { expected, history } = options;
+  if (settings.output === "json") printJson(output, task, jsonLayout(session));
+  else output.write(renderTask(task, { verbose: settings.verbose, history }));
+  reportNextStep(session, task, expected);
+}
+
+/** The command that continues from here: in text beside the identifiers, in JSON as talk. And a word on bad ends. */
+export function reportNextStep(session: Session, task: Task, expected?: TaskState): void {
+  const next = formatNextCommand(session, task);
+  const { state } = task.status;
+  if (session.settings.output === "text") session.output.write(field("Resume", next));
+  else if (!isTerminal(state)) session.output.info(`Resume: ${next}`);
+  const warning = state === expected ? undefined : WARNINGS[state];
+  if (warning !== undefined) session.output.warn(`Task ${task.id} ${warning}`);
+  if (state === "TASK_STATE_AUTH_REQUIRED") session.output.info(describeAuthRequired(session, task));
+}
+
+/**
+ * A2A 7.6: the authorisation is given outside of this conversation, and the task may go on by itself afterwards; a
+ * message to it is for what has to be said about that.
+ */
+function describeAuthRequired({ settings, tasksCanBeRead }: Session, task: Task): string {
+  const id = quoteForShell(task.id);
+  return [
+    task.status.message === undefined
+      ? "The agent did not say what it needs; ask whoever runs it."
+      : "Do what the agent asks for above, outside of this conversation. The task waits for it and then goes on.",
+    ...(tasksCanBeRead ? [`Follow it: ${commandLine(settings, "task subscribe", id)}`] : []),
+    `Reply to it: ${commandLine(settings, "send", "--task-id", id, "--text '<reply>'")}`,
+  ].join("\n");
+}
+
+function formatNextCommand({ settings, tasksCanBeRead }: Session, task: Task): string {
+  const { state } = task.status;
+  if (state === "TASK_STATE_AUTH_REQUIRED" && tasksCanBeRead)
+    return commandLine(settings, "task subscribe", quoteForShell(task.id));
+  if (isInterrupted(state))
+    return commandLine(settings, "send", "--task-id", quoteForShell(task.id), "--text '<reply>'");
+  if (isTerminal(state)) {
+    const context = task.contextId === "" ? [] : ["--context-id", quoteForShell(task.contextId)];
+    return commandLine(settings, "send", ...context, "--text '<message>'");
+  }
+  return commandLine(settings, tasksCanBeRead ? "task get --wait" : "task cancel", quoteForShell(task.id));
+}
+
+const WARNINGS: Partial<Record<TaskState, string>> = {
+  TASK_STATE_FAILED: "failed.",
+  TASK_STATE_REJECTED: "was rejected by the agent.",
+  TASK_STATE_CANCELED: "was canceled.",
+  TASK_STATE_INPUT_REQUIRED: "waits for your reply.",
+  TASK_STATE_AUTH_REQUIRED: "waits for an authorisation.",
+};

@@ -1,0 +1,359 @@
+import { isIP } from "node:net";
+import type { CardVerification } from "../../auth/card-verifying.ts";
+import { parseGrpcAddress } from "../../client/card/addresses.ts";
+import { describeVerification } from "../../client/card/verify-card.ts";
+import { ConnectionError } from "../../client/errors.ts";
+import type { ChosenInterface, Notice, RemoteAgent } from "../../client/options.ts";
+import { createCredentialGate } from "../../client/transport/credential-origins.ts";
+import type { AgentCard } from "../../model/card.ts";
+import { ProtocolError } from "../../model/errors.ts";
+import { CommandError, CommandExit, usageError } from "../errors.ts";
+import type { Output } from "../output.ts";
+import { quoteForShell, safeText } from "../render/text.ts";
+import type { FlagValues } from "../settings/definitions.ts";
+import { findSettingFiles } from "../settings/files.ts";
+import { readSettings, type Settings } from "../settings/read.ts";
+import { canonicalBinding, chooseInterfaces, offersBinding } from "./choose-interfaces.ts";
+import { createExchangeLog, readTrustOptions } from "./connect-options.ts";
+import {
+  agentOrigin,
+  attachCredentials,
+  type Credentials,
+  credentialHint,
+  fetchWithQuery,
+  loadStoredLogin,
+  originOfTarget,
+  type StoredLogin,
+} from "./credentials.ts";
+import { createProgress, type Progress } from "./progress.ts";
+import { StopSignal } from "./stop-signal.ts";
+
+/** The flags every agent-facing command understands. */
+export type ClientFlags = FlagValues & { readonly stream?: boolean; readonly config?: string };
+
+/** One agent-facing command while it runs. */
+export interface Session {
+  readonly settings: Settings;
+  readonly output: Output;
+  readonly stop: StopSignal;
+  readonly progress: Progress;
+  /** The card in use, once there is one: hints are made from it. */
+  card: AgentCard | undefined;
+  /** Where the card was found. */
+  cardUrl: string | undefined;
+  /** A login is used that an earlier command left behind. */
+  usesLogin: boolean;
+  /** Tasks can be looked at after their answer broke off, as far as is known. */
+  tasksCanBeRead: boolean;
+  /** The task being followed, so that a command cut short can say how to go on. */
+  followedTask: { readonly taskId: string; readonly contextId: string } | undefined;
+}
+
+export async function withSession<T>(
+  flags: ClientFlags,
+  output: Output,
+  body: (session: Session) => Promise<T>,
+  options: { readonly timeoutCoversAll?: boolean } = {},
+): Promise<T> {
+  const files = findSettingFiles({
+    explicit: flags.config ?? process.env.A2ACLI_CONFIG,
+    workingDirectory: process.cwd(),
+  });
+  const settings = readSettings(flags, process.env, files);
+  registerSecrets(settings, output);
+  for (const file of files) {
+    if (file.exposed)
+      output.warn(`${file.path} holds credentials and others may read it. Run: chmod 600 ${quoteForShell(file.path)}`);
+  }
+  const session: Session = {
+    settings,
+    output,
+    stop: new StopSignal(),
+    progress: createProgress(output),
+    card: undefined,
+    cardUrl: undefined,
+    usesLogin: false,
+    tasksCanBeRead: true,
+    followedTask: undefined,
+  };
+  if (options.timeoutCoversAll !== false) session.stop.startTimer(settings.timeoutMs);
+  session.stop.listenForInterrupt();
+  try {
+    return await body(session);
+  } catch (error) {
+    throw explainError(error, session);
+  } finally {
+    session.progress.stop();
+    session.stop.dispose();
+  }
+}
+
+/** A shorter service parameter is no credential, and replacing it everywhere would garble what is said. */
+const MIN_SECRET_LENGTH = 6;
+
+function registerSecrets({ apiKey, authCode, bearer, keys, svcParam }: Settings, output: Output): void {
+  for (const secret of [bearer, apiKey, authCode, keys?.sk]) if (secret !== undefined) output.addSecret(secret);
+  for (const [, value] of svcParam) if (value.length >= MIN_SECRET_LENGTH) output.addSecret(value);
+}
+
+/** What the error means in this session: a timeout of ours, a missing credential, a task left behind. */
+function explainError(error: unknown, session: Session): unknown {
+  const { settings, stop } = session;
+  if (error instanceof CommandExit) return error;
+  if (error instanceof CommandError && error.code === "A2ACLI_ERR_USAGE") return error;
+  if (stop.reason === "timeout") {
+    return new CommandError("A2ACLI_ERR_TIMEOUT", timeoutMessage(session), resumeHint(session), { cause: error });
+  }
+  if (stop.reason === "interrupted") {
+    return new CommandError("DRAGOMAN_ERR_INTERRUPTED", interruptedMessage(session), resumeHint(session), {
+      cause: error,
+    });
+  }
+  if (ProtocolError.is(error) && error.code === "UNAUTHENTICATED") {
+    const supplied = session.usesLogin || hasCredentials(settings);
+    const hint = session.card === undefined ? null : `${credentialHint(session.card)} ${loginHint(settings)}`;
+    return supplied
+      ? new CommandError("A2ACLI_ERR_AUTH_FAILED", `The agent refused the credentials: ${error.message}`, hint, {
+          cause: error,
+        })
+      : new CommandError("A2ACLI_ERR_CREDENTIALS_MISSING", `The agent wants credentials: ${error.message}`, hint, {
+          cause: error,
+        });
+  }
+  return error;
+}
+
+function loginHint(settings: Settings): string {
+  return `Or log in: ${commandLine(settings, "auth login")}`;
+}
+
+function timeoutMessage(session: Session): string {
+  const task = session.followedTask === undefined ? "" : ` Task ${session.followedTask.taskId} goes on at the agent.`;
+  return `The time given with --timeout is over.${task}`;
+}
+
+function interruptedMessage(session: Session): string {
+  return session.followedTask === undefined
+    ? "Interrupted."
+    : `Interrupted. Task ${session.followedTask.taskId} in context ${session.followedTask.contextId} goes on at the agent.`;
+}
+
+function resumeHint(session: Session): string | null {
+  if (session.followedTask === undefined) return null;
+  const task = quoteForShell(session.followedTask.taskId);
+  const cancels = `${commandLine(session.settings, "task cancel", task)} ends it.`;
+  if (!session.tasksCanBeRead) return cancels;
+  return `${commandLine(session.settings, "task get --wait", task)} waits for it, ${cancels}`;
+}
+
+/** A command to paste that addresses the same agent. */
+export function commandLine(settings: Settings, command: string, ...rest: readonly string[]): string {
+  const agent = settings.agentCardFlag === undefined ? [] : ["-a", quoteForShell(settings.agentCardFlag)];
+  const dialect = settings.dialect === undefined ? [] : ["--dialect", settings.dialect];
+  return ["dragoman", command, ...agent, ...dialect, ...rest].join(" ");
+}
+
+export interface ResolvedCard {
+  readonly card: AgentCard;
+  readonly url: string;
+  readonly raw: string;
+  /** What its signatures say, where the settings ask for it. */
+  readonly verification?: CardVerification;
+}
+
+/** The card is read without credentials, unless they are asked for: nobody has said yet that they are wanted there. */
+export async function resolveCard(session: Session): Promise<ResolvedCard> {
+  const { output, settings, stop } = session;
+  if (settings.agentCard === undefined) {
+    throw usageError(
+      "No agent is named.",
+      "Name one with -a/--agent-card or A2ACLI_AGENT_CARD: a host, a URL or a file.",
+    );
+  }
+  if (settings.insecure) disableCertificateChecks(session);
+  const { fetchCard } = await import("../../client/index.ts");
+  try {
+    const stored = await findStoredLogin(session, originOfTarget(settings.agentCard), undefined);
+    const found = await fetchCard(settings.agentCard, {
+      signal: stop.signal,
+      ...(stored === undefined ? {} : { credentials: stored.provider }),
+      retry: { attempts: 2, baseMs: 200, capMs: 1000 },
+      ...(settings.a2aVersion === undefined ? {} : { version: settings.a2aVersion }),
+      ...(settings.dialect === undefined ? {} : { dialect: settings.dialect }),
+      ...(settings.debug ? { onExchange: createExchangeLog(output) } : {}),
+      ...(await readTrustOptions(settings)),
+    });
+    const card = resolveInterfaceUrls(found.card, found.url);
+    session.card = card;
+    session.cardUrl = found.url;
+    const { raw, url, verification } = found;
+    if (verification !== undefined && verification.status !== "verified")
+      output.warn(describeVerification(verification));
+    return { card, url, raw, ...(verification === undefined ? {} : { verification }) };
+  } catch (error) {
+    throw toCardError(error);
+  }
+}
+
+/** The client calls every card it cannot use bad; for the exit code it matters whether there was one. */
+function toCardError(error: unknown): unknown {
+  if (!ConnectionError.is(error) || error.code !== "bad-card" || !isMissing(error)) return error;
+  return new CommandError(
+    "A2ACLI_ERR_CARD_NOT_FOUND",
+    error.message,
+    "Give -a/--agent-card a host, a base URL, the full URL of the card, or a file.",
+    { cause: error },
+  );
+}
+
+function isMissing(error: ConnectionError): boolean {
+  const fileCause = error.cause instanceof Error && "syscall" in error.cause;
+  return fileCause || / answered \d{3}\b| does not name an agent/.test(error.message);
+}
+
+/** Careless cards have relative URLs; they mean the place the card was found at. Addresses of gRPC only look so. */
+function resolveInterfaceUrls(card: AgentCard, base: string): AgentCard {
+  const supportedInterfaces = card.supportedInterfaces.map((entry) => {
+    const { protocolBinding, url } = entry;
+    if (canonicalBinding(protocolBinding) === "GRPC" || URL.canParse(url) || !URL.canParse(url, base)) return entry;
+    return { ...entry, url: new URL(url, base).href };
+  });
+  return { ...card, supportedInterfaces };
+}
+
+export async function openAgent(session: Session): Promise<RemoteAgent> {
+  return connectTo(session, (await resolveCard(session)).card);
+}
+
+export async function connectTo(session: Session, card: AgentCard): Promise<RemoteAgent> {
+  const { output, settings, stop } = session;
+  const { interfaces, isOlder } = chooseInterfaces(card, settings);
+  if (settings.transport.length > 0 && !offersBinding(settings.transport, interfaces)) {
+    output.info(`The agent does not offer ${settings.transport.join(" or ")}; using what it prefers.`);
+  }
+  const credentials = attachCredentials(card, settings);
+  for (const note of credentials.notes) output.info(note);
+  const stored = await findStoredLogin(session, agentOrigin(session.cardUrl, card), card);
+  session.usesLogin = stored !== undefined;
+  if (stored !== undefined && settings.debug)
+    output.info(output.dim(`Using the login for ${stored.schemes.join(", ")}`));
+  const { connect } = await import("../../client/index.ts");
+  const { abilitiesOf } = await import("../../client/dialects.ts");
+  const agent = await connect(
+    { ...card, supportedInterfaces: interfaces },
+    {
+      headers: { ...Object.fromEntries(settings.svcParam), ...credentials.headers },
+      signal: stop.signal,
+      onNotice: createNoticeHandler(session),
+      ...(settings.dialect === undefined ? {} : { dialect: settings.dialect }),
+      ...(settings.keys === undefined ? {} : { keys: settings.keys }),
+      ...(settings.authCode === undefined ? {} : { authCode: settings.authCode }),
+      ...(session.cardUrl === undefined ? {} : { cardUrl: session.cardUrl }),
+      ...(stored === undefined ? {} : { credentials: stored.provider }),
+      ...(credentials.query.length === 0 ? {} : { fetch: createQueryFetch(session, interfaces, credentials.query) }),
+      credentialOrigins: allowedOrigins(settings, stored),
+      ...(settings.debug ? { onExchange: createExchangeLog(output) } : {}),
+    },
+  );
+  session.tasksCanBeRead = abilitiesOf(agent.interface.dialect)?.operations.get !== false;
+  warnOfExposedCredentials(session, agent.interface);
+  if (isOlder) {
+    const { binding, dialect } = agent.interface;
+    output.info(`The agent offers nothing of A2A 1.0 or later; speaking ${dialect} over ${binding}.`);
+  }
+  if (settings.debug) {
+    const { binding, dialect, tenant, url } = agent.interface;
+    output.info(
+      output.dim(`Speaking ${dialect} over ${binding} with ${url}${tenant === undefined ? "" : `, tenant ${tenant}`}`),
+    );
+  }
+  return agent;
+}
+
+const CREDENTIAL_ORIGIN_HINT = "Name that origin with --credential-origin";
+
+/** Losses are many and matter to few: one line tells that there are some, --debug tells each. */
+function createNoticeHandler({ output, progress, settings }: Session): (notice: Notice) => void {
+  let toldOfLosses = false;
+  return ({ kind, loss, message }) => {
+    if (kind === "credentials")
+      output.warn(message.replace("Name that origin in credentialOrigins", CREDENTIAL_ORIGIN_HINT));
+    else if (kind === "reconnect") progress.retry(message);
+    else if (loss === undefined) output.info(message);
+    else if (settings.debug) output.info(output.dim(safeText(`Loss: ${loss.path} ${loss.kind}: ${loss.reason}`)));
+    else if (!toldOfLosses) {
+      toldOfLosses = true;
+      output.info("Not everything could be said or heard in the agent's dialect; --debug tells what was lost.");
+    }
+  };
+}
+
+/** A credential that is given now wins over a login. */
+export function findStoredLogin(
+  { output, settings }: Session,
+  origin: string | undefined,
+  card: AgentCard | undefined,
+): Promise<StoredLogin | undefined> {
+  const isGiven = (settings.bearer ?? settings.apiKey ?? settings.keys) !== undefined;
+  return isGiven ? Promise.resolve(undefined) : loadStoredLogin(output, origin, card);
+}
+
+/** Where credentials may go besides the card's origin: as said now, and as said when logging in. */
+export function allowedOrigins({ credentialOrigin }: Settings, stored: StoredLogin | undefined): readonly string[] {
+  return [...credentialOrigin, ...(stored?.origins ?? [])];
+}
+
+/** A key in the query goes no further than one in a header would. */
+function createQueryFetch(
+  { cardUrl, settings }: Session,
+  interfaces: AgentCard["supportedInterfaces"],
+  query: Credentials["query"],
+) {
+  const isTrusted = createCredentialGate({ cardUrl, credentialOrigins: settings.credentialOrigin });
+  const trusted = interfaces.filter(({ url }) => isTrusted({ url })).map(({ url }) => originOf(url));
+  const origins = new Set(trusted.filter((origin) => /^https?:/.test(origin)));
+  let fetch = globalThis.fetch;
+  for (const origin of origins) fetch = fetchWithQuery(query, origin, fetch);
+  return fetch;
+}
+
+function originOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).origin : "";
+}
+
+function hasCredentials(settings: Settings): boolean {
+  const { apiKey, authCode, bearer, keys, svcParam } = settings;
+  return (bearer ?? apiKey ?? keys ?? authCode) !== undefined || svcParam.length > 0;
+}
+
+function disableCertificateChecks(session: Session): void {
+  // Node's fetch offers no switch per request; the process does nothing else, so the process-wide one is as narrow.
+  process.env.NODE_TLS_REJECT_UNAUTHORIZED = "0";
+  session.output.warn("--insecure: TLS certificates are not verified. Anyone on the way can pose as the agent.");
+}
+
+function warnOfExposedCredentials(session: Session, chosen: ChosenInterface): void {
+  const { cardUrl, output, settings, usesLogin } = session;
+  const place = endpointOf(chosen, cardUrl);
+  if (!(usesLogin || hasCredentials(settings)) || place === undefined) return;
+  if (settings.insecure) {
+    output.warn("SECURITY: credentials are sent over a connection whose certificate is not verified (--insecure).");
+  } else if (!place.secure && !isLoopback(place.hostname)) {
+    output.warn(`SECURITY: credentials are sent unencrypted to ${place.hostname}.`);
+  }
+}
+
+function endpointOf({ binding, url }: ChosenInterface, cardUrl: string | undefined) {
+  if (canonicalBinding(binding) === "GRPC") {
+    const address = parseGrpcAddress(url, { cardUrl });
+    return address && { hostname: address.authority.replace(/:\d+$/, ""), secure: address.secure };
+  }
+  if (!URL.canParse(url)) return undefined;
+  const { hostname, protocol } = new URL(url);
+  return { hostname, secure: protocol !== "http:" };
+}
+
+function isLoopback(hostname: string): boolean {
+  const bare = hostname.replace(/^\[|\]$/g, "");
+  return bare === "localhost" || bare === "::1" || (isIP(bare) === 4 && bare.startsWith("127."));
+}

@@ -1,0 +1,65 @@
+import { readFileSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { parseEnv } from "node:util";
+import { usageError } from "../errors.ts";
+
+export interface SettingFile {
+  readonly path: string;
+  readonly values: Readonly<Record<string, string | undefined>>;
+  /** True when the file holds a credential and others may read it. */
+  readonly exposed: boolean;
+}
+
+const CREDENTIAL_VARIABLES = ["A2ACLI_BEARER", "A2ACLI_API_KEY", "A2ACLI_SECRET_KEY", "A2ACLI_SVC_PARAM"];
+
+interface FileSearch {
+  /** The file named by `--config`; it stands in for the local one. */
+  readonly explicit: string | undefined;
+  readonly workingDirectory: string;
+  readonly home?: string;
+}
+
+/** The files that hold settings, nearest first. They are only ever read. */
+export function findSettingFiles(search: FileSearch): readonly SettingFile[] {
+  const files: SettingFile[] = [];
+  const local = search.explicit === undefined ? findLocalFile(search.workingDirectory) : readExplicitFile(search);
+  if (local !== undefined) files.push(local);
+  const global = readSettingFile(globalSettingsPath(search.home));
+  if (global !== undefined && global.path !== local?.path) files.push(global);
+  return files;
+}
+
+function globalSettingsPath(home: string = homedir()): string {
+  return join(home, ".config", "a2a-cli", ".env");
+}
+
+function readExplicitFile(search: FileSearch): SettingFile {
+  const path = resolve(search.workingDirectory, search.explicit ?? "");
+  const file = readSettingFile(path);
+  if (file === undefined) throw usageError(`--config: ${path} cannot be read.`);
+  return file;
+}
+
+/** Like git: the nearest file on the way up. One without settings of ours belongs to someone else and does not count. */
+function findLocalFile(from: string): SettingFile | undefined {
+  for (let directory = resolve(from); ; directory = dirname(directory)) {
+    const file = readSettingFile(join(directory, ".env"));
+    if (file !== undefined && Object.keys(file.values).length > 0) return file;
+    if (dirname(directory) === directory) return undefined;
+  }
+}
+
+function readSettingFile(path: string): SettingFile | undefined {
+  let content: string;
+  let mode: number;
+  try {
+    content = readFileSync(path, "utf8");
+    mode = statSync(path).mode;
+  } catch {
+    return undefined;
+  }
+  const values = Object.fromEntries(Object.entries(parseEnv(content)).filter(([name]) => name.startsWith("A2ACLI_")));
+  const othersMayRead = process.platform !== "win32" && (mode & 0o004) !== 0;
+  return { path, values, exposed: othersMayRead && CREDENTIAL_VARIABLES.some((name) => values[name]) };
+}

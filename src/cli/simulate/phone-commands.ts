@@ -1,0 +1,226 @@
+import { readFile } from "node:fs/promises";
+import { basename } from "node:path";
+import { type DeviceEvent, type Simulator, USUAL_STYLE, type WireStyle } from "../../simulator/index.ts";
+import { parseDuration } from "../duration.ts";
+import { usageError } from "../errors.ts";
+import { mediaTypeOf } from "../session/message-parts.ts";
+
+/** What a command of the phone works on. */
+export interface PhoneContext {
+  readonly simulator: Simulator;
+  /** Prints how the agent answered. */
+  printAnswer(what: string, answer: string): void;
+  /** Waits for the running task. */
+  wait(): Promise<void>;
+  pause(milliseconds: number): Promise<void>;
+  show(): void;
+}
+
+interface PhoneCommand {
+  readonly argument?: string;
+  /** What it cannot do without: an agent to talk to, or one that has dialled. */
+  readonly needs?: "agent" | "link";
+  readonly about: string;
+  readonly run: (desk: PhoneContext, argument: string) => void | Promise<void>;
+}
+
+const STYLE_VALUES: Readonly<Record<keyof WireStyle, readonly string[]>> = {
+  encoding: ["direct", "wrapped", "action"],
+  spelling: ["documented", "underscored"],
+  controlSession: ["top", "params"],
+  cancelNames: ["nothing", "id", "taskId", "params"],
+  messageIds: ["given", "left-out"],
+};
+
+export const PHONE_COMMANDS: Readonly<Record<string, PhoneCommand>> = {
+  send: {
+    needs: "agent",
+    argument: "TEXT",
+    about: "send a message without waiting for its answer",
+    run: ({ simulator }, text) => void simulator.phone.say(text),
+  },
+  wait: { about: "wait for the running task", run: (desk) => desk.wait() },
+  cancel: {
+    needs: "agent",
+    about: "stop the running task",
+    run: async (desk) => desk.printAnswer("cancel", await desk.simulator.phone.cancel()),
+  },
+  clear: {
+    needs: "agent",
+    about: "forget the conversation",
+    run: async (desk) => desk.printAnswer("clear", await desk.simulator.phone.clear()),
+  },
+  reopen: {
+    about: "close the app and open it again",
+    run: (desk) => {
+      desk.simulator.phone.reopen();
+      desk.show();
+    },
+  },
+  file: {
+    needs: "agent",
+    argument: "PATH [TEXT]",
+    about: "send a file, with a text if there is one",
+    run: async (desk, argument) => {
+      await sendFile(desk.simulator, argument);
+      await desk.wait();
+    },
+  },
+  tap: {
+    needs: "agent",
+    about: "tap the newest notification",
+    run: async (desk) => {
+      const notification = desk.simulator.phone.notifications.at(-1);
+      if (notification === undefined) throw usageError("There is no notification.");
+      if (desk.simulator.phone.tap(notification) !== undefined) await desk.wait();
+    },
+  },
+  event: {
+    needs: "agent",
+    argument: "NAMESPACE NAME [JSON]",
+    about: "report something as the device does, e.g. Common UploadExeResult {}",
+    run: ({ simulator }, argument) => void simulator.phone.report(readEvent(argument)),
+  },
+  variables: {
+    argument: "none|object|list",
+    about: "send along what is known of the device",
+    run: ({ simulator }, form) => {
+      if (form !== "none" && form !== "object" && form !== "list") throw usageError("Say none, object or list.");
+      simulator.phone.variables = form;
+    },
+  },
+  login: {
+    about: "bind an account, over HTTP",
+    run: async (desk) => {
+      const { accounts, cloud, phone } = desk.simulator;
+      if (cloud === undefined) throw usageError("Accounts are bound over HTTP only.");
+      phone.loginSessionId = (await cloud.authorize(accounts.issueCode())) ?? "";
+      desk.printAnswer("login", phone.loginSessionId === "" ? "refused" : "bound");
+    },
+  },
+  logout: {
+    about: "let the account go",
+    run: async (desk) => {
+      const { cloud, phone } = desk.simulator;
+      if (cloud === undefined) throw usageError("Accounts are bound over HTTP only.");
+      desk.printAnswer("logout", (await cloud.deauthorize(phone.loginSessionId)) ? "done" : "refused");
+      phone.loginSessionId = "";
+    },
+  },
+  kick: {
+    needs: "link",
+    argument: "[CODE]",
+    about: "close the connection, with 1000 unless given",
+    run: ({ simulator }, code) => simulator.faults.kick(code === "" ? 1000 : readNumber(code, 1000, 4999)),
+  },
+  drop: { needs: "link", about: "close it without a close frame", run: ({ simulator }) => simulator.faults.drop() },
+  cut: { needs: "link", about: "tear it; what is on its way is lost", run: ({ simulator }) => simulator.faults.cut() },
+  freeze: {
+    needs: "link",
+    about: "keep it open and answer nothing",
+    run: ({ simulator }) => simulator.faults.freeze(),
+  },
+  refuse: {
+    needs: "link",
+    argument: "[STATUS]",
+    about: "refuse new connections, until it is said without a status",
+    run: ({ simulator }, status) => simulator.faults.refuse(status === "" ? undefined : readNumber(status, 400, 599)),
+  },
+  dup: {
+    needs: "link",
+    argument: "[COPIES]",
+    about: "repeat the last frame; with a number, every frame so many times from now on",
+    run: ({ simulator }, copies) => {
+      if (copies === "") simulator.faults.repeatLast();
+      else simulator.faults.duplicate(readNumber(copies, 0, 100));
+    },
+  },
+  reorder: {
+    needs: "link",
+    argument: "[off]",
+    about: "let ends overtake long bodies",
+    run: ({ simulator }, word) => (word === "off" ? simulator.faults.inOrder() : simulator.faults.reorder()),
+  },
+  leave: {
+    argument: "FRAMES",
+    about: "leave the next stream after so many frames, over HTTP",
+    run: ({ simulator }, frames) => {
+      if (simulator.cloud === undefined) throw usageError("There are streams over HTTP only.");
+      simulator.cloud.leaveAfter = readNumber(frames, 1, 1e6);
+    },
+  },
+  style: {
+    argument: "[NAME=VALUE]",
+    about: `how the platform spells things: ${Object.entries(STYLE_VALUES)
+      .map(([name, values]) => `${name}=${values.join("|")}`)
+      .join(", ")}`,
+    run: ({ simulator }, change) => {
+      simulator.style = change === "" ? USUAL_STYLE : { ...simulator.style, ...readStyle(change) };
+    },
+  },
+  raw: {
+    needs: "link",
+    argument: "TEXT",
+    about: "send this as a frame",
+    run: ({ simulator }, text) => simulator.faults.send(text),
+  },
+  pause: {
+    argument: "DURATION",
+    about: "do nothing for a while",
+    run: (desk, duration) => {
+      const milliseconds = parseDuration(duration);
+      if (milliseconds === undefined) throw usageError("Say how long, e.g. 500ms.");
+      return desk.pause(milliseconds);
+    },
+  },
+  screen: { about: "show the screen", run: (desk) => desk.show() },
+};
+
+export function phoneHelp(): readonly (readonly [string, string])[] {
+  const commands = Object.entries(PHONE_COMMANDS).map(
+    ([name, { about, argument }]) => [argument === undefined ? `/${name}` : `/${name} ${argument}`, about] as const,
+  );
+  return [...commands, ["/help", "this list"], ["/quit", "leave"]];
+}
+
+/** Phones name the type of a photograph in their own way. */
+const phoneMediaType = (name: string): string => {
+  const type = mediaTypeOf(name) ?? "application/octet-stream";
+  return type === "image/jpeg" ? "jpeg" : type;
+};
+
+async function sendFile({ phone }: Simulator, argument: string): Promise<void> {
+  const [path = "", ...words] = argument.split(" ");
+  if (path === "") throw usageError("Say which file.");
+  const bytes = await readFile(path).catch(() => {
+    throw usageError(`${path} cannot be read.`);
+  });
+  phone.say(words.join(" "), [{ name: basename(path), mimeType: phoneMediaType(path), bytes }]);
+}
+
+function readEvent(argument: string): DeviceEvent {
+  const [, namespace = "", name = "", payload = "{}"] = /^(\S+) (\S+)(?: (.*))?$/.exec(argument) ?? [];
+  if (name === "") throw usageError("Say the namespace and the name of the event.");
+  try {
+    const value: unknown = JSON.parse(payload);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+      return { namespace, name, payload: { ...value } };
+    }
+  } catch {
+    // Said below.
+  }
+  throw usageError("What the event carries must be a JSON object.");
+}
+
+function readNumber(text: string, least: number, most: number): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= least && value <= most) return value;
+  throw usageError(`Say a number from ${least} to ${most}, not "${text}".`);
+}
+
+function readStyle(change: string): Partial<WireStyle> {
+  const [name = "", value = ""] = change.split("=");
+  const values = Object.entries(STYLE_VALUES).find(([known]) => known === name)?.[1];
+  if (values?.includes(value) === true) return { [name]: value };
+  throw usageError(`There is no style ${change}. /help lists them.`);
+}

@@ -1,0 +1,196 @@
+import type { Clock } from "../../model/ports.ts";
+import {
+  describeViolation,
+  type Notification,
+  type Screen,
+  type SimulatedTask,
+  type Simulator,
+  type SimulatorEvent,
+} from "../../simulator/index.ts";
+import { formatDuration } from "../duration.ts";
+import { CommandError, usageError } from "../errors.ts";
+import { type Output, printJson } from "../output.ts";
+import { ensureNewline, safeLine, safeText, table } from "../render/text.ts";
+import { PHONE_COMMANDS, type PhoneContext, phoneHelp } from "./phone-commands.ts";
+
+interface PhoneTerminalOptions {
+  readonly output: Output;
+  readonly simulator: Simulator;
+  readonly clock: Clock;
+  readonly json: boolean;
+  /** How long the agent may take to connect. */
+  readonly timeoutMs: number;
+}
+
+/** A phone in words: lines in, what the screen shows out. */
+export class PhoneTerminal implements PhoneContext {
+  readonly simulator: Simulator;
+  readonly #options: PhoneTerminalOptions;
+  /** Messages that nobody answered. */
+  unanswered = 0;
+  /** How each task stood when it was shown last, so that it is shown once for every time it comes to rest. */
+  readonly #shown = new WeakMap<SimulatedTask, string>();
+
+  constructor(options: PhoneTerminalOptions) {
+    this.#options = options;
+    this.simulator = options.simulator;
+    options.simulator.listenTo((event) => this.#tell(event));
+  }
+
+  /**
+   * Follows a line; false if it was the last one. If `waits`, nothing is said before the agent is there, and what is said
+   * is waited for.
+   */
+  async handleLine(line: string, waits: boolean): Promise<boolean> {
+    const text = line.trim();
+    if (text === "/quit") return false;
+    if (text.startsWith("/")) await this.#obey(text.slice(1), waits);
+    else if (text !== "" && !text.startsWith("#")) {
+      if (waits) await this.waitForAgent();
+      this.simulator.phone.say(text);
+      if (waits) await this.wait();
+    }
+    return true;
+  }
+
+  /** The phone gives up by itself when nothing comes. */
+  async wait(): Promise<void> {
+    await this.simulator.phone.current?.settled();
+  }
+
+  /** Waits for the agent to connect. */
+  async waitForAgent(): Promise<void> {
+    const { clock, timeoutMs } = this.#options;
+    let stop = (): void => {};
+    const late = new Promise<never>((_resolve, reject) => {
+      stop = clock.after(timeoutMs, () => {
+        const message = `The agent did not connect within ${formatDuration(timeoutMs)}.`;
+        reject(new CommandError("A2ACLI_ERR_TIMEOUT", message, "Allow more time with --timeout."));
+      });
+    });
+    try {
+      // It may be gone again by the time that a wait for it is over.
+      while (!this.simulator.isReady) await Promise.race([this.simulator.ready(), late]);
+    } finally {
+      stop();
+    }
+  }
+
+  pause(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#options.clock.after(milliseconds, resolve);
+    });
+  }
+
+  printAnswer(what: string, answer: string): void {
+    const { json, output } = this.#options;
+    if (json) printJson(output, { [what]: answer }, "line");
+    else output.write(`[${what}] ${answer}\n`);
+  }
+
+  show(): void {
+    const task = this.simulator.phone.current;
+    if (task !== undefined) this.#print(task);
+  }
+
+  async #obey(words: string, waits: boolean): Promise<void> {
+    const { output } = this.#options;
+    const [name = "", ...rest] = words.split(" ");
+    const command = Object.hasOwn(PHONE_COMMANDS, name) ? PHONE_COMMANDS[name] : undefined;
+    if (name === "help") output.info(table(phoneHelp(), "  ").trimEnd());
+    else if (command === undefined) output.info(`There is no /${safeLine(name)}; /help lists what there is.`);
+    else {
+      if (command.needs === "link" && this.simulator.cloud !== undefined) {
+        throw usageError(`/${name} is for agents that dial: one that is called has no connection.`);
+      }
+      if (command.needs === "agent" && waits) await this.waitForAgent();
+      await command.run(this, rest.join(" ").trim());
+    }
+  }
+
+  #tell(event: SimulatorEvent): void {
+    const { json, output } = this.#options;
+    switch (event.kind) {
+      case "task":
+        this.#rest(event.task);
+        break;
+      case "violation":
+        if (json) printJson(output, { violation: event.violation }, "line");
+        output.warn(safeLine(describeViolation(event.violation)));
+        break;
+      case "connection":
+        output.info(output.dim(describeConnection(event.connection)));
+        break;
+      case "notification":
+        if (json) printJson(output, { notification: event.notification }, "line");
+        else output.write(renderNotification(event.notification));
+        break;
+    }
+  }
+
+  #rest(task: SimulatedTask): void {
+    const rests = !task.isOpen || task.asks;
+    const standing = rests ? (task.ending ?? "asks") : "";
+    if (this.#shown.get(task) === standing) return;
+    this.#shown.set(task, standing);
+    if (task.isUnanswered) this.unanswered++;
+    if (task.ending === "superseded") this.#options.output.info("An older message has lost its channel.");
+    else if (rests) this.#print(task);
+  }
+
+  #print(task: SimulatedTask): void {
+    const { json, output } = this.#options;
+    if (json) printJson(output, screenToJson(task), "line");
+    else output.write(renderScreen(task.screen()));
+  }
+}
+
+function describeConnection({
+  code,
+  hostIndex,
+  kind,
+}: Extract<SimulatorEvent, { kind: "connection" }>["connection"]): string {
+  const where = hostIndex === 0 ? "" : " on the second server";
+  switch (kind) {
+    case "connected":
+      return `The agent has connected${where}.`;
+    case "ready":
+      return `The agent has introduced itself${where}.`;
+    case "closed":
+      return `The connection of the agent was closed with ${code}${where}.`;
+  }
+}
+
+/** What a phone has on its screen for a task: the answer as it is, everything beside it in brackets. */
+function renderScreen(screen: Screen): string {
+  const { data, failure, files, notes, painted, state, statusBar, text, thinking } = screen;
+  return [
+    ...notes.map((note) => renderTag("entry", note)),
+    ...(thinking === undefined ? [] : [renderTag(thinking.folded ? "thoughts, folded" : "thinking", thinking.text)]),
+    ...(screen.dots ? ["[...]\n"] : []),
+    ...(text === "" ? [] : [painted ? ensureNewline(safeText(text)) : renderTag("not shown before the end", text)]),
+    ...data.map((part) => renderTag("data", JSON.stringify(part))),
+    ...files.map(({ mimeType, name, shown }) => renderTag(shown ? "file" : "file, not shown", `${name} (${mimeType})`)),
+    ...(statusBar === "" ? [] : [renderTag("status", statusBar)]),
+    ...(failure === undefined ? [] : [renderTag("failed", failure)]),
+    ...(state === "completed" || failure !== undefined ? [] : [`[${state}]\n`]),
+  ].join("");
+}
+
+function renderNotification({ cut, directives, pushDataId, text, title }: Notification): string {
+  return [
+    renderTag("notification", cut ? `${title}…` : title),
+    ...(text === undefined ? [] : [renderTag("behind it", text)]),
+    ...(pushDataId === undefined ? [] : [renderTag("asks for", pushDataId)]),
+    ...directives.map((directive) => renderTag("command", JSON.stringify(directive))),
+  ].join("");
+}
+
+function screenToJson(task: SimulatedTask): object {
+  const { conversationId, ending, id, ignored, said, shown } = task;
+  return { task: { id, conversationId, said, ending: ending ?? null, shown, ignored }, screen: task.screen() };
+}
+
+function renderTag(tag: string, text: string): string {
+  return `[${tag}] ${safeLine(text)}\n`;
+}
