@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { parseConfig } from "../src/server/config/load.ts";
+import { UNAVAILABLE_KEYS } from "../src/server/config/problems.ts";
 import { AGENT_KINDS, configSchema } from "../src/server/config/schema.ts";
-import { UNAVAILABLE } from "../src/server/config/unavailable.ts";
 
 /** The part of JSON Schema that the configuration needs. */
 export interface JsonSchema {
@@ -195,7 +195,9 @@ function rangeOf({ minimum, maximum }: JsonSchema): string {
 }
 
 function unavailableSection(): string {
-  const lines = Object.entries(UNAVAILABLE).map(([key, feature]) => `| \`${key.replace("*", "NAME")}\` | ${feature} |`);
+  const lines = Object.entries(UNAVAILABLE_KEYS).map(
+    ([key, feature]) => `| \`${key.replace("*", "NAME")}\` | ${feature} |`,
+  );
   return `## Not available in this version\n\nThese keys are known and refused with a message that says so:\n\n| key | for |\n|---|---|\n${lines.join("\n")}\n`;
 }
 

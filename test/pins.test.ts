@@ -20,9 +20,9 @@ import { EXTENSIONS } from "../src/model/extensions.ts";
 import { TASK_STATES } from "../src/model/state.ts";
 import type { Task } from "../src/model/task.ts";
 import { DEFAULT_SERVE_LIMITS, DEFAULT_SERVE_TIMES } from "../src/server/core.ts";
-import { Cors } from "../src/server/cors.ts";
 import { DIALECTS } from "../src/server/dialects.ts";
 import * as express from "../src/server/express.ts";
+import { Cors } from "../src/server/http/cors.ts";
 import { createHandler, type WebHandler } from "../src/server/web-handler.ts";
 import * as xiaoyi from "../src/xiaoyi.ts";
 

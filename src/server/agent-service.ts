@@ -3,20 +3,54 @@ import type { Engine } from "../engine/engine.ts";
 import type { Caller } from "../model/caller.ts";
 import type { AgentCard, AgentInterface, AgentProfile } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
-import type { Call, FrameStream, Operation, OutcomeOf } from "../model/operation.ts";
+import type { Call, FrameStream, Operation, OutcomeOf, StreamFrame } from "../model/operation.ts";
 import type { Clock, Ids, Log } from "../model/ports.ts";
-import type { Admission } from "./admission.ts";
-import { activatedOf, toAgentCard, toExtendedCard } from "./agent-card.ts";
-import type { AuditLog } from "./audit.ts";
-import { recordOfCall } from "./audit-records.ts";
-import { AuditedFrames } from "./audited-frames.ts";
-import { type Subject, subjectAsked, subjectMade, withNamedConfig } from "./audited-operation.ts";
-import type { Authentication } from "./authentication.ts";
-import type { CardSigner } from "./card-signer.ts";
-import { ExpiringFrames } from "./expiring-frames.ts";
-import { requireScopes } from "./skill-scopes.ts";
+import type { Admission } from "./access/admission.ts";
+import type { Authentication } from "./access/authentication.ts";
+import { requireScopes } from "./access/skill-scopes.ts";
+import { type AuditLog, toCallRecord } from "./audit/audit-log.ts";
+import {
+  AuditedFrames,
+  type AuditSubject,
+  assignPushConfigId,
+  subjectOfOutcome,
+  subjectOfRequest,
+} from "./audit/audited-operation.ts";
+import { activatedExtensions, toAgentCard, toExtendedCard } from "./cards/agent-card.ts";
+import type { CardSigner } from "./cards/signing-keys.ts";
 
-export interface AgentServiceOptions {
+/** Timers cannot be set further ahead; a stream that is older ends then and can be resumed. */
+const MAX_TIMER_MS = 2_147_483_647;
+
+/** A stream that lasts no longer than what its caller has shown; whoever has something newer resumes where it ended. */
+class ExpiringFrames implements FrameStream, AsyncIterator<readonly StreamFrame[], undefined> {
+  readonly #frames: AsyncIterator<readonly StreamFrame[]>;
+  readonly #stopTimer: () => void;
+
+  constructor(frames: FrameStream, clock: Clock, expires: number) {
+    this.#frames = frames[Symbol.asyncIterator]();
+    const left = Math.min(Math.max(expires - clock.now(), 0), MAX_TIMER_MS);
+    this.#stopTimer = clock.after(left, () => void this.#frames.return?.());
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<readonly StreamFrame[], undefined>> {
+    const step = await this.#frames.next();
+    if (step.done === true) this.#stopTimer();
+    return step;
+  }
+
+  async return(): Promise<IteratorReturnResult<undefined>> {
+    this.#stopTimer();
+    await this.#frames.return?.();
+    return { done: true, value: undefined };
+  }
+}
+
+interface AgentServiceOptions {
   readonly name: string;
   readonly engine: Engine;
   readonly log: Log;
@@ -72,12 +106,12 @@ export class ServedAgentService implements AgentService {
   }
 
   /** The agent was defined anew. */
-  changed(): void {
+  invalidateCard(): void {
     this.#card = undefined;
   }
 
   activate(requested: readonly string[]): readonly string[] {
-    return activatedOf(this.card, requested);
+    return activatedExtensions(this.card, requested);
   }
 
   dispatch<O extends Operation>(operation: O, call: Call): Promise<OutcomeOf<O>> {
@@ -85,15 +119,15 @@ export class ServedAgentService implements AgentService {
   }
 
   async #audited<O extends Operation>(audit: AuditLog, operation: O, call: Call): Promise<OutcomeOf<O>> {
-    audit.check();
+    audit.assertWritable();
     const { caller, dialect } = call;
     const began = audit.now();
-    const named = withNamedConfig(operation, () => this.#ids.pushConfig());
-    const asked = subjectAsked(named);
-    const tell = (result: string, subject: Subject) => {
+    const named = assignPushConfigId(operation, () => this.#ids.pushConfig());
+    const asked = subjectOfRequest(named);
+    const tell = (result: string, subject: AuditSubject) => {
       const duration = audit.now() - began;
       const { kind } = operation;
-      audit.record(recordOfCall({ caller, agent: this.name, dialect, operation: kind, ...subject, result, duration }));
+      audit.record(toCallRecord({ caller, agent: this.name, dialect, operation: kind, ...subject, result, duration }));
     };
     try {
       const outcome = await this.#perform(named, call);
@@ -103,7 +137,7 @@ export class ServedAgentService implements AgentService {
         const told = (task: string | undefined) => tell("OK", { ...asked, task: asked.task ?? task });
         return new AuditedFrames(frames, told) as FrameStream as OutcomeOf<O>;
       }
-      tell("OK", subjectMade(asked, operation.kind, outcome));
+      tell("OK", subjectOfOutcome(asked, operation.kind, outcome));
       return outcome;
     } catch (error) {
       tell(ProtocolError.is(error) ? error.code : "INTERNAL_ERROR", asked);
@@ -112,7 +146,7 @@ export class ServedAgentService implements AgentService {
   }
 
   async #perform<O extends Operation>(operation: O, call: Call): Promise<OutcomeOf<O>> {
-    this.#admission?.enter(call.caller);
+    this.#admission?.startRequest(call.caller);
     try {
       if (operation.kind === "send" || operation.kind === "stream") {
         const pending = requireScopes(this.profile, operation, call.caller);
@@ -128,7 +162,7 @@ export class ServedAgentService implements AgentService {
       this.#log.error({ err: error, agent: this.name, operation: operation.kind }, "An operation failed unexpectedly.");
       throw new ProtocolError("INTERNAL_ERROR", "Something went wrong on our side.", { cause: error });
     } finally {
-      this.#admission?.leave(call.caller);
+      this.#admission?.endRequest(call.caller);
     }
   }
 

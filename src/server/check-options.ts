@@ -1,9 +1,8 @@
 import { z } from "zod";
 import { DEFAULT_LIMITS, DEFAULT_TIMES } from "../engine/options.ts";
-import { toFindings } from "./config/issues.ts";
-import { formatPath } from "./config/problems.ts";
+import { formatPath, toFindings } from "./config/problems.ts";
 import { grpcPublicUrl, mountPath, publicUrl } from "./config/schema.ts";
-import { count, mediaType, port, rate, text } from "./config/words.ts";
+import { count, mediaType, port, rate, text } from "./config/value-types.ts";
 import { DEFAULT_SERVE_LIMITS, DEFAULT_SERVE_TIMES, type ServeOptions } from "./core.ts";
 
 const object = z.record(z.string(), z.unknown());

@@ -12,32 +12,32 @@ import type { Loss } from "../model/loss.ts";
 import { type Log, type Meter, NO_MONITOR, type RunMonitor, SILENT_LOG } from "../model/ports.ts";
 import type { TaskStore } from "../store/contract.ts";
 import { openStore } from "../store/open.ts";
-import { Admission, type AdmissionLimits, DEFAULT_REQUESTS, OwnerLimitError } from "./admission.ts";
+import { Admission, type AdmissionLimits, DEFAULT_REQUESTS, OwnerLimitError } from "./access/admission.ts";
+import { createAuthentication, type DeclaredSecurity, type OwnCheck } from "./access/authentication.ts";
+import {
+  DEFAULT_UNSENT_LIMITS,
+  IncomingByteBudget,
+  SHARE_WITHOUT_CREDENTIALS,
+  UnsentByteBudget,
+} from "./access/byte-budgets.ts";
+import { type ConnectionLimits, DEFAULT_CONNECTION_LIMITS } from "./access/connections.ts";
+import type { TlsOptions } from "./access/tls.ts";
 import { ServedAgentService } from "./agent-service.ts";
-import { ArrivingBytes, SHARE_WITHOUT_CREDENTIALS } from "./arriving-bytes.ts";
-import { AuditLog, type AuditOptions } from "./audit.ts";
-import { recordOfCall, recordOfDelivery } from "./audit-records.ts";
-import { createAuthentication, type DeclaredSecurity, type OwnCheck } from "./authentication.ts";
-import type { CardForm } from "./card-document.ts";
-import { createCardSigner } from "./card-signer.ts";
-import { type ConnectionLimits, DEFAULT_CONNECTION_LIMITS } from "./connections.ts";
-import { Cors, type CorsOptions } from "./cors.ts";
-import { Counters } from "./counters.ts";
-import { dialectsWith } from "./dialects.ts";
-import { knownSecrets } from "./known-secrets.ts";
-import type { NodeHttpOptions } from "./node-http.ts";
-import { systemClock, uuidIds } from "./node-ports.ts";
-import { operationsOf } from "./operations.ts";
-import { loadOwnKeys } from "./own-keys.ts";
-import { openPush, type PushOptions } from "./push/open-push.ts";
-import { Redactor, redacting } from "./redact.ts";
-import { Router } from "./router.ts";
-import type { TlsOptions } from "./tls.ts";
-import { DEFAULT_UNSENT, UnsentBytes } from "./unsent-bytes.ts";
+import { AuditLog, type AuditOptions, toCallRecord, toDeliveryRecord } from "./audit/audit-log.ts";
+import type { CardForm } from "./cards/card-documents.ts";
+import { createCardSigner, loadServerKeys } from "./cards/signing-keys.ts";
+import { systemClock, uuidIds } from "./clock-and-ids.ts";
+import { createDialects } from "./dialects.ts";
+import { Cors, type CorsOptions } from "./http/cors.ts";
+import { Counters, createMonitoringRoutes } from "./http/monitoring.ts";
+import type { NodeHttpOptions } from "./http/node-http.ts";
+import { Router } from "./http/router.ts";
+import { collectSecrets, Redactor, withRedaction } from "./logging/redact.ts";
+import { openPush, type PushOptions } from "./push.ts";
 import { NO_LINKS, openLinks, openPhones, openXiaoyi } from "./xiaoyi/open-xiaoyi.ts";
 import type { XiaoyiOptions } from "./xiaoyi/options.ts";
 
-export interface ServeLimitOptions extends EngineLimits, AdmissionLimits, ConnectionLimits {
+interface ServeLimitOptions extends EngineLimits, AdmissionLimits, ConnectionLimits {
   /** Bytes of a request body; more is answered with 413. */
   readonly body: number;
   /** Maximum number of parts of a message. */
@@ -56,7 +56,7 @@ export interface ServeLimitOptions extends EngineLimits, AdmissionLimits, Connec
   readonly failedLogins: number;
 }
 
-export interface ServeTimeOptions extends EngineTimes {
+interface ServeTimeOptions extends EngineTimes {
   /** A silent stream sends a keep-alive this often. */
   readonly keepAliveMs: number;
   /** A stream whose reader takes nothing for this long is closed; the reader can resume. */
@@ -131,7 +131,7 @@ export const DEFAULT_SERVE_LIMITS = {
   values: 200_000,
   arriving: 512 * 1024 * 1024,
   failedLogins: 300,
-  ...DEFAULT_UNSENT,
+  ...DEFAULT_UNSENT_LIMITS,
   ...DEFAULT_REQUESTS,
   ...DEFAULT_CONNECTION_LIMITS,
 };
@@ -154,7 +154,7 @@ export interface Core {
 }
 
 /** Asked for when a card is first made, by when the ports are known. */
-export interface Whereabouts {
+interface ServerLocation {
   baseUrl(): string;
   /** `host:port` of gRPC, if it is served. */
   grpc(): string | undefined;
@@ -166,10 +166,10 @@ export interface Whereabouts {
 
 export async function createCore(
   options: ServeOptions,
-  where: Whereabouts,
+  where: ServerLocation,
   isOwnHost: (host: string | undefined) => boolean = () => true,
 ): Promise<Core> {
-  const log = options.log ? redacting(options.log, new Redactor(knownSecrets(options))) : SILENT_LOG;
+  const log = options.log ? withRedaction(options.log, new Redactor(collectSecrets(options))) : SILENT_LOG;
   const limits = { ...DEFAULT_SERVE_LIMITS, ...options.limits };
   const times = { ...DEFAULT_SERVE_TIMES, ...options.times };
   const names = Object.keys(options.agents);
@@ -177,14 +177,14 @@ export async function createCore(
   if (defaultName === undefined || !Object.hasOwn(options.agents, defaultName)) {
     throw new TypeError(names.length === 0 ? "There is no agent to serve." : `There is no agent "${defaultName}".`);
   }
-  const keys = await loadOwnKeys(options);
+  const keys = await loadServerKeys(options);
   const counters = new Counters();
   const agents = new Map(Object.entries(options.agents));
   const report = (dialect: string, losses: readonly Loss[]) =>
     reportLosses(dialect, losses, options.strict === true, counters, log);
   const services = new Map<string, ServedAgentService>();
   const phones = openPhones(options, { log, meter: counters, serviceOf: (name) => services.get(name) });
-  const dialects = dialectsWith(openXiaoyi(options, phones, log));
+  const dialects = createDialects(openXiaoyi(options, phones, log));
   const push = openPush(options.push ?? true, {
     dialects,
     clock: systemClock,
@@ -206,7 +206,7 @@ export async function createCore(
   const sign = keys.card && createCardSigner(keys.card, () => where.baseUrl());
   const urlOf = (name: string) => `${where.baseUrl()}/agents/${encodeURIComponent(name)}`;
   const audit = await openAudit(options, log, counters);
-  const store = await toStore(options, log);
+  const store = await openTaskStore(options, log);
   const engine = new Engine(
     {
       store,
@@ -218,7 +218,7 @@ export async function createCore(
       random: Math.random,
       idOf: urlOf,
       ...push.engine,
-      onPushTry: (tried) => audit?.record(recordOfDelivery(tried)),
+      onPushTry: (tried) => audit?.record(toDeliveryRecord(tried)),
       limits: { ...options.limits, ...push.limits },
       times: { ...times, ...push.times },
     },
@@ -245,8 +245,8 @@ export async function createCore(
       keepAliveMs: times.keepAliveMs,
     },
     cors: new Cors(options.cors ?? { origins: [] }, options.auth?.apiKey?.header),
-    operations: new Map([
-      ...operationsOf({
+    serverRoutes: new Map([
+      ...createMonitoringRoutes({
         engine,
         store,
         counters,
@@ -255,8 +255,8 @@ export async function createCore(
         buffered: () => ({ arriving: http.arriving.held, unsent: http.unsent.held }),
         isStarting: () => where.isStarting?.() === true,
       }),
-      ...keys.published.operations(),
-      ...authentication.metadataPaths(names, () => scopesOf(services.values())),
+      ...keys.published.routes(),
+      ...authentication.metadataPaths(names, () => skillScopesOf(services.values())),
     ]),
     now: systemClock.now,
     isOwnHost,
@@ -270,10 +270,10 @@ export async function createCore(
     },
     recognise: authentication.authenticate,
     challenged: authentication.challenged,
-    admit: ({ remoteAddress }) => admission.refusesAddress(remoteAddress),
+    admit: ({ remoteAddress }) => admission.checkAddress(remoteAddress),
     onRefused: (error, { remoteAddress }, agent, dialect) =>
       audit?.record(
-        recordOfCall({
+        toCallRecord({
           ...(error instanceof OwnerLimitError && { caller: error.caller }),
           address: remoteAddress,
           agent,
@@ -285,15 +285,16 @@ export async function createCore(
   });
   const http: NodeHttpOptions = {
     handle: (exchange) => router.handle(exchange),
-    refuse: (status, exchange, message = REFUSALS[status](limits.body)) => router.refuse(status, message, exchange),
+    refuse: (status, exchange, message = BODY_ERROR_MESSAGES[status](limits.body)) =>
+      router.refuse(status, message, exchange),
     screen: (exchange) => router.screen(exchange),
     maxBodyBytes: limits.body,
     // Where none can be shown, all callers are without credentials and have all of it.
-    arriving: new ArrivingBytes(
+    arriving: new IncomingByteBudget(
       limits.arriving,
       authentication.identifies ? limits.arriving * SHARE_WITHOUT_CREDENTIALS : limits.arriving,
     ),
-    unsent: new UnsentBytes(limits.unsent, authentication.identifies ? limits.unsentPerOwner : limits.unsent),
+    unsent: new UnsentByteBudget(limits.unsent, authentication.identifies ? limits.unsentPerOwner : limits.unsent),
     stalledReaderMs: times.stalledReaderMs,
     log,
     meter: counters,
@@ -332,7 +333,7 @@ async function openAudit(options: ServeOptions, log: Log, meter: Meter): Promise
   return audit;
 }
 
-function scopesOf(services: Iterable<ServedAgentService>): readonly string[] {
+function skillScopesOf(services: Iterable<ServedAgentService>): readonly string[] {
   return [...new Set([...services].flatMap(({ profile }) => profile.skills.flatMap(({ scopes = [] }) => scopes)))];
 }
 
@@ -355,13 +356,13 @@ function reportLosses(dialect: string, losses: readonly Loss[], strict: boolean,
   throw new ProtocolError("LOSS_REFUSED", `${first.path} cannot be said here: ${first.reason}`, { violations });
 }
 
-const REFUSALS = {
+const BODY_ERROR_MESSAGES = {
   413: (bytes: number) => `The request body is larger than ${bytes} bytes.`,
   415: () => "Request bodies must not be compressed.",
   429: () => "Too many large requests are on their way in.",
 } as const satisfies Record<413 | 415 | 429, (bytes: number) => string>;
 
-async function toStore(options: ServeOptions, log: Log): Promise<TaskStore> {
+async function openTaskStore(options: ServeOptions, log: Log): Promise<TaskStore> {
   if (typeof options.store === "object") return options.store;
   const baseDirectory = options.baseDirectory ?? process.cwd();
   return openStore(options.store ?? "memory:", { baseDirectory, clock: systemClock, log });

@@ -19,16 +19,16 @@ const xiaoyiLink = createXiaoyiLink({
 });
 
 /** Those that need to be told something before they can serve, set up for one server. */
-export interface DialectSetups {
+export interface ConfiguredDialects {
   readonly xiaoyiHttp: Dialect;
 }
 
 /** Every dialect that is served. The first answers where it cannot be told which one the caller speaks. */
-export function dialectsWith({ xiaoyiHttp }: DialectSetups): readonly [Dialect, ...Dialect[]] {
+export function createDialects({ xiaoyiHttp }: ConfiguredDialects): readonly [Dialect, ...Dialect[]] {
   return [a2aV1, a2aV03, a2aV01, tasksRest, xiaoyiHttp, xiaoyiLink];
 }
 
 /** As they are where nothing is set up. */
-export const DIALECTS = dialectsWith({
+export const DIALECTS = createDialects({
   xiaoyiHttp: createXiaoyiHttp({ entriesFor: () => [], clock: NO_CLOCK, log: SILENT_LOG }),
 });

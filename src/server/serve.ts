@@ -6,16 +6,15 @@ import type { RpcServing } from "../dialects/contract.ts";
 import { DIALECT_NAME as LINK_DIALECT } from "../dialects/xiaoyi-link/version.ts";
 import type { Agent } from "../engine/agent.ts";
 import { SILENT_LOG } from "../model/ports.ts";
+import { createHostCheck, externallyReachableHost, isLoopback } from "./access/loopback.ts";
+import type { TlsFiles } from "./access/tls.ts";
 import { checkServeOptions, isAgent } from "./check-options.ts";
+import { systemClock, uuidIds } from "./clock-and-ids.ts";
 import { type Core, createCore, type ServeOptions } from "./core.ts";
 import { DIALECTS } from "./dialects.ts";
 import { createGrpcServer, type GrpcEndpoint } from "./grpc/node-grpc.ts";
-import { isLoopback, reachedBy } from "./loopback.ts";
-import { createNodeServer, type NodeHttpOptions } from "./node-http.ts";
-import { systemClock, uuidIds } from "./node-ports.ts";
-import { ownHosts } from "./own-host.ts";
-import { redacting } from "./redact.ts";
-import type { TlsFiles } from "./tls.ts";
+import { createNodeServer, type NodeHttpOptions } from "./http/node-http.ts";
+import { withRedaction } from "./logging/redact.ts";
 import type { AcceptedLinks, AcceptLinksOptions } from "./xiaoyi/accept-links.ts";
 import { type DialIn, dialInsOf } from "./xiaoyi/dial-in-agent.ts";
 
@@ -59,7 +58,7 @@ export async function serve(options: ServeOptions): Promise<DragomanServer> {
   const host = options.host ?? "127.0.0.1";
   const { auth = {} } = options;
   const identifies = options.authenticate !== undefined || identifiesCallers(auth);
-  const reached = reachedBy(host, options.publicUrl);
+  const reached = externallyReachableHost(host, options.publicUrl);
   if (reached !== undefined && !identifies && auth.anonymous !== true) {
     throw new TypeError(
       `"${reached}" can be reached from other machines; say in auth who may call, or auth: { anonymous: true } to let anyone.`,
@@ -71,7 +70,7 @@ export async function serve(options: ServeOptions): Promise<DragomanServer> {
   let grpcUrl: string | undefined;
   // A check of one's own may leave callers anonymous.
   const needsCredentials = identifiesCallers(auth) && auth.anonymous !== true;
-  const isOwnHost = needsCredentials ? undefined : ownHosts(host, options.publicUrl);
+  const isOwnHost = needsCredentials ? undefined : createHostCheck(host, options.publicUrl);
   let starting = true;
   const local = isLoopback(host) && publicUrl === undefined;
   const where = { baseUrl: () => publicUrl ?? url, grpc: () => grpcUrl, local, isStarting: () => starting };
@@ -84,9 +83,9 @@ export async function serve(options: ServeOptions): Promise<DragomanServer> {
     tls?.close();
     throw error;
   }
-  const links = await openDoor(dialIns, core, { publicUrl, mount });
+  const links = await openLinkEndpoint(dialIns, core, { publicUrl, mount });
   const takeUpgrade = links?.upgrade;
-  const http = withFiles(core.http, links);
+  const http = withLinkFiles(core.http, links);
   const server = createNodeServer(http, { limits: core.connections, tls, takeUpgrade, mount });
   try {
     const { port } = await listen(server, host, options.port ?? 4000);
@@ -115,13 +114,13 @@ async function openTls(options: ServeOptions): Promise<TlsFiles | undefined> {
     throw new TypeError("auth.mtls.ca and tls.ca are both given; auth.mtls needs only its own.");
   }
   const all = mtls === undefined ? tls : { ...tls, ca: mtls.ca, requestClientCertificate: true };
-  const log = options.log ? redacting(options.log) : SILENT_LOG;
-  const { TlsFiles } = await import("./tls.ts");
+  const log = options.log ? withRedaction(options.log) : SILENT_LOG;
+  const { TlsFiles } = await import("./access/tls.ts");
   return TlsFiles.open(all, options.baseDirectory ?? process.cwd(), log);
 }
 
 /** What it takes to be dialled is loaded only where somebody may dial. */
-async function openDoor(
+async function openLinkEndpoint(
   dialIns: ReadonlyMap<string, DialIn>,
   core: Core,
   place: Pick<AcceptLinksOptions, "publicUrl" | "mount">,
@@ -134,7 +133,7 @@ async function openDoor(
 }
 
 /** Files for agents that dialled in are asked for first: their address, and not the caller, says who may have them. */
-function withFiles(http: NodeHttpOptions, links: AcceptedLinks | undefined): NodeHttpOptions {
+function withLinkFiles(http: NodeHttpOptions, links: AcceptedLinks | undefined): NodeHttpOptions {
   if (links === undefined) return http;
   return { ...http, handle: (exchange) => links.answerFile(exchange) ?? http.handle(exchange) };
 }
@@ -148,7 +147,7 @@ function openGrpc(
   tls: TlsFiles | undefined,
 ): Promise<GrpcEndpoint | undefined> {
   if (options.grpcPort === false) return Promise.resolve(undefined);
-  const next = options.port === 0 || port === LAST_PORT ? 0 : port + 1;
+  const next = options.port === 0 || port === MAX_PORT ? 0 : port + 1;
   const services = DIALECTS.flatMap(({ name, serving: { rpc } }) => (rpc === undefined ? [] : [{ name, rpc }]));
   const nameOf = new Map(services.map(({ name, rpc }) => [rpc, name]));
   const dialectOf = (serving: RpcServing) => nameOf.get(serving) ?? serving.service;
@@ -169,7 +168,7 @@ function openGrpc(
   });
 }
 
-const LAST_PORT = 65_535;
+const MAX_PORT = 65_535;
 
 function runningServer(
   options: ServeOptions,
@@ -194,7 +193,7 @@ function runningServer(
     await core.close();
     links?.close();
     server.closeIdleConnections();
-    await Promise.all([endConnections(server), grpc?.close(LEAVING_MS)]);
+    await Promise.all([endConnections(server), grpc?.close(CLOSE_GRACE_MS)]);
     resolveClosed();
   };
   return {
@@ -209,7 +208,7 @@ function runningServer(
       if (!core.services.has(name)) throw new TypeError(`replace: there is no agent "${name}".`);
       if (!isAgent(agent)) throw new TypeError("replace: the agent must be what defineAgent returns.");
       core.engine.replace(name, agent);
-      core.services.get(name)?.changed();
+      core.services.get(name)?.invalidateCard();
     },
     close() {
       closing ??= close();
@@ -220,11 +219,11 @@ function runningServer(
 }
 
 /** Answers that are being written get this moment to leave; whatever is still open then is cut. */
-const LEAVING_MS = 1_000;
+const CLOSE_GRACE_MS = 1_000;
 
 function endConnections(server: Server): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => server.closeAllConnections(), LEAVING_MS);
+    const timer = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS);
     server.close(() => {
       clearTimeout(timer);
       resolve();
@@ -244,11 +243,11 @@ function listen(server: Server, host: string, port: number): Promise<AddressInfo
 
 /** A wildcard is no address to call: cards then name one that other machines can reach. IPv6 needs brackets in a URL. */
 function urlHost(host: string): string {
-  if (host === "0.0.0.0" || host === "::") return outwardAddress() ?? "127.0.0.1";
+  if (host === "0.0.0.0" || host === "::") return externalAddress() ?? "127.0.0.1";
   return host.includes(":") ? `[${host}]` : host;
 }
 
-function outwardAddress(): string | undefined {
+function externalAddress(): string | undefined {
   const addresses = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   return addresses.find(({ family, internal }) => family === "IPv4" && !internal)?.address;
 }

@@ -2,13 +2,37 @@ import { resolve } from "node:path";
 import { findMissingProgram } from "../agents/process/find-program.ts";
 import type { Log } from "../model/ports.ts";
 import { buildAgents, type ConfigOverrides, type DragomanConfig, environmentFor, loadConfig } from "./config/index.ts";
-import { guardProcess } from "./guard-process.ts";
-import { secretsOfConfig } from "./known-secrets.ts";
-import { createLog } from "./log.ts";
-import type { PushOptions } from "./push/open-push.ts";
+import { watchModules } from "./config/watch-modules.ts";
+import { createLog } from "./logging/log.ts";
+import { collectConfigSecrets } from "./logging/redact.ts";
+import type { PushOptions } from "./push.ts";
 import { type DragomanServer, type ServeOptions, serve } from "./serve.ts";
-import { watchModules } from "./watch-modules.ts";
 import { createWatchdog, type Watchdog } from "./watchdog.ts";
+
+/**
+ * An agent's forgotten `await` must not take the other agents' tasks down with it: a rejection that nobody handles is
+ * logged and survived. After an exception that nobody caught nothing can be relied on, so the server is closed in order.
+ * Returns what takes the guard away again.
+ */
+export function handleUncaughtErrors(log: Log, close: () => Promise<void>): () => void {
+  const onRejection = (error: unknown) => {
+    log.error({ err: error }, "A promise was rejected and nobody handles it; probably an agent forgot an await.");
+  };
+  const onException = (error: unknown) => {
+    log.error({ err: error }, "An exception was not caught by anyone; the server is shut down.");
+    process.exitCode = 1;
+    close().then(
+      () => process.exit(1),
+      () => process.exit(1),
+    );
+  };
+  process.on("unhandledRejection", onRejection);
+  process.on("uncaughtException", onException);
+  return () => {
+    process.off("unhandledRejection", onRejection);
+    process.off("uncaughtException", onException);
+  };
+}
 
 export interface StartOptions {
   readonly configFile: string;
@@ -28,12 +52,12 @@ export async function startServer(options: StartOptions): Promise<DragomanServer
   const log = await createLog({
     level: config.log.level,
     pretty: isPretty,
-    secrets: secretsOfConfig(config),
+    secrets: collectConfigSecrets(config),
   });
-  warnOfMissingPrograms(config, log);
+  warnAboutMissingPrograms(config, log);
   const push = toPushOptions(config.push);
   const agents = await buildAgents(config, { log });
-  const watchdog = watchdogOf(config, isPretty, log);
+  const watchdog = createConfiguredWatchdog(config, isPretty, log);
   const monitor = watchdog && { monitor: watchdog.monitor };
   const server = await serve({ ...toServeOptions(config, agents), push, log, ...monitor });
   watchdog?.start();
@@ -47,7 +71,7 @@ export async function startServer(options: StartOptions): Promise<DragomanServer
     { url: server.url, grpc: server.grpc, store: server.store, agents: [...config.agents.keys()] },
     "Listening.",
   );
-  const unguard = guardProcess(log, () => server.close());
+  const unguard = handleUncaughtErrors(log, () => server.close());
   const release = () => {
     unguard();
     watchdog?.stop();
@@ -62,7 +86,7 @@ export async function startServer(options: StartOptions): Promise<DragomanServer
   return server;
 }
 
-function watchdogOf(config: DragomanConfig, isPretty: boolean, log: Log): Watchdog | undefined {
+function createConfiguredWatchdog(config: DragomanConfig, isPretty: boolean, log: Log): Watchdog | undefined {
   const { watchdogMs } = config.server;
   if (watchdogMs === false) return undefined;
   const agentFiles = [...config.agents].flatMap(([name, { source }]) =>
@@ -73,7 +97,7 @@ function watchdogOf(config: DragomanConfig, isPretty: boolean, log: Log): Watchd
 }
 
 /** Each run looks for its program again, so one that is installed later is found. */
-function warnOfMissingPrograms(config: DragomanConfig, log: Log): void {
+function warnAboutMissingPrograms(config: DragomanConfig, log: Log): void {
   for (const [agent, { source }] of config.agents) {
     const missing = source.kind === "process" ? findMissingProgram(source) : undefined;
     if (missing === undefined || source.kind !== "process") continue;

@@ -7,9 +7,9 @@ import { workerData } from "node:worker_threads";
 import { StallDetector, threadCpuMs } from "../agents/threads.ts";
 import { CELL, NOTE_OFFSET, type WatchdogData } from "./watchdog.ts";
 
-const LOOK_MS = 250;
+const CHECK_MS = 250;
 /** For the other thread to stop where it is, and then to end in order. */
-const PATIENCE_MS = 1_500;
+const DEBUGGER_TIMEOUT_MS = 1_500;
 const MAX_FRAMES = 20;
 const FATAL = 60;
 const WARN = 40;
@@ -25,15 +25,15 @@ const longStall = new StallDetector(OWN_CODE_FACTOR * limitMs, () => threadCpuMs
 let reported = false;
 let reporting = false;
 /** The last beat before which the server was busy with its own work. */
-let excused = -1;
+let excusedBeat = -1;
 
 setInterval(() => {
   const beats = Atomics.load(cells, CELL.beats);
   const isStalled = stall.isStalled(beats);
   const isLong = longStall.isStalled(beats);
-  if (reporting || !isStalled || (beats === excused && !isLong)) return;
+  if (reporting || !isStalled || (beats === excusedBeat && !isLong)) return;
   if (Atomics.load(cells, CELL.debugged) === 0) endStalled(isLong);
-}, LOOK_MS);
+}, CHECK_MS);
 
 interface Culprit {
   readonly agent?: string | undefined;
@@ -60,15 +60,15 @@ function endStalled(isLong: boolean): void {
       ({ functionName, location: { lineNumber, columnNumber = 0 } }, at) =>
         `${functionName || "<anonymous>"} (${files[at]}:${lineNumber + 1}:${columnNumber + 1})`,
     );
-    if (!isLong && noted() === undefined && !files.some(isCodeOfAgents)) {
-      excuse(beats, stack);
+    if (!isLong && readNote() === undefined && !files.some(isAgentCode)) {
+      reportBusy(beats, stack);
       session.post("Debugger.resume", () => session.disconnect());
       return;
     }
     findTask(session, frames, (task) => {
       const agent = agentFiles.find(([file]) => files.includes(file))?.[1];
-      report({ ...(noted() ?? { agent, task }), stack });
-      end(session);
+      report({ ...(readNote() ?? { agent, task }), stack });
+      endProcess(session);
     });
   });
   session.connectToMainThread();
@@ -78,31 +78,31 @@ function endStalled(isLong: boolean): void {
       reporting = false;
       return;
     }
-    if (!isLong && noted() === undefined) {
-      if (reporting) excuse(beats, []);
+    if (!isLong && readNote() === undefined) {
+      if (reporting) reportBusy(beats, []);
       session.disconnect();
       return;
     }
-    report(noted() ?? {}, "SIGKILL");
+    report(readNote() ?? {}, "SIGKILL");
     process.kill(process.pid, "SIGKILL");
-  }, PATIENCE_MS);
+  }, DEBUGGER_TIMEOUT_MS);
 }
 
 /** Not ours, nor Node's, nor that of a package: an agent's own, or what serves beside us in one program. */
-function isCodeOfAgents(file: string): boolean {
+function isAgentCode(file: string): boolean {
   if (agentFiles.some(([known]) => known === file)) return true;
   return isAbsolute(file) && !file.startsWith(OWN_ROOT) && !file.includes(`${sep}node_modules${sep}`);
 }
 
 /** The server works, if slowly: what it does is worth a line, and no reason to end it. */
-function excuse(beats: number, stack: readonly string[]): void {
-  excused = beats;
+function reportBusy(beats: number, stack: readonly string[]): void {
+  excusedBeat = beats;
   reporting = false;
   write(WARN, "WARN", `The server was busy for ${limitMs / 1_000} s of CPU time without a pause`, { stack });
 }
 
 /** What the thread noted before it called an agent; nothing once the agent has waited for something in between. */
-function noted(): Culprit | undefined {
+function readNote(): Culprit | undefined {
   if (cells[CELL.running] === 0) return undefined;
   const text = Buffer.from(shared, NOTE_OFFSET, cells[CELL.noteLength]).toString("utf8");
   const [agent, task] = text.split("\n");
@@ -135,7 +135,7 @@ function findTask(
 }
 
 /** The loop is broken off, and the process ends from the other thread, so that programs of agents end with it. */
-function end(session: Session): void {
+function endProcess(session: Session): void {
   const expression = `setImmediate(() => process.exit(${exitCode}))`;
   session.post("Runtime.evaluate", { expression }, () => {
     session.post("Runtime.terminateExecution", () => {});

@@ -2,7 +2,7 @@ import type { ExchangeRequest } from "../wire/exchange.ts";
 import { isStreamReply } from "../wire/exchange.ts";
 import { checkServeOptions, requirePublicUrl } from "./check-options.ts";
 import { createCore, type ServeOptions } from "./core.ts";
-import { belowMount } from "./node-http.ts";
+import { pathBelowMount } from "./http/node-http.ts";
 
 export type WebHandler = ((request: Request) => Promise<Response>) & { close(): Promise<void> };
 
@@ -20,7 +20,7 @@ export async function createHandler(options: ServeOptions & { readonly publicUrl
     const exchange: ExchangeRequest = {
       method: request.method,
       // A framework may have taken the mount path away already.
-      path: belowMount(pathname, mount) ?? pathname,
+      path: pathBelowMount(pathname, mount) ?? pathname,
       query: search.slice(1),
       headers: Object.fromEntries(request.headers),
       body: Buffer.alloc(0),

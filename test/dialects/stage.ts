@@ -7,7 +7,7 @@ import { ANONYMOUS } from "../../src/model/caller.ts";
 import type { Loss } from "../../src/model/loss.ts";
 import { SILENT_LOG } from "../../src/model/ports.ts";
 import { ServedAgentService } from "../../src/server/agent-service.ts";
-import { systemClock, uuidIds } from "../../src/server/node-ports.ts";
+import { systemClock, uuidIds } from "../../src/server/clock-and-ids.ts";
 import type { TaskStore } from "../../src/store/contract.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 

@@ -6,7 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/index.ts";
 import type { TaskState } from "../../src/model/state.ts";
-import { systemClock } from "../../src/server/node-ports.ts";
+import { systemClock } from "../../src/server/clock-and-ids.ts";
 import type { XiaoyiOptions } from "../../src/server/xiaoyi/options.ts";
 import { createSimulator, type Simulator, seededRandom } from "../../src/simulator/index.ts";
 import { Victim } from "./victim.ts";

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { defineAgent } from "../../src/agents/define.ts";
 import { ProtocolError } from "../../src/model/errors.ts";
-import { ownHosts } from "../../src/server/own-host.ts";
+import { createHostCheck } from "../../src/server/access/loopback.ts";
 import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
 
 let server: DragomanServer | undefined;
@@ -75,10 +75,10 @@ describe("a server on loopback", () => {
   });
 
   test("answers to the name its public URL gives it", () => {
-    const isOwn = ownHosts("127.0.0.1", "https://agents.example.com/base");
+    const isOwn = createHostCheck("127.0.0.1", "https://agents.example.com/base");
     const answers = ["agents.example.com", "AGENTS.example.com:443", "[::1]:4000", "127.9.9.9", "other.example.com"];
     expect(answers.map(isOwn)).toEqual([true, true, true, true, false]);
-    expect(ownHosts("0.0.0.0", undefined)("anything.example.com")).toBe(true);
+    expect(createHostCheck("0.0.0.0", undefined)("anything.example.com")).toBe(true);
   });
 });
 

@@ -8,9 +8,9 @@ import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js"
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { SILENT_LOG } from "../../src/model/ports.ts";
-import { createHttp2Server } from "../../src/server/grpc/http2-server.ts";
+import { TlsFiles } from "../../src/server/access/tls.ts";
+import { createHttp2Server } from "../../src/server/grpc/endpoint.ts";
 import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
-import { TlsFiles } from "../../src/server/tls.ts";
 import { createAuthority, type Made } from "../support/certificates.ts";
 
 const authority = createAuthority();

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { buildAgents, loadConfig } from "../../src/server/config/index.ts";
+import { watchModules } from "../../src/server/config/watch-modules.ts";
 import { type DragomanServer, serve } from "../../src/server/serve.ts";
-import { watchModules } from "../../src/server/watch-modules.ts";
 
 let folder: string;
 let server: DragomanServer;

@@ -1,7 +1,7 @@
 /** The built-in agent with which anybody can try the simulated platform, and what is said to it unless told otherwise. */
 import { expect, test } from "vitest";
 import { createTckAgent } from "../../src/agents/tck.ts";
-import { systemClock } from "../../src/server/node-ports.ts";
+import { systemClock } from "../../src/server/clock-and-ids.ts";
 import { runScenario, SCENARIO_NAMES, type Simulator, seededRandom } from "../../src/simulator/index.ts";
 import { createStage } from "./stage.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/index.ts";
 import { defineAgent, type ServeOptions, serve } from "../../src/index.ts";
-import { systemClock } from "../../src/server/node-ports.ts";
+import { systemClock } from "../../src/server/clock-and-ids.ts";
 import {
   createSimulator,
   describeViolation,

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/index.ts";
 import { defineAgent, type ServeOptions, serve } from "../../src/index.ts";
-import { systemClock } from "../../src/server/node-ports.ts";
+import { systemClock } from "../../src/server/clock-and-ids.ts";
 import {
   createSimulator,
   type Notification,

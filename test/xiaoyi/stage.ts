@@ -1,6 +1,6 @@
 import { afterEach } from "vitest";
 import type { Agent } from "../../src/engine/agent.ts";
-import { systemClock } from "../../src/server/node-ports.ts";
+import { systemClock } from "../../src/server/clock-and-ids.ts";
 import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
 import {
   createSimulator,

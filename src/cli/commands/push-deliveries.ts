@@ -1,8 +1,7 @@
 import { hostname, userInfo } from "node:os";
 import { type LogFields, NO_METER } from "../../model/ports.ts";
-import { AuditLog, type AuditOptions } from "../../server/audit.ts";
-import { type Operator, recordOfRedelivery } from "../../server/audit-records.ts";
-import { systemClock } from "../../server/node-ports.ts";
+import { AuditLog, type AuditOptions, type Operator, toRedeliveryRecord } from "../../server/audit/audit-log.ts";
+import { systemClock } from "../../server/clock-and-ids.ts";
 import type { PushDelivery } from "../../store/contract.ts";
 import { CommandError, usageError } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
@@ -58,7 +57,7 @@ export async function pushRedeliver(
       ...(flags.id === undefined ? undefined : { configId: flags.id }),
       ...(from === undefined ? undefined : { from }),
     });
-    for (const redelivered of due) audit?.record(recordOfRedelivery(redelivered, currentOperator(), from));
+    for (const redelivered of due) audit?.record(toRedeliveryRecord(redelivered, currentOperator(), from));
     await audit?.close();
     const count = due.length;
     if (count === 0 && task !== undefined) {

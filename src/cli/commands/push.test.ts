@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { BUILTIN_AGENTS } from "../../agents/builtin.ts";
 import { signPush } from "../../auth/push-signature.ts";
 import { SILENT_LOG } from "../../model/ports.ts";
-import { systemClock } from "../../server/node-ports.ts";
+import { systemClock } from "../../server/clock-and-ids.ts";
 import { serve } from "../../server/serve.ts";
 import { openStore } from "../../store/open.ts";
 import { accept, finished, registration } from "../../store/suite/fixtures.ts";

@@ -2,7 +2,7 @@ import { randomBytes, randomInt } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createInterface, type Interface } from "node:readline";
 import { stringify } from "yaml";
-import { systemClock } from "../../server/node-ports.ts";
+import { systemClock } from "../../server/clock-and-ids.ts";
 import {
   type CloudCredentials,
   createSimulator,

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { SILENT_LOG } from "../../model/ports.ts";
+import { systemClock } from "../../server/clock-and-ids.ts";
 import type { DragomanConfig } from "../../server/config/index.ts";
-import { systemClock } from "../../server/node-ports.ts";
 import type { StoreStats, TaskStore } from "../../store/contract.ts";
 import { openStore } from "../../store/open.ts";
 import { parseDuration } from "../duration.ts";

@@ -6,7 +6,7 @@ import { isAllowEntry } from "../../auth/target-policy.ts";
 import type { Artifact } from "../../model/artifact.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { isDataPart, isTextPart, isUrlPart, type Part } from "../../model/part.ts";
-import { safeFileName } from "../../server/safe-file-name.ts";
+import { safeFileName } from "../../wire/safe-file-name.ts";
 import { CommandError, usageError } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
 import { prettyJson, renderTaskIds } from "../render/task.ts";

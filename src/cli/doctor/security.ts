@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
-import { isLoopback, reachedBy } from "../../server/loopback.ts";
-import { isSecretName } from "../../server/redact.ts";
+import { externallyReachableHost, isLoopback } from "../../server/access/loopback.ts";
+import { isSecretName } from "../../server/logging/redact.ts";
 import type { Check } from "./checks.ts";
 
 interface IssuerConfig {
@@ -75,7 +75,7 @@ export async function checkSecurity(config: SecurityConfig, file: string): Promi
 
 /** Reached from elsewhere, by itself or through a proxy. */
 function isPublic({ server: { host, publicUrl } }: SecurityConfig): boolean {
-  return reachedBy(host, publicUrl) !== undefined;
+  return externallyReachableHost(host, publicUrl) !== undefined;
 }
 
 const hostOf = (url: string) => new URL(url).hostname.replace(/^\[(.*)\]$/, "$1");

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { changeStore } from "../../../test/support/spoil-store.ts";
 import { SILENT_LOG } from "../../model/ports.ts";
-import { systemClock } from "../../server/node-ports.ts";
+import { systemClock } from "../../server/clock-and-ids.ts";
 import { openStore } from "../../store/open.ts";
 import { openDriver } from "../../store/sqlite/driver.ts";
 import { migrate } from "../../store/sqlite/schema.ts";

@@ -2,7 +2,7 @@
 import { access, constants, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { SILENT_LOG } from "../../model/ports.ts";
-import { systemClock } from "../../server/node-ports.ts";
+import { systemClock } from "../../server/clock-and-ids.ts";
 import { StoreError } from "../../store/errors.ts";
 import { openStore } from "../../store/open.ts";
 import { type Check, messageOf } from "./checks.ts";

@@ -1,9 +1,9 @@
 /** What would make conversations with Xiaoyi's phones unsafe, or keep them from ever beginning. */
 import { isIP } from "node:net";
 import { SIGNATURE_WINDOW_MS } from "../../dialects/xiaoyi/signature.ts";
+import { externallyReachableHost, hostNameOf, isLoopback } from "../../server/access/loopback.ts";
+import { systemClock } from "../../server/clock-and-ids.ts";
 import type { DragomanConfig } from "../../server/config/index.ts";
-import { hostNameOf, isLoopback, reachedBy } from "../../server/loopback.ts";
-import { systemClock } from "../../server/node-ports.ts";
 import { type DialledEntry, dialHeaders, refuseDoubles, serversOf } from "../../server/xiaoyi/link-servers.ts";
 import { DialError, dialWebSocket } from "../../wire/websocket-dial.ts";
 import { type Check, messageOf } from "./checks.ts";
@@ -41,7 +41,8 @@ const REACHED_PORTS: ReadonlySet<string> = new Set(["", "80", "443"]);
 function checkReachability({ server: { host, publicUrl }, xiaoyi }: CheckedConfig): readonly Check[] {
   const name = "xiaoyi.http";
   if (xiaoyi.http.length === 0) return [];
-  if (reachedBy(host, publicUrl) === undefined) return [warning(name, "only this machine can reach the server")];
+  if (externallyReachableHost(host, publicUrl) === undefined)
+    return [warning(name, "only this machine can reach the server")];
   if (publicUrl === undefined) return [warning(name, "say in server.publicUrl where the platform reaches the server")];
   const { port, protocol } = new URL(publicUrl);
   if (protocol !== "https:") return [failed(name, `the platform calls https only: ${publicUrl}`)];
@@ -60,7 +61,7 @@ function checkSecrets({ agents, server: { host, publicUrl }, xiaoyi }: CheckedCo
       return [`agents.${name}.link.sk`, source.kind === "link" ? source.sk : undefined] as const;
     }),
   ];
-  const found = reachedBy(host, publicUrl) === undefined ? warning : failed;
+  const found = externallyReachableHost(host, publicUrl) === undefined ? warning : failed;
   return chosen.flatMap(([path, secret]) => {
     const why = secret === undefined || PLACEHOLDER.test(secret) ? undefined : findWeakness(secret);
     return why === undefined ? [] : [found(path, why)];

@@ -1,5 +1,5 @@
 import { SILENT_LOG } from "../../model/ports.ts";
-import { systemClock } from "../../server/node-ports.ts";
+import { systemClock } from "../../server/clock-and-ids.ts";
 import type { Dialect, LinkCaller, LinkCalling } from "../contract.ts";
 import { describeDialect } from "../contract-suite.ts";
 import { outcomeOfStream } from "../suite/values.ts";

@@ -6,7 +6,7 @@ import type { AuthOptions } from "../../auth/create.ts";
 import type { SigningKeyOptions } from "../../auth/signing-key.ts";
 import type { Agent } from "../../engine/agent.ts";
 import type { BackoffPolicy } from "../../wire/reconnect.ts";
-import type { TlsOptions } from "../tls.ts";
+import type { TlsOptions } from "../access/tls.ts";
 import type { DialInCredentials } from "../xiaoyi/dial-in-agent.ts";
 import type { XiaoyiFilesOptions, XiaoyiPushOptions } from "../xiaoyi/phone-services.ts";
 import type { ParsedAgent, ParsedConfig } from "./schema.ts";
@@ -59,7 +59,7 @@ export interface DragomanConfig {
   readonly origins: ReadonlyMap<string, Origin>;
 }
 
-export interface XiaoyiConfig {
+interface XiaoyiConfig {
   readonly http: readonly XiaoyiHttpConfig[];
   readonly links: readonly XiaoyiLinkConfig[];
   readonly files: Required<XiaoyiFilesOptions>;
@@ -68,18 +68,18 @@ export interface XiaoyiConfig {
 type ParsedXiaoyiHttp = ParsedConfig["xiaoyi"]["http"][number];
 type ParsedXiaoyiLink = ParsedConfig["xiaoyi"]["links"][number];
 
-export interface XiaoyiHttpConfig extends Omit<ParsedXiaoyiHttp, "push" | "sessionTtl"> {
+interface XiaoyiHttpConfig extends Omit<ParsedXiaoyiHttp, "push" | "sessionTtl"> {
   readonly sessionTtlMs: number;
   readonly push?: XiaoyiPushOptions;
 }
 
-export interface XiaoyiLinkConfig extends Omit<ParsedXiaoyiLink, "heartbeat" | "push" | "reconnect"> {
+interface XiaoyiLinkConfig extends Omit<ParsedXiaoyiLink, "heartbeat" | "push" | "reconnect"> {
   readonly heartbeatMs: number;
   readonly reconnect: BackoffPolicy;
   readonly push?: XiaoyiPushOptions;
 }
 
-export interface PushConfig {
+interface PushConfig {
   readonly enabled: boolean;
   /** Absent: where only this machine can reach the server. */
   readonly allowPrivateTargets?: boolean;

@@ -1,7 +1,7 @@
 import { formatDuration } from "../../model/duration.ts";
-import { isSecretName, redactText } from "../redact.ts";
+import { isSecretName, redactText } from "../logging/redact.ts";
 import type { AgentConfig, DragomanConfig, Origin } from "./config.ts";
-import { formatSize } from "./size.ts";
+import { formatSize } from "./value-types.ts";
 
 export interface EffectiveValue {
   readonly value: EffectiveScalar | readonly EffectiveScalar[];
@@ -10,7 +10,7 @@ export interface EffectiveValue {
 }
 
 type EffectiveScalar = string | number | boolean | null;
-type Shown = EffectiveScalar | undefined | readonly EffectiveScalar[];
+type ShownValue = EffectiveScalar | undefined | readonly EffectiveScalar[];
 
 const REDACTED = "***";
 const SECRET_NAME = /key|secret|token|passw|credential|auth|^(?:ak|sk)$|_(?:ak|sk)$/i;
@@ -20,12 +20,12 @@ export function effectiveConfig(config: DragomanConfig): Readonly<Record<string,
   const shown: Record<string, EffectiveValue> = {};
   for (const [path, value] of valuesOf(config)) {
     if (value === undefined) continue;
-    shown[path] = { value: redacted(path, value, config.origins), origin: originOf(path, config.origins) };
+    shown[path] = { value: redactValue(path, value, config.origins), origin: originOf(path, config.origins) };
   }
   return shown;
 }
 
-function* valuesOf(config: DragomanConfig): Generator<readonly [string, Shown], void, undefined> {
+function* valuesOf(config: DragomanConfig): Generator<readonly [string, ShownValue], void, undefined> {
   const { server, times, limits, log } = config;
   yield ["server.host", server.host];
   yield ["server.port", server.port];
@@ -44,7 +44,7 @@ function* valuesOf(config: DragomanConfig): Generator<readonly [string, Shown], 
   for (const [key, value] of Object.entries(config.signing ?? {})) yield [`signing.${key}`, value];
   yield ["strict", config.strict];
   yield* xiaoyiValues(config.xiaoyi);
-  for (const [key, value] of Object.entries(limits)) yield [`limits.${key}`, limitShown(key, value)];
+  for (const [key, value] of Object.entries(limits)) yield [`limits.${key}`, formatLimit(key, value)];
   yield* pushValues(config.push);
   yield ["retention.idempotency", formatDuration(times.idempotencyMs)];
   yield ["retention.compactAfter", formatDuration(times.compactAfterMs)];
@@ -56,7 +56,7 @@ function* valuesOf(config: DragomanConfig): Generator<readonly [string, Shown], 
   yield ["log.pretty", log.pretty ?? "when stderr is a terminal"];
 }
 
-function* pushValues(push: DragomanConfig["push"]): Generator<readonly [string, Shown], void, undefined> {
+function* pushValues(push: DragomanConfig["push"]): Generator<readonly [string, ShownValue], void, undefined> {
   const { timeoutMs, hmac, jwt, ...rest } = push;
   for (const [key, value] of Object.entries(rest)) yield [`push.${key}`, value];
   yield ["push.timeout", formatDuration(timeoutMs)];
@@ -65,7 +65,7 @@ function* pushValues(push: DragomanConfig["push"]): Generator<readonly [string, 
 }
 
 /** Keys and passwords are not even looked at. */
-function* authValues(auth: DragomanConfig["auth"]): Generator<readonly [string, Shown], void, undefined> {
+function* authValues(auth: DragomanConfig["auth"]): Generator<readonly [string, ShownValue], void, undefined> {
   const { anonymous = false, apiKeys = [], apiKey = {}, basic = [], jwt, mtls } = auth;
   yield ["auth.anonymous", anonymous];
   for (const [at, { owner, scopes }] of apiKeys.entries()) {
@@ -100,7 +100,7 @@ const SIZES: ReadonlySet<string> = new Set([
   "task",
 ]);
 
-function limitShown(key: string, value: number | readonly string[]): Shown {
+function formatLimit(key: string, value: number | readonly string[]): ShownValue {
   if (typeof value !== "number") return value;
   if (SIZES.has(key)) return formatSize(value);
   return key.endsWith("Timeout") ? formatDuration(value) : value;
@@ -110,7 +110,7 @@ function* xiaoyiValues({
   files,
   http,
   links,
-}: DragomanConfig["xiaoyi"]): Generator<readonly [string, Shown], void, undefined> {
+}: DragomanConfig["xiaoyi"]): Generator<readonly [string, ShownValue], void, undefined> {
   for (const [index, { account, oauth, push, sessionTtlMs, upload, ...rest }] of http.entries()) {
     const path = `xiaoyi.http[${index}]`;
     yield* membersOf(path, rest);
@@ -142,7 +142,7 @@ function* xiaoyiValues({
 function* phonePushValues(
   path: string,
   push: DragomanConfig["xiaoyi"]["http"][number]["push"],
-): Generator<readonly [string, Shown], void, undefined> {
+): Generator<readonly [string, ShownValue], void, undefined> {
   if (push === undefined) return;
   const { spacingMs, ...rest } = push;
   yield* membersOf(`${path}.push`, rest);
@@ -151,12 +151,12 @@ function* phonePushValues(
 
 function* membersOf(
   path: string,
-  values: Readonly<Record<string, Shown>> = {},
-): Generator<readonly [string, Shown], void, undefined> {
+  values: Readonly<Record<string, ShownValue>> = {},
+): Generator<readonly [string, ShownValue], void, undefined> {
   for (const [key, value] of Object.entries(values)) yield [`${path}.${key}`, value];
 }
 
-function* agentValues(path: string, agent: AgentConfig): Generator<readonly [string, Shown], void, undefined> {
+function* agentValues(path: string, agent: AgentConfig): Generator<readonly [string, ShownValue], void, undefined> {
   const { source, overrides } = agent;
   if (source.kind === "builtin") {
     const { kind, ...how } = source;
@@ -192,19 +192,19 @@ function originOf(path: string, origins: ReadonlyMap<string, Origin>): string {
   return variables.length === 0 ? place : `${place} (${variables.map((name) => `\${${name}}`).join(", ")})`;
 }
 
-function redacted(
+function redactValue(
   path: string,
-  value: Exclude<Shown, undefined>,
+  value: Exclude<ShownValue, undefined>,
   origins: ReadonlyMap<string, Origin>,
 ): EffectiveValue["value"] {
-  if (!isList(value)) return isSecret(path, origins) ? REDACTED : withoutSecrets(value);
+  if (!isList(value)) return isSecret(path, origins) ? REDACTED : redactScalar(value);
   return value.map((item, index) =>
-    isSecret(`${path}[${index}]`, origins) || isSecretOption(value[index - 1]) ? REDACTED : withoutSecrets(item),
+    isSecret(`${path}[${index}]`, origins) || isSecretOption(value[index - 1]) ? REDACTED : redactScalar(item),
   );
 }
 
 /** Among others the login in an address. */
-function withoutSecrets(value: EffectiveScalar): EffectiveScalar {
+function redactScalar(value: EffectiveScalar): EffectiveScalar {
   return typeof value === "string" ? redactText(value) : value;
 }
 
@@ -213,7 +213,7 @@ function isSecretOption(before: EffectiveScalar | undefined): boolean {
   return typeof before === "string" && /^-[\w-]+$/.test(before) && isSecretName(before.replace(/^-+/, ""));
 }
 
-const isList = (value: Exclude<Shown, undefined>): value is readonly EffectiveScalar[] => Array.isArray(value);
+const isList = (value: Exclude<ShownValue, undefined>): value is readonly EffectiveScalar[] => Array.isArray(value);
 
 /** Keys whose values are secrets however they are written. */
 const SECRET_KEY = /\.(?:secret|password|key|apiKey|clientSecret|ak|sk)$/;

@@ -11,16 +11,106 @@ import {
   visit,
   type YAMLParseError,
 } from "yaml";
-import { type Environment, expand } from "./expand.ts";
-import { Placeholders } from "./placeholders.ts";
 import { formatPath, type Path, type Problem } from "./problems.ts";
 
-export interface Position {
+interface ExpansionFault {
+  /** The faulty text as it is written. */
+  readonly expression: string;
+  readonly message: string;
+}
+
+interface Expansion {
+  readonly value: string;
+  /** Variables the value was made of, whether set or not. */
+  readonly variables: readonly string[];
+  readonly faults: readonly ExpansionFault[];
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** `$${` (a literal `${`), `${NAME}`, `${NAME:-default}`, or a `${` that is none of these. */
+const VARIABLE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{/g;
+
+/** Puts environment variables into a text. A default stands in for a variable that is unset or empty, as in shells. */
+export function expandVariables(text: string, environment: Environment): Expansion {
+  const variables: string[] = [];
+  const faults: ExpansionFault[] = [];
+  const value = text.replace(
+    VARIABLE,
+    (expression: string, name: string | undefined, otherwise: string | undefined) => {
+      if (expression === "$${") return "${";
+      if (name === undefined) {
+        faults.push({
+          expression,
+          message: `cannot read this; write \${NAME} or \${NAME:-default}, or $\${ for a plain \${`,
+        });
+        return expression;
+      }
+      variables.push(name);
+      const set = Object.hasOwn(environment, name) ? environment[name] : undefined;
+      if (otherwise !== undefined) return set === undefined || set === "" ? otherwise : set;
+      if (set !== undefined) return set;
+      faults.push({
+        expression,
+        message: `the environment variable ${name} is not set; set it, or write \${${name}:-default}`,
+      });
+      return expression;
+    },
+  );
+  return { value, variables, faults };
+}
+
+/** `${…}` and `$${` as they may stand in a file. */
+const VARIABLE_IN_YAML = /\$\$\{|\$\{[^}\n]*\}/g;
+
+const FIRST_PRIVATE = 0xe000;
+const LAST_PRIVATE = 0xf8ff;
+
+/**
+ * Braces end an unquoted value inside `{ }`, so YAML cannot read `{ key: ${KEY} }` as it is meant. While it reads,
+ * each expression is hidden behind characters of private use that are exactly as long, so that every place stays true.
+ */
+export class Placeholders {
+  /** The text with its expressions hidden. */
+  readonly hidden: string;
+  readonly #expressions = new Map<string, string>();
+  readonly #padding: string;
+  readonly #pattern: RegExp;
+
+  constructor(text: string) {
+    const free = privateCharactersNotIn(text);
+    this.#padding = free.next().value ?? "";
+    const byExpression = new Map<string, string>();
+    this.hidden = text.replace(VARIABLE_IN_YAML, (expression) => {
+      const mark = byExpression.get(expression) ?? free.next().value;
+      if (mark === undefined) return expression;
+      byExpression.set(expression, mark);
+      this.#expressions.set(mark, expression);
+      return mark + this.#padding.repeat(expression.length - 1);
+    });
+    this.#pattern = new RegExp(`[${[...this.#expressions.keys()].join("")}]${this.#padding}+`, "g");
+  }
+
+  /** A piece of the hidden text as it was written. */
+  reveal(text: string): string {
+    if (!text.includes(this.#padding)) return text;
+    return text.replace(this.#pattern, (hidden) => this.#expressions.get(hidden.charAt(0)) ?? hidden);
+  }
+}
+
+function* privateCharactersNotIn(text: string): Generator<string, undefined, undefined> {
+  for (let code = FIRST_PRIVATE; code <= LAST_PRIVATE; code++) {
+    const character = String.fromCharCode(code);
+    if (!text.includes(character)) yield character;
+  }
+}
+
+interface Position {
   readonly line: number;
   readonly column: number;
 }
 
-interface Found {
+interface FoundNode {
   readonly node: Node | undefined;
   /** The key under which the node is, in its parent. */
   readonly key: Node | undefined;
@@ -41,7 +131,7 @@ export class ConfigDocument {
     this.#source = source;
     const placeholders = new Placeholders(text);
     this.#document = parseDocument(placeholders.hidden, { lineCounter: this.#lines, prettyErrors: false });
-    for (const error of tellingErrors(this.#document.errors)) {
+    for (const error of relevantErrors(this.#document.errors)) {
       this.#report(error.pos[0], "", placeholders.reveal(firstLine(error.message)));
     }
     if (this.#document.errors.length > 0) return;
@@ -89,7 +179,7 @@ export class ConfigDocument {
         const written = placeholders.reveal(node.value);
         node.value = written;
         if (role === "key" || !written.includes("${")) return;
-        const { value, variables, faults } = expand(written, environment);
+        const { value, variables, faults } = expandVariables(written, environment);
         node.value = value;
         if (variables.length > 0) this.#variables.set(node, variables);
         const start = node.range?.[0] ?? 0;
@@ -102,8 +192,8 @@ export class ConfigDocument {
     });
   }
 
-  #find(path: Path, exactly = false): Found {
-    let found: Found = { node: this.#resolve(this.#document.contents), key: undefined };
+  #find(path: Path, exactly = false): FoundNode {
+    let found: FoundNode = { node: this.#resolve(this.#document.contents), key: undefined };
     for (const step of path) {
       const next = this.#child(found.node, step);
       if (next === undefined) return exactly ? { node: undefined, key: undefined } : found;
@@ -112,7 +202,7 @@ export class ConfigDocument {
     return found;
   }
 
-  #child(node: Node | undefined, step: PropertyKey): Found | undefined {
+  #child(node: Node | undefined, step: PropertyKey): FoundNode | undefined {
     if (isMap<Node, Node | null>(node)) {
       const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step));
       return pair === undefined ? undefined : { node: this.#resolve(pair.value) ?? pair.key, key: pair.key };
@@ -153,7 +243,7 @@ function isPairLike(value: unknown): value is { readonly key: unknown } {
 }
 
 /** After a fault of syntax the rest is guesswork; keys written twice are faults of their own. */
-function tellingErrors(errors: readonly YAMLParseError[]): readonly YAMLParseError[] {
+function relevantErrors(errors: readonly YAMLParseError[]): readonly YAMLParseError[] {
   const [first] = errors.filter((error) => error.code !== "DUPLICATE_KEY");
   return errors.filter((error) => error === first || error.code === "DUPLICATE_KEY");
 }

@@ -3,11 +3,9 @@ import { dirname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { isCode } from "../../model/system-error.ts";
 import { type DragomanConfig, type Origin, toConfig } from "./config.ts";
-import { ConfigDocument } from "./document.ts";
-import type { Environment } from "./expand.ts";
-import { type LocatedFinding, toFindings } from "./issues.ts";
-import { ConfigError, formatPath, type Path, type Problem } from "./problems.ts";
-import { brokenRules } from "./rules.ts";
+import { ConfigDocument, type Environment } from "./document.ts";
+import { ConfigError, formatPath, type LocatedFinding, type Path, type Problem, toFindings } from "./problems.ts";
+import { checkRules } from "./rules.ts";
 import { configSchema, type ParsedConfig } from "./schema.ts";
 
 /** What a command line may say instead of the file. */
@@ -74,7 +72,7 @@ async function readText(file: string): Promise<string> {
   try {
     return await readFile(file, "utf8");
   } catch (cause) {
-    const problem = { source: file, line: undefined, column: undefined, path: "", message: unreadable(cause) };
+    const problem = { source: file, line: undefined, column: undefined, path: "", message: describeReadError(cause) };
     throw new ConfigError([problem], { cause });
   }
 }
@@ -105,18 +103,18 @@ interface Validation {
 }
 
 /** The schema is used once or twice: compiling code for it costs more than that code saves. */
-const ONCE = { jitless: true };
+const PARSE_PARAMS = { jitless: true };
 
 function validate(values: unknown, document: ConfigDocument): Validation {
-  let result = configSchema.safeParse(values, ONCE);
+  let result = configSchema.safeParse(values, PARSE_PARAMS);
   let coerced = false;
   for (const issue of result.error?.issues ?? []) {
     // Variables are text: where a number or a truth value is due, the text of one will do.
     if (issue.code !== "invalid_type" || document.variables(issue.path).length === 0) continue;
     coerced = coerce(values, issue.path, issue.expected) || coerced;
   }
-  if (coerced) result = configSchema.safeParse(values, ONCE);
-  const broken = brokenRules(values).map((finding) => ({ ...finding, atKey: false }));
+  if (coerced) result = configSchema.safeParse(values, PARSE_PARAMS);
+  const broken = checkRules(values).map((finding) => ({ ...finding, atKey: false }));
   const issues = result.error?.issues.flatMap((issue) => toFindings(issue, configSchema, values)) ?? [];
   return { parsed: result.data, findings: [...issues, ...broken] };
 }
@@ -171,7 +169,7 @@ function byPlace(one: Problem, other: Problem): number {
   return (one.line ?? 0) - (other.line ?? 0) || (one.column ?? 0) - (other.column ?? 0);
 }
 
-function unreadable(error: unknown): string {
+function describeReadError(error: unknown): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === "ENOENT") return "there is no such file";
   if (code === "EISDIR") return "is a folder, not a file";

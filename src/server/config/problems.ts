@@ -1,3 +1,152 @@
+import type { z } from "zod";
+import { nearest } from "../../model/nearest.ts";
+import type { Finding } from "./rules.ts";
+
+/** Keys that have a meaning, but not in this version. `*` stands for any name. */
+export const UNAVAILABLE_KEYS: Readonly<Record<string, string>> = {
+  "agents.*.workflow": "workflows",
+  "agents.*.llm": "language model agents",
+  "agents.*.remote": "remote agents",
+  "agents.*.visibility": "the registry",
+  channels: "chat channels",
+  registry: "the registry",
+  telemetry: "telemetry",
+};
+
+/** What the key would be for, if it is one that this version does not have. */
+export function unavailableFeature(path: Path): string | undefined {
+  const steps = path.map(String);
+  const pattern = steps[0] === "agents" && steps.length > 1 ? ["agents", "*", ...steps.slice(2)] : steps;
+  const key = pattern.join(".");
+  return Object.hasOwn(UNAVAILABLE_KEYS, key) ? UNAVAILABLE_KEYS[key] : undefined;
+}
+
+export function unavailableMessage(feature: string): string {
+  return `not available in this version (${feature})`;
+}
+
+export interface LocatedFinding extends Finding {
+  /** The key itself is wrong, not its value. */
+  readonly atKey: boolean;
+}
+
+const TYPE_NAMES: Readonly<Record<string, string>> = {
+  string: "text",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  object: "a map of keys",
+  record: "a map of keys",
+  array: "a list",
+};
+
+/** What a validator found, in words for whoever wrote the file. */
+export function toFindings(
+  issue: z.core.$ZodIssue,
+  schema: z.core.$ZodType,
+  values: unknown,
+): readonly LocatedFinding[] {
+  const { path } = issue;
+  const at = (message: string, atKey = false): readonly LocatedFinding[] => [{ path, message, atKey }];
+  switch (issue.code) {
+    case "unrecognized_keys": {
+      const known = keysAt(schema, path);
+      return issue.keys.map((key) => ({
+        path: [...path, key],
+        message: unknownKey([...path, key], known),
+        atKey: true,
+      }));
+    }
+    case "invalid_key":
+      return at(issue.issues[0]?.message ?? issue.message, true);
+    case "invalid_type":
+      return at(wrongType(issue.expected, issue.message, valueAt(values, path)));
+    case "invalid_value":
+      return at(wrongChoice(issue.values.map(String), valueAt(values, path)));
+    case "too_small":
+      return at(isNumeric(issue.origin) ? `must be ${issue.minimum} or more` : issue.message);
+    case "too_big":
+      return at(isNumeric(issue.origin) ? `must be ${issue.maximum} or less` : issue.message);
+    default:
+      return at(issue.message);
+  }
+}
+
+function unknownKey(path: Path, known: readonly string[]): string {
+  const feature = unavailableFeature(path);
+  if (feature !== undefined) return unavailableMessage(feature);
+  const meant = nearest(String(path.at(-1)), known);
+  return meant === undefined
+    ? `unknown key; known here are ${known.join(", ")}`
+    : `unknown key; did you mean "${meant}"?`;
+}
+
+function wrongType(expected: string, message: string, value: unknown): string {
+  if (value === undefined) return "is needed";
+  // A schema that explains itself does it better than the name of a type.
+  if (!message.startsWith("Invalid input")) return message;
+  return `must be ${TYPE_NAMES[expected] ?? expected}, not ${nameOf(value)}`;
+}
+
+function wrongChoice(choices: readonly string[], value: unknown): string {
+  const meant = typeof value === "string" ? nearest(value, choices) : undefined;
+  return `must be one of ${choices.join(", ")}${meant === undefined ? "" : `; did you mean "${meant}"?`}`;
+}
+
+const isNumeric = (origin: string) => origin === "number" || origin === "int";
+
+function nameOf(value: unknown): string {
+  if (value === null) return "nothing";
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "object") return "a map of keys";
+  // Text may be a secret that a variable brought to the wrong place.
+  return typeof value === "string" ? "text" : String(value);
+}
+
+function valueAt(values: unknown, path: Path): unknown {
+  let value = values;
+  for (const step of path) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return undefined;
+    value = Reflect.get(value, step);
+  }
+  return value;
+}
+
+/** The keys a map at this path may have. */
+function keysAt(schema: z.core.$ZodType, path: Path): readonly string[] {
+  let current: z.core.$ZodType | undefined = schema;
+  for (const step of path) current = current && childOf(withoutWrappers(current), step);
+  const { def } = (current && withoutWrappers(current))?._zod ?? {};
+  return isDef(def, "object") ? Object.keys(def.shape) : [];
+}
+
+function childOf(schema: z.core.$ZodType, step: PropertyKey): z.core.$ZodType | undefined {
+  const { def } = schema._zod;
+  if (isDef(def, "object")) return def.shape[String(step)];
+  if (isDef(def, "record")) return def.valueType;
+  return isDef(def, "array") ? def.element : undefined;
+}
+
+function withoutWrappers(schema: z.core.$ZodType): z.core.$ZodType {
+  const { def } = schema._zod;
+  if (isDef(def, "optional") || isDef(def, "default") || isDef(def, "prefault")) return withoutWrappers(def.innerType);
+  return isDef(def, "pipe") ? withoutWrappers(def.in) : schema;
+}
+
+interface Defs {
+  readonly object: z.core.$ZodObjectDef;
+  readonly record: z.core.$ZodRecordDef;
+  readonly array: z.core.$ZodArrayDef;
+  readonly optional: z.core.$ZodOptionalDef;
+  readonly default: z.core.$ZodDefaultDef;
+  readonly prefault: z.core.$ZodPrefaultDef;
+  readonly pipe: z.core.$ZodPipeDef;
+}
+
+function isDef<K extends keyof Defs>(def: { readonly type: string } | undefined, type: K): def is Defs[K] {
+  return def?.type === type;
+}
+
 export type Path = readonly PropertyKey[];
 
 /** Something wrong with a configuration, and where. */

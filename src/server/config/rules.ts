@@ -1,9 +1,8 @@
 import { nearest } from "../../model/nearest.ts";
-import { reachedBy } from "../loopback.ts";
-import type { Path } from "./problems.ts";
+import { externallyReachableHost } from "../access/loopback.ts";
+import { type Path, unavailableFeature } from "./problems.ts";
 import { AGENT_KINDS, EXEC_ONLY, MODULE_ONLY, TCK_ONLY } from "./schema.ts";
 import { DIAL_IN_CREDENTIALS, HTTP_ACCESS } from "./schema-xiaoyi.ts";
-import { unavailableFeature } from "./unavailable.ts";
 
 export interface Finding {
   readonly path: Path;
@@ -16,23 +15,23 @@ type Fields = Readonly<Record<string, unknown>>;
  * What one key demands of another. Read from the values as they are written, not as they were parsed, so that these
  * are reported together with whatever else is wrong.
  */
-export function brokenRules(values: unknown): readonly Finding[] {
+export function checkRules(values: unknown): readonly Finding[] {
   const root = fieldsOf(values);
   const agents = fieldsOf(root.agents);
   return [
-    ...Object.entries(agents).flatMap(([name, agent]) => kindOf(name, agent)),
-    ...Object.entries(agents).flatMap(([name, agent]) => dialInRules(name, fieldsOf(agent).link)),
-    ...sameDialIns(agents),
-    ...missingAgents(root, agents),
-    ...openHost(root),
-    ...certificates(root),
-    ...repeatedKeys(root),
-    ...xiaoyiRules(root, agents),
-    ...keylessPlaces(root),
+    ...Object.entries(agents).flatMap(([name, agent]) => checkAgentKind(name, agent)),
+    ...Object.entries(agents).flatMap(([name, agent]) => checkDialIn(name, fieldsOf(agent).link)),
+    ...checkDuplicateDialIns(agents),
+    ...checkDefaultAgent(root, agents),
+    ...checkPublicHost(root),
+    ...checkCertificates(root),
+    ...checkDuplicateKeys(root),
+    ...checkXiaoyi(root, agents),
+    ...checkUnusedKeyPlaces(root),
   ];
 }
 
-function kindOf(name: string, value: unknown): readonly Finding[] {
+function checkAgentKind(name: string, value: unknown): readonly Finding[] {
   if (!isFields(value)) return [];
   const path = ["agents", name];
   const given = AGENT_KINDS.filter((kind) => value[kind] !== undefined);
@@ -51,7 +50,7 @@ function kindOf(name: string, value: unknown): readonly Finding[] {
 }
 
 /** An agent that dials in proves itself by a signature or by a key, and may be allowed both. */
-function dialInRules(name: string, link: unknown): readonly Finding[] {
+function checkDialIn(name: string, link: unknown): readonly Finding[] {
   if (!isFields(link)) return [];
   const path = ["agents", name, "link"];
   const given = DIAL_IN_CREDENTIALS.filter((pair) => pair.some((key) => link[key] !== undefined));
@@ -61,7 +60,7 @@ function dialInRules(name: string, link: unknown): readonly Finding[] {
 }
 
 /** An agent that dials in is known by its id. */
-function sameDialIns(agents: Fields): readonly Finding[] {
+function checkDuplicateDialIns(agents: Fields): readonly Finding[] {
   const known = new Map<unknown, string>();
   return Object.entries(agents).flatMap(([name, agent]) => {
     const { agentId } = fieldsOf(fieldsOf(agent).link);
@@ -73,13 +72,13 @@ function sameDialIns(agents: Fields): readonly Finding[] {
   });
 }
 
-function missingAgents(root: Fields, agents: Fields): readonly Finding[] {
+function checkDefaultAgent(root: Fields, agents: Fields): readonly Finding[] {
   const names = Object.keys(agents);
   if (isFields(root.agents) && names.length === 0) return [{ path: ["agents"], message: "needs at least one agent" }];
-  return unknownAgent(root.default, agents, ["default"]);
+  return checkAgentExists(root.default, agents, ["default"]);
 }
 
-function unknownAgent(name: unknown, agents: Fields, path: Path): readonly Finding[] {
+function checkAgentExists(name: unknown, agents: Fields, path: Path): readonly Finding[] {
   const names = Object.keys(agents);
   if (typeof name !== "string" || names.length === 0 || Object.hasOwn(agents, name)) return [];
   const meant = nearest(name, names);
@@ -87,20 +86,20 @@ function unknownAgent(name: unknown, agents: Fields, path: Path): readonly Findi
   return [{ path, message: `there is no agent "${name}"; ${hint}` }];
 }
 
-function xiaoyiRules(root: Fields, agents: Fields): readonly Finding[] {
+function checkXiaoyi(root: Fields, agents: Fields): readonly Finding[] {
   const { http, links } = fieldsOf(root.xiaoyi);
   return [
-    ...listOf(http).flatMap((entry, index) => xiaoyiHttpRules(fieldsOf(entry), agents, ["xiaoyi", "http", index])),
-    ...listOf(links).flatMap((entry, index) => xiaoyiLinkRules(fieldsOf(entry), agents, ["xiaoyi", "links", index])),
+    ...listOf(http).flatMap((entry, index) => checkXiaoyiHttp(fieldsOf(entry), agents, ["xiaoyi", "http", index])),
+    ...listOf(links).flatMap((entry, index) => checkXiaoyiLink(fieldsOf(entry), agents, ["xiaoyi", "links", index])),
   ];
 }
 
-function xiaoyiLinkRules(entry: Fields, agents: Fields, path: Path): readonly Finding[] {
-  const findings = [...unknownAgent(entry.agent, agents, [...path, "agent"])];
+function checkXiaoyiLink(entry: Fields, agents: Fields, path: Path): readonly Finding[] {
+  const findings = [...checkAgentExists(entry.agent, agents, [...path, "agent"])];
   if ((entry.uid === undefined) !== (entry.apiKey === undefined)) {
     findings.push({ path, message: "needs both of uid and apiKey, or neither" });
   }
-  findings.push(...pushRules(entry, path));
+  findings.push(...checkXiaoyiPush(entry, path));
   const backup = fieldsOf(entry.backup);
   const given = ["servername", "fingerprint", "insecure"].filter((key) => backup[key] !== undefined);
   if (given.length > 1) {
@@ -109,15 +108,15 @@ function xiaoyiLinkRules(entry: Fields, agents: Fields, path: Path): readonly Fi
   return findings;
 }
 
-function xiaoyiHttpRules(entry: Fields, agents: Fields, path: Path): readonly Finding[] {
-  const findings = [...unknownAgent(entry.agent, agents, [...path, "agent"])];
+function checkXiaoyiHttp(entry: Fields, agents: Fields, path: Path): readonly Finding[] {
+  const findings = [...checkAgentExists(entry.agent, agents, [...path, "agent"])];
   const given = HTTP_ACCESS.filter((key) => entry[key] !== undefined);
   if (given.length === 0) findings.push({ path, message: "needs ak with sk, apiKey, or oauth" });
   if (given.length > 1) findings.push({ path, message: `has ${given.join(" and ")}; the platform uses one of them` });
   if ((entry.ak === undefined) !== (entry.sk === undefined)) {
     findings.push({ path, message: "needs both of ak and sk, or neither" });
   }
-  findings.push(...pushRules(entry, path));
+  findings.push(...checkXiaoyiPush(entry, path));
   for (const key of ["header", "query"]) {
     if (entry[key] !== undefined && entry.apiKey === undefined) {
       findings.push({ path: [...path, key], message: "has a meaning only beside apiKey" });
@@ -127,7 +126,7 @@ function xiaoyiHttpRules(entry: Fields, agents: Fields, path: Path): readonly Fi
 }
 
 /** Notifications are signed, whatever the platform proves itself by. */
-function pushRules(entry: Fields, path: Path): readonly Finding[] {
+function checkXiaoyiPush(entry: Fields, path: Path): readonly Finding[] {
   if (entry.push === undefined) return [];
   const push = fieldsOf(entry.push);
   if ((push.ak === undefined) !== (push.sk === undefined)) {
@@ -136,12 +135,12 @@ function pushRules(entry: Fields, path: Path): readonly Finding[] {
   return (push.sk ?? entry.sk) === undefined ? [{ path: [...path, "push"], message: "needs ak and sk" }] : [];
 }
 
-function openHost(root: Fields): readonly Finding[] {
+function checkPublicHost(root: Fields): readonly Finding[] {
   const { host = "localhost", publicUrl } = fieldsOf(root.server);
   const auth = fieldsOf(root.auth);
   if (typeof host !== "string" || auth.anonymous === true) return [];
   if (IDENTIFYING.some((key) => isFields(auth[key]) || listOf(auth[key]).length > 0)) return [];
-  const reached = reachedBy(
+  const reached = externallyReachableHost(
     host,
     typeof publicUrl === "string" && /^https?:[^@]*$/.test(publicUrl) ? publicUrl : undefined,
   );
@@ -154,7 +153,7 @@ function openHost(root: Fields): readonly Finding[] {
 const IDENTIFYING = ["apiKeys", "basic", "jwt", "mtls"] as const;
 
 /** Client certificates need TLS, and one set of authorities. */
-function certificates(root: Fields): readonly Finding[] {
+function checkCertificates(root: Fields): readonly Finding[] {
   const { tls } = fieldsOf(root.server);
   const hasMtls = isFields(fieldsOf(root.auth).mtls);
   const findings: Finding[] = [];
@@ -169,7 +168,7 @@ function certificates(root: Fields): readonly Finding[] {
 }
 
 /** One key cannot have two owners. */
-function repeatedKeys(root: Fields): readonly Finding[] {
+function checkDuplicateKeys(root: Fields): readonly Finding[] {
   const keys = listOf(fieldsOf(root.auth).apiKeys).map((entry) => fieldsOf(entry).key);
   return keys.flatMap((key, at) =>
     typeof key === "string" && keys.indexOf(key) < at
@@ -179,7 +178,7 @@ function repeatedKeys(root: Fields): readonly Finding[] {
 }
 
 /** Where keys stand says nothing where there are none, and whoever writes it means to have some. */
-function keylessPlaces(root: Fields): readonly Finding[] {
+function checkUnusedKeyPlaces(root: Fields): readonly Finding[] {
   const { apiKey, apiKeys } = fieldsOf(root.auth);
   const isForgotten =
     apiKey !== undefined && (apiKeys === undefined || (Array.isArray(apiKeys) && apiKeys.length === 0));

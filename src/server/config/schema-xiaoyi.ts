@@ -7,13 +7,13 @@ import { isLinkUrl, XIAOYI_LINK_URL } from "../xiaoyi/link-servers.ts";
 import { PUSH_DEVICES, XIAOYI_PUSH_URL } from "../xiaoyi/phone-services.ts";
 import { isSafeUrl } from "../xiaoyi/trusted-exchanger.ts";
 import { XIAOYI_UPLOAD_URL } from "../xiaoyi/upload-as.ts";
-import { duration, size, text, timer, wait } from "./words.ts";
+import { duration, size, text, timer, wait } from "./value-types.ts";
 
 /** The platform's console cuts longer ones without a word, and then nothing fits any more. */
-const LONGEST_CREDENTIAL = 64;
+const MAX_CREDENTIAL_LENGTH = 64;
 
-const credential = text.max(LONGEST_CREDENTIAL, {
-  error: `must not have more than ${LONGEST_CREDENTIAL} characters: the console cuts them`,
+const credential = text.max(MAX_CREDENTIAL_LENGTH, {
+  error: `must not have more than ${MAX_CREDENTIAL_LENGTH} characters: the console cuts them`,
 });
 const safeUrl = z.string().refine(isSafeUrl, { error: "must be an https address, or http on this machine" });
 
@@ -34,11 +34,11 @@ const push = z.strictObject({
       "Between two notifications. The platform shows one device none that comes sooner than 15s after another.",
     ),
 });
-const PUSH_WORDS =
+const PUSH_DESCRIPTION =
   "Tells users of tasks that end or ask something after they left, by notifications. Needs the variable `push_id` in the platform's console.";
 
 const render = z.enum(RENDER_MODES).default("phone");
-const RENDER_WORDS =
+const RENDER_DESCRIPTION =
   "How answers are told: `phone` as devices show them well, `spec` as the platform's documents print them.";
 
 const language = z
@@ -83,10 +83,10 @@ const http = z.strictObject({
     .describe(
       "To whom the platform's tasks belong; `xiaoyi:` and the agent's name unless given, where callers have names.",
     ),
-  render: render.describe(RENDER_WORDS),
+  render: render.describe(RENDER_DESCRIPTION),
   language,
   sessionTtl: duration.prefault("7d").describe("How long a session that `initialize` opened is good for."),
-  push: push.exactOptional().describe(PUSH_WORDS),
+  push: push.exactOptional().describe(PUSH_DESCRIPTION),
   upload: z
     .strictObject({
       uid: text.describe("User id for uploads."),
@@ -127,7 +127,7 @@ const link = z.strictObject({
   owner: text
     .exactOptional()
     .describe("To whom the tasks belong; `xiaoyi:` and the agent's name unless given, where callers have names."),
-  render: render.describe(RENDER_WORDS),
+  render: render.describe(RENDER_DESCRIPTION),
   language,
   heartbeat: duration
     .refine((milliseconds) => milliseconds >= 1_000 && milliseconds <= 600_000, { error: "must be 1s to 10m" })
@@ -145,7 +145,7 @@ const link = z.strictObject({
   uid: text.exactOptional().describe("With `apiKey`: lets the agent send files to the phone."),
   apiKey: text.exactOptional().describe("Key for uploading files; with `uid`."),
   uploadUrl: safeUrl.default(XIAOYI_UPLOAD_URL).describe("Where files are uploaded. `http:` only on this machine."),
-  push: push.exactOptional().describe(PUSH_WORDS),
+  push: push.exactOptional().describe(PUSH_DESCRIPTION),
 });
 
 const files = z.strictObject({

@@ -2,30 +2,30 @@ import { z } from "zod";
 import { BUILTIN_NAMES } from "../../agents/builtin-names.ts";
 import { SIGNING_ALGORITHMS } from "../../auth/signing-key.ts";
 import { DEFAULT_LIMITS } from "../../engine/options.ts";
-import { DEFAULT_REQUESTS } from "../admission.ts";
-import { DEFAULT_CONNECTION_LIMITS } from "../connections.ts";
-import { auth, tls } from "./auth-schema.ts";
+import { DEFAULT_REQUESTS } from "../access/admission.ts";
+import { DEFAULT_CONNECTION_LIMITS } from "../access/connections.ts";
+import { unavailableMessage } from "./problems.ts";
+import { auth, tls } from "./schema-auth.ts";
 import { dialIn, xiaoyi } from "./schema-xiaoyi.ts";
-import { unavailableMessage } from "./unavailable.ts";
-import { count, duration, mediaType, port, rate, size, text, timer, wait, watchdog } from "./words.ts";
+import { count, duration, mediaType, port, rate, size, text, timer, wait, watchdog } from "./value-types.ts";
 
 /** Anything shorter could be guessed by whoever sees one signature. */
-const SHORTEST_SECRET = 16;
+const MIN_SECRET_LENGTH = 16;
 
-const PUBLIC_URL_WORDS = "must be an http or https address without query, fragment or login";
+const PUBLIC_URL_ERROR = "must be an http or https address without query, fragment or login";
 export const publicUrl = z
-  .url({ protocol: /^https?$/, error: PUBLIC_URL_WORDS })
-  .refine((url) => !/[?#]|\/\/[^/]*@/.test(url), { error: PUBLIC_URL_WORDS })
+  .url({ protocol: /^https?$/, error: PUBLIC_URL_ERROR })
+  .refine((url) => !/[?#]|\/\/[^/]*@/.test(url), { error: PUBLIC_URL_ERROR })
   .transform((url) => url.replace(/\/+$/, ""));
 
-const HOST_AND_PORT = "must be host:port, without a scheme";
+const HOST_AND_PORT_ERROR = "must be host:port, without a scheme";
 export const grpcPublicUrl = z
   .string()
-  .regex(/^(?:\[[0-9A-Fa-f:.]+\]|[^\s/:@]+):\d{1,5}$/, { error: HOST_AND_PORT })
-  .refine((text) => Number(text.slice(text.lastIndexOf(":") + 1)) <= 65_535, { error: HOST_AND_PORT });
+  .regex(/^(?:\[[0-9A-Fa-f:.]+\]|[^\s/:@]+):\d{1,5}$/, { error: HOST_AND_PORT_ERROR })
+  .refine((text) => Number(text.slice(text.lastIndexOf(":") + 1)) <= 65_535, { error: HOST_AND_PORT_ERROR });
 
-const MOUNT_PATH = "must begin with a slash and have no query, fragment or empty segment";
-export const mountPath = z.string().regex(/^(?:\/[^\s/?#]+)*\/?$/, { error: MOUNT_PATH });
+const MOUNT_PATH_ERROR = "must begin with a slash and have no query, fragment or empty segment";
+export const mountPath = z.string().regex(/^(?:\/[^\s/?#]+)*\/?$/, { error: MOUNT_PATH_ERROR });
 
 const skill = z.strictObject({
   id: text.describe("Id of the skill, by which callers find it."),
@@ -103,7 +103,7 @@ const agent = z.strictObject({
 });
 
 /** A name is part of the agent's address. */
-export const AGENT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
+const AGENT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
 const server = z.strictObject({
   host: text
@@ -264,7 +264,7 @@ const push = z.strictObject({
     .strictObject({
       secret: z
         .string()
-        .min(SHORTEST_SECRET, { error: `must have at least ${SHORTEST_SECRET} characters` })
+        .min(MIN_SECRET_LENGTH, { error: `must have at least ${MIN_SECRET_LENGTH} characters` })
         .describe("Known to all receivers too, so only for where they are all yours."),
     })
     .exactOptional()
@@ -313,17 +313,17 @@ const audit = z.strictObject({
     .describe("Refuse all requests while nothing can be written to it; otherwise that is logged and counted."),
 });
 
-const STORE_WORDS = 'must be "memory:" or "sqlite:<file>"';
+const STORE_ERROR = 'must be "memory:" or "sqlite:<file>"';
 
-const storeProblem = ({ input }: { readonly input?: unknown }): string =>
-  String(input).startsWith("postgres") ? unavailableMessage("PostgreSQL") : STORE_WORDS;
+const describeStoreError = ({ input }: { readonly input?: unknown }): string =>
+  String(input).startsWith("postgres") ? unavailableMessage("PostgreSQL") : STORE_ERROR;
 
 /** The whole file, after variables were put in. What keys exclude or need each other is in `rules.ts`. */
 export const configSchema = z.strictObject({
   server: server.prefault({}).describe("Where and how the server is reached."),
   store: z
-    .string({ error: STORE_WORDS })
-    .regex(/^(?:memory:|sqlite:.+)$/, { error: storeProblem })
+    .string({ error: STORE_ERROR })
+    .regex(/^(?:memory:|sqlite:.+)$/, { error: describeStoreError })
     .default("sqlite:.dragoman/data.db")
     .describe("Where tasks are kept: `memory:`, or `sqlite:` and a file relative to this one."),
   default: text.exactOptional().describe("Name of the agent that also lives at the root; the first unless given."),

@@ -2,10 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { formatDuration, parseDuration } from "../../model/duration.ts";
 import { editDistance, nearest } from "../../model/nearest.ts";
-import { isLoopback } from "../loopback.ts";
-import { expand } from "./expand.ts";
-import { Placeholders } from "./placeholders.ts";
-import { formatSize, parseSize } from "./size.ts";
+import { isLoopback } from "../access/loopback.ts";
+import { expandVariables, Placeholders } from "./document.ts";
+import { formatSize, parseSize } from "./value-types.ts";
 
 describe("durations", () => {
   it.each([
@@ -57,7 +56,7 @@ describe("expansion", () => {
   it("leaves text without expressions alone", () => {
     fc.assert(
       fc.property(plain, (text) => {
-        expect(expand(text, {})).toEqual({ value: text, variables: [], faults: [] });
+        expect(expandVariables(text, {})).toEqual({ value: text, variables: [], faults: [] });
       }),
     );
   });
@@ -66,7 +65,7 @@ describe("expansion", () => {
     fc.assert(
       fc.property(plain, name, fc.string(), plain, (before, variable, value, after) => {
         const text = `${before}\${${variable}}${after}`;
-        expect(expand(text, { [variable]: value })).toEqual({
+        expect(expandVariables(text, { [variable]: value })).toEqual({
           value: before + value + after,
           variables: [variable],
           faults: [],
@@ -82,28 +81,28 @@ describe("expansion", () => {
         fc.string().filter((text) => !text.includes("}")),
         (variable, otherwise) => {
           const text = `\${${variable}:-${otherwise}}`;
-          expect(expand(text, {}).value).toBe(otherwise);
-          expect(expand(text, { [variable]: "" }).value).toBe(otherwise);
-          expect(expand(text, { [variable]: "set" }).value).toBe("set");
+          expect(expandVariables(text, {}).value).toBe(otherwise);
+          expect(expandVariables(text, { [variable]: "" }).value).toBe(otherwise);
+          expect(expandVariables(text, { [variable]: "set" }).value).toBe("set");
         },
       ),
     );
   });
 
   it("faults a variable that is not set, but not an empty one", () => {
-    expect(expand(`\${A}`, {}).faults).toHaveLength(1);
-    expect(expand(`\${A}`, { A: "" })).toEqual({ value: "", variables: ["A"], faults: [] });
-    expect(expand(`\${toString}`, {}).faults).toHaveLength(1);
+    expect(expandVariables(`\${A}`, {}).faults).toHaveLength(1);
+    expect(expandVariables(`\${A}`, { A: "" })).toEqual({ value: "", variables: ["A"], faults: [] });
+    expect(expandVariables(`\${toString}`, {}).faults).toHaveLength(1);
   });
 
   it("keeps escaped expressions, and faults what it cannot read", () => {
-    expect(expand(`$\${A} $A $`, {})).toEqual({ value: `\${A} $A $`, variables: [], faults: [] });
+    expect(expandVariables(`$\${A} $A $`, {})).toEqual({ value: `\${A} $A $`, variables: [], faults: [] });
     for (const text of [`\${`, `\${}`, `\${1}`, `\${A`, `\${A-b}`, `\${ A }`])
-      expect(expand(text, { A: "a" }).faults).toHaveLength(1);
+      expect(expandVariables(text, { A: "a" }).faults).toHaveLength(1);
   });
 
   it("does not expand what a variable brought", () => {
-    expect(expand(`\${A}`, { A: `\${B}` }).value).toBe(`\${B}`);
+    expect(expandVariables(`\${A}`, { A: `\${B}` }).value).toBe(`\${B}`);
   });
 });
 

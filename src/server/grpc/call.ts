@@ -8,19 +8,16 @@ import {
 import type { Caller } from "../../model/caller.ts";
 import type { Log } from "../../model/ports.ts";
 import { RPC_CODES, type RpcMetadata, type RpcRequest, type RpcStatus, RpcStatusError } from "../../wire/rpc.ts";
-import type { Connection } from "./connection.ts";
-import { timeoutOf } from "./deadline.ts";
-import { ENCODINGS } from "./decompress.ts";
-import { CALL_COST, RESET_COST } from "./flood-guard.ts";
-import { framed, framedOne, prefixOf } from "./message-reader.ts";
-import { addMetadata, statusHeaders, textEntries } from "./metadata.ts";
+import { CALL_COST, type Connection, RESET_COST } from "./connection.ts";
+import { decodeMetadata, encodeMetadata, parseTimeout, statusHeaders } from "./headers.ts";
+import { ACCEPTED_ENCODINGS, encodeFrame, encodeFrames, encodePrefix } from "./message-framing.ts";
 
-const PIECE_BYTES = 64 * 1024;
+const CHUNK_BYTES = 64 * 1024;
 const CONTENT_TYPE = "application/grpc+proto";
 const OK_TRAILERS: OutgoingHttpHeaders = Object.freeze({ "grpc-status": "0" });
 const WITH_TRAILERS: ServerStreamResponseOptions = Object.freeze({ waitForTrailers: true, sendDate: false });
 const WITHOUT_MORE: ServerStreamResponseOptions = Object.freeze({ endStream: true, sendDate: false });
-const TOO_LATE: RpcStatus = { code: RPC_CODES.DEADLINE_EXCEEDED, message: "Deadline exceeded" };
+const DEADLINE_EXCEEDED: RpcStatus = { code: RPC_CODES.DEADLINE_EXCEEDED, message: "Deadline exceeded" };
 
 /** One call on its HTTP/2 stream: headers, messages and a status, each sent at most once or in order. */
 export class Call {
@@ -48,7 +45,7 @@ export class Call {
     this.connection = connection;
     this.#log = log;
     // What went wrong is seen by the stream's end; unheard, it would end the process.
-    stream.on("error", nothing);
+    stream.on("error", ignoreError);
     stream.on("aborted", this.#onAborted);
     // A caller may have left before its call was seen.
     if (stream.closed || stream.destroyed) this.#finish(RESET_COST);
@@ -60,7 +57,7 @@ export class Call {
   }
 
   /** For whoever works for this call: called once if it ends by itself, by its deadline or because the caller leaves. */
-  set onLeft(left: (() => void) | undefined) {
+  set onCancelled(left: (() => void) | undefined) {
     this.#left = left;
   }
 
@@ -75,7 +72,7 @@ export class Call {
   }
 
   get metadata(): RpcRequest["metadata"] {
-    return textEntries(this.headers, this.#rawHeaders, this.#log);
+    return decodeMetadata(this.headers, this.#rawHeaders, this.#log);
   }
 
   /** False if the caller sets a deadline that is none; the call is then answered. */
@@ -83,8 +80,8 @@ export class Call {
     const header = this.headers["grpc-timeout"];
     if (header === undefined) return true;
     try {
-      const ms = timeoutOf(String(header));
-      if (ms !== undefined) this.#timer = setTimeout(() => this.giveUp(TOO_LATE), ms);
+      const ms = parseTimeout(String(header));
+      if (ms !== undefined) this.#timer = setTimeout(() => this.cancel(DEADLINE_EXCEEDED), ms);
       return true;
     } catch (error) {
       this.failWith(error);
@@ -98,16 +95,16 @@ export class Call {
     const headers: OutgoingHttpHeaders = {
       ":status": 200,
       "content-type": CONTENT_TYPE,
-      "grpc-accept-encoding": ENCODINGS,
+      "grpc-accept-encoding": ACCEPTED_ENCODINGS,
     };
-    if (metadata !== undefined) addMetadata(headers, metadata, this.#log);
+    if (metadata !== undefined) encodeMetadata(headers, metadata, this.#log);
     this.stream.on("wantTrailers", this.#onWantTrailers);
     this.stream.respond(headers, WITH_TRAILERS);
   }
 
   /** Calls back when the messages have left. False if the caller does not take what it was sent before. */
   write(messages: readonly Uint8Array[], taken?: (error?: Error | null) => void): boolean {
-    return !this.#isOver && this.stream.write(framed(messages), taken);
+    return !this.#isOver && this.stream.write(encodeFrames(messages), taken);
   }
 
   /** The call went well. */
@@ -119,14 +116,14 @@ export class Call {
   answer(message: Uint8Array, metadata: RpcMetadata | undefined, onProgress: () => void): void {
     this.begin(metadata);
     if (!this.#finish()) return;
-    if (message.length <= PIECE_BYTES) this.stream.end(framedOne(message));
+    if (message.length <= CHUNK_BYTES) this.stream.end(encodeFrame(message));
     else this.#writeFrom(Buffer.from(message.buffer, message.byteOffset, message.byteLength), 0, onProgress);
   }
 
   #writeFrom(message: Buffer, at: number, onProgress: () => void): void {
-    const next = at + PIECE_BYTES;
+    const next = at + CHUNK_BYTES;
     const piece = message.subarray(at, next);
-    const bytes = at === 0 ? Buffer.concat([prefixOf(message), piece]) : piece;
+    const bytes = at === 0 ? Buffer.concat([encodePrefix(message), piece]) : piece;
     if (next >= message.length) {
       this.stream.end(bytes);
       return;
@@ -164,7 +161,7 @@ export class Call {
   }
 
   /** Does not wait for the rest of the request any longer. */
-  hangUp(status: RpcStatus): void {
+  failAndClose(status: RpcStatus): void {
     const hasBegun = this.stream.headersSent;
     const close = () => this.stream.close(constants.NGHTTP2_NO_ERROR);
     this.fail(status);
@@ -184,13 +181,13 @@ export class Call {
   }
 
   /** Ends the call in place of whoever works for it. */
-  giveUp(status: RpcStatus): void {
+  cancel(status: RpcStatus): void {
     this.fail(status);
     this.#tellLeft();
   }
 
   /** Ends the call although its reader takes nothing. A status would wait behind what was not taken. */
-  cutOff(): void {
+  reset(): void {
     this.#finish();
     this.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
   }
@@ -218,4 +215,4 @@ export class Call {
   };
 }
 
-function nothing(): void {}
+function ignoreError(): void {}

@@ -2,9 +2,9 @@ import { gzipSync } from "node:zlib";
 import { status as STATUS } from "@grpc/grpc-js";
 import { describe, expect, it } from "vitest";
 import { ProtocolError } from "../../model/errors.ts";
-import { ArrivingBytes } from "../arriving-bytes.ts";
-import { Decompressor } from "./decompress.ts";
-import { closeAfterEach, connectionTo, openEndpoint } from "./testing/open.ts";
+import { IncomingByteBudget } from "../access/byte-budgets.ts";
+import { Decompressor } from "./message-framing.ts";
+import { closeAfterEach, connectionTo, openEndpoint } from "./testing/clients.ts";
 import { framed, type RawAnswer } from "./testing/raw-http2.ts";
 
 closeAfterEach();
@@ -40,7 +40,7 @@ describe("a compressed message", () => {
   });
 
   it("counts as what it becomes, and no longer than it takes", async () => {
-    const arriving = new ArrivingBytes(MEGABYTE);
+    const arriving = new IncomingByteBudget(MEGABYTE);
     const connection = connectionTo(await openEndpoint({ arriving }));
     const answer = await connection.call("Say", bomb, GZIP);
     expect([statusIn(answer), answer.headers["grpc-message"]]).toEqual([
@@ -55,7 +55,7 @@ describe("a compressed message", () => {
   });
 
   it("is given up when its caller leaves", async () => {
-    const arriving = new ArrivingBytes(Number.POSITIVE_INFINITY);
+    const arriving = new IncomingByteBudget(Number.POSITIVE_INFINITY);
     const endpoint = await openEndpoint({ arriving });
     const attacker = connectionTo(endpoint);
     for (let call = 0; call < 100; call++) attacker.request("Say", GZIP).end(bomb);

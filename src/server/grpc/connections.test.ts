@@ -1,7 +1,16 @@
 import { constants } from "node:http2";
 import { describe, expect, it } from "vitest";
-import { clientOf, closeAfterEach, connectionTo, openEndpoint, signal } from "./testing/open.ts";
-import { begunCall, FRAME, frame, RawFrames } from "./testing/raw-frames.ts";
+import {
+  begunCall,
+  clientOf,
+  closeAfterEach,
+  connectionTo,
+  FRAME,
+  frame,
+  openEndpoint,
+  RawFrames,
+  signal,
+} from "./testing/clients.ts";
 import { answerOf, framed } from "./testing/raw-http2.ts";
 
 closeAfterEach();

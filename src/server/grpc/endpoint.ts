@@ -1,26 +1,70 @@
-import type {
-  Http2SecureServer,
-  Http2Server,
-  IncomingHttpHeaders,
-  ServerHttp2Session,
-  ServerHttp2Stream,
+import {
+  createSecureServer,
+  createServer,
+  type Http2SecureServer,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+  type ServerOptions,
 } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import { RPC_CODES } from "../../wire/rpc.ts";
-import { ArrivingBytes } from "../arriving-bytes.ts";
-import { boundConnections, DEFAULT_CONNECTION_LIMITS } from "../connections.ts";
-import { UnsentBytes } from "../unsent-bytes.ts";
-import { Arrivals } from "./arrivals.ts";
+import { IncomingByteBudget, UnsentByteBudget } from "../access/byte-budgets.ts";
+import { DEFAULT_CONNECTION_LIMITS, limitConnections } from "../access/connections.ts";
+import type { TlsFiles } from "../access/tls.ts";
 import { Call } from "./call.ts";
-import { type Answering, answeringOf, type CallHandler, type MethodOptions, methodHandler } from "./calls.ts";
-import { Connection } from "./connection.ts";
-import { Decompressor } from "./decompress.ts";
-import { FloodGuard } from "./flood-guard.ts";
-import { HEALTH_METHODS, HEALTH_SERVICE, Health } from "./health.ts";
-import { createHttp2Server } from "./http2-server.ts";
+import { Connection, FloodGuard } from "./connection.ts";
+import { Decompressor } from "./message-framing.ts";
+import {
+  type CallHandler,
+  createMethodHandler,
+  type MethodOptions,
+  type RpcService,
+  toRpcService,
+} from "./method-handler.ts";
 import type { GrpcEndpoint, GrpcOptions } from "./node-grpc.ts";
-import { REFLECTION_METHOD, REFLECTION_SERVICES, reflectionHandler, Talks } from "./reflection-calls.ts";
-import { explain } from "./unimplemented.ts";
+import { CoarseTimeouts } from "./request-reader.ts";
+import { HEALTH_METHODS, HEALTH_SERVICE, Health } from "./services/health.ts";
+import {
+  createReflectionHandler,
+  REFLECTION_METHOD,
+  REFLECTION_SERVICES,
+  ReflectionSessions,
+} from "./services/reflection-calls.ts";
+
+/** In plain text unless there is something to secure it with. New certificates are put to use as they come. */
+export function createHttp2Server(
+  maxConcurrentStreams: number,
+  tls: Pick<TlsFiles, "serverOptions" | "onChange"> | undefined,
+): Http2Server | Http2SecureServer {
+  const options: ServerOptions = {
+    settings: { maxConcurrentStreams, enablePush: false },
+    // Both are bounded here, by the size of a message and of its metadata; reaching Node's own limits ends connections.
+    maxSessionMemory: Number.MAX_SAFE_INTEGER,
+    maxSendHeaderBlockLength: Number.MAX_SAFE_INTEGER,
+  };
+  if (tls === undefined) return createServer(options);
+  const server = createSecureServer({ ...options, ...tls.serverOptions });
+  tls.onChange((material) => server.setSecureContext(material));
+  return server;
+}
+
+/** Methods by service. */
+export type MethodsByService = ReadonlyMap<string, readonly string[]>;
+
+const MAX_NAME_LENGTH = 200;
+
+/** `path` is `/service/method`. */
+export function describeUnimplemented(path: string, offer: MethodsByService): string {
+  const [, service = "", method = ""] = path.slice(0, MAX_NAME_LENGTH).split("/");
+  const methods = offer.get(service);
+  if (methods !== undefined) return `${service} has no method "${method}"; it has ${methods.join(", ")}.`;
+  const [served, own] = [[...offer.keys()], service.split(".").at(-1)];
+  const alike = served.filter((name) => name.split(".").at(-1) === own);
+  const hint = alike.length > 0 ? `it is served as ${alike.join(" and ")}` : `served are ${served.join(", ")}`;
+  return `There is no service "${service}" here; ${hint}.`;
+}
 
 const DEFAULT_MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 /** Of health and reflection, which are open to all: a question names a service, a file or a type. */
@@ -39,11 +83,11 @@ export async function openEndpoint(options: GrpcOptions): Promise<GrpcEndpoint> 
 class Endpoint implements GrpcEndpoint {
   readonly #options: GrpcOptions;
   readonly #server: Http2Server | Http2SecureServer;
-  readonly #arrivals: Arrivals;
-  readonly #leaving: Arrivals;
+  readonly #arrivals: CoarseTimeouts;
+  readonly #leaving: CoarseTimeouts;
   readonly #guard: FloodGuard;
   readonly #health: Health;
-  readonly #talks: Talks;
+  readonly #talks: ReflectionSessions;
   /** By the address of the peer, by which a session finds the one that it runs on. */
   readonly #sockets = new Map<string, Socket>();
   readonly #connections = new Set<Connection>();
@@ -56,11 +100,11 @@ class Endpoint implements GrpcEndpoint {
   constructor(options: GrpcOptions) {
     this.#options = options;
     const { log, meter, stalledReaderMs, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
-    const { arriving = new ArrivingBytes(Number.POSITIVE_INFINITY) } = options;
-    const { unsent = new UnsentBytes(Number.POSITIVE_INFINITY) } = options;
+    const { arriving = new IncomingByteBudget(Number.POSITIVE_INFINITY) } = options;
+    const { unsent = new UnsentByteBudget(Number.POSITIVE_INFINITY) } = options;
     const limits = { ...DEFAULT_CONNECTION_LIMITS, ...options.connections };
-    this.#arrivals = new Arrivals(limits.requestTimeout);
-    this.#leaving = new Arrivals(stalledReaderMs);
+    this.#arrivals = new CoarseTimeouts(limits.requestTimeout);
+    this.#leaving = new CoarseTimeouts(stalledReaderMs);
     const [arrivals, leaving] = [this.#arrivals, this.#leaving];
     const common = { log, meter, stalledReaderMs, arrivals, leaving, arriving, unsent };
     const own = { ...common, maxMessageBytes, decompressor: new Decompressor() };
@@ -69,14 +113,14 @@ class Endpoint implements GrpcEndpoint {
     const open = { ...common, maxMessageBytes: maxOpenBytes, decompressor: new Decompressor() };
     const names = [...options.services.map(({ service }) => service), HEALTH_SERVICE, ...REFLECTION_SERVICES];
     this.#health = new Health(names);
-    this.#talks = new Talks(options.services, names);
+    this.#talks = new ReflectionSessions(options.services, names);
     for (const serving of options.services) {
-      this.#add(serving.service, serving.methods, answeringOf(serving, options), own);
+      this.#add(serving.service, serving.methods, toRpcService(serving, options), own);
     }
     this.#add(HEALTH_SERVICE, HEALTH_METHODS, this.#health, open);
     for (const service of REFLECTION_SERVICES) {
       this.#offer.set(service, [REFLECTION_METHOD]);
-      this.#handlers.set(`/${service}/${REFLECTION_METHOD}`, reflectionHandler(this.#talks, open));
+      this.#handlers.set(`/${service}/${REFLECTION_METHOD}`, createReflectionHandler(this.#talks, open));
     }
     this.#server = createHttp2Server(options.maxConcurrentCalls ?? DEFAULT_MAX_CONCURRENT_CALLS, options.tls);
     this.#server.on("connection", (socket: Socket) => {
@@ -85,7 +129,7 @@ class Endpoint implements GrpcEndpoint {
       socket.once("close", () => this.#sockets.delete(peer));
     });
     this.#guard = new FloodGuard(limits.resetsPerAddress, options.now ?? Date.now);
-    boundConnections(this.#server, limits, (network) => this.#guard.refuses(network));
+    limitConnections(this.#server, limits, (network) => this.#guard.isBlocked(network));
     this.#server.on("session", (session: ServerHttp2Session) => this.#connect(session));
   }
 
@@ -93,11 +137,11 @@ class Endpoint implements GrpcEndpoint {
     return this.#port;
   }
 
-  #add(service: string, methods: Methods, answering: Answering, options: MethodOptions): void {
+  #add(service: string, methods: Methods, answering: RpcService, options: MethodOptions): void {
     if (this.#offer.has(service)) throw new TypeError(`Two services are called "${service}".`);
     this.#offer.set(service, Object.keys(methods));
     for (const [method, { streams }] of Object.entries(methods)) {
-      const handler = methodHandler(service, method, streams, answering, options);
+      const handler = createMethodHandler(service, method, streams, answering, options);
       this.#handlers.set(`/${service}/${method}`, handler);
     }
   }
@@ -127,10 +171,10 @@ class Endpoint implements GrpcEndpoint {
     if (excess === undefined) return;
     const { log, meter } = this.#options;
     meter.count("requests_limited");
-    connection.calmDown();
+    connection.closeForAbuse();
     if (excess === "all") return;
     log.warn({ network }, "Too many calls from an address were reset or refused; it is refused for a while.");
-    for (const one of this.#connections) if (!one.isKnown && one.network === network) one.calmDown();
+    for (const one of this.#connections) if (!one.isKnown && one.network === network) one.closeForAbuse();
   };
 
   #take(call: Call): void {
@@ -142,7 +186,7 @@ class Endpoint implements GrpcEndpoint {
       const path = headers[":path"] ?? "";
       const handler = this.#handlers.get(path);
       if (handler !== undefined) handler(call);
-      else call.fail({ code: RPC_CODES.UNIMPLEMENTED, message: explain(path, this.#offer) });
+      else call.fail({ code: RPC_CODES.UNIMPLEMENTED, message: describeUnimplemented(path, this.#offer) });
     }
   }
 
@@ -177,7 +221,7 @@ class Endpoint implements GrpcEndpoint {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#health.close();
     this.#talks.close();
-    for (const connection of this.#connections) connection.leave();
+    for (const connection of this.#connections) connection.closeGracefully();
     const timer = setTimeout(() => this.#cut(), graceMs);
     await closed;
     clearTimeout(timer);
@@ -186,7 +230,7 @@ class Endpoint implements GrpcEndpoint {
   }
 
   #cut(): void {
-    for (const connection of this.#connections) connection.cut();
+    for (const connection of this.#connections) connection.destroy();
     for (const socket of this.#sockets.values()) socket.destroy();
   }
 }

@@ -1,13 +1,13 @@
 /** Calls that end before anyone was admitted for them: resets over many connections, and calls without credentials. */
+
 import { constants } from "node:http2";
 import { describe, expect, it } from "vitest";
 import { ANONYMOUS } from "../../model/caller.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import { CALL_COST, FloodGuard, RESET_COST } from "./flood-guard.ts";
-import { HEALTH_SERVICE } from "./health.ts";
+import { CALL_COST, FloodGuard, RESET_COST } from "./connection.ts";
+import { HEALTH_SERVICE } from "./services/health.ts";
+import { begunCall, closeAfterEach, connectionTo, FRAME, frame, openEndpoint, RawFrames } from "./testing/clients.ts";
 import { fakeContext, recording } from "./testing/fake-serving.ts";
-import { closeAfterEach, connectionTo, openEndpoint } from "./testing/open.ts";
-import { begunCall, FRAME, frame, RawFrames } from "./testing/raw-frames.ts";
 import { framed } from "./testing/raw-http2.ts";
 
 closeAfterEach();
@@ -118,10 +118,10 @@ describe("the guard", () => {
       return excess.find((one) => one !== undefined);
     };
     expect(charge("one", 100_000)).toBe("address");
-    expect(guard.refuses("one")).toBe(true);
+    expect(guard.isBlocked("one")).toBe(true);
     for (let network = 0; network < 9; network++) expect(charge(`n${network}`, 500)).toBeUndefined();
     expect(charge("last", 10)).toBe("all");
-    expect(guard.refuses("last")).toBe(false);
+    expect(guard.isBlocked("last")).toBe(false);
     expect(charge("other", 1, CALL_COST)).toBe("all");
   });
 
@@ -129,6 +129,6 @@ describe("the guard", () => {
     const guard = new FloodGuard(1, () => 0);
     for (let network = 0; network <= 20_000; network++)
       for (let reset = 0; reset < 11; reset++) guard.charge(`n${network}`, RESET_COST);
-    expect([guard.refuses("n0"), guard.refuses("n20000")]).toEqual([false, true]);
+    expect([guard.isBlocked("n0"), guard.isBlocked("n20000")]).toEqual([false, true]);
   });
 });

@@ -4,9 +4,16 @@ import { describe, expect, it } from "vitest";
 import { ProtocolError } from "../../model/errors.ts";
 import { RPC_CODES, type RpcRequest, RpcStatusError } from "../../wire/rpc.ts";
 import { createGrpcServer } from "./node-grpc.ts";
+import {
+  clientOf,
+  closeAfterEach,
+  connectionTo,
+  openClient,
+  openEndpoint,
+  readAll,
+  signal,
+} from "./testing/clients.ts";
 import { batches, fakeContext, fakeOptions, fakeServing, recording } from "./testing/fake-serving.ts";
-import { clientOf, closeAfterEach, connectionTo, openClient, openEndpoint, signal } from "./testing/open.ts";
-import { readAll } from "./testing/raw-client.ts";
 import { framed } from "./testing/raw-http2.ts";
 
 closeAfterEach();

@@ -3,10 +3,9 @@ import type { Caller } from "../../model/caller.ts";
 import type { ProtocolError } from "../../model/errors.ts";
 import type { Log, Meter } from "../../model/ports.ts";
 import type { RpcRequest } from "../../wire/rpc.ts";
-import type { ArrivingBytes } from "../arriving-bytes.ts";
-import type { ConnectionLimits } from "../connections.ts";
-import type { TlsFiles } from "../tls.ts";
-import type { UnsentBytes } from "../unsent-bytes.ts";
+import type { IncomingByteBudget, UnsentByteBudget } from "../access/byte-budgets.ts";
+import type { ConnectionLimits } from "../access/connections.ts";
+import type { TlsFiles } from "../access/tls.ts";
 import type { KeepAlive } from "./connection.ts";
 
 export interface GrpcOptions {
@@ -22,9 +21,9 @@ export interface GrpcOptions {
   /** Who makes a call that would take up much, or why it is refused whatever is in its message. */
   readonly screen?: (request: Omit<RpcRequest, "message">, serving: RpcServing) => Promise<Caller | ProtocolError>;
   /** Shared with whoever else takes requests. */
-  readonly arriving?: ArrivingBytes;
+  readonly arriving?: IncomingByteBudget;
   /** Likewise, of answers that wait to be read. */
-  readonly unsent?: UnsentBytes;
+  readonly unsent?: UnsentByteBudget;
   /** Bytes of a request message; more is answered with RESOURCE_EXHAUSTED. 16 MiB unless given. */
   readonly maxMessageBytes?: number;
   /** Calls at a time on one connection; 10,000 unless given. */

@@ -1,18 +1,18 @@
 import type { Log, Meter } from "../../model/ports.ts";
 import { RPC_CODES, type RpcStatus, RpcStatusError } from "../../wire/rpc.ts";
-import { TOO_MUCH_UNSENT, type UnsentBytes } from "../unsent-bytes.ts";
+import { TOO_MUCH_UNSENT, type UnsentByteBudget } from "../access/byte-budgets.ts";
 import type { Call } from "./call.ts";
-import { PREFIX_BYTES } from "./message-reader.ts";
+import { PREFIX_BYTES } from "./message-framing.ts";
 
 export interface StreamPumpOptions {
   readonly stalledReaderMs: number;
-  readonly unsent: UnsentBytes;
+  readonly unsent: UnsentByteBudget;
   readonly log: Log;
   readonly meter: Meter;
 }
 
 /** A batch of this size may take as long again as a small one: progress within a batch cannot be seen. */
-const PATIENCE_BYTES = 1024 * 1024;
+const BYTES_PER_EXTRA_TIMEOUT = 1024 * 1024;
 
 /** Writes one stream of messages to its call, no faster than the reader takes it. */
 export class StreamPump {
@@ -30,8 +30,8 @@ export class StreamPump {
     this.#messages = messages;
   }
 
-  begin(): void {
-    this.#call.onLeft = this.#leave;
+  start(): void {
+    this.#call.onCancelled = this.#leave;
     this.#pull();
   }
 
@@ -62,7 +62,7 @@ export class StreamPump {
       return;
     }
     this.#unsent = bytes;
-    this.#patience = Math.floor(bytes / PATIENCE_BYTES);
+    this.#patience = Math.floor(bytes / BYTES_PER_EXTRA_TIMEOUT);
     if (this.#timer === undefined) {
       this.#timer = setTimeout(this.#onTime, this.#options.stalledReaderMs);
       this.#timer.unref();
@@ -86,7 +86,7 @@ export class StreamPump {
     }
     this.#options.meter.count("readers_stalled");
     this.#leave();
-    this.#call.cutOff();
+    this.#call.reset();
   };
 
   readonly #onBroken = (error: unknown): void => {
@@ -106,11 +106,11 @@ export class StreamPump {
     const messages = this.#messages;
     this.#messages = undefined;
     this.#stop();
-    if (messages !== undefined) abandon(messages, this.#options.log);
+    if (messages !== undefined) closeSource(messages, this.#options.log);
   };
 
   #stop(): void {
-    this.#call.onLeft = undefined;
+    this.#call.onCancelled = undefined;
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#release();
@@ -124,7 +124,7 @@ export class StreamPump {
 }
 
 /** Tells a source that nobody reads it any more. */
-export function abandon(messages: AsyncIterator<unknown>, log: Log): void {
+export function closeSource(messages: AsyncIterator<unknown>, log: Log): void {
   const failed = (error: unknown) => log.error({ err: error }, "A stream could not be closed.");
   try {
     messages.return?.().then(undefined, failed);

@@ -2,9 +2,17 @@ import { constants } from "node:http2";
 import { status as STATUS } from "@grpc/grpc-js";
 import { describe, expect, it } from "vitest";
 import { RPC_CODES, RpcStatusError } from "../../wire/rpc.ts";
+import {
+  clientOf,
+  closeAfterEach,
+  connectionTo,
+  openClient,
+  openEndpoint,
+  readAll,
+  signal,
+  statusOf,
+} from "./testing/clients.ts";
 import { batches, recording } from "./testing/fake-serving.ts";
-import { clientOf, closeAfterEach, connectionTo, openClient, openEndpoint, signal } from "./testing/open.ts";
-import { readAll, statusOf } from "./testing/raw-client.ts";
 import { answerOf, framed } from "./testing/raw-http2.ts";
 
 closeAfterEach();

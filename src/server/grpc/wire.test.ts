@@ -3,8 +3,8 @@ import { gzipSync } from "node:zlib";
 import { status as STATUS } from "@grpc/grpc-js";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { clientOf, closeAfterEach, connectionTo, openEndpoint, signal } from "./testing/clients.ts";
 import { recording } from "./testing/fake-serving.ts";
-import { clientOf, closeAfterEach, connectionTo, openEndpoint, signal } from "./testing/open.ts";
 import { answerOf, framed, type RawAnswer } from "./testing/raw-http2.ts";
 
 closeAfterEach();

@@ -1,4 +1,5 @@
 /** The endpoint that agents dial, in the platform's place. Who dials is judged before a WebSocket is made of it. */
+
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { LinkCaller } from "../../dialects/contract.ts";
@@ -12,8 +13,7 @@ import type { Log } from "../../model/ports.ts";
 import type { FullReply, RequestHead } from "../../wire/exchange.ts";
 import { createWebSocketAcceptor } from "../../wire/websocket-accept.ts";
 import type { WebSocketLink } from "../../wire/websocket-link.ts";
-import { plainError } from "../plain-replies.ts";
-import { refuseUpgrade } from "../upgrade-request.ts";
+import { errorReply, refuseUpgrade } from "../http/error-replies.ts";
 import type { DialIn, DialInCredentials, DialInTools } from "./dial-in-agent.ts";
 import { OfferedFiles, originOf } from "./offered-files.ts";
 
@@ -66,7 +66,7 @@ export function acceptLinks(dialIns: ReadonlyMap<string, DialIn>, options: Accep
   let closed = false;
 
   function refuse(socket: Duplex, { status, why }: Refusal, headers: IncomingHttpHeaders): void {
-    refuseUpgrade(socket, plainError(status, REASONS[why]));
+    refuseUpgrade(socket, errorReply(status, REASONS[why]));
     if (clock.now() - refusedAt < REFUSALS_APART_MS) return;
     refusedAt = clock.now();
     const agentId = headerOf(headers, "x-agent-id")?.slice(0, MAX_LOGGED_ID);
@@ -76,11 +76,11 @@ export function acceptLinks(dialIns: ReadonlyMap<string, DialIn>, options: Accep
   return {
     upgrade(request, socket, head) {
       if (request.url?.split("?", 1)[0] !== LINK_PATH) {
-        refuseUpgrade(socket, plainError(404, `There is nothing at this path. Agents dial ${LINK_PATH}.`));
+        refuseUpgrade(socket, errorReply(404, `There is nothing at this path. Agents dial ${LINK_PATH}.`));
         return;
       }
       if (closed) {
-        refuseUpgrade(socket, plainError(503, "The server is shutting down."));
+        refuseUpgrade(socket, errorReply(503, "The server is shutting down."));
         return;
       }
       const judged = judge(request.headers, doors, clock.now());

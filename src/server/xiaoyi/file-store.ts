@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { Clock, Log } from "../../model/ports.ts";
 import { isCode } from "../../model/system-error.ts";
-import { safeFileName } from "../safe-file-name.ts";
+import { safeFileName } from "../../wire/safe-file-name.ts";
 
 export interface FileStoreOptions {
   /** Absent: one of its own that ends with the process. */

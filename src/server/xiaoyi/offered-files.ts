@@ -8,8 +8,8 @@ import type { FileOffers, OfferedFile } from "../../dialects/contract.ts";
 import { mediaTypeOfName, toMediaType } from "../../dialects/xiaoyi/media-types.ts";
 import type { Clock } from "../../model/ports.ts";
 import { type FullReply, NOT_TO_BE_KEPT, type RequestHead } from "../../wire/exchange.ts";
-import { methodNotAllowed, plainError } from "../plain-replies.ts";
-import { safeFileName } from "../safe-file-name.ts";
+import { safeFileName } from "../../wire/safe-file-name.ts";
+import { errorReply, methodNotAllowed } from "../http/error-replies.ts";
 
 const FILES_PATH = "/openclaw/v1/files/";
 const TOKEN_BYTES = 32;
@@ -57,7 +57,7 @@ export class OfferedFiles {
     if (!path.startsWith(FILES_PATH)) return undefined;
     if (method !== "GET" && method !== "HEAD") return methodNotAllowed("GET, HEAD");
     const offered = this.#files.get(path.slice(FILES_PATH.length));
-    if (offered === undefined) return plainError(404, "File not found. Files are available while their task runs.");
+    if (offered === undefined) return errorReply(404, "File not found. Files are available while their task runs.");
     return { status: 200, headers: offered.headers, body: offered.bytes };
   }
 

@@ -2,9 +2,9 @@
 import { identifiesCallers } from "../../auth/create.ts";
 import { ANONYMOUS } from "../../model/caller.ts";
 import type { Log } from "../../model/ports.ts";
+import { systemClock, uuidIds } from "../clock-and-ids.ts";
 import type { ServeOptions } from "../core.ts";
-import type { DialectSetups } from "../dialects.ts";
-import { systemClock, uuidIds } from "../node-ports.ts";
+import type { ConfiguredDialects } from "../dialects.ts";
 import { AccountBindings } from "./account-bindings.ts";
 import { KeptNotes } from "./kept-notes.ts";
 import { openXiaoyiHttp } from "./open-http.ts";
@@ -27,7 +27,7 @@ export function openPhones(
   });
 }
 
-export function openXiaoyi(options: Surroundings, phones: PhoneServices, log: Log): DialectSetups {
+export function openXiaoyi(options: Surroundings, phones: PhoneServices, log: Log): ConfiguredDialects {
   const { agents, xiaoyi = {} } = options;
   const { keptFile } = placesBeside(storePlace(options));
   const bindings = new AccountBindings(keptFile("logins"), log);

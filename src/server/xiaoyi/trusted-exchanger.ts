@@ -1,7 +1,7 @@
 /** Addresses that the operator wrote down. */
 import type { Exchanger } from "../../wire/exchange.ts";
 import { createFetchExchanger } from "../../wire/fetch-exchange.ts";
-import { isLoopback } from "../loopback.ts";
+import { isLoopback } from "../access/loopback.ts";
 
 /** They may not send us elsewhere: credentials would go along. */
 export function createTrustedExchanger(

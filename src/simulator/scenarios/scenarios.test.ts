@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { systemClock } from "../../server/node-ports.ts";
+import { systemClock } from "../../server/clock-and-ids.ts";
 import { seededRandom } from "../chance.ts";
 import { createSimulator, type Simulator } from "../simulator.ts";
 import { CloudAgent } from "../testing/cloud-agent.ts";

@@ -6,16 +6,16 @@ import type { Caller } from "../../../model/caller.ts";
 import type { Loss } from "../../../model/loss.ts";
 import type { Log } from "../../../model/ports.ts";
 import { ServedAgentService } from "../../../server/agent-service.ts";
-import { uuidIds } from "../../../server/node-ports.ts";
+import { uuidIds } from "../../../server/clock-and-ids.ts";
 import type { Link } from "../../../wire/link.ts";
 import { createLinkPair } from "../../../wire/link-pair.ts";
 import { LinkAgent } from "../link-agent.ts";
 import type { LinkAgentOptions } from "../options.ts";
 
 export const AGENT_ID = "agent-1";
-export const OWNER: Caller = { owner: "alice", authenticated: true };
+const OWNER: Caller = { owner: "alice", authenticated: true };
 
-export interface StageOptions
+interface StageOptions
   extends Partial<
     Pick<
       LinkAgentOptions,
@@ -28,7 +28,7 @@ export interface StageOptions
   readonly limits?: { readonly maxDepth: number; readonly maxParts: number };
 }
 
-export interface Logged {
+interface Logged {
   readonly level: "debug" | "info" | "warn" | "error";
   readonly fields: Readonly<Record<string, unknown>>;
   readonly message: string;
@@ -110,7 +110,7 @@ export class Stage {
 type Fields = Readonly<Record<string, unknown>>;
 
 /** An answer as the platform reads it: the envelope, and what is in it. */
-export interface Answer {
+interface Answer {
   readonly sessionId: string;
   readonly taskId: string;
   readonly detail: {
@@ -121,7 +121,7 @@ export interface Answer {
   };
 }
 
-export class Platform {
+class Platform {
   /** Every frame that came, as it came. */
   readonly raw: string[] = [];
   served: Promise<unknown> = Promise.resolve();
@@ -200,7 +200,7 @@ function toStory(result: Answer["detail"]["result"]): string {
 
 let asked = 0;
 
-export interface MessageWords {
+interface MessageWords {
   readonly id?: string;
   readonly taskId?: string;
   readonly sessionId?: string;

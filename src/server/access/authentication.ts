@@ -1,0 +1,151 @@
+import type { Presented, Verifier } from "../../auth/contract.ts";
+import type { AuthOptions } from "../../auth/create.ts";
+import { createAuthenticator, identifiesCallers } from "../../auth/create.ts";
+import { isPromise } from "../../auth/promises.ts";
+import type { Caller } from "../../model/caller.ts";
+import type { SecurityRequirement } from "../../model/card.ts";
+import { ProtocolError, withChallenge } from "../../model/errors.ts";
+import type { JsonObject } from "../../model/json.ts";
+import type { Log } from "../../model/ports.ts";
+import { type ExchangeRequest, type FullReply, jsonReply } from "../../wire/exchange.ts";
+import { hostNameOf, isLoopback } from "./loopback.ts";
+
+/** What cards say of a check of one's own, in the words of A2A 1.0. */
+export interface DeclaredSecurity {
+  readonly schemes: Readonly<Record<string, JsonObject>>;
+  readonly requirements: readonly SecurityRequirement[];
+}
+
+/** Who is calling, by a check of one's own; undefined where that cannot tell. Throw a ProtocolError to refuse. */
+export type OwnCheck = (request: Presented) => Caller | undefined | Promise<Caller | undefined>;
+
+interface AuthenticationOptions {
+  readonly auth: AuthOptions;
+  readonly own: OwnCheck | undefined;
+  readonly declared: DeclaredSecurity | undefined;
+  readonly failedLogins: number;
+  readonly baseUrl: () => string;
+  readonly now: () => number;
+  readonly log: Log;
+}
+
+/** Who calls, what cards say of it, and what those are told who are not let in. */
+export interface Authentication {
+  /** Whether callers can show who they are. */
+  readonly identifies: boolean;
+  readonly security: DeclaredSecurity;
+  authenticate(presented: Presented): Caller | Promise<Caller>;
+  /** A refusal with a word on how one is let in to that agent, or to the server as a whole. */
+  challenged(error: ProtocolError, agent: string | undefined): ProtocolError;
+  /** Paths of protected resource metadata (RFC 9728), for the server as a whole and for each agent. */
+  metadataPaths(agents: readonly string[], scopes: () => readonly string[]): ReadonlyMap<string, () => FullReply>;
+  /** Answers only those who are known, or on this machine. */
+  guarded(reply: () => FullReply): (exchange: ExchangeRequest) => FullReply | Promise<FullReply>;
+}
+
+const METADATA_PATH = "/.well-known/oauth-protected-resource";
+
+export function createAuthentication(options: AuthenticationOptions): Authentication {
+  const { auth, own, declared, failedLogins, baseUrl, now, log } = options;
+  const authenticator = createAuthenticator(auth, {
+    ...(own !== undefined && { own: toVerifier(own, declared) }),
+    now,
+    log,
+    failedLogins,
+  });
+  const authenticate = (presented: Presented) => authenticator.authenticate(presented);
+  const identifies = own !== undefined || identifiesCallers(auth);
+  return {
+    identifies,
+    security: {
+      schemes: authenticator.schemes,
+      requirements: declared?.requirements ?? authenticator.requirements,
+    },
+    authenticate,
+    challenged(error, agent) {
+      if (error.code !== "UNAUTHENTICATED" && error.code !== "PERMISSION_DENIED") return error;
+      const metadata = `${baseUrl()}${METADATA_PATH}${agent === undefined ? "" : agentPath(agent)}`;
+      return withChallenge(error, authenticator.challenge(error, metadata));
+    },
+    metadataPaths(agents, scopes) {
+      if (!identifiesCallers(auth)) return new Map();
+      const issuers = auth.jwt === undefined ? [] : [auth.jwt.issuer];
+      return new Map(
+        ["", ...agents.map(agentPath)].map((place) => [
+          `${METADATA_PATH}${place}`,
+          () => resourceMetadata(`${baseUrl()}${place}`, issuers, scopes()),
+        ]),
+      );
+    },
+    guarded: (reply) => (exchange) => {
+      if (!identifies || isLocalRequest(exchange)) return reply();
+      const needed = new ProtocolError("UNAUTHENTICATED", "Credentials are needed.");
+      const challenge = authenticator.challenge(needed, `${baseUrl()}${METADATA_PATH}`);
+      return replyIfAuthenticated(authenticate, exchange, reply, notKnown(challenge));
+    },
+  };
+}
+
+const agentPath = (agent: string) => `/agents/${encodeURIComponent(agent)}`;
+
+function toVerifier(check: OwnCheck, declared: DeclaredSecurity | undefined): Verifier {
+  return { verify: check, schemes: declared?.schemes ?? {} };
+}
+
+function resourceMetadata(resource: string, issuers: readonly string[], scopes: readonly string[]): FullReply {
+  const document = {
+    resource,
+    ...(issuers.length > 0 && { authorization_servers: issuers }),
+    ...(scopes.length > 0 && { scopes_supported: scopes }),
+    bearer_methods_supported: ["header"],
+  };
+  return jsonReply(200, JSON.stringify(document), { "cache-control": "public, max-age=60" });
+}
+
+/** What proxies add, and browsers for pages of other origins. */
+const FORWARDING_HEADERS = [
+  "origin",
+  "forwarded",
+  "via",
+  "x-real-ip",
+  "x-forwarded-for",
+  "x-forwarded-host",
+  "x-forwarded-proto",
+];
+
+/** What came through a proxy on this machine, or from a page that bound its name to our address, came from elsewhere. */
+function isLocalRequest({ remoteAddress, headers }: ExchangeRequest): boolean {
+  if (remoteAddress === undefined || !isLoopback(remoteAddress)) return false;
+  if (headers.host !== undefined && !isLoopback(hostNameOf(headers.host))) return false;
+  return FORWARDING_HEADERS.every((name) => headers[name] === undefined);
+}
+
+function replyIfAuthenticated(
+  authenticate: Authentication["authenticate"],
+  exchange: ExchangeRequest,
+  reply: () => FullReply,
+  notKnown: FullReply,
+): FullReply | Promise<FullReply> {
+  const answer = (caller: Caller) => (caller.authenticated ? reply() : notKnown);
+  const refuse = (error: unknown): FullReply => {
+    if (!ProtocolError.is(error)) throw error;
+    return error.code === "RESOURCE_EXHAUSTED" ? tooManyRequestsReply(error) : notKnown;
+  };
+  try {
+    const caller = authenticate(exchange);
+    return isPromise(caller) ? caller.then(answer).catch(refuse) : answer(caller);
+  } catch (error) {
+    return refuse(error);
+  }
+}
+
+const UNAUTHENTICATED_BODY = '{"error":{"code":401,"status":"UNAUTHENTICATED","message":"Credentials are needed."}}';
+
+function notKnown(challenge: string | undefined): FullReply {
+  return jsonReply(401, UNAUTHENTICATED_BODY, challenge === undefined ? undefined : { "www-authenticate": challenge });
+}
+
+function tooManyRequestsReply({ message, retryAfter = 60 }: ProtocolError): FullReply {
+  const body = JSON.stringify({ error: { code: 429, status: "RESOURCE_EXHAUSTED", message } });
+  return jsonReply(429, body, { "retry-after": String(Math.ceil(retryAfter)) });
+}

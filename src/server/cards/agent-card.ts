@@ -1,0 +1,89 @@
+import type {
+  AgentCard,
+  AgentExtension,
+  AgentInterface,
+  AgentProfile,
+  AgentSkill,
+  ExtendedProfile,
+  ProfileSkill,
+} from "../../model/card.ts";
+import { EXTENSIONS } from "../../model/extensions.ts";
+import type { DeclaredSecurity } from "../access/authentication.ts";
+
+/** What every agent served here can do beside its own extensions. */
+const SERVER_EXTENSIONS: readonly AgentExtension[] = [
+  {
+    uri: EXTENSIONS.replay,
+    description: "A stream resumed with Last-Event-ID goes on with the next event, without a snapshot first.",
+  },
+  {
+    uri: EXTENSIONS.idempotency,
+    description: "A message sent again with the same messageId is not run twice.",
+  },
+  {
+    uri: EXTENSIONS.hops,
+    description:
+      "A request tells in its metadata which agents it came through; one that came through too many is refused.",
+  },
+];
+
+interface CardOptions {
+  /** Whether callers can show who they are. */
+  readonly identifies: boolean;
+  readonly security: DeclaredSecurity;
+  readonly push: boolean;
+}
+
+/** An extended card is offered only where callers can show who they are. */
+export function toAgentCard(
+  profile: AgentProfile,
+  interfaces: readonly AgentInterface[],
+  { identifies, security, push }: CardOptions,
+): AgentCard {
+  const { schemes, requirements } = security;
+  return {
+    name: profile.name,
+    description: profile.description,
+    supportedInterfaces: interfaces,
+    ...(profile.provider === undefined ? undefined : { provider: profile.provider }),
+    version: profile.version,
+    ...(profile.documentationUrl === undefined ? undefined : { documentationUrl: profile.documentationUrl }),
+    capabilities: {
+      streaming: profile.streaming,
+      pushNotifications: push,
+      extendedAgentCard: identifies && profile.extended !== undefined,
+      extensions: [...SERVER_EXTENSIONS, ...profile.extensions],
+    },
+    ...(Object.keys(schemes).length > 0 && { securitySchemes: schemes }),
+    ...(requirements.length > 0 && { securityRequirements: requirements }),
+    defaultInputModes: profile.inputModes,
+    defaultOutputModes: profile.outputModes,
+    skills: profile.skills.map((skill) => toCardSkill(skill, security)),
+    ...(profile.iconUrl === undefined ? undefined : { iconUrl: profile.iconUrl }),
+  };
+}
+
+/** The card for callers who have shown who they are. */
+export function toExtendedCard(card: AgentCard, extended: ExtendedProfile, security: DeclaredSecurity): AgentCard {
+  // It is another card than the one that was signed.
+  const { signatures: _, ...unsigned } = card;
+  return {
+    ...unsigned,
+    description: extended.description ?? card.description,
+    skills: [...card.skills, ...(extended.skills ?? []).map((skill) => toCardSkill(skill, security))],
+  };
+}
+
+/** Scopes are needed whichever way a caller shows who it is. */
+function toCardSkill({ scopes, ...skill }: ProfileSkill, { schemes }: DeclaredSecurity): AgentSkill {
+  if (scopes === undefined || scopes.length === 0 || skill.securityRequirements !== undefined) return skill;
+  const requirements = Object.keys(schemes).map((name) => ({ schemes: { [name]: { list: scopes } } }));
+  return requirements.length === 0 ? skill : { ...skill, securityRequirements: requirements };
+}
+
+/** Of the requested extensions, those this agent honours, in the order asked for. */
+export function activatedExtensions(card: AgentCard, requested: readonly string[]): readonly string[] {
+  if (requested.length === 0) return requested;
+  const offered = new Set(card.capabilities.extensions?.map(({ uri }) => uri));
+  return requested.filter((uri) => offered.has(uri));
+}

@@ -1,0 +1,111 @@
+import { createHash } from "node:crypto";
+import type { CardServing } from "../../dialects/contract.ts";
+import type { AgentCard } from "../../model/card.ts";
+import type { JsonObject, JsonValue } from "../../model/json.ts";
+import type { ExchangeRequest, FullReply } from "../../wire/exchange.ts";
+
+interface CachedDocument {
+  readonly body: Buffer;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly etag: string;
+}
+
+const MAX_AGE_SECONDS = 60;
+
+/** What a reader gets who names no version: one version's document, or one that readers of all versions understand. */
+export type CardForm = { readonly version: string } | "hybrid";
+
+/** The documents of one path as bytes with their ETags, made once for each card object and version. */
+export class CardDocuments {
+  readonly #servings: readonly CardServing[];
+  readonly #form: CardForm;
+  readonly #now: () => number;
+  readonly #documents = new Map<string, WeakMap<AgentCard, CachedDocument>>();
+
+  constructor(servings: readonly CardServing[], form: CardForm, now: () => number) {
+    this.#servings = servings;
+    this.#form = form;
+    this.#now = now;
+  }
+
+  /** `version` is what the reader names, if it names one. */
+  reply(card: AgentCard, version: string | undefined, exchange: ExchangeRequest): FullReply {
+    const { body, headers, etag } = this.#documentOf(card, this.#chosen(version));
+    if (isNotModified(exchange, etag, headers["last-modified"])) return { status: 304, headers, body: undefined };
+    return { status: 200, headers, body };
+  }
+
+  /** A version nobody here has is no reason to hide who the agent is. */
+  #chosen(version: string | undefined): string {
+    const isServed = (wanted: string) => this.#servings.some((serving) => serving.version === wanted);
+    if (version !== undefined && isServed(version)) return version;
+    if (this.#form !== "hybrid" && isServed(this.#form.version)) return this.#form.version;
+    return "hybrid";
+  }
+
+  #documentOf(card: AgentCard, chosen: string): CachedDocument {
+    let documents = this.#documents.get(chosen);
+    if (documents === undefined) {
+      documents = new WeakMap();
+      this.#documents.set(chosen, documents);
+    }
+    let document = documents.get(card);
+    if (document === undefined) {
+      const body = Buffer.from(JSON.stringify(this.#membersOf(card, chosen)));
+      const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 27)}"`;
+      const headers = {
+        "content-type": "application/json",
+        "cache-control": `public, max-age=${MAX_AGE_SECONDS}`,
+        etag,
+        "last-modified": new Date(this.#now()).toUTCString(),
+        vary: "A2A-Version",
+      };
+      document = { body, headers, etag };
+      documents.set(card, document);
+    }
+    return document;
+  }
+
+  #membersOf(card: AgentCard, chosen: string): JsonObject {
+    const servings = this.#servings.filter(({ version }) => chosen === "hybrid" || version === chosen);
+    return servings.map((serving) => serving.document(card)).reduce((merged, next) => merge(merged, next));
+  }
+}
+
+/** Both documents in one: members of either, together where both have objects; where they disagree the first stands. */
+function merge(first: JsonObject, second: JsonObject): JsonObject {
+  const merged: Record<string, JsonValue> = { ...first };
+  for (const [name, value] of Object.entries(second)) {
+    const known = merged[name];
+    merged[name] = known === undefined ? value : mergeValues(known, value);
+  }
+  return merged;
+}
+
+function mergeValues(first: JsonValue, second: JsonValue): JsonValue {
+  if (Array.isArray(first) && Array.isArray(second)) {
+    if (first.length !== second.length) return first;
+    return first.map((item, at) => mergeValues(item, second[at]));
+  }
+  return isObject(first) && isObject(second) ? merge(first, second) : first;
+}
+
+function isObject(value: JsonValue): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The reader has this very document. Its tag decides if it sent one, as RFC 9110 §13.2.2 has it. */
+function isNotModified(exchange: ExchangeRequest, etag: string, lastModified: string | undefined): boolean {
+  const tags = exchange.headers["if-none-match"];
+  if (tags !== undefined) return matchesEtag(tags, etag);
+  const since = Date.parse(exchange.headers["if-modified-since"] ?? "");
+  return lastModified !== undefined && since >= Date.parse(lastModified);
+}
+
+/** Weak comparison, as RFC 9110 asks for If-None-Match. */
+function matchesEtag(header: string, etag: string): boolean {
+  return header.split(",").some((candidate) => {
+    const tag = candidate.trim();
+    return tag === "*" || tag.replace(/^W\//, "") === etag;
+  });
+}

@@ -1,0 +1,83 @@
+import { resolve } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { signCard } from "../../auth/card-signing.ts";
+import { loadSigningKey, type SigningKey, type SigningKeyOptions, toPublicJwk } from "../../auth/signing-key.ts";
+import { toCardDocument } from "../../dialects/a2a-v1/card.ts";
+import type { AgentCard } from "../../model/card.ts";
+import { type FullReply, jsonReply } from "../../wire/exchange.ts";
+import type { PushOptions } from "../push.ts";
+
+const JWKS_PATH = "/.well-known/jwks.json";
+
+type Jwk = Readonly<Record<string, unknown>> & { readonly kid: string };
+
+const MAX_AGE_SECONDS = 300;
+
+/** The public keys of this server, whatever they sign, as one JWK set (RFC 7517 §5). */
+export class JwksDocument {
+  readonly #keys = new Map<string, Jwk>();
+
+  /**
+   * Only public members: whatever is given here anybody can read. One key may serve several purposes; several under one
+   * name would leave verifiers to guess.
+   */
+  add(key: Jwk): void {
+    const known = this.#keys.get(key.kid);
+    if (known !== undefined && !isDeepStrictEqual(known, key)) {
+      throw new TypeError(`Two different keys are called "${key.kid}"; each needs a kid of its own.`);
+    }
+    this.#keys.set(key.kid, key);
+  }
+
+  /** The path it is served at; a server without keys has none. */
+  routes(): ReadonlyMap<string, () => FullReply> {
+    return new Map(this.#keys.size === 0 ? [] : [[JWKS_PATH, () => this.#reply()]]);
+  }
+
+  #reply(): FullReply {
+    const { headers, ...reply } = jsonReply(200, JSON.stringify({ keys: [...this.#keys.values()] }));
+    const more = { "content-type": "application/jwk-set+json", "cache-control": `public, max-age=${MAX_AGE_SECONDS}` };
+    return { ...reply, headers: { ...headers, ...more } };
+  }
+}
+
+/** Adds its signatures to a card. */
+export type CardSigner = (card: AgentCard) => AgentCard;
+
+/** What is signed is the card as A2A 1.0 writes it; documents that have more in them carry the same signatures. */
+export function createCardSigner(key: SigningKey, baseUrl: () => string): CardSigner {
+  return (card) => {
+    const { signatures: _, ...unsigned } = card;
+    return { ...unsigned, signatures: signCard(toCardDocument(unsigned), { ...key, ...jkuOf(key, baseUrl()) }) };
+  };
+}
+
+/** The key set that is served here is worth naming where verifiers would fetch it: they take nothing unencrypted. */
+function jkuOf({ jku }: SigningKey, baseUrl: string): { readonly jku?: string } {
+  if (jku !== undefined) return { jku };
+  return baseUrl.startsWith("https://") ? { jku: `${baseUrl}${JWKS_PATH}` } : {};
+}
+
+/** What this server signs with, and what it publishes of that. */
+interface ServerKeys {
+  readonly card: SigningKey | undefined;
+  readonly push: SigningKey | undefined;
+  readonly published: JwksDocument;
+}
+
+interface ServerKeyOptions {
+  readonly signing?: SigningKeyOptions;
+  readonly push?: boolean | PushOptions;
+  readonly baseDirectory?: string;
+}
+
+/** Read when the server starts, so that a key that cannot be used is noticed then. */
+export async function loadServerKeys({ baseDirectory, push, signing }: ServerKeyOptions): Promise<ServerKeys> {
+  const folder = baseDirectory ?? process.cwd();
+  const load = (options: SigningKeyOptions | undefined) =>
+    options && loadSigningKey({ ...options, keyFile: resolve(folder, options.keyFile) });
+  const keys = { card: await load(signing), push: await load(typeof push === "object" ? push.jwt : undefined) };
+  const published = new JwksDocument();
+  for (const key of Object.values(keys)) if (key !== undefined) published.add(toPublicJwk(key));
+  return { ...keys, published };
+}

@@ -1,0 +1,143 @@
+import { isPromise } from "../../auth/promises.ts";
+import type { RpcServing, ServeContext } from "../../dialects/contract.ts";
+import { ProtocolError } from "../../model/errors.ts";
+import type { RpcFailure, RpcMessageReply, RpcReply, RpcRequest } from "../../wire/rpc.ts";
+import { TOO_MUCH_UNSENT } from "../access/byte-budgets.ts";
+import type { Call } from "./call.ts";
+import type { GrpcOptions } from "./node-grpc.ts";
+import {
+  type CoarseTimeouts,
+  type MessageHandler,
+  type RequestLimits,
+  type TimeoutTarget,
+  UnaryRequestReader,
+} from "./request-reader.ts";
+import { closeSource, StreamPump, type StreamPumpOptions } from "./stream-pump.ts";
+
+/** Takes a call that has just come in. */
+export type CallHandler = (call: Call) => void;
+
+/** Whoever answers the requests of a service. */
+export interface RpcService {
+  /** Notes in the call who makes it. */
+  answer(request: RpcRequest, call: Call): Promise<RpcReply>;
+  /** Whether the caller has shown credentials. Throws for a request that is refused whatever is in its message. */
+  screen?(request: Omit<RpcRequest, "message">): Promise<boolean>;
+  /** What is told of an error that was thrown instead. */
+  toFailure(error: unknown): RpcFailure;
+}
+
+export function toRpcService(
+  serving: RpcServing,
+  { contextOf, screen, log }: Pick<GrpcOptions, "contextOf" | "screen" | "log">,
+): RpcService {
+  return {
+    async screen(request) {
+      const caller = await screen?.(request, serving);
+      if (ProtocolError.is(caller)) throw caller;
+      return caller?.authenticated === true;
+    },
+    answer(request, call) {
+      const handle = (context: ServeContext | ProtocolError): Promise<RpcReply> => {
+        if (ProtocolError.is(context)) throw context;
+        call.admit(context.caller);
+        return serving.handle(request, context);
+      };
+      const context = contextOf(request, serving);
+      return isPromise(context) ? context.then(handle) : handle(context);
+    },
+    toFailure(error) {
+      if (ProtocolError.is(error)) return { kind: "failure", status: serving.refuse(error) };
+      log.error({ err: error }, "A call could not be answered.");
+      const shown = new ProtocolError("INTERNAL_ERROR", "The server failed to answer.");
+      return { kind: "failure", status: serving.refuse(shown) };
+    },
+  };
+}
+
+export interface MethodOptions extends RequestLimits, StreamPumpOptions {
+  /** Answers that have not been taken. */
+  readonly leaving: CoarseTimeouts;
+}
+
+/** One message that waits to be taken by its caller, which is cut off like that of a stream if it takes nothing. */
+class PendingAnswer implements TimeoutTarget {
+  readonly #call: Call;
+  readonly #options: MethodOptions;
+
+  constructor(call: Call, bytes: number, options: MethodOptions) {
+    this.#call = call;
+    this.#options = options;
+    options.leaving.add(this);
+    call.stream.once("close", () => {
+      options.unsent.release(bytes, call.caller?.owner);
+      options.leaving.delete(this);
+    });
+  }
+
+  readonly onProgress = (): void => {
+    const { leaving } = this.#options;
+    leaving.delete(this);
+    leaving.add(this);
+  };
+
+  onTimeout(): void {
+    this.#options.meter.count("readers_stalled");
+    this.#call.reset();
+  }
+}
+
+/** A method that takes one message. */
+export function createMethodHandler(
+  service: string,
+  method: string,
+  streams: boolean,
+  answering: RpcService,
+  options: MethodOptions,
+): CallHandler {
+  const sendMessage = (call: Call, { message, metadata }: RpcMessageReply): void => {
+    if (call.isOver || call.stream.closed) return;
+    if (options.unsent.take(message.length, call.caller?.owner)) {
+      const answer = new PendingAnswer(call, message.length, options);
+      call.answer(message, metadata, answer.onProgress);
+    } else send(call, answering.toFailure(new ProtocolError("RESOURCE_EXHAUSTED", TOO_MUCH_UNSENT, { retryAfter: 1 })));
+  };
+  const send = (call: Call, reply: RpcReply): void => {
+    try {
+      if (reply.kind === "message") sendMessage(call, reply);
+      else if (reply.kind === "failure") call.fail(reply.status);
+      else if (streams && !call.isOver) {
+        call.begin(reply.metadata);
+        new StreamPump(options, call, reply.messages[Symbol.asyncIterator]()).start();
+      } else {
+        closeSource(reply.messages[Symbol.asyncIterator](), options.log);
+        if (!streams) throw new TypeError(`${service}/${method} has one answer and was given a stream.`);
+      }
+    } catch (error) {
+      call.failWith(error);
+    }
+  };
+  const headOf = ({ metadata, connection: { certificate, remoteAddress } }: Call) => {
+    return { service, method, metadata, remoteAddress, certificate };
+  };
+  const taker: MessageHandler = {
+    async admit(call) {
+      try {
+        return (await answering.screen?.(headOf(call))) === true;
+      } catch (error) {
+        send(call, answering.toFailure(error));
+        return false;
+      }
+    },
+    handle(call, message) {
+      const request = { ...headOf(call), message };
+      const refuse = (error: unknown): void => send(call, answering.toFailure(error));
+      try {
+        answering.answer(request, call).then((reply) => send(call, reply), refuse);
+      } catch (error) {
+        refuse(error);
+      }
+    },
+  };
+  return (call) => void new UnaryRequestReader(call, options, taker);
+}

@@ -1,0 +1,211 @@
+/** Server reflection: callers ask for the services here and for the files that describe them. */
+
+import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
+import type { RpcServing } from "../../../dialects/contract.ts";
+import { compileProtobuf } from "../../../dialects/shared/proto/binary-codec.ts";
+import { toDescriptor } from "../../../dialects/shared/proto/descriptor.ts";
+import type { ProtoTables } from "../../../dialects/shared/proto/json-codec.ts";
+import { RPC_CODES, RpcStatusError } from "../../../wire/rpc.ts";
+import { HEALTH_TABLES } from "./health.ts";
+import { type ReflectedFile, ReflectionFiles, readDescriptor } from "./reflection-files.ts";
+
+/** The messages of `grpc.reflection.v1` and of `v1alpha`, which are the same. */
+
+export const REFLECTION_TABLES = {
+  messages: {
+    ServerReflectionRequest: [
+      ["host", "string", "implicit", 1],
+      ["fileByFilename", "string", "oneof", 3],
+      ["fileContainingSymbol", "string", "oneof", 4],
+      ["fileContainingExtension", "ExtensionRequest", "oneof", 5],
+      ["allExtensionNumbersOfType", "string", "oneof", 6],
+      ["listServices", "string", "oneof", 7],
+    ],
+    ExtensionRequest: [
+      ["containingType", "string", "implicit", 1],
+      ["extensionNumber", "int32", "implicit", 2],
+    ],
+    ServerReflectionResponse: [
+      ["validHost", "string", "implicit", 1],
+      ["originalRequest", "ServerReflectionRequest", "optional", 2],
+      ["fileDescriptorResponse", "FileDescriptorResponse", "oneof", 4],
+      ["allExtensionNumbersResponse", "ExtensionNumberResponse", "oneof", 5],
+      ["listServicesResponse", "ListServiceResponse", "oneof", 6],
+      ["errorResponse", "ErrorResponse", "oneof", 7],
+    ],
+    FileDescriptorResponse: [["fileDescriptorProto", "bytes[]", "implicit", 1]],
+    ExtensionNumberResponse: [
+      ["baseTypeName", "string", "implicit", 1],
+      ["extensionNumber", "int32[]", "implicit", 2],
+    ],
+    ListServiceResponse: [["service", "ServiceResponse[]", "implicit", 1]],
+    ServiceResponse: [["name", "string", "implicit", 1]],
+    ErrorResponse: [
+      ["errorCode", "int32", "implicit", 1],
+      ["errorMessage", "string", "implicit", 2],
+    ],
+  },
+  enums: {},
+} as const satisfies ProtoTables;
+
+export interface ReflectionRequest {
+  readonly host?: string;
+  readonly fileByFilename?: string;
+  readonly fileContainingSymbol?: string;
+  readonly fileContainingExtension?: { readonly containingType?: string; readonly extensionNumber?: number };
+  readonly allExtensionNumbersOfType?: string;
+  readonly listServices?: string;
+}
+
+export type ReflectionAnswer =
+  | { readonly fileDescriptorResponse: { readonly fileDescriptorProto: readonly string[] } }
+  | { readonly allExtensionNumbersResponse: { readonly baseTypeName: string } }
+  | { readonly listServicesResponse: { readonly service: readonly { readonly name: string }[] } }
+  | { readonly errorResponse: { readonly errorCode: number; readonly errorMessage: string } };
+
+const codec = compileProtobuf<"ServerReflectionRequest" | "ServerReflectionResponse">(REFLECTION_TABLES);
+
+/** Throws a ProtocolError for what is no request. */
+export function decodeReflectionRequest(bytes: Uint8Array): ReflectionRequest {
+  return codec.decode("ServerReflectionRequest", bytes);
+}
+
+export function encodeReflectionResponse(request: ReflectionRequest, answer: ReflectionAnswer): Uint8Array {
+  const response = { validHost: request.host ?? "", originalRequest: request, ...answer };
+  return codec.encode("ServerReflectionResponse", response);
+}
+
+/** Descriptors of the services that the endpoint adds to those of the dialects. */
+
+export function builtInDescriptors(): readonly FileDescriptorProto[] {
+  return [healthDescriptor(), reflectionDescriptor("v1"), reflectionDescriptor("v1alpha")];
+}
+
+function healthDescriptor(): FileDescriptorProto {
+  const types = { request: "HealthCheckRequest", response: "HealthCheckResponse" };
+  const bytes = toDescriptor({
+    path: "grpc/health/v1/health.proto",
+    package: "grpc.health.v1",
+    tables: HEALTH_TABLES,
+    oneofs: {},
+    service: {
+      name: "Health",
+      methods: [
+        { name: "Check", ...types, streams: false },
+        { name: "Watch", ...types, streams: true },
+      ],
+    },
+  });
+  const file = readDescriptor(bytes);
+  // The tables have no enums within messages.
+  const response = file.messageType.find(({ name }) => name === types.response);
+  response?.enumType.push(...file.enumType.splice(0));
+  for (const field of response?.field ?? []) field.typeName = `.grpc.health.v1.${types.response}.ServingStatus`;
+  return file;
+}
+
+function reflectionDescriptor(version: "v1" | "v1alpha"): FileDescriptorProto {
+  const bytes = toDescriptor({
+    path: `grpc/reflection/${version}/reflection.proto`,
+    package: `grpc.reflection.${version}`,
+    tables: REFLECTION_TABLES,
+    oneofs: { ServerReflectionRequest: "message_request", ServerReflectionResponse: "message_response" },
+    service: {
+      name: "ServerReflection",
+      methods: [
+        {
+          name: "ServerReflectionInfo",
+          request: "ServerReflectionRequest",
+          response: "ServerReflectionResponse",
+          streams: true,
+        },
+      ],
+    },
+  });
+  const file = readDescriptor(bytes);
+  for (const service of file.service) for (const method of service.method) method.clientStreaming = true;
+  return file;
+}
+
+/** The questions and answers of one call. */
+export interface ReflectionSession {
+  /** Throws an RpcStatusError for what is no question. */
+  answer(message: Uint8Array): Uint8Array;
+}
+
+export class Reflection {
+  readonly #names: readonly string[];
+  readonly #files: ReflectionFiles;
+
+  private constructor(files: ReflectionFiles, names: readonly string[]) {
+    this.#names = [...names].sort();
+    this.#files = files;
+  }
+
+  /** `names` are those of all services here, the endpoint's own included. */
+  static async of(services: readonly RpcServing[], names: readonly string[]): Promise<Reflection> {
+    const descriptors = await Promise.all(services.map((serving) => serving.descriptor()));
+    return new Reflection(new ReflectionFiles([...descriptors.map(readDescriptor), ...builtInDescriptors()]), names);
+  }
+
+  openSession(): ReflectionSession {
+    const told = new Set<string>();
+    return {
+      answer: (message) => {
+        const request = decodeRequest(message);
+        return encodeReflectionResponse(request, this.#answer(request, told));
+      },
+    };
+  }
+
+  #answer(request: ReflectionRequest, told: Set<string>): ReflectionAnswer {
+    const { fileByFilename, fileContainingSymbol, fileContainingExtension, allExtensionNumbersOfType } = request;
+    if (request.listServices !== undefined) {
+      return { listServicesResponse: { service: this.#names.map((name) => ({ name })) } };
+    }
+    if (fileByFilename !== undefined) {
+      return this.#show(this.#files.byName(fileByFilename), told, `There is no file "${fileByFilename}".`);
+    }
+    if (fileContainingSymbol !== undefined) {
+      const file = this.#files.bySymbol(fileContainingSymbol.replace(/^\./, ""));
+      return this.#show(file, told, `Nothing here is called "${fileContainingSymbol}".`);
+    }
+    if (allExtensionNumbersOfType !== undefined) {
+      const name = allExtensionNumbersOfType.replace(/^\./, "");
+      if (this.#files.hasMessage(name)) return { allExtensionNumbersResponse: { baseTypeName: name } };
+      return notFound(`There is no message "${name}".`);
+    }
+    if (fileContainingExtension !== undefined) return notFound("There are no extensions here.");
+    throw new RpcStatusError({ code: RPC_CODES.INVALID_ARGUMENT, message: "The request asks for nothing." });
+  }
+
+  /** With everything it imports, directly or not, that this caller has not been shown. */
+  #show(file: ReflectedFile | undefined, told: Set<string>, complaint: string): ReflectionAnswer {
+    if (file === undefined) return notFound(complaint);
+    const shown = new Map([[file.name, file]]);
+    for (const { dependencies } of shown.values()) {
+      for (const name of dependencies) {
+        const dependency = told.has(name) ? undefined : this.#files.byName(name);
+        if (dependency !== undefined) shown.set(name, dependency);
+      }
+    }
+    for (const name of shown.keys()) told.add(name);
+    return { fileDescriptorResponse: { fileDescriptorProto: [...shown.values()].map(({ bytes }) => base64(bytes)) } };
+  }
+}
+
+function decodeRequest(message: Uint8Array): ReflectionRequest {
+  try {
+    return decodeReflectionRequest(message);
+  } catch {
+    throw new RpcStatusError({ code: RPC_CODES.INVALID_ARGUMENT, message: "The bytes are not a reflection request." });
+  }
+}
+
+function notFound(errorMessage: string): ReflectionAnswer {
+  return { errorResponse: { errorCode: RPC_CODES.NOT_FOUND, errorMessage } };
+}
+
+function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
+}

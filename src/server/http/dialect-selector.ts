@@ -1,0 +1,161 @@
+import type { AgentService, Dialect, JsonRpcServing } from "../../dialects/contract.ts";
+import { isJson, mediaTypeOf, unsupportedContentType } from "../../dialects/shared/http/requests.ts";
+import type { Caller } from "../../model/caller.ts";
+import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
+import type { ExchangeRequest } from "../../wire/exchange.ts";
+import {
+  INVALID_PARAMS,
+  INVALID_REQUEST,
+  type JsonRpcRefusal,
+  type JsonRpcRequest,
+  PARSE_ERROR,
+} from "../../wire/json-rpc.ts";
+
+/** The same request as its binding sees it: from its own prefix on. */
+export class PrefixedRequest implements ExchangeRequest {
+  readonly path: string;
+  readonly #outer: ExchangeRequest;
+
+  constructor(outer: ExchangeRequest, path: string) {
+    this.#outer = outer;
+    this.path = path;
+  }
+
+  get method() {
+    return this.#outer.method;
+  }
+  get query() {
+    return this.#outer.query;
+  }
+  get headers() {
+    return this.#outer.headers;
+  }
+  get body() {
+    return this.#outer.body;
+  }
+  get remoteAddress() {
+    return this.#outer.remoteAddress;
+  }
+  get certificate() {
+    return this.#outer.certificate;
+  }
+}
+
+const VERSION_PATTERN = /^(\d+\.\d+)(?:\.\d+)?$/;
+
+/** `Major.Minor` the caller asks for, by header or query; undefined when it asks for none. The patch part never matters. */
+export function versionOf(exchange: Pick<ExchangeRequest, "headers" | "query">): string | undefined {
+  const header = exchange.headers["a2a-version"]?.trim();
+  if (header === "1.0") return header;
+  const named = header || (exchange.query === "" ? "" : (new URLSearchParams(exchange.query).get("A2A-Version") ?? ""));
+  if (named === "") return undefined;
+  return VERSION_PATTERN.exec(named)?.[1] ?? named.slice(0, 32);
+}
+
+/** A dialect at the one URL that all JSON-RPC dialects share. */
+export interface JsonRpcDialect {
+  readonly dialect: string;
+  readonly serving: JsonRpcServing;
+}
+
+/** Several dialects share methods; which of them answers depends on the task. */
+type DialectsByMethod = ReadonlyMap<string, readonly [JsonRpcDialect, ...JsonRpcDialect[]]>;
+
+/** Who answers at the shared URL: by the version the caller names, else by method, else by where the task came from. */
+export class DialectSelector {
+  /** Answers where it cannot be told which dialect the caller speaks. */
+  readonly defaultDialect: JsonRpcDialect;
+  readonly #byVersion = new Map<string, JsonRpcDialect>();
+  readonly #unversioned: DialectsByMethod;
+  readonly #firstUnversioned: JsonRpcDialect;
+  readonly #versioned: DialectsByMethod;
+
+  constructor(dialects: readonly Dialect[]) {
+    const speakers = dialects.flatMap(({ name, serving: { jsonRpc } }): JsonRpcDialect[] =>
+      jsonRpc === undefined ? [] : [{ dialect: name, serving: jsonRpc }],
+    );
+    const [first] = speakers;
+    if (first === undefined) throw new Error("No dialect serves JSON-RPC.");
+    this.defaultDialect = first;
+    for (const speaker of speakers)
+      for (const version of speaker.serving.versions) this.#byVersion.set(version, speaker);
+    const unversioned = speakers.filter(({ serving }) => serving.unversioned);
+    this.#unversioned = groupByMethod(unversioned);
+    this.#firstUnversioned = unversioned[0] ?? first;
+    this.#versioned = groupByMethod(speakers.filter(({ serving }) => !serving.unversioned));
+  }
+
+  /** For what goes wrong before a method is known. */
+  fallback(version: string | undefined): JsonRpcDialect {
+    return version === undefined ? this.#firstUnversioned : (this.#byVersion.get(version) ?? this.defaultDialect);
+  }
+
+  /** For a caller who is not let in: the dialect it most likely speaks, found without looking at any task. */
+  selectForRefusal(version: string | undefined, method: string): JsonRpcDialect {
+    if (version !== undefined) return this.fallback(version);
+    return this.#unversioned.get(method)?.[0] ?? this.#versioned.get(method)?.[0] ?? this.#firstUnversioned;
+  }
+
+  /** Throws VERSION_NOT_SUPPORTED; `fallback` says it in the caller's words. */
+  selectByVersion(version: string): JsonRpcDialect {
+    const speaker = this.#byVersion.get(version);
+    if (speaker === undefined) throw this.#unknownVersion(version);
+    return speaker;
+  }
+
+  /** For a caller who names no version. */
+  async selectByTask(request: JsonRpcRequest, service: AgentService, caller: Caller): Promise<JsonRpcDialect> {
+    const speakers = this.#unversioned.get(request.method);
+    if (speakers === undefined) return this.#firstUnversioned;
+    const [usual, ...others] = speakers;
+    const taskId = others.length === 0 ? undefined : usual.serving.taskIdOf?.(request);
+    if (taskId === undefined) return usual;
+    const origin = await service.originOf(taskId, caller);
+    return others.find(({ dialect }) => dialect === origin) ?? usual;
+  }
+
+  /** The dialect that has this method but wants its version named, if no other has it. */
+  selectRequiringVersion(method: string): JsonRpcDialect | undefined {
+    return this.#unversioned.has(method) ? undefined : this.#versioned.get(method)?.[0];
+  }
+
+  #unknownVersion(version: string): ProtocolError {
+    const spoken = [...this.#byVersion.keys()].join(", ");
+    return new ProtocolError("VERSION_NOT_SUPPORTED", `A2A ${version} is not spoken here; these are: ${spoken}.`, {
+      metadata: { requestedVersion: version, supportedVersions: spoken },
+    });
+  }
+}
+
+export function missingVersionError(method: string, version: string): ProtocolError {
+  return new ProtocolError(
+    "VERSION_NOT_SUPPORTED",
+    `${method} belongs to A2A ${version}, but without the header A2A-Version a request is taken for 0.3; send A2A-Version: ${version}.`,
+    { metadata: { requestedVersion: "0.3", supportedVersions: version } },
+  );
+}
+
+const PARSE_ERROR_CODES = {
+  [PARSE_ERROR]: "PARSE_ERROR",
+  [INVALID_REQUEST]: "INVALID_REQUEST",
+  [INVALID_PARAMS]: "INVALID_PARAMS",
+} as const satisfies Record<JsonRpcRefusal["code"], ErrorCode>;
+
+/** What does not claim to be JSON is refused for that, rather than for not being JSON. */
+export function toParseError({ headers }: ExchangeRequest, { code, message }: JsonRpcRefusal): ProtocolError {
+  const mediaType = mediaTypeOf(headers);
+  if (mediaType !== undefined && !isJson(mediaType)) return unsupportedContentType(mediaType);
+  return new ProtocolError(PARSE_ERROR_CODES[code], message);
+}
+
+function groupByMethod(speakers: readonly JsonRpcDialect[]): DialectsByMethod {
+  const found = new Map<string, [JsonRpcDialect, ...JsonRpcDialect[]]>();
+  for (const speaker of speakers) {
+    for (const method of speaker.serving.methods) {
+      const known = found.get(method);
+      if (known === undefined) found.set(method, [speaker]);
+      else known.push(speaker);
+    }
+  }
+  return found;
+}

@@ -1,0 +1,75 @@
+/** Answers about the HTTP request itself, which belong to no dialect. */
+
+import { IncomingMessage, STATUS_CODES } from "node:http";
+import type { Duplex } from "node:stream";
+import type { ErrorCode } from "../../model/errors.ts";
+import { type ExchangeReply, type FullReply, isStreamReply, jsonReply } from "../../wire/exchange.ts";
+
+const UPGRADE_REQUESTED = Symbol("upgrade asked");
+
+/**
+ * Once somebody takes upgrades, Node hands over every request that asks for one, to whatever protocol. Many clients ask
+ * for HTTP/2 in passing (`Upgrade: h2c`) and expect an answer in HTTP/1.1.
+ */
+export class WebSocketOrPlainRequest extends IncomingMessage {
+  declare [UPGRADE_REQUESTED]: boolean | null;
+
+  /** Set and asked for by Node's server. */
+  get upgrade(): boolean {
+    return this[UPGRADE_REQUESTED] === true && this.headers.upgrade?.toLowerCase() === "websocket";
+  }
+
+  set upgrade(asked: boolean | null) {
+    this[UPGRADE_REQUESTED] = asked;
+  }
+}
+
+/** Answers an upgrade request instead of upgrading, and ends the connection, which Node no longer looks after. */
+export function refuseUpgrade(socket: Duplex, { body = "", headers, status }: FullReply): void {
+  socket.on("error", () => {});
+  const fields = { ...headers, connection: "close", "content-length": Buffer.byteLength(body) };
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`.trimEnd(),
+    ...Object.entries(fields).map(([name, value]) => `${name}: ${value}`),
+  ];
+  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
+}
+
+export function withHeaders(reply: ExchangeReply, headers: Readonly<Record<string, string>>): ExchangeReply {
+  const vary = [reply.headers.vary, headers.vary].filter((value) => value !== undefined).join(", ");
+  const merged = { ...reply.headers, ...headers, ...(vary === "" ? undefined : { vary }) };
+  return isStreamReply(reply) ? { ...reply, headers: merged } : { ...reply, headers: merged };
+}
+
+export function methodNotAllowed(allow: string): FullReply {
+  const reply = errorReply(405, `This path takes ${allow}.`);
+  return { ...reply, headers: { ...reply.headers, allow } };
+}
+
+export const forbidden = (message: string) => errorReply(403, message);
+
+export const unknownHost = () => forbidden("This host name is not ours; see server.publicUrl.");
+
+export const CODE_OF_STATUS = {
+  413: "INVALID_REQUEST",
+  415: "CONTENT_TYPE_NOT_SUPPORTED",
+  429: "RESOURCE_EXHAUSTED",
+} as const satisfies Partial<Record<ErrorStatus, ErrorCode>>;
+
+type ErrorStatus = 400 | 401 | 403 | 404 | 405 | 413 | 415 | 429 | 503;
+
+const STATUS_NAMES = {
+  400: "INVALID_ARGUMENT",
+  401: "UNAUTHENTICATED",
+  403: "PERMISSION_DENIED",
+  404: "NOT_FOUND",
+  405: "UNIMPLEMENTED",
+  413: "INVALID_ARGUMENT",
+  415: "INVALID_ARGUMENT",
+  429: "RESOURCE_EXHAUSTED",
+  503: "UNAVAILABLE",
+} as const satisfies Record<ErrorStatus, string>;
+
+export function errorReply(status: ErrorStatus, message: string): FullReply {
+  return jsonReply(status, JSON.stringify({ error: { code: status, status: STATUS_NAMES[status], message } }));
+}

@@ -1,0 +1,123 @@
+import type { Engine } from "../../engine/engine.ts";
+import type { Loss } from "../../model/loss.ts";
+import type { Count, Meter } from "../../model/ports.ts";
+import { reasonOf, type TaskStore } from "../../store/contract.ts";
+import { type ExchangeRequest, type FullReply, jsonReply, NOT_TO_BE_KEPT } from "../../wire/exchange.ts";
+import type { Authentication } from "../access/authentication.ts";
+import type { LinkState } from "../xiaoyi/dial-loop.ts";
+
+const COUNTER_HELP = {
+  events_dropped_after_terminal: "Events an agent produced after its task had ended.",
+  events_merged: "Text chunks merged because a task ran ahead of the store.",
+  runs_fenced: "Runs that lost their task to another process.",
+  runs_resumed: "Tasks taken up again after a crash.",
+  runs_failed_by_crash: "Tasks failed because their process had stopped.",
+  wakeups_missed: "Log readers that found news no wake-up had announced.",
+  readers_stalled:
+    "Streams and answers cut off because their reader took nothing for too long, or too much waited for it.",
+  push_delivered: "Push notifications that their receiver took.",
+  push_failed: "Tries of push notifications that failed.",
+  push_dead: "Push configs that were given up after too many failures.",
+  requests_limited: "Requests refused because an address or an owner asked for too much.",
+  audit_failures: "Attempts to write the audit log that failed.",
+  audit_dropped: "Audit records lost because the log could not be written for too long.",
+  link_frames_dropped: "Frames of agents that dialled in which nobody understood or asked for.",
+  phone_notices_sent: "Notifications to phones that their platform took.",
+  phone_notices_failed: "Notifications to phones that their platform refused, or did not take although tried often.",
+  phone_notices_dropped: "Notifications to phones that came to nothing because too many waited, or for too long.",
+} as const satisfies Record<Count, string>;
+
+/** Counters of this process in the text format that Prometheus reads. */
+export class Counters implements Meter {
+  readonly #values = new Map<Count, number>();
+  readonly #losses = new Map<string, number>();
+
+  count(name: Count, by = 1): void {
+    this.#values.set(name, (this.#values.get(name) ?? 0) + by);
+  }
+
+  countLosses(dialect: string, losses: readonly Loss[]): void {
+    for (const { kind } of losses) {
+      const labels = `dialect="${dialect}",kind="${kind}"`;
+      this.#losses.set(labels, (this.#losses.get(labels) ?? 0) + 1);
+    }
+  }
+
+  render(gauges: Readonly<Record<string, { readonly help: string; readonly value: number }>>): string {
+    let text = "";
+    for (const name of Object.keys(COUNTER_HELP) as Count[]) {
+      text += renderMetric(`dragoman_${name}_total`, "counter", COUNTER_HELP[name], this.#values.get(name) ?? 0);
+    }
+    text += "# HELP dragoman_losses_total Things a dialect could not say.\n# TYPE dragoman_losses_total counter\n";
+    for (const [labels, value] of this.#losses) text += `dragoman_losses_total{${labels}} ${value}\n`;
+    for (const [name, { help, value }] of Object.entries(gauges)) {
+      text += renderMetric(`dragoman_${name}`, "gauge", help, value);
+    }
+    return text;
+  }
+}
+
+function renderMetric(name: string, type: string, help: string, value: number): string {
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${name} ${value}\n`;
+}
+
+interface MonitoringOptions {
+  readonly engine: Engine;
+  readonly store: TaskStore;
+  readonly counters: Counters;
+  readonly authentication: Pick<Authentication, "guarded">;
+  readonly linkStates: () => readonly LinkState[];
+  /** Bytes held for requests that arrive and answers that are not read. */
+  readonly buffered: () => { readonly arriving: number; readonly unsent: number };
+  readonly isStarting: () => boolean;
+}
+
+/** Paths for those who run the server: is it alive, can it work, what has it done. The last is not for everyone. */
+export function createMonitoringRoutes(options: MonitoringOptions) {
+  const { engine, store, counters, authentication, linkStates, buffered, isStarting } = options;
+  const alive = (): FullReply => jsonReply(200, '{"status":"ok"}');
+  const ready = async (): Promise<FullReply> => {
+    if (isStarting()) return notReady("the server is starting");
+    try {
+      await store.numbers([]);
+      await store.checkWritable?.();
+      return jsonReply(200, '{"status":"ready"}');
+    } catch (error) {
+      return notReady(reasonOf(error));
+    }
+  };
+  const metrics = (): FullReply => {
+    const { tasks, queued, streams } = engine.load;
+    const links = linkStates();
+    const { arriving, unsent } = buffered();
+    const body = counters.render({
+      tasks_live: { help: "Tasks queued or running here.", value: tasks },
+      tasks_queued: { help: "Tasks waiting for their agent.", value: queued },
+      streams_open: { help: "Open streams.", value: streams },
+      pushes_under_way: { help: "Push notifications under way.", value: engine.pushes },
+      xiaoyi_links: { help: "Links to Xiaoyi that are configured.", value: links.length },
+      xiaoyi_links_up: {
+        help: "Links to Xiaoyi that are open.",
+        value: links.filter((state) => state === "up").length,
+      },
+      arriving_bytes: { help: "Bytes of requests that are on their way in.", value: arriving },
+      unsent_bytes: { help: "Bytes of answers that wait to be read.", value: unsent },
+      resident_memory_bytes: { help: "Memory of the process.", value: process.memoryUsage.rss() },
+    });
+    return {
+      status: 200,
+      headers: { "content-type": "text/plain; version=0.0.4", "cache-control": NOT_TO_BE_KEPT },
+      body,
+    };
+  };
+  return new Map<string, (exchange: ExchangeRequest) => FullReply | Promise<FullReply>>([
+    ["/healthz", alive],
+    ["/readyz", ready],
+    ["/metrics", authentication.guarded(metrics)],
+  ]);
+}
+
+/** Asked by anyone: the reason is one of a few. */
+function notReady(reason: string): FullReply {
+  return jsonReply(503, JSON.stringify({ status: "not ready", reason }));
+}

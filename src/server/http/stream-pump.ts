@@ -1,0 +1,119 @@
+import type { ServerResponse } from "node:http";
+import type { Log, Meter } from "../../model/ports.ts";
+import type { UnsentByteBudget } from "../access/byte-budgets.ts";
+
+export interface StreamPumpOptions {
+  /** A reader that takes nothing for this long is cut off; that of a stream can resume from its cursor. */
+  readonly stalledReaderMs: number;
+  readonly unsent: UnsentByteBudget;
+  readonly log: Log;
+  readonly meter: Meter;
+}
+
+/** Writes one stream to its response, no faster than the reader takes it. */
+export class StreamPump {
+  readonly #options: StreamPumpOptions;
+  readonly #response: ServerResponse;
+  readonly #owner: string | undefined;
+  #frames: AsyncIterator<string> | undefined;
+
+  constructor(
+    options: StreamPumpOptions,
+    response: ServerResponse,
+    frames: AsyncIterator<string>,
+    owner: string | undefined,
+  ) {
+    this.#options = options;
+    this.#response = response;
+    this.#frames = frames;
+    this.#owner = owner;
+  }
+
+  start(): void {
+    this.#response.on("close", this.#leave);
+    this.#pump();
+  }
+
+  /** Called back rather than awaited: what a waiting stream holds is then one promise, not a suspended function. */
+  #pump(): void {
+    this.#frames?.next().then(this.#onStep, this.#onBroken);
+  }
+
+  readonly #onStep = (step: IteratorResult<string>): void => {
+    if (step.done === true) this.#end();
+    else if (this.#response.destroyed) return;
+    else if (this.#response.write(step.value)) this.#pump();
+    else waitUntilRead(this.#options, this.#response, "drain", this.#owner, this.#onTaken);
+  };
+
+  readonly #onBroken = (error: unknown): void => {
+    this.#options.log.error({ err: error }, "A stream broke.");
+    this.#response.destroy();
+  };
+
+  readonly #leave = (): void => {
+    const frames = this.#frames;
+    this.#frames = undefined;
+    void frames?.return?.();
+  };
+
+  readonly #onTaken = (isTaken: boolean): void => (isTaken ? this.#pump() : this.#end());
+
+  #end(): void {
+    this.#response.off("close", this.#leave);
+    this.#leave();
+    endResponse(this.#options, this.#response, undefined, this.#owner);
+  }
+}
+
+/** Ends a response with the last of its body. What the reader does not take at once it has to take in time. */
+export function endResponse(
+  options: StreamPumpOptions,
+  response: ServerResponse,
+  body: string | Buffer | undefined,
+  owner: string | undefined,
+): void {
+  response.end(body);
+  if (!response.destroyed && response.writableLength > 0) waitUntilRead(options, response, "finish", owner);
+}
+
+/**
+ * Holds what waits in a response against the budget of its owner until it is taken. A reader that takes nothing for too
+ * long is cut off, and so is one for which there is no room. The socket's own timer knows of writes that make progress,
+ * which a timer of ours would not.
+ */
+function waitUntilRead(
+  { stalledReaderMs, unsent, meter }: StreamPumpOptions,
+  response: ServerResponse,
+  event: "drain" | "finish",
+  owner: string | undefined,
+  settled?: (isTaken: boolean) => void,
+): void {
+  // A response behind others of its connection has no socket of its own until those have left.
+  const socket = response.socket ?? response.req.socket;
+  const bytes = response.writableLength;
+  const cut = () => {
+    meter.count("readers_stalled");
+    socket.destroy();
+  };
+  if (!unsent.take(bytes, owner)) {
+    cut();
+    settled?.(false);
+    return;
+  }
+  const time = () => socket.setTimeout(stalledReaderMs).once("timeout", cut);
+  const settle = (isTaken: boolean) => {
+    unsent.release(bytes, owner);
+    socket.setTimeout(0).off("timeout", cut).off("close", onClose);
+    response.off(event, onTaken).off("socket", time);
+    settled?.(isTaken);
+  };
+  const onTaken = () => settle(true);
+  const onClose = () => settle(false);
+  // Before Node's own listener, which sets how long the connection may be idle.
+  response.prependOnceListener(event, onTaken);
+  // Many responses may wait for one socket.
+  socket.setMaxListeners(0).once("close", onClose);
+  if (response.socket === null) response.once("socket", time);
+  else time();
+}

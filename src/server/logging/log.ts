@@ -1,0 +1,49 @@
+import pino, { type DestinationStream, type Logger } from "pino";
+import type { Log } from "../../model/ports.ts";
+import { markAsRedacting, Redactor } from "./redact.ts";
+
+interface LogOptions {
+  readonly level: string;
+  /** For people: colours and one short line each. Otherwise JSON lines. */
+  readonly pretty: boolean;
+  /** Where lines go; stderr unless given. */
+  readonly destination?: DestinationStream;
+  /** Hidden wherever they occur, besides all that can be recognised as a secret by its name or form. */
+  readonly secrets?: readonly string[];
+}
+
+/** No option writes secrets: they are taken out of every line on its way. */
+export async function createLog(options: LogOptions): Promise<Log> {
+  const destination = options.destination ?? (await openStderr(options.pretty));
+  const redactor = new Redactor(options.secrets);
+  const logger = pino(
+    {
+      level: options.level,
+      base: null,
+      formatters: { log: (fields) => redactor.fields(fields) },
+      // The redactor has made plain objects of errors already.
+      serializers: { err: (value: unknown) => value },
+    },
+    destination,
+  );
+  return markAsRedacting(toLog(logger, redactor));
+}
+
+function toLog(logger: Logger, redactor: Redactor): Log {
+  const at =
+    (level: keyof Log) =>
+    (fields: object, message: string): void => {
+      if (logger.isLevelEnabled(level)) logger[level](fields, redactor.text(message));
+    };
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+async function openStderr(pretty: boolean): Promise<DestinationStream> {
+  return pretty ? openPrettyStderr() : pino.destination({ dest: 2, sync: false });
+}
+
+/** Loaded only for people: starting without it is faster. */
+async function openPrettyStderr(): Promise<DestinationStream> {
+  const { default: pretty } = await import("pino-pretty");
+  return pretty({ destination: 2, ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss.l", singleLine: true });
+}

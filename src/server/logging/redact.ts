@@ -1,0 +1,267 @@
+import { type AuthOptions, secretsOf } from "../../auth/create.ts";
+import type { Log, LogFields } from "../../model/ports.ts";
+import type { AgentSource, DragomanConfig } from "../config/index.ts";
+import type { XiaoyiOptions } from "../xiaoyi/options.ts";
+
+interface SecretSources {
+  readonly auth?: AuthOptions;
+  readonly push?: boolean | { readonly hmac?: { readonly secret: string } | undefined };
+  readonly xiaoyi?: XiaoyiOptions;
+}
+
+/** What is known to be secret and therefore hidden wherever it would be written. */
+export function collectSecrets({ auth = {}, push, xiaoyi = {} }: SecretSources): readonly string[] {
+  const hmac = typeof push === "object" ? push.hmac : undefined;
+  const { http = [], links = [] } = xiaoyi;
+  const given = [
+    hmac?.secret,
+    ...http.flatMap(({ sk, apiKey, oauth, account, upload }) => [
+      sk,
+      apiKey,
+      oauth?.clientSecret,
+      upload?.apiKey,
+      typeof account === "object" ? account.clientSecret : undefined,
+    ]),
+    ...links.flatMap(({ sk, apiKey }) => [sk, apiKey]),
+    ...[...http, ...links].map((entry) => entry.push?.sk),
+  ];
+  return [...secretsOf(auth), ...given.filter((secret) => secret !== undefined)];
+}
+
+/** The same of a whole configuration, with what dial-in agents authenticate by and what programs have in their environment. */
+export function collectConfigSecrets(config: DragomanConfig): readonly string[] {
+  return [...collectSecrets(config), ...[...config.agents.values()].flatMap(({ source }) => secretsOfSource(source))];
+}
+
+function secretsOfSource(source: AgentSource): readonly string[] {
+  if (source.kind === "link") return [source.sk, source.apiKey].filter((secret) => secret !== undefined);
+  if (source.kind !== "process") return [];
+  return Object.entries(source.env).flatMap(([name, value]) => (isSecretName(name) ? [value] : []));
+}
+
+export const REDACTED = "[redacted]";
+
+/** Names under which secrets stand, in any spelling. What stands under one of them is never shown, whatever it is. */
+const SECRET_NAME =
+  /authori[sz]ation|cookie|token|api[-_]?key|access[-_]?key|passw(?:or)?d|passphrase|secret|credential|private[-_]?key|signing[-_]?key|assertion|client[-_]?key|session[-_]?id|^(?:ak|sk|pin|otp|jwt|auth|x-auth.*|code[-_]?verifier)$/i;
+/** Cursors, counts and places that only sound like secrets. */
+const NOT_SECRET =
+  /^(?:(?:next[-_]?)?page[-_]?token|idempotency[-_]?key|max[-_]?tokens|tokens|token[-_]?(?:url|type|endpoint|count)|authori[sz]ation[-_]?(?:url|endpoint))$/i;
+
+/** Bounds on what is looked at: a log line is for reading. */
+const MAX_DEPTH = 8;
+const MAX_ITEMS = 100;
+const MAX_TEXT_LENGTH = 16 * 1024;
+
+const SCHEMES = /\b(bearer|basic|digest|negotiate|dpop|(?<!unexpected )token|apikey)([ \t]+|%20)[\w~+/.=-]{4,}/gi;
+const JSON_WEB_TOKEN = /(?<![\w-])eyJ[\w-]{5,}\.[\w-]{5,}\.[\w-]*/g;
+const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g;
+const USER_INFO = /\b([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/?#@"']*@/gi;
+/** Their values may have several parts. */
+const HEADER_LINE = /\b((?:set-)?cookie|(?:proxy-)?authorization)(["']?\s*[:=]\s*["']?)[^\r\n"']+/gi;
+/** What is handed over in the addresses of logins and of signed requests. */
+const QUERY_VALUE = /([?&](?:code|state|sig|signature|x-amz-[a-z-]+)=)[^&\s"'#]+/gi;
+/** A name, a sign, a value, as in queries, JSON, headers and sentences: `api_key=…`, `"token": "…"`, `password: …`. */
+const NAMED_VALUE =
+  /(["']?)(?<![\w-])([\w-]{0,64}(?:authori[sz]ation|cookie|token|key|passw(?:or)?d|passphrase|secret|credentials?|assertion|session[-_]?id)[\w-]{0,64})\1(\s*[:=]\s*|%3D)("(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|[^\s&;,"'<>()[\]{}]+)/gi;
+/** An id or a name: every form of a secret has some other sign in it. */
+const PLAIN_WORD = /^[\w-]*$/;
+/** Cheap to look for; most texts have none of it, and then nothing else is tried. */
+const MAY_HOLD_SECRET =
+  /bearer|basic|digest|negotiate|dpop|token|key|passw|passphrase|secret|credential|assertion|cookie|authori|session|eyJ|@|PRIVATE|[?&]/i;
+
+/** A text without the secrets that can be recognised in it. */
+export function redactText(text: string, known: readonly SecretPattern[] = []): string {
+  if (text.length <= MAX_TEXT_LENGTH) return replaceSecrets(text, known);
+  // Cut twice, so that a secret at the end of what is shown is not cut before it can be recognised.
+  return `${replaceSecrets(text.slice(0, 2 * MAX_TEXT_LENGTH), known).slice(0, MAX_TEXT_LENGTH)}…`;
+}
+
+/** The secret itself where it cannot be a part of something else, else an expression for it as a word of its own. */
+type SecretPattern = string | RegExp;
+
+/** A short secret may be a part of ordinary words: of "change" in "changed" nothing needs to be hidden. */
+function toSecretPattern(secret: string): SecretPattern {
+  if (secret.length >= MIN_UNAMBIGUOUS_LENGTH) return secret;
+  return new RegExp(`(?<![\\p{L}\\p{N}])${secret.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&")}(?![\\p{L}\\p{N}])`, "gu");
+}
+
+function replaceSecrets(text: string, known: readonly SecretPattern[]): string {
+  let shown = text;
+  for (const secret of known) shown = shown.replaceAll(secret, REDACTED);
+  if (PLAIN_WORD.test(shown) || !MAY_HOLD_SECRET.test(shown)) return shown;
+  return shown
+    .replace(PRIVATE_KEY, REDACTED)
+    .replace(USER_INFO, `$1${REDACTED}@`)
+    .replace(JSON_WEB_TOKEN, REDACTED)
+    .replace(SCHEMES, `$1$2${REDACTED}`)
+    .replace(HEADER_LINE, `$1$2${REDACTED}`)
+    .replace(QUERY_VALUE, `$1${REDACTED}`)
+    .replace(NAMED_VALUE, (whole, quote: string, name: string, sign: string, value: string) => {
+      if (!isSecretName(name) || value === REDACTED) return whole;
+      const mark = value.startsWith('"') ? '"' : value.startsWith("'") ? "'" : "";
+      return `${quote}${name}${quote}${sign}${mark}${REDACTED}${mark}`;
+    });
+}
+
+export function isSecretName(name: string): boolean {
+  return SECRET_NAME.test(name) && !NOT_SECRET.test(name);
+}
+
+/** A copy without secrets: by name wherever they stand, by form within texts. Errors become plain objects, causes included. */
+export class Redactor {
+  /** Longest first, so that a secret which contains another is not left half. */
+  readonly #known: readonly SecretPattern[];
+  readonly #names = new Map<string, CachedName>();
+
+  /** `known` are secrets that are hidden wherever they occur; short ones are left out, as they would be words too. */
+  constructor(known: readonly string[] = []) {
+    this.#known = known
+      .filter((secret) => secret.length >= MIN_SECRET_LENGTH)
+      .sort((a, b) => b.length - a.length)
+      .map(toSecretPattern);
+  }
+
+  text(text: string): string {
+    return redactText(text, this.#known);
+  }
+
+  fields(fields: LogFields): Record<string, unknown> {
+    const seen = new Set<object>([fields]);
+    return this.#members(Object.entries(fields), seen, 0);
+  }
+
+  #value(value: unknown, seen: Set<object>, depth: number): unknown {
+    if (typeof value === "string") return this.text(value);
+    if (typeof value === "bigint") return String(value);
+    if (typeof value === "function" || typeof value === "symbol") return `[${typeof value}]`;
+    if (typeof value !== "object" || value === null) return value;
+    if (seen.has(value)) return "[circular]";
+    if (depth >= MAX_DEPTH) return "[deep]";
+    seen.add(value);
+    const copy = this.#object(value, seen, depth);
+    seen.delete(value);
+    return copy;
+  }
+
+  #object(value: object, seen: Set<object>, depth: number): unknown {
+    if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[${value.byteLength} bytes]`;
+    if (value instanceof Date) return Number.isNaN(value.getTime()) ? "[no date]" : value.toISOString();
+    if (value instanceof URL) return this.text(value.href);
+    if (value instanceof Map) return this.#members(value.entries(), seen, depth);
+    if (Array.isArray(value) || value instanceof Set) return this.#items([...value], seen, depth);
+    if (value instanceof Error) return this.#error(value, seen, depth);
+    if (hasPairs(value)) return this.#members([...value], seen, depth);
+    return this.#members(entriesOf(value), seen, depth);
+  }
+
+  #items(items: readonly unknown[], seen: Set<object>, depth: number): unknown[] {
+    const shown = items.slice(0, MAX_ITEMS).map((item, at) => {
+      // `["authorization", "…"]` and the raw headers of Node: a value follows its name.
+      const before = items[at - 1];
+      if (typeof item === "string" && typeof before === "string" && isHeaderName(before)) return REDACTED;
+      return this.#value(item, seen, depth + 1);
+    });
+    if (items.length > MAX_ITEMS) shown.push(`[${items.length - MAX_ITEMS} more]`);
+    return shown;
+  }
+
+  #members(entries: Iterable<readonly [unknown, unknown]>, seen: Set<object>, depth: number): Record<string, unknown> {
+    const shown: Record<string, unknown> = {};
+    let count = 0;
+    for (const [key, value] of entries) {
+      if (count++ >= MAX_ITEMS) break;
+      const { name, secret } = this.#nameOf(String(key));
+      const hidden = secret && value !== undefined && value !== null && typeof value !== "boolean";
+      const copy = hidden ? REDACTED : this.#value(value, seen, depth + 1);
+      if (name === "__proto__") Object.defineProperty(shown, name, { value: copy, enumerable: true });
+      else shown[name] = copy;
+    }
+    return shown;
+  }
+
+  /** Lines have the same names again and again. */
+  #nameOf(key: string): CachedName {
+    let known = this.#names.get(key);
+    if (known === undefined) {
+      known = { name: this.text(key), secret: isSecretName(key) };
+      if (this.#names.size < MAX_CACHED_NAMES) this.#names.set(key, known);
+    }
+    return known;
+  }
+
+  #error(error: Error, seen: Set<object>, depth: number): Record<string, unknown> {
+    const { name, message, stack, cause } = error;
+    return {
+      ...this.#members(
+        entriesOf(error).filter(([key]) => !ERROR_MEMBERS.has(key)),
+        seen,
+        depth,
+      ),
+      type: error.constructor?.name ?? name,
+      message: this.text(String(message)),
+      stack: this.text(String(stack)),
+      ...(cause === undefined ? undefined : { cause: this.#value(cause, seen, depth + 1) }),
+      ...(error instanceof AggregateError ? { errors: this.#items(error.errors, seen, depth) } : undefined),
+    };
+  }
+}
+
+interface CachedName {
+  /** As it may be shown. */
+  readonly name: string;
+  readonly secret: boolean;
+}
+
+const MAX_CACHED_NAMES = 1_000;
+const MIN_SECRET_LENGTH = 4;
+const MIN_UNAMBIGUOUS_LENGTH = 16;
+const ERROR_MEMBERS: ReadonlySet<string> = new Set(["name", "message", "stack", "cause", "errors"]);
+const HEADER_NAME = /^[A-Za-z][\w-]*$/;
+
+function isHeaderName(text: string): boolean {
+  return HEADER_NAME.test(text) && isSecretName(text);
+}
+
+/**
+ * Pairs of names and values, as headers of HTTP may be given. Plain objects need not be compared with `Headers`: the first
+ * mention of it loads all of Node's fetch, which costs more than the rest of the line.
+ */
+function hasPairs(value: object): value is Headers | URLSearchParams {
+  if (Object.getPrototypeOf(value) === Object.prototype) return false;
+  return value instanceof URLSearchParams || value instanceof Headers;
+}
+
+/** Getters may do anything, also throw. */
+function entriesOf(value: object): [string, unknown][] {
+  return Object.keys(value).map((key) => {
+    try {
+      return [key, Reflect.get(value, key)];
+    } catch {
+      return [key, "[unreadable]"];
+    }
+  });
+}
+
+/** Logs that redact by themselves. */
+const REDACTING = new WeakSet<Log>();
+
+export function markAsRedacting(log: Log): Log {
+  REDACTING.add(log);
+  return log;
+}
+
+/** The same log, but no secret reaches it: whatever log a server is given, its lines go through here. */
+export function withRedaction(log: Log, redactor: Redactor = new Redactor()): Log {
+  if (REDACTING.has(log)) return log;
+  const through =
+    (level: keyof Log) =>
+    (fields: LogFields, message: string): void =>
+      log[level](redactor.fields(fields), redactor.text(message));
+  return markAsRedacting({
+    debug: through("debug"),
+    info: through("info"),
+    warn: through("warn"),
+    error: through("error"),
+  });
+}

@@ -1,0 +1,198 @@
+import { createGuardedFetch } from "../auth/guarded-fetch.ts";
+import { PUSH_SIGNATURE_HEADER, signPush } from "../auth/push-signature.ts";
+import { createPushToken, PUSH_TOKEN_HEADER } from "../auth/push-token.ts";
+import type { SigningKey, SigningKeyOptions } from "../auth/signing-key.ts";
+import { createTargetPolicy } from "../auth/target-policy.ts";
+import type { Dialect, PushBody, PushEncoding } from "../dialects/contract.ts";
+import type { EngineLimits, EngineOptions, EngineTimes } from "../engine/options.ts";
+import type { PushNotification, PushOutcome, PushSender } from "../engine/push-sender.ts";
+import { ProtocolError } from "../model/errors.ts";
+import type { Loss } from "../model/loss.ts";
+import type { Clock, Ids } from "../model/ports.ts";
+import type { StoredPushConfig } from "../store/contract.ts";
+
+/** How push notifications are delivered. */
+export interface PushOptions {
+  /**
+   * Let webhooks be in private networks and on this machine. Anyone who may call can then make the server call there;
+   * unless given, it is so where only this machine may call.
+   */
+  readonly allowPrivateTargets?: boolean;
+  /** Tries of one notification before its config is given up; 12 unless given. */
+  readonly attempts?: number;
+  /** Longest time of one try; 10 s unless given. */
+  readonly timeoutMs?: number;
+  /** A notification that failed is tried again at most this long after; then twice as long each time. 5 s unless given. */
+  readonly retryMs?: number;
+  /** Signs every notification with a secret that the receivers know too. */
+  readonly hmac?: { readonly secret: string };
+  /** Signs every notification with a key whose public half is at `/.well-known/jwks.json`. */
+  readonly jwt?: Omit<SigningKeyOptions, "jku"> & {
+    /** The address of the server unless given. */
+    readonly issuer?: string;
+  };
+  /** Carries them, instead of the one that keeps to public addresses. */
+  readonly fetch?: PushFetch;
+}
+
+interface PushDependencies {
+  readonly dialects: readonly Dialect[];
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly report: (dialect: string, losses: readonly Loss[]) => void;
+  readonly where: { baseUrl(): string };
+  /** Only this machine can call, and so webhooks on it and around it harm nobody. */
+  readonly local: boolean;
+  /** That of `jwt`. */
+  readonly key: SigningKey | undefined;
+}
+
+interface PushSetup {
+  readonly engine: Pick<EngineOptions, "push" | "pushSender">;
+  readonly limits: Partial<EngineLimits>;
+  readonly times: Partial<EngineTimes>;
+}
+
+/** Nobody reads what a webhook answers. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+const DEFAULT_TIMEOUT_MS = 10_000;
+
+export function openPush(given: boolean | PushOptions, around: PushDependencies): PushSetup {
+  if (given === false) return { engine: { push: false }, limits: {}, times: {} };
+  const options = given === true ? {} : given;
+  const { attempts, timeoutMs, retryMs, hmac, jwt } = options;
+  const { key } = around;
+  const policy = { allowPrivate: options.allowPrivateTargets ?? around.local };
+  const { check } = createTargetPolicy(policy);
+  const guarded = createGuardedFetch({
+    ...policy,
+    maxRedirects: 0,
+    maxBytes: MAX_ANSWER_BYTES,
+    timeoutMs: timeoutMs ?? DEFAULT_TIMEOUT_MS,
+  });
+  const pushSender = createPushSender({
+    encodings: new Map(around.dialects.flatMap(({ name, serving: { push } }) => (push ? [[name, push]] : []))),
+    fetch: options.fetch ?? guarded,
+    check,
+    clock: around.clock,
+    ids: around.ids,
+    report: around.report,
+    ...(hmac === undefined ? undefined : { secret: hmac.secret }),
+    ...(key === undefined ? undefined : { signing: { key, issuer: () => jwt?.issuer ?? around.where.baseUrl() } }),
+  });
+  return {
+    engine: { push: true, pushSender },
+    limits: attempts === undefined ? {} : { pushAttempts: attempts },
+    times: {
+      ...(timeoutMs === undefined ? undefined : { pushTimeoutMs: timeoutMs }),
+      ...(retryMs === undefined ? undefined : { pushRetryMs: retryMs }),
+    },
+  };
+}
+
+/** As much of `fetch` as is needed. */
+type PushFetch = (url: string, init: RequestInit) => Promise<Pick<Response, "status" | "body">>;
+
+interface PushSenderOptions {
+  /** By the name of the dialect that a config was registered in. */
+  readonly encodings: ReadonlyMap<string, PushEncoding>;
+  readonly fetch: PushFetch;
+  /** Throws for a target that will not be called, as far as its spelling tells. */
+  readonly check: (url: string) => unknown;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  /** Throws LOSS_REFUSED where nothing may be lost. */
+  readonly report: (dialect: string, losses: readonly Loss[]) => void;
+  /** Shared with all receivers. */
+  readonly secret?: string;
+  readonly signing?: { readonly key: SigningKey; readonly issuer: () => string };
+}
+
+/** The number of the event in its task's log: whoever sees it again has been told already. */
+const EVENT_HEADER = "x-dragoman-event";
+/** In use under both names, and named by neither version of the protocol. */
+const TOKEN_HEADERS = ["x-a2a-notification-token", "a2a-notification-token"] as const;
+
+/** Puts events into the words of the dialect their config was registered in, and posts them. */
+function createPushSender(options: PushSenderOptions): PushSender {
+  return {
+    showsWholeTask: (dialect) => options.encodings.get(dialect)?.wholeTask === true,
+    refuses: (url) => isRefused(options.check, url),
+    send: (notification, signal) => send(options, notification, signal),
+  };
+}
+
+function isRefused(check: PushSenderOptions["check"], url: string): boolean {
+  try {
+    check(url);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+async function send(
+  options: PushSenderOptions,
+  notification: PushNotification,
+  signal: AbortSignal,
+): Promise<PushOutcome> {
+  const { config, frame, task } = notification;
+  const encoding = options.encodings.get(config.dialect);
+  if (encoding === undefined) return { ok: false, reason: `${config.dialect} is not spoken here`, final: true };
+  let encoded: PushBody;
+  try {
+    encoded = await encoding.encode(frame, task, (losses) => options.report(config.dialect, losses));
+  } catch (error) {
+    if (!ProtocolError.is(error) || error.code !== "LOSS_REFUSED") throw error;
+    return { ok: false, reason: error.message, final: true };
+  }
+  const headers = {
+    "content-type": encoded.contentType,
+    "user-agent": "dragoman",
+    [EVENT_HEADER]: String(frame.number),
+    ...(await authenticationHeaders(options, config, encoded.body)),
+  };
+  try {
+    const request = { method: "POST", headers, body: encoded.body, redirect: "manual", signal } as const;
+    const { status, body } = await options.fetch(config.url, request);
+    // What it says is nobody's business, and may be endless.
+    await body?.cancel();
+    return status >= 200 && status < 300 ? { ok: true } : { ok: false, reason: `HTTP ${status}` };
+  } catch (error) {
+    return { ok: false, reason: failureReason(error, signal) };
+  }
+}
+
+/** What shows the receiver who is calling: what it asked for itself, and our signatures. */
+async function authenticationHeaders(
+  { clock, ids, secret, signing }: PushSenderOptions,
+  { url, token, authentication, taskId }: StoredPushConfig,
+  body: string,
+): Promise<Record<string, string>> {
+  const now = clock.now();
+  const headers: Record<string, string> = {};
+  if (token !== undefined && token !== "") for (const name of TOKEN_HEADERS) headers[name] = token;
+  if (secret !== undefined) headers[PUSH_SIGNATURE_HEADER] = signPush(secret, { url, body }, now);
+  if (signing !== undefined) {
+    const claims = { issuer: signing.issuer(), audience: new URL(url).origin, taskId, body, id: ids.message(), now };
+    const signed = await createPushToken(signing.key, claims);
+    headers[PUSH_TOKEN_HEADER] = signed;
+    // Where receivers of signed notifications have always looked for it.
+    headers.authorization = `Bearer ${signed}`;
+  }
+  const { scheme = "", credentials = "" } = authentication ?? {};
+  if (credentials !== "") headers.authorization = `${scheme} ${credentials}`.trim();
+  return headers;
+}
+
+/** A word that is made for programs, never a message: those may repeat the address, with whatever is in it. */
+function failureReason(error: unknown, signal: AbortSignal): string {
+  if (signal.aborted) return "no answer in time";
+  const code = codeOf(error) ?? (error instanceof Error ? codeOf(error.cause) : undefined);
+  return code === undefined ? "could not be sent" : `could not be sent (${code})`;
+}
+
+function codeOf(error: unknown): string | undefined {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  return typeof code === "string" && /^[A-Za-z][\w-]{0,60}$/.test(code) ? code : undefined;
+}
