@@ -45,7 +45,7 @@ const SECTIONS: readonly Section[] = [
   {
     title: "options.auth",
     introduction: "As `auth` in [configuration.md](configuration.md#auth), with times in milliseconds.",
-    file: "src/auth/create.ts",
+    file: "src/auth/verify/create-authenticator.ts",
     type: "AuthOptions",
   },
   {

@@ -3,8 +3,8 @@
 export type { AgentDefinition, SkillDefinition } from "./agents/define.ts";
 export { defineAgent } from "./agents/define.ts";
 export type { AgentTurn, ArtifactOptions } from "./agents/turn.ts";
-export { createGuardedFetch, type GuardedFetchOptions } from "./auth/guarded-fetch.ts";
-export { GuardedFetchError, type GuardedFetchErrorCode } from "./auth/guarded-fetch-error.ts";
+export { GuardedFetchError, type GuardedFetchErrorCode } from "./auth/guarded-fetch/errors.ts";
+export { createGuardedFetch, type GuardedFetchOptions } from "./auth/guarded-fetch/guarded-fetch.ts";
 export { bytesOf, type Content, data, file, text, textOf } from "./client/parts.ts";
 export type { Agent, AgentEvent, ArtifactDraft, MessageDraft, TurnMemory } from "./engine/agent.ts";
 export type { Caller } from "./model/caller.ts";

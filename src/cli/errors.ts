@@ -1,4 +1,4 @@
-import { LoginError, type LoginErrorCode } from "../auth/login/errors.ts";
+import { LoginError, type LoginErrorCode } from "../auth/login/contract.ts";
 import { ConnectionError, type ConnectionErrorCode } from "../client/errors.ts";
 import { type ErrorCode, ProtocolError } from "../model/errors.ts";
 import { StoreError, type StoreErrorCode } from "../store/errors.ts";

@@ -1,4 +1,4 @@
-import { GuardedFetchError, type GuardedFetchErrorCode } from "../auth/guarded-fetch-error.ts";
+import { GuardedFetchError, type GuardedFetchErrorCode } from "../auth/guarded-fetch/errors.ts";
 import { CarrierError } from "../wire/exchange.ts";
 import { SseLimitError } from "../wire/sse.ts";
 import { RedirectError } from "./transport/credential-origins.ts";

@@ -1,8 +1,8 @@
 import { trackHops } from "./run-hops.ts";
 
-export type { CardVerification } from "../auth/card-verifying.ts";
 export type { CredentialProvider, Refusal } from "../auth/login/contract.ts";
-export type { PublicJwk } from "../auth/verifying-keys.ts";
+export type { PublicJwk } from "../auth/signatures/keys.ts";
+export type { CardVerification } from "../auth/signatures/verify-card.ts";
 export type { AgentCard } from "../model/card.ts";
 export { type ErrorCode, ProtocolError } from "../model/errors.ts";
 export type { StreamEvent } from "../model/event.ts";

@@ -1,5 +1,5 @@
 import type { CredentialProvider } from "../auth/login/contract.ts";
-import type { PublicJwk } from "../auth/verifying-keys.ts";
+import type { PublicJwk } from "../auth/signatures/keys.ts";
 import type { AgentCard } from "../model/card.ts";
 import type { StreamEvent } from "../model/event.ts";
 import type { Hops } from "../model/hops.ts";

@@ -1,6 +1,6 @@
 import { ProtocolError } from "../model/errors.ts";
 import type { LogEntry } from "../model/event.ts";
-import { reasonOf, type Write, type WriteResult } from "../store/contract.ts";
+import { describeStoreError, type Write, type WriteResult } from "../store/contract.ts";
 import type { LiveTask } from "./live-task.ts";
 import type { EngineContext } from "./options.ts";
 
@@ -170,7 +170,7 @@ export class Committer {
       { err: cause, tasks: tasks.length },
       "The store does not take writes; the runs are given up.",
     );
-    const message = `Nothing can be stored: ${reasonOf(cause)}.`;
+    const message = `Nothing can be stored: ${describeStoreError(cause)}.`;
     const error = new ProtocolError("UNAVAILABLE", message, { cause, retryAfter: 5 });
     for (const task of tasks) {
       this.#listener.abandoned(task);

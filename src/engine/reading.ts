@@ -47,7 +47,7 @@ export class Reading {
       ...(input.status === undefined ? undefined : { state: input.status }),
       ...(input.statusTimestampAfter === undefined ? undefined : { since: input.statusTimestampAfter }),
       limit: pageSize,
-      characters: this.#context.limits.page,
+      maxCharacters: this.#context.limits.page,
       history: this.#page(input.historyLength),
       artifacts: input.includeArtifacts === true,
     };

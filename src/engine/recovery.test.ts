@@ -269,7 +269,7 @@ describe("a task whose process died", () => {
 async function stolen(harness: Harness, id: string) {
   const head = await harness.memory.head(id);
   const fence = (head?.fence ?? 0) + 1;
-  await harness.memory.beat(head?.node ?? "", -1);
+  await harness.memory.heartbeat(head?.node ?? "", -1);
   const leases = await harness.memory.claim("thief", ["agent"], 10);
   expect(leases.map((lease) => lease.fence)).toEqual([fence]);
   return leases;

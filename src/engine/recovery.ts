@@ -43,7 +43,7 @@ export class Recovery {
   }
 
   async #beat(): Promise<void> {
-    const cancelled = await this.#context.store.beat(this.#context.node, this.#context.times.leaseMs);
+    const cancelled = await this.#context.store.heartbeat(this.#context.node, this.#context.times.leaseMs);
     for (const id of cancelled) {
       const live = this.#runner.get(id);
       if (live !== undefined) this.#runner.cancel(live);

@@ -95,7 +95,7 @@ export class Sending {
     if (call.idempotencyKey === undefined) return this.#accept(served, input, call, follow);
     const scope = { ...scopeOf(served, call), key: call.idempotencyKey };
     return this.#keys.inTurn(JSON.stringify(Object.values(scope)), async () => {
-      const known = await this.#context.store.recall(scope);
+      const known = await this.#context.store.findIdempotencyRecord(scope);
       if (known !== undefined) return sameContent(known, input);
       try {
         return await this.#accept(served, input, call, follow);
@@ -329,7 +329,7 @@ export class Sending {
   /** The task vanished since the key was looked up: it was answered by a message, which is kept under the key. */
   async #keptReply(served: ServedAgent, call: Call, taskId: string): Promise<Message> {
     const key = call.idempotencyKey ?? "";
-    const record = await this.#context.store.recall({ ...scopeOf(served, call), key });
+    const record = await this.#context.store.findIdempotencyRecord({ ...scopeOf(served, call), key });
     if (record?.reply === undefined) throw taskNotFound(taskId);
     return record.reply;
   }

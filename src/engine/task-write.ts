@@ -52,7 +52,7 @@ export function toSubmit(task: LiveTask, { entries, events, release, begins }: I
     ...(begins === undefined ? undefined : { begins }),
     ...(claim === undefined ? undefined : { idempotency: claim }),
     ...(push === undefined ? undefined : { push }),
-    ...(tellAfter === undefined ? undefined : { tellAfter }),
+    ...(tellAfter === undefined ? undefined : { notifyAfter: tellAfter }),
   };
 }
 

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
-import type { AuthOptions } from "../auth/create.ts";
-import { isPromise } from "../auth/promises.ts";
-import type { SigningKeyOptions } from "../auth/signing-key.ts";
+import type { SigningKeyOptions } from "../auth/signatures/keys.ts";
+import { isPromise } from "../auth/verify/contract.ts";
+import type { AuthOptions } from "../auth/verify/create-authenticator.ts";
 import type { AgentService } from "../dialects/contract.ts";
 import type { Agent } from "../engine/agent.ts";
 import { Engine } from "../engine/engine.ts";

@@ -1,8 +1,7 @@
-import { createGuardedFetch } from "../auth/guarded-fetch.ts";
-import { PUSH_SIGNATURE_HEADER, signPush } from "../auth/push-signature.ts";
-import { createPushToken, PUSH_TOKEN_HEADER } from "../auth/push-token.ts";
-import type { SigningKey, SigningKeyOptions } from "../auth/signing-key.ts";
-import { createTargetPolicy } from "../auth/target-policy.ts";
+import { createGuardedFetch } from "../auth/guarded-fetch/guarded-fetch.ts";
+import { createTargetPolicy } from "../auth/guarded-fetch/target-policy.ts";
+import type { SigningKey, SigningKeyOptions } from "../auth/signatures/keys.ts";
+import { createPushToken, PUSH_SIGNATURE_HEADER, PUSH_TOKEN_HEADER, signPush } from "../auth/signatures/sign-push.ts";
 import type { Dialect, PushBody, PushEncoding } from "../dialects/contract.ts";
 import type { EngineLimits, EngineOptions, EngineTimes } from "../engine/options.ts";
 import type { PushNotification, PushOutcome, PushSender } from "../engine/push-sender.ts";

@@ -1,7 +1,7 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
-import { identifiesCallers } from "../auth/create.ts";
+import { identifiesCallers } from "../auth/verify/create-authenticator.ts";
 import type { RpcServing } from "../dialects/contract.ts";
 import { DIALECT_NAME as LINK_DIALECT } from "../dialects/xiaoyi-link/version.ts";
 import type { Agent } from "../engine/agent.ts";

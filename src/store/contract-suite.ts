@@ -22,17 +22,15 @@ import {
   walk,
 } from "./suite/fixtures.ts";
 import { describeLeases } from "./suite/leases.ts";
-import { describeLists } from "./suite/lists.ts";
+import { describeLists, describeWalks } from "./suite/lists.ts";
 import { describeModel } from "./suite/model.ts";
 import { describePushConfigs } from "./suite/push-configs.ts";
 import { describePushOutbox } from "./suite/push-outbox.ts";
 import { describeReads } from "./suite/reads.ts";
-import { describeRetention } from "./suite/retention.ts";
-import { describeUsage } from "./suite/usage.ts";
-import { describeWalks } from "./suite/walks.ts";
+import { describeRetention, describeUsage } from "./suite/retention.ts";
 import { describeWrites } from "./suite/writes.ts";
 
-export interface StoreUnderTest {
+interface StoreUnderTest {
   /** An empty store that nobody else uses. */
   open(): Promise<TaskStore>;
   /** The same content after the store was closed; absent if nothing survives that. */
@@ -97,7 +95,7 @@ function describeReopening(open: () => Promise<TaskStore>, reopen: (store: TaskS
         configs: await store.pushConfigs(running, { limit: 1 }),
         config: await store.pushConfig(running, "two"),
         page: await store.list(listQuery(scope, { limit: 2 })),
-        key: await store.recall({ ...scope, key: "key" }),
+        key: await store.findIdempotencyRecord({ ...scope, key: "key" }),
         stats: { ...(await store.stats()), bytes: 0 },
         storedBytes: await store.storedBytes(scope.owner),
       });
@@ -154,10 +152,10 @@ function describeReopening(open: () => Promise<TaskStore>, reopen: (store: TaskS
       expect((await before.claimPush(query)).claims).toHaveLength(1);
       const after = await reopen(before);
       expect((await after.claimPush({ ...query, node: "n2" })).claims).toEqual([]);
-      await after.beat("n2", 60_000);
+      await after.heartbeat("n2", 60_000);
       const { claims } = await after.claimPush({ ...query, node: "n2" });
       expect(claims).toMatchObject([{ config: { id: "one", taskId: id, cursor: 0 } }]);
-      await after.beat("n2", 60_000);
+      await after.heartbeat("n2", 60_000);
       expect((await after.claimPush({ ...query, node: "n3" })).claims).toEqual([]);
       await after.close();
     });
@@ -166,7 +164,7 @@ function describeReopening(open: () => Promise<TaskStore>, reopen: (store: TaskS
       const agent = uniqueId("agent");
       const [running, parked] = [uniqueId(), uniqueId()];
       const before = await open();
-      await before.beat("n1", 60_000);
+      await before.heartbeat("n1", 60_000);
       await accept(before, submit(running, [], { agent, node: "n1" }));
       await accept(
         before,
@@ -175,7 +173,7 @@ function describeReopening(open: () => Promise<TaskStore>, reopen: (store: TaskS
       const after = await reopen(before);
       const fresh = uniqueId();
       await accept(after, submit(fresh, [], { ...ALICE, agent, node: "n2" }));
-      await after.beat("n3", 60_000);
+      await after.heartbeat("n3", 60_000);
       const claimed = await after.claim("n3", [agent], 10);
       expect(claimed.map(({ head, fence }) => [head.id, fence, head.attempt])).toEqual([[running, 2, 2]]);
       expect(await after.head(parked)).toMatchObject({ node: undefined });

@@ -13,7 +13,7 @@ import type {
   Redelivery,
 } from "./push-contract.ts";
 
-export { reasonOf } from "./errors.ts";
+export { describeStoreError } from "./errors.ts";
 export type * from "./push-contract.ts";
 
 /**
@@ -54,14 +54,14 @@ export interface TaskStore {
   list(query: ListQuery): Promise<ListPage>;
 
   /** What a caller's key stands for, while it is retained. */
-  recall(key: IdempotencyScope): Promise<IdempotencyRecord | undefined>;
+  findIdempotencyRecord(key: IdempotencyScope): Promise<IdempotencyRecord | undefined>;
 
   /**
    * The node says it lives; leases of nodes silent for longer than `ttlMs` may be claimed. A store that one process
    * owns alone gives up the leases of earlier incarnations at the first beat. Returns tasks this node holds whose
    * cancellation was asked for elsewhere.
    */
-  beat(node: string, ttlMs: number): Promise<readonly string[]>;
+  heartbeat(node: string, ttlMs: number): Promise<readonly string[]>;
 
   /**
    * Take over tasks whose node is gone, and active ones that no node holds, each with a higher fence and one more
@@ -172,7 +172,7 @@ export interface Submit extends Scope {
   /** Kept for the task that this write makes; they follow it from before its first event. */
   readonly push?: readonly PushRegistration[];
   /** Until then a task of one event is not told of: it may still be taken back. Absent: it will not be. */
-  readonly tellAfter?: number;
+  readonly notifyAfter?: number;
 }
 
 /** Under which key a repeat of the message will be recognised, within the task's scope. */
@@ -351,7 +351,7 @@ export interface ListQuery extends Scope {
   readonly since?: number;
   readonly limit: number;
   /** A page also ends before a task that would make it longer than this, in characters and roughly; not before its first. */
-  readonly characters?: number;
+  readonly maxCharacters?: number;
   readonly after?: ListPosition;
   readonly history: number;
   readonly artifacts: boolean;
@@ -366,7 +366,7 @@ export interface ListPage {
 }
 
 /** Filters that no counter covers are counted up to here. */
-export const COUNT_BOUND = 10_000;
+export const MAX_COUNTED = 10_000;
 
 export interface StoreStats {
   readonly tasks: number;

@@ -23,7 +23,7 @@ export class StoreError extends Error {
 }
 
 /** What anyone may know of it: neither the file nor what the operating system reported. */
-export function reasonOf(error: unknown): string {
+export function describeStoreError(error: unknown): string {
   return (error instanceof StoreError && REASONS[error.code]) || "the store is not available";
 }
 

@@ -10,10 +10,10 @@ export interface OpenStoreOptions {
   readonly clock: Clock;
   readonly log: Log;
   /**
-   * `serve` unless told otherwise; `inspect` looks at a store that another process may be serving, `mend` also changes
+   * `serve` unless told otherwise; `inspect` looks at a store that another process may be serving, `repair` also changes
    * in it what may be changed beside that process.
    */
-  readonly mode?: "serve" | "inspect" | "mend";
+  readonly mode?: "serve" | "inspect" | "repair";
 }
 
 const SQLITE = "sqlite:";

@@ -1,10 +1,106 @@
 import { isTerminal, type TaskState } from "../model/state.ts";
-import type { TaskStatus } from "../model/task.ts";
-import type { Append, Discard, Refusal, Remember, RequestCancel, Submit, WriteResult } from "./contract.ts";
-import type { Liveness } from "./liveness.ts";
+import type { Task, TaskStatus } from "../model/task.ts";
+import type {
+  Append,
+  Discard,
+  PushProgress,
+  Refusal,
+  Remember,
+  RequestCancel,
+  Scope,
+  Submit,
+  WriteResult,
+} from "./contract.ts";
+import type { Liveness } from "./single-process.ts";
+
+/** Pages that are bounded by how much there is to say, not only by how many tasks. */
+
+interface TakenPage {
+  readonly tasks: Task[];
+  /** How many of those found are on the page, or were left out because they cannot be read. */
+  readonly taken: number;
+}
+
+/** The first task in any case, and then as many as fit; `read` is asked for one more at most. */
+export function takePage<T>(
+  found: readonly T[],
+  characters: number | undefined,
+  read: (one: T) => Task | undefined,
+): TakenPage {
+  const tasks: Task[] = [];
+  let left = characters;
+  for (const [index, one] of found.entries()) {
+    const task = read(one);
+    if (task === undefined) continue;
+    if (left !== undefined) left -= estimateSize(task);
+    if (left !== undefined && left < 0 && tasks.length > 0) return { tasks, taken: index };
+    tasks.push(task);
+  }
+  return { tasks, taken: found.length };
+}
+
+/** Characters of the names and values; less than their JSON has, which costs as much to make as the answer itself. */
+function estimateSize(value: unknown): number {
+  if (typeof value === "string") return value.length;
+  if (typeof value !== "object" || value === null) return SCALAR_SIZE;
+  let size = 0;
+  if (Array.isArray(value)) for (const item of value) size += estimateSize(item);
+  else for (const name in value) size += name.length + estimateSize(Reflect.get(value, name));
+  return size;
+}
+
+const SCALAR_SIZE = 4;
+
+/** What is kept of a config's deliveries beside its cursor, in every store the same. */
+export interface PushState {
+  readonly cursor: number;
+  readonly attempts: number;
+  /** When it may next be claimed; undefined: there is nothing to tell, or it was given up. */
+  readonly dueAt: number | undefined;
+  readonly holder: string | undefined;
+  readonly lastError: string | undefined;
+  readonly deadAt: number | undefined;
+}
+
+/** By which configs share the bound of one host. Addresses were judged long before; what is none shares with its like. */
+export function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).host : "";
+}
+
+/** `number` is where the task's log stands. */
+export function applyPushProgress(
+  before: PushState,
+  { cursor, next }: PushProgress,
+  number: number,
+  now: number,
+): PushState {
+  const told = cursor > before.cursor;
+  const kept = {
+    cursor,
+    attempts: told ? 0 : before.attempts,
+    lastError: told ? undefined : before.lastError,
+    holder: undefined,
+    deadAt: undefined,
+  };
+  switch (next.kind) {
+    case "hold":
+      return { ...kept, holder: before.holder, dueAt: next.until };
+    case "release":
+      return { ...kept, dueAt: cursor < number ? now : undefined };
+    case "retry":
+      return { ...kept, attempts: kept.attempts + 1, lastError: next.error, dueAt: next.at };
+    case "dead":
+      return { ...kept, attempts: kept.attempts + 1, lastError: next.error, dueAt: undefined, deadAt: now };
+  }
+}
+
+/** Lengths first, so that no two scopes share a key whatever characters they contain. */
+export function scopeKey({ agent, tenant, owner }: Scope): string {
+  return `${agent.length}:${tenant.length}:${agent}${tenant}${owner}`;
+}
 
 /** What decides whether a write to a task is accepted, in every store the same. */
-export interface Guarded {
+interface WriteTarget {
   readonly number: number;
   readonly state: TaskState;
   readonly fence: number;
@@ -21,8 +117,8 @@ export interface LeaseState {
 
 type PlainRefusal = Exclude<Refusal, "duplicate">;
 
-export function refusalOf(
-  task: Guarded | undefined,
+export function findRefusal(
+  task: WriteTarget | undefined,
   write: Append | Discard | RequestCancel | Remember,
   liveness: Liveness,
 ): PlainRefusal | undefined {
@@ -32,14 +128,14 @@ export function refusalOf(
   if (write.fence !== undefined && write.fence !== task.fence) return "fenced";
   if (write.kind !== "append") return undefined;
   if (typeof write.lease === "object" && task.node !== undefined && task.node !== write.lease.take) {
-    if (!liveness.isSilent(task.node)) return "fenced";
+    if (!liveness.isExpired(task.node)) return "fenced";
   }
   if (write.expect !== task.number) return "position";
   const first = write.entries[0];
   return first === undefined || first.number === write.expect + 1 ? undefined : "position";
 }
 
-export function accepted(number: number, fence: number, due: boolean): WriteResult {
+export function acceptWrite(number: number, fence: number, due: boolean): WriteResult {
   return due ? { ok: true, number, fence, due } : { ok: true, number, fence };
 }
 
@@ -71,7 +167,7 @@ export function leaseAfterAppend(task: LeaseState, write: Append): LeaseState {
   return { fence, node, turn, attempt };
 }
 
-let lastText: string | undefined;
+let lastTimestamp: string | undefined;
 let lastTime = 0;
 
 /** A status without a usable timestamp counts as of `now`. */
@@ -79,9 +175,9 @@ export function statusTime(status: TaskStatus, now: number): number {
   const text = status.timestamp;
   if (text === undefined) return now;
   // Many statuses share a millisecond, and parsing is the dearest part of a write in memory.
-  if (text !== lastText) {
+  if (text !== lastTimestamp) {
     lastTime = Date.parse(text);
-    lastText = text;
+    lastTimestamp = text;
   }
   return Number.isNaN(lastTime) ? now : lastTime;
 }

@@ -7,8 +7,8 @@ import { generateAgentCardSignature, AgentCard as SdkCard, verifyAgentCardSignat
 import { exportJWK, type JWK } from "jose";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { defineAgent } from "../../src/agents/define.ts";
-import { signCard } from "../../src/auth/card-signing.ts";
-import { loadSigningKey } from "../../src/auth/signing-key.ts";
+import { loadSigningKey } from "../../src/auth/signatures/keys.ts";
+import { signCard } from "../../src/auth/signatures/sign-card.ts";
 import { verifyCardSignatures } from "../../src/client/card/verify-card.ts";
 import { ConnectionError, connect, fetchCard } from "../../src/client/index.ts";
 import type { Notice } from "../../src/client/options.ts";

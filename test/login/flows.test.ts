@@ -2,12 +2,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { chooseWay } from "../../src/auth/login/choose.ts";
 import type { CredentialProvider, CredentialVault, OAuthCredential } from "../../src/auth/login/contract.ts";
 import { createFileVault } from "../../src/auth/login/file-vault.ts";
-import { type LogInOptions, logIn } from "../../src/auth/login/log-in.ts";
-import type { OAuthScheme, OpenIdScheme } from "../../src/auth/login/scheme.ts";
-import { createStoredProvider } from "../../src/auth/login/stored-provider.ts";
+import { type LogInOptions, logIn } from "../../src/auth/login/oauth/log-in.ts";
+import { chooseLogin, type OAuthScheme, type OpenIdScheme } from "../../src/auth/login/security-schemes.ts";
+import { createStoredProvider } from "../../src/auth/login/stored-credentials.ts";
 import { fetchCard } from "../../src/client/card/fetch-card.ts";
 import { connect } from "../../src/client/connect.ts";
 import type { RemoteAgent } from "../../src/client/options.ts";
@@ -67,7 +66,7 @@ afterEach(async () => {
 
 async function logInFor(scheme: string, options: Partial<LogInOptions> = {}): Promise<OAuthCredential> {
   const { card } = await fetchCard(agent.url);
-  const [named] = chooseWay(card, { scheme, grant: options.grant });
+  const [named] = chooseLogin(card, { scheme, grant: options.grant });
   const credential = await logIn({
     scheme: named?.scheme as OAuthScheme | OpenIdScheme,
     requiredScopes: [SCOPE],

@@ -15,7 +15,16 @@ const ALICE = "alice-key";
 const BOB = "bob-key";
 
 /** What a request may ask a store, other than whether there is work to do. */
-const QUESTIONS = ["head", "snapshot", "list", "recall", "memory", "pushConfig", "pushConfigs", "storedBytes"] as const;
+const QUESTIONS = [
+  "head",
+  "snapshot",
+  "list",
+  "findIdempotencyRecord",
+  "memory",
+  "pushConfig",
+  "pushConfigs",
+  "storedBytes",
+] as const;
 
 /** A store that notes what it is asked and told, by kind. */
 function counting(inner: TaskStore): { readonly store: TaskStore; readonly asked: string[] } {

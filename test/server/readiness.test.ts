@@ -9,7 +9,7 @@ import { SILENT_LOG } from "../../src/model/ports.ts";
 import { type DragomanServer, serve } from "../../src/server/serve.ts";
 import { openDriver, type SqliteDriver } from "../../src/store/sqlite/driver.ts";
 import { migrate } from "../../src/store/sqlite/schema.ts";
-import { assemble } from "../../src/store/sqlite/sqlite-store.ts";
+import { createSqliteStore } from "../../src/store/sqlite/sqlite-store.ts";
 import { sendRaw } from "../support/raw-http.ts";
 
 let folder: string;
@@ -84,7 +84,7 @@ describe("a full disk", () => {
     driver = await openDriver(file);
     driver.exec("PRAGMA journal_mode = WAL");
     migrate(driver, 0);
-    const store = assemble(
+    const store = createSqliteStore(
       driver,
       file,
       { clock: { now: () => now, after: () => () => {} }, log: SILENT_LOG },

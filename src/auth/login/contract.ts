@@ -1,3 +1,34 @@
+/** Why a login did not succeed. Local: what crosses the wire is a `ProtocolError`. */
+
+const LOGIN_ERROR_CODES = [
+  /** The authorization server, or the person, said no. */
+  "refused",
+  /** The authorization server cannot be reached or does not behave. */
+  "unavailable",
+  /** What the server says contradicts what is known of it. */
+  "untrusted",
+  /** Nothing the agent offers can be used from here. */
+  "unsupported",
+  /** The card has no scheme of the name that was given. */
+  "unknown-scheme",
+  /** Something is needed that was not given. */
+  "incomplete",
+  /** Given up before the end. */
+  "aborted",
+] as const;
+
+export type LoginErrorCode = (typeof LOGIN_ERROR_CODES)[number];
+
+export class LoginError extends Error {
+  override readonly name = "LoginError";
+  readonly code: LoginErrorCode;
+
+  constructor(code: LoginErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
 /** What the client asks for, and where what it is given is kept. */
 
 /** Says who asks, one request at a time. Used only where credentials may go. */
@@ -22,19 +53,19 @@ export interface Refusal {
 
 export type Grant = "authorization-code" | "device-code" | "client-credentials";
 
-export interface ApiKeyCredential {
+interface ApiKeyCredential {
   readonly kind: "api-key";
   readonly location: "header" | "query" | "cookie";
   readonly parameter: string;
   readonly key: string;
 }
 
-export interface BearerCredential {
+interface BearerCredential {
   readonly kind: "bearer";
   readonly token: string;
 }
 
-export interface BasicCredential {
+interface BasicCredential {
   readonly kind: "basic";
   readonly user: string;
   readonly password: string;

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { OAuthCredential, StoredCredential } from "./contract.ts";
 import { createFileVault } from "./file-vault.ts";
-import { present, readAgentCredentials, secretsOf } from "./stored-credential.ts";
+import { readAgentCredentials, secretsOf, toRequestParameters } from "./stored-credentials.ts";
 
 const AGENT = "https://agent.example.com";
 const TOKENS: OAuthCredential = {
@@ -109,7 +109,7 @@ describe("the vault", () => {
 });
 
 describe("a stored credential", () => {
-  it.each<[StoredCredential, ReturnType<typeof present>]>([
+  it.each<[StoredCredential, ReturnType<typeof toRequestParameters>]>([
     [
       { kind: "bearer", token: "t" },
       { headers: { authorization: "Bearer t" }, query: {} },
@@ -132,7 +132,7 @@ describe("a stored credential", () => {
       { headers: {}, query: { key: "k" } },
     ],
   ])("is shown where it belongs: %j", (credential, expected) => {
-    expect(present([credential])).toEqual(expected);
+    expect(toRequestParameters([credential])).toEqual(expected);
   });
 
   it("is shown together with others that are wanted too", () => {
@@ -142,7 +142,7 @@ describe("a stored credential", () => {
       parameter,
       key: "k",
     });
-    expect(present([cookie("a"), { kind: "bearer", token: "t" }, cookie("b")]).headers).toEqual({
+    expect(toRequestParameters([cookie("a"), { kind: "bearer", token: "t" }, cookie("b")]).headers).toEqual({
       authorization: "Bearer t",
       cookie: "a=k; b=k",
     });

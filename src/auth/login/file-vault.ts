@@ -1,17 +1,55 @@
 /** Credentials in files only their owner can read: one file per agent, replaced whole. */
+
 import { createHash, randomUUID } from "node:crypto";
 import { chmod, mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { isCode } from "../../model/system-error.ts";
 import type { AgentCredentials, CredentialVault } from "./contract.ts";
-import { withFileLock } from "./file-lock.ts";
-import { readAgentCredentials } from "./stored-credential.ts";
+import { readAgentCredentials } from "./stored-credentials.ts";
+
+/** One at a time between processes, by a file that only one of them can create. */
+
+/** Longer than anything that is done under a lock: whoever holds one for longer is dead. */
+const STALE_MS = 60_000;
+const MAX_PAUSE_MS = 200;
+
+async function withFileLock<T>(path: string, body: () => Promise<T>): Promise<T> {
+  await acquire(path);
+  try {
+    return await body();
+  } finally {
+    await rm(path, { force: true });
+  }
+}
+
+async function acquire(path: string): Promise<void> {
+  for (let pauseMs = 10; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
+    try {
+      const file = await open(path, "wx", 0o600);
+      await file.close();
+      return;
+    } catch (error) {
+      if (!isCode(error, "EEXIST")) throw error;
+    }
+    if (await isStale(path)) await rm(path, { force: true });
+    else await new Promise((resolve) => setTimeout(resolve, pauseMs));
+  }
+}
+
+async function isStale(path: string): Promise<boolean> {
+  try {
+    return Date.now() - (await stat(path)).mtimeMs > STALE_MS;
+  } catch (error) {
+    if (isCode(error, "ENOENT")) return false;
+    throw error;
+  }
+}
 
 const OWNER_ONLY = 0o600;
 const OWNER_ONLY_FOLDER = 0o700;
 const VERSION = 1;
 
-export interface FileVaultOptions {
+interface FileVaultOptions {
   /** Made when it is first needed. */
   readonly folder: string;
   /** Someone else could have read this file; it has been closed to them. */
@@ -24,7 +62,7 @@ export function createFileVault({ folder, onExposed }: FileVaultOptions): Creden
   async function load(path: string): Promise<AgentCredentials | undefined> {
     let text: string;
     try {
-      await closeToOthers(path, onExposed);
+      await restrictToOwner(path, onExposed);
       text = await readFile(path, "utf8");
     } catch (error) {
       if (isCode(error, "ENOENT") || isCode(error, "ENOTDIR")) return undefined;
@@ -97,7 +135,7 @@ async function replaceFile(path: string, text: string): Promise<void> {
   }
 }
 
-async function closeToOthers(path: string, onExposed: ((path: string) => void) | undefined): Promise<void> {
+async function restrictToOwner(path: string, onExposed: ((path: string) => void) | undefined): Promise<void> {
   if (process.platform === "win32") return;
   const { mode } = await stat(path);
   if ((mode & 0o077) === 0) return;

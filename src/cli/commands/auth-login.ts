@@ -1,16 +1,15 @@
-import { createGuardedFetch } from "../../auth/guarded-fetch.ts";
-import { chooseWay } from "../../auth/login/choose.ts";
-import type { Grant, StoredCredential } from "../../auth/login/contract.ts";
-import { LoginError } from "../../auth/login/errors.ts";
-import { logIn } from "../../auth/login/log-in.ts";
+import { createGuardedFetch } from "../../auth/guarded-fetch/guarded-fetch.ts";
+import { type Grant, LoginError, type StoredCredential } from "../../auth/login/contract.ts";
+import { logIn } from "../../auth/login/oauth/log-in.ts";
 import {
-  isOpen,
+  acceptedSchemeSets,
+  allowsAnonymous,
+  chooseLogin,
   type NamedScheme,
   type OAuthScheme,
   type OpenIdScheme,
   type Scheme,
-  waysInto,
-} from "../../auth/login/scheme.ts";
+} from "../../auth/login/security-schemes.ts";
 import { CommandError, usageError } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
 import { safeText } from "../render/text.ts";
@@ -84,19 +83,19 @@ export function authLogin(output: Output, flags: AuthLoginFlags): Promise<void> 
   return withSession(flags, output, async (session) => {
     checkFlags(flags);
     const found = await resolveCard(session);
-    if (flags.scheme === undefined && waysInto(found.card).length === 0) {
+    if (flags.scheme === undefined && acceptedSchemeSets(found.card).length === 0) {
       output.info("The agent requires no login.");
       if (session.settings.output === "json") printJson(output, [], jsonLayout(session));
       return;
     }
     const agent = agentOrigin(found.url, found.card);
     if (agent === undefined) throw usageError("The card names no address that credentials could be kept for.");
-    const way = chooseWay(found.card, {
+    const way = chooseLogin(found.card, {
       scheme: flags.scheme,
       grant: grantOf(flags),
       prepared: preparedKinds(session, flags),
     });
-    if (isOpen(found.card)) output.info("The agent also serves callers who do not log in.");
+    if (allowsAnonymous(found.card)) output.info("The agent also serves callers who do not log in.");
     const obtained: (readonly [string, StoredCredential])[] = [];
     for (const named of way) obtained.push([named.name, await obtainCredential(session, flags, named, agent)]);
     const { credentialOrigin } = session.settings;

@@ -1,5 +1,5 @@
 import type { AgentCredentials, OAuthCredential, StoredCredential } from "../../auth/login/contract.ts";
-import { secretsOf } from "../../auth/login/stored-credential.ts";
+import { secretsOf } from "../../auth/login/stored-credentials.ts";
 import { CommandError, CommandExit, EXIT, usageError } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
 import { field } from "../render/text.ts";

@@ -1,8 +1,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { z } from "zod";
-import { signCard } from "../../auth/card-signing.ts";
-import type { CardVerification } from "../../auth/card-verifying.ts";
-import { loadSigningKey, SIGNING_ALGORITHMS } from "../../auth/signing-key.ts";
+import { loadSigningKey, SIGNING_ALGORITHMS } from "../../auth/signatures/keys.ts";
+import { signCard } from "../../auth/signatures/sign-card.ts";
+import type { CardVerification } from "../../auth/signatures/verify-card.ts";
 import { verifyCardSignatures } from "../../client/card/verify-card.ts";
 import { toSignedForm } from "../../client/dialects.ts";
 import { ConnectionError } from "../../client/errors.ts";

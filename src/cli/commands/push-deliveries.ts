@@ -50,7 +50,7 @@ export async function pushRedeliver(
     throw usageError("--id and --from need a task.");
   }
   const from = flags.from === undefined ? undefined : readFrom(flags.from);
-  await withStore(flags, "mend", async (store, config) => {
+  await withStore(flags, "repair", async (store, config) => {
     const audit = await openAudit(output, config?.audit);
     const due = await store.redeliverPush({
       ...(task === undefined ? undefined : { taskId: task }),

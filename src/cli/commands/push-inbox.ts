@@ -1,8 +1,14 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { PUSH_SIGNATURE_HEADER, verifyPushSignature } from "../../auth/push-signature.ts";
-import { PUSH_TOKEN_HEADER, type PushKeys, pushKeysAt, whyPushTokenFails } from "../../auth/push-token.ts";
+import {
+  createRemotePushKeys,
+  findPushTokenProblem,
+  PUSH_SIGNATURE_HEADER,
+  PUSH_TOKEN_HEADER,
+  type PushKeys,
+  verifyPushSignature,
+} from "../../auth/signatures/sign-push.ts";
 import { CommandError, usageError } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
 import { field } from "../render/text.ts";
@@ -145,7 +151,7 @@ async function runChecks(
   if (keys !== undefined) {
     const given = firstValue(headers[PUSH_TOKEN_HEADER]) ?? bearerOf(headers.authorization);
     const expected = { keys, audience, body, now: now(), ...(issuer === undefined ? undefined : { issuer }) };
-    checks.jwt = given === undefined ? "absent" : ((await whyPushTokenFails(given, expected)) ?? "valid");
+    checks.jwt = given === undefined ? "absent" : ((await findPushTokenProblem(given, expected)) ?? "valid");
   }
   return checks;
 }
@@ -270,7 +276,7 @@ function readChecks({ token, jwks, issuer }: PushInboxFlags): InboxChecks {
 function readKeys(url: string): PushKeys {
   if (!/^https?:\/\//.test(url) || !URL.canParse(url))
     throw usageError(`--jwks must be an http or https URL, not "${url}".`);
-  return pushKeysAt(new URL(url));
+  return createRemotePushKeys(new URL(url));
 }
 
 function readNumber(flag: string, text: string, least: number, most: number): number {

@@ -3,7 +3,7 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { BUILTIN_AGENTS } from "../../agents/builtin.ts";
-import { signPush } from "../../auth/push-signature.ts";
+import { signPush } from "../../auth/signatures/sign-push.ts";
 import { SILENT_LOG } from "../../model/ports.ts";
 import { systemClock } from "../../server/clock-and-ids.ts";
 import { serve } from "../../server/serve.ts";

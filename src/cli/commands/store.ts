@@ -68,7 +68,7 @@ async function confirmPrune(output: Output, olderThan: string): Promise<void> {
 
 export async function withStore(
   flags: StoreFlags,
-  mode: "serve" | "inspect" | "mend",
+  mode: "serve" | "inspect" | "repair",
   use: (store: TaskStore, config: DragomanConfig | undefined) => Promise<void>,
 ): Promise<void> {
   const config = await loadConfigOf(flags);

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { GuardedFetchError } from "../../auth/guarded-fetch-error.ts";
-import { isAllowEntry } from "../../auth/target-policy.ts";
+import { GuardedFetchError } from "../../auth/guarded-fetch/errors.ts";
+import { isAllowEntry } from "../../auth/guarded-fetch/target-policy.ts";
 import type { Artifact } from "../../model/artifact.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { isDataPart, isTextPart, isUrlPart, type Part } from "../../model/part.ts";
@@ -112,7 +112,7 @@ function allowedHosts({ allowHost = [] }: TaskDownloadFlags): readonly string[] 
  * user's. The agent's own host was.
  */
 async function createLinkFetch(session: Session, card: AgentCard, hosts: readonly string[]): Promise<LinkFetch> {
-  const { createGuardedFetch } = await import("../../auth/guarded-fetch.ts");
+  const { createGuardedFetch } = await import("../../auth/guarded-fetch/guarded-fetch.ts");
   const origin = agentOrigin(session.cardUrl, card);
   const own = origin === undefined ? [] : [new URL(origin).hostname];
   const guarded = createGuardedFetch({

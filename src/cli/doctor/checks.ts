@@ -7,7 +7,7 @@ import { createServer, isIP } from "node:net";
 import { dirname } from "node:path";
 import { createSecureContext } from "node:tls";
 import { findMissingProgram } from "../../agents/process/find-program.ts";
-import { loadSigningKey, type SigningKeyOptions } from "../../auth/signing-key.ts";
+import { loadSigningKey, type SigningKeyOptions } from "../../auth/signatures/keys.ts";
 import { isCode } from "../../model/system-error.ts";
 import type { DragomanConfig } from "../../server/config/index.ts";
 

@@ -61,9 +61,9 @@ async function checkFile(file: string): Promise<Found> {
 }
 
 async function isFree(file: string): Promise<boolean> {
-  const { own } = await import("../../store/sqlite/ownership.ts");
+  const { acquireOwnership } = await import("../../store/sqlite/file-access.ts");
   try {
-    (await own(file))();
+    (await acquireOwnership(file))();
     return true;
   } catch (error) {
     if (error instanceof StoreError && error.code === "in-use") return false;
@@ -83,7 +83,7 @@ async function requireAccess(file: string, path: string): Promise<void> {
   try {
     await access(path, constants.W_OK);
   } catch (error) {
-    const { toOpenError } = await import("../../store/sqlite/open-error.ts");
+    const { toOpenError } = await import("../../store/sqlite/file-access.ts");
     throw toOpenError(error, file, path);
   }
 }

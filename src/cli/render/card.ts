@@ -1,4 +1,4 @@
-import type { CardVerification } from "../../auth/card-verifying.ts";
+import type { CardVerification } from "../../auth/signatures/verify-card.ts";
 import type { AgentCard, AgentInterface } from "../../model/card.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { field } from "./text.ts";

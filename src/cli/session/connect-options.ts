@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { parsePublicKeys } from "../../auth/verifying-keys.ts";
+import { parsePublicKeys } from "../../auth/signatures/keys.ts";
 import type { CardOptions, ExchangeTrace } from "../../client/options.ts";
 import { RPC_CODES } from "../../wire/rpc.ts";
 import { usageError } from "../errors.ts";

@@ -1,9 +1,9 @@
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
-import { chooseKnown } from "../../auth/login/choose.ts";
 import type { AgentCredentials, CredentialProvider, CredentialVault } from "../../auth/login/contract.ts";
 import { createFileVault } from "../../auth/login/file-vault.ts";
-import { createStoredProvider } from "../../auth/login/stored-provider.ts";
+import { chooseStoredSchemes } from "../../auth/login/security-schemes.ts";
+import { createStoredProvider } from "../../auth/login/stored-credentials.ts";
 import { locateCard, parseGrpcAddress } from "../../client/card/addresses.ts";
 import { createCredentialGate } from "../../client/transport/credential-origins.ts";
 import { BINDING } from "../../dialects/xiaoyi-http/version.ts";
@@ -83,7 +83,7 @@ export async function loadStoredLogin(
   const known: AgentCredentials | undefined = await vault.read(origin);
   if (known === undefined) return undefined;
   const names = new Set(Object.keys(known.schemes));
-  const schemes = card === undefined ? [...names] : chooseKnown(card, names);
+  const schemes = card === undefined ? [...names] : chooseStoredSchemes(card, names);
   if (schemes.length === 0) return undefined;
   const provider = createStoredProvider({
     vault,

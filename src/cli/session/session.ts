@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import type { CardVerification } from "../../auth/card-verifying.ts";
+import type { CardVerification } from "../../auth/signatures/verify-card.ts";
 import { parseGrpcAddress } from "../../client/card/addresses.ts";
 import { describeVerification } from "../../client/card/verify-card.ts";
 import { ConnectionError } from "../../client/errors.ts";

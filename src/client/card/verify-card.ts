@@ -1,6 +1,7 @@
 /** Whether a card may be used, by what its signatures say and what the caller wants of them. */
-import type { CardVerification } from "../../auth/card-verifying.ts";
-import { createKeySource, type KeySource } from "../../auth/verifying-keys.ts";
+
+import { createKeySource, type KeySource } from "../../auth/signatures/keys.ts";
+import type { CardVerification } from "../../auth/signatures/verify-card.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { toSignedForm } from "../dialects.ts";
 import { ConnectionError } from "../errors.ts";
@@ -17,13 +18,13 @@ function signaturePolicy({ signatures, cardKeys = [], jkuOrigins = [] }: TrustOp
 
 /** What the signatures of a card say, given the card as it was received. */
 export async function verifyCardSignatures(raw: string, options: TrustOptions): Promise<CardVerification> {
-  const { verifyCard } = await import("../../auth/card-verifying.ts");
+  const { verifyCard } = await import("../../auth/signatures/verify-card.ts");
   return verifyCard(raw, { keys: await keySourceOf(options), normalise: toSignedForm });
 }
 
 async function keySourceOf({ cardKeys = [], jkuOrigins = [] }: TrustOptions): Promise<KeySource> {
   if (jkuOrigins.length === 0) return createKeySource({ keys: cardKeys });
-  const { createGuardedFetch } = await import("../../auth/guarded-fetch.ts");
+  const { createGuardedFetch } = await import("../../auth/guarded-fetch/guarded-fetch.ts");
   const fetch = createGuardedFetch({
     // Whoever names an origin trusts it, wherever it is.
     allow: jkuOrigins.map((origin) => new URL(origin).hostname),

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import { createGuardedFetch } from "../../auth/guarded-fetch.ts";
+import { createGuardedFetch } from "../../auth/guarded-fetch/guarded-fetch.ts";
 import type { CredentialProvider } from "../../auth/login/contract.ts";
 import { a2aV1 } from "../../dialects/a2a-v1/index.ts";
 import { cardOf as cardAt } from "../../dialects/xiaoyi-http/card.ts";

@@ -37,7 +37,7 @@ export interface Asking {
   readonly replay?: boolean;
 }
 
-export interface SendingOptions extends Asking {
+interface SendingOptions extends Asking {
   readonly taskId?: string;
   readonly chosenId?: string;
   readonly asTask?: boolean;
@@ -173,8 +173,8 @@ export class Harness {
       snapshot: live(store.snapshot),
       read: live(store.read),
       numbers: live(store.numbers),
-      recall: live(store.recall),
-      beat: live(store.beat),
+      findIdempotencyRecord: live(store.findIdempotencyRecord),
+      heartbeat: live(store.heartbeat),
       claim: live(store.claim),
       memory: live(store.memory),
       pushConfig: live(store.pushConfig),

@@ -1,7 +1,5 @@
-import type { Presented, Verifier } from "../../auth/contract.ts";
-import type { AuthOptions } from "../../auth/create.ts";
-import { createAuthenticator, identifiesCallers } from "../../auth/create.ts";
-import { isPromise } from "../../auth/promises.ts";
+import { isPromise, type RequestCredentials, type Verifier } from "../../auth/verify/contract.ts";
+import { type AuthOptions, createAuthenticator, identifiesCallers } from "../../auth/verify/create-authenticator.ts";
 import type { Caller } from "../../model/caller.ts";
 import type { SecurityRequirement } from "../../model/card.ts";
 import { ProtocolError, withChallenge } from "../../model/errors.ts";
@@ -17,7 +15,7 @@ export interface DeclaredSecurity {
 }
 
 /** Who is calling, by a check of one's own; undefined where that cannot tell. Throw a ProtocolError to refuse. */
-export type OwnCheck = (request: Presented) => Caller | undefined | Promise<Caller | undefined>;
+export type OwnCheck = (request: RequestCredentials) => Caller | undefined | Promise<Caller | undefined>;
 
 interface AuthenticationOptions {
   readonly auth: AuthOptions;
@@ -34,7 +32,7 @@ export interface Authentication {
   /** Whether callers can show who they are. */
   readonly identifies: boolean;
   readonly security: DeclaredSecurity;
-  authenticate(presented: Presented): Caller | Promise<Caller>;
+  authenticate(presented: RequestCredentials): Caller | Promise<Caller>;
   /** A refusal with a word on how one is let in to that agent, or to the server as a whole. */
   challenged(error: ProtocolError, agent: string | undefined): ProtocolError;
   /** Paths of protected resource metadata (RFC 9728), for the server as a whole and for each agent. */
@@ -53,7 +51,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     log,
     failedLogins,
   });
-  const authenticate = (presented: Presented) => authenticator.authenticate(presented);
+  const authenticate = (presented: RequestCredentials) => authenticator.authenticate(presented);
   const identifies = own !== undefined || identifiesCallers(auth);
   return {
     identifies,

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createEchoAgent } from "../../agents/builtin.ts";
-import { toPublicJwk } from "../../auth/signing-key.ts";
+import { toPublicJwk } from "../../auth/signatures/keys.ts";
 import { verifyCardSignatures } from "../../client/card/verify-card.ts";
 import { fetchCard, type PublicJwk } from "../../client/index.ts";
 import type { AgentCard } from "../../model/card.ts";

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { signCard } from "../../auth/card-signing.ts";
-import { loadSigningKey, type SigningKey, type SigningKeyOptions, toPublicJwk } from "../../auth/signing-key.ts";
+import { loadSigningKey, type SigningKey, type SigningKeyOptions, toPublicJwk } from "../../auth/signatures/keys.ts";
+import { signCard } from "../../auth/signatures/sign-card.ts";
 import { toCardDocument } from "../../dialects/a2a-v1/card.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { type FullReply, jsonReply } from "../../wire/exchange.ts";

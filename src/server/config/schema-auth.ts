@@ -1,8 +1,7 @@
 import { z } from "zod";
-import { isKeyHeader } from "../../auth/api-key.ts";
-import { isOwnerName, RESERVED_OWNER } from "../../auth/contract.ts";
-import { hasLogin, TOKEN_ALGORITHMS } from "../../auth/jwt.ts";
-import { CERTIFICATE_NAMES } from "../../auth/mtls.ts";
+import { isOwnerName, RESERVED_OWNER } from "../../auth/verify/contract.ts";
+import { hasUserInfo, TOKEN_ALGORITHMS } from "../../auth/verify/jwt.ts";
+import { CERTIFICATE_NAMES, isKeyHeader } from "../../auth/verify/verifiers.ts";
 import { duration, text } from "./value-types.ts";
 
 const owner = text
@@ -20,11 +19,11 @@ const keyHeader = token.refine(isKeyHeader, { error: "must be a header that has 
 const ADDRESS_ERROR = "must be an http or https address without login";
 const address = z
   .url({ protocol: /^https?$/, error: ADDRESS_ERROR })
-  .refine((url) => !hasLogin(url), { error: ADDRESS_ERROR });
+  .refine((url) => !hasUserInfo(url), { error: ADDRESS_ERROR });
 const ISSUER_ERROR = "must be an http or https address without query, fragment or login";
 const issuer = z
   .url({ protocol: /^https?$/, error: ISSUER_ERROR })
-  .refine((url) => !/[?#]/.test(url) && !hasLogin(url), { error: ISSUER_ERROR });
+  .refine((url) => !/[?#]/.test(url) && !hasUserInfo(url), { error: ISSUER_ERROR });
 
 const apiKey = z.strictObject({
   key: text.describe("The key; keep it out of the file with a variable."),

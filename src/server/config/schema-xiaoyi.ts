@@ -1,6 +1,6 @@
 /** What a configuration says about Huawei's assistant Xiaoyi. */
 import { z } from "zod";
-import { isAllowEntry } from "../../auth/target-policy.ts";
+import { isAllowEntry } from "../../auth/guarded-fetch/target-policy.ts";
 import { DEFAULT_LANGUAGE, LANGUAGES } from "../../dialects/xiaoyi/phone-texts.ts";
 import { RENDER_MODES } from "../../dialects/xiaoyi/render.ts";
 import { isLinkUrl, XIAOYI_LINK_URL } from "../xiaoyi/link-servers.ts";

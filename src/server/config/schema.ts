@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { BUILTIN_NAMES } from "../../agents/builtin-names.ts";
-import { SIGNING_ALGORITHMS } from "../../auth/signing-key.ts";
+import { SIGNING_ALGORITHMS } from "../../auth/signatures/keys.ts";
 import { DEFAULT_LIMITS } from "../../engine/options.ts";
 import { DEFAULT_REQUESTS } from "../access/admission.ts";
 import { DEFAULT_CONNECTION_LIMITS } from "../access/connections.ts";

@@ -1,4 +1,4 @@
-import { isPromise } from "../../auth/promises.ts";
+import { isPromise } from "../../auth/verify/contract.ts";
 import type { RpcServing, ServeContext } from "../../dialects/contract.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { RpcFailure, RpcMessageReply, RpcReply, RpcRequest } from "../../wire/rpc.ts";

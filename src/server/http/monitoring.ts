@@ -1,7 +1,7 @@
 import type { Engine } from "../../engine/engine.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { Count, Meter } from "../../model/ports.ts";
-import { reasonOf, type TaskStore } from "../../store/contract.ts";
+import { describeStoreError, type TaskStore } from "../../store/contract.ts";
 import { type ExchangeRequest, type FullReply, jsonReply, NOT_TO_BE_KEPT } from "../../wire/exchange.ts";
 import type { Authentication } from "../access/authentication.ts";
 import type { LinkState } from "../xiaoyi/dial-loop.ts";
@@ -83,7 +83,7 @@ export function createMonitoringRoutes(options: MonitoringOptions) {
       await store.checkWritable?.();
       return jsonReply(200, '{"status":"ready"}');
     } catch (error) {
-      return notReady(reasonOf(error));
+      return notReady(describeStoreError(error));
     }
   };
   const metrics = (): FullReply => {

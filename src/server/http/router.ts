@@ -1,5 +1,4 @@
-import type { Presented } from "../../auth/contract.ts";
-import { isPromise } from "../../auth/promises.ts";
+import { isPromise, type RequestCredentials } from "../../auth/verify/contract.ts";
 import type {
   AgentService,
   CardServing,
@@ -42,15 +41,20 @@ interface RouterOptions {
   readonly report: (dialect: string, losses: readonly Loss[]) => void;
   readonly ids: Ids;
   /** Throws a ProtocolError for whoever is not let in. */
-  readonly authenticate: (presented: Presented) => Caller | Promise<Caller>;
+  readonly authenticate: (presented: RequestCredentials) => Caller | Promise<Caller>;
   /** The same for one who will be asked again, and must not count twice. */
-  readonly recognise: (presented: Presented) => Caller | Promise<Caller>;
+  readonly recognise: (presented: RequestCredentials) => Caller | Promise<Caller>;
   /** A refusal with a word on how one is let in to that agent, or to the server where the address names none. */
   readonly challenged: (error: ProtocolError, agent: string | undefined) => ProtocolError;
   /** Why a request is refused for where it comes from, before anyone looks at it; undefined for most. */
-  readonly admit?: (from: Presented) => ProtocolError | undefined;
+  readonly admit?: (from: RequestCredentials) => ProtocolError | undefined;
   /** Hears of callers that were not let in. */
-  readonly onRefused?: (error: ProtocolError, from: Presented, agent: string | undefined, dialect: string) => void;
+  readonly onRefused?: (
+    error: ProtocolError,
+    from: RequestCredentials,
+    agent: string | undefined,
+    dialect: string,
+  ) => void;
   readonly cardForm: CardForm;
 }
 
@@ -302,7 +306,11 @@ export class Router {
   }
 
   /** Who calls, or why it is refused. */
-  #authenticated(presented: Presented, agent: string | undefined, isFirstLook = false): Known | Promise<Known> {
+  #authenticated(
+    presented: RequestCredentials,
+    agent: string | undefined,
+    isFirstLook = false,
+  ): Known | Promise<Known> {
     const refused = (error: unknown): ProtocolError => {
       if (!ProtocolError.is(error)) throw error;
       return this.#options.challenged(error, agent);

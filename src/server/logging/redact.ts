@@ -1,4 +1,4 @@
-import { type AuthOptions, secretsOf } from "../../auth/create.ts";
+import { type AuthOptions, secretsOf } from "../../auth/verify/create-authenticator.ts";
 import type { Log, LogFields } from "../../model/ports.ts";
 import type { AgentSource, DragomanConfig } from "../config/index.ts";
 import type { XiaoyiOptions } from "../xiaoyi/options.ts";

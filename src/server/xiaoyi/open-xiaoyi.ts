@@ -1,5 +1,5 @@
 /** What a server is told about Xiaoyi, as the dialects it then serves. */
-import { identifiesCallers } from "../../auth/create.ts";
+import { identifiesCallers } from "../../auth/verify/create-authenticator.ts";
 import { ANONYMOUS } from "../../model/caller.ts";
 import type { Log } from "../../model/ports.ts";
 import { systemClock, uuidIds } from "../clock-and-ids.ts";

@@ -1,6 +1,6 @@
 /** What both ways to Xiaoyi share on one server: files of its users, and news for those who left. */
 import { dirname, join, resolve } from "node:path";
-import { createGuardedFetch } from "../../auth/guarded-fetch.ts";
+import { createGuardedFetch } from "../../auth/guarded-fetch/guarded-fetch.ts";
 import type { AgentService } from "../../dialects/contract.ts";
 import type { FileIntake } from "../../dialects/xiaoyi/file-intake.ts";
 import type { Notes } from "../../dialects/xiaoyi/notes.ts";
@@ -50,7 +50,7 @@ export interface XiaoyiFilesOptions {
 }
 
 /** An entry of either way. */
-export interface NoticedEntry {
+interface NoticedEntry {
   readonly dialect: string;
   readonly agent: string;
   readonly owner: string;

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createGuardedFetch, type GuardedFetchOptions } from "../../auth/guarded-fetch.ts";
+import { createGuardedFetch, type GuardedFetchOptions } from "../../auth/guarded-fetch/guarded-fetch.ts";
 import { withSpareBytes } from "../../dialects/xiaoyi/marks.ts";
 import { FakeClock } from "../../engine/testing/fake-clock.ts";
 import { EXTENSIONS } from "../../model/extensions.ts";

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
-import { GuardedFetchError, type GuardedFetchErrorCode } from "../../auth/guarded-fetch-error.ts";
+import { GuardedFetchError, type GuardedFetchErrorCode } from "../../auth/guarded-fetch/errors.ts";
 import type { FileIntake } from "../../dialects/xiaoyi/file-intake.ts";
 import { fileIdIn, takeSpareBytes } from "../../dialects/xiaoyi/marks.ts";
 import { isTextual, mediaTypeOfName } from "../../dialects/xiaoyi/media-types.ts";
@@ -14,7 +14,7 @@ import type { FileStore, StoredFile } from "./file-store.ts";
 import { decodeText } from "./file-text.ts";
 import { Places } from "./places.ts";
 
-export interface FileIntakeOptions {
+interface FileIntakeOptions {
   /** For targets that somebody else named, with limits on time and size. */
   readonly fetch: (url: string) => Promise<Response>;
   readonly store: Pick<FileStore, "add">;

@@ -1,4 +1,4 @@
-import { createGuardedFetch } from "../../auth/guarded-fetch.ts";
+import { createGuardedFetch } from "../../auth/guarded-fetch/guarded-fetch.ts";
 import { createUpload, type UploadAccount } from "../../dialects/xiaoyi/upload.ts";
 import type { UploadFile } from "../../dialects/xiaoyi/uploads.ts";
 import { createTrustedExchanger, isOnThisMachine } from "./trusted-exchanger.ts";

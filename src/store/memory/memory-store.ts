@@ -21,15 +21,11 @@ import type {
   Write,
   WriteResult,
 } from "../contract.ts";
-import { fitting } from "../fitting.ts";
-import { Liveness } from "../liveness.ts";
-import { accepted, refusalOf, statusTime } from "../rules.ts";
-import { scopeKey } from "../scope-key.ts";
-import { createWakeups } from "../wakeups.ts";
+import { acceptWrite, findRefusal, scopeKey, statusTime, takePage } from "../rules.ts";
+import { createWakeups, Liveness } from "../single-process.ts";
 import { PushConfigs } from "./push-configs.ts";
 import { ScopeIndex } from "./scope-index.ts";
-import { TaskRecord } from "./task-record.ts";
-import { Usage } from "./usage.ts";
+import { OwnerUsageCounter, TaskRecord } from "./task-record.ts";
 
 const TERMINAL_STATES = TASK_STATES.filter(isTerminal);
 
@@ -47,8 +43,8 @@ export function createMemoryStore(options: { readonly clock: Clock }): TaskStore
       Promise.resolve(cursors.map(({ id, after }) => core.tasks.get(id)?.read(after, limit) ?? { kind: "missing" })),
     numbers: (ids) => Promise.resolve(ids.map((id) => core.tasks.get(id)?.number ?? 0)),
     list: (query) => Promise.resolve(core.list(query)),
-    recall: (key) => Promise.resolve(core.recall(key)),
-    beat: (node, ttlMs) => Promise.resolve(core.beat(node, ttlMs)),
+    findIdempotencyRecord: (key) => Promise.resolve(core.findIdempotencyRecord(key)),
+    heartbeat: (node, ttlMs) => Promise.resolve(core.heartbeat(node, ttlMs)),
     claim: (node, agents, max) => Promise.resolve(core.claim(node, agents, max)),
     memory: (id) => Promise.resolve(new Map(core.tasks.get(id)?.memory)),
     pushConfig: (id, configId) => Promise.resolve(core.pushConfigs.get(core.tasks.get(id), configId)),
@@ -68,7 +64,7 @@ class MemoryCore {
   readonly tasks = new Map<string, TaskRecord>();
   readonly pushConfigs: PushConfigs;
   readonly #scopes = new Map<string, ScopeIndex>();
-  readonly #usage = new Usage();
+  readonly #usage = new OwnerUsageCounter();
   /** Tasks that a node runs, should run or waits with: few, however many have ended. */
   readonly #unended = new Set<TaskRecord>();
   readonly #liveness: Liveness;
@@ -98,7 +94,7 @@ class MemoryCore {
     if (write.kind === "push-progress") return this.#progress(record, write);
     const duplicate = write.kind === "append" ? this.#duplicate(record?.scope, write.idempotency) : undefined;
     if (duplicate !== undefined) return duplicate;
-    const refusal = refusalOf(record, write, this.#liveness);
+    const refusal = findRefusal(record, write, this.#liveness);
     if (refusal !== undefined) return { ok: false, refusal };
     return this.#change(record as TaskRecord, write);
   }
@@ -113,20 +109,20 @@ class MemoryCore {
     this.tasks.set(write.id, record);
     scope.add(record, statusTime(write.status, now));
     this.#events += record.number;
-    this.#usage.added(record);
+    this.#usage.addTask(record);
     if (!isTerminal(write.status.state)) this.#unended.add(record);
-    if (record.node !== undefined) this.#liveness.tookLease(record.node);
+    if (record.node !== undefined) this.#liveness.recordLease(record.node);
     this.#retain(record, write.idempotency);
     const { number, fence } = record;
     if (write.push === undefined) return { ok: true, number, fence };
-    return accepted(number, fence, this.pushConfigs.put(record, write.push, 0, write.tellAfter));
+    return acceptWrite(number, fence, this.pushConfigs.put(record, write.push, 0, write.notifyAfter));
   }
 
   #register(record: TaskRecord | undefined, write: PushPut | PushDelete): WriteResult {
     if (record === undefined || !record.scope.isScope(write)) return { ok: false, refusal: "missing" };
     const { number, fence } = record;
     if (write.kind === "push-put") {
-      return accepted(number, fence, this.pushConfigs.put(record, [write.config], number));
+      return acceptWrite(number, fence, this.pushConfigs.put(record, [write.config], number));
     }
     this.pushConfigs.delete(record, write.configId);
     return { ok: true, number, fence };
@@ -137,7 +133,7 @@ class MemoryCore {
     if (record === undefined || typeof result === "string") {
       return { ok: false, refusal: result === "fenced" ? "fenced" : "missing" };
     }
-    return accepted(record.number, record.fence, result);
+    return acceptWrite(record.number, record.fence, result);
   }
 
   #duplicate(scope: ScopeIndex | undefined, claim: IdempotencyClaim | undefined): WriteResult | undefined {
@@ -184,24 +180,24 @@ class MemoryCore {
     record.append(write);
     this.#retain(record, write.idempotency);
     this.#events += write.entries.length;
-    this.#usage.changed(record);
-    if (typeof write.lease === "object") this.#liveness.tookLease(write.lease.take);
+    this.#usage.markChanged(record);
+    if (typeof write.lease === "object") this.#liveness.recordLease(write.lease.take);
     if (write.status !== undefined) {
       record.scope.move(record, before, statusTime(write.status, this.#clock.now()), this.#stamp);
       if (isTerminal(write.status.state)) this.#unended.delete(record);
     }
     const { number, fence } = record;
-    const grown = write.entries.length > 0 && this.pushConfigs.grown(record);
-    if (write.push === undefined) return accepted(number, fence, grown);
-    return accepted(number, fence, this.pushConfigs.put(record, write.push, write.expect) || grown);
+    const grown = write.entries.length > 0 && this.pushConfigs.markDue(record);
+    if (write.push === undefined) return acceptWrite(number, fence, grown);
+    return acceptWrite(number, fence, this.pushConfigs.put(record, write.push, write.expect) || grown);
   }
 
   #remove(record: TaskRecord): void {
     this.tasks.delete(record.id);
     this.#unended.delete(record);
-    this.pushConfigs.forget(record);
+    this.pushConfigs.deleteAll(record);
     this.#events -= record.number;
-    this.#usage.removed(record);
+    this.#usage.removeTask(record);
     record.scope.remove(record);
   }
 
@@ -209,7 +205,7 @@ class MemoryCore {
     const scope = this.#scopes.get(scopeKey(query));
     if (scope === undefined) return { tasks: [], total: 0 };
     const found = scope.page(query);
-    const { tasks } = fitting(found.slice(0, query.limit), query.characters, ({ record }) => record.toTask(query));
+    const { tasks } = takePage(found.slice(0, query.limit), query.maxCharacters, ({ record }) => record.toTask(query));
     const last = found[tasks.length - 1];
     return {
       tasks,
@@ -220,13 +216,13 @@ class MemoryCore {
     };
   }
 
-  recall(key: IdempotencyScope): IdempotencyRecord | undefined {
+  findIdempotencyRecord(key: IdempotencyScope): IdempotencyRecord | undefined {
     const known = this.#scopes.get(scopeKey(key))?.keys.get(key.key);
     return known !== undefined && known.expiresAt > this.#clock.now() ? known.record : undefined;
   }
 
-  beat(node: string, ttlMs: number): string[] {
-    this.#liveness.beat(node, ttlMs);
+  heartbeat(node: string, ttlMs: number): string[] {
+    this.#liveness.heartbeat(node, ttlMs);
     const cancelled: string[] = [];
     for (const record of this.#unended) {
       if (record.cancelRequested && record.node === node) cancelled.push(record.id);
@@ -242,13 +238,13 @@ class MemoryCore {
       record.setLease({ fence: record.fence + 1, node, turn: record.turn, attempt: record.attempt + 1 });
       leases.push({ head: record.head(), fence: record.fence });
     }
-    if (leases.length > 0) this.#liveness.tookLease(node);
+    if (leases.length > 0) this.#liveness.recordLease(node);
     return leases;
   }
 
   #isAbandoned(record: TaskRecord, claimant: string): boolean {
     if (record.node === undefined) return STATE_CLASS[record.status.state] === "active";
-    return record.node !== claimant && this.#liveness.isSilent(record.node);
+    return record.node !== claimant && this.#liveness.isExpired(record.node);
   }
 
   compact(endedBefore: number, max: number): number {
@@ -266,7 +262,7 @@ class MemoryCore {
             break;
           }
           record.compact();
-          this.#usage.changed(record);
+          this.#usage.markChanged(record);
           count++;
         }
         list.compactedBefore = done;
@@ -297,7 +293,7 @@ class MemoryCore {
   }
 
   storedBytes(owner: string): number {
-    return this.#usage.of(owner, this.tasks.values());
+    return this.#usage.bytesOf(owner, this.tasks.values());
   }
 
   stats(): StoreStats {

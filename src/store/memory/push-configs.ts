@@ -14,10 +14,10 @@ import type {
   Redelivery,
   StoredPushConfig,
 } from "../contract.ts";
-import { afterProgress, hostOf, type PushState } from "../push-rules.ts";
+import { applyPushProgress, hostOf, type PushState } from "../rules.ts";
 import type { TaskRecord } from "./task-record.ts";
 
-interface Placed {
+interface ConfigEntry {
   readonly place: number;
   readonly record: TaskRecord;
   config: Omit<StoredPushConfig, "cursor">;
@@ -30,9 +30,9 @@ interface Placed {
 export class PushConfigs {
   readonly #clock: Clock;
   /** By id, in the order of creation: replacing a value keeps its place in a map. */
-  readonly #byTask = new Map<TaskRecord, Map<string, Placed>>();
+  readonly #byTask = new Map<TaskRecord, Map<string, ConfigEntry>>();
   /** Those that have something left to tell, or were given up. */
-  readonly #open = new Set<Placed>();
+  readonly #open = new Set<ConfigEntry>();
   #lastPlace = 0;
 
   constructor(clock: Clock) {
@@ -40,19 +40,23 @@ export class PushConfigs {
   }
 
   /** The record knows how far its log goes. Says whether a config has something to tell at once. */
-  put(record: TaskRecord, configs: readonly PushRegistration[], cursor: number, tellAfter = 0): boolean {
-    return configs.map((config) => this.#putOne(record, config, cursor, tellAfter)).includes(true);
+  put(record: TaskRecord, configs: readonly PushRegistration[], cursor: number, notifyAfter = 0): boolean {
+    return configs.map((config) => this.#putOne(record, config, cursor, notifyAfter)).includes(true);
   }
 
-  #putOne(record: TaskRecord, registered: PushRegistration, cursor: number, tellAfter: number): boolean {
+  #putOne(record: TaskRecord, registered: PushRegistration, cursor: number, notifyAfter: number): boolean {
     const known = this.#byTask.get(record);
-    const configs = known ?? new Map<string, Placed>();
+    const configs = known ?? new Map<string, ConfigEntry>();
     if (known === undefined) this.#byTask.set(record, configs);
     const now = this.#clock.now();
     const earlier = configs.get(registered.id);
     const from = earlier?.state.cursor ?? cursor;
     const config = { ...registered, taskId: record.id, createdAt: earlier?.config.createdAt ?? now };
-    const state = { ...FRESH, cursor: from, dueAt: from < record.number ? Math.max(now, tellAfter) : undefined };
+    const state = {
+      ...INITIAL_STATE,
+      cursor: from,
+      dueAt: from < record.number ? Math.max(now, notifyAfter) : undefined,
+    };
     const place = earlier?.place ?? ++this.#lastPlace;
     if (earlier !== undefined) this.#open.delete(earlier);
     const placed = { place, record, config, host: hostOf(registered.url), state, claim: (earlier?.claim ?? 0) + 1 };
@@ -71,7 +75,7 @@ export class PushConfigs {
   }
 
   /** The task is gone. */
-  forget(record: TaskRecord): void {
+  deleteAll(record: TaskRecord): void {
     for (const placed of this.#byTask.get(record)?.values() ?? []) this.#open.delete(placed);
     this.#byTask.delete(record);
   }
@@ -79,26 +83,26 @@ export class PushConfigs {
   get(record: TaskRecord | undefined, configId: string): OwnedPushConfig | undefined {
     if (record === undefined) return undefined;
     const found = this.#byTask.get(record)?.get(configId);
-    return found === undefined ? undefined : { config: stored(found), scope: record.scope };
+    return found === undefined ? undefined : { config: toStoredConfig(found), scope: record.scope };
   }
 
   list(record: TaskRecord | undefined, { after = 0, limit }: PushConfigQuery): PushConfigList | undefined {
     if (record === undefined) return undefined;
-    const following: Placed[] = [];
+    const following: ConfigEntry[] = [];
     for (const placed of this.#byTask.get(record)?.values() ?? []) {
       if (placed.place > after && following.push(placed) > limit) break;
     }
     const shown = following.slice(0, limit);
     const last = shown.at(-1);
     return {
-      configs: shown.map(stored),
+      configs: shown.map(toStoredConfig),
       ...(following.length > shown.length && last !== undefined ? { next: last.place } : undefined),
       scope: record.scope,
     };
   }
 
   /** The task has events that its configs do not know. Says whether that makes one due. */
-  grown(record: TaskRecord): boolean {
+  markDue(record: TaskRecord): boolean {
     if (this.#byTask.size === 0) return false;
     let due = false;
     for (const placed of this.#byTask.get(record)?.values() ?? []) {
@@ -117,7 +121,7 @@ export class PushConfigs {
     if (placed === undefined) return "missing";
     if (placed.claim !== write.claim || placed.state.holder === undefined) return "fenced";
     const now = this.#clock.now();
-    const state = afterProgress(placed.state, write, record.number, now);
+    const state = applyPushProgress(placed.state, write, record.number, now);
     this.#keep(placed, state);
     return state.holder === undefined && state.dueAt !== undefined && state.dueAt <= now;
   }
@@ -141,7 +145,7 @@ export class PushConfigs {
       this.#keep(placed, { ...placed.state, holder: node, dueAt: now + ttlMs });
       const { place, claim, host, record } = placed;
       const { attempts } = placed.state;
-      claims.push({ config: stored(placed), place, claim, attempts, host, scope: record.scope });
+      claims.push({ config: toStoredConfig(placed), place, claim, attempts, host, scope: record.scope });
     }
     return { claims, ...(nextAt === undefined ? undefined : { nextAt }) };
   }
@@ -166,7 +170,7 @@ export class PushConfigs {
         if (!failing && (taskId === undefined || from === undefined)) continue;
         const first = taskId === undefined || from === undefined ? state.cursor : Math.max(from - 1, 0);
         placed.claim++;
-        this.#keep(placed, { ...FRESH, cursor: Math.min(state.cursor, first), dueAt: this.#clock.now() });
+        this.#keep(placed, { ...INITIAL_STATE, cursor: Math.min(state.cursor, first), dueAt: this.#clock.now() });
         const { id, dialect } = placed.config;
         due.push({ taskId: record.id, configId: id, dialect, scope: record.scope });
       }
@@ -174,7 +178,7 @@ export class PushConfigs {
     return due;
   }
 
-  #keep(placed: Placed, state: PushState): void {
+  #keep(placed: ConfigEntry, state: PushState): void {
     placed.state = state;
     // At the end again: of two that are due at the same moment, the one that came back last is behind.
     this.#open.delete(placed);
@@ -182,17 +186,17 @@ export class PushConfigs {
   }
 }
 
-const FRESH = { attempts: 0, holder: undefined, lastError: undefined, deadAt: undefined };
+const INITIAL_STATE = { attempts: 0, holder: undefined, lastError: undefined, deadAt: undefined };
 
-function byDueTime(one: Placed, other: Placed): number {
+function byDueTime(one: ConfigEntry, other: ConfigEntry): number {
   return (one.state.dueAt ?? 0) - (other.state.dueAt ?? 0);
 }
 
-function stored({ config, state }: Placed): StoredPushConfig {
+function toStoredConfig({ config, state }: ConfigEntry): StoredPushConfig {
   return { ...config, cursor: state.cursor };
 }
 
-function toDelivery({ place, record, config, state }: Placed): PushDelivery {
+function toDelivery({ place, record, config, state }: ConfigEntry): PushDelivery {
   const { cursor, attempts, dueAt, lastError, deadAt } = state;
   return {
     place,

@@ -1,15 +1,15 @@
 import type { TaskState } from "../../model/state.ts";
-import { COUNT_BOUND, type IdempotencyRecord, type ListPosition, type ListQuery, type Scope } from "../contract.ts";
-import { comparePlaces, isBefore, lowerBound, type Place, PlaceList } from "./place-list.ts";
+import { type IdempotencyRecord, type ListPosition, type ListQuery, MAX_COUNTED, type Scope } from "../contract.ts";
+import { compareEntries, isBefore, type ListEntry, lowerBound, SortedList } from "./sorted-list.ts";
 import type { TaskRecord } from "./task-record.ts";
 
-/** A task left its place: a walk that began before must still find it there. */
+/** A task left its entry: a walk that began before must still find it there. */
 interface Move {
   readonly stamp: number;
-  readonly from: Place;
+  readonly from: ListEntry;
 }
 
-export interface RetainedKey {
+interface RetainedKey {
   record: IdempotencyRecord;
   readonly expiresAt: number;
 }
@@ -20,9 +20,9 @@ export class ScopeIndex {
   readonly tenant: string;
   readonly owner: string;
   readonly keys = new Map<string, RetainedKey>();
-  readonly #byState = new Map<TaskState, PlaceList>();
+  readonly #byState = new Map<TaskState, SortedList>();
   /** Made when somebody first asks by context. Most contexts have one task, which then stands for the list. */
-  #byContext: Map<string, TaskRecord | PlaceList> | undefined;
+  #byContext: Map<string, TaskRecord | SortedList> | undefined;
   #moves: Move[] = [];
 
   constructor(scope: Scope) {
@@ -45,62 +45,62 @@ export class ScopeIndex {
     return [...this.#byState].map(([state, list]) => [state, list.size]);
   }
 
-  listOf(state: TaskState): PlaceList | undefined {
+  listOf(state: TaskState): SortedList | undefined {
     return this.#byState.get(state);
   }
 
   add(record: TaskRecord, timestamp: number): void {
-    const place: Place = { timestamp, record, stamp: record.createdStamp };
-    record.place = place;
-    this.#stateList(record.status.state).insert(place);
-    if (this.#byContext !== undefined) addToContext(this.#byContext, place);
+    const entry: ListEntry = { timestamp, record, stamp: record.createdStamp };
+    record.listEntry = entry;
+    this.#stateList(record.status.state).insert(entry);
+    if (this.#byContext !== undefined) addToContext(this.#byContext, entry);
   }
 
   /** The record's status has changed from one of state `before`. */
   move(record: TaskRecord, before: TaskState, timestamp: number, stamp: number): void {
-    const from = record.place as Place;
-    const place: Place = { timestamp, record, stamp };
-    record.place = place;
-    this.#byState.get(before)?.leave();
-    this.#stateList(record.status.state).insert(place);
+    const from = record.listEntry as ListEntry;
+    const entry: ListEntry = { timestamp, record, stamp };
+    record.listEntry = entry;
+    this.#byState.get(before)?.markRemoved();
+    this.#stateList(record.status.state).insert(entry);
     const context = this.#byContext?.get(record.contextId);
-    if (context instanceof PlaceList) {
-      context.insert(place);
-      context.leave();
+    if (context instanceof SortedList) {
+      context.insert(entry);
+      context.markRemoved();
     }
     // Moves within the commit that put it there cannot be seen by any walk.
     if (from.stamp < stamp) this.#moves.push({ stamp, from });
   }
 
   remove(record: TaskRecord): void {
-    record.place = undefined;
-    this.#byState.get(record.status.state)?.leave();
+    record.listEntry = undefined;
+    this.#byState.get(record.status.state)?.markRemoved();
     const context = this.#byContext?.get(record.contextId);
-    if (context instanceof PlaceList) context.leave();
-    if (!(context instanceof PlaceList) || context.size === 0) this.#byContext?.delete(record.contextId);
+    if (context instanceof SortedList) context.markRemoved();
+    if (!(context instanceof SortedList) || context.size === 0) this.#byContext?.delete(record.contextId);
   }
 
-  /** Tasks that are gone need no place in any walk. */
+  /** Tasks that are gone need no entry in any walk. */
   forgetMoves(): void {
-    this.#moves = this.#moves.filter(({ from }) => from.record.place !== undefined);
+    this.#moves = this.#moves.filter(({ from }) => from.record.listEntry !== undefined);
   }
 
   /** One more than asked, if there are more; with the position each has in the walk. */
   page(query: ListQuery): readonly { readonly record: TaskRecord; readonly timestamp: number }[] {
     const { after, limit, since = Number.NEGATIVE_INFINITY } = query;
-    const found: Place[] = [];
+    const found: ListEntry[] = [];
     const moved = after === undefined ? [] : this.#moved(query, after);
     let nextMoved = moved.length - 1;
-    for (const place of merged(this.#lists(query), after)) {
-      if (found.length > limit || place.timestamp < since) break;
-      if (after !== undefined && place.stamp > after.stamp) continue;
-      if (!matches(query, place.record)) continue;
-      while (nextMoved >= 0 && comparePlaces(moved[nextMoved] as Place, place) > 0) {
-        found.push(moved[nextMoved--] as Place);
+    for (const entry of mergeDescending(this.#lists(query), after)) {
+      if (found.length > limit || entry.timestamp < since) break;
+      if (after !== undefined && entry.stamp > after.stamp) continue;
+      if (!matches(query, entry.record)) continue;
+      while (nextMoved >= 0 && compareEntries(moved[nextMoved] as ListEntry, entry) > 0) {
+        found.push(moved[nextMoved--] as ListEntry);
       }
-      found.push(place);
+      found.push(entry);
     }
-    while (nextMoved >= 0) found.push(moved[nextMoved--] as Place);
+    while (nextMoved >= 0) found.push(moved[nextMoved--] as ListEntry);
     return found.slice(0, limit + 1);
   }
 
@@ -112,55 +112,55 @@ export class ScopeIndex {
     if (contextId === undefined && since !== undefined) {
       let sum = 0;
       for (const list of this.#lists(query)) {
-        if (list instanceof PlaceList) for (const _ of list.ascending(since)) if (++sum === COUNT_BOUND) return sum;
+        if (list instanceof SortedList) for (const _ of list.ascending(since)) if (++sum === MAX_COUNTED) return sum;
       }
       return sum;
     }
     let sum = 0;
-    for (const place of merged(this.#lists(query), undefined)) {
-      if (since !== undefined && place.timestamp < since) break;
-      if (matches(query, place.record) && ++sum === COUNT_BOUND) break;
+    for (const entry of mergeDescending(this.#lists(query), undefined)) {
+      if (since !== undefined && entry.timestamp < since) break;
+      if (matches(query, entry.record) && ++sum === MAX_COUNTED) break;
     }
     return sum;
   }
 
-  #stateList(state: TaskState): PlaceList {
+  #stateList(state: TaskState): SortedList {
     let list = this.#byState.get(state);
     if (list === undefined) {
-      list = new PlaceList();
+      list = new SortedList();
       this.#byState.set(state, list);
     }
     return list;
   }
 
-  #contexts(): Map<string, TaskRecord | PlaceList> {
+  #contexts(): Map<string, TaskRecord | SortedList> {
     if (this.#byContext === undefined) {
       this.#byContext = new Map();
-      for (const place of merged([...this.#byState.values()], undefined)) addToContext(this.#byContext, place);
+      for (const entry of mergeDescending([...this.#byState.values()], undefined)) addToContext(this.#byContext, entry);
     }
     return this.#byContext;
   }
 
-  #lists(query: ListQuery): (PlaceList | TaskRecord)[] {
-    if (query.contextId !== undefined) return present(this.#contexts().get(query.contextId));
-    if (query.state !== undefined) return present(this.#byState.get(query.state));
+  #lists(query: ListQuery): (SortedList | TaskRecord)[] {
+    if (query.contextId !== undefined) return toArray(this.#contexts().get(query.contextId));
+    if (query.state !== undefined) return toArray(this.#byState.get(query.state));
     return [...this.#byState.values()];
   }
 
   /** Tasks that stood after the position when the walk began and have moved since, ascending. */
-  #moved(query: ListQuery, after: ListPosition): Place[] {
+  #moved(query: ListQuery, after: ListPosition): ListEntry[] {
     const met = new Set<TaskRecord>();
-    const found: Place[] = [];
+    const found: ListEntry[] = [];
     const start = lowerBound(this.#moves, (move) => move.stamp <= after.stamp);
     for (let index = start; index < this.#moves.length; index++) {
       const { from } = this.#moves[index] as Move;
       const { record, timestamp } = from;
-      if (record.place === undefined || record.createdStamp > after.stamp || met.has(record)) continue;
+      if (record.listEntry === undefined || record.createdStamp > after.stamp || met.has(record)) continue;
       met.add(record);
       if (!isBefore(timestamp, record.id, after) || !matches(query, record)) continue;
       if (query.since === undefined || timestamp >= query.since) found.push(from);
     }
-    return found.sort(comparePlaces);
+    return found.sort(compareEntries);
   }
 }
 
@@ -171,25 +171,28 @@ function matches(query: ListQuery, record: TaskRecord): boolean {
   );
 }
 
-function present<T>(item: T | undefined): T[] {
+function toArray<T>(item: T | undefined): T[] {
   return item === undefined ? [] : [item];
 }
 
 /** Several descending orders as one. */
-function* merged(lists: readonly (PlaceList | TaskRecord)[], before: ListPosition | undefined): Generator<Place> {
-  const sources: { next: Place; rest: Iterator<Place> }[] = [];
+function* mergeDescending(
+  lists: readonly (SortedList | TaskRecord)[],
+  before: ListPosition | undefined,
+): Generator<ListEntry> {
+  const sources: { next: ListEntry; rest: Iterator<ListEntry> }[] = [];
   for (const list of lists) {
-    const rest = list instanceof PlaceList ? list.descending(before) : single(list, before);
+    const rest = list instanceof SortedList ? list.descending(before) : single(list, before);
     const first = rest.next();
     if (first.done !== true) sources.push({ next: first.value, rest });
   }
   while (sources.length > 0) {
     let newest = 0;
     for (let index = 1; index < sources.length; index++) {
-      const [one, other] = [sources[index], sources[newest]] as [{ next: Place }, { next: Place }];
-      if (comparePlaces(one.next, other.next) > 0) newest = index;
+      const [one, other] = [sources[index], sources[newest]] as [{ next: ListEntry }, { next: ListEntry }];
+      if (compareEntries(one.next, other.next) > 0) newest = index;
     }
-    const source = sources[newest] as { next: Place; rest: Iterator<Place> };
+    const source = sources[newest] as { next: ListEntry; rest: Iterator<ListEntry> };
     yield source.next;
     const following = source.rest.next();
     if (following.done === true) sources.splice(newest, 1);
@@ -197,19 +200,19 @@ function* merged(lists: readonly (PlaceList | TaskRecord)[], before: ListPositio
   }
 }
 
-function* single({ place }: TaskRecord, before: ListPosition | undefined): Generator<Place> {
-  if (place !== undefined && (before === undefined || isBefore(place.timestamp, place.record.id, before))) yield place;
+function* single({ listEntry: entry }: TaskRecord, before: ListPosition | undefined): Generator<ListEntry> {
+  if (entry !== undefined && (before === undefined || isBefore(entry.timestamp, entry.record.id, before))) yield entry;
 }
 
-function addToContext(byContext: Map<string, TaskRecord | PlaceList>, place: Place): void {
-  const { contextId } = place.record;
+function addToContext(byContext: Map<string, TaskRecord | SortedList>, entry: ListEntry): void {
+  const { contextId } = entry.record;
   const known = byContext.get(contextId);
-  if (known === undefined) byContext.set(contextId, place.record);
-  else if (known instanceof PlaceList) known.insert(place);
+  if (known === undefined) byContext.set(contextId, entry.record);
+  else if (known instanceof SortedList) known.insert(entry);
   else {
-    const list = new PlaceList();
-    list.insert(known.place as Place);
-    list.insert(place);
+    const list = new SortedList();
+    list.insert(known.listEntry as ListEntry);
+    list.insert(entry);
     byContext.set(contextId, list);
   }
 }

@@ -6,8 +6,8 @@ import type { Task, TaskStatus } from "../../model/task.ts";
 import type { Append, CursorRead, Snapshot, SnapshotOptions, Submit, TaskHead } from "../contract.ts";
 import { type LeaseState, leaseAfterAppend, leaseAtSubmit } from "../rules.ts";
 import { encodeSegment } from "../segment.ts";
-import type { Place } from "./place-list.ts";
 import type { ScopeIndex } from "./scope-index.ts";
+import type { ListEntry } from "./sorted-list.ts";
 
 const NO_ENTRIES: readonly LogEntry[] = [];
 
@@ -32,7 +32,7 @@ export class TaskRecord {
   attempt: number;
   cancelRequested = false;
   /** Undefined once the task is gone. */
-  place: Place | undefined;
+  listEntry: ListEntry | undefined;
   memory: Map<string, string> | undefined;
   /** What the task took up when that was last counted. */
   bytes = 0;
@@ -60,7 +60,7 @@ export class TaskRecord {
     this.node = lease.node;
     this.turn = lease.turn;
     this.attempt = lease.attempt;
-    this.place = undefined;
+    this.listEntry = undefined;
     this.memory = undefined;
     this.#entries = write.entries;
   }
@@ -133,7 +133,7 @@ export class TaskRecord {
 
   toTask(options: { readonly history: number; readonly artifacts: boolean }): Task {
     const { history, artifacts } = options;
-    if (this.#compacted !== undefined) return viewOf(this.#compacted, history, artifacts);
+    if (this.#compacted !== undefined) return selectParts(this.#compacted, history, artifacts);
     if (history <= 0 && !artifacts) {
       const metadata = this.#metadata();
       return {
@@ -147,7 +147,7 @@ export class TaskRecord {
   }
 
   /** Counts what has come since the last time. */
-  count(): void {
+  countBytes(): void {
     if (this.#compacted !== undefined) this.bytes = Buffer.byteLength(JSON.stringify(this.#compacted));
     else {
       for (; this.#counted < this.#entries.length; this.#counted++) {
@@ -177,7 +177,7 @@ export class TaskRecord {
 }
 
 /** A compacted task with only as much of it as was asked for. */
-function viewOf(task: Task, history: number, artifacts: boolean): Task {
+function selectParts(task: Task, history: number, artifacts: boolean): Task {
   const { history: allHistory = [], artifacts: allArtifacts, ...rest } = task;
   const newest = history <= 0 ? [] : allHistory.slice(-history);
   return {
@@ -185,4 +185,65 @@ function viewOf(task: Task, history: number, artifacts: boolean): Task {
     ...(artifacts && allArtifacts !== undefined ? { artifacts: allArtifacts } : undefined),
     ...(newest.length > 0 ? { history: newest } : undefined),
   };
+}
+
+interface OwnerUsage {
+  bytes: number;
+  tasks: number;
+  /** Tasks that changed since they were counted. */
+  readonly changed: Set<TaskRecord>;
+}
+
+/**
+ * What owners' tasks take up. Counting makes text of events, which nobody else may ever need here: so nothing is kept
+ * before somebody asks for the first time, and then only what has come since the last question is counted.
+ */
+export class OwnerUsageCounter {
+  #owners: Map<string, OwnerUsage> | undefined;
+
+  addTask(record: TaskRecord): void {
+    if (this.#owners !== undefined) addToOwner(this.#owners, record);
+  }
+
+  markChanged(record: TaskRecord): void {
+    this.#owners?.get(record.scope.owner)?.changed.add(record);
+  }
+
+  removeTask(record: TaskRecord): void {
+    const { owner } = record.scope;
+    const usage = this.#owners?.get(owner);
+    if (usage === undefined) return;
+    usage.changed.delete(record);
+    usage.bytes -= record.bytes;
+    usage.tasks--;
+    if (usage.tasks === 0) this.#owners?.delete(owner);
+  }
+
+  /** `tasks` are all there are. */
+  bytesOf(owner: string, tasks: Iterable<TaskRecord>): number {
+    if (this.#owners === undefined) {
+      this.#owners = new Map();
+      for (const record of tasks) addToOwner(this.#owners, record);
+    }
+    const usage = this.#owners.get(owner);
+    if (usage === undefined) return 0;
+    for (const record of usage.changed) {
+      usage.bytes -= record.bytes;
+      record.countBytes();
+      usage.bytes += record.bytes;
+    }
+    usage.changed.clear();
+    return usage.bytes;
+  }
+}
+
+function addToOwner(owners: Map<string, OwnerUsage>, record: TaskRecord): void {
+  const { owner } = record.scope;
+  let usage = owners.get(owner);
+  if (usage === undefined) {
+    usage = { bytes: 0, tasks: 0, changed: new Set() };
+    owners.set(owner, usage);
+  }
+  usage.tasks++;
+  usage.changed.add(record);
 }

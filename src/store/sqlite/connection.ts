@@ -1,17 +1,17 @@
 import type { Clock, Log } from "../../model/ports.ts";
 import type { Scope } from "../contract.ts";
 import { StoreError, type StoreErrorCode } from "../errors.ts";
-import { scopeKey } from "../scope-key.ts";
-import { asStoreError } from "./damage.ts";
+import { scopeKey } from "../rules.ts";
+import { toStoreError } from "./damage.ts";
 import type { SqliteDriver, SqliteStatement } from "./driver.ts";
-import { columns, fromText, type StoredText, toText } from "./text.ts";
+import { columns, fromText, type StoredText, toText } from "./rows.ts";
 
-const SCOPES_CACHED = 10_000;
+const MAX_CACHED_SCOPES = 10_000;
 const MAX_REPORTED = 10_000;
 /** For how long a write that succeeded is taken as proof that the next one will, and one that failed that it will not. */
-const PROVEN_MS = 30_000;
-const REFUTED_MS = 1_000;
-const OF_THE_DISK: ReadonlySet<StoreErrorCode> = new Set(["full", "read-only", "io"]);
+const TRUST_SUCCESS_MS = 30_000;
+const TRUST_FAILURE_MS = 1_000;
+const DISK_ERRORS: ReadonlySet<StoreErrorCode> = new Set(["full", "read-only", "io"]);
 
 export interface ConnectionPorts {
   readonly clock: Clock;
@@ -62,24 +62,24 @@ export class Connection {
       return result;
     } catch (cause) {
       this.#rollback();
-      const error = asStoreError(cause, this.file);
-      if (error instanceof StoreError && OF_THE_DISK.has(error.code)) this.#tried(error);
+      const error = toStoreError(cause, this.file);
+      if (error instanceof StoreError && DISK_ERRORS.has(error.code)) this.#tried(error);
       throw error;
     }
   }
 
   /** Something was written to the disk. */
-  written(): void {
+  recordWrite(): void {
     this.#tried(undefined);
   }
 
   /** Throws why writes fail, if they do; writes something to find out unless that is known. */
   checkWritable(): void {
     const known = this.#ports.clock.now() - this.#triedAt;
-    if (known >= (this.#trouble === undefined ? PROVEN_MS : REFUTED_MS)) {
+    if (known >= (this.#trouble === undefined ? TRUST_SUCCESS_MS : TRUST_FAILURE_MS)) {
       this.transact(() => this.#addProbe.run());
       this.transact(() => this.#removeProbe.run());
-      this.written();
+      this.recordWrite();
     }
     if (this.#trouble !== undefined) throw this.#trouble;
   }
@@ -93,11 +93,11 @@ export class Connection {
   }
 
   /** Names something that is left out because it cannot be read, once. */
-  damaged(what: string, error: unknown): void {
+  reportDamage(what: string, error: unknown): void {
     if (this.#reported.has(what)) return;
     if (this.#reported.size >= MAX_REPORTED) this.#reported.clear();
     this.#reported.add(what);
-    const fields = { err: asStoreError(error, this.file), file: this.file, what };
+    const fields = { err: toStoreError(error, this.file), file: this.file, what };
     this.#ports.log.error(fields, "Damaged in the task store and left out; see dragoman doctor --deep.");
   }
 
@@ -107,7 +107,7 @@ export class Connection {
     const known = this.#scopeIds.get(key);
     if (known !== undefined) return known;
     const row = this.#findScope.get(toText(scope.owner), toText(scope.tenant), toText(scope.agent));
-    if (row !== undefined) remember(this.#scopeIds, key, row.id);
+    if (row !== undefined) addToCache(this.#scopeIds, key, row.id);
     return row?.id;
   }
 
@@ -116,7 +116,7 @@ export class Connection {
     if (known !== undefined) return known;
     const row = this.#addScope.all(toText(scope.owner), toText(scope.tenant), toText(scope.agent))[0];
     const id = row?.id as number;
-    remember(this.#scopeIds, scopeKey(scope), id);
+    addToCache(this.#scopeIds, scopeKey(scope), id);
     return id;
   }
 
@@ -126,7 +126,7 @@ export class Connection {
     const row = this.#readScope.get(id);
     if (row === undefined) throw new StoreError("damaged", `No scope has the number ${id}.`);
     const scope = { agent: fromText(row.agent), tenant: fromText(row.tenant), owner: fromText(row.owner) };
-    remember(this.#scopes, id, scope);
+    addToCache(this.#scopes, id, scope);
     return scope;
   }
 
@@ -142,7 +142,7 @@ export class Connection {
   }
 }
 
-function remember<K, V>(cache: Map<K, V>, key: K, value: V): void {
-  if (cache.size >= SCOPES_CACHED) cache.clear();
+function addToCache<K, V>(cache: Map<K, V>, key: K, value: V): void {
+  if (cache.size >= MAX_CACHED_SCOPES) cache.clear();
   cache.set(key, value);
 }

@@ -8,7 +8,7 @@ import { openSqliteStore } from "./sqlite-store.ts";
  */
 const clock = { now: () => Date.now(), after: () => () => {} };
 const store = await openSqliteStore(process.argv[2] as string, { mode: "serve", clock, log: SILENT_LOG });
-await store.beat("child", 60_000);
+await store.heartbeat("child", 60_000);
 for (let round = 0; ; round++) {
   const ids = Array.from({ length: 5 }, (_, index) => `task ${round}.${index}`);
   const begun = await store.write(ids.map((id) => submit(id, [statusEvent(id, status(WORKING))], { node: "child" })));

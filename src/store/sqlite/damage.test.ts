@@ -28,7 +28,7 @@ import {
 import { openDriver, type SqliteDriver } from "./driver.ts";
 import { examineFile } from "./examine.ts";
 import { migrate } from "./schema.ts";
-import { assemble, openSqliteStore } from "./sqlite-store.ts";
+import { createSqliteStore, openSqliteStore } from "./sqlite-store.ts";
 
 const clock = { now: () => Date.now(), after: () => () => {} };
 let folder: string;
@@ -75,7 +75,7 @@ const claims = { node: "m", max: 10, ttlMs: 1_000, perHost: 10, busy: new Map<st
 async function tour(store: TaskStore): Promise<readonly unknown[]> {
   const errors: unknown[] = [];
   const ask = (asked: Promise<unknown>) => asked.catch((error: unknown) => errors.push(error));
-  await ask(store.beat("m", 1_000));
+  await ask(store.heartbeat("m", 1_000));
   await ask(store.claim("m", [ALICE.agent], 10));
   for (const id of [...IDS, ...IDS.map((name) => `old ${name}`)]) {
     await ask(store.head(id));
@@ -85,11 +85,11 @@ async function tour(store: TaskStore): Promise<readonly unknown[]> {
     await ask(store.memory(id));
     await ask(store.pushConfig(id, "c"));
     await ask(store.pushConfigs(id, { limit: 10 }));
-    await ask(store.recall({ ...ALICE, key: `key ${id}` }));
+    await ask(store.findIdempotencyRecord({ ...ALICE, key: `key ${id}` }));
     await ask(store.write([{ kind: "request-cancel", id }]));
   }
   await ask(store.numbers(IDS));
-  await ask(store.recall({ ...ALICE, key: KEY.key }));
+  await ask(store.findIdempotencyRecord({ ...ALICE, key: KEY.key }));
   for (const more of [{}, { contextId: "context of bad" }, { state: WORKING } as const, { since: EPOCH }]) {
     await ask(walk(store, listQuery(ALICE, { limit: 2, history: 5, ...more })));
     await ask(walk(store, listQuery(ALICE, { limit: 2, artifacts: true, ...more })));
@@ -173,7 +173,7 @@ describe("a text that is not UTF-8", async () => {
         };
       },
     };
-    const store = assemble(driver, "file", { clock, log: SILENT_LOG }, () => {});
+    const store = createSqliteStore(driver, "file", { clock, log: SILENT_LOG }, () => {});
     await fill(store);
     expect(await tour(store)).toEqual([]);
     expect(texts).toEqual([]);
@@ -228,7 +228,7 @@ describe("a damaged task", () => {
       "UPDATE task SET status = CAST(x'ff' AS TEXT) WHERE id = 'open bad'",
     );
     const store = await open(file);
-    await store.beat("m", 1_000);
+    await store.heartbeat("m", 1_000);
     const leases = await store.claim("m", [ALICE.agent], 10);
     expect(leases.map(({ head }) => head.id)).toEqual(["open good", "open other"]);
     for (let left = 2; left > 0; left--) expect(await store.compact(FAR_FUTURE, 3)).toBe(left === 2 ? 3 : 0);

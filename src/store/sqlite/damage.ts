@@ -2,7 +2,7 @@
 import { FoldError } from "../../model/fold.ts";
 import { StoreError, type StoreErrorCode } from "../errors.ts";
 
-const CODES: ReadonlyMap<number, StoreErrorCode> = new Map([
+const STORE_CODES: ReadonlyMap<number, StoreErrorCode> = new Map([
   [8, "read-only"],
   [10, "io"],
   [11, "damaged"],
@@ -12,7 +12,7 @@ const CODES: ReadonlyMap<number, StoreErrorCode> = new Map([
   [26, "damaged"],
 ]);
 /** Extended codes of SQLITE_IOERR that are about a place in the file: a bad sector, a wrong checksum. */
-const UNREADABLE: ReadonlySet<number> = new Set([266, 8202, 8458]);
+const DAMAGE_CODES: ReadonlySet<number> = new Set([266, 8202, 8458]);
 
 /** Of SQLite's errors, whichever library they come from; undefined for all others. */
 function sqliteCode(error: unknown): number | undefined {
@@ -21,7 +21,7 @@ function sqliteCode(error: unknown): number | undefined {
   return "errcode" in error && typeof error.errcode === "number" ? error.errcode : undefined;
 }
 
-export function asStoreError(error: unknown, file: string): unknown {
+export function toStoreError(error: unknown, file: string): unknown {
   const code = error instanceof StoreError ? undefined : sqliteCode(error);
   if (code === undefined) return error;
   const { message } = error as Error;
@@ -29,18 +29,18 @@ export function asStoreError(error: unknown, file: string): unknown {
 }
 
 function storeCode(code: number): StoreErrorCode {
-  return UNREADABLE.has(code) ? "damaged" : (CODES.get(code & 0xff) ?? "unavailable");
+  return DAMAGE_CODES.has(code) ? "damaged" : (STORE_CODES.get(code & 0xff) ?? "unavailable");
 }
 
 /** Also of what does not have the form it was written in: a page that was overwritten may hold anything. */
 export function isDamage(error: unknown): boolean {
-  const known = asStoreError(error, "");
+  const known = toStoreError(error, "");
   if (known instanceof StoreError) return known.code === "damaged";
   return [FoldError, RangeError, SyntaxError, TypeError].some((kind) => error instanceof kind);
 }
 
 /** The whole at once; where damage stops that, in pieces. */
-export function unlessDamaged<T>(whole: () => T, pieces: (error: unknown) => T): T {
+export function fallBackIfDamaged<T>(whole: () => T, pieces: (error: unknown) => T): T {
   try {
     return whole();
   } catch (error) {
@@ -77,7 +77,7 @@ export function commitAll<Item>(
     if (some.length > 0) commit(some);
     return some;
   };
-  return unlessDamaged(
+  return fallBackIfDamaged(
     () => done(items),
     () => salvage(items, (item) => done([item]), report).flat(),
   );

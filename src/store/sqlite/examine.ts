@@ -1,13 +1,13 @@
 /** Reads a whole file to find what in it is damaged. Changes nothing; another process may be serving it. */
-import type { Clock } from "../../model/ports.ts";
-import { SILENT_LOG } from "../../model/ports.ts";
+
+import { type Clock, SILENT_LOG } from "../../model/ports.ts";
 import { StoreError } from "../errors.ts";
 import { Connection } from "./connection.ts";
-import { isDamage, salvage, unlessDamaged } from "./damage.ts";
+import { fallBackIfDamaged, isDamage, salvage } from "./damage.ts";
 import { openDriver, type SqliteDriver } from "./driver.ts";
 import { PushConfigs } from "./push-configs.ts";
 import { Reader } from "./reader.ts";
-import { columns, decodeText, fromText, packed, parseJson, type StoredText, unpack } from "./text.ts";
+import { columns, decodeText, fromText, packColumns, parseJson, type StoredText, unpackRows } from "./rows.ts";
 
 export interface Damage {
   /** `table segment`, `task 0190…`. */
@@ -25,7 +25,7 @@ export interface Examination {
 export type Progress = (what: "tables" | "tasks", done: number, of: number) => void;
 
 /** Tasks per view of the file: what a server writes meanwhile must not look like damage. */
-const AT_ONCE = 200;
+const BATCH_SIZE = 200;
 const MAX_PROBLEMS_PER_TABLE = 20;
 
 /** Of a file of the current schema. */
@@ -50,7 +50,7 @@ async function examineTables(driver: SqliteDriver, onProgress: Progress): Promis
   const damage: Damage[] = [];
   for (const [index, name] of names.entries()) {
     onProgress("tables", index, names.length);
-    await breathe();
+    await yieldToEventLoop();
     const report = (_: string, error: unknown) => damage.push({ what: `table ${name}`, problem: messageOf(error) });
     const check = driver.prepare<{ problem: StoredText }>(
       `SELECT CAST(integrity_check AS BLOB) AS problem FROM pragma_integrity_check('${name}')`,
@@ -78,7 +78,7 @@ async function examineTasks(driver: SqliteDriver, file: string, clock: Clock, on
   const seqsOf = (first: number, last: number): readonly number[] => {
     const middle = Math.floor((first + last) / 2);
     if (first === last) return salvage([first], (seq) => one.all(seq).map((row) => row.seq), report).flat();
-    return unlessDamaged(
+    return fallBackIfDamaged(
       () => between.all(first, last).map(({ seq }) => seq),
       () => [...seqsOf(first, middle), ...seqsOf(middle + 1, last)],
     );
@@ -92,21 +92,21 @@ async function examineTasks(driver: SqliteDriver, file: string, clock: Clock, on
   };
   const newest = driver.prepare<{ seq: number | null }>("SELECT max(seq) AS seq FROM task").get()?.seq ?? 0;
   let tasks = 0;
-  for (let first = 1; first <= newest; first += AT_ONCE) {
+  for (let first = 1; first <= newest; first += BATCH_SIZE) {
     onProgress("tasks", first - 1, newest);
-    await breathe();
+    await yieldToEventLoop();
     driver.exec("BEGIN");
-    tasks += salvage(seqsOf(first, first + AT_ONCE - 1), readTask, report).length;
+    tasks += salvage(seqsOf(first, first + BATCH_SIZE - 1), readTask, report).length;
     driver.exec("ROLLBACK");
   }
-  const damage = [...damaged].map(([seq, problem]) => ({ what: nameOf(driver, seq), problem }));
+  const damage = [...damaged].map(([seq, problem]) => ({ what: describeTask(driver, seq), problem }));
   return { tasks, damage: [...damage, ...(await examineKeys(driver))] };
 }
 
 async function examineKeys(driver: SqliteDriver): Promise<readonly Damage[]> {
   const following = driver.prepare<{ scope: number; key: StoredText; rest: StoredText }>(
-    `SELECT ${columns("scope", "key")}, CAST(${packed("fingerprint, task_id, reply")} AS BLOB) AS rest FROM idempotency i
-     WHERE (scope, key) > (?, ?) ORDER BY i.scope, i.key LIMIT ${AT_ONCE}`,
+    `SELECT ${columns("scope", "key")}, CAST(${packColumns("fingerprint, task_id, reply")} AS BLOB) AS rest FROM idempotency i
+     WHERE (scope, key) > (?, ?) ORDER BY i.scope, i.key LIMIT ${BATCH_SIZE}`,
   );
   let after: readonly [number, string] = [-1, ""];
   try {
@@ -114,11 +114,11 @@ async function examineKeys(driver: SqliteDriver): Promise<readonly Damage[]> {
       const rows = following.all(...after);
       for (const { scope, key, rest } of rows) {
         after = [scope, decodeText(key)];
-        const [[, , reply = ""] = []] = unpack(rest, 3);
+        const [[, , reply = ""] = []] = unpackRows(rest, 3);
         if (reply !== "") parseJson(reply);
       }
-      if (rows.length < AT_ONCE) return [];
-      await breathe();
+      if (rows.length < BATCH_SIZE) return [];
+      await yieldToEventLoop();
     }
   } catch (error) {
     if (!isDamage(error)) throw error;
@@ -127,7 +127,7 @@ async function examineKeys(driver: SqliteDriver): Promise<readonly Damage[]> {
 }
 
 /** An index has the id, too. */
-function nameOf(driver: SqliteDriver, seq: number): string {
+function describeTask(driver: SqliteDriver, seq: number): string {
   const find = (from: string) =>
     driver.prepare<{ id: StoredText }>(`SELECT ${columns("", "id")} FROM task ${from} WHERE seq = ?`).all(seq);
   const sources = ["NOT INDEXED", "INDEXED BY task_by_time"];
@@ -142,7 +142,7 @@ function nameOf(driver: SqliteDriver, seq: number): string {
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 /** Lets the process show what it does, and be stopped. */
-function breathe(): Promise<void> {
+function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);
   });

@@ -25,9 +25,9 @@ import {
   WORKING,
 } from "../suite/fixtures.ts";
 import { openDriver } from "./driver.ts";
-import { toOpenError } from "./open-error.ts";
+import { toOpenError } from "./file-access.ts";
 import { migrate, SCHEMA_VERSION } from "./schema.ts";
-import { assemble, openSqliteStore } from "./sqlite-store.ts";
+import { createSqliteStore, openSqliteStore } from "./sqlite-store.ts";
 
 const clock = { now: () => Date.now(), after: () => () => {} };
 let folder: string;
@@ -123,7 +123,7 @@ describe("the process that serves a file", () => {
     expect(events).toBeGreaterThanOrEqual(600);
     expect((await store.list(listQuery(ALICE))).total).toBe(tasks);
 
-    await store.beat("heir", 60_000);
+    await store.heartbeat("heir", 60_000);
     const claimed = await store.claim("heir", [ALICE.agent], 10_000);
     expect(claimed).toHaveLength(tasks);
     expect(claimed.every(({ fence }) => fence === 2)).toBe(true);
@@ -193,7 +193,7 @@ describe("a file of an earlier schema", () => {
       snapshots: await Promise.all(["running", "ended", "old"].map((id) => store.snapshot(id, EVERYTHING))),
       memory: await store.memory("running"),
       page: await store.list(listQuery(ALICE)),
-      key: await store.recall({ ...ALICE, key: "key" }),
+      key: await store.findIdempotencyRecord({ ...ALICE, key: "key" }),
       stats: { ...(await store.stats()), bytes: 0 },
       storedBytes: await store.storedBytes(ALICE.owner),
     });
@@ -301,7 +301,7 @@ describe("a full disk", () => {
     const driver = await openDriver(file);
     driver.exec("PRAGMA journal_mode = WAL");
     migrate(driver, 0);
-    const store = assemble(driver, file, { clock, log: SILENT_LOG }, () => {});
+    const store = createSqliteStore(driver, file, { clock, log: SILENT_LOG }, () => {});
     await accept(store, submit("small", [], { node: "n" }));
     const before = await store.stats();
     driver.exec(`PRAGMA max_page_count = ${before.bytes / 4096 + 4}`);

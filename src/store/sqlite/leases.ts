@@ -1,12 +1,11 @@
 import { STATE_CLASS, TASK_STATES } from "../../model/state.ts";
 import type { Lease } from "../contract.ts";
-import type { Liveness } from "../liveness.ts";
+import type { Liveness } from "../single-process.ts";
 import type { Connection } from "./connection.ts";
-import { commitAll, salvage, unlessDamaged } from "./damage.ts";
+import { commitAll, fallBackIfDamaged, salvage } from "./damage.ts";
 import type { SqliteStatement } from "./driver.ts";
 import type { PushOutbox } from "./push-outbox.ts";
-import { HEAD_TEXT, STATE_CODES, toHead } from "./rows.ts";
-import { columns, fromText, type StoredText, toText } from "./text.ts";
+import { columns, fromText, PACKED_HEAD, STATE_CODES, type StoredText, toHead, toText } from "./rows.ts";
 
 const ACTIVE_CODES = TASK_STATES.filter((state) => STATE_CLASS[state] === "active").map((state) => STATE_CODES[state]);
 interface HeadRow {
@@ -14,7 +13,7 @@ interface HeadRow {
   readonly head: StoredText;
 }
 
-const HEAD = `seq, CAST(${HEAD_TEXT} AS BLOB) AS head`;
+const HEAD = `seq, CAST(${PACKED_HEAD} AS BLOB) AS head`;
 const OF_AGENTS = "scope IN (SELECT id FROM scope WHERE agent IN (SELECT value FROM json_each(?)))";
 
 /** Who runs what. Only one process uses the file, so which nodes live need not be on disk. */
@@ -57,13 +56,13 @@ export class Leases {
     this.#take = driver.prepare("UPDATE task SET node = ?, fence = fence + 1, attempt = attempt + 1 WHERE seq = ?");
   }
 
-  beat(node: string, ttlMs: number): string[] {
+  heartbeat(node: string, ttlMs: number): string[] {
     if (!this.#beaten) {
-      unlessDamaged<unknown>(() => this.#giveUpEarlier(), this.#noLeases);
+      fallBackIfDamaged<unknown>(() => this.#giveUpEarlier(), this.#noLeases);
       this.#beaten = true;
     }
-    this.#liveness.beat(node, ttlMs);
-    return unlessDamaged(
+    this.#liveness.heartbeat(node, ttlMs);
+    return fallBackIfDamaged(
       () => this.#cancelled.all(toText(node)).map(({ id }) => fromText(id)),
       // Cancellations reach this process directly: no other one serves the file.
       () => [],
@@ -71,10 +70,13 @@ export class Leases {
   }
 
   claim(node: string, agents: readonly string[], max: number): Lease[] {
-    const rows = unlessDamaged(() => this.#abandoned(node, JSON.stringify(agents.map(toText)), max), this.#noLeases);
+    const rows = fallBackIfDamaged(
+      () => this.#abandoned(node, JSON.stringify(agents.map(toText)), max),
+      this.#noLeases,
+    );
     if (rows.length === 0) return [];
     const taken = this.#forAll(rows, ({ seq }) => this.#take.run(toText(node), seq));
-    this.#liveness.tookLease(node);
+    this.#liveness.recordLease(node);
     // A task that is held but cannot be read is not found again, and so in no other's way.
     return salvage(
       taken,
@@ -97,23 +99,23 @@ export class Leases {
 
   /** An index that is damaged keeps tasks from being taken over, and nothing else. */
   readonly #noLeases = (error: unknown): HeadRow[] => {
-    this.#connection.damaged("the index of leases", error);
+    this.#connection.reportDamage("the index of leases", error);
     return [];
   };
 
   readonly #report = ({ seq }: { readonly seq: number }, error: unknown): void =>
-    this.#connection.damaged(`task number ${seq}`, error);
+    this.#connection.reportDamage(`task number ${seq}`, error);
 
   #abandoned(node: string, agents: string, max: number): HeadRow[] {
     if (max <= 0) return [];
-    const rows = unlessDamaged(
+    const rows = fallBackIfDamaged(
       () => this.#unheld.all(agents, max),
       () =>
         salvage(this.#unheldSeqs.all(), ({ seq }) => this.#one.all(seq, agents), this.#report)
           .flat()
           .slice(0, max),
     );
-    for (const silent of this.#liveness.silentNodes()) {
+    for (const silent of this.#liveness.expiredNodes()) {
       if (rows.length >= max) break;
       if (silent !== node) rows.push(...this.#heldBy.all(toText(silent), agents, max - rows.length));
     }
@@ -122,7 +124,7 @@ export class Leases {
 
   /** Nodes that have taken no lease since the file was opened died with an earlier process. */
   #giveUpEarlier(): void {
-    this.#outbox.giveUpEarlier();
+    this.#outbox.releaseStaleClaims();
     const held = this.#heldEarlier.all(JSON.stringify(this.#liveness.nodes().map(toText)));
     this.#forAll(held, ({ seq }) => this.#giveUp.run(seq));
   }

@@ -1,13 +1,22 @@
 import type { Task } from "../../model/task.ts";
-import { COUNT_BOUND, type ListPage, type ListQuery } from "../contract.ts";
-import { fitting } from "../fitting.ts";
+import { type ListPage, type ListQuery, MAX_COUNTED } from "../contract.ts";
+import { takePage } from "../rules.ts";
 import type { Connection } from "./connection.ts";
-import { isDamage, salvage, unlessDamaged } from "./damage.ts";
+import type { CommitCounters } from "./counters.ts";
+import { fallBackIfDamaged, isDamage, salvage } from "./damage.ts";
 import type { SqliteStatement, SqlValue } from "./driver.ts";
 import type { Reader } from "./reader.ts";
-import { STATE_CODES, type TaskRow, taskText, toTaskRows } from "./rows.ts";
-import type { Tally } from "./tally.ts";
-import { columns, compareTexts, fromText, type StoredText, toText } from "./text.ts";
+import {
+  columns,
+  compareTexts,
+  fromText,
+  packedTask,
+  STATE_CODES,
+  type StoredText,
+  type TaskRow,
+  toTaskRows,
+  toText,
+} from "./rows.ts";
 
 /** A task of which only the place is known: it has to be read by itself. */
 interface Place {
@@ -35,31 +44,33 @@ interface Condition {
 export class Lister {
   readonly #connection: Connection;
   readonly #reader: Reader;
-  readonly #tally: Tally;
+  readonly #counters: CommitCounters;
   /** Made on first use of each combination of filters. */
   readonly #statements = new Map<string, SqliteStatement<ListRow>>();
 
-  constructor(connection: Connection, reader: Reader, tally: Tally) {
+  constructor(connection: Connection, reader: Reader, counters: CommitCounters) {
     this.#connection = connection;
     this.#reader = reader;
-    this.#tally = tally;
+    this.#counters = counters;
   }
 
   list(query: ListQuery): ListPage {
     const scope = this.#connection.findScope(query);
     if (scope === undefined) return { tasks: [], total: 0 };
-    const found = unlessDamaged<readonly (Place | TaskRow)[]>(
+    const found = fallBackIfDamaged<readonly (Place | TaskRow)[]>(
       () => this.#page(scope, query),
       () => this.#places(scope, query),
     );
-    const { tasks, taken } = fitting(found.slice(0, query.limit), query.characters, (one) => this.#read(one, query));
+    const { tasks, taken } = takePage(found.slice(0, query.limit), query.maxCharacters, (one) =>
+      this.#read(one, query),
+    );
     const last = found[taken - 1];
-    const total = unlessDamaged(
+    const total = fallBackIfDamaged(
       () => this.#total(scope, query),
       () => found.length,
     );
     if (last === undefined || found.length <= taken) return { tasks, total };
-    const stamp = query.after?.stamp ?? this.#tally.stamp;
+    const stamp = query.after?.stamp ?? this.#counters.stamp;
     // A walk must not stop at an id that cannot be read: it continues below all tasks of that moment.
     return { tasks, total, next: { timestamp: last.place, id: last.id ?? "", stamp } };
   }
@@ -70,7 +81,7 @@ export class Lister {
       return this.#reader.toTask("status" in one ? one : this.#reader.rowOf(one.seq), query);
     } catch (error) {
       if (!isDamage(error)) throw error;
-      this.#connection.damaged(`task ${one.id ?? `number ${one.seq}`}`, error);
+      this.#connection.reportDamage(`task ${one.id ?? `number ${one.seq}`}`, error);
       return undefined;
     }
   }
@@ -92,7 +103,7 @@ export class Lister {
          WHERE scope = ? ${conditions.map(({ sql }) => sql).join(" ")}
          ORDER BY task.status_ts DESC, task.id DESC LIMIT ?`,
       ).all(scope, ...conditions.flatMap(({ values }) => values), limit + 1);
-    const places = unlessDamaged(
+    const places = fallBackIfDamaged(
       () => read(`INDEXED BY ${indexFor(query)}`),
       () => read("NOT INDEXED"),
     );
@@ -137,7 +148,7 @@ export class Lister {
   }
 
   #rows(sql: string, values: readonly SqlValue[]): TaskRow[] {
-    const all = `SELECT CAST(group_concat(task, char(0)) AS BLOB) AS tasks FROM (SELECT ${taskText("place")} AS task FROM (${sql}))`;
+    const all = `SELECT CAST(group_concat(task, char(0)) AS BLOB) AS tasks FROM (SELECT ${packedTask("place")} AS task FROM (${sql}))`;
     return toTaskRows(this.#prepared(all).get(...values)?.tasks ?? null);
   }
 
@@ -156,7 +167,7 @@ export class Lister {
     const filter = filterOf(query);
     const sinceSql = since === undefined ? "" : "AND status_ts >= ?";
     const sql = `SELECT count(*) AS n FROM (SELECT 1 FROM task INDEXED BY ${indexFor(query)}
-      WHERE scope = ? ${filter.sql} ${sinceSql} LIMIT ${COUNT_BOUND})`;
+      WHERE scope = ? ${filter.sql} ${sinceSql} LIMIT ${MAX_COUNTED})`;
     return this.#prepared(sql).get(scope, ...filter.values, ...(since === undefined ? [] : [since]))?.n ?? 0;
   }
 

@@ -7,10 +7,10 @@ import type {
   PushRegistration,
   StoredPushConfig,
 } from "../contract.ts";
-import { hostOf } from "../push-rules.ts";
+import { hostOf } from "../rules.ts";
 import type { Connection } from "./connection.ts";
 import type { SqliteStatement } from "./driver.ts";
-import { columns, decodeJson, fromText, type StoredText, toText } from "./text.ts";
+import { columns, decodeJson, fromText, type StoredText, toText } from "./rows.ts";
 
 export interface PushConfigRow {
   readonly place: number;
@@ -69,17 +69,21 @@ export class PushConfigs {
   }
 
   /**
-   * Within a transaction. `number` is where the log stands after it; nothing is told before `tellAfter`. Says whether
+   * Within a transaction. `number` is where the log stands after it; nothing is told before `notifyAfter`. Says whether
    * a config has something to tell at once.
    */
   put(
     task: number,
     configs: readonly PushRegistration[],
-    { cursor, number, tellAfter }: { readonly cursor: number; readonly number: number; readonly tellAfter?: number },
+    {
+      cursor,
+      number,
+      notifyAfter,
+    }: { readonly cursor: number; readonly number: number; readonly notifyAfter?: number },
   ): boolean {
     const now = this.#clock.now();
     let isDue = false;
-    const due = Math.max(now, tellAfter ?? now);
+    const due = Math.max(now, notifyAfter ?? now);
     this.#any = true;
     this.#follow.run(task);
     for (const { id, url, token, authentication, dialect } of configs) {
@@ -109,7 +113,7 @@ export class PushConfigs {
   }
 
   /** The task is gone. Within a transaction. */
-  forget(task: number): void {
+  deleteAll(task: number): void {
     if (this.#any) this.#forget.run(task);
   }
 

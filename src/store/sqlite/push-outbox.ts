@@ -9,13 +9,13 @@ import type {
   Redelivered,
   Redelivery,
 } from "../contract.ts";
-import type { Liveness } from "../liveness.ts";
-import { afterProgress } from "../push-rules.ts";
+import { applyPushProgress } from "../rules.ts";
+import type { Liveness } from "../single-process.ts";
 import type { Connection } from "./connection.ts";
-import { commitAll, salvage, unlessDamaged } from "./damage.ts";
+import { commitAll, fallBackIfDamaged, salvage } from "./damage.ts";
 import type { SqliteStatement } from "./driver.ts";
 import { CONFIG_COLUMNS, type PushConfigRow, toConfig } from "./push-configs.ts";
-import { columns, fromText, type StoredText, toText } from "./text.ts";
+import { columns, fromText, type StoredText, toText } from "./rows.ts";
 
 interface DueRow extends PushConfigRow {
   readonly task_id: StoredText;
@@ -67,7 +67,7 @@ export class PushOutbox {
   }
 
   /** The task has events that its configs do not know. Within a transaction. Says whether that makes one due. */
-  grown(task: number): boolean {
+  markDue(task: number): boolean {
     const now = this.#clock.now();
     return this.#statements.grown.run(now, task, now) > 0;
   }
@@ -81,7 +81,7 @@ export class PushOutbox {
     if (row === undefined) return "missing";
     if (row.claim !== write.claim || row.holder === null) return "fenced";
     const now = this.#clock.now();
-    const after = afterProgress(toState(row), write, task.number, now);
+    const after = applyPushProgress(toState(row), write, task.number, now);
     this.#statements.setState.run(
       after.cursor,
       after.attempts,
@@ -102,7 +102,7 @@ export class PushOutbox {
       this.#connection.transact(() => {
         for (const { place } of rows) this.#statements.take.run(toText(query.node), until, place);
       });
-      this.#liveness.tookLease(query.node);
+      this.#liveness.recordLease(query.node);
     }
     const nextAt = this.#statements.next.get(now)?.due_at;
     const claims = salvage(rows, (row) => this.#toClaim(row), this.#report);
@@ -110,7 +110,7 @@ export class PushOutbox {
   }
 
   readonly #report = ({ place }: { readonly place: number }, error: unknown): void =>
-    this.#connection.damaged(`push config number ${place}`, error);
+    this.#connection.reportDamage(`push config number ${place}`, error);
 
   /** Asks again without the hosts that turned out to be full, so that those behind them get their turn. */
   #due({ max, perHost, busy }: PushClaimQuery, now: number): DueRow[] {
@@ -134,7 +134,7 @@ export class PushOutbox {
 
   #dueElsewhere(now: number, fullHosts: string, max: number): DueRow[] {
     const { due, dueOne, duePlaces } = this.#statements;
-    return unlessDamaged(
+    return fallBackIfDamaged(
       () => due.all(now, fullHosts, max),
       () => {
         const places = duePlaces.all(now, fullHosts);
@@ -146,7 +146,7 @@ export class PushOutbox {
   }
 
   /** Claims of nodes that died with an earlier process. */
-  giveUpEarlier(): void {
+  releaseStaleClaims(): void {
     const { giveUp, heldEarlier } = this.#statements;
     const held = heldEarlier.all(JSON.stringify(this.#liveness.nodes().map(toText)));
     const now = this.#clock.now();

@@ -8,11 +8,22 @@ import type { Cursor, CursorRead, Snapshot, SnapshotOptions, TaskHead } from "..
 import { StoreError } from "../errors.ts";
 import { decodeSegment } from "../segment.ts";
 import type { Connection } from "./connection.ts";
-import { salvage, unlessDamaged } from "./damage.ts";
+import { fallBackIfDamaged, salvage } from "./damage.ts";
 import type { SqliteStatement } from "./driver.ts";
-import { newestMessages } from "./history.ts";
-import { HEAD_TEXT, type TaskRow, taskText, toHead, toTaskRows } from "./rows.ts";
-import { columns, decodeJson, decodeText, fromText, parseJson, type StoredText, toText } from "./text.ts";
+import {
+  columns,
+  decodeJson,
+  decodeText,
+  fromText,
+  PACKED_HEAD,
+  packedTask,
+  parseJson,
+  type StoredText,
+  type TaskRow,
+  toHead,
+  toTaskRows,
+  toText,
+} from "./rows.ts";
 
 interface SegmentsRow {
   /** Null if one between them is missing. */
@@ -33,10 +44,10 @@ export const MESSAGES_PER_PART = 64;
 /** Part of a snapshot that holds the artifacts; the history's pieces follow from 1. */
 export const ARTIFACTS_PART = 0;
 
-const ALL = -1;
+const NO_LIMIT = -1;
 
 /** Segments that follow each other, as one: a line per entry is what they have inside and between them. */
-const JOINED = `SELECT
+const SELECT_JOINED = `SELECT
   CASE WHEN sum(last - first + 1) = max(last) - min(first) + 1 THEN CAST(min(first) AS NUMERIC) END AS first,
   CAST(group_concat(body, char(10)) AS BLOB) AS body`;
 
@@ -56,14 +67,14 @@ export class Reader {
   constructor(connection: Connection) {
     const { driver } = connection;
     this.#connection = connection;
-    this.#head = driver.prepare(`SELECT CAST(${HEAD_TEXT} AS BLOB) AS head FROM task WHERE id = ?`);
-    this.#task = driver.prepare(`SELECT CAST(${taskText("status_ts")} AS BLOB) AS task FROM task WHERE seq = ?`);
+    this.#head = driver.prepare(`SELECT CAST(${PACKED_HEAD} AS BLOB) AS head FROM task WHERE id = ?`);
+    this.#task = driver.prepare(`SELECT CAST(${packedTask("status_ts")} AS BLOB) AS task FROM task WHERE seq = ?`);
     this.#position = driver.prepare(`SELECT ${columns("seq, scope, number, floor")} FROM task WHERE id = ?`);
     this.#following = driver.prepare(
-      `${JOINED} FROM (SELECT first, last, body FROM segment WHERE task = ? AND last > ? ORDER BY last LIMIT ?)`,
+      `${SELECT_JOINED} FROM (SELECT first, last, body FROM segment WHERE task = ? AND last > ? ORDER BY last LIMIT ?)`,
     );
     this.#upTo = driver.prepare(
-      `${JOINED} FROM (SELECT first, last, body FROM segment WHERE task = ? AND first <= ? ORDER BY last)`,
+      `${SELECT_JOINED} FROM (SELECT first, last, body FROM segment WHERE task = ? AND first <= ? ORDER BY last)`,
     );
     this.#withMessages = driver.prepare(
       `WITH RECURSIVE chain (task, first, body, earlier) AS (
@@ -92,10 +103,12 @@ export class Reader {
 
   numbers(ids: readonly string[]): number[] {
     const numberOf = (id: string) => this.#position.get(toText(id))?.number ?? 0;
-    return unlessDamaged(
+    return fallBackIfDamaged(
       () => ids.map(numberOf),
       () =>
-        ids.map((id) => salvage([id], numberOf, (_, error) => this.#connection.damaged(`task ${id}`, error))[0] ?? 0),
+        ids.map(
+          (id) => salvage([id], numberOf, (_, error) => this.#connection.reportDamage(`task ${id}`, error))[0] ?? 0,
+        ),
     );
   }
 
@@ -112,7 +125,10 @@ export class Reader {
     if (task === undefined) return { kind: "missing" };
     if (after < task.floor) return { kind: "compacted", floor: task.floor };
     if (after >= task.number) return { kind: "entries", entries: [] };
-    return { kind: "entries", entries: toEntries(this.#following.get(task.seq, after, bound(limit)), after, limit) };
+    return {
+      kind: "entries",
+      entries: toEntries(this.#following.get(task.seq, after, toSqlLimit(limit)), after, limit),
+    };
   }
 
   snapshot(id: string, options: SnapshotOptions): Snapshot | undefined {
@@ -162,7 +178,7 @@ export class Reader {
 
   #newestMessages(row: TaskRow, count: number, currentHasMessage: boolean): readonly Message[] {
     if (row.floor > 0) {
-      const parts = this.#historyParts.all(row.seq, bound(Math.ceil(count / MESSAGES_PER_PART) + 1));
+      const parts = this.#historyParts.all(row.seq, toSqlLimit(Math.ceil(count / MESSAGES_PER_PART) + 1));
       return parts
         .reverse()
         .flatMap(({ body }) => decodeJson(body) as Message[])
@@ -170,8 +186,8 @@ export class Reader {
     }
     if (row.messageSegment === undefined) return [];
     // Each of them brings at least one message, and one message may be that of the current status.
-    const body = this.#withMessages.get(row.seq, row.messageSegment, bound(count + 1))?.body ?? null;
-    return body === null ? [] : newestMessages(decodeText(body), count, currentHasMessage);
+    const body = this.#withMessages.get(row.seq, row.messageSegment, toSqlLimit(count + 1))?.body ?? null;
+    return body === null ? [] : readNewestMessages(decodeText(body), count, currentHasMessage);
   }
 }
 
@@ -182,6 +198,43 @@ function toEntries(segments: SegmentsRow | undefined, after: number, limit: numb
   return decodeSegment(first, decodeText(body), after, limit);
 }
 
-function bound(count: number): number {
-  return Number.isSafeInteger(count) ? count : ALL;
+function toSqlLimit(count: number): number {
+  return Number.isSafeInteger(count) ? count : NO_LIMIT;
+}
+
+/** Whether an entry among them adds to the history, now or when its status is replaced. */
+export function hasMessages(entries: readonly LogEntry[]): boolean {
+  for (const entry of entries) {
+    const { event } = entry;
+    if ("task" in event) {
+      if (event.task.status.message !== undefined || (event.task.history?.length ?? 0) > 0) return true;
+    } else if ("statusUpdate" in event) {
+      if (event.statusUpdate.status.message !== undefined || entry.received !== undefined) return true;
+    }
+  }
+  return false;
+}
+
+/**
+ * The newest messages of a history, from the segments that bring any. Folding the whole log gives the same: each status
+ * update adds the message that was received and then, once it is replaced, its own message.
+ */
+function readNewestMessages(segments: string, count: number, currentHasMessage: boolean): Message[] {
+  const newestFirst: Message[] = [];
+  let skipCurrent = currentHasMessage;
+  for (const entry of decodeSegment(1, segments).reverse()) {
+    if (newestFirst.length >= count) break;
+    // Chunks are recognised by their beginning and not parsed.
+    if (entry.state === undefined) continue;
+    const { event } = entry;
+    const status =
+      "task" in event ? event.task.status : "statusUpdate" in event ? event.statusUpdate.status : undefined;
+    if (status?.message !== undefined) {
+      if (skipCurrent) skipCurrent = false;
+      else newestFirst.push(status.message);
+    }
+    if ("task" in event) newestFirst.push(...(event.task.history ?? []).toReversed());
+    else if (entry.received !== undefined) newestFirst.push(entry.received);
+  }
+  return newestFirst.slice(0, count).reverse();
 }

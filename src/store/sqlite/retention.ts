@@ -1,14 +1,13 @@
 import { isTerminal, TASK_STATES, type TaskState } from "../../model/state.ts";
 import type { StoreStats } from "../contract.ts";
 import type { Connection } from "./connection.ts";
+import type { CommitCounters } from "./counters.ts";
 import { commitAll, salvage } from "./damage.ts";
 import type { SqliteStatement } from "./driver.ts";
-import type { Keys } from "./keys.ts";
+import type { IdempotencyKeys } from "./idempotency-keys.ts";
 import { ARTIFACTS_PART, MESSAGES_PER_PART, type Reader } from "./reader.ts";
-import { STATE_CODES, stateOf } from "./rows.ts";
+import { columns, STATE_CODES, stateOf } from "./rows.ts";
 import { pragma, SCHEMA_VERSION } from "./schema.ts";
-import type { Tally } from "./tally.ts";
-import { columns } from "./text.ts";
 
 const TERMINAL_CODES = TASK_STATES.filter(isTerminal).map((state) => STATE_CODES[state]);
 
@@ -24,25 +23,25 @@ interface EndedRow {
 export class Retention {
   readonly #connection: Connection;
   readonly #reader: Reader;
-  readonly #keys: Keys;
-  readonly #tally: Tally;
+  readonly #keys: IdempotencyKeys;
+  readonly #counters: CommitCounters;
   readonly #whole: SqliteStatement<{ seq: number }>;
   readonly #addPart: SqliteStatement<object>;
   readonly #dropLog: SqliteStatement<object>;
   readonly #setFloor: SqliteStatement<object>;
   readonly #ended: SqliteStatement<{ seq: number }>;
   readonly #task: SqliteStatement<EndedRow>;
-  readonly #counters: SqliteStatement<{ state: number; n: number }>;
+  readonly #countByState: SqliteStatement<{ state: number; n: number }>;
   readonly #events: SqliteStatement<{ events: number }>;
   /** Tasks that cannot be read: they must not keep others from having their turn. */
   readonly #damaged = new Set<number>();
 
-  constructor(connection: Connection, reader: Reader, keys: Keys, tally: Tally) {
+  constructor(connection: Connection, reader: Reader, keys: IdempotencyKeys, counters: CommitCounters) {
     const { driver } = connection;
     this.#connection = connection;
     this.#reader = reader;
     this.#keys = keys;
-    this.#tally = tally;
+    this.#counters = counters;
     this.#whole = driver.prepare(
       `SELECT seq FROM task INDEXED BY task_whole
        WHERE open = 0 AND floor = 0 AND status_ts < ? ORDER BY status_ts LIMIT ?`,
@@ -57,7 +56,7 @@ export class Retention {
        WHERE c.n > 0 AND c.state IN (${TERMINAL_CODES.join(", ")}) AND t.status_ts < ? LIMIT ?`,
     );
     this.#task = driver.prepare(`SELECT ${columns("seq, scope, state, number, bytes")} FROM task WHERE seq = ?`);
-    this.#counters = driver.prepare(
+    this.#countByState = driver.prepare(
       `SELECT ${columns("state")}, sum(n) AS n FROM counter GROUP BY counter.state HAVING sum(n) > 0`,
     );
     this.#events = driver.prepare(`SELECT ${columns("events")} FROM store`);
@@ -65,7 +64,7 @@ export class Retention {
 
   compact(endedBefore: number, max: number): number {
     return this.#forSome(this.#whole, endedBefore, max, ({ seq, number, scope, bytes }) =>
-      this.#tally.grow(scope, this.#compactOne(seq, number) - bytes),
+      this.#counters.addBytes(scope, this.#compactOne(seq, number) - bytes),
     );
   }
 
@@ -80,12 +79,12 @@ export class Retention {
     const seqs = found.map(({ seq }) => seq).filter((seq) => !this.#damaged.has(seq));
     const turn = seqs.slice(0, max);
     const commit = (some: readonly number[]) =>
-      this.#tally.commit(() => {
+      this.#counters.commit(() => {
         for (const seq of some) for (const task of this.#task.all(seq)) work(task);
       });
     const leaveOut = (seq: number, error: unknown) => {
       this.#damaged.add(seq);
-      this.#connection.damaged(`task number ${seq}`, error);
+      this.#connection.reportDamage(`task number ${seq}`, error);
     };
     commitAll(turn, commit, leaveOut);
     return turn.length;
@@ -110,17 +109,17 @@ export class Retention {
   }
 
   prune(endedBefore: number, max: number): number {
-    const forget = () => this.#connection.transact(() => this.#keys.forgetExpired());
-    salvage(["idempotency keys"], forget, (what, error) => this.#connection.damaged(what, error));
+    const forget = () => this.#connection.transact(() => this.#keys.deleteExpired());
+    salvage(["idempotency keys"], forget, (what, error) => this.#connection.reportDamage(what, error));
     return this.#forSome(this.#ended, endedBefore, max, (task) =>
-      this.#tally.remove({ ...task, state: stateOf(task.state) }),
+      this.#counters.removeTask({ ...task, state: stateOf(task.state) }),
     );
   }
 
   stats(): StoreStats {
     const byState: Partial<Record<TaskState, number>> = {};
     let tasks = 0;
-    for (const { state, n } of this.#counters.all()) {
+    for (const { state, n } of this.#countByState.all()) {
       byState[stateOf(state)] = n;
       tasks += n;
     }

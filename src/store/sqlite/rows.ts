@@ -2,7 +2,108 @@ import { TASK_STATES, type TaskState } from "../../model/state.ts";
 import type { TaskStatus } from "../../model/task.ts";
 import type { Scope, TaskHead } from "../contract.ts";
 import { StoreError } from "../errors.ts";
-import { packed, parseJson, type StoredText, toNumber, unmark, unpack } from "./text.ts";
+
+/** Text as a query gives it: bytes, because a native driver may end the process over text that is not UTF-8. */
+export type StoredText = ArrayBuffer | Uint8Array;
+
+/**
+ * SQLite text is UTF-8 that ends at a NUL for some drivers. Ids and keys come from callers and may be any JavaScript
+ * string, so those that would not survive are stored as JSON behind a mark; all others as they are.
+ */
+const ESCAPE_MARK = "\u0001";
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+export function toText(value: string): string {
+  if (LONE_SURROGATE.test(value) || value.includes("\0") || value.startsWith(ESCAPE_MARK))
+    return ESCAPE_MARK + JSON.stringify(value);
+  return value;
+}
+
+export function fromText(stored: StoredText): string {
+  return unescapeText(decodeText(stored));
+}
+
+/** The value of a text that was decoded. */
+function unescapeText(text: string): string {
+  return text.startsWith(ESCAPE_MARK) ? (parseJson(text.slice(ESCAPE_MARK.length)) as string) : text;
+}
+
+/** Refuses what was never written: bytes that are not UTF-8, and NULs, with which lost pages are filled. */
+export function decodeText(stored: StoredText): string {
+  const text = decodeUtf8(stored);
+  if (text.includes("\0")) throw new StoreError("damaged", "A text contains NUL.");
+  return text;
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+function decodeUtf8(stored: StoredText): string {
+  try {
+    return decoder.decode(stored);
+  } catch (cause) {
+    throw new StoreError("damaged", "A text is not UTF-8.", { cause });
+  }
+}
+
+export function decodeJson(stored: StoredText): unknown {
+  return parseJson(decodeText(stored));
+}
+
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new StoreError("damaged", "A text is not JSON.", { cause });
+  }
+}
+
+/**
+ * The columns of a query, given as `a, t.b, t.c AS d`. A damaged row may hold a value of any type in any column, so each
+ * is cast to the one it must have; text to bytes. A term of `ORDER BY` must name the table, else it means the cast.
+ */
+export function columns(numbers: string, texts = ""): string {
+  return [...cast(numbers, "NUMERIC"), ...cast(texts, "BLOB")].join(", ");
+}
+
+function cast(list: string, type: "NUMERIC" | "BLOB"): string[] {
+  if (list === "") return [];
+  return list.split(", ").map((column) => {
+    const [expression = "", name = expression.replace(/^\w+\./, "")] = column.split(" AS ");
+    return `CAST(${expression} AS ${type}) AS ${name}`;
+  });
+}
+
+/**
+ * Columns as one text, with NULs between them, which no column contains: a driver takes longer for each value, and far
+ * longer for each row, than SQLite does for joining them. NULL becomes the empty text.
+ */
+export function packColumns(list: string): string {
+  return list
+    .split(", ")
+    .map((column) => `coalesce(${column}, '')`)
+    .join(" || char(0) || ");
+}
+
+/** The rows of a query for a `packed` text of `width` columns, or for many such that were joined by NULs. */
+export function unpackRows(stored: StoredText | null, width: number): string[][] {
+  if (stored === null) return [];
+  const values = decodeUtf8(stored).split("\0");
+  if (values.length % width !== 0) throw new StoreError("damaged", "A row has more columns than its table.");
+  const rows: string[][] = [];
+  for (let start = 0; start < values.length; start += width) rows.push(values.slice(start, start + width));
+  return rows;
+}
+
+function toNumber(text: string | undefined): number {
+  const value = Number(text);
+  if (text === undefined || text === "" || Number.isNaN(value)) throw new StoreError("damaged", "A number is missing.");
+  return value;
+}
+
+/** The order SQLite has for text, which is not that of JavaScript. */
+export function compareTexts(left: string, right: string): number {
+  return left === right ? 0 : Buffer.compare(Buffer.from(left), Buffer.from(right));
+}
 
 /** On disk, so never renumbered. */
 export const STATE_CODES = {
@@ -39,12 +140,12 @@ export interface TaskRow {
 }
 
 /** Of a table, or a query that has its columns, as one text; `place` says where the task stands. */
-export function taskText(place: string): string {
-  return packed(`seq, number, floor, message_segment, ${place}, id, context, status, metadata`);
+export function packedTask(place: string): string {
+  return packColumns(`seq, number, floor, message_segment, ${place}, id, context, status, metadata`);
 }
 
 export function toTaskRows(stored: StoredText | null): TaskRow[] {
-  return unpack(stored, 9).map(([seq, number, floor, messageSegment, place, ...texts]) => {
+  return unpackRows(stored, 9).map(([seq, number, floor, messageSegment, place, ...texts]) => {
     const [id = "", context = "", status = "", metadata] = texts;
     return {
       seq: toNumber(seq),
@@ -52,8 +153,8 @@ export function toTaskRows(stored: StoredText | null): TaskRow[] {
       floor: toNumber(floor),
       messageSegment: messageSegment === "" ? undefined : toNumber(messageSegment),
       place: toNumber(place),
-      id: unmark(id),
-      contextId: unmark(context),
+      id: unescapeText(id),
+      contextId: unescapeText(context),
       status,
       metadata: metadata === "" ? undefined : metadata,
     };
@@ -61,12 +162,12 @@ export function toTaskRows(stored: StoredText | null): TaskRow[] {
 }
 
 /** A row of `task` as one text. */
-export const HEAD_TEXT = packed(
+export const PACKED_HEAD = packColumns(
   "scope, number, floor, fence, turn, attempt, cancel, created_at, id, context, status, node, dialect",
 );
 
 export function toHead(stored: StoredText, scopeOf: (id: number) => Scope): TaskHead {
-  const [values = []] = unpack(stored, 13);
+  const [values = []] = unpackRows(stored, 13);
   const [scope, number, floor, fence, turn, attempt, cancel, createdAt, ...texts] = values;
   const [id = "", context = "", status = "", node = "", dialect = ""] = texts;
   const { agent, tenant, owner } = scopeOf(toNumber(scope));
@@ -74,17 +175,17 @@ export function toHead(stored: StoredText, scopeOf: (id: number) => Scope): Task
     agent,
     tenant,
     owner,
-    id: unmark(id),
-    contextId: unmark(context),
+    id: unescapeText(id),
+    contextId: unescapeText(context),
     status: parseJson(status) as TaskStatus,
     number: toNumber(number),
     floor: toNumber(floor),
     fence: toNumber(fence),
-    node: node === "" ? undefined : unmark(node),
+    node: node === "" ? undefined : unescapeText(node),
     turn: toNumber(turn),
     attempt: toNumber(attempt),
     cancelRequested: cancel === "1",
-    dialect: unmark(dialect),
+    dialect: unescapeText(dialect),
     createdAt: toNumber(createdAt),
   };
 }

@@ -3,44 +3,47 @@ import { basename, dirname, join } from "node:path";
 import type { Clock, Log } from "../../model/ports.ts";
 import type { TaskStore } from "../contract.ts";
 import { StoreError } from "../errors.ts";
-import { Liveness } from "../liveness.ts";
-import { createWakeups } from "../wakeups.ts";
+import { createWakeups, Liveness } from "../single-process.ts";
 import { Connection, type ConnectionPorts } from "./connection.ts";
-import { asStoreError, isDamage } from "./damage.ts";
+import { CommitCounters } from "./counters.ts";
+import { isDamage, toStoreError } from "./damage.ts";
 import { openDriver, type SqliteDriver } from "./driver.ts";
-import { Keys } from "./keys.ts";
+import { acquireOwnership, toOpenError } from "./file-access.ts";
+import { IdempotencyKeys } from "./idempotency-keys.ts";
 import { Leases } from "./leases.ts";
 import { Lister } from "./lister.ts";
-import { toOpenError } from "./open-error.ts";
-import { own } from "./ownership.ts";
 import { PushConfigs } from "./push-configs.ts";
 import { PushOutbox } from "./push-outbox.ts";
 import { Reader } from "./reader.ts";
 import { Retention } from "./retention.ts";
 import { checkSchema, migrate, SCHEMA_VERSION } from "./schema.ts";
-import { Tally } from "./tally.ts";
 import { Writer } from "./writer.ts";
 
 export interface SqliteStoreOptions {
   /**
-   * `serve`: the one process that uses the file. `inspect`: look without owning it, beside one that does. `mend`: as
+   * `serve`: the one process that uses the file. `inspect`: look without owning it, beside one that does. `repair`: as
    * that, and change what may be changed beside it.
    */
-  readonly mode: "serve" | "inspect" | "mend";
+  readonly mode: "serve" | "inspect" | "repair";
   readonly clock: Clock;
   readonly log: Log;
 }
 
 export async function openSqliteStore(path: string, options: SqliteStoreOptions): Promise<TaskStore> {
   const serving = options.mode === "serve";
-  const file = await realFile(path, serving);
-  const release = serving ? await own(file) : () => {};
+  const file = await resolveFile(path, serving);
+  const release = serving ? await acquireOwnership(file) : () => {};
   let driver: SqliteDriver | undefined;
   try {
-    if (serving) await makePrivately(file);
+    if (serving) await createPrivateFile(file);
     driver = await openDriver(file);
     prepareFile(driver, file, options);
-    return assemble(driver, file, options, serving ? () => tidyUp(driver as SqliteDriver, release) : release);
+    return createSqliteStore(
+      driver,
+      file,
+      options,
+      serving ? () => checkpointAndRelease(driver as SqliteDriver, release) : release,
+    );
   } catch (error) {
     driver?.close();
     release();
@@ -49,7 +52,7 @@ export async function openSqliteStore(path: string, options: SqliteStoreOptions)
 }
 
 /** A new file is for its owner alone: everything anyone ever sent will be in it. Those beside it take after it. */
-async function makePrivately(file: string): Promise<void> {
+async function createPrivateFile(file: string): Promise<void> {
   const made = await open(file, "a", 0o600);
   await made.close();
 }
@@ -72,7 +75,7 @@ function prepareFile(driver: SqliteDriver, file: string, { mode, log }: SqliteSt
 }
 
 /** The file itself, whatever links lead to it: two names of one file must meet at the same lock. */
-async function realFile(path: string, serving: boolean): Promise<string> {
+async function resolveFile(path: string, serving: boolean): Promise<string> {
   try {
     if (serving) await mkdir(dirname(path), { recursive: true });
     else await stat(path);
@@ -84,7 +87,7 @@ async function realFile(path: string, serving: boolean): Promise<string> {
 }
 
 /** Leaves one tidy file behind, for those who copy it; what stays in the log beside it is not lost either. */
-function tidyUp(driver: SqliteDriver, release: () => void): void {
+function checkpointAndRelease(driver: SqliteDriver, release: () => void): void {
   try {
     driver.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   } finally {
@@ -93,19 +96,24 @@ function tidyUp(driver: SqliteDriver, release: () => void): void {
 }
 
 /** The store over an open file of the current schema. */
-export function assemble(driver: SqliteDriver, file: string, ports: ConnectionPorts, leave: () => void): TaskStore {
+export function createSqliteStore(
+  driver: SqliteDriver,
+  file: string,
+  ports: ConnectionPorts,
+  leave: () => void,
+): TaskStore {
   const { clock } = ports;
   const connection = new Connection(driver, file, ports);
   const liveness = new Liveness(clock);
-  const keys = new Keys(connection, clock);
+  const keys = new IdempotencyKeys(connection, clock);
   const pushConfigs = new PushConfigs(connection, clock);
   const outbox = new PushOutbox(connection, clock, liveness);
-  const tally = new Tally(connection, pushConfigs);
+  const counters = new CommitCounters(connection, pushConfigs);
   const reader = new Reader(connection);
-  const writer = new Writer(connection, clock, liveness, keys, tally, pushConfigs, outbox);
-  const lister = new Lister(connection, reader, tally);
+  const writer = new Writer(connection, clock, liveness, keys, counters, pushConfigs, outbox);
+  const lister = new Lister(connection, reader, counters);
   const leases = new Leases(connection, liveness, outbox);
-  const retention = new Retention(connection, reader, keys, tally);
+  const retention = new Retention(connection, reader, keys, counters);
   let closed = false;
 
   /** Work is done at once; only how it ended is told by promise. */
@@ -114,7 +122,7 @@ export function assemble(driver: SqliteDriver, file: string, ports: ConnectionPo
       if (closed) throw new StoreError("io", `The task store ${file} is closed.`);
       return Promise.resolve(work());
     } catch (error) {
-      return Promise.reject(asStoreError(error, file));
+      return Promise.reject(toStoreError(error, file));
     }
   }
 
@@ -141,12 +149,12 @@ export function assemble(driver: SqliteDriver, file: string, ports: ConnectionPo
     read: (cursors, limit) => promisedOf(cursors[0]?.id, () => reader.read(cursors, limit)),
     numbers: (ids) => promised(() => reader.numbers(ids)),
     list: (query) => promised(() => lister.list(query)),
-    recall: (key) =>
+    findIdempotencyRecord: (key) =>
       promised(() => {
         const scope = connection.findScope(key);
         return scope === undefined ? undefined : keys.find(scope, key.key);
       }),
-    beat: (node, ttlMs) => promised(() => leases.beat(node, ttlMs)),
+    heartbeat: (node, ttlMs) => promised(() => leases.heartbeat(node, ttlMs)),
     claim: (node, agents, max) => promised(() => leases.claim(node, agents, max)),
     memory: (id) => promisedOf(id, () => reader.memory(id)),
     pushConfig: (id, configId) => promisedOf(id, () => pushConfigs.get(id, configId)),
@@ -156,7 +164,7 @@ export function assemble(driver: SqliteDriver, file: string, ports: ConnectionPo
     redeliverPush: (redelivery) => promised(() => outbox.redeliver(redelivery)),
     compact: (endedBefore, max) => promised(() => retention.compact(endedBefore, max)),
     prune: (endedBefore, max) => promised(() => retention.prune(endedBefore, max)),
-    storedBytes: (owner) => promised(() => tally.storedBytes(owner)),
+    storedBytes: (owner) => promised(() => counters.storedBytes(owner)),
     checkWritable: () => promised(() => connection.checkWritable()),
     stats: () => promised(() => retention.stats()),
     close: async () => {

@@ -13,19 +13,18 @@ import type {
   Write,
   WriteResult,
 } from "../contract.ts";
-import type { Liveness } from "../liveness.ts";
-import { accepted, leaseAfterAppend, leaseAtSubmit, refusalOf, statusTime } from "../rules.ts";
+import { acceptWrite, findRefusal, leaseAfterAppend, leaseAtSubmit, statusTime } from "../rules.ts";
 import { encodeSegment } from "../segment.ts";
+import type { Liveness } from "../single-process.ts";
 import type { Connection } from "./connection.ts";
-import { isDamage, unlessDamaged } from "./damage.ts";
+import type { CommitCounters } from "./counters.ts";
+import { fallBackIfDamaged, isDamage } from "./damage.ts";
 import type { SqliteStatement } from "./driver.ts";
-import { bringsMessages } from "./history.ts";
-import type { Keys } from "./keys.ts";
+import type { IdempotencyKeys } from "./idempotency-keys.ts";
 import type { PushConfigs } from "./push-configs.ts";
 import type { PushOutbox } from "./push-outbox.ts";
-import { STATE_CODES, stateOf } from "./rows.ts";
-import type { Tally } from "./tally.ts";
-import { columns, fromText, type StoredText, toText } from "./text.ts";
+import { hasMessages } from "./reader.ts";
+import { columns, fromText, STATE_CODES, type StoredText, stateOf, toText } from "./rows.ts";
 
 interface GuardRow {
   readonly seq: number;
@@ -45,18 +44,18 @@ interface GuardRow {
   readonly idempotency_key?: StoredText | null;
 }
 
-const GUARD = "seq, scope, state, number, fence, turn, attempt, status_ts, stamp, message_segment, push";
+const GUARD_COLUMNS = "seq, scope, state, number, fence, turn, attempt, status_ts, stamp, message_segment, push";
 
 /** A task as a write finds it, within the transaction. */
-type Found = ReturnType<typeof found>;
+type FoundTask = ReturnType<typeof fromGuardRow>;
 
 /** All changes that callers ask for: one transaction per group, each write judged by the rows as it finds them. */
 export class Writer {
   readonly #connection: Connection;
   readonly #clock: Clock;
   readonly #liveness: Liveness;
-  readonly #keys: Keys;
-  readonly #tally: Tally;
+  readonly #keys: IdempotencyKeys;
+  readonly #counters: CommitCounters;
   readonly #pushConfigs: PushConfigs;
   readonly #outbox: PushOutbox;
   readonly #statements: ReturnType<typeof prepare>;
@@ -66,8 +65,8 @@ export class Writer {
     connection: Connection,
     clock: Clock,
     liveness: Liveness,
-    keys: Keys,
-    tally: Tally,
+    keys: IdempotencyKeys,
+    counters: CommitCounters,
     pushConfigs: PushConfigs,
     outbox: PushOutbox,
   ) {
@@ -75,7 +74,7 @@ export class Writer {
     this.#clock = clock;
     this.#liveness = liveness;
     this.#keys = keys;
-    this.#tally = tally;
+    this.#counters = counters;
     this.#pushConfigs = pushConfigs;
     this.#outbox = outbox;
     this.#statements = prepare(connection);
@@ -84,8 +83,8 @@ export class Writer {
 
   write(writes: readonly Write[]): WriteResult[] {
     if (writes.length === 0) return [];
-    return unlessDamaged(
-      () => this.#tally.commit(() => writes.map((write) => this.#apply(write))),
+    return fallBackIfDamaged(
+      () => this.#counters.commit(() => writes.map((write) => this.#apply(write))),
       () => writes.map((write) => this.#applyAlone(write)),
     );
   }
@@ -93,10 +92,10 @@ export class Writer {
   /** A task that cannot be read does not exist for those who write to it, and is in no other's way. */
   #applyAlone(write: Write): WriteResult {
     try {
-      return this.#tally.commit(() => this.#apply(write));
+      return this.#counters.commit(() => this.#apply(write));
     } catch (error) {
       if (write.kind === "submit" || !isDamage(error)) throw error;
-      this.#connection.damaged(`task ${write.id}`, error);
+      this.#connection.reportDamage(`task ${write.id}`, error);
       return { ok: false, refusal: "missing" };
     }
   }
@@ -105,16 +104,16 @@ export class Writer {
     if (write.kind === "submit") return this.#submit(write);
     const { guard, guardOfDiscard } = this.#statements;
     const row = (write.kind === "discard" ? guardOfDiscard : guard).get(toText(write.id));
-    const task = row === undefined ? undefined : found(row);
+    const task = row === undefined ? undefined : fromGuardRow(row);
     if (write.kind === "push-put" || write.kind === "push-delete") return this.#register(task, write);
     if (write.kind === "push-progress") return this.#progress(task, write);
     if (write.kind === "append" && task !== undefined && write.idempotency !== undefined) {
       const record = this.#keys.find(task.scope, write.idempotency.key);
       if (record !== undefined) return { ok: false, refusal: "duplicate", record };
     }
-    const refusal = refusalOf(task, write, this.#liveness);
+    const refusal = findRefusal(task, write, this.#liveness);
     if (refusal !== undefined) return { ok: false, refusal };
-    return this.#change(task as Found, write);
+    return this.#change(task as FoundTask, write);
   }
 
   #submit(write: Submit): WriteResult {
@@ -126,10 +125,10 @@ export class Writer {
     }
     const now = this.#clock.now();
     const lease = leaseAtSubmit(write);
-    const stamp = this.#tally.nextStamp;
+    const stamp = this.#counters.nextStamp;
     const seq = this.#nextSeq;
     const number = entries.length;
-    const messages = bringsMessages(entries);
+    const messages = hasMessages(entries);
     const body = encodeSegment(entries);
     const bytes = Buffer.byteLength(body);
     const added = this.#statements.addTask.run(
@@ -158,37 +157,37 @@ export class Writer {
     if (added === 0) return { ok: false, refusal: "exists" };
     this.#nextSeq++;
     this.#addSegment(seq, entries, body, null);
-    this.#tally.count(scope, status.state, 1);
-    this.#tally.grow(scope, bytes);
-    this.#tally.events += number;
-    if (lease.node !== undefined) this.#liveness.tookLease(lease.node);
-    if (idempotency !== undefined) this.#keys.retain(scope, write.id, idempotency);
+    this.#counters.addTasks(scope, status.state, 1);
+    this.#counters.addBytes(scope, bytes);
+    this.#counters.events += number;
+    if (lease.node !== undefined) this.#liveness.recordLease(lease.node);
+    if (idempotency !== undefined) this.#keys.add(scope, write.id, idempotency);
     if (write.push === undefined) return { ok: true, number, fence: lease.fence };
-    const due = this.#pushConfigs.put(seq, write.push, { cursor: 0, number, tellAfter: write.tellAfter ?? now });
-    return accepted(number, lease.fence, due);
+    const due = this.#pushConfigs.put(seq, write.push, { cursor: 0, number, notifyAfter: write.notifyAfter ?? now });
+    return acceptWrite(number, lease.fence, due);
   }
 
-  #register(task: Found | undefined, write: PushPut | PushDelete): WriteResult {
+  #register(task: FoundTask | undefined, write: PushPut | PushDelete): WriteResult {
     if (task === undefined || task.scope !== this.#connection.findScope(write))
       return { ok: false, refusal: "missing" };
     const { number, fence } = task;
-    this.#tally.touch();
+    this.#counters.markChanged();
     if (write.kind === "push-put") {
-      return accepted(number, fence, this.#pushConfigs.put(task.seq, [write.config], { cursor: number, number }));
+      return acceptWrite(number, fence, this.#pushConfigs.put(task.seq, [write.config], { cursor: number, number }));
     }
     this.#pushConfigs.delete(task.seq, write.configId);
     return { ok: true, number, fence };
   }
 
-  #progress(task: Found | undefined, write: PushProgress): WriteResult {
+  #progress(task: FoundTask | undefined, write: PushProgress): WriteResult {
     const result = task === undefined ? "missing" : this.#outbox.progress(task, write);
     if (task === undefined || typeof result === "string") {
       return { ok: false, refusal: result === "fenced" ? "fenced" : "missing" };
     }
-    return accepted(task.number, task.fence, result);
+    return acceptWrite(task.number, task.fence, result);
   }
 
-  #change(task: Found, write: Append | Discard | RequestCancel | Remember): WriteResult {
+  #change(task: FoundTask, write: Append | Discard | RequestCancel | Remember): WriteResult {
     switch (write.kind) {
       case "append":
         return this.#append(task, write);
@@ -203,28 +202,28 @@ export class Writer {
         else this.#statements.remember.run(task.seq, toText(write.key), toText(write.value));
         break;
     }
-    this.#tally.touch();
+    this.#counters.markChanged();
     return { ok: true, number: task.number, fence: task.fence };
   }
 
-  #discard(task: Found, { id, reply }: Discard): void {
-    if (task.idempotencyKey !== undefined) this.#keys.answer(task.scope, task.idempotencyKey, id, reply);
-    this.#tally.remove(task);
+  #discard(task: FoundTask, { id, reply }: Discard): void {
+    if (task.idempotencyKey !== undefined) this.#keys.setReply(task.scope, task.idempotencyKey, id, reply);
+    this.#counters.removeTask(task);
   }
 
-  #append(task: Found, write: Append): WriteResult {
+  #append(task: FoundTask, write: Append): WriteResult {
     const { entries, status } = write;
     const lease = leaseAfterAppend(task, write);
     const number = task.number + entries.length;
-    const messages = bringsMessages(entries) ? number : task.messageSegment;
+    const messages = hasMessages(entries) ? number : task.messageSegment;
     const body = encodeSegment(entries);
     const bytes = Buffer.byteLength(body);
     this.#addSegment(task.seq, entries, body, task.messageSegment);
-    if (bytes > 0) this.#tally.grow(task.scope, bytes);
+    if (bytes > 0) this.#counters.addBytes(task.scope, bytes);
     const run = [number, lease.fence, textOrNull(lease.node), lease.turn, lease.attempt, messages, bytes] as const;
     if (status === undefined) this.#statements.advance.run(...run, task.seq);
     else {
-      const stamp = this.#tally.nextStamp;
+      const stamp = this.#counters.nextStamp;
       // What a commit moves twice was in its first place for nobody to see.
       if (task.stamp < stamp) this.#statements.addMove.run(task.seq, stamp, task.statusTime);
       const open = isTerminal(status.state) ? 0 : 1;
@@ -232,18 +231,18 @@ export class Writer {
       const moved = [STATE_CODES[status.state], open, JSON.stringify(status), time, stamp] as const;
       this.#statements.advanceStatus.run(...run, ...moved, task.seq);
       if (status.state !== task.state) {
-        this.#tally.count(task.scope, task.state, -1);
-        this.#tally.count(task.scope, status.state, 1);
+        this.#counters.addTasks(task.scope, task.state, -1);
+        this.#counters.addTasks(task.scope, status.state, 1);
       }
     }
-    this.#tally.events += entries.length;
-    this.#tally.touch();
-    if (typeof write.lease === "object") this.#liveness.tookLease(write.lease.take);
-    if (write.idempotency !== undefined) this.#keys.retain(task.scope, write.id, write.idempotency);
-    const grown = task.push && entries.length > 0 && this.#outbox.grown(task.seq);
-    if (write.push === undefined) return accepted(number, lease.fence, grown);
+    this.#counters.events += entries.length;
+    this.#counters.markChanged();
+    if (typeof write.lease === "object") this.#liveness.recordLease(write.lease.take);
+    if (write.idempotency !== undefined) this.#keys.add(task.scope, write.id, write.idempotency);
+    const grown = task.push && entries.length > 0 && this.#outbox.markDue(task.seq);
+    if (write.push === undefined) return acceptWrite(number, lease.fence, grown);
     const due = this.#pushConfigs.put(task.seq, write.push, { cursor: task.number, number });
-    return accepted(number, lease.fence, due || grown);
+    return acceptWrite(number, lease.fence, due || grown);
   }
 
   #addSegment(seq: number, entries: readonly LogEntry[], body: string, earlier: number | null): void {
@@ -259,9 +258,9 @@ export class Writer {
 function prepare({ driver }: Connection) {
   return {
     maxSeq: driver.prepare<{ seq: number | null }>("SELECT max(seq) AS seq FROM task"),
-    guard: driver.prepare<GuardRow>(`SELECT ${columns(GUARD, "node")} FROM task WHERE id = ?`),
+    guard: driver.prepare<GuardRow>(`SELECT ${columns(GUARD_COLUMNS, "node")} FROM task WHERE id = ?`),
     guardOfDiscard: driver.prepare<GuardRow>(
-      `SELECT ${columns(`${GUARD}, bytes`, "node, idempotency_key")} FROM task WHERE id = ?`,
+      `SELECT ${columns(`${GUARD_COLUMNS}, bytes`, "node, idempotency_key")} FROM task WHERE id = ?`,
     ),
     addTask: driver.prepare(
       `INSERT INTO task (seq, id, scope, context, state, open, status, status_ts, stamp, created_stamp, created_at, number,
@@ -286,7 +285,7 @@ function prepare({ driver }: Connection) {
   } satisfies Record<string, SqliteStatement<object>>;
 }
 
-function found(row: GuardRow) {
+function fromGuardRow(row: GuardRow) {
   return {
     seq: row.seq,
     scope: row.scope,

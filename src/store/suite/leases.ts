@@ -28,7 +28,7 @@ export function describeLeases(store: () => TaskStore): void {
     it("refuse writes of a run whose lease moved on", async () => {
       const { agent, node, other, id } = parties();
       await accept(store(), submit(id, [], { agent, node }));
-      await store().beat(node, DEAD);
+      await store().heartbeat(node, DEAD);
       expect(fenceOf(await store().claim(other, [agent], 5))).toEqual([[id, 2]]);
       const writes: Write[] = [
         append(id, 1, [chunkEvent(id, [{ text: "zombie" }])], { fence: 1 }),
@@ -72,7 +72,7 @@ export function describeLeases(store: () => TaskStore): void {
     it("begins with whoever claims it after a crash", async () => {
       const { agent, node, other, id } = parties();
       await accept(store(), submit(id, [], { agent, node, begins: false }));
-      await store().beat(node, DEAD);
+      await store().heartbeat(node, DEAD);
       const [lease] = await store().claim(other, [agent], 5);
       expect(lease).toMatchObject({ fence: 2, head: { id, attempt: 1 } });
     });
@@ -96,7 +96,7 @@ export function describeLeases(store: () => TaskStore): void {
       await accept(store(), submit(id, [], { agent, node }));
       const take = (taker: string) => append(id, 1, [], { lease: { take: taker } });
       expect(await writeOne(store(), take(other))).toEqual({ ok: false, refusal: "fenced" });
-      await store().beat(node, LIVING);
+      await store().heartbeat(node, LIVING);
       expect(await writeOne(store(), take(other))).toEqual({ ok: false, refusal: "fenced" });
       expect(await writeOne(store(), take(node))).toEqual({ ok: true, number: 1, fence: 2 });
     });
@@ -144,24 +144,24 @@ export function describeLeases(store: () => TaskStore): void {
       const parked = uniqueId();
       await accept(store(), submit(id, [], { agent, node }));
       await accept(store(), submit(parked, [statusEvent(parked, status(INPUT_REQUIRED, 1))], { agent, node }));
-      await store().beat(other, LIVING);
-      await store().beat(node, LIVING);
+      await store().heartbeat(other, LIVING);
+      await store().heartbeat(node, LIVING);
       expect(await store().claim(other, [agent], 5)).toEqual([]);
-      await store().beat(node, DEAD);
+      await store().heartbeat(node, DEAD);
       expect(fenceOf(await store().claim(other, [agent], 5)).sort()).toEqual(
         [
           [id, 2],
           [parked, 2],
         ].sort(),
       );
-      await store().beat(node, LIVING);
+      await store().heartbeat(node, LIVING);
       expect(await store().claim(node, [agent], 5)).toEqual([]);
     });
 
     it("does not trust its own beat more than others do", async () => {
       const { agent, node, id } = parties();
       await accept(store(), submit(id, [], { agent, node }));
-      await store().beat(node, DEAD);
+      await store().heartbeat(node, DEAD);
       expect(await store().claim(node, [agent], 5)).toEqual([]);
     });
 
@@ -181,13 +181,13 @@ export function describeLeases(store: () => TaskStore): void {
       const { agent, node, other, id } = parties();
       const ended = uniqueId();
       await accept(store(), submit(id, [], { agent, node }), finished(ended));
-      expect(await store().beat(node, LIVING)).toEqual([]);
+      expect(await store().heartbeat(node, LIVING)).toEqual([]);
       expect(await writeOne(store(), { kind: "request-cancel", id })).toEqual({ ok: true, number: 1, fence: 1 });
       expect(await store().head(id)).toMatchObject({ cancelRequested: true, number: 1 });
-      expect(await store().beat(other, LIVING)).toEqual([]);
-      expect(await store().beat(node, LIVING)).toEqual([id]);
+      expect(await store().heartbeat(other, LIVING)).toEqual([]);
+      expect(await store().heartbeat(node, LIVING)).toEqual([id]);
       await accept(store(), append(id, 1, [statusEvent(id, status("TASK_STATE_CANCELED"))], { fence: 1 }));
-      expect(await store().beat(node, LIVING)).toEqual([]);
+      expect(await store().heartbeat(node, LIVING)).toEqual([]);
       expect(await writeOne(store(), { kind: "request-cancel", id: ended })).toMatchObject({ refusal: "terminal" });
       expect(await writeOne(store(), { kind: "request-cancel", id: uniqueId() })).toMatchObject({ refusal: "missing" });
     });

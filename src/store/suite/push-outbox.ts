@@ -87,8 +87,8 @@ export function describePushOutbox(open: () => Promise<TaskStore>): void {
       const [one, two] = [uniqueId(), uniqueId()];
       const push = [registration("one")];
       const tellAfter = Date.now() + HOUR;
-      expect(await writeOne(store, submit(one, [], { push, tellAfter }))).not.toHaveProperty("due");
-      await accept(store, submit(two, [], { push, tellAfter: 1 }));
+      expect(await writeOne(store, submit(one, [], { push, notifyAfter: tellAfter }))).not.toHaveProperty("due");
+      await accept(store, submit(two, [], { push, notifyAfter: 1 }));
       expect((await claim(store)).map(({ config }) => config.taskId)).toEqual([two]);
       expect((await store.claimPush(query())).nextAt).toBeGreaterThan(Date.now());
       expect(await writeOne(store, moreOf(one, 1))).toMatchObject({ due: true });

@@ -181,7 +181,10 @@ export function describeReads(store: () => TaskStore): void {
       expect(await store().memory(id)).toEqual(new Map([[odd, JSON.stringify(odd)]]));
       const page = await store().list({ ...scope, contextId: write.contextId, limit: 5, ...EVERYTHING });
       expect(page.tasks).toEqual([task]);
-      expect(await store().recall({ ...scope, key: odd })).toMatchObject({ taskId: id, fingerprint: odd });
+      expect(await store().findIdempotencyRecord({ ...scope, key: odd })).toMatchObject({
+        taskId: id,
+        fingerprint: odd,
+      });
     });
 
     it("does not mix up what differs only in odd characters", async () => {

@@ -218,10 +218,10 @@ export function describeWrites(store: () => TaskStore): void {
       const repeat = submit(other, [], { idempotency: { ...idempotency, fingerprint: "another" } });
       expect(await writeOne(store(), repeat)).toEqual({ ok: false, refusal: "duplicate", record });
       expect(await writeOne(store(), submit(id, [], { idempotency }))).toMatchObject({ refusal: "duplicate" });
-      expect(await store().recall({ ...ALICE, key: idempotency.key })).toEqual(record);
+      expect(await store().findIdempotencyRecord({ ...ALICE, key: idempotency.key })).toEqual(record);
       expect(await store().head(other)).toBeUndefined();
       const bob = { ...ALICE, owner: "bob" };
-      expect(await store().recall({ ...bob, key: idempotency.key })).toBeUndefined();
+      expect(await store().findIdempotencyRecord({ ...bob, key: idempotency.key })).toBeUndefined();
       await accept(store(), submit(other, [], { ...bob, idempotency }));
     });
 
@@ -238,7 +238,7 @@ export function describeWrites(store: () => TaskStore): void {
       await accept(store(), submit(id));
       const write = append(id, 1, [statusEvent(id, status(COMPLETED))], { idempotency });
       expect(await writeOne(store(), { ...write, expect: 5 })).toEqual({ ok: false, refusal: "position" });
-      expect(await store().recall({ ...ALICE, key: idempotency.key })).toBeUndefined();
+      expect(await store().findIdempotencyRecord({ ...ALICE, key: idempotency.key })).toBeUndefined();
       await accept(store(), write);
       expect(await writeOne(store(), write)).toMatchObject({ refusal: "duplicate", record: { taskId: id } });
       expect(await writeOne(store(), append(uniqueId(), 1, [], { idempotency }))).toMatchObject({ refusal: "missing" });
@@ -250,7 +250,7 @@ export function describeWrites(store: () => TaskStore): void {
       await accept(store(), submit(id, [], { idempotency, node: "n1" }));
       await accept(store(), { kind: "discard", id, fence: 1, reply: message("plain") });
       const record = { fingerprint: "print", taskId: id, reply: message("plain") };
-      expect(await store().recall({ ...ALICE, key: idempotency.key })).toEqual(record);
+      expect(await store().findIdempotencyRecord({ ...ALICE, key: idempotency.key })).toEqual(record);
       expect(await writeOne(store(), submit(other, [], { idempotency }))).toMatchObject({
         refusal: "duplicate",
         record,
@@ -261,12 +261,15 @@ export function describeWrites(store: () => TaskStore): void {
       const [id, other] = [uniqueId(), uniqueId()];
       const key = uniqueId("key");
       await accept(store(), submit(id, [], { idempotency: claim(key, "old", 1) }));
-      expect(await store().recall({ ...ALICE, key })).toBeUndefined();
+      expect(await store().findIdempotencyRecord({ ...ALICE, key })).toBeUndefined();
       await accept(store(), submit(other, [], { idempotency: claim(key, "new") }));
-      expect(await store().recall({ ...ALICE, key })).toMatchObject({ taskId: other, fingerprint: "new" });
+      expect(await store().findIdempotencyRecord({ ...ALICE, key })).toMatchObject({
+        taskId: other,
+        fingerprint: "new",
+      });
       await accept(store(), append(id, 1, [statusEvent(id, status(COMPLETED))]));
       await store().prune(0, 10);
-      expect(await store().recall({ ...ALICE, key })).toMatchObject({ taskId: other });
+      expect(await store().findIdempotencyRecord({ ...ALICE, key })).toMatchObject({ taskId: other });
     });
   });
 

@@ -1,4 +1,5 @@
 /** Who gives the tokens: found by what the card says, checked before anything secret goes there. */
+
 import {
   allowInsecureRequests,
   type ClientAuth,
@@ -11,11 +12,10 @@ import {
   None,
   type ServerMetadata,
 } from "openid-client";
-import { GuardedFetchError } from "../../guarded-fetch-error.ts";
-import type { OAuthClient } from "../contract.ts";
-import { LoginError } from "../errors.ts";
-import type { OAuthScheme, OpenIdScheme } from "../scheme.ts";
-import { loginError } from "./failure.ts";
+import { GuardedFetchError } from "../../guarded-fetch/errors.ts";
+import { LoginError, type OAuthClient } from "../contract.ts";
+import type { OAuthScheme, OpenIdScheme } from "../security-schemes.ts";
+import { toLoginError } from "./errors.ts";
 
 export interface ServerOptions {
   readonly fetch: typeof globalThis.fetch;
@@ -64,7 +64,11 @@ export async function findAuthorizationServer(
 }
 
 /** The server of an earlier login, as far as it was kept. */
-export function knownServer(metadata: ServerMetadata, client: OAuthClient, options: ServerOptions): Configuration {
+export function configureKnownServer(
+  metadata: ServerMetadata,
+  client: OAuthClient,
+  options: ServerOptions,
+): Configuration {
   for (const name of ENDPOINTS) checkEndpoint(name, metadata[name], options);
   return configure(metadata, client, options);
 }
@@ -91,7 +95,7 @@ async function discover(url: string, openId: boolean, options: ServerOptions): P
     });
     found = plainMetadata(configuration);
   } catch (error) {
-    throw loginError(error, url);
+    throw toLoginError(error, url);
   }
   const expected = expectedIssuers(url);
   if (expected.length > 0 && !expected.includes(withoutSlash(found.issuer))) {
@@ -123,11 +127,11 @@ function withoutSlash(url: string): string {
 function checkEndpoint(name: string, url: string | undefined, { allowLoopback }: ServerOptions): void {
   if (url === undefined) return;
   const { hostname, protocol } = URL.canParse(url) ? new URL(url) : { hostname: "", protocol: "" };
-  if (protocol === "https:" || (protocol === "http:" && allowLoopback && isLoopbackName(hostname))) return;
+  if (protocol === "https:" || (protocol === "http:" && allowLoopback && isLoopbackHost(hostname))) return;
   throw new LoginError("untrusted", `The ${name} of the authorization server must be https.`);
 }
 
-export function isLoopbackName(hostname: string): boolean {
+function isLoopbackHost(hostname: string): boolean {
   return /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
 }
 

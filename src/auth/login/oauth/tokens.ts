@@ -6,10 +6,10 @@ import {
   type TokenEndpointResponse,
   tokenRevocation,
 } from "openid-client";
-import { TOKEN_ALGORITHMS } from "../../jwt.ts";
+import { TOKEN_ALGORITHMS } from "../../verify/jwt.ts";
 import type { Grant, OAuthClient, OAuthCredential } from "../contract.ts";
-import { type AuthorizationServer, knownServer, type ServerOptions } from "./authorization-server.ts";
-import { isIrrevocable, loginError } from "./failure.ts";
+import { type AuthorizationServer, configureKnownServer, type ServerOptions } from "./authorization-server.ts";
+import { isIrrevocable, toLoginError } from "./errors.ts";
 
 /** What a login asks for. */
 export interface TokenRequest {
@@ -69,7 +69,7 @@ export async function logInByClientCredentials(
     const answer = await clientCredentialsGrant(server.configure(request.client), requestParameters(request));
     return toCredential("client-credentials", server, request, answer);
   } catch (error) {
-    throw loginError(error, server.metadata.issuer);
+    throw toLoginError(error, server.metadata.issuer);
   }
 }
 
@@ -84,7 +84,7 @@ export async function renew(
   options: ServerOptions,
   now: () => number,
 ): Promise<OAuthCredential> {
-  const configuration = knownServer(serverOf(credential), credential.client, options);
+  const configuration = configureKnownServer(serverOf(credential), credential.client, options);
   const { refreshToken, resource, scopes } = credential;
   const parameters = requestParameters({ resource, scopes });
   const answer =
@@ -101,7 +101,7 @@ export async function revoke(credential: OAuthCredential, options: ServerOptions
   const { accessToken, refreshToken, revocationEndpoint } = credential;
   if (revocationEndpoint === undefined) return false;
   try {
-    const configuration = knownServer(serverOf(credential), credential.client, options);
+    const configuration = configureKnownServer(serverOf(credential), credential.client, options);
     // By RFC 7009 the access tokens of a refresh token go with it; not all servers do that.
     if (refreshToken !== undefined) {
       await tokenRevocation(configuration, refreshToken, { token_type_hint: "refresh_token" });
@@ -111,7 +111,7 @@ export async function revoke(credential: OAuthCredential, options: ServerOptions
     });
     return true;
   } catch (error) {
-    throw loginError(error, credential.issuer);
+    throw toLoginError(error, credential.issuer);
   }
 }
 

@@ -1,0 +1,247 @@
+/** Reading a card's security schemes: A2A 1.0, section 4.5. Cards of earlier dialects are read into the same form. */
+
+import type { AgentCard } from "../../model/card.ts";
+import type { JsonObject, JsonValue } from "../../model/json.ts";
+import { type Grant, LoginError } from "./contract.ts";
+
+/** Which of the ways into an agent to take. */
+
+interface LoginPreference {
+  /** A scheme of the card by its name. */
+  readonly scheme?: string | undefined;
+  readonly grant?: Grant | undefined;
+  /** Kinds for which the caller already holds what they need; among possible ways these come first. */
+  readonly prepared?: readonly Scheme["kind"][];
+}
+
+/** The schemes to log in for, all of which the agent wants together. */
+export function chooseLogin(card: AgentCard, wish: LoginPreference = {}): SchemeSet {
+  const ways = acceptedSchemeSets(card);
+  if (ways.length === 0) throw new LoginError("unsupported", "The agent's card asks for no credentials.");
+  if (wish.scheme !== undefined) return [findNamedScheme(card, ways, wish.scheme, wish.grant)];
+  const possible = ways.filter((way) => way.every(({ scheme }) => isPossible(scheme, wish.grant)));
+  const prepared = possible.find((way) => way.every(({ scheme }) => wish.prepared?.includes(scheme.kind) === true));
+  const chosen = prepared ?? possible[0];
+  if (chosen !== undefined) return chosen;
+  throw new LoginError("unsupported", `There is no way to log in from here: ${explainUnsupported(ways, wish.grant)}.`);
+}
+
+/** The schemes among `known` that together satisfy the card; failing that, all of them that the card describes. */
+export function chooseStoredSchemes(card: AgentCard, known: ReadonlySet<string>): readonly string[] {
+  const way = acceptedSchemeSets(card).find((candidate) => candidate.every(({ name }) => known.has(name)));
+  if (way !== undefined) return way.map(({ name }) => name);
+  return Object.keys(card.securitySchemes ?? {}).filter((name) => known.has(name));
+}
+
+function findNamedScheme(
+  card: AgentCard,
+  ways: readonly SchemeSet[],
+  name: string,
+  grant: Grant | undefined,
+): NamedScheme {
+  // Required for something, then described at all: a scheme may be for some skills only.
+  const described: AgentCard = { ...card, securityRequirements: [] };
+  const found =
+    ways.flat().find((one) => one.name === name) ??
+    acceptedSchemeSets(described)
+      .flat()
+      .find((one) => one.name === name);
+  if (found === undefined) {
+    const names = Object.keys(card.securitySchemes ?? {});
+    const known = names.length === 0 ? "none" : names.join(", ");
+    throw new LoginError("unknown-scheme", `The agent's card has no security scheme ${name}; it has ${known}.`);
+  }
+  const reason = unsupportedReason(found.scheme, grant);
+  if (reason !== undefined) throw new LoginError("unsupported", `The scheme ${name} cannot be used: ${reason}.`);
+  return found;
+}
+
+function isPossible(scheme: Scheme, grant: Grant | undefined): boolean {
+  return unsupportedReason(scheme, grant) === undefined;
+}
+
+function unsupportedReason(scheme: Scheme, grant: Grant | undefined): string | undefined {
+  if (scheme.kind === "unsupported") return scheme.reason;
+  if (grant === undefined || scheme.kind === "openid") return undefined;
+  if (scheme.kind !== "oauth2") return "it has no OAuth flow";
+  // Where the server describes itself, it may know flows that the card does not mention.
+  return scheme.grant === grant || scheme.metadataUrl !== undefined ? undefined : `its flow is ${scheme.grant}`;
+}
+
+function explainUnsupported(ways: readonly SchemeSet[], grant: Grant | undefined): string {
+  const reasons = ways.flat().flatMap(({ name, scheme }) => {
+    const reason = unsupportedReason(scheme, grant);
+    return reason === undefined ? [] : [`${name}: ${reason}`];
+  });
+  return [...new Set(reasons)].join("; ");
+}
+
+export interface OAuthScheme {
+  readonly kind: "oauth2";
+  readonly grant: Grant;
+  readonly authorizationUrl?: string;
+  readonly deviceAuthorizationUrl?: string;
+  readonly tokenUrl?: string;
+  readonly metadataUrl?: string;
+  /** Scopes the scheme knows. */
+  readonly scopes: readonly string[];
+}
+
+export interface OpenIdScheme {
+  readonly kind: "openid";
+  readonly discoveryUrl: string;
+}
+
+export type Scheme =
+  | { readonly kind: "api-key"; readonly location: "header" | "query" | "cookie"; readonly parameter: string }
+  | { readonly kind: "bearer" }
+  | { readonly kind: "basic" }
+  | OAuthScheme
+  | OpenIdScheme
+  | { readonly kind: "unsupported"; readonly reason: string };
+
+/** A scheme of a card, and what is asked of a token for it. */
+export interface NamedScheme {
+  readonly name: string;
+  readonly scheme: Scheme;
+  readonly scopes: readonly string[];
+}
+
+/** Schemes that have to be satisfied together. */
+type SchemeSet = readonly NamedScheme[];
+
+/** The ways a card accepts, in its order. Where it requires nothing but describes schemes, each is a way of its own. */
+export function acceptedSchemeSets({ securityRequirements, securitySchemes }: AgentCard): readonly SchemeSet[] {
+  const schemes = securitySchemes ?? {};
+  const named = (name: string, scopes: readonly string[]): NamedScheme => {
+    const declared = Object.hasOwn(schemes, name) ? schemes[name] : undefined;
+    const scheme = declared === undefined ? unsupported("the card does not describe it") : readScheme(declared);
+    return { name, scheme, scopes };
+  };
+  const required = (securityRequirements ?? []).map((requirement) =>
+    Object.entries(requirement.schemes).map(([name, { list }]) => named(name, list)),
+  );
+  const ways = required.filter((way) => way.length > 0);
+  return ways.length > 0 ? ways : Object.keys(schemes).map((name) => [named(name, [])]);
+}
+
+/** Whether the card also serves those who say nothing of themselves. */
+export function allowsAnonymous({ securityRequirements }: AgentCard): boolean {
+  const requirements = securityRequirements ?? [];
+  return requirements.length === 0 || requirements.some(({ schemes }) => Object.keys(schemes).length === 0);
+}
+
+export function readScheme(scheme: JsonObject): Scheme {
+  const apiKey = objectIn(scheme, "apiKeySecurityScheme");
+  if (apiKey !== undefined) return readApiKey(apiKey);
+  const http = objectIn(scheme, "httpAuthSecurityScheme");
+  if (http !== undefined) return readHttp(http);
+  const oauth2 = objectIn(scheme, "oauth2SecurityScheme");
+  if (oauth2 !== undefined) return readOAuth(oauth2);
+  const openId = objectIn(scheme, "openIdConnectSecurityScheme");
+  if (openId !== undefined) {
+    const discoveryUrl = urlIn(openId, "openIdConnectUrl");
+    return discoveryUrl === undefined ? unsupported("it names no OpenID provider") : { kind: "openid", discoveryUrl };
+  }
+  if ("mtlsSecurityScheme" in scheme) return unsupported("it wants a client certificate");
+  return unsupported("its kind is not known here");
+}
+
+const FIELD_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+/** A key under one of these names would change how the request is carried. */
+const RESERVED_HEADERS = new Set([
+  "host",
+  "content-length",
+  "content-type",
+  "transfer-encoding",
+  "connection",
+  "upgrade",
+  "te",
+]);
+
+function readApiKey(apiKey: JsonObject): Scheme {
+  const parameter = stringIn(apiKey, "name");
+  const location = stringIn(apiKey, "location")?.toLowerCase() ?? "header";
+  if (parameter === undefined) return unsupported("it does not say how the key is called");
+  if (location !== "header" && location !== "query" && location !== "cookie") {
+    return unsupported(`it wants a key in an unknown place, ${JSON.stringify(location)}`);
+  }
+  const isName = location === "query" || (FIELD_NAME.test(parameter) && !isReserved(location, parameter));
+  return isName
+    ? { kind: "api-key", location, parameter }
+    : unsupported(`no ${location} can be called ${JSON.stringify(parameter)}`);
+}
+
+function isReserved(location: string, parameter: string): boolean {
+  return location === "header" && RESERVED_HEADERS.has(parameter.toLowerCase());
+}
+
+function readHttp(http: JsonObject): Scheme {
+  const word = stringIn(http, "scheme")?.toLowerCase() ?? "";
+  if (word === "bearer" || word === "basic") return { kind: word };
+  return unsupported(`it wants HTTP authentication of an unknown kind, ${JSON.stringify(word)}`);
+}
+
+const GRANTS: readonly (readonly [member: string, grant: Grant])[] = [
+  ["authorizationCode", "authorization-code"],
+  ["deviceCode", "device-code"],
+  ["clientCredentials", "client-credentials"],
+];
+
+function readOAuth(oauth2: JsonObject): Scheme {
+  const flows = objectIn(oauth2, "flows") ?? {};
+  const metadataUrl = urlIn(oauth2, "oauth2MetadataUrl");
+  for (const [member, grant] of GRANTS) {
+    const flow = objectIn(flows, member);
+    if (flow === undefined) continue;
+    const tokenUrl = urlIn(flow, "tokenUrl");
+    if (tokenUrl === undefined && metadataUrl === undefined)
+      return unsupported("it does not say where tokens are given");
+    return {
+      kind: "oauth2",
+      grant,
+      scopes: Object.keys(objectIn(flow, "scopes") ?? {}),
+      ...omitUndefined({
+        authorizationUrl: urlIn(flow, "authorizationUrl"),
+        deviceAuthorizationUrl: urlIn(flow, "deviceAuthorizationUrl"),
+        tokenUrl,
+        metadataUrl,
+      }),
+    };
+  }
+  const [other] = Object.keys(flows);
+  // Left out of OAuth 2.1: both hand tokens or passwords to parties that should not have them.
+  if (other !== undefined) return unsupported(`the OAuth flow ${JSON.stringify(other)} is not safe to use`);
+  if (metadataUrl === undefined) return unsupported("it names no OAuth flow");
+  return { kind: "oauth2", grant: "authorization-code", scopes: [], metadataUrl };
+}
+
+function omitUndefined<Name extends string>(
+  urls: Readonly<Record<Name, string | undefined>>,
+): Partial<Record<Name, string>> {
+  const given: Partial<Record<Name, string>> = {};
+  for (const name of Object.keys(urls) as Name[]) {
+    const url = urls[name];
+    if (url !== undefined) given[name] = url;
+  }
+  return given;
+}
+
+function unsupported(reason: string): Scheme {
+  return { kind: "unsupported", reason };
+}
+
+function objectIn(value: JsonObject, name: string): JsonObject | undefined {
+  const found: JsonValue | undefined = Object.hasOwn(value, name) ? value[name] : undefined;
+  return typeof found === "object" && found !== null && !Array.isArray(found) ? (found as JsonObject) : undefined;
+}
+
+function stringIn(value: JsonObject, name: string): string | undefined {
+  const found = Object.hasOwn(value, name) ? value[name] : undefined;
+  return typeof found === "string" && found !== "" ? found : undefined;
+}
+
+function urlIn(value: JsonObject, name: string): string | undefined {
+  const found = stringIn(value, name);
+  return found !== undefined && URL.canParse(found) && /^https?:$/.test(new URL(found).protocol) ? found : undefined;
+}

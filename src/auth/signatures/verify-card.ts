@@ -1,0 +1,233 @@
+/** Whether a card is what the holder of a trusted key has signed: A2A §8.4.3. */
+
+import type { JsonObject } from "../../model/json.ts";
+import { JsonLimitError, parseJson } from "../../wire/json-limits.ts";
+import type { KeySource, PublicJwk } from "./keys.ts";
+import {
+  CanonicalJsonError,
+  canonicalJson,
+  findUnsignedPaths,
+  isObject,
+  signedForms,
+  withoutSignatures,
+} from "./sign-card.ts";
+
+/** Objects that name a member twice: readers disagree about which one counts, so that no signature can cover them. */
+
+const QUOTE = '"';
+
+/** Whether any object in a valid JSON text has two members of one name, however they are spelled. */
+export function hasDuplicateMembers(text: string): boolean {
+  /** The names seen in each open object; undefined for an array. */
+  const open: (Set<string> | undefined)[] = [];
+  for (let at = 0; at < text.length; at++) {
+    switch (text[at]) {
+      case "{":
+        open.push(new Set());
+        break;
+      case "[":
+        open.push(undefined);
+        break;
+      case "}":
+      case "]":
+        open.pop();
+        break;
+      case QUOTE: {
+        const end = endOfString(text, at);
+        const names = open.at(-1);
+        if (names !== undefined && isFollowedByColon(text, end)) {
+          const name: unknown = JSON.parse(text.slice(at, end));
+          if (names.has(String(name))) return true;
+          names.add(String(name));
+        }
+        at = end - 1;
+        break;
+      }
+    }
+  }
+  return false;
+}
+
+/** Just after the closing quote. */
+function endOfString(text: string, start: number): number {
+  let at = start + 1;
+  while (at < text.length && text[at] !== QUOTE) at += text[at] === "\\" ? 2 : 1;
+  return at + 1;
+}
+
+function isFollowedByColon(text: string, start: number): boolean {
+  let at = start;
+  while (/\s/.test(text[at] ?? "")) at++;
+  return text[at] === ":";
+}
+
+/** `unverifiable`: signed, but by no key that is trusted here. `invalid`: a trusted key did not sign this. */
+export type CardVerification =
+  | {
+      readonly status: "verified";
+      readonly kid: string;
+      readonly alg: string;
+      /** What was signed: whatever else is in the document is anybody's. */
+      readonly document: JsonObject;
+      /** Paths of whatever else is in the document. */
+      readonly uncovered: readonly string[];
+    }
+  | { readonly status: "absent" }
+  | { readonly status: "unverifiable"; readonly reason: string }
+  | { readonly status: "invalid"; readonly reason: string };
+
+export const VERIFYING_ALGORITHMS: readonly string[] = [
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+  "Ed25519",
+  "RS256",
+  "PS256",
+];
+
+export interface CardVerificationOptions {
+  readonly keys: KeySource;
+  /** The document as A2A 1.0 writes the card in it (§8.4.1), for one that has more in it; undefined if there is none. */
+  readonly normalise: (document: JsonObject) => JsonObject | undefined;
+  readonly algorithms?: readonly string[];
+}
+
+/** A form of the document that may be what was signed. */
+interface Form {
+  readonly payload: string;
+  readonly document: JsonObject;
+  readonly uncovered: readonly string[];
+}
+
+type Outcome = Exclude<CardVerification, { readonly status: "absent" }>;
+
+const MAX_SIGNATURES = 32;
+
+/** `text` as it was received: a reading of it may have lost what was signed. */
+export async function verifyCard(text: string, options: CardVerificationOptions): Promise<CardVerification> {
+  const document = readDocument(text);
+  if (typeof document === "string") return { status: "invalid", reason: document };
+  const { signatures } = document;
+  if (signatures === undefined || (Array.isArray(signatures) && signatures.length === 0)) return { status: "absent" };
+  if (!Array.isArray(signatures)) return { status: "invalid", reason: "The signatures are no list." };
+  const forms = formsOf(withoutSignatures(document), options.normalise);
+  if (forms.length === 0) return { status: "invalid", reason: "The card has no canonical form." };
+  const outcomes: Outcome[] = [];
+  for (const signature of signatures.slice(0, MAX_SIGNATURES)) {
+    outcomes.push(await verifySignature(signature, forms, options));
+  }
+  // The forms come in the order of how much they say.
+  const placeOf = ({ document }: Verified) => forms.findIndex((form) => form.document === document);
+  const [verified] = outcomes
+    .filter((outcome) => outcome.status === "verified")
+    .sort((one, other) => placeOf(one) - placeOf(other));
+  if (verified !== undefined) return verified;
+  // One that is known to be wrong says more than one that nobody here can judge.
+  return outcomes.find(({ status }) => status === "invalid") ?? outcomes[0] ?? { status: "absent" };
+}
+
+type Verified = Extract<Outcome, { readonly status: "verified" }>;
+
+function readDocument(text: string): JsonObject | string {
+  try {
+    const value = parseJson(text);
+    if (!isObject(value)) return "The card is no JSON object.";
+    return hasDuplicateMembers(text) ? "The card names a member twice." : value;
+  } catch (error) {
+    if (error instanceof JsonLimitError) return error.message;
+    throw error;
+  }
+}
+
+/** The document itself, and the forms of the 1.0 card in it. */
+function formsOf(document: JsonObject, normalise: CardVerificationOptions["normalise"]): readonly Form[] {
+  const normal = normalise(document);
+  const byPayload = new Map<string, Form>();
+  for (const signed of [document, ...(normal === undefined ? [] : signedForms(normal))]) {
+    const payload = canonical(signed);
+    if (payload === undefined || byPayload.has(payload)) continue;
+    byPayload.set(payload, { payload, document: signed, uncovered: findUnsignedPaths(document, signed) });
+  }
+  return [...byPayload.values()];
+}
+
+function canonical(document: JsonObject): string | undefined {
+  try {
+    return canonicalJson(document);
+  } catch (error) {
+    if (error instanceof CanonicalJsonError) return undefined;
+    throw error;
+  }
+}
+
+async function verifySignature(
+  value: unknown,
+  forms: readonly Form[],
+  { algorithms = VERIFYING_ALGORITHMS, keys }: CardVerificationOptions,
+): Promise<Outcome> {
+  if (!isObject(value)) return invalid("A signature is no object.");
+  const { protected: protectedHeader, signature } = value;
+  if (typeof protectedHeader !== "string" || typeof signature !== "string")
+    return invalid("A signature is incomplete.");
+  const header = readHeader(protectedHeader);
+  if (header === undefined) return invalid("A signature's protected header cannot be read.");
+  const { alg, kid, typ, jku, crit } = header;
+  if (typeof alg !== "string" || !isNonEmptyString(kid) || !isNonEmptyString(typ)) {
+    return invalid("A signature's protected header lacks alg, kid or typ.");
+  }
+  if (crit !== undefined) return unverifiable("A signature demands extensions that are not known here.");
+  if (!algorithms.includes(alg)) return unverifiable(`A signature uses the algorithm ${alg}, which is not allowed.`);
+  let candidates: readonly PublicJwk[];
+  try {
+    candidates = await keys({ kid, alg, jku: isNonEmptyString(jku) ? jku : undefined });
+  } catch {
+    return unverifiable(`The key set for the key ${kid} could not be fetched.`);
+  }
+  if (candidates.length === 0) return unverifiable(`The key ${kid} is not trusted here.`);
+  for (const { payload, document, uncovered } of forms) {
+    const jws = { payload: Buffer.from(payload).toString("base64url"), protected: protectedHeader, signature };
+    for (const key of candidates) {
+      if (await matches(jws, key, alg)) return { status: "verified", kid, alg, document, uncovered };
+    }
+  }
+  return invalid(`The signature by the key ${kid} does not fit the card.`);
+}
+
+/** Only what is protected by the signature is passed on; the unprotected header could be anybody's. */
+async function matches(
+  jws: { readonly payload: string; readonly protected: string; readonly signature: string },
+  key: PublicJwk,
+  alg: string,
+): Promise<boolean> {
+  const { flattenedVerify } = await import("jose");
+  try {
+    await flattenedVerify(jws, key, { algorithms: [alg] });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function readHeader(text: string): JsonObject | undefined {
+  if (!/^[A-Za-z0-9_-]+$/.test(text)) return undefined;
+  try {
+    const value = parseJson(Buffer.from(text, "base64url").toString("utf8"));
+    return isObject(value) ? value : undefined;
+  } catch (error) {
+    if (error instanceof JsonLimitError) return undefined;
+    throw error;
+  }
+}
+
+function isNonEmptyString(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+function unverifiable(reason: string): Outcome {
+  return { status: "unverifiable", reason };
+}
+
+function invalid(reason: string): Outcome {
+  return { status: "invalid", reason };
+}

@@ -1,0 +1,79 @@
+import type { Caller } from "../../model/caller.ts";
+import { ProtocolError } from "../../model/errors.ts";
+import type { JsonObject } from "../../model/json.ts";
+import type { PeerCertificate } from "../../wire/peer-certificate.ts";
+
+/** Checks that need no waiting are not made to wait, so results are looked at before they are awaited. */
+export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+}
+
+/** What a request shows of who sent it, over whatever carrier it came. */
+export interface RequestCredentials {
+  /** Names are lower-case; the metadata of a call over gRPC. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** Raw, without the question mark. */
+  readonly query: string;
+  readonly remoteAddress: string | undefined;
+  readonly certificate?: PeerCertificate | undefined;
+}
+
+/** Undefined where the request carries nothing of this kind; throws UNAUTHENTICATED where what it carries is wrong. */
+export type Verification = Caller | undefined | Promise<Caller | undefined>;
+
+/** One way to show who one is. */
+export interface Verifier {
+  /**
+   * What it reads is written into each request. Of several such credentials in one request all must be valid and name
+   * the same caller: another server, or a proxy, might look at the other one.
+   */
+  readonly perRequest?: true;
+  verify(presented: RequestCredentials): Verification;
+  /** As cards declare it: each scheme alone is enough. */
+  readonly schemes: Readonly<Record<string, JsonObject>>;
+  readonly challenge?: Challenge;
+}
+
+/** One challenge of a `WWW-Authenticate` header (RFC 9110 §11.6.1). */
+export interface Challenge {
+  readonly scheme: "Bearer" | "Basic" | "ClientCertificate";
+  readonly parameters?: Readonly<Record<string, string>>;
+}
+
+/** One kind of token that may stand after `Bearer`. Undefined: not of this kind. */
+export interface TokenCheck {
+  check(token: string): Verification;
+}
+
+/** Why nobody was let in. What was presented never is part of it. */
+export class CredentialsError extends ProtocolError {
+  readonly problem: "missing" | "wrong" | "wrong-token";
+
+  constructor(problem: CredentialsError["problem"], message: string, options?: { readonly cause?: unknown }) {
+    super("UNAUTHENTICATED", message, options);
+    this.problem = problem;
+  }
+}
+
+/** Of several credentials in one request, the first; throws where they name different callers. */
+export function requireSameCaller(one: Caller | undefined, other: Caller): Caller {
+  if (one === undefined || one.owner === other.owner) return one ?? other;
+  throw new CredentialsError("wrong", "The request has credentials of different callers.");
+}
+
+/** Owner of what callers have made who did not say who they are; nobody may be let in under that name. */
+export const RESERVED_OWNER = "anonymous";
+const MAX_OWNER_LENGTH = 256;
+
+/** What is not seen where a name is shown makes it look like another. */
+const CONTROL_CHARACTER = /\p{Cc}/u;
+
+/** Whether tasks may belong to such a name. */
+export function isOwnerName(value: unknown): value is string {
+  if (typeof value !== "string" || value === "" || value === RESERVED_OWNER) return false;
+  return value.length <= MAX_OWNER_LENGTH && !CONTROL_CHARACTER.test(value);
+}
+
+export function toCaller(owner: string, scopes: readonly string[] | undefined): Caller {
+  return { owner, authenticated: true, ...(scopes !== undefined && { scopes }) };
+}

@@ -1,0 +1,171 @@
+import { createHash } from "node:crypto";
+import type { JSONWebKeySet, JWTPayload } from "jose";
+import type { Caller } from "../../model/caller.ts";
+import { ProtocolError } from "../../model/errors.ts";
+import type { Log } from "../../model/ports.ts";
+import { CredentialsError, isOwnerName, type TokenCheck, toCaller } from "./contract.ts";
+import { discoverJwksUrl, type Fetch, fetchJson, RemoteKeys } from "./issuer-keys.ts";
+
+/** Loaded with the first token: few servers take any, and all of them want to be ready soon. */
+const jose = () => import("jose");
+
+/** Only those whose verifying key cannot be used for signing. `none` and the HMACs never are. */
+export const TOKEN_ALGORITHMS = [
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+  "Ed25519",
+] as const;
+type TokenAlgorithm = (typeof TOKEN_ALGORITHMS)[number];
+
+/** Whether user and password stand in an address: an issuer's is told to everybody. */
+export function hasUserInfo(address: string): boolean {
+  return /^[^/]*\/\/[^/?#]*@/.test(address);
+}
+
+export interface JwtOptions {
+  /** Exactly as tokens spell it. */
+  readonly issuer: string;
+  /** A token must be meant for one of these. */
+  readonly audience: string | readonly string[];
+  /** Signatures that are accepted; all asymmetric ones unless given. */
+  readonly algorithms?: readonly TokenAlgorithm[];
+  /** Claim that says whose tasks the caller's are; `sub` unless given. */
+  readonly ownerClaim?: string;
+  /** Milliseconds by which clocks may differ; 30,000 unless given. */
+  readonly clockSkew?: number;
+  /** Where the keys are, for issuers without discovery. */
+  readonly jwksUrl?: string;
+}
+
+interface JwtTools {
+  readonly fetch: Fetch;
+  readonly now: () => number;
+  readonly log: Log;
+}
+
+const DEFAULT_CLOCK_SKEW_MS = 30_000;
+/** What an access token may call itself (RFC 9068 §4): an ID token or a logout token says something else by being one. */
+const ACCESS_TOKEN_TYPES: ReadonlySet<string> = new Set(["jwt", "at+jwt", "application/jwt", "application/at+jwt"]);
+const JWT_PATTERN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+
+/** JSON Web Tokens of one issuer. */
+export function createJwtCheck(options: JwtOptions, { fetch, now, log }: JwtTools): TokenCheck {
+  const { issuer, audience, algorithms = TOKEN_ALGORITHMS, ownerClaim = "sub", jwksUrl } = options;
+  const clockSkewMs = options.clockSkew ?? DEFAULT_CLOCK_SKEW_MS;
+  const keys = new RemoteKeys({
+    load: async () => toKeySet(await fetchJson(fetch, jwksUrl ?? (await discoverJwksUrl(fetch, issuer)))),
+    now,
+    log,
+  });
+  const known = new TokenCache(now);
+
+  const verify = async (token: string): Promise<Caller> => {
+    const { jwtVerify } = await jose();
+    const { payload, protectedHeader } = await jwtVerify(token, keys.find, {
+      issuer,
+      audience: typeof audience === "string" ? audience : [...audience],
+      algorithms: [...algorithms],
+      clockTolerance: clockSkewMs / 1_000,
+      currentDate: new Date(now()),
+      requiredClaims: ["exp"],
+    });
+    const { typ } = protectedHeader;
+    if (typ !== undefined && !ACCESS_TOKEN_TYPES.has(typ.toLowerCase()))
+      throw invalidToken("The token is not an access token.");
+    const owner = payload[ownerClaim];
+    if (!isOwnerName(owner)) throw invalidToken(`The token does not say in "${ownerClaim}" whose it is.`);
+    const expires = (payload.exp ?? 0) * 1_000 + clockSkewMs;
+    const caller = { ...toCaller(owner, scopesOf(payload)), expires };
+    known.add(token, caller, expires);
+    return caller;
+  };
+
+  return {
+    check(token) {
+      if (!JWT_PATTERN.test(token)) return undefined;
+      return known.find(token) ?? verify(token).catch(throwCredentialsError);
+    },
+  };
+}
+
+async function throwCredentialsError(error: unknown): Promise<never> {
+  if (ProtocolError.is(error)) throw error;
+  const { errors } = await jose();
+  if (error instanceof errors.JWTExpired) throw invalidToken("The token has expired.", error);
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    if (error.claim === "nbf") throw invalidToken("The token is not valid yet.", error);
+    if (error.reason === "missing") throw invalidToken(`The token has no "${error.claim}".`, error);
+    throw invalidToken(`The token is not for here: "${error.claim}" does not fit.`, error);
+  }
+  if (error instanceof errors.JOSEError) throw invalidToken("The token is not valid.", error);
+  throw error;
+}
+
+function invalidToken(message: string, cause?: unknown): CredentialsError {
+  return new CredentialsError("wrong-token", message, { cause });
+}
+
+/** Both spellings in use: a text with spaces (RFC 9068 §2.2.3), or a list. */
+function scopesOf({ scope, scp }: JWTPayload): readonly string[] {
+  return [...new Set([scope, scp].flatMap(splitScopes))];
+}
+
+function splitScopes(value: unknown): readonly string[] {
+  if (typeof value === "string") return value.split(" ").filter((word) => word !== "");
+  return Array.isArray(value) ? value.filter((word) => typeof word === "string") : [];
+}
+
+function toKeySet(document: Readonly<Record<string, unknown>>): JSONWebKeySet {
+  const { keys } = document;
+  if (!Array.isArray(keys)) throw new TypeError("The document of keys has none.");
+  return { keys };
+}
+
+/** A token may be used for long; that its key was withdrawn is noticed after this time. */
+const MAX_AGE_MS = 60_000;
+const MAX_TOKENS = 10_000;
+
+interface Entry {
+  readonly caller: Caller;
+  readonly until: number;
+}
+
+/** Tokens that were found good a moment ago: callers send the same one with every request. Keeps digests, not tokens. */
+class TokenCache {
+  readonly #entries = new Map<string, Entry>();
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  find(token: string): Caller | undefined {
+    if (this.#entries.size === 0) return undefined;
+    const digest = digestOf(token);
+    const entry = this.#entries.get(digest);
+    if (entry === undefined) return undefined;
+    if (entry.until > this.#now()) return entry.caller;
+    this.#entries.delete(digest);
+    return undefined;
+  }
+
+  add(token: string, caller: Caller, expires: number): void {
+    if (this.#entries.size >= MAX_TOKENS) {
+      const [oldest] = this.#entries.keys();
+      if (oldest !== undefined) this.#entries.delete(oldest);
+    }
+    this.#entries.set(digestOf(token), { caller, until: Math.min(expires, this.#now() + MAX_AGE_MS) });
+  }
+}
+
+function digestOf(token: string): string {
+  return createHash("sha256").update(token).digest("base64url");
+}
