@@ -9,8 +9,7 @@ export { bytesOf, type Content, data, file, text, textOf } from "./client/parts.
 export type { Agent, AgentEvent, ArtifactDraft, MessageDraft, TurnMemory } from "./engine/agent.ts";
 export type { Caller } from "./model/caller.ts";
 export { type ErrorCode, ProtocolError } from "./model/errors.ts";
-export type { Message } from "./model/message.ts";
-export type { Part } from "./model/part.ts";
+export type { Message, Part } from "./model/message.ts";
 export { type Log, SILENT_LOG } from "./model/ports.ts";
 export type { Task } from "./model/task.ts";
 export { type DragomanServer, type ServeOptions, serve } from "./server/serve.ts";

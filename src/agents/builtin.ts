@@ -1,7 +1,7 @@
 import { data, text } from "../client/parts.ts";
 import type { Agent } from "../engine/agent.ts";
 import type { JsonValue } from "../model/json.ts";
-import { isDataPart, isRawPart, isTextPart, type Part, textOf } from "../model/part.ts";
+import { isDataPart, isRawPart, isTextPart, type Part, textOf } from "../model/message.ts";
 import {
   LABELS,
   type Outline,

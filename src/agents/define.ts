@@ -5,7 +5,7 @@ import type { Agent, AgentEvent, AgentRun, MessageDraft, Turn } from "../engine/
 import type { Caller } from "../model/caller.ts";
 import type { AgentExtension, AgentProfile, AgentProvider, ExtendedProfile, ProfileSkill } from "../model/card.ts";
 import { parseDuration } from "../model/duration.ts";
-import { checkKeys } from "../model/nearest.ts";
+import { rejectUnknownKeys } from "../model/suggestions.ts";
 import { AgentTurn } from "./turn.ts";
 
 /** A skill as an author writes it; `tags` default to the id. */
@@ -208,7 +208,7 @@ function timeoutOf(timeout: number | string | undefined): number | undefined {
 /** Definitions also come from untyped modules, so nothing about them is taken for granted. */
 function checkDefinition(definition: AgentDefinition): void {
   if (typeof definition !== "object" || definition === null) throwInvalid("needs an object that describes the agent");
-  checkKeys("defineAgent", definition, Object.keys(OPTION_NAMES));
+  rejectUnknownKeys("defineAgent", definition, Object.keys(OPTION_NAMES));
   for (const key of ["name", "description"] as const) {
     const value: unknown = definition[key];
     if (typeof value !== "string" || value.trim() === "") throwInvalid(`needs "${key}": a text that is not empty`);

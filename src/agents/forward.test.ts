@@ -3,7 +3,7 @@ import type { AgentEvent } from "../engine/agent.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { StreamEvent } from "../model/event.ts";
 import type { SendInput, StreamFrame } from "../model/operation.ts";
-import type { TaskState } from "../model/state.ts";
+import type { TaskState } from "../model/task.ts";
 import { createForwardingAgent, type Peer } from "./forward.ts";
 import { runToEnd, statesOf, turnOf } from "./testing/turns.ts";
 

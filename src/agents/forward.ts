@@ -2,12 +2,11 @@ import { createHash } from "node:crypto";
 import type { Agent, AgentEvent, MessageDraft } from "../engine/agent.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { StreamEvent, TaskArtifactUpdate } from "../model/event.ts";
-import { withHops } from "../model/hops.ts";
+import { withHops } from "../model/extensions.ts";
 import type { Message } from "../model/message.ts";
 import type { FrameStream, SendInput, StreamFrame } from "../model/operation.ts";
-import { isInterrupted, isTerminal } from "../model/state.ts";
 import { statusText } from "../model/status-texts.ts";
-import type { TaskStatus } from "../model/task.ts";
+import { isInterrupted, isTerminal, type TaskStatus } from "../model/task.ts";
 import { type AgentDefinition, defineAgent } from "./define.ts";
 import type { AgentTurn } from "./turn.ts";
 

@@ -2,8 +2,7 @@ import { setTimeout as after } from "node:timers/promises";
 import { data, file } from "../client/parts.ts";
 import type { Agent, AgentEvent } from "../engine/agent.ts";
 import type { AgentExtension } from "../model/card.ts";
-import type { Message } from "../model/message.ts";
-import { isTextPart } from "../model/part.ts";
+import { isTextPart, type Message } from "../model/message.ts";
 import { defineAgent } from "./define.ts";
 import type { AgentTurn, ArtifactEvent } from "./turn.ts";
 

@@ -1,12 +1,9 @@
-import type { Content, Jsonable } from "../client/parts.ts";
-import { data, toParts } from "../client/parts.ts";
+import { type Content, data, type Jsonable, toParts } from "../client/parts.ts";
 import type { AgentEvent, AgentState, ArtifactDraft, MessageDraft, Turn, TurnMemory } from "../engine/agent.ts";
 import type { Caller } from "../model/caller.ts";
-import type { Hops } from "../model/hops.ts";
+import type { Hops } from "../model/extensions.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { Message } from "../model/message.ts";
-import type { Part } from "../model/part.ts";
-import { textOf } from "../model/part.ts";
+import { type Message, type Part, textOf } from "../model/message.ts";
 
 type StatusEvent = Extract<AgentEvent, { status: AgentState }>;
 export type ArtifactEvent = Extract<AgentEvent, { artifact: ArtifactDraft }>;

@@ -1,7 +1,7 @@
 import type { AgentCard } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { Loss } from "../model/loss.ts";
-import { checkKeys } from "../model/nearest.ts";
+import { rejectUnknownKeys } from "../model/suggestions.ts";
 import { createFetchExchanger } from "../wire/fetch-exchange.ts";
 import { createAgentCaller } from "./call/agent-caller.ts";
 import { Endpoints } from "./call/failover.ts";
@@ -32,7 +32,7 @@ import type { Transport, TransportSetup } from "./transport/transport.ts";
 
 /** Finds the card, chooses an interface and is ready to call. `target` as for `fetchCard`, or a card. */
 export async function connect(target: string | AgentCard, options: ConnectOptions = {}): Promise<RemoteAgent> {
-  checkKeys("connect", options, CONNECT_OPTIONS);
+  rejectUnknownKeys("connect", options, CONNECT_OPTIONS);
   trackHops();
   const found = typeof target === "string" ? await fetchCard(target, options) : await readGivenCard(target, options);
   const { card, verification } = found;

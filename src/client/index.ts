@@ -7,12 +7,16 @@ export type { AgentCard } from "../model/card.ts";
 export { type ErrorCode, ProtocolError } from "../model/errors.ts";
 export type { StreamEvent } from "../model/event.ts";
 export type { Loss } from "../model/loss.ts";
-export type { Message } from "../model/message.ts";
-export type { ListInput, PushConfigPage, SendConfiguration, SendOutcome, TaskPage } from "../model/operation.ts";
-export type { Part } from "../model/part.ts";
-export type { TaskPushNotificationConfig } from "../model/push.ts";
-export type { TaskState } from "../model/state.ts";
-export type { Task } from "../model/task.ts";
+export type { Message, Part } from "../model/message.ts";
+export type {
+  ListInput,
+  PushConfigPage,
+  SendConfiguration,
+  SendOutcome,
+  TaskPage,
+  TaskPushNotificationConfig,
+} from "../model/operation.ts";
+export type { Task, TaskState } from "../model/task.ts";
 export type { FetchedCard } from "./card/fetch-card.ts";
 export { fetchCard } from "./card/fetch-card.ts";
 export { connect } from "./connect.ts";

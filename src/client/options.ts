@@ -2,13 +2,18 @@ import type { CredentialProvider } from "../auth/login/contract.ts";
 import type { PublicJwk } from "../auth/signatures/keys.ts";
 import type { AgentCard } from "../model/card.ts";
 import type { StreamEvent } from "../model/event.ts";
-import type { Hops } from "../model/hops.ts";
+import type { Hops } from "../model/extensions.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Loss } from "../model/loss.ts";
-import type { Message } from "../model/message.ts";
-import type { ListInput, PushConfigPage, SendConfiguration, SendOutcome, TaskPage } from "../model/operation.ts";
-import type { Part } from "../model/part.ts";
-import type { TaskPushNotificationConfig } from "../model/push.ts";
+import type { Message, Part } from "../model/message.ts";
+import type {
+  ListInput,
+  PushConfigPage,
+  SendConfiguration,
+  SendOutcome,
+  TaskPage,
+  TaskPushNotificationConfig,
+} from "../model/operation.ts";
 import type { Task } from "../model/task.ts";
 
 /** `attempts` counts all tries, the first included. A stream that moves on starts counting anew. */

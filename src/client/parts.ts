@@ -1,21 +1,21 @@
 import type { JsonObject, JsonPrimitive, JsonValue } from "../model/json.ts";
-import type { Message } from "../model/message.ts";
-import type { SendOutcome } from "../model/operation.ts";
 import {
   type DataPart,
   isRawPart,
+  type Message,
   type Part,
   type RawPart,
   type TextPart,
   textOf as textOfParts,
   type UrlPart,
-} from "../model/part.ts";
+} from "../model/message.ts";
+import type { SendOutcome } from "../model/operation.ts";
 import type { Task } from "../model/task.ts";
 
 /** What an agent says: plain text, or parts. */
 export type Content = string | readonly Part[];
 
-export interface PartOptions {
+interface PartOptions {
   readonly mediaType?: string;
   readonly filename?: string;
   readonly metadata?: JsonObject;
@@ -39,7 +39,7 @@ export function data<T>(value: T & Jsonable<T>, options?: PartOptions): DataPart
   return options === undefined ? { data: json } : { data: json, ...options };
 }
 
-export type FileSource = { readonly bytes: Uint8Array } | { readonly url: string };
+type FileSource = { readonly bytes: Uint8Array } | { readonly url: string };
 
 /** A file by its content or by its address. */
 export function file(source: FileSource & PartOptions): RawPart | UrlPart {

@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { EXTENSIONS } from "../model/extensions.ts";
-import { type Hops, hopsIn } from "../model/hops.ts";
+import { EXTENSIONS, type Hops, readHops } from "../model/extensions.ts";
 
 /** Where a program that runs as an agent finds how it came to be called. */
 export const HOPS_VARIABLE = "DRAGOMAN_HOPS";
@@ -30,7 +29,7 @@ function processHops(): Hops | undefined {
   const text = process.env[HOPS_VARIABLE];
   if (text === undefined) return undefined;
   try {
-    return hopsIn({ [EXTENSIONS.hops]: JSON.parse(text) });
+    return readHops({ [EXTENSIONS.hops]: JSON.parse(text) });
   } catch {
     return undefined;
   }

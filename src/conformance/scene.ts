@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { isInterrupted, isTerminal, type TaskState } from "../model/state.ts";
+import { isInterrupted, isTerminal, type TaskState } from "../model/task.ts";
 import { type Fields, fieldsOf, isObject, listOf, show, textOf } from "./json.ts";
 import type { Observations } from "./observations.ts";
 import { fail, notShown } from "./outcome.ts";
@@ -19,7 +19,7 @@ import type { Version } from "./requirement.ts";
 import type { Webhooks } from "./webhooks.ts";
 
 /** What agents are asked to do, by the start of the message's id and of its text, as the public kits do it. */
-export type Behaviour =
+type Behaviour =
   | "tck-complete-task"
   | "tck-artifact-text"
   | "tck-message-response"
@@ -43,7 +43,7 @@ export interface Declared {
   readonly authenticated: boolean;
 }
 
-export interface SceneOptions {
+interface SceneOptions {
   readonly declared: Declared;
   readonly webhooks: Webhooks;
   readonly hasOtherCaller: boolean;
@@ -59,7 +59,7 @@ export interface SeenTask {
   readonly value: Fields;
 }
 
-export type SendOutcome = { readonly task: SeenTask } | { readonly message: Fields };
+type SendOutcome = { readonly task: SeenTask } | { readonly message: Fields };
 
 /** One interface of the agent, with what checks need to bring it somewhere. */
 export class Scene {
@@ -300,7 +300,7 @@ export function unique(): string {
   return randomBytes(4).toString("hex");
 }
 
-export function withConfiguration(message: Fields, configuration: Fields | undefined): Fields {
+function withConfiguration(message: Fields, configuration: Fields | undefined): Fields {
   return configuration === undefined ? { message } : { message, configuration };
 }
 

@@ -1,5 +1,6 @@
 /** What each version and binding writes. */
-import { TASK_STATES } from "../model/state.ts";
+
+import { TASK_STATES } from "../model/task.ts";
 import type { OperationName } from "./peers/peer.ts";
 import type { Binding, Version } from "./requirement.ts";
 import type { ShapeTable } from "./shapes.ts";

@@ -3,9 +3,8 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { ERROR_CODES, type ErrorCode, ProtocolError } from "../model/errors.ts";
-import type { Message } from "../model/message.ts";
+import { type Message, type Part, textOf } from "../model/message.ts";
 import type { Operation, OperationKind, SendOutcome, StreamFrame } from "../model/operation.ts";
-import { type Part, textOf } from "../model/part.ts";
 import type { Abilities, AgentService, Calling, Dialect } from "./contract.ts";
 import { describeFidelity, type FidelityOptions } from "./suite/fidelity.ts";
 import { describeGarbage } from "./suite/garbage.ts";

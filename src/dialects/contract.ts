@@ -3,8 +3,8 @@ import type { AgentCard, AgentInterface, AgentProfile } from "../model/card.ts";
 import type { ProtocolError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Loss, LossRule, Lossy } from "../model/loss.ts";
-import type { Call, Operation, OperationKind, OutcomeOf, Outcomes, StreamFrame } from "../model/operation.ts";
-import type { Clock, Ids, Log, Meter } from "../model/ports.ts";
+import type { CallContext, Operation, OperationKind, OutcomeOf, Outcomes, StreamFrame } from "../model/operation.ts";
+import type { Clock, IdGenerator, Log, Meter } from "../model/ports.ts";
 import type { Task } from "../model/task.ts";
 import type { ExchangeCall, ExchangeReply, ExchangeRequest, RequestHead } from "../wire/exchange.ts";
 import type { JsonRpcId, JsonRpcRequest } from "../wire/json-rpc.ts";
@@ -47,7 +47,7 @@ export interface AgentService {
   /** The public card. The same object while nothing changed, so that bytes made of it can be kept. */
   readonly card: AgentCard;
   /** Does what is asked or throws a ProtocolError; nothing else is ever thrown. */
-  dispatch<O extends Operation>(operation: O, call: Call): Promise<OutcomeOf<O>>;
+  dispatch<O extends Operation>(operation: O, call: CallContext): Promise<OutcomeOf<O>>;
   /** Those of the requested extensions that take effect. */
   activate(requested: readonly string[]): readonly string[];
   /** The dialect a task was made over, for one who may see the task. */
@@ -58,7 +58,7 @@ export interface AgentService {
 export interface CodecTools {
   /** Throws LOSS_REFUSED where nothing may be lost. */
   readonly report: (losses: readonly Loss[]) => void;
-  readonly ids: Pick<Ids, "message" | "context">;
+  readonly ids: Pick<IdGenerator, "message" | "context">;
 }
 
 export interface ServeContext extends CodecTools {

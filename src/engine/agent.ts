@@ -1,10 +1,9 @@
 import type { Caller } from "../model/caller.ts";
 import type { AgentProfile } from "../model/card.ts";
-import type { Hops } from "../model/hops.ts";
+import type { Hops } from "../model/extensions.ts";
 import type { JsonObject, JsonValue } from "../model/json.ts";
-import type { Message } from "../model/message.ts";
-import type { Part } from "../model/part.ts";
-import type { TaskState } from "../model/state.ts";
+import type { Message, Part } from "../model/message.ts";
+import type { TaskState } from "../model/task.ts";
 
 /** What a message of an agent says; ids, role and context are the engine's to fill in. */
 export interface MessageDraft {

@@ -1,20 +1,17 @@
-import { networkOf } from "../model/address.ts";
-import type { Caller } from "../model/caller.ts";
+import { type Caller, toNetworkPrefix } from "../model/caller.ts";
 import { ProtocolError } from "../model/errors.ts";
-import { hopsIn, refuseLoop } from "../model/hops.ts";
-import type { Call, Operation, OutcomeOf, Outcomes } from "../model/operation.ts";
+import { checkHopLimit, readHops } from "../model/extensions.ts";
+import type { CallContext, Operation, OutcomeOf, Outcomes } from "../model/operation.ts";
 import type { Agent } from "./agent.ts";
-import { Cancelling } from "./cancelling.ts";
-import { Housekeeping } from "./housekeeping.ts";
-import { type EngineContext, type EngineOptions, toContext } from "./options.ts";
-import { PushConfigs } from "./push-configs.ts";
+import { QuotaCounter, RunQueue } from "./concurrency.ts";
+import { Housekeeping, Recovery } from "./maintenance.ts";
+import { CancelHandler } from "./operations/cancel-task.ts";
+import { PushConfigs } from "./operations/push-configs.ts";
+import { SendHandler } from "./operations/send-message.ts";
+import { TaskQueries } from "./operations/task-queries.ts";
+import { type EngineContext, type EngineOptions, toEngineContext } from "./options.ts";
 import { PushDelivery } from "./push-delivery.ts";
-import { RunQueue } from "./queue.ts";
-import { Reading } from "./reading.ts";
-import { Recovery } from "./recovery.ts";
-import { Runner, type ServedAgent } from "./runner.ts";
-import { Sending } from "./sending.ts";
-import { Shares } from "./shares.ts";
+import { Runner, type ServedAgent } from "./runs/runner.ts";
 
 /** Runs agents and answers every operation on their tasks. Knows no dialect and no carrier. */
 export class Engine {
@@ -23,20 +20,20 @@ export class Engine {
   readonly #runner: Runner;
   readonly #pushConfigs: PushConfigs;
   readonly #pushDelivery: PushDelivery | undefined;
-  readonly #sending: Sending;
-  readonly #reading: Reading;
-  readonly #cancelling: Cancelling;
+  readonly #sending: SendHandler;
+  readonly #reading: TaskQueries;
+  readonly #cancelling: CancelHandler;
   readonly #recovery: Recovery;
   readonly #housekeeping: Housekeeping;
-  readonly #streamsOfOwners: Shares;
-  readonly #streamsOfAddresses: Shares;
+  readonly #streamsOfOwners: QuotaCounter;
+  readonly #streamsOfAddresses: QuotaCounter;
   #closing = false;
   #closed = false;
 
   constructor(options: EngineOptions, agents: ReadonlyMap<string, Agent>) {
-    this.#context = toContext(options);
-    this.#streamsOfOwners = new Shares(this.#context.limits.streamsPerOwner);
-    this.#streamsOfAddresses = new Shares(this.#context.limits.streamsPerAddress);
+    this.#context = toEngineContext(options);
+    this.#streamsOfOwners = new QuotaCounter(this.#context.limits.streamsPerOwner);
+    this.#streamsOfAddresses = new QuotaCounter(this.#context.limits.streamsPerAddress);
     for (const [name, agent] of agents) this.#agents.set(name, { name, agent, queue: new RunQueue(agent.concurrency) });
     this.#runner = new Runner(this.#context);
     this.#pushConfigs = new PushConfigs(this.#context, this.#runner);
@@ -44,9 +41,9 @@ export class Engine {
     if (pushSender !== undefined && this.#context.push) {
       this.#pushDelivery = new PushDelivery(this.#context, this.#runner, pushSender);
     }
-    this.#sending = new Sending(this.#context, this.#runner, this.#pushConfigs);
-    this.#reading = new Reading(this.#context, this.#runner);
-    this.#cancelling = new Cancelling(this.#context, this.#runner, this.#reading);
+    this.#sending = new SendHandler(this.#context, this.#runner, this.#pushConfigs);
+    this.#reading = new TaskQueries(this.#context, this.#runner);
+    this.#cancelling = new CancelHandler(this.#context, this.#runner, this.#reading);
     this.#recovery = new Recovery(this.#context, this.#runner, this.#agents);
     this.#housekeeping = new Housekeeping(this.#context);
   }
@@ -59,7 +56,7 @@ export class Engine {
   }
 
   /** New messages go to the new definition; turns under way finish with the old one. */
-  replace(name: string, agent: Agent): void {
+  replaceAgent(name: string, agent: Agent): void {
     const served = this.#agents.get(name);
     if (served === undefined) return;
     served.agent = agent;
@@ -76,7 +73,7 @@ export class Engine {
   }
 
   /** The dialect a task was made over; undefined for whoever may not see the task. */
-  async originOf(agentName: string, taskId: string, caller: Caller): Promise<string | undefined> {
+  async findTaskDialect(agentName: string, taskId: string, caller: Caller): Promise<string | undefined> {
     const head = await this.#context.store.head(taskId);
     return head?.agent === agentName && head.owner === caller.owner ? head.dialect : undefined;
   }
@@ -89,7 +86,7 @@ export class Engine {
   }
 
   /** Push configs that are being told something at this moment. */
-  get pushes(): number {
+  get activePushes(): number {
     return this.#pushDelivery?.size ?? 0;
   }
 
@@ -100,7 +97,7 @@ export class Engine {
     const late = new Promise<void>((resolve) => {
       stopTimer = this.#context.clock.after(graceMs, resolve);
     });
-    await Promise.race([this.#runner.idle(), late]);
+    await Promise.race([this.#runner.whenIdle(), late]);
     stopTimer();
   }
 
@@ -115,23 +112,23 @@ export class Engine {
     await this.#context.store.close();
   }
 
-  dispatch<O extends Operation>(agentName: string, operation: O, call: Call): Promise<OutcomeOf<O>> {
+  dispatch<O extends Operation>(agentName: string, operation: O, call: CallContext): Promise<OutcomeOf<O>> {
     return this.#perform(agentName, operation, call) as Promise<OutcomeOf<O>>;
   }
 
-  #perform(agentName: string, operation: Operation, call: Call): Promise<Outcomes[Operation["kind"]]> {
-    if (this.#closed) return refuse("UNAVAILABLE", "The server is shutting down.");
+  #perform(agentName: string, operation: Operation, call: CallContext): Promise<Outcomes[Operation["kind"]]> {
+    if (this.#closed) return reject("UNAVAILABLE", "The server is shutting down.");
     const served = this.#agents.get(agentName);
-    if (served === undefined) return refuse("METHOD_NOT_FOUND", "There is no such agent.");
-    const required = missingExtension(served.agent, call);
-    if (required !== undefined) return refuse("EXTENSION_SUPPORT_REQUIRED", `This agent requires ${required}.`);
+    if (served === undefined) return reject("METHOD_NOT_FOUND", "There is no such agent.");
+    const required = findMissingExtension(served.agent, call);
+    if (required !== undefined) return reject("EXTENSION_SUPPORT_REQUIRED", `This agent requires ${required}.`);
     switch (operation.kind) {
       case "send":
         return this.#refusesSend(operation) ?? this.#withRoom(call, () => this.#sending.send(served, operation, call));
       case "stream":
         return (
           this.#refusesSend(operation) ??
-          refusesStreams(served.agent) ??
+          rejectIfNotStreaming(served.agent) ??
           this.#streaming(call, (onEnd) =>
             this.#withRoom(call, () => this.#sending.stream(served, operation, call, onEnd)),
           )
@@ -144,7 +141,7 @@ export class Engine {
         return this.#cancelling.cancel(served, operation.id, call);
       case "subscribe":
         return (
-          refusesStreams(served.agent) ??
+          rejectIfNotStreaming(served.agent) ??
           this.#streaming(call, (onEnd) => this.#reading.subscribe(served, operation.id, operation.after, call, onEnd))
         );
       case "push-create":
@@ -156,15 +153,15 @@ export class Engine {
       case "push-delete":
         return this.#refusesPush() ?? this.#pushConfigs.delete(served, operation, call);
       case "extended-card":
-        return refuse("UNSUPPORTED_OPERATION", "The engine has no cards.");
+        return reject("UNSUPPORTED_OPERATION", "The engine has no cards.");
     }
   }
 
   #refusesSend(operation: Extract<Operation, { kind: "send" | "stream" }>): Promise<never> | undefined {
-    if (this.#closing) return refuse("UNAVAILABLE", "The server is shutting down.");
+    if (this.#closing) return reject("UNAVAILABLE", "The server is shutting down.");
     if (operation.metadata !== undefined) {
       try {
-        refuseLoop(hopsIn(operation.metadata), this.#context.limits.hops);
+        checkHopLimit(readHops(operation.metadata), this.#context.limits.hops);
       } catch (error) {
         return Promise.reject(error);
       }
@@ -174,11 +171,11 @@ export class Engine {
 
   #refusesPush(): Promise<never> | undefined {
     if (this.#context.push) return undefined;
-    return refuse("PUSH_NOTIFICATION_NOT_SUPPORTED", "This agent does not send push notifications.");
+    return reject("PUSH_NOTIFICATION_NOT_SUPPORTED", "This agent does not send push notifications.");
   }
 
   /** Does what brings something new into the store, if the owner has room there. Not asked where there is no limit. */
-  #withRoom<T>({ caller: { owner } }: Call, work: () => Promise<T>): Promise<T> {
+  #withRoom<T>({ caller: { owner } }: CallContext, work: () => Promise<T>): Promise<T> {
     const { storedBytesPerOwner: limit } = this.#context.limits;
     if (limit === undefined) return work();
     return this.#context.store.storedBytes(owner).then((bytes) => {
@@ -190,11 +187,11 @@ export class Engine {
   }
 
   /** Counts a stream against its owner and its address from before it opens until it ends. */
-  async #streaming<T>(call: Call, open: (onEnd: () => void) => Promise<T>): Promise<T> {
+  async #streaming<T>(call: CallContext, open: (onEnd: () => void) => Promise<T>): Promise<T> {
     const { owner } = call.caller;
-    const address = call.caller.address && networkOf(call.caller.address);
-    if (!this.#streamsOfOwners.take(owner)) throw tooManyStreams("Too many of your streams are open.");
-    if (!this.#streamsOfAddresses.take(address)) {
+    const address = call.caller.address && toNetworkPrefix(call.caller.address);
+    if (!this.#streamsOfOwners.acquire(owner)) throw tooManyStreams("Too many of your streams are open.");
+    if (!this.#streamsOfAddresses.acquire(address)) {
       this.#streamsOfOwners.release(owner);
       throw tooManyStreams("Too many streams are open from your address.");
     }
@@ -218,15 +215,15 @@ function tooManyStreams(message: string): ProtocolError {
   return new ProtocolError("RESOURCE_EXHAUSTED", message, { retryAfter: 5 });
 }
 
-function refusesStreams(agent: Agent): Promise<never> | undefined {
+function rejectIfNotStreaming(agent: Agent): Promise<never> | undefined {
   if (agent.profile.streaming) return undefined;
-  return refuse("UNSUPPORTED_OPERATION", "This agent does not stream.");
+  return reject("UNSUPPORTED_OPERATION", "This agent does not stream.");
 }
 
-function missingExtension(agent: Agent, call: Call): string | undefined {
+function findMissingExtension(agent: Agent, call: CallContext): string | undefined {
   return agent.profile.extensions.find(({ uri, required }) => required === true && !call.extensions.includes(uri))?.uri;
 }
 
-function refuse(code: ConstructorParameters<typeof ProtocolError>[0], message: string): Promise<never> {
+function reject(code: ConstructorParameters<typeof ProtocolError>[0], message: string): Promise<never> {
   return Promise.reject(new ProtocolError(code, message));
 }

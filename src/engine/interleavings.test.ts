@@ -7,7 +7,7 @@ import type { Agent } from "./agent.ts";
 import { Harness } from "./testing/harness.ts";
 import { Interleaving, scripted, steps, stepsWithFaults, type World } from "./testing/interleaving.ts";
 import { logViolations, snapshotViolations, viewViolations } from "./testing/log-invariants.ts";
-import { FlakyStore, slow } from "./testing/stores.ts";
+import { FlakyStore, slowStore } from "./testing/stores.ts";
 
 const RUNS = cases(100, 3_000);
 
@@ -17,7 +17,7 @@ const delays = fc.array(fc.nat({ max: 4 }), { maxLength: 8 });
 /** A successor takes over when the lease of the one that died has run out. */
 async function worldOf(agent: Agent, turns: readonly number[]): Promise<World> {
   const store = new FlakyStore();
-  const wrap = (inner: TaskStore) => slow(store.wrap(inner), turns);
+  const wrap = (inner: TaskStore) => slowStore(store.wrap(inner), turns);
   const harness = await Harness.start({ agent, wrap });
   let current = harness;
   return {

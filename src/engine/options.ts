@@ -1,6 +1,6 @@
 import {
   type Clock,
-  type Ids,
+  type IdGenerator,
   type Log,
   type Meter,
   NO_METER,
@@ -9,7 +9,7 @@ import {
   SILENT_LOG,
 } from "../model/ports.ts";
 import type { TaskStore } from "../store/contract.ts";
-import type { PushSender, PushTry } from "./push-sender.ts";
+import type { PushAttempt, PushSender } from "./push-delivery.ts";
 
 export interface EngineLimits {
   /** Newest messages of a task that are kept at hand and returned, at most. */
@@ -89,7 +89,7 @@ export interface EngineTimes {
 export interface EngineOptions {
   readonly store: TaskStore;
   readonly clock: Clock;
-  readonly ids: Ids;
+  readonly ids: IdGenerator;
   readonly log?: Log;
   readonly meter?: Meter;
   readonly monitor?: RunMonitor;
@@ -100,11 +100,11 @@ export interface EngineOptions {
   /** Carries push notifications; without one they are kept and wait for an engine that has one. */
   readonly pushSender?: PushSender;
   /** Told what came of every try to deliver a push notification. */
-  readonly onPushTry?: (tried: PushTry) => void;
+  readonly onPushAttempt?: (tried: PushAttempt) => void;
   /** From 0 up to but not 1, for what must not happen everywhere at once. */
   readonly random?: () => number;
   /** By what an agent is known among those a request came through: its URL where it has one. Its name unless given. */
-  readonly idOf?: (agent: string) => string;
+  readonly toAgentId?: (agent: string) => string;
 }
 
 const MINUTE = 60_000;
@@ -153,7 +153,7 @@ export const DEFAULT_TIMES: EngineTimes = {
 export interface EngineContext {
   readonly store: TaskStore;
   readonly clock: Clock;
-  readonly ids: Ids;
+  readonly ids: IdGenerator;
   readonly log: Log;
   readonly meter: Meter;
   readonly monitor: RunMonitor;
@@ -162,13 +162,13 @@ export interface EngineContext {
   readonly push: boolean;
   readonly random: () => number;
   readonly pushSender: PushSender | undefined;
-  readonly onPushTry: (tried: PushTry) => void;
-  readonly idOf: (agent: string) => string;
+  readonly onPushAttempt: (tried: PushAttempt) => void;
+  readonly toAgentId: (agent: string) => string;
   /** This life of this process, as the store's leases name it. */
   readonly node: string;
 }
 
-export function toContext(options: EngineOptions): EngineContext {
+export function toEngineContext(options: EngineOptions): EngineContext {
   return {
     store: options.store,
     clock: options.clock,
@@ -181,9 +181,9 @@ export function toContext(options: EngineOptions): EngineContext {
     push: options.push ?? true,
     random: options.random ?? (() => 0.5),
     pushSender: options.pushSender,
-    onPushTry: options.onPushTry ?? (() => {}),
-    idOf: options.idOf ?? ((agent) => agent),
-    node: options.ids.incarnation(),
+    onPushAttempt: options.onPushAttempt ?? (() => {}),
+    toAgentId: options.toAgentId ?? ((agent) => agent),
+    node: options.ids.node(),
   };
 }
 

@@ -1,10 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { textOf } from "../model/part.ts";
+import { textOf } from "../model/message.ts";
 import type { PushDelivery } from "../store/contract.ts";
-import { backoff } from "./push-backoff.ts";
-import type { PushOutcome, PushTry } from "./push-sender.ts";
-import { agentOf, chunk, createGate, echo, heard, says, status, talker } from "./testing/agents.ts";
+import { backoffDelay, type PushAttempt, type PushOutcome } from "./push-delivery.ts";
+import { agentOf, chunk, createGate, echo, inputText, messageAgent, status, textDraft } from "./testing/agents.ts";
 import { promptly, settle } from "./testing/fake-clock.ts";
 import { callOf, Harness, type HarnessOptions } from "./testing/harness.ts";
 import { FAILED, Receivers } from "./testing/receivers.ts";
@@ -36,7 +35,7 @@ async function deliveries(harness: Harness): Promise<readonly PushDelivery[]> {
 
 /** Goes on when it is told to, any number of times. */
 const asker = agentOf(async function* (turn) {
-  for (let at = 0; at < Number(heard(turn)); at++) yield chunk(`part ${at}`, String(at), false);
+  for (let at = 0; at < Number(inputText(turn)); at++) yield chunk(`part ${at}`, String(at), false);
   yield status("TASK_STATE_INPUT_REQUIRED", "More?");
 });
 
@@ -45,7 +44,7 @@ const silent = (pass: () => Promise<void>) =>
     // biome-ignore lint/correctness/useYield: an agent that only answers yields nothing.
     async function* () {
       await pass();
-      return says("A plain answer.");
+      return textDraft("A plain answer.");
     },
   );
 
@@ -54,13 +53,13 @@ describe("events", () => {
     const { harness, receivers } = await start({ agent: echo() });
     const { id } = await promptly(harness.task("hello", { push: { url: HOOK } }));
     await settle();
-    expect(receivers.told.map(({ number, kind, task }) => [number, kind, task])).toEqual([
+    expect(receivers.received.map(({ number, kind, task }) => [number, kind, task])).toEqual([
       [1, "task", id],
       [2, "statusUpdate", id],
       [3, "artifactUpdate", id],
       [4, "statusUpdate", id],
     ]);
-    expect(receivers.mostAtOnce).toBe(1);
+    expect(receivers.maxConcurrent).toBe(1);
     expect(harness.counts.push_delivered).toBe(4);
     expect(await deliveries(harness)).toEqual([]);
   });
@@ -93,7 +92,7 @@ describe("events", () => {
     const { id } = await promptly(harness.task("hello"));
     await register(harness, id, HOOK);
     await harness.clock.advance(60_000);
-    expect(receivers.told).toEqual([]);
+    expect(receivers.received).toEqual([]);
   });
 
   test("of a long log are all told, and others get their turn between them", async () => {
@@ -102,7 +101,7 @@ describe("events", () => {
     await promptly(harness.task("0", { push: { url: OTHER } }));
     await settle(1_000);
     expect(receivers.numbers(HOOK)).toEqual(Array.from({ length: 103 }, (_, at) => at + 1));
-    const after = receivers.told.findIndex(({ url }) => url === OTHER);
+    const after = receivers.received.findIndex(({ url }) => url === OTHER);
     expect(after).toBeGreaterThan(0);
     expect(after).toBeLessThan(103);
   });
@@ -120,7 +119,7 @@ describe("events", () => {
     await settle();
     expect(receivers.numbers()[0]).toBe(1);
     expect(receivers.numbers().at(-1)).toBe(8);
-    expect(receivers.told.length).toBeLessThan(8);
+    expect(receivers.received.length).toBeLessThan(8);
     expect(texts[0]).toBe("TASK_STATE_SUBMITTED ");
     expect(texts.at(-1)).toBe("TASK_STATE_INPUT_REQUIRED 0,1,2,3,4");
   });
@@ -133,21 +132,21 @@ describe("events", () => {
     await harness.memory.compact(Number.MAX_SAFE_INTEGER, 10);
     receivers.answer = () => ({ ok: true });
     await harness.clock.advance(10_000);
-    expect(receivers.told.map(({ number, kind }) => [number, kind])).toEqual([
+    expect(receivers.received.map(({ number, kind }) => [number, kind])).toEqual([
       [1, "task"],
       [4, "task"],
     ]);
-    expect(receivers.told[1]?.task).toBe(id);
+    expect(receivers.received[1]?.task).toBe(id);
     expect(await deliveries(harness)).toEqual([]);
   });
 });
 
 describe("a task that may still be taken back", () => {
   test("is not told of, and leaves nothing when it is answered by a message", async () => {
-    const { harness, receivers } = await start({ agent: talker() });
+    const { harness, receivers } = await start({ agent: messageAgent() });
     expect(await promptly(harness.send("hello", { push: { url: HOOK } }))).toHaveProperty("message");
     await harness.clock.advance(60_000);
-    expect(receivers.told).toEqual([]);
+    expect(receivers.received).toEqual([]);
     expect(await deliveries(harness)).toEqual([]);
   });
 
@@ -157,7 +156,7 @@ describe("a task that may still be taken back", () => {
     const sent = harness.send("hello", { push: { url: HOOK } });
     await gate.reached;
     await harness.clock.advance(900);
-    expect(receivers.told).toEqual([]);
+    expect(receivers.received).toEqual([]);
     await harness.clock.advance(200);
     expect(receivers.numbers()).toEqual([1, 2]);
     gate.open();
@@ -170,11 +169,11 @@ describe("a task that may still be taken back", () => {
 describe("a failure", () => {
   test("is repeated within ten seconds, then ever later, and nothing overtakes it", async () => {
     const { harness, receivers } = await start({ agent: echo() });
-    receivers.answer = () => (receivers.told.length <= 4 ? FAILED : { ok: true });
+    receivers.answer = () => (receivers.received.length <= 4 ? FAILED : { ok: true });
     await promptly(harness.task("hello", { push: { url: HOOK } }));
     await harness.clock.advance(120_000);
     expect(receivers.numbers()).toEqual([1, 1, 1, 1, 1, 2, 3, 4]);
-    const times = receivers.told.slice(0, 5).map(({ at }) => at);
+    const times = receivers.received.slice(0, 5).map(({ at }) => at);
     const waits = times.slice(1).map((at, index) => at - (times[index] ?? 0));
     // The test's chance is a half: three quarters of 5, 10, 20 and 40 s.
     expect(waits).toEqual([3_750, 7_500, 15_000, 30_000]);
@@ -183,7 +182,7 @@ describe("a failure", () => {
 
   test("is forgiven when something is told", async () => {
     const { harness, receivers } = await start({ agent: echo(), limits: { pushAttempts: 3 } });
-    receivers.answer = () => (receivers.told.length % 3 === 0 ? { ok: true } : FAILED);
+    receivers.answer = () => (receivers.received.length % 3 === 0 ? { ok: true } : FAILED);
     await promptly(harness.task("hello", { push: { url: HOOK } }));
     await harness.clock.advance(300_000);
     expect(receivers.numbers()).toEqual([1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]);
@@ -202,7 +201,7 @@ describe("a failure", () => {
     ]);
     await promptly(harness.task("0", { taskId: id }));
     await harness.clock.advance(24 * 3_600_000);
-    expect(receivers.told).toHaveLength(12);
+    expect(receivers.received).toHaveLength(12);
     receivers.answer = () => ({ ok: true });
     expect(await harness.memory.redeliverPush({})).toHaveLength(1);
     await harness.clock.advance(10_000);
@@ -214,12 +213,12 @@ describe("a failure", () => {
     receivers.answer = () => ({ ok: false, reason: "no words", final: true });
     await promptly(harness.task("hello", { push: { url: HOOK } }));
     await harness.clock.advance(60_000);
-    expect(receivers.told).toHaveLength(1);
+    expect(receivers.received).toHaveLength(1);
     expect(await deliveries(harness)).toMatchObject([{ attempts: 1, lastError: "no words" }]);
   });
 
   test("is put on record for every try, and so is success", async () => {
-    const tries: PushTry[] = [];
+    const tries: PushAttempt[] = [];
     const { harness, receivers } = await start({
       agent: asker,
       limits: { pushAttempts: 3 },
@@ -268,13 +267,13 @@ describe("a failure", () => {
   test("waits by chance between a half and the whole, never longer than the bound", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 50 }), fc.double({ min: 0, max: 1, noNaN: true }), (failures, chance) => {
-        const wait = backoff(failures, 5_000, 3_600_000, chance);
+        const wait = backoffDelay(failures, 5_000, 3_600_000, chance);
         const whole = Math.min(5_000 * 2 ** (failures - 1), 3_600_000);
         expect(wait).toBeGreaterThanOrEqual(whole / 2);
         expect(wait).toBeLessThanOrEqual(whole);
       }),
     );
-    expect(backoff(1, 5_000, 3_600_000, 1)).toBeLessThanOrEqual(10_000);
+    expect(backoffDelay(1, 5_000, 3_600_000, 1)).toBeLessThanOrEqual(10_000);
   });
 });
 
@@ -348,7 +347,7 @@ describe("an engine", () => {
     const next = await Harness.start({ agent: asker, after: harness, pushSender: later });
     await settle();
     // Nobody can tell yet that its holder is dead.
-    expect(later.told).toEqual([]);
+    expect(later.received).toEqual([]);
     await next.clock.advance(30_000);
     expect(later.numbers()).toEqual([2, 3, 4, 5, 6]);
   });
@@ -375,7 +374,7 @@ describe("an engine", () => {
     const on = new Receivers();
     await Harness.start({ agent: echo(), after: harness, pushSender: on });
     await settle();
-    expect(off.told).toEqual([]);
+    expect(off.received).toEqual([]);
     expect(on.numbers()).toEqual([1, 2, 3, 4]);
   });
 

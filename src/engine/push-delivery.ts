@@ -1,12 +1,57 @@
 import type { LogEntry } from "../model/event.ts";
-import type { PushClaim, PushProgress } from "../store/contract.ts";
+import type { StreamFrame } from "../model/operation.ts";
+import type { Task } from "../model/task.ts";
+import type { PushClaim, PushProgress, StoredPushConfig } from "../store/contract.ts";
 import type { EngineContext } from "./options.ts";
-import { backoff } from "./push-backoff.ts";
-import type { PushOutcome, PushSender, PushTry } from "./push-sender.ts";
-import type { Runner } from "./runner.ts";
+import type { Runner } from "./runs/runner.ts";
+
+/**
+ * How long to wait after a number of failures: twice as long each time up to a bound, and of that a half to the whole by
+ * chance, so that receivers that failed together are not tried together again.
+ */
+export function backoffDelay(failures: number, first: number, longest: number, chance: number): number {
+  const whole = Math.min(first * 2 ** (failures - 1), longest);
+  return Math.round(whole * (0.5 + chance / 2));
+}
+
+/** One event on its way to one receiver. */
+export interface PushNotification {
+  readonly config: StoredPushConfig;
+  /** The event and its number. */
+  readonly frame: StreamFrame & { readonly number: number };
+  /** The task as it stood at the event. */
+  readonly task: () => Promise<Task>;
+}
+
+/** `final`: no further try can come to anything else. The reason is kept and shown to operators, so it has no secrets. */
+export type PushOutcome =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly reason: string; readonly final?: boolean };
+
+/** What came of one try, for whoever keeps records. */
+export interface PushAttempt extends Pick<PushClaim, "config" | "scope" | "host"> {
+  /** Number of the event. */
+  readonly event: number;
+  /** 1 for the first try of this event. */
+  readonly attempt: number;
+  /** `given-up`: it failed, and nothing more is tried by itself. */
+  readonly result: "delivered" | "failed" | "given-up";
+  /** Why it failed. */
+  readonly reason?: string;
+}
+
+/** Puts events into the words their receivers expect and carries them there; the engine knows neither. */
+export interface PushSender {
+  /** Whether a receiver of this dialect is shown the whole task each time, so that chunks on the way to it add nothing. */
+  sendsWholeTask(dialect: string): boolean;
+  /** A target that is not called, as far as can be told without looking for it. */
+  refuses(url: string): boolean;
+  /** One try, which ends at the latest when the signal says so. */
+  send(notification: PushNotification, signal: AbortSignal): Promise<PushOutcome>;
+}
 
 /** After this many events a config goes to the end of the line, so that a long log does not keep its place for ever. */
-const TOLD_IN_ONE_TURN = 32;
+const MAX_EVENTS_PER_CLAIM = 32;
 
 /**
  * Tells the events of tasks to those who registered for them: at least once, in order for each config, with one try
@@ -84,7 +129,9 @@ export class PushDelivery {
     for (const claim of claims) {
       this.#enter(claim.host);
       const telling = this.#tell(claim)
-        .catch((error: unknown) => this.#context.log.warn({ err: error, ...about(claim) }, "Push delivery broke off."))
+        .catch((error: unknown) =>
+          this.#context.log.warn({ err: error, ...toLogFields(claim) }, "Push delivery broke off."),
+        )
         .finally(() => {
           this.#telling.delete(telling);
           this.#leave(claim.host);
@@ -115,7 +162,7 @@ export class PushDelivery {
       const read = await this.#runner.readers.readStore({ id: config.taskId, after: cursor });
       // The task is gone, and its configs with it.
       if (read === undefined) return;
-      const entries = this.#sender.showsWholeTask(config.dialect) ? withoutPassed(read) : read;
+      const entries = this.#sender.sendsWholeTask(config.dialect) ? dropSupersededChunks(read) : read;
       if (entries.length === 0) return this.#release(claim, cursor);
       for (const [index, entry] of entries.entries()) {
         const outcome = await this.#try(claim, entry);
@@ -125,7 +172,8 @@ export class PushDelivery {
         cursor = entry.number;
         told++;
         this.#context.meter.count("push_delivered");
-        const isLast = told >= TOLD_IN_ONE_TURN || (index === entries.length - 1 && (await this.#isEnd(claim, cursor)));
+        const isLast =
+          told >= MAX_EVENTS_PER_CLAIM || (index === entries.length - 1 && (await this.#isEnd(claim, cursor)));
         if (isLast || this.#stopped) return this.#release(claim, cursor);
         const until = this.#context.clock.now() + this.#claimMs;
         if (!(await this.#note(claim, cursor, { kind: "hold", until }))) return;
@@ -151,7 +199,7 @@ export class PushDelivery {
     this.#underWay.add(controller);
     let cancelTimer = () => {};
     const late = new Promise<PushOutcome>((resolve) => {
-      controller.signal.addEventListener("abort", () => resolve(TOO_LATE), { once: true });
+      controller.signal.addEventListener("abort", () => resolve(TIMED_OUT), { once: true });
       cancelTimer = clock.after(times.pushTimeoutMs, () => controller.abort());
     });
     const task = async () => {
@@ -163,7 +211,7 @@ export class PushDelivery {
     try {
       return await Promise.race([this.#sender.send({ config, frame: entry, task }, controller.signal), late]);
     } catch (error) {
-      this.#context.log.error({ err: error, ...about(claim) }, "A push notification could not be made.");
+      this.#context.log.error({ err: error, ...toLogFields(claim) }, "A push notification could not be made.");
       return { ok: false, reason: "the notification could not be made" };
     } finally {
       cancelTimer();
@@ -178,24 +226,24 @@ export class PushDelivery {
     { reason, final = false }: Extract<PushOutcome, { ok: false }>,
   ): Promise<void> {
     const { clock, limits, times, log, meter, random } = this.#context;
-    const attempts = attemptAfter(claim, cursor);
+    const attempts = attemptNumber(claim, cursor);
     const isLast = final || attempts >= limits.pushAttempts;
     meter.count("push_failed");
     this.#tried(claim, cursor, { event, result: isLast ? "given-up" : "failed", reason });
     if (!isLast) {
-      const at = clock.now() + backoff(attempts, times.pushRetryMs, times.longestPushRetryMs, random());
-      log.debug({ ...about(claim), attempts, reason }, "A push notification failed.");
+      const at = clock.now() + backoffDelay(attempts, times.pushRetryMs, times.longestPushRetryMs, random());
+      log.debug({ ...toLogFields(claim), attempts, reason }, "A push notification failed.");
       await this.#note(claim, cursor, { kind: "retry", at, error: reason });
       return;
     }
     if (!(await this.#note(claim, cursor, { kind: "dead", error: reason }))) return;
     meter.count("push_dead");
-    log.warn({ ...about(claim), attempts, reason }, "A push config was given up.");
+    log.warn({ ...toLogFields(claim), attempts, reason }, "A push config was given up.");
   }
 
-  #tried(claim: PushClaim, cursor: number, tried: Pick<PushTry, "event" | "result" | "reason">): void {
+  #tried(claim: PushClaim, cursor: number, tried: Pick<PushAttempt, "event" | "result" | "reason">): void {
     const { config, scope, host } = claim;
-    this.#context.onPushTry({ config, scope, host, attempt: attemptAfter(claim, cursor), ...tried });
+    this.#context.onPushAttempt({ config, scope, host, attempt: attemptNumber(claim, cursor), ...tried });
   }
 
   /** False if the config has been deleted, replaced or taken over: then it is no longer ours to tell. */
@@ -216,19 +264,19 @@ export class PushDelivery {
   }
 }
 
-const TOO_LATE: PushOutcome = { ok: false, reason: "no answer in time" };
+const TIMED_OUT: PushOutcome = { ok: false, reason: "no answer in time" };
 
 /** Which try of the event after the cursor this is: what was told in this turn has shown that the receiver can be reached. */
-function attemptAfter({ config, attempts }: PushClaim, cursor: number): number {
+function attemptNumber({ config, attempts }: PushClaim, cursor: number): number {
   return (cursor > config.cursor ? 0 : attempts) + 1;
 }
 
 /** For logs: where it goes is the owner's business, and addresses may hold secrets. */
-function about({ config }: PushClaim) {
+function toLogFields({ config }: PushClaim) {
   return { task: config.taskId, config: config.id };
 }
 
 /** Without chunks that a later event, which shows them too, has already passed. */
-function withoutPassed(entries: readonly LogEntry[]): readonly LogEntry[] {
+function dropSupersededChunks(entries: readonly LogEntry[]): readonly LogEntry[] {
   return entries.filter((entry, index) => index === entries.length - 1 || entry.state !== undefined);
 }

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { Agent, Turn } from "./agent.ts";
-import { aborted, agentOf, chunk, createGate, heard, status } from "./testing/agents.ts";
+import { aborted, agentOf, chunk, createGate, inputText, status } from "./testing/agents.ts";
 import { promptly, settle } from "./testing/fake-clock.ts";
 import { framesOf, Harness } from "./testing/harness.ts";
 import { logViolations, snapshotViolations, viewViolations } from "./testing/log-invariants.ts";
-import { holding } from "./testing/stores.ts";
+import { createStoreGate } from "./testing/stores.ts";
 
 const LEASE = 15_000;
 
@@ -22,14 +22,14 @@ function mortal(onCrash: Agent["onCrash"], lives: Life[] = []): { readonly agent
     async function* (turn: Turn) {
       const value = await turn.memory.once("value", () => ++computed);
       lives.push({
-        text: heard(turn),
+        text: inputText(turn),
         attempt: turn.attempt,
         history: turn.history.map(({ messageId }) => messageId),
         computed: value,
       });
       yield chunk("a", "one ", true);
       yield chunk("a", "two ", true);
-      if (turn.attempt === 1 && heard(turn) === "hello") await new Promise(() => {});
+      if (turn.attempt === 1 && inputText(turn) === "hello") await new Promise(() => {});
       yield chunk("a", "three", true);
     },
     { onCrash },
@@ -143,15 +143,15 @@ describe("a task whose process died", () => {
   test("keeps the messages that waited, and answers only those that were not answered", async () => {
     const told: string[] = [];
     const gate = createGate();
-    const held = holding();
+    const held = createStoreGate();
     const agent = agentOf(
       async function* (turn) {
-        told.push(heard(turn));
+        told.push(inputText(turn));
         yield status("TASK_STATE_WORKING");
-        if (heard(turn) === "first") {
+        if (inputText(turn) === "first") {
           yield chunk("a", "x", false);
           await gate.pass();
-        } else if (heard(turn) === "second" && turn.attempt === 1) await new Promise(() => {});
+        } else if (inputText(turn) === "second" && turn.attempt === 1) await new Promise(() => {});
       },
       { onCrash: "resume" },
     );
@@ -175,11 +175,11 @@ describe("a task whose process died", () => {
     const begins = createGate();
     const ends = createGate();
     const told: string[] = [];
-    const held = holding();
+    const held = createStoreGate();
     const agent = agentOf(
       async function* (turn) {
-        told.push(heard(turn));
-        if (heard(turn) === "first") {
+        told.push(inputText(turn));
+        if (inputText(turn) === "first") {
           await begins.pass();
           yield chunk("a", "x", false);
           await ends.pass();
@@ -278,7 +278,7 @@ async function stolen(harness: Harness, id: string) {
 describe("two processes on one store", () => {
   const asking = agentOf(async function* (turn) {
     yield status("TASK_STATE_WORKING");
-    if (heard(turn) === "first") yield status("TASK_STATE_INPUT_REQUIRED", "?");
+    if (inputText(turn) === "first") yield status("TASK_STATE_INPUT_REQUIRED", "?");
   });
 
   test("a reader here sees what is written there", async () => {
@@ -314,10 +314,10 @@ describe("what had not begun when the process died", () => {
   const busyWith = (gate: ReturnType<typeof createGate>, told: string[], onCrash: Agent["onCrash"]) =>
     agentOf(
       async function* (turn) {
-        told.push(heard(turn));
+        told.push(inputText(turn));
         yield status("TASK_STATE_WORKING");
-        if (heard(turn) === "first") await gate.pass();
-        yield chunk("a", heard(turn), false);
+        if (inputText(turn) === "first") await gate.pass();
+        yield chunk("a", inputText(turn), false);
       },
       { concurrency: 1, onCrash },
     );
@@ -345,9 +345,9 @@ describe("what had not begun when the process died", () => {
     const stays = createGate();
     const agent = agentOf(
       async function* (turn) {
-        told.push(heard(turn));
+        told.push(inputText(turn));
         yield status("TASK_STATE_WORKING");
-        await (heard(turn) === "first" ? gate : stays).pass();
+        await (inputText(turn) === "first" ? gate : stays).pass();
       },
       { concurrency: 1 },
     );

@@ -35,7 +35,7 @@ export interface FieldViolation {
   readonly description: string;
 }
 
-export interface ProtocolErrorOptions {
+interface ProtocolErrorOptions {
   /** Facts for the peer, e.g. `{ taskId }`. Never anything secret: this crosses the wire. */
   readonly metadata?: Readonly<Record<string, string>>;
   readonly violations?: readonly FieldViolation[];
@@ -48,7 +48,7 @@ export interface ProtocolErrorOptions {
   readonly cause?: unknown;
 }
 
-const BRAND = Symbol.for("dragoman.ProtocolError");
+const PROTOCOL_ERROR_BRAND = Symbol.for("dragoman.ProtocolError");
 
 /** The one error that crosses the wire, in either direction. */
 export class ProtocolError extends Error {
@@ -68,12 +68,12 @@ export class ProtocolError extends Error {
     this.retryAfter = options.retryAfter;
     this.challenge = options.challenge;
     this.data = options.data;
-    Object.defineProperty(this, BRAND, { value: true });
+    Object.defineProperty(this, PROTOCOL_ERROR_BRAND, { value: true });
   }
 
   /** True also for an instance of another copy of this package, where `instanceof` would fail. */
   static is(error: unknown): error is ProtocolError {
-    return typeof error === "object" && error !== null && BRAND in error;
+    return typeof error === "object" && error !== null && PROTOCOL_ERROR_BRAND in error;
   }
 }
 
@@ -104,4 +104,9 @@ export function pushConfigNotFound(taskId: string, configId?: string): ProtocolE
 
 export function invalidParams(field: string, description: string): ProtocolError {
   return new ProtocolError("INVALID_PARAMS", `${field}: ${description}`, { violations: [{ field, description }] });
+}
+
+/** Whether something failed for this reason of the operating system, such as `ENOENT`. */
+export function hasErrorCode(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
 }

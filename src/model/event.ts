@@ -1,8 +1,6 @@
-import type { Artifact } from "./artifact.ts";
 import type { JsonObject } from "./json.ts";
 import type { Message } from "./message.ts";
-import type { TaskState } from "./state.ts";
-import type { Task, TaskStatus } from "./task.ts";
+import type { Artifact, Task, TaskState, TaskStatus } from "./task.ts";
 
 export interface TaskStatusUpdate {
   readonly taskId: string;
@@ -31,7 +29,7 @@ export type TaskEvent =
 export type StreamEvent = TaskEvent | { readonly message: Message };
 
 /** What came with a message beside it, for the run that answers it; kept because that run may be another one. */
-export interface RequestNote {
+export interface RequestDetails {
   readonly metadata?: JsonObject;
   readonly acceptedOutputModes?: readonly string[];
   readonly authenticated?: boolean;
@@ -45,7 +43,7 @@ export class LogEntry {
   readonly number: number;
   /** A caller's message that arrived with this event. It joins the history; streams do not show it. */
   readonly received: Message | undefined;
-  readonly request: RequestNote | undefined;
+  readonly request: RequestDetails | undefined;
   #event: TaskEvent | undefined;
   #json: string | undefined;
 
@@ -54,7 +52,7 @@ export class LogEntry {
     event: TaskEvent | undefined,
     json: string | undefined,
     received: Message | undefined,
-    request: RequestNote | undefined,
+    request: RequestDetails | undefined,
   ) {
     this.number = number;
     this.#event = event;
@@ -63,12 +61,12 @@ export class LogEntry {
     this.request = request;
   }
 
-  static of(number: number, event: TaskEvent, received?: Message, request?: RequestNote): LogEntry {
+  static of(number: number, event: TaskEvent, received?: Message, request?: RequestDetails): LogEntry {
     return new LogEntry(number, event, undefined, received, request);
   }
 
   /** `json` must be what `JSON.stringify` made of a TaskEvent: it is trusted. */
-  static fromJson(number: number, json: string, received?: Message, request?: RequestNote): LogEntry {
+  static fromJson(number: number, json: string, received?: Message, request?: RequestDetails): LogEntry {
     return new LogEntry(number, undefined, json, received, request);
   }
 

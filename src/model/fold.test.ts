@@ -2,11 +2,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { LogEntry, type TaskEvent } from "./event.ts";
 import { FoldError, fold, TaskFold } from "./fold.ts";
-import { type Message, messageSize } from "./message.ts";
-import { textOf } from "./part.ts";
-import { isTerminal, TASK_STATES } from "./state.ts";
+import { type Message, messageSize, textOf } from "./message.ts";
+import { isTerminal, isTransitionAllowed, TASK_STATES } from "./task.ts";
 import { anyEvent, CONTEXT, ID, legalLog, message } from "./testing/events.ts";
-import { mayMove } from "./transitions.ts";
 
 const cut = fc.tuple(legalLog, fc.nat()).map(([log, where]) => ({ log, at: (where % log.length) + 1 }));
 
@@ -85,7 +83,7 @@ describe("folding", () => {
         const before = JSON.stringify(open.toTask());
         const { state } = open.status;
         const next = "statusUpdate" in event ? event.statusUpdate.status.state : state;
-        const legal = !("task" in event) && !isTerminal(state) && mayMove(state, next);
+        const legal = !("task" in event) && !isTerminal(state) && isTransitionAllowed(state, next);
         const refusal = refusalIn(() => open.apply(LogEntry.of(at + 1, event)));
         expect(refusal === "none").toBe(legal);
         if (legal) return;

@@ -1,13 +1,9 @@
-import { type Artifact, withParts } from "./artifact.ts";
 import type { LogEntry, TaskArtifactUpdate, TaskEvent } from "./event.ts";
 import type { JsonObject } from "./json.ts";
-import { type Message, messageSize } from "./message.ts";
-import { isPlainText, type Part } from "./part.ts";
-import { isTerminal } from "./state.ts";
-import type { Task, TaskStatus } from "./task.ts";
-import { mayMove } from "./transitions.ts";
+import { isPlainText, type Message, messageSize, type Part } from "./message.ts";
+import { type Artifact, isTerminal, isTransitionAllowed, type Task, type TaskStatus, withParts } from "./task.ts";
 
-export type FoldRefusal = "no-task-yet" | "second-task" | "terminal" | "illegal-transition" | "other-task" | "gap";
+type FoldRefusal = "no-task-yet" | "second-task" | "terminal" | "illegal-transition" | "other-task" | "gap";
 
 /** Thrown by `TaskFold.apply` for an event that cannot follow; the fold is then unchanged. */
 export class FoldError extends Error {
@@ -86,7 +82,7 @@ export class TaskFold {
     if (isTerminal(this.#status.state)) return "terminal";
     const update = "statusUpdate" in event ? event.statusUpdate : event.artifactUpdate;
     if (update.taskId !== this.#id || update.contextId !== this.#contextId) return "other-task";
-    if ("statusUpdate" in event && !mayMove(this.#status.state, event.statusUpdate.status.state)) {
+    if ("statusUpdate" in event && !isTransitionAllowed(this.#status.state, event.statusUpdate.status.state)) {
       return "illegal-transition";
     }
     return undefined;
@@ -105,12 +101,12 @@ export class TaskFold {
 
   toTask(options: { historyLength?: number | undefined; artifacts?: boolean } = {}): Task {
     const { historyLength, artifacts = true } = options;
-    const history = lastOf(this.#history, historyLength);
+    const history = takeLast(this.#history, historyLength);
     return {
       id: this.#id,
       contextId: this.#contextId,
       status: this.status,
-      ...(artifacts && this.#artifacts !== undefined ? { artifacts: closed(this.#artifacts) } : undefined),
+      ...(artifacts && this.#artifacts !== undefined ? { artifacts: toArtifacts(this.#artifacts) } : undefined),
       ...(history.length > 0 ? { history } : undefined),
       ...(this.#metadata === undefined ? undefined : { metadata: this.#metadata }),
     };
@@ -156,7 +152,7 @@ export class TaskFold {
       return;
     }
     appendParts(open.parts, artifact.parts);
-    const described = laterDescription(open.artifact, artifact);
+    const described = mergeDescription(open.artifact, artifact);
     if (described !== undefined) open.artifact = described;
   }
 }
@@ -167,7 +163,7 @@ export function fold(entries: Iterable<LogEntry>, from: TaskFold = new TaskFold(
   return from;
 }
 
-function closed(artifacts: ReadonlyMap<string, OpenArtifact>): Artifact[] {
+function toArtifacts(artifacts: ReadonlyMap<string, OpenArtifact>): Artifact[] {
   const all: Artifact[] = [];
   for (const { artifact, parts } of artifacts.values()) all.push(withParts(artifact, parts.slice()));
   return all;
@@ -185,7 +181,7 @@ function appendParts(parts: Part[], added: readonly Part[]): void {
 }
 
 /** A later chunk may name or describe the artifact; what it does not mention stays. */
-function laterDescription(known: OpenArtifact["artifact"], chunk: Artifact): OpenArtifact["artifact"] | undefined {
+function mergeDescription(known: OpenArtifact["artifact"], chunk: Artifact): OpenArtifact["artifact"] | undefined {
   const { name, description, metadata, extensions } = chunk;
   const renamed = name !== undefined && name !== known.name;
   if (!renamed && description === undefined && metadata === undefined && extensions === undefined) return undefined;
@@ -193,7 +189,7 @@ function laterDescription(known: OpenArtifact["artifact"], chunk: Artifact): Ope
   return { ...known, ...mentioned };
 }
 
-function lastOf<T>(items: readonly T[], count: number | undefined): readonly T[] {
+function takeLast<T>(items: readonly T[], count: number | undefined): readonly T[] {
   if (count === undefined || count >= items.length) return items.slice();
   return count === 0 ? [] : items.slice(-count);
 }

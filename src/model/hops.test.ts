@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ProtocolError } from "./errors.ts";
-import { EXTENSIONS } from "./extensions.ts";
-import { type Hops, hopsIn, NO_HOPS, refuseLoop, throughAgent, withHops } from "./hops.ts";
+import { addAncestor, checkHopLimit, EXTENSIONS, type Hops, NO_HOPS, readHops, withHops } from "./extensions.ts";
 import type { JsonValue } from "./json.ts";
 
 const LIMIT = 8;
@@ -19,16 +18,16 @@ function codeOf(work: () => unknown): string | undefined {
 
 describe("what the metadata of a request says of its way", () => {
   it("is nothing where it says nothing", () => {
-    expect(hopsIn(undefined)).toEqual(NO_HOPS);
-    expect(hopsIn({ other: 1 })).toEqual(NO_HOPS);
-    expect(hopsIn(said({}))).toEqual(NO_HOPS);
+    expect(readHops(undefined)).toEqual(NO_HOPS);
+    expect(readHops({ other: 1 })).toEqual(NO_HOPS);
+    expect(readHops(said({}))).toEqual(NO_HOPS);
   });
 
   it("is read back as it was written, one call further", () => {
     const way: Hops = { hops: 2, ancestors: ["a", "b"] };
     const metadata = withHops({ kept: true }, way);
     expect(metadata.kept).toBe(true);
-    expect(hopsIn(metadata)).toEqual({ hops: 3, ancestors: ["a", "b"] });
+    expect(readHops(metadata)).toEqual({ hops: 3, ancestors: ["a", "b"] });
   });
 
   it.each([
@@ -42,13 +41,13 @@ describe("what the metadata of a request says of its way", () => {
     [{ ancestors: "a" }],
     [{ ancestors: [1] }],
   ])("is refused where it is %j", (value) => {
-    expect(codeOf(() => hopsIn(said(value)))).toBe("INVALID_PARAMS");
+    expect(codeOf(() => readHops(said(value)))).toBe("INVALID_PARAMS");
   });
 
   it("is read or refused, whatever it is", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
-        expect([undefined, "INVALID_PARAMS"]).toContain(codeOf(() => hopsIn(said(value as JsonValue))));
+        expect([undefined, "INVALID_PARAMS"]).toContain(codeOf(() => readHops(said(value as JsonValue))));
       }),
     );
   });
@@ -60,11 +59,11 @@ describe("a chain of agents", () => {
     let way = NO_HOPS;
     for (let calls = 0; ; calls++) {
       try {
-        refuseLoop(way, LIMIT);
+        checkHopLimit(way, LIMIT);
       } catch (error) {
         return { calls, message: (error as Error).message };
       }
-      way = hopsIn(withHops(undefined, throughAgent(way, agents(calls))));
+      way = readHops(withHops(undefined, addAncestor(way, agents(calls))));
     }
   }
 
@@ -82,6 +81,6 @@ describe("a chain of agents", () => {
 
   it("cannot hide behind a smaller number than the agents it names", () => {
     const ancestors = Array.from({ length: LIMIT + 1 }, (_, at) => `agent ${at}`);
-    expect(codeOf(() => refuseLoop({ hops: 0, ancestors }, LIMIT))).toBe("UNSUPPORTED_OPERATION");
+    expect(codeOf(() => checkHopLimit({ hops: 0, ancestors }, LIMIT))).toBe("UNSUPPORTED_OPERATION");
   });
 });

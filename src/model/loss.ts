@@ -19,7 +19,7 @@ export interface LossRule {
   readonly bindings?: readonly string[];
 }
 
-export function lossBy({ kind, reason }: LossRule, path: string): Loss {
+export function toLoss({ kind, reason }: LossRule, path: string): Loss {
   return { kind, path, reason };
 }
 

@@ -3,9 +3,7 @@ import type { AgentCard } from "./card.ts";
 import type { StreamEvent } from "./event.ts";
 import type { JsonObject } from "./json.ts";
 import type { Message } from "./message.ts";
-import type { TaskPushNotificationConfig } from "./push.ts";
-import type { TaskState } from "./state.ts";
-import type { Task } from "./task.ts";
+import type { Task, TaskState } from "./task.ts";
 
 export interface SendConfiguration {
   readonly acceptedOutputModes?: readonly string[];
@@ -19,7 +17,7 @@ export interface SendInput {
   /** In dialects whose callers choose: the id of the task, made under it if there is none. The message names no task then. */
   readonly chosenId?: string;
   /** The caller's dialect knows no answer but a task: an agent's plain message then completes one. */
-  readonly asTask?: boolean;
+  readonly alwaysTask?: boolean;
   readonly configuration?: SendConfiguration;
   readonly metadata?: JsonObject;
 }
@@ -107,7 +105,7 @@ export type AnswersByKind<Asked extends Operation = Operation> = {
 };
 
 /** The circumstances of one operation. Immutable; what an operation activated is returned, never written here. */
-export interface Call {
+export interface CallContext {
   readonly caller: Caller;
   /** Partition within the agent; `""` when the caller named none. */
   readonly tenant: string;
@@ -117,4 +115,17 @@ export interface Call {
   readonly idempotencyKey?: string;
   /** The interface the task was made over, kept with it: some dialects answer in the caller's own. */
   readonly dialect: string;
+}
+
+export interface AuthenticationInfo {
+  readonly scheme: string;
+  readonly credentials?: string;
+}
+
+export interface TaskPushNotificationConfig {
+  readonly id?: string;
+  readonly taskId?: string;
+  readonly url: string;
+  readonly token?: string;
+  readonly authentication?: AuthenticationInfo;
 }

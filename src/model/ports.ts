@@ -7,14 +7,14 @@ export interface Clock {
   after(milliseconds: number, run: () => void): () => void;
 }
 
-export interface Ids {
+export interface IdGenerator {
   task(): string;
   context(): string;
   message(): string;
   artifact(): string;
   pushConfig(): string;
   /** One life of one process. */
-  incarnation(): string;
+  node(): string;
 }
 
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -27,7 +27,7 @@ export interface Log {
 }
 
 /** Counters by name; a closed list keeps names in one place. */
-export type Count =
+export type CounterName =
   | "events_dropped_after_terminal"
   | "events_merged"
   | "runs_fenced"
@@ -47,7 +47,7 @@ export type Count =
   | "phone_notices_dropped";
 
 export interface Meter {
-  count(name: Count, by?: number): void;
+  count(name: CounterName, by?: number): void;
 }
 
 /** Notes whose code is about to run in this thread, so that a watchdog in another one can name it. */

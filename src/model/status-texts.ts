@@ -30,7 +30,7 @@ export function statusText(name: StatusTextName, value: string | number = ""): s
   return STATUS_TEXTS[name].replace("{}", () => String(value));
 }
 
-export interface StatusText {
+interface StatusText {
   readonly name: StatusTextName;
   readonly value: string;
 }
@@ -44,7 +44,7 @@ const PATTERNS = NAMES.map((name) => {
 });
 
 /** Undefined for what an agent wrote itself. */
-export function readStatusText(text: string): StatusText | undefined {
+export function parseStatusText(text: string): StatusText | undefined {
   for (const { name, pattern } of PATTERNS) {
     const found = pattern.exec(text);
     if (found !== null) return { name, value: found[1] ?? "" };

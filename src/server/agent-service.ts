@@ -3,8 +3,8 @@ import type { Engine } from "../engine/engine.ts";
 import type { Caller } from "../model/caller.ts";
 import type { AgentCard, AgentInterface, AgentProfile } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
-import type { Call, FrameStream, Operation, OutcomeOf, StreamFrame } from "../model/operation.ts";
-import type { Clock, Ids, Log } from "../model/ports.ts";
+import type { CallContext, FrameStream, Operation, OutcomeOf, StreamFrame } from "../model/operation.ts";
+import type { Clock, IdGenerator, Log } from "../model/ports.ts";
 import type { Admission } from "./access/admission.ts";
 import type { Authentication } from "./access/authentication.ts";
 import { requireScopes } from "./access/skill-scopes.ts";
@@ -54,7 +54,7 @@ interface AgentServiceOptions {
   readonly name: string;
   readonly engine: Engine;
   readonly log: Log;
-  readonly ids: Ids;
+  readonly ids: IdGenerator;
   readonly clock: Clock;
   readonly interfaces: () => readonly AgentInterface[];
   readonly authentication: Pick<Authentication, "identifies" | "security" | "challenged">;
@@ -70,7 +70,7 @@ export class ServedAgentService implements AgentService {
   readonly name: string;
   readonly #engine: Engine;
   readonly #log: Log;
-  readonly #ids: Ids;
+  readonly #ids: IdGenerator;
   readonly #clock: Clock;
   readonly #interfaces: () => readonly AgentInterface[];
   readonly #authentication: AgentServiceOptions["authentication"];
@@ -114,11 +114,11 @@ export class ServedAgentService implements AgentService {
     return activatedExtensions(this.card, requested);
   }
 
-  dispatch<O extends Operation>(operation: O, call: Call): Promise<OutcomeOf<O>> {
+  dispatch<O extends Operation>(operation: O, call: CallContext): Promise<OutcomeOf<O>> {
     return this.#audit === undefined ? this.#perform(operation, call) : this.#audited(this.#audit, operation, call);
   }
 
-  async #audited<O extends Operation>(audit: AuditLog, operation: O, call: Call): Promise<OutcomeOf<O>> {
+  async #audited<O extends Operation>(audit: AuditLog, operation: O, call: CallContext): Promise<OutcomeOf<O>> {
     audit.assertWritable();
     const { caller, dialect } = call;
     const began = audit.now();
@@ -145,7 +145,7 @@ export class ServedAgentService implements AgentService {
     }
   }
 
-  async #perform<O extends Operation>(operation: O, call: Call): Promise<OutcomeOf<O>> {
+  async #perform<O extends Operation>(operation: O, call: CallContext): Promise<OutcomeOf<O>> {
     this.#admission?.startRequest(call.caller);
     try {
       if (operation.kind === "send" || operation.kind === "stream") {
@@ -167,10 +167,10 @@ export class ServedAgentService implements AgentService {
   }
 
   originOf(taskId: string, caller: Caller): Promise<string | undefined> {
-    return this.#engine.originOf(this.name, taskId, caller);
+    return this.#engine.findTaskDialect(this.name, taskId, caller);
   }
 
-  async #extendedCard(call: Call): Promise<AgentCard> {
+  async #extendedCard(call: CallContext): Promise<AgentCard> {
     const { extended } = this.profile;
     if (extended === undefined || !this.#authentication.identifies) {
       throw new ProtocolError("UNSUPPORTED_OPERATION", "This agent has no extended card.");

@@ -1,5 +1,5 @@
 import { randomFillSync } from "node:crypto";
-import type { Clock, Ids } from "../model/ports.ts";
+import type { Clock, IdGenerator } from "../model/ports.ts";
 
 /** The real clock. Its timers never keep the process alive. */
 export const systemClock: Clock = {
@@ -60,11 +60,11 @@ export function uuidV7(now: number = Date.now()): string {
 
 const uuid = () => uuidV7();
 
-export const uuidIds: Ids = {
+export const uuidIds: IdGenerator = {
   task: uuid,
   context: uuid,
   message: uuid,
   artifact: uuid,
   pushConfig: uuid,
-  incarnation: uuid,
+  node: uuid,
 };

@@ -4,10 +4,10 @@ import type { SigningKey, SigningKeyOptions } from "../auth/signatures/keys.ts";
 import { createPushToken, PUSH_SIGNATURE_HEADER, PUSH_TOKEN_HEADER, signPush } from "../auth/signatures/sign-push.ts";
 import type { Dialect, PushBody, PushEncoding } from "../dialects/contract.ts";
 import type { EngineLimits, EngineOptions, EngineTimes } from "../engine/options.ts";
-import type { PushNotification, PushOutcome, PushSender } from "../engine/push-sender.ts";
+import type { PushNotification, PushOutcome, PushSender } from "../engine/push-delivery.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { Loss } from "../model/loss.ts";
-import type { Clock, Ids } from "../model/ports.ts";
+import type { Clock, IdGenerator } from "../model/ports.ts";
 import type { StoredPushConfig } from "../store/contract.ts";
 
 /** How push notifications are delivered. */
@@ -37,7 +37,7 @@ export interface PushOptions {
 interface PushDependencies {
   readonly dialects: readonly Dialect[];
   readonly clock: Clock;
-  readonly ids: Ids;
+  readonly ids: IdGenerator;
   readonly report: (dialect: string, losses: readonly Loss[]) => void;
   readonly where: { baseUrl(): string };
   /** Only this machine can call, and so webhooks on it and around it harm nobody. */
@@ -99,7 +99,7 @@ interface PushSenderOptions {
   /** Throws for a target that will not be called, as far as its spelling tells. */
   readonly check: (url: string) => unknown;
   readonly clock: Clock;
-  readonly ids: Ids;
+  readonly ids: IdGenerator;
   /** Throws LOSS_REFUSED where nothing may be lost. */
   readonly report: (dialect: string, losses: readonly Loss[]) => void;
   /** Shared with all receivers. */
@@ -115,7 +115,7 @@ const TOKEN_HEADERS = ["x-a2a-notification-token", "a2a-notification-token"] as 
 /** Puts events into the words of the dialect their config was registered in, and posts them. */
 function createPushSender(options: PushSenderOptions): PushSender {
   return {
-    showsWholeTask: (dialect) => options.encodings.get(dialect)?.wholeTask === true,
+    sendsWholeTask: (dialect) => options.encodings.get(dialect)?.wholeTask === true,
     refuses: (url) => isRefused(options.check, url),
     send: (notification, signal) => send(options, notification, signal),
   };

@@ -207,7 +207,7 @@ function runningServer(
     replace(name, agent) {
       if (!core.services.has(name)) throw new TypeError(`replace: there is no agent "${name}".`);
       if (!isAgent(agent)) throw new TypeError("replace: the agent must be what defineAgent returns.");
-      core.engine.replace(name, agent);
+      core.engine.replaceAgent(name, agent);
       core.services.get(name)?.invalidateCard();
     },
     close() {

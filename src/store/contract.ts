@@ -1,8 +1,7 @@
 import type { LogEntry } from "../model/event.ts";
 import type { Message } from "../model/message.ts";
-import type { AuthenticationInfo } from "../model/push.ts";
-import type { TaskState } from "../model/state.ts";
-import type { Task, TaskStatus } from "../model/task.ts";
+import type { AuthenticationInfo } from "../model/operation.ts";
+import type { Task, TaskState, TaskStatus } from "../model/task.ts";
 import type {
   PushClaimQuery,
   PushClaims,

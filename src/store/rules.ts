@@ -1,5 +1,4 @@
-import { isTerminal, type TaskState } from "../model/state.ts";
-import type { Task, TaskStatus } from "../model/task.ts";
+import { isTerminal, type Task, type TaskState, type TaskStatus } from "../model/task.ts";
 import type {
   Append,
   Discard,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { LogEntry, type RequestNote } from "../model/event.ts";
+import { LogEntry, type RequestDetails } from "../model/event.ts";
 import type { Message } from "../model/message.ts";
 import { decodeSegment, encodeSegment } from "./segment.ts";
 
@@ -19,7 +19,7 @@ const content = fc.array(
 interface Item {
   readonly text: string;
   readonly received: Message | undefined;
-  readonly request?: RequestNote | undefined;
+  readonly request?: RequestDetails | undefined;
 }
 
 function toEntries(items: readonly Item[], first: number): LogEntry[] {

@@ -1,4 +1,4 @@
-import { LogEntry, type RequestNote } from "../model/event.ts";
+import { LogEntry, type RequestDetails } from "../model/event.ts";
 import type { Message } from "../model/message.ts";
 
 /**
@@ -39,7 +39,7 @@ export function decodeSegment(
     } else {
       if (number > after) {
         const message = received === undefined ? undefined : (JSON.parse(received) as Message);
-        const note = request === undefined ? undefined : (JSON.parse(request) as RequestNote);
+        const note = request === undefined ? undefined : (JSON.parse(request) as RequestDetails);
         entries.push(LogEntry.fromJson(number, body.slice(start, end), message, note));
       }
       received = undefined;

@@ -1,6 +1,6 @@
 /** An exchange: one request, answered in full or by a stream. Serving side first, calling side below. */
 import type { Caller } from "../model/caller.ts";
-import type { PeerCertificate } from "./peer-certificate.ts";
+import type { PeerCertificate } from "./tls.ts";
 
 export interface ExchangeRequest {
   readonly method: string;
@@ -44,11 +44,11 @@ export function isStreamReply(reply: ExchangeReply): reply is StreamReply {
 }
 
 /** What is one caller's must not be kept for another: caches cannot tell callers apart by the header of an API key. */
-export const NOT_TO_BE_KEPT = "private, no-store";
+export const PRIVATE_NO_STORE = "private, no-store";
 
 const JSON_HEADERS: Readonly<Record<string, string>> = Object.freeze({
   "content-type": "application/json",
-  "cache-control": NOT_TO_BE_KEPT,
+  "cache-control": PRIVATE_NO_STORE,
 });
 
 /** `json` is text that is already JSON. Header names are lower-case; an extra header replaces the usual one. */

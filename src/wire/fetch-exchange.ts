@@ -7,14 +7,14 @@ import {
   type Exchanger,
 } from "./exchange.ts";
 
-export interface FetchExchangerOptions {
+interface FetchExchangerOptions {
   /** Bounds what `text()` reads. Streams have no total; their reader bounds each event. */
   readonly maxBodyBytes?: number;
 }
 
-export const DEFAULT_MAX_BODY_BYTES = 16 * 1024 * 1024;
+const DEFAULT_MAX_BODY_BYTES = 16 * 1024 * 1024;
 
-type StopReason = "timeout" | "aborted" | "too-large" | "cancelled";
+type AbortReason = "timeout" | "aborted" | "too-large" | "cancelled";
 
 const MESSAGES = {
   unreachable: "The server could not be reached",
@@ -25,15 +25,11 @@ const MESSAGES = {
 } satisfies Record<CarrierErrorCode, string>;
 
 function carrierError(code: CarrierErrorCode, url: string, cause?: unknown): CarrierError {
-  return new CarrierError(
-    code,
-    `${MESSAGES[code]}: ${withoutSecrets(url)}`,
-    cause === undefined ? undefined : { cause },
-  );
+  return new CarrierError(code, `${MESSAGES[code]}: ${redactUrl(url)}`, cause === undefined ? undefined : { cause });
 }
 
 /** Messages end up in logs, while queries and user info may hold keys. */
-function withoutSecrets(url: string): string {
+function redactUrl(url: string): string {
   if (!URL.canParse(url)) return "invalid URL";
   const { origin, pathname } = new URL(url);
   return origin + pathname;
@@ -43,15 +39,15 @@ function withoutSecrets(url: string): string {
  * Everything that can end a call early meets here, so that the first reason wins: `fetch` only ever reports an abort.
  * (`AbortSignal.any` would do for the signals, but keeps each call alive as long as a long-lived caller's signal.)
  */
-class Stop {
+class CallAbort {
   readonly #controller = new AbortController();
   readonly #callerSignal: AbortSignal | undefined;
   #timer: NodeJS.Timeout | undefined;
-  reason: StopReason | undefined;
+  reason: AbortReason | undefined;
 
   constructor(callerSignal: AbortSignal | undefined) {
     this.#callerSignal = callerSignal;
-    if (callerSignal?.aborted) this.now("aborted");
+    if (callerSignal?.aborted) this.abort("aborted");
     else callerSignal?.addEventListener("abort", this.#onAbort, { once: true });
   }
 
@@ -59,14 +55,14 @@ class Stop {
     return this.#controller.signal;
   }
 
-  now(reason: StopReason): void {
+  abort(reason: AbortReason): void {
     this.reason ??= reason;
     this.release();
     this.#controller.abort();
   }
 
   startTimer(timeoutMs: number | undefined): void {
-    if (timeoutMs !== undefined) this.#timer = setTimeout(() => this.now("timeout"), timeoutMs);
+    if (timeoutMs !== undefined) this.#timer = setTimeout(() => this.abort("timeout"), timeoutMs);
   }
 
   clearTimer(): void {
@@ -78,14 +74,14 @@ class Stop {
     this.#callerSignal?.removeEventListener("abort", this.#onAbort);
   }
 
-  readonly #onAbort = (): void => this.now("aborted");
+  readonly #onAbort = (): void => this.abort("aborted");
 }
 
 export function createFetchExchanger(fetch: typeof globalThis.fetch, options: FetchExchangerOptions = {}): Exchanger {
   const { maxBodyBytes = DEFAULT_MAX_BODY_BYTES } = options;
 
   return async (call) => {
-    const stop = new Stop(call.signal);
+    const stop = new CallAbort(call.signal);
     stop.startTimer(call.timeoutMs);
     try {
       const response = await fetch(call.url, {
@@ -104,7 +100,7 @@ export function createFetchExchanger(fetch: typeof globalThis.fetch, options: Fe
   };
 }
 
-function createAnswer(call: ExchangeCall, response: Response, stop: Stop, maxBodyBytes: number): ExchangeAnswer {
+function createAnswer(call: ExchangeCall, response: Response, stop: CallAbort, maxBodyBytes: number): ExchangeAnswer {
   const { body, headers, status } = response;
   if (body === null) stop.release();
 
@@ -123,7 +119,7 @@ function createAnswer(call: ExchangeCall, response: Response, stop: Stop, maxBod
   const chunks = readChunks();
 
   function refuseSize(): never {
-    stop.now("too-large");
+    stop.abort("too-large");
     throw carrierError("too-large", call.url);
   }
 
@@ -147,5 +143,5 @@ function createAnswer(call: ExchangeCall, response: Response, stop: Stop, maxBod
     return new TextDecoder().decode(parts.length === 1 ? parts[0] : Buffer.concat(parts));
   }
 
-  return { status, headers, text, chunks, cancel: () => stop.now("cancelled") };
+  return { status, headers, text, chunks, cancel: () => stop.abort("cancelled") };
 }

@@ -1,5 +1,5 @@
 /** JSON-RPC 2.0 envelopes. What methods and params mean is for the layer above. */
-import { decodeUtf8, JsonLimitError, type JsonLimits, parseJson } from "./json-limits.ts";
+import { decodeUtf8, type JsonLimits, JsonParseError, parseJson } from "./parse-json.ts";
 
 /** Opaque: `0`, `""` and `null` are ids like any other, so never test one for truth. */
 export type JsonRpcId = string | number | null;
@@ -15,56 +15,50 @@ export interface JsonRpcRequest {
   readonly notification: boolean;
 }
 
-export interface JsonRpcErrorObject {
-  readonly code: number;
-  readonly message: string;
-  readonly data?: unknown;
-}
-
 export const PARSE_ERROR = -32700;
 export const INVALID_REQUEST = -32600;
 export const INVALID_PARAMS = -32602;
 
-export interface JsonRpcRefusal {
+export interface JsonRpcParseFailure {
   readonly ok: false;
   readonly code: typeof PARSE_ERROR | typeof INVALID_REQUEST | typeof INVALID_PARAMS;
   readonly id: JsonRpcId;
   readonly message: string;
 }
 
-export type JsonRpcParse = { readonly ok: true; readonly request: JsonRpcRequest } | JsonRpcRefusal;
+type JsonRpcParseResult = { readonly ok: true; readonly request: JsonRpcRequest } | JsonRpcParseFailure;
 
 /** Reads one request envelope. Never throws: whatever is wrong with the text is in the result, ready to be answered. */
-export function parseJsonRpc(body: string | Uint8Array, limits?: JsonLimits): JsonRpcParse {
+export function parseJsonRpc(body: string | Uint8Array, limits?: JsonLimits): JsonRpcParseResult {
   let text = "";
   try {
     text = typeof body === "string" ? body : decodeUtf8(body);
     return readEnvelope(parseJson(text, limits));
   } catch (error) {
-    if (!(error instanceof JsonLimitError)) throw error;
+    if (!(error instanceof JsonParseError)) throw error;
     if (error.reason !== "number") {
-      return refusal(error.isExcess ? INVALID_REQUEST : PARSE_ERROR, null, error.message);
+      return toParseFailure(error.isLimitExceeded ? INVALID_REQUEST : PARSE_ERROR, null, error.message);
     }
     const parsed = readEnvelope(JSON.parse(text));
-    return parsed.ok ? refusal(INVALID_PARAMS, parsed.request.id, error.message) : parsed;
+    return parsed.ok ? toParseFailure(INVALID_PARAMS, parsed.request.id, error.message) : parsed;
   }
 }
 
-function readEnvelope(value: unknown): JsonRpcParse {
-  if (Array.isArray(value)) return refusal(INVALID_REQUEST, null, "Batch requests are not supported.");
-  if (!isRecord(value)) return refusal(INVALID_REQUEST, null, "A request must be a JSON object.");
+function readEnvelope(value: unknown): JsonRpcParseResult {
+  if (Array.isArray(value)) return toParseFailure(INVALID_REQUEST, null, "Batch requests are not supported.");
+  if (!isRecord(value)) return toParseFailure(INVALID_REQUEST, null, "A request must be a JSON object.");
   const { id: rawId, jsonrpc, method, params } = value;
   const id = rawId === undefined ? null : rawId;
   if (!isJsonRpcId(id)) {
-    return refusal(INVALID_REQUEST, null, "id must be a string, null or a number that can be echoed exactly.");
+    return toParseFailure(INVALID_REQUEST, null, "id must be a string, null or a number that can be echoed exactly.");
   }
-  if (jsonrpc !== "2.0") return refusal(INVALID_REQUEST, id, 'jsonrpc must be "2.0".');
-  if (typeof method !== "string") return refusal(INVALID_REQUEST, id, "method must be a string.");
-  if (!isParams(params)) return refusal(INVALID_REQUEST, id, "params must be an object or an array.");
+  if (jsonrpc !== "2.0") return toParseFailure(INVALID_REQUEST, id, 'jsonrpc must be "2.0".');
+  if (typeof method !== "string") return toParseFailure(INVALID_REQUEST, id, "method must be a string.");
+  if (!isParams(params)) return toParseFailure(INVALID_REQUEST, id, "params must be an object or an array.");
   return { ok: true, request: { id, method, params, notification: rawId === undefined } };
 }
 
-function refusal(code: JsonRpcRefusal["code"], id: JsonRpcId, message: string): JsonRpcRefusal {
+function toParseFailure(code: JsonRpcParseFailure["code"], id: JsonRpcId, message: string): JsonRpcParseFailure {
   return { ok: false, code, id, message };
 }
 

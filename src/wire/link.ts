@@ -34,9 +34,9 @@ export const NORMAL_CLOSURE = 1000;
 /** The link broke: the other side has said nothing of an end. */
 export const ABNORMAL_CLOSURE = 1006;
 
-export type LinkErrorCode = "closed" | "buffer-full" | "already-read";
+type LinkErrorCode = "closed" | "buffer-full" | "already-read";
 
-const MESSAGES = {
+const LINK_ERROR_MESSAGES = {
   closed: "The link is closed.",
   "buffer-full": "The other side of the link is too far behind.",
   "already-read": "The messages of a link have one reader.",
@@ -47,7 +47,90 @@ export class LinkError extends Error {
   readonly code: LinkErrorCode;
 
   constructor(code: LinkErrorCode) {
-    super(MESSAGES[code]);
+    super(LINK_ERROR_MESSAGES[code]);
     this.code = code;
+  }
+}
+
+/** Something to wait at until it is opened, once. */
+export interface Deferred {
+  readonly promise: Promise<void>;
+  readonly resolve: () => void;
+}
+
+export function createDeferred(): Deferred {
+  let open = (): void => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { promise: opened, resolve: open };
+}
+
+interface LinkInboxOptions {
+  /** The reader took a message. */
+  readonly onRead: () => void;
+  /** The reader left its loop, or came to its end. */
+  readonly onReaderDone: () => void;
+}
+
+/** What has arrived at one end of a link and has not been read. */
+export class LinkInbox {
+  readonly messages: AsyncIterable<string>;
+  readonly #unread: string[] = [];
+  readonly #options: LinkInboxOptions;
+  /** Where the reader waits for a message. */
+  #arrival: Deferred | undefined;
+  #taken = false;
+  #closed = false;
+
+  constructor(options: LinkInboxOptions) {
+    this.#options = options;
+    this.messages = {
+      [Symbol.asyncIterator]: () => {
+        if (this.#taken) throw new LinkError("already-read");
+        this.#taken = true;
+        return this.#read();
+      },
+    };
+  }
+
+  get size(): number {
+    return this.#unread.length;
+  }
+
+  push(text: string): void {
+    this.#unread.push(text);
+    this.#wake();
+  }
+
+  /** Nothing more will come; what is unread can still be read. */
+  close(): void {
+    this.#closed = true;
+    this.#wake();
+  }
+
+  clear(): void {
+    this.#unread.length = 0;
+  }
+
+  #wake(): void {
+    this.#arrival?.resolve();
+    this.#arrival = undefined;
+  }
+
+  async *#read(): AsyncGenerator<string, void, undefined> {
+    try {
+      for (;;) {
+        for (let text = this.#unread.shift(); text !== undefined; text = this.#unread.shift()) {
+          this.#options.onRead();
+          yield text;
+        }
+        if (this.#closed) return;
+        this.#arrival = createDeferred();
+        await this.#arrival.promise;
+      }
+    } finally {
+      this.#options.onReaderDone();
+    }
   }
 }

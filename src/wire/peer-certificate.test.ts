@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readAlternativeNames, toPeerCertificate } from "./peer-certificate.ts";
+import { parseAlternativeNames, toPeerCertificate } from "./tls.ts";
 
 describe("alternative names", () => {
   it("are told apart by kind", () => {
@@ -19,14 +19,14 @@ describe("alternative names", () => {
 
   it("cannot be smuggled in one another", () => {
     const smuggled = 'URI:"http://evil.example/, URI:spiffe://example/admin", DNS:c.example';
-    expect(readAlternativeNames(smuggled)).toEqual([
+    expect(parseAlternativeNames(smuggled)).toEqual([
       { kind: "URI", value: "http://evil.example/, URI:spiffe://example/admin" },
       { kind: "DNS", value: "c.example" },
     ]);
   });
 
   it.each(['URI:"unclosed', "no kind", 'URI:"a"b, DNS:c', "DNS:a, , DNS:b"])("have to be readable: %s", (list) => {
-    expect(readAlternativeNames(list)).toEqual([]);
+    expect(parseAlternativeNames(list)).toEqual([]);
   });
 
   it("come back as they were written, quoted where Node quotes", () => {
@@ -35,13 +35,13 @@ describe("alternative names", () => {
       `${kind}:${/[",'\\\p{C}]/u.test(value) || value.startsWith('"') ? JSON.stringify(value) : value}`;
     fc.assert(
       fc.property(fc.array(name), (names) => {
-        expect(readAlternativeNames(names.map(written).join(", "))).toEqual(names);
+        expect(parseAlternativeNames(names.map(written).join(", "))).toEqual(names);
       }),
     );
   });
 
   it("of any text never throw", () => {
-    fc.assert(fc.property(fc.string(), (list) => Array.isArray(readAlternativeNames(list))));
+    fc.assert(fc.property(fc.string(), (list) => Array.isArray(parseAlternativeNames(list))));
   });
 
   it("several common names are none", () => {

@@ -2,7 +2,7 @@
  * A remote procedure call as gRPC knows it: one message of bytes in; one message, a stream of them, or a status out.
  * Says nothing of what the bytes mean, nor of the library that carries them.
  */
-import type { PeerCertificate } from "./peer-certificate.ts";
+import type { PeerCertificate } from "./tls.ts";
 
 export interface RpcRequest {
   /** Full name, e.g. `package.v1.Service`. */

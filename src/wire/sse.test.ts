@@ -2,14 +2,14 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   createSseParser,
+  encodeSseComment,
+  encodeSseEvent,
+  encodeSseLine,
+  encodeSseRetry,
+  readSseEvents,
   type SseEvent,
   SseLimitError,
   type SseParserOptions,
-  sseComment,
-  sseEvents,
-  sseFrame,
-  sseLineFrame,
-  sseRetry,
 } from "./sse.ts";
 
 interface Reading {
@@ -74,24 +74,24 @@ const streamText = fc
 
 describe("writing", () => {
   it("frames one line", () => {
-    expect(sseFrame('{"a":1}')).toBe('data: {"a":1}\n\n');
-    expect(sseFrame("x", 0)).toBe("id: 0\ndata: x\n\n");
-    expect(sseLineFrame("x", "e1")).toBe("id: e1\ndata: x\n\n");
-    expect(sseLineFrame("x")).toBe("data: x\n\n");
+    expect(encodeSseEvent('{"a":1}')).toBe('data: {"a":1}\n\n');
+    expect(encodeSseEvent("x", 0)).toBe("id: 0\ndata: x\n\n");
+    expect(encodeSseLine("x", "e1")).toBe("id: e1\ndata: x\n\n");
+    expect(encodeSseLine("x")).toBe("data: x\n\n");
   });
 
   it("splits lines, whatever ends them", () => {
-    expect(sseFrame("a\nb\r\nc\rd")).toBe("data: a\ndata: b\ndata: c\ndata: d\n\n");
-    expect(sseComment("a\nb")).toBe(": a\n: b\n\n");
+    expect(encodeSseEvent("a\nb\r\nc\rd")).toBe("data: a\ndata: b\ndata: c\ndata: d\n\n");
+    expect(encodeSseComment("a\nb")).toBe(": a\n: b\n\n");
   });
 
   it("writes the retry time", () => {
-    expect(sseRetry(1500)).toBe("retry: 1500\n\n");
-    for (const bad of [-1, 0.5, Number.NaN]) expect(() => sseRetry(bad)).toThrow(RangeError);
+    expect(encodeSseRetry(1500)).toBe("retry: 1500\n\n");
+    for (const bad of [-1, 0.5, Number.NaN]) expect(() => encodeSseRetry(bad)).toThrow(RangeError);
   });
 
   it.each(["a\nb", "a\rb", "a\0"])("refuses the id %j", (id) => {
-    expect(() => sseFrame("x", id)).toThrow(RangeError);
+    expect(() => encodeSseEvent("x", id)).toThrow(RangeError);
   });
 });
 
@@ -111,7 +111,8 @@ describe("reading", () => {
         });
         const text = frames
           .map(
-            ({ data, id, comment }) => (comment ? sseComment("alive") : "") + sseFrame(data.replace(/\r/g, "\n"), id),
+            ({ data, id, comment }) =>
+              (comment ? encodeSseComment("alive") : "") + encodeSseEvent(data.replace(/\r/g, "\n"), id),
           )
           .join("");
         const reading = read(cut(Buffer.from(text), cuts));
@@ -217,7 +218,7 @@ describe("reading", () => {
 describe("sseEvents", () => {
   async function collect(stream: AsyncIterable<Uint8Array>, options?: SseParserOptions): Promise<string[][]> {
     const batches: string[][] = [];
-    for await (const batch of sseEvents(stream, options)) batches.push(batch.map(({ data }) => data));
+    for await (const batch of readSseEvents(stream, options)) batches.push(batch.map(({ data }) => data));
     return batches;
   }
   const streamOf = (...chunks: string[]) => ReadableStream.from(chunks.map((chunk) => new TextEncoder().encode(chunk)));
@@ -233,7 +234,7 @@ describe("sseEvents", () => {
   it("hands over what was complete before it fails", async () => {
     const batches: SseEvent[][] = [];
     const reading = (async () => {
-      for await (const batch of sseEvents(streamOf("data: a\n\ndata: too long\n\n"), { maxEventBytes: 8 })) {
+      for await (const batch of readSseEvents(streamOf("data: a\n\ndata: too long\n\n"), { maxEventBytes: 8 })) {
         batches.push(batch);
       }
     })();
@@ -249,7 +250,7 @@ describe("sseEvents", () => {
         cancelled = true;
       },
     });
-    for await (const batch of sseEvents(stream)) {
+    for await (const batch of readSseEvents(stream)) {
       expect(batch).toEqual([message("a")]);
       break;
     }

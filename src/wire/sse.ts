@@ -1,33 +1,23 @@
 /** Server-sent events: writing is here, reading in `sse-parser.ts`. */
 
-export {
-  createSseParser,
-  DEFAULT_MAX_EVENT_BYTES,
-  type SseEvent,
-  SseLimitError,
-  type SseParser,
-  type SseParserOptions,
-  sseEvents,
-} from "./sse-parser.ts";
-
 /** One event. Line ends inside `data` become several `data:` lines, which the reader joins with LF. */
-export function sseFrame(data: string, id?: number | string): string {
-  if (!data.includes("\n") && !data.includes("\r")) return sseLineFrame(data, id);
+export function encodeSseEvent(data: string, id?: number | string): string {
+  if (!data.includes("\n") && !data.includes("\r")) return encodeSseLine(data, id);
   return `${idField(id)}${prefixLines("data: ", data)}\n`;
 }
 
 /** One event whose data is known to be one line, as the output of `JSON.stringify` is: it is not searched. */
-export function sseLineFrame(line: string, id?: number | string): string {
+export function encodeSseLine(line: string, id?: number | string): string {
   return id === undefined ? `data: ${line}\n\n` : `${idField(id)}data: ${line}\n\n`;
 }
 
 /** Ignored by readers; keeps idle connections open. */
-export function sseComment(text: string): string {
+export function encodeSseComment(text: string): string {
   return `${prefixLines(": ", text)}\n`;
 }
 
 /** How long a reader should wait before it connects again. */
-export function sseRetry(milliseconds: number): string {
+export function encodeSseRetry(milliseconds: number): string {
   if (!Number.isSafeInteger(milliseconds) || milliseconds < 0) {
     throw new RangeError("The retry time must be a whole number of milliseconds.");
   }
@@ -49,4 +39,201 @@ function idField(id: number | string | undefined): string {
     throw new RangeError("An event id must not contain line ends or NUL.");
   }
   return `id: ${id}\n`;
+}
+
+/** Reading server-sent events by the rules of the WHATWG HTML standard, section 9.2.6. */
+
+export interface SseEvent {
+  /** `"message"` unless the event named itself. */
+  readonly event: string;
+  readonly data: string;
+  /** The last id the stream gave, on this event or before it; `""` if none. */
+  readonly lastEventId: string;
+}
+
+export interface SseParserOptions {
+  /** Bounds each line, and the data lines of one event together. */
+  readonly maxEventBytes?: number;
+  readonly onComment?: (text: string) => void;
+  readonly onRetry?: (milliseconds: number) => void;
+}
+
+interface SseParser {
+  /** Calls back for each event that became complete. Throws `SseLimitError` when the bound is passed, then and ever after. */
+  push(chunk: Uint8Array | string): void;
+  /** Ends the stream; an event without its closing blank line is discarded. */
+  end(): void;
+}
+
+export class SseLimitError extends Error {
+  override readonly name = "SseLimitError";
+  readonly maxEventBytes: number;
+
+  constructor(maxEventBytes: number) {
+    super(`A server-sent event is larger than ${maxEventBytes} bytes.`);
+    this.maxEventBytes = maxEventBytes;
+  }
+}
+
+const DEFAULT_MAX_EVENT_BYTES = 16 * 1024 * 1024;
+
+const CARRIAGE_RETURN_ENDS = /\r\n?/g;
+const DIGITS = /^[0-9]+$/;
+const SPACE = 0x20;
+const BYTE_ORDER_MARK = 0xfeff;
+
+export function createSseParser(onEvent: (event: SseEvent) => void, options: SseParserOptions = {}): SseParser {
+  const { maxEventBytes = DEFAULT_MAX_EVENT_BYTES, onComment, onRetry } = options;
+  const decoder = new TextDecoder();
+  let started = false;
+  let failure: SseLimitError | undefined;
+
+  /** The decoder holds no part of a character, so bytes in and characters out can be compared. */
+  let decoderEmpty = true;
+  /** The last text ended in CR: an LF that follows belongs to that line end. */
+  let afterCarriageReturn = false;
+  /** The line that has begun; grows by concatenation only and is looked at when it is whole. */
+  let partialLine = "";
+  let partialBytes = 0;
+
+  let eventName = "";
+  let lastEventId = "";
+  let data: string | undefined;
+  let dataBytes = 0;
+
+  function push(chunk: Uint8Array | string): void {
+    if (failure !== undefined) throw failure;
+    let text: string;
+    let singleByte = false;
+    if (typeof chunk === "string") {
+      text = !started && chunk.charCodeAt(0) === BYTE_ORDER_MARK ? chunk.slice(1) : chunk;
+    } else {
+      text = decoder.decode(chunk, { stream: true });
+      singleByte = decoderEmpty && text.length === chunk.byteLength;
+      const lastByte = chunk[chunk.byteLength - 1];
+      if (lastByte !== undefined) decoderEmpty = lastByte < 0x80;
+    }
+    if (chunk.length > 0) started = true;
+    takeText(text, singleByte);
+  }
+
+  function takeText(chunkText: string, singleByte: boolean): void {
+    if (chunkText === "") return;
+    let text = chunkText;
+    if (afterCarriageReturn) {
+      afterCarriageReturn = false;
+      if (text.startsWith("\n")) text = text.slice(1);
+    }
+    if (text.includes("\r")) {
+      afterCarriageReturn = text.endsWith("\r");
+      text = text.replace(CARRIAGE_RETURN_ENDS, "\n");
+    }
+    let start = 0;
+    for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
+      const piece = text.slice(start, end);
+      const bytes = partialBytes + (singleByte ? piece.length : Buffer.byteLength(piece));
+      const line = partialLine === "" ? piece : partialLine + piece;
+      partialLine = "";
+      partialBytes = 0;
+      start = end + 1;
+      checkBound(bytes);
+      takeLine(line, bytes);
+    }
+    if (start < text.length) {
+      const rest = text.slice(start);
+      partialBytes += singleByte ? rest.length : Buffer.byteLength(rest);
+      checkBound(partialBytes);
+      partialLine += rest;
+    }
+  }
+
+  function takeLine(line: string, bytes: number): void {
+    if (line === "") {
+      dispatch();
+      return;
+    }
+    const colon = line.indexOf(":");
+    if (colon === 0) {
+      onComment?.(fieldValue(line, 0));
+      return;
+    }
+    const field = colon === -1 ? line : line.slice(0, colon);
+    const value = colon === -1 ? "" : fieldValue(line, colon);
+    switch (field) {
+      case "data":
+        dataBytes += bytes;
+        checkBound(dataBytes);
+        data = data === undefined ? value : `${data}\n${value}`;
+        break;
+      case "event":
+        eventName = value;
+        break;
+      case "id":
+        if (!value.includes("\0")) lastEventId = value;
+        break;
+      case "retry":
+        if (DIGITS.test(value)) onRetry?.(Number(value));
+        break;
+    }
+  }
+
+  function dispatch(): void {
+    const event = eventName === "" ? "message" : eventName;
+    const complete = data;
+    eventName = "";
+    data = undefined;
+    dataBytes = 0;
+    if (complete !== undefined) onEvent({ event, data: complete, lastEventId });
+  }
+
+  function checkBound(bytes: number): void {
+    if (bytes <= maxEventBytes) return;
+    discard();
+    failure = new SseLimitError(maxEventBytes);
+    throw failure;
+  }
+
+  function discard(): void {
+    partialLine = "";
+    partialBytes = 0;
+    eventName = "";
+    data = undefined;
+    dataBytes = 0;
+  }
+
+  return { push, end: discard };
+}
+
+/** What follows the colon, without the one space that may follow it. */
+function fieldValue(line: string, colon: number): string {
+  return line.slice(line.charCodeAt(colon + 1) === SPACE ? colon + 2 : colon + 1);
+}
+
+/**
+ * Events in batches, one per chunk that completed any: a reader awaits once per network read, not once per event.
+ * A `ReadableStream` is such an iterable; leaving the loop cancels it.
+ */
+export async function* readSseEvents(
+  stream: AsyncIterable<Uint8Array>,
+  options?: SseParserOptions,
+): AsyncGenerator<SseEvent[], void, undefined> {
+  let batch: SseEvent[] = [];
+  const parser = createSseParser((event) => batch.push(event), options);
+  for await (const chunk of stream) {
+    let failure: unknown;
+    let failed = false;
+    try {
+      parser.push(chunk);
+    } catch (error) {
+      failed = true;
+      failure = error;
+    }
+    if (batch.length > 0) {
+      const complete = batch;
+      batch = [];
+      yield complete;
+    }
+    if (failed) throw failure;
+  }
+  parser.end();
 }

@@ -1,21 +1,22 @@
 /** Opening a WebSocket to somebody. */
+
 import { Agent, type RequestOptions } from "node:https";
 import type { Duplex } from "node:stream";
 import { connect } from "node:tls";
 import { WebSocket } from "ws";
-import type { TlsJudgement } from "./tls-judgement.ts";
-import { MAX_MESSAGE_BYTES, toLink, type WebSocketLink, type WebSocketLinkOptions } from "./websocket-link.ts";
+import type { TlsVerifyOptions } from "./tls.ts";
+import { MAX_MESSAGE_BYTES, toWebSocketLink, type WebSocketLink, type WebSocketLinkOptions } from "./websocket-link.ts";
 
 export interface DialOptions extends WebSocketLinkOptions {
   /** Made anew for this connection. */
   readonly headers: Readonly<Record<string, string>>;
   readonly connectTimeoutMs: number;
-  readonly tls?: TlsJudgement;
+  readonly tls?: TlsVerifyOptions;
   readonly signal?: AbortSignal;
 }
 
 /** `refused`: the other side answered, with a status that is no WebSocket. */
-export type DialFailure = "refused" | "certificate" | "timeout" | "unreachable" | "stopped";
+type DialFailure = "refused" | "certificate" | "timeout" | "unreachable" | "stopped";
 
 /** Why no link came about. */
 export class DialError extends Error {
@@ -43,7 +44,7 @@ export function dialWebSocket(url: string, options: DialOptions): Promise<WebSoc
       maxPayload: MAX_MESSAGE_BYTES,
       perMessageDeflate: false,
       autoPong: false,
-      ...(url.startsWith("wss:") ? { agent: toAgent(tls ?? {}) } : undefined),
+      ...(url.startsWith("wss:") ? { agent: toHttpsAgent(tls ?? {}) } : undefined),
     });
     const fail = (error: DialError): void => {
       release();
@@ -72,7 +73,7 @@ export function dialWebSocket(url: string, options: DialOptions): Promise<WebSoc
     socket.on("error", (error) => fail(toDialError(error)));
     socket.on("open", () => {
       release();
-      resolve(toLink(socket, carrier as Duplex, options));
+      resolve(toWebSocketLink(socket, carrier as Duplex, options));
     });
   });
 }
@@ -85,12 +86,12 @@ function toDialError(error: Error & { readonly code?: string }): DialError {
   return new DialError(certificate ? "certificate" : "unreachable", error.message || (error.code ?? "unreachable"));
 }
 
-function toAgent({ ca, fingerprint, insecure, servername }: TlsJudgement): Agent {
+function toHttpsAgent({ ca, fingerprint, insecure, servername }: TlsVerifyOptions): Agent {
   const judged = {
     ...(servername === undefined ? undefined : { servername }),
     ...(ca === undefined ? undefined : { ca }),
   };
-  if (fingerprint !== undefined) return new PinnedAgent(plainHex(fingerprint), judged);
+  if (fingerprint !== undefined) return new PinnedAgent(normalizeFingerprint(fingerprint), judged);
   return new Agent({ ...judged, rejectUnauthorized: insecure !== true });
 }
 
@@ -117,13 +118,14 @@ class PinnedAgent extends Agent {
     socket.once("error", onError);
     socket.once("secureConnect", () => {
       socket.off("error", onError);
-      if (plainHex(socket.getPeerCertificate().fingerprint256 ?? "") === this.#fingerprint) return done(null, socket);
+      if (normalizeFingerprint(socket.getPeerCertificate().fingerprint256 ?? "") === this.#fingerprint)
+        return done(null, socket);
       socket.destroy();
       done(new DialError("certificate", "The certificate is not the pinned one."), socket);
     });
   }
 }
 
-function plainHex(fingerprint: string): string {
+function normalizeFingerprint(fingerprint: string): string {
   return fingerprint.replaceAll(":", "").toLowerCase();
 }

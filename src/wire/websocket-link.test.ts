@@ -9,10 +9,9 @@ import { FakeClock } from "../engine/testing/fake-clock.ts";
 import { systemClock } from "../server/clock-and-ids.ts";
 import { refuseUpgrade } from "../server/http/error-replies.ts";
 import type { Link } from "./link.ts";
-import { codeOf, readAll, readSome } from "./testing/reading.ts";
-import { createWebSocketAcceptor } from "./websocket-accept.ts";
+import { linkErrorCode, readAll, readSome } from "./testing/read-link.ts";
 import { type DialError, type DialOptions, dialWebSocket } from "./websocket-dial.ts";
-import type { WebSocketLink, WebSocketLinkOptions } from "./websocket-link.ts";
+import { createWebSocketAcceptor, type WebSocketLink, type WebSocketLinkOptions } from "./websocket-link.ts";
 
 const fixture = (name: string) => readFileSync(new URL(`fixtures/${name}`, import.meta.url), "utf8");
 const FINGERPRINT = "11:04:B7:B5:FF:57:62:CA:B2:FB:7E:B3:1D:2F:69:B9:ED:D1:69:F5:94:F1:79:85:D8:FC:D6:78:2E:84:A4:62";
@@ -105,7 +104,7 @@ describe("a WebSocket as a link", () => {
     let sent = 0;
     const refused = (): string => {
       for (; sent < 1_000; sent++) {
-        const code = codeOf(() => near.send(piece));
+        const code = linkErrorCode(() => near.send(piece));
         if (code !== "accepted") return code;
       }
       return "never";
@@ -122,11 +121,11 @@ describe("a WebSocket as a link", () => {
     near.send("b");
     near.close(4001, "done");
     near.close(4002, "later");
-    expect(codeOf(() => near.send("c"))).toBe("closed");
+    expect(linkErrorCode(() => near.send("c"))).toBe("closed");
     expect(await readAll(far)).toEqual(["a", "b"]);
     expect(await far.closed).toEqual({ code: 4001, reason: "done" });
     expect(await near.closed).toEqual({ code: 4001, reason: "done" });
-    expect(codeOf(() => far.send("x"))).toBe("closed");
+    expect(linkErrorCode(() => far.send("x"))).toBe("closed");
   });
 
   it("closes when the reader leaves its loop, and drops what it has not read", async () => {
@@ -139,7 +138,7 @@ describe("a WebSocket as a link", () => {
       break;
     }
     expect(await near.closed).toEqual({ code: 1000, reason: "" });
-    expect(codeOf(() => far.messages[Symbol.asyncIterator]())).toBe("already-read");
+    expect(linkErrorCode(() => far.messages[Symbol.asyncIterator]())).toBe("already-read");
   });
 
   it("ends readers and lets waiting senders go when the other side vanishes", async () => {

@@ -1,11 +1,20 @@
 /** A WebSocket as a link, whoever dialled it. */
+
 import { randomUUID } from "node:crypto";
+import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { WebSocket } from "ws";
+import { WebSocket, WebSocketServer } from "ws";
 import type { Clock } from "../model/ports.ts";
-import { createGate, type Gate } from "./gate.ts";
-import { ABNORMAL_CLOSURE, type Link, type LinkClosure, LinkError, NORMAL_CLOSURE } from "./link.ts";
-import { LinkInbox } from "./link-inbox.ts";
+import {
+  ABNORMAL_CLOSURE,
+  createDeferred,
+  type Deferred,
+  type Link,
+  type LinkClosure,
+  LinkError,
+  LinkInbox,
+  NORMAL_CLOSURE,
+} from "./link.ts";
 
 export interface WebSocketLinkOptions {
   readonly clock: Clock;
@@ -27,18 +36,18 @@ export interface WebSocketLink extends Link {
 /** One message, in either direction: more ends the link with code 1009. */
 export const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 
-const TOO_BIG = 1009;
+const MESSAGE_TOO_BIG = 1009;
 /** How long the other side may take to say goodbye too. */
-const GOODBYE_MS = 2_000;
+const CLOSE_TIMEOUT_MS = 2_000;
 
 /**
  * `socket` is open, has had no listeners, and leaves pings to be answered here (`autoPong: false`); `carrier` is what it
  * runs on.
  */
-export function toLink(socket: WebSocket, carrier: Duplex, options: WebSocketLinkOptions): WebSocketLink {
+export function toWebSocketLink(socket: WebSocket, carrier: Duplex, options: WebSocketLinkOptions): WebSocketLink {
   const { clock, ping, highWaterBytes = 256 * 1024, maxBufferedBytes = 64 * 1024 * 1024, maxUnread = 256 } = options;
   let ownClosure: LinkClosure | undefined;
-  let room: Gate | undefined;
+  let room: Deferred | undefined;
   let gathering = false;
   let pongUnderWay = false;
   let unansweredPing: Buffer | undefined;
@@ -46,10 +55,10 @@ export function toLink(socket: WebSocket, carrier: Duplex, options: WebSocketLin
   const awaitedPongs = new Map<string, (received: boolean) => void>();
   const timers = new Set<() => void>();
   const inbox = new LinkInbox({
-    onTaken() {
+    onRead() {
       if (socket.isPaused && inbox.size < maxUnread / 2) socket.resume();
     },
-    onLeft: () => close(),
+    onReaderDone: () => close(),
   });
 
   function later(milliseconds: number, run: () => void): () => void {
@@ -66,7 +75,7 @@ export function toLink(socket: WebSocket, carrier: Duplex, options: WebSocketLin
 
   const onFlushed = (): void => {
     if (room === undefined || socket.bufferedAmount >= highWaterBytes) return;
-    room.open();
+    room.resolve();
     room = undefined;
   };
 
@@ -90,8 +99,8 @@ export function toLink(socket: WebSocket, carrier: Duplex, options: WebSocketLin
     gather();
     socket.send(text, onFlushed);
     if (socket.bufferedAmount < highWaterBytes) return;
-    room ??= createGate();
-    return room.opened;
+    room ??= createDeferred();
+    return room.promise;
   }
 
   function received(): Promise<boolean> {
@@ -136,18 +145,18 @@ export function toLink(socket: WebSocket, carrier: Duplex, options: WebSocketLin
 
   function terminate(reason: string): void {
     ownClosure ??= { code: ABNORMAL_CLOSURE, reason };
-    inbox.drop();
+    inbox.clear();
     socket.terminate();
   }
 
   function close(code = NORMAL_CLOSURE, reason = ""): void {
-    inbox.drop();
+    inbox.clear();
     if (socket.readyState !== WebSocket.OPEN || ownClosure !== undefined) return;
     ownClosure = { code, reason };
     // A paused socket would not hear the other side's goodbye.
     socket.resume();
     socket.close(code, reason);
-    later(GOODBYE_MS, () => socket.terminate());
+    later(CLOSE_TIMEOUT_MS, () => socket.terminate());
   }
 
   function pingLater(everyMs: number, deadlineMs: number): void {
@@ -162,13 +171,13 @@ export function toLink(socket: WebSocket, carrier: Duplex, options: WebSocketLin
 
   socket.on("message", (data: Buffer) => {
     if (ownClosure !== undefined) return;
-    inbox.put(data.toString());
+    inbox.push(data.toString());
     if (inbox.size >= maxUnread) socket.pause();
   });
   socket.on("ping", onPing);
   socket.on("pong", onPong);
   socket.on("error", (error: Error & { readonly code?: string }) => {
-    const code = error.code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH" ? TOO_BIG : ABNORMAL_CLOSURE;
+    const code = error.code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH" ? MESSAGE_TOO_BIG : ABNORMAL_CLOSURE;
     ownClosure ??= { code, reason: error.message };
   });
   carrier.on("error", (error: Error) => {
@@ -179,7 +188,7 @@ export function toLink(socket: WebSocket, carrier: Duplex, options: WebSocketLin
       for (const cancel of timers) cancel();
       for (const answer of awaitedPongs.values()) answer(false);
       awaitedPongs.clear();
-      room?.open();
+      room?.resolve();
       room = undefined;
       inbox.close();
       resolve(ownClosure ?? { code, reason: reason.toString() });
@@ -187,4 +196,27 @@ export function toLink(socket: WebSocket, carrier: Duplex, options: WebSocketLin
   });
   if (ping !== undefined) pingLater(ping.everyMs, ping.deadlineMs);
   return { send, messages: inbox.messages, received, close, closed, terminate };
+}
+
+/** Taking WebSockets from those who dial. */
+
+/** Takes one upgrade request of an HTTP server. What is no proper request is refused, and no link comes of it. */
+type AcceptWebSocket = (
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+  onLink: (link: WebSocketLink) => void,
+) => void;
+
+export function createWebSocketAcceptor(options: WebSocketLinkOptions): AcceptWebSocket {
+  const server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: MAX_MESSAGE_BYTES,
+    perMessageDeflate: false,
+    autoPong: false,
+  });
+  return (request, socket, head, onLink) => {
+    server.handleUpgrade(request, socket, head, (webSocket) => onLink(toWebSocketLink(webSocket, socket, options)));
+  };
 }

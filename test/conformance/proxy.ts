@@ -1,7 +1,8 @@
 /** A server that is right, and what a proxy before it spoils: every check must notice something. */
+
 import { createServer, request as forward, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createSseParser } from "../../src/wire/sse-parser.ts";
+import { createSseParser } from "../../src/wire/sse.ts";
 
 export interface SeenRequest {
   method: string;

@@ -1,7 +1,8 @@
 /** A caller that never gives up, and remembers every word it was told. */
+
 import { setTimeout as pause } from "node:timers/promises";
 import { EXTENSIONS } from "../../src/model/extensions.ts";
-import type { TaskState } from "../../src/model/state.ts";
+import type { TaskState } from "../../src/model/task.ts";
 import type { Victim } from "./victim.ts";
 
 const ENDED: ReadonlySet<string> = new Set<TaskState>([

@@ -5,7 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { logViolations, snapshotViolations } from "../../src/engine/testing/log-invariants.ts";
 import type { LogEntry } from "../../src/model/event.ts";
-import { textOf } from "../../src/model/part.ts";
+import { textOf } from "../../src/model/message.ts";
 import { SILENT_LOG } from "../../src/model/ports.ts";
 import type { Task } from "../../src/model/task.ts";
 import { cases } from "../../src/model/testing/exploring.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { SILENT_LOG } from "../../src/model/ports.ts";
-import { isTerminal, type TaskState } from "../../src/model/state.ts";
+import { isTerminal, type TaskState } from "../../src/model/task.ts";
 import { systemClock } from "../../src/server/clock-and-ids.ts";
 import { seededRandom } from "../../src/simulator/chance.ts";
 import type { TaskStore } from "../../src/store/contract.ts";

@@ -1,11 +1,12 @@
 /** A server that is killed when an answer is complete, before the phone was told: the next one sees to that. */
+
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/index.ts";
-import type { TaskState } from "../../src/model/state.ts";
+import type { TaskState } from "../../src/model/task.ts";
 import { systemClock } from "../../src/server/clock-and-ids.ts";
 import type { XiaoyiOptions } from "../../src/server/xiaoyi/options.ts";
 import { createSimulator, type Simulator, seededRandom } from "../../src/simulator/index.ts";

@@ -1,10 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import fc, { type Arbitrary } from "fast-check";
+import type { Arbitrary } from "fast-check";
+import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
 import { ProtocolError } from "../../src/model/errors.ts";
-import { isTerminal, TASK_STATES } from "../../src/model/state.ts";
+import { isTerminal, TASK_STATES } from "../../src/model/task.ts";
 import { cases } from "../../src/model/testing/exploring.ts";
 import { systemClock } from "../../src/server/clock-and-ids.ts";
 import { createLog } from "../../src/server/logging/log.ts";

@@ -1,11 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
 import type { StreamEvent } from "../../src/model/event.ts";
-import type { Message } from "../../src/model/message.ts";
+import { type Message, textOf } from "../../src/model/message.ts";
 import type { SendOutcome } from "../../src/model/operation.ts";
-import { textOf } from "../../src/model/part.ts";
-import { isTerminal, type TaskState } from "../../src/model/state.ts";
-import type { Task, TaskStatus } from "../../src/model/task.ts";
+import { isTerminal, type Task, type TaskState, type TaskStatus } from "../../src/model/task.ts";
 import type { Driver, Sending } from "./driver.ts";
 
 /** Words that scenarios share. */

@@ -1,6 +1,5 @@
 import type { AgentEvent, MessageDraft } from "../../src/engine/agent.ts";
-import type { Part } from "../../src/model/part.ts";
-import { isTextPart, textOf } from "../../src/model/part.ts";
+import { isTextPart, type Part, textOf } from "../../src/model/message.ts";
 import type { Gates } from "./gates.ts";
 
 /** A message to the agent of this suite. */

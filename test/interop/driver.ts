@@ -1,7 +1,6 @@
 import type { StreamEvent } from "../../src/model/event.ts";
 import type { Message } from "../../src/model/message.ts";
-import type { SendConfiguration, SendOutcome } from "../../src/model/operation.ts";
-import type { TaskPushNotificationConfig } from "../../src/model/push.ts";
+import type { SendConfiguration, SendOutcome, TaskPushNotificationConfig } from "../../src/model/operation.ts";
 import type { Task } from "../../src/model/task.ts";
 
 /** Headers by which a caller shows who it is; gRPC carries them as metadata. */

@@ -1,11 +1,16 @@
 import type * as v03 from "a2a-js-sdk-0.3";
-import type { Artifact } from "../../src/model/artifact.ts";
 import type { StreamEvent } from "../../src/model/event.ts";
 import type { JsonObject, JsonValue } from "../../src/model/json.ts";
-import type { Message } from "../../src/model/message.ts";
-import { isDataPart, isRawPart, isTextPart, type Part } from "../../src/model/part.ts";
-import { isInterrupted, isTerminal, TASK_STATES, type TaskState } from "../../src/model/state.ts";
-import type { Task, TaskStatus } from "../../src/model/task.ts";
+import { isDataPart, isRawPart, isTextPart, type Message, type Part } from "../../src/model/message.ts";
+import {
+  type Artifact,
+  isInterrupted,
+  isTerminal,
+  TASK_STATES,
+  type Task,
+  type TaskState,
+  type TaskStatus,
+} from "../../src/model/task.ts";
 
 /** The model in the words of the 0.3 SDK and back: written apart from our dialect, so that the two can disagree. */
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { RemoteAgent } from "../../src/client/options.ts";
-import type { Part } from "../../src/model/part.ts";
+import type { Part } from "../../src/model/message.ts";
 import { type DragomanServer, serve } from "../../src/server/serve.ts";
 import { Stage } from "../support/stage.ts";
 import { INTERFACES, speaking } from "./interfaces.ts";

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { defineAgent } from "../../src/agents/define.ts";
 import type { RemoteAgent } from "../../src/client/options.ts";
 import type { StreamEvent } from "../../src/model/event.ts";
-import type { Hops } from "../../src/model/hops.ts";
-import { textOf } from "../../src/model/part.ts";
+import type { Hops } from "../../src/model/extensions.ts";
+import { textOf } from "../../src/model/message.ts";
 import { type DragomanServer, serve } from "../../src/server/serve.ts";
 import { INTERFACES, speaking } from "./interfaces.ts";
 

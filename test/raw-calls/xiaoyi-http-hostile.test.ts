@@ -1,8 +1,9 @@
 /** What the platform's place gets that no platform should send, put to a running server. */
+
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { signTimestamp } from "../../src/dialects/xiaoyi/signature.ts";
 import { defineAgent, serve } from "../../src/index.ts";
-import type { Part } from "../../src/model/part.ts";
+import type { Part } from "../../src/model/message.ts";
 import { type Log, SILENT_LOG } from "../../src/model/ports.ts";
 import type { DragomanServer } from "../../src/server/serve.ts";
 import { sendRaw } from "../support/raw-http.ts";

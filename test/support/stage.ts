@@ -4,7 +4,7 @@ import { type AgentDefinition, defineAgent } from "../../src/agents/define.ts";
 import { waitForAbort } from "../../src/agents/tck.ts";
 import type { AgentTurn } from "../../src/agents/turn.ts";
 import type { Agent, AgentEvent, MessageDraft } from "../../src/engine/agent.ts";
-import { isTextPart } from "../../src/model/part.ts";
+import { isTextPart } from "../../src/model/message.ts";
 
 interface Gate {
   readonly passed: Promise<void>;

@@ -319,7 +319,9 @@ it("an agent whose credentials are wrong is told so, and everything else is serv
     port: 0,
     grpcPort: false,
     log: { debug: note, info: note, warn: note, error: note },
-    xiaoyi: { links: [{ agent: "parrot", agentId, ak, sk: "wrong", url, reconnect: { ...RECONNECT, maxTries: 2 } }] },
+    xiaoyi: {
+      links: [{ agent: "parrot", agentId, ak, sk: "wrong", url, reconnect: { ...RECONNECT, maxAttempts: 2 } }],
+    },
   });
   cleanups.push(() => server.close());
   while (!lines.some((line) => line.includes("given up"))) await new Promise((resolve) => setTimeout(resolve, 5));

@@ -13,7 +13,7 @@ import {
   type SimulatorOptions,
   seededRandom,
 } from "../../src/simulator/index.ts";
-import { createGate } from "../../src/wire/gate.ts";
+import { createDeferred } from "../../src/wire/link.ts";
 
 const cleanups: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -21,7 +21,7 @@ afterEach(async () => {
 });
 
 /** Says back what it hears, when it is let if it is to wait, and what files it got. */
-function parrot(gate = createGate()) {
+function parrot(gate = createDeferred()) {
   const agent = defineAgent({
     name: "Parrot",
     description: "Says back what it hears.",
@@ -31,7 +31,7 @@ function parrot(gate = createGate()) {
     skills: [{ id: "say", name: "Say", description: "Says it back.", tags: ["test"] }],
     async *run(turn) {
       yield turn.working();
-      if (turn.text.startsWith("later")) await Promise.race([gate.opened, aborted(turn.signal)]);
+      if (turn.text.startsWith("later")) await Promise.race([gate.promise, aborted(turn.signal)]);
       if (turn.text === "later ask") return yield turn.inputRequired("Which one?");
       const files = turn.parts.filter((part) => "url" in part || part.filename !== undefined);
       if (files.length > 0) yield turn.artifact({ name: "files", parts: files });
@@ -65,7 +65,7 @@ async function served(options: ServeOptions) {
   return server;
 }
 
-async function linked(more: Partial<ServeOptions> = {}, gate = createGate()) {
+async function linked(more: Partial<ServeOptions> = {}, gate = createDeferred()) {
   const simulator = await simulated();
   const { accessKey: ak, agentId, secretKey: sk } = simulator.agent;
   const [url = ""] = simulator.linkUrls;
@@ -107,7 +107,7 @@ describe("a user on the link", () => {
     const second = simulator.phone.say("two");
     await second.settled();
     expect(second.screen().text).toBe("two");
-    gate.open();
+    gate.resolve();
     const notification = await news;
     expect(notification).toMatchObject({ cut: false, text: undefined, pushDataId: first.id });
     expect(notification.title).toMatch(/^later longlater long.*…$/);
@@ -132,7 +132,7 @@ describe("a user on the link", () => {
     ]);
     expect(await readFile(join(folder, "data.db.xiaoyi-unanswered.json"), "utf8")).toBe("[]");
     const news = notified(simulator);
-    gate.open();
+    gate.resolve();
     await served(options);
     expect(await news).toMatchObject({ text: "later one" });
     expect(simulator.violations).toEqual([]);
@@ -208,7 +208,7 @@ describe("a user of the platform that calls over HTTP", () => {
     const { gate, server, simulator } = await called();
     const news = notified(simulator);
     await sayAndLeave(server.url, simulator.phone.pushId, "later ask");
-    gate.open();
+    gate.resolve();
     expect(await news).toMatchObject({ title: "Which one?", text: "Which one?" });
     const isCounted = async () => (await metricsOf(server.url)).includes("dragoman_phone_notices_sent_total 1\n");
     await expect.poll(isCounted).toBe(true);
@@ -228,7 +228,7 @@ describe("a user of the platform that calls over HTTP", () => {
     const { gate, server, simulator } = await called();
     const news = notified(simulator);
     await sayAndLeave(server.url, simulator.phone.pushId, "later long");
-    gate.open();
+    gate.resolve();
     const { pushDataId } = await news;
     expect(pushDataId).toBe("session&1");
     const trigger = { header: { namespace: "Common", name: "Trigger" }, payload: { dataMap: { pushDataId } } };

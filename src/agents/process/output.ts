@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type Content, toParts } from "../../client/parts.ts";
 import type { AgentState, MessageDraft } from "../../engine/agent.ts";
 import type { JsonObject } from "../../model/json.ts";
-import type { Part } from "../../model/part.ts";
+import type { Part } from "../../model/message.ts";
 import type { ArtifactOptions } from "../turn.ts";
 
 /** A line without end must not fill the memory: past this many characters it is handed on in pieces. */

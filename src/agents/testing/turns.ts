@@ -1,10 +1,9 @@
 import type { Agent, AgentEvent, MessageDraft, Turn, TurnMemory } from "../../engine/agent.ts";
-import { NO_HOPS } from "../../model/hops.ts";
+import { NO_HOPS } from "../../model/extensions.ts";
 import type { JsonValue } from "../../model/json.ts";
-import type { Message } from "../../model/message.ts";
-import type { Part } from "../../model/part.ts";
+import type { Message, Part } from "../../model/message.ts";
 
-export interface TurnOverrides {
+interface TurnOverrides {
   readonly text?: string;
   readonly parts?: readonly Part[];
   readonly messageId?: string;
@@ -34,7 +33,7 @@ export function turnOf(overrides: TurnOverrides = {}): Turn {
   };
 }
 
-export interface Outcome {
+interface Outcome {
   readonly events: readonly AgentEvent[];
   readonly answer: MessageDraft | undefined;
 }

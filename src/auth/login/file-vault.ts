@@ -3,7 +3,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { chmod, mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { isCode } from "../../model/system-error.ts";
+import { hasErrorCode } from "../../model/errors.ts";
 import type { AgentCredentials, CredentialVault } from "./contract.ts";
 import { readAgentCredentials } from "./stored-credentials.ts";
 
@@ -29,7 +29,7 @@ async function acquire(path: string): Promise<void> {
       await file.close();
       return;
     } catch (error) {
-      if (!isCode(error, "EEXIST")) throw error;
+      if (!hasErrorCode(error, "EEXIST")) throw error;
     }
     if (await isStale(path)) await rm(path, { force: true });
     else await new Promise((resolve) => setTimeout(resolve, pauseMs));
@@ -40,7 +40,7 @@ async function isStale(path: string): Promise<boolean> {
   try {
     return Date.now() - (await stat(path)).mtimeMs > STALE_MS;
   } catch (error) {
-    if (isCode(error, "ENOENT")) return false;
+    if (hasErrorCode(error, "ENOENT")) return false;
     throw error;
   }
 }
@@ -65,7 +65,7 @@ export function createFileVault({ folder, onExposed }: FileVaultOptions): Creden
       await restrictToOwner(path, onExposed);
       text = await readFile(path, "utf8");
     } catch (error) {
-      if (isCode(error, "ENOENT") || isCode(error, "ENOTDIR")) return undefined;
+      if (hasErrorCode(error, "ENOENT") || hasErrorCode(error, "ENOTDIR")) return undefined;
       throw error;
     }
     try {
@@ -88,7 +88,7 @@ export function createFileVault({ folder, onExposed }: FileVaultOptions): Creden
       try {
         names = await readdir(folder);
       } catch (error) {
-        if (isCode(error, "ENOENT") || isCode(error, "ENOTDIR")) return [];
+        if (hasErrorCode(error, "ENOENT") || hasErrorCode(error, "ENOTDIR")) return [];
         throw error;
       }
       const found: AgentCredentials[] = [];

@@ -1,7 +1,7 @@
 /** Whether a card is what the holder of a trusted key has signed: A2A §8.4.3. */
 
 import type { JsonObject } from "../../model/json.ts";
-import { JsonLimitError, parseJson } from "../../wire/json-limits.ts";
+import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
 import type { KeySource, PublicJwk } from "./keys.ts";
 import {
   CanonicalJsonError,
@@ -135,7 +135,7 @@ function readDocument(text: string): JsonObject | string {
     if (!isObject(value)) return "The card is no JSON object.";
     return hasDuplicateMembers(text) ? "The card names a member twice." : value;
   } catch (error) {
-    if (error instanceof JsonLimitError) return error.message;
+    if (error instanceof JsonParseError) return error.message;
     throw error;
   }
 }
@@ -215,7 +215,7 @@ function readHeader(text: string): JsonObject | undefined {
     const value = parseJson(Buffer.from(text, "base64url").toString("utf8"));
     return isObject(value) ? value : undefined;
   } catch (error) {
-    if (error instanceof JsonLimitError) return undefined;
+    if (error instanceof JsonParseError) return undefined;
     throw error;
   }
 }

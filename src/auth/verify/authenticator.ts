@@ -1,5 +1,4 @@
-import { networkOf } from "../../model/address.ts";
-import { ANONYMOUS, type Caller } from "../../model/caller.ts";
+import { ANONYMOUS, type Caller, toNetworkPrefix } from "../../model/caller.ts";
 import type { SecurityRequirement } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
@@ -154,7 +153,7 @@ class FailedLoginLimiter {
   /** Throws RESOURCE_EXHAUSTED, also for right credentials: otherwise guessing could go on until one is right. */
   check(address: string | undefined): void {
     if (address === undefined || this.#failures.size === 0) return;
-    const key = networkOf(address);
+    const key = toNetworkPrefix(address);
     const failures = this.#failures.get(key);
     if (failures === undefined) return;
     const leftMs = failures.until - this.#now();
@@ -168,7 +167,7 @@ class FailedLoginLimiter {
 
   count(address: string | undefined): void {
     if (address === undefined) return;
-    const key = networkOf(address);
+    const key = toNetworkPrefix(address);
     const now = this.#now();
     const failures = this.#failures.get(key);
     this.#failures.delete(key);

@@ -1,7 +1,7 @@
 import type { Caller } from "../../model/caller.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
-import type { PeerCertificate } from "../../wire/peer-certificate.ts";
+import type { PeerCertificate } from "../../wire/tls.ts";
 
 /** Checks that need no waiting are not made to wait, so results are looked at before they are awaited. */
 export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {

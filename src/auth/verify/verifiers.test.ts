@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SILENT_LOG } from "../../model/ports.ts";
-import type { PeerCertificate } from "../../wire/peer-certificate.ts";
+import type { PeerCertificate } from "../../wire/tls.ts";
 import type { CredentialsError, RequestCredentials } from "./contract.ts";
 import { type AuthOptions, createAuthenticator } from "./create-authenticator.ts";
 import { SecretMap } from "./verifiers.ts";

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Caller } from "../../model/caller.ts";
 import type { JsonObject } from "../../model/json.ts";
-import type { PeerCertificate } from "../../wire/peer-certificate.ts";
+import type { PeerCertificate } from "../../wire/tls.ts";
 import {
   CredentialsError,
   isOwnerName,

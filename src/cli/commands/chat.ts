@@ -3,7 +3,7 @@ import { createInterface, type Interface } from "node:readline";
 import type { ClientEvent, RemoteAgent } from "../../client/options.ts";
 import type { StreamEvent } from "../../model/event.ts";
 import type { Message } from "../../model/message.ts";
-import { isInterrupted } from "../../model/state.ts";
+import { isInterrupted } from "../../model/task.ts";
 import { CommandError, toFailure, usageError } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
 import { ChatRenderer, StreamRenderer } from "../render/stream.ts";

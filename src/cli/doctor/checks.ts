@@ -8,7 +8,7 @@ import { dirname } from "node:path";
 import { createSecureContext } from "node:tls";
 import { findMissingProgram } from "../../agents/process/find-program.ts";
 import { loadSigningKey, type SigningKeyOptions } from "../../auth/signatures/keys.ts";
-import { isCode } from "../../model/system-error.ts";
+import { hasErrorCode } from "../../model/errors.ts";
 import type { DragomanConfig } from "../../server/config/index.ts";
 
 /** What a server needs besides its store and fails without: certificates, keys, the file for records. */
@@ -94,7 +94,7 @@ async function checkAudit({ file, required }: { readonly file: string; readonly 
   const name = "audit";
   try {
     await access(file, constants.W_OK).catch((error: unknown) => {
-      if (!isCode(error, "ENOENT")) throw error;
+      if (!hasErrorCode(error, "ENOENT")) throw error;
       return access(dirname(file), constants.W_OK | constants.X_OK);
     });
     return { name, status: "ok", detail: `${file} can be written` };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { StreamEvent } from "../../model/event.ts";
-import type { Part } from "../../model/part.ts";
+import type { Part } from "../../model/message.ts";
 import type { Task } from "../../model/task.ts";
 import { StreamedTask } from "../session/follow.ts";
 import { captureOutput } from "../testing/run-in-process.ts";

@@ -1,7 +1,6 @@
 import type { StreamEvent, TaskArtifactUpdate } from "../../model/event.ts";
-import { isPlainText, isTextPart, type Part } from "../../model/part.ts";
-import { isInterrupted, isTerminal } from "../../model/state.ts";
-import type { TaskStatus } from "../../model/task.ts";
+import { isPlainText, isTextPart, type Part } from "../../model/message.ts";
+import { isInterrupted, isTerminal, type TaskStatus } from "../../model/task.ts";
 import type { Output } from "../output.ts";
 import {
   renderArtifactHeader,

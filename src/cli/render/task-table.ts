@@ -1,7 +1,5 @@
-import type { Message } from "../../model/message.ts";
-import { isDataPart, isTextPart, type Part } from "../../model/part.ts";
-import type { TaskState } from "../../model/state.ts";
-import type { Task } from "../../model/task.ts";
+import { isDataPart, isTextPart, type Message, type Part } from "../../model/message.ts";
+import type { Task, TaskState } from "../../model/task.ts";
 import { formatElapsed } from "../duration.ts";
 import { displayWidth, safeLine, table, truncateToWidth } from "./text.ts";
 

@@ -1,8 +1,6 @@
-import type { Artifact } from "../../model/artifact.ts";
 import type { JsonValue } from "../../model/json.ts";
-import type { Message } from "../../model/message.ts";
-import { isDataPart, isTextPart, isUrlPart, type Part } from "../../model/part.ts";
-import type { Task, TaskStatus } from "../../model/task.ts";
+import { isDataPart, isTextPart, isUrlPart, type Message, type Part } from "../../model/message.ts";
+import type { Artifact, Task, TaskStatus } from "../../model/task.ts";
 import { block, field } from "./text.ts";
 
 interface RenderOptions {

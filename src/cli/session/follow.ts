@@ -1,13 +1,10 @@
 import { ConnectionError } from "../../client/errors.ts";
 import type { ClientEvent, RemoteAgent } from "../../client/options.ts";
-import type { Artifact } from "../../model/artifact.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { StreamEvent } from "../../model/event.ts";
-import type { Message } from "../../model/message.ts";
+import { isPlainText, type Message, type Part } from "../../model/message.ts";
 import type { SendOutcome } from "../../model/operation.ts";
-import { isPlainText, type Part } from "../../model/part.ts";
-import { isInterrupted, isTerminal, type TaskState } from "../../model/state.ts";
-import type { Task } from "../../model/task.ts";
+import { type Artifact, isInterrupted, isTerminal, type Task, type TaskState } from "../../model/task.ts";
 import { CommandError } from "../errors.ts";
 import type { Session } from "./session.ts";
 

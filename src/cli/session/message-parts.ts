@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { basename, extname } from "node:path";
 import type { JsonValue } from "../../model/json.ts";
-import type { Part } from "../../model/part.ts";
+import type { Part } from "../../model/message.ts";
 import { usageError } from "../errors.ts";
 
 /** A part as the flags describe it, in the order of the command line. */

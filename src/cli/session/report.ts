@@ -1,6 +1,5 @@
 import type { SendOutcome } from "../../model/operation.ts";
-import { isInterrupted, isTerminal, type TaskState } from "../../model/state.ts";
-import type { Task } from "../../model/task.ts";
+import { isInterrupted, isTerminal, type Task, type TaskState } from "../../model/task.ts";
 import { printJson } from "../output.ts";
 import { renderReply, renderTask } from "../render/task.ts";
 import { field, quoteForShell } from "../render/text.ts";

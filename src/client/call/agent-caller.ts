@@ -2,8 +2,7 @@
 
 import type { Abilities } from "../../dialects/contract.ts";
 import type { OutcomeOf } from "../../model/operation.ts";
-import { isInterrupted, isTerminal } from "../../model/state.ts";
-import type { Task } from "../../model/task.ts";
+import { isInterrupted, isTerminal, type Task } from "../../model/task.ts";
 import { toConnectionError } from "../errors.ts";
 import type { ChosenInterface, ClientEvent, Notice, RetryOptions } from "../options.ts";
 import type { Attempt, CallSettings, FrameReader, StreamOperation, UnaryOperation } from "../transport/transport.ts";

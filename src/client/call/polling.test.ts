@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { ProtocolError } from "../../model/errors.ts";
 import type { StreamEvent } from "../../model/event.ts";
-import type { TaskState } from "../../model/state.ts";
-import type { Task } from "../../model/task.ts";
+import type { Task, TaskState } from "../../model/task.ts";
 import { ConnectionError } from "../errors.ts";
 import { collect } from "../testing/fake-agent.ts";
 import { type Script, scriptedAgent, streamOf } from "../testing/scripted-transport.ts";

@@ -1,11 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { AgentCard } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import { EXTENSIONS } from "../../model/extensions.ts";
-import { type Hops, NO_HOPS, withHops } from "../../model/hops.ts";
+import { EXTENSIONS, type Hops, NO_HOPS, withHops } from "../../model/extensions.ts";
 import type { ListInput, OutcomeOf, SendInput } from "../../model/operation.ts";
-import { isInterrupted, isTerminal } from "../../model/state.ts";
-import type { Task } from "../../model/task.ts";
+import { isInterrupted, isTerminal, type Task } from "../../model/task.ts";
 import type { CallOptions, ClientEvent, RemoteAgent, SendText } from "../options.ts";
 import { currentHops } from "../run-hops.ts";
 import type { CallSettings, StreamOperation, UnaryOperation } from "../transport/transport.ts";

@@ -2,8 +2,8 @@
 
 import { ProtocolError } from "../../model/errors.ts";
 import type { OperationKind } from "../../model/operation.ts";
+import { type Backoff, createBackoff } from "../../wire/backoff.ts";
 import { CarrierError } from "../../wire/exchange.ts";
-import { type Backoff, createBackoff } from "../../wire/reconnect.ts";
 import { ConnectionError } from "../errors.ts";
 import type { RetryOptions } from "../options.ts";
 
@@ -68,7 +68,7 @@ export function createRetryBackoff(tries: number, retry: RetryOptions): Backoff 
     {
       baseMs: retry.baseMs,
       capMs: retry.capMs,
-      maxTries: Math.max(0, tries - 1),
+      maxAttempts: Math.max(0, tries - 1),
       resetAfterMs: Number.POSITIVE_INFINITY,
     },
     { random: Math.random, now: () => performance.now() },

@@ -8,7 +8,7 @@ import type { AgentCard } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { ExchangeAnswer, ExchangeCall, Exchanger } from "../../wire/exchange.ts";
 import { createFetchExchanger } from "../../wire/fetch-exchange.ts";
-import { JsonLimitError, parseJson } from "../../wire/json-limits.ts";
+import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
 import { createRetryBackoff, isTransient, joinSignals, retryDelay, sleep } from "../call/retry.ts";
 import { offersDialect, type RequiredDialect, readCardFor, unpublishedCard } from "../dialects.ts";
 import { ConnectionError, redactUrl, toConnectionError } from "../errors.ts";
@@ -207,7 +207,7 @@ function parseCard(raw: string, where: string, wish: RequiredDialect): FetchedCa
   try {
     value = parseJson(raw);
   } catch (cause) {
-    if (!(cause instanceof JsonLimitError)) throw cause;
+    if (!(cause instanceof JsonParseError)) throw cause;
     throw new NotACardError(`What ${shown} holds is no agent card: ${cause.message}`, cause);
   }
   return toCard(value, shown, { ...wish, cardUrl: URL.canParse(where) ? where : undefined });

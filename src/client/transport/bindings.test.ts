@@ -1,7 +1,8 @@
 /** A task begun over one binding is followed over any other: the numbers of its log are the same everywhere. */
+
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { defineAgent } from "../../agents/define.ts";
-import { isTextPart } from "../../model/part.ts";
+import { isTextPart } from "../../model/message.ts";
 import { type DragomanServer, serve } from "../../server/serve.ts";
 import { type ClientEvent, connect, type RemoteAgent } from "../index.ts";
 import { collect } from "../testing/fake-agent.ts";

@@ -5,7 +5,7 @@ import { ProtocolError } from "../../model/errors.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { Operation, OutcomeOf, StreamFrame } from "../../model/operation.ts";
 import type { ExchangeAnswer, ExchangeCall } from "../../wire/exchange.ts";
-import { type SseEvent, sseEvents } from "../../wire/sse.ts";
+import { readSseEvents, type SseEvent } from "../../wire/sse.ts";
 import { ConnectionError, redactUrl, toConnectionError } from "../errors.ts";
 import type { ChosenInterface } from "../options.ts";
 import type { Tracer } from "./trace.ts";
@@ -163,7 +163,7 @@ export function readFrames(
 
   async function* frames(): AsyncGenerator<readonly StreamFrame[], void, undefined> {
     try {
-      for await (const events of sseEvents(watchedChunks())) {
+      for await (const events of readSseEvents(watchedChunks())) {
         const { failure, read } = decodeAll(events, decoder, report);
         if (read.length > 0) yield read;
         if (failure !== undefined) throw failure;

@@ -1,4 +1,4 @@
-import { createSseParser } from "../../wire/sse-parser.ts";
+import { createSseParser } from "../../wire/sse.ts";
 import { PeerFault } from "../outcome.ts";
 import { FrameQueue } from "./frame-queue.ts";
 import type { HttpAnswer, HttpClient } from "./http-client.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
 import { ERROR_CODES, type ErrorCode, ProtocolError } from "../../model/errors.ts";
-import { TASK_STATES } from "../../model/state.ts";
+import { TASK_STATES } from "../../model/task.ts";
 import { jsonRpc } from "./bind-json-rpc.ts";
 import { batches, bodyOf, EXCHANGES, frame, resultsOf, serve, textOf } from "./fixtures/serving.ts";
 

@@ -2,8 +2,7 @@
 
 import { ProtocolError, pushConfigNotFound } from "../../model/errors.ts";
 import type { Loss } from "../../model/loss.ts";
-import type { Call } from "../../model/operation.ts";
-import type { TaskPushNotificationConfig } from "../../model/push.ts";
+import type { CallContext, TaskPushNotificationConfig } from "../../model/operation.ts";
 import { type ExchangeReply, type ExchangeRequest, jsonReply } from "../../wire/exchange.ts";
 import { encodeError, encodeResult, type JsonRpcId, type JsonRpcRequest } from "../../wire/json-rpc.ts";
 import type { JsonRpcServing, ServeContext } from "../contract.ts";
@@ -39,7 +38,7 @@ async function invoke(
   const { losses, value: operation } = decodeRequest(kind, params, options, headers["last-event-id"], ids);
   if (losses.length > 0) report(losses);
   const idempotencyKey = idempotencyKeyOf(operation, headers, NO_EXTENSIONS);
-  const call: Call = {
+  const call: CallContext = {
     caller,
     tenant: "",
     extensions: NO_EXTENSIONS,
@@ -60,7 +59,7 @@ const NO_EXTENSIONS: readonly string[] = [];
 /** 0.1 knows one push config for each task: its own, or else the first that another dialect made. */
 async function findPushConfig(
   taskId: string,
-  call: Call,
+  call: CallContext,
   { service }: ServeContext,
 ): Promise<TaskPushNotificationConfig> {
   const { configs } = await service.dispatch({ kind: "push-list", taskId }, call);

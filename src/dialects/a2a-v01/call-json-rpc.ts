@@ -1,7 +1,7 @@
 /** Calling over JSON-RPC: one URL, one POST per operation, streams as SSE of whole envelopes. */
 
 import { ProtocolError } from "../../model/errors.ts";
-import { type Loss, type Lossy, lossBy } from "../../model/loss.ts";
+import { type Loss, type Lossy, toLoss } from "../../model/loss.ts";
 import type { Operation, OperationKind, Outcomes } from "../../model/operation.ts";
 import type { CallTarget, ExchangeCalling } from "../contract.ts";
 import { httpStatusError } from "../shared/errors.ts";
@@ -44,9 +44,9 @@ function encodeRequest(operation: Operation, losses: Loss[]): { readonly method:
 function sendParams({ chosenId, configuration, message, metadata }: SendOperation, losses: Loss[]): object {
   const { acceptedOutputModes, historyLength, returnImmediately, taskPushNotificationConfig } = configuration ?? {};
   if (acceptedOutputModes !== undefined) {
-    losses.push(lossBy(LOSSES.acceptedOutputModes, "configuration.acceptedOutputModes"));
+    losses.push(toLoss(LOSSES.acceptedOutputModes, "configuration.acceptedOutputModes"));
   }
-  if (returnImmediately === true) losses.push(lossBy(LOSSES.returnImmediately, "configuration.returnImmediately"));
+  if (returnImmediately === true) losses.push(toLoss(LOSSES.returnImmediately, "configuration.returnImmediately"));
   return {
     id: message.taskId ?? chosenId ?? message.messageId,
     sessionId: message.contextId,
@@ -99,8 +99,8 @@ export const jsonRpcCalling: ExchangeCalling = {
 
   encode(operation, target) {
     const losses: Loss[] = [];
-    if (target.tenant !== undefined && target.tenant !== "") losses.push(lossBy(LOSSES.tenant, "tenant"));
-    if (target.extensions.length > 0) losses.push(lossBy(LOSSES.callExtensions, "extensions"));
+    if (target.tenant !== undefined && target.tenant !== "") losses.push(toLoss(LOSSES.tenant, "tenant"));
+    if (target.extensions.length > 0) losses.push(toLoss(LOSSES.callExtensions, "extensions"));
     const { method, params } = encodeRequest(operation, losses);
     return {
       value: {

@@ -1,5 +1,5 @@
+import { textOf } from "../../model/message.ts";
 import type { StreamFrame } from "../../model/operation.ts";
-import { textOf } from "../../model/part.ts";
 import { describeDialect } from "../contract-suite.ts";
 import { ArtifactIndexes } from "../shared/legacy/parts.ts";
 import { comparableMessage, comparableTask } from "./fixtures/serving.ts";

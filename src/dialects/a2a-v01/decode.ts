@@ -1,13 +1,11 @@
 /** Requests of 0.1 as operations of the model. */
 
-import type { Artifact } from "../../model/artifact.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { StreamEvent } from "../../model/event.ts";
 import { type Lossy, NO_LOSSES } from "../../model/loss.ts";
 import type { Message } from "../../model/message.ts";
-import type { Operation, OperationKind, SendConfiguration } from "../../model/operation.ts";
-import type { TaskPushNotificationConfig } from "../../model/push.ts";
-import type { Task, TaskStatus } from "../../model/task.ts";
+import type { Operation, OperationKind, SendConfiguration, TaskPushNotificationConfig } from "../../model/operation.ts";
+import type { Artifact, Task, TaskStatus } from "../../model/task.ts";
 import type { CodecTools } from "../contract.ts";
 import { parseLastEventId } from "../shared/http/requests.ts";
 import { type Members, readRequest } from "../shared/legacy/members.ts";
@@ -237,7 +235,7 @@ function readSend(kind: "send" | "stream", members: Members, ids: CodecTools["id
     kind,
     message,
     chosenId,
-    asTask: true,
+    alwaysTask: true,
     ...(configuration !== undefined && { configuration }),
     ...(metadata !== undefined && { metadata }),
   };

@@ -1,13 +1,10 @@
 /** Outcomes as the JSON of 0.1: whole answers here, streams frame by frame below. */
 
-import type { Artifact } from "../../model/artifact.ts";
 import type { JsonValue } from "../../model/json.ts";
-import { type Loss, lossBy } from "../../model/loss.ts";
+import { type Loss, toLoss } from "../../model/loss.ts";
 import type { Message } from "../../model/message.ts";
-import type { AnswersByKind, StreamFrame } from "../../model/operation.ts";
-import type { TaskPushNotificationConfig } from "../../model/push.ts";
-import { isTerminal, type TaskState } from "../../model/state.ts";
-import type { Task, TaskStatus } from "../../model/task.ts";
+import type { AnswersByKind, StreamFrame, TaskPushNotificationConfig } from "../../model/operation.ts";
+import { type Artifact, isTerminal, type Task, type TaskState, type TaskStatus } from "../../model/task.ts";
 import type { PushEncoding } from "../contract.ts";
 import { withJson } from "../shared/http/map-frames.ts";
 import { ArtifactIndexes, toLegacyParts } from "../shared/legacy/parts.ts";
@@ -23,8 +20,8 @@ function acceptsData(data: JsonValue): boolean {
 
 export function toMessage(message: Message, path: string, losses: Loss[]): object {
   const { extensions, metadata, parts, referenceTaskIds, role } = message;
-  if (extensions !== undefined) losses.push(lossBy(LOSSES.messageExtensions, `${path}.extensions`));
-  if (referenceTaskIds !== undefined) losses.push(lossBy(LOSSES.referenceTaskIds, `${path}.referenceTaskIds`));
+  if (extensions !== undefined) losses.push(toLoss(LOSSES.messageExtensions, `${path}.extensions`));
+  if (referenceTaskIds !== undefined) losses.push(toLoss(LOSSES.referenceTaskIds, `${path}.referenceTaskIds`));
   return { role: encodeRole(role), parts: toLegacyParts(parts, path, losses, acceptsData), metadata };
 }
 
@@ -52,7 +49,7 @@ function toArtifact(
   { append, lastChunk }: ChunkMarks = NO_MARKS,
 ): object {
   const { description, extensions, metadata, name, parts } = artifact;
-  if (extensions !== undefined) losses.push(lossBy(LOSSES.artifactExtensions, `${path}.extensions`));
+  if (extensions !== undefined) losses.push(toLoss(LOSSES.artifactExtensions, `${path}.extensions`));
   return {
     name,
     description,
@@ -78,7 +75,7 @@ function toTask(task: Task, losses: Loss[]): object {
 
 /** The completed task that an answer without a task is told as. */
 function toCompletedTask(message: Message, id: string, contextId: string | undefined, losses: Loss[]): Task {
-  losses.push(lossBy(LOSSES.messageAsTask, "message"));
+  losses.push(toLoss(LOSSES.messageAsTask, "message"));
   return {
     id,
     contextId: message.contextId ?? contextId ?? "",

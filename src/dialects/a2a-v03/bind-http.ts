@@ -10,8 +10,8 @@ import {
   isStreamReply,
   jsonReply,
 } from "../../wire/exchange.ts";
-import type { JsonLimits } from "../../wire/json-limits.ts";
-import { sseLineFrame } from "../../wire/sse.ts";
+import type { JsonLimits } from "../../wire/parse-json.ts";
+import { encodeSseLine } from "../../wire/sse.ts";
 import type { HttpServing, ServeContext } from "../contract.ts";
 import { errorHeaders, toPublicError } from "../shared/errors.ts";
 import { type EventFraming, eventStreamReply } from "../shared/http/event-stream.ts";
@@ -203,7 +203,7 @@ class ProtoJsonFraming implements EventFraming {
   encode(batch: readonly StreamFrame[]): string {
     const losses: Loss[] = [];
     let text = "";
-    for (const frame of batch) text += sseLineFrame(this.#jsonOf(frame, losses), frame.number);
+    for (const frame of batch) text += encodeSseLine(this.#jsonOf(frame, losses), frame.number);
     if (losses.length > 0) this.#report(losses);
     return text;
   }
@@ -215,6 +215,6 @@ class ProtoJsonFraming implements EventFraming {
   }
 
   encodeFailure(error: unknown): string {
-    return `event: error\n${sseLineFrame(toErrorObject(toPublicError(error)))}`;
+    return `event: error\n${encodeSseLine(toErrorObject(toPublicError(error)))}`;
   }
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { ProtocolError } from "../../model/errors.ts";
 import { EXTENSIONS } from "../../model/extensions.ts";
 import type { Loss } from "../../model/loss.ts";
-import type { TaskState } from "../../model/state.ts";
+import type { TaskState } from "../../model/task.ts";
 import { isStreamReply } from "../../wire/exchange.ts";
 import { jsonRpc } from "./bind-json-rpc.ts";
 import {

@@ -1,11 +1,10 @@
 /** JSON-RPC 2.0 over HTTP: one URL, the operation in `method`. Results are bare, told apart by their `kind`. */
 
 import { type ProtocolError, pushConfigNotFound } from "../../model/errors.ts";
-import type { FrameStream, SendOutcome } from "../../model/operation.ts";
-import type { TaskPushNotificationConfig } from "../../model/push.ts";
+import type { FrameStream, SendOutcome, TaskPushNotificationConfig } from "../../model/operation.ts";
 import { type ExchangeReply, type ExchangeRequest, jsonReply } from "../../wire/exchange.ts";
 import { encodeError, encodeResult, type JsonRpcId, type JsonRpcRequest } from "../../wire/json-rpc.ts";
-import { sseLineFrame } from "../../wire/sse.ts";
+import { encodeSseLine } from "../../wire/sse.ts";
 import type { JsonRpcServing, ServeContext } from "../contract.ts";
 import { errorHeaders, toPublicError } from "../shared/errors.ts";
 import { EVENT_STREAM_HEADERS, eventStreamReply } from "../shared/http/event-stream.ts";
@@ -74,7 +73,7 @@ function wantsEvents(method: string, accept: string | undefined): boolean {
 }
 
 function errorEventReply(error: ProtocolError, id: JsonRpcId): ExchangeReply {
-  const body = sseLineFrame(encodeError(id, toErrorObject(error)));
+  const body = encodeSseLine(encodeError(id, toErrorObject(error)));
   return { status: 200, headers: { ...EVENT_STREAM_HEADERS, ...errorHeaders(error) }, body };
 }
 

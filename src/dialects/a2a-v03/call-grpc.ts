@@ -1,7 +1,7 @@
 /** Calling over gRPC: a method per operation, requests and answers as bytes. */
 
 import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
-import { type Loss, lossBy } from "../../model/loss.ts";
+import { type Loss, toLoss } from "../../model/loss.ts";
 import type { Operation, OperationKind } from "../../model/operation.ts";
 import type { RpcCodeName, RpcStatus } from "../../wire/rpc.ts";
 import type { RpcCalling } from "../contract.ts";
@@ -19,10 +19,10 @@ import { VERSION } from "./service-parameters.ts";
 function omittedDefaults(operation: Operation): readonly Loss[] {
   const losses: Loss[] = [];
   if (operation.kind === "get") {
-    if (operation.historyLength === 0) losses.push(lossBy(PROTO_LOSSES.noHistory, "historyLength"));
+    if (operation.historyLength === 0) losses.push(toLoss(PROTO_LOSSES.noHistory, "historyLength"));
   } else if (operation.kind === "send" || operation.kind === "stream") {
     const { historyLength } = operation.configuration ?? {};
-    if (historyLength === 0) losses.push(lossBy(PROTO_LOSSES.noHistory, "configuration.historyLength"));
+    if (historyLength === 0) losses.push(toLoss(PROTO_LOSSES.noHistory, "configuration.historyLength"));
   }
   return losses;
 }
@@ -36,7 +36,7 @@ export const grpcCalling: RpcCalling = {
     const losses: Loss[] = [];
     const asked = encodeRequest(operation, losses);
     losses.push(...omittedDefaults(operation));
-    if (target.tenant !== undefined && target.tenant !== "") losses.push(lossBy(LOSSES.tenant, "call.tenant"));
+    if (target.tenant !== undefined && target.tenant !== "") losses.push(toLoss(LOSSES.tenant, "call.tenant"));
     const metadata = callMetadata(operation, target, "x-a2a-extensions");
     return {
       value: { service: SERVICE, method: METHOD_NAMES[asked.kind], metadata, message: requestBytes(asked) },

@@ -1,7 +1,7 @@
 /** Calling over HTTP+JSON: a path and verb per operation below `/v1`, streams as SSE of bare events. */
 
 import type { ErrorCode } from "../../model/errors.ts";
-import { type Loss, lossBy } from "../../model/loss.ts";
+import { type Loss, toLoss } from "../../model/loss.ts";
 import type { Operation, OperationKind } from "../../model/operation.ts";
 import type { ExchangeCall } from "../../wire/exchange.ts";
 import type { CallTarget, ExchangeCalling } from "../contract.ts";
@@ -110,7 +110,7 @@ export const httpCalling: HttpCalling = {
   encode(operation, target) {
     const losses: Loss[] = [];
     const route = routeOf(operation, losses);
-    if (target.tenant !== undefined && target.tenant !== "") losses.push(lossBy(LOSSES.tenant, "call.tenant"));
+    if (target.tenant !== undefined && target.tenant !== "") losses.push(toLoss(LOSSES.tenant, "call.tenant"));
     const call = { method: route.method, url: urlOf(target, route), headers: callHeaders(operation, target) };
     if (route.body === undefined) return { value: call, losses };
     call.headers["content-type"] = "application/json";

@@ -1,7 +1,7 @@
 /** Calling over JSON-RPC: one URL, one POST per operation, streams as SSE of whole envelopes. */
 
 import { ProtocolError } from "../../model/errors.ts";
-import { type Loss, lossBy, NO_LOSSES } from "../../model/loss.ts";
+import { type Loss, NO_LOSSES, toLoss } from "../../model/loss.ts";
 import type { Operation, OperationKind, SendConfiguration } from "../../model/operation.ts";
 import type { ExchangeCall } from "../../wire/exchange.ts";
 import type { CallTarget, ExchangeCalling } from "../contract.ts";
@@ -75,10 +75,10 @@ function toWireConfiguration(configuration: SendConfiguration = {}): object {
 
 function lossesOf(operation: SupportedOperation, { tenant }: CallTarget): readonly Loss[] {
   const losses: Loss[] = [];
-  if (tenant !== undefined && tenant !== "") losses.push(lossBy(LOSSES.tenant, "call.tenant"));
+  if (tenant !== undefined && tenant !== "") losses.push(toLoss(LOSSES.tenant, "call.tenant"));
   if (operation.kind === "push-list") {
-    if (operation.pageSize !== undefined) losses.push(lossBy(LOSSES.pushPaging, "push-list.pageSize"));
-    if (operation.pageToken !== undefined) losses.push(lossBy(LOSSES.pushPaging, "push-list.pageToken"));
+    if (operation.pageSize !== undefined) losses.push(toLoss(LOSSES.pushPaging, "push-list.pageSize"));
+    if (operation.pageToken !== undefined) losses.push(toLoss(LOSSES.pushPaging, "push-list.pageToken"));
   }
   return losses.length === 0 ? NO_LOSSES : losses;
 }

@@ -3,7 +3,7 @@
 import { ProtocolError } from "../../model/errors.ts";
 import type { Loss } from "../../model/loss.ts";
 import type {
-  Call,
+  CallContext,
   FrameStream,
   Operation,
   OperationKind,
@@ -11,7 +11,7 @@ import type {
   Outcomes,
   StreamFrame,
 } from "../../model/operation.ts";
-import { isTerminal } from "../../model/state.ts";
+import { isTerminal } from "../../model/task.ts";
 import type { AgentService, ServeContext } from "../contract.ts";
 import { idempotencyKeyOf } from "../shared/http/requests.ts";
 import type { ReadOptions } from "../shared/proto/json-reading.ts";
@@ -116,7 +116,7 @@ export async function invoke<O extends Operation>(
 ): Promise<Invoked<O>> {
   const extensions = requestedExtensions(headers);
   const idempotencyKey = idempotencyKeyOf(operation, headers, extensions);
-  const call: Call = {
+  const call: CallContext = {
     caller: context.caller,
     tenant: "",
     extensions,
@@ -135,7 +135,7 @@ export async function invoke<O extends Operation>(
  */
 async function showEndedTask<O extends Operation>(
   operation: O,
-  call: Call,
+  call: CallContext,
   service: AgentService,
   error: unknown,
 ): Promise<OutcomeOf<O>> {

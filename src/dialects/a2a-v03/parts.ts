@@ -1,7 +1,7 @@
 /** Parts, which 0.3 tells apart by `kind` and the model by the member they have. */
 
 import type { JsonObject, JsonValue } from "../../model/json.ts";
-import type { DataPart, Part, RawPart, TextPart, UrlPart } from "../../model/part.ts";
+import type { DataPart, Part, RawPart, TextPart, UrlPart } from "../../model/message.ts";
 import { isRecord, SCALARS } from "../shared/proto/json-reading.ts";
 import { type JsonReading, type Members, memberOf, membersOf, readMember, structIn, textIn } from "./json/members.ts";
 import type { ProtoFile, ProtoPart } from "./proto/schema.ts";

@@ -9,8 +9,8 @@ import {
   isStreamReply,
   jsonReply,
 } from "../../wire/exchange.ts";
-import type { JsonLimits } from "../../wire/json-limits.ts";
-import { sseLineFrame } from "../../wire/sse.ts";
+import type { JsonLimits } from "../../wire/parse-json.ts";
+import { encodeSseLine } from "../../wire/sse.ts";
 import type { HttpServing, ServeContext } from "../contract.ts";
 import { errorHeaders, toPublicError } from "../shared/errors.ts";
 import { type EventFraming, eventStreamReply } from "../shared/http/event-stream.ts";
@@ -117,7 +117,7 @@ function headOf(full: ExchangeReply): FullReply {
 
 const FRAMING: EventFraming = {
   encode: encodeBatch,
-  encodeFailure: (error) => `event: error\n${sseLineFrame(toHttpError(toPublicError(error)))}`,
+  encodeFailure: (error) => `event: error\n${encodeSseLine(toHttpError(toPublicError(error)))}`,
 };
 
 function streamReply(frames: FrameStream, headers: Invoked["headers"], { limits }: ServeContext): ExchangeReply {
@@ -130,6 +130,6 @@ function streamReply(frames: FrameStream, headers: Invoked["headers"], { limits 
 
 function encodeBatch(batch: readonly StreamFrame[]): string {
   let text = "";
-  for (const { json, number } of batch) text += sseLineFrame(json, number);
+  for (const { json, number } of batch) text += encodeSseLine(json, number);
   return text;
 }

@@ -5,13 +5,12 @@ import { expect, test } from "vitest";
 import type { AgentCard } from "../../model/card.ts";
 import { ERROR_CODES, ProtocolError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
-import type { Call, Operation, OutcomeOf, Outcomes, StreamFrame } from "../../model/operation.ts";
-import type { Part } from "../../model/part.ts";
-import { TASK_STATES } from "../../model/state.ts";
-import type { Task } from "../../model/task.ts";
+import type { Part } from "../../model/message.ts";
+import type { CallContext, Operation, OutcomeOf, Outcomes, StreamFrame } from "../../model/operation.ts";
+import { TASK_STATES, type Task } from "../../model/task.ts";
 import { type ExchangeCall, type ExchangeReply, type ExchangeRequest, isStreamReply } from "../../wire/exchange.ts";
 import { parseJsonRpc } from "../../wire/json-rpc.ts";
-import { sseEvents } from "../../wire/sse.ts";
+import { readSseEvents } from "../../wire/sse.ts";
 import type { CallTarget, ExchangeCalling, ServeContext } from "../contract.ts";
 import { toolsOf } from "../suite/join.ts";
 import { http } from "./bind-http.ts";
@@ -140,7 +139,7 @@ function outcomesFor(sample: Task): { [K in UnaryKind]: Outcomes[K] } {
 
 interface Served {
   readonly reply: ExchangeReply;
-  readonly seen: { operation: Operation; call: Call } | undefined;
+  readonly seen: { operation: Operation; call: CallContext } | undefined;
 }
 
 async function serve(
@@ -157,7 +156,7 @@ async function serve(
       name: "agent",
       card: CARD,
       profile: { ...CARD, inputModes: [], outputModes: [], streaming: true, extensions: [] },
-      dispatch: ((given: Operation, circumstances: Call) => {
+      dispatch: ((given: Operation, circumstances: CallContext) => {
         seen = { operation: given, call: circumstances };
         return dispatch(given);
       }) as ServeContext["service"]["dispatch"],
@@ -193,7 +192,7 @@ async function framesOf(reply: ExchangeReply, calling: ExchangeCalling): Promise
     for await (const batch of frames) yield Buffer.from(batch);
   }
   const all: StreamFrame[] = [];
-  for await (const events of sseEvents(chunks(reply.frames))) {
+  for await (const events of readSseEvents(chunks(reply.frames))) {
     for (const { data, event, lastEventId } of events)
       all.push(calling.decodeFrame({ data, event, id: lastEventId }).value);
   }

@@ -1,6 +1,6 @@
 /** The way from a request to an outcome that all bindings share. */
 import { ProtocolError } from "../../model/errors.ts";
-import type { Call, OperationKind } from "../../model/operation.ts";
+import type { CallContext, OperationKind } from "../../model/operation.ts";
 import type { ExchangeRequest } from "../../wire/exchange.ts";
 import type { AgentService, ServeContext } from "../contract.ts";
 import { idempotencyKeyOf } from "../shared/http/requests.ts";
@@ -30,7 +30,7 @@ export async function invoke(
   const service = named ?? context.service;
   const extensions = requestedExtensions(headers);
   const idempotencyKey = idempotencyKeyOf(operation, headers, extensions);
-  const call: Call = {
+  const call: CallContext = {
     caller: context.caller,
     tenant: named === undefined ? tenant : "",
     extensions,

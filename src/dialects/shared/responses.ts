@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { ProtocolError } from "../../model/errors.ts";
 import type { StreamEvent } from "../../model/event.ts";
 import type { StreamFrame } from "../../model/operation.ts";
-import { JsonLimitError, parseJson } from "../../wire/json-limits.ts";
+import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
 
 /**
  * An id for something a peer gave none to, made of what it is: the same thing heard twice has the same id, and reading
@@ -22,7 +22,7 @@ export function parseResponse(text: string): unknown {
   try {
     return parseJson(text, LIMITS);
   } catch (error) {
-    if (error instanceof JsonLimitError) return undefined;
+    if (error instanceof JsonParseError) return undefined;
     throw error;
   }
 }

@@ -1,16 +1,12 @@
 /** Values of the model in canonical form, for property tests: no member at a default that is not written. */
 
 import fc from "fast-check";
-import type { Artifact } from "../../model/artifact.ts";
 import type { AgentCard } from "../../model/card.ts";
 import type { StreamEvent } from "../../model/event.ts";
 import type { JsonObject, JsonValue } from "../../model/json.ts";
-import { type Message, ROLES } from "../../model/message.ts";
-import type { TaskPage } from "../../model/operation.ts";
-import type { Part } from "../../model/part.ts";
-import type { TaskPushNotificationConfig } from "../../model/push.ts";
-import { TASK_STATES } from "../../model/state.ts";
-import type { Task, TaskStatus } from "../../model/task.ts";
+import { type Message, type Part, ROLES } from "../../model/message.ts";
+import type { TaskPage, TaskPushNotificationConfig } from "../../model/operation.ts";
+import { type Artifact, TASK_STATES, type Task, type TaskStatus } from "../../model/task.ts";
 
 /** JSON that is nearly what a dialect expects: its words in the wrong places, with the wrong values. */
 

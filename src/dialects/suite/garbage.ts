@@ -6,7 +6,7 @@ import type { ExchangeRequest } from "../../wire/exchange.ts";
 import { isStreamReply } from "../../wire/exchange.ts";
 import type { JsonRpcParams } from "../../wire/json-rpc.ts";
 import { type Link, LinkError } from "../../wire/link.ts";
-import { createLinkPair } from "../../wire/link-pair.ts";
+import { createLinkPair } from "../../wire/testing/link-pair.ts";
 import type { AgentService, Calling, Dialect, ExchangeCalling, LinkCalling, RpcCalling } from "../contract.ts";
 import { contextOf, createScriptedService, linkToolsOf } from "./join.ts";
 import { OPERATIONS } from "./values.ts";

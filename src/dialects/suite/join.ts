@@ -6,9 +6,9 @@ import type { FrameStream, Operation, OperationKind, OutcomeOf, StreamFrame } fr
 import { NO_CLOCK, NO_METER, SILENT_LOG } from "../../model/ports.ts";
 import { type ExchangeCall, type ExchangeReply, type ExchangeRequest, isStreamReply } from "../../wire/exchange.ts";
 import { parseJsonRpc } from "../../wire/json-rpc.ts";
-import { createLinkPair } from "../../wire/link-pair.ts";
 import { RpcStatusError } from "../../wire/rpc.ts";
-import { sseEvents } from "../../wire/sse.ts";
+import { readSseEvents } from "../../wire/sse.ts";
+import { createLinkPair } from "../../wire/testing/link-pair.ts";
 import type {
   AgentEndpoint,
   AgentService,
@@ -232,7 +232,7 @@ async function* framesOf(
     for await (const text of frames) yield Buffer.from(text);
   }
   const decoder = calling.openFrames?.(asked);
-  for await (const events of sseEvents(bytes())) {
+  for await (const events of readSseEvents(bytes())) {
     const batch: StreamFrame[] = [];
     for (const { data, event, lastEventId } of events) {
       const received = { data, event, id: lastEventId };

@@ -1,11 +1,9 @@
 /** Values of the model that dialects older than 0.2 can say without a loss. Small, so that many can be tried. */
+
 import fc from "fast-check";
-import type { Artifact } from "../../model/artifact.ts";
 import type { JsonObject, JsonValue } from "../../model/json.ts";
-import { type Message, ROLES } from "../../model/message.ts";
-import type { Part } from "../../model/part.ts";
-import { TASK_STATES } from "../../model/state.ts";
-import type { Task } from "../../model/task.ts";
+import { type Message, type Part, ROLES } from "../../model/message.ts";
+import { type Artifact, TASK_STATES, type Task } from "../../model/task.ts";
 
 const text = fc.oneof(fc.string({ unit: "binary", maxLength: 8 }), fc.constantFrom("", "null", "茶的历史", "{}", "\n"));
 const name = fc.oneof(

@@ -1,14 +1,11 @@
 /** Values of the model that a dialect says it can carry. */
 
 import fc from "fast-check";
-import type { Artifact } from "../../model/artifact.ts";
 import type { StreamEvent } from "../../model/event.ts";
 import type { JsonObject, JsonValue } from "../../model/json.ts";
-import type { Message } from "../../model/message.ts";
+import { isDataPart, type Message, type Part } from "../../model/message.ts";
 import type { FrameStream, Operation, SendOutcome, StreamFrame } from "../../model/operation.ts";
-import { isDataPart, type Part } from "../../model/part.ts";
-import { isInterrupted, isTerminal, TASK_STATES, type TaskState } from "../../model/state.ts";
-import type { Task } from "../../model/task.ts";
+import { type Artifact, isInterrupted, isTerminal, TASK_STATES, type Task, type TaskState } from "../../model/task.ts";
 import type { Abilities, AgentService } from "../contract.ts";
 
 /** For dialects that know nothing but streams, and tell them by events of their own. */

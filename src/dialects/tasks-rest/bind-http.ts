@@ -2,7 +2,7 @@
 
 import { ProtocolError } from "../../model/errors.ts";
 import type { Loss } from "../../model/loss.ts";
-import type { Call, StreamFrame } from "../../model/operation.ts";
+import type { CallContext, StreamFrame } from "../../model/operation.ts";
 import {
   type ExchangeReply,
   type ExchangeRequest,
@@ -10,8 +10,8 @@ import {
   isStreamReply,
   jsonReply,
 } from "../../wire/exchange.ts";
-import type { JsonLimits } from "../../wire/json-limits.ts";
-import { sseLineFrame } from "../../wire/sse.ts";
+import type { JsonLimits } from "../../wire/parse-json.ts";
+import { encodeSseLine } from "../../wire/sse.ts";
 import type { HttpServing, ServeContext } from "../contract.ts";
 import { errorHeaders, toPublicError } from "../shared/errors.ts";
 import { type EventFraming, eventStreamReply } from "../shared/http/event-stream.ts";
@@ -81,7 +81,7 @@ async function invoke(
   const { losses, value: operation } = decodeRequest(kind, words, { maxItems: limits.maxParts }, ids);
   if (losses.length > 0) report(losses);
   const idempotencyKey = idempotencyKeyOf(operation, headers, NO_EXTENSIONS);
-  const call: Call = {
+  const call: CallContext = {
     caller,
     tenant: "",
     // Above all not to leave out the task a resumed stream begins with: what follows is told by changing it.
@@ -124,8 +124,8 @@ function headOf(full: ExchangeReply): FullReply {
 const FRAMING: EventFraming = {
   encode(batch: readonly StreamFrame[]): string {
     let text = "";
-    for (const { json, number } of batch) text += sseLineFrame(json, number);
+    for (const { json, number } of batch) text += encodeSseLine(json, number);
     return text;
   },
-  encodeFailure: (error) => `event: error\n${sseLineFrame(toErrorBody(toPublicError(error)))}`,
+  encodeFailure: (error) => `event: error\n${encodeSseLine(toErrorBody(toPublicError(error)))}`,
 };

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Operation } from "../../model/operation.ts";
-import { sseEvents } from "../../wire/sse.ts";
+import { readSseEvents } from "../../wire/sse.ts";
 import type { CallTarget } from "../contract.ts";
 import { httpCalling } from "./call-http.ts";
 import { can } from "./index.ts";
@@ -98,7 +98,7 @@ describe("hearing", () => {
       yield text;
     }
     const heard: unknown[] = [];
-    for await (const events of sseEvents(bytes())) {
+    for await (const events of readSseEvents(bytes())) {
       for (const { data, event, lastEventId } of events) {
         const { losses, value } = httpCalling.decodeFrame({ data, event, id: lastEventId });
         expect(losses).toEqual([]);

@@ -1,7 +1,7 @@
 /** Calling over plain HTTP: a path for each operation, streams as SSE of bare JSON. */
 
 import { ProtocolError } from "../../model/errors.ts";
-import { type Loss, lossBy } from "../../model/loss.ts";
+import { type Loss, toLoss } from "../../model/loss.ts";
 import type { Operation, OperationKind, Outcomes, SendConfiguration } from "../../model/operation.ts";
 import type { BufferedResponse, CallTarget, ExchangeCalling } from "../contract.ts";
 import { readResponse } from "../shared/legacy/members.ts";
@@ -54,10 +54,10 @@ const CONFIGURATION_LOSSES = [
 
 function reportLostConfiguration(configuration: SendConfiguration, losses: Loss[]): void {
   for (const [name, rule] of CONFIGURATION_LOSSES) {
-    if (configuration[name] !== undefined) losses.push(lossBy(rule, `configuration.${name}`));
+    if (configuration[name] !== undefined) losses.push(toLoss(rule, `configuration.${name}`));
   }
   if (configuration.returnImmediately === true) {
-    losses.push(lossBy(LOSSES.returnImmediately, "configuration.returnImmediately"));
+    losses.push(toLoss(LOSSES.returnImmediately, "configuration.returnImmediately"));
   }
 }
 
@@ -94,8 +94,8 @@ export const httpCalling: ExchangeCalling = {
 
   encode(operation, target) {
     const losses: Loss[] = [];
-    if (target.tenant !== undefined && target.tenant !== "") losses.push(lossBy(LOSSES.tenant, "tenant"));
-    if (target.extensions.length > 0) losses.push(lossBy(LOSSES.callExtensions, "extensions"));
+    if (target.tenant !== undefined && target.tenant !== "") losses.push(toLoss(LOSSES.tenant, "tenant"));
+    if (target.extensions.length > 0) losses.push(toLoss(LOSSES.callExtensions, "extensions"));
     const route = routeOf(operation, losses);
     const { body, method } = route;
     const call = { method, url: urlOf(target, route), headers: callHeaders(operation, target, body !== undefined) };

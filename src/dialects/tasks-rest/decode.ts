@@ -1,12 +1,11 @@
 /** Requests of this dialect as operations of the model. */
 
-import type { Artifact } from "../../model/artifact.ts";
 import { invalidParams } from "../../model/errors.ts";
 import type { StreamEvent } from "../../model/event.ts";
 import { type Lossy, NO_LOSSES } from "../../model/loss.ts";
 import type { Message } from "../../model/message.ts";
 import type { Operation } from "../../model/operation.ts";
-import type { Task, TaskStatus } from "../../model/task.ts";
+import type { Artifact, Task, TaskStatus } from "../../model/task.ts";
 import type { CodecTools } from "../contract.ts";
 import { parseLastEventId } from "../shared/http/requests.ts";
 import { type Members, readRequest } from "../shared/legacy/members.ts";
@@ -149,7 +148,7 @@ function lossless(value: SupportedOperation): Lossy<SupportedOperation> {
 function readSend(kind: "send" | "stream", members: Members, ids: CodecTools["ids"]): SupportedOperation {
   const message = members.requiredObject("message", (said) => readMessage(said, ids.message));
   const metadata = members.struct("metadata");
-  return { kind, message, asTask: true, ...(metadata !== undefined && { metadata }) };
+  return { kind, message, alwaysTask: true, ...(metadata !== undefined && { metadata }) };
 }
 
 const COUNT = /^\d{1,9}$/;

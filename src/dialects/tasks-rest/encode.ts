@@ -1,13 +1,12 @@
 /** Outcomes as the JSON of this dialect: whole answers here, streams frame by frame below. */
 
-import type { Artifact } from "../../model/artifact.ts";
 import { LogEntry, type TaskEvent } from "../../model/event.ts";
 import { TaskFold } from "../../model/fold.ts";
 import type { JsonValue } from "../../model/json.ts";
-import { type Loss, lossBy } from "../../model/loss.ts";
+import { type Loss, toLoss } from "../../model/loss.ts";
 import type { Message } from "../../model/message.ts";
 import type { AnswersByKind, StreamFrame } from "../../model/operation.ts";
-import type { Task, TaskStatus } from "../../model/task.ts";
+import type { Artifact, Task, TaskStatus } from "../../model/task.ts";
 import { withJson } from "../shared/http/map-frames.ts";
 import { ArtifactIndexes, toLegacyParts } from "../shared/legacy/parts.ts";
 import { encodeRole, encodeState, endsSendStream } from "../shared/legacy/states.ts";
@@ -22,8 +21,8 @@ function acceptsData(data: JsonValue): boolean {
 
 export function toMessage(message: Message, path: string, losses: Loss[]): object {
   const { contextId, extensions, messageId, metadata, parts, referenceTaskIds, role, taskId } = message;
-  if (extensions !== undefined) losses.push(lossBy(LOSSES.messageExtensions, `${path}.extensions`));
-  if (referenceTaskIds !== undefined) losses.push(lossBy(LOSSES.referenceTaskIds, `${path}.referenceTaskIds`));
+  if (extensions !== undefined) losses.push(toLoss(LOSSES.messageExtensions, `${path}.extensions`));
+  if (referenceTaskIds !== undefined) losses.push(toLoss(LOSSES.referenceTaskIds, `${path}.referenceTaskIds`));
   return {
     role: encodeRole(role),
     parts: toLegacyParts(parts, path, losses, acceptsData),
@@ -58,7 +57,7 @@ function toArtifact(
   { append, lastChunk }: ChunkMarks = NO_MARKS,
 ): object {
   const { artifactId, description, extensions, metadata, name, parts } = artifact;
-  if (extensions !== undefined) losses.push(lossBy(LOSSES.artifactExtensions, `${path}.extensions`));
+  if (extensions !== undefined) losses.push(toLoss(LOSSES.artifactExtensions, `${path}.extensions`));
   return {
     artifactId,
     name,
@@ -88,7 +87,7 @@ export function toTask(
 
 /** The completed task that an answer without a task is told as; it is named after the answer. */
 function toCompletedTask(message: Message, asked: Message | undefined, losses: Loss[]): Task {
-  losses.push(lossBy(LOSSES.messageAsTask, "message"));
+  losses.push(toLoss(LOSSES.messageAsTask, "message"));
   return {
     id: message.taskId ?? message.messageId,
     contextId: message.contextId ?? asked?.contextId ?? "",
@@ -137,7 +136,7 @@ export class StreamEncoder {
     } else if ("statusUpdate" in event) {
       this.#follow(event, frame);
       if (event.statusUpdate.metadata !== undefined)
-        losses.push(lossBy(LOSSES.statusMetadata, "statusUpdate.metadata"));
+        losses.push(toLoss(LOSSES.statusMetadata, "statusUpdate.metadata"));
       into.push(withJson(frame, JSON.stringify({ task: toTask(this.#fold.toTask(), losses) })));
     } else if ("task" in event) {
       this.#fold = TaskFold.from(event.task, 0);

@@ -5,7 +5,7 @@ import type { Message } from "../../model/message.ts";
 import type { FrameStream, Operation, StreamFrame } from "../../model/operation.ts";
 import { SILENT_LOG } from "../../model/ports.ts";
 import { type ExchangeReply, isStreamReply } from "../../wire/exchange.ts";
-import { createGate } from "../../wire/gate.ts";
+import { createDeferred } from "../../wire/link.ts";
 import { NotedNotices } from "../xiaoyi/testing/noted-notices.ts";
 import { Uploads } from "../xiaoyi/uploads.ts";
 import type { Entry } from "./entry.ts";
@@ -168,22 +168,22 @@ describe("a message with files", () => {
   }
 
   it("is answered before they have come, and put to the agent when they have", async () => {
-    const gate = createGate();
-    const { asked, reply } = await ask(streamOf(TASK, DONE), { intake: intakeOf(gate.opened) }, withFile);
+    const gate = createDeferred();
+    const { asked, reply } = await ask(streamOf(TASK, DONE), { intake: intakeOf(gate.promise) }, withFile);
     if (!isStreamReply(reply)) throw new Error("A stream was expected.");
     const frames = reply.frames[Symbol.asyncIterator]();
     expect((await frames.next()).value).toContain('"state":"working"');
     expect(asked).toEqual([]);
-    gate.open();
+    gate.resolve();
     expect((await frames.next()).value).toContain('"state":"completed"');
     expect(asked.at(-1)).toMatchObject({ kind: "stream", message: { parts: [{ text: "What was in it." }] } });
   });
 
   it("is put to the agent also where its sender leaves before they have come", async () => {
-    const gate = createGate();
-    const { asked, notices, reply } = await ask(silentAfter(TASK), { intake: intakeOf(gate.opened) }, withFile);
+    const gate = createDeferred();
+    const { asked, notices, reply } = await ask(silentAfter(TASK), { intake: intakeOf(gate.promise) }, withFile);
     await readSome(reply, 1);
-    gate.open();
+    gate.resolve();
     await settle();
     expect(asked.at(-1)).toMatchObject({ kind: "stream" });
     expect(notices.told).toEqual([["left", "task-of-the-engine", "sess-1"]]);

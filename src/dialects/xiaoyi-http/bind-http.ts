@@ -1,11 +1,11 @@
 /** `POST /agent/message`: JSON-RPC of the platform's own kind, answered in full or, for messages, by a stream. */
 
 import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
-import type { Call } from "../../model/operation.ts";
+import type { CallContext } from "../../model/operation.ts";
 import type { Clock, Log } from "../../model/ports.ts";
 import type { ExchangeReply, ExchangeRequest, FullReply } from "../../wire/exchange.ts";
-import { decodeUtf8, parseJson } from "../../wire/json-limits.ts";
 import { type JsonRpcId, type JsonRpcRequest, PARSE_ERROR, parseJsonRpc } from "../../wire/json-rpc.ts";
+import { decodeUtf8, parseJson } from "../../wire/parse-json.ts";
 import type { HttpServing, ServeContext } from "../contract.ts";
 import { toPublicError } from "../shared/errors.ts";
 import { isJson, requireMediaType } from "../shared/http/requests.ts";
@@ -244,7 +244,7 @@ class Request {
 
   #conversation(): Conversation {
     const caller = { owner: this.#entry.owner, authenticated: true };
-    const call: Call = { caller, tenant: "", extensions: NO_EXTENSIONS, dialect: DIALECT_NAME };
+    const call: CallContext = { caller, tenant: "", extensions: NO_EXTENSIONS, dialect: DIALECT_NAME };
     const tasks = new AgentTasks(this.#context.service, call, this.#clock);
     return new Conversation({ tasks, cleared: this.#entry.cleared, newContext: this.#context.ids.context });
   }

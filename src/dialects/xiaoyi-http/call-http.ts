@@ -3,7 +3,7 @@
 import { ProtocolError } from "../../model/errors.ts";
 import { LogEntry, type TaskEvent } from "../../model/event.ts";
 import { TaskFold } from "../../model/fold.ts";
-import { type Loss, type Lossy, lossBy, NO_LOSSES } from "../../model/loss.ts";
+import { type Loss, type Lossy, NO_LOSSES, toLoss } from "../../model/loss.ts";
 import type { Operation, OperationKind, Outcomes, StreamFrame } from "../../model/operation.ts";
 import type { Task } from "../../model/task.ts";
 import type { ExchangeCall } from "../../wire/exchange.ts";
@@ -110,9 +110,9 @@ export const httpCalling: ExchangeCalling = {
 
   encode(operation, target) {
     const losses: Loss[] = [];
-    if (target.tenant !== undefined && target.tenant !== "") losses.push(lossBy(LOSSES.tenant, "tenant"));
-    if (target.extensions.length > 0) losses.push(lossBy(LOSSES.callExtensions, "extensions"));
-    if (target.idempotencyKey !== undefined) losses.push(lossBy(LOSSES.callExtensions, "idempotencyKey"));
+    if (target.tenant !== undefined && target.tenant !== "") losses.push(toLoss(LOSSES.tenant, "tenant"));
+    if (target.extensions.length > 0) losses.push(toLoss(LOSSES.callExtensions, "extensions"));
+    if (target.idempotencyKey !== undefined) losses.push(toLoss(LOSSES.callExtensions, "idempotencyKey"));
     const accept = operation.kind === "cancel" ? WHOLE : `text/event-stream, ${WHOLE}`;
     return { value: toCall(requestOf(operation, target, losses), target, accept), losses };
   },
@@ -179,7 +179,7 @@ function hear(answer: HeardAnswer, data: string, isFirst: boolean): Lossy<readon
   const { error, result } = envelope;
   if (isFirst && isRecord(error) && !isSuccess(error) && !isRecord(result)) throw refusal(error, 0);
   const { losses, value } = readHeardFrame(envelope);
-  const misnamed = answer.misnames(value) ? [lossBy(LOSSES.foreignId, "result.taskId")] : NO_LOSSES;
+  const misnamed = answer.misnames(value) ? [toLoss(LOSSES.foreignId, "result.taskId")] : NO_LOSSES;
   return { losses: [...losses, ...misnamed], value: answer.hear(value) };
 }
 

@@ -1,9 +1,9 @@
 /** What the platform asks of conversations, as operations on tasks. A session is a context; its tasks are in the store. */
+
 import { ProtocolError } from "../../model/errors.ts";
 import type { Message } from "../../model/message.ts";
 import type { FrameStream } from "../../model/operation.ts";
-import { isInterrupted, isTerminal } from "../../model/state.ts";
-import type { Task } from "../../model/task.ts";
+import { isInterrupted, isTerminal, type Task } from "../../model/task.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
 import type { AgentTasks } from "../xiaoyi/agent-tasks.ts";
 import type { CancelState, ClearState, ControlWords } from "../xiaoyi/control.ts";
@@ -13,7 +13,7 @@ import type { Notes } from "../xiaoyi/notes.ts";
 /** Enough to find what runs; a session has one task at a time, now and then two. */
 const PAGE = 20;
 
-export interface ConversationOptions {
+interface ConversationOptions {
   readonly tasks: AgentTasks;
   /** By session, the context of one that was cleared. */
   readonly cleared: Notes | undefined;
@@ -120,7 +120,7 @@ function isActive({ status }: Task): boolean {
   return !isTerminal(status.state);
 }
 
-export interface Canceled {
+interface Canceled {
   readonly id: string | undefined;
   readonly state: CancelState;
 }

@@ -5,7 +5,7 @@ import type { StreamEvent } from "../../model/event.ts";
 import type { FrameStream, StreamFrame } from "../../model/operation.ts";
 import type { StreamReply } from "../../wire/exchange.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
-import { sseLineFrame } from "../../wire/sse.ts";
+import { encodeSseLine } from "../../wire/sse.ts";
 import type { ServeContext } from "../contract.ts";
 import { toPublicError } from "../shared/errors.ts";
 import { type EventFraming, eventStreamReply } from "../shared/http/event-stream.ts";
@@ -182,5 +182,5 @@ function toEvents(id: JsonRpcId, batch: readonly StreamFrame[]): string {
 }
 
 function toEvent(id: JsonRpcId, { error, result }: Rendered): string {
-  return sseLineFrame(toResponse(id, result, error));
+  return encodeSseLine(toResponse(id, result, error));
 }

@@ -2,7 +2,7 @@
 
 import { ProtocolError } from "../../model/errors.ts";
 import { type ExchangeRequest, type FullReply, jsonReply, type RequestHead } from "../../wire/exchange.ts";
-import { decodeUtf8, parseJson } from "../../wire/json-limits.ts";
+import { decodeUtf8, parseJson } from "../../wire/parse-json.ts";
 import { isRecord } from "../shared/proto/json-reading.ts";
 import { sameSecret } from "../xiaoyi/signature.ts";
 import { accessScope } from "./access.ts";

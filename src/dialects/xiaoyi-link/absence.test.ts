@@ -1,19 +1,19 @@
 import { describe, expect, it } from "vitest";
-import { agentOf, chunk, echo, heard, status } from "../../engine/testing/agents.ts";
+import { agentOf, chunk, echo, inputText, status } from "../../engine/testing/agents.ts";
 import { settle } from "../../engine/testing/fake-clock.ts";
 import type { Message } from "../../model/message.ts";
-import { createGate } from "../../wire/gate.ts";
+import { createDeferred } from "../../wire/link.ts";
 import type { Notes } from "../xiaoyi/notes.ts";
 import { NotedNotices } from "../xiaoyi/testing/noted-notices.ts";
 import { message, Stage } from "./testing/stage.ts";
 
 /** Says what it heard when it is let. */
 function patient() {
-  const gate = createGate();
+  const gate = createDeferred();
   const agent = agentOf(async function* (turn) {
     yield status("TASK_STATE_WORKING");
-    await gate.opened;
-    yield chunk("answer", heard(turn), false);
+    await gate.promise;
+    yield chunk("answer", inputText(turn), false);
   });
   return { agent, gate };
 }
@@ -27,7 +27,7 @@ describe("a phone that does not listen any more", () => {
     await platform.say(message("one", { taskId: "t1" }));
     await platform.say(message("two", { taskId: "t2" }));
     expect(notices.told).toEqual([["left", "t1", "session-1"]]);
-    gate.open();
+    gate.resolve();
     await settle();
     await stage.clock.advance(60_000);
     expect(platform.story("t2").at(-1)).toBe("completed final");
@@ -53,7 +53,7 @@ describe("a phone that does not listen any more", () => {
     const stage = await Stage.open({
       agent: agentOf(async function* (turn) {
         if (turn.history.length < 2) yield status("TASK_STATE_INPUT_REQUIRED", "Go on?");
-        else yield chunk("answer", heard(turn), false);
+        else yield chunk("answer", inputText(turn), false);
       }),
       notices,
     });
@@ -72,7 +72,7 @@ describe("a phone that does not listen any more", () => {
       const first = stage.connect();
       await first.say(message("hello", { taskId: "t" }));
       await first.tear();
-      gate.open();
+      gate.resolve();
       await settle();
       await stage.clock.advance(awayMs);
       expect(notices.told).toEqual(awayMs < 30_000 ? [] : [["left", "t", "session-1"]]);
@@ -86,13 +86,13 @@ describe("a phone that does not listen any more", () => {
 
   it("because the link is down is told of a question, also where the server stops", async () => {
     for (const stops of [false, true]) {
-      const gate = createGate();
+      const gate = createDeferred();
       const notices = new NotedNotices();
       const stage = await Stage.open({
         agent: agentOf(async function* (turn) {
-          if (turn.history.length >= 2) return yield chunk("answer", heard(turn), false);
+          if (turn.history.length >= 2) return yield chunk("answer", inputText(turn), false);
           yield status("TASK_STATE_WORKING");
-          await gate.opened;
+          await gate.promise;
           yield status("TASK_STATE_INPUT_REQUIRED", "Go on?");
         }),
         notices,
@@ -100,7 +100,7 @@ describe("a phone that does not listen any more", () => {
       const first = stage.connect();
       await first.say(message("hello", { taskId: "t" }));
       await first.tear();
-      gate.open();
+      gate.resolve();
       await settle(20);
       expect(notices.told).toEqual([]);
       if (stops) stage.agent.close();
@@ -165,7 +165,7 @@ describe("a notification that was tapped", () => {
     const platform = stage.connect();
     await platform.say(message("one", { taskId: "t1" }));
     await platform.say(tap("t2"));
-    gate.open();
+    gate.resolve();
     await settle();
     expect(platform.story("t1")).toEqual(["working", "=()"]);
     expect(platform.story("t2")).toEqual(["=This is no longer available. final"]);
@@ -187,13 +187,13 @@ describe("a notification that was tapped", () => {
 
 describe("a message with files", () => {
   it("is put to the agent when they have come; that somebody is there is said before", async () => {
-    const gate = createGate();
+    const gate = createDeferred();
     const stage = await Stage.open({
       agent: echo(),
       intake: {
         concerns: ({ parts }: Message) => parts.some((part) => "url" in part),
         takeIn: async (given: Message) => {
-          await gate.opened;
+          await gate.promise;
           return { ...given, parts: [{ text: "What was in it." }] };
         },
       },
@@ -202,7 +202,7 @@ describe("a message with files", () => {
     const file = { kind: "file", file: { name: "a.txt", mimeType: "txt", uri: "https://files.example/a" } };
     await platform.say(message("", { taskId: "t", parts: [file] }));
     expect(platform.story("t")).toEqual(["working", "=()"]);
-    gate.open();
+    gate.resolve();
     await settle();
     await stage.clock.advance(1_000);
     expect(platform.story("t").slice(2)).toEqual(["=What was in it.", "completed final"]);
@@ -210,13 +210,13 @@ describe("a message with files", () => {
 });
 
 /** What is owed, as a file keeps it: nothing is there before the gate is open. */
-function createNotes(kept = createGate()) {
+function createNotes(kept = createDeferred()) {
   const noted = new Map<string, string>();
   const notes: Notes = {
     all: async () => [...noted],
     get: async (id) => noted.get(id),
     set: async (id, value) => {
-      await kept.opened;
+      await kept.promise;
       noted.set(id, value);
     },
     delete: async (id) => void noted.delete(id),
@@ -229,14 +229,14 @@ describe("an answer that is owed", () => {
     const { kept, noted, notes } = createNotes();
     const asked: unknown[] = [];
     const agent = agentOf(async function* (turn) {
-      asked.push([heard(turn), ...noted.keys()]);
+      asked.push([inputText(turn), ...noted.keys()]);
       yield chunk("answer", "done", false);
     });
     const stage = await Stage.open({ agent, unanswered: notes });
     const platform = stage.connect();
     await platform.say(message("go", { taskId: "t" }));
     expect(asked).toEqual([]);
-    kept.open();
+    kept.resolve();
     await settle();
     expect(asked).toEqual([["go", "t"]]);
     await stage.clock.advance(2_000);
@@ -247,7 +247,7 @@ describe("an answer that is owed", () => {
   it("by a process that died is said over the link, or told of if there is none", async () => {
     for (const isBack of [true, false]) {
       const { kept, notes } = createNotes();
-      kept.open();
+      kept.resolve();
       const stage = await Stage.open({ agent: echo(), unanswered: notes });
       const first = stage.connect();
       first.sleep();

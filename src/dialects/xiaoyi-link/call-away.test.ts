@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { promptly, settle } from "../../engine/testing/fake-clock.ts";
-import { createLinkPair } from "../../wire/link-pair.ts";
+import { createLinkPair } from "../../wire/testing/link-pair.ts";
 import { CalledAgent, failureOf, NEVER, send, setUp } from "./testing/called-agent.ts";
 
 describe("an agent that is away", () => {

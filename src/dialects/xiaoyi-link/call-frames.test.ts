@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { promptly } from "../../engine/testing/fake-clock.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import { createLinkPair } from "../../wire/link-pair.ts";
+import { createLinkPair } from "../../wire/testing/link-pair.ts";
 import { linkToolsOf } from "../suite/join.ts";
 import { readEnvelope } from "./call-frames.ts";
 import { linkCalling } from "./call-link.ts";

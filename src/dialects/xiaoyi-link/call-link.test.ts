@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { promptly, settle } from "../../engine/testing/fake-clock.ts";
-import { textOf } from "../../model/part.ts";
-import { createLinkPair } from "../../wire/link-pair.ts";
+import { textOf } from "../../model/message.ts";
+import { createLinkPair } from "../../wire/testing/link-pair.ts";
 import { linkToolsOf } from "../suite/join.ts";
 import { linkCalling } from "./call-link.ts";
 import { AGENT, CalledAgent, eventsOf, failureOf, message, NEVER, send, setUp } from "./testing/called-agent.ts";

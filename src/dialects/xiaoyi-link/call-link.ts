@@ -6,11 +6,10 @@
 import { ProtocolError } from "../../model/errors.ts";
 import { LogEntry } from "../../model/event.ts";
 import { TaskFold } from "../../model/fold.ts";
-import { type Loss, lossBy } from "../../model/loss.ts";
+import { type Loss, toLoss } from "../../model/loss.ts";
 import type { FrameStream, Operation, OutcomeOf, Outcomes, SendInput } from "../../model/operation.ts";
-import { isInterrupted, isTerminal } from "../../model/state.ts";
 import { statusText } from "../../model/status-texts.ts";
-import type { Task } from "../../model/task.ts";
+import { isInterrupted, isTerminal, type Task } from "../../model/task.ts";
 import { type Link, type LinkClosure, LinkError } from "../../wire/link.ts";
 import type { LinkCaller, LinkCalling, LinkTools } from "../contract.ts";
 import { toPublicError } from "../shared/errors.ts";
@@ -158,7 +157,7 @@ export class LinkCalls implements LinkCaller {
     const losses: Loss[] = [];
     const params = toMessageParams(input, place, losses, ({ bytes: raw, mimeType: mediaType, name }, path) => {
       const address = this.#options.files?.offer(place.taskId, { raw, name, mediaType });
-      if (address === undefined) losses.push(lossBy(LOSSES.fileWithoutAddress, `${path}.raw`));
+      if (address === undefined) losses.push(toLoss(LOSSES.fileWithoutAddress, `${path}.raw`));
       return address;
     });
     this.#report(losses);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { agentOf, chunk, createGate, echo, heard, says, status } from "../../engine/testing/agents.ts";
+import { agentOf, chunk, createGate, echo, inputText, status, textDraft } from "../../engine/testing/agents.ts";
 import { settle } from "../../engine/testing/fake-clock.ts";
 import { callOf } from "../../engine/testing/harness.ts";
 import type { Message } from "../../model/message.ts";
@@ -21,7 +21,7 @@ const asking = () =>
       yield status("TASK_STATE_INPUT_REQUIRED", "Go on?");
       return;
     }
-    yield chunk("answer", `You said ${heard(turn)}.`, false);
+    yield chunk("answer", `You said ${inputText(turn)}.`, false);
   });
 
 describe("an answer", () => {
@@ -101,7 +101,7 @@ describe("an answer", () => {
     const stage = await Stage.open({
       // biome-ignore lint/correctness/useYield: an agent that only answers yields nothing.
       agent: agentOf(async function* () {
-        return says("Hi.");
+        return textDraft("Hi.");
       }),
     });
     const platform = stage.connect();
@@ -214,8 +214,8 @@ describe("messages of one session", () => {
     const gate = createGate();
     const stage = await Stage.open({
       agent: agentOf(async function* (turn) {
-        if (heard(turn) === "slow") await gate.pass();
-        yield chunk("out", heard(turn), false);
+        if (inputText(turn) === "slow") await gate.pass();
+        yield chunk("out", inputText(turn), false);
       }),
     });
     const platform = stage.connect();
@@ -236,7 +236,7 @@ describe("messages of one session", () => {
     const turns: string[] = [];
     const stage = await Stage.open({
       agent: agentOf(async function* (turn) {
-        turns.push(heard(turn));
+        turns.push(inputText(turn));
         yield status("TASK_STATE_WORKING");
         if (turns.length > 1) {
           yield chunk("out", turns.join(", "), false);
@@ -282,7 +282,7 @@ describe("messages of one session", () => {
     const stage = await Stage.open({
       agent: agentOf(async function* (turn) {
         await gate.pass();
-        yield chunk("out", heard(turn), false);
+        yield chunk("out", inputText(turn), false);
       }),
     });
     const main = stage.connect("main");
@@ -534,7 +534,7 @@ describe("what the platform should not send", () => {
         if (turn.history.length < 2) yield status("TASK_STATE_INPUT_REQUIRED", "Sure?");
         else {
           await go.pass();
-          yield chunk("out", heard(turn), false);
+          yield chunk("out", inputText(turn), false);
         }
       }),
     });

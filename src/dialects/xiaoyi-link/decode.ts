@@ -3,8 +3,8 @@
  * JSON-RPC. Never throws: what cannot be understood is told as that.
  */
 
-import { JsonLimitError, parseJson } from "../../wire/json-limits.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
+import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
 import { isRecord } from "../shared/proto/json-reading.ts";
 import { type ControlWords, methodOf, readControl } from "../xiaoyi/control.ts";
 
@@ -71,7 +71,7 @@ function readFields(text: string, limits: FrameLimits): Fields | Disregard {
     const value = parseJson(text, limits);
     return isRecord(value) ? value : "no-object";
   } catch (error) {
-    if (!(error instanceof JsonLimitError)) throw error;
+    if (!(error instanceof JsonParseError)) throw error;
     return error.reason === "depth" ? "too-deep" : "not-json";
   }
 }

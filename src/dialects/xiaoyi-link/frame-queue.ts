@@ -1,8 +1,9 @@
 /** Frames of one answer between the link they come over and whoever reads them. */
+
 import { ProtocolError } from "../../model/errors.ts";
 import type { TaskEvent } from "../../model/event.ts";
 import type { FrameStream, StreamFrame } from "../../model/operation.ts";
-import { createGate, type Gate } from "../../wire/gate.ts";
+import { createDeferred, type Deferred } from "../../wire/link.ts";
 import { createFrame } from "../shared/responses.ts";
 
 /** Characters that may wait. One reader that does not read must not hold up those of other answers on the link. */
@@ -17,7 +18,7 @@ export class FrameQueue implements FrameStream, AsyncIterator<readonly StreamFra
   #size = 0;
   #ended = false;
   #error: ProtocolError | undefined;
-  #news: Gate | undefined;
+  #news: Deferred | undefined;
 
   /** `onLeft`: the reader wants no more. */
   constructor(onLeft: () => void) {
@@ -54,8 +55,8 @@ export class FrameQueue implements FrameStream, AsyncIterator<readonly StreamFra
 
   async next(): Promise<Step> {
     while (this.#waiting.length === 0 && !this.#ended) {
-      this.#news ??= createGate();
-      await this.#news.opened;
+      this.#news ??= createDeferred();
+      await this.#news.promise;
     }
     if (this.#waiting.length > 0) {
       const value = this.#waiting;
@@ -78,7 +79,7 @@ export class FrameQueue implements FrameStream, AsyncIterator<readonly StreamFra
   }
 
   #wake(): void {
-    this.#news?.open();
+    this.#news?.resolve();
     this.#news = undefined;
   }
 }

@@ -2,7 +2,7 @@
 
 import { ProtocolError } from "../../model/errors.ts";
 import type { Clock } from "../../model/ports.ts";
-import { createGate } from "../../wire/gate.ts";
+import { createDeferred } from "../../wire/link.ts";
 import { toPublicError } from "../shared/errors.ts";
 import { type AnswerScope, HeardAnswer } from "../xiaoyi/heard-answer.ts";
 import type { HeardFrame } from "../xiaoyi/heard-frame.ts";
@@ -26,7 +26,7 @@ export class OpenCall {
   #params: object | undefined;
   readonly #clock: Clock;
   readonly #onEnd: (call: OpenCall) => void;
-  readonly #sent = createGate();
+  readonly #sent = createDeferred();
   #wasSent = false;
   #failure: ProtocolError | undefined;
   #cancelTimer: (() => void) | undefined;
@@ -75,7 +75,7 @@ export class OpenCall {
 
   /** Resolves when the message was said; rejects with why it was not. */
   async sent(): Promise<void> {
-    await this.#sent.opened;
+    await this.#sent.promise;
     if (this.#failure !== undefined) throw this.#failure;
   }
 
@@ -83,7 +83,7 @@ export class OpenCall {
   noteSent(): void {
     this.#stopWaiting();
     this.#wasSent = true;
-    this.#sent.open();
+    this.#sent.resolve();
   }
 
   /** Without a sign of the agent until then the call fails. */
@@ -147,7 +147,7 @@ export class OpenCall {
     this.#stopWaiting();
     this.#cancelFlush?.();
     this.frames.end();
-    this.#sent.open();
+    this.#sent.resolve();
     this.#onEnd(this);
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Agent } from "../../engine/agent.ts";
-import { agentOf, chunk, createGate, echo, heard, status } from "../../engine/testing/agents.ts";
+import { agentOf, chunk, createGate, echo, inputText, status } from "../../engine/testing/agents.ts";
 import { settle } from "../../engine/testing/fake-clock.ts";
 import { AGENT_ID, message, Stage } from "./testing/stage.ts";
 import { DEFAULT_LINK_TIMES } from "./times.ts";
@@ -158,7 +158,7 @@ describe("a link that closes", () => {
     const stage = await Stage.open({
       agent: agentOf(async function* (turn) {
         if (turn.history.length < 2) yield status("TASK_STATE_INPUT_REQUIRED", "Sure?");
-        else yield chunk("out", heard(turn), false);
+        else yield chunk("out", inputText(turn), false);
       }),
     });
     const first = stage.connect();
@@ -177,7 +177,7 @@ describe("a link that closes", () => {
     const stage = await Stage.open({
       agent: agentOf(async function* (turn) {
         if (turn.history.length < 2) yield status("TASK_STATE_INPUT_REQUIRED", "Sure?");
-        else yield chunk("out", heard(turn), false);
+        else yield chunk("out", inputText(turn), false);
       }),
     });
     const first = stage.connect();
@@ -271,7 +271,7 @@ describe("a process that begins", () => {
     const go = createGate();
     const agent = agentOf(
       async function* (turn) {
-        texts.push(heard(turn));
+        texts.push(inputText(turn));
         await go.pass();
         yield chunk("out", "done", false);
       },

@@ -5,8 +5,8 @@ import type { StreamEvent } from "../../model/event.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { FrameStream } from "../../model/operation.ts";
 import type { Clock } from "../../model/ports.ts";
-import { createGate, type Gate } from "../../wire/gate.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
+import { createDeferred, type Deferred } from "../../wire/link.ts";
 import { toPublicError } from "../shared/errors.ts";
 import { sinceThen } from "../xiaoyi/continuing.ts";
 import type { Language } from "../xiaoyi/phone-texts.ts";
@@ -69,7 +69,7 @@ export class Reply implements Doubtful {
   #renderer: Renderer;
   #waiting: Rendered[] = [];
   readonly #things = new ArrivedThings();
-  #room: Gate | undefined;
+  #room: Deferred | undefined;
   /** Counts the streams that were followed; only the newest is. */
   #round = 0;
   #following = false;
@@ -78,7 +78,7 @@ export class Reply implements Doubtful {
   #resting = false;
   /** The message was not taken in. */
   #refusal: ProtocolError | undefined;
-  readonly #started = createGate();
+  readonly #started = createDeferred();
   #lastSentAt = 0;
   #lastContentAt = Number.NEGATIVE_INFINITY;
   #lastShown: Rendered["shows"];
@@ -108,7 +108,7 @@ export class Reply implements Doubtful {
 
   /** Resolves when it is known what became of the message. */
   get started(): Promise<void> {
-    return this.#started.opened;
+    return this.#started.promise;
   }
 
   /** Its last frame has left. */
@@ -145,7 +145,7 @@ export class Reply implements Doubtful {
 
   /** Says all of it anew: it is not known how much of what was said has arrived. */
   restate(): void {
-    void this.#started.opened.then(() => {
+    void this.#started.promise.then(() => {
       if (this.#left) return;
       this.#waiting = [];
       this.#things.restate();
@@ -158,7 +158,7 @@ export class Reply implements Doubtful {
   /** Says that the message was not taken in: a phone waits for an end, whatever it said. */
   refuse(error: ProtocolError): void {
     this.#refusal = error;
-    this.#started.open();
+    this.#started.resolve();
     this.#queue(this.#renderer.fail(error));
     this.#noticeEnd();
   }
@@ -178,7 +178,7 @@ export class Reply implements Doubtful {
     this.#cancelWake();
     this.#cancelKeepAlive();
     this.#cancelAbsence();
-    this.#started.open();
+    this.#started.resolve();
     this.#answered();
   }
 
@@ -249,15 +249,15 @@ export class Reply implements Doubtful {
           // The task as it stands is all that was told before.
           if ("task" in event) this.#things.toldAnew();
         }
-        this.#started.open();
+        this.#started.resolve();
         if (this.#renderer.ended) {
           stop();
           break;
         }
         if (this.#renderer.asking) this.#expectAnswer();
         if (this.#waiting.length >= MOST_WAITING) {
-          this.#room ??= createGate();
-          await this.#room.opened;
+          this.#room ??= createDeferred();
+          await this.#room.promise;
         }
       }
     } catch (error) {
@@ -269,7 +269,7 @@ export class Reply implements Doubtful {
     if (isOver()) return;
     this.#following = false;
     this.#cancelKeepAlive();
-    this.#started.open();
+    this.#started.resolve();
     this.#noticeEnd();
   }
 
@@ -339,7 +339,7 @@ export class Reply implements Doubtful {
   }
 
   #makeRoom(): void {
-    this.#room?.open();
+    this.#room?.resolve();
     this.#room = undefined;
   }
 

@@ -1,9 +1,9 @@
 /** What a link asks of the agent it serves. */
+
 import { ProtocolError } from "../../model/errors.ts";
 import type { Message } from "../../model/message.ts";
 import type { Clock } from "../../model/ports.ts";
-import { isInterrupted, isTerminal, type TaskState } from "../../model/state.ts";
-import type { Task } from "../../model/task.ts";
+import { isInterrupted, isTerminal, type Task, type TaskState } from "../../model/task.ts";
 import type { ServeContext } from "../contract.ts";
 import { AgentTasks } from "../xiaoyi/agent-tasks.ts";
 import { DIALECT_NAME } from "./version.ts";

@@ -3,8 +3,7 @@ import { FakeClock, settle } from "../../engine/testing/fake-clock.ts";
 import { ANONYMOUS } from "../../model/caller.ts";
 import { ProtocolError, taskNotFound } from "../../model/errors.ts";
 import type { FrameStream, Operation } from "../../model/operation.ts";
-import type { TaskState } from "../../model/state.ts";
-import type { Task } from "../../model/task.ts";
+import type { Task, TaskState } from "../../model/task.ts";
 import { createScriptedService } from "../suite/join.ts";
 import { AgentTasks } from "./agent-tasks.ts";
 

@@ -1,10 +1,10 @@
 /** Tasks of one agent for one caller: what both ways of access ask of it. */
+
 import { ProtocolError } from "../../model/errors.ts";
 import type { Message } from "../../model/message.ts";
-import type { Call, FrameStream, Operation, OutcomeOf, SendInput, StreamFrame } from "../../model/operation.ts";
+import type { CallContext, FrameStream, Operation, OutcomeOf, SendInput, StreamFrame } from "../../model/operation.ts";
 import type { Clock } from "../../model/ports.ts";
-import { isInterrupted, isTerminal } from "../../model/state.ts";
-import type { Task } from "../../model/task.ts";
+import { isInterrupted, isTerminal, type Task } from "../../model/task.ts";
 import type { AgentService } from "../contract.ts";
 import { createFrame } from "../shared/responses.ts";
 import { isUsedUp } from "./continuing.ts";
@@ -22,10 +22,10 @@ interface OpenedTask {
 
 export class AgentTasks {
   readonly #service: AgentService;
-  readonly #call: Call;
+  readonly #call: CallContext;
   readonly #clock: Pick<Clock, "after">;
 
-  constructor(service: AgentService, call: Call, clock: Pick<Clock, "after">) {
+  constructor(service: AgentService, call: CallContext, clock: Pick<Clock, "after">) {
     this.#service = service;
     this.#call = call;
     this.#clock = clock;
@@ -41,10 +41,10 @@ export class AgentTasks {
    */
   async open(message: Message, id: string): Promise<OpenedTask> {
     try {
-      return { frames: await this.#send({ message, asTask: true, chosenId: id }), asWanted: true };
+      return { frames: await this.#send({ message, alwaysTask: true, chosenId: id }), asWanted: true };
     } catch (error) {
       if (!isUsedUp(error, id)) throw error;
-      return { frames: await this.#send({ message, asTask: true }), asWanted: false };
+      return { frames: await this.#send({ message, alwaysTask: true }), asWanted: false };
     }
   }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Loss } from "../../model/loss.ts";
-import type { Part } from "../../model/part.ts";
+import type { Part } from "../../model/message.ts";
 import { xiaoyi } from "./builders.ts";
 import { toPartWire } from "./parts.ts";
 

@@ -1,6 +1,7 @@
 /** What agents can give a device beside text. Others are shown the text that comes with it. */
+
 import type { JsonObject, JsonValue } from "../../model/json.ts";
-import type { Part } from "../../model/part.ts";
+import type { Part } from "../../model/message.ts";
 import { fallbackTextOf } from "./fallback-text.ts";
 import { reasoningPart, showablePart } from "./marks.ts";
 

@@ -3,8 +3,7 @@
 import { EXTENSIONS } from "../../model/extensions.ts";
 import type { JsonObject, JsonValue } from "../../model/json.ts";
 import type { Lossy } from "../../model/loss.ts";
-import type { Message } from "../../model/message.ts";
-import { isDataPart, type Part } from "../../model/part.ts";
+import { isDataPart, type Message, type Part } from "../../model/message.ts";
 import type { CodecTools } from "../contract.ts";
 import { type Members, readRequest } from "../shared/legacy/members.ts";
 import { isRecord, type ReadOptions } from "../shared/proto/json-reading.ts";

@@ -1,5 +1,4 @@
-import type { Message } from "../../model/message.ts";
-import { isUrlPart } from "../../model/part.ts";
+import { isUrlPart, type Message } from "../../model/message.ts";
 import { takeSpareBytes } from "./marks.ts";
 import type { Language } from "./phone-texts.ts";
 

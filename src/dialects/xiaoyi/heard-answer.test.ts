@@ -4,7 +4,7 @@ import { ProtocolError } from "../../model/errors.ts";
 import { LogEntry, type TaskEvent } from "../../model/event.ts";
 import { EXTENSIONS } from "../../model/extensions.ts";
 import { TaskFold } from "../../model/fold.ts";
-import { textOf } from "../../model/part.ts";
+import { textOf } from "../../model/message.ts";
 import type { Task } from "../../model/task.ts";
 import { HeardAnswer } from "./heard-answer.ts";
 import { readHeardFrame } from "./heard-frame.ts";

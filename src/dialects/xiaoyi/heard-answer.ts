@@ -1,8 +1,8 @@
 /** The frames of an agent's answer as events of a task, whichever habit the agent has, with one end. */
 
 import type { TaskEvent } from "../../model/event.ts";
-import type { Part } from "../../model/part.ts";
-import { isInterrupted, isTerminal, type TaskState } from "../../model/state.ts";
+import type { Part } from "../../model/message.ts";
+import { isInterrupted, isTerminal, type TaskState } from "../../model/task.ts";
 import { deriveId, invalidResponse } from "../shared/responses.ts";
 import { type ArtifactChange, HeardArtifacts } from "./heard-artifacts.ts";
 import { type HeardArtifact, type HeardFrame, type HeardStatus, progressPart } from "./heard-frame.ts";

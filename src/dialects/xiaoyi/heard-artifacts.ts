@@ -14,7 +14,7 @@
  * While it does not show, another id is another artifact: to show too much is better than to lose a text.
  */
 
-import type { Part } from "../../model/part.ts";
+import type { Part } from "../../model/message.ts";
 import { deriveId } from "../shared/responses.ts";
 import { type HeardArtifact, isSpoken } from "./heard-frame.ts";
 

@@ -2,8 +2,8 @@
 
 import { EXTENSIONS } from "../../model/extensions.ts";
 import type { Lossy } from "../../model/loss.ts";
-import { isTextPart, type Part, type TextPart } from "../../model/part.ts";
-import type { TaskState } from "../../model/state.ts";
+import { isTextPart, type Part, type TextPart } from "../../model/message.ts";
+import type { TaskState } from "../../model/task.ts";
 import { type Members, readResponse } from "../shared/legacy/members.ts";
 import { isRecord } from "../shared/proto/json-reading.ts";
 import { invalidResponse } from "../shared/responses.ts";

@@ -2,7 +2,7 @@
 
 import { EXTENSIONS } from "../../model/extensions.ts";
 import type { JsonObject, JsonValue } from "../../model/json.ts";
-import { isTextPart, isUrlPart, type Part, type UrlPart } from "../../model/part.ts";
+import { isTextPart, isUrlPart, type Part, type UrlPart } from "../../model/message.ts";
 import { isRecord } from "../shared/proto/json-reading.ts";
 
 /** The members of a data part that the platform acts upon. */

@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { EXTENSIONS } from "../../model/extensions.ts";
-import type { Part } from "../../model/part.ts";
-import type { TaskState } from "../../model/state.ts";
+import type { Part } from "../../model/message.ts";
 import { statusText } from "../../model/status-texts.ts";
-import type { Task } from "../../model/task.ts";
+import type { Task, TaskState } from "../../model/task.ts";
 import { answerTextOf, type Notice, noticeOf, readPushAnswer, tappedFrames, toNotification } from "./notification.ts";
 import { signedHeaders } from "./signature.ts";
 

@@ -1,8 +1,7 @@
 /** Notifications: how a user who does not look any more is told of an answer, and what follows when it is tapped. */
 
 import type { JsonObject } from "../../model/json.ts";
-import { isInterrupted } from "../../model/state.ts";
-import type { Task } from "../../model/task.ts";
+import { isInterrupted, type Task } from "../../model/task.ts";
 import { deriveId } from "../shared/responses.ts";
 import { fitNotificationText } from "./notification-text.ts";
 import { type Language, phoneText, translateStatus } from "./phone-texts.ts";

@@ -1,8 +1,9 @@
 /** Parts of messages and artifacts, both ways. */
+
 import { EXTENSIONS } from "../../model/extensions.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { type Loss, lossBy } from "../../model/loss.ts";
-import { isDataPart, isRawPart, isTextPart, type Part } from "../../model/part.ts";
+import { type Loss, toLoss } from "../../model/loss.ts";
+import { isDataPart, isRawPart, isTextPart, type Part } from "../../model/message.ts";
 import type { Members } from "../shared/legacy/members.ts";
 import { toStandardBase64 } from "../shared/proto/json-reading.ts";
 import { fallbackTextOf } from "./fallback-text.ts";
@@ -35,7 +36,7 @@ export function toPartWire(part: Part, path: string, losses: Loss[]): PartWire {
   if (isDataPart(part)) {
     loseNames(part, "application/json", path, losses);
     if (isObject(part.data)) return { kind: "data", data: part.data };
-    losses.push(lossBy(LOSSES.partData, `${path}.data`));
+    losses.push(toLoss(LOSSES.partData, `${path}.data`));
     return { kind: "data", data: { value: part.data } };
   }
   const { filename: name, mediaType: mimeType } = part;
@@ -43,7 +44,7 @@ export function toPartWire(part: Part, path: string, losses: Loss[]): PartWire {
   if (fileId !== undefined) return { kind: "file", file: { name, mimeType, fileId } };
   if (isRawPart(part)) return { kind: "file", file: { name, mimeType, bytes: part.raw } };
   if (isLocalFile(part)) {
-    losses.push(lossBy(LOSSES.fileAsName, `${path}.url`));
+    losses.push(toLoss(LOSSES.fileAsName, `${path}.url`));
     return { kind: "text", text: name ?? mimeType ?? "" };
   }
   return { kind: "file", file: { name, mimeType, uri: part.url } };
@@ -60,14 +61,14 @@ export function loseMetadata(metadata: JsonObject | undefined, path: string, los
   if (metadata === undefined) return;
   const names = Object.keys(metadata);
   if (names.length > 0 && names.every((name) => OWN_MARKS.has(name))) return;
-  losses.push(lossBy(LOSSES.partMetadata, `${path}.metadata`));
+  losses.push(toLoss(LOSSES.partMetadata, `${path}.metadata`));
 }
 
 /** A media type that goes without saying is not lost by not being said. */
 export function loseNames({ filename, mediaType }: Part, implied: string, path: string, losses: Loss[]): void {
-  if (filename !== undefined) losses.push(lossBy(LOSSES.partFilename, `${path}.filename`));
+  if (filename !== undefined) losses.push(toLoss(LOSSES.partFilename, `${path}.filename`));
   if (mediaType !== undefined && mediaType !== implied) {
-    losses.push(lossBy(LOSSES.partMediaType, `${path}.mediaType`));
+    losses.push(toLoss(LOSSES.partMediaType, `${path}.mediaType`));
   }
 }
 

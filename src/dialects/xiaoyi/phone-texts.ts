@@ -1,7 +1,8 @@
 /** Every sentence that the server itself shows to a person, in the languages that an entry may choose. */
+
 import type { ErrorCode, ProtocolError } from "../../model/errors.ts";
-import { isPlainText, type Part } from "../../model/part.ts";
-import { readStatusText, type StatusTextName } from "../../model/status-texts.ts";
+import { isPlainText, type Part } from "../../model/message.ts";
+import { parseStatusText, type StatusTextName } from "../../model/status-texts.ts";
 
 export const LANGUAGES = ["zh", "en"] as const;
 export type Language = (typeof LANGUAGES)[number];
@@ -115,7 +116,7 @@ export function translateStatus(parts: readonly Part[], language: Language): rea
 function translateText(text: string): string {
   const end = text.indexOf("\n");
   const line = end < 0 ? text : text.slice(0, end);
-  const found = readStatusText(line);
+  const found = parseStatusText(line);
   return found === undefined ? text : fill(STATUS_TEXTS_ZH[found.name], [found.value]) + text.slice(line.length);
 }
 

@@ -1,6 +1,7 @@
 /** As phones really show it; see README.md for what they do with frames. */
-import { type Loss, lossBy } from "../../model/loss.ts";
-import { type DataPart, isDataPart, isRawPart, isTextPart, type Part } from "../../model/part.ts";
+
+import { type Loss, toLoss } from "../../model/loss.ts";
+import { type DataPart, isDataPart, isRawPart, isTextPart, type Part } from "../../model/message.ts";
 import { LOSSES } from "./losses.ts";
 import { fileIdIn, isLocalFile, isShowable, reasoningOf, showableIn } from "./marks.ts";
 import { loseMetadata, loseNames, toPartWire } from "./parts.ts";
@@ -118,7 +119,7 @@ export class PhoneVoice implements Voice {
     this.#reasoning = lastOf(all);
     if (this.#reasoning.length < all.length && !this.#reasoningIsCut) {
       this.#reasoningIsCut = true;
-      losses.push(lossBy(LOSSES.longReasoning, "reasoning"));
+      losses.push(toLoss(LOSSES.longReasoning, "reasoning"));
     }
     const part = { kind: "reasoningText", reasoningText: this.#reasoning } as const;
     into.push(artifactFrame(this.#scope, [part], { append: false, shows: "all-reasoning" }));
@@ -160,7 +161,7 @@ function alone(sorted: Pick<Sorted, "text" | "data" | "dataPaths">, losses: Loss
 
 function loseData({ dataPaths }: Pick<Sorted, "dataPaths">, isShown: boolean, losses: Loss[]): void {
   const rule = isShown ? LOSSES.dataAsText : LOSSES.dataBesideText;
-  losses.push(...dataPaths.map((path) => lossBy(rule, path)));
+  losses.push(...dataPaths.map((path) => toLoss(rule, path)));
 }
 
 function toJsonBlock({ data }: DataPart): string {
@@ -182,10 +183,10 @@ function toText(part: Exclude<Part, DataPart>, path: string, losses: Loss[]): st
     return part.text;
   }
   if (isRawPart(part) || isLocalFile(part)) {
-    losses.push(lossBy(LOSSES.fileAsName, `${path}.${isRawPart(part) ? "raw" : "url"}`));
+    losses.push(toLoss(LOSSES.fileAsName, `${path}.${isRawPart(part) ? "raw" : "url"}`));
     return part.filename ?? part.mediaType ?? "";
   }
-  losses.push(lossBy(LOSSES.fileAsLink, `${path}.url`));
+  losses.push(toLoss(LOSSES.fileAsLink, `${path}.url`));
   return `[${linkText(part.filename ?? part.url)}](${part.url})`;
 }
 

@@ -2,15 +2,13 @@
  * A task's events as frames for the platform: first that it is being worked on, then what comes of it, at last exactly
  * one frame that says `final`, and nothing after it. Pure but for the ids it is given.
  */
-import type { Artifact } from "../../model/artifact.ts";
+
 import type { ProtocolError } from "../../model/errors.ts";
 import type { StreamEvent, TaskArtifactUpdate } from "../../model/event.ts";
 import type { JsonValue } from "../../model/json.ts";
-import { type Loss, lossBy } from "../../model/loss.ts";
-import type { Message } from "../../model/message.ts";
-import { isDataPart, type Part } from "../../model/part.ts";
-import type { TaskState } from "../../model/state.ts";
-import type { Task, TaskStatus } from "../../model/task.ts";
+import { type Loss, toLoss } from "../../model/loss.ts";
+import { isDataPart, type Message, type Part } from "../../model/message.ts";
+import type { Artifact, Task, TaskState, TaskStatus } from "../../model/task.ts";
 import { PLATFORM_CODES, toFrameError } from "./errors.ts";
 import { LOSSES } from "./losses.ts";
 import { isObject, showableIn } from "./marks.ts";
@@ -125,14 +123,14 @@ export class Renderer {
         if (message !== undefined) this.#voice.progress(message.parts, frames, losses);
         break;
       case "TASK_STATE_AUTH_REQUIRED":
-        losses.push(lossBy(LOSSES.authRequired, "status.state"));
+        losses.push(toLoss(LOSSES.authRequired, "status.state"));
         this.#ask(message ?? this.#authorization(), frames, losses);
         break;
       case "TASK_STATE_INPUT_REQUIRED":
         this.#ask(message, frames, losses);
         break;
       default: {
-        if (state === "TASK_STATE_REJECTED") losses.push(lossBy(LOSSES.rejected, "status.state"));
+        if (state === "TASK_STATE_REJECTED") losses.push(toLoss(LOSSES.rejected, "status.state"));
         const { failure, word } = ENDS[state];
         this.#end(word, this.#translated(state, message), this.#errorOf(failure), frames, losses);
       }
@@ -201,13 +199,13 @@ const ENDS = {
 } as const satisfies Record<EndState, { readonly word: StateWord; readonly failure: PhoneTextName | undefined }>;
 
 function loseUpdateMetadata(metadata: object | undefined, path: string, losses: Loss[]): void {
-  if (metadata !== undefined) losses.push(lossBy(LOSSES.updateMetadata, `${path}.metadata`));
+  if (metadata !== undefined) losses.push(toLoss(LOSSES.updateMetadata, `${path}.metadata`));
 }
 
 function loseMembers({ description, extensions, metadata, name }: Artifact, losses: Loss[]): void {
-  if (name ?? description ?? extensions ?? metadata) losses.push(lossBy(LOSSES.artifactMembers, "artifact"));
+  if (name ?? description ?? extensions ?? metadata) losses.push(toLoss(LOSSES.artifactMembers, "artifact"));
 }
 
 function loseMessageMembers({ extensions, metadata, referenceTaskIds }: Message, losses: Loss[]): void {
-  if (extensions ?? metadata ?? referenceTaskIds) losses.push(lossBy(LOSSES.messageMembers, "status.message"));
+  if (extensions ?? metadata ?? referenceTaskIds) losses.push(toLoss(LOSSES.messageMembers, "status.message"));
 }

@@ -1,7 +1,8 @@
 /** Frames on their way to the platform. */
-import type { Artifact } from "../../model/artifact.ts";
+
 import type { Loss } from "../../model/loss.ts";
-import type { Part } from "../../model/part.ts";
+import type { Part } from "../../model/message.ts";
+import type { Artifact } from "../../model/task.ts";
 import { countCodePoints, LONGEST_TEXT } from "./text-pieces.ts";
 import {
   type ArtifactResult,
@@ -44,7 +45,7 @@ export interface StatusOptions {
   readonly parts?: readonly PartWire[] | undefined;
 }
 
-export interface ArtifactOptions {
+interface ArtifactOptions {
   readonly append: boolean;
   readonly lastChunk?: boolean;
   readonly shows?: NonNullable<Rendered["shows"]>;
@@ -109,7 +110,7 @@ export interface Voice {
   end(state: StateWord, words: Words | undefined, error: FrameError, into: Rendered[], losses: Loss[]): void;
 }
 
-export type Words = readonly Part[];
+type Words = readonly Part[];
 
 export interface ArtifactWords {
   readonly artifact: Artifact;

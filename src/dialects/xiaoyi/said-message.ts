@@ -2,7 +2,7 @@
 
 import { EXTENSIONS } from "../../model/extensions.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { type Loss, lossBy } from "../../model/loss.ts";
+import { type Loss, toLoss } from "../../model/loss.ts";
 import type { Message } from "../../model/message.ts";
 import type { SendInput } from "../../model/operation.ts";
 import { deriveId } from "../shared/responses.ts";
@@ -40,9 +40,9 @@ export function toMessageParams(
   addressOf: AddressOf = () => undefined,
 ): object {
   const { configuration, message, metadata } = input;
-  if (!isEmpty(configuration)) losses.push(lossBy(LOSSES.configuration, "configuration"));
+  if (!isEmpty(configuration)) losses.push(toLoss(LOSSES.configuration, "configuration"));
   loseRequestMetadata(metadata, losses);
-  if (losesMembers(message)) losses.push(lossBy(LOSSES.userMessageMembers, "message"));
+  if (losesMembers(message)) losses.push(toLoss(LOSSES.userMessageMembers, "message"));
   const mark = xiaoyiMark(message.metadata);
   const parts: PartWire[] = toPartWires(message.parts, "message", losses).map((part, index) =>
     withAddress(part, `message.parts[${index}]`, addressOf),
@@ -68,7 +68,7 @@ function withAddress(part: PartWire, path: string, addressOf: AddressOf): PartWi
 
 /** Metadata in which there is nothing is not lost by not being said. */
 export function loseRequestMetadata(metadata: JsonObject | undefined, losses: Loss[]): void {
-  if (!isEmpty(metadata)) losses.push(lossBy(LOSSES.requestMetadata, "metadata"));
+  if (!isEmpty(metadata)) losses.push(toLoss(LOSSES.requestMetadata, "metadata"));
 }
 
 function losesMembers({ extensions, metadata = {}, referenceTaskIds }: Message): boolean {

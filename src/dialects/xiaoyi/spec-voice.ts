@@ -1,6 +1,7 @@
 /** As the documents print it: statuses with their messages, artifacts in chunks under their own ids. */
-import { type Loss, lossBy } from "../../model/loss.ts";
-import type { Part } from "../../model/part.ts";
+
+import { type Loss, toLoss } from "../../model/loss.ts";
+import type { Part } from "../../model/message.ts";
 import { LOSSES } from "./losses.ts";
 import { toPartWires } from "./parts.ts";
 import {
@@ -78,7 +79,7 @@ export class SpecVoice implements Voice {
     const loads = words === undefined ? [] : intoLoads(toPartWires(words, "status.message", losses));
     const last = loads.pop();
     for (const parts of loads) into.push(statusFrame(this.#scope, "working", { parts }));
-    if (loads.length > 0) losses.push(lossBy(LOSSES.longStatus, "status.message"));
+    if (loads.length > 0) losses.push(toLoss(LOSSES.longStatus, "status.message"));
     into.push(statusFrame(this.#scope, state, { ...options, parts: last }));
   }
 }

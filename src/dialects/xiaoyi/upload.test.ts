@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FakeClock } from "../../engine/testing/fake-clock.ts";
 import type { StreamEvent } from "../../model/event.ts";
-import type { Part } from "../../model/part.ts";
+import type { Part } from "../../model/message.ts";
 import { SILENT_LOG } from "../../model/ports.ts";
 import { uploadAs } from "../../server/xiaoyi/upload-as.ts";
 import { createSimulator, type Simulator, seededRandom } from "../../simulator/index.ts";

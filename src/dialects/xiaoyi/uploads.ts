@@ -1,10 +1,9 @@
 /** Files of an answer: phones show those that the platform has. */
-import type { Artifact } from "../../model/artifact.ts";
+
 import type { StreamEvent } from "../../model/event.ts";
-import type { Message } from "../../model/message.ts";
-import { isRawPart, type Part, type RawPart } from "../../model/part.ts";
+import { isRawPart, type Message, type Part, type RawPart } from "../../model/message.ts";
 import type { Log } from "../../model/ports.ts";
-import type { TaskStatus } from "../../model/task.ts";
+import type { Artifact, TaskStatus } from "../../model/task.ts";
 import { BoundedMap } from "./bounded-map.ts";
 import { fileIdIn, withFileId } from "./marks.ts";
 

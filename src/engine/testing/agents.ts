@@ -1,4 +1,4 @@
-import { textOf } from "../../model/part.ts";
+import { textOf } from "../../model/message.ts";
 import type { Agent, AgentEvent, AgentRun, AgentState, MessageDraft, Turn } from "../agent.ts";
 
 /** An agent that does what the test says. */
@@ -30,28 +30,28 @@ export const echo = (more: Partial<Agent> = {}): Agent =>
   }, more);
 
 /** Answers without a task. */
-export const talker = (more: Partial<Agent> = {}): Agent =>
+export const messageAgent = (more: Partial<Agent> = {}): Agent =>
   agentOf(
     // biome-ignore lint/correctness/useYield: an agent that only answers yields nothing.
     async function* (turn) {
-      return says(`You said ${textOf(turn.message.parts)}.`);
+      return textDraft(`You said ${textOf(turn.message.parts)}.`);
     },
     more,
   );
 
 export function status(state: AgentState, text?: string): AgentEvent {
-  return text === undefined ? { status: state } : { status: state, message: says(text) };
+  return text === undefined ? { status: state } : { status: state, message: textDraft(text) };
 }
 
 export function chunk(artifactId: string, text: string, append = true): AgentEvent {
   return { artifact: { artifactId, parts: [{ text }] }, append };
 }
 
-export function says(text: string): MessageDraft {
+export function textDraft(text: string): MessageDraft {
   return { parts: [{ text }] };
 }
 
-export const heard = (turn: Turn): string => textOf(turn.message.parts);
+export const inputText = (turn: Turn): string => textOf(turn.message.parts);
 
 /** A point that a run passes when the test opens it, and that tells when it was reached. */
 export interface Gate {

@@ -1,17 +1,23 @@
 import type { LogEntry } from "../../model/event.ts";
 import { EXTENSIONS } from "../../model/extensions.ts";
-import type { Message } from "../../model/message.ts";
-import type { Call, FrameStream, SendInput, SendOutcome, StreamFrame, TaskPage } from "../../model/operation.ts";
-import type { Part } from "../../model/part.ts";
-import type { Count, Ids } from "../../model/ports.ts";
-import type { TaskPushNotificationConfig } from "../../model/push.ts";
+import type { Message, Part } from "../../model/message.ts";
+import type {
+  CallContext,
+  FrameStream,
+  SendInput,
+  SendOutcome,
+  StreamFrame,
+  TaskPage,
+  TaskPushNotificationConfig,
+} from "../../model/operation.ts";
+import type { CounterName, IdGenerator } from "../../model/ports.ts";
 import type { Task } from "../../model/task.ts";
 import type { TaskStore } from "../../store/contract.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { Agent } from "../agent.ts";
 import { Engine } from "../engine.ts";
 import type { EngineLimits, EngineTimes } from "../options.ts";
-import type { PushSender, PushTry } from "../push-sender.ts";
+import type { PushAttempt, PushSender } from "../push-delivery.ts";
 import { FakeClock } from "./fake-clock.ts";
 
 export interface HarnessOptions {
@@ -24,12 +30,12 @@ export interface HarnessOptions {
   readonly times?: Partial<EngineTimes>;
   readonly push?: boolean;
   readonly pushSender?: PushSender;
-  readonly onPushTry?: (tried: PushTry) => void;
+  readonly onPushTry?: (tried: PushAttempt) => void;
   /** The store and clock of an engine that went before. */
   readonly after?: Harness;
 }
 
-export interface Asking {
+export interface CallInput {
   readonly agent?: string;
   readonly owner?: string;
   readonly tenant?: string;
@@ -37,7 +43,7 @@ export interface Asking {
   readonly replay?: boolean;
 }
 
-interface SendingOptions extends Asking {
+interface SendCallInput extends CallInput {
   readonly taskId?: string;
   readonly chosenId?: string;
   readonly asTask?: boolean;
@@ -51,13 +57,13 @@ interface SendingOptions extends Asking {
 let incarnations = 0;
 let serial = 0;
 
-const ids: Ids = {
+const ids: IdGenerator = {
   task: () => `task-${++serial}`,
   context: () => `context-${++serial}`,
   message: () => `message-${++serial}`,
   artifact: () => `artifact-${++serial}`,
   pushConfig: () => `push-${++serial}`,
-  incarnation: () => `node-${++incarnations}`,
+  node: () => `node-${++incarnations}`,
 };
 
 /** An engine over a store in memory, with time in the hands of the test. */
@@ -67,7 +73,7 @@ export class Harness {
   readonly memory: TaskStore;
   readonly store: TaskStore;
   readonly engine: Engine;
-  readonly counts: Partial<Record<Count, number>> = {};
+  readonly counts: Partial<Record<CounterName, number>> = {};
   readonly logged: string[] = [];
   #alive = true;
 
@@ -96,7 +102,7 @@ export class Harness {
         times: options.times ?? {},
         ...(options.push === undefined ? undefined : { push: options.push }),
         ...(options.pushSender === undefined ? undefined : { pushSender: options.pushSender }),
-        ...(options.onPushTry === undefined ? undefined : { onPushTry: options.onPushTry }),
+        ...(options.onPushTry === undefined ? undefined : { onPushAttempt: options.onPushTry }),
       },
       new Map(Object.entries(agents)),
     );
@@ -108,40 +114,40 @@ export class Harness {
     return harness;
   }
 
-  send(text: string, options: SendingOptions = {}): Promise<SendOutcome> {
+  send(text: string, options: SendCallInput = {}): Promise<SendOutcome> {
     return this.engine.dispatch(nameOf(options), { kind: "send", ...inputOf(text, options) }, callOf(options));
   }
 
   /** A blocking send that is answered with a task. */
-  async task(text: string, options: SendingOptions = {}): Promise<Task> {
+  async task(text: string, options: SendCallInput = {}): Promise<Task> {
     const outcome = await this.send(text, options);
     if (!("task" in outcome)) throw new Error("The answer was a message, not a task.");
     return outcome.task;
   }
 
   /** A task that is under way. */
-  begin(text: string, options: SendingOptions = {}): Promise<Task> {
+  begin(text: string, options: SendCallInput = {}): Promise<Task> {
     return this.task(text, { ...options, returnImmediately: true });
   }
 
-  stream(text: string, options: SendingOptions = {}): Promise<FrameStream> {
+  stream(text: string, options: SendCallInput = {}): Promise<FrameStream> {
     return this.engine.dispatch(nameOf(options), { kind: "stream", ...inputOf(text, options) }, callOf(options));
   }
 
-  subscribe(id: string, after?: number, options: Asking = {}): Promise<FrameStream> {
+  subscribe(id: string, after?: number, options: CallInput = {}): Promise<FrameStream> {
     const operation = { kind: "subscribe" as const, id, ...(after === undefined ? undefined : { after }) };
     return this.engine.dispatch(nameOf(options), operation, callOf(options));
   }
 
-  get(id: string, options: Asking = {}): Promise<Task> {
+  get(id: string, options: CallInput = {}): Promise<Task> {
     return this.engine.dispatch(nameOf(options), { kind: "get", id }, callOf(options));
   }
 
-  cancel(id: string, options: Asking = {}): Promise<Task> {
+  cancel(id: string, options: CallInput = {}): Promise<Task> {
     return this.engine.dispatch(nameOf(options), { kind: "cancel", id }, callOf(options));
   }
 
-  list(options: Asking = {}): Promise<TaskPage> {
+  list(options: CallInput = {}): Promise<TaskPage> {
     return this.engine.dispatch(nameOf(options), { kind: "list", includeArtifacts: true }, callOf(options));
   }
 
@@ -184,11 +190,11 @@ export class Harness {
   }
 }
 
-function nameOf(options: Asking): string {
+function nameOf(options: CallInput): string {
   return options.agent ?? "agent";
 }
 
-export function callOf(options: Asking = {}): Call {
+export function callOf(options: CallInput = {}): CallContext {
   return {
     caller: { owner: options.owner ?? "alice", authenticated: true },
     tenant: options.tenant ?? "",
@@ -198,7 +204,7 @@ export function callOf(options: Asking = {}): Call {
   };
 }
 
-function inputOf(text: string, options: SendingOptions): SendInput {
+function inputOf(text: string, options: SendCallInput): SendInput {
   const message: Message = {
     messageId: options.messageId ?? `question-${++serial}`,
     role: "ROLE_USER",

@@ -3,13 +3,13 @@ import fc from "fast-check";
 import { ProtocolError } from "../../model/errors.ts";
 import type { StreamFrame } from "../../model/operation.ts";
 import type { Agent } from "../agent.ts";
-import { aborted, agentOf, chunk, heard, says, status } from "./agents.ts";
+import { aborted, agentOf, chunk, inputText, status, textDraft } from "./agents.ts";
 import { settle } from "./fake-clock.ts";
 import type { Harness } from "./harness.ts";
 import { logViolations, snapshotViolations, viewViolations } from "./log-invariants.ts";
 import type { FlakyStore } from "./stores.ts";
 
-export type Step =
+type Step =
   | { readonly do: "send"; readonly text: string; readonly key: number | undefined; readonly soon: boolean }
   | { readonly do: "stream"; readonly text: string }
   | { readonly do: "follow-up"; readonly task: number; readonly text: string; readonly key: number | undefined }
@@ -22,23 +22,13 @@ export type Step =
   | { readonly do: "crash" };
 
 /** What the agent does is the text of the message. */
-export const SCRIPTS = [
-  "reply",
-  "chunks",
-  "ask",
-  "auth",
-  "fail",
-  "reject",
-  "throw",
-  "until-cancelled",
-  "complete",
-] as const;
+const SCRIPTS = ["reply", "chunks", "ask", "auth", "fail", "reject", "throw", "until-cancelled", "complete"] as const;
 
 export function scripted(onCrash: Agent["onCrash"]): Agent {
   return agentOf(
     async function* (turn) {
-      const script = heard(turn);
-      if (script === "reply") return says("here");
+      const script = inputText(turn);
+      if (script === "reply") return textDraft("here");
       yield status("TASK_STATE_WORKING");
       if (script === "chunks") for (let index = 0; index < 20; index++) yield chunk("a", `${index} `, index > 0);
       if (script === "ask") yield status("TASK_STATE_INPUT_REQUIRED", "what?");

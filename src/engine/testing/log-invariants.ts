@@ -1,8 +1,7 @@
 import type { LogEntry } from "../../model/event.ts";
 import { fold } from "../../model/fold.ts";
 import type { StreamFrame } from "../../model/operation.ts";
-import { isTerminal } from "../../model/state.ts";
-import type { Task } from "../../model/task.ts";
+import { isTerminal, type Task } from "../../model/task.ts";
 
 /** What is wrong with a task's log. */
 export function logViolations(entries: readonly LogEntry[], options: { readonly ended?: boolean } = {}): string[] {

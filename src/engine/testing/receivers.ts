@@ -1,6 +1,6 @@
-import type { PushNotification, PushOutcome, PushSender } from "../push-sender.ts";
+import type { PushNotification, PushOutcome, PushSender } from "../push-delivery.ts";
 
-export interface Told {
+interface ReceivedPush {
   readonly url: string;
   readonly number: number;
   readonly kind: string;
@@ -12,13 +12,13 @@ type Answer = PushOutcome | Promise<PushOutcome>;
 
 /** Takes the place of all receivers: notes what it is told and answers as the test wants. */
 export class Receivers implements PushSender {
-  readonly told: Told[] = [];
+  readonly received: ReceivedPush[] = [];
   readonly #now: () => number;
   /** Answers to come, for each address; then all is well. */
   answer: (notification: PushNotification, signal: AbortSignal) => Answer = () => ({ ok: true });
   whole = false;
-  atOnce = 0;
-  mostAtOnce = 0;
+  concurrent = 0;
+  maxConcurrent = 0;
 
   constructor(now: () => number = () => 0) {
     this.#now = now;
@@ -28,24 +28,24 @@ export class Receivers implements PushSender {
     return url.includes("forbidden");
   }
 
-  showsWholeTask(): boolean {
+  sendsWholeTask(): boolean {
     return this.whole;
   }
 
   async send(notification: PushNotification, signal: AbortSignal): Promise<PushOutcome> {
     const { config, frame } = notification;
     const [kind = ""] = Object.keys(frame.event);
-    this.told.push({ url: config.url, number: frame.number, kind, task: config.taskId, at: this.#now() });
-    this.mostAtOnce = Math.max(this.mostAtOnce, ++this.atOnce);
+    this.received.push({ url: config.url, number: frame.number, kind, task: config.taskId, at: this.#now() });
+    this.maxConcurrent = Math.max(this.maxConcurrent, ++this.concurrent);
     try {
       return await this.answer(notification, signal);
     } finally {
-      this.atOnce--;
+      this.concurrent--;
     }
   }
 
   numbers(url?: string): number[] {
-    return this.told.filter((told) => url === undefined || told.url === url).map(({ number }) => number);
+    return this.received.filter((told) => url === undefined || told.url === url).map(({ number }) => number);
   }
 }
 

@@ -2,11 +2,11 @@ import type { TaskStore, Write, WriteResult } from "../../store/contract.ts";
 import { settle } from "./fake-clock.ts";
 
 /** A store with some of its calls replaced. */
-export function altered(store: TaskStore, changes: Partial<TaskStore>): TaskStore {
+export function overrideStore(store: TaskStore, changes: Partial<TaskStore>): TaskStore {
   return { ...store, ...changes };
 }
 
-export interface GatedStore {
+interface GatedStore {
   readonly store: TaskStore;
   /** From now on writes wait. */
   hold(): void;
@@ -21,7 +21,7 @@ export interface GatedStore {
 }
 
 /** A store whose writes take as long as a test wants. */
-function gated(inner: TaskStore): GatedStore {
+function createGatedStore(inner: TaskStore): GatedStore {
   let held = false;
   let blocked: { readonly writes: readonly Write[]; readonly pass: () => void } | undefined;
   let arrivals: ((writes: readonly Write[]) => void)[] = [];
@@ -45,7 +45,7 @@ function gated(inner: TaskStore): GatedStore {
   }
 
   return {
-    store: altered(inner, { write }),
+    store: overrideStore(inner, { write }),
     groups,
     hold() {
       held = true;
@@ -68,11 +68,11 @@ function gated(inner: TaskStore): GatedStore {
 }
 
 /** For a harness: `const held = holding(); Harness.start({ wrap: held.wrap })`. */
-export function holding(): { readonly wrap: (inner: TaskStore) => TaskStore; readonly gate: GatedStore } {
+export function createStoreGate(): { readonly wrap: (inner: TaskStore) => TaskStore; readonly gate: GatedStore } {
   let gate: GatedStore | undefined;
   return {
     wrap(inner) {
-      gate = gated(inner);
+      gate = createGatedStore(inner);
       return gate.store;
     },
     get gate() {
@@ -89,7 +89,7 @@ export class FlakyStore {
   failures = 0;
 
   readonly wrap = (inner: TaskStore): TaskStore =>
-    altered(inner, {
+    overrideStore(inner, {
       write: async (writes) => {
         if (this.#left === 0) return inner.write(writes);
         this.#left--;
@@ -106,9 +106,9 @@ export class FlakyStore {
 }
 
 /** A store whose writes take some turns of the event loop each, as given, over and over. */
-export function slow(inner: TaskStore, turns: readonly number[]): TaskStore {
+export function slowStore(inner: TaskStore, turns: readonly number[]): TaskStore {
   let next = 0;
-  return altered(inner, {
+  return overrideStore(inner, {
     async write(writes) {
       await settle(turns[next++ % Math.max(turns.length, 1)] ?? 0);
       return inner.write(writes);

@@ -1,10 +1,9 @@
 /** Legal logs of one task, for property tests. */
+
 import fc from "fast-check";
 import { LogEntry, type TaskEvent } from "../event.ts";
-import { type Message, ROLES } from "../message.ts";
-import type { Part } from "../part.ts";
-import { isTerminal, TASK_STATES, type TaskState } from "../state.ts";
-import { mayMove } from "../transitions.ts";
+import { type Message, type Part, ROLES } from "../message.ts";
+import { isTerminal, isTransitionAllowed, TASK_STATES, type TaskState } from "../task.ts";
 
 export const ID = "task";
 export const CONTEXT = "context";
@@ -106,7 +105,7 @@ export const legalLog: fc.Arbitrary<LogEntry[]> = fc
     for (const step of steps) {
       if (isTerminal(state)) break;
       const next = stateOf(step.event);
-      if (next !== undefined && !mayMove(state, next)) continue;
+      if (next !== undefined && !isTransitionAllowed(state, next)) continue;
       state = next ?? state;
       kept.push(step);
     }

@@ -1,6 +1,5 @@
-import { Shares } from "../../engine/shares.ts";
-import { networkOf } from "../../model/address.ts";
-import type { Caller } from "../../model/caller.ts";
+import { QuotaCounter } from "../../engine/concurrency.ts";
+import { type Caller, toNetworkPrefix } from "../../model/caller.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { type Meter, NO_METER } from "../../model/ports.ts";
 
@@ -93,8 +92,8 @@ export class OwnerLimitError extends ProtocolError {
 export class Admission {
   readonly #addressRate: RateLimiter | undefined;
   readonly #ownerRate: RateLimiter | undefined;
-  readonly #ofAddresses: Shares;
-  readonly #ofOwners: Shares;
+  readonly #ofAddresses: QuotaCounter;
+  readonly #ofOwners: QuotaCounter;
   readonly #meter: Meter;
   #last: { readonly caller: Caller; readonly placed: Caller } | undefined;
 
@@ -102,14 +101,14 @@ export class Admission {
     this.#meter = meter;
     this.#addressRate = createLimiter(limits.ratePerAddress, limits.burstPerAddress, now);
     this.#ownerRate = createLimiter(limits.ratePerOwner, limits.burstPerOwner, now);
-    this.#ofAddresses = new Shares(limits.requestsPerAddress);
-    this.#ofOwners = new Shares(limits.requestsPerOwner);
+    this.#ofAddresses = new QuotaCounter(limits.requestsPerAddress);
+    this.#ofOwners = new QuotaCounter(limits.requestsPerOwner);
   }
 
   /** Why a request from there is refused before anyone looks at it; undefined for most. */
   checkAddress(address: string | undefined): ProtocolError | undefined {
     if (this.#addressRate === undefined || address === undefined) return undefined;
-    const wait = this.#addressRate.take(networkOf(address));
+    const wait = this.#addressRate.take(toNetworkPrefix(address));
     return wait === 0 ? undefined : this.#exhausted("Too many requests come from your address.", wait);
   }
 
@@ -133,16 +132,16 @@ export class Admission {
 
   /** Throws if too many are under way; otherwise `leave` must follow. */
   startRequest({ owner, address }: Caller): void {
-    if (!this.#ofOwners.take(owner))
+    if (!this.#ofOwners.acquire(owner))
       throw this.#exhausted("Too many of your requests are under way.", RETRY_AFTER_SECONDS);
-    if (this.#ofAddresses.take(address && networkOf(address))) return;
+    if (this.#ofAddresses.acquire(address && toNetworkPrefix(address))) return;
     this.#ofOwners.release(owner);
     throw this.#exhausted("Too many requests from your address are under way.", RETRY_AFTER_SECONDS);
   }
 
   endRequest({ owner, address }: Caller): void {
     this.#ofOwners.release(owner);
-    this.#ofAddresses.release(address && networkOf(address));
+    this.#ofAddresses.release(address && toNetworkPrefix(address));
   }
 
   #exhausted(message: string, retryAfter: number): ProtocolError {

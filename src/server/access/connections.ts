@@ -1,8 +1,8 @@
 import type { Server, Socket } from "node:net";
 import { TLSSocket } from "node:tls";
-import { Shares } from "../../engine/shares.ts";
-import { networkOf } from "../../model/address.ts";
-import { type PeerCertificate, toPeerCertificate } from "../../wire/peer-certificate.ts";
+import { QuotaCounter } from "../../engine/concurrency.ts";
+import { toNetworkPrefix } from "../../model/caller.ts";
+import { type PeerCertificate, toPeerCertificate } from "../../wire/tls.ts";
 
 const known = new WeakMap<TLSSocket, PeerCertificate>();
 
@@ -51,11 +51,11 @@ export function limitConnections(
   { connections, connectionsPerAddress }: ConnectionLimits,
   refuses: (network: string) => boolean = () => false,
 ): void {
-  const shares = new Shares(connectionsPerAddress);
+  const shares = new QuotaCounter(connectionsPerAddress);
   server.maxConnections = connections;
   server.prependListener("connection", (socket: Socket) => {
-    const from = socket.remoteAddress === undefined ? undefined : networkOf(socket.remoteAddress);
-    if ((from !== undefined && refuses(from)) || !shares.take(from)) socket.destroy();
+    const from = socket.remoteAddress === undefined ? undefined : toNetworkPrefix(socket.remoteAddress);
+    if ((from !== undefined && refuses(from)) || !shares.acquire(from)) socket.destroy();
     else socket.once("close", () => shares.release(from));
   });
 }

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../engine/testing/fake-clock.ts";
-import type { Count, LogFields } from "../../model/ports.ts";
+import type { CounterName, LogFields } from "../../model/ports.ts";
 import { type AuditedCall, AuditLog, toCallRecord } from "./audit-log.ts";
 
 const CALL: AuditedCall = {
@@ -21,7 +21,7 @@ const RECORD = toCallRecord(CALL);
 function auditOn(disk: { broken: boolean }, required = false) {
   const clock = new FakeClock();
   const written: string[] = [];
-  const counted: Count[] = [];
+  const counted: CounterName[] = [];
   const logged: [string, LogFields][] = [];
   const say = (fields: LogFields, message: string) => logged.push([message, fields]);
   const audit = new AuditLog(

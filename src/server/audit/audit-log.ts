@@ -1,5 +1,5 @@
 import { appendFile } from "node:fs/promises";
-import type { PushTry } from "../../engine/push-sender.ts";
+import type { PushAttempt } from "../../engine/push-delivery.ts";
 import type { Caller } from "../../model/caller.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { Clock, Log, Meter } from "../../model/ports.ts";
@@ -38,7 +38,7 @@ const DELIVERY_RESULTS = {
   delivered: "OK",
   failed: "FAILED",
   "given-up": "GIVEN_UP",
-} as const satisfies Record<PushTry["result"], string>;
+} as const satisfies Record<PushAttempt["result"], string>;
 
 /** Who did what to which task, from where, and how it ended. Neither contents nor anything secret. */
 export function toCallRecord(call: AuditedCall): AuditRecord {
@@ -58,7 +58,7 @@ export function toCallRecord(call: AuditedCall): AuditRecord {
 }
 
 /** What the server did for the owner of a push config. Of the address only the host: owners may keep secrets in the rest. */
-export function toDeliveryRecord({ config, scope, host, event, attempt, result, reason }: PushTry): AuditRecord {
+export function toDeliveryRecord({ config, scope, host, event, attempt, result, reason }: PushAttempt): AuditRecord {
   return {
     owner: scope.owner,
     agent: scope.agent,

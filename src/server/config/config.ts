@@ -5,7 +5,7 @@ import type { TckOptions } from "../../agents/tck.ts";
 import type { SigningKeyOptions } from "../../auth/signatures/keys.ts";
 import type { AuthOptions } from "../../auth/verify/create-authenticator.ts";
 import type { Agent } from "../../engine/agent.ts";
-import type { BackoffPolicy } from "../../wire/reconnect.ts";
+import type { BackoffPolicy } from "../../wire/backoff.ts";
 import type { TlsOptions } from "../access/tls.ts";
 import type { DialInCredentials } from "../xiaoyi/dial-in-agent.ts";
 import type { XiaoyiFilesOptions, XiaoyiPushOptions } from "../xiaoyi/phone-services.ts";

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { parseEnv } from "node:util";
-import { isCode } from "../../model/system-error.ts";
+import { hasErrorCode } from "../../model/errors.ts";
 import { type DragomanConfig, type Origin, toConfig } from "./config.ts";
 import { ConfigDocument, type Environment } from "./document.ts";
 import { ConfigError, formatPath, type LocatedFinding, type Path, type Problem, toFindings } from "./problems.ts";
@@ -62,7 +62,7 @@ export async function loadConfig(
 export async function environmentFor(file: string): Promise<Environment> {
   const beside = join(dirname(file), ".env");
   const text = await readText(beside).catch((error: unknown) => {
-    if (error instanceof ConfigError && isCode(error.cause, "ENOENT")) return "";
+    if (error instanceof ConfigError && hasErrorCode(error.cause, "ENOENT")) return "";
     throw error;
   });
   return { ...parseEnv(text), ...process.env };

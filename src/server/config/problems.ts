@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { nearest } from "../../model/nearest.ts";
+import { closestMatch } from "../../model/suggestions.ts";
 import type { Finding } from "./rules.ts";
 
 /** Keys that have a meaning, but not in this version. `*` stands for any name. */
@@ -75,7 +75,7 @@ export function toFindings(
 function unknownKey(path: Path, known: readonly string[]): string {
   const feature = unavailableFeature(path);
   if (feature !== undefined) return unavailableMessage(feature);
-  const meant = nearest(String(path.at(-1)), known);
+  const meant = closestMatch(String(path.at(-1)), known);
   return meant === undefined
     ? `unknown key; known here are ${known.join(", ")}`
     : `unknown key; did you mean "${meant}"?`;
@@ -89,7 +89,7 @@ function wrongType(expected: string, message: string, value: unknown): string {
 }
 
 function wrongChoice(choices: readonly string[], value: unknown): string {
-  const meant = typeof value === "string" ? nearest(value, choices) : undefined;
+  const meant = typeof value === "string" ? closestMatch(value, choices) : undefined;
   return `must be one of ${choices.join(", ")}${meant === undefined ? "" : `; did you mean "${meant}"?`}`;
 }
 

@@ -1,4 +1,4 @@
-import { nearest } from "../../model/nearest.ts";
+import { closestMatch } from "../../model/suggestions.ts";
 import { externallyReachableHost } from "../access/loopback.ts";
 import { type Path, unavailableFeature } from "./problems.ts";
 import { AGENT_KINDS, EXEC_ONLY, MODULE_ONLY, TCK_ONLY } from "./schema.ts";
@@ -81,7 +81,7 @@ function checkDefaultAgent(root: Fields, agents: Fields): readonly Finding[] {
 function checkAgentExists(name: unknown, agents: Fields, path: Path): readonly Finding[] {
   const names = Object.keys(agents);
   if (typeof name !== "string" || names.length === 0 || Object.hasOwn(agents, name)) return [];
-  const meant = nearest(name, names);
+  const meant = closestMatch(name, names);
   const hint = meant === undefined ? `the agents are ${names.join(", ")}` : `did you mean "${meant}"?`;
   return [{ path, message: `there is no agent "${name}"; ${hint}` }];
 }

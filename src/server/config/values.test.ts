@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { formatDuration, parseDuration } from "../../model/duration.ts";
-import { editDistance, nearest } from "../../model/nearest.ts";
+import { closestMatch, editDistance } from "../../model/suggestions.ts";
 import { isLoopback } from "../access/loopback.ts";
 import { expandVariables, Placeholders } from "./document.ts";
 import { formatSize, parseSize } from "./value-types.ts";
@@ -145,8 +145,8 @@ describe("likeness", () => {
   });
 
   it("finds what may have been meant, and nothing else", () => {
-    expect(nearest("Publicurl", ["port", "publicUrl"])).toBe("publicUrl");
-    expect(nearest("xy", ["ab", "cd"])).toBeUndefined();
+    expect(closestMatch("Publicurl", ["port", "publicUrl"])).toBe("publicUrl");
+    expect(closestMatch("xy", ["ab", "cd"])).toBeUndefined();
   });
 });
 

@@ -1,8 +1,8 @@
 import { constants, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
-import { networkOf } from "../../model/address.ts";
+import { toNetworkPrefix } from "../../model/caller.ts";
 import type { Log } from "../../model/ports.ts";
-import type { PeerCertificate } from "../../wire/peer-certificate.ts";
+import type { PeerCertificate } from "../../wire/tls.ts";
 import { type Rate, RateLimiter } from "../access/admission.ts";
 import { peerCertificateOf } from "../access/connections.ts";
 
@@ -122,7 +122,7 @@ export class Connection {
   }
 
   get network(): string {
-    return this.remoteAddress === undefined ? "" : networkOf(this.remoteAddress);
+    return this.remoteAddress === undefined ? "" : toNetworkPrefix(this.remoteAddress);
   }
 
   /** A call on it ended before its caller was admitted. */

@@ -6,7 +6,7 @@ import type { ExchangeRequest } from "../../wire/exchange.ts";
 import {
   INVALID_PARAMS,
   INVALID_REQUEST,
-  type JsonRpcRefusal,
+  type JsonRpcParseFailure,
   type JsonRpcRequest,
   PARSE_ERROR,
 } from "../../wire/json-rpc.ts";
@@ -139,10 +139,10 @@ const PARSE_ERROR_CODES = {
   [PARSE_ERROR]: "PARSE_ERROR",
   [INVALID_REQUEST]: "INVALID_REQUEST",
   [INVALID_PARAMS]: "INVALID_PARAMS",
-} as const satisfies Record<JsonRpcRefusal["code"], ErrorCode>;
+} as const satisfies Record<JsonRpcParseFailure["code"], ErrorCode>;
 
 /** What does not claim to be JSON is refused for that, rather than for not being JSON. */
-export function toParseError({ headers }: ExchangeRequest, { code, message }: JsonRpcRefusal): ProtocolError {
+export function toParseError({ headers }: ExchangeRequest, { code, message }: JsonRpcParseFailure): ProtocolError {
   const mediaType = mediaTypeOf(headers);
   if (mediaType !== undefined && !isJson(mediaType)) return unsupportedContentType(mediaType);
   return new ProtocolError(PARSE_ERROR_CODES[code], message);

@@ -1,8 +1,8 @@
 import type { Engine } from "../../engine/engine.ts";
 import type { Loss } from "../../model/loss.ts";
-import type { Count, Meter } from "../../model/ports.ts";
+import type { CounterName, Meter } from "../../model/ports.ts";
 import { describeStoreError, type TaskStore } from "../../store/contract.ts";
-import { type ExchangeRequest, type FullReply, jsonReply, NOT_TO_BE_KEPT } from "../../wire/exchange.ts";
+import { type ExchangeRequest, type FullReply, jsonReply, PRIVATE_NO_STORE } from "../../wire/exchange.ts";
 import type { Authentication } from "../access/authentication.ts";
 import type { LinkState } from "../xiaoyi/dial-loop.ts";
 
@@ -25,14 +25,14 @@ const COUNTER_HELP = {
   phone_notices_sent: "Notifications to phones that their platform took.",
   phone_notices_failed: "Notifications to phones that their platform refused, or did not take although tried often.",
   phone_notices_dropped: "Notifications to phones that came to nothing because too many waited, or for too long.",
-} as const satisfies Record<Count, string>;
+} as const satisfies Record<CounterName, string>;
 
 /** Counters of this process in the text format that Prometheus reads. */
 export class Counters implements Meter {
-  readonly #values = new Map<Count, number>();
+  readonly #values = new Map<CounterName, number>();
   readonly #losses = new Map<string, number>();
 
-  count(name: Count, by = 1): void {
+  count(name: CounterName, by = 1): void {
     this.#values.set(name, (this.#values.get(name) ?? 0) + by);
   }
 
@@ -45,7 +45,7 @@ export class Counters implements Meter {
 
   render(gauges: Readonly<Record<string, { readonly help: string; readonly value: number }>>): string {
     let text = "";
-    for (const name of Object.keys(COUNTER_HELP) as Count[]) {
+    for (const name of Object.keys(COUNTER_HELP) as CounterName[]) {
       text += renderMetric(`dragoman_${name}_total`, "counter", COUNTER_HELP[name], this.#values.get(name) ?? 0);
     }
     text += "# HELP dragoman_losses_total Things a dialect could not say.\n# TYPE dragoman_losses_total counter\n";
@@ -94,7 +94,7 @@ export function createMonitoringRoutes(options: MonitoringOptions) {
       tasks_live: { help: "Tasks queued or running here.", value: tasks },
       tasks_queued: { help: "Tasks waiting for their agent.", value: queued },
       streams_open: { help: "Open streams.", value: streams },
-      pushes_under_way: { help: "Push notifications under way.", value: engine.pushes },
+      pushes_under_way: { help: "Push notifications under way.", value: engine.activePushes },
       xiaoyi_links: { help: "Links to Xiaoyi that are configured.", value: links.length },
       xiaoyi_links_up: {
         help: "Links to Xiaoyi that are open.",
@@ -106,7 +106,7 @@ export function createMonitoringRoutes(options: MonitoringOptions) {
     });
     return {
       status: 200,
-      headers: { "content-type": "text/plain; version=0.0.4", "cache-control": NOT_TO_BE_KEPT },
+      headers: { "content-type": "text/plain; version=0.0.4", "cache-control": PRIVATE_NO_STORE },
       body,
     };
   };

@@ -10,7 +10,7 @@ import {
   type RequestHead,
   type StreamReply,
 } from "../../wire/exchange.ts";
-import type { PeerCertificate } from "../../wire/peer-certificate.ts";
+import type { PeerCertificate } from "../../wire/tls.ts";
 import { type IncomingByteBudget, LARGE_REQUEST_BYTES, TOO_MUCH_UNSENT } from "../access/byte-budgets.ts";
 import { type ConnectionLimits, limitConnections, peerCertificateOf } from "../access/connections.ts";
 import type { TlsFiles } from "../access/tls.ts";

@@ -10,7 +10,7 @@ import type {
 import { ANONYMOUS, type Caller } from "../../model/caller.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { Loss } from "../../model/loss.ts";
-import type { Ids } from "../../model/ports.ts";
+import type { IdGenerator } from "../../model/ports.ts";
 import type { ExchangeReply, ExchangeRequest, FullReply, RequestHead } from "../../wire/exchange.ts";
 import { type JsonRpcRequest, parseJsonRpc } from "../../wire/json-rpc.ts";
 import type { RpcRequest } from "../../wire/rpc.ts";
@@ -39,7 +39,7 @@ interface RouterOptions {
   readonly serverRoutes: ReadonlyMap<string, (exchange: ExchangeRequest) => Promise<FullReply> | FullReply>;
   /** Throws LOSS_REFUSED where nothing may be lost. */
   readonly report: (dialect: string, losses: readonly Loss[]) => void;
-  readonly ids: Ids;
+  readonly ids: IdGenerator;
   /** Throws a ProtocolError for whoever is not let in. */
   readonly authenticate: (presented: RequestCredentials) => Caller | Promise<Caller>;
   /** The same for one who will be asked again, and must not count twice. */

@@ -11,8 +11,7 @@ import {
 } from "../../dialects/xiaoyi/signature.ts";
 import type { Log } from "../../model/ports.ts";
 import type { FullReply, RequestHead } from "../../wire/exchange.ts";
-import { createWebSocketAcceptor } from "../../wire/websocket-accept.ts";
-import type { WebSocketLink } from "../../wire/websocket-link.ts";
+import { createWebSocketAcceptor, type WebSocketLink } from "../../wire/websocket-link.ts";
 import { errorReply, refuseUpgrade } from "../http/error-replies.ts";
 import type { DialIn, DialInCredentials, DialInTools } from "./dial-in-agent.ts";
 import { OfferedFiles, originOf } from "./offered-files.ts";

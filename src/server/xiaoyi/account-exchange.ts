@@ -3,7 +3,7 @@ import { type Language, phoneText } from "../../dialects/xiaoyi/phone-texts.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { JsonObject, JsonValue } from "../../model/json.ts";
 import { CarrierError, type Exchanger } from "../../wire/exchange.ts";
-import { JsonLimitError, parseJson } from "../../wire/json-limits.ts";
+import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
 import { createTrustedExchanger, isSafeUrl } from "./trusted-exchanger.ts";
 
 export interface AccountServer {
@@ -82,7 +82,7 @@ function objectIn(text: string): JsonObject | undefined {
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
     return isObject ? (value as JsonObject) : undefined;
   } catch (error) {
-    if (error instanceof JsonLimitError) return undefined;
+    if (error instanceof JsonParseError) return undefined;
     throw error;
   }
 }

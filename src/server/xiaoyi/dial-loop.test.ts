@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../engine/testing/fake-clock.ts";
 import type { Log } from "../../model/ports.ts";
 import type { Link, LinkClosure } from "../../wire/link.ts";
-import { createLinkPair } from "../../wire/link-pair.ts";
+import { createLinkPair } from "../../wire/testing/link-pair.ts";
 import { DialError } from "../../wire/websocket-dial.ts";
 import type { WebSocketLink } from "../../wire/websocket-link.ts";
 import { DialLoop, RECONNECT } from "./dial-loop.ts";

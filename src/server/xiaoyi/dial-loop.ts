@@ -1,14 +1,14 @@
 /** Keeps one link open: opens it again whenever it closes, for as long as there is hope. */
 import type { Clock, Log, LogFields } from "../../model/ports.ts";
+import { type Backoff, type BackoffPolicy, createBackoff } from "../../wire/backoff.ts";
 import type { Link, LinkClosure } from "../../wire/link.ts";
-import { type Backoff, type BackoffPolicy, createBackoff } from "../../wire/reconnect.ts";
 import { DialError } from "../../wire/websocket-dial.ts";
 import type { WebSocketLink } from "../../wire/websocket-link.ts";
 
 /** `given-up`: too many tries in a row have failed; only a restart of the server begins anew. */
 export type LinkState = "connecting" | "up" | "waiting" | "given-up" | "stopped";
 
-export interface DialLoopOptions {
+interface DialLoopOptions {
   readonly dial: (signal: AbortSignal) => Promise<WebSocketLink>;
   /** Talks over a link until it closes. */
   readonly serve: (link: Link) => Promise<LinkClosure>;
@@ -20,7 +20,7 @@ export interface DialLoopOptions {
   readonly policy: BackoffPolicy;
 }
 
-export const RECONNECT: BackoffPolicy = { baseMs: 2_000, capMs: 60_000, maxTries: 50, resetAfterMs: 10_000 };
+export const RECONNECT: BackoffPolicy = { baseMs: 2_000, capMs: 60_000, maxAttempts: 50, resetAfterMs: 10_000 };
 
 /** A link that the platform ends sooner than this was never welcome. */
 const SOON_MS = 10_000;
@@ -86,7 +86,7 @@ export class DialLoop {
     this.#link = link;
     this.#state = "up";
     this.#trouble = undefined;
-    this.#backoff.stable();
+    this.#backoff.markConnected();
     this.#options.log.info(this.#options.about, "Linked to Xiaoyi.");
     const since = clock.now();
     if (signal.aborted) link.close();

@@ -1,11 +1,12 @@
 /** Files that users sent, for as long as their tasks are likely to need them. Nobody else on the machine may read them. */
+
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, open, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { hasErrorCode } from "../../model/errors.ts";
 import type { Clock, Log } from "../../model/ports.ts";
-import { isCode } from "../../model/system-error.ts";
 import { safeFileName } from "../../wire/safe-file-name.ts";
 
 export interface FileStoreOptions {
@@ -196,7 +197,7 @@ async function lookAt(folder: string, content: string): Promise<{ readonly conte
     const bytes = files.reduce((sum, { size }) => sum + size, 0);
     return [{ content, kept: { bytes, names: files.map(({ name }) => name), at: files.at(-1)?.at ?? 0 } }];
   } catch (error) {
-    if (isCode(error, "ENOENT")) return [];
+    if (hasErrorCode(error, "ENOENT")) return [];
     throw error;
   }
 }

@@ -1,8 +1,9 @@
 /** Few things, all small, that change now and then: in memory, and in one file where they should outlive the process. */
+
 import { open, readFile, rename } from "node:fs/promises";
+import { hasErrorCode } from "../../model/errors.ts";
 import type { JsonValue } from "../../model/json.ts";
 import type { Log } from "../../model/ports.ts";
-import { isCode } from "../../model/system-error.ts";
 
 export class KeptMap<V extends JsonValue> {
   readonly #file: string | undefined;
@@ -86,7 +87,7 @@ export class KeptMap<V extends JsonValue> {
       const text = await readFile(this.#file, "utf8");
       return readEntries<V>(text) ?? (await this.#putAside(this.#file));
     } catch (error) {
-      if (isCode(error, "ENOENT")) return new Map();
+      if (hasErrorCode(error, "ENOENT")) return new Map();
       this.#loading = undefined;
       throw error;
     }

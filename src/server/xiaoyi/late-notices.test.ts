@@ -2,11 +2,10 @@ import { describe, expect, it } from "vitest";
 import type { Notice, PhoneAddress } from "../../dialects/xiaoyi/notification.ts";
 import { FakeClock, settle } from "../../engine/testing/fake-clock.ts";
 import { ProtocolError, taskNotFound } from "../../model/errors.ts";
-import type { Call, Operation, OutcomeOf } from "../../model/operation.ts";
-import { type Count, SILENT_LOG } from "../../model/ports.ts";
-import type { TaskState } from "../../model/state.ts";
-import type { Task } from "../../model/task.ts";
-import { createGate } from "../../wire/gate.ts";
+import type { CallContext, Operation, OutcomeOf } from "../../model/operation.ts";
+import { type CounterName, SILENT_LOG } from "../../model/ports.ts";
+import type { Task, TaskState } from "../../model/task.ts";
+import { createDeferred } from "../../wire/link.ts";
 import { KeptMap } from "./kept-map.ts";
 import { type AwaitedAnswer, LateNotices, type LateNoticesOptions } from "./late-notices.ts";
 import { PhoneBook } from "./phone-book.ts";
@@ -15,13 +14,13 @@ import type { PushOutcome } from "./phone-push.ts";
 /** An agent whose tasks are what the test says. */
 class Tasks {
   readonly states = new Map<string, TaskState>();
-  readonly calls: Call[] = [];
+  readonly calls: CallContext[] = [];
   looks = 0;
   origin = "xiaoyi-http";
   broken = false;
 
   readonly service = {
-    dispatch: async <O extends Operation>(operation: O, call: Call): Promise<OutcomeOf<O>> => {
+    dispatch: async <O extends Operation>(operation: O, call: CallContext): Promise<OutcomeOf<O>> => {
       this.looks++;
       this.calls.push(call);
       if (this.broken) throw new ProtocolError("INTERNAL_ERROR", "Broken.");
@@ -47,7 +46,7 @@ class Scene {
   readonly clock = new FakeClock();
   readonly tasks = new Tasks();
   readonly told: { readonly notice: Notice; readonly to: readonly string[]; readonly logins: unknown[] }[] = [];
-  readonly counted: Count[] = [];
+  readonly counted: CounterName[] = [];
   outcome: PushOutcome = "told";
   readonly devices: ConstructorParameters<typeof PhoneBook>[0] = new KeptMap(undefined, 100, SILENT_LOG);
   readonly awaited = new KeptMap<AwaitedAnswer>(undefined, 100, SILENT_LOG);
@@ -139,12 +138,12 @@ describe("a user who left", () => {
 
   it("is told of the end who answered and left while the question was on its way", async () => {
     const scene = new Scene();
-    const asked = createGate();
+    const asked = createDeferred();
     const sent: Notice[] = [];
     const push = {
       push: async (notice: Notice, to: readonly PhoneAddress[]) => {
         sent.push(notice);
-        if (notice.question !== undefined) await asked.opened;
+        if (notice.question !== undefined) await asked.promise;
         return to.map(() => "told" as const);
       },
       stop: () => {},
@@ -156,7 +155,7 @@ describe("a user who left", () => {
     await scene.clock.advance(5_000);
     scene.tasks.states.set("t", "TASK_STATE_WORKING");
     notices.left("t", "s");
-    asked.open();
+    asked.resolve();
     await settle();
     scene.tasks.states.set("t", "TASK_STATE_COMPLETED");
     await scene.clock.advance(60_000);

@@ -1,14 +1,14 @@
 /** Tasks whose users have left: looked at now and then until they end or ask something, and then told of. */
+
 import type { AgentService } from "../../dialects/contract.ts";
 import type { Notes } from "../../dialects/xiaoyi/notes.ts";
 import type { Notices } from "../../dialects/xiaoyi/notices.ts";
 import { answerTextOf, type Notice, noticeOf } from "../../dialects/xiaoyi/notification.ts";
 import type { Language } from "../../dialects/xiaoyi/phone-texts.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import type { Call } from "../../model/operation.ts";
+import type { CallContext } from "../../model/operation.ts";
 import type { Clock, Log, Meter } from "../../model/ports.ts";
-import { isTerminal } from "../../model/state.ts";
-import type { Task } from "../../model/task.ts";
+import { isTerminal, type Task } from "../../model/task.ts";
 import type { KeptMap } from "./kept-map.ts";
 import type { PhoneBook } from "./phone-book.ts";
 import type { PhonePush } from "./phone-push.ts";
@@ -53,7 +53,7 @@ const LONGEST_ID = 512;
 
 export class LateNotices implements Notices {
   readonly #options: LateNoticesOptions;
-  readonly #call: Call;
+  readonly #call: CallContext;
   /** How to stop looking at a task that is awaited. */
   readonly #watched = new Map<string, () => void>();
   #stopped = false;

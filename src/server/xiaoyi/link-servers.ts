@@ -1,7 +1,8 @@
 /** Which servers of the platform an agent dials, and how it proves who it is and judges who they are. */
+
 import { isIP } from "node:net";
 import { signedHeaders } from "../../dialects/xiaoyi/signature.ts";
-import type { TlsJudgement } from "../../wire/tls-judgement.ts";
+import type { TlsVerifyOptions } from "../../wire/tls.ts";
 import { isOnThisMachine } from "./trusted-exchanger.ts";
 
 export const XIAOYI_LINK_URL = "wss://hag.cloud.huawei.com/openclaw/v1/ws/link";
@@ -20,7 +21,7 @@ export interface DialledEntry {
 }
 
 /** Its certificate must be for the name of the main server, unless something else is said. */
-export interface XiaoyiBackupOptions {
+interface XiaoyiBackupOptions {
   readonly url: string;
   /** Another name that the certificate must be for. */
   readonly servername?: string;
@@ -30,10 +31,10 @@ export interface XiaoyiBackupOptions {
   readonly insecure?: boolean;
 }
 
-export interface LinkServer {
+interface LinkServer {
   readonly name: "main" | "backup";
   readonly url: string;
-  readonly tls: TlsJudgement;
+  readonly tls: TlsVerifyOptions;
 }
 
 /** Throws a TypeError for what makes no sense. */

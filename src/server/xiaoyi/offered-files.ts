@@ -7,7 +7,7 @@ import type { IncomingMessage } from "node:http";
 import type { FileOffers, OfferedFile } from "../../dialects/contract.ts";
 import { mediaTypeOfName, toMediaType } from "../../dialects/xiaoyi/media-types.ts";
 import type { Clock } from "../../model/ports.ts";
-import { type FullReply, NOT_TO_BE_KEPT, type RequestHead } from "../../wire/exchange.ts";
+import { type FullReply, PRIVATE_NO_STORE, type RequestHead } from "../../wire/exchange.ts";
 import { safeFileName } from "../../wire/safe-file-name.ts";
 import { errorReply, methodNotAllowed } from "../http/error-replies.ts";
 
@@ -97,7 +97,7 @@ function headersOf({ mediaType, name }: OfferedFile): Readonly<Record<string, st
     "content-disposition": dispositionOf(safeFileName(name ?? "")),
     "content-security-policy": "default-src 'none'; sandbox",
     "x-content-type-options": "nosniff",
-    "cache-control": NOT_TO_BE_KEPT,
+    "cache-control": PRIVATE_NO_STORE,
   };
 }
 

@@ -4,7 +4,7 @@ import type { Notes } from "../../dialects/xiaoyi/notes.ts";
 import { DEFAULT_LANGUAGE } from "../../dialects/xiaoyi/phone-texts.ts";
 import { createLinkServing, DIALECT_NAME } from "../../dialects/xiaoyi-link/index.ts";
 import type { Caller } from "../../model/caller.ts";
-import type { Clock, Ids, Log } from "../../model/ports.ts";
+import type { Clock, IdGenerator, Log } from "../../model/ports.ts";
 import { dialWebSocket } from "../../wire/websocket-dial.ts";
 import { DialLoop, type LinkState, RECONNECT } from "./dial-loop.ts";
 import { KeptNotes } from "./kept-notes.ts";
@@ -15,7 +15,7 @@ import { uploadAs } from "./upload-as.ts";
 
 export interface XiaoyiLinkSurroundings {
   readonly clock: Clock;
-  readonly ids: Pick<Ids, "artifact">;
+  readonly ids: Pick<IdGenerator, "artifact">;
   readonly random: () => number;
   readonly log: Log;
   /** To whom tasks belong where an entry does not say. */

@@ -1,7 +1,7 @@
 /** What a server is told about Xiaoyi. */
 import type { Language } from "../../dialects/xiaoyi/phone-texts.ts";
 import type { RenderMode } from "../../dialects/xiaoyi/render.ts";
-import type { BackoffPolicy } from "../../wire/reconnect.ts";
+import type { BackoffPolicy } from "../../wire/backoff.ts";
 import type { DialledEntry } from "./link-servers.ts";
 import type { XiaoyiHttpEntryOptions } from "./open-http.ts";
 import type { XiaoyiFilesOptions, XiaoyiPushOptions } from "./phone-services.ts";

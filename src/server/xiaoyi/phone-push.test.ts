@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Notice } from "../../dialects/xiaoyi/notification.ts";
 import { FakeClock } from "../../engine/testing/fake-clock.ts";
-import { type Count, SILENT_LOG } from "../../model/ports.ts";
+import { type CounterName, SILENT_LOG } from "../../model/ports.ts";
 import { createSimulator, type Simulator, seededRandom } from "../../simulator/index.ts";
 import { CarrierError, type ExchangeAnswer, type ExchangeCall } from "../../wire/exchange.ts";
 import { DeviceTimes } from "./device-times.ts";
@@ -14,7 +14,7 @@ import { createTrustedExchanger } from "./trusted-exchanger.ts";
 
 const clock = new FakeClock();
 const logged: unknown[] = [];
-const counted: Count[] = [];
+const counted: CounterName[] = [];
 afterEach(() => void counted.splice(0));
 const write = (fields: unknown, message: string): void => void logged.push([fields, message]);
 

@@ -8,9 +8,9 @@ import {
 } from "../../dialects/xiaoyi/notification.ts";
 import type { Language } from "../../dialects/xiaoyi/phone-texts.ts";
 import { type KeyPair, signedHeaders } from "../../dialects/xiaoyi/signature.ts";
-import type { Clock, Count, Log, Meter } from "../../model/ports.ts";
+import type { Clock, CounterName, Log, Meter } from "../../model/ports.ts";
+import { type Backoff, createBackoff } from "../../wire/backoff.ts";
 import { CarrierError, type Exchanger } from "../../wire/exchange.ts";
-import { type Backoff, createBackoff } from "../../wire/reconnect.ts";
 import type { DeviceTimes } from "./device-times.ts";
 
 export interface PhonePushOptions {
@@ -40,7 +40,7 @@ const COUNTED = {
   "given-up": "phone_notices_failed",
   "crowded-out": "phone_notices_dropped",
   stopped: undefined,
-} as const satisfies Record<PushOutcome, Count | undefined>;
+} as const satisfies Record<PushOutcome, CounterName | undefined>;
 
 interface Job {
   readonly notice: Notice;

@@ -9,8 +9,7 @@ import { createGuardedFetch, type GuardedFetchOptions } from "../../auth/guarded
 import { withSpareBytes } from "../../dialects/xiaoyi/marks.ts";
 import { FakeClock } from "../../engine/testing/fake-clock.ts";
 import { EXTENSIONS } from "../../model/extensions.ts";
-import type { Message } from "../../model/message.ts";
-import type { Part } from "../../model/part.ts";
+import type { Message, Part } from "../../model/message.ts";
 import { SILENT_LOG } from "../../model/ports.ts";
 import { FileStore } from "./file-store.ts";
 import { createFileIntake } from "./take-in-files.ts";

@@ -1,4 +1,5 @@
 /** Files of a message are brought here before an agent reads it: text as text, all else as a file on this machine. */
+
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -7,8 +8,7 @@ import type { FileIntake } from "../../dialects/xiaoyi/file-intake.ts";
 import { fileIdIn, takeSpareBytes } from "../../dialects/xiaoyi/marks.ts";
 import { isTextual, mediaTypeOfName } from "../../dialects/xiaoyi/media-types.ts";
 import { type Language, type PhoneTextName, phoneText } from "../../dialects/xiaoyi/phone-texts.ts";
-import type { Message } from "../../model/message.ts";
-import { isRawPart, isUrlPart, type Part, type RawPart, type UrlPart } from "../../model/part.ts";
+import { isRawPart, isUrlPart, type Message, type Part, type RawPart, type UrlPart } from "../../model/message.ts";
 import type { Log } from "../../model/ports.ts";
 import type { FileStore, StoredFile } from "./file-store.ts";
 import { decodeText } from "./file-text.ts";

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { sseEvents } from "../../wire/sse-parser.ts";
+import { readSseEvents } from "../../wire/sse.ts";
 import { parseFields } from "../json.ts";
 import { Misread } from "../task/misread.ts";
 import { isEchoed, readResponse } from "../task/read-response.ts";
@@ -7,7 +7,7 @@ import type { SimulatedTask } from "../task/simulated-task.ts";
 import type { Report } from "../violations.ts";
 import { contentTypeOf, describeStatus, readText } from "./http-call.ts";
 
-export interface StreamExpectations {
+interface StreamExpectations {
   /** Of the request, which every frame repeats. */
   readonly id: string;
   readonly report: Report;
@@ -35,7 +35,7 @@ export async function readStream(
     report("wrong-content-type", `It was ${contentTypeOf(answer)}.`, task.id);
   let frames = 0;
   let isOver = false;
-  for await (const events of sseEvents(answer)) {
+  for await (const events of readSseEvents(answer)) {
     for (const { data } of events) {
       isOver = takeFrame(data, task, expected) || isOver;
       if (++frames < leaveAfter) continue;

@@ -1,5 +1,5 @@
 import type { Clock } from "../../model/ports.ts";
-import { isTerminal, STATE_CLASS, TASK_STATES, type TaskState } from "../../model/state.ts";
+import { isTerminal, STATE_CLASS, TASK_STATES, type TaskState } from "../../model/task.ts";
 import type {
   Append,
   Discard,

@@ -1,4 +1,4 @@
-import type { TaskState } from "../../model/state.ts";
+import type { TaskState } from "../../model/task.ts";
 import { type IdempotencyRecord, type ListPosition, type ListQuery, MAX_COUNTED, type Scope } from "../contract.ts";
 import { compareEntries, isBefore, type ListEntry, lowerBound, SortedList } from "./sorted-list.ts";
 import type { TaskRecord } from "./task-record.ts";

@@ -1,8 +1,7 @@
 import type { LogEntry } from "../../model/event.ts";
 import { fold, TaskFold } from "../../model/fold.ts";
 import type { JsonObject } from "../../model/json.ts";
-import type { TaskState } from "../../model/state.ts";
-import type { Task, TaskStatus } from "../../model/task.ts";
+import type { Task, TaskState, TaskStatus } from "../../model/task.ts";
 import type { Append, CursorRead, Snapshot, SnapshotOptions, Submit, TaskHead } from "../contract.ts";
 import { type LeaseState, leaseAfterAppend, leaseAtSubmit } from "../rules.ts";
 import { encodeSegment } from "../segment.ts";

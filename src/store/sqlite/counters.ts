@@ -1,4 +1,4 @@
-import type { TaskState } from "../../model/state.ts";
+import type { TaskState } from "../../model/task.ts";
 import type { Connection } from "./connection.ts";
 import type { SqliteStatement } from "./driver.ts";
 import type { PushConfigs } from "./push-configs.ts";

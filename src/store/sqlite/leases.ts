@@ -1,4 +1,4 @@
-import { STATE_CLASS, TASK_STATES } from "../../model/state.ts";
+import { STATE_CLASS, TASK_STATES } from "../../model/task.ts";
 import type { Lease } from "../contract.ts";
 import type { Liveness } from "../single-process.ts";
 import type { Connection } from "./connection.ts";

@@ -1,5 +1,5 @@
+import type { AuthenticationInfo } from "../../model/operation.ts";
 import type { Clock } from "../../model/ports.ts";
-import type { AuthenticationInfo } from "../../model/push.ts";
 import type {
   OwnedPushConfig,
   PushConfigList,

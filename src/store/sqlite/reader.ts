@@ -1,9 +1,8 @@
-import type { Artifact } from "../../model/artifact.ts";
 import type { LogEntry } from "../../model/event.ts";
 import { TaskFold } from "../../model/fold.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
-import type { Task, TaskStatus } from "../../model/task.ts";
+import type { Artifact, Task, TaskStatus } from "../../model/task.ts";
 import type { Cursor, CursorRead, Snapshot, SnapshotOptions, TaskHead } from "../contract.ts";
 import { StoreError } from "../errors.ts";
 import { decodeSegment } from "../segment.ts";

@@ -1,4 +1,4 @@
-import { isTerminal, TASK_STATES, type TaskState } from "../../model/state.ts";
+import { isTerminal, TASK_STATES, type TaskState } from "../../model/task.ts";
 import type { StoreStats } from "../contract.ts";
 import type { Connection } from "./connection.ts";
 import type { CommitCounters } from "./counters.ts";

@@ -1,5 +1,4 @@
-import { TASK_STATES, type TaskState } from "../../model/state.ts";
-import type { TaskStatus } from "../../model/task.ts";
+import { TASK_STATES, type TaskState, type TaskStatus } from "../../model/task.ts";
 import type { Scope, TaskHead } from "../contract.ts";
 import { StoreError } from "../errors.ts";
 

@@ -1,6 +1,6 @@
 import type { LogEntry } from "../../model/event.ts";
 import type { Clock } from "../../model/ports.ts";
-import { isTerminal } from "../../model/state.ts";
+import { isTerminal } from "../../model/task.ts";
 import type {
   Append,
   Discard,

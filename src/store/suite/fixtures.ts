@@ -1,9 +1,7 @@
 import { expect } from "vitest";
 import { LogEntry, type TaskEvent } from "../../model/event.ts";
-import type { Message } from "../../model/message.ts";
-import type { Part } from "../../model/part.ts";
-import type { TaskState } from "../../model/state.ts";
-import type { Task, TaskStatus } from "../../model/task.ts";
+import type { Message, Part } from "../../model/message.ts";
+import type { Task, TaskState, TaskStatus } from "../../model/task.ts";
 import type {
   Append,
   ListPage,
@@ -63,7 +61,7 @@ export function chunkEvent(id: string, parts: readonly Part[], append = true, ar
   return { artifactUpdate: { taskId: id, contextId: contextOf(id), artifact: { artifactId, parts }, append } };
 }
 
-export function entriesOf(events: readonly TaskEvent[], first = 1): LogEntry[] {
+function entriesOf(events: readonly TaskEvent[], first = 1): LogEntry[] {
   return events.map((event, index) => LogEntry.of(first + index, event));
 }
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fold } from "../../model/fold.ts";
-import type { TaskState } from "../../model/state.ts";
+import type { TaskState } from "../../model/task.ts";
 import {
   type ListPage,
   type ListPosition,

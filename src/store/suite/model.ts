@@ -2,9 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { LogEntry, type TaskEvent } from "../../model/event.ts";
 import { fold } from "../../model/fold.ts";
-import { isTerminal, type TaskState } from "../../model/state.ts";
-import type { TaskStatus } from "../../model/task.ts";
-import { mayMove } from "../../model/transitions.ts";
+import { isTerminal, isTransitionAllowed, type TaskState, type TaskStatus } from "../../model/task.ts";
 import type { TaskStore, Write } from "../contract.ts";
 import {
   ALICE,
@@ -219,7 +217,7 @@ class Model {
     for (const { state: next, text, said, received } of wanted) {
       if (isTerminal(state)) break;
       if (next === "chunk") events.push([chunkEvent(id, [{ text }], !said), undefined]);
-      else if (mayMove(state, next)) {
+      else if (isTransitionAllowed(state, next)) {
         state = next;
         const event = statusEvent(id, status(next, this.#time++, said ? text : undefined));
         events.push([event, received ? text : undefined]);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fold } from "../../model/fold.ts";
-import type { Part } from "../../model/part.ts";
+import type { Part } from "../../model/message.ts";
 import type { Scope, TaskStore } from "../contract.ts";
 import {
   accept,

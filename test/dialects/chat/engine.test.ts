@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { LinkCaller } from "../../../src/dialects/contract.ts";
 import { linkToolsOf } from "../../../src/dialects/suite/join.ts";
 import type { Loss } from "../../../src/model/loss.ts";
-import { type Part, textOf } from "../../../src/model/part.ts";
+import { type Part, textOf } from "../../../src/model/message.ts";
 import type { Link } from "../../../src/wire/link.ts";
-import { createLinkPair } from "../../../src/wire/link-pair.ts";
+import { createLinkPair } from "../../../src/wire/testing/link-pair.ts";
 import { createStage, type Stage } from "../stage.ts";
 import { chat } from "./index.ts";
 

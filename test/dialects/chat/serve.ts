@@ -1,7 +1,7 @@
 import type { ServeContext } from "../../../src/dialects/contract.ts";
 import { ProtocolError } from "../../../src/model/errors.ts";
-import type { Call, SendOutcome } from "../../../src/model/operation.ts";
-import { isInterrupted } from "../../../src/model/state.ts";
+import type { CallContext, SendOutcome } from "../../../src/model/operation.ts";
+import { isInterrupted } from "../../../src/model/task.ts";
 import { type Link, LinkError } from "../../../src/wire/link.ts";
 import { servingEach } from "../each-link.ts";
 import { fromLine, type Line, outcomeWords, toLine } from "./codec.ts";
@@ -40,7 +40,7 @@ async function answer(
   link: Link,
   { service, caller, report, ids }: ServeContext,
 ): Promise<void> {
-  const call: Call = { caller, tenant: "", extensions: [], dialect: "chat" };
+  const call: CallContext = { caller, tenant: "", extensions: [], dialect: "chat" };
   let reply: Line;
   try {
     const outcome = await service.dispatch(

@@ -1,8 +1,6 @@
-import type { Artifact } from "../../../src/model/artifact.ts";
 import type { StreamEvent } from "../../../src/model/event.ts";
-import type { Message } from "../../../src/model/message.ts";
-import type { Part } from "../../../src/model/part.ts";
-import type { Task, TaskStatus } from "../../../src/model/task.ts";
+import type { Message, Part } from "../../../src/model/message.ts";
+import type { Artifact, Task, TaskStatus } from "../../../src/model/task.ts";
 import { wordOf } from "./schema.ts";
 
 /** `JSON.stringify` leaves out what is undefined. */

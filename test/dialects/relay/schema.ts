@@ -1,13 +1,11 @@
 /** A made-up wire form, far enough from the model that every name has to be translated. */
+
 import { z } from "zod";
-import type { Artifact } from "../../../src/model/artifact.ts";
 import { ERROR_CODES, ProtocolError } from "../../../src/model/errors.ts";
 import type { StreamEvent } from "../../../src/model/event.ts";
 import type { JsonObject, JsonValue } from "../../../src/model/json.ts";
-import type { Message } from "../../../src/model/message.ts";
-import type { Part } from "../../../src/model/part.ts";
-import { TASK_STATES, type TaskState } from "../../../src/model/state.ts";
-import type { Task } from "../../../src/model/task.ts";
+import type { Message, Part } from "../../../src/model/message.ts";
+import { type Artifact, TASK_STATES, type Task, type TaskState } from "../../../src/model/task.ts";
 
 const text = z.string();
 const json = z.json() as z.ZodType<JsonValue>;

@@ -1,6 +1,6 @@
 import type { ServeContext } from "../../../src/dialects/contract.ts";
 import { ProtocolError } from "../../../src/model/errors.ts";
-import type { Call, FrameStream, Operation, StreamFrame } from "../../../src/model/operation.ts";
+import type { CallContext, FrameStream, Operation, StreamFrame } from "../../../src/model/operation.ts";
 import { type Link, LinkError } from "../../../src/wire/link.ts";
 import { servingEach } from "../each-link.ts";
 import { eventOf, messageOf, taskOf } from "./encode.ts";
@@ -57,7 +57,7 @@ async function perform(
   { service, caller }: ServeContext,
   streams: Map<number, AsyncIterator<readonly StreamFrame[]>>,
 ): Promise<void> {
-  const call: Call = { caller, tenant: "", extensions: [], dialect: "relay" };
+  const call: CallContext = { caller, tenant: "", extensions: [], dialect: "relay" };
   const { ask } = question;
   const reply = (content: object) => link.send(JSON.stringify({ re: ask, ...content }));
   const operation = operationOf(question);

@@ -16,8 +16,7 @@ import {
 import { GrpcTransportFactory } from "@a2a-js/sdk/client/grpc";
 import * as errors from "@a2a-js/sdk/errors";
 import type { StreamEvent } from "../../../src/model/event.ts";
-import type { SendOutcome } from "../../../src/model/operation.ts";
-import type { TaskPushNotificationConfig as ModelPushConfig } from "../../../src/model/push.ts";
+import type { TaskPushNotificationConfig as ModelPushConfig, SendOutcome } from "../../../src/model/operation.ts";
 import type { Task as ModelTask } from "../../../src/model/task.ts";
 import { type CardFacts, CREDENTIALS, type Credentials, type Driver } from "../driver.ts";
 

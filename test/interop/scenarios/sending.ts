@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
-import { isTerminal } from "../../../src/model/state.ts";
+import { isTerminal } from "../../../src/model/task.ts";
 import { artifactText, endedTask, saidWith, says, saysAtOnce, sendTask, untilEnded } from "../asking.ts";
 import type { Scenario } from "../scenario.ts";
 

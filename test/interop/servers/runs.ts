@@ -2,8 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { MessageDraft } from "../../../src/engine/agent.ts";
 import type { StreamEvent } from "../../../src/model/event.ts";
 import type { Message } from "../../../src/model/message.ts";
-import { isInterrupted, isTerminal, type TaskState } from "../../../src/model/state.ts";
-import type { Task, TaskStatus } from "../../../src/model/task.ts";
+import { isInterrupted, isTerminal, type Task, type TaskState, type TaskStatus } from "../../../src/model/task.ts";
 import { behave } from "../behaviour.ts";
 import type { Gates } from "../gates.ts";
 

@@ -2,7 +2,7 @@
 
 import type { AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentSkill } from "../../../model/card.ts";
 import type { JsonObject, JsonValue } from "../../../model/json.ts";
-import { type Loss, type Lossy, lossBy } from "../../../model/loss.ts";
+import { type Loss, type Lossy, toLoss } from "../../../model/loss.ts";
 import type { AgentEndpoint, CardReader } from "../../contract.ts";
 import { fromLegacyModes, isPartKind, toLegacyModes } from "../../shared/legacy/card.ts";
 import { isRecord } from "../../shared/proto/json-reading.ts";
@@ -44,7 +44,7 @@ export function fromWireCard(value: unknown, cardUrl: string | undefined): Lossy
   const supportedInterfaces = interfacesIn(value, cardUrl);
   if (supportedInterfaces.length === 0) return undefined;
   const losses: Loss[] = [];
-  const lose: ReportLoss = (rule, path) => losses.push(lossBy(rule, path));
+  const lose: ReportLoss = (rule, path) => losses.push(toLoss(rule, path));
   if (Array.isArray(value.signatures) && value.signatures.length > 0)
     lose(LOSSES.signaturesReceived, "card.signatures");
   const security = fromWireSchemes(value.securitySchemes, lose);
@@ -198,7 +198,7 @@ export function toLegacyCardDocument(card: AgentCard): JsonObject {
 
 export function toWireCard(card: AgentCard): Lossy<JsonObject> {
   const losses: Loss[] = [];
-  const lose: ReportLoss = (rule, path) => losses.push(lossBy(rule, path));
+  const lose: ReportLoss = (rule, path) => losses.push(toLoss(rule, path));
   if (card.signatures !== undefined) lose(LOSSES.signaturesSent, "card.signatures");
   const offered = offeredInterfaces(card, lose);
   const [preferred = card.supportedInterfaces[0]] = offered;

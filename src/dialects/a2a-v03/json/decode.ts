@@ -9,8 +9,8 @@ import type {
   SendConfiguration,
   SendInput,
   StreamFrame,
+  TaskPushNotificationConfig,
 } from "../../../model/operation.ts";
-import type { TaskPushNotificationConfig } from "../../../model/push.ts";
 import { parseLastEventId } from "../../shared/http/requests.ts";
 import { createFrame, invalidResponse } from "../../shared/responses.ts";
 import { LOSSES } from "../losses.ts";

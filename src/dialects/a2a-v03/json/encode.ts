@@ -1,12 +1,16 @@
 /** Values of the model in the shapes of 0.3, ready for `JSON.stringify`, which leaves out what is undefined. */
 
-import type { Artifact } from "../../../model/artifact.ts";
 import type { StreamEvent } from "../../../model/event.ts";
-import type { Message, Role } from "../../../model/message.ts";
-import { isDataPart, isRawPart, isTextPart, type Part } from "../../../model/part.ts";
-import type { TaskPushNotificationConfig } from "../../../model/push.ts";
-import { isTerminal, TASK_STATES, type TaskState } from "../../../model/state.ts";
-import type { Task, TaskStatus } from "../../../model/task.ts";
+import { isDataPart, isRawPart, isTextPart, type Message, type Part, type Role } from "../../../model/message.ts";
+import type { TaskPushNotificationConfig } from "../../../model/operation.ts";
+import {
+  type Artifact,
+  isTerminal,
+  TASK_STATES,
+  type Task,
+  type TaskState,
+  type TaskStatus,
+} from "../../../model/task.ts";
 import type { PushEncoding } from "../../contract.ts";
 import { encodePartMetadata, wrapData } from "../parts.ts";
 

@@ -5,7 +5,7 @@
 
 import { type ErrorCode, ProtocolError } from "../../../model/errors.ts";
 import type { JsonObject } from "../../../model/json.ts";
-import { type Loss, type LossRule, type Lossy, lossBy } from "../../../model/loss.ts";
+import { type Loss, type LossRule, type Lossy, toLoss } from "../../../model/loss.ts";
 import { snakeCase } from "../../shared/proto/json-codec.ts";
 import { isRecord, Reading, type ReadOptions } from "../../shared/proto/json-reading.ts";
 
@@ -22,7 +22,7 @@ export class JsonReading extends Reading {
   /** `path` leads on from what is being read. */
   lose(rule: LossRule, path: string): void {
     const where = this.where();
-    this.losses.push(lossBy(rule, where === "" ? path : `${where}.${path}`));
+    this.losses.push(toLoss(rule, where === "" ? path : `${where}.${path}`));
   }
 }
 

@@ -1,12 +1,9 @@
 /** Shapes of 0.3 as values of the model. Requests are read strictly, answers (`reading.tolerant`) with good will. */
 
-import type { Artifact } from "../../../model/artifact.ts";
 import type { StreamEvent, TaskArtifactUpdate, TaskStatusUpdate } from "../../../model/event.ts";
-import type { Message, Role } from "../../../model/message.ts";
-import type { Part } from "../../../model/part.ts";
-import type { AuthenticationInfo, TaskPushNotificationConfig } from "../../../model/push.ts";
-import { TASK_STATES, type TaskState } from "../../../model/state.ts";
-import type { Task, TaskStatus } from "../../../model/task.ts";
+import type { Message, Part, Role } from "../../../model/message.ts";
+import type { AuthenticationInfo, TaskPushNotificationConfig } from "../../../model/operation.ts";
+import { type Artifact, TASK_STATES, type Task, type TaskState, type TaskStatus } from "../../../model/task.ts";
 import { isRecord } from "../../shared/proto/json-reading.ts";
 import { LOSSES } from "../losses.ts";
 import { readPart } from "../parts.ts";

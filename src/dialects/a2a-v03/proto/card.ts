@@ -2,7 +2,7 @@
 
 import type { AgentCapabilities, AgentCard, AgentInterface, AgentSkill } from "../../../model/card.ts";
 import type { JsonObject } from "../../../model/json.ts";
-import { type Loss, type Lossy, lossBy } from "../../../model/loss.ts";
+import { type Loss, type Lossy, toLoss } from "../../../model/loss.ts";
 import { isRecord } from "../../shared/proto/json-reading.ts";
 import { LOSSES } from "../losses.ts";
 import { VERSION } from "../service-parameters.ts";
@@ -50,7 +50,7 @@ function toCard(card: AgentCard, losses: Loss[]): ProtoCard {
   if (card.securitySchemes !== undefined) said.securitySchemes = toProtoSchemes(card.securitySchemes, losses);
   if (card.securityRequirements !== undefined) said.security = card.securityRequirements;
   if (extendedAgentCard !== undefined) said.supportsAuthenticatedExtendedCard = extendedAgentCard;
-  if (card.signatures !== undefined) losses.push(lossBy(LOSSES.signaturesSent, "card.signatures"));
+  if (card.signatures !== undefined) losses.push(toLoss(LOSSES.signaturesSent, "card.signatures"));
   return said;
 }
 
@@ -58,7 +58,7 @@ function toCard(card: AgentCard, losses: Loss[]): ProtoCard {
 function toProtoInterfaces(interfaces: readonly AgentInterface[], losses: Loss[]): ProtoInterface[] {
   return interfaces.flatMap(({ url, protocolBinding, protocolVersion, tenant }, index) => {
     if (protocolVersion !== VERSION && !protocolVersion.startsWith(`${VERSION}.`)) return [];
-    if (tenant !== undefined) losses.push(lossBy(LOSSES.interfaceTenant, `card.supportedInterfaces[${index}].tenant`));
+    if (tenant !== undefined) losses.push(toLoss(LOSSES.interfaceTenant, `card.supportedInterfaces[${index}].tenant`));
     return [{ url, transport: protocolBinding }];
   });
 }
@@ -82,7 +82,7 @@ function toProtoSchemes(schemes: Schemes, losses: Loss[]): Schemes {
   for (const [name, scheme] of Object.entries(schemes)) {
     const path = `card.securitySchemes.${name}`;
     if (SCHEME_KINDS.some((kind) => isRecord(scheme[kind]))) said[name] = toProtoScheme(scheme, path, losses);
-    else losses.push(lossBy(LOSSES.unknownScheme, path));
+    else losses.push(toLoss(LOSSES.unknownScheme, path));
   }
   return said;
 }
@@ -93,12 +93,12 @@ function toProtoScheme(scheme: JsonObject, path: string, losses: Loss[]): JsonOb
   if (oauth2 === undefined || flows === undefined) return scheme;
   const where = `${path}.oauth2SecurityScheme.flows`;
   const { deviceCode, authorizationCode, ...others } = flows;
-  if (deviceCode !== undefined) losses.push(lossBy(LOSSES.deviceCode, `${where}.deviceCode`));
+  if (deviceCode !== undefined) losses.push(toLoss(LOSSES.deviceCode, `${where}.deviceCode`));
   const said: Writable<JsonObject> = others;
   const flow = objectIn(flows, "authorizationCode");
   if (flow !== undefined) {
     const { pkceRequired, ...rest } = flow;
-    if (pkceRequired === true) losses.push(lossBy(LOSSES.pkceRequired, `${where}.authorizationCode.pkceRequired`));
+    if (pkceRequired === true) losses.push(toLoss(LOSSES.pkceRequired, `${where}.authorizationCode.pkceRequired`));
     said.authorizationCode = rest;
   }
   return { oauth2SecurityScheme: { ...oauth2, flows: said } };
@@ -134,7 +134,7 @@ export function fromProtoCard(card: ProtoCard, losses: Loss[]): AgentCard {
     read.securitySchemes = card.securitySchemes;
   }
   if (card.security !== undefined) read.securityRequirements = card.security;
-  if (card.signatures !== undefined) losses.push(lossBy(LOSSES.signaturesReceived, "card.signatures"));
+  if (card.signatures !== undefined) losses.push(toLoss(LOSSES.signaturesReceived, "card.signatures"));
   return read;
 }
 
@@ -159,6 +159,6 @@ function fromProtoSkill({ security, ...skill }: ProtoSkill): AgentSkill {
 function reportUnknownSchemes(schemes: Schemes, losses: Loss[]): void {
   for (const [name, scheme] of Object.entries(schemes)) {
     if (Object.keys(scheme).length > 0) continue;
-    losses.push(lossBy(LOSSES.unknownSchemeReceived, `card.securitySchemes.${name}`));
+    losses.push(toLoss(LOSSES.unknownSchemeReceived, `card.securitySchemes.${name}`));
   }
 }

@@ -5,7 +5,7 @@ import type { AgentCard } from "../../../model/card.ts";
 import { ProtocolError } from "../../../model/errors.ts";
 import type { Loss } from "../../../model/loss.ts";
 import type { Operation, SendInput } from "../../../model/operation.ts";
-import { TASK_STATES } from "../../../model/state.ts";
+import { TASK_STATES } from "../../../model/task.ts";
 import * as arbitrary from "../../suite/arbitraries.ts";
 import { grpc } from "../bind-grpc.ts";
 import { fromProtoCard, toProtoCard } from "./card.ts";

@@ -1,9 +1,8 @@
 /** Shapes of the proto, once validated, as the model. What the model has no place for is added to `losses`. */
 
-import type { Artifact } from "../../../model/artifact.ts";
 import { ProtocolError } from "../../../model/errors.ts";
 import type { StreamEvent, TaskArtifactUpdate, TaskStatusUpdate } from "../../../model/event.ts";
-import { type Loss, type Lossy, lossBy, NO_LOSSES } from "../../../model/loss.ts";
+import { type Loss, type Lossy, NO_LOSSES, toLoss } from "../../../model/loss.ts";
 import type { Message } from "../../../model/message.ts";
 import type {
   OperationKind,
@@ -11,9 +10,9 @@ import type {
   PushConfigPage,
   SendConfiguration,
   SendOutcome,
+  TaskPushNotificationConfig,
 } from "../../../model/operation.ts";
-import type { TaskPushNotificationConfig } from "../../../model/push.ts";
-import type { Task, TaskStatus } from "../../../model/task.ts";
+import type { Artifact, Task, TaskStatus } from "../../../model/task.ts";
 import type { ReadOptions } from "../../shared/proto/json-reading.ts";
 import { invalidResponse } from "../../shared/responses.ts";
 import { LOSSES, PROTO_LOSSES } from "../losses.ts";
@@ -87,7 +86,7 @@ type Writable<T> = { -readonly [Member in keyof T]: T[Member] };
 /** Requests have been checked for a role before, so that a message without one stands in an answer. */
 export function fromProtoMessage(message: ProtoMessage, losses: Loss[]): Message {
   const { messageId, contextId, taskId, role, content, metadata, extensions } = message;
-  if (role === undefined) losses.push(lossBy(LOSSES.unreadableRole, "message.role"));
+  if (role === undefined) losses.push(toLoss(LOSSES.unreadableRole, "message.role"));
   const read: Writable<Message> = { messageId, role: role ?? "ROLE_AGENT", parts: content.map(fromProtoPart) };
   if (contextId !== undefined) read.contextId = contextId;
   if (taskId !== undefined) read.taskId = taskId;
@@ -154,10 +153,10 @@ function fromProtoPushConfig(config: ProtoPushConfig, losses: Loss[]): TaskPushN
   if (authentication === undefined) return read;
   const { schemes = [], credentials } = authentication;
   const [scheme, ...others] = schemes;
-  if (others.length > 0) losses.push(lossBy(LOSSES.pushSchemes, "config.authentication.schemes"));
+  if (others.length > 0) losses.push(toLoss(LOSSES.pushSchemes, "config.authentication.schemes"));
   if (scheme !== undefined) read.authentication = credentials === undefined ? { scheme } : { scheme, credentials };
   else if (credentials !== undefined) {
-    losses.push(lossBy(PROTO_LOSSES.credentialsWithoutScheme, "config.authentication.credentials"));
+    losses.push(toLoss(PROTO_LOSSES.credentialsWithoutScheme, "config.authentication.credentials"));
   }
   return read;
 }

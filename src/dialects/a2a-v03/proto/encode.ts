@@ -1,13 +1,15 @@
 /** The model in the shapes of the proto. What has no field is added to `losses`, with the place where it stood. */
 
-import type { Artifact } from "../../../model/artifact.ts";
 import type { StreamEvent } from "../../../model/event.ts";
-import { type Loss, lossBy } from "../../../model/loss.ts";
+import { type Loss, toLoss } from "../../../model/loss.ts";
 import type { Message } from "../../../model/message.ts";
-import type { PushConfigPage, SendConfiguration, SendOutcome } from "../../../model/operation.ts";
-import type { TaskPushNotificationConfig } from "../../../model/push.ts";
-import { isTerminal, type TaskState } from "../../../model/state.ts";
-import type { Task, TaskStatus } from "../../../model/task.ts";
+import type {
+  PushConfigPage,
+  SendConfiguration,
+  SendOutcome,
+  TaskPushNotificationConfig,
+} from "../../../model/operation.ts";
+import { type Artifact, isTerminal, type Task, type TaskState, type TaskStatus } from "../../../model/task.ts";
 import { PROTO_LOSSES } from "../losses.ts";
 import { toProtoPart } from "../parts.ts";
 import { pushConfigName } from "../resource-names.ts";
@@ -33,7 +35,7 @@ export function toProtoMessage(message: Message, losses: Loss[], path: string, i
   const { messageId, contextId, taskId, role, parts, metadata, extensions, referenceTaskIds } = message;
   if (referenceTaskIds !== undefined && referenceTaskIds.length > 0) {
     const where = index === undefined ? path : `${path}[${index}]`;
-    losses.push(lossBy(PROTO_LOSSES.referenceTaskIds, `${where}.referenceTaskIds`));
+    losses.push(toLoss(PROTO_LOSSES.referenceTaskIds, `${where}.referenceTaskIds`));
   }
   const said: Writable<ProtoMessage> = { messageId, role, content: parts.map(toProtoPart) };
   if (contextId !== undefined && contextId !== "") said.contextId = contextId;

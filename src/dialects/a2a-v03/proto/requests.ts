@@ -1,9 +1,8 @@
 /** Requests of the proto as operations, and back. HTTP spreads them over path, query and body; they are whole here. */
 
 import { invalidParams, ProtocolError } from "../../../model/errors.ts";
-import { type Loss, type Lossy, lossBy } from "../../../model/loss.ts";
-import type { Operation, OperationKind, SendInput } from "../../../model/operation.ts";
-import type { TaskPushNotificationConfig } from "../../../model/push.ts";
+import { type Loss, type Lossy, toLoss } from "../../../model/loss.ts";
+import type { Operation, OperationKind, SendInput, TaskPushNotificationConfig } from "../../../model/operation.ts";
 import { parseLastEventId } from "../../shared/http/requests.ts";
 import type { ReadOptions } from "../../shared/proto/json-reading.ts";
 import { PROTO_LOSSES } from "../losses.ts";
@@ -141,7 +140,7 @@ export function encodeRequest(operation: Operation, losses: Loss[]): ProtoReques
       return { kind, request: { name: taskName(id), ...(historyLength !== undefined && { historyLength }) } };
     }
     case "cancel":
-      if (operation.metadata !== undefined) losses.push(lossBy(PROTO_LOSSES.cancelMetadata, "metadata"));
+      if (operation.metadata !== undefined) losses.push(toLoss(PROTO_LOSSES.cancelMetadata, "metadata"));
       return { kind, request: { name: taskName(operation.id) } };
     case "subscribe":
       return { kind, request: { name: taskName(operation.id) } };

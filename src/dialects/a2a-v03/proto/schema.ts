@@ -5,7 +5,7 @@
 
 import type { JsonObject, JsonValue } from "../../../model/json.ts";
 import type { Role } from "../../../model/message.ts";
-import { TASK_STATES, type TaskState } from "../../../model/state.ts";
+import { TASK_STATES, type TaskState } from "../../../model/task.ts";
 import { compileProtobuf, type DecodeOptions } from "../../shared/proto/binary-codec.ts";
 import { compileProtoJson, type Presence, type ProtoTables } from "../../shared/proto/json-codec.ts";
 import type { ReadOptions, ScalarName } from "../../shared/proto/json-reading.ts";

@@ -3,7 +3,6 @@
  * value by them and gives it in the canonical form, which is the model's.
  */
 
-import type { Artifact } from "../../../model/artifact.ts";
 import type {
   AgentCapabilities,
   AgentCard,
@@ -13,12 +12,17 @@ import type {
 } from "../../../model/card.ts";
 import type { StreamEvent, TaskArtifactUpdate, TaskStatusUpdate } from "../../../model/event.ts";
 import type { JsonObject, JsonValue } from "../../../model/json.ts";
-import type { Message } from "../../../model/message.ts";
-import type { PushConfigPage, SendConfiguration, SendInput, SendOutcome, TaskPage } from "../../../model/operation.ts";
-import type { Part } from "../../../model/part.ts";
-import type { AuthenticationInfo, TaskPushNotificationConfig } from "../../../model/push.ts";
-import { TASK_STATES, type TaskState } from "../../../model/state.ts";
-import type { Task, TaskStatus } from "../../../model/task.ts";
+import type { Message, Part } from "../../../model/message.ts";
+import type {
+  AuthenticationInfo,
+  PushConfigPage,
+  SendConfiguration,
+  SendInput,
+  SendOutcome,
+  TaskPage,
+  TaskPushNotificationConfig,
+} from "../../../model/operation.ts";
+import { type Artifact, TASK_STATES, type Task, type TaskState, type TaskStatus } from "../../../model/task.ts";
 import { compileProtobuf, type DecodeOptions } from "../../shared/proto/binary-codec.ts";
 import type { CommonCardTypes } from "../../shared/proto/card-messages.ts";
 import { compileProtoJson, type Presence, type ProtoTables } from "../../shared/proto/json-codec.ts";

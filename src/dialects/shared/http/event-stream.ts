@@ -3,8 +3,8 @@
  * comes at once when the reader leaves, whatever the source is waiting for.
  */
 import type { FrameStream, StreamFrame } from "../../../model/operation.ts";
-import { NOT_TO_BE_KEPT, type StreamReply } from "../../../wire/exchange.ts";
-import { sseComment } from "../../../wire/sse.ts";
+import { PRIVATE_NO_STORE, type StreamReply } from "../../../wire/exchange.ts";
+import { encodeSseComment } from "../../../wire/sse.ts";
 
 interface EventStreamOptions {
   readonly keepAliveMs: number;
@@ -24,7 +24,7 @@ export interface EventFraming {
 
 export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = Object.freeze({
   "content-type": "text/event-stream",
-  "cache-control": `no-cache, ${NOT_TO_BE_KEPT}`,
+  "cache-control": `no-cache, ${PRIVATE_NO_STORE}`,
   // Proxies of the nginx kind would otherwise collect events before they pass them on.
   "x-accel-buffering": "no",
 });
@@ -55,7 +55,7 @@ function splitBatch(frames: readonly StreamFrame[]): { piece: readonly StreamFra
   return { piece: frames, rest: NO_FRAMES };
 }
 
-const KEEP_ALIVE = sseComment("keep-alive");
+const KEEP_ALIVE = encodeSseComment("keep-alive");
 const DONE: IteratorReturnResult<undefined> = Object.freeze({ done: true, value: undefined });
 
 /** Not an async generator: the `return` of one waits for a pending `next`, which may never come. */

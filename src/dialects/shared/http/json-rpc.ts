@@ -3,7 +3,7 @@
 import type { ErrorCode, ProtocolError } from "../../../model/errors.ts";
 import type { StreamFrame } from "../../../model/operation.ts";
 import { encodeError, type JsonRpcId, RESULT_SUFFIX, resultPrefix } from "../../../wire/json-rpc.ts";
-import { sseLineFrame } from "../../../wire/sse.ts";
+import { encodeSseLine } from "../../../wire/sse.ts";
 import { toPublicError } from "../errors.ts";
 import type { EventFraming } from "./event-stream.ts";
 
@@ -45,13 +45,13 @@ export class JsonRpcFraming implements EventFraming {
   encode(batch: readonly StreamFrame[]): string {
     let text = "";
     for (const frame of batch) {
-      text += sseLineFrame(this.#prefix + this.#toJson(frame) + RESULT_SUFFIX, frame.number);
+      text += encodeSseLine(this.#prefix + this.#toJson(frame) + RESULT_SUFFIX, frame.number);
     }
     return text;
   }
 
   encodeFailure(error: unknown): string {
-    return sseLineFrame(encodeError(this.#id, this.#toError(toPublicError(error))));
+    return encodeSseLine(encodeError(this.#id, this.#toError(toPublicError(error))));
   }
 }
 

@@ -5,19 +5,19 @@
 
 import { type ErrorCode, type FieldViolation, ProtocolError } from "../../../model/errors.ts";
 import type { JsonObject, JsonValue } from "../../../model/json.ts";
-import { type LossRule, type Lossy, lossBy } from "../../../model/loss.ts";
+import { type LossRule, type Lossy, toLoss } from "../../../model/loss.ts";
 import { snakeCase } from "../proto/json-codec.ts";
 import { isRecord, Reading, type ReadOptions, SCALARS } from "../proto/json-reading.ts";
 
 class LegacyReading extends Reading {
-  readonly losses: ReturnType<typeof lossBy>[] = [];
+  readonly losses: ReturnType<typeof toLoss>[] = [];
 
   constructor(options: ReadOptions) {
     super(options, false);
   }
 
   lose(rule: LossRule): void {
-    this.losses.push(lossBy(rule, this.where()));
+    this.losses.push(toLoss(rule, this.where()));
   }
 }
 

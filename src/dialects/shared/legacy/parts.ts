@@ -1,9 +1,9 @@
 /** Parts with a `type` beside their content, as they were before 0.2: text, file and data. */
 
-import type { Artifact } from "../../../model/artifact.ts";
 import type { JsonValue } from "../../../model/json.ts";
-import { type Loss, type LossRule, lossBy } from "../../../model/loss.ts";
-import { isDataPart, isRawPart, isTextPart, type Part } from "../../../model/part.ts";
+import { type Loss, type LossRule, toLoss } from "../../../model/loss.ts";
+import { isDataPart, isRawPart, isTextPart, type Part } from "../../../model/message.ts";
+import type { Artifact } from "../../../model/task.ts";
 import type { Members } from "./members.ts";
 
 /** Which artifact of a task is which, by the order in which they first appeared. That order never changes. */
@@ -115,7 +115,7 @@ function toPart(part: Part, index: number, path: string, losses: Loss[], takes: 
     if (filename !== undefined || mediaType !== undefined)
       reportLostNames(part, "application/json", index, path, losses);
     const fits = takes(part.data);
-    if (!fits) losses.push(lossBy(PART_LOSSES.partData, `${path}.parts[${index}].data`));
+    if (!fits) losses.push(toLoss(PART_LOSSES.partData, `${path}.parts[${index}].data`));
     return { type: "data", data: fits ? part.data : { value: part.data }, metadata };
   }
   const file = isRawPart(part)
@@ -127,8 +127,8 @@ function toPart(part: Part, index: number, path: string, losses: Loss[], takes: 
 /** A media type that goes without saying is not lost by not being said. */
 function reportLostNames(part: Part, implied: string, index: number, path: string, losses: Loss[]): void {
   const { filename, mediaType } = part;
-  if (filename !== undefined) losses.push(lossBy(PART_LOSSES.partFilename, `${path}.parts[${index}].filename`));
+  if (filename !== undefined) losses.push(toLoss(PART_LOSSES.partFilename, `${path}.parts[${index}].filename`));
   if (mediaType !== undefined && mediaType !== implied) {
-    losses.push(lossBy(PART_LOSSES.partMediaType, `${path}.parts[${index}].mediaType`));
+    losses.push(toLoss(PART_LOSSES.partMediaType, `${path}.parts[${index}].mediaType`));
   }
 }

@@ -1,7 +1,8 @@
 /** States, roles and times as they were written before 0.2. */
-import { type Loss, type LossRule, lossBy } from "../../../model/loss.ts";
+
+import { type Loss, type LossRule, toLoss } from "../../../model/loss.ts";
 import type { Role } from "../../../model/message.ts";
-import { isTerminal, type TaskState } from "../../../model/state.ts";
+import { isTerminal, type TaskState } from "../../../model/task.ts";
 import type { Members } from "./members.ts";
 
 export const STATE_LOSSES = {
@@ -38,8 +39,8 @@ const STATE_NAMES = {
 
 /** `path` is that of the status. */
 export function encodeState(state: TaskState, path: string, losses: Loss[]): string {
-  if (state === "TASK_STATE_REJECTED") losses.push(lossBy(STATE_LOSSES.rejected, `${path}.state`));
-  else if (state === "TASK_STATE_AUTH_REQUIRED") losses.push(lossBy(STATE_LOSSES.authRequired, `${path}.state`));
+  if (state === "TASK_STATE_REJECTED") losses.push(toLoss(STATE_LOSSES.rejected, `${path}.state`));
+  else if (state === "TASK_STATE_AUTH_REQUIRED") losses.push(toLoss(STATE_LOSSES.authRequired, `${path}.state`));
   return STATE_NAMES[state];
 }
 

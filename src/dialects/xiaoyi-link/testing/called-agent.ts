@@ -4,15 +4,15 @@ import { FakeClock, promptly, settle } from "../../../engine/testing/fake-clock.
 import { ProtocolError } from "../../../model/errors.ts";
 import type { StreamEvent } from "../../../model/event.ts";
 import type { FrameStream, Operation } from "../../../model/operation.ts";
-import { type Count, SILENT_LOG } from "../../../model/ports.ts";
+import { type CounterName, SILENT_LOG } from "../../../model/ports.ts";
 import type { Link } from "../../../wire/link.ts";
-import { createLinkPair } from "../../../wire/link-pair.ts";
+import { createLinkPair } from "../../../wire/testing/link-pair.ts";
 import { toolsOf } from "../../suite/join.ts";
 import { LinkCalls } from "../call-link.ts";
 
 export const AGENT = "agent-1";
 
-export interface Request {
+interface Request {
   readonly id: string;
   readonly method: string;
   readonly agentId: string;
@@ -78,7 +78,7 @@ export class CalledAgent {
 
 export function setUp() {
   const clock = new FakeClock();
-  const counts: Partial<Record<Count, number>> = {};
+  const counts: Partial<Record<CounterName, number>> = {};
   const warnings: unknown[] = [];
   const calls = new LinkCalls({
     ...toolsOf(),

@@ -8,7 +8,7 @@ import type { Log } from "../../../model/ports.ts";
 import { ServedAgentService } from "../../../server/agent-service.ts";
 import { uuidIds } from "../../../server/clock-and-ids.ts";
 import type { Link } from "../../../wire/link.ts";
-import { createLinkPair } from "../../../wire/link-pair.ts";
+import { createLinkPair } from "../../../wire/testing/link-pair.ts";
 import { LinkAgent } from "../link-agent.ts";
 import type { LinkAgentOptions } from "../options.ts";
 

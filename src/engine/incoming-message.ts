@@ -1,0 +1,178 @@
+import type { AgentProfile } from "../model/card.ts";
+import { invalidParams, ProtocolError } from "../model/errors.ts";
+import type { LogEntry, RequestDetails } from "../model/event.ts";
+import {
+  isDataPart,
+  isRawPart,
+  isTextPart,
+  isUrlPart,
+  jsonSize,
+  type Message,
+  messageSize,
+  type Part,
+} from "../model/message.ts";
+import type { CallContext, SendInput } from "../model/operation.ts";
+import type { OwnerLoads } from "./concurrency.ts";
+import type { EngineLimits } from "./options.ts";
+import type { ServedAgent } from "./runs/runner.ts";
+import { partSize } from "./runs/validate-output.ts";
+import type { QueuedTurn } from "./tasks/live-task.ts";
+
+/** Only what there is: most messages come with nothing beside them. */
+export function toRequestDetails(input: SendInput, call: CallContext): RequestDetails | undefined {
+  const acceptedOutputModes = input.configuration?.acceptedOutputModes;
+  const { metadata } = input;
+  const { authenticated } = call.caller;
+  if (acceptedOutputModes === undefined && metadata === undefined && !authenticated) return undefined;
+  return {
+    ...(metadata === undefined ? undefined : { metadata }),
+    ...(acceptedOutputModes === undefined ? undefined : { acceptedOutputModes }),
+    ...(authenticated ? { authenticated } : undefined),
+  };
+}
+
+export function toTurn(message: Message, input: SendInput, call: CallContext, number: number | undefined): QueuedTurn {
+  return {
+    number,
+    message,
+    caller: call.caller,
+    acceptedOutputModes: input.configuration?.acceptedOutputModes ?? [],
+    metadata: input.metadata,
+  };
+}
+
+/** A turn for a message that is known from the log alone. */
+export function toStoredTurn(owner: string, message: Message, { number, request }: LogEntry): QueuedTurn {
+  return {
+    number,
+    message,
+    caller: { owner, authenticated: request?.authenticated === true },
+    acceptedOutputModes: request?.acceptedOutputModes ?? [],
+    metadata: request?.metadata,
+  };
+}
+
+export function checkContext(message: Message, contextId: string): void {
+  if (message.contextId === undefined || message.contextId === contextId) return;
+  throw new ProtocolError("INVALID_PARAMS", "message.contextId: not the context of this task", {
+    violations: [{ field: "message.contextId", description: "not the context of this task" }],
+  });
+}
+
+export function taskEndedError(taskId: string): ProtocolError {
+  return new ProtocolError("UNSUPPORTED_OPERATION", "The task has ended and takes no more messages.", {
+    metadata: { taskId },
+  });
+}
+
+/** Ids that callers choose are repeated in every event. */
+export function checkIds(
+  { message, chosenId }: SendInput,
+  { tenant, idempotencyKey }: CallContext,
+  longest: number,
+): void {
+  checkLength("messageId", message.messageId, longest);
+  checkLength("contextId", message.contextId, longest);
+  checkLength("tenant", tenant, longest);
+  checkLength("idempotencyKey", idempotencyKey, longest);
+  checkLength("id", chosenId, longest);
+  if (chosenId === "") throw invalidParams("id", "must not be empty");
+}
+
+function checkLength(field: string, id: string | undefined, longest: number): void {
+  if (id !== undefined && id.length > longest) throw invalidParams(field, `longer than ${longest} characters`);
+}
+
+/** Refuses what would be one task or one message too many, for the agent or for the caller. */
+export function checkCapacity(
+  served: ServedAgent,
+  loads: OwnerLoads,
+  call: CallContext,
+  bytes: number,
+  limits: EngineLimits,
+): void {
+  if (served.queue.waiting >= limits.queue) throw resourceExhausted("Too many tasks wait for this agent.");
+  if (loads.tasksOf(call.caller.owner) >= limits.tasksPerOwner) {
+    throw resourceExhausted("Too many of your tasks are under way.");
+  }
+  checkBytes(loads, call, bytes, limits);
+}
+
+/** What a message takes up from when it is accepted until its task is no longer worked on. */
+export function inputSize({ message, metadata }: SendInput): number {
+  return messageSize(message) + (metadata === undefined ? 0 : jsonSize(metadata));
+}
+
+export function checkBytes(loads: OwnerLoads, { caller }: CallContext, bytes: number, limits: EngineLimits): void {
+  const held = loads.bytesOf(caller.owner);
+  const limit = limits.messageBytesPerOwner;
+  if (held === 0 || held + bytes <= limit) return;
+  throw resourceExhausted(`The messages of your tasks under way would take up more than ${limit} bytes.`, {
+    messageBytes: String(held),
+    limit: String(limit),
+  });
+}
+
+function resourceExhausted(message: string, metadata?: Record<string, string>): ProtocolError {
+  return new ProtocolError("RESOURCE_EXHAUSTED", message, { retryAfter: 5, ...(metadata && { metadata }) });
+}
+
+type InputLimits = Pick<EngineLimits, "part" | "file" | "mediaTypes">;
+
+/** Refuses a message with a part that the agent or the server does not take, or that is too long. */
+export function checkParts(profile: AgentProfile, message: Message, limits: InputLimits): void {
+  for (let index = 0; index < message.parts.length; index++) {
+    const part = message.parts[index] as Part;
+    const field = `message.parts[${index}]`;
+    checkSize(field, part, limits);
+    const mediaType = mediaTypeOf(part);
+    if (isFile(part) && limits.mediaTypes !== undefined && !accepts(limits.mediaTypes, mediaType)) {
+      throw unsupportedMediaType(field, mediaType, limits.mediaTypes, `Files of type ${mediaType} are not taken here.`);
+    }
+    if (accepts(profile.inputModes, mediaType)) continue;
+    throw unsupportedMediaType(field, mediaType, profile.inputModes, `This agent does not take ${mediaType}.`);
+  }
+}
+
+function checkSize(field: string, part: Part, { part: longestPart, file: largestFile }: InputLimits): void {
+  if (isRawPart(part)) {
+    if (decodedSize(part.raw) > largestFile) throw invalidParams(field, `a file of more than ${largestFile} bytes`);
+  } else if (!isDataPart(part) && partSize(part) > longestPart) {
+    throw invalidParams(field, `longer than ${longestPart} characters`);
+  }
+}
+
+/** Of base64, without decoding it. */
+function decodedSize(raw: string): number {
+  const padding = raw.endsWith("==") ? 2 : raw.endsWith("=") ? 1 : 0;
+  return Math.floor(((raw.length - padding) * 3) / 4);
+}
+
+const isFile = (part: Part) => isRawPart(part) || isUrlPart(part);
+
+function unsupportedMediaType(
+  field: string,
+  mediaType: string,
+  accepted: readonly string[],
+  message: string,
+): ProtocolError {
+  return new ProtocolError("CONTENT_TYPE_NOT_SUPPORTED", message, {
+    metadata: { mediaType, accepted: accepted.join(", ") },
+    violations: [{ field, description: `${mediaType} is not among ${accepted.join(", ")}` }],
+  });
+}
+
+function mediaTypeOf(part: Part): string {
+  if (part.mediaType !== undefined) return part.mediaType.toLowerCase();
+  if (isTextPart(part)) return "text/plain";
+  return isDataPart(part) ? "application/json" : "application/octet-stream";
+}
+
+/** Parameters such as a charset do not count. A mode may be a family such as `text/*` or just `text`, or everything. */
+function accepts(modes: readonly string[], mediaType: string): boolean {
+  if (modes.length === 0) return true;
+  const plain = mediaType.split(";", 1)[0]?.trim() ?? "";
+  const slash = plain.indexOf("/");
+  const family = slash < 0 ? plain : plain.slice(0, slash);
+  return modes.some((mode) => mode === plain || mode === "*/*" || mode === `${family}/*` || mode === family);
+}

@@ -1,0 +1,175 @@
+import { invalidParams, ProtocolError, pushConfigNotFound, taskNotFound } from "../../model/errors.ts";
+import type {
+  CallContext,
+  Operation,
+  PushConfigPage,
+  SendInput,
+  TaskPushNotificationConfig,
+} from "../../model/operation.ts";
+import type { PushConfigQuery, PushRegistration, Scope } from "../../store/contract.ts";
+import { KeyedMutex } from "../concurrency.ts";
+import type { EngineContext } from "../options.ts";
+import { isSameScope, toScope } from "../request-identity.ts";
+import type { Runner, ServedAgent } from "../runs/runner.ts";
+import { fromPushPageToken, toPushPageToken } from "./task-queries.ts";
+
+type PushOperation<Kind extends Operation["kind"]> = Extract<Operation, { kind: Kind }>;
+
+const DEFAULT_PAGE_SIZE = 50;
+const MAX_PAGE_SIZE = 100;
+const MAX_URL_LENGTH = 2_048;
+const MAX_SECRET_LENGTH = 4_096;
+/** Where a config that comes with a message stands in its request. */
+const INLINE_PATH = "configuration.taskPushNotificationConfig.";
+
+/** Where callers want to be told of their tasks' events: what they register, read back and delete. */
+export class PushConfigs {
+  readonly #context: EngineContext;
+  readonly #runner: Runner;
+  /** By scope and task: whoever adds a config has seen those that were added before, and waits for no stranger. */
+  readonly #turns = new KeyedMutex();
+
+  constructor(context: EngineContext, runner: Runner) {
+    this.#context = context;
+    this.#runner = runner;
+  }
+
+  async create(
+    served: ServedAgent,
+    { taskId, config }: PushOperation<"push-create">,
+    call: CallContext,
+  ): Promise<TaskPushNotificationConfig> {
+    const registered = this.#registration(config, call, "");
+    const scope = toScope(served, call);
+    return this.addWithinLimit(scope, taskId, registered, async () => {
+      const write = { kind: "push-put" as const, ...scope, id: taskId, config: registered };
+      const result = await this.#runner.committer.write(write);
+      if (!result.ok) throw taskNotFound(taskId);
+      return withoutSecrets(taskId, registered);
+    });
+  }
+
+  async get(
+    served: ServedAgent,
+    { taskId, id }: PushOperation<"push-get">,
+    call: CallContext,
+  ): Promise<TaskPushNotificationConfig> {
+    const { store } = this.#context;
+    const scope = toScope(served, call);
+    const found = await store.pushConfig(taskId, id);
+    if (found !== undefined && isSameScope(found.scope, scope)) return withoutSecrets(taskId, found.config);
+    // Which of the two is missing is shown to those only who may see the task.
+    const page = await store.pushConfigs(taskId, { limit: 1 });
+    throw page !== undefined && isSameScope(page.scope, scope) ? pushConfigNotFound(taskId, id) : taskNotFound(taskId);
+  }
+
+  async list(served: ServedAgent, operation: PushOperation<"push-list">, call: CallContext): Promise<PushConfigPage> {
+    const { taskId, pageSize, pageToken } = operation;
+    const scope = toScope(served, call);
+    const after = pageToken === undefined ? undefined : fromPushPageToken(pageToken, scope, taskId);
+    const query: PushConfigQuery = { limit: toLimit(pageSize), ...(after === undefined ? undefined : { after }) };
+    const page = await this.#context.store.pushConfigs(taskId, query);
+    if (page === undefined || !isSameScope(page.scope, scope)) throw taskNotFound(taskId);
+    return {
+      configs: page.configs.map((config) => withoutSecrets(taskId, config)),
+      nextPageToken: page.next === undefined ? "" : toPushPageToken(page.next, scope, taskId),
+    };
+  }
+
+  async delete(
+    served: ServedAgent,
+    { taskId, id }: PushOperation<"push-delete">,
+    call: CallContext,
+  ): Promise<undefined> {
+    const write = { kind: "push-delete" as const, ...toScope(served, call), id: taskId, configId: id };
+    const result = await this.#runner.committer.write(write);
+    if (!result.ok) throw taskNotFound(taskId);
+    return undefined;
+  }
+
+  /** What came with a message, checked; undefined for most. It is stored with the message or not at all. */
+  readInline({ message, chosenId, configuration }: SendInput, call: CallContext): PushRegistration | undefined {
+    const config = configuration?.taskPushNotificationConfig;
+    if (config === undefined) return undefined;
+    const { taskId = "" } = config;
+    if (taskId !== "" && taskId !== (message.taskId ?? chosenId)) {
+      throw invalidParams(`${INLINE_PATH}taskId`, "not the task of the message");
+    }
+    return this.#registration(config, call, INLINE_PATH);
+  }
+
+  /** Does what adds the config to a task that exists, if the task has room for it. */
+  addWithinLimit<T>(scope: Scope, taskId: string, { id }: PushRegistration, add: () => Promise<T>): Promise<T> {
+    const key = JSON.stringify([scope.agent, scope.tenant, scope.owner, taskId]);
+    return this.#turns.runExclusive(key, async () => {
+      const { store, limits } = this.#context;
+      const live = this.#runner.get(taskId);
+      // Whoever chose the id of a task knows it before the store does.
+      if (live?.fold.number === 0 && isSameScope(live, scope)) await live.whenFlushed();
+      const page = await store.pushConfigs(taskId, { limit: limits.pushConfigs });
+      if (page === undefined || !isSameScope(page.scope, scope)) throw taskNotFound(taskId);
+      if (page.configs.length >= limits.pushConfigs && (await store.pushConfig(taskId, id)) === undefined) {
+        throw new ProtocolError("RESOURCE_EXHAUSTED", "The task has too many push notification configs.", {
+          metadata: { taskId, limit: String(limits.pushConfigs) },
+        });
+      }
+      return add();
+    });
+  }
+
+  /** `path` stands before the names of members in what is said of them. */
+  #registration(config: TaskPushNotificationConfig, call: CallContext, path: string): PushRegistration {
+    const { id = "", url, token, authentication } = config;
+    const longest = this.#context.limits.id;
+    checkUrl(`${path}url`, url);
+    if (this.#context.pushSender?.refuses(url) === true) {
+      throw invalidParams(`${path}url`, "not an address that is called from here");
+    }
+    checkLength(`${path}id`, id, longest);
+    checkLength(`${path}token`, token, MAX_SECRET_LENGTH);
+    checkLength(`${path}authentication.scheme`, authentication?.scheme, longest);
+    checkLength(`${path}authentication.credentials`, authentication?.credentials, MAX_SECRET_LENGTH);
+    checkHeader(`${path}token`, token);
+    checkHeader(`${path}authentication.scheme`, authentication?.scheme);
+    checkHeader(`${path}authentication.credentials`, authentication?.credentials);
+    return {
+      id: id === "" ? this.#context.ids.pushConfig() : id,
+      url,
+      ...(token === undefined ? undefined : { token }),
+      ...(authentication === undefined ? undefined : { authentication }),
+      dialect: call.dialect,
+    };
+  }
+}
+
+/** A config as its owner reads it back: without what the receiver is to know it by. */
+function withoutSecrets(taskId: string, { id, url, authentication }: PushRegistration): TaskPushNotificationConfig {
+  if (authentication === undefined) return { id, taskId, url };
+  return { id, taskId, url, authentication: { scheme: authentication.scheme } };
+}
+
+function toLimit(pageSize: number | undefined): number {
+  if (pageSize === undefined || pageSize === 0) return DEFAULT_PAGE_SIZE;
+  if (!Number.isSafeInteger(pageSize) || pageSize < 0) throw invalidParams("pageSize", "not a number of configs");
+  return Math.min(pageSize, MAX_PAGE_SIZE);
+}
+
+/** Its form alone: whether the address may be called is known only when it is. */
+function checkUrl(field: string, url: string): void {
+  checkLength(field, url, MAX_URL_LENGTH);
+  // The parser forgives blanks and missing slashes; a receiver that was registered by mistake would never say so.
+  if (!/^https?:\/\/[^\s\\]+$/i.test(url) || !URL.canParse(url)) throw invalidParams(field, "not an http or https URL");
+  const { username, password } = new URL(url);
+  if (username !== "" || password !== "") {
+    throw invalidParams(field, "contains credentials; give them in authentication, where nobody reads them back");
+  }
+}
+
+function checkLength(field: string, value: string | undefined, longest: number): void {
+  if (value !== undefined && value.length > longest) throw invalidParams(field, `longer than ${longest} characters`);
+}
+
+/** It will travel in a header, where anything else could not be sent, or would be read as another header. */
+function checkHeader(field: string, value: string | undefined): void {
+  if (value !== undefined && !/^[\x20-\x7e]*$/.test(value)) throw invalidParams(field, "must be printable ASCII");
+}

@@ -1,0 +1,143 @@
+import type { Caller } from "../../model/caller.ts";
+import { addAncestor, type Hops, readHops } from "../../model/extensions.ts";
+import type { JsonObject, JsonValue } from "../../model/json.ts";
+import type { Message } from "../../model/message.ts";
+import type { Turn, TurnMemory } from "../agent.ts";
+import type { EngineContext } from "../options.ts";
+import type { Committer } from "../tasks/committer.ts";
+import type { LiveTask, QueuedTurn } from "../tasks/live-task.ts";
+
+/** What an agent sees of one message. Signal, history and memory are made when asked for: most turns need none. */
+export class RunningTurn implements Turn {
+  readonly #message: Message;
+  readonly task: Turn["task"];
+  readonly caller: Caller;
+  readonly attempt: number;
+  readonly acceptedOutputModes: readonly string[];
+  readonly metadata: JsonObject | undefined;
+  readonly #live: LiveTask;
+  readonly #context: EngineContext;
+  readonly #committer: Committer;
+  #isFrozen = false;
+  #abort: AbortController | undefined;
+  #aborted: Error | undefined;
+  #memory: DurableMemory | undefined;
+
+  constructor(context: EngineContext, committer: Committer, live: LiveTask, queued: QueuedTurn, caller: Caller) {
+    this.#context = context;
+    this.#committer = committer;
+    this.#live = live;
+    this.#message = queued.message;
+    this.task = { id: live.id, contextId: live.contextId };
+    this.caller = caller;
+    this.attempt = live.attempt;
+    this.acceptedOutputModes = queued.acceptedOutputModes;
+    this.metadata = queued.metadata;
+  }
+
+  /** Frozen, like the history: both are what the log says, and an agent must not be able to change that. */
+  get message(): Message {
+    if (!this.#isFrozen) {
+      this.#isFrozen = true;
+      freezeMessage(this.#message);
+    }
+    return this.#message;
+  }
+
+  get history(): readonly Message[] {
+    const all = this.#live.fold.history;
+    const own = all.findLastIndex((message) => message.messageId === this.#message.messageId);
+    const before = all.slice(0, own < 0 ? all.length : own);
+    for (const message of before) freezeMessage(message);
+    return before;
+  }
+
+  get hops(): Hops {
+    return addAncestor(readHops(this.metadata), this.#context.toAgentId(this.#live.agent));
+  }
+
+  get signal(): AbortSignal {
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController();
+      if (this.#aborted !== undefined) this.#abort.abort(this.#aborted);
+    }
+    return this.#abort.signal;
+  }
+
+  get memory(): TurnMemory {
+    this.#memory ??= new DurableMemory(this.#context, this.#committer, this.#live);
+    return this.#memory;
+  }
+
+  abort(reason: Error): void {
+    this.#aborted ??= reason;
+    this.#abort?.abort(reason);
+  }
+}
+
+/** Member by member rather than by walking the object: nearly every turn comes through here. */
+function freezeMessage(message: Message): void {
+  if (Object.isFrozen(message)) return;
+  Object.freeze(message);
+  Object.freeze(message.parts);
+  for (const part of message.parts) {
+    Object.freeze(part);
+    if ("data" in part) freezeDeeply(part.data);
+    if (part.metadata !== undefined) freezeDeeply(part.metadata);
+  }
+  if (message.metadata !== undefined) freezeDeeply(message.metadata);
+}
+
+function freezeDeeply(value: JsonValue): void {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return;
+  Object.freeze(value);
+  for (const member of Object.values(value)) freezeDeeply(member);
+}
+
+class DurableMemory implements TurnMemory {
+  readonly #context: EngineContext;
+  readonly #committer: Committer;
+  readonly #live: LiveTask;
+  #values: Promise<Map<string, string>> | undefined;
+
+  constructor(context: EngineContext, committer: Committer, live: LiveTask) {
+    this.#context = context;
+    this.#committer = committer;
+    this.#live = live;
+  }
+
+  async get<T extends JsonValue>(key: string): Promise<T | undefined> {
+    const text = (await this.#load()).get(key);
+    return text === undefined ? undefined : (JSON.parse(text) as T);
+  }
+
+  async set(key: string, value: JsonValue): Promise<void> {
+    await this.#write(key, JSON.stringify(value));
+  }
+
+  async delete(key: string): Promise<void> {
+    await this.#write(key, undefined);
+  }
+
+  async once<T extends JsonValue>(key: string, compute: () => Promise<T> | T): Promise<T> {
+    const known = (await this.#load()).get(key);
+    if (known !== undefined) return JSON.parse(known) as T;
+    const value = await compute();
+    await this.set(key, value);
+    return value;
+  }
+
+  #load(): Promise<Map<string, string>> {
+    this.#values ??= this.#context.store.memory(this.#live.id).then((stored) => new Map(stored));
+    return this.#values;
+  }
+
+  async #write(key: string, value: string | undefined): Promise<void> {
+    const values = await this.#load();
+    const { id, fence } = this.#live;
+    const result = await this.#committer.write({ kind: "remember", id, fence, key, value });
+    if (!result.ok) throw new Error(`The task's memory can no longer be written: ${result.refusal}.`);
+    if (value === undefined) values.delete(key);
+    else values.set(key, value);
+  }
+}

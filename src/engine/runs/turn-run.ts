@@ -1,0 +1,276 @@
+import type { TaskEvent } from "../../model/event.ts";
+import type { JsonObject } from "../../model/json.ts";
+import type { Message, Part } from "../../model/message.ts";
+import { statusText } from "../../model/status-texts.ts";
+import {
+  type Artifact,
+  formatTimestamp,
+  isInterrupted,
+  isTerminal,
+  type TaskState,
+  withParts,
+} from "../../model/task.ts";
+import type { Agent, AgentEvent, AgentRun, ArtifactDraft, MessageDraft } from "../agent.ts";
+import type { EngineContext } from "../options.ts";
+import type { CommitParticipant } from "../tasks/committer.ts";
+import type { LiveTask } from "../tasks/live-task.ts";
+import type { RunningTurn } from "./running-turn.ts";
+import {
+  measureParts,
+  OutputLimitError,
+  validateArtifact,
+  validateMessage,
+  validateMetadata,
+  validateState,
+} from "./validate-output.ts";
+
+/** How a turn ended: the log says the rest. `message`: the agent answered before it gave any other sign. */
+type TurnResult = { readonly kind: "events" } | { readonly kind: "message"; readonly message: Message };
+
+interface TurnHooks {
+  /** The agent gave its first sign, so the answer is a task. */
+  onStarted(): void;
+}
+
+/** Builds the events of one task. */
+export class EventFactory {
+  readonly #context: EngineContext;
+  readonly #live: LiveTask;
+
+  constructor(context: EngineContext, live: LiveTask) {
+    this.#context = context;
+    this.#live = live;
+  }
+
+  status(state: TaskState, message?: MessageDraft, metadata?: JsonObject): TaskEvent {
+    const timestamp = formatTimestamp(this.#context.clock.now());
+    return {
+      statusUpdate: {
+        taskId: this.#live.id,
+        contextId: this.#live.contextId,
+        status: message === undefined ? { state, timestamp } : { state, message: this.message(message), timestamp },
+        ...(metadata === undefined ? undefined : { metadata: validateMetadata(metadata) as JsonObject }),
+      },
+    };
+  }
+
+  artifact(artifact: Artifact, append: boolean, lastChunk: boolean, metadata?: JsonObject): TaskEvent {
+    return {
+      artifactUpdate: {
+        taskId: this.#live.id,
+        contextId: this.#live.contextId,
+        artifact,
+        ...(append ? { append } : undefined),
+        ...(lastChunk ? { lastChunk } : undefined),
+        ...(metadata === undefined ? undefined : { metadata: validateMetadata(metadata) as JsonObject }),
+      },
+    };
+  }
+
+  message(said: MessageDraft): Message {
+    const draft = validateMessage(said);
+    return {
+      messageId: this.#context.ids.message(),
+      contextId: this.#live.contextId,
+      taskId: this.#live.id,
+      role: "ROLE_AGENT",
+      parts: draft.parts,
+      ...(draft.metadata === undefined ? undefined : { metadata: draft.metadata }),
+      ...(draft.extensions === undefined ? undefined : { extensions: draft.extensions }),
+      ...(draft.referenceTaskIds === undefined ? undefined : { referenceTaskIds: draft.referenceTaskIds }),
+    };
+  }
+}
+
+export const textDraft = (text: string): MessageDraft => ({ parts: [{ text }] });
+
+/** Drives one turn of an agent into the task's log. Never throws. */
+export class TurnRun implements CommitParticipant {
+  readonly #context: EngineContext;
+  readonly #live: LiveTask;
+  readonly #agent: Agent;
+  readonly #turn: RunningTurn;
+  readonly #make: EventFactory;
+  readonly #hooks: TurnHooks;
+  /** Artifacts begun in this turn: after a crash the first chunk must replace, not continue. */
+  #begun: Set<string> | undefined;
+  #signs = 0;
+  /** The last thing the agent said was that someone has to authorize it. */
+  #waits = false;
+  #cancelled = false;
+  #over = false;
+  /** WORKING was written before the agent yielded anything. */
+  #announced = false;
+  #stopWaiting: (() => void) | undefined;
+
+  constructor(context: EngineContext, live: LiveTask, agent: Agent, turn: RunningTurn, hooks: TurnHooks) {
+    this.#context = context;
+    this.#live = live;
+    this.#agent = agent;
+    this.#turn = turn;
+    this.#make = new EventFactory(context, live);
+    this.#hooks = hooks;
+  }
+
+  /** Asks the agent to stop. What it still says within the grace time is kept. */
+  cancel(reason: Error): void {
+    this.#cancelled = true;
+    this.#turn.abort(reason);
+  }
+
+  /**
+   * The agent has had its first turn of the event loop. One that is still at work is shown to be: at once where the task
+   * is known, else when a stream would show the task, for until then the answer may be a message.
+   */
+  beforeCommit(): void {
+    if (!this.#isSilent()) return;
+    if (this.#live.visible) {
+      this.#beginWork();
+      return;
+    }
+    const { clock, times } = this.#context;
+    const showWork = () => {
+      if (this.#isSilent()) this.#beginWork();
+    };
+    this.#live.onVisible = showWork;
+    this.#stopWaiting = clock.after(times.showTaskAfterMs, showWork);
+  }
+
+  #isSilent(): boolean {
+    return !this.#over && !this.#live.closed && this.#live.state === "TASK_STATE_SUBMITTED";
+  }
+
+  #beginWork(): void {
+    this.#announced = true;
+    this.#live.push(this.#make.status("TASK_STATE_WORKING"));
+  }
+
+  async drive(): Promise<TurnResult> {
+    let run: AgentRun | undefined;
+    try {
+      const started = this.#calling(() => this.#agent.run(this.#turn));
+      run = started;
+      for (;;) {
+        const step = await this.#calling(() => started.next());
+        if (this.#live.closed) {
+          if (step.done !== true) this.#context.meter.count("events_dropped_after_terminal");
+          returnRun(run);
+          return { kind: "events" };
+        }
+        if (step.done === true) return this.#finish(step.value ?? undefined);
+        this.#emit(step.value);
+        if (isTerminal(this.#live.state)) {
+          returnRun(run);
+          return { kind: "events" };
+        }
+        const { backlog } = this.#live;
+        if (backlog !== undefined) await backlog;
+      }
+    } catch (error) {
+      this.#fail(error);
+      if (run !== undefined) returnRun(run);
+      return { kind: "events" };
+    } finally {
+      this.#over = true;
+      this.#live.onVisible = undefined;
+      this.#stopWaiting?.();
+    }
+  }
+
+  /** Until this returns nothing else runs: a watchdog must be able to tell whose code that is. */
+  #calling<T>(work: () => T): T {
+    const { monitor } = this.#context;
+    monitor.enter(this.#live.agent, this.#live.id);
+    try {
+      return work();
+    } finally {
+      monitor.leave();
+    }
+  }
+
+  #emit(event: AgentEvent): void {
+    if (this.#signs++ === 0) this.#hooks.onStarted();
+    this.#waits = "status" in event && event.status === "TASK_STATE_AUTH_REQUIRED";
+    if ("status" in event) {
+      if (this.#announced && this.#signs === 1 && isBareWorking(event)) return;
+      if (event.message !== undefined) this.#count(event.message.parts);
+      const completesEarly = event.status === "TASK_STATE_COMPLETED" && this.#live.turns.length > 1;
+      // A message that was accepted meanwhile must still be answered, so the task goes on.
+      const state = completesEarly ? "TASK_STATE_WORKING" : validateState(event.status);
+      this.#live.push(this.#make.status(state, event.message, event.metadata));
+      return;
+    }
+    const artifact = this.#toArtifact(event.artifact);
+    this.#count(artifact.parts);
+    if (this.#live.state === "TASK_STATE_SUBMITTED") this.#beginWork();
+    const begun = this.#begun?.has(artifact.artifactId) === true;
+    const continues =
+      event.append === true &&
+      (begun || (this.#live.attempt === 1 && this.#live.fold.hasArtifact(artifact.artifactId)));
+    if (!begun) this.#begin(artifact.artifactId);
+    this.#live.push(this.#make.artifact(artifact, continues, event.lastChunk === true, event.metadata));
+  }
+
+  #count(parts: readonly Part[]): void {
+    const { part, task } = this.#context.limits;
+    this.#live.writtenCharacters += measureParts(parts, part);
+    if (this.#live.writtenCharacters > task) throw new OutputLimitError(statusText("taskTooLong", task));
+  }
+
+  #begin(artifactId: string): void {
+    this.#begun ??= new Set();
+    this.#begun.add(artifactId);
+  }
+
+  #toArtifact(given: ArtifactDraft): Artifact {
+    const draft = validateArtifact(given);
+    if (draft.artifactId !== undefined) return draft as Artifact;
+    return withParts({ ...draft, artifactId: this.#context.ids.artifact() }, draft.parts);
+  }
+
+  #finish(reply: MessageDraft | undefined): TurnResult {
+    if (reply !== undefined && this.#signs === 0 && !this.#live.visible && !this.#cancelled) {
+      return { kind: "message", message: this.#make.message(reply) };
+    }
+    this.#hooks.onStarted();
+    const live = this.#live;
+    if (isTerminal(live.state)) return { kind: "events" };
+    if (this.#cancelled) live.push(this.#make.status("TASK_STATE_CANCELED"));
+    else if (reply === undefined && this.#isParked()) return { kind: "events" };
+    else if (live.turns.length > 1) {
+      if (reply !== undefined) live.push(this.#make.status("TASK_STATE_WORKING", reply));
+    } else live.push(this.#make.status("TASK_STATE_COMPLETED", reply));
+    return { kind: "events" };
+  }
+
+  /** A question is open until it is answered; an authorization only if the agent did nothing after asking for it. */
+  #isParked(): boolean {
+    return isInterrupted(this.#live.state) && (this.#live.state === "TASK_STATE_INPUT_REQUIRED" || this.#waits);
+  }
+
+  #fail(error: unknown): void {
+    this.#hooks.onStarted();
+    if (this.#live.closed || isTerminal(this.#live.state)) return;
+    if (this.#cancelled) {
+      this.#live.push(this.#make.status("TASK_STATE_CANCELED"));
+      return;
+    }
+    if (error instanceof OutputLimitError) {
+      this.#live.push(this.#make.status("TASK_STATE_FAILED", textDraft(error.message)));
+      return;
+    }
+    this.#context.log.error({ err: error, task: this.#live.id, agent: this.#live.agent }, "The agent threw.");
+    // What an agent throws may hold anything, secrets included: the caller gets a plain sentence, the log the rest.
+    this.#live.push(this.#make.status("TASK_STATE_FAILED", textDraft(statusText("agentFailed"))));
+  }
+}
+
+/** Nothing but what is known of every run. */
+function isBareWorking(event: Extract<AgentEvent, { status: unknown }>): boolean {
+  return event.status === "TASK_STATE_WORKING" && event.message === undefined && event.metadata === undefined;
+}
+
+/** Lets the agent clean up; whether and when it does is its own affair. */
+function returnRun(run: AgentRun): void {
+  run.return?.().then(undefined, () => undefined);
+}

@@ -1,0 +1,111 @@
+import type { JsonObject, JsonValue } from "../../model/json.ts";
+import type { Part } from "../../model/message.ts";
+import { statusText } from "../../model/status-texts.ts";
+import { TASK_STATES } from "../../model/task.ts";
+import type { AgentState, ArtifactDraft, MessageDraft } from "../agent.ts";
+
+/**
+ * What agents say is checked where it comes in: one value that is no JSON would otherwise spoil the write it shares
+ * with other tasks. Plain text passes as it is; structured values are copied, so that an agent that goes on using its
+ * object cannot change the log.
+ */
+export function validateArtifact(draft: ArtifactDraft): ArtifactDraft {
+  for (const name of ["artifactId", "name", "description"] as const) {
+    const value: unknown = draft[name];
+    if (value !== undefined && typeof value !== "string") throw new TypeError(`${name} of an artifact must be text.`);
+  }
+  const parts = validateParts(draft.parts);
+  if (parts === draft.parts && draft.metadata === undefined) return draft;
+  return { ...draft, parts, ...toMetadataMember(draft.metadata) };
+}
+
+const AGENT_STATES: ReadonlySet<string> = new Set(TASK_STATES.filter((state) => state !== "TASK_STATE_SUBMITTED"));
+
+/** An agent may bring its task to any state but that of being submitted, which is where tasks begin. */
+export function validateState(state: AgentState): AgentState {
+  if (AGENT_STATES.has(state)) return state;
+  throw new TypeError(`An agent cannot bring its task to ${String(state)}.`);
+}
+
+export function validateMessage(draft: MessageDraft): MessageDraft {
+  const parts = validateParts(draft.parts);
+  if (parts === draft.parts && draft.metadata === undefined) return draft;
+  return { ...draft, parts, ...toMetadataMember(draft.metadata) };
+}
+
+export function validateMetadata(metadata: JsonObject | undefined): JsonObject | undefined {
+  if (metadata === undefined) return undefined;
+  const copy = toJson(metadata, "metadata");
+  if (typeof copy !== "object" || copy === null || Array.isArray(copy))
+    throw new TypeError("metadata must be an object.");
+  return copy as JsonObject;
+}
+
+/** What an agent said is more than it may say. The text is fit for the caller. */
+export class OutputLimitError extends Error {
+  override readonly name = "OutputLimitError";
+}
+
+/** Characters of all parts together; refuses a part that alone is too long. */
+export function measureParts(parts: readonly Part[], longest: number): number {
+  let sum = 0;
+  for (const part of parts) {
+    const size = partSize(part);
+    if (size > longest) throw new OutputLimitError(statusText("partTooLong", longest));
+    sum += size;
+  }
+  return sum;
+}
+
+export function partSize(part: Part): number {
+  if ("text" in part) return part.text.length;
+  if ("raw" in part) return part.raw.length;
+  return "url" in part ? part.url.length : JSON.stringify(part.data).length;
+}
+
+function validateParts(parts: readonly Part[]): readonly Part[] {
+  if (!Array.isArray(parts) || parts.length === 0) throw new TypeError("parts must be a list of at least one part.");
+  return (parts as readonly Part[]).every(isPlain) ? parts : (parts as readonly Part[]).map(validatePart);
+}
+
+/** Only strings in it: nothing can be wrong and nothing can change. */
+function isPlain(part: Part): boolean {
+  return (
+    hasOneContent(part) &&
+    part.metadata === undefined &&
+    !("data" in part) &&
+    typeof contentOf(part) === "string" &&
+    (part.filename === undefined || typeof part.filename === "string") &&
+    (part.mediaType === undefined || typeof part.mediaType === "string")
+  );
+}
+
+/** Exactly one: readers tell parts apart by the member that is there. */
+function hasOneContent(part: Part): boolean {
+  return Number("text" in part) + Number("raw" in part) + Number("url" in part) + Number("data" in part) === 1;
+}
+
+function contentOf(part: Exclude<Part, { data: JsonValue }>): unknown {
+  if ("text" in part) return part.text;
+  return "raw" in part ? part.raw : part.url;
+}
+
+function validatePart(part: Part): Part {
+  if (isPlain(part)) return part;
+  if (!hasOneContent(part)) throw new TypeError("A part must have exactly one of text, raw, url and data.");
+  const metadata = toMetadataMember(part.metadata);
+  if ("data" in part) return { ...part, data: toJson(part.data, "data"), ...metadata };
+  if (typeof contentOf(part) !== "string") throw new TypeError("A part must have text, raw, url or data.");
+  return { ...part, ...metadata };
+}
+
+function toMetadataMember(metadata: JsonObject | undefined): { readonly metadata?: JsonObject } {
+  const checked = validateMetadata(metadata);
+  return checked === undefined ? {} : { metadata: checked };
+}
+
+function toJson(value: unknown, what: string): JsonValue {
+  const text = JSON.stringify(value);
+  if (text === undefined) throw new TypeError(`${what} must be JSON.`);
+  return JSON.parse(text) as JsonValue;
+}

@@ -1,0 +1,137 @@
+import type { LogEntry, RequestDetails, TaskEvent } from "../../model/event.ts";
+import { isPlainText, type Message } from "../../model/message.ts";
+import { type TaskStatus, withParts } from "../../model/task.ts";
+import type { Append, IdempotencyClaim, PushRegistration, Submit } from "../../store/contract.ts";
+import type { LiveTask } from "./live-task.ts";
+
+/** What travels with an event that a caller's message brought. */
+export interface EventExtras {
+  /** Not for the first message of a task, which is in the task itself. */
+  readonly received?: Message | undefined;
+  readonly request?: RequestDetails | undefined;
+  /** Makes a repeat of the message known; written together with its event. */
+  readonly claim?: IdempotencyClaim | undefined;
+  /** Where the caller wants to be told of what follows; written together with its event. */
+  readonly push?: PushRegistration | undefined;
+}
+
+export interface PendingEvent extends EventExtras {
+  event: TaskEvent;
+}
+
+export const NO_EXTRAS: EventExtras = {};
+
+/** A write that the store has been given, with what it is to be put together from again if it must be repeated. */
+export interface InFlightWrite {
+  readonly events: readonly PendingEvent[];
+  readonly entries: readonly LogEntry[];
+  readonly turn: number | undefined;
+  readonly release: boolean;
+  readonly begins: boolean | undefined;
+  readonly marks: number;
+}
+
+/** The first write of a task, which may already be its last. */
+export function toSubmit(task: LiveTask, { entries, events, release, begins }: InFlightWrite, node: string): Submit {
+  const claim = findClaim(events);
+  const push = collectPushConfigs(events);
+  // A second event is a sign of the agent's, and with one the task stays.
+  const tellAfter = push === undefined || entries.length > 1 ? undefined : task.notifyAfter;
+  return {
+    kind: "submit",
+    id: task.id,
+    agent: task.agent,
+    tenant: task.tenant,
+    owner: task.owner,
+    contextId: task.contextId,
+    dialect: task.dialect,
+    entries,
+    status: lastStatus(entries) as TaskStatus,
+    turn: 1,
+    ...(release ? undefined : { node }),
+    ...(begins === undefined ? undefined : { begins }),
+    ...(claim === undefined ? undefined : { idempotency: claim }),
+    ...(push === undefined ? undefined : { push }),
+    ...(tellAfter === undefined ? undefined : { notifyAfter: tellAfter }),
+  };
+}
+
+/** `taker`: the node that takes the lease of a parked task with this write. */
+export function toAppend(task: LiveTask, inFlight: InFlightWrite, taker: string | undefined): Append {
+  const { entries, events, turn, release, begins } = inFlight;
+  const status = lastStatus(entries);
+  const claim = findClaim(events);
+  const push = collectPushConfigs(events);
+  return {
+    kind: "append",
+    id: task.id,
+    expect: task.fold.number,
+    fence: task.fence,
+    entries,
+    ...(status === undefined ? undefined : { status }),
+    ...(turn === undefined ? undefined : { turn }),
+    ...(taker === undefined ? undefined : { lease: { take: taker } }),
+    ...(release ? { lease: "release" as const } : undefined),
+    ...(begins === undefined ? undefined : { begins }),
+    ...(claim === undefined ? undefined : { idempotency: claim }),
+    ...(push === undefined ? undefined : { push }),
+  };
+}
+
+function findClaim(events: readonly PendingEvent[]): IdempotencyClaim | undefined {
+  for (const { claim } of events) if (claim !== undefined) return claim;
+  return undefined;
+}
+
+/** In the order they came; undefined, and nothing made, for the many writes without any. */
+function collectPushConfigs(events: readonly PendingEvent[]): readonly PushRegistration[] | undefined {
+  let found: PushRegistration[] | undefined;
+  for (const { push } of events) {
+    if (push === undefined) continue;
+    found ??= [];
+    found.push(push);
+  }
+  return found;
+}
+
+function lastStatus(entries: readonly LogEntry[]): TaskStatus | undefined {
+  for (let index = entries.length - 1; index >= 0; index--) {
+    const event = (entries[index] as LogEntry).event;
+    if ("statusUpdate" in event) return event.statusUpdate.status;
+    if ("task" in event) return event.task.status;
+  }
+  return undefined;
+}
+
+/** Merging stops here, so that a run that never pauses is slowed down by the count of its events. */
+const MAX_MERGED_TEXT = 64 * 1024;
+
+/** Two adjacent plain-text chunks of one artifact as one chunk, or undefined if they must stay apart. */
+export function mergeChunks(earlier: TaskEvent, later: TaskEvent): TaskEvent | undefined {
+  if (!("artifactUpdate" in earlier) || !("artifactUpdate" in later)) return undefined;
+  const first = earlier.artifactUpdate;
+  const second = later.artifactUpdate;
+  if (second.append !== true || first.lastChunk === true || first.artifact.artifactId !== second.artifact.artifactId) {
+    return undefined;
+  }
+  if (first.metadata !== undefined || second.metadata !== undefined) return undefined;
+  const { artifact } = second;
+  if (artifact.metadata !== undefined || artifact.description !== undefined || artifact.extensions !== undefined) {
+    return undefined;
+  }
+  if (artifact.name !== undefined && artifact.name !== first.artifact.name) return undefined;
+  const left = first.artifact.parts;
+  const last = left.at(-1);
+  const next = artifact.parts[0];
+  if (artifact.parts.length !== 1 || last === undefined || next === undefined) return undefined;
+  if (!isPlainText(last) || !isPlainText(next) || last.text.length > MAX_MERGED_TEXT) return undefined;
+  const parts = left.slice();
+  parts[parts.length - 1] = { text: last.text + next.text };
+  return {
+    artifactUpdate: {
+      ...first,
+      artifact: withParts(first.artifact, parts),
+      ...(second.lastChunk === true ? { lastChunk: true } : undefined),
+    },
+  };
+}

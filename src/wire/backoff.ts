@@ -1,0 +1,49 @@
+/** When to try again: jittered exponential backoff, with the clock and the dice given from outside. */
+
+export interface BackoffPolicy {
+  readonly baseMs: number;
+  readonly capMs: number;
+  /** Tries in a row before giving up; absent means never. */
+  readonly maxAttempts?: number;
+  /** A connection that held this long was a success, and the tries start anew. */
+  readonly resetAfterMs: number;
+}
+
+interface BackoffSources {
+  /** In [0, 1), as `Math.random`. */
+  readonly random: () => number;
+  /** Milliseconds on a clock that does not run backwards. */
+  readonly now: () => number;
+}
+
+export interface Backoff {
+  /** How long to wait before the next try; `undefined` when there is to be none. */
+  next(): number | undefined;
+  /** Say so when a connection stands. Only if it holds for `resetAfterMs` until `next` is called are old tries forgotten. */
+  markConnected(): void;
+}
+
+/**
+ * The nth wait lies between half and all of `baseMs` × 2ⁿ, capped: random enough to spread a crowd of clients out, and
+ * never so short that a dead server is hammered.
+ */
+export function createBackoff(policy: BackoffPolicy, sources: BackoffSources): Backoff {
+  const { baseMs, capMs, maxAttempts = Number.POSITIVE_INFINITY, resetAfterMs } = policy;
+  let tries = 0;
+  let stableSince: number | undefined;
+
+  return {
+    next() {
+      if (stableSince !== undefined && sources.now() - stableSince >= resetAfterMs) tries = 0;
+      stableSince = undefined;
+      if (tries >= maxAttempts) return undefined;
+      // Beyond any cap long before 2^1000, which still multiplies to a number and not to NaN.
+      const ceiling = Math.min(capMs, baseMs * 2 ** Math.min(tries, 1000));
+      tries++;
+      return ceiling / 2 + (sources.random() * ceiling) / 2;
+    },
+    markConnected() {
+      stableSince ??= sources.now();
+    },
+  };
+}
