@@ -1,10 +1,18 @@
-export type { Exchange } from "./evidence.ts";
+export type { Exchange } from "./exchange-log.ts";
 export type { MessageCodec } from "./peers/peer-grpc.ts";
+export { renderJunit, renderText } from "./render-report.ts";
 export type { CheckResult, Group, Report, RequirementResult, Status, Subject, Tally } from "./report.ts";
-export { renderJunit } from "./reports/junit.ts";
-export { renderText } from "./reports/text.ts";
-export { BINDINGS, type Binding, LEVELS, type Level, VERSIONS, type Version } from "./requirement.ts";
-export { REQUIREMENT_IDS, REQUIREMENTS, type RequirementId } from "./requirements.ts";
+export {
+  BINDINGS,
+  type Binding,
+  LEVELS,
+  type Level,
+  REQUIREMENT_IDS,
+  REQUIREMENTS,
+  type RequirementId,
+  VERSIONS,
+  type Version,
+} from "./requirements/index.ts";
 export {
   type ConformanceOptions,
   CredentialsNeeded,

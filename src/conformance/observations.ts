@@ -1,26 +1,65 @@
-import type { Exchange } from "./evidence.ts";
+import { Failed, type InterfaceCheck, notShown } from "./check.ts";
+import type { Exchange } from "./exchange-log.ts";
 import { show } from "./json.ts";
-import { errorInfoOf } from "./peers/error-details.ts";
-import { A2A_ERRORS, codesOf, type ErrorName } from "./peers/error-table.ts";
-import type { OperationName, Peer, Target, WireError, Witness } from "./peers/peer.ts";
-import type { RequirementId } from "./requirements.ts";
-import { ANSWER_TYPES, shapeTable } from "./shape-tables.ts";
-import { problemsOf } from "./shapes.ts";
+import { A2A_ERRORS, codesOf, type ErrorName, findErrorInfo } from "./peers/errors.ts";
+import type { Observer, OperationName, Peer, Target, WireError } from "./peers/peer.ts";
+import type { Binding, RequirementId } from "./requirements/index.ts";
+import { RESULT_TYPES, schemaFor, validate } from "./schema.ts";
+
+const JSON_BINDINGS: readonly Binding[] = ["JSONRPC", "HTTP+JSON"];
+
+type PassiveRow = readonly [name: string, requirement: RequirementId, bindings?: readonly Binding[]];
+
+/** What is judged by every answer and event of the checks before. */
+const PASSIVE_ROWS: readonly PassiveRow[] = [
+  ["tasks-complete", "DM-TASK-001"],
+  ["messages-complete", "DM-MSG-001"],
+  ["artifacts-complete", "DM-ART-001"],
+  ["parts-of-one-kind", "DM-PART-001"],
+  ["names-in-camel-case", "DM-SERIAL-001", JSON_BINDINGS],
+  ["states-and-roles-spelled", "DM-SERIAL-002"],
+  ["times-in-utc", "DM-SERIAL-003", JSON_BINDINGS],
+  ["no-discriminators", "DM-SERIAL-006", JSON_BINDINGS],
+  ["kinds-told", "V03-KIND-001", ["JSONRPC"]],
+  ["final-told", "V03-FINAL-001", ["JSONRPC"]],
+  ["events-framed", "STREAM-FRAME-001"],
+  ["responses-formed", "JSONRPC-FMT-001", ["JSONRPC"]],
+  ["responses-are-json", "JSONRPC-FMT-002", ["JSONRPC"]],
+  ["answers-are-a2a-json", "HTTP_JSON-SVC-001", ["HTTP+JSON"]],
+  ["errors-have-their-code", "ERR-CODE-001"],
+  ["error-data-typed", "JSONRPC-ERR-004", ["JSONRPC"]],
+  ["error-data-names-reason", "JSONRPC-ERR-003", ["JSONRPC"]],
+  ["error-bodies-formed", "HTTP_JSON-ERR-001", ["HTTP+JSON"]],
+  ["error-bodies-name-reason", "HTTP_JSON-ERR-002", ["HTTP+JSON"]],
+  ["statuses-name-reason", "GRPC-ERR-001", ["GRPC"]],
+];
+
+/** They come last, when there is something to judge. */
+export const PASSIVE_CHECKS: readonly InterfaceCheck[] = PASSIVE_ROWS.map(([name, id, bindings]) => ({
+  name,
+  shows: [id],
+  ...(bindings === undefined ? {} : { bindings }),
+  async run({ observations }) {
+    const found = observations.get(id);
+    if (found === undefined) notShown("nothing of the kind was received");
+    if (found.problems.length > 0) throw new Failed(found.problems.join("; "), found.evidence);
+  },
+}));
 
 /** What was seen of a requirement in passing, while checks of other things ran. */
-export interface Observation {
+interface Observation {
   seen: number;
   readonly problems: string[];
   evidence: readonly Exchange[];
 }
 
-const MOST_PROBLEMS = 5;
+const MAX_PROBLEMS = 5;
 
 /**
  * Judges everything an interface ever sends: some requirements hold for every answer, so that no request is made for
  * them alone.
  */
-export class Observations implements Witness {
+export class Observations implements Observer {
   readonly #target: Target;
   readonly #found = new Map<RequirementId, Observation>();
   /** While something wrong is sent on purpose, its echo is no fault of the server's. */
@@ -32,28 +71,28 @@ export class Observations implements Witness {
     this.#target = target;
   }
 
-  of(id: RequirementId): Observation | undefined {
+  get(id: RequirementId): Observation | undefined {
     return this.#found.get(id);
   }
 
   /** One more look at a requirement; without a problem it was met. */
-  note(id: RequirementId, problem?: string): void {
+  record(id: RequirementId, problem?: string): void {
     const found = this.#found.get(id) ?? { seen: 0, problems: [], evidence: [] };
     this.#found.set(id, found);
     found.seen += 1;
     if (problem === undefined) return;
     if (found.problems.length === 0) found.evidence = this.peer?.log.exchanges.slice(-1) ?? [];
-    if (found.problems.length < MOST_PROBLEMS && !found.problems.includes(problem)) found.problems.push(problem);
+    if (found.problems.length < MAX_PROBLEMS && !found.problems.includes(problem)) found.problems.push(problem);
   }
 
   result(operation: OperationName, wire: unknown): void {
-    const type = ANSWER_TYPES[operation];
+    const type = RESULT_TYPES[operation];
     if (type !== undefined) this.#judge(type, wire);
   }
 
   frame(wire: unknown, fault?: string): void {
     this.#judge("Event", wire);
-    this.note("STREAM-FRAME-001", fault);
+    this.record("STREAM-FRAME-001", fault);
   }
 
   refusal(error: WireError): void {
@@ -61,37 +100,37 @@ export class Observations implements Witness {
     const typed = error.faults.find(({ rule }) => rule === "detail-type")?.text;
     const formed = error.faults.find(({ rule }) => rule !== "detail-type")?.text;
     if (binding === "JSONRPC") {
-      this.note("JSONRPC-FMT-001", formed);
-      this.note("JSONRPC-ERR-004", typed);
+      this.record("JSONRPC-FMT-001", formed);
+      this.record("JSONRPC-ERR-004", typed);
     } else if (binding === "HTTP+JSON") {
-      this.note("HTTP_JSON-ERR-001", formed ?? typed);
-    } else if (formed !== undefined) this.note("GRPC-ERR-001", formed);
+      this.record("HTTP_JSON-ERR-001", formed ?? typed);
+    } else if (formed !== undefined) this.record("GRPC-ERR-001", formed);
   }
 
   envelope(fault: string | undefined): void {
-    this.note("JSONRPC-FMT-001", fault);
+    this.record("JSONRPC-FMT-001", fault);
   }
 
   contentType(kind: "whole" | "stream" | "error", contentType: string): void {
     if (kind === "stream") return;
     const { binding, version } = this.#target;
     const problem = (expected: string) => (contentType === expected ? undefined : `an answer is ${show(contentType)}`);
-    if (binding === "JSONRPC") this.note("JSONRPC-FMT-002", problem("application/json"));
-    else if (version === "1.0") this.note("HTTP_JSON-SVC-001", problem("application/a2a+json"));
+    if (binding === "JSONRPC") this.record("JSONRPC-FMT-002", problem("application/json"));
+    else if (version === "1.0") this.record("HTTP_JSON-SVC-001", problem("application/a2a+json"));
   }
 
   /** An error that was provoked: it must be told as the table says. */
-  provoked(expected: ErrorName, error: WireError): void {
+  recordError(expected: ErrorName, error: WireError): void {
     const { binding, version } = this.#target;
     const codes = codesOf(expected, binding, version);
     const where = binding === "JSONRPC" ? "code" : "status";
     const told = `${expected} has the ${where} ${error.code}, not ${codes.join(" or ")}`;
-    this.note("ERR-CODE-001", codes.includes(error.code) ? undefined : told);
+    this.record("ERR-CODE-001", codes.includes(error.code) ? undefined : told);
     if (version !== "1.0" || !A2A_ERRORS.has(expected)) return;
-    const reason = errorInfoOf(error.details)?.reason;
+    const reason = findErrorInfo(error.details)?.reason;
     const problem =
       reason === expected ? undefined : `${expected} has no ErrorInfo that says so: ${show(error.details)}`;
-    this.note(
+    this.record(
       ({ JSONRPC: "JSONRPC-ERR-003", "HTTP+JSON": "HTTP_JSON-ERR-002", GRPC: "GRPC-ERR-001" } as const)[binding],
       problem,
     );
@@ -100,14 +139,14 @@ export class Observations implements Witness {
   #judge(type: string, wire: unknown): void {
     if (this.paused) return;
     const { binding, version } = this.#target;
-    const problems = problemsOf(shapeTable(version, binding), type, wire);
-    for (const id of SHAPE_REQUIREMENTS) this.note(id);
-    for (const { requirement, text } of problems) this.note(requirement, text);
+    const problems = validate(schemaFor(version, binding), type, wire);
+    for (const id of SCHEMA_REQUIREMENTS) this.record(id);
+    for (const { requirement, text } of problems) this.record(requirement, text);
   }
 }
 
 /** What every task, message and event is judged by. */
-const SHAPE_REQUIREMENTS: readonly RequirementId[] = [
+const SCHEMA_REQUIREMENTS: readonly RequirementId[] = [
   "DM-TASK-001",
   "DM-MSG-001",
   "DM-ART-001",

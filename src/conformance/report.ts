@@ -1,7 +1,7 @@
 /** The outcome of a run, as data. */
-import type { Exchange } from "./evidence.ts";
-import type { Binding, Level, Version } from "./requirement.ts";
-import type { RequirementId } from "./requirements.ts";
+
+import type { Exchange } from "./exchange-log.ts";
+import type { Binding, Level, RequirementId, Version } from "./requirements/index.ts";
 
 export const REPORT_SCHEMA_VERSION = 1;
 

@@ -1,17 +1,15 @@
-import type { CardScene } from "./card-scene.ts";
-import type { Check, InterfaceCheck } from "./check.ts";
+import { type CardContext, type Check, Failed, type InterfaceCheck, NotShown } from "./check.ts";
+import { CheckContext } from "./check-context.ts";
 import { CARD_CHECKS, CROSS_CHECKS, INTERFACE_CHECKS } from "./checks/index.ts";
-import { declaredBy } from "./declared.ts";
-import { ExchangeLog } from "./evidence.ts";
+import { ExchangeLog } from "./exchange-log.ts";
 import { type Fields, fieldsOf, textOf } from "./json.ts";
 import { Observations } from "./observations.ts";
-import { Failed, NotShown } from "./outcome.ts";
 import { createPeer } from "./peers/create-peer.ts";
-import { isAuthenticationError } from "./peers/error-table.ts";
+import { isAuthenticationError } from "./peers/errors.ts";
 import { HttpClient, mergeHeaders } from "./peers/http-client.ts";
-import type { PeerOptions, Target } from "./peers/peer.ts";
+import { type PeerOptions, type Target, VERSION_HEADER } from "./peers/peer.ts";
 import type { MessageCodec } from "./peers/peer-grpc.ts";
-import { VERSION_HEADER } from "./peers/standing.ts";
+import { findTargets, readCapabilities } from "./read-card.ts";
 import {
   type CheckResult,
   type Group,
@@ -23,11 +21,17 @@ import {
   subjectName,
   tallyOf,
 } from "./report.ts";
-import { type Binding, type Level, VERSIONS, type Version } from "./requirement.ts";
-import { applies, REQUIREMENTS, type RequirementId, sectionOf } from "./requirements.ts";
-import { Scene } from "./scene.ts";
-import { targetsOf } from "./targets.ts";
-import { Webhooks } from "./webhooks.ts";
+import {
+  type Binding,
+  isApplicable,
+  type Level,
+  REQUIREMENTS,
+  type RequirementId,
+  sectionOf,
+  VERSIONS,
+  type Version,
+} from "./requirements/index.ts";
+import { WebhookReceiver } from "./webhook-receiver.ts";
 
 export interface ConformanceOptions {
   /** Where the card was found; a `file:` URL if it came from a file. */
@@ -86,10 +90,10 @@ export async function runConformance(options: ConformanceOptions): Promise<Repor
 class Run {
   readonly #options: ConformanceOptions;
   readonly #peerOptions: Omit<PeerOptions, "requiredExtensions">;
-  readonly #webhooks: Webhooks;
+  readonly #webhooks: WebhookReceiver;
   readonly #client: HttpClient;
   readonly #signal: AbortSignal;
-  readonly #scenes: Scene[] = [];
+  readonly #scenes: CheckContext[] = [];
   readonly #untested: string[] = [];
   #stopped = false;
 
@@ -97,7 +101,7 @@ class Run {
     const { headers = {}, otherHeaders, query = [] } = options;
     this.#options = options;
     this.#signal = options.signal ?? new AbortController().signal;
-    this.#webhooks = new Webhooks(options.webhookHost, this.#signal);
+    this.#webhooks = new WebhookReceiver(options.webhookHost, this.#signal);
     const secrets = [
       ...Object.values(headers),
       ...Object.values(otherHeaders ?? {}),
@@ -123,7 +127,7 @@ class Run {
   async report(): Promise<Report> {
     const startedAt = new Date();
     const cards = await this.#cards();
-    const { targets, unknown } = targetsOf([...cards.values()].map(parsed), this.#options.cardUrl);
+    const { targets, unsupported } = findTargets([...cards.values()].map(parseObject), this.#options.cardUrl);
     const wanted = targets.filter((target) => this.#wants(target));
     const groups: Group[] = [];
     for (const version of VERSIONS) {
@@ -136,7 +140,7 @@ class Run {
       if (scenes.length > 1) groups.push(await this.#crossGroup(version, scenes));
     }
     const all = groups.flatMap(({ requirements }) => requirements);
-    const document = parsed(this.#options.cardText);
+    const document = parseObject(this.#options.cardText);
     return {
       schemaVersion: REPORT_SCHEMA_VERSION,
       agent: {
@@ -150,7 +154,7 @@ class Run {
       conformant: !all.some(({ level, status }) => level === "MUST" && status === "failed"),
       tally: tallyOf(all),
       groups,
-      untested: [...unknown, ...this.#untested],
+      untested: [...unsupported, ...this.#untested],
     };
   }
 
@@ -195,7 +199,7 @@ class Run {
   async #cardGroup(version: Version, text: string): Promise<Group> {
     const { cardUrl } = this.#options;
     const isFile = !/^https?:/.test(cardUrl);
-    const scene: CardScene = {
+    const scene: CardContext = {
       version,
       text,
       log: this.#client.log,
@@ -215,17 +219,17 @@ class Run {
     targets: readonly Target[],
     cards: ReadonlyMap<Version | "any", string>,
   ): Promise<readonly Group[]> {
-    const scenes: Scene[] = [];
+    const scenes: CheckContext[] = [];
     for (const target of targets) {
-      const scene = await this.#open(target, parsed(cards.get(target.version) ?? this.#options.cardText));
+      const scene = await this.#open(target, parseObject(cards.get(target.version) ?? this.#options.cardText));
       if (scene !== undefined) scenes.push(scene);
     }
     return Promise.all(scenes.map((scene) => this.#interfaceGroup(scene)));
   }
 
-  async #open(target: Target, card: Fields): Promise<Scene | undefined> {
+  async #open(target: Target, card: Fields): Promise<CheckContext | undefined> {
     const { codecs, headers = {}, otherHeaders, patienceMs, query = [] } = this.#options;
-    const declared = declaredBy(card, target.version);
+    const declared = readCapabilities(card, target.version);
     const seen = new Observations(target);
     const peerOptions = { ...this.#peerOptions, requiredExtensions: declared.requiredExtensions };
     const peer = await createPeer(target, peerOptions, seen, codecs?.[target.version]);
@@ -233,7 +237,7 @@ class Run {
       this.#untested.push(`${target.binding} ${target.version} at ${target.url}`);
       return undefined;
     }
-    const scene = new Scene(peer, seen, {
+    const scene = new CheckContext(peer, seen, {
       declared,
       webhooks: this.#webhooks,
       hasOtherCaller: otherHeaders !== undefined,
@@ -244,7 +248,7 @@ class Run {
     return scene;
   }
 
-  async #interfaceGroup(scene: Scene): Promise<Group> {
+  async #interfaceGroup(scene: CheckContext): Promise<Group> {
     const { binding, tenant, url, version } = scene.peer.target;
     const { log } = scene.peer;
     const place = { binding, version, url: log.redact(url), ...(tenant === undefined ? {} : { tenant }) };
@@ -255,23 +259,23 @@ class Run {
       if (!fits(check) || !results.isAskedFor(check, this.#options.only)) continue;
       await this.#try(check, results, [log], () => check.run(scene));
     }
-    if (!this.#signal.aborted) await scene.leave();
+    if (!this.#signal.aborted) await scene.cancelOpenTasks();
     return results.group();
   }
 
-  async #knock(scene: Scene): Promise<void> {
+  async #knock(scene: CheckContext): Promise<void> {
     const answer = await scene.call("GetTask", { id: "conformance-unknown-task" }).catch(() => undefined);
     if (answer?.ok === false && isAuthenticationError(answer.error, scene.peer.binding))
       throw new CredentialsNeeded(answer.error.message);
   }
 
-  async #crossGroup(version: Version, scenes: readonly Scene[]): Promise<Group> {
+  async #crossGroup(version: Version, scenes: readonly CheckContext[]): Promise<Group> {
     const results = new Results({ kind: "bindings", version }, this.#options.level);
     const logs = scenes.map(({ peer }) => peer.log);
     for (const check of CROSS_CHECKS) {
       if (results.isAskedFor(check, this.#options.only)) await this.#try(check, results, logs, () => check.run(scenes));
     }
-    for (const scene of scenes) if (!this.#signal.aborted) await scene.leave();
+    for (const scene of scenes) if (!this.#signal.aborted) await scene.cancelOpenTasks();
     return results.group();
   }
 
@@ -322,7 +326,7 @@ class Results {
   }
 
   applicable(check: Check): readonly RequirementId[] {
-    return check.shows.filter((id) => applies(id, this.subject.version, this.#level));
+    return check.shows.filter((id) => isApplicable(id, this.subject.version, this.#level));
   }
 
   isAskedFor(check: Check, only: readonly string[] | undefined): boolean {
@@ -347,7 +351,7 @@ class Results {
   }
 }
 
-function parsed(text: string): Fields {
+function parseObject(text: string): Fields {
   try {
     return fieldsOf(JSON.parse(text));
   } catch {

@@ -1,13 +1,12 @@
-export { oneOf, type Random, seededRandom, uuidFrom } from "./chance.ts";
+export type { RegisteredAgent } from "./authentication.ts";
 export type { CloudOptions } from "./cloud/cloud-platform.ts";
 export type { CloudCredentials } from "./cloud/credentials.ts";
-export type { RegisteredAgent } from "./link/admission.ts";
 export type { ConnectionEvent, Reordering } from "./link/link-platform.ts";
-export { USUAL_STYLE, type WireStyle } from "./link/wire-style.ts";
+export { DEFAULT_STYLE, type WireStyle } from "./link/wire-format.ts";
 export { DEFAULT_TRAITS, type PlatformTraits, type SimulatorOptions } from "./options.ts";
-export type { ControlAnswer } from "./phone/channel.ts";
-export { type DeviceEvent, executionResult } from "./phone/parts.ts";
-export type { Phone, UserFile } from "./phone/phone.ts";
+export type { ControlAnswer, Phone, UserFile } from "./phone.ts";
+export { type DeviceEvent, executionResult } from "./phone.ts";
+export { oneOf, type Random, seededRandom, uuidFrom } from "./random.ts";
 export {
   PHRASE_NAMES,
   type Phrases,
@@ -15,11 +14,11 @@ export {
   SCENARIO_NAMES,
   SCENARIOS,
   type ScenarioName,
+  type ScenarioOptions,
   type ScenarioReport,
-  type SceneOptions,
 } from "./scenarios/index.ts";
-export type { Notification } from "./services/notification.ts";
-export { createSimulator, inventAgent, type Simulator, type SimulatorEvent } from "./simulator.ts";
+export type { Notification } from "./services/webhook.ts";
+export { createSimulator, generateAgent, type Simulator, type SimulatorEvent } from "./simulator.ts";
 export { PROFILE_NAMES, type Profile, type Screen } from "./task/screen.ts";
 export { AGENT_IS_AWAY, type SimulatedTask } from "./task/simulated-task.ts";
 export { describeViolation, isNote, RULES, type Rule, type Violation } from "./violations.ts";

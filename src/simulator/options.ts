@@ -1,10 +1,9 @@
 import type { Clock } from "../model/ports.ts";
-import type { Random } from "./chance.ts";
+import { DEFAULT_SKEW_MS, type RegisteredAgent } from "./authentication.ts";
 import type { CloudOptions } from "./cloud/cloud-platform.ts";
-import type { RegisteredAgent } from "./link/admission.ts";
-import type { DeviceKind } from "./phone/parts.ts";
+import type { DeviceKind } from "./phone.ts";
+import type { Random } from "./random.ts";
 import { PUSH_SPACING_MS } from "./services/webhook.ts";
-import { DEFAULT_SKEW_MS } from "./signature.ts";
 import type { Profile } from "./task/screen.ts";
 
 /** Everything about the platform that differs between versions, is not known for sure, or is wanted otherwise. */

@@ -1,20 +1,56 @@
-import { hexDigits, type Random } from "./chance.ts";
+import { authenticateLink, type RegisteredAgent } from "./authentication.ts";
 import { CloudPlatform } from "./cloud/cloud-platform.ts";
-import { admitLink, type RegisteredAgent } from "./link/admission.ts";
+import { PlatformServer, type Route, readBody, replyJson } from "./http-server.ts";
 import { LinkFaults } from "./link/faults.ts";
-import { Host } from "./link/host.ts";
 import { type ConnectionEvent, LinkPlatform } from "./link/link-platform.ts";
-import type { WireStyle } from "./link/wire-style.ts";
+import type { WireStyle } from "./link/wire-format.ts";
 import { DEFAULT_TRAITS, type PlatformTraits, type SimulatorOptions } from "./options.ts";
-import { Phone, type PhoneOptions } from "./phone/phone.ts";
-import { AccountService, TOKEN_PATH } from "./services/account.ts";
-import { HostedFiles } from "./services/hosted-files.ts";
-import type { Notification } from "./services/notification.ts";
-import { Uploads } from "./services/uploads.ts";
-import { WEBHOOK_PATH, Webhook } from "./services/webhook.ts";
+import { Phone, type PhoneOptions } from "./phone.ts";
+import { hexDigits, type Random } from "./random.ts";
+import { HostedFiles, Uploads } from "./services/files.ts";
+import { type Notification, WEBHOOK_PATH, Webhook } from "./services/webhook.ts";
 import type { Screen } from "./task/screen.ts";
 import type { SimulatedTask } from "./task/simulated-task.ts";
 import { type Violation, Violations } from "./violations.ts";
+
+const TOKEN_PATH = "/oauth2/v3/token";
+
+/** The account service: what an agent asks who the user is that wants to be bound. */
+class AccountService {
+  readonly #random: Random;
+  readonly #codes = new Set<string>();
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  /** A code that can be exchanged once. */
+  issueCode(): string {
+    const code = hexDigits(this.#random, 32);
+    this.#codes.add(code);
+    return code;
+  }
+
+  readonly route: Route = async (request, { pathname }, response) => {
+    if (request.method !== "POST" || pathname !== TOKEN_PATH) return false;
+    const form = new URLSearchParams((await readBody(request))?.toString("utf8") ?? "");
+    if (form.get("grant_type") !== "authorization_code" || !this.#codes.delete(form.get("code") ?? "")) {
+      replyJson(response, 400, {
+        error: 1101,
+        sub_error: 20155,
+        error_description: "code has been used or is unknown",
+      });
+      return true;
+    }
+    replyJson(response, 200, {
+      access_token: hexDigits(this.#random, 40),
+      token_type: "Bearer",
+      expires_in: 3600,
+      open_id: hexDigits(this.#random, 24),
+    });
+    return true;
+  };
+}
 
 export type SimulatorEvent =
   | { readonly kind: "connection"; readonly connection: ConnectionEvent }
@@ -23,9 +59,9 @@ export type SimulatorEvent =
   | { readonly kind: "notification"; readonly phone: Phone; readonly notification: Notification };
 
 /** By the clock of the machine: the injected one may stand still. */
-const GOODBYE_MS = 1_000;
+const CLOSE_TIMEOUT_MS = 1_000;
 
-export type SimulatorListener = (event: SimulatorEvent) => void;
+type SimulatorListener = (event: SimulatorEvent) => void;
 
 /** The platform and its phones. */
 export class Simulator {
@@ -42,14 +78,14 @@ export class Simulator {
   readonly #options: SimulatorOptions;
   readonly #violations: Violations;
   readonly #files: HostedFiles;
-  readonly #hosts: readonly Host[];
+  readonly #hosts: readonly PlatformServer[];
   readonly #phones = new Map<string, Phone>();
   readonly #listeners = new Set<SimulatorListener>();
 
   constructor(options: SimulatorOptions) {
     const { clock, random } = options;
     const traits = { ...DEFAULT_TRAITS, ...options };
-    const agents = options.agents ?? [inventAgent(random)];
+    const agents = options.agents ?? [generateAgent(random)];
     this.#options = options;
     this.traits = traits;
     this.agent = agents[0];
@@ -84,13 +120,13 @@ export class Simulator {
     const routes = [this.#files.route, this.uploads.route, this.webhook.route, this.accounts.route];
     this.#hosts = Array.from({ length: traits.hosts }, (_, index) => {
       const port = options.port ?? 0;
-      return new Host({
+      return new PlatformServer({
         address: options.address ?? "127.0.0.1",
         port: port === 0 ? 0 : port + index,
         routes,
         report,
-        admit: (headers) => admitLink(headers, { agents, skewMs: traits.skewMs, now: clock.now() }),
-        refusesAll: () => this.link.refusal,
+        authenticate: (headers) => authenticateLink(headers, { agents, skewMs: traits.skewMs, now: clock.now() }),
+        refusalStatus: () => this.link.refusal,
         onAgent: ({ agentId }, socket) => this.link.accept(agentId, index, socket),
       });
     });
@@ -174,7 +210,7 @@ export class Simulator {
   }
 
   /** What is returned ends it. */
-  listenTo(listener: SimulatorListener): () => void {
+  subscribe(listener: SimulatorListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -183,14 +219,14 @@ export class Simulator {
   async close(): Promise<void> {
     let stop = (): void => {};
     const late = new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, GOODBYE_MS);
+      const timer = setTimeout(resolve, CLOSE_TIMEOUT_MS);
       stop = () => clearTimeout(timer);
     });
     await Promise.race([this.link.close(), late]).finally(stop);
     await Promise.all(this.#hosts.map((host) => host.close()));
   }
 
-  #host(index: number): Host {
+  #host(index: number): PlatformServer {
     const host = this.#hosts[index];
     if (host === undefined) throw new Error("There is no such server.");
     return host;
@@ -208,7 +244,7 @@ export async function createSimulator(options: SimulatorOptions): Promise<Simula
 }
 
 /** In the shape of what the console of the platform shows. */
-export function inventAgent(random: Random): RegisteredAgent {
+export function generateAgent(random: Random): RegisteredAgent {
   return {
     agentId: `agent${hexDigits(random, 32)}`,
     accessKey: hexDigits(random, 20),

@@ -90,7 +90,7 @@ export function isNote({ rule }: Violation): boolean {
   return sourceOf(rule) === undefined;
 }
 
-export function sourceOf(rule: Rule): string | undefined {
+function sourceOf(rule: Rule): string | undefined {
   const { source }: RuleText = RULES[rule];
   return source;
 }
@@ -103,7 +103,7 @@ export function describeViolation(violation: Violation): string {
 }
 
 /** Keeps the newest; an agent that is wrong all day must not fill the memory. */
-const MOST_KEPT = 10_000;
+const MAX_VIOLATIONS = 10_000;
 
 export class Violations {
   readonly list: Violation[] = [];
@@ -118,7 +118,7 @@ export class Violations {
   readonly report: Report = (rule, detail, taskId) => {
     const violation = { rule, detail, taskId, at: this.#clock.now() };
     this.list.push(violation);
-    if (this.list.length > MOST_KEPT) this.list.shift();
+    if (this.list.length > MAX_VIOLATIONS) this.list.shift();
     this.#onViolation(violation);
   };
 }

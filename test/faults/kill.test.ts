@@ -10,7 +10,7 @@ import { SILENT_LOG } from "../../src/model/ports.ts";
 import type { Task } from "../../src/model/task.ts";
 import { cases } from "../../src/model/testing/exploring.ts";
 import { systemClock } from "../../src/server/clock-and-ids.ts";
-import { seededRandom } from "../../src/simulator/chance.ts";
+import { seededRandom } from "../../src/simulator/random.ts";
 import type { TaskStore } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/open.ts";
 import { CRASH_REASON, wholeText } from "./agents.ts";

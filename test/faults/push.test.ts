@@ -6,7 +6,7 @@ import { afterAll, expect, test } from "vitest";
 import { SILENT_LOG } from "../../src/model/ports.ts";
 import { isTerminal, type TaskState } from "../../src/model/task.ts";
 import { systemClock } from "../../src/server/clock-and-ids.ts";
-import { seededRandom } from "../../src/simulator/chance.ts";
+import { seededRandom } from "../../src/simulator/random.ts";
 import type { TaskStore } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/open.ts";
 import { type Arrival, Receiver } from "../push/receiver.ts";

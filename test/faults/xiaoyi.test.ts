@@ -80,7 +80,7 @@ describe("a phone on the link", () => {
     const url = await start(xiaoyi);
     await simulator.ready();
     const task = simulator.phone.say(text);
-    await task.until(({ shown }) => shown > 0);
+    await task.waitUntil(({ shown }) => shown > 0);
     await noted(task.id);
     simulator.faults.refuse(503);
     simulator.faults.cut();
@@ -92,7 +92,7 @@ describe("a phone on the link", () => {
   it("is asked on the link when it is open again", async () => {
     const task = await killed({ links: [linkTo(simulator)] }, "ask", "TASK_STATE_INPUT_REQUIRED");
     await victim.start();
-    await task.until(({ state }) => state === "input-required");
+    await task.waitUntil(({ state }) => state === "input-required");
     expect(task.screen().text).toBe("Which one?");
     await noted();
     expect(simulator.violations).toEqual([]);
@@ -104,13 +104,13 @@ describe("a phone on the link", () => {
   ])("is told on the link when it is open again, once, %s", async (_, more) => {
     const task = await killed({ links: [{ ...linkTo(simulator), ...more() }] }, "tea", "TASK_STATE_COMPLETED");
     await victim.start();
-    await task.settled();
+    await task.waitUntilSettled();
     expect([task.ending, task.screen().text, task.finals]).toEqual(["final", "About tea", 1]);
     await noted();
     await victim.kill();
     await victim.start();
     await simulator.ready();
-    await simulator.phone.say("coffee").settled();
+    await simulator.phone.say("coffee").waitUntilSettled();
     expect(task.finals).toBe(1);
     expect(titles()).toEqual([]);
     expect(simulator.violations).toEqual([]);
@@ -120,12 +120,12 @@ describe("a phone on the link", () => {
     await writeFile(file + GO, "");
     await start({ links: [{ ...linkTo(simulator), push: pushOf(simulator) }] });
     await simulator.ready();
-    await simulator.phone.say("tea").settled();
+    await simulator.phone.say("tea").waitUntilSettled();
     await noted();
     await victim.kill();
     await victim.start();
     await simulator.ready();
-    await simulator.phone.say("milk").settled();
+    await simulator.phone.say("milk").waitUntilSettled();
     expect(titles()).toEqual([]);
     expect(simulator.violations).toEqual([]);
   });

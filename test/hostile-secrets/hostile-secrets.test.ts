@@ -12,16 +12,16 @@ import { createLog } from "../../src/server/logging/log.ts";
 import type { ServeOptions } from "../../src/server/serve.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import { AT_ONCE, seed } from "../hostile/batches.ts";
+import { OLDER_DIALECTS } from "../hostile/dialect-requests.ts";
 import { HostileCaller } from "../hostile/grpc-caller.ts";
 import { oddCalls, refusedCalls } from "../hostile/grpc-calls.ts";
-import { GRPC_TONGUES } from "../hostile/grpc-tongues.ts";
+import { GRPC_DIALECTS } from "../hostile/grpc-dialects.ts";
 import type { HostileRequest, Known } from "../hostile/hostile-request.ts";
 import { judged, prepare } from "../hostile/http-caller.ts";
-import { oddIn } from "../hostile/odd-in-tongue.ts";
+import { oddIn } from "../hostile/odd-by-dialect.ts";
 import { oddRequests } from "../hostile/odd-requests.ts";
-import { refusedIn } from "../hostile/refused-in-tongue.ts";
+import { refusedIn } from "../hostile/refused-by-dialect.ts";
 import { refusedRequests } from "../hostile/refused-requests.ts";
-import { TONGUES } from "../hostile/tongues.ts";
 import { BINDINGS, type Binding } from "../support/bindings.ts";
 import { usedMebibytes } from "../support/memory.ts";
 import { readMetric, untilMetric } from "../support/metrics.ts";
@@ -88,10 +88,10 @@ describe("hostile requests of known and unknown callers, with secrets in all pla
         refusedRequests(() => known),
         oddRequests(() => known),
         webhooks(() => known),
-        ...TONGUES.flatMap((tongue) => [refusedIn(tongue, () => known), oddIn(tongue, () => known)]),
+        ...OLDER_DIALECTS.flatMap((tongue) => [refusedIn(tongue, () => known), oddIn(tongue, () => known)]),
       ),
     );
-    const aims = GRPC_TONGUES.map((tongue) => ({ tongue, agent: "lenient", known: () => known }));
+    const aims = GRPC_DIALECTS.map((tongue) => ({ tongue, agent: "lenient", known: () => known }));
     const calls = callsWithSecrets(fc.oneof(...aims.map(refusedCalls), ...aims.map(oddCalls)));
     const overGrpc = Math.ceil(batches * GRPC_SHARE);
     await inBatches(web, batches - overGrpc, async (batch) => {

@@ -3,15 +3,15 @@ import { gzipSync } from "node:zlib";
 import fc, { type Arbitrary } from "fast-check";
 import type { Plain, PublishedMethod } from "../support/published-protos.ts";
 import { anyOf } from "./batches.ts";
+import type { GrpcDialect } from "./grpc-dialects.ts";
 import { field, framed, type HostileCall } from "./grpc-request.ts";
-import type { GrpcTongue } from "./grpc-tongues.ts";
 import type { Known } from "./hostile-request.ts";
 import { headerValue, oddJson, oddText } from "./odd-requests.ts";
 import { oddId, wrongWebhook } from "./refused-requests.ts";
 
 /** What is made for one service and one agent. */
 export interface Aim {
-  readonly tongue: GrpcTongue;
+  readonly tongue: GrpcDialect;
   readonly agent: string;
   readonly known: () => Known;
 }

@@ -9,8 +9,8 @@ import { STORES } from "../support/store-specs.ts";
 import { AT_ONCE, inBatches, seed } from "./batches.ts";
 import { HostileCaller } from "./grpc-caller.ts";
 import { type Aim, oddCalls, refusedCalls } from "./grpc-calls.ts";
+import { GRPC_DIALECTS } from "./grpc-dialects.ts";
 import { framed } from "./grpc-request.ts";
-import { GRPC_TONGUES } from "./grpc-tongues.ts";
 import { prepare } from "./http-caller.ts";
 
 const MINUTES = 180_000;
@@ -38,7 +38,7 @@ describe.each(STORES)("hostile calls over gRPC on $name", (spec) => {
   });
   const aimsAt = async (agent: string): Promise<Aim[]> => {
     const known = await prepare(scene, agent);
-    return GRPC_TONGUES.map((tongue) => ({ tongue, agent, known: () => known }));
+    return GRPC_DIALECTS.map((tongue) => ({ tongue, agent, known: () => known }));
   };
 
   it("that must be refused are refused, and leave nothing behind", { timeout: MINUTES }, async () => {
@@ -74,7 +74,7 @@ describe.each(STORES)("hostile calls over gRPC on $name", (spec) => {
     await untilMetric(scene.server.url, "dragoman_streams_open", 0);
     await untilMetric(scene.server.url, "dragoman_tasks_live", 0);
     const caller = callerOf();
-    for (const tongue of GRPC_TONGUES) {
+    for (const tongue of GRPC_DIALECTS) {
       const [request] = fc.sample(tongue.valid, { seed: 1, numRuns: 1 });
       for (const { encode, path } of tongue.sends) {
         const body = framed(encode(request ?? {}));
@@ -94,7 +94,7 @@ describe("connections that no client would make", () => {
   const scene = useScene(BINDINGS[0] as Binding);
   const usual = async () => {
     const caller = new HostileCaller(scene.server.grpc ?? "");
-    const [tongue] = GRPC_TONGUES;
+    const [tongue] = GRPC_DIALECTS;
     const { encode, path } = tongue?.service.ListTasks ?? expect.unreachable();
     const body = framed(encode({}));
     expect(await caller.judged({ label: "usual", path, body, by: "dialect", must: "be answered" })).toBe("done");
@@ -102,7 +102,7 @@ describe("connections that no client would make", () => {
   };
 
   it("metadata without end", async () => {
-    const [tongue] = GRPC_TONGUES;
+    const [tongue] = GRPC_DIALECTS;
     const { path } = tongue?.sends[0] ?? expect.unreachable();
     for (const size of [10_000, 100_000, 1_000_000]) {
       const caller = new HostileCaller(scene.server.grpc ?? "");
@@ -115,7 +115,7 @@ describe("connections that no client would make", () => {
   });
 
   it("calls that are begun and dropped, over and over", { timeout: MINUTES }, async () => {
-    const [tongue] = GRPC_TONGUES;
+    const [tongue] = GRPC_DIALECTS;
     const { path } = tongue?.sends[0] ?? expect.unreachable();
     const caller = new HostileCaller(scene.server.grpc ?? "");
     const call = { label: "dropped", path, body: Buffer.alloc(3), by: "nobody", must: "be refused" } as const;

@@ -6,11 +6,11 @@ import { untilMetric } from "../support/metrics.ts";
 import { useScene } from "../support/scene.ts";
 import { STORES } from "../support/store-specs.ts";
 import { AT_ONCE, inBatches } from "./batches.ts";
+import { OLDER_DIALECTS } from "./dialect-requests.ts";
 import type { Known } from "./hostile-request.ts";
 import { expectRefused, judged, prepare } from "./http-caller.ts";
-import { oddIn } from "./odd-in-tongue.ts";
-import { refusedIn } from "./refused-in-tongue.ts";
-import { TONGUES } from "./tongues.ts";
+import { oddIn } from "./odd-by-dialect.ts";
+import { refusedIn } from "./refused-by-dialect.ts";
 
 const MINUTES = 180_000;
 const prototypeBefore = Object.getOwnPropertyNames(Object.prototype);
@@ -31,7 +31,7 @@ describe.each(STORES)("hostile requests of older dialects on $name", (spec) => {
     const known: Known = await prepare(scene, "strict");
     const client = scene.client("strict");
     const before = await client.list({ includeArtifacts: true });
-    const requests = fc.oneof(...TONGUES.map((tongue) => refusedIn(tongue, () => known)));
+    const requests = fc.oneof(...OLDER_DIALECTS.map((tongue) => refusedIn(tongue, () => known)));
     await inBatches(requests, batches.refused, async (batch) => {
       sent += batch.length;
       await expectRefused(scene, "strict", batch);
@@ -42,7 +42,7 @@ describe.each(STORES)("hostile requests of older dialects on $name", (spec) => {
 
   it("that are merely odd get an answer that makes sense", { timeout: MINUTES }, async () => {
     const known: Known = await prepare(scene, "lenient");
-    const requests = fc.oneof(...TONGUES.map((tongue) => oddIn(tongue, () => known)));
+    const requests = fc.oneof(...OLDER_DIALECTS.map((tongue) => oddIn(tongue, () => known)));
     await inBatches(requests, batches.odd, async (batch) => {
       sent += batch.length;
       await judged(scene, "lenient", batch);
@@ -58,7 +58,7 @@ describe.each(STORES)("hostile requests of older dialects on $name", (spec) => {
     expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(prototypeBefore);
   });
 
-  it.each(TONGUES)("$lane is spoken as before", async (tongue) => {
+  it.each(OLDER_DIALECTS)("$lane is spoken as before", async (tongue) => {
     const [params] = fc.sample(tongue.valid, { seed: 1, numRuns: 1 });
     const requests = tongue.bodies(JSON.stringify(params)).flatMap((body) => tongue.say("usual", body));
     expect(new Set(await judged(scene, "stage", requests.slice(0, 1)))).toEqual(new Set(["done"]));

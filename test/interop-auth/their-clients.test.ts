@@ -17,11 +17,11 @@ import {
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { BUILTIN_AGENTS } from "../../src/agents/builtin.ts";
 import { type DragomanServer, serve } from "../../src/server/serve.ts";
-import { collect, says, sendTask } from "../interop/asking.ts";
 import { driveSdkV1 } from "../interop/clients/sdk-v1.ts";
 import { driveSdkV03 } from "../interop/clients/sdk-v03.ts";
 import type { Credentials, Driver } from "../interop/driver.ts";
 import { BINDINGS, SDK_V1, SDK_V03 } from "../interop/pairs.ts";
+import { collect, says, sendTask } from "../interop/send-helpers.ts";
 import { Issuer } from "../support/issuer.ts";
 
 const KEY = "planted-key-0123456789";

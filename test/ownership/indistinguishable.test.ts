@@ -8,7 +8,7 @@ import type { TaskStore } from "../../src/store/contract.ts";
 import { openStore } from "../../src/store/open.ts";
 import { Stage } from "../support/stage.ts";
 import { STORES } from "../support/store-specs.ts";
-import { type Answer, askHttp, type Target } from "./asking.ts";
+import { type Answer, askHttp, type Target } from "./ask-http.ts";
 import { DIALECTS, Rows } from "./rows.ts";
 
 const ALICE = "alice-key";

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DragomanServer, serve } from "../../src/server/serve.ts";
 import { Issuer } from "../support/issuer.ts";
 import { Stage } from "../support/stage.ts";
-import { type Answer, askHttp, type Row, type Target } from "./asking.ts";
+import { type Answer, askHttp, type Row, type Target } from "./ask-http.ts";
 import { DIALECTS, Rows } from "./rows.ts";
 import { COLUMNS, renderTable, type Seen } from "./table.ts";
 

@@ -1,10 +1,10 @@
 /** All rows of the table, by dialect and binding. */
 import type { DragomanServer } from "../../src/server/serve.ts";
-import type { Row } from "./asking.ts";
-import { GrpcAsker } from "./asking-grpc.ts";
+import { GrpcAsker } from "./ask-grpc.ts";
+import type { Row } from "./ask-http.ts";
 import * as v1 from "./bindings/a2a-v1.ts";
 import * as v03 from "./bindings/a2a-v03.ts";
-import { tasksRestRows, v01Rows } from "./bindings/early.ts";
+import { tasksRestRows, v01Rows } from "./bindings/legacy.ts";
 
 export class Rows {
   readonly #server: DragomanServer;

@@ -1,4 +1,4 @@
-import { json, type RawCall } from "./a-call.ts";
+import { json, type RawCall } from "./raw-call.ts";
 
 const MESSAGE = '{"role":"user","parts":[{"type":"text","text":"hi"}]}';
 const artifact = { index: 0, parts: [{ type: "text", text: "hi" }] };

@@ -1,4 +1,4 @@
-import { json, type RawCall } from "./a-call.ts";
+import { json, type RawCall } from "./raw-call.ts";
 
 const MESSAGE = '{"kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":"hi"}]}';
 const PROTO_MESSAGE = '{"messageId":"m1","role":"ROLE_USER","content":[{"text":"hi"}]}';

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { RawCall } from "./a-call.ts";
+import type { RawCall } from "./raw-call.ts";
 
 const headers = { "content-type": "application/json", "a2a-version": "1.0" };
 const MESSAGE = '{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"hi"}]}';

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { type DragomanServer, serve } from "../../src/server/serve.ts";
 import { sendRaw } from "../support/raw-http.ts";
-import type { RawCall } from "./a-call.ts";
 import { A2A_V1 } from "./a2a-v1.ts";
 import { A2A_V01 } from "./a2a-v01.ts";
 import { A2A_V03 } from "./a2a-v03.ts";
+import type { RawCall } from "./raw-call.ts";
 import { TASKS_REST } from "./tasks-rest.ts";
 
 let server: DragomanServer;

@@ -1,4 +1,4 @@
-import { json, type RawCall } from "./a-call.ts";
+import { json, type RawCall } from "./raw-call.ts";
 
 const BODY = '{"message":{"role":"user","parts":[{"type":"text","text":"hi"}],"messageId":"m1","contextId":"chain"}}';
 const parts = [{ type: "text", text: "hi" }];

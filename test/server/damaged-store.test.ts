@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Finished, finished, startCli, stopAll } from "../../src/cli/testing/run-cli.ts";
+import { changeStore, leavesOf, overwritePage } from "../support/corrupt-store.ts";
 import { sendRaw } from "../support/raw-http.ts";
-import { changeStore, leavesOf, overwritePage } from "../support/spoil-store.ts";
 
 let folder: string;
 let config: string;

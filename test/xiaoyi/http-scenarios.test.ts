@@ -36,7 +36,7 @@ describe("an agent that the platform calls", () => {
     const simulator = await call(signed, () => ({ credentials: SIGNED, sessions: 5, trailingSpace: true }));
     const report = await runScenario(name, simulator, { ...options, crowd: 200 });
     expect(report).toEqual({ name, outcome: "passed", why: undefined, violations: [], notes: [] });
-    expect(simulator.cloud?.refusals).toBe(0);
+    expect(simulator.cloud?.reopenedSessions).toBe(0);
   });
 
   const access: readonly [string, Omit<Access, "agent">, (base: string) => Omit<CloudOptions, "url">][] = [
@@ -72,7 +72,7 @@ describe("an agent that the platform calls", () => {
   test.each(["session", "stateless"] as const)("does not know a stranger: %s", async (mode) => {
     const simulator = await call(signed, () => ({ credentials: { ...SIGNED, secretKey: "guess" }, mode }));
     const task = simulator.phone.say("hello");
-    await task.settled();
+    await task.waitUntilSettled();
     expect(task.screen().text).toBe("");
     expect(task.ending).not.toBe("final");
     expect(simulator.violations).toMatchObject([
@@ -85,7 +85,7 @@ describe("an agent that the platform calls", () => {
     if (simulator.cloud === undefined) throw new Error("nobody is called");
     simulator.cloud.leaveAfter = 1;
     const task = simulator.phone.say(PHRASES.slow);
-    await task.settled();
+    await task.waitUntilSettled();
     expect(task.ending).toBe("left");
     expect(await simulator.phone.cancel()).toBe("canceled");
     expect(await simulator.phone.cancel()).not.toBe("canceled");

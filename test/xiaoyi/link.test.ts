@@ -145,7 +145,7 @@ describe("an agent on the link", () => {
       for (let turn = 0; talking; turn++) {
         await simulator.ready();
         const task = phone.say(turn % 2 === 0 ? SLOWLY : `hello ${turn}`);
-        await task.settled();
+        await task.waitUntilSettled();
         // What was said into a connection that broke at that moment never came to the agent.
         if (task.shown === 0) continue;
         expect([task.ending, task.screen().text]).toEqual(["final", task.said]);
@@ -179,7 +179,7 @@ describe("an agent on the link", () => {
       const isDone = async () => (await client.get(task.id).catch(() => undefined))?.status.state;
       while ((await isDone()) !== "TASK_STATE_COMPLETED") await new Promise((resolve) => setTimeout(resolve, 5));
       simulator.faults[how]();
-      await task.settled();
+      await task.waitUntilSettled();
       expect([task.ending, task.screen().text, task.finals]).toEqual(["final", "hello", 1]);
       expect(simulator.violations).toEqual([]);
     },
@@ -189,7 +189,7 @@ describe("an agent on the link", () => {
     const { simulator } = await connected();
     await simulator.ready();
     const task = simulator.phone.say("a file please");
-    await task.settled();
+    await task.waitUntilSettled();
     expect(task.screen().files).toEqual([{ name: "note.txt", mimeType: "text/plain", shown: true }]);
     expect(simulator.violations).toEqual([]);
   });
@@ -198,7 +198,7 @@ describe("an agent on the link", () => {
     const { server, simulator } = await connected();
     await simulator.ready();
     const task = simulator.phone.say("hello");
-    await task.settled();
+    await task.waitUntilSettled();
     const client = await connect(server.url);
     const read = await client.get(task.id);
     expect(read).toMatchObject({
@@ -217,7 +217,7 @@ describe("an agent on the link", () => {
     let current = simulator;
     for (let day = 1; day < 6; day++) {
       await current.ready();
-      await current.phone.say("hello").settled();
+      await current.phone.say("hello").waitUntilSettled();
       await current.close();
       expect(current.violations).toEqual([]);
       const next = await createSimulator({ clock: systemClock, random: seededRandom(day), port, agents: [agent] });
@@ -230,7 +230,7 @@ describe("an agent on the link", () => {
     const { server, simulator } = await connected();
     await simulator.ready();
     const task = simulator.phone.say(SLOWLY);
-    await task.until(({ shown }) => shown > 2);
+    await task.waitUntil(({ shown }) => shown > 2);
     expect(await simulator.phone.cancel()).toBe("canceled");
     const client = await connect(server.url);
     expect((await client.get(task.id)).status.state).toBe("TASK_STATE_CANCELED");
@@ -263,8 +263,8 @@ describe("an agent on the link", () => {
     await first;
     simulator.faults.repeatLast();
     answer();
-    await task.settled();
-    await simulator.phone.say("goodbye").settled();
+    await task.waitUntilSettled();
+    await simulator.phone.say("goodbye").waitUntilSettled();
     expect(heard).toEqual(["hello", "goodbye"]);
     expect(simulator.violations).toEqual([]);
   });
@@ -279,18 +279,18 @@ describe("an agent on the link", () => {
     const { serveAgain, server, simulator } = await connected({ serving: await onDisk() });
     const { phone } = simulator;
     await simulator.ready();
-    await phone.say("hello").settled();
+    await phone.say("hello").waitUntilSettled();
     const { conversationId } = phone;
     expect(await phone.clear()).toBe("cleared");
     await server.close();
     const { url } = await serveAgain();
     await simulator.ready();
     // Its task is the first of a conversation; the next one must not have the id of the first of the other.
-    await phone.say("in another conversation").settled();
+    await phone.say("in another conversation").waitUntilSettled();
     // Should the platform go on under the old id after all.
     phone.conversationId = conversationId;
     const task = phone.say("hello again");
-    await task.settled();
+    await task.waitUntilSettled();
     expect((await (await connect(url)).get(task.id)).contextId).not.toBe(conversationId);
   });
 
@@ -298,10 +298,10 @@ describe("an agent on the link", () => {
     const { serveAgain, server, simulator } = await connected({ serving: await onDisk() });
     await simulator.ready();
     const task = simulator.phone.say(SLOWLY);
-    await task.until(({ shown }) => shown > 2);
+    await task.waitUntil(({ shown }) => shown > 2);
     await server.close();
     await serveAgain();
-    await task.settled();
+    await task.waitUntilSettled();
     expect([task.ending, task.screen().text, task.finals]).toEqual(["final", SLOWLY, 1]);
     expect(simulator.violations).toEqual([]);
   });

@@ -90,7 +90,7 @@ async function fileFolder(): Promise<string> {
 /** The next notification that the phone shows. */
 function notified(simulator: Simulator): Promise<Notification> {
   return new Promise((resolve) => {
-    const stop = simulator.listenTo((event) => {
+    const stop = simulator.subscribe((event) => {
       if (event.kind !== "notification") return;
       stop();
       resolve(event.notification);
@@ -103,16 +103,16 @@ describe("a user on the link", () => {
     const { gate, simulator } = await linked();
     const news = notified(simulator);
     const first = simulator.phone.say("later long");
-    await first.until(({ shown }) => shown > 0);
+    await first.waitUntil(({ shown }) => shown > 0);
     const second = simulator.phone.say("two");
-    await second.settled();
+    await second.waitUntilSettled();
     expect(second.screen().text).toBe("two");
     gate.resolve();
     const notification = await news;
     expect(notification).toMatchObject({ cut: false, text: undefined, pushDataId: first.id });
     expect(notification.title).toMatch(/^later longlater long.*…$/);
     const tapped = simulator.phone.tap(notification);
-    await tapped?.settled();
+    await tapped?.waitUntilSettled();
     expect(tapped?.ending).toBe("final");
     expect(tapped?.screen().text).toBe("later long".repeat(300));
     expect(simulator.violations).toEqual([]);
@@ -122,8 +122,8 @@ describe("a user on the link", () => {
     const folder = await fileFolder();
     const { gate, options, server, simulator } = await linked({ store: `sqlite:${folder}/data.db` });
     const first = simulator.phone.say("later one");
-    await first.until(({ shown }) => shown > 0);
-    await simulator.phone.say("two").settled();
+    await first.waitUntil(({ shown }) => shown > 0);
+    await simulator.phone.say("two").waitUntilSettled();
     await server.close();
     expect((await readdir(folder)).filter((name) => name.endsWith(".json")).sort()).toEqual([
       "data.db.xiaoyi-awaited.json",
@@ -146,7 +146,7 @@ describe("a user on the link", () => {
       { name: "../../notes.txt", mimeType: "txt", bytes: Buffer.from("\ufeff早上好") },
       { name: "photo.jpg", mimeType: "jpeg", bytes: photo },
     ]);
-    await task.settled();
+    await task.waitUntilSettled();
     const read = await (await connect(server.url)).get(task.id);
     const [files, answer] = read.artifacts ?? [];
     expect(answer?.parts).toEqual([{ text: "look: \n早上好" }]);

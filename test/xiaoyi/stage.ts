@@ -4,7 +4,7 @@ import { systemClock } from "../../src/server/clock-and-ids.ts";
 import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
 import {
   createSimulator,
-  type SceneOptions,
+  type ScenarioOptions,
   type Simulator,
   type SimulatorOptions,
   seededRandom,
@@ -17,7 +17,7 @@ export interface Stage {
 }
 
 /** For scenarios with an agent that says what it is told. */
-export function sceneOf(seed: number, patienceMs: number): SceneOptions {
+export function sceneOf(seed: number, patienceMs: number): ScenarioOptions {
   return { clock: systemClock, random: seededRandom(seed), phrases: PHRASES, expected: (said) => said, patienceMs };
 }
 

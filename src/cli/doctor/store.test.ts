@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { changeStore } from "../../../test/support/spoil-store.ts";
+import { changeStore } from "../../../test/support/corrupt-store.ts";
 import { SILENT_LOG } from "../../model/ports.ts";
 import { systemClock } from "../../server/clock-and-ids.ts";
 import { openStore } from "../../store/open.ts";

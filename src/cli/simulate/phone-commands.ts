@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
-import { type DeviceEvent, type Simulator, USUAL_STYLE, type WireStyle } from "../../simulator/index.ts";
+import { DEFAULT_STYLE, type DeviceEvent, type Simulator, type WireStyle } from "../../simulator/index.ts";
 import { parseDuration } from "../duration.ts";
 import { usageError } from "../errors.ts";
 import { mediaTypeOf } from "../session/message-parts.ts";
@@ -155,7 +155,7 @@ export const PHONE_COMMANDS: Readonly<Record<string, PhoneCommand>> = {
       .map(([name, values]) => `${name}=${values.join("|")}`)
       .join(", ")}`,
     run: ({ simulator }, change) => {
-      simulator.style = change === "" ? USUAL_STYLE : { ...simulator.style, ...readStyle(change) };
+      simulator.style = change === "" ? DEFAULT_STYLE : { ...simulator.style, ...readStyle(change) };
     },
   },
   raw: {

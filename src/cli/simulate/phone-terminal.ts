@@ -34,7 +34,7 @@ export class PhoneTerminal implements PhoneContext {
   constructor(options: PhoneTerminalOptions) {
     this.#options = options;
     this.simulator = options.simulator;
-    options.simulator.listenTo((event) => this.#tell(event));
+    options.simulator.subscribe((event) => this.#tell(event));
   }
 
   /**
@@ -55,7 +55,7 @@ export class PhoneTerminal implements PhoneContext {
 
   /** The phone gives up by itself when nothing comes. */
   async wait(): Promise<void> {
-    await this.simulator.phone.current?.settled();
+    await this.simulator.phone.current?.waitUntilSettled();
   }
 
   /** Waits for the agent to connect. */

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { CloudAgent } from "../../simulator/testing/cloud-agent.ts";
-import type { Flaw } from "../../simulator/testing/model-agent.ts";
-import { ModelAgent } from "../../simulator/testing/model-agent.ts";
+import type { Flaw } from "../../simulator/testing/reference-agent.ts";
+import { ReferenceAgent } from "../../simulator/testing/reference-agent.ts";
 import { type Finished, finished, startCli, stopAll } from "../testing/run-cli.ts";
 import { runInProcess } from "../testing/run-in-process.ts";
 
@@ -38,7 +38,7 @@ async function simulate(words: readonly string[], input: string, ...flaws: reado
       if (found !== undefined) resolve(found);
     });
   });
-  const agent = new ModelAgent({ agent: AGENT, linkUrls: [url] }, ...flaws);
+  const agent = new ReferenceAgent({ agent: AGENT, linkUrls: [url] }, ...flaws);
   closing.push(() => agent.stop());
   return done;
 }

@@ -1,7 +1,5 @@
-import { answerOf, type CardScene, documentOf } from "../card-scene.ts";
-import type { CardCheck } from "../check.ts";
+import { type CardCheck, type CardContext, ensure, fail, fetchCard, notShown, parseCard } from "../check.ts";
 import { type Fields, fieldsOf, isObject, listOf, show } from "../json.ts";
-import { ensure, fail, notShown } from "../outcome.ts";
 
 type Kind = "text" | "list" | "object" | "texts";
 
@@ -30,20 +28,20 @@ const REQUIRED_V03: Readonly<Record<string, Kind>> = {
 
 const REQUIRED_SKILL: Readonly<Record<string, Kind>> = { id: "text", name: "text", description: "text", tags: "texts" };
 
-function missing(value: Fields, required: Readonly<Record<string, Kind>>, path: string): string[] {
+function findMissing(value: Fields, required: Readonly<Record<string, Kind>>, path: string): string[] {
   return Object.entries(required)
-    .filter(([name, kind]) => !fits(value[name], kind))
+    .filter(([name, kind]) => !hasKind(value[name], kind))
     .map(([name]) => `${path}${name} is ${value[name] === undefined ? "missing" : show(value[name])}`);
 }
 
-function fits(value: unknown, kind: Kind): boolean {
+function hasKind(value: unknown, kind: Kind): boolean {
   if (kind === "text") return typeof value === "string";
   if (kind === "object") return isObject(value);
   if (!Array.isArray(value)) return false;
   return kind === "list" || value.every((item) => typeof item === "string");
 }
 
-function refuse(problems: readonly string[]): void {
+function failIfAny(problems: readonly string[]): void {
   if (problems.length > 0) fail(problems.slice(0, 5).join("; "));
 }
 
@@ -55,19 +53,19 @@ const SCHEMES_V1 = [
   "mtlsSecurityScheme",
 ];
 
-function snakeNames(value: unknown, path: string): string[] {
-  if (Array.isArray(value)) return value.flatMap((item, at) => snakeNames(item, `${path}[${at}]`));
+function findSnakeCase(value: unknown, path: string): string[] {
+  if (Array.isArray(value)) return value.flatMap((item, at) => findSnakeCase(item, `${path}[${at}]`));
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([name, member]) => {
     // Names of schemes and scopes, and what extensions put into their params, are not the protocol's.
     if (["params", "scopes", "schemes", "securitySchemes", "header"].includes(name)) return [];
     const found = /^[a-z0-9]+(_[a-z0-9]+)+$/.test(name) ? [`${path}${name} is not in camelCase`] : [];
-    return [...found, ...snakeNames(member, `${path}${name}.`)];
+    return [...found, ...findSnakeCase(member, `${path}${name}.`)];
   });
 }
 
-async function header(scene: CardScene, name: string): Promise<string | undefined> {
-  return (await answerOf(scene)).headers[name];
+async function fetchHeader(scene: CardContext, name: string): Promise<string | undefined> {
+  return (await fetchCard(scene)).headers[name];
 }
 
 export const CARD_CHECKS: readonly CardCheck[] = [
@@ -75,28 +73,28 @@ export const CARD_CHECKS: readonly CardCheck[] = [
     name: "card-fetched",
     shows: ["CARD-DISC-001"],
     async run(scene) {
-      const { contentType, status } = await answerOf(scene);
+      const { contentType, status } = await fetchCard(scene);
       ensure(status === 200, `the card was answered with ${status}`);
       ensure(/^application\/(.+\+)?json$/.test(contentType), `the card is ${show(contentType)}, not JSON`);
-      documentOf(scene);
+      parseCard(scene);
     },
   },
   {
     name: "card-members",
     shows: ["CARD-STRUCT-001"],
     async run(scene) {
-      const card = documentOf(scene);
+      const card = parseCard(scene);
       const skills = listOf(card.skills).flatMap((skill, at) =>
-        missing(fieldsOf(skill), REQUIRED_SKILL, `skills[${at}].`),
+        findMissing(fieldsOf(skill), REQUIRED_SKILL, `skills[${at}].`),
       );
-      refuse([...missing(card, scene.version === "1.0" ? REQUIRED_V1 : REQUIRED_V03, ""), ...skills]);
+      failIfAny([...findMissing(card, scene.version === "1.0" ? REQUIRED_V1 : REQUIRED_V03, ""), ...skills]);
     },
   },
   {
     name: "card-has-interface",
     shows: ["CARD-PROTO-001"],
     async run(scene) {
-      const { supportedInterfaces, url } = documentOf(scene);
+      const { supportedInterfaces, url } = parseCard(scene);
       const some = scene.version === "1.0" ? listOf(supportedInterfaces).length > 0 : typeof url === "string";
       ensure(some, "the card declares no interface");
     },
@@ -105,20 +103,20 @@ export const CARD_CHECKS: readonly CardCheck[] = [
     name: "card-interfaces-complete",
     shows: ["CARD-PROTO-002"],
     async run(scene) {
-      const card = documentOf(scene);
+      const card = parseCard(scene);
       if (scene.version === "1.0") {
         const required = { url: "text", protocolBinding: "text", protocolVersion: "text" } as const;
-        refuse(
+        failIfAny(
           listOf(card.supportedInterfaces).flatMap((entry, at) =>
-            missing(fieldsOf(entry), required, `supportedInterfaces[${at}].`),
+            findMissing(fieldsOf(entry), required, `supportedInterfaces[${at}].`),
           ),
         );
         return;
       }
-      refuse([
-        ...missing(card, { url: "text", preferredTransport: "text" }, ""),
+      failIfAny([
+        ...findMissing(card, { url: "text", preferredTransport: "text" }, ""),
         ...listOf(card.additionalInterfaces).flatMap((entry, at) =>
-          missing(fieldsOf(entry), { url: "text", transport: "text" }, `additionalInterfaces[${at}].`),
+          findMissing(fieldsOf(entry), { url: "text", transport: "text" }, `additionalInterfaces[${at}].`),
         ),
       ]);
     },
@@ -127,20 +125,20 @@ export const CARD_CHECKS: readonly CardCheck[] = [
     name: "card-proto-json",
     shows: ["CARD-JSON-001"],
     async run(scene) {
-      const card = documentOf(scene);
+      const card = parseCard(scene);
       const schemes = Object.entries(fieldsOf(card.securitySchemes)).flatMap(([name, scheme]) => {
         const members = Object.keys(fieldsOf(scheme));
         const known = members.length === 1 && SCHEMES_V1.includes(members[0] ?? "");
         return known ? [] : [`securitySchemes.${name} has the members ${members.join(", ") || "none"}`];
       });
-      refuse([...snakeNames(card, ""), ...schemes]);
+      failIfAny([...findSnakeCase(card, ""), ...schemes]);
     },
   },
   {
     name: "card-cache-control",
     shows: ["CARD-CACHE-001"],
     async run(scene) {
-      const value = await header(scene, "cache-control");
+      const value = await fetchHeader(scene, "cache-control");
       ensure(/max-age=\d+/.test(value ?? ""), `Cache-Control is ${show(value)}`);
     },
   },
@@ -148,25 +146,25 @@ export const CARD_CHECKS: readonly CardCheck[] = [
     name: "card-etag",
     shows: ["CARD-CACHE-002"],
     async run(scene) {
-      ensure((await header(scene, "etag")) !== undefined, "there is no ETag");
+      ensure((await fetchHeader(scene, "etag")) !== undefined, "there is no ETag");
     },
   },
   {
     name: "card-last-modified",
     shows: ["CARD-CACHE-003"],
     async run(scene) {
-      ensure((await header(scene, "last-modified")) !== undefined, "there is no Last-Modified");
+      ensure((await fetchHeader(scene, "last-modified")) !== undefined, "there is no Last-Modified");
     },
   },
   {
     name: "card-signature-header",
     shows: ["CARD-SIGN-003"],
     async run(scene) {
-      const signatures = listOf(documentOf(scene).signatures).map(fieldsOf);
+      const signatures = listOf(parseCard(scene).signatures).map(fieldsOf);
       if (signatures.length === 0) notShown("the card is not signed");
       for (const { protected: encoded } of signatures) {
         const header = fieldsOf(decodeHeader(encoded));
-        refuse(missing(header, { alg: "text", kid: "text", typ: "text" }, "the protected header's "));
+        failIfAny(findMissing(header, { alg: "text", kid: "text", typ: "text" }, "the protected header's "));
       }
     },
   },

@@ -1,17 +1,15 @@
 import type { CardCheck, CrossCheck, InterfaceCheck } from "../check.ts";
-import { BINDING_CHECKS } from "./bindings.ts";
+import { PASSIVE_CHECKS } from "../observations.ts";
+import { EQUIVALENCE_CHECKS } from "./binding-equivalence.ts";
 import { CARD_CHECKS as CARD } from "./card.ts";
-import { ENCODING_CHECKS } from "./encoding.ts";
-import { ENVELOPE_CHECKS } from "./envelopes.ts";
-import { LEGACY_CHECKS } from "./legacy.ts";
 import { LIST_CHECKS } from "./list.ts";
-import { PASSIVE_CHECKS } from "./passive.ts";
 import { PUSH_CHECKS } from "./push.ts";
 import { SECURITY_CHECKS } from "./security.ts";
 import { SEND_CHECKS } from "./send.ts";
 import { SERVICE_PARAMETER_CHECKS } from "./service-parameters.ts";
 import { STREAM_CHECKS } from "./stream.ts";
 import { TASK_CHECKS } from "./tasks.ts";
+import { ENCODING_CHECKS, ENVELOPE_CHECKS, LEGACY_CHECKS } from "./wire-format.ts";
 
 export const CARD_CHECKS: readonly CardCheck[] = CARD;
 
@@ -30,4 +28,4 @@ export const INTERFACE_CHECKS: readonly InterfaceCheck[] = [
   ...PASSIVE_CHECKS,
 ];
 
-export const CROSS_CHECKS: readonly CrossCheck[] = BINDING_CHECKS;
+export const CROSS_CHECKS: readonly CrossCheck[] = EQUIVALENCE_CHECKS;

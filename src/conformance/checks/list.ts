@@ -1,10 +1,9 @@
-import type { InterfaceCheck } from "../check.ts";
+import { ensure, fail, type InterfaceCheck, notShown } from "../check.ts";
+import type { CheckContext, SeenTask } from "../check-context.ts";
 import { type Fields, fieldsOf, listOf, show, textOf } from "../json.ts";
-import { ensure, fail, notShown } from "../outcome.ts";
-import type { Scene, SeenTask } from "../scene.ts";
 
 /** Tasks of one context, which no one else adds to meanwhile. */
-async function threeTasks(scene: Scene): Promise<readonly SeenTask[]> {
+async function createThreeTasks(scene: CheckContext): Promise<readonly SeenTask[]> {
   const first = await scene.newCompletedTask();
   const { contextId } = first;
   if (contextId === "") notShown("tasks have no context");
@@ -12,7 +11,7 @@ async function threeTasks(scene: Scene): Promise<readonly SeenTask[]> {
   return [first, second, await scene.newCompletedTask({ contextId })];
 }
 
-async function page(scene: Scene, params: Fields): Promise<Fields> {
+async function listPage(scene: CheckContext, params: Fields): Promise<Fields> {
   return fieldsOf(await scene.result("ListTasks", params));
 }
 
@@ -20,7 +19,7 @@ const tasksOf = (value: Fields): readonly Fields[] => listOf(value.tasks).map(fi
 const idsOf = (value: Fields): readonly string[] => tasksOf(value).map(({ id }) => textOf(id) ?? "");
 const timeOf = (task: Fields): string => textOf(fieldsOf(task.status).timestamp) ?? "";
 
-const NONSENSE: readonly (readonly [string, Fields])[] = [
+const INVALID_REQUESTS: readonly (readonly [string, Fields])[] = [
   ["pageSize 0", { pageSize: 0 }],
   ["pageSize 101", { pageSize: 101 }],
   ["a negative historyLength", { historyLength: -1 }],
@@ -28,7 +27,7 @@ const NONSENSE: readonly (readonly [string, Fields])[] = [
 ];
 
 /** What a field of protobuf cannot even hold. */
-const NONSENSE_IN_JSON: readonly (readonly [string, Fields])[] = [
+const INVALID_JSON_REQUESTS: readonly (readonly [string, Fields])[] = [
   ["an unknown state", { status: "TASK_STATE_CONFORMANCE" }],
   ["a pageSize that is text", { pageSize: "many" }],
 ];
@@ -38,13 +37,13 @@ export const LIST_CHECKS: readonly InterfaceCheck[] = [
     name: "list-pages",
     shows: ["CORE-LIST-002"],
     async run(scene) {
-      const made = (await threeTasks(scene)).map(({ id }) => id);
+      const made = (await createThreeTasks(scene)).map(({ id }) => id);
       const contextId = (await scene.get(made[0] ?? "")).contextId;
       const walked: string[] = [];
       let pageToken: string | undefined;
       for (let pages = 0; pages < 5; pages++) {
         const more = pageToken === undefined ? {} : { pageToken };
-        const part = await page(scene, { contextId, pageSize: 1, ...more });
+        const part = await listPage(scene, { contextId, pageSize: 1, ...more });
         ensure(tasksOf(part).length <= 1, `pageSize 1 gave ${tasksOf(part).length} tasks`);
         walked.push(...idsOf(part));
         pageToken = textOf(part.nextPageToken);
@@ -60,8 +59,8 @@ export const LIST_CHECKS: readonly InterfaceCheck[] = [
     name: "list-order",
     shows: ["CORE-LIST-003"],
     async run(scene) {
-      const made = await threeTasks(scene);
-      const listed = await page(scene, { contextId: made[0]?.contextId });
+      const made = await createThreeTasks(scene);
+      const listed = await listPage(scene, { contextId: made[0]?.contextId });
       const times = tasksOf(listed).map(timeOf);
       if (times.some((time) => time === "")) notShown("tasks have no time");
       for (const [at, time] of times.entries()) {
@@ -77,7 +76,7 @@ export const LIST_CHECKS: readonly InterfaceCheck[] = [
     shows: ["CORE-LIST-004"],
     async run(scene) {
       const { contextId } = await scene.completedTask();
-      const { wire } = await listed(scene, { contextId });
+      const { wire } = await listWire(scene, { contextId });
       // Protobuf leaves empty members out; there they are as good as sent.
       const written = scene.peer.binding !== "GRPC";
       const { nextPageToken, pageSize, tasks, totalSize } = wire;
@@ -96,11 +95,11 @@ export const LIST_CHECKS: readonly InterfaceCheck[] = [
     async run(scene) {
       const made = await scene.task(scene.message("tck-artifact-text"));
       const had = listOf((await scene.get(made.id)).value.artifacts).length;
-      const { wire } = await listed(scene, { contextId: made.contextId });
+      const { wire } = await listWire(scene, { contextId: made.contextId });
       const shown = tasksOf(wire).filter((task) => "artifacts" in task);
       ensure(shown.length === 0, `artifacts are listed that nobody asked for: ${show(shown[0]?.artifacts)}`);
       if (had === 0) notShown("the agent makes no artifacts");
-      const full = await page(scene, { contextId: made.contextId, includeArtifacts: true });
+      const full = await listPage(scene, { contextId: made.contextId, includeArtifacts: true });
       const listedTask = tasksOf(full).find(({ id }) => id === made.id);
       ensure(listOf(listedTask?.artifacts).length === had, "artifacts that were asked for are not listed");
     },
@@ -109,11 +108,11 @@ export const LIST_CHECKS: readonly InterfaceCheck[] = [
     name: "list-nonsense",
     shows: ["CORE-LIST-006"],
     async run(scene) {
-      const cases = scene.peer.binding === "GRPC" ? NONSENSE : [...NONSENSE, ...NONSENSE_IN_JSON];
+      const cases = scene.peer.binding === "GRPC" ? INVALID_REQUESTS : [...INVALID_REQUESTS, ...INVALID_JSON_REQUESTS];
       for (const [what, params] of cases) {
-        const answer = await scene.unjudged(() => scene.call("ListTasks", params));
+        const answer = await scene.withoutValidation(() => scene.call("ListTasks", params));
         if (answer.ok) fail(`a list with ${what} was given: ${show(answer.wire)}`);
-        scene.judged("INVALID_PARAMS", answer.error, `ListTasks with ${what}`);
+        scene.checkError("INVALID_PARAMS", answer.error, `ListTasks with ${what}`);
       }
     },
   },
@@ -125,10 +124,10 @@ export const LIST_CHECKS: readonly InterfaceCheck[] = [
       const time = timeOf((await scene.get(made.id)).value);
       if (time === "") notShown("tasks have no time");
       const { contextId } = made;
-      const at = await page(scene, { contextId, statusTimestampAfter: time });
+      const at = await listPage(scene, { contextId, statusTimestampAfter: time });
       ensure(idsOf(at).includes(made.id), `statusTimestampAfter ${time} leaves out a task of that very time`);
       const later = new Date(Date.parse(time) + 1_000).toISOString();
-      const after = await page(scene, { contextId, statusTimestampAfter: later });
+      const after = await listPage(scene, { contextId, statusTimestampAfter: later });
       ensure(!idsOf(after).includes(made.id), `statusTimestampAfter ${later} lists a task of ${time}`);
     },
   },
@@ -139,22 +138,22 @@ export const LIST_CHECKS: readonly InterfaceCheck[] = [
       const one = await scene.newCompletedTask();
       const other = await scene.newCompletedTask();
       if (one.contextId === other.contextId) notShown("all tasks have the same context");
-      const inContext = idsOf(await page(scene, { contextId: one.contextId }));
+      const inContext = idsOf(await listPage(scene, { contextId: one.contextId }));
       ensure(
         inContext.includes(one.id) && !inContext.includes(other.id),
         `a list of one context has ${show(inContext)}`,
       );
       const { contextId } = one;
-      const completed = idsOf(await page(scene, { contextId, status: "TASK_STATE_COMPLETED" }));
+      const completed = idsOf(await listPage(scene, { contextId, status: "TASK_STATE_COMPLETED" }));
       ensure(completed.includes(one.id), "a list of completed tasks leaves one out");
-      const working = idsOf(await page(scene, { contextId, status: "TASK_STATE_WORKING" }));
+      const working = idsOf(await listPage(scene, { contextId, status: "TASK_STATE_WORKING" }));
       ensure(!working.includes(one.id), "a list of tasks at work has one that has completed");
     },
   },
 ];
 
 /** A page as it is written, where it matters whether a member is there. */
-async function listed(scene: Scene, params: Fields): Promise<{ readonly wire: Fields }> {
+async function listWire(scene: CheckContext, params: Fields): Promise<{ readonly wire: Fields }> {
   const answer = await scene.call("ListTasks", params);
   return answer.ok ? { wire: fieldsOf(answer.wire) } : fail(`ListTasks was refused: ${answer.error.message}`);
 }

@@ -1,56 +1,54 @@
-import type { InterfaceCheck } from "../check.ts";
-import type { Exchange } from "../evidence.ts";
+import { ensure, Failed, fail, type InterfaceCheck, notShown } from "../check.ts";
+import { type CheckContext, randomSuffix, type SeenTask, showError } from "../check-context.ts";
+import type { Exchange } from "../exchange-log.ts";
 import { type Fields, fieldsOf, isObject, listOf, show, textOf } from "../json.ts";
-import { ensure, Failed, fail, notShown } from "../outcome.ts";
-import { type Scene, type SeenTask, showError, unique } from "../scene.ts";
-import { shapeTable } from "../shape-tables.ts";
-import { problemsOf } from "../shapes.ts";
-import type { Notification } from "../webhooks.ts";
+import { schemaFor, validate } from "../schema.ts";
+import type { Notification } from "../webhook-receiver.ts";
 
 /** A target that exists nowhere: what is only registered is never called. */
-const ELSEWHERE = "https://webhook.conformance.example/notify";
+const UNCALLED_URL = "https://webhook.conformance.example/notify";
 const METADATA_SERVICE = "http://169.254.169.254/latest/meta-data/";
 
-async function create(scene: Scene, config: Fields): Promise<Fields> {
-  scene.needsPush();
+async function createConfig(scene: CheckContext, config: Fields): Promise<Fields> {
+  scene.requirePush();
   return fieldsOf(await scene.result("CreateTaskPushNotificationConfig", config));
 }
 
-async function withTask(scene: Scene): Promise<SeenTask> {
-  scene.needsPush();
+async function openTaskForPush(scene: CheckContext): Promise<SeenTask> {
+  scene.requirePush();
   return scene.openTask();
 }
 
 const idOf = (config: Fields): string => textOf(config.id) ?? "";
 
-async function listedIds(scene: Scene, taskId: string): Promise<readonly string[]> {
+async function listConfigIds(scene: CheckContext, taskId: string): Promise<readonly string[]> {
   const { configs } = fieldsOf(await scene.result("ListTaskPushNotificationConfigs", { taskId }));
   return listOf(configs).map((config) => idOf(fieldsOf(config)));
 }
 
 /** Registers a webhook, makes something happen and waits for the call. */
-function delivered(scene: Scene) {
-  scene.needsPush();
+function deliverOnce(scene: CheckContext) {
+  scene.requirePush();
   return scene.once("delivered", () => deliver(scene));
 }
 
-async function deliver(scene: Scene) {
-  const key = unique();
-  const credentials = `conformance-${unique()}`;
-  const token = `conformance-${unique()}`;
-  const url = await scene.options.webhooks.url(key);
+async function deliver(scene: CheckContext) {
+  const key = randomSuffix();
+  const credentials = `conformance-${randomSuffix()}`;
+  const token = `conformance-${randomSuffix()}`;
+  const url = await scene.options.webhooks.urlFor(key);
   const config = { url, token, authentication: { scheme: "Bearer", credentials } };
   const message = scene.message("tck-complete-task");
   const answer = await scene.call("SendMessage", { message, configuration: { taskPushNotificationConfig: config } });
   if (!answer.ok) notShown(`the webhook of this run was refused: ${showError(answer.error)}`);
-  const sent = scene.outcomeOf(answer.result);
+  const sent = scene.readOutcome(answer.result);
   if (!("task" in sent)) notShown("the agent answers without a task");
-  const [notification] = await scene.options.webhooks.received(key, scene.options.patienceMs);
+  const [notification] = await scene.options.webhooks.waitForNotifications(key, scene.options.patienceMs);
   return { notification, credentials, token, task: sent.task };
 }
 
-async function arrived(scene: Scene) {
-  const { notification, ...rest } = await delivered(scene);
+async function receiveNotification(scene: CheckContext) {
+  const { notification, ...rest } = await deliverOnce(scene);
   return { ...rest, notification: notification ?? notShown("no webhook was called") };
 }
 
@@ -62,23 +60,23 @@ export const PUSH_CHECKS: readonly InterfaceCheck[] = [
       if (scene.declared.push) notShown("the card offers push notifications");
       const { id: taskId } = await scene.completedTask();
       const named = { taskId, id: "conformance" };
-      await scene.refused("PUSH_NOTIFICATION_NOT_SUPPORTED", "CreateTaskPushNotificationConfig", {
+      await scene.expectError("PUSH_NOTIFICATION_NOT_SUPPORTED", "CreateTaskPushNotificationConfig", {
         taskId,
-        url: ELSEWHERE,
+        url: UNCALLED_URL,
       });
-      await scene.refused("PUSH_NOTIFICATION_NOT_SUPPORTED", "GetTaskPushNotificationConfig", named);
-      await scene.refused("PUSH_NOTIFICATION_NOT_SUPPORTED", "ListTaskPushNotificationConfigs", { taskId });
-      await scene.refused("PUSH_NOTIFICATION_NOT_SUPPORTED", "DeleteTaskPushNotificationConfig", named);
+      await scene.expectError("PUSH_NOTIFICATION_NOT_SUPPORTED", "GetTaskPushNotificationConfig", named);
+      await scene.expectError("PUSH_NOTIFICATION_NOT_SUPPORTED", "ListTaskPushNotificationConfigs", { taskId });
+      await scene.expectError("PUSH_NOTIFICATION_NOT_SUPPORTED", "DeleteTaskPushNotificationConfig", named);
     },
   },
   {
     name: "push-create",
     shows: ["PUSH-CREATE-001"],
     async run(scene) {
-      const { id: taskId } = await withTask(scene);
-      const made = await create(scene, { taskId, url: ELSEWHERE });
+      const { id: taskId } = await openTaskForPush(scene);
+      const made = await createConfig(scene, { taskId, url: UNCALLED_URL });
       ensure(idOf(made) !== "", `a push config has no id: ${show(made)}`);
-      ensure(made.url === ELSEWHERE, `the url became ${show(made.url)}`);
+      ensure(made.url === UNCALLED_URL, `the url became ${show(made.url)}`);
       ensure(made.taskId === taskId, `the task of the config is ${show(made.taskId)}, not ${show(taskId)}`);
     },
   },
@@ -86,27 +84,27 @@ export const PUSH_CHECKS: readonly InterfaceCheck[] = [
     name: "push-create-for-unknown-task",
     shows: ["PUSH-CREATE-001"],
     async run(scene) {
-      scene.needsPush();
-      const params = { taskId: `conformance-${unique()}`, url: ELSEWHERE };
-      await scene.refused("TASK_NOT_FOUND", "CreateTaskPushNotificationConfig", params);
+      scene.requirePush();
+      const params = { taskId: `conformance-${randomSuffix()}`, url: UNCALLED_URL };
+      await scene.expectError("TASK_NOT_FOUND", "CreateTaskPushNotificationConfig", params);
     },
   },
   {
     name: "push-get",
     shows: ["PUSH-GET-001"],
     async run(scene) {
-      const { id: taskId } = await withTask(scene);
-      const id = idOf(await create(scene, { taskId, url: ELSEWHERE }));
+      const { id: taskId } = await openTaskForPush(scene);
+      const id = idOf(await createConfig(scene, { taskId, url: UNCALLED_URL }));
       const read = fieldsOf(await scene.result("GetTaskPushNotificationConfig", { taskId, id }));
-      ensure(read.id === id && read.url === ELSEWHERE, `the config reads ${show(read)}`);
+      ensure(read.id === id && read.url === UNCALLED_URL, `the config reads ${show(read)}`);
     },
   },
   {
     name: "push-get-unknown",
     shows: ["PUSH-GET-002"],
     async run(scene) {
-      const { id: taskId } = await withTask(scene);
-      const params = { taskId, id: `conformance-${unique()}` };
+      const { id: taskId } = await openTaskForPush(scene);
+      const params = { taskId, id: `conformance-${randomSuffix()}` };
       const answer = await scene.call("GetTaskPushNotificationConfig", params);
       if (answer.ok) fail(`a config that does not exist was returned: ${show(answer.wire)}`);
     },
@@ -115,12 +113,12 @@ export const PUSH_CHECKS: readonly InterfaceCheck[] = [
     name: "push-list",
     shows: ["PUSH-LIST-001"],
     async run(scene) {
-      const { id: taskId } = await withTask(scene);
+      const { id: taskId } = await openTaskForPush(scene);
       const made = [
-        idOf(await create(scene, { taskId, url: ELSEWHERE, id: `conformance-${unique()}` })),
-        idOf(await create(scene, { taskId, url: `${ELSEWHERE}/2`, id: `conformance-${unique()}` })),
+        idOf(await createConfig(scene, { taskId, url: UNCALLED_URL, id: `conformance-${randomSuffix()}` })),
+        idOf(await createConfig(scene, { taskId, url: `${UNCALLED_URL}/2`, id: `conformance-${randomSuffix()}` })),
       ];
-      const ids = await listedIds(scene, taskId);
+      const ids = await listConfigIds(scene, taskId);
       ensure(
         made.every((id) => ids.includes(id)),
         `${show(made)} were made, and ${show(ids)} are listed`,
@@ -131,10 +129,10 @@ export const PUSH_CHECKS: readonly InterfaceCheck[] = [
     name: "push-delete",
     shows: ["PUSH-DEL-001"],
     async run(scene) {
-      const { id: taskId } = await withTask(scene);
-      const id = idOf(await create(scene, { taskId, url: ELSEWHERE }));
+      const { id: taskId } = await openTaskForPush(scene);
+      const id = idOf(await createConfig(scene, { taskId, url: UNCALLED_URL }));
       await scene.result("DeleteTaskPushNotificationConfig", { taskId, id });
-      const ids = await listedIds(scene, taskId);
+      const ids = await listConfigIds(scene, taskId);
       ensure(!ids.includes(id), "a deleted config is still listed");
     },
   },
@@ -142,8 +140,8 @@ export const PUSH_CHECKS: readonly InterfaceCheck[] = [
     name: "push-delete-twice",
     shows: ["PUSH-DEL-002"],
     async run(scene) {
-      const { id: taskId } = await withTask(scene);
-      const id = idOf(await create(scene, { taskId, url: ELSEWHERE }));
+      const { id: taskId } = await openTaskForPush(scene);
+      const id = idOf(await createConfig(scene, { taskId, url: UNCALLED_URL }));
       await scene.result("DeleteTaskPushNotificationConfig", { taskId, id });
       await scene.result("DeleteTaskPushNotificationConfig", { taskId, id });
     },
@@ -152,20 +150,20 @@ export const PUSH_CHECKS: readonly InterfaceCheck[] = [
     name: "push-inline",
     shows: ["PUSH-INLINE-001"],
     async run(scene) {
-      scene.needsPush();
+      scene.requirePush();
       const message = scene.message("tck-input-required");
-      const taskPushNotificationConfig = { url: ELSEWHERE };
+      const taskPushNotificationConfig = { url: UNCALLED_URL };
       const { id: taskId } = await scene.task(message, { taskPushNotificationConfig });
       const { configs } = fieldsOf(await scene.result("ListTaskPushNotificationConfigs", { taskId }));
       const urls = listOf(configs).map((config) => fieldsOf(config).url);
-      ensure(urls.includes(ELSEWHERE), `the config sent with the message is not there: ${show(configs)}`);
+      ensure(urls.includes(UNCALLED_URL), `the config sent with the message is not there: ${show(configs)}`);
     },
   },
   {
     name: "push-delivered",
     shows: ["PUSH-DELIVER-002"],
     async run(scene) {
-      const { notification } = await delivered(scene);
+      const { notification } = await deliverOnce(scene);
       ensure(notification !== undefined, "no webhook was called");
     },
   },
@@ -173,7 +171,7 @@ export const PUSH_CHECKS: readonly InterfaceCheck[] = [
     name: "push-credentials",
     shows: ["PUSH-DELIVER-001"],
     async run(scene) {
-      const { credentials, notification } = await arrived(scene);
+      const { credentials, notification } = await receiveNotification(scene);
       const { authorization } = notification.headers;
       ensure(authorization === `Bearer ${credentials}`, `Authorization is ${show(authorization)}`);
     },
@@ -182,12 +180,12 @@ export const PUSH_CHECKS: readonly InterfaceCheck[] = [
     name: "push-body",
     shows: ["PUSH-DELIVER-003"],
     async run(scene) {
-      const { notification, task } = await arrived(scene);
+      const { notification, task } = await receiveNotification(scene);
       const body = parse(notification.body);
       // Webhooks of 0.3 get the task in the form of JSON-RPC, whichever binding registered them.
       const type = scene.version === "1.0" ? "Event" : "Task";
-      const [problem] = problemsOf(shapeTable(scene.version, "JSONRPC"), type, body);
-      if (problem !== undefined) throw new Failed(problem.text, [asExchange(notification)]);
+      const [problem] = validate(schemaFor(scene.version, "JSONRPC"), type, body);
+      if (problem !== undefined) throw new Failed(problem.text, [toExchange(notification)]);
       const named = scene.version === "1.0" ? taskIdOf(fieldsOf(body)) : fieldsOf(body).id;
       ensure(named === task.id, `the webhook was called for the task ${show(named)}, not ${show(task.id)}`);
     },
@@ -196,7 +194,7 @@ export const PUSH_CHECKS: readonly InterfaceCheck[] = [
     name: "push-headers",
     shows: ["PUSH-DELIVER-004"],
     async run(scene) {
-      const { notification, token } = await arrived(scene);
+      const { notification, token } = await receiveNotification(scene);
       const { "content-type": contentType, "x-a2a-notification-token": sent } = notification.headers;
       const expected = scene.version === "1.0" ? "application/a2a+json" : "application/json";
       ensure(contentType?.split(";")[0] === expected, `the content type is ${show(contentType)}, not ${expected}`);
@@ -207,7 +205,7 @@ export const PUSH_CHECKS: readonly InterfaceCheck[] = [
     name: "push-to-private-address",
     shows: ["PUSH-SSRF-001"],
     async run(scene) {
-      const { id: taskId } = await withTask(scene);
+      const { id: taskId } = await openTaskForPush(scene);
       const answer = await scene.call("CreateTaskPushNotificationConfig", { taskId, url: METADATA_SERVICE });
       if (!answer.ok) return;
       const id = idOf(fieldsOf(answer.result));
@@ -218,7 +216,7 @@ export const PUSH_CHECKS: readonly InterfaceCheck[] = [
 ];
 
 /** A call of the webhook, seen from this side. */
-function asExchange({ body, headers }: Notification): Exchange {
+function toExchange({ body, headers }: Notification): Exchange {
   const telling = Object.entries(headers).filter(([name]) => /^(content-type|authorization|x-)/.test(name));
   return {
     request: "POST to the webhook",

@@ -1,11 +1,10 @@
-import type { InterfaceCheck } from "../check.ts";
+import { ensure, fail, type InterfaceCheck, notShown } from "../check.ts";
+import { type CheckContext, randomSuffix, showError } from "../check-context.ts";
 import { fieldsOf, isObject, listOf, show, textOf } from "../json.ts";
-import { ensure, fail, notShown } from "../outcome.ts";
-import { isAuthenticationError, isError } from "../peers/error-table.ts";
+import { isAuthenticationError, isError } from "../peers/errors.ts";
 import type { OperationName } from "../peers/peer.ts";
-import { type Scene, showError, unique } from "../scene.ts";
 
-function needsOtherCaller(scene: Scene): void {
+function requireOtherCaller(scene: CheckContext): void {
   if (!scene.options.hasOtherCaller) notShown("there is no second caller; --other-caller gives one");
 }
 
@@ -15,7 +14,7 @@ export const SECURITY_CHECKS: readonly InterfaceCheck[] = [
     shows: ["CORE-CAP-003"],
     async run(scene) {
       if (scene.declared.extendedCard) notShown("the card offers an extended card");
-      await scene.refused("UNSUPPORTED_OPERATION", "GetExtendedAgentCard", {});
+      await scene.expectError("UNSUPPORTED_OPERATION", "GetExtendedAgentCard", {});
     },
   },
   {
@@ -26,7 +25,7 @@ export const SECURITY_CHECKS: readonly InterfaceCheck[] = [
       if (!scene.options.hasCredentials) notShown("there are no credentials to read it with");
       const answer = await scene.call("GetExtendedAgentCard", {});
       if (!answer.ok) {
-        scene.judged("EXTENDED_AGENT_CARD_NOT_CONFIGURED", answer.error, "GetExtendedAgentCard");
+        scene.checkError("EXTENDED_AGENT_CARD_NOT_CONFIGURED", answer.error, "GetExtendedAgentCard");
         return;
       }
       const { name, skills } = fieldsOf(answer.wire);
@@ -52,7 +51,7 @@ export const SECURITY_CHECKS: readonly InterfaceCheck[] = [
     shows: ["AUTH-SERVER-002"],
     async run(scene) {
       if (!scene.declared.authenticated) notShown("the card asks for no credentials");
-      const id = `conformance-${unique()}`;
+      const id = `conformance-${randomSuffix()}`;
       const operations: readonly (readonly [OperationName, Readonly<Record<string, unknown>>])[] = [
         ["GetTask", { id }],
         ["CancelTask", { id }],
@@ -72,27 +71,32 @@ export const SECURITY_CHECKS: readonly InterfaceCheck[] = [
     name: "tasks-of-others",
     shows: ["AUTH-SCOPE-003"],
     async run(scene) {
-      needsOtherCaller(scene);
+      requireOtherCaller(scene);
       const { id } = await scene.completedTask();
       const as = "other" as const;
-      const unknown = await scene.refused("TASK_NOT_FOUND", "GetTask", { id: `conformance-${unique()}` }, { as });
-      const foreign = await scene.refused("TASK_NOT_FOUND", "GetTask", { id }, { as });
+      const unknown = await scene.expectError(
+        "TASK_NOT_FOUND",
+        "GetTask",
+        { id: `conformance-${randomSuffix()}` },
+        { as },
+      );
+      const foreign = await scene.expectError("TASK_NOT_FOUND", "GetTask", { id }, { as });
       ensure(
         unknown.code === foreign.code && unknown.name === foreign.name,
         `a task of another caller is ${showError(foreign)}, an unknown one ${showError(unknown)}`,
       );
-      await scene.refused("TASK_NOT_FOUND", "CancelTask", { id }, { as });
+      await scene.expectError("TASK_NOT_FOUND", "CancelTask", { id }, { as });
       if (!scene.declared.push) return;
       const config = { taskId: id, id: "conformance" };
-      await scene.refused("TASK_NOT_FOUND", "GetTaskPushNotificationConfig", config, { as });
+      await scene.expectError("TASK_NOT_FOUND", "GetTaskPushNotificationConfig", config, { as });
     },
   },
   {
     name: "lists-of-others",
     shows: ["AUTH-SCOPE-002"],
     async run(scene) {
-      needsOtherCaller(scene);
-      if (!scene.peer.knows("ListTasks")) notShown("0.3 has no lists");
+      requireOtherCaller(scene);
+      if (!scene.peer.supports("ListTasks")) notShown("0.3 has no lists");
       const { contextId, id } = await scene.completedTask();
       for (const filter of [{}, { contextId }]) {
         const page = fieldsOf(await scene.result("ListTasks", filter, { as: "other" }));

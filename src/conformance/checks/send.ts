@@ -1,22 +1,21 @@
-import type { InterfaceCheck } from "../check.ts";
+import { ensure, fail, type InterfaceCheck, notShown } from "../check.ts";
+import { type CheckContext, isInterruptedState, isTerminalState, randomSuffix, showError } from "../check-context.ts";
 import { type Fields, fieldsOf, isObject, listOf, sameJson, show } from "../json.ts";
-import { ensure, fail, notShown } from "../outcome.ts";
-import { isInterruptedState, isTerminalState, type Scene, showError, unique } from "../scene.ts";
 
-const without = (message: Fields, name: string): Fields => {
+const omit = (message: Fields, name: string): Fields => {
   const { [name]: _left, ...rest } = message;
   return rest;
 };
 
 /** Wrong messages, each with what is wrong. 0.3 readers may give a message without an id one of their own. */
-function incomplete(scene: Scene): (readonly [string, Fields])[] {
+function incompleteRequests(scene: CheckContext): (readonly [string, Fields])[] {
   const message = scene.message("tck-complete-task");
   const cases: (readonly [string, Fields])[] = [
     ["no message", {}],
-    ["no role", { message: without(message, "role") }],
-    ["no parts", { message: without(message, "parts") }],
+    ["no role", { message: omit(message, "role") }],
+    ["no parts", { message: omit(message, "parts") }],
   ];
-  return scene.version === "1.0" ? [...cases, ["no messageId", { message: without(message, "messageId") }]] : cases;
+  return scene.version === "1.0" ? [...cases, ["no messageId", { message: omit(message, "messageId") }]] : cases;
 }
 
 export const SEND_CHECKS: readonly InterfaceCheck[] = [
@@ -28,7 +27,7 @@ export const SEND_CHECKS: readonly InterfaceCheck[] = [
       if (!answer.ok) fail(`a simple message was refused: ${showError(answer.error)}`);
       const members = Object.keys(fieldsOf(answer.result)).filter((name) => name === "task" || name === "message");
       ensure(members.length === 1, `the answer is not either a task or a message: ${show(answer.wire)}`);
-      scene.outcomeOf(answer.result);
+      scene.readOutcome(answer.result);
     },
   },
   {
@@ -46,14 +45,14 @@ export const SEND_CHECKS: readonly InterfaceCheck[] = [
     name: "send-returns-immediately",
     shows: ["CORE-EXECUTION-MODE-002"],
     async run(scene) {
-      const quick = await timed(() => scene.task(scene.message("tck-complete-task")));
-      const blocking = await timed(() => scene.task(scene.message("tck-delayed-complete")));
-      const returned = await timed(() =>
+      const quick = await measure(() => scene.task(scene.message("tck-complete-task")));
+      const blocking = await measure(() => scene.task(scene.message("tck-delayed-complete")));
+      const returned = await measure(() =>
         scene.task(scene.message("tck-delayed-complete"), { returnImmediately: true }),
       );
       const { id, state } = returned.value;
       if (!isTerminalState(state)) {
-        await scene.ended(id);
+        await scene.waitUntilEnded(id);
         return;
       }
       // An agent that cannot be told to take its time shows nothing; one that took it both times was waited for.
@@ -93,10 +92,10 @@ export const SEND_CHECKS: readonly InterfaceCheck[] = [
     name: "send-incomplete",
     shows: ["CORE-ERR-002"],
     async run(scene) {
-      for (const [what, params] of incomplete(scene)) {
-        const answer = await scene.unjudged(() => scene.call("SendMessage", params));
+      for (const [what, params] of incompleteRequests(scene)) {
+        const answer = await scene.withoutValidation(() => scene.call("SendMessage", params));
         if (answer.ok) fail(`a request with ${what} was taken: ${show(answer.wire)}`);
-        scene.judged("INVALID_PARAMS", answer.error, `SendMessage with ${what}`);
+        scene.checkError("INVALID_PARAMS", answer.error, `SendMessage with ${what}`);
       }
     },
   },
@@ -105,7 +104,7 @@ export const SEND_CHECKS: readonly InterfaceCheck[] = [
     shows: ["DM-PARTS-001"],
     async run(scene) {
       const message = scene.message("tck-complete-task", { parts: [] });
-      await scene.unjudged(() => scene.refused("INVALID_PARAMS", "SendMessage", { message }));
+      await scene.withoutValidation(() => scene.expectError("INVALID_PARAMS", "SendMessage", { message }));
     },
   },
   {
@@ -116,7 +115,7 @@ export const SEND_CHECKS: readonly InterfaceCheck[] = [
       const message = scene.message("tck-complete-task", { conformanceUnknown: { nested: [1] } });
       const answer = await scene.call("SendMessage", { message, conformanceUnknown: true });
       if (!answer.ok) fail(`a message with unknown members was refused: ${showError(answer.error)}`);
-      scene.outcomeOf(answer.result);
+      scene.readOutcome(answer.result);
     },
   },
   {
@@ -126,7 +125,7 @@ export const SEND_CHECKS: readonly InterfaceCheck[] = [
       const { contextId, id } = await scene.completedTask();
       const message = scene.message("conformance", { taskId: id, contextId });
       if (scene.version === "1.0") {
-        await scene.refused("UNSUPPORTED_OPERATION", "SendMessage", { message });
+        await scene.expectError("UNSUPPORTED_OPERATION", "SendMessage", { message });
         return;
       }
       // 0.3 does not say with which error.
@@ -144,16 +143,18 @@ export const SEND_CHECKS: readonly InterfaceCheck[] = [
         notShown("the agent takes any content");
       const parts = [{ raw: "aGVsbG8=", mediaType: type, filename: "conformance.bin" }];
       const message = scene.message("tck-complete-task", { parts });
-      await scene.refused("CONTENT_TYPE_NOT_SUPPORTED", "SendMessage", { message });
+      await scene.expectError("CONTENT_TYPE_NOT_SUPPORTED", "SendMessage", { message });
     },
   },
   {
     name: "send-to-unknown-task",
     shows: ["CORE-MULTI-004"],
     async run(scene) {
-      const taskId = `conformance-${unique()}`;
-      await scene.refused("TASK_NOT_FOUND", "SendMessage", { message: scene.message("tck-complete-task", { taskId }) });
-      await scene.refused("TASK_NOT_FOUND", "GetTask", { id: taskId });
+      const taskId = `conformance-${randomSuffix()}`;
+      await scene.expectError("TASK_NOT_FOUND", "SendMessage", {
+        message: scene.message("tck-complete-task", { taskId }),
+      });
+      await scene.expectError("TASK_NOT_FOUND", "GetTask", { id: taskId });
     },
   },
   {
@@ -182,10 +183,10 @@ export const SEND_CHECKS: readonly InterfaceCheck[] = [
     name: "context-of-client",
     shows: ["CORE-MULTI-002a"],
     async run(scene) {
-      const contextId = `conformance-${unique()}`;
+      const contextId = `conformance-${randomSuffix()}`;
       const answer = await scene.call("SendMessage", { message: scene.message("tck-complete-task", { contextId }) });
       if (!answer.ok) return;
-      const sent = scene.outcomeOf(answer.result);
+      const sent = scene.readOutcome(answer.result);
       const given = "task" in sent ? sent.task.contextId : sent.message.contextId;
       ensure(given === contextId, `the context ${show(contextId)} became ${show(given)}`);
     },
@@ -209,7 +210,7 @@ export const SEND_CHECKS: readonly InterfaceCheck[] = [
     shows: ["CORE-MULTI-006"],
     async run(scene) {
       const { id } = await scene.pausedTask();
-      const message = scene.message("tck-input-required", { taskId: id, contextId: `conformance-${unique()}` });
+      const message = scene.message("tck-input-required", { taskId: id, contextId: `conformance-${randomSuffix()}` });
       const answer = await scene.call("SendMessage", { message });
       if (answer.ok) fail(`a message with a context that is not the task's was taken: ${show(answer.wire)}`);
     },
@@ -226,7 +227,7 @@ export const SEND_CHECKS: readonly InterfaceCheck[] = [
   },
 ];
 
-async function timed<Value>(run: () => Promise<Value>): Promise<{ readonly value: Value; readonly ms: number }> {
+async function measure<Value>(run: () => Promise<Value>): Promise<{ readonly value: Value; readonly ms: number }> {
   const begun = performance.now();
   const value = await run();
   return { value, ms: performance.now() - begun };

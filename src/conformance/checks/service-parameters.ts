@@ -1,14 +1,16 @@
-import type { InterfaceCheck } from "../check.ts";
-import { ensure, fail, notShown } from "../outcome.ts";
-import { isError } from "../peers/error-table.ts";
-import { extensionsHeader, VERSION_HEADER } from "../peers/standing.ts";
-import { type Scene, showError } from "../scene.ts";
+import { ensure, fail, type InterfaceCheck, notShown } from "../check.ts";
+import { type CheckContext, showError } from "../check-context.ts";
+import { isError } from "../peers/errors.ts";
+import { extensionsHeader, VERSION_HEADER } from "../peers/peer.ts";
 
-const UNKNOWN = "conformance-unknown-task";
+const UNKNOWN_TASK = "conformance-unknown-task";
 
 /** A request without effect that every version knows: it is understood if the task is not found. */
-async function understood(scene: Scene, headers: Readonly<Record<string, string | undefined>>): Promise<void> {
-  await scene.refused("TASK_NOT_FOUND", "GetTask", { id: UNKNOWN }, { headers });
+async function expectUnderstood(
+  scene: CheckContext,
+  headers: Readonly<Record<string, string | undefined>>,
+): Promise<void> {
+  await scene.expectError("TASK_NOT_FOUND", "GetTask", { id: UNKNOWN_TASK }, { headers });
 }
 
 const UNKNOWN_EXTENSION = "urn:example:conformance:unknown:v1";
@@ -17,16 +19,16 @@ export const SERVICE_PARAMETER_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "interface-answers",
     shows: ["CARD-PROTO-003", "VER-SERVER-001"],
-    run: (scene) => understood(scene, {}),
+    run: (scene) => expectUnderstood(scene, {}),
   },
   {
     name: "version-not-spoken",
     shows: ["VER-SERVER-002"],
     async run(scene) {
-      await scene.refused(
+      await scene.expectError(
         "VERSION_NOT_SUPPORTED",
         "GetTask",
-        { id: UNKNOWN },
+        { id: UNKNOWN_TASK },
         { headers: { [VERSION_HEADER]: "99.0" } },
       );
     },
@@ -39,7 +41,7 @@ export const SERVICE_PARAMETER_CHECKS: readonly InterfaceCheck[] = [
     async run(scene) {
       for (const value of [undefined, ""]) {
         const headers = { [VERSION_HEADER]: value };
-        const answer = await scene.unjudged(() => scene.call("ListTasks", { pageSize: 1 }, { headers }));
+        const answer = await scene.withoutValidation(() => scene.call("ListTasks", { pageSize: 1 }, { headers }));
         const how = value === undefined ? "without a version" : "with an empty version";
         if (answer.ok) fail(`a request ${how} was understood as one in 1.0; it means 0.3, which has no lists`);
         const { binding } = scene.peer;
@@ -53,13 +55,13 @@ export const SERVICE_PARAMETER_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "version-with-patch",
     shows: ["VER-CLIENT-002"],
-    run: (scene) => understood(scene, { [VERSION_HEADER]: "1.0.7" }),
+    run: (scene) => expectUnderstood(scene, { [VERSION_HEADER]: "1.0.7" }),
   },
   {
     name: "parameter-names-without-case",
     shows: ["SVC-PARAM-001"],
     bindings: ["JSONRPC", "HTTP+JSON"],
-    run: (scene) => understood(scene, { "a2A-vErSiOn": "1.0" }),
+    run: (scene) => expectUnderstood(scene, { "a2A-vErSiOn": "1.0" }),
   },
   {
     name: "extensions-unknown",
@@ -73,7 +75,7 @@ export const SERVICE_PARAMETER_CHECKS: readonly InterfaceCheck[] = [
       ];
       const name = extensionsHeader(scene.version);
       const headers = { [name]: wanted.join(" , ") };
-      const answer = await scene.unjudged(() => scene.call("ListTasks", { pageSize: 1 }, { headers }));
+      const answer = await scene.withoutValidation(() => scene.call("ListTasks", { pageSize: 1 }, { headers }));
       if (!answer.ok) fail(`a request with unknown extensions was refused: ${showError(answer.error)}`);
       const activated = (answer.headers["a2a-extensions"] ?? "").split(",").map((uri) => uri.trim());
       const foreign = activated.filter((uri) => uri !== "" && !requiredExtensions.includes(uri));
@@ -87,7 +89,7 @@ export const SERVICE_PARAMETER_CHECKS: readonly InterfaceCheck[] = [
       if (scene.declared.requiredExtensions.length === 0) notShown("the card requires no extension");
       const headers = { [extensionsHeader(scene.version)]: undefined };
       const message = scene.message("tck-complete-task");
-      await scene.refused("EXTENSION_SUPPORT_REQUIRED", "SendMessage", { message }, { headers });
+      await scene.expectError("EXTENSION_SUPPORT_REQUIRED", "SendMessage", { message }, { headers });
     },
   },
 ];

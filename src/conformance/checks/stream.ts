@@ -1,10 +1,16 @@
-import type { InterfaceCheck } from "../check.ts";
+import { ensure, fail, type InterfaceCheck, notShown } from "../check.ts";
+import {
+  type CheckContext,
+  eventOf,
+  isInterruptedState,
+  isTerminalState,
+  randomSuffix,
+  stateOfEvent,
+} from "../check-context.ts";
 import { type Fields, fieldsOf, isObject, listOf, sameJson, show, textOf } from "../json.ts";
-import { ensure, fail, notShown } from "../outcome.ts";
-import { eventOf, isInterruptedState, isTerminalState, type Scene, stateOfEvent, unique } from "../scene.ts";
 
-async function streamed(scene: Scene, message: Fields): Promise<readonly Fields[]> {
-  scene.needsStreaming();
+async function streamEvents(scene: CheckContext, message: Fields): Promise<readonly Fields[]> {
+  scene.requireStreaming();
   const events = await scene.events(await scene.stream("SendStreamingMessage", { message }));
   ensure(events.length > 0, "the stream has no events");
   return events;
@@ -47,23 +53,23 @@ export const STREAM_CHECKS: readonly InterfaceCheck[] = [
     async run(scene) {
       if (scene.declared.streaming) notShown("the card offers streaming");
       const message = scene.message("tck-stream-001");
-      await scene.refusedStream("UNSUPPORTED_OPERATION", "SendStreamingMessage", { message });
+      await scene.expectStreamError("UNSUPPORTED_OPERATION", "SendStreamingMessage", { message });
       const { id } = await scene.completedTask();
-      await scene.refusedStream("UNSUPPORTED_OPERATION", "SubscribeToTask", { id });
+      await scene.expectStreamError("UNSUPPORTED_OPERATION", "SubscribeToTask", { id });
     },
   },
   {
     name: "stream-opens",
     shows: ["CORE-STREAM-001"],
     async run(scene) {
-      await streamed(scene, scene.message("tck-stream-001"));
+      await streamEvents(scene, scene.message("tck-stream-001"));
     },
   },
   {
     name: "stream-of-message",
     shows: ["CORE-STREAM-002"],
     async run(scene) {
-      const events = await streamed(scene, scene.message("tck-message-response"));
+      const events = await streamEvents(scene, scene.message("tck-message-response"));
       if (!("message" in (events[0] ?? {}))) notShown("the agent answers with a task");
       ensure(events.length === 1, `${events.length} events came, where one message is all`);
     },
@@ -72,7 +78,7 @@ export const STREAM_CHECKS: readonly InterfaceCheck[] = [
     name: "stream-of-task",
     shows: ["CORE-STREAM-003"],
     async run(scene) {
-      const events = await streamed(scene, scene.message("tck-stream-001"));
+      const events = await streamEvents(scene, scene.message("tck-stream-001"));
       if ("message" in (events[0] ?? {})) notShown("the agent answers without a task");
       ensure(isObject(events[0]?.task), `the stream begins with ${show(events[0])}, not with the task`);
       const states = events.map(stateOfEvent);
@@ -95,7 +101,7 @@ export const STREAM_CHECKS: readonly InterfaceCheck[] = [
     name: "stream-adds-up",
     shows: ["CORE-STREAM-004"],
     async run(scene) {
-      const events = await streamed(scene, scene.message("tck-stream-001"));
+      const events = await streamEvents(scene, scene.message("tck-stream-001"));
       const id = taskIdOf(events) ?? notShown("the agent answers without a task");
       const task = await scene.get(id);
       const last = events.map(stateOfEvent).findLast((state) => state !== undefined);
@@ -109,7 +115,7 @@ export const STREAM_CHECKS: readonly InterfaceCheck[] = [
     name: "subscribe-begins-with-task",
     shows: ["STREAM-SUB-001"],
     async run(scene) {
-      scene.needsStreaming();
+      scene.requireStreaming();
       const open = await scene.openTask();
       const frames = await scene.subscribe(open.id);
       const first = await frames.next();
@@ -122,7 +128,7 @@ export const STREAM_CHECKS: readonly InterfaceCheck[] = [
     name: "subscribe-ends-with-task",
     shows: ["STREAM-SUB-002"],
     async run(scene) {
-      scene.needsStreaming();
+      scene.requireStreaming();
       const open = await scene.openTask();
       const frames = await scene.subscribe(open.id);
       if (scene.version === "1.0") await frames.next();
@@ -135,27 +141,27 @@ export const STREAM_CHECKS: readonly InterfaceCheck[] = [
     name: "subscribe-to-ended-task",
     shows: ["STREAM-SUB-003"],
     async run(scene) {
-      scene.needsStreaming();
+      scene.requireStreaming();
       const { id } = await scene.completedTask();
-      await scene.refusedStream("UNSUPPORTED_OPERATION", "SubscribeToTask", { id });
+      await scene.expectStreamError("UNSUPPORTED_OPERATION", "SubscribeToTask", { id });
     },
   },
   {
     name: "subscribe-to-unknown-task",
     shows: ["STREAM-SUB-004"],
     async run(scene) {
-      scene.needsStreaming();
-      await scene.refusedStream("TASK_NOT_FOUND", "SubscribeToTask", { id: `conformance-${unique()}` });
+      scene.requireStreaming();
+      await scene.expectStreamError("TASK_NOT_FOUND", "SubscribeToTask", { id: `conformance-${randomSuffix()}` });
     },
   },
   {
     name: "streams-agree",
     shows: ["STREAM-ORDER-003"],
     async run(scene) {
-      scene.needsStreaming();
+      scene.requireStreaming();
       const { id } = await scene.runningTask(["test-resubscribe-message-id", "tck-long-running", "tck-cancel"]);
-      const streams = [await subscribed(scene, id), await subscribed(scene, id)];
-      const [one, other] = await Promise.all(streams.map((frames) => cancelledOrEnded(scene, frames, id)));
+      const streams = [await openSubscription(scene, id), await openSubscription(scene, id)];
+      const [one, other] = await Promise.all(streams.map((frames) => eventsUntilEnd(scene, frames, id)));
       ensure(sameJson(one, other), `two streams of one task differ: ${show(one)} and ${show(other)}`);
     },
   },
@@ -163,10 +169,10 @@ export const STREAM_CHECKS: readonly InterfaceCheck[] = [
     name: "streams-are-apart",
     shows: ["STREAM-ORDER-004"],
     async run(scene) {
-      scene.needsStreaming();
+      scene.requireStreaming();
       const { id } = await scene.openTask();
-      const left = await subscribed(scene, id);
-      const kept = await subscribed(scene, id);
+      const left = await openSubscription(scene, id);
+      const kept = await openSubscription(scene, id);
       left.close();
       await scene.get(id);
       await scene.cancel(id);
@@ -178,16 +184,16 @@ export const STREAM_CHECKS: readonly InterfaceCheck[] = [
     name: "client-leaves",
     shows: ["STREAM-LEAVE-001"],
     async run(scene) {
-      scene.needsStreaming();
+      scene.requireStreaming();
       const message = scene.message("tck-long-running");
       const frames = await scene.stream("SendStreamingMessage", { message });
       const first = await frames.next();
       const task = first === undefined ? undefined : eventOf(first).task;
       frames.close();
       if (!isObject(task)) notShown("the agent answers without a task");
-      const seen = scene.remember(task);
+      const seen = scene.recordTask(task);
       if (isTerminalState(seen.state)) notShown("the agent ends its tasks at once");
-      const ended = await scene.ended(seen.id);
+      const ended = await scene.waitUntilEnded(seen.id);
       ensure(ended.state === "TASK_STATE_COMPLETED", `the task became ${ended.state} when its client left`);
     },
   },
@@ -195,12 +201,12 @@ export const STREAM_CHECKS: readonly InterfaceCheck[] = [
     name: "streams-stay-for-authentication",
     shows: ["AUTH-INTASK-005"],
     async run(scene) {
-      scene.needsStreaming();
+      scene.requireStreaming();
       const frames = await scene.stream("SendStreamingMessage", { message: scene.message("tck-auth-required") });
       try {
         for (let frame = await frames.next(); frame !== undefined; frame = await frames.next()) {
           const event = eventOf(frame);
-          if (isObject(event.task)) scene.remember(event.task);
+          if (isObject(event.task)) scene.recordTask(event.task);
           const state = stateOfEvent(event);
           if (isTerminalState(state)) notShown("the agent never asks for authentication");
           if (state !== "TASK_STATE_AUTH_REQUIRED") continue;
@@ -215,14 +221,14 @@ export const STREAM_CHECKS: readonly InterfaceCheck[] = [
   },
 ];
 
-async function subscribed(scene: Scene, id: string) {
+async function openSubscription(scene: CheckContext, id: string) {
   const frames = await scene.subscribe(id);
   await frames.next();
   return frames;
 }
 
 /** The events after the first look, to the end of the task, which is brought about if it does not come by itself. */
-async function cancelledOrEnded(scene: Scene, frames: Awaited<ReturnType<typeof subscribed>>, id: string) {
+async function eventsUntilEnd(scene: CheckContext, frames: Awaited<ReturnType<typeof openSubscription>>, id: string) {
   const timer = setTimeout(() => {
     scene.call("CancelTask", { id }).catch(() => undefined);
   }, scene.options.patienceMs / 2);

@@ -1,10 +1,16 @@
-import type { InterfaceCheck } from "../check.ts";
+import { ensure, fail, type InterfaceCheck, notShown } from "../check.ts";
+import {
+  type CheckContext,
+  historyOf,
+  isTerminalState,
+  randomSuffix,
+  type SeenTask,
+  showError,
+} from "../check-context.ts";
 import { sameJson, show } from "../json.ts";
-import { ensure, fail, notShown } from "../outcome.ts";
-import { historyOf, isTerminalState, type Scene, type SeenTask, showError, unique } from "../scene.ts";
 
 /** A task with more than one message in its history. */
-async function talkedOver(scene: Scene): Promise<SeenTask> {
+async function taskWithHistory(scene: CheckContext): Promise<SeenTask> {
   const paused = await scene.pausedTask();
   await scene.send(scene.message("tck-input-required", { taskId: paused.id }));
   const task = await scene.get(paused.id);
@@ -32,14 +38,14 @@ export const TASK_CHECKS: readonly InterfaceCheck[] = [
     name: "get-unknown-task",
     shows: ["CORE-GET-002"],
     async run(scene) {
-      await scene.refused("TASK_NOT_FOUND", "GetTask", { id: `conformance-${unique()}` });
+      await scene.expectError("TASK_NOT_FOUND", "GetTask", { id: `conformance-${randomSuffix()}` });
     },
   },
   {
     name: "history-bounded",
     shows: ["CORE-HIST-002"],
     async run(scene) {
-      const task = await talkedOver(scene);
+      const task = await taskWithHistory(scene);
       for (const historyLength of [1, 2]) {
         const bounded = await scene.get(task.id, { historyLength });
         const ids = idsOf(bounded);
@@ -92,7 +98,7 @@ export const TASK_CHECKS: readonly InterfaceCheck[] = [
       const task = await scene.cancel(open.id);
       ensure(task.id === open.id, `another task was returned: ${show(task.id)}`);
       if (isTerminalState(task.state)) return;
-      ensure((await scene.ended(open.id)).state === "TASK_STATE_CANCELED", "the task was not cancelled");
+      ensure((await scene.waitUntilEnded(open.id)).state === "TASK_STATE_CANCELED", "the task was not cancelled");
     },
   },
   {
@@ -100,14 +106,14 @@ export const TASK_CHECKS: readonly InterfaceCheck[] = [
     shows: ["CORE-CANCEL-002"],
     async run(scene) {
       const { id } = await scene.completedTask();
-      await scene.refused("TASK_NOT_CANCELABLE", "CancelTask", { id });
+      await scene.expectError("TASK_NOT_CANCELABLE", "CancelTask", { id });
     },
   },
   {
     name: "cancel-unknown-task",
     shows: ["CORE-CANCEL-003"],
     async run(scene) {
-      await scene.refused("TASK_NOT_FOUND", "CancelTask", { id: `conformance-${unique()}` });
+      await scene.expectError("TASK_NOT_FOUND", "CancelTask", { id: `conformance-${randomSuffix()}` });
     },
   },
   {
@@ -116,7 +122,7 @@ export const TASK_CHECKS: readonly InterfaceCheck[] = [
     async run(scene) {
       const open = await scene.openTask();
       await scene.cancel(open.id);
-      const once = await scene.ended(open.id);
+      const once = await scene.waitUntilEnded(open.id);
       const again = await scene.call("CancelTask", { id: open.id });
       // The specification calls cancelling idempotent and also lists cancelled tasks among those that cannot be.
       if (!again.ok && again.error.name !== undefined && again.error.name !== "TASK_NOT_CANCELABLE")

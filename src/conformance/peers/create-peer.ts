@@ -1,4 +1,4 @@
-import type { Peer, PeerOptions, Target, Witness } from "./peer.ts";
+import type { Observer, Peer, PeerOptions, Target } from "./peer.ts";
 import { createGrpcPeer, type MessageCodec } from "./peer-grpc.ts";
 import { createHttpPeer } from "./peer-http.ts";
 import { createJsonRpcPeer } from "./peer-json-rpc.ts";
@@ -7,7 +7,7 @@ import { createJsonRpcPeer } from "./peer-json-rpc.ts";
 export async function createPeer(
   target: Target,
   options: PeerOptions,
-  witness: Witness,
+  witness: Observer,
   codec: MessageCodec | undefined,
 ): Promise<Peer | undefined> {
   switch (target.binding) {

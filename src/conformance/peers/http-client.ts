@@ -1,8 +1,9 @@
 /** Requests exactly as written: header names keep their case, and nothing is added but what HTTP itself needs. */
+
 import { Agent, type IncomingMessage, request as requestPlain } from "node:http";
 import { request as requestSecure, Agent as SecureAgent } from "node:https";
-import type { Exchange, ExchangeLog } from "../evidence.ts";
-import { PeerFault } from "../outcome.ts";
+import { PeerError } from "../check.ts";
+import type { Exchange, ExchangeLog } from "../exchange-log.ts";
 
 export interface HttpRequest {
   readonly method: string;
@@ -11,7 +12,7 @@ export interface HttpRequest {
   readonly body?: string | Uint8Array;
 }
 
-export interface HttpAnswer {
+export interface HttpResponse {
   readonly status: number;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
@@ -20,7 +21,7 @@ export interface HttpAnswer {
   readonly exchange: Exchange;
 }
 
-export interface WholeAnswer {
+export interface FullResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   /** Without parameters, in lower case. */
@@ -28,7 +29,7 @@ export interface WholeAnswer {
   readonly text: string;
 }
 
-const MOST_BYTES = 16 * 1024 * 1024;
+const MAX_BODY_BYTES = 16 * 1024 * 1024;
 
 export class HttpClient {
   readonly log: ExchangeLog;
@@ -44,9 +45,9 @@ export class HttpClient {
   }
 
   /** Resolves when the headers are there. */
-  send(request: HttpRequest): Promise<HttpAnswer> {
+  send(request: HttpRequest): Promise<HttpResponse> {
     const { body, headers, method, url } = request;
-    const exchange = this.log.begin(`${method} ${url.href}`, headers, printable(body));
+    const exchange = this.log.recordRequest(`${method} ${url.href}`, headers, printable(body));
     const secure = url.protocol === "https:";
     const fields: Record<string, string> = Object.fromEntries(headers);
     if (body !== undefined) fields["Content-Length"] = String(Buffer.byteLength(body));
@@ -57,16 +58,16 @@ export class HttpClient {
         agent: secure ? this.#secureAgent : this.#agent,
         signal: this.#signal,
       });
-      const timer = setTimeout(() => sent.destroy(new Error(noAnswer(this.timeoutMs))), this.timeoutMs);
+      const timer = setTimeout(() => sent.destroy(new Error(timeoutMessage(this.timeoutMs))), this.timeoutMs);
       sent.on("error", (error) => {
         clearTimeout(timer);
-        this.log.answered(exchange, error.message);
-        reject(new PeerFault(`${method} ${this.log.redact(url.pathname)}: ${error.message}`));
+        this.log.recordResponse(exchange, error.message);
+        reject(new PeerError(`${method} ${this.log.redact(url.pathname)}: ${error.message}`));
       });
       sent.on("response", (response) => {
         clearTimeout(timer);
         const received = headersOf(response);
-        this.log.answered(exchange, String(response.statusCode ?? 0), received);
+        this.log.recordResponse(exchange, String(response.statusCode ?? 0), received);
         resolve({
           status: response.statusCode ?? 0,
           headers: received,
@@ -80,7 +81,7 @@ export class HttpClient {
   }
 
   /** Reads the answer to its end. */
-  async whole(answer: HttpAnswer): Promise<WholeAnswer> {
+  async readFull(answer: HttpResponse): Promise<FullResponse> {
     const { body, contentType, exchange, headers, status } = answer;
     const chunks: Uint8Array[] = [];
     let bytes = 0;
@@ -88,21 +89,21 @@ export class HttpClient {
     try {
       for await (const chunk of body as AsyncIterable<Uint8Array>) {
         bytes += chunk.byteLength;
-        if (bytes > MOST_BYTES) throw new Error("the answer is too large");
+        if (bytes > MAX_BODY_BYTES) throw new Error("the answer is too large");
         chunks.push(chunk);
       }
     } catch (error) {
-      throw new PeerFault(error instanceof Error ? error.message : String(error));
+      throw new PeerError(error instanceof Error ? error.message : String(error));
     } finally {
       clearTimeout(timer);
     }
     const text = Buffer.concat(chunks).toString("utf8");
-    this.log.appendTo(exchange, text);
+    this.log.appendBody(exchange, text);
     return { status, headers, contentType, text };
   }
 
-  async exchange(request: HttpRequest): Promise<WholeAnswer> {
-    return this.whole(await this.send(request));
+  async exchange(request: HttpRequest): Promise<FullResponse> {
+    return this.readFull(await this.send(request));
   }
 
   close(): void {
@@ -111,7 +112,7 @@ export class HttpClient {
   }
 }
 
-export function noAnswer(timeoutMs: number): string {
+export function timeoutMessage(timeoutMs: number): string {
   return `no answer within ${timeoutMs / 1_000} s`;
 }
 
@@ -123,7 +124,7 @@ function headersOf(response: IncomingMessage): Record<string, string> {
   return headers;
 }
 
-export function mediaTypeOf(contentType: string | undefined): string {
+function mediaTypeOf(contentType: string | undefined): string {
   return (contentType ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
 }
 

@@ -1,31 +1,97 @@
 import type * as Grpc from "@grpc/grpc-js";
-import { type Exchange, ExchangeLog } from "../evidence.ts";
+import { PeerError } from "../check.ts";
+import { type Exchange, ExchangeLog } from "../exchange-log.ts";
 import { type Fields, fieldsOf } from "../json.ts";
-import { PeerFault } from "../outcome.ts";
-import type { Version } from "../requirement.ts";
-import { readDetails } from "./error-details.ts";
-import { FrameQueue } from "./frame-queue.ts";
-import { mergeHeaders, noAnswer } from "./http-client.ts";
+import type { Version } from "../requirements/index.ts";
+import { decodeStatusDetails, readDetails } from "./errors.ts";
+import { FrameQueue } from "./event-stream.ts";
+import { mergeHeaders, timeoutMessage } from "./http-client.ts";
 import {
-  type Answer,
+  type CallFailure,
   type CallOptions,
+  type CallResult,
   callerHeaders,
+  defaultHeaders,
   type Frame,
   type GrpcPeer,
+  type Observer,
   type OpenStream,
   type OperationName,
   type PeerOptions,
-  type Refusal,
   type StreamingName,
   type Target,
+  TRANSLATION_V1,
+  type Translation,
   type WireError,
-  type Witness,
+  withTenant,
 } from "./peer.ts";
-import { readStatusDetails } from "./rpc-details.ts";
-import { METHODS, SERVICES } from "./rpc-methods.ts";
-import { SPELLING_V1, type Spelling } from "./spelling.ts";
-import { SPELLING_V03_PROTO } from "./spelling-v03-proto.ts";
-import { standingHeaders, withTenant } from "./standing.ts";
+import { TRANSLATION_V03_PROTO } from "./translate-v03-proto.ts";
+
+/** The methods of both gRPC services, with the messages they take and give. */
+
+const RPC_SERVICES = {
+  "1.0": "lf.a2a.v1.A2AService",
+  "0.3": "a2a.v1.A2AService",
+} as const satisfies Record<Version, string>;
+
+interface RpcMethod {
+  readonly method: string;
+  readonly request: string;
+  readonly reply: string;
+}
+
+const rpcMethod = (method: string, request: string, reply: string): RpcMethod => ({ method, request, reply });
+
+const COMMON_METHODS = {
+  SendMessage: rpcMethod("SendMessage", "SendMessageRequest", "SendMessageResponse"),
+  SendStreamingMessage: rpcMethod("SendStreamingMessage", "SendMessageRequest", "StreamResponse"),
+  GetTask: rpcMethod("GetTask", "GetTaskRequest", "Task"),
+  CancelTask: rpcMethod("CancelTask", "CancelTaskRequest", "Task"),
+  GetTaskPushNotificationConfig: rpcMethod(
+    "GetTaskPushNotificationConfig",
+    "GetTaskPushNotificationConfigRequest",
+    "TaskPushNotificationConfig",
+  ),
+  DeleteTaskPushNotificationConfig: rpcMethod(
+    "DeleteTaskPushNotificationConfig",
+    "DeleteTaskPushNotificationConfigRequest",
+    "Empty",
+  ),
+};
+
+const RPC_METHODS: Readonly<Record<Version, Readonly<Partial<Record<OperationName, RpcMethod>>>>> = {
+  "1.0": {
+    ...COMMON_METHODS,
+    ListTasks: rpcMethod("ListTasks", "ListTasksRequest", "ListTasksResponse"),
+    SubscribeToTask: rpcMethod("SubscribeToTask", "SubscribeToTaskRequest", "StreamResponse"),
+    CreateTaskPushNotificationConfig: rpcMethod(
+      "CreateTaskPushNotificationConfig",
+      "TaskPushNotificationConfig",
+      "TaskPushNotificationConfig",
+    ),
+    ListTaskPushNotificationConfigs: rpcMethod(
+      "ListTaskPushNotificationConfigs",
+      "ListTaskPushNotificationConfigsRequest",
+      "ListTaskPushNotificationConfigsResponse",
+    ),
+    GetExtendedAgentCard: rpcMethod("GetExtendedAgentCard", "GetExtendedAgentCardRequest", "AgentCard"),
+  },
+  "0.3": {
+    ...COMMON_METHODS,
+    SubscribeToTask: rpcMethod("TaskSubscription", "TaskSubscriptionRequest", "StreamResponse"),
+    CreateTaskPushNotificationConfig: rpcMethod(
+      "CreateTaskPushNotificationConfig",
+      "CreateTaskPushNotificationConfigRequest",
+      "TaskPushNotificationConfig",
+    ),
+    ListTaskPushNotificationConfigs: rpcMethod(
+      "ListTaskPushNotificationConfig",
+      "ListTaskPushNotificationConfigRequest",
+      "ListTaskPushNotificationConfigResponse",
+    ),
+    GetExtendedAgentCard: rpcMethod("GetAgentCard", "GetAgentCardRequest", "AgentCard"),
+  },
+};
 
 /** The bytes of a version's messages, by their names without the package; values are in the JSON form. */
 export interface MessageCodec {
@@ -33,21 +99,21 @@ export interface MessageCodec {
   decode(message: string, bytes: Uint8Array): unknown;
 }
 
-const DETAILS = "grpc-status-details-bin";
+const STATUS_DETAILS_HEADER = "grpc-status-details-bin";
 
 /** The library is loaded when an interface needs it, not before. */
 export async function createGrpcPeer(
   target: Target,
   options: PeerOptions,
-  witness: Witness,
+  witness: Observer,
   codec: MessageCodec,
 ): Promise<GrpcPeer> {
   const grpc = await import("@grpc/grpc-js");
   const { version } = target;
   const log = new ExchangeLog(options.secrets);
-  const spelling: Spelling = version === "1.0" ? SPELLING_V1 : SPELLING_V03_PROTO;
-  const standing = standingHeaders(version, options);
-  const { address, credentials } = addressOf(grpc, target.url, options.insecure);
+  const spelling: Translation = version === "1.0" ? TRANSLATION_V1 : TRANSLATION_V03_PROTO;
+  const standing = defaultHeaders(version, options);
+  const { address, credentials } = parseAddress(grpc, target.url, options.insecure);
   const client = new grpc.Client(address, credentials);
   /** Calls under way: they end with the run. */
   const calls = new Set<{ cancel(): void }>();
@@ -56,7 +122,7 @@ export async function createGrpcPeer(
   });
 
   function metadataOf({ as, headers = {} }: CallOptions = {}): Grpc.Metadata {
-    if (options.signal.aborted) throw new PeerFault("the run has ended");
+    if (options.signal.aborted) throw new PeerError("the run has ended");
     const metadata = new grpc.Metadata();
     for (const [name, value] of mergeHeaders(standing, ...callerHeaders(options, as), headers)) {
       metadata.set(name.toLowerCase(), value);
@@ -66,21 +132,21 @@ export async function createGrpcPeer(
 
   function begin(method: string, metadata: Grpc.Metadata, body: string): Exchange {
     const headers = Object.entries(metadata.getMap()).map(([name, value]) => [name, String(value)] as const);
-    return log.begin(`${target.url} ${SERVICES[version]}/${method}`, headers, body);
+    return log.recordRequest(`${target.url} ${RPC_SERVICES[version]}/${method}`, headers, body);
   }
 
-  const pathOf = (method: string): string => `/${SERVICES[version]}/${method}`;
+  const pathOf = (method: string): string => `/${RPC_SERVICES[version]}/${method}`;
   const deadline = (): Date => new Date(Date.now() + options.requestTimeoutMs);
 
-  function refused(error: Grpc.ServiceError, exchange: Exchange): Refusal {
-    log.answered(exchange, `${error.code} ${grpc.status[error.code] ?? ""}`);
-    log.appendTo(exchange, error.details);
-    if (error.code === grpc.status.CANCELLED && options.signal.aborted) throw new PeerFault("the run has ended");
-    if (error.code === grpc.status.DEADLINE_EXCEEDED) throw new PeerFault(noAnswer(options.requestTimeoutMs));
-    if (error.code === grpc.status.UNAVAILABLE && error.metadata.get(DETAILS).length === 0)
-      throw new PeerFault(error.details);
-    const read = readRpcError(error.code, error.details, error.metadata.get(DETAILS)[0]);
-    log.appendTo(exchange, read.details.length === 0 ? "" : ` ${JSON.stringify(read.details)}`);
+  function refused(error: Grpc.ServiceError, exchange: Exchange): CallFailure {
+    log.recordResponse(exchange, `${error.code} ${grpc.status[error.code] ?? ""}`);
+    log.appendBody(exchange, error.details);
+    if (error.code === grpc.status.CANCELLED && options.signal.aborted) throw new PeerError("the run has ended");
+    if (error.code === grpc.status.DEADLINE_EXCEEDED) throw new PeerError(timeoutMessage(options.requestTimeoutMs));
+    if (error.code === grpc.status.UNAVAILABLE && error.metadata.get(STATUS_DETAILS_HEADER).length === 0)
+      throw new PeerError(error.details);
+    const read = readRpcError(error.code, error.details, error.metadata.get(STATUS_DETAILS_HEADER)[0]);
+    log.appendBody(exchange, read.details.length === 0 ? "" : ` ${JSON.stringify(read.details)}`);
     witness.refusal(read);
     return { ok: false, error: read, contentType: "application/grpc" };
   }
@@ -88,7 +154,7 @@ export async function createGrpcPeer(
   function unary(method: string, bytes: Uint8Array, body: string, callOptions?: CallOptions) {
     const metadata = metadataOf(callOptions);
     const exchange = begin(method, metadata, body);
-    return new Promise<{ readonly bytes: Uint8Array; readonly headers: Fields; exchange: Exchange } | Refusal>(
+    return new Promise<{ readonly bytes: Uint8Array; readonly headers: Fields; exchange: Exchange } | CallFailure>(
       (resolve, reject) => {
         let headers: Fields = {};
         const call = client.makeUnaryRequest(
@@ -100,7 +166,7 @@ export async function createGrpcPeer(
           { deadline: deadline() },
           (error, reply) => {
             if (error === null && reply !== undefined) {
-              log.answered(exchange, "0 OK");
+              log.recordResponse(exchange, "0 OK");
               resolve({ bytes: reply, headers, exchange });
               return;
             }
@@ -127,17 +193,17 @@ export async function createGrpcPeer(
     bytes: Uint8Array,
     body: string,
     callOptions?: CallOptions,
-  ): Promise<Answer> {
+  ): Promise<CallResult> {
     const got = await unary(method, bytes, body, callOptions);
     if ("ok" in got) return got;
-    const wire = decode(codec, reply, got.bytes);
-    log.appendTo(got.exchange, JSON.stringify(wire));
+    const wire = decodeReply(codec, reply, got.bytes);
+    log.appendBody(got.exchange, JSON.stringify(wire));
     witness.result(operation, wire);
     const headers = Object.fromEntries(Object.entries(got.headers).map(([name, value]) => [name, String(value)]));
     return {
       ok: true,
       wire,
-      result: spelling.result(operation, wire),
+      result: spelling.decodeResult(operation, wire),
       headers,
       contentType: "application/grpc",
     };
@@ -147,17 +213,17 @@ export async function createGrpcPeer(
     binding: "GRPC",
     target,
     log,
-    knows: (operation) => METHODS[version][operation] !== undefined,
+    supports: (operation) => RPC_METHODS[version][operation] !== undefined,
 
     async call(operation, params, callOptions) {
       const { method, reply, request } = methodOf(operation, version);
-      const value = spelling.request(operation, withTenant(params, target));
+      const value = spelling.encodeRequest(operation, withTenant(params, target));
       return answer(operation, method, reply, codec.encode(request, value), JSON.stringify(value), callOptions);
     },
 
-    open(operation: StreamingName, params, callOptions): Promise<OpenStream | Refusal> {
+    open(operation: StreamingName, params, callOptions): Promise<OpenStream | CallFailure> {
       const { method, reply, request } = methodOf(operation, version);
-      const value = spelling.request(operation, withTenant(params, target));
+      const value = spelling.encodeRequest(operation, withTenant(params, target));
       const metadata = metadataOf(callOptions);
       const exchange = begin(method, metadata, JSON.stringify(value));
       const call = client.makeServerStreamRequest(
@@ -174,7 +240,7 @@ export async function createGrpcPeer(
         let begun = false;
         const timer = setTimeout(() => {
           call.cancel();
-          reject(new PeerFault(noAnswer(options.requestTimeoutMs)));
+          reject(new PeerError(timeoutMessage(options.requestTimeoutMs)));
         }, options.requestTimeoutMs);
         const open = (): void => {
           begun = true;
@@ -183,16 +249,16 @@ export async function createGrpcPeer(
         };
         call.on("data", (bytes: Uint8Array) => {
           if (!begun) {
-            log.answered(exchange, "a stream");
+            log.recordResponse(exchange, "a stream");
             open();
           }
           try {
-            const wire = decode(codec, reply, bytes);
-            log.appendTo(exchange, `${JSON.stringify(wire)}\n`);
+            const wire = decodeReply(codec, reply, bytes);
+            log.appendBody(exchange, `${JSON.stringify(wire)}\n`);
             witness.frame(wire);
-            frames.push({ event: spelling.event(wire), wire });
+            frames.push({ event: spelling.decodeEvent(wire), wire });
           } catch (fault) {
-            frames.end(fault instanceof Error ? fault : new PeerFault(String(fault)));
+            frames.end(fault instanceof Error ? fault : new PeerError(String(fault)));
             call.cancel();
           }
         });
@@ -203,7 +269,7 @@ export async function createGrpcPeer(
         call.on("error", (error: Grpc.ServiceError) => {
           clearTimeout(timer);
           if (begun) {
-            frames.end(new PeerFault(`the stream broke: ${error.message}`));
+            frames.end(new PeerError(`the stream broke: ${error.message}`));
             return;
           }
           begun = true;
@@ -223,8 +289,8 @@ export async function createGrpcPeer(
 }
 
 function methodOf(operation: OperationName, version: Version) {
-  const row = METHODS[version][operation];
-  if (row === undefined) throw new PeerFault(`${operation} does not exist in ${version}`);
+  const row = RPC_METHODS[version][operation];
+  if (row === undefined) throw new PeerError(`${operation} does not exist in ${version}`);
   return row;
 }
 
@@ -232,16 +298,16 @@ function toBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-function decode(codec: MessageCodec, message: string, bytes: Uint8Array): unknown {
+function decodeReply(codec: MessageCodec, message: string, bytes: Uint8Array): unknown {
   try {
     return message === "Empty" ? null : codec.decode(message, bytes);
   } catch {
-    throw new PeerFault(`the answer is no ${message}`);
+    throw new PeerError(`the answer is no ${message}`);
   }
 }
 
 /** Cards give `host:port`, some an URL. Only what says so, or has the port for it, is encrypted. */
-function addressOf(grpc: typeof Grpc, url: string, insecure: boolean) {
+function parseAddress(grpc: typeof Grpc, url: string, insecure: boolean) {
   const [, scheme = "", rest = url] = /^([a-z][a-z0-9+.-]*):\/\/([^/]+)/i.exec(url) ?? [];
   const plain = scheme === "http" || scheme === "grpc" || (scheme === "" && !/:443$/.test(rest));
   const options = insecure ? { rejectUnauthorized: false } : {};
@@ -250,9 +316,9 @@ function addressOf(grpc: typeof Grpc, url: string, insecure: boolean) {
 }
 
 function readRpcError(code: number, message: string, encoded: Buffer | string | undefined): WireError {
-  const details = encoded === undefined ? [] : readStatusDetails(Buffer.from(encoded));
+  const details = encoded === undefined ? [] : decodeStatusDetails(Buffer.from(encoded));
   const faults: WireError["faults"] =
-    details === undefined ? [{ rule: "status-body", text: `${DETAILS} is no google.rpc.Status` }] : [];
+    details === undefined ? [{ rule: "status-body", text: `${STATUS_DETAILS_HEADER} is no google.rpc.Status` }] : [];
   const read = readDetails(details ?? []);
   return {
     name: read.reason,

@@ -1,35 +1,37 @@
-import { ExchangeLog } from "../evidence.ts";
+import { PeerError } from "../check.ts";
+import { ExchangeLog } from "../exchange-log.ts";
 import { type Fields, fieldsOf, isObject, listOf, show, textOf } from "../json.ts";
-import { PeerFault } from "../outcome.ts";
-import { type ErrorDetails, readDetails } from "./error-details.ts";
-import { nameOfCode } from "./error-table.ts";
-import { openEvents } from "./event-source.ts";
-import { HttpClient, type HttpRequest, mergeHeaders, type WholeAnswer } from "./http-client.ts";
+import { type ErrorDetails, nameOfCode, readDetails } from "./errors.ts";
+import { openEvents } from "./event-stream.ts";
+import { type FullResponse, HttpClient, type HttpRequest, mergeHeaders } from "./http-client.ts";
 import {
-  type Answer,
+  type CallFailure,
   type CallOptions,
+  type CallResult,
   callerHeaders,
+  defaultHeaders,
   type Frame,
   type JsonRpcPeer,
+  type Observer,
   type OpenStream,
   type OperationName,
   type PeerOptions,
-  type Refusal,
   type StreamingName,
   type Target,
+  TRANSLATION_V1,
+  type Translation,
   type WireError,
-  type Witness,
+  withQuery,
+  withTenant,
 } from "./peer.ts";
-import { SPELLING_V1, type Spelling } from "./spelling.ts";
-import { METHODS_V03, SPELLING_V03_JSON } from "./spelling-v03-json.ts";
-import { standingHeaders, withQuery, withTenant } from "./standing.ts";
+import { METHODS_V03, TRANSLATION_V03_JSON } from "./translate-v03-json.ts";
 
-export function createJsonRpcPeer(target: Target, options: PeerOptions, witness: Witness): JsonRpcPeer {
+export function createJsonRpcPeer(target: Target, options: PeerOptions, witness: Observer): JsonRpcPeer {
   const log = new ExchangeLog(options.secrets);
   const client = new HttpClient(log, options.requestTimeoutMs, options.signal);
-  const spelling: Spelling = target.version === "1.0" ? SPELLING_V1 : SPELLING_V03_JSON;
+  const spelling: Translation = target.version === "1.0" ? TRANSLATION_V1 : TRANSLATION_V03_JSON;
   const url = new URL(target.url);
-  const standing = { "Content-Type": "application/json", ...standingHeaders(target.version, options) };
+  const standing = { "Content-Type": "application/json", ...defaultHeaders(target.version, options) };
   let lastId = 0;
 
   const methodOf = (operation: OperationName): string =>
@@ -44,11 +46,11 @@ export function createJsonRpcPeer(target: Target, options: PeerOptions, witness:
   function envelope(operation: OperationName, params: Fields): { readonly id: string; readonly body: string } {
     lastId += 1;
     const id = `conformance-${lastId}`;
-    const wireParams = spelling.request(operation, withTenant(params, target));
+    const wireParams = spelling.encodeRequest(operation, withTenant(params, target));
     return { id, body: JSON.stringify({ jsonrpc: "2.0", id, method: methodOf(operation), params: wireParams }) };
   }
 
-  function readWhole(operation: OperationName, id: string, answer: WholeAnswer): Answer {
+  function readWhole(operation: OperationName, id: string, answer: FullResponse): CallResult {
     const response = parse(answer.text);
     const fault = envelopeFault(response, id);
     witness.envelope(fault);
@@ -58,13 +60,13 @@ export function createJsonRpcPeer(target: Target, options: PeerOptions, witness:
       witness.contentType("error", answer.contentType);
       return { ok: false, error, contentType: answer.contentType };
     }
-    if (!("result" in response)) throw new PeerFault(`neither result nor error: ${show(answer.text)}`);
+    if (!("result" in response)) throw new PeerError(`neither result nor error: ${show(answer.text)}`);
     witness.contentType("whole", answer.contentType);
     witness.result(operation, response.result);
     return {
       ok: true,
       wire: response.result,
-      result: spelling.result(operation, response.result),
+      result: spelling.decodeResult(operation, response.result),
       headers: answer.headers,
       contentType: answer.contentType,
     };
@@ -74,7 +76,7 @@ export function createJsonRpcPeer(target: Target, options: PeerOptions, witness:
     binding: "JSONRPC",
     target,
     log,
-    knows: (operation) => target.version === "1.0" || METHODS_V03[operation] !== undefined,
+    supports: (operation) => target.version === "1.0" || METHODS_V03[operation] !== undefined,
     methodOf,
 
     async call(operation, params, callOptions) {
@@ -82,13 +84,13 @@ export function createJsonRpcPeer(target: Target, options: PeerOptions, witness:
       return readWhole(operation, id, await client.exchange(request(body, "application/json", callOptions)));
     },
 
-    async open(operation: StreamingName, params, callOptions): Promise<OpenStream | Refusal> {
+    async open(operation: StreamingName, params, callOptions): Promise<OpenStream | CallFailure> {
       const { body, id } = envelope(operation, params);
       const answer = await client.send(request(body, "text/event-stream, application/json", callOptions));
       if (answer.contentType !== "text/event-stream") {
-        const whole = readWhole(operation, id, await client.whole(answer));
+        const whole = readWhole(operation, id, await client.readFull(answer));
         if (!whole.ok) return whole;
-        throw new PeerFault(`a stream was asked for, and one answer came: ${show(whole.wire)}`);
+        throw new PeerError(`a stream was asked for, and one answer came: ${show(whole.wire)}`);
       }
       witness.contentType("stream", answer.contentType);
       return openEvents(client, answer, (data): Frame => {
@@ -101,7 +103,7 @@ export function createJsonRpcPeer(target: Target, options: PeerOptions, witness:
           return { event: {}, wire: response.error, error };
         }
         witness.frame(response.result, fault);
-        return { event: spelling.event(response.result), wire: response.result };
+        return { event: spelling.decodeEvent(response.result), wire: response.result };
       });
     },
 
@@ -115,14 +117,14 @@ function parse(text: string): Fields {
   try {
     value = JSON.parse(text);
   } catch {
-    throw new PeerFault(`the answer is no JSON: ${show(text)}`);
+    throw new PeerError(`the answer is no JSON: ${show(text)}`);
   }
-  if (!isObject(value)) throw new PeerFault(`the answer is no JSON-RPC response: ${show(text)}`);
+  if (!isObject(value)) throw new PeerError(`the answer is no JSON-RPC response: ${show(text)}`);
   return value;
 }
 
 /** What is wrong with a response to the request of that id. */
-export function envelopeFault(response: Fields, id: unknown): string | undefined {
+function envelopeFault(response: Fields, id: unknown): string | undefined {
   if (response.jsonrpc !== "2.0") return `jsonrpc is ${show(response.jsonrpc)}, not "2.0"`;
   if (response.id !== id) return `the id is ${show(response.id)}, not that of the request, ${show(id)}`;
   if ("result" in response && "error" in response) return "the response has both result and error";
@@ -130,7 +132,7 @@ export function envelopeFault(response: Fields, id: unknown): string | undefined
   return undefined;
 }
 
-export function readError(wire: unknown, httpStatus: number | undefined): WireError {
+function readError(wire: unknown, httpStatus: number | undefined): WireError {
   const { code, data, message } = fieldsOf(wire);
   const faults: WireError["faults"][number][] = [];
   if (typeof code !== "number" || !Number.isInteger(code))

@@ -1,8 +1,51 @@
-import type { ExchangeLog } from "../evidence.ts";
+import type { ExchangeLog } from "../exchange-log.ts";
 import type { Fields } from "../json.ts";
-import type { Binding, Version } from "../requirement.ts";
-import type { FrameQueue } from "./frame-queue.ts";
-import type { WholeAnswer } from "./http-client.ts";
+import type { Binding, Version } from "../requirements/index.ts";
+import type { FrameQueue } from "./event-stream.ts";
+import type { FullResponse } from "./http-client.ts";
+
+/** What every request of a version has. */
+
+export const VERSION_HEADER = "A2A-Version";
+
+/** In 0.3 no version is named, and extensions are asked for under another name. */
+export function defaultHeaders(version: Version, { requiredExtensions }: PeerOptions): Record<string, string> {
+  const headers: Record<string, string> = {};
+  if (version === "1.0") headers[VERSION_HEADER] = version;
+  if (requiredExtensions.length > 0) headers[extensionsHeader(version)] = requiredExtensions.join(", ");
+  return headers;
+}
+
+export function extensionsHeader(version: Version): string {
+  return version === "1.0" ? "A2A-Extensions" : "X-A2A-Extensions";
+}
+
+export function withTenant(params: Fields, { tenant }: Target): Fields {
+  return tenant === undefined || "tenant" in params ? params : { tenant, ...params };
+}
+
+export function withQuery(url: URL, query: readonly (readonly [string, string])[]): URL {
+  if (query.length === 0) return url;
+  const full = new URL(url);
+  for (const [name, value] of query) full.searchParams.set(name, value);
+  return full;
+}
+
+/**
+ * How a version writes what checks say in the words of 1.0. Requests may be wrong on purpose: what a spelling does not
+ * recognise it passes on as it is.
+ */
+export interface Translation {
+  encodeRequest(operation: OperationName, params: Fields): Fields;
+  decodeResult(operation: OperationName, wire: unknown): unknown;
+  decodeEvent(wire: unknown): Fields;
+}
+
+export const TRANSLATION_V1: Translation = {
+  encodeRequest: (_operation, params) => params,
+  decodeResult: (_operation, wire) => wire,
+  decodeEvent: (wire) => (typeof wire === "object" && wire !== null ? (wire as Fields) : {}),
+};
 
 export const OPERATION_NAMES = [
   "SendMessage",
@@ -55,9 +98,9 @@ export interface ErrorFault {
   readonly text: string;
 }
 
-export type Answer = Success | Refusal;
+export type CallResult = CallSuccess | CallFailure;
 
-export interface Success {
+interface CallSuccess {
   readonly ok: true;
   /** In the words of 1.0, whatever the interface speaks. */
   readonly result: unknown;
@@ -67,7 +110,7 @@ export interface Success {
   readonly contentType: string;
 }
 
-export interface Refusal {
+export interface CallFailure {
   readonly ok: false;
   readonly error: WireError;
   readonly contentType: string;
@@ -87,7 +130,7 @@ export interface OpenStream {
 }
 
 /** Sees every answer and event, so that all that is ever received is judged. */
-export interface Witness {
+export interface Observer {
   result(operation: OperationName, wire: unknown): void;
   /** `fault` is what is wrong with the frame around the event. */
   frame(wire: unknown, fault?: string): void;
@@ -101,30 +144,30 @@ interface PeerBase {
   readonly target: Target;
   readonly log: ExchangeLog;
   /** Does the version know this operation at all? */
-  knows(operation: OperationName): boolean;
+  supports(operation: OperationName): boolean;
   /** Params are in the words of 1.0, and may be wrong on purpose. */
-  call(operation: OperationName, params: Fields, options?: CallOptions): Promise<Answer>;
-  open(operation: StreamingName, params: Fields, options?: CallOptions): Promise<OpenStream | Refusal>;
+  call(operation: OperationName, params: Fields, options?: CallOptions): Promise<CallResult>;
+  open(operation: StreamingName, params: Fields, options?: CallOptions): Promise<OpenStream | CallFailure>;
   close(): void;
 }
 
 export interface JsonRpcPeer extends PeerBase {
   readonly binding: "JSONRPC";
   /** Sends any body to the interface's URL. */
-  post(body: string | Uint8Array, options?: CallOptions): Promise<WholeAnswer>;
+  post(body: string | Uint8Array, options?: CallOptions): Promise<FullResponse>;
   methodOf(operation: OperationName): string;
 }
 
 export interface HttpPeer extends PeerBase {
   readonly binding: "HTTP+JSON";
   /** Sends any request to a path below the interface's URL. */
-  request(method: string, path: string, body: string | undefined, options?: CallOptions): Promise<WholeAnswer>;
+  request(method: string, path: string, body: string | undefined, options?: CallOptions): Promise<FullResponse>;
 }
 
 export interface GrpcPeer extends PeerBase {
   readonly binding: "GRPC";
   /** Sends any bytes to any method of the service. */
-  unary(method: string, bytes: Uint8Array, options?: CallOptions): Promise<Answer>;
+  unary(method: string, bytes: Uint8Array, options?: CallOptions): Promise<CallResult>;
 }
 
 export type Peer = JsonRpcPeer | HttpPeer | GrpcPeer;

@@ -1,7 +1,7 @@
-import type { RequirementRows } from "../requirement.ts";
+import type { RequirementRows } from "./index.ts";
 
 /** How things are written in each binding, and that all bindings mean the same. */
-export const BINDINGS = {
+export const BINDING_REQUIREMENTS = {
   "DM-TASK-001": {
     level: "MUST",
     sections: { "1.0": "4.1.1", "0.3": "6.1" },

@@ -1,7 +1,7 @@
-import type { RequirementRows } from "../requirement.ts";
+import type { RequirementRows } from "./index.ts";
 
 /** Streams and push notifications. */
-export const DELIVERY = {
+export const DELIVERY_REQUIREMENTS = {
   "CORE-CAP-002": {
     level: "MUST",
     sections: { "1.0": "3.3.4", "0.3": "8.2" },

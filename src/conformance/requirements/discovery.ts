@@ -1,7 +1,7 @@
-import type { RequirementRows } from "../requirement.ts";
+import type { RequirementRows } from "./index.ts";
 
 /** Cards, versions, extensions and who may call. Ids are those of the public kit where it has one. */
-export const DISCOVERY = {
+export const DISCOVERY_REQUIREMENTS = {
   "CARD-DISC-001": {
     level: "MUST",
     sections: { "1.0": "8.2", "0.3": "5.3" },

@@ -1,7 +1,7 @@
-import type { RequirementRows } from "../requirement.ts";
+import type { RequirementRows } from "./index.ts";
 
 /** Sending, tasks and lists. */
-export const OPERATIONS = {
+export const OPERATION_REQUIREMENTS = {
   "CORE-SEND-001": {
     level: "MUST",
     sections: { "1.0": "3.1.1", "0.3": "7.1" },

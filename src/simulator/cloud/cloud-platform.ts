@@ -1,19 +1,14 @@
 import type { IncomingMessage } from "node:http";
 import type { Clock } from "../../model/ports.ts";
-import { type Random, uuidFrom } from "../chance.ts";
-import { type Fields, fieldsIn, parseFields, textIn } from "../json.ts";
-import { messageParams, USUAL_STYLE, type WireStyle } from "../link/wire-style.ts";
-import type { Channel, ControlAnswer, OutgoingControl, OutgoingMessage } from "../phone/channel.ts";
-import { dataPart } from "../phone/parts.ts";
-import { Misread } from "../task/misread.ts";
-import { readControlAnswer } from "../task/read-control.ts";
-import { isEchoed, readResponse } from "../task/read-response.ts";
+import { DecodeError, type Fields, fieldsOf, parseObject, textOf } from "../json.ts";
+import { DEFAULT_STYLE, messageParams, type WireStyle } from "../link/wire-format.ts";
+import { type Channel, type ControlAnswer, dataPart, type OutgoingControl, type OutgoingMessage } from "../phone.ts";
+import { type Random, uuidFrom } from "../random.ts";
+import { decodeControlAnswer, decodeResponse, echoesId } from "../task/decode-response.ts";
 import type { SimulatedTask } from "../task/simulated-task.ts";
 import type { Report } from "../violations.ts";
-import { AgentSessions } from "./agent-sessions.ts";
-import { type CloudCredentials, CredentialSource, type Proof } from "./credentials.ts";
-import { contentTypeOf, describeStatus, post, readText } from "./http-call.ts";
-import { readStream } from "./read-stream.ts";
+import { AgentSessions, type CloudCredentials, type CredentialParams, CredentialSource } from "./credentials.ts";
+import { contentTypeOf, describeStatus, post, readText, receiveStream } from "./http-client.ts";
 
 export interface CloudOptions {
   /** The one address of the agent, as typed into the console. */
@@ -27,7 +22,7 @@ export interface CloudOptions {
   readonly trailingSpace?: boolean;
 }
 
-export interface CloudSurroundings {
+interface CloudDependencies {
   readonly clock: Clock;
   readonly random: Random;
   readonly report: Report;
@@ -36,17 +31,17 @@ export interface CloudSurroundings {
 
 /** The platform as a caller of agents that have an address: one endpoint, JSON-RPC, streams for messages. */
 export class CloudPlatform implements Channel {
-  style: WireStyle = USUAL_STYLE;
+  style: WireStyle = DEFAULT_STYLE;
   /** The next stream is left after so many frames. */
   leaveAfter: number | undefined;
   /** How often a session had to be opened again because the agent refused the one it had given. */
-  refusals = 0;
+  reopenedSessions = 0;
   readonly #options: CloudOptions;
-  readonly #surroundings: CloudSurroundings;
+  readonly #surroundings: CloudDependencies;
   readonly #source: CredentialSource;
   readonly #sessions: AgentSessions;
 
-  constructor(options: CloudOptions, surroundings: CloudSurroundings) {
+  constructor(options: CloudOptions, surroundings: CloudDependencies) {
     const { clock, report } = surroundings;
     this.#options = options;
     this.#surroundings = surroundings;
@@ -58,12 +53,12 @@ export class CloudPlatform implements Channel {
     return this.#sessions.ids;
   }
 
-  message(message: OutgoingMessage, task: SimulatedTask): boolean {
+  sendMessage(message: OutgoingMessage, task: SimulatedTask): boolean {
     void this.#stream(message, task);
     return true;
   }
 
-  control(control: OutgoingControl): Promise<ControlAnswer> {
+  sendControl(control: OutgoingControl): Promise<ControlAnswer> {
     const { clock, controlPatienceMs } = this.#surroundings;
     return new Promise((resolve) => {
       const stop = clock.after(controlPatienceMs, () => resolve("no-answer"));
@@ -72,17 +67,17 @@ export class CloudPlatform implements Channel {
   }
 
   async #control(control: OutgoingControl): Promise<ControlAnswer> {
-    const { requestId, sender, taskId, what } = control;
+    const { requestId, sender, taskId, kind } = control;
     const { controlSession } = this.style;
     const session = { sessionId: sender.conversationId };
     const request = {
       jsonrpc: "2.0",
       id: requestId,
-      method: what === "cancel" ? "tasks/cancel" : "clearContext",
-      ...(controlSession === "top" ? session : { params: what === "cancel" ? { ...session, id: taskId } : session }),
+      method: kind === "cancel" ? "tasks/cancel" : "clearContext",
+      ...(controlSession === "top" ? session : { params: kind === "cancel" ? { ...session, id: taskId } : session }),
     };
     try {
-      return readControlAnswer(await this.#ask(request), control);
+      return decodeControlAnswer(await this.#ask(request), control);
     } catch (error) {
       this.#report(error, "wrong-control-answer", taskId);
       return "error";
@@ -92,7 +87,7 @@ export class CloudPlatform implements Channel {
   /** The user binds an account; the agent may exchange the code for who it is. Undefined if the agent refused. */
   async authorize(authCode: string): Promise<string | undefined> {
     const result = await this.#accountCall("authorize", { authCode });
-    const id = textIn(result?.agentLoginSessionId);
+    const id = textOf(result?.agentLoginSessionId);
     if (result !== undefined && id === undefined)
       this.#surroundings.report("bad-response", "agentLoginSessionId is missing.");
     return id;
@@ -107,7 +102,7 @@ export class CloudPlatform implements Channel {
     const request = { jsonrpc: "2.0", id: uuidFrom(this.#surroundings.random), method, params: { message } };
     try {
       const result = await this.#ask(request);
-      if (result.version !== "1.0") throw new Misread(`version of the answer to ${method} is not "1.0".`);
+      if (result.version !== "1.0") throw new DecodeError(`version of the answer to ${method} is not "1.0".`);
       return result;
     } catch (error) {
       this.#report(error, "bad-response");
@@ -122,7 +117,7 @@ export class CloudPlatform implements Channel {
     try {
       const request = { jsonrpc: "2.0", id, method: "message/stream", params: messageParams(message, this.style) };
       const answer = await this.#call(request, "text/event-stream");
-      await readStream(answer, task, {
+      await receiveStream(answer, task, {
         id,
         report: this.#surroundings.report,
         ...(leaveAfter === undefined ? {} : { leaveAfter }),
@@ -137,8 +132,11 @@ export class CloudPlatform implements Channel {
   async #initialize(): Promise<Fields> {
     const { random, report } = this.#surroundings;
     const request = { jsonrpc: "2.0", id: uuidFrom(random), method: "initialize" };
-    const result = await this.#readResult(await this.#post(request, await this.#source.proof(), JSON_TYPE), request.id);
-    const sessionId = textIn(result.agentSessionId);
+    const result = await this.#readResult(
+      await this.#post(request, await this.#source.toParams(), JSON_TYPE),
+      request.id,
+    );
+    const sessionId = textOf(result.agentSessionId);
     if (sessionId === undefined) return result;
     const arrived = { jsonrpc: "2.0", id: uuidFrom(random), method: "notifications/initialized" };
     const answer = await this.#post(arrived, this.#sessionProof(sessionId), JSON_TYPE);
@@ -162,31 +160,31 @@ export class CloudPlatform implements Channel {
     }
     if (contentTypeOf(answer) !== JSON_TYPE)
       this.#surroundings.report("wrong-content-type", `It was ${contentTypeOf(answer)}.`);
-    const value = parseFields(text);
-    if (value === undefined) throw new Misread("The answer holds no JSON object.");
-    const response = readResponse(value);
-    if (!isEchoed(response, id)) this.#surroundings.report("id-not-echoed", "");
+    const value = parseObject(text);
+    if (value === undefined) throw new DecodeError("The answer holds no JSON object.");
+    const response = decodeResponse(value);
+    if (!echoesId(response, id)) this.#surroundings.report("id-not-echoed", "");
     if (response.kind === "error") throw new Refused(response.error.message);
-    if (response.kind === "update") throw new Misread("An update came in place of an answer.");
-    return fieldsIn(response.result);
+    if (response.kind === "update") throw new DecodeError("An update came in place of an answer.");
+    return fieldsOf(response.result);
   }
 
   async #call(request: Request, accept: string): Promise<IncomingMessage> {
-    if (this.#options.mode === "stateless") return this.#post(request, await this.#source.proof(), accept);
-    const { id, slot } = await this.#sessions.take();
+    if (this.#options.mode === "stateless") return this.#post(request, await this.#source.toParams(), accept);
+    const { id, slot } = await this.#sessions.acquire();
     const answer = await this.#post(request, this.#sessionProof(id), accept);
     if (answer.statusCode !== 401) return answer;
     answer.resume();
-    this.refusals++;
+    this.reopenedSessions++;
     this.#sessions.forget(slot, id);
     return this.#post(request, this.#sessionProof(await this.#sessions.reopen(slot)), accept);
   }
 
-  #sessionProof(id: string): Proof {
+  #sessionProof(id: string): CredentialParams {
     return { headers: { "agent-session-id": this.#options.trailingSpace === true ? `${id} ` : id }, query: {} };
   }
 
-  #post(request: Request, { headers, query }: Proof, accept: string): Promise<IncomingMessage> {
+  #post(request: Request, { headers, query }: CredentialParams, accept: string): Promise<IncomingMessage> {
     const url = new URL(this.#options.url);
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
     return post({ url, headers: { "content-type": JSON_TYPE, accept, ...headers }, body: JSON.stringify(request) });
@@ -195,7 +193,7 @@ export class CloudPlatform implements Channel {
   #report(error: unknown, rule: "bad-response" | "wrong-control-answer", taskId?: string): void {
     if (error instanceof Refused) return;
     const { report } = this.#surroundings;
-    if (error instanceof Misread) report(rule, error.message, taskId);
+    if (error instanceof DecodeError) report(rule, error.message, taskId);
     else
       report(
         "http-status",

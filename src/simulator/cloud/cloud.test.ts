@@ -1,14 +1,14 @@
 import { createServer } from "node:http";
 import { type AddressInfo, createServer as createListener } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { fieldsIn } from "../json.ts";
-import { USUAL_STYLE } from "../link/wire-style.ts";
-import { sign } from "../signature.ts";
+import { sign } from "../authentication.ts";
+import { fieldsOf } from "../json.ts";
+import { DEFAULT_STYLE } from "../link/wire-format.ts";
 import type { Simulator } from "../simulator.ts";
 import { CloudAgent, frame, type Handler, open, reply } from "../testing/cloud-agent.ts";
 import { createStage, rulesOf } from "../testing/stage.ts";
 import type { CloudOptions } from "./cloud-platform.ts";
-import { post } from "./http-call.ts";
+import { post } from "./http-client.ts";
 
 const stage = createStage();
 let agent: CloudAgent;
@@ -26,7 +26,7 @@ describe("with sessions", () => {
   test("credentials are shown once, the id after that", async () => {
     const simulator = await call();
     const task = simulator.phone.say("hello");
-    await task.settled();
+    await task.waitUntilSettled();
     expect(task.screen()).toMatchObject({ text: "Hello there", state: "completed", painted: true });
     expect(agent.methods).toEqual(["initialize", "notifications/initialized", "message/stream"]);
     const [first, ...later] = agent.received.map(({ headers }) => headers);
@@ -61,28 +61,28 @@ describe("with sessions", () => {
     wire.close();
     expect(heard.join("")).toContain("agent-session-id: session-1 \r\n");
     const simulator = await call({ trailingSpace: true });
-    await simulator.phone.say("hello").settled();
+    await simulator.phone.say("hello").waitUntilSettled();
     expect(agent.methods).toEqual(["initialize", "notifications/initialized", "message/stream"]);
   });
 
   test("a refused id is replaced, an expired one too", async () => {
     const simulator = await call();
-    await simulator.phone.say("one").settled();
+    await simulator.phone.say("one").waitUntilSettled();
     agent.sessions.clear();
     const second = simulator.phone.say("two");
-    await second.settled();
+    await second.waitUntilSettled();
     expect(second.ending).toBe("final");
-    expect([simulator.cloud?.refusals, simulator.cloud?.sessionIds]).toEqual([1, ["session-2"]]);
+    expect([simulator.cloud?.reopenedSessions, simulator.cloud?.sessionIds]).toEqual([1, ["session-2"]]);
     await stage.clock.advance(604_800_000);
-    await simulator.phone.say("three").settled();
-    expect([simulator.cloud?.refusals, simulator.cloud?.sessionIds]).toEqual([1, ["session-3"]]);
+    await simulator.phone.say("three").waitUntilSettled();
+    expect([simulator.cloud?.reopenedSessions, simulator.cloud?.sessionIds]).toEqual([1, ["session-3"]]);
     expect(simulator.violations).toEqual([]);
   });
 
   test("several are in use at a time", async () => {
     const simulator = await call({ sessions: 5 });
     const phones = Array.from({ length: 20 }, () => simulator.addPhone());
-    await Promise.all(phones.map((phone) => phone.say("hello").settled()));
+    await Promise.all(phones.map((phone) => phone.say("hello").waitUntilSettled()));
     expect(simulator.cloud?.sessionIds).toHaveLength(5);
     const used = agent.received.filter(({ body }) => body.method === "message/stream");
     expect(new Set(used.map(({ headers }) => headers["agent-session-id"])).size).toBe(5);
@@ -93,8 +93,8 @@ describe("with sessions", () => {
 describe("without sessions", () => {
   test("credentials are shown every time", async () => {
     const simulator = await call({ mode: "stateless" });
-    await simulator.phone.say("one").settled();
-    await simulator.phone.say("two").settled();
+    await simulator.phone.say("one").waitUntilSettled();
+    await simulator.phone.say("two").waitUntilSettled();
     expect(agent.methods).toEqual(["message/stream", "message/stream"]);
     expect(agent.received.map(({ headers }) => headers.accesskey)).toEqual(["key", "key"]);
   });
@@ -102,7 +102,7 @@ describe("without sessions", () => {
   test("secrets are what is left of them after 64 characters", async () => {
     const credentials = { kind: "signed", accessKey: "a".repeat(70), secretKey: "s".repeat(70) } as const;
     const simulator = await call({ mode: "stateless", credentials });
-    await simulator.phone.say("hello").settled();
+    await simulator.phone.say("hello").waitUntilSettled();
     const { accesskey, sign: signature, ts } = agent.received[0]?.headers ?? {};
     expect([accesskey, signature]).toEqual(["a".repeat(64), sign("s".repeat(64), String(ts))]);
   });
@@ -114,14 +114,14 @@ describe("without sessions", () => {
     ["nothing", { kind: "none" }, "/agent/message", undefined],
   ])("%s is shown", async (_what, credentials, url, authorization) => {
     const simulator = await call({ mode: "stateless", credentials });
-    await simulator.phone.say("hello").settled();
+    await simulator.phone.say("hello").waitUntilSettled();
     expect([agent.received[0]?.url, agent.received[0]?.headers.authorization]).toEqual([url, authorization]);
   });
 
   test("a header of another name is used", async () => {
     const credentials = { kind: "header", key: "k", name: "X-Key", bearer: false } as const;
     const simulator = await call({ mode: "stateless", credentials });
-    await simulator.phone.say("hello").settled();
+    await simulator.phone.say("hello").waitUntilSettled();
     expect(agent.received[0]?.headers["x-key"]).toBe("k");
   });
 
@@ -135,10 +135,10 @@ describe("without sessions", () => {
     const tokenUrl = `http://127.0.0.1:${(tokens.address() as AddressInfo).port}/token`;
     const credentials = { kind: "oauth", tokenUrl, clientId: "c", clientSecret: "s", scope: "talk" } as const;
     const simulator = await call({ mode: "stateless", credentials });
-    await simulator.phone.say("one").settled();
-    await simulator.phone.say("two").settled();
+    await simulator.phone.say("one").waitUntilSettled();
+    await simulator.phone.say("two").waitUntilSettled();
     await stage.clock.advance(60_000);
-    await simulator.phone.say("three").settled();
+    await simulator.phone.say("three").waitUntilSettled();
     tokens.close();
     expect(forms[0]).toBe("grant_type=client_credentials&client_id=c&client_secret=s&scope=talk");
     const seen = agent.received.map(({ headers }) => headers.authorization);
@@ -150,7 +150,7 @@ describe("requests that are not messages", () => {
   test("cancel and clear have no params", async () => {
     const simulator = await call();
     const task = simulator.phone.say("hello");
-    await task.settled();
+    await task.waitUntilSettled();
     const { conversationId } = simulator.phone;
     expect(await simulator.phone.cancel()).toBe("canceled");
     expect(await simulator.phone.clear()).toBe("cleared");
@@ -172,9 +172,9 @@ describe("requests that are not messages", () => {
 
   test("unless told to", async () => {
     const simulator = await call();
-    simulator.style = { ...USUAL_STYLE, controlSession: "params" };
+    simulator.style = { ...DEFAULT_STYLE, controlSession: "params" };
     const task = simulator.phone.say("hello");
-    await task.settled();
+    await task.waitUntilSettled();
     await simulator.phone.cancel();
     expect(agent.received.at(-1)?.body.params).toEqual({ sessionId: simulator.phone.conversationId, id: task.id });
   });
@@ -183,12 +183,12 @@ describe("requests that are not messages", () => {
     const simulator = await call();
     const login = await simulator.cloud?.authorize("code");
     expect(login).toBe("login-1");
-    expect(fieldsIn(agent.received.at(-1)?.body.params)).toMatchObject({
+    expect(fieldsOf(agent.received.at(-1)?.body.params)).toMatchObject({
       message: { parts: [{ kind: "data", data: { authCode: "code" } }] },
     });
     simulator.phone.loginSessionId = login ?? "";
-    await simulator.phone.say("hello").settled();
-    expect(fieldsIn(agent.received.at(-1)?.body.params).agentLoginSessionId).toBe("login-1");
+    await simulator.phone.say("hello").waitUntilSettled();
+    expect(fieldsOf(agent.received.at(-1)?.body.params).agentLoginSessionId).toBe("login-1");
     expect(await simulator.cloud?.deauthorize("login-1")).toBe(true);
     agent.handlers.authorize = ({ body }, response) =>
       reply(response, { id: body.id, error: { code: -32603, message: "no" } });
@@ -210,7 +210,7 @@ describe("a stream", () => {
         frame(response, body, { kind: "status-update", final: false, status: { state } });
     };
     const task = simulator.phone.say("hello");
-    await task.settled();
+    await task.waitUntilSettled();
     await gone;
     expect([task.ending, task.shown]).toEqual(["left", 2]);
     expect(simulator.violations).toEqual([]);
@@ -225,11 +225,11 @@ describe("a stream", () => {
       response.end();
     };
     const task = simulator.phone.say("hello");
-    await task.settled();
+    await task.waitUntilSettled();
     expect(task.asks).toBe(true);
     agent.handlers["message/stream"] = usual as Handler;
     expect(simulator.phone.say("yes")).toBe(task);
-    await task.settled();
+    await task.waitUntilSettled();
     expect(task.state).toBe("completed");
     expect(simulator.violations).toEqual([]);
   });
@@ -239,7 +239,7 @@ describe("a stream", () => {
     agent.handlers["message/stream"] = ({ body }, response) =>
       reply(response, { id: body.id, error: { code: "99911113", message: "slow down" } });
     const task = simulator.phone.say("hello");
-    await task.settled();
+    await task.waitUntilSettled();
     expect(task.screen()).toMatchObject({ state: "failed", failure: "slow down" });
     agent.handlers["message/stream"] = ({ body }, response) => {
       open(response).write(
@@ -248,7 +248,7 @@ describe("a stream", () => {
       response.end();
     };
     const next = simulator.phone.say("hello");
-    await next.settled();
+    await next.waitUntilSettled();
     expect(next.screen().failure).toBe("no");
     expect(simulator.violations).toEqual([]);
   });
@@ -260,7 +260,7 @@ describe("a stream", () => {
       response.destroy();
     };
     const task = simulator.phone.say("hello");
-    await task.settled();
+    await task.waitUntilSettled();
     expect(task.ending).toBe("broken");
     expect(rulesOf(simulator)).toEqual(["http-status"]);
   });
@@ -405,7 +405,7 @@ describe("an agent that is wrong", () => {
   test.each(wrong)("%s: %s", async (_what, rule, method, handler) => {
     agent.handlers[method] = handler;
     const simulator = await call();
-    await simulator.phone.say("hello").settled();
+    await simulator.phone.say("hello").waitUntilSettled();
     await simulator.phone.cancel();
     // What keeps a session from being opened stands in the way of every request.
     expect(new Set(rulesOf(simulator))).toEqual(
@@ -431,7 +431,7 @@ describe("an agent that is wrong", () => {
     agent.handlers[method] = handler;
     const simulator = await call({ mode });
     const task = simulator.phone.say("hello");
-    await task.settled();
+    await task.waitUntilSettled();
     expect(task.ending).toBe("broken");
     expect(simulator.violations).toMatchObject([{ rule: "http-status", detail }]);
   });
@@ -441,7 +441,7 @@ describe("an agent that is wrong", () => {
     agent.handlers["message/stream"] = (_request, response) =>
       reply(response, { id: null, error: { code: -32700, message: "no JSON" } });
     const task = simulator.phone.say("hello");
-    await task.settled();
+    await task.waitUntilSettled();
     expect(task.screen().failure).toBe("no JSON");
     expect(simulator.violations).toEqual([]);
   });
@@ -450,7 +450,7 @@ describe("an agent that is wrong", () => {
     const simulator = await call();
     await agent.close();
     const task = simulator.phone.say("hello");
-    await task.settled();
+    await task.waitUntilSettled();
     expect(task.ending).toBe("broken");
     expect(rulesOf(simulator)).toEqual(["http-status"]);
     agent = await CloudAgent.start();

@@ -1,7 +1,80 @@
 import type { Clock } from "../../model/ports.ts";
-import { parseFields, textIn } from "../json.ts";
-import { sign } from "../signature.ts";
-import { post, readText } from "./http-call.ts";
+import { sign } from "../authentication.ts";
+import { DecodeError, type Fields, parseObject, textOf } from "../json.ts";
+import type { Report } from "../violations.ts";
+import { post, readText } from "./http-client.ts";
+
+/** Longer ids may not come back whole. */
+const MAX_ID_LENGTH = 64;
+
+interface AgentSession {
+  readonly id: string;
+  readonly until: number;
+}
+
+/** What the agent gave out for credentials, to be shown instead of them; several at a time. */
+export class AgentSessions {
+  readonly #sessions: (AgentSession | undefined)[];
+  readonly #openings = new Map<number, Promise<string>>();
+  readonly #clock: Clock;
+  readonly #report: Report;
+  readonly #initialize: () => Promise<Fields>;
+  #turn = 0;
+
+  constructor(count: number, clock: Clock, report: Report, initialize: () => Promise<Fields>) {
+    this.#sessions = Array.from({ length: count }, () => undefined);
+    this.#clock = clock;
+    this.#report = report;
+    this.#initialize = initialize;
+  }
+
+  get ids(): readonly string[] {
+    return this.#sessions.flatMap((session) => session?.id ?? []);
+  }
+
+  /** They are used in turn. Whoever comes while one is being opened waits for that. */
+  async acquire(): Promise<{ readonly slot: number; readonly id: string }> {
+    const slot = this.#turn++ % this.#sessions.length;
+    const session = this.#sessions[slot];
+    if (session !== undefined && this.#clock.now() < session.until) return { slot, id: session.id };
+    return { slot, id: await this.#open(slot) };
+  }
+
+  /** The agent no longer knows it. */
+  forget(slot: number, id: string): void {
+    if (this.#sessions[slot]?.id === id) this.#sessions[slot] = undefined;
+  }
+
+  async reopen(slot: number): Promise<string> {
+    return this.#sessions[slot]?.id ?? this.#open(slot);
+  }
+
+  #open(slot: number): Promise<string> {
+    const opening = this.#openings.get(slot) ?? this.#begin(slot);
+    this.#openings.set(slot, opening);
+    return opening;
+  }
+
+  async #begin(slot: number): Promise<string> {
+    try {
+      const session = this.#read(await this.#initialize());
+      this.#sessions[slot] = session;
+      return session.id;
+    } finally {
+      this.#openings.delete(slot);
+    }
+  }
+
+  #read({ agentSessionId, agentSessionTtl, version }: Fields): AgentSession {
+    const id = textOf(agentSessionId);
+    const seconds = Number(agentSessionTtl);
+    if (version !== "1.0") throw new DecodeError('version of the answer to initialize is not "1.0".');
+    if (id === undefined || id === "") throw new DecodeError("agentSessionId is missing.");
+    if (!(seconds > 0)) throw new DecodeError("agentSessionTtl is no number of seconds.");
+    if (id.length > MAX_ID_LENGTH) this.#report("session-id-too-long", `It has ${id.length}.`);
+    return { id, until: this.#clock.now() + seconds * 1000 };
+  }
+}
 
 /** What the owner of an agent typed into the console of the platform. */
 export type CloudCredentials =
@@ -18,16 +91,16 @@ export type CloudCredentials =
   | { readonly kind: "none" };
 
 /** The console cuts what is longer, and says nothing. */
-const CONSOLE_ROOM = 64;
+const MAX_CONSOLE_LENGTH = 64;
 
-const typed = (secret: string) => secret.slice(0, CONSOLE_ROOM);
+const truncateToConsole = (secret: string) => secret.slice(0, MAX_CONSOLE_LENGTH);
 
-export interface Proof {
+export interface CredentialParams {
   readonly headers: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
 }
 
-const NO_PROOF: Proof = { headers: {}, query: {} };
+const NO_CREDENTIALS: CredentialParams = { headers: {}, query: {} };
 
 export class CredentialSource {
   readonly #credentials: CloudCredentials;
@@ -39,22 +112,26 @@ export class CredentialSource {
     this.#clock = clock;
   }
 
-  async proof(): Promise<Proof> {
+  async toParams(): Promise<CredentialParams> {
     const given = this.#credentials;
     switch (given.kind) {
       case "none":
-        return NO_PROOF;
+        return NO_CREDENTIALS;
       case "signed": {
         const ts = String(this.#clock.now());
-        const headers = { accessKey: typed(given.accessKey), sign: sign(typed(given.secretKey), ts), ts };
+        const headers = {
+          accessKey: truncateToConsole(given.accessKey),
+          sign: sign(truncateToConsole(given.secretKey), ts),
+          ts,
+        };
         return { headers, query: {} };
       }
       case "header": {
-        const value = given.bearer === false ? typed(given.key) : `Bearer ${typed(given.key)}`;
+        const value = given.bearer === false ? truncateToConsole(given.key) : `Bearer ${truncateToConsole(given.key)}`;
         return { headers: { [given.name ?? "Authorization"]: value }, query: {} };
       }
       case "query":
-        return { headers: {}, query: { [given.name ?? "apiKey"]: typed(given.key) } };
+        return { headers: {}, query: { [given.name ?? "apiKey"]: truncateToConsole(given.key) } };
       case "oauth":
         return { headers: { Authorization: `Bearer ${await this.#fetchToken(given)}` }, query: {} };
     }
@@ -73,8 +150,8 @@ export class CredentialSource {
       headers: { "content-type": "application/x-www-form-urlencoded", accept: "application/json" },
       body: form.toString(),
     });
-    const { access_token: token, expires_in: seconds } = parseFields(await readText(answer)) ?? {};
-    const value = textIn(token);
+    const { access_token: token, expires_in: seconds } = parseObject(await readText(answer)) ?? {};
+    const value = textOf(token);
     if (answer.statusCode !== 200 || value === undefined)
       throw new Error(`The token URL answered ${answer.statusCode}.`);
     this.#token = { value, until: this.#clock.now() + Number(seconds ?? 0) * 1000 };

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { type Fields, fieldsIn } from "../json.ts";
+import { type Fields, fieldsOf } from "../json.ts";
 import type { Simulator } from "../simulator.ts";
-import { artifact, type RawAgent, status, textOf } from "../testing/raw-agent.ts";
-import { createStage, rulesOf, violationsCome } from "../testing/stage.ts";
+import { artifact, messageText, type RawAgent, status } from "../testing/raw-agent.ts";
+import { createStage, rulesOf, waitForViolations } from "../testing/stage.ts";
 
 const stage = createStage();
 
@@ -24,12 +24,12 @@ describe("a correct agent", () => {
   test("is shown, and breaks no rule", async () => {
     const { agent, request, simulator } = await asked("你好");
     const task = simulator.phone.current;
-    expect(textOf(request)).toBe("你好");
+    expect(messageText(request)).toBe("你好");
     agent.respond(request, status("working"));
     agent.respond(request, artifact("a", "你"));
     agent.respond(request, artifact("b", "你好"));
     agent.respond(request, status("completed", { final: true }));
-    await task?.settled();
+    await task?.waitUntilSettled();
     expect(task).toMatchObject({ ending: "final", state: "completed", shown: 4, ignored: 0, finals: 1 });
     expect(task?.screen()).toMatchObject({ text: "你好", painted: true, state: "completed" });
     expect(simulator.violations).toEqual([]);
@@ -39,7 +39,7 @@ describe("a correct agent", () => {
     const { agent, request, simulator } = await asked();
     agent.respond(request, status("completed"));
     agent.respond(request, artifact("a", "done", { final: true }));
-    await simulator.phone.current?.settled();
+    await simulator.phone.current?.waitUntilSettled();
     expect(simulator.phone.current).toMatchObject({ ending: "final", state: "completed", shown: 2 });
     expect(simulator.violations).toEqual([]);
   });
@@ -49,7 +49,7 @@ describe("a correct agent", () => {
     const { taskId: _named, ...result } = { taskId: "", ...artifact("a", "done", { final: true }) };
     const response = { id: "msg_1_1", result, error: { code: "0", message: "" }, hostname: "here" };
     agent.envelope(request, { sessionId: request.sessionId, msgDetail: detail(request, response) });
-    await simulator.phone.current?.settled();
+    await simulator.phone.current?.waitUntilSettled();
     expect(simulator.phone.current?.screen().text).toBe("done");
     expect(simulator.violations).toEqual([]);
   });
@@ -63,7 +63,7 @@ describe("a correct agent", () => {
   ])("may fail with %s", async (_what, response) => {
     const { agent, request, simulator } = await asked();
     agent.envelope(request, { msgDetail: detail(request, response) });
-    await simulator.phone.current?.settled();
+    await simulator.phone.current?.waitUntilSettled();
     expect(simulator.phone.current?.screen()).toMatchObject({ state: "failed", failure: "任务执行异常，请重试" });
     expect(simulator.violations).toEqual([]);
   });
@@ -273,7 +273,7 @@ describe("an agent that is wrong", () => {
   test.each(wrong)("%s: %s", async (_what, rule, act) => {
     const { agent, request, simulator } = await asked();
     act(agent, request);
-    await violationsCome(simulator, 1);
+    await waitForViolations(simulator, 1);
     agent.socket.ping();
     await agent.until(() => agent.pongs === 1);
     expect(rulesOf(simulator)).toEqual([rule]);
@@ -286,7 +286,7 @@ describe("an agent that is wrong", () => {
     const task = simulator.phone.say("hello");
     const request = await agent.next();
     agent.respond(request, artifact("a", "😀".repeat(4000)));
-    await task.until(({ shown }) => shown === 1);
+    await task.waitUntil(({ shown }) => shown === 1);
     agent.respond(request, status("working", longStatus("x".repeat(4001))));
     expect(await agent.closed()).toMatchObject({ code: 1006 });
     expect(task.shown).toBe(1);
@@ -310,7 +310,7 @@ describe("cancelling", () => {
     expect(await answer).toBe("canceled");
     agent.respond(request, artifact("a", "late"));
     agent.respond(request, status("canceled", { final: true }));
-    await task?.until(({ ignored }) => ignored === 2);
+    await task?.waitUntil(({ ignored }) => ignored === 2);
     expect(task).toMatchObject({ ending: "canceled", state: "canceled" });
     expect(task?.screen().text).toBe("");
     expect(simulator.violations).toEqual([]);
@@ -376,8 +376,8 @@ describe("clearing", () => {
     simulator.phone.say("again");
     const next = await agent.next();
     expect(next.sessionId).toBe(request.sessionId);
-    expect(fieldsIn(next.params).sessionId).not.toBe(conversationId);
-    expect(fieldsIn(next.params).id).toBe(`${simulator.phone.conversationId}&1`);
+    expect(fieldsOf(next.params).sessionId).not.toBe(conversationId);
+    expect(fieldsOf(next.params).id).toBe(`${simulator.phone.conversationId}&1`);
     expect(simulator.violations).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
 import type { Clock } from "../../model/ports.ts";
-import { type Fields, parseFields } from "../json.ts";
+import { type Fields, parseObject } from "../json.ts";
 import type { Report } from "../violations.ts";
 
 export interface AgentSocket {
@@ -23,7 +23,7 @@ export interface ConnectionRules {
   readonly idleMs: number;
 }
 
-export interface ConnectionEvents {
+interface ConnectionEvents {
   readonly onReady: (connection: AgentConnection) => void;
   readonly onResponse: (connection: AgentConnection, envelope: Fields) => void;
   readonly onClosed: (connection: AgentConnection, code: number, reason: string) => void;
@@ -111,7 +111,7 @@ export class AgentConnection {
    * Ends with the platform: what the agent has said is read and what it has asked is answered before it is told. Nothing
    * is left of which it could not know that it had come. Resolves when the connection is gone.
    */
-  async leave(): Promise<void> {
+  async closeGracefully(): Promise<void> {
     const gone = new Promise<void>((resolve) => this.#socket.once("close", () => resolve()));
     if (this.#socket.readyState === this.#socket.CLOSED) return;
     if (this.frozen) this.cut();
@@ -141,7 +141,7 @@ export class AgentConnection {
   #take(text: string, isBinary: boolean): void {
     if (this.frozen) return;
     this.#heardAt = this.#rules.clock.now();
-    const frame = isBinary ? undefined : parseFields(text);
+    const frame = isBinary ? undefined : parseObject(text);
     if (frame === undefined) this.#rules.report("not-a-frame", isBinary ? "It was binary." : "");
     else if (!this.ready && frame.msgType !== "clawd_bot_init") this.#speaksTooEarly(frame);
     else if (frame.msgType === undefined && frame.jsonrpc !== undefined) this.#rules.report("bare-json-rpc", "");

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { type Fields, fieldsIn, parseFields } from "../json.ts";
-import { executionResult } from "../phone/parts.ts";
+import { type Fields, fieldsOf, parseObject } from "../json.ts";
+import { executionResult } from "../phone.ts";
 import { AGENT_IS_AWAY } from "../task/simulated-task.ts";
-import { artifact, status, textOf } from "../testing/raw-agent.ts";
+import { artifact, messageText, status } from "../testing/raw-agent.ts";
 import { createStage, rulesOf } from "../testing/stage.ts";
-import { USUAL_STYLE } from "./wire-style.ts";
+import { DEFAULT_STYLE } from "./wire-format.ts";
 
 const stage = createStage();
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -48,7 +48,7 @@ describe("ids", () => {
     const after = await agent.next();
     expect(after.sessionId).not.toBe(before.sessionId);
     expect(after.conversationId).toBe(before.conversationId);
-    expect(fieldsIn(after.params).id).toBe(`${simulator.phone.conversationId}&2`);
+    expect(fieldsOf(after.params).id).toBe(`${simulator.phone.conversationId}&2`);
   });
 
   test("an answer to a question of the agent comes under the same ids", async () => {
@@ -58,16 +58,16 @@ describe("ids", () => {
     const first = await agent.next();
     agent.respond(first, artifact("a", "Really?"));
     agent.respond(first, status("input-required"));
-    await task.settled();
+    await task.waitUntilSettled();
     expect(task.asks).toBe(true);
     await stage.clock.advance(3_600_000);
     expect(task.isOpen).toBe(true);
     expect(simulator.phone.say("yes")).toBe(task);
     const second = await agent.next();
-    expect([second.id, fieldsIn(second.params).id]).toEqual([first.id, fieldsIn(first.params).id]);
-    expect(textOf(second)).toBe("yes");
+    expect([second.id, fieldsOf(second.params).id]).toEqual([first.id, fieldsOf(first.params).id]);
+    expect(messageText(second)).toBe("yes");
     agent.respond(second, artifact("b", "Gone.", { final: true }));
-    await task.settled();
+    await task.waitUntilSettled();
     expect(task).toMatchObject({ state: "completed", finals: 1 });
     expect(simulator.violations).toEqual([]);
   });
@@ -97,12 +97,12 @@ describe("a second message", () => {
     agent.respond(one, artifact("a", "1"));
     agent.respond(one, status("completed", { final: true }));
     agent.respond(two, artifact("b", "2", { final: true }));
-    await newer.settled();
+    await newer.waitUntilSettled();
     expect(older).toMatchObject({ ending: "superseded", shown: 0, ignored: 2 });
     expect(newer.screen().text).toBe("2");
     expect(simulator.violations).toEqual([]);
     agent.respond(one, status("completed", { final: true }));
-    await older.until(({ ignored }) => ignored === 3);
+    await older.waitUntil(({ ignored }) => ignored === 3);
     expect(rulesOf(simulator)).toEqual(["two-finals"]);
   });
 
@@ -111,7 +111,7 @@ describe("a second message", () => {
     const agent = await stage.join(simulator);
     const tasks = [simulator.phone.say("one"), simulator.addPhone().say("two")];
     for (const _task of tasks) agent.respond(await agent.next(), artifact("a", "done", { final: true }));
-    await Promise.all(tasks.map((task) => task.settled()));
+    await Promise.all(tasks.map((task) => task.waitUntilSettled()));
     expect(tasks.map(({ ending }) => ending)).toEqual(["final", "final"]);
   });
 });
@@ -124,14 +124,14 @@ describe("silence", () => {
     const request = await agent.next();
     await stage.clock.advance(40_000);
     agent.respond(request, status("working"));
-    await task.until(({ shown }) => shown === 1);
+    await task.waitUntil(({ shown }) => shown === 1);
     await stage.clock.advance(59_999);
     expect(task.isOpen).toBe(true);
     await stage.clock.advance(1);
     expect(task.ending).toBe("silence");
     expect(task.screen()).toMatchObject({ failure: AGENT_IS_AWAY, painted: true });
     agent.respond(request, artifact("a", "late", { final: true }));
-    await task.until(({ ignored }) => ignored === 1);
+    await task.waitUntil(({ ignored }) => ignored === 1);
     expect(rulesOf(simulator)).toEqual(["no-final"]);
   });
 
@@ -150,7 +150,7 @@ describe("silence", () => {
     const agent = await stage.join(simulator);
     const task = simulator.phone.say("hello");
     agent.respond(await agent.next(), status("input-required"));
-    await task.settled();
+    await task.waitUntilSettled();
     simulator.phone.say("yes");
     await stage.clock.advance(60_000);
     expect([task.ending, rulesOf(simulator)]).toEqual(["silence", []]);
@@ -165,7 +165,7 @@ describe("silence", () => {
 describe("the platform's spellings", () => {
   const controls: readonly [
     string,
-    Partial<typeof USUAL_STYLE>,
+    Partial<typeof DEFAULT_STYLE>,
     "cancel" | "clear",
     (f: Fields) => unknown,
     unknown,
@@ -176,7 +176,7 @@ describe("the platform's spellings", () => {
       "params",
       { controlSession: "params" },
       "clear",
-      ({ params, sessionId }) => [fieldsIn(params).sessionId, sessionId],
+      ({ params, sessionId }) => [fieldsOf(params).sessionId, sessionId],
       ["C", undefined],
     ],
     ["the task as id", { cancelNames: "id" }, "cancel", ({ id, params }) => [id, params], ["C&1", undefined]],
@@ -194,7 +194,7 @@ describe("the platform's spellings", () => {
     const named = new Map([[phone.conversationId, "C"]]);
     phone.say("hello");
     await agent.next();
-    simulator.style = { ...USUAL_STYLE, ...style };
+    simulator.style = { ...DEFAULT_STYLE, ...style };
     const answer = phone[what]();
     const frame = await agent.next();
     const seen = JSON.stringify(look(frame) ?? null);
@@ -208,14 +208,14 @@ describe("the platform's spellings", () => {
   test("messages in an envelope are the same inside", async () => {
     const simulator = await stage.simulate();
     const agent = await stage.join(simulator);
-    simulator.style = { ...USUAL_STYLE, encoding: "wrapped" };
+    simulator.style = { ...DEFAULT_STYLE, encoding: "wrapped" };
     const task = simulator.phone.say("hello");
     const frame = await agent.next();
     expect(frame).toMatchObject({ msgType: "message", agentId: agent.agentId, taskId: task.id });
-    const request = parseFields(String(frame.msgDetail)) ?? {};
+    const request = parseObject(String(frame.msgDetail)) ?? {};
     expect(request).toMatchObject({ method: "message/stream", params: { id: task.id } });
     agent.respond(request, artifact("a", "done", { final: true }));
-    await task.settled();
+    await task.waitUntilSettled();
     expect(simulator.violations).toEqual([]);
   });
 });
@@ -224,10 +224,10 @@ test("messages may have no ids of their own", async () => {
   const simulator = await stage.simulate();
   const agent = await stage.join(simulator);
   simulator.phone.say("hello");
-  expect(fieldsIn(fieldsIn((await agent.next()).params).message).messageId).toEqual(expect.any(String));
-  simulator.style = { ...USUAL_STYLE, messageIds: "left-out" };
+  expect(fieldsOf(fieldsOf((await agent.next()).params).message).messageId).toEqual(expect.any(String));
+  simulator.style = { ...DEFAULT_STYLE, messageIds: "left-out" };
   simulator.phone.say("hello");
-  expect(fieldsIn((await agent.next()).params).message).not.toHaveProperty("messageId");
+  expect(fieldsOf((await agent.next()).params).message).not.toHaveProperty("messageId");
 });
 
 test("a conversation that is taken up again counts on", async () => {
@@ -247,7 +247,7 @@ describe("what is not text", () => {
     const simulator = await stage.simulate();
     const agent = await stage.join(simulator);
     simulator.phone.say("", [{ name: "照片 1.jpg", mimeType: "jpeg", bytes: Buffer.from("picture") }]);
-    const { parts } = fieldsIn(fieldsIn((await agent.next()).params).message);
+    const { parts } = fieldsOf(fieldsOf((await agent.next()).params).message);
     expect(parts).toEqual([
       { kind: "file", file: { name: "照片 1.jpg", mimeType: "jpeg", uri: expect.stringContaining("/files/") } },
     ]);
@@ -263,9 +263,9 @@ describe("what is not text", () => {
     const { phone } = simulator;
     const variables = async () => {
       phone.say("hello");
-      const message = fieldsIn(fieldsIn((await agent.next()).params).message) as { readonly parts: readonly Fields[] };
+      const message = fieldsOf(fieldsOf((await agent.next()).params).message) as { readonly parts: readonly Fields[] };
       expect(message.parts.at(-1)).toEqual({ kind: "text", text: "hello" });
-      return fieldsIn(fieldsIn(message.parts[0]?.data).variables).systemVariables;
+      return fieldsOf(fieldsOf(message.parts[0]?.data).variables).systemVariables;
     };
     phone.variables = "object";
     expect(await variables()).toMatchObject({ push_id: phone.pushId });
@@ -281,7 +281,7 @@ describe("what is not text", () => {
     expect(simulator.phone.report(executionResult("GetCurrentLocation", { code: 0 }))).toBe(task);
     const report = await agent.next();
     expect(report.id).not.toBe(request.id);
-    expect(fieldsIn(report.params)).toMatchObject({
+    expect(fieldsOf(report.params)).toMatchObject({
       id: task.id,
       message: {
         parts: [

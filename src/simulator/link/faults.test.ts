@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { fieldsIn } from "../json.ts";
+import { fieldsOf } from "../json.ts";
 import { artifact, status } from "../testing/raw-agent.ts";
-import { createStage, rulesOf, violationsCome } from "../testing/stage.ts";
+import { createStage, rulesOf, waitForViolations } from "../testing/stage.ts";
 
 const stage = createStage();
 const LONG = "x".repeat(3000);
@@ -27,7 +27,7 @@ describe("duplicates", () => {
     simulator.phone.say("hello");
     agent.respond(await agent.next(), artifact("a", "hello", { final: true }));
     agent.respond(await agent.next(), artifact("b", "hello", { final: true }));
-    await violationsCome(simulator, 1);
+    await waitForViolations(simulator, 1);
     expect(rulesOf(simulator)).toEqual(["two-finals"]);
   });
 
@@ -48,7 +48,7 @@ describe("reordering", () => {
     const request = await agent.next();
     agent.respond(request, artifact("a", LONG));
     agent.respond(request, status("completed", { final: true }));
-    await task.settled();
+    await task.waitUntilSettled();
     expect(task.screen().text).toBe("");
     await stage.clock.advance(250);
     expect(rulesOf(simulator)).toEqual(["content-after-final"]);
@@ -66,7 +66,7 @@ describe("reordering", () => {
     await stage.clock.advance(300);
     agent.respond(request, artifact("b", "and more", { append: true }));
     agent.respond(request, status("completed", { final: true }));
-    await task.settled();
+    await task.waitUntilSettled();
     expect(task.screen().text).toBe(`${LONG}and more`);
     expect(simulator.violations).toEqual([]);
     simulator.faults.inOrder();
@@ -74,7 +74,7 @@ describe("reordering", () => {
     const second = await agent.next();
     agent.respond(second, artifact("c", LONG));
     agent.respond(second, status("completed", { final: true }));
-    await next.settled();
+    await next.waitUntilSettled();
     expect(next.screen().text).toBe(LONG);
   });
 });
@@ -89,7 +89,7 @@ describe("two servers", () => {
     const [first, second] = await Promise.all(agents.map((agent) => agent.next()));
     expect(second).toEqual(first);
     agents[1]?.respond(second ?? {}, artifact("a", "hello", { final: true }));
-    await task.settled();
+    await task.waitUntilSettled();
     expect(simulator.violations).toEqual([]);
   });
 
@@ -98,30 +98,30 @@ describe("two servers", () => {
     const [main, backup] = [await stage.join(simulator, 0), await stage.join(simulator, 1)];
     const tasks = [simulator.phone.say("one"), simulator.addPhone().say("two")];
     const [one, two] = [await main.next(), await backup.next()];
-    expect([fieldsIn(one.params).id, fieldsIn(two.params).id]).toEqual(tasks.map(({ id }) => id));
+    expect([fieldsOf(one.params).id, fieldsOf(two.params).id]).toEqual(tasks.map(({ id }) => id));
     main.respond(two, artifact("a", "astray", { final: true }));
-    await violationsCome(simulator, 1);
+    await waitForViolations(simulator, 1);
     expect(rulesOf(simulator)).toEqual(["wrong-host"]);
     backup.respond(two, artifact("a", "2", { final: true }));
     main.respond(one, artifact("a", "1", { final: true }));
-    await Promise.all(tasks.map((task) => task.settled()));
+    await Promise.all(tasks.map((task) => task.waitUntilSettled()));
     expect(tasks.map((task) => task.screen().text)).toEqual(["1", "2"]);
     simulator.phone.say("again");
-    expect(fieldsIn((await main.next()).params).sessionId).toBe(simulator.phone.conversationId);
+    expect(fieldsOf((await main.next()).params).sessionId).toBe(simulator.phone.conversationId);
   });
 
   test("and one stands in for the other", async () => {
     const simulator = await stage.simulate({ hosts: 2, spread: "partition" });
     const [main, backup] = [await stage.join(simulator, 0), await stage.join(simulator, 1)];
     const gone = new Promise<void>((resolve) => {
-      simulator.listenTo((event) => {
+      simulator.subscribe((event) => {
         if (event.kind === "connection" && event.connection.kind === "closed") resolve();
       });
     });
     main.socket.terminate();
     await gone;
     const tasks = [simulator.phone.say("one"), simulator.addPhone().say("two")];
-    const ids = [fieldsIn((await backup.next()).params).id, fieldsIn((await backup.next()).params).id];
+    const ids = [fieldsOf((await backup.next()).params).id, fieldsOf((await backup.next()).params).id];
     expect(ids).toEqual(tasks.map(({ id }) => id));
   });
 });
@@ -135,13 +135,13 @@ describe("an end that comes again over the next connection", () => {
     const task = simulator.phone.say("hello");
     const request = await first.next();
     first.respond(request, DONE);
-    await task.settled();
+    await task.waitUntilSettled();
     simulator.faults[how]();
     await first.closed();
     const second = await stage.join(simulator);
     second.respond(request, artifact("a", "hello"));
     second.respond(request, DONE);
-    await task.until(({ repeated }) => repeated === 2);
+    await task.waitUntil(({ repeated }) => repeated === 2);
     expect([task.finals, rulesOf(simulator)]).toEqual([1, []]);
   });
 
@@ -152,14 +152,14 @@ describe("an end that comes again over the next connection", () => {
     const request = await first.next();
     first.respond(request, DONE);
     first.respond(request, DONE);
-    await violationsCome(simulator, 1);
+    await waitForViolations(simulator, 1);
     first.socket.ping();
     await first.until(() => first.pongs === 1);
     simulator.faults.kick();
     await first.closed();
     const second = await stage.join(simulator);
     second.respond(request, DONE);
-    await violationsCome(simulator, 2);
+    await waitForViolations(simulator, 2);
     expect([task.repeated, rulesOf(simulator)]).toEqual([0, ["two-finals", "two-finals"]]);
   });
 });

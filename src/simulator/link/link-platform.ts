@@ -1,13 +1,18 @@
 import type { Clock } from "../../model/ports.ts";
-import { Changes } from "../changes.ts";
 import type { Fields } from "../json.ts";
-import type { Channel, ControlAnswer, OutgoingControl, OutgoingMessage } from "../phone/channel.ts";
-import { type SimulatedTask, textLength } from "../task/simulated-task.ts";
+import type { Channel, ControlAnswer, OutgoingControl, OutgoingMessage } from "../phone.ts";
+import { ChangeNotifier, type SimulatedTask, textLength } from "../task/simulated-task.ts";
 import type { Report, Rule } from "../violations.ts";
 import { AgentConnection, type AgentSocket, type ConnectionRules } from "./connection.ts";
-import { PendingControls } from "./controls.ts";
-import { type Envelope, readEnvelope } from "./read-envelope.ts";
-import { USUAL_STYLE, type WireStyle, writeControl, writeMessage } from "./wire-style.ts";
+import { PendingControls } from "./pending-controls.ts";
+import {
+  DEFAULT_STYLE,
+  decodeEnvelope,
+  type Envelope,
+  encodeControl,
+  encodeMessage,
+  type WireStyle,
+} from "./wire-format.ts";
 
 /** Long bodies take a slower way through the platform, so that a short end sent right after one arrives before it. */
 export interface Reordering {
@@ -15,7 +20,7 @@ export interface Reordering {
   readonly delayMs: number;
 }
 
-export interface LinkPolicy extends ConnectionRules {
+interface LinkPolicy extends ConnectionRules {
   readonly clock: Clock;
   readonly report: Report;
   /** What becomes of a second connection of one agent to one server. */
@@ -53,11 +58,11 @@ interface Arrival {
 }
 
 /** Tasks whose late frames can still be told from nonsense. */
-const MOST_ROUTES = 100_000;
+const MAX_ROUTES = 100_000;
 
 /** The platform between phones and agents that have dialled it. */
 export class LinkPlatform implements Channel {
-  style: WireStyle = USUAL_STYLE;
+  style: WireStyle = DEFAULT_STYLE;
   reordering: Reordering | undefined;
   /** Further copies of every frame to the agent. */
   copies = 0;
@@ -69,7 +74,7 @@ export class LinkPlatform implements Channel {
   readonly #connections: readonly Map<string, AgentConnection>[];
   readonly #routes = new Map<string, Route>();
   readonly #homes = new Map<string, number>();
-  readonly #changes = new Changes();
+  readonly #changes = new ChangeNotifier();
   #lastFrame: { readonly agentId: string; readonly conversationId: string; readonly text: string } | undefined;
   #nextHome = 0;
 
@@ -81,7 +86,7 @@ export class LinkPlatform implements Channel {
 
   /** Resolves when a connection of the agent has introduced itself, on every server there is or on the given one. */
   ready(agentId: string, hostIndex?: number): Promise<void> {
-    return this.#changes.until(() => this.isReady(agentId, hostIndex));
+    return this.#changes.waitUntil(() => this.isReady(agentId, hostIndex));
   }
 
   isReady(agentId: string, hostIndex?: number): boolean {
@@ -93,9 +98,9 @@ export class LinkPlatform implements Channel {
     return this.#connections.flatMap((host) => host.get(agentId) ?? []);
   }
 
-  message(message: OutgoingMessage, task: SimulatedTask): boolean {
+  sendMessage(message: OutgoingMessage, task: SimulatedTask): boolean {
     const { sender, taskId } = message;
-    const hosts = this.#send(sender.agentId, sender.conversationId, writeMessage(message, this.style));
+    const hosts = this.#send(sender.agentId, sender.conversationId, encodeMessage(message, this.style));
     const route = this.#routes.get(taskId) ?? { task, sessionIds: new Set(), hosts: new Set() };
     route.sessionIds.add(sender.conversationId).add(sender.appSessionId);
     for (const host of hosts) route.hosts.add(host);
@@ -103,10 +108,10 @@ export class LinkPlatform implements Channel {
     return hosts.length > 0;
   }
 
-  control(control: OutgoingControl): Promise<ControlAnswer> {
+  sendControl(control: OutgoingControl): Promise<ControlAnswer> {
     const { agentId, conversationId } = control.sender;
     const answer = this.#controls.add(control);
-    this.#send(agentId, conversationId, writeControl(control, this.style, this.#policy.clock.now()));
+    this.#send(agentId, conversationId, encodeControl(control, this.style, this.#policy.clock.now()));
     return answer;
   }
 
@@ -120,7 +125,7 @@ export class LinkPlatform implements Channel {
   async close(): Promise<void> {
     this.refusal = 503;
     const all = this.#connections.flatMap((host) => [...host.values()]);
-    await Promise.all(all.map((connection) => connection.leave()));
+    await Promise.all(all.map((connection) => connection.closeGracefully()));
   }
 
   /** Anything at all, to every connection of the agent. */
@@ -133,13 +138,13 @@ export class LinkPlatform implements Channel {
     const connection = new AgentConnection({ agentId, hostIndex }, socket, this.#policy, {
       onReady: () => {
         this.#policy.onConnection({ kind: "ready", agentId, hostIndex });
-        this.#changes.happened();
+        this.#changes.notify();
       },
       onResponse: (from, envelope) => this.#respond(from, envelope),
       onClosed: (from, code) => {
         if (host.get(agentId) === from) host.delete(agentId);
         this.#policy.onConnection({ kind: "closed", agentId, hostIndex, code });
-        this.#changes.happened();
+        this.#changes.notify();
       },
     });
     const older = host.get(agentId);
@@ -152,7 +157,7 @@ export class LinkPlatform implements Channel {
   }
 
   #respond(connection: AgentConnection, frame: Fields): void {
-    const envelope = readEnvelope(frame, this.#policy.report);
+    const envelope = decodeEnvelope(frame, this.#policy.report);
     if (envelope === undefined) return;
     const { response, size } = envelope;
     const slow = this.reordering;
@@ -170,8 +175,8 @@ export class LinkPlatform implements Channel {
     if (fault !== undefined) this.#policy.report(...fault, taskId);
     else if (response.kind === "error") route?.task.fail(response.error);
     else if (response.kind === "update" && route !== undefined) {
-      if (isUnconfirmed(route.end, connection)) route.task.repeat();
-      else route.task.take(response.update, response.error);
+      if (isUnconfirmed(route.end, connection)) route.task.countRepeated();
+      else route.task.receive(response.update, response.error);
       if (response.update.final) route.end = { connection, pings: connection.answeredPings };
     }
   }
@@ -198,7 +203,7 @@ export class LinkPlatform implements Channel {
 
   #keep(taskId: string, route: Route): void {
     this.#routes.set(taskId, route);
-    if (this.#routes.size <= MOST_ROUTES) return;
+    if (this.#routes.size <= MAX_ROUTES) return;
     const [oldest] = this.#routes.keys();
     if (oldest !== undefined) this.#routes.delete(oldest);
   }

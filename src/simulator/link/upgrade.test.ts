@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { sign } from "../signature.ts";
+import { sign } from "../authentication.ts";
 import { signedHeaders, tryUpgrade } from "../testing/raw-agent.ts";
-import { createStage, rulesOf, violationsCome } from "../testing/stage.ts";
+import { createStage, rulesOf, waitForViolations } from "../testing/stage.ts";
 
 const stage = createStage();
 
@@ -243,7 +243,7 @@ describe("a connection", () => {
       agent.send("one");
       agent.send("two");
       simulator.faults[how]();
-      await violationsCome(simulator, 2);
+      await waitForViolations(simulator, 2);
       await agent.closed();
     }
   });

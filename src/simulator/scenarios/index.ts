@@ -1,16 +1,30 @@
 import type { Simulator } from "../simulator.ts";
 import { describeViolation, isNote, SOURCES, type Violation } from "../violations.ts";
-import { cancel, clear, crowd, long, normal, question, spellings, streaming, twoMessages } from "./conversations.ts";
-import { cut, disconnects, duplicates, kick, reordering } from "./disturbances.ts";
-import { NotShown, ScenarioFailure, Scene, type SceneOptions } from "./scene.ts";
+import {
+  cancel,
+  clear,
+  crowd,
+  cut,
+  disconnects,
+  duplicates,
+  kick,
+  long,
+  normal,
+  question,
+  reordering,
+  spellings,
+  streaming,
+  twoMessages,
+} from "./conversations.ts";
+import { NotShown, ScenarioContext, ScenarioFailure, type ScenarioOptions } from "./scenario-context.ts";
 
-export { DEFAULT_PHRASES, PHRASE_NAMES, type Phrases, type SceneOptions } from "./scene.ts";
+export { DEFAULT_PHRASES, PHRASE_NAMES, type Phrases, type ScenarioOptions } from "./scenario-context.ts";
 
-export interface Scenario {
+interface Scenario {
   readonly about: string;
   /** Where it can be read that agents must master this. */
   readonly source: string;
-  readonly run: (scene: Scene) => Promise<void>;
+  readonly run: (scene: ScenarioContext) => Promise<void>;
   /** Needs an agent that has dialled. */
   readonly overLink?: true;
 }
@@ -66,11 +80,11 @@ export interface ScenarioReport {
 export async function runScenario(
   name: ScenarioName,
   simulator: Simulator,
-  options: SceneOptions,
+  options: ScenarioOptions,
 ): Promise<ScenarioReport> {
   const violations: Violation[] = [];
   const notes: string[] = [];
-  const stop = simulator.listenTo((event) => {
+  const stop = simulator.subscribe((event) => {
     if (event.kind !== "violation") return;
     if (isNote(event.violation)) notes.push(describeViolation(event.violation));
     else violations.push(event.violation);
@@ -85,9 +99,9 @@ export async function runScenario(
     if (scenario.overLink === true && simulator.cloud !== undefined) {
       throw new NotShown("An agent that is called has no connection to disturb.");
     }
-    const scene = new Scene(simulator, options, (note) => notes.push(note));
+    const scene = new ScenarioContext(simulator, options, (note) => notes.push(note));
     await run(scene);
-    await scene.quiet();
+    await scene.waitForQuiet();
     return ended("passed");
   } catch (error) {
     if (error instanceof NotShown) return ended("not-shown", error.message);

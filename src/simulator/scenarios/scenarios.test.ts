@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { systemClock } from "../../server/clock-and-ids.ts";
-import { seededRandom } from "../chance.ts";
+import { seededRandom } from "../random.ts";
 import { createSimulator, type Simulator } from "../simulator.ts";
 import { CloudAgent } from "../testing/cloud-agent.ts";
-import { type Flaw, ModelAgent } from "../testing/model-agent.ts";
+import { type Flaw, ReferenceAgent } from "../testing/reference-agent.ts";
 import { RULES } from "../violations.ts";
-import { runScenario, SCENARIO_NAMES, type ScenarioName, type ScenarioReport, type SceneOptions } from "./index.ts";
+import { runScenario, SCENARIO_NAMES, type ScenarioName, type ScenarioOptions, type ScenarioReport } from "./index.ts";
 
 const SLOW = `slow ${"step ".repeat(100)}`;
 const LONG = `slow ${"a rather long story ".repeat(30)}`;
@@ -35,7 +35,7 @@ const STALLING: ReadonlySet<Flaw> = new Set([
 
 async function stage(...flaws: readonly Flaw[]): Promise<Simulator> {
   const simulator = await createSimulator({ clock: systemClock, random: seededRandom(11) });
-  const agent = new ModelAgent(simulator, ...flaws);
+  const agent = new ReferenceAgent(simulator, ...flaws);
   closing.push(
     () => agent.stop(),
     () => simulator.close(),
@@ -47,7 +47,7 @@ async function play(name: ScenarioName, ...flaws: readonly Flaw[]): Promise<Scen
   return runScenario(name, await stage(...flaws), sceneFor(flaws));
 }
 
-function sceneFor(flaws: readonly Flaw[]): SceneOptions {
+function sceneFor(flaws: readonly Flaw[]): ScenarioOptions {
   return {
     clock: systemClock,
     random: seededRandom(11),

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { type Fields, fieldsIn } from "../json.ts";
+import { type Fields, fieldsOf } from "../json.ts";
 import type { Simulator } from "../simulator.ts";
 import { artifact, signedHeaders } from "../testing/raw-agent.ts";
 import { createStage, rulesOf } from "../testing/stage.ts";
-import { fitTitle } from "./notification.ts";
+import { truncateTitle } from "./webhook.ts";
 
 const stage = createStage();
 
@@ -139,7 +139,7 @@ describe("a push", () => {
     const [notification] = simulator.phone.notifications;
     const task = notification && simulator.phone.tap(notification);
     const request = await agent.next();
-    expect(fieldsIn(request.params)).toMatchObject({
+    expect(fieldsOf(request.params)).toMatchObject({
       id: task?.id,
       message: {
         parts: [
@@ -155,7 +155,7 @@ describe("a push", () => {
       },
     });
     agent.respond(request, artifact("a", "The whole report", { final: true }));
-    await task?.settled();
+    await task?.waitUntilSettled();
     expect(task?.screen().text).toBe("The whole report");
     expect(simulator.violations).toEqual([]);
   });
@@ -168,7 +168,7 @@ describe("a push", () => {
     [`${"a".repeat(42)}${"中".repeat(28)}`, 70, false],
     [`${"a".repeat(42)}${"中".repeat(29)}`, 70, true],
   ])("has a title with room for 84 Latin or 57 Chinese characters: %s", (text, length, cut) => {
-    const fitted = fitTitle(text);
+    const fitted = truncateTitle(text);
     expect([[...fitted.title].length, fitted.cut]).toEqual([length, cut]);
   });
 });
@@ -219,7 +219,7 @@ describe("an upload", () => {
     const file = { name: "report.txt", mimeType: "text/plain", fileId: ids.objectId };
     const more = { append: true, artifact: { artifactId: task.id, parts: [{ kind: "file", file }] } };
     agent.respond(await agent.next(), artifact("a", "", { ...more, final: true }));
-    await task.settled();
+    await task.waitUntilSettled();
     expect(task.screen().files).toEqual([{ name: "report.txt", mimeType: "text/plain", shown: true }]);
     expect(simulator.violations).toEqual([]);
   });

@@ -1,12 +1,38 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Clock } from "../../model/ports.ts";
-import { type Random, uuidFrom } from "../chance.ts";
-import { type Fields, fieldsIn, isFields, listIn, parseFields, textIn } from "../json.ts";
-import { type Admission, admit, type RegisteredAgent } from "../link/admission.ts";
-import { Misread } from "../task/misread.ts";
+import { type AuthenticationResult, authenticate, type RegisteredAgent } from "../authentication.ts";
+import { type Route, readBody, replyJson } from "../http-server.ts";
+import { DecodeError, type Fields, fieldsOf, isObject, listOf, parseObject, textOf } from "../json.ts";
+import { type Random, uuidFrom } from "../random.ts";
 import type { Report } from "../violations.ts";
-import { fitTitle, type Notification } from "./notification.ts";
-import { type Route, readBody, replyJson } from "./web.ts";
+
+/** A line in the notification bar. The open chat is not touched by it. */
+export interface Notification {
+  readonly artifactId: string;
+  readonly title: string;
+  /** The title was longer than the bar shows. */
+  readonly cut: boolean;
+  readonly text: string | undefined;
+  /** Names content that the agent is asked for when the notification is tapped. */
+  readonly pushDataId: string | undefined;
+  /** Commands for the device, carried out without a word. */
+  readonly directives: readonly Fields[];
+}
+
+const MAX_LATIN_CHARACTERS = 84;
+const MAX_WIDE_CHARACTERS = 57;
+const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\u{20000}-\u{3fffd}]/u;
+
+/** As much of a text as three lines of the bar hold: 84 Latin or 57 Chinese characters, or a mixture. */
+export function truncateTitle(text: string): { readonly title: string; readonly cut: boolean } {
+  const characters = [...text];
+  let room = 1;
+  for (const [index, character] of characters.entries()) {
+    room -= 1 / (WIDE.test(character) ? MAX_WIDE_CHARACTERS : MAX_LATIN_CHARACTERS);
+    if (room < -1e-9) return { title: characters.slice(0, index).join(""), cut: true };
+  }
+  return { title: text, cut: false };
+}
 
 export const WEBHOOK_PATH = "/open-ability-agent/v1/agent-webhook";
 
@@ -17,7 +43,7 @@ export interface PushDevice {
   notify(notification: Notification): void;
 }
 
-export interface WebhookOptions {
+interface WebhookOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly report: Report;
@@ -52,12 +78,12 @@ export class Webhook {
     if (request.method !== "POST" || pathname !== WEBHOOK_PATH) return false;
     const body = (await readBody(request))?.toString("utf8") ?? "";
     const { agents, clock, emptyAnswers, random, report, skewMs } = this.#options;
-    const admission = admit(request.headers, { agents, skewMs, now: clock.now() });
+    const admission = authenticate(request.headers, { agents, skewMs, now: clock.now() });
     try {
-      if ("status" in admission) throw new Misread(admission.why);
-      const push = readPush(parseFields(body), request.headers, admission);
+      if ("status" in admission) throw new DecodeError(admission.reason);
+      const push = decodePush(parseObject(body), request.headers, admission);
       const device = this.#options.deviceOf(push.pushId);
-      if (device === undefined) throw new Misread("There is no device with this pushId.");
+      if (device === undefined) throw new DecodeError("There is no device with this pushId.");
       this.#deliver(push, device);
       if (emptyAnswers) response.writeHead(200).end();
       else
@@ -67,7 +93,7 @@ export class Webhook {
           result: { code: "0", message: "success" },
         });
     } catch (error) {
-      if (!(error instanceof Misread)) throw error;
+      if (!(error instanceof DecodeError)) throw error;
       const status = "status" in admission ? admission.status : 400;
       report("bad-push", `${status}: ${error.message}`);
       replyJson(response, status, { result: { code: String(status), message: error.message } });
@@ -94,47 +120,49 @@ const STATES = ["completed", "canceled", "failed"];
 const SILENT_PUSH = 101;
 
 /** Throws `Misread`. */
-function readPush(body: Fields | undefined, headers: IncomingHttpHeaders, admission: Admission): Push {
-  if (!/^application\/json\b/.test(headers["content-type"] ?? "")) throw new Misread("The content type is not JSON.");
-  if (body?.jsonrpc !== "2.0") throw new Misread('The body is no JSON object with jsonrpc "2.0".');
-  const result = fieldsIn(body.result);
+function decodePush(body: Fields | undefined, headers: IncomingHttpHeaders, admission: AuthenticationResult): Push {
+  if (!/^application\/json\b/.test(headers["content-type"] ?? ""))
+    throw new DecodeError("The content type is not JSON.");
+  if (body?.jsonrpc !== "2.0") throw new DecodeError('The body is no JSON object with jsonrpc "2.0".');
+  const result = fieldsOf(body.result);
   const id = required(body, "id");
   required(result, "id");
   const pushId = required(result, "pushId");
   const pushText = required(result, "pushText");
   if ("agent" in admission && admission.agent.apiId !== undefined && result.apiId !== admission.agent.apiId) {
-    throw new Misread("apiId is not that of the trigger.");
+    throw new DecodeError("apiId is not that of the trigger.");
   }
-  if (result.kind !== "task") throw new Misread('result.kind is not "task".');
-  if (!STATES.includes(textIn(fieldsIn(result.status).state) ?? ""))
-    throw new Misread("result.status.state is no end.");
+  if (result.kind !== "task") throw new DecodeError('result.kind is not "task".');
+  if (!STATES.includes(textOf(fieldsOf(result.status).state) ?? ""))
+    throw new DecodeError("result.status.state is no end.");
   const isSilent = result.pushType === SILENT_PUSH;
-  if (pushText === "" && !isSilent) throw new Misread("pushText is empty.");
-  if (isSilent && !("claw" in admission && admission.claw)) throw new Misread("pushType 101 needs other credentials.");
-  return { id, pushId, notification: { ...fitTitle(pushText), ...readArtifact(result.artifacts) } };
+  if (pushText === "" && !isSilent) throw new DecodeError("pushText is empty.");
+  if (isSilent && !("claw" in admission && admission.claw))
+    throw new DecodeError("pushType 101 needs other credentials.");
+  return { id, pushId, notification: { ...truncateTitle(pushText), ...decodeArtifact(result.artifacts) } };
 }
 
 function required(fields: Fields, name: string): string {
-  const value = textIn(fields[name]);
-  if (value === undefined) throw new Misread(`${name} is missing.`);
+  const value = textOf(fields[name]);
+  if (value === undefined) throw new DecodeError(`${name} is missing.`);
   return value;
 }
 
 /** Where text and data come together, the text is all that counts. */
-function readArtifact(artifacts: unknown): Pick<Notification, "artifactId" | "directives" | "pushDataId" | "text"> {
-  const [artifact] = listIn(artifacts);
-  const { artifactId, parts } = fieldsIn(artifact);
-  if (typeof artifactId !== "string" || artifactId === "") throw new Misread("artifactId is missing.");
-  const all = listIn(parts).map(fieldsIn);
-  if (all.length === 0) throw new Misread("The artifact has no parts.");
+function decodeArtifact(artifacts: unknown): Pick<Notification, "artifactId" | "directives" | "pushDataId" | "text"> {
+  const [artifact] = listOf(artifacts);
+  const { artifactId, parts } = fieldsOf(artifact);
+  if (typeof artifactId !== "string" || artifactId === "") throw new DecodeError("artifactId is missing.");
+  const all = listOf(parts).map(fieldsOf);
+  if (all.length === 0) throw new DecodeError("The artifact has no parts.");
   const strange = all.find(({ kind }) => kind !== "text" && kind !== "data");
-  if (strange !== undefined) throw new Misread(`A part of kind ${JSON.stringify(strange.kind)} cannot be pushed.`);
-  const texts = all.filter(({ kind }) => kind === "text").map(({ text }) => textIn(text) ?? "");
-  const data = texts.length > 0 ? {} : fieldsIn(all[0]?.data);
+  if (strange !== undefined) throw new DecodeError(`A part of kind ${JSON.stringify(strange.kind)} cannot be pushed.`);
+  const texts = all.filter(({ kind }) => kind === "text").map(({ text }) => textOf(text) ?? "");
+  const data = texts.length > 0 ? {} : fieldsOf(all[0]?.data);
   return {
     artifactId,
     text: texts.length === 0 ? undefined : texts.join(""),
-    pushDataId: textIn(data.pushDataId),
-    directives: listIn(data.directives).filter(isFields),
+    pushDataId: textOf(data.pushDataId),
+    directives: listOf(data.directives).filter(isObject),
   };
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { readResponse, type StatusUpdate, type Update } from "./read-response.ts";
-import { Painter, type Profile, type Screen } from "./screen.ts";
+import { decodeResponse, type StatusUpdate, type Update } from "./decode-response.ts";
+import { type Profile, type Screen, ScreenRenderer } from "./screen.ts";
 
 type Piece = readonly [artifactId: string, append: boolean, text: string, final?: boolean];
 
@@ -16,7 +16,7 @@ const update = ([artifactId, append, text, final = false]: Piece, kind: "reasoni
 });
 
 function painted(profile: Profile, ...updates: readonly Update[]): Screen {
-  const painter = new Painter(profile);
+  const painter = new ScreenRenderer(profile);
   for (const one of updates) painter.apply(one);
   return painter.screen("working", undefined);
 }
@@ -73,7 +73,7 @@ describe("the rest of the screen", () => {
     expect(painted("spec", update(["1", false, "a"])).painted).toBe(true);
     expect(painted("phone-2026-04", update(["1", false, "a"])).painted).toBe(false);
     expect(painted("phone-2026-04", update(["1", false, "a", true])).painted).toBe(true);
-    const painter = new Painter("phone-2026-04");
+    const painter = new ScreenRenderer("phone-2026-04");
     painter.apply(update(["1", false, "a"]));
     painter.reenter();
     expect(painter.screen("working", undefined).painted).toBe(true);
@@ -118,7 +118,7 @@ describe("the rest of the screen", () => {
       final: false,
       artifact: { artifactId: "1", parts },
     };
-    const response = readResponse({ jsonrpc: "2.0", id: 1, result });
+    const response = decodeResponse({ jsonrpc: "2.0", id: 1, result });
     if (response.kind !== "update") throw new Error("no update");
     const screen = painted("phone-2026-04", response.update);
     expect(screen.data).toHaveLength(2);

@@ -1,7 +1,52 @@
-import { type Fields, fieldsIn, listIn, textIn } from "../json.ts";
-import type { FilePart } from "./read-part.ts";
-import type { State, StatusUpdate, Update } from "./read-response.ts";
-import { DocumentedText, ObservedText, type TextLayer } from "./text-layers.ts";
+import { type Fields, fieldsOf, listOf, textOf } from "../json.ts";
+import type { FilePart, State, StatusUpdate, Update } from "./decode-response.ts";
+
+/** How pieces of text become what is read: the one thing in which phones and documents disagree. */
+interface TextLayer {
+  put(artifactId: string, append: boolean, text: string): void;
+  text(): string;
+}
+
+interface Piece {
+  readonly artifactId: string;
+  text: string;
+}
+
+/** By the book: every artifact is a paragraph of its own, which grows or is replaced. */
+class DocumentedText implements TextLayer {
+  readonly #artifacts = new Map<string, string>();
+
+  put(artifactId: string, append: boolean, text: string): void {
+    const before = append ? (this.#artifacts.get(artifactId) ?? "") : "";
+    this.#artifacts.set(artifactId, before + text);
+  }
+
+  text(): string {
+    return [...this.#artifacts.values()].filter((text) => text !== "").join("\n\n");
+  }
+}
+
+/**
+ * As seen on devices in April 2026: a piece that does not append replaces all text there is, of whichever artifact; one
+ * that appends to an artifact it knows replaces that artifact's piece; only one of a new artifact is added.
+ */
+class ObservedText implements TextLayer {
+  #pieces: Piece[] = [];
+
+  put(artifactId: string, append: boolean, text: string): void {
+    if (!append) {
+      this.#pieces = [{ artifactId, text }];
+      return;
+    }
+    const known = this.#pieces.find((piece) => piece.artifactId === artifactId);
+    if (known === undefined) this.#pieces.push({ artifactId, text });
+    else known.text = text;
+  }
+
+  text(): string {
+    return this.#pieces.map(({ text }) => text).join("");
+  }
+}
 
 interface ProfileTraits {
   readonly createText: () => TextLayer;
@@ -20,13 +65,13 @@ export type Profile = keyof typeof PROFILES;
 
 export const PROFILE_NAMES = Object.keys(PROFILES) as readonly Profile[];
 
-export interface Thinking {
+interface Thinking {
   readonly text: string;
   /** Closed to a line, since the answer has begun. */
   readonly folded: boolean;
 }
 
-export interface ShownFile {
+interface ShownFile {
   readonly name: string;
   readonly mimeType: string;
   /** Only files that were uploaded are known to be shown. */
@@ -54,7 +99,7 @@ export interface Screen {
 }
 
 /** Applies updates one by one, as an app of the given profile would. */
-export class Painter {
+export class ScreenRenderer {
   readonly #traits: ProfileTraits;
   readonly #text: TextLayer;
   readonly #thinking: TextLayer;
@@ -141,13 +186,13 @@ function shownFile({ fileId, mimeType, name }: FilePart): ShownFile {
 
 /** The other way to name uploaded files. */
 function filesInData({ fileInfo }: Fields): readonly ShownFile[] {
-  return listIn(fileInfo).map((file) => {
-    const { fileName, fileType } = fieldsIn(file);
-    return { name: textIn(fileName) ?? "", mimeType: textIn(fileType) ?? "", shown: true };
+  return listOf(fileInfo).map((file) => {
+    const { fileName, fileType } = fieldsOf(file);
+    return { name: textOf(fileName) ?? "", mimeType: textOf(fileType) ?? "", shown: true };
   });
 }
 
 /** Ids of uploaded files that a data part names. */
 export function fileIdsIn({ fileInfo }: Fields): readonly string[] {
-  return listIn(fileInfo).flatMap((file) => textIn(fieldsIn(file).fileId) ?? []);
+  return listOf(fileInfo).flatMap((file) => textOf(fieldsOf(file).fileId) ?? []);
 }

@@ -1,9 +1,32 @@
 import type { Clock } from "../../model/ports.ts";
-import { Changes } from "../changes.ts";
 import type { Report } from "../violations.ts";
-import { whyDataFails } from "./check-data.ts";
-import type { ArtifactUpdate, ResponseError, State, Update } from "./read-response.ts";
-import { fileIdsIn, Painter, type Profile, type Screen } from "./screen.ts";
+import { type ArtifactUpdate, findDataFault, type ResponseError, type State, type Update } from "./decode-response.ts";
+import { fileIdsIn, type Profile, type Screen, ScreenRenderer } from "./screen.ts";
+
+interface Waiter {
+  readonly condition: () => boolean;
+  readonly resolve: () => void;
+}
+
+/** Waiting for something to become true, looked at whenever something changed. */
+export class ChangeNotifier {
+  readonly #waiters = new Set<Waiter>();
+
+  waitUntil(isSo: () => boolean): Promise<void> {
+    if (isSo()) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#waiters.add({ condition: isSo, resolve });
+    });
+  }
+
+  notify(): void {
+    for (const waiter of this.#waiters) {
+      if (!waiter.condition()) continue;
+      this.#waiters.delete(waiter);
+      waiter.resolve();
+    }
+  }
+}
 
 /** What the app says when an agent cannot be reached or stays silent. */
 export const AGENT_IS_AWAY = "小艺开小差了，请稍后再试";
@@ -12,7 +35,7 @@ export const AGENT_IS_AWAY = "小艺开小差了，请稍后再试";
  * Why nothing more is shown of a task: the agent's `final`, an error without a result, the user's cancellation, a newer
  * message of the same conversation, silence, no agent to ask, a connection that broke, or one that the phone left.
  */
-export type Ending = "final" | "error" | "canceled" | "superseded" | "silence" | "away" | "broken" | "left";
+type Ending = "final" | "error" | "canceled" | "superseded" | "silence" | "away" | "broken" | "left";
 
 const UNANSWERED: ReadonlySet<Ending | undefined> = new Set(["silence", "away", "broken"]);
 
@@ -30,7 +53,7 @@ export interface TaskRules {
   readonly onChange: (task: SimulatedTask) => void;
 }
 
-export interface TaskOrigin {
+interface TaskOrigin {
   readonly id: string;
   readonly conversationId: string;
   /** Id of the request being answered; an answer to a question of the agent comes with the same one. */
@@ -55,8 +78,8 @@ export class SimulatedTask implements TaskOrigin {
   state: State = "submitted";
   ending: Ending | undefined;
   readonly #rules: TaskRules;
-  readonly #painter: Painter;
-  readonly #changes = new Changes();
+  readonly #painter: ScreenRenderer;
+  readonly #changes = new ChangeNotifier();
   #failure: string | undefined;
   /** Something of this turn was shown. */
   #begun = false;
@@ -70,7 +93,7 @@ export class SimulatedTask implements TaskOrigin {
     this.requestId = origin.requestId;
     this.said = origin.said;
     this.#rules = rules;
-    this.#painter = new Painter(rules.profile);
+    this.#painter = new ScreenRenderer(rules.profile);
     this.#heardAt = rules.clock.now();
     this.#listenFor(rules.silenceMs);
   }
@@ -93,16 +116,16 @@ export class SimulatedTask implements TaskOrigin {
   }
 
   /** Resolves when the condition holds, looked at after every change of this task. */
-  until(isSo: (task: SimulatedTask) => boolean): Promise<void> {
-    return this.#changes.until(() => isSo(this));
+  waitUntil(isSo: (task: SimulatedTask) => boolean): Promise<void> {
+    return this.#changes.waitUntil(() => isSo(this));
   }
 
   /** Ended, or waiting for the user. */
-  settled(): Promise<void> {
-    return this.until((task) => !task.isOpen || task.asks);
+  waitUntilSettled(): Promise<void> {
+    return this.waitUntil((task) => !task.isOpen || task.asks);
   }
 
-  take(update: Update, error?: ResponseError): void {
+  receive(update: Update, error?: ResponseError): void {
     if (update.final) this.finals++;
     if (this.ending === undefined && !this.#turnIsOver) this.#show(update, error);
     else this.#ignore(update, this.ending ?? "final");
@@ -110,9 +133,9 @@ export class SimulatedTask implements TaskOrigin {
   }
 
   /** Nothing changes on the screen. */
-  repeat(): void {
+  countRepeated(): void {
     this.repeated++;
-    this.#changes.happened();
+    this.#changes.notify();
   }
 
   /** An error in place of a result ends a task, too. */
@@ -188,10 +211,10 @@ export class SimulatedTask implements TaskOrigin {
       if (endsAsking && !this.#rules.questionsEndStreams) this.#report("final-while-asking", "");
       return;
     }
-    if (blanks(update)) this.#report("blanking-final", "");
+    if (blanksScreen(update)) this.#report("blanking-final", "");
     for (const part of update.parts) {
       if (part.kind === "data") {
-        const fault = whyDataFails(part.data);
+        const fault = findDataFault(part.data);
         if (fault !== undefined) this.#report("bad-data-part", fault);
         for (const id of fileIdsIn(part.data)) this.#checkFile(id);
       } else if (part.kind === "file" && part.file.fileId !== undefined) this.#checkFile(part.file.fileId);
@@ -220,7 +243,7 @@ export class SimulatedTask implements TaskOrigin {
   }
 
   #changed(): void {
-    this.#changes.happened();
+    this.#changes.notify();
     this.#rules.onChange(this);
   }
 }
@@ -229,15 +252,15 @@ function isTerminal(state: State): boolean {
   return state === "completed" || state === "failed" || state === "canceled";
 }
 
-function blanks({ append, final, parts }: ArtifactUpdate): boolean {
+function blanksScreen({ append, final, parts }: ArtifactUpdate): boolean {
   return final && !append && parts.every((part) => part.kind === "text" && part.text === "");
 }
 
 /** All that a frame has to be read, in characters as people count them. How long data may be is not known. */
 export function textLength(update: Update): number {
-  if (update.kind === "status-update") return charactersOf(update.text ?? "");
-  return update.parts.reduce((sum, part) => sum + ("text" in part ? charactersOf(part.text) : 0), 0);
+  if (update.kind === "status-update") return countCharacters(update.text ?? "");
+  return update.parts.reduce((sum, part) => sum + ("text" in part ? countCharacters(part.text) : 0), 0);
 }
 
 /** Not code units. */
-const charactersOf = (text: string): number => [...text].length;
+const countCharacters = (text: string): number => [...text].length;

@@ -1,9 +1,9 @@
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type Fields, fieldsIn, parseFields } from "../json.ts";
-import { readBody } from "../services/web.ts";
+import { readBody } from "../http-server.ts";
+import { type Fields, fieldsOf, parseObject } from "../json.ts";
 
-export interface CloudRequest {
+interface CloudRequest {
   readonly headers: IncomingHttpHeaders;
   /** As they came, before Node trimmed or joined anything. */
   readonly rawHeaders: readonly string[];
@@ -41,7 +41,7 @@ export class CloudAgent {
       deauthorize: ({ body }, response) => reply(response, { id: body.id, result: { version: "1.0" } }),
     };
     this.#server = createServer(async (request, response) => {
-      const body = parseFields((await readBody(request))?.toString("utf8") ?? "") ?? {};
+      const body = parseObject((await readBody(request))?.toString("utf8") ?? "") ?? {};
       const received = { headers: request.headers, rawHeaders: request.rawHeaders, url: request.url ?? "", body };
       this.received.push(received);
       const id = request.headers["agent-session-id"];
@@ -77,7 +77,7 @@ export function reply(response: ServerResponse, content: Fields): void {
 }
 
 export function frame(response: ServerResponse, body: Fields, result: Fields, more: Fields = {}): void {
-  const { id: taskId } = fieldsIn(body.params);
+  const { id: taskId } = fieldsOf(body.params);
   const content = { jsonrpc: "2.0", id: body.id, result: { taskId, ...result }, ...more };
   response.write(`data: ${JSON.stringify(content)}\n\n`);
 }
@@ -86,7 +86,7 @@ export const open = (response: ServerResponse): ServerResponse =>
   response.writeHead(200, { "content-type": "text/event-stream" });
 
 /** Works, says everything so far each time, completes. */
-export function stream(response: ServerResponse, body: Fields, texts: readonly string[]): void {
+function stream(response: ServerResponse, body: Fields, texts: readonly string[]): void {
   open(response);
   frame(response, body, { kind: "status-update", final: false, status: { state: "working" } });
   texts.forEach((text, index) => {

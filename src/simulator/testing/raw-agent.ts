@@ -1,11 +1,10 @@
 import { WebSocket } from "ws";
-import { Changes } from "../changes.ts";
-import { type Fields, fieldsIn } from "../json.ts";
-import type { RegisteredAgent } from "../link/admission.ts";
-import { sign } from "../signature.ts";
+import { type RegisteredAgent, sign } from "../authentication.ts";
+import { type Fields, fieldsOf } from "../json.ts";
 import type { Simulator } from "../simulator.ts";
+import { ChangeNotifier } from "../task/simulated-task.ts";
 
-export interface Closure {
+interface Closure {
   readonly code: number;
   readonly reason: string;
 }
@@ -46,7 +45,7 @@ export class RawAgent {
   readonly agentId: string;
   closure: Closure | undefined;
   pongs = 0;
-  readonly #changes = new Changes();
+  readonly #changes = new ChangeNotifier();
   #read = 0;
 
   private constructor(socket: WebSocket, agentId: string) {
@@ -55,16 +54,16 @@ export class RawAgent {
     socket.on("message", (data) => {
       this.texts.push(data.toString());
       this.frames.push(JSON.parse(data.toString()) as Fields);
-      this.#changes.happened();
+      this.#changes.notify();
     });
     socket.on("pong", () => {
       this.pongs++;
-      this.#changes.happened();
+      this.#changes.notify();
     });
     socket.on("error", () => {});
     socket.on("close", (code, reason) => {
       this.closure = { code, reason: reason.toString() };
-      this.#changes.happened();
+      this.#changes.notify();
     });
   }
 
@@ -103,7 +102,7 @@ export class RawAgent {
   }
 
   until(isSo: () => boolean): Promise<void> {
-    return this.#changes.until(isSo);
+    return this.#changes.waitUntil(isSo);
   }
 
   async closed(): Promise<Closure> {
@@ -114,7 +113,7 @@ export class RawAgent {
   /** Answers a message with a result, in the envelope of the link. */
   respond(request: Fields, result: Fields, extra: Fields = {}): void {
     const { id, params } = request;
-    const { id: taskId, sessionId } = fieldsIn(params);
+    const { id: taskId, sessionId } = fieldsOf(params);
     const detail = { jsonrpc: "2.0", id, result: { taskId, ...result }, ...extra };
     this.send({
       msgType: "agent_response",
@@ -127,7 +126,7 @@ export class RawAgent {
 
   /** As `respond`, but anything can be put in the place of anything. */
   envelope(request: Fields, changes: Fields): void {
-    const { id: taskId, sessionId } = fieldsIn(request.params);
+    const { id: taskId, sessionId } = fieldsOf(request.params);
     this.send({ msgType: "agent_response", agentId: this.agentId, sessionId, taskId, ...changes });
   }
 
@@ -160,7 +159,7 @@ export const artifact = (artifactId: string, text: string, more: Fields = {}): F
   ...more,
 });
 
-export const textOf = (request: Fields): string => {
-  const { parts } = fieldsIn(fieldsIn(request.params).message);
+export const messageText = (request: Fields): string => {
+  const { parts } = fieldsOf(fieldsOf(request.params).message);
   return (parts as readonly Fields[]).map(({ text }) => text ?? "").join("");
 };

@@ -1,11 +1,11 @@
 import { afterEach } from "vitest";
 import { FakeClock } from "../../engine/testing/fake-clock.ts";
-import { seededRandom } from "../chance.ts";
 import type { SimulatorOptions } from "../options.ts";
+import { seededRandom } from "../random.ts";
 import { createSimulator, type Simulator } from "../simulator.ts";
 import { RawAgent } from "./raw-agent.ts";
 
-export interface Stage {
+interface Stage {
   readonly clock: FakeClock;
   simulate(options?: Partial<SimulatorOptions>): Promise<Simulator>;
   /** An agent that is connected and has introduced itself. */
@@ -34,10 +34,10 @@ export function createStage(): Stage {
 }
 
 /** Resolves when the simulator has found as many violations. */
-export function violationsCome(simulator: Simulator, count: number): Promise<void> {
+export function waitForViolations(simulator: Simulator, count: number): Promise<void> {
   if (simulator.violations.length >= count) return Promise.resolve();
   return new Promise((resolve) => {
-    const stop = simulator.listenTo(() => {
+    const stop = simulator.subscribe(() => {
       if (simulator.violations.length < count) return;
       stop();
       resolve();

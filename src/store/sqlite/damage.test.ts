@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { changeStore, leavesOf, overwritePage } from "../../../test/support/spoil-store.ts";
+import { changeStore, leavesOf, overwritePage } from "../../../test/support/corrupt-store.ts";
 import { type Log, SILENT_LOG } from "../../model/ports.ts";
 import type { TaskStore } from "../contract.ts";
 import { StoreError } from "../errors.ts";

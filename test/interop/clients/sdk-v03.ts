@@ -17,7 +17,7 @@ import { GrpcTransportFactory } from "a2a-js-sdk-0.3/client/grpc";
 import type { StreamEvent } from "../../../src/model/event.ts";
 import type { TaskPushNotificationConfig } from "../../../src/model/operation.ts";
 import { type CardFacts, CREDENTIALS, type Credentials, type Driver, type Sending } from "../driver.ts";
-import { fromV03Event, fromV03Message, fromV03Task, toV03Message, type V03Event } from "../v03-words.ts";
+import { fromV03Event, fromV03Message, fromV03Task, toV03Message, type V03Event } from "../v03-conversions.ts";
 
 /** The client of the last 0.3 SDK, which names no version and knows no card but its own. */
 export async function driveSdkV03(

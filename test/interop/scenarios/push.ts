@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import { refusal, says, saysAtOnce, sendTask } from "../asking.ts";
 import type { Scenario } from "../scenario.ts";
+import { refusal, says, saysAtOnce, sendTask } from "../send-helpers.ts";
 
 const HOOK = "https://hooks.example/a2a";
 

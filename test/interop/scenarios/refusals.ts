@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
 import type { ErrorCode } from "../../../src/model/errors.ts";
 import type { OperationKind } from "../../../src/model/operation.ts";
-import { collect, endedTask, refusal, says, sendTask } from "../asking.ts";
 import type { Driver } from "../driver.ts";
 import type { Scenario } from "../scenario.ts";
+import { collect, endedTask, refusal, says, sendTask } from "../send-helpers.ts";
 
 /** Some servers look at the id only, others do without one; all want one or the other. */
 const EMPTY = { messageId: "", parts: [] };

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
 import { isTerminal } from "../../../src/model/task.ts";
-import { artifactText, endedTask, saidWith, says, saysAtOnce, sendTask, untilEnded } from "../asking.ts";
 import type { Scenario } from "../scenario.ts";
+import { artifactText, endedTask, saidWith, says, saysAtOnce, sendTask, untilEnded } from "../send-helpers.ts";
 
 export const SENDING: readonly Scenario[] = [
   {

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
 import type { TaskArtifactUpdate } from "../../../src/model/event.ts";
+import type { Scenario } from "../scenario.ts";
 import {
   artifactText,
   collect,
@@ -15,8 +16,7 @@ import {
   taskIdOf,
   until,
   untilEnded,
-} from "../asking.ts";
-import type { Scenario } from "../scenario.ts";
+} from "../send-helpers.ts";
 
 export const STREAMING: readonly Scenario[] = [
   {

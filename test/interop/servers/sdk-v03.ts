@@ -7,10 +7,10 @@ import { A2AService, grpcService } from "a2a-js-sdk-0.3/server/grpc";
 import express from "express";
 import { CREDENTIALS } from "../driver.ts";
 import type { Gates } from "../gates.ts";
-import { fromV03Message, fromV03Task, toV03Event } from "../v03-words.ts";
-import { demandOverGrpc, demandOverHttp } from "./demanding.ts";
+import { fromV03Message, fromV03Task, toV03Event } from "../v03-conversions.ts";
 import { bindGrpc, closeAll, listening } from "./listening.ts";
 import { PROFILE, type RunningServer, type ServerFeatures } from "./profile.ts";
+import { demandOverGrpc, demandOverHttp } from "./require-token.ts";
 import { Runs } from "./runs.ts";
 
 /** A server made with the last SDK of 0.3. */

@@ -18,9 +18,9 @@ import type { Message as ModelMessage } from "../../../src/model/message.ts";
 import type { Task as ModelTask } from "../../../src/model/task.ts";
 import { CREDENTIALS } from "../driver.ts";
 import type { Gates } from "../gates.ts";
-import { demandOverGrpc, demandOverHttp } from "./demanding.ts";
 import { bindGrpc, closeAll, listening } from "./listening.ts";
 import { PROFILE, type RunningServer, type ServerFeatures } from "./profile.ts";
+import { demandOverGrpc, demandOverHttp } from "./require-token.ts";
 import { type Publish, Runs } from "./runs.ts";
 
 const LEGACY = { legacyCompat: { enabled: true } };

@@ -1,5 +1,5 @@
-import { askHttp, type HttpRequest, nextMessage, type Row, type Target } from "../asking.ts";
-import type { GrpcAsker } from "../asking-grpc.ts";
+import type { GrpcAsker } from "../ask-grpc.ts";
+import { askHttp, type HttpRequest, nextMessage, type Row, type Target } from "../ask-http.ts";
 
 const HOOK = "https://hook.example/a";
 

@@ -1,5 +1,5 @@
-import { type Answer, askHttp, type HttpRequest, nextMessage, type Row, type Target } from "../asking.ts";
-import type { GrpcAsker } from "../asking-grpc.ts";
+import type { GrpcAsker } from "../ask-grpc.ts";
+import { type Answer, askHttp, type HttpRequest, nextMessage, type Row, type Target } from "../ask-http.ts";
 
 const VERSION = { "a2a-version": "1.0" };
 const HOOK = "https://hook.example/a";

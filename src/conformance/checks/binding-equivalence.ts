@@ -1,0 +1,123 @@
+import { type CrossCheck, ensure, fail, notShown } from "../check.ts";
+import { type CheckContext, randomSuffix, type SeenTask, showError } from "../check-context.ts";
+import { type Fields, fieldsOf, listOf, sameJson, show, textOf } from "../json.ts";
+import { isError } from "../peers/errors.ts";
+import { OPERATION_NAMES, type OperationName } from "../peers/peer.ts";
+
+const nameOf = ({ peer }: CheckContext): string => peer.target.binding;
+
+/** Interfaces that stand for the same agent: those of one tenant. */
+function requireSeveralBindings(scenes: readonly CheckContext[]): readonly CheckContext[] {
+  return scenes.length < 2 ? notShown("the card declares one binding only") : scenes;
+}
+
+/** What a task says, without what bindings may leave out. */
+function toComparable(task: SeenTask): Fields {
+  const { artifacts, history, status } = task.value;
+  const { message, state, timestamp } = fieldsOf(status);
+  return {
+    id: task.id,
+    contextId: task.contextId,
+    state,
+    time: typeof timestamp === "string" ? Date.parse(timestamp) : undefined,
+    said: textsOf(fieldsOf(message).parts),
+    artifacts: listOf(artifacts)
+      .map(fieldsOf)
+      .map(({ artifactId, parts }) => [artifactId, textsOf(parts)]),
+    history: listOf(history)
+      .map(fieldsOf)
+      .map(({ messageId, parts, role }) => [messageId, role, textsOf(parts)]),
+  };
+}
+
+/** How much of the history is shown without being asked for is up to the server, and may differ by binding. */
+function sameTask(one: Fields, other: Fields): boolean {
+  const both = listOf(one.history).length > 0 && listOf(other.history).length > 0;
+  return both ? sameJson(one, other) : sameJson({ ...one, history: [] }, { ...other, history: [] });
+}
+
+function textsOf(parts: unknown): readonly unknown[] {
+  return listOf(parts).map((part) => textOf(fieldsOf(part).text) ?? Object.keys(fieldsOf(part)).sort());
+}
+
+/** Requests without effect that show whether an operation exists. */
+function probeParams(operation: OperationName): Fields {
+  const unknown = "conformance-unknown-task";
+  if (operation === "ListTasks") return { pageSize: 1 };
+  if (operation === "GetExtendedAgentCard") return {};
+  if (operation.includes("PushNotification")) {
+    return { taskId: unknown, id: "conformance", url: "https://webhook.conformance.example/notify" };
+  }
+  return operation.startsWith("Send") ? {} : { id: unknown };
+}
+
+async function supportsOperation(scene: CheckContext, operation: OperationName): Promise<boolean> {
+  const { binding, target } = scene.peer;
+  const params = probeParams(operation);
+  if (operation !== "SendStreamingMessage" && operation !== "SubscribeToTask") {
+    const answer = await scene.withoutValidation(() => scene.call(operation, params));
+    return answer.ok || !isMissing(answer.error);
+  }
+  const opened = await scene.open(operation, params);
+  if (opened.ok !== "stream") return !isMissing(opened.error);
+  opened.frames.close();
+  return true;
+
+  function isMissing(error: Parameters<typeof isError>[0]): boolean {
+    // A task that is not found has the same status as a route that is not.
+    if (isError(error, "TASK_NOT_FOUND", binding, target.version) && error.name !== undefined) return false;
+    if (binding === "HTTP+JSON" && error.code === 404)
+      return error.name === undefined && !/task|config/i.test(error.message);
+    if (binding === "GRPC" && error.name !== undefined) return false;
+    return isError(error, "METHOD_NOT_FOUND", binding, target.version);
+  }
+}
+
+export const EQUIVALENCE_CHECKS: readonly CrossCheck[] = [
+  {
+    name: "same-operations",
+    shows: ["BIND-EQUIV-001"],
+    async run(scenes) {
+      for (const scene of scenes) {
+        for (const operation of OPERATION_NAMES) {
+          if (!scene.peer.supports(operation)) continue;
+          ensure(await supportsOperation(scene, operation), `${operation} does not exist in ${nameOf(scene)}`);
+        }
+      }
+    },
+  },
+  {
+    name: "same-tasks",
+    shows: ["BIND-EQUIV-002"],
+    async run(scenes) {
+      const [first, ...others] = requireSeveralBindings(scenes);
+      if (first === undefined) return;
+      const made = await first.task(first.message("tck-artifact-text"));
+      const expected = toComparable(await first.get(made.id));
+      for (const other of others) {
+        const answer = await other.call("GetTask", { id: made.id });
+        if (!answer.ok)
+          fail(`a task made over ${nameOf(first)} is refused over ${nameOf(other)}: ${showError(answer.error)}`);
+        const told = toComparable(other.recordTask(fieldsOf(answer.result)));
+        ensure(
+          sameTask(told, expected),
+          `a task is ${show(expected)} over ${nameOf(first)} and ${show(told)} over ${nameOf(other)}`,
+        );
+      }
+    },
+  },
+  {
+    name: "same-refusals",
+    shows: ["BIND-EQUIV-003"],
+    async run(scenes) {
+      const [first] = requireSeveralBindings(scenes);
+      if (first === undefined) return;
+      const ended = await first.completedTask();
+      for (const scene of scenes) {
+        await scene.expectError("TASK_NOT_FOUND", "GetTask", { id: `conformance-${randomSuffix()}` });
+        await scene.expectError("TASK_NOT_CANCELABLE", "CancelTask", { id: ended.id });
+        await scene.expectError("INVALID_PARAMS", "SendMessage", {});
+      }
+    },
+  },
+];

@@ -1,0 +1,107 @@
+import type { DeclaredCapabilities } from "./check-context.ts";
+import { type Fields, fieldsOf, isObject, listOf, textOf } from "./json.ts";
+import type { Target } from "./peers/peer.ts";
+import { BINDINGS, type Binding, type Version } from "./requirements/index.ts";
+
+/** What a card of that version says the agent can do. */
+export function readCapabilities(card: Fields, version: Version): DeclaredCapabilities {
+  const capabilities = fieldsOf(card.capabilities);
+  const extensions = listOf(capabilities.extensions).map(fieldsOf);
+  const urisWhere = (required: boolean) =>
+    extensions.filter((one) => (one.required === true) === required).flatMap(({ uri }) => textOf(uri) ?? []);
+  const requirements = version === "1.0" ? card.securityRequirements : (card.security ?? card.securityRequirements);
+  return {
+    streaming: capabilities.streaming === true,
+    push: capabilities.pushNotifications === true,
+    extendedCard:
+      version === "1.0" ? capabilities.extendedAgentCard === true : card.supportsAuthenticatedExtendedCard === true,
+    inputModes: listOf(card.defaultInputModes).flatMap((mode) => textOf(mode) ?? []),
+    requiredExtensions: urisWhere(true),
+    optionalExtensions: urisWhere(false),
+    authenticated: requiresCredentials(listOf(requirements).map(fieldsOf), version),
+  };
+}
+
+/** One alternative that asks for nothing lets everyone in. */
+function requiresCredentials(requirements: readonly Fields[], version: Version): boolean {
+  if (requirements.length === 0) return false;
+  const schemesOf = (one: Fields) => (version === "1.0" ? fieldsOf(one.schemes) : one);
+  return requirements.every((one) => Object.keys(schemesOf(one)).length > 0);
+}
+
+interface FoundTargets {
+  readonly targets: readonly Target[];
+  /** Interfaces this suite has no words for, as people read them. */
+  readonly unsupported: readonly string[];
+}
+
+/** The interfaces that cards declare, each once, in the order of the first card that names it. */
+export function findTargets(documents: readonly unknown[], cardUrl: string): FoundTargets {
+  const found = new Map<string, Target>();
+  const unknown = new Set<string>();
+  for (const document of documents.map(fieldsOf)) {
+    for (const entry of [...entriesV1(document), ...entriesV03(document)]) {
+      const target = toTarget(entry, cardUrl);
+      if (target === undefined) unknown.add(`${entry.binding} ${entry.version} at ${entry.url}`);
+      else found.set(keyOf(target), found.get(keyOf(target)) ?? target);
+    }
+  }
+  return { targets: [...found.values()], unsupported: [...unknown] };
+}
+
+interface Entry {
+  readonly url: string;
+  readonly binding: string;
+  readonly version: string;
+  readonly tenant: string | undefined;
+}
+
+function entriesV1(card: Fields): Entry[] {
+  return listOf(card.supportedInterfaces)
+    .filter(isObject)
+    .map(({ protocolBinding, protocolVersion, tenant, url }) => ({
+      url: textOf(url) ?? "",
+      binding: textOf(protocolBinding) ?? "",
+      version: textOf(protocolVersion) ?? "",
+      tenant: textOf(tenant) || undefined,
+    }));
+}
+
+/** What a card of 0.3 says: one URL with the preferred transport, and others beside it. */
+function entriesV03(card: Fields): Entry[] {
+  const url = textOf(card.url);
+  const version = textOf(card.protocolVersion) ?? "";
+  if (url === undefined || !isV03(version)) return [];
+  const preferred = { url, binding: textOf(card.preferredTransport) ?? "JSONRPC", version, tenant: undefined };
+  const others = listOf(card.additionalInterfaces)
+    .filter(isObject)
+    .map((entry) => ({
+      url: textOf(entry.url) ?? "",
+      binding: textOf(entry.transport) ?? "",
+      version,
+      tenant: undefined,
+    }));
+  return [preferred, ...others];
+}
+
+function isV03(version: string): boolean {
+  return /^0\.[23](\.|$)/.test(version);
+}
+
+function parseVersion(text: string): Version | undefined {
+  if (/^1\.0(\.|$)/.test(text)) return "1.0";
+  return isV03(text) ? "0.3" : undefined;
+}
+
+function toTarget({ binding, tenant, url, version }: Entry, cardUrl: string): Target | undefined {
+  const known = BINDINGS.find((name): name is Binding => name === binding.toUpperCase());
+  const spoken = parseVersion(version);
+  if (known === undefined || spoken === undefined) return undefined;
+  if (known === "GRPC") return url === "" ? undefined : { binding: known, version: spoken, url, tenant };
+  if (!URL.canParse(url, cardUrl)) return undefined;
+  return { binding: known, version: spoken, url: new URL(url, cardUrl).href, tenant };
+}
+
+function keyOf({ binding, tenant, url, version }: Target): string {
+  return [binding, version, url.replace(/\/+$/, ""), tenant ?? ""].join(" ");
+}

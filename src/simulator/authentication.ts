@@ -1,0 +1,107 @@
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+
+/** Only the time is signed: Base64 of HMAC-SHA256 with the secret key over decimal milliseconds. */
+export function sign(secretKey: string, timestamp: string): string {
+  return createHmac("sha256", secretKey).update(timestamp).digest("base64");
+}
+
+/** How far a signed time may be off, either way. Documented for calls; whether the link has it too is an assumption. */
+export const DEFAULT_SKEW_MS = 15 * 60_000;
+
+type SignatureVerdict = "valid" | "wrong" | "stale" | "no-time";
+
+interface SignatureCheck {
+  readonly secretKey: string;
+  readonly now: number;
+  readonly skewMs: number;
+}
+
+function checkSignature(signature: string, timestamp: string, check: SignatureCheck): SignatureVerdict {
+  if (!/^\d{1,16}$/.test(timestamp)) return "no-time";
+  if (!equalSecrets(signature, sign(check.secretKey, timestamp))) return "wrong";
+  return Math.abs(check.now - Number(timestamp)) < check.skewMs ? "valid" : "stale";
+}
+
+/** Takes as long whether they are equal or not. */
+function equalSecrets(one: string, other: string): boolean {
+  return timingSafeEqual(digest(one), digest(other));
+}
+
+const digest = (text: string) => createHash("sha256").update(text).digest();
+
+/** An agent as its owner registered it with the platform. */
+export interface RegisteredAgent {
+  readonly agentId: string;
+  readonly accessKey: string;
+  readonly secretKey: string;
+  /** The other set of credentials, which uploads need. */
+  readonly uid?: string;
+  readonly apiKey?: string;
+  /** Of the trigger that push notifications go through. */
+  readonly apiId?: string;
+}
+
+interface AuthenticationRules {
+  readonly agents: readonly RegisteredAgent[];
+  readonly skewMs: number;
+  readonly now: number;
+}
+
+export type AuthenticationResult =
+  | { readonly agent: RegisteredAgent; readonly claw: boolean }
+  | { readonly status: 401 | 403; readonly reason: string };
+
+const refuse = (status: 401 | 403, why: string): AuthenticationResult => ({ status, reason: why });
+
+/** Who signs a request: by access key and signature, or by user id and API key. */
+export function authenticate(headers: IncomingHttpHeaders, rules: AuthenticationRules): AuthenticationResult {
+  return headers["x-api-key"] === undefined ? authenticateSigned(headers, rules) : authenticateByKey(headers, rules);
+}
+
+function authenticateSigned(
+  headers: IncomingHttpHeaders,
+  { agents, now, skewMs }: AuthenticationRules,
+): AuthenticationResult {
+  const accessKey = firstValue(headers["x-access-key"]);
+  const signature = firstValue(headers["x-sign"]);
+  const timestamp = firstValue(headers["x-ts"]);
+  if (accessKey === undefined || signature === undefined || timestamp === undefined) {
+    return refuse(401, "x-access-key, x-sign or x-ts is missing.");
+  }
+  const owned = agents.filter((agent) => equalSecrets(agent.accessKey, accessKey));
+  const [known] = owned;
+  if (known === undefined) return refuse(401, "The access key is unknown.");
+  const verdict = checkSignature(signature, timestamp, { secretKey: known.secretKey, now, skewMs });
+  if (verdict === "valid") return { agent: known, claw: false };
+  return refuse(401, SIGNATURE_FAULTS[verdict]);
+}
+
+const SIGNATURE_FAULTS = {
+  wrong: "The signature does not match.",
+  stale: "The signed time is too far off.",
+  "no-time": "x-ts is not a time in milliseconds.",
+} as const;
+
+function authenticateByKey(headers: IncomingHttpHeaders, { agents }: AuthenticationRules): AuthenticationResult {
+  const uid = firstValue(headers["x-uid"]);
+  const apiKey = firstValue(headers["x-api-key"]);
+  if (uid === undefined || apiKey === undefined) return refuse(401, "x-uid or x-api-key is missing.");
+  if (firstValue(headers["x-request-from"]) !== "openclaw") return refuse(401, "x-request-from is not openclaw.");
+  const known = agents.find((agent) => agent.uid === uid && equalSecrets(agent.apiKey ?? "", apiKey));
+  return known?.apiKey === undefined ? refuse(401, "The API key is unknown.") : { agent: known, claw: true };
+}
+
+/** A link is for one agent, which its headers name as well. */
+export function authenticateLink(headers: IncomingHttpHeaders, rules: AuthenticationRules): AuthenticationResult {
+  const admission = authenticate(headers, rules);
+  if ("status" in admission) return admission;
+  const agentId = firstValue(headers["x-agent-id"]);
+  if (agentId === undefined) return refuse(401, "x-agent-id is missing.");
+  const { accessKey, uid } = admission.agent;
+  const named = rules.agents.find((agent) => agent.agentId === agentId);
+  const isOwn = named !== undefined && (admission.claw ? named.uid === uid : named.accessKey === accessKey);
+  return isOwn ? { ...admission, agent: named } : refuse(403, "The agent does not belong to these credentials.");
+}
+
+const firstValue = (value: string | string[] | undefined) => (Array.isArray(value) ? value[0] : value);

@@ -1,0 +1,241 @@
+import type { Fields } from "./json.ts";
+import { hexDigits, type Random, uuidFrom } from "./random.ts";
+import type { Notification, PushDevice } from "./services/webhook.ts";
+import { SimulatedTask, type TaskRules } from "./task/simulated-task.ts";
+
+/** How the platform hands over what it knows of the device, if the owner of the agent asked for it. */
+type VariablesForm = "none" | "object" | "list";
+
+interface DeviceFacts {
+  readonly pushId: string;
+  readonly kind: DeviceKind;
+}
+
+/** A phone's id looks like a UUID; that of the desktop app does not. Nothing else tells them apart. */
+export type DeviceKind = "mobile" | "desktop";
+
+const textPart = (text: string): Fields => ({ kind: "text", text });
+
+export const dataPart = (data: Fields): Fields => ({ kind: "data", data });
+
+const filePart = (file: { readonly name: string; readonly mimeType: string; readonly uri: string }): Fields => ({
+  kind: "file",
+  file,
+});
+
+export interface DeviceEvent {
+  readonly namespace: string;
+  readonly name: string;
+  readonly payload: Fields;
+}
+
+/** What a device reports is a message of data alone. */
+const eventPart = ({ name, namespace, payload }: DeviceEvent): Fields =>
+  dataPart({ events: [{ header: { namespace, name }, payload }] });
+
+/** The tap on a notification whose content is still with the agent. */
+const triggerEvent = (pushDataId: string): DeviceEvent => ({
+  namespace: "Common",
+  name: "Trigger",
+  payload: { dataMap: { pushDataId } },
+});
+
+/** The outcome of something the agent had the device do. */
+export const executionResult = (intentName: string, outputs: Fields): DeviceEvent => ({
+  namespace: "Common",
+  name: "UploadExeResult",
+  payload: { intentName, outputs },
+});
+
+/** An object on devices, a list of objects in the documents. */
+function variableParts(form: VariablesForm, device: DeviceFacts): readonly Fields[] {
+  if (form === "none") return [];
+  const facts = {
+    push_id: device.pushId,
+    device_type: device.kind === "mobile" ? "phone" : "2in1",
+    app_ver: "11.4.2.300",
+    sdk_api_version: "20",
+  };
+  const systemVariables = form === "object" ? facts : Object.entries(facts).map(([name, value]) => ({ [name]: value }));
+  return [dataPart({ variables: { systemVariables } })];
+}
+
+/** Who speaks, in the ids of the platform. */
+interface Sender {
+  readonly agentId: string;
+  readonly deviceId: string;
+  /** New whenever the app is opened. */
+  readonly appSessionId: string;
+  /** Stays until the user clears the context. */
+  readonly conversationId: string;
+  /** Empty while the user has not bound an account. */
+  readonly loginSessionId: string;
+}
+
+export interface OutgoingMessage {
+  readonly sender: Sender;
+  readonly requestId: string;
+  readonly taskId: string;
+  readonly messageId: string;
+  readonly parts: readonly Fields[];
+}
+
+export interface OutgoingControl {
+  readonly kind: "cancel" | "clear";
+  readonly sender: Sender;
+  readonly requestId: string;
+  readonly taskId: string | undefined;
+}
+
+/** In the agent's words, or what happened instead of an answer. */
+export type ControlAnswer = "canceled" | "cleared" | "failed" | "unknown" | "error" | "no-answer";
+
+/** How a phone's words reach the agent, and how its words come back to the task. */
+export interface Channel {
+  /** False if there is nobody to tell. */
+  sendMessage(message: OutgoingMessage, task: SimulatedTask): boolean;
+  sendControl(control: OutgoingControl): Promise<ControlAnswer>;
+}
+
+export interface UserFile {
+  readonly name: string;
+  /** As the app says it, which need not be a registered type: `jpeg` is one. */
+  readonly mimeType: string;
+  readonly bytes: Uint8Array;
+}
+
+export interface PhoneOptions {
+  readonly device?: DeviceKind;
+  readonly variables?: VariablesForm;
+}
+
+/** What a phone stands on; the same for all phones of a simulator. */
+interface PhoneDependencies {
+  readonly agentId: string;
+  readonly channel: Channel;
+  readonly random: Random;
+  readonly rules: TaskRules;
+  readonly onNotification: (phone: Phone, notification: Notification) => void;
+  readonly host: (file: UserFile) => { readonly name: string; readonly mimeType: string; readonly uri: string };
+}
+
+/** The app on one device, with one conversation at a time. */
+export class Phone implements PushDevice {
+  readonly device: DeviceKind;
+  readonly deviceId: string;
+  /** Where notifications for this device are sent. */
+  readonly pushId: string;
+  readonly notifications: Notification[] = [];
+  appSessionId: string;
+  conversationId: string;
+  loginSessionId = "";
+  /** How the device's variables are sent along from now on. */
+  variables: VariablesForm;
+  /** The newest task: the only one whose channel is open. */
+  current: SimulatedTask | undefined;
+  readonly #surroundings: PhoneDependencies;
+  /** Messages of each conversation. */
+  readonly #turns = new Map<string, number>();
+
+  constructor(surroundings: PhoneDependencies, { device = "mobile", variables = "none" }: PhoneOptions = {}) {
+    const { random } = surroundings;
+    this.#surroundings = surroundings;
+    this.device = device;
+    this.deviceId = device === "mobile" ? uuidFrom(random) : `PC_${hexDigits(random, 40)}`;
+    this.pushId = hexDigits(random, 32);
+    this.variables = variables;
+    this.appSessionId = uuidFrom(random);
+    this.conversationId = uuidFrom(random);
+  }
+
+  get sender(): Sender {
+    return {
+      agentId: this.#surroundings.agentId,
+      deviceId: this.deviceId,
+      appSessionId: this.appSessionId,
+      conversationId: this.conversationId,
+      loginSessionId: this.loginSessionId,
+    };
+  }
+
+  /**
+   * Sends a message. While the agent waits for an answer it goes to the same task under the same ids; else it begins a
+   * new task, and an older one that still runs has lost its channel.
+   */
+  say(text: string, files: readonly UserFile[] = []): SimulatedTask {
+    const { host } = this.#surroundings;
+    const content = text === "" && files.length > 0 ? [] : [textPart(text)];
+    return this.send([...content, ...files.map((file) => filePart(host(file)))], text);
+  }
+
+  /** As `say`, with parts of the caller's own making. */
+  send(parts: readonly Fields[], said = ""): SimulatedTask {
+    const answered = this.current?.asks === true ? this.current : undefined;
+    if (answered === undefined) this.current?.end("superseded");
+    else answered.resume();
+    const task = answered ?? this.#newTask(said);
+    this.current = task;
+    this.#deliver(task, [...variableParts(this.variables, { pushId: this.pushId, kind: this.device }), ...parts]);
+    return task;
+  }
+
+  /** The device reports something by itself. It belongs to the running task, if there is one, and takes no turn. */
+  report(event: DeviceEvent): SimulatedTask {
+    const task = this.current?.isOpen === true ? this.current : this.#newTask("", Number.POSITIVE_INFINITY);
+    this.#deliver(task, [eventPart(event)], uuidFrom(this.#surroundings.random));
+    return task;
+  }
+
+  /** Asks the agent to stop the running task. */
+  async cancel(): Promise<ControlAnswer> {
+    const task = this.current;
+    const answer = await this.#control("cancel", task?.id);
+    if (answer === "canceled") task?.end("canceled");
+    return answer;
+  }
+
+  /** Forgets the conversation, here and at the agent; the next message begins another one. */
+  async clear(): Promise<ControlAnswer> {
+    const answer = this.#control("clear", undefined);
+    this.current?.end("superseded");
+    this.current = undefined;
+    this.conversationId = uuidFrom(this.#surroundings.random);
+    return answer;
+  }
+
+  /** Closes the app and opens it again: another session, the same conversation. */
+  reopen(): void {
+    this.appSessionId = uuidFrom(this.#surroundings.random);
+    this.current?.reenter();
+  }
+
+  notify(notification: Notification): void {
+    this.notifications.push(notification);
+    this.#surroundings.onNotification(this, notification);
+  }
+
+  /** Taps a notification. One that only names its content has the agent asked for it. */
+  tap({ pushDataId }: Notification): SimulatedTask | undefined {
+    return pushDataId === undefined ? undefined : this.send([eventPart(triggerEvent(pushDataId))]);
+  }
+
+  #newTask(said: string, silenceMs = this.#surroundings.rules.silenceMs): SimulatedTask {
+    const { random, rules } = this.#surroundings;
+    const { conversationId } = this;
+    const turn = (this.#turns.get(conversationId) ?? 0) + 1;
+    this.#turns.set(conversationId, turn);
+    const origin = { id: `${conversationId}&${turn}`, conversationId, requestId: uuidFrom(random), said };
+    return new SimulatedTask(origin, { ...rules, silenceMs });
+  }
+
+  #deliver(task: SimulatedTask, parts: readonly Fields[], requestId = task.requestId): void {
+    const { channel, random } = this.#surroundings;
+    const message = { sender: this.sender, requestId, taskId: task.id, messageId: uuidFrom(random), parts };
+    if (!channel.sendMessage(message, task)) task.end("away");
+  }
+
+  #control(what: OutgoingControl["kind"], taskId: string | undefined): Promise<ControlAnswer> {
+    const { channel, random } = this.#surroundings;
+    return channel.sendControl({ kind: what, sender: this.sender, requestId: uuidFrom(random), taskId });
+  }
+}
