@@ -14,14 +14,14 @@ export interface CardContext {
 }
 
 /** The answer with the card, where there is one. */
-export async function fetchCard(scene: CardContext): Promise<FullResponse> {
-  return (await scene.fetch()) ?? notShown("the card came from a file");
+export async function fetchCard(context: CardContext): Promise<FullResponse> {
+  return (await context.fetch()) ?? notShown("the card came from a file");
 }
 
-export function parseCard(scene: CardContext): Fields {
+export function parseCard(context: CardContext): Fields {
   let value: unknown;
   try {
-    value = JSON.parse(scene.text);
+    value = JSON.parse(context.text);
   } catch {
     fail("the card is no JSON");
   }
@@ -49,7 +49,7 @@ export class NotShown extends Error {
 
 /** No answer, or one that is not of the binding. In a check it is a failure. */
 export class PeerError extends Error {
-  override readonly name = "PeerFault";
+  override readonly name = "PeerError";
 }
 
 export function fail(text: string): never {
@@ -75,17 +75,17 @@ interface CheckBase {
 export interface InterfaceCheck extends CheckBase {
   /** Absent: in every binding. */
   readonly bindings?: readonly Binding[];
-  readonly run: (scene: CheckContext) => Promise<void>;
+  readonly run: (context: CheckContext) => Promise<void>;
 }
 
 /** Something about the card, without a call. */
 export interface CardCheck extends CheckBase {
-  readonly run: (scene: CardContext) => Promise<void>;
+  readonly run: (context: CardContext) => Promise<void>;
 }
 
 /** Something that compares the interfaces of one version. */
 export interface CrossCheck extends CheckBase {
-  readonly run: (scenes: readonly CheckContext[]) => Promise<void>;
+  readonly run: (contexts: readonly CheckContext[]) => Promise<void>;
 }
 
 export type Check = InterfaceCheck | CardCheck | CrossCheck;

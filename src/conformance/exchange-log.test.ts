@@ -36,7 +36,7 @@ describe("evidence", () => {
 });
 
 describe("headers", () => {
-  it("are laid over each other without regard to case, keep the last spelling and can be taken away", () => {
+  it("are laid over each other without regard to case, keep the last translation and can be taken away", () => {
     const merged = mergeHeaders(
       { "A2A-Version": "1.0", Accept: "a" },
       { "a2a-VERSION": "99.0" },

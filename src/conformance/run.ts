@@ -93,7 +93,7 @@ class Run {
   readonly #webhooks: WebhookReceiver;
   readonly #client: HttpClient;
   readonly #signal: AbortSignal;
-  readonly #scenes: CheckContext[] = [];
+  readonly #contexts: CheckContext[] = [];
   readonly #untested: string[] = [];
   #stopped = false;
 
@@ -136,8 +136,8 @@ class Run {
     }
     groups.push(...(await this.#interfaceGroups(wanted, cards)));
     for (const version of VERSIONS) {
-      const scenes = this.#scenes.filter((scene) => scene.version === version);
-      if (scenes.length > 1) groups.push(await this.#crossGroup(version, scenes));
+      const contexts = this.#contexts.filter((context) => context.version === version);
+      if (contexts.length > 1) groups.push(await this.#crossGroup(version, contexts));
     }
     const all = groups.flatMap(({ requirements }) => requirements);
     const document = parseObject(this.#options.cardText);
@@ -159,7 +159,7 @@ class Run {
   }
 
   async close(): Promise<void> {
-    for (const scene of this.#scenes) scene.peer.close();
+    for (const context of this.#contexts) context.peer.close();
     this.#client.close();
     await this.#webhooks.close();
   }
@@ -199,7 +199,7 @@ class Run {
   async #cardGroup(version: Version, text: string): Promise<Group> {
     const { cardUrl } = this.#options;
     const isFile = !/^https?:/.test(cardUrl);
-    const scene: CardContext = {
+    const context: CardContext = {
       version,
       text,
       log: this.#client.log,
@@ -209,7 +209,7 @@ class Run {
     const results = new Results(subject, this.#options.level);
     for (const check of CARD_CHECKS) {
       if (results.isAskedFor(check, this.#options.only))
-        await this.#try(check, results, [scene.log], () => check.run(scene));
+        await this.#try(check, results, [context.log], () => check.run(context));
     }
     return results.group();
   }
@@ -219,12 +219,12 @@ class Run {
     targets: readonly Target[],
     cards: ReadonlyMap<Version | "any", string>,
   ): Promise<readonly Group[]> {
-    const scenes: CheckContext[] = [];
+    const contexts: CheckContext[] = [];
     for (const target of targets) {
-      const scene = await this.#open(target, parseObject(cards.get(target.version) ?? this.#options.cardText));
-      if (scene !== undefined) scenes.push(scene);
+      const context = await this.#open(target, parseObject(cards.get(target.version) ?? this.#options.cardText));
+      if (context !== undefined) contexts.push(context);
     }
-    return Promise.all(scenes.map((scene) => this.#interfaceGroup(scene)));
+    return Promise.all(contexts.map((context) => this.#interfaceGroup(context)));
   }
 
   async #open(target: Target, card: Fields): Promise<CheckContext | undefined> {
@@ -237,45 +237,46 @@ class Run {
       this.#untested.push(`${target.binding} ${target.version} at ${target.url}`);
       return undefined;
     }
-    const scene = new CheckContext(peer, seen, {
+    const context = new CheckContext(peer, seen, {
       declared,
       webhooks: this.#webhooks,
       hasOtherCaller: otherHeaders !== undefined,
       hasCredentials: query.length > 0 || Object.keys(headers).length > 0,
       patienceMs: patienceMs ?? DEFAULT_PATIENCE_MS,
     });
-    this.#scenes.push(scene);
-    return scene;
+    this.#contexts.push(context);
+    return context;
   }
 
-  async #interfaceGroup(scene: CheckContext): Promise<Group> {
-    const { binding, tenant, url, version } = scene.peer.target;
-    const { log } = scene.peer;
+  async #interfaceGroup(context: CheckContext): Promise<Group> {
+    const { binding, tenant, url, version } = context.peer.target;
+    const { log } = context.peer;
     const place = { binding, version, url: log.redact(url), ...(tenant === undefined ? {} : { tenant }) };
     const results = new Results({ kind: "interface", ...place }, this.#options.level);
     const fits = (check: InterfaceCheck) => check.bindings?.includes(binding) ?? true;
-    await this.#knock(scene);
+    await this.#knock(context);
     for (const check of INTERFACE_CHECKS) {
       if (!fits(check) || !results.isAskedFor(check, this.#options.only)) continue;
-      await this.#try(check, results, [log], () => check.run(scene));
+      await this.#try(check, results, [log], () => check.run(context));
     }
-    if (!this.#signal.aborted) await scene.cancelOpenTasks();
+    if (!this.#signal.aborted) await context.cancelOpenTasks();
     return results.group();
   }
 
-  async #knock(scene: CheckContext): Promise<void> {
-    const answer = await scene.call("GetTask", { id: "conformance-unknown-task" }).catch(() => undefined);
-    if (answer?.ok === false && isAuthenticationError(answer.error, scene.peer.binding))
+  async #knock(context: CheckContext): Promise<void> {
+    const answer = await context.call("GetTask", { id: "conformance-unknown-task" }).catch(() => undefined);
+    if (answer?.ok === false && isAuthenticationError(answer.error, context.peer.binding))
       throw new CredentialsNeeded(answer.error.message);
   }
 
-  async #crossGroup(version: Version, scenes: readonly CheckContext[]): Promise<Group> {
+  async #crossGroup(version: Version, contexts: readonly CheckContext[]): Promise<Group> {
     const results = new Results({ kind: "bindings", version }, this.#options.level);
-    const logs = scenes.map(({ peer }) => peer.log);
+    const logs = contexts.map(({ peer }) => peer.log);
     for (const check of CROSS_CHECKS) {
-      if (results.isAskedFor(check, this.#options.only)) await this.#try(check, results, logs, () => check.run(scenes));
+      if (results.isAskedFor(check, this.#options.only))
+        await this.#try(check, results, logs, () => check.run(contexts));
     }
-    for (const scene of scenes) if (!this.#signal.aborted) await scene.cancelOpenTasks();
+    for (const context of contexts) if (!this.#signal.aborted) await context.cancelOpenTasks();
     return results.group();
   }
 

@@ -1,6 +1,6 @@
 /** What is wrong with something that was read; the message names the member. */
 export class DecodeError extends Error {
-  override readonly name = "Misread";
+  override readonly name = "DecodeError";
 }
 
 /** Values of strangers, looked at without believing anything about them. */

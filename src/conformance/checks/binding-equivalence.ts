@@ -7,8 +7,8 @@ import { OPERATION_NAMES, type OperationName } from "../peers/peer.ts";
 const nameOf = ({ peer }: CheckContext): string => peer.target.binding;
 
 /** Interfaces that stand for the same agent: those of one tenant. */
-function requireSeveralBindings(scenes: readonly CheckContext[]): readonly CheckContext[] {
-  return scenes.length < 2 ? notShown("the card declares one binding only") : scenes;
+function requireSeveralBindings(contexts: readonly CheckContext[]): readonly CheckContext[] {
+  return contexts.length < 2 ? notShown("the card declares one binding only") : contexts;
 }
 
 /** What a task says, without what bindings may leave out. */
@@ -51,14 +51,14 @@ function probeParams(operation: OperationName): Fields {
   return operation.startsWith("Send") ? {} : { id: unknown };
 }
 
-async function supportsOperation(scene: CheckContext, operation: OperationName): Promise<boolean> {
-  const { binding, target } = scene.peer;
+async function supportsOperation(context: CheckContext, operation: OperationName): Promise<boolean> {
+  const { binding, target } = context.peer;
   const params = probeParams(operation);
   if (operation !== "SendStreamingMessage" && operation !== "SubscribeToTask") {
-    const answer = await scene.withoutValidation(() => scene.call(operation, params));
+    const answer = await context.withoutValidation(() => context.call(operation, params));
     return answer.ok || !isMissing(answer.error);
   }
-  const opened = await scene.open(operation, params);
+  const opened = await context.open(operation, params);
   if (opened.ok !== "stream") return !isMissing(opened.error);
   opened.frames.close();
   return true;
@@ -77,11 +77,11 @@ export const EQUIVALENCE_CHECKS: readonly CrossCheck[] = [
   {
     name: "same-operations",
     shows: ["BIND-EQUIV-001"],
-    async run(scenes) {
-      for (const scene of scenes) {
+    async run(contexts) {
+      for (const context of contexts) {
         for (const operation of OPERATION_NAMES) {
-          if (!scene.peer.supports(operation)) continue;
-          ensure(await supportsOperation(scene, operation), `${operation} does not exist in ${nameOf(scene)}`);
+          if (!context.peer.supports(operation)) continue;
+          ensure(await supportsOperation(context, operation), `${operation} does not exist in ${nameOf(context)}`);
         }
       }
     },
@@ -89,8 +89,8 @@ export const EQUIVALENCE_CHECKS: readonly CrossCheck[] = [
   {
     name: "same-tasks",
     shows: ["BIND-EQUIV-002"],
-    async run(scenes) {
-      const [first, ...others] = requireSeveralBindings(scenes);
+    async run(contexts) {
+      const [first, ...others] = requireSeveralBindings(contexts);
       if (first === undefined) return;
       const made = await first.task(first.message("tck-artifact-text"));
       const expected = toComparable(await first.get(made.id));
@@ -109,14 +109,14 @@ export const EQUIVALENCE_CHECKS: readonly CrossCheck[] = [
   {
     name: "same-refusals",
     shows: ["BIND-EQUIV-003"],
-    async run(scenes) {
-      const [first] = requireSeveralBindings(scenes);
+    async run(contexts) {
+      const [first] = requireSeveralBindings(contexts);
       if (first === undefined) return;
       const ended = await first.completedTask();
-      for (const scene of scenes) {
-        await scene.expectError("TASK_NOT_FOUND", "GetTask", { id: `conformance-${randomSuffix()}` });
-        await scene.expectError("TASK_NOT_CANCELABLE", "CancelTask", { id: ended.id });
-        await scene.expectError("INVALID_PARAMS", "SendMessage", {});
+      for (const context of contexts) {
+        await context.expectError("TASK_NOT_FOUND", "GetTask", { id: `conformance-${randomSuffix()}` });
+        await context.expectError("TASK_NOT_CANCELABLE", "CancelTask", { id: ended.id });
+        await context.expectError("INVALID_PARAMS", "SendMessage", {});
       }
     },
   },

@@ -64,47 +64,47 @@ function findSnakeCase(value: unknown, path: string): string[] {
   });
 }
 
-async function fetchHeader(scene: CardContext, name: string): Promise<string | undefined> {
-  return (await fetchCard(scene)).headers[name];
+async function fetchHeader(context: CardContext, name: string): Promise<string | undefined> {
+  return (await fetchCard(context)).headers[name];
 }
 
 export const CARD_CHECKS: readonly CardCheck[] = [
   {
     name: "card-fetched",
     shows: ["CARD-DISC-001"],
-    async run(scene) {
-      const { contentType, status } = await fetchCard(scene);
+    async run(context) {
+      const { contentType, status } = await fetchCard(context);
       ensure(status === 200, `the card was answered with ${status}`);
       ensure(/^application\/(.+\+)?json$/.test(contentType), `the card is ${show(contentType)}, not JSON`);
-      parseCard(scene);
+      parseCard(context);
     },
   },
   {
     name: "card-members",
     shows: ["CARD-STRUCT-001"],
-    async run(scene) {
-      const card = parseCard(scene);
+    async run(context) {
+      const card = parseCard(context);
       const skills = listOf(card.skills).flatMap((skill, at) =>
         findMissing(fieldsOf(skill), REQUIRED_SKILL, `skills[${at}].`),
       );
-      failIfAny([...findMissing(card, scene.version === "1.0" ? REQUIRED_V1 : REQUIRED_V03, ""), ...skills]);
+      failIfAny([...findMissing(card, context.version === "1.0" ? REQUIRED_V1 : REQUIRED_V03, ""), ...skills]);
     },
   },
   {
     name: "card-has-interface",
     shows: ["CARD-PROTO-001"],
-    async run(scene) {
-      const { supportedInterfaces, url } = parseCard(scene);
-      const some = scene.version === "1.0" ? listOf(supportedInterfaces).length > 0 : typeof url === "string";
+    async run(context) {
+      const { supportedInterfaces, url } = parseCard(context);
+      const some = context.version === "1.0" ? listOf(supportedInterfaces).length > 0 : typeof url === "string";
       ensure(some, "the card declares no interface");
     },
   },
   {
     name: "card-interfaces-complete",
     shows: ["CARD-PROTO-002"],
-    async run(scene) {
-      const card = parseCard(scene);
-      if (scene.version === "1.0") {
+    async run(context) {
+      const card = parseCard(context);
+      if (context.version === "1.0") {
         const required = { url: "text", protocolBinding: "text", protocolVersion: "text" } as const;
         failIfAny(
           listOf(card.supportedInterfaces).flatMap((entry, at) =>
@@ -124,8 +124,8 @@ export const CARD_CHECKS: readonly CardCheck[] = [
   {
     name: "card-proto-json",
     shows: ["CARD-JSON-001"],
-    async run(scene) {
-      const card = parseCard(scene);
+    async run(context) {
+      const card = parseCard(context);
       const schemes = Object.entries(fieldsOf(card.securitySchemes)).flatMap(([name, scheme]) => {
         const members = Object.keys(fieldsOf(scheme));
         const known = members.length === 1 && SCHEMES_V1.includes(members[0] ?? "");
@@ -137,30 +137,30 @@ export const CARD_CHECKS: readonly CardCheck[] = [
   {
     name: "card-cache-control",
     shows: ["CARD-CACHE-001"],
-    async run(scene) {
-      const value = await fetchHeader(scene, "cache-control");
+    async run(context) {
+      const value = await fetchHeader(context, "cache-control");
       ensure(/max-age=\d+/.test(value ?? ""), `Cache-Control is ${show(value)}`);
     },
   },
   {
     name: "card-etag",
     shows: ["CARD-CACHE-002"],
-    async run(scene) {
-      ensure((await fetchHeader(scene, "etag")) !== undefined, "there is no ETag");
+    async run(context) {
+      ensure((await fetchHeader(context, "etag")) !== undefined, "there is no ETag");
     },
   },
   {
     name: "card-last-modified",
     shows: ["CARD-CACHE-003"],
-    async run(scene) {
-      ensure((await fetchHeader(scene, "last-modified")) !== undefined, "there is no Last-Modified");
+    async run(context) {
+      ensure((await fetchHeader(context, "last-modified")) !== undefined, "there is no Last-Modified");
     },
   },
   {
     name: "card-signature-header",
     shows: ["CARD-SIGN-003"],
-    async run(scene) {
-      const signatures = listOf(parseCard(scene).signatures).map(fieldsOf);
+    async run(context) {
+      const signatures = listOf(parseCard(context).signatures).map(fieldsOf);
       if (signatures.length === 0) notShown("the card is not signed");
       for (const { protected: encoded } of signatures) {
         const header = fieldsOf(decodeHeader(encoded));

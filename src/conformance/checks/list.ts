@@ -3,16 +3,16 @@ import type { CheckContext, SeenTask } from "../check-context.ts";
 import { type Fields, fieldsOf, listOf, show, textOf } from "../json.ts";
 
 /** Tasks of one context, which no one else adds to meanwhile. */
-async function createThreeTasks(scene: CheckContext): Promise<readonly SeenTask[]> {
-  const first = await scene.newCompletedTask();
+async function createThreeTasks(context: CheckContext): Promise<readonly SeenTask[]> {
+  const first = await context.newCompletedTask();
   const { contextId } = first;
   if (contextId === "") notShown("tasks have no context");
-  const second = await scene.newCompletedTask({ contextId });
-  return [first, second, await scene.newCompletedTask({ contextId })];
+  const second = await context.newCompletedTask({ contextId });
+  return [first, second, await context.newCompletedTask({ contextId })];
 }
 
-async function listPage(scene: CheckContext, params: Fields): Promise<Fields> {
-  return fieldsOf(await scene.result("ListTasks", params));
+async function listPage(context: CheckContext, params: Fields): Promise<Fields> {
+  return fieldsOf(await context.result("ListTasks", params));
 }
 
 const tasksOf = (value: Fields): readonly Fields[] => listOf(value.tasks).map(fieldsOf);
@@ -36,14 +36,14 @@ export const LIST_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "list-pages",
     shows: ["CORE-LIST-002"],
-    async run(scene) {
-      const made = (await createThreeTasks(scene)).map(({ id }) => id);
-      const contextId = (await scene.get(made[0] ?? "")).contextId;
+    async run(context) {
+      const made = (await createThreeTasks(context)).map(({ id }) => id);
+      const contextId = (await context.get(made[0] ?? "")).contextId;
       const walked: string[] = [];
       let pageToken: string | undefined;
       for (let pages = 0; pages < 5; pages++) {
         const more = pageToken === undefined ? {} : { pageToken };
-        const part = await listPage(scene, { contextId, pageSize: 1, ...more });
+        const part = await listPage(context, { contextId, pageSize: 1, ...more });
         ensure(tasksOf(part).length <= 1, `pageSize 1 gave ${tasksOf(part).length} tasks`);
         walked.push(...idsOf(part));
         pageToken = textOf(part.nextPageToken);
@@ -58,9 +58,9 @@ export const LIST_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "list-order",
     shows: ["CORE-LIST-003"],
-    async run(scene) {
-      const made = await createThreeTasks(scene);
-      const listed = await listPage(scene, { contextId: made[0]?.contextId });
+    async run(context) {
+      const made = await createThreeTasks(context);
+      const listed = await listPage(context, { contextId: made[0]?.contextId });
       const times = tasksOf(listed).map(timeOf);
       if (times.some((time) => time === "")) notShown("tasks have no time");
       for (const [at, time] of times.entries()) {
@@ -74,11 +74,11 @@ export const LIST_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "list-members",
     shows: ["CORE-LIST-004"],
-    async run(scene) {
-      const { contextId } = await scene.completedTask();
-      const { wire } = await listWire(scene, { contextId });
+    async run(context) {
+      const { contextId } = await context.completedTask();
+      const { wire } = await listWire(context, { contextId });
       // Protobuf leaves empty members out; there they are as good as sent.
-      const written = scene.peer.binding !== "GRPC";
+      const written = context.peer.binding !== "GRPC";
       const { nextPageToken, pageSize, tasks, totalSize } = wire;
       ensure(Array.isArray(tasks), `tasks is ${show(tasks)}`);
       ensure(
@@ -92,14 +92,14 @@ export const LIST_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "list-artifacts",
     shows: ["CORE-LIST-005"],
-    async run(scene) {
-      const made = await scene.task(scene.message("tck-artifact-text"));
-      const had = listOf((await scene.get(made.id)).value.artifacts).length;
-      const { wire } = await listWire(scene, { contextId: made.contextId });
+    async run(context) {
+      const made = await context.task(context.message("tck-artifact-text"));
+      const had = listOf((await context.get(made.id)).value.artifacts).length;
+      const { wire } = await listWire(context, { contextId: made.contextId });
       const shown = tasksOf(wire).filter((task) => "artifacts" in task);
       ensure(shown.length === 0, `artifacts are listed that nobody asked for: ${show(shown[0]?.artifacts)}`);
       if (had === 0) notShown("the agent makes no artifacts");
-      const full = await listPage(scene, { contextId: made.contextId, includeArtifacts: true });
+      const full = await listPage(context, { contextId: made.contextId, includeArtifacts: true });
       const listedTask = tasksOf(full).find(({ id }) => id === made.id);
       ensure(listOf(listedTask?.artifacts).length === had, "artifacts that were asked for are not listed");
     },
@@ -107,53 +107,54 @@ export const LIST_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "list-nonsense",
     shows: ["CORE-LIST-006"],
-    async run(scene) {
-      const cases = scene.peer.binding === "GRPC" ? INVALID_REQUESTS : [...INVALID_REQUESTS, ...INVALID_JSON_REQUESTS];
+    async run(context) {
+      const cases =
+        context.peer.binding === "GRPC" ? INVALID_REQUESTS : [...INVALID_REQUESTS, ...INVALID_JSON_REQUESTS];
       for (const [what, params] of cases) {
-        const answer = await scene.withoutValidation(() => scene.call("ListTasks", params));
+        const answer = await context.withoutValidation(() => context.call("ListTasks", params));
         if (answer.ok) fail(`a list with ${what} was given: ${show(answer.wire)}`);
-        scene.checkError("INVALID_PARAMS", answer.error, `ListTasks with ${what}`);
+        context.checkError("INVALID_PARAMS", answer.error, `ListTasks with ${what}`);
       }
     },
   },
   {
     name: "list-since",
     shows: ["CORE-LIST-007"],
-    async run(scene) {
-      const made = await scene.newCompletedTask();
-      const time = timeOf((await scene.get(made.id)).value);
+    async run(context) {
+      const made = await context.newCompletedTask();
+      const time = timeOf((await context.get(made.id)).value);
       if (time === "") notShown("tasks have no time");
       const { contextId } = made;
-      const at = await listPage(scene, { contextId, statusTimestampAfter: time });
+      const at = await listPage(context, { contextId, statusTimestampAfter: time });
       ensure(idsOf(at).includes(made.id), `statusTimestampAfter ${time} leaves out a task of that very time`);
       const later = new Date(Date.parse(time) + 1_000).toISOString();
-      const after = await listPage(scene, { contextId, statusTimestampAfter: later });
+      const after = await listPage(context, { contextId, statusTimestampAfter: later });
       ensure(!idsOf(after).includes(made.id), `statusTimestampAfter ${later} lists a task of ${time}`);
     },
   },
   {
     name: "list-filters",
     shows: ["CORE-LIST-008"],
-    async run(scene) {
-      const one = await scene.newCompletedTask();
-      const other = await scene.newCompletedTask();
+    async run(context) {
+      const one = await context.newCompletedTask();
+      const other = await context.newCompletedTask();
       if (one.contextId === other.contextId) notShown("all tasks have the same context");
-      const inContext = idsOf(await listPage(scene, { contextId: one.contextId }));
+      const inContext = idsOf(await listPage(context, { contextId: one.contextId }));
       ensure(
         inContext.includes(one.id) && !inContext.includes(other.id),
         `a list of one context has ${show(inContext)}`,
       );
       const { contextId } = one;
-      const completed = idsOf(await listPage(scene, { contextId, status: "TASK_STATE_COMPLETED" }));
+      const completed = idsOf(await listPage(context, { contextId, status: "TASK_STATE_COMPLETED" }));
       ensure(completed.includes(one.id), "a list of completed tasks leaves one out");
-      const working = idsOf(await listPage(scene, { contextId, status: "TASK_STATE_WORKING" }));
+      const working = idsOf(await listPage(context, { contextId, status: "TASK_STATE_WORKING" }));
       ensure(!working.includes(one.id), "a list of tasks at work has one that has completed");
     },
   },
 ];
 
 /** A page as it is written, where it matters whether a member is there. */
-async function listWire(scene: CheckContext, params: Fields): Promise<{ readonly wire: Fields }> {
-  const answer = await scene.call("ListTasks", params);
+async function listWire(context: CheckContext, params: Fields): Promise<{ readonly wire: Fields }> {
+  const answer = await context.call("ListTasks", params);
   return answer.ok ? { wire: fieldsOf(answer.wire) } : fail(`ListTasks was refused: ${answer.error.message}`);
 }

@@ -9,46 +9,46 @@ import type { Notification } from "../webhook-receiver.ts";
 const UNCALLED_URL = "https://webhook.conformance.example/notify";
 const METADATA_SERVICE = "http://169.254.169.254/latest/meta-data/";
 
-async function createConfig(scene: CheckContext, config: Fields): Promise<Fields> {
-  scene.requirePush();
-  return fieldsOf(await scene.result("CreateTaskPushNotificationConfig", config));
+async function createConfig(context: CheckContext, config: Fields): Promise<Fields> {
+  context.requirePush();
+  return fieldsOf(await context.result("CreateTaskPushNotificationConfig", config));
 }
 
-async function openTaskForPush(scene: CheckContext): Promise<SeenTask> {
-  scene.requirePush();
-  return scene.openTask();
+async function openTaskForPush(context: CheckContext): Promise<SeenTask> {
+  context.requirePush();
+  return context.openTask();
 }
 
 const idOf = (config: Fields): string => textOf(config.id) ?? "";
 
-async function listConfigIds(scene: CheckContext, taskId: string): Promise<readonly string[]> {
-  const { configs } = fieldsOf(await scene.result("ListTaskPushNotificationConfigs", { taskId }));
+async function listConfigIds(context: CheckContext, taskId: string): Promise<readonly string[]> {
+  const { configs } = fieldsOf(await context.result("ListTaskPushNotificationConfigs", { taskId }));
   return listOf(configs).map((config) => idOf(fieldsOf(config)));
 }
 
 /** Registers a webhook, makes something happen and waits for the call. */
-function deliverOnce(scene: CheckContext) {
-  scene.requirePush();
-  return scene.once("delivered", () => deliver(scene));
+function deliverOnce(context: CheckContext) {
+  context.requirePush();
+  return context.once("delivered", () => deliver(context));
 }
 
-async function deliver(scene: CheckContext) {
+async function deliver(context: CheckContext) {
   const key = randomSuffix();
   const credentials = `conformance-${randomSuffix()}`;
   const token = `conformance-${randomSuffix()}`;
-  const url = await scene.options.webhooks.urlFor(key);
+  const url = await context.options.webhooks.urlFor(key);
   const config = { url, token, authentication: { scheme: "Bearer", credentials } };
-  const message = scene.message("tck-complete-task");
-  const answer = await scene.call("SendMessage", { message, configuration: { taskPushNotificationConfig: config } });
+  const message = context.message("tck-complete-task");
+  const answer = await context.call("SendMessage", { message, configuration: { taskPushNotificationConfig: config } });
   if (!answer.ok) notShown(`the webhook of this run was refused: ${showError(answer.error)}`);
-  const sent = scene.readOutcome(answer.result);
+  const sent = context.readOutcome(answer.result);
   if (!("task" in sent)) notShown("the agent answers without a task");
-  const [notification] = await scene.options.webhooks.waitForNotifications(key, scene.options.patienceMs);
+  const [notification] = await context.options.webhooks.waitForNotifications(key, context.options.patienceMs);
   return { notification, credentials, token, task: sent.task };
 }
 
-async function receiveNotification(scene: CheckContext) {
-  const { notification, ...rest } = await deliverOnce(scene);
+async function receiveNotification(context: CheckContext) {
+  const { notification, ...rest } = await deliverOnce(context);
   return { ...rest, notification: notification ?? notShown("no webhook was called") };
 }
 
@@ -56,25 +56,25 @@ export const PUSH_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "push-not-offered",
     shows: ["CORE-CAP-001"],
-    async run(scene) {
-      if (scene.declared.push) notShown("the card offers push notifications");
-      const { id: taskId } = await scene.completedTask();
+    async run(context) {
+      if (context.declared.push) notShown("the card offers push notifications");
+      const { id: taskId } = await context.completedTask();
       const named = { taskId, id: "conformance" };
-      await scene.expectError("PUSH_NOTIFICATION_NOT_SUPPORTED", "CreateTaskPushNotificationConfig", {
+      await context.expectError("PUSH_NOTIFICATION_NOT_SUPPORTED", "CreateTaskPushNotificationConfig", {
         taskId,
         url: UNCALLED_URL,
       });
-      await scene.expectError("PUSH_NOTIFICATION_NOT_SUPPORTED", "GetTaskPushNotificationConfig", named);
-      await scene.expectError("PUSH_NOTIFICATION_NOT_SUPPORTED", "ListTaskPushNotificationConfigs", { taskId });
-      await scene.expectError("PUSH_NOTIFICATION_NOT_SUPPORTED", "DeleteTaskPushNotificationConfig", named);
+      await context.expectError("PUSH_NOTIFICATION_NOT_SUPPORTED", "GetTaskPushNotificationConfig", named);
+      await context.expectError("PUSH_NOTIFICATION_NOT_SUPPORTED", "ListTaskPushNotificationConfigs", { taskId });
+      await context.expectError("PUSH_NOTIFICATION_NOT_SUPPORTED", "DeleteTaskPushNotificationConfig", named);
     },
   },
   {
     name: "push-create",
     shows: ["PUSH-CREATE-001"],
-    async run(scene) {
-      const { id: taskId } = await openTaskForPush(scene);
-      const made = await createConfig(scene, { taskId, url: UNCALLED_URL });
+    async run(context) {
+      const { id: taskId } = await openTaskForPush(context);
+      const made = await createConfig(context, { taskId, url: UNCALLED_URL });
       ensure(idOf(made) !== "", `a push config has no id: ${show(made)}`);
       ensure(made.url === UNCALLED_URL, `the url became ${show(made.url)}`);
       ensure(made.taskId === taskId, `the task of the config is ${show(made.taskId)}, not ${show(taskId)}`);
@@ -83,42 +83,42 @@ export const PUSH_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "push-create-for-unknown-task",
     shows: ["PUSH-CREATE-001"],
-    async run(scene) {
-      scene.requirePush();
+    async run(context) {
+      context.requirePush();
       const params = { taskId: `conformance-${randomSuffix()}`, url: UNCALLED_URL };
-      await scene.expectError("TASK_NOT_FOUND", "CreateTaskPushNotificationConfig", params);
+      await context.expectError("TASK_NOT_FOUND", "CreateTaskPushNotificationConfig", params);
     },
   },
   {
     name: "push-get",
     shows: ["PUSH-GET-001"],
-    async run(scene) {
-      const { id: taskId } = await openTaskForPush(scene);
-      const id = idOf(await createConfig(scene, { taskId, url: UNCALLED_URL }));
-      const read = fieldsOf(await scene.result("GetTaskPushNotificationConfig", { taskId, id }));
+    async run(context) {
+      const { id: taskId } = await openTaskForPush(context);
+      const id = idOf(await createConfig(context, { taskId, url: UNCALLED_URL }));
+      const read = fieldsOf(await context.result("GetTaskPushNotificationConfig", { taskId, id }));
       ensure(read.id === id && read.url === UNCALLED_URL, `the config reads ${show(read)}`);
     },
   },
   {
     name: "push-get-unknown",
     shows: ["PUSH-GET-002"],
-    async run(scene) {
-      const { id: taskId } = await openTaskForPush(scene);
+    async run(context) {
+      const { id: taskId } = await openTaskForPush(context);
       const params = { taskId, id: `conformance-${randomSuffix()}` };
-      const answer = await scene.call("GetTaskPushNotificationConfig", params);
+      const answer = await context.call("GetTaskPushNotificationConfig", params);
       if (answer.ok) fail(`a config that does not exist was returned: ${show(answer.wire)}`);
     },
   },
   {
     name: "push-list",
     shows: ["PUSH-LIST-001"],
-    async run(scene) {
-      const { id: taskId } = await openTaskForPush(scene);
+    async run(context) {
+      const { id: taskId } = await openTaskForPush(context);
       const made = [
-        idOf(await createConfig(scene, { taskId, url: UNCALLED_URL, id: `conformance-${randomSuffix()}` })),
-        idOf(await createConfig(scene, { taskId, url: `${UNCALLED_URL}/2`, id: `conformance-${randomSuffix()}` })),
+        idOf(await createConfig(context, { taskId, url: UNCALLED_URL, id: `conformance-${randomSuffix()}` })),
+        idOf(await createConfig(context, { taskId, url: `${UNCALLED_URL}/2`, id: `conformance-${randomSuffix()}` })),
       ];
-      const ids = await listConfigIds(scene, taskId);
+      const ids = await listConfigIds(context, taskId);
       ensure(
         made.every((id) => ids.includes(id)),
         `${show(made)} were made, and ${show(ids)} are listed`,
@@ -128,33 +128,33 @@ export const PUSH_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "push-delete",
     shows: ["PUSH-DEL-001"],
-    async run(scene) {
-      const { id: taskId } = await openTaskForPush(scene);
-      const id = idOf(await createConfig(scene, { taskId, url: UNCALLED_URL }));
-      await scene.result("DeleteTaskPushNotificationConfig", { taskId, id });
-      const ids = await listConfigIds(scene, taskId);
+    async run(context) {
+      const { id: taskId } = await openTaskForPush(context);
+      const id = idOf(await createConfig(context, { taskId, url: UNCALLED_URL }));
+      await context.result("DeleteTaskPushNotificationConfig", { taskId, id });
+      const ids = await listConfigIds(context, taskId);
       ensure(!ids.includes(id), "a deleted config is still listed");
     },
   },
   {
     name: "push-delete-twice",
     shows: ["PUSH-DEL-002"],
-    async run(scene) {
-      const { id: taskId } = await openTaskForPush(scene);
-      const id = idOf(await createConfig(scene, { taskId, url: UNCALLED_URL }));
-      await scene.result("DeleteTaskPushNotificationConfig", { taskId, id });
-      await scene.result("DeleteTaskPushNotificationConfig", { taskId, id });
+    async run(context) {
+      const { id: taskId } = await openTaskForPush(context);
+      const id = idOf(await createConfig(context, { taskId, url: UNCALLED_URL }));
+      await context.result("DeleteTaskPushNotificationConfig", { taskId, id });
+      await context.result("DeleteTaskPushNotificationConfig", { taskId, id });
     },
   },
   {
     name: "push-inline",
     shows: ["PUSH-INLINE-001"],
-    async run(scene) {
-      scene.requirePush();
-      const message = scene.message("tck-input-required");
+    async run(context) {
+      context.requirePush();
+      const message = context.message("tck-input-required");
       const taskPushNotificationConfig = { url: UNCALLED_URL };
-      const { id: taskId } = await scene.task(message, { taskPushNotificationConfig });
-      const { configs } = fieldsOf(await scene.result("ListTaskPushNotificationConfigs", { taskId }));
+      const { id: taskId } = await context.task(message, { taskPushNotificationConfig });
+      const { configs } = fieldsOf(await context.result("ListTaskPushNotificationConfigs", { taskId }));
       const urls = listOf(configs).map((config) => fieldsOf(config).url);
       ensure(urls.includes(UNCALLED_URL), `the config sent with the message is not there: ${show(configs)}`);
     },
@@ -162,16 +162,16 @@ export const PUSH_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "push-delivered",
     shows: ["PUSH-DELIVER-002"],
-    async run(scene) {
-      const { notification } = await deliverOnce(scene);
+    async run(context) {
+      const { notification } = await deliverOnce(context);
       ensure(notification !== undefined, "no webhook was called");
     },
   },
   {
     name: "push-credentials",
     shows: ["PUSH-DELIVER-001"],
-    async run(scene) {
-      const { credentials, notification } = await receiveNotification(scene);
+    async run(context) {
+      const { credentials, notification } = await receiveNotification(context);
       const { authorization } = notification.headers;
       ensure(authorization === `Bearer ${credentials}`, `Authorization is ${show(authorization)}`);
     },
@@ -179,37 +179,37 @@ export const PUSH_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "push-body",
     shows: ["PUSH-DELIVER-003"],
-    async run(scene) {
-      const { notification, task } = await receiveNotification(scene);
+    async run(context) {
+      const { notification, task } = await receiveNotification(context);
       const body = parse(notification.body);
       // Webhooks of 0.3 get the task in the form of JSON-RPC, whichever binding registered them.
-      const type = scene.version === "1.0" ? "Event" : "Task";
-      const [problem] = validate(schemaFor(scene.version, "JSONRPC"), type, body);
+      const type = context.version === "1.0" ? "Event" : "Task";
+      const [problem] = validate(schemaFor(context.version, "JSONRPC"), type, body);
       if (problem !== undefined) throw new Failed(problem.text, [toExchange(notification)]);
-      const named = scene.version === "1.0" ? taskIdOf(fieldsOf(body)) : fieldsOf(body).id;
+      const named = context.version === "1.0" ? taskIdOf(fieldsOf(body)) : fieldsOf(body).id;
       ensure(named === task.id, `the webhook was called for the task ${show(named)}, not ${show(task.id)}`);
     },
   },
   {
     name: "push-headers",
     shows: ["PUSH-DELIVER-004"],
-    async run(scene) {
-      const { notification, token } = await receiveNotification(scene);
+    async run(context) {
+      const { notification, token } = await receiveNotification(context);
       const { "content-type": contentType, "x-a2a-notification-token": sent } = notification.headers;
-      const expected = scene.version === "1.0" ? "application/a2a+json" : "application/json";
+      const expected = context.version === "1.0" ? "application/a2a+json" : "application/json";
       ensure(contentType?.split(";")[0] === expected, `the content type is ${show(contentType)}, not ${expected}`);
-      if (scene.version === "0.3") ensure(sent === token, `X-A2A-Notification-Token is ${show(sent)}`);
+      if (context.version === "0.3") ensure(sent === token, `X-A2A-Notification-Token is ${show(sent)}`);
     },
   },
   {
     name: "push-to-private-address",
     shows: ["PUSH-SSRF-001"],
-    async run(scene) {
-      const { id: taskId } = await openTaskForPush(scene);
-      const answer = await scene.call("CreateTaskPushNotificationConfig", { taskId, url: METADATA_SERVICE });
+    async run(context) {
+      const { id: taskId } = await openTaskForPush(context);
+      const answer = await context.call("CreateTaskPushNotificationConfig", { taskId, url: METADATA_SERVICE });
       if (!answer.ok) return;
       const id = idOf(fieldsOf(answer.result));
-      await scene.call("DeleteTaskPushNotificationConfig", { taskId, id });
+      await context.call("DeleteTaskPushNotificationConfig", { taskId, id });
       fail(`a webhook at ${METADATA_SERVICE} was taken`);
     },
   },

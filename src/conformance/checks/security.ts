@@ -4,28 +4,28 @@ import { fieldsOf, isObject, listOf, show, textOf } from "../json.ts";
 import { isAuthenticationError, isError } from "../peers/errors.ts";
 import type { OperationName } from "../peers/peer.ts";
 
-function requireOtherCaller(scene: CheckContext): void {
-  if (!scene.options.hasOtherCaller) notShown("there is no second caller; --other-caller gives one");
+function requireOtherCaller(context: CheckContext): void {
+  if (!context.options.hasOtherCaller) notShown("there is no second caller; --other-caller gives one");
 }
 
 export const SECURITY_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "extended-card-not-offered",
     shows: ["CORE-CAP-003"],
-    async run(scene) {
-      if (scene.declared.extendedCard) notShown("the card offers an extended card");
-      await scene.expectError("UNSUPPORTED_OPERATION", "GetExtendedAgentCard", {});
+    async run(context) {
+      if (context.declared.extendedCard) notShown("the card offers an extended card");
+      await context.expectError("UNSUPPORTED_OPERATION", "GetExtendedAgentCard", {});
     },
   },
   {
     name: "extended-card",
     shows: ["CARD-EXT-002"],
-    async run(scene) {
-      if (!scene.declared.extendedCard) notShown("the card offers no extended card");
-      if (!scene.options.hasCredentials) notShown("there are no credentials to read it with");
-      const answer = await scene.call("GetExtendedAgentCard", {});
+    async run(context) {
+      if (!context.declared.extendedCard) notShown("the card offers no extended card");
+      if (!context.options.hasCredentials) notShown("there are no credentials to read it with");
+      const answer = await context.call("GetExtendedAgentCard", {});
       if (!answer.ok) {
-        scene.checkError("EXTENDED_AGENT_CARD_NOT_CONFIGURED", answer.error, "GetExtendedAgentCard");
+        context.checkError("EXTENDED_AGENT_CARD_NOT_CONFIGURED", answer.error, "GetExtendedAgentCard");
         return;
       }
       const { name, skills } = fieldsOf(answer.wire);
@@ -35,33 +35,33 @@ export const SECURITY_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "extended-card-for-nobody",
     shows: ["CARD-EXT-001"],
-    async run(scene) {
-      if (!scene.declared.extendedCard) notShown("the card offers no extended card");
-      const answer = await scene.call("GetExtendedAgentCard", {}, { as: "nobody" });
+    async run(context) {
+      if (!context.declared.extendedCard) notShown("the card offers no extended card");
+      const answer = await context.call("GetExtendedAgentCard", {}, { as: "nobody" });
       if (answer.ok) fail(`the extended card was given to nobody: ${show(answer.wire)}`);
-      const { binding } = scene.peer;
+      const { binding } = context.peer;
       const fits =
         isAuthenticationError(answer.error, binding) ||
-        isError(answer.error, "EXTENDED_AGENT_CARD_NOT_CONFIGURED", binding, scene.version);
+        isError(answer.error, "EXTENDED_AGENT_CARD_NOT_CONFIGURED", binding, context.version);
       ensure(fits, `the extended card was refused to nobody, but as ${showError(answer.error)}`);
     },
   },
   {
     name: "credentials-are-asked-for",
     shows: ["AUTH-SERVER-002"],
-    async run(scene) {
-      if (!scene.declared.authenticated) notShown("the card asks for no credentials");
+    async run(context) {
+      if (!context.declared.authenticated) notShown("the card asks for no credentials");
       const id = `conformance-${randomSuffix()}`;
       const operations: readonly (readonly [OperationName, Readonly<Record<string, unknown>>])[] = [
         ["GetTask", { id }],
         ["CancelTask", { id }],
-        ["SendMessage", { message: scene.message("tck-complete-task") }],
+        ["SendMessage", { message: context.message("tck-complete-task") }],
       ];
       for (const [operation, params] of operations) {
-        const answer = await scene.call(operation, params, { as: "nobody" });
+        const answer = await context.call(operation, params, { as: "nobody" });
         if (answer.ok) fail(`${operation} was answered to nobody: ${show(answer.wire)}`);
         ensure(
-          isAuthenticationError(answer.error, scene.peer.binding),
+          isAuthenticationError(answer.error, context.peer.binding),
           `${operation} was refused to nobody, but as ${showError(answer.error)}`,
         );
       }
@@ -70,36 +70,36 @@ export const SECURITY_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "tasks-of-others",
     shows: ["AUTH-SCOPE-003"],
-    async run(scene) {
-      requireOtherCaller(scene);
-      const { id } = await scene.completedTask();
+    async run(context) {
+      requireOtherCaller(context);
+      const { id } = await context.completedTask();
       const as = "other" as const;
-      const unknown = await scene.expectError(
+      const unknown = await context.expectError(
         "TASK_NOT_FOUND",
         "GetTask",
         { id: `conformance-${randomSuffix()}` },
         { as },
       );
-      const foreign = await scene.expectError("TASK_NOT_FOUND", "GetTask", { id }, { as });
+      const foreign = await context.expectError("TASK_NOT_FOUND", "GetTask", { id }, { as });
       ensure(
         unknown.code === foreign.code && unknown.name === foreign.name,
         `a task of another caller is ${showError(foreign)}, an unknown one ${showError(unknown)}`,
       );
-      await scene.expectError("TASK_NOT_FOUND", "CancelTask", { id }, { as });
-      if (!scene.declared.push) return;
+      await context.expectError("TASK_NOT_FOUND", "CancelTask", { id }, { as });
+      if (!context.declared.push) return;
       const config = { taskId: id, id: "conformance" };
-      await scene.expectError("TASK_NOT_FOUND", "GetTaskPushNotificationConfig", config, { as });
+      await context.expectError("TASK_NOT_FOUND", "GetTaskPushNotificationConfig", config, { as });
     },
   },
   {
     name: "lists-of-others",
     shows: ["AUTH-SCOPE-002"],
-    async run(scene) {
-      requireOtherCaller(scene);
-      if (!scene.peer.supports("ListTasks")) notShown("0.3 has no lists");
-      const { contextId, id } = await scene.completedTask();
+    async run(context) {
+      requireOtherCaller(context);
+      if (!context.peer.supports("ListTasks")) notShown("0.3 has no lists");
+      const { contextId, id } = await context.completedTask();
       for (const filter of [{}, { contextId }]) {
-        const page = fieldsOf(await scene.result("ListTasks", filter, { as: "other" }));
+        const page = fieldsOf(await context.result("ListTasks", filter, { as: "other" }));
         const ids = listOf(page.tasks).map((task) => textOf(fieldsOf(task).id));
         ensure(!ids.includes(id), "a list has a task of another caller");
       }
@@ -108,11 +108,11 @@ export const SECURITY_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "other-tenant",
     shows: ["TENANT-001"],
-    async run(scene) {
-      const { tenant } = scene.peer.target;
+    async run(context) {
+      const { tenant } = context.peer.target;
       if (tenant === undefined) notShown("the interface has no tenant");
-      const { id } = await scene.completedTask();
-      const answer = await scene.call("GetTask", { id, tenant: `${tenant}-conformance-unknown` });
+      const { id } = await context.completedTask();
+      const answer = await context.call("GetTask", { id, tenant: `${tenant}-conformance-unknown` });
       if (answer.ok && isObject(answer.result)) fail(`a task is visible under another tenant: ${show(answer.wire)}`);
     },
   },

@@ -8,33 +8,33 @@ const omit = (message: Fields, name: string): Fields => {
 };
 
 /** Wrong messages, each with what is wrong. 0.3 readers may give a message without an id one of their own. */
-function incompleteRequests(scene: CheckContext): (readonly [string, Fields])[] {
-  const message = scene.message("tck-complete-task");
+function incompleteRequests(context: CheckContext): (readonly [string, Fields])[] {
+  const message = context.message("tck-complete-task");
   const cases: (readonly [string, Fields])[] = [
     ["no message", {}],
     ["no role", { message: omit(message, "role") }],
     ["no parts", { message: omit(message, "parts") }],
   ];
-  return scene.version === "1.0" ? [...cases, ["no messageId", { message: omit(message, "messageId") }]] : cases;
+  return context.version === "1.0" ? [...cases, ["no messageId", { message: omit(message, "messageId") }]] : cases;
 }
 
 export const SEND_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "send-answer",
     shows: ["CORE-SEND-001"],
-    async run(scene) {
-      const answer = await scene.call("SendMessage", { message: scene.message("tck-complete-task") });
+    async run(context) {
+      const answer = await context.call("SendMessage", { message: context.message("tck-complete-task") });
       if (!answer.ok) fail(`a simple message was refused: ${showError(answer.error)}`);
       const members = Object.keys(fieldsOf(answer.result)).filter((name) => name === "task" || name === "message");
       ensure(members.length === 1, `the answer is not either a task or a message: ${show(answer.wire)}`);
-      scene.readOutcome(answer.result);
+      context.readOutcome(answer.result);
     },
   },
   {
     name: "send-waits",
     shows: ["CORE-EXECUTION-MODE-001"],
-    async run(scene) {
-      const { state } = await scene.task(scene.message("tck-delayed-complete"));
+    async run(context) {
+      const { state } = await context.task(context.message("tck-delayed-complete"));
       ensure(
         isTerminalState(state) || isInterruptedState(state),
         `a blocking send was answered while the task is ${state}`,
@@ -44,15 +44,15 @@ export const SEND_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "send-returns-immediately",
     shows: ["CORE-EXECUTION-MODE-002"],
-    async run(scene) {
-      const quick = await measure(() => scene.task(scene.message("tck-complete-task")));
-      const blocking = await measure(() => scene.task(scene.message("tck-delayed-complete")));
+    async run(context) {
+      const quick = await measure(() => context.task(context.message("tck-complete-task")));
+      const blocking = await measure(() => context.task(context.message("tck-delayed-complete")));
       const returned = await measure(() =>
-        scene.task(scene.message("tck-delayed-complete"), { returnImmediately: true }),
+        context.task(context.message("tck-delayed-complete"), { returnImmediately: true }),
       );
       const { id, state } = returned.value;
       if (!isTerminalState(state)) {
-        await scene.waitUntilEnded(id);
+        await context.waitUntilEnded(id);
         return;
       }
       // An agent that cannot be told to take its time shows nothing; one that took it both times was waited for.
@@ -67,9 +67,9 @@ export const SEND_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "send-answer-is-complete",
     shows: ["CORE-EXECUTION-MODE-003"],
-    async run(scene) {
-      const sent = await scene.task(scene.message("tck-artifact-text"));
-      const read = await scene.get(sent.id);
+    async run(context) {
+      const sent = await context.task(context.message("tck-artifact-text"));
+      const read = await context.get(sent.id);
       ensure(
         sameJson(sent.value.status, read.value.status),
         `the status of the answer is ${show(sent.value.status)}, that of the task ${show(read.value.status)}`,
@@ -83,86 +83,88 @@ export const SEND_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "send-returns-when-interrupted",
     shows: ["CORE-EXECUTION-MODE-004"],
-    async run(scene) {
-      const { state } = await scene.task(scene.message("tck-input-required"));
+    async run(context) {
+      const { state } = await context.task(context.message("tck-input-required"));
       if (!isInterruptedState(state)) notShown("the agent never asks for input");
     },
   },
   {
     name: "send-incomplete",
     shows: ["CORE-ERR-002"],
-    async run(scene) {
-      for (const [what, params] of incompleteRequests(scene)) {
-        const answer = await scene.withoutValidation(() => scene.call("SendMessage", params));
+    async run(context) {
+      for (const [what, params] of incompleteRequests(context)) {
+        const answer = await context.withoutValidation(() => context.call("SendMessage", params));
         if (answer.ok) fail(`a request with ${what} was taken: ${show(answer.wire)}`);
-        scene.checkError("INVALID_PARAMS", answer.error, `SendMessage with ${what}`);
+        context.checkError("INVALID_PARAMS", answer.error, `SendMessage with ${what}`);
       }
     },
   },
   {
     name: "send-without-parts",
     shows: ["DM-PARTS-001"],
-    async run(scene) {
-      const message = scene.message("tck-complete-task", { parts: [] });
-      await scene.withoutValidation(() => scene.expectError("INVALID_PARAMS", "SendMessage", { message }));
+    async run(context) {
+      const message = context.message("tck-complete-task", { parts: [] });
+      await context.withoutValidation(() => context.expectError("INVALID_PARAMS", "SendMessage", { message }));
     },
   },
   {
     name: "send-unknown-members",
     shows: ["DM-SERIAL-005"],
     bindings: ["JSONRPC", "HTTP+JSON"],
-    async run(scene) {
-      const message = scene.message("tck-complete-task", { conformanceUnknown: { nested: [1] } });
-      const answer = await scene.call("SendMessage", { message, conformanceUnknown: true });
+    async run(context) {
+      const message = context.message("tck-complete-task", { conformanceUnknown: { nested: [1] } });
+      const answer = await context.call("SendMessage", { message, conformanceUnknown: true });
       if (!answer.ok) fail(`a message with unknown members was refused: ${showError(answer.error)}`);
-      scene.readOutcome(answer.result);
+      context.readOutcome(answer.result);
     },
   },
   {
     name: "send-to-ended-task",
     shows: ["CORE-SEND-002"],
-    async run(scene) {
-      const { contextId, id } = await scene.completedTask();
-      const message = scene.message("conformance", { taskId: id, contextId });
-      if (scene.version === "1.0") {
-        await scene.expectError("UNSUPPORTED_OPERATION", "SendMessage", { message });
+    async run(context) {
+      const { contextId, id } = await context.completedTask();
+      const message = context.message("conformance", { taskId: id, contextId });
+      if (context.version === "1.0") {
+        await context.expectError("UNSUPPORTED_OPERATION", "SendMessage", { message });
         return;
       }
       // 0.3 does not say with which error.
-      const answer = await scene.call("SendMessage", { message });
+      const answer = await context.call("SendMessage", { message });
       if (answer.ok) fail(`a message to a task that has ended was taken: ${show(answer.wire)}`);
     },
   },
   {
     name: "send-foreign-content",
     shows: ["CORE-SEND-003"],
-    async run(scene) {
+    async run(context) {
       const type = "application/x-conformance-unknown";
-      const { inputModes } = scene.declared;
+      const { inputModes } = context.declared;
       if (inputModes.some((mode) => mode === "*/*" || mode === "*" || mode.startsWith("application/*")))
         notShown("the agent takes any content");
       const parts = [{ raw: "aGVsbG8=", mediaType: type, filename: "conformance.bin" }];
-      const message = scene.message("tck-complete-task", { parts });
-      await scene.expectError("CONTENT_TYPE_NOT_SUPPORTED", "SendMessage", { message });
+      const message = context.message("tck-complete-task", { parts });
+      await context.expectError("CONTENT_TYPE_NOT_SUPPORTED", "SendMessage", { message });
     },
   },
   {
     name: "send-to-unknown-task",
     shows: ["CORE-MULTI-004"],
-    async run(scene) {
+    async run(context) {
       const taskId = `conformance-${randomSuffix()}`;
-      await scene.expectError("TASK_NOT_FOUND", "SendMessage", {
-        message: scene.message("tck-complete-task", { taskId }),
+      await context.expectError("TASK_NOT_FOUND", "SendMessage", {
+        message: context.message("tck-complete-task", { taskId }),
       });
-      await scene.expectError("TASK_NOT_FOUND", "GetTask", { id: taskId });
+      await context.expectError("TASK_NOT_FOUND", "GetTask", { id: taskId });
     },
   },
   {
     name: "task-ids-are-new",
     shows: ["CORE-MULTI-003"],
-    async run(scene) {
-      const message = scene.message("tck-complete-task");
-      const ids = [await scene.task(message), await scene.task(scene.message("tck-complete-task"))].map(({ id }) => id);
+    async run(context) {
+      const message = context.message("tck-complete-task");
+      const ids = [await context.task(message), await context.task(context.message("tck-complete-task"))].map(
+        ({ id }) => id,
+      );
       ensure(ids[0] !== ids[1], `two messages became the same task ${show(ids[0])}`);
       ensure(
         ids.every((id) => id !== ""),
@@ -173,8 +175,8 @@ export const SEND_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "context-generated",
     shows: ["CORE-MULTI-001a"],
-    async run(scene) {
-      const sent = await scene.send(scene.message("tck-complete-task"));
+    async run(context) {
+      const sent = await context.send(context.message("tck-complete-task"));
       const contextId = "task" in sent ? sent.task.contextId : sent.message.contextId;
       ensure(typeof contextId === "string" && contextId !== "", "the answer names no context");
     },
@@ -182,11 +184,13 @@ export const SEND_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "context-of-client",
     shows: ["CORE-MULTI-002a"],
-    async run(scene) {
+    async run(context) {
       const contextId = `conformance-${randomSuffix()}`;
-      const answer = await scene.call("SendMessage", { message: scene.message("tck-complete-task", { contextId }) });
+      const answer = await context.call("SendMessage", {
+        message: context.message("tck-complete-task", { contextId }),
+      });
       if (!answer.ok) return;
-      const sent = scene.readOutcome(answer.result);
+      const sent = context.readOutcome(answer.result);
       const given = "task" in sent ? sent.task.contextId : sent.message.contextId;
       ensure(given === contextId, `the context ${show(contextId)} became ${show(given)}`);
     },
@@ -194,9 +198,9 @@ export const SEND_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "context-of-task",
     shows: ["CORE-MULTI-005"],
-    async run(scene) {
-      const paused = await scene.pausedTask();
-      const sent = await scene.send(scene.message("tck-input-required", { taskId: paused.id }));
+    async run(context) {
+      const paused = await context.pausedTask();
+      const sent = await context.send(context.message("tck-input-required", { taskId: paused.id }));
       if (!("task" in sent)) fail("a message to a task was answered without it");
       ensure(sent.task.id === paused.id, `a message to ${show(paused.id)} was answered with ${show(sent.task.id)}`);
       ensure(
@@ -208,18 +212,18 @@ export const SEND_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "context-contradicts-task",
     shows: ["CORE-MULTI-006"],
-    async run(scene) {
-      const { id } = await scene.pausedTask();
-      const message = scene.message("tck-input-required", { taskId: id, contextId: `conformance-${randomSuffix()}` });
-      const answer = await scene.call("SendMessage", { message });
+    async run(context) {
+      const { id } = await context.pausedTask();
+      const message = context.message("tck-input-required", { taskId: id, contextId: `conformance-${randomSuffix()}` });
+      const answer = await context.call("SendMessage", { message });
       if (answer.ok) fail(`a message with a context that is not the task's was taken: ${show(answer.wire)}`);
     },
   },
   {
     name: "demand-for-authentication",
     shows: ["AUTH-INTASK-001"],
-    async run(scene) {
-      const { state, value } = await scene.task(scene.message("tck-auth-required"));
+    async run(context) {
+      const { state, value } = await context.task(context.message("tck-auth-required"));
       if (state !== "TASK_STATE_AUTH_REQUIRED") notShown("the agent never asks for authentication");
       const { message } = fieldsOf(value.status);
       ensure(isObject(message) && listOf(message.parts).length > 0, "the status has no message that explains it");

@@ -7,10 +7,10 @@ const UNKNOWN_TASK = "conformance-unknown-task";
 
 /** A request without effect that every version knows: it is understood if the task is not found. */
 async function expectUnderstood(
-  scene: CheckContext,
+  context: CheckContext,
   headers: Readonly<Record<string, string | undefined>>,
 ): Promise<void> {
-  await scene.expectError("TASK_NOT_FOUND", "GetTask", { id: UNKNOWN_TASK }, { headers });
+  await context.expectError("TASK_NOT_FOUND", "GetTask", { id: UNKNOWN_TASK }, { headers });
 }
 
 const UNKNOWN_EXTENSION = "urn:example:conformance:unknown:v1";
@@ -19,13 +19,13 @@ export const SERVICE_PARAMETER_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "interface-answers",
     shows: ["CARD-PROTO-003", "VER-SERVER-001"],
-    run: (scene) => expectUnderstood(scene, {}),
+    run: (context) => expectUnderstood(context, {}),
   },
   {
     name: "version-not-spoken",
     shows: ["VER-SERVER-002"],
-    async run(scene) {
-      await scene.expectError(
+    async run(context) {
+      await context.expectError(
         "VERSION_NOT_SUPPORTED",
         "GetTask",
         { id: UNKNOWN_TASK },
@@ -38,13 +38,13 @@ export const SERVICE_PARAMETER_CHECKS: readonly InterfaceCheck[] = [
     shows: ["VER-SERVER-003"],
     // On gRPC the package already says which version is meant.
     bindings: ["JSONRPC", "HTTP+JSON"],
-    async run(scene) {
+    async run(context) {
       for (const value of [undefined, ""]) {
         const headers = { [VERSION_HEADER]: value };
-        const answer = await scene.withoutValidation(() => scene.call("ListTasks", { pageSize: 1 }, { headers }));
+        const answer = await context.withoutValidation(() => context.call("ListTasks", { pageSize: 1 }, { headers }));
         const how = value === undefined ? "without a version" : "with an empty version";
         if (answer.ok) fail(`a request ${how} was understood as one in 1.0; it means 0.3, which has no lists`);
-        const { binding } = scene.peer;
+        const { binding } = context.peer;
         const fits =
           isError(answer.error, "VERSION_NOT_SUPPORTED", binding, "1.0") ||
           isError(answer.error, "METHOD_NOT_FOUND", binding, "1.0");
@@ -55,27 +55,27 @@ export const SERVICE_PARAMETER_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "version-with-patch",
     shows: ["VER-CLIENT-002"],
-    run: (scene) => expectUnderstood(scene, { [VERSION_HEADER]: "1.0.7" }),
+    run: (context) => expectUnderstood(context, { [VERSION_HEADER]: "1.0.7" }),
   },
   {
     name: "parameter-names-without-case",
     shows: ["SVC-PARAM-001"],
     bindings: ["JSONRPC", "HTTP+JSON"],
-    run: (scene) => expectUnderstood(scene, { "a2A-vErSiOn": "1.0" }),
+    run: (context) => expectUnderstood(context, { "a2A-vErSiOn": "1.0" }),
   },
   {
     name: "extensions-unknown",
     shows: ["SVC-PARAM-002", "EXT-FALLBACK-001"],
-    async run(scene) {
-      const { optionalExtensions, requiredExtensions } = scene.declared;
+    async run(context) {
+      const { optionalExtensions, requiredExtensions } = context.declared;
       const wanted = [
         ...requiredExtensions,
         UNKNOWN_EXTENSION,
         ...optionalExtensions.map((uri) => `${uri}-conformance`),
       ];
-      const name = extensionsHeader(scene.version);
+      const name = extensionsHeader(context.version);
       const headers = { [name]: wanted.join(" , ") };
-      const answer = await scene.withoutValidation(() => scene.call("ListTasks", { pageSize: 1 }, { headers }));
+      const answer = await context.withoutValidation(() => context.call("ListTasks", { pageSize: 1 }, { headers }));
       if (!answer.ok) fail(`a request with unknown extensions was refused: ${showError(answer.error)}`);
       const activated = (answer.headers["a2a-extensions"] ?? "").split(",").map((uri) => uri.trim());
       const foreign = activated.filter((uri) => uri !== "" && !requiredExtensions.includes(uri));
@@ -85,11 +85,11 @@ export const SERVICE_PARAMETER_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "extension-required",
     shows: ["CORE-CAP-004"],
-    async run(scene) {
-      if (scene.declared.requiredExtensions.length === 0) notShown("the card requires no extension");
-      const headers = { [extensionsHeader(scene.version)]: undefined };
-      const message = scene.message("tck-complete-task");
-      await scene.expectError("EXTENSION_SUPPORT_REQUIRED", "SendMessage", { message }, { headers });
+    async run(context) {
+      if (context.declared.requiredExtensions.length === 0) notShown("the card requires no extension");
+      const headers = { [extensionsHeader(context.version)]: undefined };
+      const message = context.message("tck-complete-task");
+      await context.expectError("EXTENSION_SUPPORT_REQUIRED", "SendMessage", { message }, { headers });
     },
   },
 ];

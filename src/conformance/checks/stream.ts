@@ -9,9 +9,9 @@ import {
 } from "../check-context.ts";
 import { type Fields, fieldsOf, isObject, listOf, sameJson, show, textOf } from "../json.ts";
 
-async function streamEvents(scene: CheckContext, message: Fields): Promise<readonly Fields[]> {
-  scene.requireStreaming();
-  const events = await scene.events(await scene.stream("SendStreamingMessage", { message }));
+async function streamEvents(context: CheckContext, message: Fields): Promise<readonly Fields[]> {
+  context.requireStreaming();
+  const events = await context.events(await context.stream("SendStreamingMessage", { message }));
   ensure(events.length > 0, "the stream has no events");
   return events;
 }
@@ -50,26 +50,26 @@ export const STREAM_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "streaming-not-offered",
     shows: ["CORE-CAP-002"],
-    async run(scene) {
-      if (scene.declared.streaming) notShown("the card offers streaming");
-      const message = scene.message("tck-stream-001");
-      await scene.expectStreamError("UNSUPPORTED_OPERATION", "SendStreamingMessage", { message });
-      const { id } = await scene.completedTask();
-      await scene.expectStreamError("UNSUPPORTED_OPERATION", "SubscribeToTask", { id });
+    async run(context) {
+      if (context.declared.streaming) notShown("the card offers streaming");
+      const message = context.message("tck-stream-001");
+      await context.expectStreamError("UNSUPPORTED_OPERATION", "SendStreamingMessage", { message });
+      const { id } = await context.completedTask();
+      await context.expectStreamError("UNSUPPORTED_OPERATION", "SubscribeToTask", { id });
     },
   },
   {
     name: "stream-opens",
     shows: ["CORE-STREAM-001"],
-    async run(scene) {
-      await streamEvents(scene, scene.message("tck-stream-001"));
+    async run(context) {
+      await streamEvents(context, context.message("tck-stream-001"));
     },
   },
   {
     name: "stream-of-message",
     shows: ["CORE-STREAM-002"],
-    async run(scene) {
-      const events = await streamEvents(scene, scene.message("tck-message-response"));
+    async run(context) {
+      const events = await streamEvents(context, context.message("tck-message-response"));
       if (!("message" in (events[0] ?? {}))) notShown("the agent answers with a task");
       ensure(events.length === 1, `${events.length} events came, where one message is all`);
     },
@@ -77,8 +77,8 @@ export const STREAM_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "stream-of-task",
     shows: ["CORE-STREAM-003"],
-    async run(scene) {
-      const events = await streamEvents(scene, scene.message("tck-stream-001"));
+    async run(context) {
+      const events = await streamEvents(context, context.message("tck-stream-001"));
       if ("message" in (events[0] ?? {})) notShown("the agent answers without a task");
       ensure(isObject(events[0]?.task), `the stream begins with ${show(events[0])}, not with the task`);
       const states = events.map(stateOfEvent);
@@ -100,10 +100,10 @@ export const STREAM_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "stream-adds-up",
     shows: ["CORE-STREAM-004"],
-    async run(scene) {
-      const events = await streamEvents(scene, scene.message("tck-stream-001"));
+    async run(context) {
+      const events = await streamEvents(context, context.message("tck-stream-001"));
       const id = taskIdOf(events) ?? notShown("the agent answers without a task");
-      const task = await scene.get(id);
+      const task = await context.get(id);
       const last = events.map(stateOfEvent).findLast((state) => state !== undefined);
       ensure(last === task.state, `the stream ends with ${last}, and the task is ${task.state}`);
       const told = textsOf(artifactsOf(events));
@@ -114,10 +114,10 @@ export const STREAM_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "subscribe-begins-with-task",
     shows: ["STREAM-SUB-001"],
-    async run(scene) {
-      scene.requireStreaming();
-      const open = await scene.openTask();
-      const frames = await scene.subscribe(open.id);
+    async run(context) {
+      context.requireStreaming();
+      const open = await context.openTask();
+      const frames = await context.subscribe(open.id);
       const first = await frames.next();
       frames.close();
       const task = fieldsOf(first === undefined ? undefined : eventOf(first).task);
@@ -127,86 +127,86 @@ export const STREAM_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "subscribe-ends-with-task",
     shows: ["STREAM-SUB-002"],
-    async run(scene) {
-      scene.requireStreaming();
-      const open = await scene.openTask();
-      const frames = await scene.subscribe(open.id);
-      if (scene.version === "1.0") await frames.next();
-      await scene.cancel(open.id);
-      const states = (await scene.events(frames)).map(stateOfEvent);
+    async run(context) {
+      context.requireStreaming();
+      const open = await context.openTask();
+      const frames = await context.subscribe(open.id);
+      if (context.version === "1.0") await frames.next();
+      await context.cancel(open.id);
+      const states = (await context.events(frames)).map(stateOfEvent);
       ensure(states.some(isTerminalState), `the subscription ended without the end of the task: ${show(states)}`);
     },
   },
   {
     name: "subscribe-to-ended-task",
     shows: ["STREAM-SUB-003"],
-    async run(scene) {
-      scene.requireStreaming();
-      const { id } = await scene.completedTask();
-      await scene.expectStreamError("UNSUPPORTED_OPERATION", "SubscribeToTask", { id });
+    async run(context) {
+      context.requireStreaming();
+      const { id } = await context.completedTask();
+      await context.expectStreamError("UNSUPPORTED_OPERATION", "SubscribeToTask", { id });
     },
   },
   {
     name: "subscribe-to-unknown-task",
     shows: ["STREAM-SUB-004"],
-    async run(scene) {
-      scene.requireStreaming();
-      await scene.expectStreamError("TASK_NOT_FOUND", "SubscribeToTask", { id: `conformance-${randomSuffix()}` });
+    async run(context) {
+      context.requireStreaming();
+      await context.expectStreamError("TASK_NOT_FOUND", "SubscribeToTask", { id: `conformance-${randomSuffix()}` });
     },
   },
   {
     name: "streams-agree",
     shows: ["STREAM-ORDER-003"],
-    async run(scene) {
-      scene.requireStreaming();
-      const { id } = await scene.runningTask(["test-resubscribe-message-id", "tck-long-running", "tck-cancel"]);
-      const streams = [await openSubscription(scene, id), await openSubscription(scene, id)];
-      const [one, other] = await Promise.all(streams.map((frames) => eventsUntilEnd(scene, frames, id)));
+    async run(context) {
+      context.requireStreaming();
+      const { id } = await context.runningTask(["test-resubscribe-message-id", "tck-long-running", "tck-cancel"]);
+      const streams = [await openSubscription(context, id), await openSubscription(context, id)];
+      const [one, other] = await Promise.all(streams.map((frames) => eventsUntilEnd(context, frames, id)));
       ensure(sameJson(one, other), `two streams of one task differ: ${show(one)} and ${show(other)}`);
     },
   },
   {
     name: "streams-are-apart",
     shows: ["STREAM-ORDER-004"],
-    async run(scene) {
-      scene.requireStreaming();
-      const { id } = await scene.openTask();
-      const left = await openSubscription(scene, id);
-      const kept = await openSubscription(scene, id);
+    async run(context) {
+      context.requireStreaming();
+      const { id } = await context.openTask();
+      const left = await openSubscription(context, id);
+      const kept = await openSubscription(context, id);
       left.close();
-      await scene.get(id);
-      await scene.cancel(id);
-      const states = (await scene.events(kept)).map(stateOfEvent);
+      await context.get(id);
+      await context.cancel(id);
+      const states = (await context.events(kept)).map(stateOfEvent);
       ensure(states.some(isTerminalState), "a stream ended when another one was closed");
     },
   },
   {
     name: "client-leaves",
     shows: ["STREAM-LEAVE-001"],
-    async run(scene) {
-      scene.requireStreaming();
-      const message = scene.message("tck-long-running");
-      const frames = await scene.stream("SendStreamingMessage", { message });
+    async run(context) {
+      context.requireStreaming();
+      const message = context.message("tck-long-running");
+      const frames = await context.stream("SendStreamingMessage", { message });
       const first = await frames.next();
       const task = first === undefined ? undefined : eventOf(first).task;
       frames.close();
       if (!isObject(task)) notShown("the agent answers without a task");
-      const seen = scene.recordTask(task);
+      const seen = context.recordTask(task);
       if (isTerminalState(seen.state)) notShown("the agent ends its tasks at once");
-      const ended = await scene.waitUntilEnded(seen.id);
+      const ended = await context.waitUntilEnded(seen.id);
       ensure(ended.state === "TASK_STATE_COMPLETED", `the task became ${ended.state} when its client left`);
     },
   },
   {
     name: "streams-stay-for-authentication",
     shows: ["AUTH-INTASK-005"],
-    async run(scene) {
-      scene.requireStreaming();
-      const frames = await scene.stream("SendStreamingMessage", { message: scene.message("tck-auth-required") });
+    async run(context) {
+      context.requireStreaming();
+      const frames = await context.stream("SendStreamingMessage", { message: context.message("tck-auth-required") });
       try {
         for (let frame = await frames.next(); frame !== undefined; frame = await frames.next()) {
           const event = eventOf(frame);
-          if (isObject(event.task)) scene.recordTask(event.task);
+          if (isObject(event.task)) context.recordTask(event.task);
           const state = stateOfEvent(event);
           if (isTerminalState(state)) notShown("the agent never asks for authentication");
           if (state !== "TASK_STATE_AUTH_REQUIRED") continue;
@@ -221,19 +221,19 @@ export const STREAM_CHECKS: readonly InterfaceCheck[] = [
   },
 ];
 
-async function openSubscription(scene: CheckContext, id: string) {
-  const frames = await scene.subscribe(id);
+async function openSubscription(context: CheckContext, id: string) {
+  const frames = await context.subscribe(id);
   await frames.next();
   return frames;
 }
 
 /** The events after the first look, to the end of the task, which is brought about if it does not come by itself. */
-async function eventsUntilEnd(scene: CheckContext, frames: Awaited<ReturnType<typeof openSubscription>>, id: string) {
+async function eventsUntilEnd(context: CheckContext, frames: Awaited<ReturnType<typeof openSubscription>>, id: string) {
   const timer = setTimeout(() => {
-    scene.call("CancelTask", { id }).catch(() => undefined);
-  }, scene.options.patienceMs / 2);
+    context.call("CancelTask", { id }).catch(() => undefined);
+  }, context.options.patienceMs / 2);
   try {
-    return await scene.events(frames);
+    return await context.events(frames);
   } finally {
     clearTimeout(timer);
   }

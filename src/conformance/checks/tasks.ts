@@ -10,10 +10,10 @@ import {
 import { sameJson, show } from "../json.ts";
 
 /** A task with more than one message in its history. */
-async function taskWithHistory(scene: CheckContext): Promise<SeenTask> {
-  const paused = await scene.pausedTask();
-  await scene.send(scene.message("tck-input-required", { taskId: paused.id }));
-  const task = await scene.get(paused.id);
+async function taskWithHistory(context: CheckContext): Promise<SeenTask> {
+  const paused = await context.pausedTask();
+  await context.send(context.message("tck-input-required", { taskId: paused.id }));
+  const task = await context.get(paused.id);
   return historyOf(task).length < 2 ? notShown("the server does not keep a history") : task;
 }
 
@@ -23,9 +23,9 @@ export const TASK_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "get-task",
     shows: ["CORE-GET-001"],
-    async run(scene) {
-      const made = await scene.completedTask();
-      const read = await scene.get(made.id);
+    async run(context) {
+      const made = await context.completedTask();
+      const read = await context.get(made.id);
       ensure(read.id === made.id, `another task was returned: ${show(read.id)}`);
       ensure(read.state === made.state, `the task is ${read.state}, and was ${made.state}`);
       ensure(
@@ -37,17 +37,17 @@ export const TASK_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "get-unknown-task",
     shows: ["CORE-GET-002"],
-    async run(scene) {
-      await scene.expectError("TASK_NOT_FOUND", "GetTask", { id: `conformance-${randomSuffix()}` });
+    async run(context) {
+      await context.expectError("TASK_NOT_FOUND", "GetTask", { id: `conformance-${randomSuffix()}` });
     },
   },
   {
     name: "history-bounded",
     shows: ["CORE-HIST-002"],
-    async run(scene) {
-      const task = await taskWithHistory(scene);
+    async run(context) {
+      const task = await taskWithHistory(context);
       for (const historyLength of [1, 2]) {
-        const bounded = await scene.get(task.id, { historyLength });
+        const bounded = await context.get(task.id, { historyLength });
         const ids = idsOf(bounded);
         ensure(ids.length <= historyLength, `historyLength ${historyLength} gave ${ids.length} messages`);
         const newest = idsOf(task).slice(-ids.length);
@@ -61,30 +61,30 @@ export const TASK_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "history-none",
     shows: ["CORE-HIST-001"],
-    async run(scene) {
-      const { id } = await scene.completedTask();
-      const { value } = await scene.get(id, { historyLength: 0 });
+    async run(context) {
+      const { id } = await context.completedTask();
+      const { value } = await context.get(id, { historyLength: 0 });
       ensure(value.history === undefined, `historyLength 0 gave ${show(value.history)}`);
     },
   },
   {
     name: "history-none-in-answer",
     shows: ["CORE-HIST-003"],
-    async run(scene) {
-      const { value } = await scene.task(scene.message("tck-complete-task"), { historyLength: 0 });
+    async run(context) {
+      const { value } = await context.task(context.message("tck-complete-task"), { historyLength: 0 });
       ensure(value.history === undefined, `historyLength 0 gave ${show(value.history)}`);
     },
   },
   {
     name: "history-in-order",
     shows: ["CORE-HIST-005"],
-    async run(scene) {
-      const first = scene.message("tck-input-required");
-      const paused = await scene.task(first);
+    async run(context) {
+      const first = context.message("tck-input-required");
+      const paused = await context.task(first);
       if (paused.state !== "TASK_STATE_INPUT_REQUIRED") notShown("the agent never asks for input");
-      const second = scene.message("tck-input-required", { taskId: paused.id });
-      await scene.send(second);
-      const ids = idsOf(await scene.get(paused.id));
+      const second = context.message("tck-input-required", { taskId: paused.id });
+      await context.send(second);
+      const ids = idsOf(await context.get(paused.id));
       const places = [first.messageId, second.messageId].map((id) => ids.indexOf(id));
       if (places.includes(-1)) notShown("the server does not keep a history");
       ensure((places[0] ?? 0) < (places[1] ?? 0), `the history is ${show(ids)}`);
@@ -93,54 +93,54 @@ export const TASK_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "cancel-task",
     shows: ["CORE-CANCEL-001"],
-    async run(scene) {
-      const open = await scene.openTask();
-      const task = await scene.cancel(open.id);
+    async run(context) {
+      const open = await context.openTask();
+      const task = await context.cancel(open.id);
       ensure(task.id === open.id, `another task was returned: ${show(task.id)}`);
       if (isTerminalState(task.state)) return;
-      ensure((await scene.waitUntilEnded(open.id)).state === "TASK_STATE_CANCELED", "the task was not cancelled");
+      ensure((await context.waitUntilEnded(open.id)).state === "TASK_STATE_CANCELED", "the task was not cancelled");
     },
   },
   {
     name: "cancel-ended-task",
     shows: ["CORE-CANCEL-002"],
-    async run(scene) {
-      const { id } = await scene.completedTask();
-      await scene.expectError("TASK_NOT_CANCELABLE", "CancelTask", { id });
+    async run(context) {
+      const { id } = await context.completedTask();
+      await context.expectError("TASK_NOT_CANCELABLE", "CancelTask", { id });
     },
   },
   {
     name: "cancel-unknown-task",
     shows: ["CORE-CANCEL-003"],
-    async run(scene) {
-      await scene.expectError("TASK_NOT_FOUND", "CancelTask", { id: `conformance-${randomSuffix()}` });
+    async run(context) {
+      await context.expectError("TASK_NOT_FOUND", "CancelTask", { id: `conformance-${randomSuffix()}` });
     },
   },
   {
     name: "cancel-twice",
     shows: ["CORE-CANCEL-004"],
-    async run(scene) {
-      const open = await scene.openTask();
-      await scene.cancel(open.id);
-      const once = await scene.waitUntilEnded(open.id);
-      const again = await scene.call("CancelTask", { id: open.id });
+    async run(context) {
+      const open = await context.openTask();
+      await context.cancel(open.id);
+      const once = await context.waitUntilEnded(open.id);
+      const again = await context.call("CancelTask", { id: open.id });
       // The specification calls cancelling idempotent and also lists cancelled tasks among those that cannot be.
       if (!again.ok && again.error.name !== undefined && again.error.name !== "TASK_NOT_CANCELABLE")
         fail(`a second cancellation was refused as ${showError(again.error)}`);
-      const twice = await scene.get(open.id);
+      const twice = await context.get(open.id);
       ensure(sameJson(once.value.status, twice.value.status), `the status became ${show(twice.value.status)}`);
     },
   },
   {
     name: "ended-task-stays",
     shows: ["CORE-TASK-001"],
-    async run(scene) {
-      const made = await scene.newCompletedTask();
-      const before = await scene.get(made.id);
-      await scene.call("CancelTask", { id: made.id });
-      const message = scene.message("tck-input-required", { taskId: made.id, contextId: made.contextId });
-      await scene.call("SendMessage", { message });
-      const after = await scene.get(made.id);
+    async run(context) {
+      const made = await context.newCompletedTask();
+      const before = await context.get(made.id);
+      await context.call("CancelTask", { id: made.id });
+      const message = context.message("tck-input-required", { taskId: made.id, contextId: made.contextId });
+      await context.call("SendMessage", { message });
+      const after = await context.get(made.id);
       ensure(
         sameJson(before.value.status, after.value.status),
         `the task ended as ${show(before.value.status)} and became ${show(after.value.status)}`,

@@ -6,25 +6,25 @@ import type { FullResponse } from "../peers/http-client.ts";
 import type { GrpcPeer, HttpPeer, JsonRpcPeer } from "../peers/peer.ts";
 
 /** Sends parts and gives them back as the server has kept them. */
-function roundTripParts(scene: CheckContext, parts: readonly Fields[], what: string): Promise<readonly unknown[]> {
-  return scene.withoutValidation(() => sendAndReadParts(scene, parts, what));
+function roundTripParts(context: CheckContext, parts: readonly Fields[], what: string): Promise<readonly unknown[]> {
+  return context.withoutValidation(() => sendAndReadParts(context, parts, what));
 }
 
 async function sendAndReadParts(
-  scene: CheckContext,
+  context: CheckContext,
   parts: readonly Fields[],
   what: string,
 ): Promise<readonly unknown[]> {
-  const message = scene.message("tck-complete-task", { parts });
-  const answer = await scene.call("SendMessage", { message });
+  const message = context.message("tck-complete-task", { parts });
+  const answer = await context.call("SendMessage", { message });
   if (!answer.ok) {
-    if (isError(answer.error, "CONTENT_TYPE_NOT_SUPPORTED", scene.peer.binding, scene.version))
+    if (isError(answer.error, "CONTENT_TYPE_NOT_SUPPORTED", context.peer.binding, context.version))
       notShown(`the agent does not take ${what}`);
     fail(`a message with ${what} was refused: ${showError(answer.error)}`);
   }
-  const sent = scene.readOutcome(answer.result);
+  const sent = context.readOutcome(answer.result);
   if (!("task" in sent)) notShown("the agent answers without a task");
-  const kept = historyOf(await scene.get(sent.task.id)).find(({ messageId }) => messageId === message.messageId);
+  const kept = historyOf(await context.get(sent.task.id)).find(({ messageId }) => messageId === message.messageId);
   return kept === undefined ? notShown("the server does not keep a history") : listOf(kept.parts);
 }
 
@@ -34,12 +34,12 @@ export const ENCODING_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "empty-content",
     shows: ["DM-PART-002"],
-    async run(scene) {
+    async run(context) {
       const text = { text: "tck-complete-task (conformance check)" };
-      const kept = await roundTripParts(scene, [text, { text: "" }], "an empty text");
+      const kept = await roundTripParts(context, [text, { text: "" }], "an empty text");
       ensure(fieldsOf(kept[1]).text === "", `an empty text came back as ${show(kept[1])}`);
-      if (!acceptsMediaType(scene, "application/json")) return;
-      const values = await roundTripParts(scene, [text, { data: null, mediaType: "application/json" }], "data");
+      if (!acceptsMediaType(context, "application/json")) return;
+      const values = await roundTripParts(context, [text, { data: null, mediaType: "application/json" }], "data");
       const part = fieldsOf(values[1]);
       ensure("data" in part && part.data === null, `null as data came back as ${show(values[1])}`);
     },
@@ -47,13 +47,13 @@ export const ENCODING_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "bytes-come-back",
     shows: ["DM-BYTES-001"],
-    async run(scene) {
-      const mediaType = scene.declared.inputModes.find((mode) => mode.includes("/") && !mode.includes("*"));
+    async run(context) {
+      const mediaType = context.declared.inputModes.find((mode) => mode.includes("/") && !mode.includes("*"));
       const parts = [
         { text: "tck-complete-task (conformance check)" },
         { raw: BYTES, filename: "bytes.bin", mediaType: mediaType ?? "application/octet-stream" },
       ];
-      const kept = await roundTripParts(scene, parts, "bytes");
+      const kept = await roundTripParts(context, parts, "bytes");
       const raw = fieldsOf(kept[1]).raw;
       const same = typeof raw === "string" && sameJson(Buffer.from(raw, "base64").toString("base64"), BYTES);
       ensure(same, `256 bytes came back as ${show(kept[1])}`);
@@ -61,8 +61,8 @@ export const ENCODING_CHECKS: readonly InterfaceCheck[] = [
   },
 ];
 
-function acceptsMediaType(scene: CheckContext, mediaType: string): boolean {
-  return scene.declared.inputModes.some((mode) => mode === mediaType || mode === "*/*");
+function acceptsMediaType(context: CheckContext, mediaType: string): boolean {
+  return context.declared.inputModes.some((mode) => mode === mediaType || mode === "*/*");
 }
 
 function httpOf({ peer }: CheckContext): HttpPeer {
@@ -75,12 +75,12 @@ export const LEGACY_CHECKS: readonly InterfaceCheck[] = [
     name: "old-subscribe-verbs",
     shows: ["V03-SUB-001"],
     bindings: ["HTTP+JSON"],
-    async run(scene) {
-      scene.requireStreaming();
+    async run(context) {
+      context.requireStreaming();
       // An unknown task is enough: a server that knows the verb says that it is not found, and opens no stream.
       for (const method of ["GET", "POST"]) {
         const body = method === "POST" ? "{}" : undefined;
-        const { status, text } = await httpOf(scene).request(method, "/v1/tasks/conformance-unknown:subscribe", body);
+        const { status, text } = await httpOf(context).request(method, "/v1/tasks/conformance-unknown:subscribe", body);
         ensure(status !== 405 && status !== 501, `${method} …:subscribe was answered with ${status}`);
         ensure(status !== 404 || namesTask(text), `${method} …:subscribe is no route`);
       }
@@ -90,9 +90,9 @@ export const LEGACY_CHECKS: readonly InterfaceCheck[] = [
     name: "old-push-bodies",
     shows: ["V03-PUSH-001"],
     bindings: ["HTTP+JSON"],
-    async run(scene) {
-      scene.requirePush();
-      const { id } = await scene.openTask();
+    async run(context) {
+      context.requirePush();
+      const { id } = await context.openTask();
       const url = "https://webhook.conformance.example/notify";
       const config = {
         name: `tasks/${id}/pushNotificationConfigs/conformance`,
@@ -101,7 +101,7 @@ export const LEGACY_CHECKS: readonly InterfaceCheck[] = [
       const bodies = { bare: config, enveloped: { parent: `tasks/${id}`, configId: "conformance", config } };
       for (const [form, body] of Object.entries(bodies)) {
         const path = `/v1/tasks/${encodeURIComponent(id)}/pushNotificationConfigs`;
-        const { status, text } = await httpOf(scene).request("POST", path, JSON.stringify(body));
+        const { status, text } = await httpOf(context).request("POST", path, JSON.stringify(body));
         ensure(status >= 200 && status < 300, `a push config in its ${form} form was answered with ${status} ${text}`);
       }
     },
@@ -110,8 +110,8 @@ export const LEGACY_CHECKS: readonly InterfaceCheck[] = [
     name: "old-objects-have-kinds",
     shows: ["V03-KIND-001"],
     bindings: ["JSONRPC"],
-    async run(scene) {
-      const answer = await scene.call("SendMessage", { message: scene.message("tck-complete-task") });
+    async run(context) {
+      const answer = await context.call("SendMessage", { message: context.message("tck-complete-task") });
       if (!answer.ok) notShown("a simple message was refused");
       const kind = Object(answer.wire).kind;
       ensure(kind === "task" || kind === "message", `the answer's kind is ${JSON.stringify(kind)}`);
@@ -150,13 +150,13 @@ function parseResponse(answer: FullResponse, what: string): Readonly<Record<stri
 }
 
 async function expectCode(
-  scene: CheckContext,
+  context: CheckContext,
   what: string,
   body: string | Uint8Array,
   codes: readonly number[],
   ids: readonly unknown[],
 ): Promise<void> {
-  const response = parseResponse(await requireJsonRpc(scene).post(body), what);
+  const response = parseResponse(await requireJsonRpc(context).post(body), what);
   const told = fieldsOf(response.error).code;
   const fits = typeof told === "number" && codes.includes(told);
   ensure(fits, `${what} was answered with the code ${show(told)}, not ${codes.join(" or ")}`);
@@ -171,14 +171,14 @@ export const ENVELOPE_CHECKS: readonly InterfaceCheck[] = [
     name: "no-json",
     shows: ["JSONRPC-ERR-001"],
     bindings: ["JSONRPC"],
-    run: (scene) => expectCode(scene, "a torn JSON text", '{"jsonrpc": "2.0", "id": 7, "method"', [-32700], [null]),
+    run: (context) => expectCode(context, "a torn JSON text", '{"jsonrpc": "2.0", "id": 7, "method"', [-32700], [null]),
   },
   {
     name: "no-request",
     shows: ["JSONRPC-ERR-001"],
     bindings: ["JSONRPC"],
-    async run(scene) {
-      const method = requireJsonRpc(scene).methodOf("GetTask");
+    async run(context) {
+      const method = requireJsonRpc(context).methodOf("GetTask");
       const params = { id: UNKNOWN_TASK };
       const envelopes: readonly (readonly [string, unknown])[] = [
         ["a request without a method", { jsonrpc: "2.0", id: 7, params }],
@@ -188,21 +188,21 @@ export const ENVELOPE_CHECKS: readonly InterfaceCheck[] = [
         ["an id that is an object", { jsonrpc: "2.0", id: { seven: 7 }, method, params }],
       ];
       for (const [what, envelope] of envelopes) {
-        await expectCode(scene, what, JSON.stringify(envelope), [-32600], [7, null]);
+        await expectCode(context, what, JSON.stringify(envelope), [-32600], [7, null]);
       }
       // Neither specification says whether the envelope is wrong then, or only what is in it.
       const text = JSON.stringify({ jsonrpc: "2.0", id: 7, method, params: "text" });
-      await expectCode(scene, "a request with params that are text", text, [-32600, -32602], [7, null]);
+      await expectCode(context, "a request with params that are text", text, [-32600, -32602], [7, null]);
     },
   },
   {
     name: "no-method",
     shows: ["JSONRPC-ERR-001"],
     bindings: ["JSONRPC"],
-    async run(scene) {
+    async run(context) {
       for (const method of ["ConformanceUnknown", "toString", ""]) {
         const body = JSON.stringify({ jsonrpc: "2.0", id: 7, method, params: {} });
-        await expectCode(scene, `the method ${show(method)}`, body, [-32601], [7]);
+        await expectCode(context, `the method ${show(method)}`, body, [-32601], [7]);
       }
     },
   },
@@ -210,13 +210,13 @@ export const ENVELOPE_CHECKS: readonly InterfaceCheck[] = [
     name: "no-params",
     shows: ["JSONRPC-ERR-001"],
     bindings: ["JSONRPC"],
-    async run(scene) {
-      const method = requireJsonRpc(scene).methodOf("GetTask");
+    async run(context) {
+      const method = requireJsonRpc(context).methodOf("GetTask");
       for (const [what, params] of [
         ["GetTask without an id", {}],
         ["GetTask with an id that is a number", { id: 7 }],
       ] as const) {
-        await expectCode(scene, what, JSON.stringify({ jsonrpc: "2.0", id: 7, method, params }), [-32602], [7]);
+        await expectCode(context, what, JSON.stringify({ jsonrpc: "2.0", id: 7, method, params }), [-32602], [7]);
       }
     },
   },
@@ -224,15 +224,15 @@ export const ENVELOPE_CHECKS: readonly InterfaceCheck[] = [
     name: "envelope-errors-are-responses",
     shows: ["JSONRPC-ERR-005"],
     bindings: ["JSONRPC"],
-    async run(scene) {
-      const method = requireJsonRpc(scene).methodOf("GetTask");
+    async run(context) {
+      const method = requireJsonRpc(context).methodOf("GetTask");
       for (const [what, body, code] of [
         ["a torn JSON text", '{"jsonrpc": "2.0", "id": 7, "method"', -32700],
         ["a request without a method", '{"jsonrpc": "2.0", "id": 7, "params": {}}', -32600],
         ["an unknown method without an id", '{"jsonrpc": "2.0", "method": "ConformanceUnknown", "params": {}}', -32601],
         ["GetTask without parameters and id", `{"jsonrpc": "2.0", "method": "${method}", "params": {}}`, -32602],
       ] as const) {
-        const answer = await requireJsonRpc(scene).post(body);
+        const answer = await requireJsonRpc(context).post(body);
         ensure(answer.status === 200, `${what} was answered with HTTP ${answer.status}, not 200`);
         const { code: answered } = fieldsOf(parseResponse(answer, what).error);
         ensure(answered === code, `${what} was answered with the code ${show(answered)}, not ${code}`);
@@ -243,11 +243,11 @@ export const ENVELOPE_CHECKS: readonly InterfaceCheck[] = [
     name: "ids-come-back",
     shows: ["JSONRPC-FMT-001"],
     bindings: ["JSONRPC"],
-    async run(scene) {
-      const method = requireJsonRpc(scene).methodOf("GetTask");
+    async run(context) {
+      const method = requireJsonRpc(context).methodOf("GetTask");
       for (const id of ["text", "", 0, 7]) {
         const body = JSON.stringify({ jsonrpc: "2.0", id, method, params: { id: UNKNOWN_TASK } });
-        const response = parseResponse(await requireJsonRpc(scene).post(body), `a request with the id ${show(id)}`);
+        const response = parseResponse(await requireJsonRpc(context).post(body), `a request with the id ${show(id)}`);
         ensure(response.id === id, `the id ${show(id)} came back as ${show(response.id)}`);
       }
     },
@@ -256,9 +256,9 @@ export const ENVELOPE_CHECKS: readonly InterfaceCheck[] = [
     name: "no-route",
     shows: ["HTTP_JSON-URL-001"],
     bindings: ["HTTP+JSON"],
-    async run(scene) {
-      const prefix = scene.version === "1.0" ? "" : "/v1";
-      const { status } = await requireHttp(scene).request("GET", `${prefix}/conformance/unknown`, undefined);
+    async run(context) {
+      const prefix = context.version === "1.0" ? "" : "/v1";
+      const { status } = await requireHttp(context).request("GET", `${prefix}/conformance/unknown`, undefined);
       ensure(status === 404 || status === 405, `a path that is no route was answered with ${status}`);
     },
   },
@@ -266,10 +266,10 @@ export const ENVELOPE_CHECKS: readonly InterfaceCheck[] = [
     name: "no-json-body",
     shows: ["HTTP_JSON-URL-001"],
     bindings: ["HTTP+JSON"],
-    async run(scene) {
-      const prefix = scene.version === "1.0" ? "" : "/v1";
+    async run(context) {
+      const prefix = context.version === "1.0" ? "" : "/v1";
       for (const body of ['{"message":', '"text"', "[]"]) {
-        const { status, text } = await requireHttp(scene).request("POST", `${prefix}/message:send`, body);
+        const { status, text } = await requireHttp(context).request("POST", `${prefix}/message:send`, body);
         ensure(status >= 400 && status < 500, `the body ${show(body)} was answered with ${status} ${show(text)}`);
       }
     },
@@ -278,8 +278,8 @@ export const ENVELOPE_CHECKS: readonly InterfaceCheck[] = [
     name: "no-message-bytes",
     shows: ["GRPC-SVC-002"],
     bindings: ["GRPC"],
-    async run(scene) {
-      const answer = await requireGrpc(scene).unary("SendMessage", Uint8Array.of(0x0a, 0xff, 0xff, 0x01, 0x00));
+    async run(context) {
+      const answer = await requireGrpc(context).unary("SendMessage", Uint8Array.of(0x0a, 0xff, 0xff, 0x01, 0x00));
       if (answer.ok) fail("bytes that are no message were taken");
     },
   },
@@ -287,10 +287,10 @@ export const ENVELOPE_CHECKS: readonly InterfaceCheck[] = [
     name: "no-rpc-method",
     shows: ["GRPC-SVC-002"],
     bindings: ["GRPC"],
-    async run(scene) {
-      const answer = await requireGrpc(scene).unary("ConformanceUnknown", new Uint8Array());
+    async run(context) {
+      const answer = await requireGrpc(context).unary("ConformanceUnknown", new Uint8Array());
       if (answer.ok) fail("a method that does not exist was answered");
-      scene.checkError("METHOD_NOT_FOUND", answer.error, "ConformanceUnknown");
+      context.checkError("METHOD_NOT_FOUND", answer.error, "ConformanceUnknown");
     },
   },
 ];

@@ -7,15 +7,15 @@ import { createJsonRpcPeer } from "./peer-json-rpc.ts";
 export async function createPeer(
   target: Target,
   options: PeerOptions,
-  witness: Observer,
+  observer: Observer,
   codec: MessageCodec | undefined,
 ): Promise<Peer | undefined> {
   switch (target.binding) {
     case "JSONRPC":
-      return createJsonRpcPeer(target, options, witness);
+      return createJsonRpcPeer(target, options, observer);
     case "HTTP+JSON":
-      return createHttpPeer(target, options, witness);
+      return createHttpPeer(target, options, observer);
     case "GRPC":
-      return codec === undefined ? undefined : createGrpcPeer(target, options, witness, codec);
+      return codec === undefined ? undefined : createGrpcPeer(target, options, observer, codec);
   }
 }

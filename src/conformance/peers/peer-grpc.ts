@@ -105,13 +105,13 @@ const STATUS_DETAILS_HEADER = "grpc-status-details-bin";
 export async function createGrpcPeer(
   target: Target,
   options: PeerOptions,
-  witness: Observer,
+  observer: Observer,
   codec: MessageCodec,
 ): Promise<GrpcPeer> {
   const grpc = await import("@grpc/grpc-js");
   const { version } = target;
   const log = new ExchangeLog(options.secrets);
-  const spelling: Translation = version === "1.0" ? TRANSLATION_V1 : TRANSLATION_V03_PROTO;
+  const translation: Translation = version === "1.0" ? TRANSLATION_V1 : TRANSLATION_V03_PROTO;
   const standing = defaultHeaders(version, options);
   const { address, credentials } = parseAddress(grpc, target.url, options.insecure);
   const client = new grpc.Client(address, credentials);
@@ -147,7 +147,7 @@ export async function createGrpcPeer(
       throw new PeerError(error.details);
     const read = readRpcError(error.code, error.details, error.metadata.get(STATUS_DETAILS_HEADER)[0]);
     log.appendBody(exchange, read.details.length === 0 ? "" : ` ${JSON.stringify(read.details)}`);
-    witness.refusal(read);
+    observer.refusal(read);
     return { ok: false, error: read, contentType: "application/grpc" };
   }
 
@@ -198,12 +198,12 @@ export async function createGrpcPeer(
     if ("ok" in got) return got;
     const wire = decodeReply(codec, reply, got.bytes);
     log.appendBody(got.exchange, JSON.stringify(wire));
-    witness.result(operation, wire);
+    observer.result(operation, wire);
     const headers = Object.fromEntries(Object.entries(got.headers).map(([name, value]) => [name, String(value)]));
     return {
       ok: true,
       wire,
-      result: spelling.decodeResult(operation, wire),
+      result: translation.decodeResult(operation, wire),
       headers,
       contentType: "application/grpc",
     };
@@ -217,13 +217,13 @@ export async function createGrpcPeer(
 
     async call(operation, params, callOptions) {
       const { method, reply, request } = methodOf(operation, version);
-      const value = spelling.encodeRequest(operation, withTenant(params, target));
+      const value = translation.encodeRequest(operation, withTenant(params, target));
       return answer(operation, method, reply, codec.encode(request, value), JSON.stringify(value), callOptions);
     },
 
     open(operation: StreamingName, params, callOptions): Promise<OpenStream | CallFailure> {
       const { method, reply, request } = methodOf(operation, version);
-      const value = spelling.encodeRequest(operation, withTenant(params, target));
+      const value = translation.encodeRequest(operation, withTenant(params, target));
       const metadata = metadataOf(callOptions);
       const exchange = begin(method, metadata, JSON.stringify(value));
       const call = client.makeServerStreamRequest(
@@ -255,8 +255,8 @@ export async function createGrpcPeer(
           try {
             const wire = decodeReply(codec, reply, bytes);
             log.appendBody(exchange, `${JSON.stringify(wire)}\n`);
-            witness.frame(wire);
-            frames.push({ event: spelling.decodeEvent(wire), wire });
+            observer.frame(wire);
+            frames.push({ event: translation.decodeEvent(wire), wire });
           } catch (fault) {
             frames.end(fault instanceof Error ? fault : new PeerError(String(fault)));
             call.cancel();

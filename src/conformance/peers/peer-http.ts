@@ -114,11 +114,11 @@ const MEDIA_TYPES = { "1.0": "application/a2a+json", "0.3": "application/json" }
   string
 >;
 
-export function createHttpPeer(target: Target, options: PeerOptions, witness: Observer): HttpPeer {
+export function createHttpPeer(target: Target, options: PeerOptions, observer: Observer): HttpPeer {
   const { version } = target;
   const log = new ExchangeLog(options.secrets);
   const client = new HttpClient(log, options.requestTimeoutMs, options.signal);
-  const spelling = httpTranslation(version);
+  const translation = httpTranslation(version);
   const base = baseOf(target);
   const standing = defaultHeaders(version, options);
   const mediaType = MEDIA_TYPES[version];
@@ -147,14 +147,14 @@ export function createHttpPeer(target: Target, options: PeerOptions, witness: Ob
     const { contentType, headers, status, text } = answer;
     if (status < 200 || status >= 300) {
       const error = readHttpError(status, text);
-      witness.refusal(error);
-      witness.contentType("error", contentType);
+      observer.refusal(error);
+      observer.contentType("error", contentType);
       return { ok: false, error, contentType };
     }
     const wire = status === 204 || text.trim() === "" ? null : parse(text);
-    if (wire !== null) witness.contentType("whole", contentType);
-    witness.result(operation, wire);
-    return { ok: true, wire, result: spelling.decodeResult(operation, wire), headers, contentType };
+    if (wire !== null) observer.contentType("whole", contentType);
+    observer.result(operation, wire);
+    return { ok: true, wire, result: translation.decodeResult(operation, wire), headers, contentType };
   }
 
   return {
@@ -175,18 +175,18 @@ export function createHttpPeer(target: Target, options: PeerOptions, witness: Ob
         if (!whole.ok) return whole;
         throw new PeerError(`a stream was asked for, and one answer came: ${show(whole.wire)}`);
       }
-      witness.contentType("stream", answer.contentType);
+      observer.contentType("stream", answer.contentType);
       return openEvents(client, answer, (data, event): Frame => {
         const wire = parse(data);
         // Nobody has said how a stream fails half-way in this binding; both forms that are in use are understood.
         if (event === "error" || (isObject(wire) && "error" in wire)) {
           const error = readHttpError(answer.status, data);
-          witness.refusal(error);
+          observer.refusal(error);
           return { event: {}, wire, error };
         }
         const enveloped = isObject(wire) && "jsonrpc" in wire;
-        witness.frame(wire, enveloped ? "an event has an envelope around it" : undefined);
-        return { event: spelling.decodeEvent(wire), wire };
+        observer.frame(wire, enveloped ? "an event has an envelope around it" : undefined);
+        return { event: translation.decodeEvent(wire), wire };
       });
     },
 

@@ -26,10 +26,10 @@ import {
 } from "./peer.ts";
 import { METHODS_V03, TRANSLATION_V03_JSON } from "./translate-v03-json.ts";
 
-export function createJsonRpcPeer(target: Target, options: PeerOptions, witness: Observer): JsonRpcPeer {
+export function createJsonRpcPeer(target: Target, options: PeerOptions, observer: Observer): JsonRpcPeer {
   const log = new ExchangeLog(options.secrets);
   const client = new HttpClient(log, options.requestTimeoutMs, options.signal);
-  const spelling: Translation = target.version === "1.0" ? TRANSLATION_V1 : TRANSLATION_V03_JSON;
+  const translation: Translation = target.version === "1.0" ? TRANSLATION_V1 : TRANSLATION_V03_JSON;
   const url = new URL(target.url);
   const standing = { "Content-Type": "application/json", ...defaultHeaders(target.version, options) };
   let lastId = 0;
@@ -46,27 +46,27 @@ export function createJsonRpcPeer(target: Target, options: PeerOptions, witness:
   function envelope(operation: OperationName, params: Fields): { readonly id: string; readonly body: string } {
     lastId += 1;
     const id = `conformance-${lastId}`;
-    const wireParams = spelling.encodeRequest(operation, withTenant(params, target));
+    const wireParams = translation.encodeRequest(operation, withTenant(params, target));
     return { id, body: JSON.stringify({ jsonrpc: "2.0", id, method: methodOf(operation), params: wireParams }) };
   }
 
   function readWhole(operation: OperationName, id: string, answer: FullResponse): CallResult {
     const response = parse(answer.text);
     const fault = envelopeFault(response, id);
-    witness.envelope(fault);
+    observer.envelope(fault);
     if ("error" in response) {
       const error = readError(response.error, answer.status);
-      witness.refusal(error);
-      witness.contentType("error", answer.contentType);
+      observer.refusal(error);
+      observer.contentType("error", answer.contentType);
       return { ok: false, error, contentType: answer.contentType };
     }
     if (!("result" in response)) throw new PeerError(`neither result nor error: ${show(answer.text)}`);
-    witness.contentType("whole", answer.contentType);
-    witness.result(operation, response.result);
+    observer.contentType("whole", answer.contentType);
+    observer.result(operation, response.result);
     return {
       ok: true,
       wire: response.result,
-      result: spelling.decodeResult(operation, response.result),
+      result: translation.decodeResult(operation, response.result),
       headers: answer.headers,
       contentType: answer.contentType,
     };
@@ -92,18 +92,18 @@ export function createJsonRpcPeer(target: Target, options: PeerOptions, witness:
         if (!whole.ok) return whole;
         throw new PeerError(`a stream was asked for, and one answer came: ${show(whole.wire)}`);
       }
-      witness.contentType("stream", answer.contentType);
+      observer.contentType("stream", answer.contentType);
       return openEvents(client, answer, (data): Frame => {
         const response = parse(data);
         const fault = envelopeFault(response, id);
-        witness.envelope(fault);
+        observer.envelope(fault);
         if ("error" in response) {
           const error = readError(response.error, answer.status);
-          witness.refusal(error);
+          observer.refusal(error);
           return { event: {}, wire: response.error, error };
         }
-        witness.frame(response.result, fault);
-        return { event: spelling.decodeEvent(response.result), wire: response.result };
+        observer.frame(response.result, fault);
+        return { event: translation.decodeEvent(response.result), wire: response.result };
       });
     },
 

@@ -32,7 +32,7 @@ export function withQuery(url: URL, query: readonly (readonly [string, string])[
 }
 
 /**
- * How a version writes what checks say in the words of 1.0. Requests may be wrong on purpose: what a spelling does not
+ * How a version writes what checks say in the words of 1.0. Requests may be wrong on purpose: what a translation does not
  * recognise it passes on as it is.
  */
 export interface Translation {

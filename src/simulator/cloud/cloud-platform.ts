@@ -150,7 +150,7 @@ export class CloudPlatform implements Channel {
     return this.#readResult(await this.#call(request, JSON_TYPE), request.id);
   }
 
-  /** Throws `Misread` for what is no result. */
+  /** Throws `DecodeError` for what is no result. */
   async #readResult(answer: IncomingMessage, id: string): Promise<Fields> {
     const text = await readText(answer);
     if (answer.statusCode !== 200) {

@@ -14,7 +14,7 @@ interface StreamExpectations {
   readonly leaveAfter?: number;
 }
 
-/** Reads the answer to a message into its task. Throws `Misread`, or what the connection broke with. */
+/** Reads the answer to a message into its task. Throws `DecodeError`, or what the connection broke with. */
 export async function receiveStream(
   answer: IncomingMessage,
   task: SimulatedTask,

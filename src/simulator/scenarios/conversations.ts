@@ -3,14 +3,14 @@ import type { Phone } from "../phone.ts";
 import { NotShown, type ScenarioContext, shorten } from "./scenario-context.ts";
 
 /** Every frame comes twice, with and without an id by which a message could be known again; it is answered once. */
-export async function duplicates(scene: ScenarioContext): Promise<void> {
-  const { phone, simulator } = scene;
+export async function duplicates(context: ScenarioContext): Promise<void> {
+  const { phone, simulator } = context;
   simulator.faults.duplicate(1);
   try {
     for (const messageIds of ["given", "left-out"] as const) {
       simulator.style = { ...DEFAULT_STYLE, messageIds };
-      await scene.ask(phone, scene.phrases.plain);
-      await scene.ask(phone, scene.phrases.streamed);
+      await context.ask(phone, context.phrases.plain);
+      await context.ask(phone, context.phrases.streamed);
     }
   } finally {
     simulator.style = DEFAULT_STYLE;
@@ -19,28 +19,28 @@ export async function duplicates(scene: ScenarioContext): Promise<void> {
 }
 
 /** The platform closes the connection with 1000 while the agent works; the answer comes over the next one. */
-export async function kick(scene: ScenarioContext): Promise<void> {
-  const { phone } = scene;
-  const { faults } = scene.simulator;
-  const task = await scene.say(phone, scene.phrases.slow);
+export async function kick(context: ScenarioContext): Promise<void> {
+  const { phone } = context;
+  const { faults } = context.simulator;
+  const task = await context.say(phone, context.phrases.slow);
   faults.kick();
-  await scene.expectAnswer(task);
+  await context.expectAnswer(task);
   faults.kick();
-  await scene.ask(phone, scene.phrases.plain);
+  await context.ask(phone, context.phrases.plain);
 }
 
 /**
  * The connection is torn while the agent works. Nobody can know which of the last frames arrived; as long as the end is
  * not among them, all of it can be said again.
  */
-export async function cut(scene: ScenarioContext): Promise<void> {
-  const { phone } = scene;
-  const { faults } = scene.simulator;
-  const task = await scene.say(phone, scene.phrases.slow);
-  await scene.waitForFirstUpdate(task);
+export async function cut(context: ScenarioContext): Promise<void> {
+  const { phone } = context;
+  const { faults } = context.simulator;
+  const task = await context.say(phone, context.phrases.slow);
+  await context.waitForFirstUpdate(task);
   if (!task.isOpen) throw new NotShown("The answer was there before the connection could be torn.");
   faults.cut();
-  await scene.expectAnswer(task);
+  await context.expectAnswer(task);
 }
 
 const TALKERS = 3;
@@ -52,28 +52,28 @@ const MAX_DOWN_MS = 30;
  * What was sent has arrived. Nothing is lost, every task ends once, and nothing comes again of which the agent could know
  * that it had come.
  */
-export async function disconnects(scene: ScenarioContext): Promise<void> {
-  const { faults } = scene.simulator;
-  let left = scene.disconnects;
+export async function disconnects(context: ScenarioContext): Promise<void> {
+  const { faults } = context.simulator;
+  let left = context.disconnects;
   const talk = async (phone: Phone): Promise<void> => {
     for (let turn = 1; left > 0; turn++) {
-      const phrase = turn % 2 === 0 ? scene.phrases.streamed : `${scene.phrases.plain} ${turn}`;
-      await scene.ask(phone, phrase);
+      const phrase = turn % 2 === 0 ? context.phrases.streamed : `${context.phrases.plain} ${turn}`;
+      await context.ask(phone, phrase);
     }
   };
   const disturb = async (): Promise<void> => {
     for (; left > 0; left--) {
-      await scene.waitUntilReady();
-      await scene.pause(scene.steadyMs);
-      await scene.waitForChanges(scene.randomInt(6));
+      await context.waitUntilReady();
+      await context.pause(context.steadyMs);
+      await context.waitForChanges(context.randomInt(6));
       faults.refuse(503);
-      if (scene.randomInt(2) === 0) faults.kick();
+      if (context.randomInt(2) === 0) faults.kick();
       else faults.drop();
-      await scene.pause(scene.randomInt(MAX_DOWN_MS));
+      await context.pause(context.randomInt(MAX_DOWN_MS));
       faults.refuse();
     }
   };
-  const phones = Array.from({ length: TALKERS }, () => scene.addPhone());
+  const phones = Array.from({ length: TALKERS }, () => context.addPhone());
   await Promise.all([disturb(), ...phones.map(talk)]).finally(() => {
     left = 0;
     faults.refuse();
@@ -81,12 +81,12 @@ export async function disconnects(scene: ScenarioContext): Promise<void> {
 }
 
 /** Long bodies are overtaken by what ends them, if that comes too soon after. */
-export async function reordering(scene: ScenarioContext): Promise<void> {
-  const { phone } = scene;
-  const { faults } = scene.simulator;
+export async function reordering(context: ScenarioContext): Promise<void> {
+  const { phone } = context;
+  const { faults } = context.simulator;
   faults.reorder({ aboveBytes: 256, delayMs: 250 });
   try {
-    await scene.ask(phone, scene.phrases.streamed);
+    await context.ask(phone, context.phrases.streamed);
   } finally {
     faults.inOrder();
   }
@@ -95,95 +95,95 @@ export async function reordering(scene: ScenarioContext): Promise<void> {
 const TOO_LATE = "The answer was there before it could be cancelled.";
 
 /** A message and its answer; then the app is opened anew and the conversation goes on. */
-export async function normal(scene: ScenarioContext): Promise<void> {
-  const { phone } = scene;
-  await scene.ask(phone, scene.phrases.plain);
+export async function normal(context: ScenarioContext): Promise<void> {
+  const { phone } = context;
+  await context.ask(phone, context.phrases.plain);
   phone.reopen();
-  await scene.ask(phone, scene.phrases.plain);
+  await context.ask(phone, context.phrases.plain);
 }
 
 /** An answer in pieces: what is shown on the way is always the beginning of what is shown in the end. */
-export async function streaming(scene: ScenarioContext): Promise<void> {
-  const task = await scene.say(scene.phone, scene.phrases.streamed);
+export async function streaming(context: ScenarioContext): Promise<void> {
+  const task = await context.say(context.phone, context.phrases.streamed);
   const seen = new Set<string>();
-  const stop = scene.simulator.subscribe((event) => {
+  const stop = context.simulator.subscribe((event) => {
     if (event.kind === "task" && event.task === task) seen.add(task.screen().text);
   });
-  await scene.expectAnswer(task).finally(stop);
+  await context.expectAnswer(task).finally(stop);
   const { text } = task.screen();
   for (const part of seen)
-    scene.check(text.startsWith(part), `The screen showed ${shorten(part)}, which the answer does not begin with.`);
+    context.check(text.startsWith(part), `The screen showed ${shorten(part)}, which the answer does not begin with.`);
   seen.delete("");
   if (seen.size < 2) throw new NotShown("The answer came in one piece.");
 }
 
 /** An answer of which a frame can carry only a part. */
-export async function long(scene: ScenarioContext): Promise<void> {
-  const task = await scene.ask(scene.phone, scene.phrases.long);
+export async function long(context: ScenarioContext): Promise<void> {
+  const task = await context.ask(context.phone, context.phrases.long);
   const { length } = task.screen().text;
-  const { textLimit } = scene.simulator.traits;
+  const { textLimit } = context.simulator.traits;
   if (length <= textLimit) throw new NotShown(`The answer has only ${length} characters.`);
 }
 
 /** Two messages of one conversation at once, and one of another: the newest of each conversation is answered. */
-export async function twoMessages(scene: ScenarioContext): Promise<void> {
-  const { phone } = scene;
-  const older = await scene.say(phone, scene.phrases.slow);
-  const newer = phone.say(scene.phrases.plain);
-  const elsewhere = scene.addPhone().say(scene.phrases.plain);
-  await Promise.all([scene.expectAnswer(newer), scene.expectAnswer(elsewhere)]);
-  scene.check(older.ending === "superseded", "The older message still had a channel.");
+export async function twoMessages(context: ScenarioContext): Promise<void> {
+  const { phone } = context;
+  const older = await context.say(phone, context.phrases.slow);
+  const newer = phone.say(context.phrases.plain);
+  const elsewhere = context.addPhone().say(context.phrases.plain);
+  await Promise.all([context.expectAnswer(newer), context.expectAnswer(elsewhere)]);
+  context.check(older.ending === "superseded", "The older message still had a channel.");
 }
 
 /** The user stops a task in the middle; nothing more is shown of it, and the next message is answered. */
-export async function cancel(scene: ScenarioContext): Promise<void> {
-  const { phone } = scene;
-  const task = await scene.say(phone, scene.phrases.slow);
-  if (!(await scene.tryCancel(phone, task))) throw new NotShown(TOO_LATE);
-  scene.check(task.state === "canceled", `The cancelled task is ${task.state}.`);
+export async function cancel(context: ScenarioContext): Promise<void> {
+  const { phone } = context;
+  const task = await context.say(phone, context.phrases.slow);
+  if (!(await context.tryCancel(phone, task))) throw new NotShown(TOO_LATE);
+  context.check(task.state === "canceled", `The cancelled task is ${task.state}.`);
   const before = task.ignored;
   // On a link everything comes in order: after the answer at most what was about to be said, and that it was cancelled.
-  const goesOn = (): boolean => scene.simulator.cloud === undefined && task.ignored > before + 2;
+  const goesOn = (): boolean => context.simulator.cloud === undefined && task.ignored > before + 2;
   // Looked at before the next message: that one would stop it, too.
-  await scene.waitForQuiet(task.waitUntil(goesOn));
-  scene.check(!goesOn(), "The cancelled task went on.");
-  await scene.ask(phone, scene.phrases.plain);
-  await scene.ask(phone, scene.phrases.plain);
-  scene.check(!goesOn(), "The cancelled task went on when the next message came.");
+  await context.waitForQuiet(task.waitUntil(goesOn));
+  context.check(!goesOn(), "The cancelled task went on.");
+  await context.ask(phone, context.phrases.plain);
+  await context.ask(phone, context.phrases.plain);
+  context.check(!goesOn(), "The cancelled task went on when the next message came.");
 }
 
 /** The user has everything forgotten and begins anew: what was said is not known there. */
-export async function clear(scene: ScenarioContext): Promise<void> {
-  const { phone, phrases } = scene;
-  const secret = String(100_000 + scene.randomInt(900_000));
-  await scene.askAndRead(phone, `${phrases.memorable} ${secret}`);
-  const isKnown = (await scene.askAndRead(phone, phrases.recalling)).includes(secret);
+export async function clear(context: ScenarioContext): Promise<void> {
+  const { phone, phrases } = context;
+  const secret = String(100_000 + context.randomInt(900_000));
+  await context.askAndRead(phone, `${phrases.memorable} ${secret}`);
+  const isKnown = (await context.askAndRead(phone, phrases.recalling)).includes(secret);
   const { conversationId } = phone;
-  await scene.clearContext(phone);
-  scene.check(phone.conversationId !== conversationId, "The conversation is still the same.");
-  const elsewhere = await scene.askAndRead(phone, phrases.recalling);
-  scene.check(!elsewhere.includes(secret), "What was cleared is known in the next conversation.");
-  if (scene.simulator.cloud === undefined) {
+  await context.clearContext(phone);
+  context.check(phone.conversationId !== conversationId, "The conversation is still the same.");
+  const elsewhere = await context.askAndRead(phone, phrases.recalling);
+  context.check(!elsewhere.includes(secret), "What was cleared is known in the next conversation.");
+  if (context.simulator.cloud === undefined) {
     // The platform goes on under a new id, so that nothing depends on whether the old conversation was found.
     phone.conversationId = conversationId;
-    const there = await scene.askAndRead(phone, phrases.recalling);
+    const there = await context.askAndRead(phone, phrases.recalling);
     if (there.includes(secret))
-      scene.note("Note: what was cleared is still known under the old id of the conversation.");
+      context.note("Note: what was cleared is still known under the old id of the conversation.");
   }
   if (!isKnown) throw new NotShown("The agent kept nothing in mind that could be forgotten.");
 }
 
 /** The agent asks back; the answer comes under the ids of the question's task and must not pass for a duplicate. */
-export async function question(scene: ScenarioContext): Promise<void> {
-  const { phone } = scene;
-  const task = await scene.say(phone, scene.phrases.asking);
-  await scene.within(task.waitUntilSettled(), "The question");
+export async function question(context: ScenarioContext): Promise<void> {
+  const { phone } = context;
+  const task = await context.say(phone, context.phrases.asking);
+  await context.within(task.waitUntilSettled(), "The question");
   if (!task.asks) throw new NotShown("The agent asked nothing.");
   const shown = task.screen();
-  scene.check(shown.text !== "" || shown.notes.length > 0 || shown.statusBar !== "", "The question cannot be read.");
-  const resumed = phone.say(scene.phrases.reply);
-  scene.check(resumed === task, "The reply began another task.");
-  await scene.expectReply(task, scene.phrases.reply);
+  context.check(shown.text !== "" || shown.notes.length > 0 || shown.statusBar !== "", "The question cannot be read.");
+  const resumed = phone.say(context.phrases.reply);
+  context.check(resumed === task, "The reply began another task.");
+  await context.expectReply(task, context.phrases.reply);
 }
 
 interface Spelling {
@@ -205,22 +205,22 @@ const SPELLINGS = {
 } as const satisfies Record<string, Spelling>;
 
 /** Messages, cancelling and clearing in all ways the platform was seen to spell them. */
-export async function spellings(scene: ScenarioContext): Promise<void> {
-  const { simulator } = scene;
+export async function spellings(context: ScenarioContext): Promise<void> {
+  const { simulator } = context;
   let tooLate = 0;
   const converse = async (): Promise<void> => {
-    const phone = scene.addPhone();
-    await scene.ask(phone, scene.phrases.plain);
-    const task = await scene.say(phone, scene.phrases.slow);
-    if (!(await scene.tryCancel(phone, task))) tooLate++;
-    await scene.clearContext(phone);
-    await scene.ask(phone, scene.phrases.plain);
+    const phone = context.addPhone();
+    await context.ask(phone, context.phrases.plain);
+    const task = await context.say(phone, context.phrases.slow);
+    if (!(await context.tryCancel(phone, task))) tooLate++;
+    await context.clearContext(phone);
+    await context.ask(phone, context.phrases.plain);
   };
   try {
     for (const [name, { isKnown, style }] of Object.entries<Spelling>(SPELLINGS)) {
       simulator.style = { ...DEFAULT_STYLE, ...style };
       if (isKnown === true) await converse();
-      else await scene.attempt(`messages ${name} are not understood`, converse);
+      else await context.attempt(`messages ${name} are not understood`, converse);
     }
   } finally {
     simulator.style = DEFAULT_STYLE;
@@ -229,9 +229,9 @@ export async function spellings(scene: ScenarioContext): Promise<void> {
 }
 
 /** Many conversations at once. */
-export async function crowd(scene: ScenarioContext): Promise<void> {
-  await scene.waitUntilReady();
-  const phones = Array.from({ length: scene.crowd }, () => scene.addPhone());
-  const tasks = phones.map((phone, index) => phone.say(`${scene.phrases.plain} ${index}`));
-  await Promise.all(tasks.map((task) => scene.expectAnswer(task)));
+export async function crowd(context: ScenarioContext): Promise<void> {
+  await context.waitUntilReady();
+  const phones = Array.from({ length: context.crowd }, () => context.addPhone());
+  const tasks = phones.map((phone, index) => phone.say(`${context.phrases.plain} ${index}`));
+  await Promise.all(tasks.map((task) => context.expectAnswer(task)));
 }

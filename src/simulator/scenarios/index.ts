@@ -24,7 +24,7 @@ interface Scenario {
   readonly about: string;
   /** Where it can be read that agents must master this. */
   readonly source: string;
-  readonly run: (scene: ScenarioContext) => Promise<void>;
+  readonly run: (context: ScenarioContext) => Promise<void>;
   /** Needs an agent that has dialled. */
   readonly overLink?: true;
 }
@@ -99,9 +99,9 @@ export async function runScenario(
     if (scenario.overLink === true && simulator.cloud !== undefined) {
       throw new NotShown("An agent that is called has no connection to disturb.");
     }
-    const scene = new ScenarioContext(simulator, options, (note) => notes.push(note));
-    await run(scene);
-    await scene.waitForQuiet();
+    const context = new ScenarioContext(simulator, options, (note) => notes.push(note));
+    await run(context);
+    await context.waitForQuiet();
     return ended("passed");
   } catch (error) {
     if (error instanceof NotShown) return ended("not-shown", error.message);

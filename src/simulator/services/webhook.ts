@@ -119,7 +119,7 @@ export class Webhook {
 const STATES = ["completed", "canceled", "failed"];
 const SILENT_PUSH = 101;
 
-/** Throws `Misread`. */
+/** Throws `DecodeError`. */
 function decodePush(body: Fields | undefined, headers: IncomingHttpHeaders, admission: AuthenticationResult): Push {
   if (!/^application\/json\b/.test(headers["content-type"] ?? ""))
     throw new DecodeError("The content type is not JSON.");

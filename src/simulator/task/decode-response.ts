@@ -17,7 +17,7 @@ export interface FilePart {
   readonly bytes?: string;
 }
 
-/** Throws `Misread`. */
+/** Throws `DecodeError`. */
 function decodeParts(value: unknown, where: string): readonly Part[] {
   if (!Array.isArray(value) || value.length === 0) throw new DecodeError(`${where} is no list with parts in it.`);
   return value.map((part) => decodePart(part));
@@ -62,7 +62,7 @@ const ANSWERS = {
   clear: ["cleared", "failed", "unknown"],
 } as const satisfies Record<OutgoingControl["kind"], readonly ControlAnswer[]>;
 
-/** How an agent answered a request to cancel or to clear. Throws `Misread`. */
+/** How an agent answered a request to cancel or to clear. Throws `DecodeError`. */
 export function decodeControlAnswer(result: Fields, { requestId, taskId, kind }: OutgoingControl): ControlAnswer {
   const state = fieldsOf(result.status).state;
   const known = ANSWERS[kind].find((answer) => answer === state);
@@ -166,7 +166,7 @@ export type AgentResponse =
   | { readonly kind: "answer"; readonly id: ResponseId; readonly result: Fields; readonly error?: ResponseError }
   | { readonly kind: "error"; readonly id: ResponseId; readonly error: ResponseError };
 
-/** Throws `Misread`. Unknown extra members are tolerated, as the platform does. */
+/** Throws `DecodeError`. Unknown extra members are tolerated, as the platform does. */
 export function decodeResponse(value: Fields): AgentResponse {
   if (value.jsonrpc !== "2.0") throw new DecodeError('jsonrpc is not "2.0".');
   const id = decodeId(value.id);
