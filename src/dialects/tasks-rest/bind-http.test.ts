@@ -48,7 +48,7 @@ describe("requests", () => {
     expect(asked).toEqual([
       {
         kind: "send",
-        asTask: true,
+        alwaysTask: true,
         message: {
           messageId: "m1",
           taskId: "t1",
@@ -112,7 +112,7 @@ describe("requests", () => {
     const message = { role: "user", parts: [{ text: "茶" }], messageId: null, taskId: null, contextId: "" };
     const { asked } = await serve("POST /send", () => ({ task: TASK }), { body: { message, metadata: null } });
     expect(asked).toEqual([
-      { kind: "send", asTask: true, message: { messageId: "id-1", role: "ROLE_USER", parts: [{ text: "茶" }] } },
+      { kind: "send", alwaysTask: true, message: { messageId: "id-1", role: "ROLE_USER", parts: [{ text: "茶" }] } },
     ]);
   });
 

@@ -95,7 +95,7 @@ describe("whatever can be said", () => {
         const words = { id: "", query: "", body: JSON.parse(said.value.body as string), lastEventId: undefined };
         const heard = decodeRequest("send", words, {}, ids);
         expect([...said.losses, ...heard.losses]).toEqual([]);
-        expect(heard.value).toEqual({ kind: "send", message, asTask: true });
+        expect(heard.value).toEqual({ kind: "send", message, alwaysTask: true });
       }),
       CASES,
     );

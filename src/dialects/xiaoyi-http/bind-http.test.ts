@@ -72,7 +72,7 @@ describe("a message", () => {
     expect(asked.at(-1)).toMatchObject({
       kind: "stream",
       chosenId: "task-1",
-      asTask: true,
+      alwaysTask: true,
       message: { role: "ROLE_USER", contextId: "sess-1", parts: [{ text: "hi" }] },
     });
     expect(calls.at(-1)).toMatchObject({ caller: { owner: "phone" }, dialect: "xiaoyi-http" });

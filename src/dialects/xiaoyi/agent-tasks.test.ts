@@ -56,7 +56,7 @@ describe("an agent that does not stream", () => {
     await clock.advance(100);
     expect(events.slice(1)).toEqual([given("half"), given("rest"), { task: taskOf("TASK_STATE_COMPLETED") }, "end"]);
     expect(asked.map(({ kind }) => kind)).toEqual(["get", "send", "get", "get"]);
-    expect(asked[1]).toMatchObject({ chosenId: "t", asTask: true, configuration: { returnImmediately: true } });
+    expect(asked[1]).toMatchObject({ chosenId: "t", alwaysTask: true, configuration: { returnImmediately: true } });
   });
 
   it("is asked no more once nobody waits", async () => {

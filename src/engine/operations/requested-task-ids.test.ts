@@ -86,7 +86,7 @@ describe("an id the caller chose", () => {
 describe("a caller who knows tasks only", () => {
   test("gets a task where an agent answers with a message", async () => {
     const harness = await Harness.start({ agent: messageAgent() });
-    const task = await promptly(harness.task("How are you?", { asTask: true }));
+    const task = await promptly(harness.task("How are you?", { alwaysTask: true }));
     expect(task.status).toMatchObject({
       state: "TASK_STATE_COMPLETED",
       message: { parts: [{ text: "You said How are you?." }] },
@@ -96,7 +96,7 @@ describe("a caller who knows tasks only", () => {
 
   test("gets a stream of one", async () => {
     const harness = await Harness.start({ agent: messageAgent() });
-    const frames = await promptly(harness.stream("How are you?", { asTask: true }).then(framesOf));
+    const frames = await promptly(harness.stream("How are you?", { alwaysTask: true }).then(framesOf));
     expect(frames.map(({ event }) => Object.keys(event)[0])).toEqual(["task", "statusUpdate"]);
   });
 });

@@ -46,7 +46,7 @@ export interface CallInput {
 interface SendCallInput extends CallInput {
   readonly taskId?: string;
   readonly chosenId?: string;
-  readonly asTask?: boolean;
+  readonly alwaysTask?: boolean;
   readonly contextId?: string;
   readonly messageId?: string;
   readonly parts?: readonly Part[];
@@ -212,10 +212,10 @@ function inputOf(text: string, options: SendCallInput): SendInput {
     ...(options.taskId === undefined ? undefined : { taskId: options.taskId }),
     ...(options.contextId === undefined ? undefined : { contextId: options.contextId }),
   };
-  const { returnImmediately, push, chosenId, asTask } = options;
+  const { returnImmediately, push, chosenId, alwaysTask } = options;
   const beside = {
     ...(chosenId === undefined ? undefined : { chosenId }),
-    ...(asTask === undefined ? undefined : { asTask }),
+    ...(alwaysTask === undefined ? undefined : { alwaysTask }),
   };
   if (returnImmediately === undefined && push === undefined) return { message, ...beside };
   const configuration = {
