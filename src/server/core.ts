@@ -34,8 +34,7 @@ import type { NodeHttpOptions } from "./http/node-http.ts";
 import { Router } from "./http/router.ts";
 import { collectSecrets, Redactor, withRedaction } from "./logging/redact.ts";
 import { openPush, type PushOptions } from "./push.ts";
-import { NO_LINKS, openLinks, openPhones, openXiaoyi } from "./xiaoyi/open-xiaoyi.ts";
-import type { XiaoyiOptions } from "./xiaoyi/options.ts";
+import { NO_LINKS, openLinks, openPhones, openXiaoyi, type XiaoyiOptions } from "./xiaoyi/open-xiaoyi.ts";
 
 interface ServeLimitOptions extends EngineLimits, AdmissionLimits, ConnectionLimits {
   /** Bytes of a request body; more is answered with 413. */

@@ -1,9 +1,10 @@
 /** The process that is killed when it has an answer for a phone, before it has told it. */
+
 import { existsSync, readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { defineAgent } from "../../src/agents/define.ts";
 import { serve } from "../../src/server/serve.ts";
-import type { XiaoyiOptions } from "../../src/server/xiaoyi/options.ts";
+import type { XiaoyiOptions } from "../../src/server/xiaoyi/open-xiaoyi.ts";
 import { GO, XIAOYI } from "./xiaoyi-files.ts";
 
 const [file = ""] = process.argv.slice(2);

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/index.ts";
 import type { TaskState } from "../../src/model/task.ts";
 import { systemClock } from "../../src/server/clock-and-ids.ts";
-import type { XiaoyiOptions } from "../../src/server/xiaoyi/options.ts";
+import type { XiaoyiOptions } from "../../src/server/xiaoyi/open-xiaoyi.ts";
 import { createSimulator, type Simulator, seededRandom } from "../../src/simulator/index.ts";
 import { Victim } from "./victim.ts";
 import { GO, XIAOYI } from "./xiaoyi-files.ts";

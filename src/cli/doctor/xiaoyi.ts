@@ -4,7 +4,12 @@ import { SIGNATURE_WINDOW_MS } from "../../dialects/xiaoyi/signature.ts";
 import { externallyReachableHost, hostNameOf, isLoopback } from "../../server/access/loopback.ts";
 import { systemClock } from "../../server/clock-and-ids.ts";
 import type { DragomanConfig } from "../../server/config/index.ts";
-import { type DialledEntry, dialHeaders, refuseDoubles, serversOf } from "../../server/xiaoyi/link-servers.ts";
+import {
+  checkDuplicateLinks,
+  type DialledEntry,
+  dialHeaders,
+  linkServersOf,
+} from "../../server/xiaoyi/link-servers.ts";
 import { DialError, dialWebSocket } from "../../wire/websocket-dial.ts";
 import { type Check, messageOf } from "./checks.ts";
 import { findWeakness } from "./security.ts";
@@ -128,7 +133,7 @@ function checkBackup({ backup, url }: XiaoyiLinkConfig, path: string): readonly 
 /** The platform takes one link of an agent at a time. */
 function checkDuplicateAgents(links: readonly XiaoyiLinkConfig[]): readonly Check[] {
   try {
-    refuseDoubles(links);
+    checkDuplicateLinks(links);
   } catch (error) {
     return [failed("xiaoyi.links", messageOf(error))];
   }
@@ -136,7 +141,7 @@ function checkDuplicateAgents(links: readonly XiaoyiLinkConfig[]): readonly Chec
   return links.flatMap((entry, index) => {
     const first = ids.indexOf(entry.agentId);
     if (first === index) return [];
-    const [{ url }] = serversOf(entry);
+    const [{ url }] = linkServersOf(entry);
     const detail = `is that of xiaoyi.links[${first}], too; at ${new URL(url).host} that must be another agent`;
     return [warning(`xiaoyi.links[${index}].agentId`, detail)];
   });
@@ -178,7 +183,7 @@ export async function checkLinks(links: readonly DialledEntry[], online: boolean
 }
 
 async function checkLink(entry: DialledEntry, name: string): Promise<Check> {
-  const [{ tls, url }] = serversOf(entry);
+  const [{ tls, url }] = linkServersOf(entry);
   const { host } = new URL(url);
   try {
     const headers = dialHeaders(entry, systemClock.now());

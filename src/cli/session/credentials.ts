@@ -6,7 +6,7 @@ import { chooseStoredSchemes } from "../../auth/login/security-schemes.ts";
 import { createStoredProvider } from "../../auth/login/stored-credentials.ts";
 import { locateCard, parseGrpcAddress } from "../../client/card/addresses.ts";
 import { createCredentialGate } from "../../client/transport/credential-origins.ts";
-import { BINDING } from "../../dialects/xiaoyi-http/version.ts";
+import { BINDING } from "../../dialects/xiaoyi-http/card.ts";
 import type { AgentCard } from "../../model/card.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Output } from "../output.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { signTimestamp } from "../xiaoyi/signature.ts";
-import type { Access } from "./entry.ts";
+import { issueToken, isValidToken, MAX_TOKEN_LENGTH } from "./access.ts";
 import { API_KEY, bodyOf, entryOf, NOW, serve } from "./fixtures/serving.ts";
-import { isGoodToken, issueToken, LONGEST_TOKEN } from "./sealed-token.ts";
+import type { Access } from "./options.ts";
 
 const INITIALIZE = { jsonrpc: "2.0", id: "1", method: "initialize" };
 const CLEAR = { jsonrpc: "2.0", id: "2", method: "clearContext", sessionId: "s" };
@@ -185,15 +185,15 @@ describe("tokens", () => {
 
   it("fit where the platform keeps them, whatever makes them unique", () => {
     const token = issueToken(scope, 4_102_444_800_000, "0197a3c1-0000-7000-8000-0123456789ab");
-    expect(token.length).toBeLessThanOrEqual(LONGEST_TOKEN);
-    expect(isGoodToken(scope, token, NOW)).toBe(true);
-    expect(isGoodToken({ ...scope, purpose: "q" }, token, NOW)).toBe(false);
-    expect(isGoodToken({ ...scope, secret: "t" }, token, NOW)).toBe(false);
+    expect(token.length).toBeLessThanOrEqual(MAX_TOKEN_LENGTH);
+    expect(isValidToken(scope, token, NOW)).toBe(true);
+    expect(isValidToken({ ...scope, purpose: "q" }, token, NOW)).toBe(false);
+    expect(isValidToken({ ...scope, secret: "t" }, token, NOW)).toBe(false);
   });
 
   it("cannot be prolonged", () => {
     const token = issueToken(scope, NOW + 1_000, "u");
     const later = token.replace(/^[^.]+/, (expiry) => (Number.parseInt(expiry, 36) + 9_999).toString(36));
-    expect(isGoodToken(scope, later, NOW)).toBe(false);
+    expect(isValidToken(scope, later, NOW)).toBe(false);
   });
 });

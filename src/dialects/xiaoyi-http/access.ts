@@ -1,42 +1,44 @@
 /** Who is calling: the platform by its credentials, or by the session that these opened. */
-import { ProtocolError } from "../../model/errors.ts";
-import type { ExchangeRequest } from "../../wire/exchange.ts";
-import { sameSecret, verifySignature } from "../xiaoyi/signature.ts";
-import { type Access, type Entry, secretOf } from "./entry.ts";
-import { isGoodToken, type TokenScope } from "./sealed-token.ts";
-import { SESSION_HEADER } from "./version.ts";
 
-export interface Admission {
+import { createHmac } from "node:crypto";
+import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
+import type { Log } from "../../model/ports.ts";
+import type { ExchangeRequest } from "../../wire/exchange.ts";
+import { secretsEqual, verifySignature } from "../xiaoyi/signature.ts";
+import { SESSION_HEADER } from "./card.ts";
+import { type Access, type Entry, secretOf } from "./options.ts";
+
+export interface Authentication {
   readonly entry: Entry;
   /** `session`: by an `agentSessionId` alone, which opens no further session. */
   readonly by: "credentials" | "session";
 }
 
 /** Why somebody is not let in. */
-export type Denial = "stale" | "bad-session" | "wrong-credentials" | "no-credentials";
+type DenialReason = "stale" | "bad-session" | "wrong-credentials" | "no-credentials";
 
 /** The peer is told in words that help nobody who tries keys. */
-export class AccessDenied extends ProtocolError {
-  readonly why: Denial;
+class AccessDenied extends ProtocolError {
+  readonly why: DenialReason;
   /** For whoever runs the server, and nobody else. */
   readonly hint: string;
 
-  constructor(why: Denial, hint: string) {
-    super("UNAUTHENTICATED", WORDS[why]);
+  constructor(why: DenialReason, hint: string) {
+    super("UNAUTHENTICATED", MESSAGES[why]);
     this.why = why;
     this.hint = hint;
   }
 }
 
 const UNKNOWN = "The credentials are missing or wrong.";
-const WORDS = {
+const MESSAGES = {
   stale: "The signature is too old, or made by a clock that is ahead.",
   "bad-session": "The agent-session-id is not good, or no longer; initialize again.",
   "wrong-credentials": UNKNOWN,
   "no-credentials": UNKNOWN,
-} as const satisfies Record<Denial, string>;
+} as const satisfies Record<DenialReason, string>;
 
-type From = Pick<ExchangeRequest, "headers" | "query">;
+type RequestCredentials = Pick<ExchangeRequest, "headers" | "query">;
 
 export function sessionScope(entry: Entry, agent: string): TokenScope {
   return { secret: secretOf(entry), purpose: `agent-session ${agent}` };
@@ -47,11 +49,16 @@ export function accessScope(entry: Entry, agent: string): TokenScope {
 }
 
 /** Throws AccessDenied. Every entry of the agent is tried, always all of them. */
-export function admit(from: From, entries: readonly Entry[], agent: string, now: number): Admission {
+export function authenticate(
+  from: RequestCredentials,
+  entries: readonly Entry[],
+  agent: string,
+  now: number,
+): Authentication {
   let stale = false;
-  let found: Admission | undefined;
+  let found: Authentication | undefined;
   for (const entry of entries) {
-    const verdict = judgeCredentials(from, entry, agent, now);
+    const verdict = verifyCredentials(from, entry, agent, now);
     stale ||= verdict === "stale";
     if (verdict === "good") found ??= { entry, by: "credentials" };
   }
@@ -59,22 +66,22 @@ export function admit(from: From, entries: readonly Entry[], agent: string, now:
   // Some send the value with a space at its end.
   const session = from.headers[SESSION_HEADER]?.trim() ?? "";
   for (const entry of entries) {
-    if (isGoodToken(sessionScope(entry, agent), session, now)) found ??= { entry, by: "session" };
+    if (isValidToken(sessionScope(entry, agent), session, now)) found ??= { entry, by: "session" };
   }
   if (found !== undefined) return found;
   if (stale) throw new AccessDenied("stale", clockHint(Number(from.headers.ts) - now));
   if (session !== "") throw new AccessDenied("bad-session", SESSION_HINT);
-  if (entries.some(({ access }) => saysAnything(from, access))) {
+  if (entries.some(({ access }) => hasCredentials(from, access))) {
     throw new AccessDenied("wrong-credentials", KEY_HINT);
   }
-  throw new AccessDenied("no-credentials", NOTHING_HINT);
+  throw new AccessDenied("no-credentials", MISSING_HINT);
 }
 
 export const KEY_HINT =
   "The keys are not those of the settings here: compare them with those in the platform's console, which cuts longer " +
   "ones to 64 characters without a word.";
 const SESSION_HINT = "The session has expired, or was opened with other keys or for another agent.";
-const NOTHING_HINT =
+const MISSING_HINT =
   "No credentials came where they are expected: compare the way of authentication in the platform's console with the " +
   "settings here, and see whether a proxy takes headers away.";
 
@@ -85,12 +92,12 @@ function clockHint(driftMs: number): string {
 }
 
 /** Whether something is there that could be right. */
-function saysAnything({ headers, query }: From, access: Access): boolean {
+function hasCredentials({ headers, query }: RequestCredentials, access: Access): boolean {
   switch (access.kind) {
     case "signature":
       return (headers.accesskey ?? headers.sign ?? headers.ts) !== undefined;
     case "api-key":
-      return headers[access.header] !== undefined || keyInQuery(query, access) !== null;
+      return headers[access.header] !== undefined || apiKeyInQuery(query, access) !== null;
     case "oauth":
       return headers.authorization !== undefined;
   }
@@ -98,37 +105,111 @@ function saysAnything({ headers, query }: From, access: Access): boolean {
 
 type Verdict = "good" | "stale" | "wrong";
 
-function judgeCredentials(from: From, entry: Entry, agent: string, now: number): Verdict {
+function verifyCredentials(from: RequestCredentials, entry: Entry, agent: string, now: number): Verdict {
   const { access } = entry;
   switch (access.kind) {
     case "signature":
-      return judgeSignature(from, access, now);
+      return verifyRequestSignature(from, access, now);
     case "api-key":
       return hasApiKey(from, access) ? "good" : "wrong";
     case "oauth":
-      return isGoodToken(accessScope(entry, agent), bearerIn(from.headers.authorization), now) ? "good" : "wrong";
+      return isValidToken(accessScope(entry, agent), bearerTokenOf(from.headers.authorization), now) ? "good" : "wrong";
   }
 }
 
-function judgeSignature({ headers }: From, access: Extract<Access, { kind: "signature" }>, now: number): Verdict {
+function verifyRequestSignature(
+  { headers }: RequestCredentials,
+  access: Extract<Access, { kind: "signature" }>,
+  now: number,
+): Verdict {
   const verdict = verifySignature(access.secretKey, { sign: headers.sign, timestamp: headers.ts }, now);
-  return sameSecret(headers.accesskey ?? "", access.accessKey) ? verdict : "wrong";
+  return secretsEqual(headers.accesskey ?? "", access.accessKey) ? verdict : "wrong";
 }
 
 type ApiKeyAccess = Extract<Access, { kind: "api-key" }>;
 
-function hasApiKey({ headers, query }: From, access: ApiKeyAccess): boolean {
+function hasApiKey({ headers, query }: RequestCredentials, access: ApiKeyAccess): boolean {
   const given = headers[access.header]?.trim() ?? "";
-  const candidates = [given, bearerIn(given), keyInQuery(query, access) ?? ""];
-  return candidates.map((candidate) => sameSecret(candidate, access.apiKey)).includes(true);
+  const candidates = [given, bearerTokenOf(given), apiKeyInQuery(query, access) ?? ""];
+  return candidates.map((candidate) => secretsEqual(candidate, access.apiKey)).includes(true);
 }
 
-function keyInQuery(query: string, { query: name }: ApiKeyAccess): string | null {
+function apiKeyInQuery(query: string, { query: name }: ApiKeyAccess): string | null {
   return name === undefined ? null : new URLSearchParams(query).get(name);
 }
 
 const BEARER = /^bearer\s+(\S+)\s*$/i;
 
-function bearerIn(header: string | undefined): string {
+function bearerTokenOf(header: string | undefined): string {
   return BEARER.exec(header ?? "")?.[1] ?? "";
+}
+
+/**
+ * Tokens that need no memory: they say until when they are good and are signed with a key made from a credential, so that
+ * every node knows them, any number may be valid at a time, and a new credential ends them all.
+ */
+
+interface TokenScope {
+  readonly secret: string;
+  /** What the token is good for, and for which agent: the same credential may serve several. */
+  readonly purpose: string;
+}
+
+/** The platform's console cuts longer ones. */
+export const MAX_TOKEN_LENGTH = 64;
+
+const UNIQUE_CHARACTERS = 16;
+const SIGNATURE_BYTES = 24;
+const TOKEN = /^([0-9a-z]{1,9})\.([\w-]{1,16})\.([\w-]{32})$/;
+
+/** `unique` makes tokens of the same moment differ. */
+export function issueToken(scope: TokenScope, expiresAt: number, unique: string): string {
+  const head = `${Math.ceil(expiresAt / 1_000).toString(36)}.${unique.replaceAll(/[^\w-]/g, "").slice(-UNIQUE_CHARACTERS)}`;
+  return `${head}.${signatureOf(scope, head)}`;
+}
+
+export function isValidToken(scope: TokenScope, token: string, now: number): boolean {
+  const match = TOKEN.exec(token);
+  if (match === null) return false;
+  const [, expiry = "", unique = "", signature = ""] = match;
+  if (!secretsEqual(signature, signatureOf(scope, `${expiry}.${unique}`))) return false;
+  return Number.parseInt(expiry, 36) * 1_000 > now;
+}
+
+function signatureOf({ purpose, secret }: TokenScope, head: string): string {
+  const key = createHmac("sha256", secret).update(purpose).digest();
+  const digest = createHmac("sha256", key).update(head).digest();
+  return digest.subarray(0, SIGNATURE_BYTES).toString("base64url");
+}
+
+/** What whoever runs the server should know of requests that were refused. */
+
+type RefusalReason = DenialReason | ErrorCode | "nothing-to-cancel";
+
+/** Some of it repeats what the peer has said. */
+const MAX_HINT_LENGTH = 200;
+
+/** Says each reason once for each agent: whoever sends one odd request sends many. */
+export class RefusalLog {
+  readonly #log: Log;
+  /** Bounded: there are as many agents as are configured, and the reasons are a closed list. */
+  readonly #logged = new Set<string>();
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /** `agent` is undefined where the request was refused before anybody asked which it is for. */
+  note(agent: string | undefined, error: unknown): void {
+    if (!ProtocolError.is(error)) this.#log.error({ agent, err: error }, "A request of Xiaoyi could not be answered.");
+    else if (error instanceof AccessDenied) this.warn(agent, error.why, error.hint);
+    else this.warn(agent, error.code, error.message.slice(0, MAX_HINT_LENGTH));
+  }
+
+  warn(agent: string | undefined, why: RefusalReason, hint: string): void {
+    const key = JSON.stringify([agent, why]);
+    if (this.#logged.has(key)) return;
+    this.#logged.add(key);
+    this.#log.warn({ agent, why, hint }, "A request of Xiaoyi was refused; others like it are not logged.");
+  }
 }

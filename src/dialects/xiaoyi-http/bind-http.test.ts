@@ -4,7 +4,6 @@ import type { JsonObject } from "../../model/json.ts";
 import type { Operation } from "../../model/operation.ts";
 import { isStreamReply } from "../../wire/exchange.ts";
 import { xiaoyi } from "../xiaoyi/builders.ts";
-import type { Accounts } from "./entry.ts";
 import {
   API_KEY,
   bodyOf,
@@ -19,6 +18,7 @@ import {
   taskOf,
   textFrame,
 } from "./fixtures/serving.ts";
+import type { Accounts } from "./options.ts";
 
 const XIAOYI = "urn:dragoman:ext:xiaoyi:v1";
 
@@ -261,7 +261,7 @@ describe("logins", () => {
       return { openId: `user of ${code}` };
     },
     bindings: {
-      keep: async (id, account) => void bound.set(id, account),
+      save: async (id, account) => void bound.set(id, account),
       find: async (id) => bound.get(id),
       forget: async (id) => void bound.delete(id),
     },

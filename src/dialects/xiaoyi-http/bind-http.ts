@@ -3,29 +3,28 @@
 import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
 import type { CallContext } from "../../model/operation.ts";
 import type { Clock, Log } from "../../model/ports.ts";
-import type { ExchangeReply, ExchangeRequest, FullReply } from "../../wire/exchange.ts";
+import { type ExchangeReply, type ExchangeRequest, type FullReply, jsonReply } from "../../wire/exchange.ts";
 import { type JsonRpcId, type JsonRpcRequest, PARSE_ERROR, parseJsonRpc } from "../../wire/json-rpc.ts";
 import { decodeUtf8, parseJson } from "../../wire/parse-json.ts";
 import type { HttpServing, ServeContext } from "../contract.ts";
-import { toPublicError } from "../shared/errors.ts";
+import { errorHeaders, toPublicError } from "../shared/errors.ts";
+import { httpStatusOf } from "../shared/http/json-rpc.ts";
 import { isJson, requireMediaType } from "../shared/http/requests.ts";
 import { isRecord } from "../shared/proto/json-reading.ts";
 import { AgentTasks } from "../xiaoyi/agent-tasks.ts";
-import { methodOf, readControl, toCancelResult, toClearResult } from "../xiaoyi/control.ts";
-import { type HeardMessage, readMessageParams, tappedPushId } from "../xiaoyi/decode.ts";
-import { NO_INTAKE } from "../xiaoyi/file-intake.ts";
+import { decodeControl, methodOf, toCancelResult, toClearResult } from "../xiaoyi/control.ts";
+import { type DecodedMessage, decodeMessageParams, tappedNotificationId } from "../xiaoyi/decode.ts";
+import { toFrameError } from "../xiaoyi/errors.ts";
+import { toErrorResponse, toResponse } from "../xiaoyi/frames.ts";
 import { errorText } from "../xiaoyi/phone-texts.ts";
-import { type Admission, admit, KEY_HINT, sessionScope } from "./access.ts";
-import { authorize, deauthorize, withAccount } from "./account.ts";
-import { answer, refuse } from "./answers.ts";
-import { soon } from "./attended-frames.ts";
-import { type Answering, Conversation } from "./conversation.ts";
-import type { Entry } from "./entry.ts";
-import { RefusalLog } from "./refusal-log.ts";
-import { issueToken } from "./sealed-token.ts";
-import { streamReply, tappedReply } from "./stream.ts";
-import { answerTokenRequest, requireShortBody } from "./token-endpoint.ts";
-import { DIALECT_NAME, MESSAGE_PATH, TOKEN_PATH, VERSION } from "./version.ts";
+import { NO_INTAKE } from "../xiaoyi/ports.ts";
+import { type Authentication, authenticate, issueToken, KEY_HINT, RefusalLog, sessionScope } from "./access.ts";
+import { DIALECT_NAME, MESSAGE_PATH, TOKEN_PATH, VERSION } from "./card.ts";
+import { Conversation, type OpenedAnswer } from "./conversation.ts";
+import { answerTokenRequest, authorize, deauthorize, requireShortBody, withAccount } from "./login.ts";
+import type { Entry } from "./options.ts";
+import { streamReply, tapAnswerReply } from "./stream.ts";
+import { respondImmediately } from "./watch-reader.ts";
 
 export interface XiaoyiHttpOptions {
   /** How an agent is connected; an agent without entries has no such place. */
@@ -39,7 +38,7 @@ export function createHttpServing({ clock, entriesFor, log }: XiaoyiHttpOptions)
   const refuseHere: HttpServing["refuse"] = (error, _exchange, status) => {
     // Without a status it is known, and noted, for which agent it is.
     if (status !== undefined) refusals.note(undefined, error);
-    return refuse(toPublicError(error), null, status);
+    return errorReply(toPublicError(error), null, status);
   };
   const refusalOf = (agent: string, judge: () => unknown): ProtocolError | undefined => {
     try {
@@ -56,7 +55,7 @@ export function createHttpServing({ clock, entriesFor, log }: XiaoyiHttpOptions)
       ...common,
       prefix: MESSAGE_PATH,
       serves: (agent) => entriesFor(agent).length > 0,
-      screen: (head, agent) => refusalOf(agent, () => admit(head, entriesFor(agent), agent, clock.now())),
+      screen: (head, agent) => refusalOf(agent, () => authenticate(head, entriesFor(agent), agent, clock.now())),
       handle: (exchange, context) => handle(exchange, context, entriesFor(context.service.name), { clock, refusals }),
     },
     {
@@ -66,7 +65,7 @@ export function createHttpServing({ clock, entriesFor, log }: XiaoyiHttpOptions)
       serves: (agent) => entriesFor(agent).some(({ access }) => access.kind === "oauth"),
       screen: (head, agent) => refusalOf(agent, () => requireShortBody(head)),
       async handle(exchange, { ids, service: { name: agent } }) {
-        const refused = misplaced(exchange);
+        const refused = refuseWrongEndpoint(exchange);
         if (refused !== undefined) return refused;
         const desk = { agent, entries: entriesFor(agent), now: clock.now(), unique: ids.context() };
         const reply = answerTokenRequest(exchange, desk);
@@ -88,30 +87,30 @@ async function handle(
   entries: readonly Entry[],
   tools: Tools,
 ): Promise<ExchangeReply> {
-  const refused = misplaced(exchange);
+  const refused = refuseWrongEndpoint(exchange);
   if (refused !== undefined) return refused;
   try {
-    const admission = admit(exchange, entries, context.service.name, tools.clock.now());
+    const admission = authenticate(exchange, entries, context.service.name, tools.clock.now());
     return await new Request(exchange, context, admission, tools).reply();
   } catch (error) {
     tools.refusals.note(context.service.name, error);
-    return refuse(toPublicError(error), idIn(exchange, context.limits));
+    return errorReply(toPublicError(error), requestIdOf(exchange, context.limits));
   }
 }
 
 /** Also of a request that is not read any further: its caller matches the answer by it. */
-function idIn({ body }: ExchangeRequest, limits: ServeContext["limits"]): JsonRpcId {
+function requestIdOf({ body }: ExchangeRequest, limits: ServeContext["limits"]): JsonRpcId {
   const parsed = parseJsonRpc(body, limits);
   return parsed.ok ? parsed.request.id : parsed.id;
 }
 
 /** Both places take POST, and have nothing below them. */
-function misplaced({ method, path }: ExchangeRequest): FullReply | undefined {
+function refuseWrongEndpoint({ method, path }: ExchangeRequest): FullReply | undefined {
   if (path !== "" && path !== "/") {
-    return refuse(new ProtocolError("METHOD_NOT_FOUND", "There is nothing at this path."), null, 404);
+    return errorReply(new ProtocolError("METHOD_NOT_FOUND", "There is nothing at this path."), null, 404);
   }
   if (method === "POST") return undefined;
-  const reply = refuse(new ProtocolError("INVALID_REQUEST", "This path takes POST only."), null, 405);
+  const reply = errorReply(new ProtocolError("INVALID_REQUEST", "This path takes POST only."), null, 405);
   return { ...reply, headers: { ...reply.headers, allow: "POST" } };
 }
 
@@ -120,11 +119,11 @@ class Request {
   readonly #exchange: ExchangeRequest;
   readonly #context: ServeContext;
   readonly #entry: Entry;
-  readonly #by: Admission["by"];
+  readonly #by: Authentication["by"];
   readonly #clock: Clock;
   readonly #refusals: RefusalLog;
 
-  constructor(exchange: ExchangeRequest, context: ServeContext, { by, entry }: Admission, tools: Tools) {
+  constructor(exchange: ExchangeRequest, context: ServeContext, { by, entry }: Authentication, tools: Tools) {
     this.#exchange = exchange;
     this.#context = context;
     this.#entry = entry;
@@ -153,8 +152,8 @@ class Request {
   #refuse(error: unknown, id: JsonRpcId, hasOwnText = false): FullReply {
     this.#refusals.note(this.#context.service.name, error);
     const refusal = toPublicError(error);
-    const isShown = !hasOwnText && !isTechnical(refusal);
-    return refuse(refusal, id, undefined, isShown ? errorText(refusal, this.#entry.language) : undefined);
+    const isShown = !hasOwnText && !isDeveloperError(refusal);
+    return errorReply(refusal, id, undefined, isShown ? errorText(refusal, this.#entry.language) : undefined);
   }
 
   async #answer(request: JsonRpcRequest): Promise<ExchangeReply> {
@@ -165,23 +164,24 @@ class Request {
     }
     switch (asked) {
       case "initialize":
-        return answer(id, this.#initialize());
+        return resultReply(id, this.#initialize());
       case "initialized":
         return { status: 200, headers: {}, body: undefined };
       case "message":
         return this.#message(request);
       case "cancel": {
-        const words = readControl(this.#envelope());
-        const { id: taskId, state } = await this.#conversation().cancel(words, id);
-        if (state === "unknown") this.#refusals.warn(this.#context.service.name, "nothing-to-cancel", NOTHING_RAN);
-        return answer(id, toCancelResult(taskId ?? words.taskIds[0] ?? String(id), state));
+        const target = decodeControl(this.#envelope());
+        const { id: taskId, state } = await this.#conversation().cancel(target, id);
+        if (state === "unknown")
+          this.#refusals.warn(this.#context.service.name, "nothing-to-cancel", NOTHING_TO_CANCEL_HINT);
+        return resultReply(id, toCancelResult(taskId ?? target.taskIds[0] ?? String(id), state));
       }
       case "clear":
-        return answer(id, toClearResult(await this.#conversation().clear(readControl(this.#envelope()))));
+        return resultReply(id, toClearResult(await this.#conversation().clear(decodeControl(this.#envelope()))));
       case "authorize":
-        return answer(id, await authorize(params, this.#entry, this.#context.ids));
+        return resultReply(id, await authorize(params, this.#entry, this.#context.ids));
       case "deauthorize":
-        return answer(id, await deauthorize(params, this.#entry));
+        return resultReply(id, await deauthorize(params, this.#entry));
       case undefined:
         throw new ProtocolError("METHOD_NOT_FOUND", "There is no such method.");
     }
@@ -199,34 +199,34 @@ class Request {
 
   async #message({ id, params }: JsonRpcRequest): Promise<ExchangeReply> {
     const { ids, limits, report } = this.#context;
-    const { losses, value: heard } = readMessageParams(params ?? {}, { maxItems: limits.maxParts }, ids);
+    const { losses, value: decoded } = decodeMessageParams(params ?? {}, { maxItems: limits.maxParts }, ids);
     if (losses.length > 0) report(losses);
-    const { language, notices, render, unanswered, uploads } = this.#entry;
-    const { sessionId, taskId } = heard;
-    await notices?.heard(heard);
-    const tapped = tappedPushId(heard.events);
-    if (notices !== undefined && tapped !== undefined) {
-      return tappedReply(await notices.recall(tapped), { id, taskId, language }, this.#context);
+    const { language, notifications, render, unanswered, uploads } = this.#entry;
+    const { sessionId, taskId } = decoded;
+    await notifications?.registerDevice(decoded);
+    const tapped = tappedNotificationId(decoded.events);
+    if (notifications !== undefined && tapped !== undefined) {
+      return tapAnswerReply(await notifications.readAnswer(tapped), { id, taskId, language }, this.#context);
     }
-    const attendance = notices && {
+    const attendance = notifications && {
       onTask: (task: string) => {
         if (task !== taskId) void unanswered?.delete(taskId);
         void unanswered?.set(task, sessionId);
       },
-      onSeen: (task: string) => {
-        notices.seen(task);
+      onFinished: (task: string) => {
+        notifications.cancel(task);
         void unanswered?.delete(task);
       },
-      onLeft: (task: string) => {
-        notices.left(task, sessionId);
+      onDisconnected: (task: string) => {
+        notifications.notifyWhenDone(task, sessionId);
         void unanswered?.delete(task);
       },
     };
     const onFailure = (error: unknown) => this.#refusals.note(this.#context.service.name, error);
     const how = { id, taskId, render, language, attendance, prepare: uploads?.prepare, onFailure };
     // Before the task can end: of one that ends as the process does, the next one tells the user.
-    if (notices !== undefined) await unanswered?.set(taskId, sessionId);
-    const answering = await this.#say(heard).catch((error: unknown) => {
+    if (notifications !== undefined) await unanswered?.set(taskId, sessionId);
+    const answering = await this.#send(decoded).catch((error: unknown) => {
       void unanswered?.delete(taskId);
       throw error;
     });
@@ -235,11 +235,13 @@ class Request {
   }
 
   /** Files may take a while, in which the user should see that somebody is there. */
-  async #say(heard: HeardMessage): Promise<Answering | undefined> {
+  async #send(decoded: DecodedMessage): Promise<OpenedAnswer | undefined> {
     const { intake = NO_INTAKE, language } = this.#entry;
-    const message = await withAccount(heard, this.#entry);
-    if (!intake.concerns(message)) return this.#conversation().say(heard, message);
-    return soon(intake.takeIn(message, language).then((readable) => this.#conversation().say(heard, readable)));
+    const message = await withAccount(decoded, this.#entry);
+    if (!intake.hasFiles(message)) return this.#conversation().send(decoded, message);
+    return respondImmediately(
+      intake.download(message, language).then((readable) => this.#conversation().send(decoded, readable)),
+    );
   }
 
   #conversation(): Conversation {
@@ -256,13 +258,40 @@ class Request {
   }
 }
 
-const TECHNICAL: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["PARSE_ERROR", "INVALID_REQUEST", "METHOD_NOT_FOUND"]);
+const DEVELOPER_ERRORS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "PARSE_ERROR",
+  "INVALID_REQUEST",
+  "METHOD_NOT_FOUND",
+]);
 
 /** The request itself is wrong, which is for developers; what a user sent may be, which is for the user. */
-function isTechnical({ code, violations }: ProtocolError): boolean {
+function isDeveloperError({ code, violations }: ProtocolError): boolean {
   const [{ field } = { field: "" }] = violations ?? [];
-  return TECHNICAL.has(code) || (code === "INVALID_PARAMS" && !field.startsWith("message.parts"));
+  return DEVELOPER_ERRORS.has(code) || (code === "INVALID_PARAMS" && !field.startsWith("message.parts"));
 }
 
-const NOTHING_RAN = "No task of that id is known, and none runs in that session.";
+const NOTHING_TO_CANCEL_HINT = "No task of that id is known, and none runs in that session.";
 const NO_EXTENSIONS: readonly string[] = [];
+
+/** Replies that are no streams. */
+
+function resultReply(id: JsonRpcId, result: object): FullReply {
+  return jsonReply(200, toResponse(id, result));
+}
+
+/** Unlike in A2A, a body that is not a JSON-RPC request has a status of its own. */
+function statusOf(error: ProtocolError): number {
+  return error.code === "PARSE_ERROR" || error.code === "INVALID_REQUEST" ? 400 : httpStatusOf(error);
+}
+
+/** `shown` takes the place of the error's own message, where a person may read it. */
+function errorReply(
+  error: ProtocolError,
+  id: JsonRpcId,
+  status: number = statusOf(error),
+  shown: string = error.message,
+): FullReply {
+  const challenge = status === 401 ? { "www-authenticate": "Bearer" } : undefined;
+  const headers = { ...errorHeaders(error), ...challenge };
+  return jsonReply(status, toErrorResponse(id, toFrameError(error, shown)), headers);
+}

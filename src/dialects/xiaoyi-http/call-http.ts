@@ -12,23 +12,29 @@ import type { BufferedResponse, CallTarget, ExchangeCalling, SessionCalling } fr
 import { httpStatusError } from "../shared/errors.ts";
 import { isRecord } from "../shared/proto/json-reading.ts";
 import { createFrame, invalidResponse, parseResponse } from "../shared/responses.ts";
-import { isSuccess, PLATFORM_CODES, readError } from "../xiaoyi/errors.ts";
-import { HeardAnswer } from "../xiaoyi/heard-answer.ts";
-import { readHeardFrame } from "../xiaoyi/heard-frame.ts";
-import { xiaoyiMark } from "../xiaoyi/marks.ts";
-import { canceledTask, toCancelWords } from "../xiaoyi/said-cancel.ts";
-import { loseRequestMetadata, placeOf, placeOfTask, toMessageParams } from "../xiaoyi/said-message.ts";
+import { AnswerDecoder } from "../xiaoyi/call/decode-answer.ts";
+import { decodeAnswerFrame } from "../xiaoyi/call/decode-frame.ts";
+import {
+  decodeCanceledTask,
+  encodeCancel,
+  encodeMessageParams,
+  loseRequestMetadata,
+  messageIdsOf,
+  messageIdsOfTask,
+} from "../xiaoyi/call/encode-message.ts";
+import { decodeError, isSuccess, PLATFORM_CODES } from "../xiaoyi/errors.ts";
+import { xiaoyiMetadata } from "../xiaoyi/metadata.ts";
 import { signTimestamp } from "../xiaoyi/signature.ts";
+import { BINDING, MESSAGE_PATH, SESSION_HEADER, VERSION } from "./card.ts";
 import { LOSSES } from "./losses.ts";
-import { BINDING, MESSAGE_PATH, SESSION_HEADER, VERSION } from "./version.ts";
 
 function requestOf(operation: Operation, { loginId }: CallTarget, losses: Loss[]): object {
   switch (operation.kind) {
     case "send":
     case "stream": {
       const { message } = operation;
-      const params = toMessageParams(operation, placeOf(operation), losses);
-      const namesLogin = loginId === undefined || xiaoyiMark(message.metadata)?.agentLoginSessionId !== undefined;
+      const params = encodeMessageParams(operation, messageIdsOf(operation), losses);
+      const namesLogin = loginId === undefined || xiaoyiMetadata(message.metadata)?.agentLoginSessionId !== undefined;
       return {
         id: message.messageId,
         method: "message/stream",
@@ -38,7 +44,7 @@ function requestOf(operation: Operation, { loginId }: CallTarget, losses: Loss[]
     case "cancel": {
       const { id, metadata } = operation;
       loseRequestMetadata(metadata, losses);
-      return toCancelWords(placeOfTask(id));
+      return encodeCancel(messageIdsOfTask(id));
     }
     default:
       throw new ProtocolError("UNSUPPORTED_OPERATION", `This agent's dialect has no word for ${operation.kind}.`);
@@ -68,9 +74,9 @@ function headersOf({ headers, keys }: CallTarget, accept: string): Readonly<Reco
   return said;
 }
 
-const WHOLE = "application/json";
+const JSON_TYPE = "application/json";
 
-function toCall(request: object, target: CallTarget, accept: string = WHOLE): ExchangeCall {
+function toCall(request: object, target: CallTarget, accept: string = JSON_TYPE): ExchangeCall {
   const headers = headersOf(target, accept);
   return {
     method: "POST",
@@ -113,7 +119,7 @@ export const httpCalling: ExchangeCalling = {
     if (target.tenant !== undefined && target.tenant !== "") losses.push(toLoss(LOSSES.tenant, "tenant"));
     if (target.extensions.length > 0) losses.push(toLoss(LOSSES.callExtensions, "extensions"));
     if (target.idempotencyKey !== undefined) losses.push(toLoss(LOSSES.callExtensions, "idempotencyKey"));
-    const accept = operation.kind === "cancel" ? WHOLE : `text/event-stream, ${WHOLE}`;
+    const accept = operation.kind === "cancel" ? JSON_TYPE : `text/event-stream, ${JSON_TYPE}`;
     return { value: toCall(requestOf(operation, target, losses), target, accept), losses };
   },
 
@@ -124,10 +130,10 @@ export const httpCalling: ExchangeCalling = {
   ) {
     const { contentType, status, text } = answer;
     if (status >= 200 && status <= 299 && kind === "send" && contentType.startsWith("text/event-stream")) {
-      return taskOfStream(text, asked) as Lossy<Outcomes[Kind]>;
+      return decodeWholeStream(text, asked) as Lossy<Outcomes[Kind]>;
     }
     const result = resultOf(answer);
-    if (kind === "cancel") return { value: taskOfCancel(result, asked) as Outcomes[Kind], losses: NO_LOSSES };
+    if (kind === "cancel") return { value: decodeCancelResult(result, asked) as Outcomes[Kind], losses: NO_LOSSES };
     throw invalidResponse("it is not a stream");
   },
 
@@ -141,11 +147,11 @@ export const httpCalling: ExchangeCalling = {
   },
 
   openFrames(asked) {
-    const answer = answerTo(asked);
+    const answer = createAnswerDecoder(asked);
     let isFirst = true;
     return {
       decode({ data }) {
-        const { losses, value } = hear(answer, data, isFirst);
+        const { losses, value } = decodeFrameData(answer, data, isFirst);
         isFirst = false;
         return { losses, value: value.map(toFrame) };
       },
@@ -155,17 +161,17 @@ export const httpCalling: ExchangeCalling = {
 };
 
 /** A task has the id that we have chosen for it, whatever the agent calls it. */
-function answerTo(asked: Operation | undefined): HeardAnswer {
-  if (asked?.kind !== "send" && asked?.kind !== "stream") return new HeardAnswer();
-  const { sessionId, taskId } = placeOf(asked);
-  return new HeardAnswer({ taskId, contextId: sessionId });
+function createAnswerDecoder(asked: Operation | undefined): AnswerDecoder {
+  if (asked?.kind !== "send" && asked?.kind !== "stream") return new AnswerDecoder();
+  const { sessionId, taskId } = messageIdsOf(asked);
+  return new AnswerDecoder({ taskId, contextId: sessionId });
 }
 
 /** The result of an answer that is not a stream. */
 function resultOf({ status, text }: BufferedResponse): unknown {
   const envelope = parseResponse(text);
   if (isRecord(envelope) && isRecord(envelope.error) && !isSuccess(envelope.error)) {
-    throw refusal(envelope.error, status);
+    throw toRefusal(envelope.error, status);
   }
   if (status < 200 || status > 299) throw httpStatusError(status);
   if (!isRecord(envelope)) throw invalidResponse("it is not a JSON object");
@@ -173,14 +179,14 @@ function resultOf({ status, text }: BufferedResponse): unknown {
 }
 
 /** Only the first frame can refuse the message: after that the agent has accepted it. */
-function hear(answer: HeardAnswer, data: string, isFirst: boolean): Lossy<readonly TaskEvent[]> {
+function decodeFrameData(answer: AnswerDecoder, data: string, isFirst: boolean): Lossy<readonly TaskEvent[]> {
   const envelope = parseResponse(data);
   if (!isRecord(envelope)) throw invalidResponse("a frame of the stream is not a JSON object");
   const { error, result } = envelope;
-  if (isFirst && isRecord(error) && !isSuccess(error) && !isRecord(result)) throw refusal(error, 0);
-  const { losses, value } = readHeardFrame(envelope);
-  const misnamed = answer.misnames(value) ? [toLoss(LOSSES.foreignId, "result.taskId")] : NO_LOSSES;
-  return { losses: [...losses, ...misnamed], value: answer.hear(value) };
+  if (isFirst && isRecord(error) && !isSuccess(error) && !isRecord(result)) throw toRefusal(error, 0);
+  const { losses, value } = decodeAnswerFrame(envelope);
+  const misnamed = answer.namesOtherTask(value) ? [toLoss(LOSSES.foreignId, "result.taskId")] : NO_LOSSES;
+  return { losses: [...losses, ...misnamed], value: answer.decode(value) };
 }
 
 function toFrame(event: TaskEvent): StreamFrame {
@@ -188,9 +194,9 @@ function toFrame(event: TaskEvent): StreamFrame {
 }
 
 /** The HTTP status tells a refused caller better than the codes do, and no code is reserved for a session that is required. */
-function refusal(error: Readonly<Record<string, unknown>>, status: number): ProtocolError {
-  const said = readError(error, status);
-  return status === 401 || namesSession(said) ? new ProtocolError("UNAUTHENTICATED", said.message) : said;
+function toRefusal(error: Readonly<Record<string, unknown>>, status: number): ProtocolError {
+  const said = decodeError(error, status);
+  return status === 401 || mentionsSession(said) ? new ProtocolError("UNAUTHENTICATED", said.message) : said;
 }
 
 /** A session of the caller's own, neither the conversation (`sessionId`) nor the login of a user. */
@@ -206,41 +212,41 @@ const REQUIRES_SESSION = new RegExp(
 );
 
 /** Codes that say that something was tried and failed, which must not be tried again. */
-const TRIED: ReadonlySet<string> = new Set(
+const NOT_RETRYABLE: ReadonlySet<string> = new Set(
   [-32603, PLATFORM_CODES.taskFailed, PLATFORM_CODES.flowControl, PLATFORM_CODES.contentRejected].map(String),
 );
 
-function namesSession({ message, metadata }: ProtocolError): boolean {
-  return REQUIRES_SESSION.test(message) && !TRIED.has(metadata?.code ?? "");
+function mentionsSession({ message, metadata }: ProtocolError): boolean {
+  return REQUIRES_SESSION.test(message) && !NOT_RETRYABLE.has(metadata?.code ?? "");
 }
 
-function taskOfCancel(result: unknown, asked: Operation | undefined): Task {
+function decodeCancelResult(result: unknown, asked: Operation | undefined): Task {
   const { id: named, status } = isRecord(result) ? result : {};
   const id = asked?.kind === "cancel" ? asked.id : named;
   if (typeof id !== "string") throw invalidResponse("result.id is missing");
-  return canceledTask(placeOfTask(id), isRecord(status) ? status.state : undefined);
+  return decodeCanceledTask(messageIdsOfTask(id), isRecord(status) ? status.state : undefined);
 }
 
 /** A whole stream, as the task it tells of. */
-function taskOfStream(text: string, asked: Operation | undefined): Lossy<{ readonly task: Task }> {
-  const answer = answerTo(asked);
+function decodeWholeStream(text: string, asked: Operation | undefined): Lossy<{ readonly task: Task }> {
+  const answer = createAnswerDecoder(asked);
   const losses: Loss[] = [];
   const events: TaskEvent[] = [];
   let isFirst = true;
   const parser = createSseParser(({ data }) => {
-    const heard = hear(answer, data, isFirst);
+    const decoded = decodeFrameData(answer, data, isFirst);
     isFirst = false;
-    losses.push(...heard.losses);
-    events.push(...heard.value);
+    losses.push(...decoded.losses);
+    events.push(...decoded.value);
   });
   parser.push(text);
   parser.end();
   events.push(...answer.settle());
   if (events.length > 0 && !answer.ended) throw invalidResponse("the stream ended before the task did");
-  return { value: { task: taskOf(events) }, losses };
+  return { value: { task: foldTask(events) }, losses };
 }
 
-function taskOf(events: readonly TaskEvent[]): Task {
+function foldTask(events: readonly TaskEvent[]): Task {
   let fold: TaskFold | undefined;
   for (const event of events) {
     if ("task" in event) continue;

@@ -1,5 +1,13 @@
 import type { AgentCard } from "../../model/card.ts";
-import { BINDING, VERSION } from "./version.ts";
+
+/** What `initialize` answers with. */
+export const VERSION = "1.0";
+export const DIALECT_NAME = "xiaoyi-http";
+/** Its name in lists of interfaces; no other document has one for it. */
+export const BINDING = "urn:dragoman:binding:xiaoyi-http";
+export const MESSAGE_PATH = "agent/message";
+export const TOKEN_PATH = "agent/token";
+export const SESSION_HEADER = "agent-session-id";
 
 /** What is known of an agent at an address: that it can be spoken to. */
 export function cardOf(url: string): AgentCard {

@@ -2,7 +2,7 @@ import { NO_CLOCK, SILENT_LOG } from "../../model/ports.ts";
 import type { Dialect, HttpServing } from "../contract.ts";
 import { describeDialect } from "../contract-suite.ts";
 import { outcomeOfStream } from "../suite/values.ts";
-import { HEARD_AS } from "../xiaoyi/testing/heard-as.ts";
+import { DECODED_ERROR_CODES } from "../xiaoyi/testing/decoded-error-codes.ts";
 import { httpCalling } from "./call-http.ts";
 import { API_KEY, entryOf, NOW } from "./fixtures/serving.ts";
 import { createXiaoyiHttp } from "./index.ts";
@@ -40,5 +40,5 @@ describeDialect(dialect, {
   answersByTask: true,
   streamsOnly: true,
   ofStream: outcomeOfStream,
-  errors: HEARD_AS,
+  errors: DECODED_ERROR_CODES,
 });

@@ -6,9 +6,9 @@ import type { FrameStream } from "../../model/operation.ts";
 import { isInterrupted, isTerminal, type Task } from "../../model/task.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
 import type { AgentTasks } from "../xiaoyi/agent-tasks.ts";
-import type { CancelState, ClearState, ControlWords } from "../xiaoyi/control.ts";
-import type { HeardMessage } from "../xiaoyi/decode.ts";
-import type { Notes } from "../xiaoyi/notes.ts";
+import type { CancelState, ClearState, ControlTarget } from "../xiaoyi/control.ts";
+import type { DecodedMessage } from "../xiaoyi/decode.ts";
+import type { PersistentMap } from "../xiaoyi/ports.ts";
 
 /** Enough to find what runs; a session has one task at a time, now and then two. */
 const PAGE = 20;
@@ -16,13 +16,13 @@ const PAGE = 20;
 interface ConversationOptions {
   readonly tasks: AgentTasks;
   /** By session, the context of one that was cleared. */
-  readonly cleared: Notes | undefined;
+  readonly cleared: PersistentMap | undefined;
   readonly newContext: () => string;
 }
 
 export class Conversation {
   readonly #tasks: AgentTasks;
-  readonly #cleared: Notes | undefined;
+  readonly #cleared: PersistentMap | undefined;
   readonly #newContext: () => string;
 
   constructor({ cleared, newContext, tasks }: ConversationOptions) {
@@ -35,19 +35,19 @@ export class Conversation {
    * The answer to a message, or undefined where nobody waits for it. The platform's id is the task's own; where that
    * task has ended, or belongs to someone else, there is a new one of which only the answer bears the platform's id.
    */
-  async say(heard: HeardMessage, message: Message): Promise<Answering | undefined> {
-    const contextId = await this.#contextOf(heard.sessionId);
+  async send(decoded: DecodedMessage, message: Message): Promise<OpenedAnswer | undefined> {
+    const contextId = await this.#contextOf(decoded.sessionId);
     const waiting = await this.#waiting(contextId);
-    if (!heard.isTurn && waiting === undefined && !(await this.#runs(heard.taskId))) return undefined;
-    const { asWanted, frames } = await this.#tasks.open({ ...message, contextId }, waiting?.id ?? heard.taskId);
-    return { frames, continues: waiting !== undefined && asWanted };
+    if (!decoded.isTurn && waiting === undefined && !(await this.#runs(decoded.taskId))) return undefined;
+    const { hasChosenId, frames } = await this.#tasks.open({ ...message, contextId }, waiting?.id ?? decoded.taskId);
+    return { frames, continues: waiting !== undefined && hasChosenId };
   }
 
   /**
    * The first of those that may be meant and can be found. A task that is named is meant, and if nobody knows it, none
    * is. The id of the request is no more than a guess: it may be that of a task of the same session.
    */
-  async cancel({ sessionIds, taskIds }: ControlWords, requestId: JsonRpcId): Promise<Canceled> {
+  async cancel({ sessionIds, taskIds }: ControlTarget, requestId: JsonRpcId): Promise<CancelOutcome> {
     const named = taskIds.filter((id) => id !== requestId);
     const guessed = taskIds.filter((id) => id === requestId);
     const isNamed = named.length > 0;
@@ -67,7 +67,7 @@ export class Conversation {
   }
 
   /** What still runs in the session is for nobody any more, and what follows in it begins anew. */
-  async clear({ sessionIds }: ControlWords): Promise<ClearState> {
+  async clear({ sessionIds }: ControlTarget): Promise<ClearState> {
     if (sessionIds.length === 0) return "unknown";
     for (const sessionId of sessionIds) {
       const tasks = await this.#newest(await this.#contextOf(sessionId));
@@ -120,12 +120,12 @@ function isActive({ status }: Task): boolean {
   return !isTerminal(status.state);
 }
 
-interface Canceled {
+interface CancelOutcome {
   readonly id: string | undefined;
   readonly state: CancelState;
 }
 
-export interface Answering {
+export interface OpenedAnswer {
   readonly frames: FrameStream;
   /** The task had begun before: what it gave then was shown then. */
   readonly continues: boolean;

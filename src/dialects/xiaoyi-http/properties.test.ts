@@ -9,9 +9,9 @@ import { legalLog } from "../../model/testing/events.ts";
 import * as arbitrary from "../suite/arbitraries.ts";
 import { nearMisses } from "../suite/arbitraries.ts";
 import { toolsOf } from "../suite/join.ts";
-import { readMessageParams } from "../xiaoyi/decode.ts";
-import { RENDER_MODES, Renderer, type RenderMode } from "../xiaoyi/render.ts";
-import { toResponse } from "../xiaoyi/wire.ts";
+import { decodeMessageParams } from "../xiaoyi/decode.ts";
+import { toResponse } from "../xiaoyi/frames.ts";
+import { RENDER_MODES, Renderer, type RenderMode } from "../xiaoyi/render/renderer.ts";
 import { httpCalling } from "./call-http.ts";
 import { LOSSES } from "./losses.ts";
 
@@ -24,7 +24,7 @@ const expectDeclared = (losses: readonly Loss[]) => {
 function heardBack(message: Message): { readonly losses: readonly Loss[]; readonly heard: Message } {
   const said = httpCalling.encode({ kind: "send", message }, TARGET);
   const { params } = JSON.parse(said.value.body as string);
-  const { losses, value } = readMessageParams(params, {}, toolsOf().ids);
+  const { losses, value } = decodeMessageParams(params, {}, toolsOf().ids);
   return { losses: [...said.losses, ...losses], heard: value.message };
 }
 

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { ProtocolError } from "../../model/errors.ts";
 import { SILENT_LOG } from "../../model/ports.ts";
-import { RefusalLog } from "./refusal-log.ts";
+import { RefusalLog } from "./access.ts";
 
 it("tells each reason once for each agent, and little of what the peer said", () => {
   const told: unknown[] = [];

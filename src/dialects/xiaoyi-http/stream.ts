@@ -10,14 +10,13 @@ import type { ServeContext } from "../contract.ts";
 import { toPublicError } from "../shared/errors.ts";
 import { type EventFraming, eventStreamReply } from "../shared/http/event-stream.ts";
 import { mapFrames } from "../shared/http/map-frames.ts";
-import { sinceThen } from "../xiaoyi/continuing.ts";
-import { tappedFrames } from "../xiaoyi/notification.ts";
+import { withoutEarlierArtifacts } from "../xiaoyi/agent-tasks.ts";
+import { coalesce, type RenderedFrame, toResponse } from "../xiaoyi/frames.ts";
 import type { Language } from "../xiaoyi/phone-texts.ts";
-import { Renderer, type RenderMode } from "../xiaoyi/render.ts";
-import { coalesce, type Rendered } from "../xiaoyi/rendered.ts";
-import { toResponse } from "../xiaoyi/wire.ts";
-import { type Attendance, attended, taskIdIn } from "./attended-frames.ts";
-import type { Answering } from "./conversation.ts";
+import { toTapAnswerFrames } from "../xiaoyi/render/notification.ts";
+import { Renderer, type RenderMode } from "../xiaoyi/render/renderer.ts";
+import type { OpenedAnswer } from "./conversation.ts";
+import { type ReaderWatch, taskIdOf, watchReader } from "./watch-reader.ts";
 
 interface StreamOptions {
   readonly id: JsonRpcId;
@@ -31,30 +30,30 @@ interface StreamOptions {
   readonly onFailure: (error: unknown) => void;
   /** Told which task it is and whether the reader stays, if anybody wants to know. */
   readonly attendance?:
-    | (Pick<Attendance, "onLeft" | "onSeen"> & { readonly onTask: (taskId: string) => void })
+    | (Pick<ReaderWatch, "onDisconnected" | "onFinished"> & { readonly onTask: (taskId: string) => void })
     | undefined;
 }
 
 export function streamReply(
-  answering: Answering | undefined,
+  answering: OpenedAnswer | undefined,
   { attendance, id, language, onFailure, prepare, render, taskId }: StreamOptions,
   { ids, limits, report }: Pick<ServeContext, "ids" | "limits" | "report">,
 ): StreamReply {
   const scope = { taskId, artifactId: ids.message };
   const renderer = new Renderer({ ...scope, mode: render, language, questionEnds: true, report });
-  const said = answering === undefined ? NOTHING_TO_SAY : answering.frames;
-  const source = prepare === undefined ? said : preparedFrames(said, prepare);
+  const answer = answering === undefined ? EMPTY_ANSWER : answering.frames;
+  const source = prepare === undefined ? answer : preparedFrames(answer, prepare);
   let seenTask = "";
-  let told = false;
+  let finished = false;
   const map = (frame: StreamFrame, into: StreamFrame[]): boolean => {
     if (seenTask === "") {
-      seenTask = taskIdIn(frame.event) ?? "";
+      seenTask = taskIdOf(frame.event) ?? "";
       if (seenTask !== "") attendance?.onTask(seenTask);
     }
-    const event = answering?.continues === true ? sinceThen(frame.event) : frame.event;
+    const event = answering?.continues === true ? withoutEarlierArtifacts(frame.event) : frame.event;
     add(renderer.push(event), frame.event, into);
-    told = renderer.ended || renderer.asking;
-    return told;
+    finished = renderer.ended || renderer.asking;
+    return finished;
   };
   const frames = mapFrames(source, map, () => {
     // A server that stops ends its streams early, and a phone would wait for ever.
@@ -63,7 +62,7 @@ export function streamReply(
   const watched =
     attendance === undefined
       ? frames
-      : attended(frames, { ...attendance, isOver: () => told, taskId: () => seenTask || undefined });
+      : watchReader(frames, { ...attendance, isFinished: () => finished, taskId: () => seenTask || undefined });
   return eventStreamReply(watched, {
     keepAliveMs: limits.keepAliveMs,
     framing: new DeviceFraming(id, renderer, onFailure),
@@ -71,12 +70,12 @@ export function streamReply(
 }
 
 /** The answer to a notification that was tapped: known from its beginning to its end. */
-export function tappedReply(
+export function tapAnswerReply(
   text: string | undefined,
   { id, language, taskId }: Pick<StreamOptions, "id" | "language" | "taskId">,
   { ids, limits }: Pick<ServeContext, "ids" | "limits">,
 ): StreamReply {
-  const frames = tappedFrames({ taskId, artifactId: ids.message }, text, language);
+  const frames = toTapAnswerFrames({ taskId, artifactId: ids.message }, text, language);
   const source: FrameStream = {
     async *[Symbol.asyncIterator]() {
       yield frames.map((rendered) => new DeviceFrame(rendered, NO_EVENT));
@@ -114,14 +113,14 @@ const STOPPED = new ProtocolError("UNAVAILABLE", "The agent was interrupted; ple
 const NO_EVENT: StreamEvent = {
   statusUpdate: { taskId: "", contextId: "", status: { state: "TASK_STATE_COMPLETED" } },
 };
-const NOTHING_TO_SAY: FrameStream = {
+const EMPTY_ANSWER: FrameStream = {
   async *[Symbol.asyncIterator]() {
     yield [{ event: NO_EVENT, json: "" }];
   },
 };
 
 /** What follows in the same batch may say the same and more. */
-function add(frames: readonly Rendered[], event: StreamEvent, into: StreamFrame[]): void {
+function add(frames: readonly RenderedFrame[], event: StreamEvent, into: StreamFrame[]): void {
   for (const rendered of frames) {
     const last = into.at(-1);
     const both = last instanceof DeviceFrame ? coalesce(last.rendered, rendered) : undefined;
@@ -131,11 +130,11 @@ function add(frames: readonly Rendered[], event: StreamEvent, into: StreamFrame[
 }
 
 class DeviceFrame implements StreamFrame {
-  readonly rendered: Rendered;
+  readonly rendered: RenderedFrame;
   readonly event: StreamEvent;
   #json: string | undefined;
 
-  constructor(rendered: Rendered, event: StreamEvent) {
+  constructor(rendered: RenderedFrame, event: StreamEvent) {
     this.rendered = rendered;
     this.event = event;
   }
@@ -181,6 +180,6 @@ function toEvents(id: JsonRpcId, batch: readonly StreamFrame[]): string {
   return batch.map((frame) => (frame instanceof DeviceFrame ? toEvent(id, frame.rendered) : "")).join("");
 }
 
-function toEvent(id: JsonRpcId, { error, result }: Rendered): string {
+function toEvent(id: JsonRpcId, { error, result }: RenderedFrame): string {
   return encodeSseLine(toResponse(id, result, error));
 }

@@ -3,7 +3,7 @@ import { systemClock } from "../../server/clock-and-ids.ts";
 import type { Dialect, LinkCaller, LinkCalling } from "../contract.ts";
 import { describeDialect } from "../contract-suite.ts";
 import { outcomeOfStream } from "../suite/values.ts";
-import { HEARD_AS } from "../xiaoyi/testing/heard-as.ts";
+import { DECODED_ERROR_CODES } from "../xiaoyi/testing/decoded-error-codes.ts";
 import { createXiaoyiLink, linkCalling } from "./index.ts";
 
 let made = 0;
@@ -43,5 +43,5 @@ describeDialect(dialect, {
   streamsOnly: true,
   ofStream: outcomeOfStream,
   // Over HTTP the status says so; here there is no word for it.
-  errors: { ...HEARD_AS, UNAUTHENTICATED: "INVALID_REQUEST" },
+  errors: { ...DECODED_ERROR_CODES, UNAUTHENTICATED: "INVALID_REQUEST" },
 });

@@ -3,8 +3,8 @@ import { agentOf, chunk, createGate, echo, inputText, status, textDraft } from "
 import { settle } from "../../engine/testing/fake-clock.ts";
 import { callOf } from "../../engine/testing/harness.ts";
 import type { Message } from "../../model/message.ts";
+import { DEFAULT_LINK_TIMES } from "./options.ts";
 import { AGENT_ID, message, Stage } from "./testing/stage.ts";
-import { DEFAULT_LINK_TIMES } from "./times.ts";
 
 /** Works until it is cancelled. */
 const busy = () =>
@@ -433,7 +433,7 @@ describe("cancelling and clearing", () => {
     const kept = new Map<string, string>();
     const written = createGate();
     const cleared = {
-      all: async () => [...kept],
+      entries: async () => [...kept],
       get: async (sessionId: string) => kept.get(sessionId),
       set: async (sessionId: string, contextId: string) => {
         await written.pass();

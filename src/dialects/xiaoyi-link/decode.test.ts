@@ -2,12 +2,12 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { echo } from "../../engine/testing/agents.ts";
 import { settle } from "../../engine/testing/fake-clock.ts";
-import { type HeardFrame, readFrame } from "./decode.ts";
+import { decodeFrame, type PlatformFrame } from "./decode.ts";
 import { AGENT_ID, message, Stage } from "./testing/stage.ts";
 
 const LIMITS = { maxDepth: 64 };
-const read = (frame: unknown): HeardFrame =>
-  readFrame(typeof frame === "string" ? frame : JSON.stringify(frame), AGENT_ID, LIMITS);
+const read = (frame: unknown): PlatformFrame =>
+  decodeFrame(typeof frame === "string" ? frame : JSON.stringify(frame), AGENT_ID, LIMITS);
 
 /** A frame with some members missing, replaced, doubled in depth or of another kind. */
 function mangled(frame: object): fc.Arbitrary<unknown> {
@@ -59,7 +59,7 @@ describe("frames", () => {
     expect(read({ ...wrap({}), msgDetail: plain })).toEqual(read(plain));
     const { agentId: _agentId, ...anonymous } = plain;
     expect(read(anonymous)).toEqual(read(plain));
-    const cancel = { kind: "cancel", id: "c", words: { sessionIds: ["app-1"], taskIds: ["t", "c"] } };
+    const cancel = { kind: "cancel", id: "c", target: { sessionIds: ["app-1"], taskIds: ["t", "c"] } };
     const frame = { id: "c", sessionId: "app-1", taskId: "t" };
     for (const method of ["tasks/cancel", "tasks_cancel"]) {
       expect(read({ ...frame, method })).toEqual(cancel);

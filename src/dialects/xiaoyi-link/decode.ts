@@ -6,11 +6,11 @@
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
 import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
 import { isRecord } from "../shared/proto/json-reading.ts";
-import { type ControlWords, methodOf, readControl } from "../xiaoyi/control.ts";
+import { type ControlTarget, decodeControl, methodOf } from "../xiaoyi/control.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-export interface HeardRequest {
+export interface MessageFrame {
   readonly kind: "message";
   readonly id: JsonRpcId;
   readonly method: string;
@@ -21,52 +21,52 @@ export interface HeardRequest {
   readonly deviceId: unknown;
 }
 
-export interface HeardControl {
+export interface ControlFrame {
   readonly kind: "cancel" | "clear";
   readonly id: JsonRpcId;
-  readonly words: ControlWords;
+  readonly target: ControlTarget;
 }
 
-interface HeardUnknown {
+interface UnknownMethodFrame {
   readonly kind: "unknown-method";
   readonly id: JsonRpcId;
   readonly method: string;
-  readonly words: ControlWords;
+  readonly target: ControlTarget;
 }
 
 /** Frames that nothing is done about. */
-export type Disregard = "not-json" | "too-deep" | "no-object" | "other-agent" | "error" | "no-method" | "long-id";
+export type DropReason = "not-json" | "too-deep" | "no-object" | "other-agent" | "error" | "no-method" | "long-id";
 
-export type HeardFrame =
-  | HeardRequest
-  | HeardControl
-  | HeardUnknown
+export type PlatformFrame =
+  | MessageFrame
+  | ControlFrame
+  | UnknownMethodFrame
   | { readonly kind: "heartbeat" }
-  | { readonly kind: "disregarded"; readonly why: Disregard };
+  | { readonly kind: "disregarded"; readonly why: DropReason };
 
 interface FrameLimits {
   readonly maxDepth: number;
 }
 
-export function readFrame(text: string, agentId: string, limits: FrameLimits): HeardFrame {
-  const outer = readFields(text, limits);
-  if (typeof outer === "string") return disregard(outer);
-  if (isOfOther(outer, agentId)) return disregard("other-agent");
-  if (outer.msgDetail === undefined) return readRequest(outer);
-  const inner = isRecord(outer.msgDetail) ? outer.msgDetail : readDetail(outer.msgDetail, limits);
-  if (typeof inner === "string") return disregard(inner);
-  if (isOfOther(inner, agentId)) return disregard("other-agent");
+export function decodeFrame(text: string, agentId: string, limits: FrameLimits): PlatformFrame {
+  const outer = decodeFields(text, limits);
+  if (typeof outer === "string") return drop(outer);
+  if (isForOtherAgent(outer, agentId)) return drop("other-agent");
+  if (outer.msgDetail === undefined) return decodeRequest(outer);
+  const inner = isRecord(outer.msgDetail) ? outer.msgDetail : decodeDetail(outer.msgDetail, limits);
+  if (typeof inner === "string") return drop(inner);
+  if (isForOtherAgent(inner, agentId)) return drop("other-agent");
   const { msgType, sessionId, taskId } = outer;
-  return readRequest({ msgType, sessionId, taskId, ...inner });
+  return decodeRequest({ msgType, sessionId, taskId, ...inner });
 }
 
 /** What is said in an envelope may also be said by the envelope alone. */
-function readDetail(detail: unknown, limits: FrameLimits): Fields | Disregard {
+function decodeDetail(detail: unknown, limits: FrameLimits): Fields | DropReason {
   if (detail === "" || detail === null) return {};
-  return typeof detail === "string" ? readFields(detail, limits) : "no-object";
+  return typeof detail === "string" ? decodeFields(detail, limits) : "no-object";
 }
 
-function readFields(text: string, limits: FrameLimits): Fields | Disregard {
+function decodeFields(text: string, limits: FrameLimits): Fields | DropReason {
   try {
     const value = parseJson(text, limits);
     return isRecord(value) ? value : "no-object";
@@ -76,48 +76,48 @@ function readFields(text: string, limits: FrameLimits): Fields | Disregard {
   }
 }
 
-function isOfOther({ agentId }: Fields, own: string): boolean {
+function isForOtherAgent({ agentId }: Fields, own: string): boolean {
   return typeof agentId === "string" && agentId !== own;
 }
 
-function disregard(why: Disregard): HeardFrame {
+function drop(why: DropReason): PlatformFrame {
   return { kind: "disregarded", why };
 }
 
 /** Ids are kept for as long as somebody may come back to them; no agent takes longer ones either. */
-const LONGEST_ID = 1_024;
-const IDS = ["id", "taskId", "sessionId", "session_id", "conversationId"] as const;
+const MAX_ID_LENGTH = 1_024;
+const ID_MEMBERS = ["id", "taskId", "sessionId", "session_id", "conversationId"] as const;
 
 function hasLongId(fields: Fields): boolean {
-  return IDS.some((name) => {
+  return ID_MEMBERS.some((name) => {
     const id = fields[name];
-    return typeof id === "string" && id.length > LONGEST_ID;
+    return typeof id === "string" && id.length > MAX_ID_LENGTH;
   });
 }
 
-function readRequest(request: Fields): HeardFrame {
-  if (hasLongId(request) || (isRecord(request.params) && hasLongId(request.params))) return disregard("long-id");
+function decodeRequest(request: Fields): PlatformFrame {
+  if (hasLongId(request) || (isRecord(request.params) && hasLongId(request.params))) return drop("long-id");
   const id = toId(request.id);
   const word = [request.method, request.action].find((one) => typeof one === "string" && one !== "");
   const method = word ?? (methodOf(request.msgType) === undefined ? undefined : request.msgType);
   if (typeof method !== "string") {
     if (request.msgType === "heartbeat") return { kind: "heartbeat" };
-    return disregard(request.error === undefined ? "no-method" : "error");
+    return drop(request.error === undefined ? "no-method" : "error");
   }
   const known = methodOf(method);
-  if (known === "cancel" || known === "clear") return { kind: known, id, words: readControl(request) };
+  if (known === "cancel" || known === "clear") return { kind: known, id, target: decodeControl(request) };
   const params = isRecord(request.params) ? request.params : {};
   // Whatever carries a message is one: the platform's own test tools use other methods.
   if (known !== "message" && !isRecord(params.message)) {
-    return { kind: "unknown-method", id, method, words: readControl(request) };
+    return { kind: "unknown-method", id, method, target: decodeControl(request) };
   }
   return {
     kind: "message",
     id,
     method,
     params: params.id === undefined ? { ...params, id: request.taskId } : params,
-    appSessionId: textIn(request.sessionId),
-    conversationId: textIn(request.conversationId),
+    appSessionId: nonEmptyString(request.sessionId),
+    conversationId: nonEmptyString(request.conversationId),
     deviceId: request.deviceId,
   };
 }
@@ -127,6 +127,6 @@ function toId(value: unknown): JsonRpcId {
   return typeof value === "string" || (typeof value === "number" && Number.isFinite(value)) ? value : null;
 }
 
-function textIn(value: unknown): string | undefined {
+function nonEmptyString(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }

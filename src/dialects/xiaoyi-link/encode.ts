@@ -10,7 +10,7 @@ export function toHeartbeat(agentId: string): string {
 }
 
 /** Where an answer belongs. */
-export interface Address {
+export interface AnswerAddress {
   readonly agentId: string;
   /** The conversation, not what the app calls its session: that changes whenever the app is opened. */
   readonly sessionId: string;
@@ -18,6 +18,6 @@ export interface Address {
 }
 
 /** `detail` is a JSON-RPC response. */
-export function toAnswer({ agentId, sessionId, taskId }: Address, detail: string): string {
+export function toAnswer({ agentId, sessionId, taskId }: AnswerAddress, detail: string): string {
   return JSON.stringify({ msgType: "agent_response", agentId, sessionId, taskId, msgDetail: detail });
 }

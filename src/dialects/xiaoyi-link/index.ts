@@ -1,18 +1,18 @@
 import type { Dialect, LinkServing } from "../contract.ts";
-import { can } from "../xiaoyi/can.ts";
-import { linkCalling } from "./call-link.ts";
-import { LinkAgent } from "./link-agent.ts";
+import { can } from "../xiaoyi/abilities.ts";
+import { LinkAgent } from "./bind-link.ts";
+import { linkCalling } from "./call/call-link.ts";
 import { LOSSES } from "./losses.ts";
 import type { LinkAgentOptions } from "./options.ts";
 import { DIALECT_NAME } from "./version.ts";
 
-export type { OutgoingFile, UploadFile } from "../xiaoyi/uploads.ts";
-export { linkCalling } from "./call-link.ts";
-export { DEFAULT_LINK_TIMES, type LinkTimes } from "./times.ts";
+export type { OutgoingFile, UploadFile } from "../xiaoyi/upload.ts";
+export { linkCalling } from "./call/call-link.ts";
+export { DEFAULT_LINK_TIMES, type LinkTimes } from "./options.ts";
 export { DIALECT_NAME } from "./version.ts";
 
 /** How one agent is connected. */
-export type LinkEntry = Omit<LinkAgentOptions, "context">;
+type LinkEntry = Omit<LinkAgentOptions, "context">;
 
 export function createLinkServing(entry: LinkEntry): LinkServing {
   return { open: (context) => new LinkAgent({ ...entry, context }) };

@@ -1,6 +1,6 @@
 /** All that this dialect has no fields for. */
 import type { LossRule } from "../../model/loss.ts";
-import { LOSSES as SHARED } from "../xiaoyi/losses.ts";
+import { LOSSES as SHARED } from "../xiaoyi/abilities.ts";
 
 export const LOSSES = {
   ...SHARED,

@@ -1,13 +1,12 @@
 /** What an agent on the link is made of. */
+
 import type { Clock, Log } from "../../model/ports.ts";
 import type { ServeContext } from "../contract.ts";
-import type { FileIntake } from "../xiaoyi/file-intake.ts";
-import type { Notes } from "../xiaoyi/notes.ts";
-import type { Notices } from "../xiaoyi/notices.ts";
 import type { Language } from "../xiaoyi/phone-texts.ts";
-import type { RenderMode } from "../xiaoyi/render.ts";
-import type { UploadFile } from "../xiaoyi/uploads.ts";
-import type { LinkTimes } from "./times.ts";
+import type { FileIntake, OfflineNotifications, PersistentMap } from "../xiaoyi/ports.ts";
+import type { RenderMode } from "../xiaoyi/render/renderer.ts";
+import type { UploadFile } from "../xiaoyi/upload.ts";
+import type { ReplyTimes } from "./reply.ts";
 
 export interface LinkAgentOptions {
   readonly agentId: string;
@@ -22,11 +21,23 @@ export interface LinkAgentOptions {
   /** Absent: files are told by their names and links. */
   readonly upload?: UploadFile;
   /** Absent: users who left are told of nothing. */
-  readonly notices?: Notices | undefined;
+  readonly notifications?: OfflineNotifications | undefined;
   /** Absent: files stay where the platform has them. */
   readonly intake?: FileIntake | undefined;
   /** Absent: that a conversation was cleared is forgotten when the process ends. */
-  readonly cleared?: Notes | undefined;
+  readonly cleared?: PersistentMap | undefined;
   /** Tasks with the conversation that waits for their answer. Absent: a crash leaves those without that had just ended. */
-  readonly unanswered?: Notes | undefined;
+  readonly unanswered?: PersistentMap | undefined;
 }
+
+export interface LinkTimes extends ReplyTimes {
+  readonly heartbeatMs: number;
+}
+
+export const DEFAULT_LINK_TIMES: LinkTimes = {
+  heartbeatMs: 20_000,
+  keepAliveMs: 20_000,
+  finalAfterMs: 300,
+  paceMs: 100,
+  undeliveredMs: 30_000,
+};

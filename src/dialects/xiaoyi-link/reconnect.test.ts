@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { Agent } from "../../engine/agent.ts";
 import { agentOf, chunk, createGate, echo, inputText, status } from "../../engine/testing/agents.ts";
 import { settle } from "../../engine/testing/fake-clock.ts";
+import { DEFAULT_LINK_TIMES } from "./options.ts";
 import { AGENT_ID, message, Stage } from "./testing/stage.ts";
-import { DEFAULT_LINK_TIMES } from "./times.ts";
 
 /** Says one word after the other, each when it is told to. */
 function speaker(words: readonly string[], onCrash: Agent["onCrash"] = "fail") {

@@ -8,15 +8,12 @@ import type { Clock } from "../../model/ports.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
 import { createDeferred, type Deferred } from "../../wire/link.ts";
 import { toPublicError } from "../shared/errors.ts";
-import { sinceThen } from "../xiaoyi/continuing.ts";
+import { withoutEarlierArtifacts } from "../xiaoyi/agent-tasks.ts";
+import { enqueueFrames, type RenderedFrame, toResponse } from "../xiaoyi/frames.ts";
 import type { Language } from "../xiaoyi/phone-texts.ts";
-import { Renderer, type RenderMode } from "../xiaoyi/render.ts";
-import { queue, type Rendered } from "../xiaoyi/rendered.ts";
-import { toResponse } from "../xiaoyi/wire.ts";
-import { ArrivedThings } from "./arrived-things.ts";
-import { type Address, toAnswer } from "./encode.ts";
-import type { Doubtful, Outgoing } from "./line.ts";
-import type { SeenFrame } from "./seen-frames.ts";
+import { Renderer, type RenderMode } from "../xiaoyi/render/renderer.ts";
+import { DeliveredItems, type OutgoingFrame, type ReceivedFrame, type Unconfirmed } from "./connection.ts";
+import { type AnswerAddress, toAnswer } from "./encode.ts";
 
 export interface ReplyTimes {
   /** A task that says nothing is said to be alive this often. */
@@ -26,11 +23,11 @@ export interface ReplyTimes {
   /** Between two frames of which the second stands for the first. */
   readonly paceMs: number;
   /** How long what is complete may wait for a link before it is told elsewhere. */
-  readonly absentMs: number;
+  readonly undeliveredMs: number;
 }
 
 interface ReplyOptions {
-  readonly address: Address;
+  readonly address: AnswerAddress;
   readonly mode: RenderMode;
   readonly language: Language;
   readonly desktop: boolean;
@@ -41,50 +38,50 @@ interface ReplyOptions {
   /** Makes of an event what the platform can show, e.g. by uploading its files. */
   readonly prepare: ((event: StreamEvent) => Promise<StreamEvent>) | undefined;
   /** The task as it stands, and what follows; with `moreComes` also if it asks, for it will be answered. */
-  readonly again: (moreComes: boolean) => Promise<FrameStream>;
+  readonly reopen: (moreComes: boolean) => Promise<FrameStream>;
   /** The engine's id of the task is known. */
   readonly onTask: (id: string) => void;
   /** Frames can be sent. */
   readonly onReady: () => void;
   /** The answer, or a question, is complete and has not left for too long. */
-  readonly onAbsent: () => void;
+  readonly onUndelivered: () => void;
   /** All of it has arrived, and nothing follows: it is over, or waits for the user. */
-  readonly onRest: () => void;
+  readonly onSettled: () => void;
 }
 
 /** Frames of one answer that wait to be sent; beyond that the task's log is not read on. */
-const MOST_WAITING = 500;
+const MAX_WAITING_FRAMES = 500;
 /** A stream that broke is taken up again after this. */
-const AGAIN_MS = 1_000;
+const RETRY_MS = 1_000;
 /** How long after it was answered a message is still recognised. */
-const SAME_MESSAGE_MS = 10_000;
+const DUPLICATE_MESSAGE_MS = 10_000;
 
-export class Reply implements Doubtful {
+export class Reply implements Unconfirmed {
   requestId: JsonRpcId;
   /** The messages it answers. */
-  readonly seen: SeenFrame[] = [];
+  readonly frames: ReceivedFrame[] = [];
   /** A message was added to the task while it was under way: should it ask, that is the answer. */
-  moreComes = false;
+  expectsInput = false;
   readonly #options: ReplyOptions;
   #renderer: Renderer;
-  #waiting: Rendered[] = [];
-  readonly #things = new ArrivedThings();
+  #waiting: RenderedFrame[] = [];
+  readonly #items = new DeliveredItems();
   #room: Deferred | undefined;
   /** Counts the streams that were followed; only the newest is. */
   #round = 0;
   #following = false;
   #stopStream = (): void => {};
-  #left = false;
-  #resting = false;
+  #abandoned = false;
+  #settled = false;
   /** The message was not taken in. */
   #refusal: ProtocolError | undefined;
   readonly #started = createDeferred();
   #lastSentAt = 0;
   #lastContentAt = Number.NEGATIVE_INFINITY;
-  #lastShown: Rendered["shows"];
+  #lastShown: RenderedFrame["shows"];
   #cancelWake = (): void => {};
   #cancelKeepAlive = (): void => {};
-  #cancelAbsence = (): void => {};
+  #cancelUndelivered = (): void => {};
 
   constructor(requestId: JsonRpcId, options: ReplyOptions) {
     this.requestId = requestId;
@@ -112,43 +109,43 @@ export class Reply implements Doubtful {
   }
 
   /** Its last frame has left. */
-  get told(): boolean {
+  get isSent(): boolean {
     return this.ended && this.#waiting.length === 0;
   }
 
   /** It has an end, or has come to a question. */
-  get complete(): boolean {
+  get isComplete(): boolean {
     return this.ended || this.#renderer.asking;
   }
 
   /** What completes it has not left. */
-  get withheld(): boolean {
-    return this.complete && this.#waiting.length > 0;
+  get isUndelivered(): boolean {
+    return this.isComplete && this.#waiting.length > 0;
   }
 
   /** Nothing happens until the user says something; all that was said has arrived. */
-  get resting(): boolean {
-    return this.#resting;
+  get isSettled(): boolean {
+    return this.#settled;
   }
 
   /**
    * Says at once that somebody is there, then what the stream brings until the task ends or asks; of a task that goes
    * on, only what is new.
    */
-  follow(open: () => Promise<FrameStream> = this.#again, continues = false): void {
-    this.#resting = false;
-    this.#cancelAbsence();
+  follow(open: () => Promise<FrameStream> = this.#reopen, continues = false): void {
+    this.#settled = false;
+    this.#cancelUndelivered();
     this.#keepAliveLater(this.#options.times.keepAliveMs);
     this.#queue(this.#renderer.begin());
     void this.#read(open, continues);
   }
 
   /** Says all of it anew: it is not known how much of what was said has arrived. */
-  restate(): void {
+  resend(): void {
     void this.#started.promise.then(() => {
-      if (this.#left) return;
+      if (this.#abandoned) return;
       this.#waiting = [];
-      this.#things.restate();
+      this.#items.beginResend();
       this.#renderer = this.#createRenderer();
       if (this.#refusal === undefined) this.follow();
       else this.refuse(this.#refusal);
@@ -170,22 +167,22 @@ export class Reply implements Doubtful {
   }
 
   /** Nobody listens any more; the task goes on. */
-  leave(): void {
-    this.#left = true;
+  abandon(): void {
+    this.#abandoned = true;
     this.#round++;
     this.#waiting = [];
     this.#stop();
     this.#cancelWake();
     this.#cancelKeepAlive();
-    this.#cancelAbsence();
+    this.#cancelUndelivered();
     this.#started.resolve();
     this.#answered();
   }
 
-  peek(): Outgoing<this> | undefined {
+  peek(): OutgoingFrame<this> | undefined {
     const [next] = this.#waiting;
     if (next === undefined) return undefined;
-    const wait = this.#restBefore(next);
+    const wait = this.#delayOf(next);
     if (wait > 0) {
       this.#cancelWake();
       this.#cancelWake = this.#options.clock.after(wait, this.#options.onReady);
@@ -200,22 +197,22 @@ export class Reply implements Doubtful {
     if (frame === undefined) return;
     this.#lastSentAt = this.#options.clock.now();
     this.#lastShown = frame.shows;
-    this.#things.sent(frame);
+    this.#items.sent(frame);
     if (frame.result.kind === "artifact-update") this.#lastContentAt = this.#lastSentAt;
-    if (this.#waiting.length < MOST_WAITING / 2) this.#makeRoom();
+    if (this.#waiting.length < MAX_WAITING_FRAMES / 2) this.#makeRoom();
   }
 
-  asked(): void {
-    this.#things.asked();
+  pingSent(): void {
+    this.#items.pingSent();
   }
 
   confirmed(all: boolean): void {
-    this.#things.confirmed();
-    const mayFollow = this.#following || !this.complete;
-    if (!all || this.#left || mayFollow || this.#waiting.length > 0) return;
-    this.#cancelAbsence();
-    this.#resting = true;
-    this.#options.onRest();
+    this.#items.confirmed();
+    const mayFollow = this.#following || !this.isComplete;
+    if (!all || this.#abandoned || mayFollow || this.#waiting.length > 0) return;
+    this.#cancelUndelivered();
+    this.#settled = true;
+    this.#options.onSettled();
   }
 
   async #read(open: () => Promise<FrameStream>, continues = false): Promise<void> {
@@ -234,20 +231,20 @@ export class Reply implements Doubtful {
         const step = await frames.next();
         if (isOver()) return stop();
         if (step.done === true) {
-          if (this.#renderer.asking && !this.moreComes) break;
-          const wait = this.#renderer.asking ? 0 : AGAIN_MS;
-          this.#options.clock.after(wait, () => void (isOver() || this.#read(this.#again)));
+          if (this.#renderer.asking && !this.expectsInput) break;
+          const wait = this.#renderer.asking ? 0 : RETRY_MS;
+          this.#options.clock.after(wait, () => void (isOver() || this.#read(this.#reopen)));
           return;
         }
         for (const frame of step.value) {
           const { prepare } = this.#options;
-          const event = continues ? sinceThen(frame.event) : frame.event;
+          const event = continues ? withoutEarlierArtifacts(frame.event) : frame.event;
           const shown = prepare === undefined ? event : await prepare(event);
           if (isOver()) return stop();
           if ("task" in event) this.#options.onTask(event.task.id);
           if (!this.#isAskedAlready(event)) this.#queue(this.#renderer.push(shown));
           // The task as it stands is all that was told before.
-          if ("task" in event) this.#things.toldAnew();
+          if ("task" in event) this.#items.endResend();
         }
         this.#started.resolve();
         if (this.#renderer.ended) {
@@ -255,7 +252,7 @@ export class Reply implements Doubtful {
           break;
         }
         if (this.#renderer.asking) this.#expectAnswer();
-        if (this.#waiting.length >= MOST_WAITING) {
+        if (this.#waiting.length >= MAX_WAITING_FRAMES) {
           this.#room ??= createDeferred();
           await this.#room.promise;
         }
@@ -263,7 +260,7 @@ export class Reply implements Doubtful {
     } catch (error) {
       if (isOver()) return;
       const refusal = toPublicError(error);
-      if (!taken && open !== this.#again) this.#refusal = refusal;
+      if (!taken && open !== this.#reopen) this.#refusal = refusal;
       this.#queue(this.#renderer.fail(refusal));
     }
     if (isOver()) return;
@@ -273,10 +270,10 @@ export class Reply implements Doubtful {
     this.#noticeEnd();
   }
 
-  readonly #again = (): Promise<FrameStream> => {
-    const { moreComes } = this;
-    this.moreComes = false;
-    return this.#options.again(moreComes);
+  readonly #reopen = (): Promise<FrameStream> => {
+    const { expectsInput } = this;
+    this.expectsInput = false;
+    return this.#options.reopen(expectsInput);
   };
 
   /** The question that a task has come to is known. */
@@ -285,7 +282,7 @@ export class Reply implements Doubtful {
   }
 
   #noticeEnd(): void {
-    if (this.#left || !this.ended) return;
+    if (this.#abandoned || !this.ended) return;
     this.#following = false;
     this.#cancelKeepAlive();
     this.#answered();
@@ -293,31 +290,31 @@ export class Reply implements Doubtful {
   }
 
   #watchLeaving(): void {
-    const { clock, onAbsent, times } = this.#options;
-    this.#cancelAbsence();
-    this.#cancelAbsence = clock.after(times.absentMs, () => {
-      if (this.withheld) onAbsent();
+    const { clock, onUndelivered, times } = this.#options;
+    this.#cancelUndelivered();
+    this.#cancelUndelivered = clock.after(times.undeliveredMs, () => {
+      if (this.isUndelivered) onUndelivered();
     });
   }
 
   /** It may be the same words under the same ids. */
   #expectAnswer(): void {
-    for (const frame of this.seen.splice(0)) frame.forget();
+    for (const frame of this.frames.splice(0)) frame.forget();
     this.#watchLeaving();
   }
 
   #answered(): void {
-    for (const frame of this.seen.splice(0)) frame.answered(SAME_MESSAGE_MS);
+    for (const frame of this.frames.splice(0)) frame.expireIn(DUPLICATE_MESSAGE_MS);
   }
 
-  #queue(frames: readonly Rendered[]): void {
-    if (this.#left || frames.length === 0) return;
-    queue(this.#things.missing(frames), this.#waiting);
+  #queue(frames: readonly RenderedFrame[]): void {
+    if (this.#abandoned || frames.length === 0) return;
+    enqueueFrames(this.#items.withoutDelivered(frames), this.#waiting);
     this.#options.onReady();
   }
 
   /** How long the frame has to wait: for those before it to be through, or for a better one to take its place. */
-  #restBefore({ result, shows }: Rendered): number {
+  #delayOf({ result, shows }: RenderedFrame): number {
     const { clock, times } = this.#options;
     const now = clock.now();
     if (result.final) return this.#lastContentAt + times.finalAfterMs - now;

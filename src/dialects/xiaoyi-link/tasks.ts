@@ -9,10 +9,10 @@ import { AgentTasks } from "../xiaoyi/agent-tasks.ts";
 import { DIALECT_NAME } from "./version.ts";
 
 /** Messages of a task in which the user's last one is looked for. */
-const HISTORY = 100;
-const PAGE = 50;
+const HISTORY_LENGTH = 100;
+const PAGE_SIZE = 50;
 
-export class Tasks extends AgentTasks {
+export class LinkTasks extends AgentTasks {
   readonly #originOf: (id: string) => Promise<string | undefined>;
 
   constructor({ caller, service }: Pick<ServeContext, "caller" | "service">, clock: Clock) {
@@ -38,7 +38,7 @@ export class Tasks extends AgentTasks {
   /** A task that is over, or waits for its user; undefined for others, and for none. */
   async ended(id: string): Promise<Task | undefined> {
     try {
-      const task = await this.dispatch({ kind: "get", id, historyLength: HISTORY });
+      const task = await this.dispatch({ kind: "get", id, historyLength: HISTORY_LENGTH });
       return isTerminal(task.status.state) || isInterrupted(task.status.state) ? task : undefined;
     } catch (error) {
       if (ProtocolError.is(error) && error.code === "TASK_NOT_FOUND") return undefined;
@@ -56,8 +56,8 @@ export class Tasks extends AgentTasks {
     do {
       const page = await this.dispatch({
         kind: "list",
-        pageSize: PAGE,
-        historyLength: HISTORY,
+        pageSize: PAGE_SIZE,
+        historyLength: HISTORY_LENGTH,
         ...(status === undefined ? undefined : { status }),
         ...(since === undefined ? undefined : { statusTimestampAfter: since }),
         ...(pageToken === "" ? undefined : { pageToken }),

@@ -45,8 +45,8 @@ describe("an agent that does not stream", () => {
       if (asked.length === 1) throw taskNotFound("t");
       return now;
     });
-    const { asWanted, frames } = await tasks.open(MESSAGE, "t");
-    expect(asWanted).toBe(true);
+    const { hasChosenId, frames } = await tasks.open(MESSAGE, "t");
+    expect(hasChosenId).toBe(true);
     const events = follow(frames);
     await settle();
     expect(events).toEqual([{ task: taskOf("TASK_STATE_WORKING") }]);
@@ -104,7 +104,7 @@ describe("an id that was used", () => {
       if ("chosenId" in operation) throw used;
       return { task: taskOf("TASK_STATE_COMPLETED") };
     }, streaming);
-    expect((await tasks.open(MESSAGE, "t")).asWanted).toBe(false);
+    expect((await tasks.open(MESSAGE, "t")).hasChosenId).toBe(false);
     expect(asked.at(-1)).not.toHaveProperty("chosenId");
   });
 });

@@ -1,23 +1,43 @@
 /** Tasks of one agent for one caller: what both ways of access ask of it. */
 
 import { ProtocolError } from "../../model/errors.ts";
+import type { StreamEvent } from "../../model/event.ts";
 import type { Message } from "../../model/message.ts";
 import type { CallContext, FrameStream, Operation, OutcomeOf, SendInput, StreamFrame } from "../../model/operation.ts";
 import type { Clock } from "../../model/ports.ts";
 import { isInterrupted, isTerminal, type Task } from "../../model/task.ts";
 import type { AgentService } from "../contract.ts";
 import { createFrame } from "../shared/responses.ts";
-import { isUsedUp } from "./continuing.ts";
 import type { CancelState } from "./control.ts";
+
+/** Tasks that a message continues, and ids that no longer can be continued. */
+
+/** The id that was chosen for a task is that of one that takes no more messages, or not these. */
+function isTaskIdTaken(error: unknown, taskId: string): boolean {
+  if (!ProtocolError.is(error)) return false;
+  if (error.code === "UNSUPPORTED_OPERATION") return error.metadata?.taskId === taskId;
+  const [{ description, field } = NO_VIOLATION] = error.violations ?? [];
+  if (error.code !== "INVALID_PARAMS") return false;
+  return field === "message.contextId" || (field === "id" && description.includes("another task"));
+}
+
+const NO_VIOLATION = { field: "", description: "" };
+
+/** A task that goes on begins its stream with all it ever said. */
+export function withoutEarlierArtifacts(event: StreamEvent): StreamEvent {
+  if (!("task" in event)) return event;
+  const { artifacts, ...rest } = event.task;
+  return { task: rest };
+}
 
 /** How soon an agent that does not stream is asked for its task again: first, and at most. */
 const POLL_MS = 50;
-const LONGEST_POLL_MS = 1_000;
+const MAX_POLL_MS = 1_000;
 
 interface OpenedTask {
   readonly frames: FrameStream;
   /** The task has the id that was wanted. */
-  readonly asWanted: boolean;
+  readonly hasChosenId: boolean;
 }
 
 export class AgentTasks {
@@ -41,24 +61,24 @@ export class AgentTasks {
    */
   async open(message: Message, id: string): Promise<OpenedTask> {
     try {
-      return { frames: await this.#send({ message, alwaysTask: true, chosenId: id }), asWanted: true };
+      return { frames: await this.#send({ message, alwaysTask: true, chosenId: id }), hasChosenId: true };
     } catch (error) {
-      if (!isUsedUp(error, id)) throw error;
-      return { frames: await this.#send({ message, alwaysTask: true }), asWanted: false };
+      if (!isTaskIdTaken(error, id)) throw error;
+      return { frames: await this.#send({ message, alwaysTask: true }), hasChosenId: false };
     }
   }
 
   /** A task as it stands, and what follows; of one that asks nothing follows, unless `moreComes`. */
-  async stored(id: string, moreComes: boolean): Promise<FrameStream> {
+  async follow(id: string, moreComes: boolean): Promise<FrameStream> {
     const task = await this.dispatch({ kind: "get", id });
-    if (isTerminal(task.status.state) || (isInterrupted(task.status.state) && !moreComes)) return single({ task });
-    if (!this.#service.profile.streaming) return this.#polled(task, new Set());
+    if (isTerminal(task.status.state) || (isInterrupted(task.status.state) && !moreComes)) return singleFrame({ task });
+    if (!this.#service.profile.streaming) return this.#poll(task, new Set());
     try {
       return await this.dispatch({ kind: "subscribe", id });
     } catch (error) {
       // Ended since it was looked at.
       if (!ProtocolError.is(error) || error.code !== "UNSUPPORTED_OPERATION") throw error;
-      return single({ task: await this.dispatch({ kind: "get", id }) });
+      return singleFrame({ task: await this.dispatch({ kind: "get", id }) });
     }
   }
 
@@ -75,28 +95,28 @@ export class AgentTasks {
   /** The platform follows every answer; that of an agent that does not stream is looked at until it is there. */
   async #send(input: SendInput): Promise<FrameStream> {
     if (this.#service.profile.streaming) return this.dispatch({ kind: "stream", ...input });
-    const before = input.chosenId === undefined ? NOTHING_GIVEN : await this.#givenBefore(input.chosenId);
+    const before = input.chosenId === undefined ? NO_ARTIFACTS : await this.#artifactsBefore(input.chosenId);
     const configuration = { returnImmediately: true };
     const outcome = await this.dispatch({ kind: "send", ...input, configuration });
-    return "task" in outcome ? this.#polled(outcome.task, before) : single(outcome);
+    return "task" in outcome ? this.#poll(outcome.task, before) : singleFrame(outcome);
   }
 
   /** What a task that goes on has given was shown then. */
-  async #givenBefore(id: string): Promise<ReadonlySet<string>> {
+  async #artifactsBefore(id: string): Promise<ReadonlySet<string>> {
     try {
       const { artifacts = [] } = await this.dispatch({ kind: "get", id, historyLength: 0 });
       return new Set(artifacts.map((artifact) => JSON.stringify(artifact)));
     } catch (error) {
-      if (ProtocolError.is(error) && error.code === "TASK_NOT_FOUND") return NOTHING_GIVEN;
+      if (ProtocolError.is(error) && error.code === "TASK_NOT_FOUND") return NO_ARTIFACTS;
       throw error;
     }
   }
 
-  async *#polled(begun: Task, before: ReadonlySet<string>): AsyncGenerator<readonly StreamFrame[]> {
+  async *#poll(begun: Task, before: ReadonlySet<string>): AsyncGenerator<readonly StreamFrame[]> {
     const { artifacts: _shownAtTheEnd, ...first } = begun;
-    if (isUnderWay(begun)) yield [frameOf({ task: first })];
+    if (isRunning(begun)) yield [toFrame({ task: first })];
     let task = begun;
-    for (let wait = POLL_MS; isUnderWay(task); wait = Math.min(2 * wait, LONGEST_POLL_MS)) {
+    for (let wait = POLL_MS; isRunning(task); wait = Math.min(2 * wait, MAX_POLL_MS)) {
       await new Promise<void>((resolve) => {
         this.#clock.after(wait, resolve);
       });
@@ -104,31 +124,31 @@ export class AgentTasks {
       yield NO_FRAMES;
       task = await this.dispatch({ kind: "get", id: begun.id });
     }
-    yield wholeAnswer(task, before);
+    yield toAnswerFrames(task, before);
   }
 }
 
 const NO_FRAMES: readonly StreamFrame[] = [];
-const NOTHING_GIVEN: ReadonlySet<string> = new Set();
+const NO_ARTIFACTS: ReadonlySet<string> = new Set();
 
-function isUnderWay({ status: { state } }: Task): boolean {
+function isRunning({ status: { state } }: Task): boolean {
   return !isTerminal(state) && !isInterrupted(state);
 }
 
 /** As updates, which whoever wants only what is new takes for new. */
-function wholeAnswer({ artifacts = [], ...task }: Task, before: ReadonlySet<string>): readonly StreamFrame[] {
+function toAnswerFrames({ artifacts = [], ...task }: Task, before: ReadonlySet<string>): readonly StreamFrame[] {
   const scope = { taskId: task.id, contextId: task.contextId };
   const given = artifacts.filter((artifact) => !before.has(JSON.stringify(artifact)));
   return [
-    ...given.map((artifact) => frameOf({ artifactUpdate: { ...scope, artifact, lastChunk: true } })),
-    frameOf({ task }),
+    ...given.map((artifact) => toFrame({ artifactUpdate: { ...scope, artifact, lastChunk: true } })),
+    toFrame({ task }),
   ];
 }
 
-function frameOf(event: StreamFrame["event"]): StreamFrame {
+function toFrame(event: StreamFrame["event"]): StreamFrame {
   return createFrame(event, undefined);
 }
 
-async function* single(event: StreamFrame["event"]): AsyncGenerator<readonly StreamFrame[]> {
-  yield [frameOf(event)];
+async function* singleFrame(event: StreamFrame["event"]): AsyncGenerator<readonly StreamFrame[]> {
+  yield [toFrame(event)];
 }

@@ -1,13 +1,13 @@
 /** A map that forgets what was not asked for the longest when it is full. */
 export class BoundedMap<K, V> {
   readonly #entries = new Map<K, V>();
-  readonly #most: number;
-  readonly #mayGo: (value: V) => boolean;
+  readonly #maxSize: number;
+  readonly #isEvictable: (value: V) => boolean;
 
   /** `mayGo`: what must not be forgotten yet stays, and the map then grows beyond its bound. */
-  constructor(most: number, mayGo: (value: V) => boolean = () => true) {
-    this.#most = most;
-    this.#mayGo = mayGo;
+  constructor(maxSize: number, mayGo: (value: V) => boolean = () => true) {
+    this.#maxSize = maxSize;
+    this.#isEvictable = mayGo;
   }
 
   get size(): number {
@@ -25,7 +25,7 @@ export class BoundedMap<K, V> {
   set(key: K, value: V): void {
     this.#entries.delete(key);
     this.#entries.set(key, value);
-    if (this.#entries.size > this.#most) this.#forget();
+    if (this.#entries.size > this.#maxSize) this.#evict();
   }
 
   delete(key: K): boolean {
@@ -33,14 +33,14 @@ export class BoundedMap<K, V> {
   }
 
   /** Looks at few, so that a map of nothing but what must stay costs little, but at more than it grows by. */
-  #forget(): void {
+  #evict(): void {
     let looked = 0;
     for (const [key, value] of this.#entries) {
-      if (this.#entries.size <= this.#most || looked++ === MOST_LOOKED_AT) return;
+      if (this.#entries.size <= this.#maxSize || looked++ === MAX_EVICTION_CHECKS) return;
       this.#entries.delete(key);
-      if (!this.#mayGo(value)) this.#entries.set(key, value);
+      if (!this.#isEvictable(value)) this.#entries.set(key, value);
     }
   }
 }
 
-const MOST_LOOKED_AT = 4;
+const MAX_EVICTION_CHECKS = 4;

@@ -2,11 +2,11 @@ import { describe, expect, it } from "vitest";
 import type { Loss } from "../../model/loss.ts";
 import type { Part } from "../../model/message.ts";
 import { xiaoyi } from "./builders.ts";
-import { toPartWire } from "./parts.ts";
+import { encodePart } from "./parts.ts";
 
 function said(part: Part): unknown {
   const losses: Loss[] = [];
-  const wire = toPartWire(part, "part", losses);
+  const wire = encodePart(part, "part", losses);
   expect(losses).toEqual([]);
   return wire;
 }

@@ -2,15 +2,14 @@
 
 import type { JsonObject, JsonValue } from "../../model/json.ts";
 import type { Part } from "../../model/message.ts";
-import { fallbackTextOf } from "./fallback-text.ts";
-import { reasoningPart, showablePart } from "./marks.ts";
+import { fallbackTextOf, reasoningPart, showablePart } from "./metadata.ts";
 
 export interface Shown {
   /** For those who cannot show the thing; titles and links of it unless given. */
   readonly text?: string;
 }
 
-function show(data: JsonObject, { text }: Shown): Part {
+function toShowablePart(data: JsonObject, { text }: Shown): Part {
   return showablePart(data, text ?? fallbackTextOf(data));
 }
 
@@ -64,18 +63,18 @@ export interface Reference {
   readonly source?: string;
 }
 
-const MOST_CARDS = 20;
-const LONGEST_CHIP = 64;
+const MAX_CARDS = 20;
+const MAX_CHIP_LENGTH = 64;
 const LOCATION = { intentName: "GetCurrentLocation", bundleName: "com.huawei.hmos.aidispatchservice" } as const;
 
 /** Something for the device to do. */
 function command({ name, namespace, payload, ...shown }: CommandOptions): Part {
-  return show({ commands: [{ header: { namespace, name }, payload }] }, shown);
+  return toShowablePart({ commands: [{ header: { namespace, name }, payload }] }, shown);
 }
 
 /** Opens a page or an app. */
 function deeplink({ appName, appType, packageName, url, ...shown }: DeeplinkOptions): Part {
-  const payload = { url, appName, ...given({ packageName, appType }) };
+  const payload = { url, appName, ...withoutUndefined({ packageName, appType }) };
   return command({ namespace: "Command", name: "Deeplink", payload, ...shown });
 }
 
@@ -93,13 +92,13 @@ function location(shown: Shown = {}): Part {
 }
 
 function cards(all: readonly Card[], shown: Shown = {}): Part {
-  if (all.length === 0 || all.length > MOST_CARDS) throw new RangeError(`There may be 1 to ${MOST_CARDS} cards.`);
+  if (all.length === 0 || all.length > MAX_CARDS) throw new RangeError(`There may be 1 to ${MAX_CARDS} cards.`);
   const cardsInfo = all.map(({ cardData, cardName, displayType }) => ({
     cardName,
     cardData,
-    ...given({ displayType }),
+    ...withoutUndefined({ displayType }),
   }));
-  return show({ cardsInfo }, shown);
+  return toShowablePart({ cardsInfo }, shown);
 }
 
 function card(one: Card, shown: Shown = {}): Part {
@@ -109,18 +108,18 @@ function card(one: Card, shown: Shown = {}): Part {
 /** Questions to tap, below the answer. */
 function chips(all: readonly (Chip | string)[], shown: Shown = {}): Part {
   const chipsList = all.map((one) => toChip(typeof one === "string" ? { text: one } : one));
-  return show({ chipsInfo: { displayChips: { chipsList } } }, shown);
+  return toShowablePart({ chipsInfo: { displayChips: { chipsList } } }, shown);
 }
 
 function toChip({ domain = "AIGC", icon, text }: Chip): JsonObject {
   const content = `superlink://vassistant?text=${text.replaceAll(/[%&#+\s]/g, encodeURIComponent)}&startmode=recognize`;
-  if ([...text].length > LONGEST_CHIP) throw new RangeError(`A chip has at most ${LONGEST_CHIP} characters.`);
-  return { content, domain, ...given({ icon }) };
+  if ([...text].length > MAX_CHIP_LENGTH) throw new RangeError(`A chip has at most ${MAX_CHIP_LENGTH} characters.`);
+  return { content, domain, ...withoutUndefined({ icon }) };
 }
 
 /** Where an answer comes from. */
 function references(all: readonly Reference[], shown: Shown = {}): Part {
-  return show({ reference: { items: all.map(toReference) } }, shown);
+  return toShowablePart({ reference: { items: all.map(toReference) } }, shown);
 }
 
 function toReference({ imageUrl, name, open = "xiaoyi", source, subTitle, title, url }: Reference): JsonObject {
@@ -130,7 +129,7 @@ function toReference({ imageUrl, name, open = "xiaoyi", source, subTitle, title,
       type: "leftPictureRightText",
       params: {
         title,
-        ...given({ subTitle }),
+        ...withoutUndefined({ subTitle }),
         link: { webLink: { startMode: open === "browser" ? 1 : 0, url } },
         ...(imageUrl === undefined ? undefined : { imageInfo: { small: { url: imageUrl } } }),
       },
@@ -157,7 +156,7 @@ function loginLink({
 }
 
 /** Those that are there. */
-function given(members: Readonly<Record<string, JsonValue | undefined>>): JsonObject {
+function withoutUndefined(members: Readonly<Record<string, JsonValue | undefined>>): JsonObject {
   const present = Object.entries(members).filter((entry): entry is [string, JsonValue] => entry[1] !== undefined);
   return Object.fromEntries(present);
 }

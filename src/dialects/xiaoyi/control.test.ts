@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ERROR_CODES, ProtocolError } from "../../model/errors.ts";
-import { isDesktop, methodOf, readControl, toCancelResult, toClearResult } from "./control.ts";
-import { isSuccess, readError, toFrameError } from "./errors.ts";
+import { decodeControl, isDesktop, methodOf, toCancelResult, toClearResult } from "./control.ts";
+import { decodeError, isSuccess, toFrameError } from "./errors.ts";
 
 describe("methods", () => {
   it.each([
@@ -25,7 +25,7 @@ describe("methods", () => {
 
 describe("a request to cancel or clear", () => {
   it("may have no params", () => {
-    expect(readControl({ jsonrpc: "2.0", id: "t-1", method: "tasks/cancel", sessionId: "s" })).toEqual({
+    expect(decodeControl({ jsonrpc: "2.0", id: "t-1", method: "tasks/cancel", sessionId: "s" })).toEqual({
       sessionIds: ["s"],
       taskIds: ["t-1"],
     });
@@ -33,14 +33,14 @@ describe("a request to cancel or clear", () => {
 
   it("names the conversation first and the task of its params first", () => {
     const params = { sessionId: "inner", id: "t-1" };
-    expect(readControl({ id: "r", sessionId: "outer", conversationId: "c", taskId: "t-2", params })).toEqual({
+    expect(decodeControl({ id: "r", sessionId: "outer", conversationId: "c", taskId: "t-2", params })).toEqual({
       sessionIds: ["inner", "c", "outer"],
       taskIds: ["t-1", "t-2", "r"],
     });
   });
 
   it("may name nothing", () => {
-    expect(readControl({ id: 7, sessionId: "", params: [] })).toEqual({ sessionIds: [], taskIds: [] });
+    expect(decodeControl({ id: 7, sessionId: "", params: [] })).toEqual({ sessionIds: [], taskIds: [] });
   });
 
   it("is answered by a state", () => {
@@ -76,8 +76,8 @@ describe("errors", () => {
     ["UNAVAILABLE", -32000],
   ] as const)("%s is %i, and back", (code, number) => {
     expect(toFrameError(new ProtocolError(code, "Why."))).toEqual({ code: number, message: "Why." });
-    expect(readError({ code: number, message: "Why." })).toMatchObject({ code, message: "Why." });
-    expect(readError({ code: String(number), message: "Why." }).code).toBe(code);
+    expect(decodeError({ code: number, message: "Why." })).toMatchObject({ code, message: "Why." });
+    expect(decodeError({ code: String(number), message: "Why." }).code).toBe(code);
   });
 
   it("all have a code", () => {
@@ -91,7 +91,7 @@ describe("errors", () => {
     ["ERROR_CODE", "INTERNAL_ERROR"],
     [undefined, "INTERNAL_ERROR"],
   ])("%s is heard as %s", (code, known) => {
-    expect(readError({ code, message: "错误描述" })).toMatchObject({ code: known, message: "错误描述" });
+    expect(decodeError({ code, message: "错误描述" })).toMatchObject({ code: known, message: "错误描述" });
   });
 
   it("with the code 0 are none", () => {

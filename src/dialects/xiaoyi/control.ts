@@ -25,17 +25,17 @@ export function methodOf(word: unknown): Method | undefined {
 type Envelope = Readonly<Record<string, unknown>>;
 
 /** A request to cancel or to clear: most come without params and name the session beside the method. */
-export interface ControlWords {
+export interface ControlTarget {
   /** All that may be the session, the most likely first. */
   readonly sessionIds: readonly string[];
   /** All that may be the task, the most likely first. */
   readonly taskIds: readonly string[];
 }
 
-export function readControl(envelope: Envelope): ControlWords {
+export function decodeControl(envelope: Envelope): ControlTarget {
   const params = isRecord(envelope.params) ? envelope.params : {};
   return {
-    sessionIds: distinctTexts([
+    sessionIds: distinctStrings([
       params.sessionId,
       params.conversationId,
       envelope.conversationId,
@@ -43,11 +43,11 @@ export function readControl(envelope: Envelope): ControlWords {
       params.session_id,
       envelope.session_id,
     ]),
-    taskIds: distinctTexts([params.id, params.taskId, envelope.taskId, envelope.id]),
+    taskIds: distinctStrings([params.id, params.taskId, envelope.taskId, envelope.id]),
   };
 }
 
-function distinctTexts(values: readonly unknown[]): string[] {
+function distinctStrings(values: readonly unknown[]): string[] {
   return [...new Set(values.filter((value): value is string => typeof value === "string" && value !== ""))];
 }
 

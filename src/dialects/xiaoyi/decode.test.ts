@@ -3,13 +3,13 @@ import { describe, expect, it } from "vitest";
 import { ProtocolError } from "../../model/errors.ts";
 import { nearMisses } from "../suite/arbitraries.ts";
 import { toolsOf } from "../suite/join.ts";
-import { type HeardMessage, readMessageParams, tappedPushId } from "./decode.ts";
+import { type DecodedMessage, decodeMessageParams, tappedNotificationId } from "./decode.ts";
 
 const XIAOYI = "urn:dragoman:ext:xiaoyi:v1";
 
-function heard(parts: unknown, more: object = {}): HeardMessage {
+function heard(parts: unknown, more: object = {}): DecodedMessage {
   const params = { id: "task-1", sessionId: "sess-1", message: { role: "user", parts }, ...more };
-  return readMessageParams(params, {}, toolsOf().ids).value;
+  return decodeMessageParams(params, {}, toolsOf().ids).value;
 }
 
 describe("a message", () => {
@@ -130,8 +130,8 @@ describe("events of the device", () => {
 
   it("tell which notification was tapped", () => {
     const tap = { header: { namespace: "Common", name: "Trigger" }, payload: { dataMap: { pushDataId: "p-1" } } };
-    expect(tappedPushId(heard([{ kind: "data", data: { events: [tap] } }]).events)).toBe("p-1");
-    expect(tappedPushId(heard([{ kind: "data", data: { events: [result] } }]).events)).toBeUndefined();
+    expect(tappedNotificationId(heard([{ kind: "data", data: { events: [tap] } }]).events)).toBe("p-1");
+    expect(tappedNotificationId(heard([{ kind: "data", data: { events: [result] } }]).events)).toBeUndefined();
   });
 });
 
@@ -146,14 +146,14 @@ describe("what is no message", () => {
     [{ id: "t", sessionId: "s", message: { parts: [{ kind: "file", file: {} }] } }, "params.message.parts[0].file"],
     [{ id: 5, sessionId: "s", message: { parts: [{ text: "a" }] } }, "params.id"],
   ])("is refused: %j", (params, field) => {
-    expect(() => readMessageParams(params, {}, toolsOf().ids)).toThrow(
+    expect(() => decodeMessageParams(params, {}, toolsOf().ids)).toThrow(
       expect.objectContaining({ code: "INVALID_PARAMS", message: expect.stringContaining(field) }),
     );
   });
 
   it("may still be one without the parts that are of no known kind", () => {
     const parts = [{ kind: "hologram", hologram: { depth: 3 } }, { kind: "text", text: "a" }, { kind: "data" }];
-    const { losses, value } = readMessageParams({ id: "t", sessionId: "s", message: { parts } }, {}, toolsOf().ids);
+    const { losses, value } = decodeMessageParams({ id: "t", sessionId: "s", message: { parts } }, {}, toolsOf().ids);
     expect(value.message.parts).toEqual([{ text: "a" }]);
     expect(losses.map(({ kind, path }) => `${path} ${kind}`)).toEqual([
       "params.message.parts[0] dropped",
@@ -163,7 +163,7 @@ describe("what is no message", () => {
 
   it("has the session of its envelope where it names none", () => {
     const params = { id: "t", message: { parts: [{ text: "a" }] } };
-    const { value } = readMessageParams(params, {}, toolsOf().ids, { sessionId: "outer" });
+    const { value } = decodeMessageParams(params, {}, toolsOf().ids, { sessionId: "outer" });
     expect(value).toMatchObject({ sessionId: "outer", message: { contextId: "outer" } });
   });
 
@@ -199,9 +199,9 @@ describe("what is no message", () => {
     fc.assert(
       fc.property(near, (params) => {
         try {
-          const { value } = readMessageParams(params, { maxItems: 100 }, toolsOf().ids);
+          const { value } = decodeMessageParams(params, { maxItems: 100 }, toolsOf().ids);
           expect(value.message.parts.length).toBeGreaterThan(0);
-          tappedPushId(value.events);
+          tappedNotificationId(value.events);
         } catch (error) {
           if (!ProtocolError.is(error)) throw error;
         }

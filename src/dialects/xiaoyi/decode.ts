@@ -7,9 +7,28 @@ import { isDataPart, type Message, type Part } from "../../model/message.ts";
 import type { CodecTools } from "../contract.ts";
 import { type Members, readRequest } from "../shared/legacy/members.ts";
 import { isRecord, type ReadOptions } from "../shared/proto/json-reading.ts";
-import { isObject } from "./marks.ts";
-import { readKnownPart } from "./parts.ts";
-import { mergedVariables } from "./variables.ts";
+import { isObject } from "./metadata.ts";
+import { decodeKnownPart } from "./parts.ts";
+
+/** Variables of the platform: groups of them as objects, as devices send them, or as lists of objects, as documented. */
+
+type VariableGroup = "systemVariables" | "clientVariables" | "memoryVariables";
+
+function mergeVariables(variables: JsonObject, group: VariableGroup): JsonObject {
+  const found = variables[group];
+  if (isObject(found)) return found;
+  const merged: Record<string, JsonValue> = {};
+  for (const one of Array.isArray(found) ? (found as readonly JsonValue[]) : []) {
+    if (isObject(one)) Object.assign(merged, fromNameAndValue(one));
+  }
+  return merged;
+}
+
+/** In lists, a variable may also be told as a name and a value. */
+function fromNameAndValue(one: JsonObject): JsonObject {
+  const { name, value } = one;
+  return typeof name === "string" && value !== undefined && name !== "__proto__" ? { [name]: value } : one;
+}
 
 /** Something the device did or was told, not something the user said. */
 interface DeviceEvent {
@@ -18,7 +37,7 @@ interface DeviceEvent {
   readonly payload: JsonObject;
 }
 
-export interface HeardMessage {
+export interface DecodedMessage {
   /** The platform's id of the task. */
   readonly taskId: string;
   /** The conversation. */
@@ -40,22 +59,22 @@ interface MessageDefaults {
 }
 
 /** Throws INVALID_PARAMS for what is no message. */
-export function readMessageParams(
+export function decodeMessageParams(
   params: unknown,
   options: ReadOptions,
   ids: CodecTools["ids"],
   defaults: MessageDefaults = {},
-): Lossy<HeardMessage> {
-  return readRequest(params, { root: "params", ...options }, (members) => readParams(members, ids, defaults));
+): Lossy<DecodedMessage> {
+  return readRequest(params, { root: "params", ...options }, (members) => decodeParams(members, ids, defaults));
 }
 
-function readParams(members: Members, ids: CodecTools["ids"], defaults: MessageDefaults): HeardMessage {
+function decodeParams(members: Members, ids: CodecTools["ids"], defaults: MessageDefaults): DecodedMessage {
   const taskId = members.requiredText("id");
   const sessionId = members.text("sessionId") ?? defaults.sessionId ?? members.requiredText("sessionId");
   const loginSessionId = members.text("agentLoginSessionId");
-  const said = members.requiredObject("message", readWords);
+  const said = members.requiredObject("message", decodeMessage);
   const { events, isTurn, parts, variables } = sortParts(said.parts, variablesBeside(members));
-  const mark = markOf(variables, loginSessionId);
+  const mark = toMetadata(variables, loginSessionId);
   return {
     taskId,
     sessionId,
@@ -69,12 +88,12 @@ function readParams(members: Members, ids: CodecTools["ids"], defaults: MessageD
     },
     events,
     isTurn,
-    pushId: textIn(mergedVariables(variables, "systemVariables").push_id),
+    pushId: nonEmptyString(mergeVariables(variables, "systemVariables").push_id),
   };
 }
 
-function readWords(members: Members): { readonly messageId: string | undefined; readonly parts: readonly Part[] } {
-  const said = members.requiredList("parts", readKnownPart);
+function decodeMessage(members: Members): { readonly messageId: string | undefined; readonly parts: readonly Part[] } {
+  const said = members.requiredList("parts", decodeKnownPart);
   const parts = said.filter((part) => part !== undefined);
   if (parts.length === 0 && said.length > 0) {
     members.reading.violateMember("parts", "must have one of text, reasoningText, file, data");
@@ -95,7 +114,7 @@ interface SortedParts {
   readonly isTurn: boolean;
 }
 
-const NOTHING_SAID: readonly Part[] = [{ text: "" }];
+const EMPTY_PARTS: readonly Part[] = [{ text: "" }];
 
 /** Variables are not part of what was said; events are, for an agent that asked for them. */
 function sortParts(all: readonly Part[], beside: JsonObject): SortedParts {
@@ -118,15 +137,15 @@ function sortParts(all: readonly Part[], beside: JsonObject): SortedParts {
     parts.push(remains === part.data ? part : { ...part, data: remains });
     if (happened.length === 0) isTurn = true;
   }
-  return { parts: parts.length === 0 ? NOTHING_SAID : parts, variables, events, isTurn: isTurn || events.length === 0 };
+  return { parts: parts.length === 0 ? EMPTY_PARTS : parts, variables, events, isTurn: isTurn || events.length === 0 };
 }
 
 function eventsIn(value: JsonValue | undefined): DeviceEvent[] {
-  return Array.isArray(value) ? (value as readonly JsonValue[]).flatMap(readEvent) : [];
+  return Array.isArray(value) ? (value as readonly JsonValue[]).flatMap(decodeEvent) : [];
 }
 
 /** An older form has no header: the name of what was asked for, and what came of it. */
-function readEvent(value: JsonValue): DeviceEvent[] {
+function decodeEvent(value: JsonValue): DeviceEvent[] {
   if (!isObject(value)) return [];
   const { header, payload } = value;
   if (isObject(header) && typeof header.namespace === "string" && typeof header.name === "string") {
@@ -138,7 +157,7 @@ function readEvent(value: JsonValue): DeviceEvent[] {
 const RESULT_EVENT = { namespace: "Common", name: "UploadExeResult" } as const;
 
 /** The push id is an address for this server's own use, hence not for agents, which may be someone else's. */
-function markOf(variables: JsonObject, loginSessionId: string | undefined): JsonObject | undefined {
+function toMetadata(variables: JsonObject, loginSessionId: string | undefined): JsonObject | undefined {
   const shown = withoutPushId(variables);
   const hasVariables = Object.keys(shown).length > 0;
   if (!hasVariables && loginSessionId === undefined) return undefined;
@@ -152,8 +171,8 @@ function withoutPushId(variables: JsonObject): JsonObject {
   const { systemVariables, ...others } = variables;
   if (systemVariables === undefined) return variables;
   const kept = Array.isArray(systemVariables)
-    ? (systemVariables as readonly JsonValue[]).filter((one) => !namesPushId(one)).map(droppingPushId)
-    : droppingPushId(systemVariables);
+    ? (systemVariables as readonly JsonValue[]).filter((one) => !namesPushId(one)).map(dropPushId)
+    : dropPushId(systemVariables);
   return { ...others, systemVariables: kept };
 }
 
@@ -161,19 +180,19 @@ function namesPushId(value: JsonValue): boolean {
   return isObject(value) && value.name === "push_id";
 }
 
-function droppingPushId(value: JsonValue): JsonValue {
+function dropPushId(value: JsonValue): JsonValue {
   if (!isObject(value)) return value;
   const { push_id: _address, ...others } = value;
   return others;
 }
 
-function textIn(value: JsonValue | undefined): string | undefined {
+function nonEmptyString(value: JsonValue | undefined): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
 /** The id of what a push notification stood for, when the user tapped it. */
-export function tappedPushId(events: readonly DeviceEvent[]): string | undefined {
+export function tappedNotificationId(events: readonly DeviceEvent[]): string | undefined {
   const trigger = events.find(({ name, namespace }) => namespace === "Common" && name === "Trigger");
   const map = trigger?.payload.dataMap;
-  return isObject(map) ? textIn(map.pushDataId) : undefined;
+  return isObject(map) ? nonEmptyString(map.pushDataId) : undefined;
 }

@@ -2,7 +2,7 @@
 
 import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
 import { peerErrorMessage } from "../shared/errors.ts";
-import type { FrameError } from "./wire.ts";
+import type { FrameError } from "./frames.ts";
 
 /** Codes of the platform beside those of JSON-RPC. */
 export const PLATFORM_CODES = {
@@ -65,7 +65,7 @@ export function isSuccess({ code }: ErrorMembers): boolean {
   return code === 0 || code === "0";
 }
 
-export function readError(error: ErrorMembers, status = 0): ProtocolError {
+export function decodeError(error: ErrorMembers, status = 0): ProtocolError {
   const known = CODE_OF_NUMBER.get(Number(error.code)) ?? "INTERNAL_ERROR";
   return new ProtocolError(known, peerErrorMessage(error, status), { metadata: { code: String(error.code) } });
 }

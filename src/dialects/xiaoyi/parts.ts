@@ -6,28 +6,83 @@ import { type Loss, toLoss } from "../../model/loss.ts";
 import { isDataPart, isRawPart, isTextPart, type Part } from "../../model/message.ts";
 import type { Members } from "../shared/legacy/members.ts";
 import { toStandardBase64 } from "../shared/proto/json-reading.ts";
-import { fallbackTextOf } from "./fallback-text.ts";
-import { LOSSES } from "./losses.ts";
+import { LOSSES } from "./abilities.ts";
+import type { PartWire } from "./frames.ts";
 import {
-  fileIdIn,
+  fallbackTextOf,
+  fileIdOf,
   isLocalFile,
   isObject,
   isShowable,
   reasoningOf,
   reasoningPart,
-  showableIn,
+  showableDataOf,
   showablePart,
-  withSpareBytes,
-} from "./marks.ts";
-import { toMediaType } from "./media-types.ts";
-import type { PartWire } from "./wire.ts";
+  withInlineBytes,
+} from "./metadata.ts";
+
+/** The platform sometimes names a kind of file where a media type belongs, e.g. `jpeg`. Kinds are endings of names, too. */
+
+const MEDIA_TYPE_OF_KIND: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    jpeg: "image/jpeg",
+    jpg: "image/jpeg",
+    png: "image/png",
+    bmp: "image/bmp",
+    webp: "image/webp",
+    gif: "image/gif",
+    pdf: "application/pdf",
+    txt: "text/plain",
+    log: "text/plain",
+    md: "text/markdown",
+    markdown: "text/markdown",
+    csv: "text/csv",
+    tsv: "text/tab-separated-values",
+    html: "text/html",
+    htm: "text/html",
+    json: "application/json",
+    jsonl: "application/x-ndjson",
+    xml: "application/xml",
+    yaml: "application/yaml",
+    yml: "application/yaml",
+    toml: "application/toml",
+    doc: "application/msword",
+    docx: "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    ppt: "application/vnd.ms-powerpoint",
+    pptx: "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    xls: "application/vnd.ms-excel",
+    xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    mp3: "audio/mpeg",
+    wav: "audio/wav",
+    mp4: "video/mp4",
+  }),
+);
+
+/** What is no known kind stays as it was. */
+export function toMediaType(word: string): string {
+  return MEDIA_TYPE_OF_KIND.get(word.toLowerCase()) ?? word;
+}
+
+/** By the ending of a file's name. */
+export function mediaTypeOfName(name: string): string | undefined {
+  const dot = name.lastIndexOf(".");
+  return dot < 0 ? undefined : MEDIA_TYPE_OF_KIND.get(name.slice(dot + 1).toLowerCase());
+}
+
+const TEXTUAL =
+  /^(?:text\/.+|application\/(?:json|x-ndjson|xml|yaml|x-yaml|toml|javascript|x-sh|sql)|[^/]+\/.+\+(?:json|xml|yaml))$/i;
+
+/** Whether such files are made of characters. Parameters are disregarded. */
+export function isTextual(mediaType: string): boolean {
+  return TEXTUAL.test(mediaType.replace(/\s*;.*$/s, ""));
+}
 
 /** `path` is that of the part. */
-export function toPartWire(part: Part, path: string, losses: Loss[]): PartWire {
+export function encodePart(part: Part, path: string, losses: Loss[]): PartWire {
   loseMetadata(part.metadata, path, losses);
   const reasoning = reasoningOf(part);
   if (reasoning !== undefined) return { kind: "reasoningText", reasoningText: reasoning };
-  const showable = showableIn(part);
+  const showable = showableDataOf(part);
   if (showable !== undefined) return { kind: "data", data: showable };
   if (isTextPart(part)) {
     loseNames(part, "text/markdown", path, losses);
@@ -40,7 +95,7 @@ export function toPartWire(part: Part, path: string, losses: Loss[]): PartWire {
     return { kind: "data", data: { value: part.data } };
   }
   const { filename: name, mediaType: mimeType } = part;
-  const fileId = fileIdIn(part);
+  const fileId = fileIdOf(part);
   if (fileId !== undefined) return { kind: "file", file: { name, mimeType, fileId } };
   if (isRawPart(part)) return { kind: "file", file: { name, mimeType, bytes: part.raw } };
   if (isLocalFile(part)) {
@@ -51,16 +106,16 @@ export function toPartWire(part: Part, path: string, losses: Loss[]): PartWire {
 }
 
 /** `path` is that of whatever has the parts. */
-export function toPartWires(parts: readonly Part[], path: string, losses: Loss[]): PartWire[] {
-  return parts.map((part, index) => toPartWire(part, `${path}.parts[${index}]`, losses));
+export function encodeParts(parts: readonly Part[], path: string, losses: Loss[]): PartWire[] {
+  return parts.map((part, index) => encodePart(part, `${path}.parts[${index}]`, losses));
 }
 
-const OWN_MARKS: ReadonlySet<string> = new Set([EXTENSIONS.reasoning, EXTENSIONS.xiaoyi]);
+const OWN_METADATA: ReadonlySet<string> = new Set([EXTENSIONS.reasoning, EXTENSIONS.xiaoyi]);
 
 export function loseMetadata(metadata: JsonObject | undefined, path: string, losses: Loss[]): void {
   if (metadata === undefined) return;
   const names = Object.keys(metadata);
-  if (names.length > 0 && names.every((name) => OWN_MARKS.has(name))) return;
+  if (names.length > 0 && names.every((name) => OWN_METADATA.has(name))) return;
   losses.push(toLoss(LOSSES.partMetadata, `${path}.metadata`));
 }
 
@@ -85,30 +140,30 @@ function kindOf(members: Members): Kind | undefined {
 }
 
 /** As `readPart`; undefined for a part that holds nothing known, for there will be kinds that are not known yet. */
-export function readKnownPart(members: Members): Part | undefined {
-  if (KINDS.some((kind) => members.raw(kind) !== undefined)) return readPart(members, true);
+export function decodeKnownPart(members: Members): Part | undefined {
+  if (KINDS.some((kind) => members.raw(kind) !== undefined)) return decodePart(members, true);
   members.reading.lose(LOSSES.unknownPart);
   return undefined;
 }
 
 /** `keepsBytes`: a file with an address keeps the bytes that came with it. */
-export function readPart(members: Members, keepsBytes = false): Part {
+export function decodePart(members: Members, keepsBytes = false): Part {
   switch (kindOf(members)) {
     case "text":
       return { text: members.anyText("text") ?? "" };
     case "reasoningText":
       return reasoningPart(members.anyText("reasoningText") ?? "");
     case "data":
-      return readData(members);
+      return decodeData(members);
     case "file":
-      return members.object("file", (file) => readFile(file, keepsBytes)) ?? { text: "" };
+      return members.object("file", (file) => decodeFile(file, keepsBytes)) ?? { text: "" };
     case undefined:
       members.violate("must have exactly one of text, reasoningText, file, data");
       return { text: "" };
   }
 }
 
-function readData(members: Members): Part {
+function decodeData(members: Members): Part {
   const data = members.json("data");
   return isShowable(data) ? showablePart(data, fallbackTextOf(data)) : { data };
 }
@@ -119,8 +174,8 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
  * A file may come with both its bytes and a place to fetch it from. The place is the platform's preference; a
  * reader that does not fetch (`keepsBytes` is false) gets the bytes, which need no place.
  */
-function readFile(members: Members, keepsBytes: boolean): Part {
-  const file: Mutable<Part> = readFileContent(members);
+function decodeFile(members: Members, keepsBytes: boolean): Part {
+  const file: Mutable<Part> = decodeFileContent(members);
   const filename = members.text("name");
   const mediaType = members.text("mimeType");
   if (filename !== undefined) file.filename = filename;
@@ -130,10 +185,10 @@ function readFile(members: Members, keepsBytes: boolean): Part {
   const spare = toStandardBase64(bytes);
   if (spare === undefined) return file;
   const { url, ...rest } = file;
-  return keepsBytes ? withSpareBytes(file, spare) : { ...rest, raw: spare };
+  return keepsBytes ? withInlineBytes(file, spare) : { ...rest, raw: spare };
 }
 
-function readFileContent(members: Members): Mutable<Part> {
+function decodeFileContent(members: Members): Mutable<Part> {
   const url = members.text("uri");
   if (url !== undefined) return { url };
   const raw = members.bytes("bytes");

@@ -40,10 +40,10 @@ const PHONE_TEXTS = {
 export type PhoneTextName = keyof typeof PHONE_TEXTS;
 
 export function phoneText(language: Language, name: PhoneTextName, ...values: readonly (string | number)[]): string {
-  return fill(PHONE_TEXTS[name][language], values);
+  return fillPlaceholders(PHONE_TEXTS[name][language], values);
 }
 
-function fill(sentence: string, values: readonly (string | number)[]): string {
+function fillPlaceholders(sentence: string, values: readonly (string | number)[]): string {
   let next = 0;
   return sentence.replaceAll("{}", () => String(values[next++] ?? ""));
 }
@@ -80,7 +80,7 @@ const MAX_MEDIA_TYPE = 100;
 /** What a person can make of an error: which member of a request is wrong is for the log. */
 export function errorText({ code, message, metadata }: ProtocolError, language: Language): string {
   if (language === "en") return message;
-  return fill(ERROR_TEXTS_ZH[code], [metadata?.mediaType?.slice(0, MAX_MEDIA_TYPE) ?? "?"]);
+  return fillPlaceholders(ERROR_TEXTS_ZH[code], [metadata?.mediaType?.slice(0, MAX_MEDIA_TYPE) ?? "?"]);
 }
 
 /** In English they are as the task's log has them. */
@@ -117,7 +117,9 @@ function translateText(text: string): string {
   const end = text.indexOf("\n");
   const line = end < 0 ? text : text.slice(0, end);
   const found = parseStatusText(line);
-  return found === undefined ? text : fill(STATUS_TEXTS_ZH[found.name], [found.value]) + text.slice(line.length);
+  return found === undefined
+    ? text
+    : fillPlaceholders(STATUS_TEXTS_ZH[found.name], [found.value]) + text.slice(line.length);
 }
 
 /** Whether a text is what this server calls every failure, in any language, and so says nothing about one. */

@@ -20,7 +20,7 @@ export function signedHeaders({ accessKey, secretKey }: KeyPair, now: number): R
   return { "x-access-key": accessKey, "x-sign": signTimestamp(secretKey, timestamp), "x-ts": timestamp };
 }
 
-export interface Signed {
+interface SignedTimestamp {
   readonly timestamp: string | undefined;
   readonly sign: string | undefined;
 }
@@ -32,17 +32,17 @@ const TIMESTAMP = /^\d{1,15}$/;
 /** A signature is judged before its time: whoever does not know the key learns nothing about our clock. */
 export function verifySignature(
   secretKey: string,
-  { sign, timestamp }: Signed,
+  { sign, timestamp }: SignedTimestamp,
   now: number,
   windowMs: number = SIGNATURE_WINDOW_MS,
 ): SignatureVerdict {
   if (timestamp === undefined || sign === undefined || !TIMESTAMP.test(timestamp)) return "wrong";
-  if (!sameSecret(sign, signTimestamp(secretKey, timestamp))) return "wrong";
+  if (!secretsEqual(sign, signTimestamp(secretKey, timestamp))) return "wrong";
   return Math.abs(now - Number(timestamp)) < windowMs ? "good" : "stale";
 }
 
 /** In constant time, whatever the lengths: what is compared are keyed digests. */
-export function sameSecret(given: string, expected: string): boolean {
+export function secretsEqual(given: string, expected: string): boolean {
   return timingSafeEqual(digestOf(given), digestOf(expected));
 }
 

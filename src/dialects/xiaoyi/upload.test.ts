@@ -3,11 +3,10 @@ import { FakeClock } from "../../engine/testing/fake-clock.ts";
 import type { StreamEvent } from "../../model/event.ts";
 import type { Part } from "../../model/message.ts";
 import { SILENT_LOG } from "../../model/ports.ts";
-import { uploadAs } from "../../server/xiaoyi/upload-as.ts";
+import { createPlatformUpload } from "../../server/xiaoyi/trusted-exchanger.ts";
 import { createSimulator, type Simulator, seededRandom } from "../../simulator/index.ts";
 import type { ExchangeCall } from "../../wire/exchange.ts";
-import { type BytesRequest, createUpload, UploadError } from "./upload.ts";
-import { type OutgoingFile, Uploads } from "./uploads.ts";
+import { type BytesRequest, createUploader, FileUploads, type OutgoingFile, UploadError } from "./upload.ts";
 
 const FILE: OutgoingFile = { name: "报告.pdf", mediaType: "application/pdf", bytes: Buffer.from("%PDF-") };
 const ACCOUNT = { uid: "the-uid", apiKey: "the-api-key" };
@@ -28,7 +27,7 @@ interface Script {
 
 function upload(script: Script = {}) {
   const calls: (ExchangeCall | (BytesRequest & { readonly url: string }))[] = [];
-  const run = createUpload(ACCOUNT, "https://platform.example/", {
+  const run = createUploader(ACCOUNT, "https://platform.example/", {
     ask: async (call) => {
       calls.push(call);
       const said = call.url.endsWith("prepare") ? (script.prepare ?? PREPARED) : (script.complete ?? { code: 0 });
@@ -106,7 +105,7 @@ describe("files of an answer", () => {
 
   function uploads(fail = false) {
     const uploaded: string[] = [];
-    const instance = new Uploads(async ({ name }) => {
+    const instance = new FileUploads(async ({ name }) => {
       uploaded.push(name);
       if (fail) throw new UploadError("No.");
       return `id of ${name}`;
@@ -151,7 +150,7 @@ describe("the platform", () => {
 
   it("takes an upload in the three steps", async () => {
     const { apiKey = "", uid = "" } = simulator.agent;
-    const fileId = await uploadAs({ uid, apiKey }, simulator.origin)(FILE);
+    const fileId = await createPlatformUpload({ uid, apiKey }, simulator.origin)(FILE);
     expect(simulator.uploads.has(fileId)).toBe(true);
     expect(simulator.uploads.bytes(fileId)).toEqual(FILE.bytes);
     expect(simulator.violations).toEqual([]);
@@ -159,6 +158,6 @@ describe("the platform", () => {
 
   it("takes none with a wrong key", async () => {
     const { uid = "" } = simulator.agent;
-    await expect(uploadAs({ uid, apiKey: "wrong" }, simulator.origin)(FILE)).rejects.toThrow(UploadError);
+    await expect(createPlatformUpload({ uid, apiKey: "wrong" }, simulator.origin)(FILE)).rejects.toThrow(UploadError);
   });
 });

@@ -1,9 +1,14 @@
 /** Giving the platform a file to show: it is told of it, takes its bytes where it says, and is told that they are there. */
 
 import { createHash } from "node:crypto";
+import type { StreamEvent } from "../../model/event.ts";
+import { isRawPart, type Message, type Part, type RawPart } from "../../model/message.ts";
+import type { Log } from "../../model/ports.ts";
+import type { Artifact, TaskStatus } from "../../model/task.ts";
 import type { Exchanger } from "../../wire/exchange.ts";
 import { isRecord } from "../shared/proto/json-reading.ts";
-import type { OutgoingFile, UploadFile } from "./uploads.ts";
+import { BoundedMap } from "./bounded-map.ts";
+import { fileIdOf, withFileId } from "./metadata.ts";
 
 export interface UploadAccount {
   readonly uid: string;
@@ -33,7 +38,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const TIMEOUT_MS = 30_000;
 
 /** Rejects with an UploadError, or with the error of a carrier. */
-export function createUpload(account: UploadAccount, baseUrl: string, { ask, send }: UploadCarriers): UploadFile {
+export function createUploader(account: UploadAccount, baseUrl: string, { ask, send }: UploadCarriers): UploadFile {
   const { apiKey, uid } = account;
   const manager = `${baseUrl.replace(/\/+$/, "")}/osms/v1/file/manager`;
   const headers = {
@@ -44,19 +49,19 @@ export function createUpload(account: UploadAccount, baseUrl: string, { ask, sen
     "x-request-from": "openclaw",
   };
 
-  async function manage(step: "prepare" | "complete", words: object): Promise<Fields> {
-    const call = { method: "POST", url: `${manager}/${step}`, headers, body: JSON.stringify(words) };
+  async function manage(step: "prepare" | "complete", body: object): Promise<Fields> {
+    const call = { method: "POST", url: `${manager}/${step}`, headers, body: JSON.stringify(body) };
     const answer = await ask({ ...call, timeoutMs: TIMEOUT_MS });
-    const said = fieldsIn(await answer.text());
+    const result = parseFields(await answer.text());
     // A word, in their documents; a number, in some answers.
-    if (answer.status === 200 && String(said.code) === "0") return said;
+    if (answer.status === 200 && String(result.code) === "0") return result;
     throw new UploadError(`Xiaoyi refused to ${step} an upload with status ${answer.status}.`);
   }
 
   return async (file) => {
-    const prepared = await manage("prepare", preparation(file, uid));
+    const prepared = await manage("prepare", toPrepareRequest(file, uid));
     const { draftId, objectId } = prepared;
-    const { url, ...request } = targetIn(prepared);
+    const { url, ...request } = uploadTargetOf(prepared);
     if (typeof objectId !== "string") throw new UploadError("Xiaoyi prepared an upload without an id.");
     const { status } = await send(url, { ...request, body: new Uint8Array(file.bytes) });
     if (status < 200 || status > 299)
@@ -66,7 +71,7 @@ export function createUpload(account: UploadAccount, baseUrl: string, { ask, sen
   };
 }
 
-function preparation({ bytes, name }: OutgoingFile, uid: string): object {
+function toPrepareRequest({ bytes, name }: OutgoingFile, uid: string): object {
   return {
     objectType: "TEMPORARY_MATERIAL_DOC",
     fileName: name,
@@ -78,7 +83,7 @@ function preparation({ bytes, name }: OutgoingFile, uid: string): object {
 }
 
 /** The first is as good as any: all of them are for all bytes. */
-function targetIn({ uploadInfos }: Fields): { readonly url: string } & Pick<BytesRequest, "headers" | "method"> {
+function uploadTargetOf({ uploadInfos }: Fields): { readonly url: string } & Pick<BytesRequest, "headers" | "method"> {
   const [info] = Array.isArray(uploadInfos) ? uploadInfos : [];
   const { headers, method, url } = isRecord(info) ? info : {};
   if (typeof url !== "string") throw new UploadError("Xiaoyi did not say where the bytes of an upload go.");
@@ -90,7 +95,7 @@ function targetIn({ uploadInfos }: Fields): { readonly url: string } & Pick<Byte
   };
 }
 
-function fieldsIn(text: string): Fields {
+function parseFields(text: string): Fields {
   try {
     const value: unknown = JSON.parse(text);
     return isRecord(value) ? value : {};
@@ -98,4 +103,96 @@ function fieldsIn(text: string): Fields {
     // The status says what there is to know.
     return {};
   }
+}
+
+/** Files of an answer: phones show those that the platform has. */
+
+export interface OutgoingFile {
+  readonly name: string;
+  readonly mediaType: string;
+  readonly bytes: Uint8Array;
+}
+
+/** Gives the platform a file and returns the id it has there. */
+export type UploadFile = (file: OutgoingFile) => Promise<string>;
+
+const MAX_REMEMBERED = 1_000;
+const DEFAULT_NAME = "file";
+const DEFAULT_MEDIA_TYPE = "application/octet-stream";
+
+export class FileUploads {
+  readonly #upload: UploadFile;
+  readonly #log: Log;
+  /** What was uploaded before, by where it stands in which task: an answer that is said anew names the same files. */
+  readonly #known = new BoundedMap<string, string>(MAX_REMEMBERED);
+
+  constructor(upload: UploadFile, log: Log) {
+    this.#upload = upload;
+    this.#log = log;
+  }
+
+  /** The same event, its files marked with the ids they have on the platform. */
+  readonly prepare = async (event: StreamEvent): Promise<StreamEvent> => {
+    if ("artifactUpdate" in event) {
+      const { artifactUpdate } = event;
+      const artifact = await this.#artifact(artifactUpdate.artifact, artifactUpdate.taskId);
+      return artifact === artifactUpdate.artifact ? event : { artifactUpdate: { ...artifactUpdate, artifact } };
+    }
+    if ("statusUpdate" in event) {
+      const { statusUpdate } = event;
+      const status = await this.#status(statusUpdate.status, statusUpdate.taskId);
+      return status === statusUpdate.status ? event : { statusUpdate: { ...statusUpdate, status } };
+    }
+    if ("message" in event) return { message: await this.#message(event.message, event.message.contextId ?? "") };
+    const { task } = event;
+    const status = await this.#status(task.status, task.id);
+    if (task.artifacts === undefined) return { task: { ...task, status } };
+    const artifacts: Artifact[] = [];
+    for (const artifact of task.artifacts) artifacts.push(await this.#artifact(artifact, task.id));
+    return { task: { ...task, status, artifacts } };
+  };
+
+  async #artifact(artifact: Artifact, taskId: string): Promise<Artifact> {
+    const parts = await this.#all(artifact.parts, `${taskId} ${artifact.artifactId}`);
+    return parts === artifact.parts ? artifact : { ...artifact, parts };
+  }
+
+  async #status(status: TaskStatus, taskId: string): Promise<TaskStatus> {
+    if (status.message === undefined) return status;
+    const message = await this.#message(status.message, taskId);
+    return message === status.message ? status : { ...status, message };
+  }
+
+  async #message(message: Message, place: string): Promise<Message> {
+    const parts = await this.#all(message.parts, `${place} ${message.messageId}`);
+    return parts === message.parts ? message : { ...message, parts };
+  }
+
+  async #all(parts: readonly Part[], place: string): Promise<readonly Part[]> {
+    if (!parts.some(needsUpload)) return parts;
+    return Promise.all(parts.map((part) => (needsUpload(part) ? this.#one(part, place) : part)));
+  }
+
+  /** A file that cannot be uploaded is told by its name, as where there are no uploads at all. */
+  async #one(part: RawPart, place: string): Promise<Part> {
+    const key = `${place} ${part.filename ?? ""} ${part.raw.length} ${part.raw.slice(-64)}`;
+    const known = this.#known.get(key);
+    if (known !== undefined) return withFileId(part, known);
+    try {
+      const fileId = await this.#upload({
+        name: part.filename ?? DEFAULT_NAME,
+        mediaType: part.mediaType ?? DEFAULT_MEDIA_TYPE,
+        bytes: Buffer.from(part.raw, "base64"),
+      });
+      this.#known.set(key, fileId);
+      return withFileId(part, fileId);
+    } catch (error) {
+      this.#log.warn({ err: error }, "A file could not be uploaded to Xiaoyi.");
+      return part;
+    }
+  }
+}
+
+function needsUpload(part: Part): part is RawPart {
+  return isRawPart(part) && fileIdOf(part) === undefined;
 }

@@ -1,12 +1,12 @@
 /** What a configuration says about Huawei's assistant Xiaoyi. */
+
 import { z } from "zod";
 import { isAllowEntry } from "../../auth/guarded-fetch/target-policy.ts";
 import { DEFAULT_LANGUAGE, LANGUAGES } from "../../dialects/xiaoyi/phone-texts.ts";
-import { RENDER_MODES } from "../../dialects/xiaoyi/render.ts";
+import { RENDER_MODES } from "../../dialects/xiaoyi/render/renderer.ts";
 import { isLinkUrl, XIAOYI_LINK_URL } from "../xiaoyi/link-servers.ts";
 import { PUSH_DEVICES, XIAOYI_PUSH_URL } from "../xiaoyi/phone-services.ts";
-import { isSafeUrl } from "../xiaoyi/trusted-exchanger.ts";
-import { XIAOYI_UPLOAD_URL } from "../xiaoyi/upload-as.ts";
+import { isSafeUrl, XIAOYI_UPLOAD_URL } from "../xiaoyi/trusted-exchanger.ts";
 import { duration, size, text, timer, wait } from "./value-types.ts";
 
 /** The platform's console cuts longer ones without a word, and then nothing fits any more. */

@@ -1,7 +1,7 @@
 import { type AuthOptions, secretsOf } from "../../auth/verify/create-authenticator.ts";
 import type { Log, LogFields } from "../../model/ports.ts";
 import type { AgentSource, DragomanConfig } from "../config/index.ts";
-import type { XiaoyiOptions } from "../xiaoyi/options.ts";
+import type { XiaoyiOptions } from "../xiaoyi/open-xiaoyi.ts";
 
 interface SecretSources {
   readonly auth?: AuthOptions;

@@ -6,7 +6,7 @@ import type { LinkCaller } from "../../dialects/contract.ts";
 import {
   SIGNATURE_WINDOW_MS,
   type SignatureVerdict,
-  sameSecret,
+  secretsEqual,
   verifySignature,
 } from "../../dialects/xiaoyi/signature.ts";
 import type { Log } from "../../model/ports.ts";
@@ -14,7 +14,7 @@ import type { FullReply, RequestHead } from "../../wire/exchange.ts";
 import { createWebSocketAcceptor, type WebSocketLink } from "../../wire/websocket-link.ts";
 import { errorReply, refuseUpgrade } from "../http/error-replies.ts";
 import type { DialIn, DialInCredentials, DialInTools } from "./dial-in-agent.ts";
-import { OfferedFiles, originOf } from "./offered-files.ts";
+import { OfferedFiles, originOf } from "./files/offered-files.ts";
 
 export const LINK_PATH = "/openclaw/v1/ws/link";
 
@@ -37,11 +37,11 @@ export interface AcceptedLinks {
 const PING = { everyMs: 30_000, deadlineMs: 10_000 };
 const GOING_AWAY = 1001;
 /** Between two lines of the log about refused dials: an agent with wrong credentials tries again and again. */
-const REFUSALS_APART_MS = 60_000;
+const REFUSAL_LOG_INTERVAL_MS = 60_000;
 /** What a stranger may put into the log. */
-const MAX_LOGGED_ID = 64;
+const MAX_LOGGED_ID_LENGTH = 64;
 
-interface Door {
+interface DialInEndpoint {
   readonly name: string;
   readonly credentials: DialInCredentials;
   readonly caller: LinkCaller;
@@ -54,11 +54,16 @@ export function acceptLinks(dialIns: ReadonlyMap<string, DialIn>, options: Accep
   const { publicUrl, mount = "", ...tools } = options;
   const { clock, log } = tools;
   const files = new OfferedFiles(clock);
-  const doors = [...dialIns].map(([name, dialIn]): Door => {
+  const endpoints = [...dialIns].map(([name, dialIn]): DialInEndpoint => {
     const { credentials } = dialIn;
-    const offers = files.offersTo(credentials.agentId, () => door.origin);
-    const door: Door = { name, credentials, caller: dialIn.open({ ...tools, files: offers }), origin: publicUrl };
-    return door;
+    const offers = files.offersTo(credentials.agentId, () => endpoint.origin);
+    const endpoint: DialInEndpoint = {
+      name,
+      credentials,
+      caller: dialIn.open({ ...tools, files: offers }),
+      origin: publicUrl,
+    };
+    return endpoint;
   });
   const accept = createWebSocketAcceptor({ clock, ping: PING });
   let refusedAt = Number.NEGATIVE_INFINITY;
@@ -66,9 +71,9 @@ export function acceptLinks(dialIns: ReadonlyMap<string, DialIn>, options: Accep
 
   function refuse(socket: Duplex, { status, why }: Refusal, headers: IncomingHttpHeaders): void {
     refuseUpgrade(socket, errorReply(status, REASONS[why]));
-    if (clock.now() - refusedAt < REFUSALS_APART_MS) return;
+    if (clock.now() - refusedAt < REFUSAL_LOG_INTERVAL_MS) return;
     refusedAt = clock.now();
-    const agentId = headerOf(headers, "x-agent-id")?.slice(0, MAX_LOGGED_ID);
+    const agentId = headerOf(headers, "x-agent-id")?.slice(0, MAX_LOGGED_ID_LENGTH);
     log.warn({ agentId, status, why }, "An agent that dialled in was refused; others are not logged for a minute.");
   }
 
@@ -82,27 +87,27 @@ export function acceptLinks(dialIns: ReadonlyMap<string, DialIn>, options: Accep
         refuseUpgrade(socket, errorReply(503, "The server is shutting down."));
         return;
       }
-      const judged = judge(request.headers, doors, clock.now());
-      if ("status" in judged) {
-        refuse(socket, judged, request.headers);
+      const result = authenticate(request.headers, endpoints, clock.now());
+      if ("status" in result) {
+        refuse(socket, result, request.headers);
         return;
       }
       accept(request, socket, head, (link) => {
         const dialled = originOf(request);
-        judged.origin = publicUrl ?? (dialled && dialled + mount);
-        void converse(judged, link, log);
+        result.origin = publicUrl ?? (dialled && dialled + mount);
+        void serveLink(result, link, log);
       });
     },
     answerFile: (request) => files.answer(request),
     close() {
       closed = true;
       files.close();
-      for (const { caller } of doors) caller.close(GOING_AWAY, "The server is shutting down.");
+      for (const { caller } of endpoints) caller.close(GOING_AWAY, "The server is shutting down.");
     },
   };
 }
 
-async function converse({ caller, credentials, name }: Door, link: WebSocketLink, log: Log): Promise<void> {
+async function serveLink({ caller, credentials, name }: DialInEndpoint, link: WebSocketLink, log: Log): Promise<void> {
   const about = { agent: name, agentId: credentials.agentId };
   log.info(about, "An agent has dialled in.");
   try {
@@ -126,30 +131,41 @@ const REASONS = {
 } as const;
 
 /** Every key is compared, so that how long this takes says nothing about which one was nearly right. */
-function judge(headers: IncomingHttpHeaders, doors: readonly Door[], now: number): Door | Refusal {
+function authenticate(
+  headers: IncomingHttpHeaders,
+  endpoints: readonly DialInEndpoint[],
+  now: number,
+): DialInEndpoint | Refusal {
   const agentId = headerOf(headers, "x-agent-id");
   const given = headerOf(headers, "x-access-key") ?? headerOf(headers, "x-api-key");
   if (given === undefined || agentId === undefined) return { status: 401, why: "credentials-missing" };
-  const verdicts = doors.map((door) => ({ door, verdict: verdictOn(headers, door.credentials, now) }));
+  const verdicts = endpoints.map((endpoint) => ({
+    endpoint,
+    verdict: verifyCredentials(headers, endpoint.credentials, now),
+  }));
   const good = verdicts.filter(({ verdict }) => verdict === "good");
   if (good.length === 0) {
     const stale = verdicts.some(({ verdict }) => verdict === "stale");
     return { status: 401, why: stale ? "time-stale" : "credentials-wrong" };
   }
-  const own = good.find(({ door }) => door.credentials.agentId === agentId);
-  return own?.door ?? { status: 403, why: "other-agent" };
+  const own = good.find(({ endpoint }) => endpoint.credentials.agentId === agentId);
+  return own?.endpoint ?? { status: 403, why: "other-agent" };
 }
 
 /** By the signature or by the key, whichever the configuration has for the agent. */
-function verdictOn(headers: IncomingHttpHeaders, credentials: DialInCredentials, now: number): SignatureVerdict {
+function verifyCredentials(
+  headers: IncomingHttpHeaders,
+  credentials: DialInCredentials,
+  now: number,
+): SignatureVerdict {
   const { ak, apiKey, sk, uid } = credentials;
   const accessKey = headerOf(headers, "x-access-key") ?? "";
   const signed = { timestamp: headerOf(headers, "x-ts"), sign: headerOf(headers, "x-sign") };
   const verdict =
-    ak !== undefined && sk !== undefined && sameSecret(accessKey, ak) ? verifySignature(sk, signed, now) : "wrong";
+    ak !== undefined && sk !== undefined && secretsEqual(accessKey, ak) ? verifySignature(sk, signed, now) : "wrong";
   if (uid === undefined || apiKey === undefined) return verdict;
-  const isUser = sameSecret(headerOf(headers, "x-uid") ?? "", uid);
-  const hasKey = sameSecret(headerOf(headers, "x-api-key") ?? "", apiKey);
+  const isUser = secretsEqual(headerOf(headers, "x-uid") ?? "", uid);
+  const hasKey = secretsEqual(headerOf(headers, "x-api-key") ?? "", apiKey);
   return isUser && hasKey ? "good" : verdict;
 }
 

@@ -6,8 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { SILENT_LOG } from "../../model/ports.ts";
 import { CarrierError, type ExchangeCall, type Exchanger } from "../../wire/exchange.ts";
-import { AccountBindings } from "./account-bindings.ts";
-import { exchangeAt } from "./account-exchange.ts";
+import { AccountBindings, createAccountExchange } from "./accounts.ts";
 
 const SERVER = { tokenUrl: "https://login.example/token", clientId: "id", clientSecret: "a secret" };
 
@@ -25,7 +24,7 @@ describe("a code", () => {
   it("is traded for who logged in, and no token is kept", async () => {
     const calls: ExchangeCall[] = [];
     const answer = { access_token: "t", refresh_token: "r", id_token: `h.${claims}.s`, expires_in: 1, open_id: "o" };
-    const exchange = exchangeAt(
+    const exchange = createAccountExchange(
       { ...SERVER, redirectUri: "app://x" },
       "en",
       answering(200, JSON.stringify(answer), calls),
@@ -48,14 +47,14 @@ describe("a code", () => {
     [200, "[]", "INVALID_PARAMS"],
     [503, "", "UNAVAILABLE"],
   ])("is refused by %i %s", async (status, text, code) => {
-    await expect(exchangeAt(SERVER, "en", answering(status, text))("c")).rejects.toMatchObject({ code });
+    await expect(createAccountExchange(SERVER, "en", answering(status, text))("c")).rejects.toMatchObject({ code });
   });
 
   it("cannot be traded when nobody answers", async () => {
     const nobody: Exchanger = async () => {
       throw new CarrierError("unreachable", "Nobody there.");
     };
-    await expect(exchangeAt(SERVER, "en", nobody)("c")).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await expect(createAccountExchange(SERVER, "en", nobody)("c")).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });
 
   it("is not carried elsewhere, nor is the secret, if the login server sends us there", async () => {
@@ -72,18 +71,20 @@ describe("a code", () => {
       await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     }
     const tokenUrl = `http://127.0.0.1:${(login.address() as AddressInfo).port}/token`;
-    await expect(exchangeAt({ ...SERVER, tokenUrl }, "en")("c")).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await expect(createAccountExchange({ ...SERVER, tokenUrl }, "en")("c")).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+    });
     expect(came).toEqual([]);
     for (const server of [elsewhere, login]) server.close();
   });
 
   it.each(["http://login.example/token", "ftp://login.example/", "login.example"])("is not sent to %s", (tokenUrl) => {
-    expect(() => exchangeAt({ ...SERVER, tokenUrl }, "en")).toThrow(/https address/);
+    expect(() => createAccountExchange({ ...SERVER, tokenUrl }, "en")).toThrow(/https address/);
   });
 
   it("with a broken token about identity is good for the rest", async () => {
     const answer = answering(200, '{"open_id":"o","id_token":"x.%%%.y"}');
-    expect(await exchangeAt(SERVER, "en", answer)("c")).toEqual({ open_id: "o" });
+    expect(await createAccountExchange(SERVER, "en", answer)("c")).toEqual({ open_id: "o" });
   });
 });
 
@@ -96,23 +97,23 @@ describe("logins", () => {
 
   it("are found by those they belong to, also by the next process", async () => {
     const file = join(folder, "logins.json");
-    const mine = new AccountBindings(file, SILENT_LOG).of("a", "alice");
-    await Promise.all([mine.keep("l-1", { n: 1 }), mine.keep("l-2", { n: 2 }), mine.keep("l-3", { n: 3 })]);
+    const mine = new AccountBindings(file, SILENT_LOG).scope("a", "alice");
+    await Promise.all([mine.save("l-1", { n: 1 }), mine.save("l-2", { n: 2 }), mine.save("l-3", { n: 3 })]);
     await mine.forget("l-2");
     await mine.forget("l-2");
     await mine.forget("never");
     const next = new AccountBindings(file, SILENT_LOG);
-    expect(await next.of("a", "alice").find("l-1")).toEqual({ n: 1 });
-    expect(await next.of("a", "alice").find("l-2")).toBeUndefined();
-    expect(await next.of("a", "alice").find("l-3")).toEqual({ n: 3 });
-    expect(await next.of("b", "alice").find("l-1")).toBeUndefined();
-    expect(await next.of("a", "bob").find("l-1")).toBeUndefined();
+    expect(await next.scope("a", "alice").find("l-1")).toEqual({ n: 1 });
+    expect(await next.scope("a", "alice").find("l-2")).toBeUndefined();
+    expect(await next.scope("a", "alice").find("l-3")).toEqual({ n: 3 });
+    expect(await next.scope("b", "alice").find("l-1")).toBeUndefined();
+    expect(await next.scope("a", "bob").find("l-1")).toBeUndefined();
     expect((await stat(file)).mode & 0o777).toBe(0o600);
   });
 
   it("are forgotten when there are too many, the oldest first", async () => {
-    const mine = new AccountBindings(undefined, SILENT_LOG, 2).of("a", "alice");
-    for (const id of ["1", "2", "3"]) await mine.keep(id, { id });
+    const mine = new AccountBindings(undefined, SILENT_LOG, 2).scope("a", "alice");
+    for (const id of ["1", "2", "3"]) await mine.save(id, { id });
     expect([await mine.find("1"), await mine.find("2"), await mine.find("3")]).toEqual([
       undefined,
       { id: "2" },
@@ -123,10 +124,10 @@ describe("logins", () => {
   it("that cannot be read are not overwritten", async () => {
     const file = join(folder, "logins.json");
     await writeFile(file, "not JSON");
-    const mine = new AccountBindings(file, SILENT_LOG).of("a", "alice");
+    const mine = new AccountBindings(file, SILENT_LOG).scope("a", "alice");
     expect(await mine.find("l")).toBeUndefined();
     expect(await readFile(`${file}.damaged`, "utf8")).toBe("not JSON");
-    await mine.keep("l", { n: 1 });
+    await mine.save("l", { n: 1 });
     expect(await mine.find("l")).toEqual({ n: 1 });
   });
 });

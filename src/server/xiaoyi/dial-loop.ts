@@ -23,7 +23,7 @@ interface DialLoopOptions {
 export const RECONNECT: BackoffPolicy = { baseMs: 2_000, capMs: 60_000, maxAttempts: 50, resetAfterMs: 10_000 };
 
 /** A link that the platform ends sooner than this was never welcome. */
-const SOON_MS = 10_000;
+const EARLY_CLOSE_MS = 10_000;
 const POLITE_CLOSURE = 1000;
 const INTERNAL_ERROR = 1011;
 
@@ -35,7 +35,7 @@ export class DialLoop {
   readonly #running: Promise<void>;
   #link: WebSocketLink | undefined;
   /** What was logged last about dialling: the same again is no news. */
-  #trouble: string | undefined;
+  #lastError: string | undefined;
   #explained = false;
 
   constructor(options: DialLoopOptions) {
@@ -80,12 +80,12 @@ export class DialLoop {
     try {
       link = await dial(signal);
     } catch (error) {
-      if (!signal.aborted) this.#tellTrouble(error);
+      if (!signal.aborted) this.#logDialError(error);
       return;
     }
     this.#link = link;
     this.#state = "up";
-    this.#trouble = undefined;
+    this.#lastError = undefined;
     this.#backoff.markConnected();
     this.#options.log.info(this.#options.about, "Linked to Xiaoyi.");
     const since = clock.now();
@@ -98,7 +98,7 @@ export class DialLoop {
     link.terminate("It has ended.");
     await link.closed;
     this.#link = undefined;
-    if (!signal.aborted) this.#tellClosure(closure, clock.now() - since);
+    if (!signal.aborted) this.#logClosure(closure, clock.now() - since);
   }
 
   #pause(milliseconds: number, signal: AbortSignal): Promise<void> {
@@ -113,19 +113,19 @@ export class DialLoop {
     });
   }
 
-  #tellTrouble(error: unknown): void {
+  #logDialError(error: unknown): void {
     const { about, log } = this.#options;
     const { failure, message, status } = error instanceof DialError ? error : toDialError(error);
-    if (this.#trouble === message) return;
-    this.#trouble = message;
+    if (this.#lastError === message) return;
+    this.#lastError = message;
     const fields = { ...about, failure, ...(status === undefined ? undefined : { status }), reason: message };
     log.warn(fields, HINTS.get(status) ?? "The link to Xiaoyi could not be opened; it will be tried again.");
   }
 
-  #tellClosure({ code, reason }: LinkClosure, lasted: number): void {
+  #logClosure({ code, reason }: LinkClosure, lasted: number): void {
     const { about, log } = this.#options;
     log.warn({ ...about, code, reason }, "The link to Xiaoyi has closed; it will be opened again.");
-    if (this.#explained || code !== POLITE_CLOSURE || lasted >= SOON_MS) return;
+    if (this.#explained || code !== POLITE_CLOSURE || lasted >= EARLY_CLOSE_MS) return;
     this.#explained = true;
     log.warn(
       about,

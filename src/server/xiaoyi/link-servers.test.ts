@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { dialHeaders, isLinkUrl, refuseDoubles, serversOf } from "./link-servers.ts";
+import { checkDuplicateLinks, dialHeaders, isLinkUrl, linkServersOf } from "./link-servers.ts";
 
 const ENTRY = { agent: "echo", agentId: "i", ak: "key", sk: "xiaoyi-secret-key" };
 const HUAWEI = "wss://hag.cloud.huawei.com/openclaw/v1/ws/link";
@@ -7,7 +7,7 @@ const BACKUP = "wss://192.0.2.1/openclaw/v1/ws/link";
 
 describe("servers", () => {
   it("are Huawei's alone unless something else is said", () => {
-    expect(serversOf(ENTRY)).toEqual([{ name: "main", url: HUAWEI, tls: {} }]);
+    expect(linkServersOf(ENTRY)).toEqual([{ name: "main", url: HUAWEI, tls: {} }]);
   });
 
   it.each([
@@ -17,12 +17,16 @@ describe("servers", () => {
     [{ fingerprint: "ab" }, { fingerprint: "ab" }],
     [{ insecure: true }, { insecure: true }],
   ])("a backup with %o is judged by %o", (said, tls) => {
-    expect(serversOf({ ...ENTRY, backup: { url: BACKUP, ...said } })[1]).toEqual({ name: "backup", url: BACKUP, tls });
+    expect(linkServersOf({ ...ENTRY, backup: { url: BACKUP, ...said } })[1]).toEqual({
+      name: "backup",
+      url: BACKUP,
+      tls,
+    });
   });
 
   it("a backup of a server that has no name is judged by its own", () => {
     const entry = { ...ENTRY, url: "ws://127.0.0.1:1/x", backup: { url: "ws://127.0.0.1:2/x" } };
-    expect(serversOf(entry)[1]?.tls).toEqual({});
+    expect(linkServersOf(entry)[1]?.tls).toEqual({});
   });
 
   it.each([
@@ -37,14 +41,14 @@ describe("servers", () => {
     ["nothing", false],
   ])("%s may be dialled: %s", (url, may) => {
     expect(isLinkUrl(url)).toBe(may);
-    if (!may) expect(() => serversOf({ ...ENTRY, url })).toThrow(TypeError);
+    if (!may) expect(() => linkServersOf({ ...ENTRY, url })).toThrow(TypeError);
   });
 
   it("take one link of an agent", () => {
-    expect(() => refuseDoubles([ENTRY, { ...ENTRY, agentId: "j" }])).not.toThrow();
-    expect(() => refuseDoubles([ENTRY, { ...ENTRY, url: BACKUP }])).not.toThrow();
-    expect(() => refuseDoubles([ENTRY, { ...ENTRY, agent: "other" }])).toThrow("two links to one server");
-    expect(() => refuseDoubles([{ ...ENTRY, backup: { url: `${HUAWEI}/other` } }])).toThrow("the same server");
+    expect(() => checkDuplicateLinks([ENTRY, { ...ENTRY, agentId: "j" }])).not.toThrow();
+    expect(() => checkDuplicateLinks([ENTRY, { ...ENTRY, url: BACKUP }])).not.toThrow();
+    expect(() => checkDuplicateLinks([ENTRY, { ...ENTRY, agent: "other" }])).toThrow("two links to one server");
+    expect(() => checkDuplicateLinks([{ ...ENTRY, backup: { url: `${HUAWEI}/other` } }])).toThrow("the same server");
   });
 });
 

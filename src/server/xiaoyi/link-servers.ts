@@ -3,7 +3,7 @@
 import { isIP } from "node:net";
 import { signedHeaders } from "../../dialects/xiaoyi/signature.ts";
 import type { TlsVerifyOptions } from "../../wire/tls.ts";
-import { isOnThisMachine } from "./trusted-exchanger.ts";
+import { isLocalUrl } from "./trusted-exchanger.ts";
 
 export const XIAOYI_LINK_URL = "wss://hag.cloud.huawei.com/openclaw/v1/ws/link";
 
@@ -38,16 +38,16 @@ interface LinkServer {
 }
 
 /** Throws a TypeError for what makes no sense. */
-export function serversOf({
+export function linkServersOf({
   agent,
   backup,
   url = XIAOYI_LINK_URL,
 }: DialledEntry): readonly [LinkServer, ...LinkServer[]] {
-  const { host, hostname } = checkedUrl(agent, url);
+  const { host, hostname } = parseLinkUrl(agent, url);
   const main = { name: "main", url, tls: {} } as const;
   if (backup === undefined) return [main];
   const { url: backupUrl, ...judgement } = backup;
-  if (checkedUrl(agent, backupUrl).host === host) {
+  if (parseLinkUrl(agent, backupUrl).host === host) {
     throw new TypeError(`xiaoyi.links: the backup of "${agent}" is the same server.`);
   }
   const judged = judgement.insecure === true || (judgement.servername ?? judgement.fingerprint) !== undefined;
@@ -59,19 +59,19 @@ export function serversOf({
 export function isLinkUrl(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol } = new URL(url);
-  return protocol === "wss:" || (protocol === "ws:" && isOnThisMachine(url));
+  return protocol === "wss:" || (protocol === "ws:" && isLocalUrl(url));
 }
 
-function checkedUrl(agent: string, url: string): URL {
+function parseLinkUrl(agent: string, url: string): URL {
   if (isLinkUrl(url)) return new URL(url);
   throw new TypeError(`xiaoyi.links: the address of "${agent}" must be wss, or ws on this machine.`);
 }
 
 /** The platform ends a link when another of the same agent comes, so that two would end each other for ever. */
-export function refuseDoubles(entries: readonly DialledEntry[]): void {
+export function checkDuplicateLinks(entries: readonly DialledEntry[]): void {
   const seen = new Set<string>();
   for (const entry of entries) {
-    for (const { url } of serversOf(entry)) {
+    for (const { url } of linkServersOf(entry)) {
       const key = `${new URL(url).host} ${entry.agentId}`;
       if (seen.has(key)) throw new TypeError(`xiaoyi.links: "${entry.agentId}" has two links to one server.`);
       seen.add(key);

@@ -1,19 +1,20 @@
 /** Agents that dial the platform. */
+
 import type { ServeContext } from "../../dialects/contract.ts";
-import type { Notes } from "../../dialects/xiaoyi/notes.ts";
 import { DEFAULT_LANGUAGE } from "../../dialects/xiaoyi/phone-texts.ts";
+import type { PersistentMap } from "../../dialects/xiaoyi/ports.ts";
 import { createLinkServing, DIALECT_NAME } from "../../dialects/xiaoyi-link/index.ts";
 import type { Caller } from "../../model/caller.ts";
 import type { Clock, IdGenerator, Log } from "../../model/ports.ts";
 import { dialWebSocket } from "../../wire/websocket-dial.ts";
 import { DialLoop, type LinkState, RECONNECT } from "./dial-loop.ts";
-import { KeptNotes } from "./kept-notes.ts";
-import { dialHeaders, refuseDoubles, serversOf } from "./link-servers.ts";
-import type { XiaoyiLinkOptions } from "./options.ts";
+import { ScopedFileMap } from "./file-backed-map.ts";
+import { checkDuplicateLinks, dialHeaders, linkServersOf } from "./link-servers.ts";
+import type { XiaoyiLinkOptions } from "./open-xiaoyi.ts";
 import type { PhoneServices } from "./phone-services.ts";
-import { uploadAs } from "./upload-as.ts";
+import { createPlatformUpload } from "./trusted-exchanger.ts";
 
-export interface XiaoyiLinkSurroundings {
+export interface XiaoyiLinkContext {
   readonly clock: Clock;
   readonly ids: Pick<IdGenerator, "artifact">;
   readonly random: () => number;
@@ -24,7 +25,7 @@ export interface XiaoyiLinkSurroundings {
   readonly contextOf: (agent: string, caller: Caller, dialect: string) => ServeContext | undefined;
   /** When this process began to take up the tasks of earlier ones. */
   readonly since: number;
-  readonly phones: Pick<PhoneServices, "intake" | "noticesFor" | "unansweredOf">;
+  readonly phones: Pick<PhoneServices, "intake" | "notificationsFor" | "unansweredTasksOf">;
   /** Where it is kept which conversations were cleared; undefined: in memory. */
   readonly contextsFile: string | undefined;
 }
@@ -38,16 +39,16 @@ export interface XiaoyiLinks {
 
 const CONNECT_MS = 30_000;
 const PING = { everyMs: 30_000, deadlineMs: 10_000 };
-const LEAVING_MS = 1_000;
+const DRAIN_MS = 1_000;
 
 /** Throws a TypeError for an entry that makes no sense. Does not wait for the links: they open when they can. */
 export async function openXiaoyiLinks(
   entries: readonly XiaoyiLinkOptions[],
-  around: XiaoyiLinkSurroundings,
+  deps: XiaoyiLinkContext,
 ): Promise<XiaoyiLinks> {
-  refuseDoubles(entries);
-  const cleared = new KeptNotes(around.contextsFile, around.log);
-  const opened = await Promise.all(entries.map((entry) => openLink(entry, cleared.of(entry.agentId), around)));
+  checkDuplicateLinks(entries);
+  const cleared = new ScopedFileMap(deps.contextsFile, deps.log);
+  const opened = await Promise.all(entries.map((entry) => openLink(entry, cleared.scope(entry.agentId), deps)));
   return {
     get states() {
       return opened.flatMap(({ loops }) => loops.map(({ state }) => state));
@@ -58,11 +59,11 @@ export async function openXiaoyiLinks(
   };
 }
 
-async function openLink(entry: XiaoyiLinkOptions, cleared: Notes, around: XiaoyiLinkSurroundings) {
-  const { agent: name, agentId, apiKey, heartbeatMs, owner = around.defaultOwner(name), render, uid } = entry;
+async function openLink(entry: XiaoyiLinkOptions, cleared: PersistentMap, deps: XiaoyiLinkContext) {
+  const { agent: name, agentId, apiKey, heartbeatMs, owner = deps.defaultOwner(name), render, uid } = entry;
   const { language = DEFAULT_LANGUAGE } = entry;
-  const { clock, ids, log, phones, random } = around;
-  const context = around.contextOf(name, { owner, authenticated: true }, DIALECT_NAME);
+  const { clock, ids, log, phones, random } = deps;
+  const context = deps.contextOf(name, { owner, authenticated: true }, DIALECT_NAME);
   if (context === undefined) throw new TypeError(`xiaoyi.links: there is no agent "${name}".`);
   const serving = createLinkServing({
     agentId,
@@ -73,15 +74,17 @@ async function openLink(entry: XiaoyiLinkOptions, cleared: Notes, around: Xiaoyi
     language,
     intake: phones.intake,
     cleared,
-    unanswered: phones.unansweredOf(DIALECT_NAME, agentId, owner),
+    unanswered: phones.unansweredTasksOf(DIALECT_NAME, agentId, owner),
     // The platform knows no users here: all who speak to the agent are its owner.
-    notices: phones.noticesFor({ ...entry, dialect: DIALECT_NAME, owner, language, devices: "all" }),
+    notifications: phones.notificationsFor({ ...entry, dialect: DIALECT_NAME, owner, language, devices: "all" }),
     ...(heartbeatMs === undefined ? undefined : { times: { heartbeatMs } }),
-    ...(uid === undefined || apiKey === undefined ? undefined : { upload: uploadAs({ uid, apiKey }, entry.uploadUrl) }),
+    ...(uid === undefined || apiKey === undefined
+      ? undefined
+      : { upload: createPlatformUpload({ uid, apiKey }, entry.uploadUrl) }),
   });
   const agent = serving.open(context);
-  const [main, ...others] = serversOf(entry);
-  await agent.resume(around.since, [main.name, ...others.map((server) => server.name)]);
+  const [main, ...others] = linkServersOf(entry);
+  await agent.resume(deps.since, [main.name, ...others.map((server) => server.name)]);
   const loops = [main, ...others].map(({ name: server, tls, url }) => {
     const about = { agent: name, agentId, server: new URL(url).host };
     if (tls.insecure === true) log.warn(about, "INSECURE: the certificate of this server of Xiaoyi is not verified.");
@@ -99,7 +102,7 @@ async function openLink(entry: XiaoyiLinkOptions, cleared: Notes, around: Xiaoyi
     });
   });
   const stop = async (): Promise<void> => {
-    await agent.drain(LEAVING_MS);
+    await agent.drain(DRAIN_MS);
     agent.close();
     await Promise.all(loops.map((loop) => loop.stop()));
   };

@@ -1,20 +1,17 @@
 /** What both ways to Xiaoyi share on one server: files of its users, and news for those who left. */
+
 import { dirname, join, resolve } from "node:path";
 import { createGuardedFetch } from "../../auth/guarded-fetch/guarded-fetch.ts";
 import type { AgentService } from "../../dialects/contract.ts";
-import type { FileIntake } from "../../dialects/xiaoyi/file-intake.ts";
-import type { Notes } from "../../dialects/xiaoyi/notes.ts";
-import type { Notices } from "../../dialects/xiaoyi/notices.ts";
 import type { Language } from "../../dialects/xiaoyi/phone-texts.ts";
+import type { FileIntake, OfflineNotifications, PersistentMap } from "../../dialects/xiaoyi/ports.ts";
 import type { Clock, Log, Meter } from "../../model/ports.ts";
-import { DEVICE_SPACING_MS, DeviceTimes } from "./device-times.ts";
-import { FileStore } from "./file-store.ts";
-import { KeptMap } from "./kept-map.ts";
-import { KeptNotes } from "./kept-notes.ts";
-import { type AwaitedAnswer, LateNotices } from "./late-notices.ts";
-import { PhoneBook } from "./phone-book.ts";
-import { PhonePush } from "./phone-push.ts";
-import { createFileIntake } from "./take-in-files.ts";
+import { FileBackedMap, ScopedFileMap } from "./file-backed-map.ts";
+import { createFileIntake } from "./files/file-intake.ts";
+import { FileStore } from "./files/file-store.ts";
+import { DEVICE_SPACING_MS, DeviceRegistry, DeviceSpacing } from "./notify/devices.ts";
+import { NotificationSender } from "./notify/notification-sender.ts";
+import { type PendingNotification, PhoneNotifications } from "./notify/offline-notifications.ts";
 import { createTrustedExchanger, isSafeUrl } from "./trusted-exchanger.ts";
 
 export const XIAOYI_PUSH_URL = "https://hag.cloud.huawei.com/open-ability-agent/v1/agent-webhook";
@@ -50,7 +47,7 @@ export interface XiaoyiFilesOptions {
 }
 
 /** An entry of either way. */
-interface NoticedEntry {
+interface NotifiedEntry {
   readonly dialect: string;
   readonly agent: string;
   readonly owner: string;
@@ -59,7 +56,7 @@ interface NoticedEntry {
   readonly ak?: string | undefined;
   readonly sk?: string | undefined;
   /** Tasks whose readers are gone when the process is. */
-  readonly unanswered?: Notes;
+  readonly unanswered?: PersistentMap;
   /** Which devices are told where the options do not say. */
   readonly devices: (typeof PUSH_DEVICES)[number];
 }
@@ -67,15 +64,15 @@ interface NoticedEntry {
 export interface PhoneServices {
   readonly intake: FileIntake;
   /** By task, the conversation that waits for its answer; of one entry. */
-  unansweredOf(dialect: string, agent: string, owner: string): Notes;
+  unansweredTasksOf(dialect: string, agent: string, owner: string): PersistentMap;
   /** Undefined where the entry has no push. Throws a TypeError for one that makes no sense. */
-  noticesFor(entry: NoticedEntry): Notices | undefined;
+  notificationsFor(entry: NotifiedEntry): OfflineNotifications | undefined;
   /** Takes up what an earlier process left, for all entries so far. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
-export interface PhoneSurroundings {
+export interface PhoneServicesContext {
   /** Where tasks are. */
   readonly store: string | undefined;
   readonly baseDirectory: string;
@@ -91,48 +88,48 @@ export interface PhoneSurroundings {
 const MEBIBYTE = 1024 * 1024;
 const DAY_MS = 24 * 60 * 60 * 1_000;
 /** All of them are written whenever one is new. */
-const MOST_USERS = 5_000;
-const MOST_AWAITED = 5_000;
-const MOST_TOLD = 1_000;
-const LARGEST_ANSWER = 64 * 1024;
+const MAX_USERS = 5_000;
+const MAX_PENDING = 5_000;
+const MAX_DEVICES = 1_000;
+const MAX_RESPONSE_BYTES = 64 * 1024;
 
-export function openPhoneServices(files: XiaoyiFilesOptions, around: PhoneSurroundings): PhoneServices {
-  const { clock, log, meter } = around;
-  const { folder, keptFile } = placesBeside(around);
+export function openPhoneServices(files: XiaoyiFilesOptions, deps: PhoneServicesContext): PhoneServices {
+  const { clock, log, meter } = deps;
+  const { folder, keptFile } = pathsBesideStore(deps);
   const { keepMs = 7 * DAY_MS, quotaBytes = 1024 * MEBIBYTE } = files;
   const store = new FileStore({ folder, quotaBytes, keepMs, clock, log });
-  const book = new PhoneBook(new KeptMap(keptFile("phones"), MOST_USERS, log));
-  const awaited = new KeptMap<AwaitedAnswer>(keptFile("awaited"), MOST_AWAITED, log);
-  const devices = new DeviceTimes(new KeptMap(keptFile("told"), MOST_TOLD, log), log);
-  const unanswered = new KeptNotes(keptFile("unanswered"), log);
-  const notices: LateNotices[] = [];
+  const book = new DeviceRegistry(new FileBackedMap(keptFile("phones"), MAX_USERS, log));
+  const pending = new FileBackedMap<PendingNotification>(keptFile("awaited"), MAX_PENDING, log);
+  const devices = new DeviceSpacing(new FileBackedMap(keptFile("told"), MAX_DEVICES, log), log);
+  const unanswered = new ScopedFileMap(keptFile("unanswered"), log);
+  const notifications: PhoneNotifications[] = [];
   return {
-    unansweredOf: (...entry) => unanswered.of(...entry),
-    intake: createFileIntake({ fetch: fetchFor(files), store, log }),
-    noticesFor(entry) {
+    unansweredTasksOf: (...entry) => unanswered.scope(...entry),
+    intake: createFileIntake({ fetch: createFileFetch(files), store, log }),
+    notificationsFor(entry) {
       if (entry.push === undefined) return undefined;
       const { agent, dialect, language, owner, push, unanswered } = entry;
-      const made = new LateNotices({
+      const made = new PhoneNotifications({
         scope: JSON.stringify([dialect, agent, owner, push.apiId]),
         dialect,
         owner,
         language,
-        service: () => around.serviceOf(agent),
+        service: () => deps.serviceOf(agent),
         everyDevice: (push.devices ?? entry.devices) === "all",
-        push: pushFor(entry, push, devices, around),
+        push: createSender(entry, push, devices, deps),
         book,
-        awaited,
+        pending,
         unanswered,
         clock,
         log,
         meter,
       });
-      notices.push(made);
+      notifications.push(made);
       return made;
     },
     async start() {
-      const loaded = await Promise.allSettled([notices.length > 0 ? devices.load() : undefined]);
-      const started = await Promise.allSettled([store.start(), ...notices.map((one) => one.start())]);
+      const loaded = await Promise.allSettled([notifications.length > 0 ? devices.load() : undefined]);
+      const started = await Promise.allSettled([store.start(), ...notifications.map((one) => one.start())]);
       for (const result of [...loaded, ...started]) {
         if (result.status === "rejected") {
           log.warn({ err: result.reason }, "What Xiaoyi's users left before could not be read.");
@@ -140,22 +137,22 @@ export function openPhoneServices(files: XiaoyiFilesOptions, around: PhoneSurrou
       }
     },
     async stop() {
-      await Promise.all([store.stop(), ...notices.map((one) => one.stop())]);
-      await Promise.all([unanswered.settled(), devices.settled()]);
+      await Promise.all([store.stop(), ...notifications.map((one) => one.stop())]);
+      await Promise.all([unanswered.flush(), devices.flush()]);
     },
   };
 }
 
-function fetchFor({ allowHosts = [], maxBytes = 30 * MEBIBYTE, timeoutMs = 60_000 }: XiaoyiFilesOptions) {
+function createFileFetch({ allowHosts = [], maxBytes = 30 * MEBIBYTE, timeoutMs = 60_000 }: XiaoyiFilesOptions) {
   return createGuardedFetch({ allow: allowHosts, maxBytes, timeoutMs, maxRedirects: 0 });
 }
 
-function pushFor(
-  entry: NoticedEntry,
+function createSender(
+  entry: NotifiedEntry,
   push: XiaoyiPushOptions,
-  devices: DeviceTimes,
-  around: PhoneSurroundings,
-): PhonePush {
+  devices: DeviceSpacing,
+  deps: PhoneServicesContext,
+): NotificationSender {
   const { apiId, spacingMs = DEVICE_SPACING_MS, url = XIAOYI_PUSH_URL } = push;
   const accessKey = push.ak ?? entry.ak;
   const secretKey = push.sk ?? entry.sk;
@@ -163,9 +160,9 @@ function pushFor(
     throw new TypeError(`xiaoyi: the push of "${entry.agent}" needs ak and sk.`);
   }
   if (!isSafeUrl(url)) throw new TypeError(`xiaoyi: the push of "${entry.agent}" must go to an https address.`);
-  const { clock, log, meter, random, uniqueId } = around;
-  const exchanger = createTrustedExchanger(LARGEST_ANSWER);
-  return new PhonePush({
+  const { clock, log, meter, random, uniqueId } = deps;
+  const exchanger = createTrustedExchanger(MAX_RESPONSE_BYTES);
+  return new NotificationSender({
     url,
     apiId,
     keys: { accessKey, secretKey },
@@ -184,7 +181,7 @@ function pushFor(
 const SQLITE = "sqlite:";
 
 /** Beside the tasks, if these are in a file; where they end with the process, the rest does too. */
-export function placesBeside({ baseDirectory, store }: Pick<PhoneSurroundings, "baseDirectory" | "store">) {
+export function pathsBesideStore({ baseDirectory, store }: Pick<PhoneServicesContext, "baseDirectory" | "store">) {
   if (store === undefined || store === "memory:") return { folder: undefined, keptFile: () => undefined };
   if (!store.startsWith(SQLITE)) {
     return { folder: resolve(baseDirectory, ".dragoman/files"), keptFile: () => undefined };

@@ -1,4 +1,7 @@
 /** Addresses that the operator wrote down. */
+
+import { createGuardedFetch } from "../../auth/guarded-fetch/guarded-fetch.ts";
+import { createUploader, type UploadAccount, type UploadFile } from "../../dialects/xiaoyi/upload.ts";
 import type { Exchanger } from "../../wire/exchange.ts";
 import { createFetchExchanger } from "../../wire/fetch-exchange.ts";
 import { isLoopback } from "../access/loopback.ts";
@@ -11,7 +14,7 @@ export function createTrustedExchanger(
   return createFetchExchanger((input, init) => fetch(input, { ...init, redirect: "error" }), { maxBodyBytes });
 }
 
-export function isOnThisMachine(url: string): boolean {
+export function isLocalUrl(url: string): boolean {
   return URL.canParse(url) && isLoopback(new URL(url).hostname.replace(/^\[|\]$/g, ""));
 }
 
@@ -19,5 +22,25 @@ export function isOnThisMachine(url: string): boolean {
 export function isSafeUrl(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol } = new URL(url);
-  return protocol === "https:" || (protocol === "http:" && isOnThisMachine(url));
+  return protocol === "https:" || (protocol === "http:" && isLocalUrl(url));
+}
+
+export const XIAOYI_UPLOAD_URL = "https://hag-drcn.op.dbankcloud.com";
+
+const MAX_RESPONSE_BYTES = 256 * 1024;
+/** For all bytes of one file. */
+const UPLOAD_TIMEOUT_MS = 120_000;
+
+/** Only a platform on this machine may name targets on it. */
+export function createPlatformUpload(account: UploadAccount, url: string = XIAOYI_UPLOAD_URL): UploadFile {
+  const limits = { maxRedirects: 0, maxBytes: MAX_RESPONSE_BYTES, timeoutMs: UPLOAD_TIMEOUT_MS };
+  const fetch = createGuardedFetch({ ...limits, allowPrivate: isLocalUrl(url) });
+  return createUploader(account, url, {
+    ask: createTrustedExchanger(MAX_RESPONSE_BYTES),
+    send: async (target, { headers, ...request }) => {
+      const { body, status } = await fetch(target, { ...request, headers: { ...headers } });
+      await body?.cancel();
+      return { status };
+    },
+  });
 }

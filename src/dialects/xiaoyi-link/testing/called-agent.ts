@@ -8,7 +8,7 @@ import { type CounterName, SILENT_LOG } from "../../../model/ports.ts";
 import type { Link } from "../../../wire/link.ts";
 import { createLinkPair } from "../../../wire/testing/link-pair.ts";
 import { toolsOf } from "../../suite/join.ts";
-import { LinkCalls } from "../call-link.ts";
+import { XiaoyiLinkCaller } from "../call/call-link.ts";
 
 export const AGENT = "agent-1";
 
@@ -80,7 +80,7 @@ export function setUp() {
   const clock = new FakeClock();
   const counts: Partial<Record<CounterName, number>> = {};
   const warnings: unknown[] = [];
-  const calls = new LinkCalls({
+  const calls = new XiaoyiLinkCaller({
     ...toolsOf(),
     clock,
     log: { ...SILENT_LOG, warn: (fields) => warnings.push(fields.why) },

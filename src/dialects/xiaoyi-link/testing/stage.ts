@@ -9,7 +9,7 @@ import { ServedAgentService } from "../../../server/agent-service.ts";
 import { uuidIds } from "../../../server/clock-and-ids.ts";
 import type { Link } from "../../../wire/link.ts";
 import { createLinkPair } from "../../../wire/testing/link-pair.ts";
-import { LinkAgent } from "../link-agent.ts";
+import { LinkAgent } from "../bind-link.ts";
 import type { LinkAgentOptions } from "../options.ts";
 
 export const AGENT_ID = "agent-1";
@@ -19,7 +19,7 @@ interface StageOptions
   extends Partial<
     Pick<
       LinkAgentOptions,
-      "agentId" | "cleared" | "intake" | "language" | "mode" | "notices" | "times" | "unanswered" | "upload"
+      "agentId" | "cleared" | "intake" | "language" | "mode" | "notifications" | "times" | "unanswered" | "upload"
     >
   > {
   readonly agent: Agent;
@@ -78,7 +78,7 @@ export class Stage {
       cleared: options.cleared,
       unanswered: options.unanswered,
       intake: options.intake,
-      notices: options.notices,
+      notifications: options.notifications,
     });
   }
 

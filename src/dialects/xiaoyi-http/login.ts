@@ -1,0 +1,149 @@
+/** Where the platform trades its client credentials for a token (RFC 6749 §4.4). */
+
+import { invalidParams, ProtocolError } from "../../model/errors.ts";
+import { EXTENSIONS } from "../../model/extensions.ts";
+import type { JsonObject } from "../../model/json.ts";
+import type { Message } from "../../model/message.ts";
+import { type ExchangeRequest, type FullReply, jsonReply, type RequestHead } from "../../wire/exchange.ts";
+import { decodeUtf8, parseJson } from "../../wire/parse-json.ts";
+import type { CodecTools } from "../contract.ts";
+import { isRecord } from "../shared/proto/json-reading.ts";
+import type { DecodedMessage } from "../xiaoyi/decode.ts";
+import { xiaoyiMetadata } from "../xiaoyi/metadata.ts";
+import { phoneText } from "../xiaoyi/phone-texts.ts";
+import { secretsEqual } from "../xiaoyi/signature.ts";
+import { accessScope, issueToken } from "./access.ts";
+import { VERSION } from "./card.ts";
+import type { Entry } from "./options.ts";
+
+/** The platform asks again when one is used up. */
+const TOKEN_SECONDS = 3_600;
+const MAX_BODY_BYTES = 16 * 1024;
+
+const NO_STORE = { "cache-control": "no-store", pragma: "no-cache" };
+
+interface TokenContext {
+  readonly agent: string;
+  readonly entries: readonly Entry[];
+  readonly now: number;
+  readonly unique: string;
+}
+
+export function answerTokenRequest(exchange: ExchangeRequest, desk: TokenContext): FullReply {
+  const { agent, entries, now, unique } = desk;
+  const request = decodeTokenRequest(exchange);
+  if (request === undefined) return tokenErrorReply(400, "invalid_request");
+  if (request.grantType !== "client_credentials") return tokenErrorReply(400, "unsupported_grant_type");
+  let found: Entry | undefined;
+  for (const entry of entries) {
+    if (entry.access.kind !== "oauth") continue;
+    const isId = secretsEqual(request.clientId, entry.access.clientId);
+    const isSecret = secretsEqual(request.clientSecret, entry.access.clientSecret);
+    if (isId && isSecret) found ??= entry;
+  }
+  if (found === undefined) return tokenErrorReply(401, "invalid_client");
+  const token = issueToken(accessScope(found, agent), now + TOKEN_SECONDS * 1_000, unique);
+  const answer = { access_token: token, token_type: "Bearer", expires_in: TOKEN_SECONDS };
+  return jsonReply(200, JSON.stringify(answer), NO_STORE);
+}
+
+/** Throws INVALID_REQUEST for a body that is too long, or does not say how long it is where somebody has to ask. */
+export function requireShortBody({ headers }: RequestHead): void {
+  if (Number(headers["content-length"]) <= MAX_BODY_BYTES) return;
+  throw new ProtocolError("INVALID_REQUEST", "A request for a token is short, and says how long it is.");
+}
+
+interface TokenRequest {
+  readonly grantType: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+}
+
+function decodeTokenRequest({ body, headers }: ExchangeRequest): TokenRequest | undefined {
+  if (body.length > MAX_BODY_BYTES) return undefined;
+  const form = decodeForm(body, headers["content-type"] ?? "");
+  if (form === undefined) return undefined;
+  const basic = decodeBasic(headers.authorization);
+  return {
+    grantType: form.get("grant_type") ?? "",
+    clientId: basic?.id ?? form.get("client_id") ?? "",
+    clientSecret: basic?.secret ?? form.get("client_secret") ?? "",
+  };
+}
+
+/** A form, as the standard wants it, or JSON, as some consoles send it. */
+function decodeForm(body: Buffer, contentType: string): URLSearchParams | undefined {
+  try {
+    const text = decodeUtf8(body);
+    if (!/\bjson\b/i.test(contentType)) return new URLSearchParams(text);
+    const value = parseJson(text);
+    if (!isRecord(value)) return undefined;
+    const texts = Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string");
+    return new URLSearchParams(texts);
+  } catch {
+    // Not UTF-8 or not JSON: the answer says so in the standard's words.
+    return undefined;
+  }
+}
+
+/** Both halves are encoded like a form (RFC 6749 §2.3.1). */
+function decodeBasic(header: string | undefined): { readonly id: string; readonly secret: string } | undefined {
+  const encoded = /^basic\s+(\S+)\s*$/i.exec(header ?? "")?.[1];
+  if (encoded === undefined) return undefined;
+  const [id = "", ...secret] = Buffer.from(encoded, "base64").toString("utf8").split(":");
+  return { id: decodeFormValue(id), secret: decodeFormValue(secret.join(":")) };
+}
+
+function decodeFormValue(text: string): string {
+  return new URLSearchParams(`value=${text.replaceAll("&", "%26")}`).get("value") ?? "";
+}
+
+function tokenErrorReply(status: 400 | 401, error: string): FullReply {
+  const challenge = status === 401 ? { "www-authenticate": "Basic" } : undefined;
+  return jsonReply(status, JSON.stringify({ error }), { ...NO_STORE, ...challenge });
+}
+
+/** Users who log in: `authorize` and `deauthorize`. */
+
+export async function authorize(
+  params: unknown,
+  { accounts, language }: Entry,
+  ids: CodecTools["ids"],
+): Promise<object> {
+  if (accounts === undefined) {
+    throw new ProtocolError("UNSUPPORTED_OPERATION", phoneText(language, "loginNotOffered"));
+  }
+  const { authCode } = firstPartData(params);
+  if (typeof authCode !== "string" || authCode === "") {
+    throw invalidParams("params.message.parts[0].data.authCode", "is required");
+  }
+  const account = await accounts.exchange(authCode);
+  const agentLoginSessionId = ids.context();
+  await accounts.bindings.save(agentLoginSessionId, account);
+  return { version: VERSION, agentLoginSessionId };
+}
+
+/** A login that is not known is one that is over already. */
+export async function deauthorize(params: unknown, { accounts }: Entry): Promise<object> {
+  const { agentLoginSessionId } = firstPartData(params);
+  if (typeof agentLoginSessionId === "string") await accounts?.bindings.forget(agentLoginSessionId);
+  return { version: VERSION };
+}
+
+/** Of the first part of the message. */
+function firstPartData(params: unknown): Readonly<Record<string, unknown>> {
+  const message = isRecord(params) ? params.message : undefined;
+  const parts = isRecord(message) ? message.parts : undefined;
+  const [first] = Array.isArray(parts) ? parts : [];
+  return isRecord(first) && isRecord(first.data) ? first.data : {};
+}
+
+/** The message with what is known of the user. A login that is over is not passed on: nobody vouches for it. */
+export async function withAccount(decoded: DecodedMessage, { accounts }: Entry): Promise<Message> {
+  const { loginSessionId, message } = decoded;
+  if (loginSessionId === undefined || accounts === undefined) return message;
+  const account = await accounts.bindings.find(loginSessionId);
+  const { agentLoginSessionId, ...others } = xiaoyiMetadata(message.metadata) ?? {};
+  const mark: JsonObject = account === undefined ? others : { ...others, agentLoginSessionId: loginSessionId, account };
+  return { ...message, metadata: { ...message.metadata, [EXTENSIONS.xiaoyi]: mark } };
+}

@@ -1,0 +1,398 @@
+/**
+ * An agent that has dialled the platform. Conversations, answers under way and what is still to be sent belong to it and
+ * not to a connection: whatever happens to one, the next goes on where it ended.
+ */
+
+import { ProtocolError } from "../../model/errors.ts";
+import type { Message } from "../../model/message.ts";
+import type { JsonRpcId } from "../../wire/json-rpc.ts";
+import type { Link, LinkClosure } from "../../wire/link.ts";
+import type { LinkServer } from "../contract.ts";
+import { toPublicError } from "../shared/errors.ts";
+import { type ControlTarget, decodeControl, isDesktop } from "../xiaoyi/control.ts";
+import { type DecodedMessage, decodeMessageParams, tappedNotificationId } from "../xiaoyi/decode.ts";
+import { toFrameError } from "../xiaoyi/errors.ts";
+import { toErrorResponse, toResponse } from "../xiaoyi/frames.ts";
+import { downloadFiles, NO_NOTIFICATIONS, type OfflineNotifications } from "../xiaoyi/ports.ts";
+import { toTapAnswerFrames } from "../xiaoyi/render/notification.ts";
+import { FileUploads } from "../xiaoyi/upload.ts";
+import { Connection, DuplicateFilter, type ReceivedFrame } from "./connection.ts";
+import { type ControlFrame, type DropReason, decodeFrame, type MessageFrame } from "./decode.ts";
+import { toAnswer, toHeartbeat, toIntroduction } from "./encode.ts";
+import { DEFAULT_LINK_TIMES, type LinkAgentOptions, type LinkTimes } from "./options.ts";
+import { Reply } from "./reply.ts";
+import { ControlHandler, type Session, Sessions } from "./sessions.ts";
+import { LinkTasks } from "./tasks.ts";
+import { findUnansweredTasks, type ReplyAddress, withReplyAddress } from "./unanswered-tasks.ts";
+
+/** Longer frames are not read. */
+const MAX_FRAME_LENGTH = 4 * 1024 * 1024;
+/** How long after it was answered a request to cancel or clear is still recognised. */
+const DUPLICATE_CONTROL_MS = 2_000;
+
+const SETTLE_POLL_MS = 20;
+
+const TOO_LONG = { kind: "disregarded", why: "too-long" } as const;
+const METHOD_NOT_FOUND = new ProtocolError("METHOD_NOT_FOUND", "There is no such method.");
+
+type LinkConnection = Connection<Reply>;
+
+export class LinkAgent implements LinkServer {
+  readonly #options: LinkAgentOptions;
+  readonly #times: LinkTimes;
+  readonly #tasks: LinkTasks;
+  readonly #uploads: FileUploads | undefined;
+  readonly #notifications: OfflineNotifications;
+  readonly #duplicates: DuplicateFilter;
+  readonly #connections = new Map<string, LinkConnection>();
+  readonly #sessions: Sessions;
+  readonly #controls: ControlHandler;
+  readonly #logged = new Set<string>();
+  #closed = false;
+
+  constructor(options: LinkAgentOptions) {
+    this.#options = options;
+    this.#times = { ...DEFAULT_LINK_TIMES, ...options.times };
+    this.#tasks = new LinkTasks(options.context, options.clock);
+    this.#uploads = options.upload === undefined ? undefined : new FileUploads(options.upload, options.log);
+    this.#notifications = options.notifications ?? NO_NOTIFICATIONS;
+    this.#duplicates = new DuplicateFilter(options.clock);
+    this.#sessions = new Sessions(options.cleared);
+    this.#controls = new ControlHandler(this.#tasks, this.#sessions, options.context.ids);
+  }
+
+  async serve(link: Link, server: string): Promise<LinkClosure> {
+    const { agentId, clock } = this.#options;
+    const connection: LinkConnection = new Connection(link, clock);
+    connection.sendNow(toIntroduction(agentId));
+    this.#connections.set(server, connection);
+    const beatLater = (): (() => void) =>
+      clock.after(this.#times.heartbeatMs, () => {
+        connection.sendNow(toHeartbeat(agentId));
+        stopBeating = beatLater();
+      });
+    let stopBeating = beatLater();
+    for (const session of this.#sessions.busy) if (session.server === server) connection.wake(session);
+    for await (const text of link.messages) this.#receive(text, server);
+    const closure = await link.closed;
+    stopBeating();
+    if (this.#connections.get(server) === connection) this.#connections.delete(server);
+    // However it closed: a platform that was asked and did not say so may have read everything, or nothing.
+    for (const reply of connection.end()) reply.resend();
+    return closure;
+  }
+
+  async resume(since: number, servers: readonly [string, ...string[]]): Promise<void> {
+    const { agentId, unanswered } = this.#options;
+    await this.#sessions.load();
+    for (const { id, address } of await findUnansweredTasks(
+      { agentId, since, unanswered },
+      this.#tasks,
+      this.#notifications,
+    )) {
+      const server = servers.includes(address.server) ? address.server : servers[0];
+      const session = this.#sessions.of(address.sessionId, server);
+      session.tasks.set(address.taskId, id);
+      const reply = this.#createReply(session, address);
+      reply.frames.push(...address.frames.map((key) => this.#duplicates.restore(key)));
+      reply.follow();
+    }
+  }
+
+  async drain(milliseconds: number): Promise<void> {
+    const { clock } = this.#options;
+    const end = clock.now() + milliseconds;
+    const isLeaving = ({ reply }: Session): boolean => reply?.isUndelivered === true;
+    while (clock.now() < end && [...this.#sessions.busy].some(isLeaving)) {
+      await new Promise<void>((resolve) => {
+        clock.after(SETTLE_POLL_MS, resolve);
+      });
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const session of this.#sessions.busy) {
+      // The next process takes up what is under way, but not what has ended or waits for the user.
+      const { reply } = session;
+      if (reply?.isUndelivered === true) this.#abandonReply(session);
+      else if (reply?.isComplete === true) void this.#options.unanswered?.delete(session.taskOf(reply.platformId));
+      reply?.abandon();
+    }
+    this.#sessions.busy.clear();
+  }
+
+  #receive(text: string, server: string): void {
+    if (this.#closed) return;
+    const { agentId, context } = this.#options;
+    const frame = text.length > MAX_FRAME_LENGTH ? TOO_LONG : decodeFrame(text, agentId, context.limits);
+    switch (frame.kind) {
+      case "message":
+        this.#message(frame, server);
+        break;
+      case "cancel":
+      case "clear":
+        this.#control(frame, text, server);
+        break;
+      case "unknown-method":
+        this.#drop(frame.kind);
+        this.#refuse(METHOD_NOT_FOUND, frame.id, frame.target, server);
+        break;
+      case "heartbeat":
+        break;
+      case "disregarded":
+        this.#drop(frame.why);
+        break;
+    }
+  }
+
+  #message(frame: MessageFrame, server: string): void {
+    const decoded = this.#decode(frame);
+    if (ProtocolError.is(decoded)) {
+      this.#unreadable(frame, server, decoded);
+      return;
+    }
+    const { role, parts } = frame.params.message as { readonly role?: unknown; readonly parts?: unknown };
+    const received = this.#duplicates.add([decoded.sessionId, decoded.taskId, frame.id, frame.method, role, parts]);
+    if (received === undefined) return;
+    for (const name of [frame.appSessionId, frame.conversationId]) {
+      if (name !== undefined) this.#sessions.addAlias(name, decoded.sessionId);
+    }
+    const session = this.#sessions.of(decoded.sessionId, server);
+    session.server = server;
+    const address = this.#replyAddress(frame, decoded, server, received);
+    void this.#notifications.registerDevice(decoded);
+    const tapped = tappedNotificationId(decoded.events);
+    const message = withReplyAddress({ ...decoded.message, contextId: session.contextId }, address);
+    if (tapped !== undefined) this.#notificationTapped(session, address, tapped, received);
+    else if (decoded.isTurn) this.#userMessage(session, message, address, received);
+    else this.#deviceEvent(session, message, received);
+  }
+
+  #replyAddress(frame: MessageFrame, ids: TaskIds, server: string, { key }: ReceivedFrame): ReplyAddress {
+    return {
+      agentId: this.#options.agentId,
+      sessionId: ids.sessionId,
+      taskId: ids.taskId,
+      requestId: frame.id,
+      server,
+      desktop: isDesktop(frame.deviceId),
+      at: this.#options.clock.now(),
+      frames: [key],
+    };
+  }
+
+  /** The conversation that a message belongs to, where it does not say so itself. */
+  #sessionOf({ appSessionId, conversationId }: MessageFrame): string | undefined {
+    return conversationId ?? (appSessionId === undefined ? undefined : this.#sessions.idOf(appSessionId));
+  }
+
+  #decode(frame: MessageFrame): DecodedMessage | ProtocolError {
+    const { ids, limits, report } = this.#options.context;
+    const sessionId = this.#sessionOf(frame);
+    try {
+      const { losses, value } = decodeMessageParams(frame.params, { maxItems: limits.maxParts }, ids, { sessionId });
+      if (losses.length > 0) report(losses);
+      return value;
+    } catch (error) {
+      return toPublicError(error);
+    }
+  }
+
+  /** A phone waits for an end, also of what could not be read; what is under way has one of its own. */
+  #unreadable(frame: MessageFrame, server: string, error: ProtocolError): void {
+    this.#drop("bad-message");
+    const target = decodeControl({ params: frame.params, conversationId: this.#sessionOf(frame) });
+    const received = this.#duplicates.add([frame.id, frame.method, target]);
+    if (received === undefined) return;
+    const [sessionId] = target.sessionIds;
+    const [taskId] = target.taskIds;
+    if (sessionId === undefined || taskId === undefined) {
+      this.#refuse(error, frame.id, target, server);
+      received.expireIn(DUPLICATE_CONTROL_MS);
+      return;
+    }
+    const session = this.#sessions.of(sessionId, server);
+    if (session.reply?.platformId === taskId && !session.reply.ended) {
+      if (!session.reply.following) session.reply.resend();
+      received.expireIn(DUPLICATE_CONTROL_MS);
+      return;
+    }
+    this.#abandonReply(session);
+    session.server = server;
+    const reply = this.#createReply(session, this.#replyAddress(frame, { sessionId, taskId }, server, received));
+    reply.frames.push(received);
+    reply.refuse(error);
+  }
+
+  #userMessage(session: Session, message: Message, address: ReplyAddress, received: ReceivedFrame): void {
+    const current = session.reply?.ended === false ? session.reply : undefined;
+    if (current?.platformId === address.taskId) {
+      current.requestId = address.requestId;
+      current.frames.push(received);
+      this.#addTo(session, current, message);
+      return;
+    }
+    // A question is answered under the ids that led to it, but who knows.
+    const answers = current?.following === false;
+    if (answers) session.tasks.set(address.taskId, session.taskOf(current.platformId));
+    else this.#abandonReply(session);
+    const reply = this.#createReply(session, address);
+    reply.frames.push(received);
+    this.#open(session, reply, message, answers);
+  }
+
+  /** Phones listen to the newest task only: how another ends is told elsewhere. */
+  #abandonReply(session: Session): void {
+    const { reply } = session;
+    if (reply?.isSent === false) this.#notifyLater(session.taskOf(reply.platformId), session.id);
+    reply?.abandon();
+    session.reply = undefined;
+  }
+
+  #notifyLater(taskId: string, sessionId: string): void {
+    this.#notifications.notifyWhenDone(taskId, sessionId);
+    void this.#options.unanswered?.delete(taskId);
+  }
+
+  /** What a notification stood for is all there is to say. */
+  #notificationTapped(
+    session: Session,
+    { requestId, taskId }: ReplyAddress,
+    pushDataId: string,
+    received: ReceivedFrame,
+  ): void {
+    const scope = { taskId, artifactId: this.#options.artifactId };
+    if (session.reply?.isSettled !== true) this.#abandonReply(session);
+    void this.#notifications.readAnswer(pushDataId).then((text) => {
+      for (const { error, result } of toTapAnswerFrames(scope, text, this.#options.language)) {
+        this.#sendIfAddressed(session, taskId, toResponse(requestId, result, error));
+      }
+      received.expireIn(DUPLICATE_CONTROL_MS);
+    });
+  }
+
+  /** What a device did is for the task that asked it to; without one nobody waits for it. */
+  #deviceEvent(session: Session, message: Message, received: ReceivedFrame): void {
+    const { reply } = session;
+    if (reply === undefined || reply.ended) {
+      received.expireIn(DUPLICATE_CONTROL_MS);
+      this.#drop("event");
+    } else {
+      reply.frames.push(received);
+      this.#addTo(session, reply, message);
+    }
+  }
+
+  /** A task under way gets another message; one that waits for its answer goes on with it. */
+  #addTo(session: Session, reply: Reply, message: Message): void {
+    if (!reply.following) {
+      this.#open(session, reply, message, true);
+      return;
+    }
+    reply.expectsInput = true;
+    void reply.started
+      .then(() => this.#downloadFiles(message))
+      .then((readable) => this.#tasks.add(readable, session.taskOf(reply.platformId)))
+      .catch((error: unknown) => {
+        reply.expectsInput = false;
+        this.#options.log.warn({ err: error }, "A message could not be added to its task.");
+      });
+  }
+
+  #open(session: Session, reply: Reply, message: Message, continues: boolean): void {
+    this.#sessions.busy.add(session);
+    const open = async () => {
+      const taken = await this.#downloadFiles(message);
+      const id = session.taskOf(reply.platformId);
+      // Before the task can end: the answer to one that ends as the process does is owed by the next.
+      await this.#options.unanswered?.set(id, session.id);
+      return (await this.#tasks.open(taken, id)).frames;
+    };
+    reply.follow(open, continues);
+  }
+
+  #downloadFiles(message: Message): Promise<Message> {
+    return downloadFiles(message, this.#options.language, this.#options.intake);
+  }
+
+  #createReply(session: Session, { desktop, requestId, taskId }: ReplyAddress): Reply {
+    const { agentId, artifactId, clock, context, language, mode } = this.#options;
+    session.reply?.abandon();
+    const reply: Reply = new Reply(requestId, {
+      address: { agentId, sessionId: session.id, taskId },
+      mode,
+      language,
+      desktop,
+      clock,
+      times: this.#times,
+      artifactId,
+      report: context.report,
+      prepare: this.#uploads?.prepare,
+      reopen: (moreComes) => this.#tasks.follow(session.taskOf(taskId), moreComes),
+      onTask: (id) => {
+        const wanted = session.taskOf(taskId);
+        if (id !== wanted) void this.#options.unanswered?.delete(wanted);
+        session.tasks.set(taskId, id);
+        void this.#options.unanswered?.set(id, session.id);
+      },
+      onReady: () => this.#connections.get(session.server)?.wake(session),
+      onUndelivered: () => this.#notifyLater(session.taskOf(taskId), session.id),
+      onSettled: () => {
+        this.#notifications.cancel(session.taskOf(taskId));
+        void this.#options.unanswered?.delete(session.taskOf(taskId));
+        session.settle(reply);
+      },
+    });
+    session.reply = reply;
+    this.#sessions.busy.add(session);
+    return reply;
+  }
+
+  #control(frame: ControlFrame, text: string, server: string): void {
+    const { id, kind, target } = frame;
+    // Without an id nothing else tells one request from the next.
+    const received = this.#duplicates.add(id === null ? [kind, text] : [kind, id, target]);
+    if (received === undefined) return;
+    const session = this.#sessions.find(target.sessionIds);
+    // Answered where it came from, which need not be where the conversation is.
+    const place =
+      session?.server === server
+        ? session
+        : this.#sessions.createTransient(session?.id ?? target.sessionIds[0] ?? "", server);
+    void this.#controls[kind](frame, session).then(({ result, taskId }) => {
+      const [firstTask] = target.taskIds;
+      this.#sendIfAddressed(place, taskId ?? firstTask ?? place.id, toResponse(id, result));
+      received.expireIn(DUPLICATE_CONTROL_MS);
+    });
+  }
+
+  #refuse(error: ProtocolError, id: JsonRpcId, target: ControlTarget, server: string): void {
+    const place = this.#sessions.createTransient(target.sessionIds[0] ?? "", server);
+    // A request that names no session is still known by its id; without either there is no one to answer.
+    if (place.id === "" && id === null) return;
+    this.#send(place, target.taskIds[0] ?? place.id, toErrorResponse(id, toFrameError(error)));
+  }
+
+  /** Nobody could be told without a session. */
+  #sendIfAddressed(session: Session, taskId: string, detail: string): void {
+    if (session.id !== "") this.#send(session, taskId, detail);
+  }
+
+  #send(session: Session, taskId: string, detail: string): void {
+    if (this.#closed) return;
+    session.enqueue(toAnswer({ agentId: this.#options.agentId, sessionId: session.id, taskId }, detail));
+    this.#sessions.busy.add(session);
+    this.#connections.get(session.server)?.wake(session);
+  }
+
+  /** Said once for each reason: whoever sends one odd frame sends many. */
+  #drop(why: DropReason | "too-long" | "bad-message" | "unknown-method" | "event"): void {
+    if (this.#logged.has(why)) return;
+    this.#logged.add(why);
+    const { agentId, log } = this.#options;
+    log.warn({ agentId, why }, "A frame of Xiaoyi was not understood or not for us; others like it are not logged.");
+  }
+}
+
+type TaskIds = Pick<ReplyAddress, "sessionId" | "taskId">;

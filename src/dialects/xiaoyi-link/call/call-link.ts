@@ -1,0 +1,326 @@
+/**
+ * Calling an agent that dialled us: we speak in the platform's place. Answers under way belong to the agent and not to
+ * a link: an agent that comes back in time goes on where it was.
+ */
+
+import { ProtocolError } from "../../../model/errors.ts";
+import { LogEntry } from "../../../model/event.ts";
+import { TaskFold } from "../../../model/fold.ts";
+import { type Loss, toLoss } from "../../../model/loss.ts";
+import type { FrameStream, Operation, OutcomeOf, Outcomes, SendInput } from "../../../model/operation.ts";
+import { statusText } from "../../../model/status-texts.ts";
+import { isInterrupted, isTerminal, type Task } from "../../../model/task.ts";
+import { type Link, type LinkClosure, LinkError } from "../../../wire/link.ts";
+import type { LinkCaller, LinkCalling, LinkTools } from "../../contract.ts";
+import { toPublicError } from "../../shared/errors.ts";
+import { decodeAnswerFrame } from "../../xiaoyi/call/decode-frame.ts";
+import {
+  decodeCanceledTask,
+  encodeMessageParams,
+  loseRequestMetadata,
+  type MessageIds,
+  messageIdsOf,
+  messageIdsOfTask,
+} from "../../xiaoyi/call/encode-message.ts";
+import { isSuccess } from "../../xiaoyi/errors.ts";
+import { LOSSES } from "../losses.ts";
+import {
+  type AgentResponse,
+  type DropReason,
+  decodeAgentFrame,
+  toCancelRequest,
+  toClearRequest,
+  toMessageRequest,
+} from "./frames.ts";
+import { abandonedError, PendingCall, PendingCalls, PendingControls } from "./pending-calls.ts";
+
+/** How long an agent may take to say who it is. */
+const INTRODUCTION_MS = 10_000;
+/** How long an agent that came back may be silent about a task, at least: those that work on one send more often. */
+const RESUMED_SILENCE_MS = 90_000;
+const MAX_CALLS = 10_000;
+const POLICY_VIOLATION = 1008;
+
+type CancelOperation = Extract<Operation, { readonly kind: "cancel" }>;
+
+interface AgentConnection {
+  readonly link: Link;
+  readonly agentId: string;
+}
+
+export class XiaoyiLinkCaller implements LinkCaller {
+  readonly #options: LinkTools;
+  readonly #calls = new PendingCalls();
+  readonly #controls = new PendingControls();
+  readonly #logged = new Set<DropReason>();
+  #link: Link | undefined;
+  #connection: AgentConnection | undefined;
+
+  constructor(options: LinkTools) {
+    this.#options = options;
+  }
+
+  /** Whether the agent is there. */
+  get connected(): boolean {
+    return this.#connection !== undefined;
+  }
+
+  async attach(link: Link): Promise<LinkClosure> {
+    this.#link?.close();
+    this.#detach();
+    this.#link = link;
+    const stopTimer = this.#options.clock.after(INTRODUCTION_MS, () =>
+      closeWithError(link, "clawd_bot_init did not come."),
+    );
+    try {
+      for await (const text of link.messages) {
+        if (this.#link !== link) break;
+        if (this.#connection !== undefined) this.#receive(text, this.#connection.agentId);
+        else if (this.#introduce(link, text)) stopTimer();
+        else closeWithError(link, "clawd_bot_init must come first, with the agent's id.");
+      }
+    } finally {
+      stopTimer();
+      if (this.#link === link) this.#detach();
+    }
+    return link.closed;
+  }
+
+  close(code: number, reason: string): void {
+    this.#link?.close(code, reason);
+  }
+
+  async dispatch<O extends Operation>(operation: O, signal: AbortSignal): Promise<OutcomeOf<O>>;
+  async dispatch(operation: Operation, signal: AbortSignal): Promise<Outcomes[Operation["kind"]]> {
+    switch (operation.kind) {
+      case "stream":
+        return this.#stream(operation, signal);
+      case "send":
+        return { task: await this.#send(operation, signal) };
+      case "cancel":
+        return this.#cancel(operation, signal);
+      default:
+        throw new ProtocolError("UNSUPPORTED_OPERATION", `Xiaoyi has no word for the operation ${operation.kind}.`);
+    }
+  }
+
+  /** Tells the agent to forget a conversation. */
+  async clear(contextId: string, signal: AbortSignal): Promise<void> {
+    const id = this.#options.ids.message();
+    const state = await this.#request((agentId) => toClearRequest(agentId, id, contextId), [id, contextId], signal);
+    if (state !== "cleared") throw new ProtocolError("INTERNAL_ERROR", "The agent did not forget the conversation.");
+  }
+
+  /** Aborting counts until the stream is open; then whoever reads it leaves it. */
+  async #stream(input: SendInput, signal: AbortSignal): Promise<FrameStream> {
+    const call = this.#open(input);
+    const giveUp = () => call.fail(abandonedError());
+    signal.addEventListener("abort", giveUp);
+    if (signal.aborted) giveUp();
+    try {
+      await call.sent();
+    } finally {
+      signal.removeEventListener("abort", giveUp);
+    }
+    return call.frames;
+  }
+
+  async #send(input: SendInput, signal: AbortSignal): Promise<Task> {
+    const frames = await this.#stream(input, signal);
+    const reader = frames[Symbol.asyncIterator]();
+    const giveUp = () => void reader.return?.();
+    signal.addEventListener("abort", giveUp);
+    if (signal.aborted) giveUp();
+    try {
+      return await foldTask(frames);
+    } finally {
+      signal.removeEventListener("abort", giveUp);
+    }
+  }
+
+  #open(input: SendInput): PendingCall {
+    const ids = messageIdsOf(input);
+    const { sessionId: contextId, taskId } = ids;
+    if (this.#calls.get(taskId) !== undefined) {
+      throw new ProtocolError("UNSUPPORTED_OPERATION", "The task is being worked on.", { metadata: { taskId } });
+    }
+    if (this.#calls.size >= MAX_CALLS) throw new ProtocolError("RESOURCE_EXHAUSTED", statusText("peerBusy"));
+    const { clock } = this.#options;
+    const encode = () => this.#encode(input, ids);
+    const call = new PendingCall({ taskId, contextId }, encode, clock, (ended) => this.#close(ended));
+    if (this.#calls.add(call)) this.#begin(call);
+    return call;
+  }
+
+  /** Throws LOSS_REFUSED where nothing may be lost. */
+  #encode(input: SendInput, ids: MessageIds): object {
+    const losses: Loss[] = [];
+    const params = encodeMessageParams(input, ids, losses, ({ bytes: raw, mimeType: mediaType, name }, path) => {
+      const address = this.#options.files?.offer(ids.taskId, { raw, name, mediaType });
+      if (address === undefined) losses.push(toLoss(LOSSES.fileWithoutAddress, `${path}.raw`));
+      return address;
+    });
+    this.#report(losses);
+    return params;
+  }
+
+  #begin(call: PendingCall): void {
+    if (this.#connection === undefined) this.#awaitConnection(call);
+    else this.#transmit(call, this.#connection);
+  }
+
+  #awaitConnection(call: PendingCall): void {
+    const { connectMs } = this.#options;
+    const message = statusText("peerNotConnected");
+    // A call that waits already does not wait longer for a link that closed before it could be used.
+    if (connectMs > 0 && !call.isWaiting) call.expectWithin(connectMs, message);
+    if (connectMs === 0 && this.#link === undefined) call.fail(new ProtocolError("UNAVAILABLE", message));
+  }
+
+  /** The agent may have the message: what it answers when it is back is the answer. */
+  #awaitReturn(call: PendingCall): void {
+    const { patienceMs } = this.#options;
+    if (patienceMs > 0) call.expectWithin(patienceMs, statusText("peerStayedAway", patienceMs / 1000));
+    else call.fail(new ProtocolError("UNAVAILABLE", statusText("peerLost")));
+  }
+
+  #transmit(call: PendingCall, { agentId, link }: AgentConnection): void {
+    const params = call.params();
+    if (params === undefined) return;
+    const problem = trySend(link, toMessageRequest(agentId, call, params));
+    // A link that has closed is about to be noticed, and the call then waits for the next.
+    if (problem?.code === "UNAVAILABLE") return;
+    if (problem !== undefined) {
+      call.fail(problem);
+      return;
+    }
+    call.markSent();
+    void link.received().then((received) => {
+      if (received) call.delivered = true;
+    });
+  }
+
+  #close(call: PendingCall): void {
+    // What a question is about may still be fetched while its answer is awaited.
+    if (!call.endsWithQuestion) this.#options.files?.withdraw(call.taskId);
+    const next = this.#calls.remove(call);
+    if (next !== undefined) this.#begin(next);
+  }
+
+  #introduce(link: Link, text: string): boolean {
+    const envelope = decodeAgentFrame(text, this.#options.peerId);
+    if (envelope.kind !== "introduction") return false;
+    const connection = { link, agentId: envelope.agentId };
+    this.#connection = connection;
+    const silenceMs = Math.max(RESUMED_SILENCE_MS, this.#options.patienceMs);
+    for (const call of this.#calls.begun()) {
+      if (call.delivered) call.expectWithin(silenceMs, statusText("peerSilent"));
+      else this.#transmit(call, connection);
+    }
+    return true;
+  }
+
+  #detach(): void {
+    this.#link = undefined;
+    this.#connection = undefined;
+    this.#controls.fail(new ProtocolError("UNAVAILABLE", statusText("peerLost")));
+    for (const call of this.#calls.begun()) {
+      if (call.wasSent) this.#awaitReturn(call);
+      else this.#awaitConnection(call);
+    }
+  }
+
+  #receive(text: string, agentId: string): void {
+    const envelope = decodeAgentFrame(text, agentId);
+    if (envelope.kind === "disregarded") this.#drop(envelope.why);
+    else if (envelope.kind === "response") this.#respond(envelope, text.length);
+  }
+
+  #respond(response: AgentResponse, size: number): void {
+    const { error, ids, result } = response;
+    if (this.#controls.answer(response)) return;
+    const call = ids.map((id) => this.#calls.get(id)).find((known) => known !== undefined);
+    if (call === undefined) {
+      this.#drop("nobody-asked");
+      return;
+    }
+    // That all is well is no news.
+    if (result === undefined && (error === undefined || isSuccess(error))) return;
+    try {
+      const { losses, value } = decodeAnswerFrame(response);
+      this.#report(losses);
+      call.receive(value, size);
+    } catch (problem) {
+      call.fail(ProtocolError.is(problem) ? problem : toPublicError(problem));
+    }
+  }
+
+  async #cancel({ id: taskId, metadata }: CancelOperation, signal: AbortSignal): Promise<Task> {
+    const losses: Loss[] = [];
+    loseRequestMetadata(metadata, losses);
+    this.#report(losses);
+    const ids = this.#calls.get(taskId) ?? messageIdsOfTask(taskId);
+    const state = await this.#request((agentId) => toCancelRequest(agentId, ids), [taskId], signal);
+    const task = decodeCanceledTask(ids, state);
+    this.#options.files?.withdraw(taskId);
+    return task;
+  }
+
+  async #request(toText: (agentId: string) => string, ids: readonly string[], signal: AbortSignal): Promise<string> {
+    if (signal.aborted) throw abandonedError();
+    if (this.#connection === undefined) throw new ProtocolError("UNAVAILABLE", statusText("peerNotConnected"));
+    const problem = trySend(this.#connection.link, toText(this.#connection.agentId));
+    if (problem !== undefined) throw problem;
+    return this.#controls.open(ids, signal);
+  }
+
+  #report(losses: readonly Loss[]): void {
+    if (losses.length > 0) this.#options.report(losses);
+  }
+
+  /** Said once for each reason: whoever sends one odd frame sends many. */
+  #drop(why: DropReason): void {
+    const { log, meter, peerId: agentId } = this.#options;
+    meter.count("link_frames_dropped");
+    if (this.#logged.has(why)) return;
+    this.#logged.add(why);
+    log.warn(
+      { agentId, why },
+      "A frame of an agent was not understood or not asked for; others like it are not logged.",
+    );
+  }
+}
+
+/** Why a frame could not be sent, if it could not. */
+function trySend(link: Link, text: string): ProtocolError | undefined {
+  try {
+    void link.send(text);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof LinkError)) throw error;
+    return new ProtocolError(error.code === "closed" ? "UNAVAILABLE" : "RESOURCE_EXHAUSTED", error.message);
+  }
+}
+
+function closeWithError(link: Link, reason: string): void {
+  link.close(POLICY_VIOLATION, reason);
+}
+
+/** The task as it stands when it has ended or waits for somebody. */
+async function foldTask(frames: FrameStream): Promise<Task> {
+  const fold = new TaskFold();
+  for await (const batch of frames) {
+    for (const { event } of batch) {
+      if ("message" in event) continue;
+      fold.apply(LogEntry.of(fold.number + 1, event));
+      const { state } = fold.status;
+      if (isTerminal(state) || isInterrupted(state)) return fold.toTask();
+    }
+  }
+  throw abandonedError();
+}
+
+export const linkCalling: LinkCalling = {
+  carrier: "link",
+  open: (tools) => new XiaoyiLinkCaller(tools),
+};

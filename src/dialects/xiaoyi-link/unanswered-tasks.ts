@@ -1,0 +1,96 @@
+import { EXTENSIONS } from "../../model/extensions.ts";
+import type { Message } from "../../model/message.ts";
+import type { Task } from "../../model/task.ts";
+import type { JsonRpcId } from "../../wire/json-rpc.ts";
+import { isObject, xiaoyiMetadata } from "../xiaoyi/metadata.ts";
+import type { OfflineNotifications, PersistentMap } from "../xiaoyi/ports.ts";
+import type { LinkTasks } from "./tasks.ts";
+
+/** What a process that takes up a task of another one must know to answer it: kept in the metadata of the message. */
+
+export interface ReplyAddress {
+  readonly agentId: string;
+  readonly sessionId: string;
+  /** The platform's id of the task. */
+  readonly taskId: string;
+  readonly requestId: JsonRpcId;
+  readonly server: string;
+  readonly desktop: boolean;
+  /** When the message came. */
+  readonly at: number;
+  /** By which the frames of the task's messages are known: the platform may deliver them again. */
+  readonly frames: readonly string[];
+}
+
+export function withReplyAddress(message: Message, recalled: ReplyAddress): Message {
+  const mark = { ...xiaoyiMetadata(message.metadata), link: { ...recalled } };
+  return { ...message, metadata: { ...message.metadata, [EXTENSIONS.xiaoyi]: mark } };
+}
+
+/** By the user's last message. Good only for tasks that are known to be made over this dialect. */
+function readReplyAddress({ history = [] }: Task): ReplyAddress | undefined {
+  const links = history.flatMap(({ metadata, role }) => {
+    const link = role === "ROLE_USER" ? xiaoyiMetadata(metadata)?.link : undefined;
+    return isObject(link) ? [link] : [];
+  });
+  for (const link of links.toReversed()) {
+    const { agentId, at, desktop, requestId, server, sessionId, taskId } = link;
+    if (typeof agentId !== "string" || typeof sessionId !== "string" || typeof taskId !== "string") continue;
+    return {
+      agentId,
+      sessionId,
+      taskId,
+      requestId: typeof requestId === "string" || typeof requestId === "number" ? requestId : null,
+      server: typeof server === "string" ? server : "",
+      desktop: desktop === true,
+      at: typeof at === "number" ? at : 0,
+      frames: links.flatMap(({ frames }) => (Array.isArray(frames) ? frames.filter(isString) : [])),
+    };
+  }
+  return undefined;
+}
+
+function isString(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+interface UnansweredTask {
+  /** The engine's id of the task. */
+  readonly id: string;
+  readonly address: ReplyAddress;
+}
+
+interface UnansweredQuery {
+  readonly agentId: string;
+  /** When this process began to take up the tasks of earlier ones. */
+  readonly since: number;
+  /** What earlier processes have not said all of. */
+  readonly unanswered: PersistentMap | undefined;
+}
+
+/** What an earlier process left to answer: of each conversation the newest, for phones listen to no other. */
+export async function findUnansweredTasks(
+  { agentId, since, unanswered }: UnansweredQuery,
+  tasks: Pick<LinkTasks, "ended" | "isOwn" | "unfinished">,
+  notifications: Pick<OfflineNotifications, "isPending">,
+): Promise<readonly UnansweredTask[]> {
+  const newest = new Map<string, UnansweredTask>();
+  const consider = async (task: Task): Promise<void> => {
+    const address = readReplyAddress(task);
+    if (address === undefined || address.agentId !== agentId) return;
+    if (address.at < (newest.get(address.sessionId)?.address.at ?? 0)) return;
+    // Anyone can write metadata. What is told by a notification is not told here.
+    if (!(await tasks.isOwn(task.id)) || (await notifications.isPending(task.id))) return;
+    newest.set(address.sessionId, { id: task.id, address });
+  };
+  const stored = (await unanswered?.entries()) ?? [];
+  for (const [id] of stored) {
+    const task = await tasks.ended(id);
+    if (task !== undefined) await consider(task);
+  }
+  for await (const task of tasks.unfinished(since)) await consider(task);
+  const found = [...newest.values()];
+  const owed = new Set(found.map(({ id }) => id));
+  for (const [id] of stored) if (!owed.has(id)) void unanswered?.delete(id);
+  return found;
+}

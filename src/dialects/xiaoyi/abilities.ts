@@ -1,0 +1,143 @@
+/** What Xiaoyi has no words for, in either access mode. */
+
+import type { LossRule } from "../../model/loss.ts";
+import type { Abilities } from "../contract.ts";
+import { PART_LOSSES } from "../shared/legacy/parts.ts";
+import { STATE_LOSSES } from "../shared/legacy/states.ts";
+
+/** A task is followed by the one stream that its message is answered with; it cannot be looked at later. */
+export const can: Abilities = {
+  streaming: true,
+  replay: false,
+  operations: {
+    send: true,
+    stream: true,
+    get: false,
+    list: false,
+    cancel: true,
+    subscribe: false,
+    "push-create": false,
+    "push-get": false,
+    "push-list": false,
+    "push-delete": false,
+    "extended-card": false,
+  },
+  parts: { text: true, raw: true, url: true, data: true },
+  artifacts: true,
+  inputRequired: true,
+  metadata: false,
+};
+
+export const LOSSES = {
+  rejected: STATE_LOSSES.rejected,
+  authRequired: STATE_LOSSES.authRequired,
+  partMetadata: {
+    kind: "dropped",
+    what: "part.metadata",
+    reason: "Parts have no metadata but what marks reasoning, cards, commands, chips and references.",
+    direction: "said",
+  },
+  partFilename: PART_LOSSES.partFilename,
+  partMediaType: {
+    kind: "dropped",
+    what: "part.mediaType",
+    reason: "Only files have a media type: text is Markdown and data is JSON.",
+    direction: "said",
+  },
+  partData: {
+    kind: "bent",
+    what: "part.data",
+    reason: 'Data that is no object travels as {"value": …}.',
+    direction: "said",
+  },
+  dataAsText: {
+    kind: "bent",
+    what: "part.data, for the phone",
+    reason: "The phone shows no data of its own accord: it is told as JSON in a block of code.",
+    direction: "said",
+  },
+  dataBesideText: {
+    kind: "dropped",
+    what: "part.data beside text, for the phone",
+    reason: "The phone shows no data of its own accord, and the text beside it is what people read.",
+    direction: "said",
+  },
+  fileAsLink: {
+    kind: "bent",
+    what: "part.url, for the phone",
+    reason: "The phone shows no file that was not uploaded to the platform: it is told as a link.",
+    direction: "said",
+  },
+  fileAsName: {
+    kind: "dropped",
+    what: "part.raw, for the phone; part.url of a file on this machine",
+    reason: "The phone shows no file that was not uploaded to the platform: only its name is told.",
+    direction: "said",
+  },
+  longReasoning: {
+    kind: "dropped",
+    what: "the beginning of reasoning longer than 4,000 characters, for the phone",
+    reason: "Reasoning is told whole in one frame each time it grows: of more than a frame takes, the newest is told.",
+    direction: "said",
+  },
+  longStatus: {
+    kind: "bent",
+    what: "status.message longer than 4,000 characters, with `render: spec`",
+    reason: "A frame takes so many: what does not fit is told by statuses that say `working` before it.",
+    direction: "said",
+  },
+  artifactMembers: {
+    kind: "dropped",
+    what: "artifact.name, artifact.description, artifact.metadata, artifact.extensions",
+    reason: "Artifacts have an id and parts.",
+    direction: "said",
+  },
+  messageMembers: {
+    kind: "dropped",
+    what: "message.messageId, message.metadata, message.extensions, message.referenceTaskIds of an agent",
+    reason: "What an agent says has a role and parts.",
+    direction: "said",
+  },
+  updateMetadata: {
+    kind: "dropped",
+    what: "statusUpdate.metadata, artifactUpdate.metadata, task.metadata",
+    reason: "Events have no metadata.",
+    direction: "said",
+  },
+  timestamp: {
+    kind: "dropped",
+    what: "status.timestamp",
+    reason: "Statuses have no time.",
+    direction: "said",
+  },
+  userMessageMembers: {
+    kind: "dropped",
+    what: "message.metadata, message.extensions, message.referenceTaskIds of a user",
+    reason: "What a user says has an id, a role and parts; of metadata, only the platform's variables and login.",
+    direction: "said",
+  },
+  configuration: {
+    kind: "dropped",
+    what: "send.configuration",
+    reason: "A message says nothing about how it is to be answered: always by a stream, to its end.",
+    direction: "said",
+  },
+  requestMetadata: {
+    kind: "dropped",
+    what: "send.metadata, cancel.metadata",
+    reason: "Requests have no metadata.",
+    direction: "said",
+  },
+  unknownPart: {
+    kind: "dropped",
+    what: "part",
+    reason: "It is none of text, reasoningText, file and data.",
+    direction: "heard",
+  },
+  unreadableFile: {
+    kind: "bent",
+    what: "part.url",
+    reason: "A file kept by the platform is known by an id only, which no one else can fetch: urn:xiaoyi:file:<id>.",
+    direction: "heard",
+  },
+} as const satisfies Record<string, LossRule>;

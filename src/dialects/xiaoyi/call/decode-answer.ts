@@ -1,0 +1,188 @@
+/** The frames of an agent's answer as events of a task, whichever habit the agent has, with one end. */
+
+import type { TaskEvent } from "../../../model/event.ts";
+import type { Part } from "../../../model/message.ts";
+import { isInterrupted, isTerminal, type TaskState } from "../../../model/task.ts";
+import { deriveId, invalidResponse } from "../../shared/responses.ts";
+import { isGenericFailure } from "../phone-texts.ts";
+import { type ArtifactChange, ArtifactTracker } from "./decode-artifacts.ts";
+import { type AnswerFrame, type ArtifactFrame, progressPart, type StatusFrame } from "./decode-frame.ts";
+import { sessionIdOf } from "./encode-message.ts";
+
+export interface AnswerScope {
+  readonly taskId: string;
+  readonly contextId: string;
+}
+
+/** How much reasoning is held back: agents send it word by word, and each frame would become a message of the task. */
+const MAX_HELD_REASONING = 200;
+
+/** What the last frame says where no status said it. */
+const COMPLETED: Pick<StatusFrame, "state" | "parts"> = { state: "TASK_STATE_COMPLETED", parts: [] };
+
+export class AnswerDecoder {
+  #scope: AnswerScope | undefined;
+  readonly #artifacts = new ArtifactTracker();
+  #reasoning = "";
+  /** What of the reasoning has still to be told. */
+  #held = "";
+  #messages = 0;
+  #isWorking = false;
+  #progress = "";
+  /** A last state, of which the last frame has still to come. */
+  #outcome: StatusFrame | undefined;
+  #ended = false;
+  #asks = false;
+
+  /** Without a scope, the frames say which task it is. */
+  constructor(scope?: AnswerScope) {
+    this.#scope = scope;
+  }
+
+  /** Nothing belongs to the answer any more: the task has ended, or waits for somebody. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** It ended with a question. */
+  get endsWithQuestion(): boolean {
+    return this.#asks;
+  }
+
+  /** The agent told how the task ended, but not that this was all: some say more after it, others forget to say. */
+  get isSettling(): boolean {
+    return this.#outcome !== undefined && !this.#ended;
+  }
+
+  /** Reasoning arrived that was not passed on yet: a caller that can wait flushes it after a while. */
+  get holdsReasoning(): boolean {
+    return this.#held.trim() !== "" && !this.#ended;
+  }
+
+  /** Characters of the text so far. */
+  get length(): number {
+    return this.#artifacts.length;
+  }
+
+  /** Whether a frame calls the task by another name than the one it has. */
+  namesOtherTask({ taskId }: AnswerFrame): boolean {
+    return taskId !== undefined && this.#scope !== undefined && taskId !== this.#scope.taskId;
+  }
+
+  /** Throws INVALID_AGENT_RESPONSE where nobody knows which task it is about. */
+  decode(frame: AnswerFrame): TaskEvent[] {
+    if (this.#ended) return [];
+    this.#scope ??= scopeOf(frame);
+    return frame.kind === "artifact" ? this.#artifact(frame) : this.#status(frame);
+  }
+
+  /** All that is to come has come. */
+  settle(): TaskEvent[] {
+    return this.isSettling ? this.#end(undefined) : [];
+  }
+
+  /** Passes on what is held. */
+  flush(): TaskEvent[] {
+    const events: TaskEvent[] = [];
+    if (!this.#ended) this.#flush(events);
+    return events;
+  }
+
+  #artifact(frame: ArtifactFrame): TaskEvent[] {
+    const { append, failure, final, lastChunk, reasoning = "" } = frame;
+    const events = this.#think(reasoning, append);
+    const changes = this.#artifacts.put(frame);
+    if (changes.length > 0) this.#flush(events);
+    const isLast = final || (lastChunk === true && this.#artifacts.usesStableIds);
+    for (const change of changes) events.push(this.#toArtifact(change, isLast));
+    if (final) events.push(...this.#end(failure));
+    return events;
+  }
+
+  #status(frame: StatusFrame): TaskEvent[] {
+    const { failure, final, parts, state } = frame;
+    if (state !== undefined && isInterrupted(state)) return this.#ask(state, parts);
+    if (state !== undefined && isTerminal(state)) this.#outcome = frame;
+    else if (final) this.#outcome = { ...frame, state: state === undefined ? state : "TASK_STATE_COMPLETED" };
+    if (final) return this.#end(failure);
+    return state === "TASK_STATE_WORKING" ? this.#work(parts) : [];
+  }
+
+  /** Most of these only say that the agent is still there. */
+  #work(parts: readonly Part[]): TaskEvent[] {
+    const key = JSON.stringify(parts);
+    if (this.#isWorking && (parts.length === 0 || key === this.#progress)) return [];
+    this.#progress = key;
+    return [this.#toStatus("TASK_STATE_WORKING", parts)];
+  }
+
+  /** Where the status has no question, the text is the question. */
+  #ask(state: TaskState, parts: readonly Part[]): TaskEvent[] {
+    const events: TaskEvent[] = [];
+    this.#flush(events);
+    this.#ended = true;
+    this.#asks = true;
+    const text = this.#artifacts.latestText;
+    events.push(this.#toStatus(state, parts.length > 0 || text === "" ? parts : [{ text }]));
+    return events;
+  }
+
+  #end(failure: string | undefined): TaskEvent[] {
+    const events: TaskEvent[] = [];
+    this.#flush(events);
+    this.#ended = true;
+    const { parts, state = "TASK_STATE_FAILED" } = this.#outcome ?? COMPLETED;
+    const failed = failure !== undefined && state === "TASK_STATE_COMPLETED";
+    // What every failure is called says nothing about this one.
+    const isSilent = failure === undefined || isGenericFailure(failure);
+    const message = parts.length > 0 || isSilent ? parts : [{ text: failure }];
+    events.push(this.#toStatus(failed ? "TASK_STATE_FAILED" : state, message));
+    return events;
+  }
+
+  /** Told as progress: at once where it is something new, in lines or longer pieces where it grows. */
+  #think(reasoning: string, append: boolean): TaskEvent[] {
+    const events: TaskEvent[] = [];
+    const before = this.#reasoning;
+    const goesOn = before !== "" && (append || reasoning.startsWith(before));
+    const added = goesOn && !append ? reasoning.slice(before.length) : reasoning;
+    if (added === "") return events;
+    this.#reasoning = goesOn ? before + added : reasoning;
+    this.#held = goesOn ? this.#held + added : added;
+    if (!goesOn || this.#held.length >= MAX_HELD_REASONING || this.#held.includes("\n")) this.#flush(events);
+    return events;
+  }
+
+  #flush(events: TaskEvent[]): void {
+    if (this.#held.trim() !== "") events.push(this.#toStatus("TASK_STATE_WORKING", [progressPart(this.#held)]));
+    this.#held = "";
+  }
+
+  #toStatus(state: TaskState, parts: readonly Part[]): TaskEvent {
+    const scope = this.#scope ?? NO_SCOPE;
+    this.#isWorking = true;
+    if (parts.length === 0) return { statusUpdate: { ...scope, status: { state } } };
+    const messageId = deriveId(scope.taskId, [++this.#messages, parts]);
+    const message = { messageId, role: "ROLE_AGENT", ...scope, parts } as const;
+    return { statusUpdate: { ...scope, status: { state, message } } };
+  }
+
+  #toArtifact({ append, artifactId, parts }: ArtifactChange, lastChunk: boolean): TaskEvent {
+    return {
+      artifactUpdate: {
+        ...(this.#scope ?? NO_SCOPE),
+        artifact: { artifactId, parts },
+        ...(append ? { append } : undefined),
+        ...(lastChunk ? { lastChunk } : undefined),
+      },
+    };
+  }
+}
+
+/** Before the first frame, when nothing is said. */
+const NO_SCOPE: AnswerScope = { taskId: "", contextId: "" };
+
+function scopeOf({ taskId }: AnswerFrame): AnswerScope {
+  if (taskId === undefined) throw invalidResponse("taskId is missing");
+  return { taskId, contextId: sessionIdOf(taskId) };
+}

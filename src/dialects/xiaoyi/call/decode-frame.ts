@@ -1,0 +1,135 @@
+/** One frame of an agent's answer, for those who act as the platform. Agents differ widely, so it is read with good will. */
+
+import { EXTENSIONS } from "../../../model/extensions.ts";
+import type { Lossy } from "../../../model/loss.ts";
+import { isTextPart, type Part, type TextPart } from "../../../model/message.ts";
+import type { TaskState } from "../../../model/task.ts";
+import { type Members, readResponse } from "../../shared/legacy/members.ts";
+import { isRecord } from "../../shared/proto/json-reading.ts";
+import { invalidResponse } from "../../shared/responses.ts";
+import { LOSSES } from "../abilities.ts";
+import { decodeError, isSuccess, PLATFORM_CODES } from "../errors.ts";
+import { reasoningOf, xiaoyiMetadata } from "../metadata.ts";
+import { decodePart } from "../parts.ts";
+
+interface FrameBase {
+  readonly taskId: string | undefined;
+  readonly final: boolean;
+  /** What a frame of a task that failed says beside its words. */
+  readonly failure: string | undefined;
+}
+
+export interface ArtifactFrame extends FrameBase {
+  readonly kind: "artifact";
+  readonly artifactId: string;
+  readonly append: boolean;
+  /** Undefined where nothing is said of it. */
+  readonly lastChunk: boolean | undefined;
+  /** Empty reasoning is a sign that somebody is there, and made for phones; undefined where there is none at all. */
+  readonly reasoning: string | undefined;
+  /** All but the reasoning. */
+  readonly parts: readonly Part[];
+}
+
+export interface StatusFrame extends FrameBase {
+  readonly kind: "status";
+  /** Undefined: the agent says that it does not know, or what nobody knows. */
+  readonly state: TaskState | undefined;
+  /** Without those that say nothing. */
+  readonly parts: readonly Part[];
+}
+
+export type AnswerFrame = ArtifactFrame | StatusFrame;
+
+/** The members of a response that count. */
+interface ResponseMembers {
+  readonly result?: unknown;
+  readonly error?: unknown;
+}
+
+/** Throws the agent's error as a ProtocolError, and INVALID_AGENT_RESPONSE for what is neither an artifact nor a status. */
+export function decodeAnswerFrame({ error, result }: ResponseMembers): Lossy<AnswerFrame> {
+  const refusal = isRecord(error) && !isSuccess(error) ? decodeError(error) : undefined;
+  if (!isRecord(result)) throw refusal ?? invalidResponse("a frame has neither result nor error");
+  // A task that failed says so beside its last words; any other code is about the answer as a whole.
+  if (refusal !== undefined && refusal.metadata?.code !== String(PLATFORM_CODES.taskFailed)) throw refusal;
+  return readResponse(result, (members) => {
+    const taskId = members.text("taskId");
+    const always = { taskId, final: members.flag("final") === true, failure: refusal?.message };
+    if (members.raw("status") === undefined || members.raw("artifact") !== undefined) {
+      return decodeArtifact(members, always);
+    }
+    return members.requiredObject("status", (status) => decodeStatus(status, always));
+  });
+}
+
+/** The artifact of agents that give theirs no id. */
+const ANSWER = "answer";
+
+function decodeArtifact(members: Members, always: FrameBase): ArtifactFrame {
+  const append = members.flag("append") === true;
+  const lastChunk = members.flag("lastChunk");
+  return members.requiredObject("artifact", (artifact) => {
+    const parts = (artifact.list("parts", decodeAnswerPart) ?? []).flat();
+    const thoughts = parts.flatMap((part) => reasoningOf(part) ?? []);
+    return {
+      ...always,
+      kind: "artifact",
+      artifactId: artifact.text("artifactId") ?? ANSWER,
+      append,
+      lastChunk,
+      reasoning: thoughts.length === 0 ? undefined : thoughts.join(""),
+      parts: parts.filter((part) => reasoningOf(part) === undefined),
+    };
+  });
+}
+
+function decodeStatus(status: Members, always: FrameBase): StatusFrame {
+  const parts = status.object("message", (message) => (message.list("parts", decodeAnswerPart) ?? []).flat()) ?? [];
+  return {
+    ...always,
+    kind: "status",
+    state: STATE_OF_NAME.get(status.raw("state")),
+    parts: parts.filter((part) => !isEmpty(part)).map(toProgress),
+  };
+}
+
+const STATE_OF_NAME: ReadonlyMap<unknown, TaskState> = new Map<unknown, TaskState>([
+  ["submitted", "TASK_STATE_SUBMITTED"],
+  ["working", "TASK_STATE_WORKING"],
+  ["input-required", "TASK_STATE_INPUT_REQUIRED"],
+  ["auth-required", "TASK_STATE_AUTH_REQUIRED"],
+  ["completed", "TASK_STATE_COMPLETED"],
+  ["canceled", "TASK_STATE_CANCELED"],
+  ["cancelled", "TASK_STATE_CANCELED"],
+  ["failed", "TASK_STATE_FAILED"],
+  ["rejected", "TASK_STATE_REJECTED"],
+]);
+
+const CONTENTS = ["text", "reasoningText", "file", "data"] as const;
+
+/** None for what is no part; a text that was left out because it is empty is empty. */
+function decodeAnswerPart(members: Members): Part[] {
+  if (CONTENTS.some((name) => members.raw(name) !== undefined)) return [decodePart(members)];
+  if (members.raw("kind") !== "text") members.reading.lose(LOSSES.unknownPart);
+  return [];
+}
+
+/** What people read as the answer: neither reasoning nor something that has text only for those who cannot show it. */
+export function isAnswerText(part: Part): part is TextPart {
+  return isTextPart(part) && reasoningOf(part) === undefined && xiaoyiMetadata(part.metadata) === undefined;
+}
+
+function isEmpty(part: Part): boolean {
+  return (isAnswerText(part) && part.text === "") || reasoningOf(part) === "";
+}
+
+/** Reasoning that others can read, too: here it is told with a status, where nobody takes it for the answer. */
+export function progressPart(text: string): Part {
+  return { text, metadata: { [EXTENSIONS.reasoning]: true } };
+}
+
+function toProgress(part: Part): Part {
+  const reasoning = reasoningOf(part);
+  return reasoning === undefined ? part : progressPart(reasoning);
+}

@@ -1,0 +1,117 @@
+/** A user's message as the platform says it to an agent: the params of `message/stream`. */
+
+import { ProtocolError, taskNotFound } from "../../../model/errors.ts";
+import { EXTENSIONS } from "../../../model/extensions.ts";
+import type { JsonObject } from "../../../model/json.ts";
+import { type Loss, toLoss } from "../../../model/loss.ts";
+import type { Message } from "../../../model/message.ts";
+import type { SendInput } from "../../../model/operation.ts";
+import type { Task } from "../../../model/task.ts";
+import { deriveId, invalidResponse } from "../../shared/responses.ts";
+import { LOSSES } from "../abilities.ts";
+import type { FileWire, PartWire } from "../frames.ts";
+import { isObject, xiaoyiMetadata } from "../metadata.ts";
+import { encodeParts } from "../parts.ts";
+
+/** Where a message belongs. */
+export interface MessageIds {
+  readonly taskId: string;
+  readonly sessionId: string;
+}
+
+/** The platform chooses the ids: a new session is named after the message, and every task after its session. */
+export function messageIdsOf({ chosenId, message }: SendInput): MessageIds {
+  const { contextId, messageId, taskId } = message;
+  const sessionId = contextId ?? (taskId === undefined ? deriveId("session", messageId) : sessionIdOf(taskId));
+  return { sessionId, taskId: taskId ?? createTaskId(sessionId, chosenId ?? messageId) };
+}
+
+/** All that is known of a task by its id. */
+export function messageIdsOfTask(taskId: string): MessageIds {
+  return { taskId, sessionId: sessionIdOf(taskId) };
+}
+
+/** The address of a file that is sent as bytes; undefined where it has none. `path` is that of the part. */
+type FileUrlOf = (file: FileWire["file"] & { readonly bytes: string }, path: string) => string | undefined;
+
+export function encodeMessageParams(
+  input: SendInput,
+  { sessionId, taskId }: MessageIds,
+  losses: Loss[],
+  addressOf: FileUrlOf = () => undefined,
+): object {
+  const { configuration, message, metadata } = input;
+  if (!isEmpty(configuration)) losses.push(toLoss(LOSSES.configuration, "configuration"));
+  loseRequestMetadata(metadata, losses);
+  if (losesMembers(message)) losses.push(toLoss(LOSSES.userMessageMembers, "message"));
+  const mark = xiaoyiMetadata(message.metadata);
+  const parts: PartWire[] = encodeParts(message.parts, "message", losses).map((part, index) =>
+    withFileUrl(part, `message.parts[${index}]`, addressOf),
+  );
+  if (isObject(mark?.variables)) parts.push({ kind: "data", data: { variables: mark.variables } });
+  // Said also where nobody has logged in.
+  const { agentLoginSessionId = "" } = mark ?? {};
+  return {
+    id: taskId,
+    sessionId,
+    agentLoginSessionId,
+    message: { kind: "message", messageId: message.messageId, role: "user", parts },
+  };
+}
+
+/** Some agents read a file's address only, and some its bytes only. */
+function withFileUrl(part: PartWire, path: string, addressOf: FileUrlOf): PartWire {
+  if (part.kind !== "file" || part.file.bytes === undefined) return part;
+  const { bytes, ...file } = part.file;
+  const uri = addressOf({ ...file, bytes }, path);
+  return uri === undefined ? part : { kind: "file", file: { ...file, uri, bytes } };
+}
+
+/** Metadata in which there is nothing is not lost by not being said. */
+export function loseRequestMetadata(metadata: JsonObject | undefined, losses: Loss[]): void {
+  if (!isEmpty(metadata)) losses.push(toLoss(LOSSES.requestMetadata, "metadata"));
+}
+
+function losesMembers({ extensions, metadata = {}, referenceTaskIds }: Message): boolean {
+  const { [EXTENSIONS.xiaoyi]: _own, ...others } = metadata;
+  return !(isEmpty(others) && isEmpty(extensions) && isEmpty(referenceTaskIds));
+}
+
+function isEmpty(value: object | undefined): boolean {
+  return value === undefined || Object.keys(value).length === 0;
+}
+
+/** Cancelling a task, in the platform's place. */
+
+/** Some look for the session beside the method, some for the task in the params: both stand wherever they may be looked for. */
+export function encodeCancel({ sessionId, taskId }: MessageIds): object {
+  return { id: taskId, method: "tasks/cancel", sessionId, taskId, params: { id: taskId, sessionId } };
+}
+
+/** `state` is what the agent says became of the task. */
+export function decodeCanceledTask({ sessionId, taskId }: MessageIds, state: unknown): Task {
+  switch (state) {
+    case "canceled":
+    case "cancelled":
+      return { id: taskId, contextId: sessionId, status: { state: "TASK_STATE_CANCELED" } };
+    case "failed":
+      throw new ProtocolError("TASK_NOT_CANCELABLE", "The agent could not cancel the task.", { metadata: { taskId } });
+    case "unknown":
+      throw taskNotFound(taskId);
+    default:
+      throw invalidResponse("result.status.state is no state");
+  }
+}
+
+/** Ids of tasks as the platform makes them: that of the session, and what is the task's own. */
+const SEPARATOR = "&";
+
+function createTaskId(sessionId: string, own: string): string {
+  return `${sessionId}${SEPARATOR}${own}`;
+}
+
+/** The session a task belongs to; an id of another form is all there is to go by. */
+export function sessionIdOf(taskId: string): string {
+  const at = taskId.lastIndexOf(SEPARATOR);
+  return at <= 0 ? taskId : taskId.slice(0, at);
+}

@@ -1,0 +1,117 @@
+/**
+ * The one text that a phone shows for a task. A frame that does not append replaces all of it, whatever artifact it
+ * names; one that appends under a new id adds to it. So the beginning is told whole each time it grows, and once it
+ * fills a frame the rest is added piece by piece.
+ */
+
+import { deriveId } from "../../shared/responses.ts";
+import { countCodePoints, MAX_FRAME_TEXT, type PartWire, splitText } from "../frames.ts";
+
+export interface TextStep {
+  /** False: instead of everything shown so far. */
+  readonly append: boolean;
+  readonly text: string;
+}
+
+interface Section {
+  readonly key: string;
+  text: string;
+}
+
+const BETWEEN_SECTIONS = "\n\n";
+
+export class ShownText {
+  readonly #sections: Section[] = [];
+  /** As much of the text as one frame takes. */
+  #head = "";
+  #headLength = 0;
+  #full = false;
+
+  /** Says something in a section of the text: an artifact, or what a status says. */
+  put(key: string, text: string, append: boolean): TextStep[] {
+    const known = this.#sections.find((section) => section.key === key);
+    if (known === undefined) return text === "" ? [] : this.#open(key, text);
+    if (append && known.text !== "" && known === this.#sections.at(-1)) {
+      known.text += text;
+      return text === "" ? [] : this.#grow(text);
+    }
+    const before = known.text;
+    known.text = append ? before + text : text;
+    return known.text === before ? [] : this.#again();
+  }
+
+  #open(key: string, text: string): TextStep[] {
+    const isFirst = this.#sections.every((section) => section.text === "");
+    this.#sections.push({ key, text });
+    return this.#grow(isFirst ? text : BETWEEN_SECTIONS + text);
+  }
+
+  /** Something changed that was told already, so that all of it is told anew. */
+  #again(): TextStep[] {
+    this.#head = "";
+    this.#headLength = 0;
+    this.#full = false;
+    const texts = this.#sections.map(({ text }) => text).filter((text) => text !== "");
+    return this.#grow(texts.join(BETWEEN_SECTIONS));
+  }
+
+  #grow(added: string): TextStep[] {
+    if (this.#full) return splitText(added).map(toAppendStep);
+    this.#headLength += countCodePoints(added);
+    this.#head += added;
+    this.#full = this.#headLength >= MAX_FRAME_TEXT;
+    if (this.#headLength <= MAX_FRAME_TEXT) return [{ append: false, text: this.#head }];
+    const [head = "", ...rest] = splitText(this.#head);
+    this.#head = head;
+    return [{ append: false, text: head }, ...rest.map(toAppendStep)];
+  }
+}
+
+function toAppendStep(text: string): TextStep {
+  return { append: true, text };
+}
+
+/** What was shown of artifacts beside their text. It cannot be taken back: of what replaces it, only what is new shows. */
+
+export interface Attachments {
+  readonly reasoning: string;
+  /** Cards and the like, and files the platform has: shown by themselves. */
+  readonly items: readonly PartWire[];
+  readonly files: readonly PartWire[];
+}
+
+interface ShownState {
+  reasoning: string;
+  readonly items: Set<string>;
+}
+
+export class ShownAttachments {
+  readonly #artifacts = new Map<string, ShownState>();
+
+  /** What of it is to be shown. */
+  put(key: string, attachments: Attachments, append: boolean): Attachments {
+    const { files, reasoning, items } = attachments;
+    if (reasoning === "" && items.length === 0 && files.length === 0) return attachments;
+    const known = this.#artifacts.get(key);
+    const shown: ShownState = known ?? { reasoning: "", items: new Set() };
+    this.#artifacts.set(key, shown);
+    const fresh = known === undefined || append ? attachments : withoutShown(attachments, shown);
+    shown.reasoning = append ? shown.reasoning + reasoning : reasoning;
+    for (const part of [...items, ...files]) shown.items.add(keyOf(part));
+    return fresh;
+  }
+}
+
+function withoutShown({ files, reasoning, items }: Attachments, shown: ShownState): Attachments {
+  const isNew = (part: PartWire): boolean => !shown.items.has(keyOf(part));
+  const goesOn = reasoning.startsWith(shown.reasoning);
+  return {
+    reasoning: goesOn ? reasoning.slice(shown.reasoning.length) : reasoning,
+    items: items.filter(isNew),
+    files: files.filter(isNew),
+  };
+}
+
+function keyOf(part: PartWire): string {
+  return deriveId("beside", part);
+}

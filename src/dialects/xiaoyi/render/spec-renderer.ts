@@ -1,0 +1,126 @@
+/** As the documents print it: statuses with their messages, artifacts in chunks under their own ids. */
+
+import { type Loss, toLoss } from "../../../model/loss.ts";
+import type { Part } from "../../../model/message.ts";
+import { LOSSES } from "../abilities.ts";
+import {
+  type ArtifactChunk,
+  artifactFrame,
+  countCodePoints,
+  type FrameError,
+  type FrameScope,
+  MAX_FRAME_TEXT,
+  type ModeRenderer,
+  type PartWire,
+  type RenderedFrame,
+  type StateName,
+  type StatusOptions,
+  splitText,
+  statusFrame,
+} from "../frames.ts";
+import { encodeParts } from "../parts.ts";
+
+/** Closes an artifact of which all has been sent. */
+const EMPTY_CHUNK: readonly PartWire[] = [{ kind: "text", text: "" }];
+
+export class SpecRenderer implements ModeRenderer {
+  readonly #scope: FrameScope;
+  /** Artifacts that were begun and not closed: agents need not say which chunk is the last. */
+  readonly #open = new Set<string>();
+
+  constructor(scope: FrameScope) {
+    this.#scope = scope;
+  }
+
+  begin(): void {}
+
+  artifact({ append, artifact, lastChunk }: ArtifactChunk, into: RenderedFrame[], losses: Loss[]): void {
+    const { artifactId, parts } = artifact;
+    if (lastChunk === true) this.#open.delete(artifactId);
+    else this.#open.add(artifactId);
+    const loads = splitIntoFrames(encodeParts(parts, "artifact", losses));
+    for (const [index, load] of loads.entries()) {
+      const isLast = index === loads.length - 1;
+      into.push(
+        artifactFrame(this.#scope, load, {
+          artifactId,
+          append: index > 0 || append === true,
+          lastChunk: isLast && lastChunk === true,
+        }),
+      );
+    }
+  }
+
+  progress(parts: readonly Part[], into: RenderedFrame[], losses: Loss[]): void {
+    this.#status("working", parts, {}, into, losses);
+  }
+
+  question(message: readonly Part[] | undefined, final: boolean, into: RenderedFrame[], losses: Loss[]): void {
+    if (final) this.#close(into);
+    this.#status("input-required", message, { final }, into, losses);
+  }
+
+  end(
+    state: StateName,
+    message: readonly Part[] | undefined,
+    error: FrameError,
+    into: RenderedFrame[],
+    losses: Loss[],
+  ): void {
+    this.#close(into);
+    this.#status(state, message, { final: true, error }, into, losses);
+  }
+
+  #close(into: RenderedFrame[]): void {
+    for (const artifactId of this.#open) {
+      into.push(artifactFrame(this.#scope, EMPTY_CHUNK, { artifactId, append: true, lastChunk: true }));
+    }
+    this.#open.clear();
+  }
+
+  /** A state is said once, by the last of as many frames as the words need: nobody reads on after an end. */
+  #status(
+    state: StateName,
+    message: readonly Part[] | undefined,
+    options: StatusOptions,
+    into: RenderedFrame[],
+    losses: Loss[],
+  ): void {
+    const loads = message === undefined ? [] : splitIntoFrames(encodeParts(message, "status.message", losses));
+    const last = loads.pop();
+    for (const parts of loads) into.push(statusFrame(this.#scope, "working", { parts }));
+    if (loads.length > 0) losses.push(toLoss(LOSSES.longStatus, "status.message"));
+    into.push(statusFrame(this.#scope, state, { ...options, parts: last }));
+  }
+}
+
+/** As few frames as can carry the parts, none with more text than a frame takes. */
+function splitIntoFrames(parts: readonly PartWire[]): PartWire[][] {
+  const loads: PartWire[][] = [[]];
+  let room = MAX_FRAME_TEXT;
+  for (const part of parts.flatMap(splitPart)) {
+    const length = countCodePoints(textIn(part));
+    if (length > room) {
+      loads.push([]);
+      room = MAX_FRAME_TEXT;
+    }
+    (loads.at(-1) as PartWire[]).push(part);
+    room -= length;
+  }
+  return loads;
+}
+
+function textIn(part: PartWire): string {
+  if (part.kind === "text") return part.text;
+  return part.kind === "reasoningText" ? part.reasoningText : "";
+}
+
+function splitPart(part: PartWire): readonly PartWire[] {
+  if (part.kind === "text" && part.text.length > MAX_FRAME_TEXT) {
+    return splitText(part.text).map((text) => ({ kind: "text", text }));
+  }
+  if (part.kind === "reasoningText" && part.reasoningText.length > MAX_FRAME_TEXT) {
+    return splitText(part.reasoningText).map((reasoningText) => ({ kind: "reasoningText", reasoningText }));
+  }
+  return [part];
+}

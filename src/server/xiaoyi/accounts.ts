@@ -1,0 +1,116 @@
+/** Who a user is, by the code that a login gave: asked of the server the user logged in at (RFC 6749 §4.1.3). */
+
+import { type Language, phoneText } from "../../dialects/xiaoyi/phone-texts.ts";
+import type { Bindings } from "../../dialects/xiaoyi-http/index.ts";
+import { ProtocolError } from "../../model/errors.ts";
+import type { JsonObject, JsonValue } from "../../model/json.ts";
+import type { Log } from "../../model/ports.ts";
+import { CarrierError, type Exchanger } from "../../wire/exchange.ts";
+import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
+import { FileBackedMap } from "./file-backed-map.ts";
+import { createTrustedExchanger, isSafeUrl } from "./trusted-exchanger.ts";
+
+export interface AccountServer {
+  readonly tokenUrl: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly redirectUri?: string;
+}
+
+const TIMEOUT_MS = 10_000;
+const MAX_RESPONSE_BYTES = 256 * 1024;
+
+/** Throws a TypeError for a server to which the secret would go in the clear. */
+export function createAccountExchange(
+  { clientId, clientSecret, redirectUri, tokenUrl }: AccountServer,
+  language: Language,
+  exchanger: Exchanger = createTrustedExchanger(MAX_RESPONSE_BYTES),
+): (authCode: string) => Promise<JsonObject> {
+  if (!isSafeUrl(tokenUrl)) throw new TypeError("xiaoyi.http: account.tokenUrl must be an https address.");
+  return async (authCode) => {
+    const form = new URLSearchParams({
+      grant_type: "authorization_code",
+      code: authCode,
+      client_id: clientId,
+      client_secret: clientSecret,
+      ...(redirectUri === undefined ? undefined : { redirect_uri: redirectUri }),
+    });
+    const { status, text } = await post(exchanger, tokenUrl, form.toString(), language);
+    const answer = parseObject(text);
+    if (status >= 500) throw unavailable(language);
+    if (status !== 200 || answer === undefined || answer.error !== undefined) {
+      throw new ProtocolError("INVALID_PARAMS", phoneText(language, "loginRefused"));
+    }
+    return accountOf(answer);
+  };
+}
+
+async function post(
+  exchanger: Exchanger,
+  url: string,
+  body: string,
+  language: Language,
+): Promise<{ status: number; text: string }> {
+  const headers = { "content-type": "application/x-www-form-urlencoded", accept: "application/json" };
+  try {
+    const answer = await exchanger({ method: "POST", url, headers, body, timeoutMs: TIMEOUT_MS });
+    return { status: answer.status, text: await answer.text() };
+  } catch (error) {
+    if (error instanceof CarrierError) throw unavailable(language, error);
+    throw error;
+  }
+}
+
+function unavailable(language: Language, cause?: unknown): ProtocolError {
+  return new ProtocolError("UNAVAILABLE", phoneText(language, "loginUnavailable"), { retryAfter: 5, cause });
+}
+
+const TOKEN_NAME = /token|expires|secret/i;
+
+/** What it says about the user, from beside the tokens and from within the one about identity; no token is kept. */
+function accountOf(answer: JsonObject): JsonObject {
+  const beside = Object.entries(answer).filter(([name]) => !TOKEN_NAME.test(name));
+  return { ...Object.fromEntries(beside), ...claimsOf(answer.id_token) };
+}
+
+/** Not verified: it came straight from the server that signed it (OpenID Connect Core §3.1.3.7). */
+function claimsOf(token: JsonValue | undefined): JsonObject {
+  const payload = typeof token === "string" ? token.split(".")[1] : undefined;
+  if (payload === undefined) return {};
+  return parseObject(Buffer.from(payload, "base64url").toString("utf8")) ?? {};
+}
+
+function parseObject(text: string): JsonObject | undefined {
+  try {
+    const value = parseJson(text);
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject ? (value as JsonObject) : undefined;
+  } catch (error) {
+    if (error instanceof JsonParseError) return undefined;
+    throw error;
+  }
+}
+
+/** Who logged in, by login. */
+
+/** Logins beyond this many are forgotten, the oldest first: those users are asked to log in again. */
+const MAX_BINDINGS = 100_000;
+
+export class AccountBindings {
+  readonly #accounts: FileBackedMap<JsonObject>;
+
+  /** Without a file they last as long as the process. */
+  constructor(file: string | undefined, log: Log, maxSize: number = MAX_BINDINGS) {
+    this.#accounts = new FileBackedMap(file, maxSize, log, { synced: true });
+  }
+
+  /** Those of one entry. */
+  scope(agent: string, owner: string): Bindings {
+    const keyOf = (loginSessionId: string) => JSON.stringify([agent, owner, loginSessionId]);
+    return {
+      save: (id, account) => this.#accounts.set(keyOf(id), account),
+      find: (id) => this.#accounts.get(keyOf(id)),
+      forget: (id) => this.#accounts.delete(keyOf(id)),
+    };
+  }
+}

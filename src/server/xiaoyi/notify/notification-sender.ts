@@ -1,0 +1,202 @@
+/** Notifications on their way to the platform: one after the other, none too soon, each until it is told or refused. */
+
+import type { Language } from "../../../dialects/xiaoyi/phone-texts.ts";
+import {
+  decodePushResponse,
+  encodeNotification,
+  type PhoneAddress,
+  type PhoneNotification,
+  type PushResult,
+} from "../../../dialects/xiaoyi/render/notification.ts";
+import { type KeyPair, signedHeaders } from "../../../dialects/xiaoyi/signature.ts";
+import type { Clock, CounterName, Log, Meter } from "../../../model/ports.ts";
+import { type Backoff, createBackoff } from "../../../wire/backoff.ts";
+import { CarrierError, type Exchanger } from "../../../wire/exchange.ts";
+import type { DeviceSpacing } from "./devices.ts";
+
+export interface NotificationSenderOptions {
+  readonly url: string;
+  readonly apiId: string;
+  readonly keys: KeyPair;
+  /** Of what the server itself says. */
+  readonly language: Language;
+  /** Between two notifications, whomever they are for. */
+  readonly spacingMs: number;
+  /** Shared by all that may tell the same ones. */
+  readonly devices: DeviceSpacing;
+  readonly exchanger: Exchanger;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly uniqueId: () => string;
+  readonly log: Log;
+  readonly meter: Meter;
+}
+
+export type PushOutcome = "sent" | "refused" | "given-up" | "crowded-out" | "stopped";
+
+/** What was stopped is left to the next process, and counted there. */
+const COUNTER_OF = {
+  sent: "phone_notices_sent",
+  refused: "phone_notices_failed",
+  "given-up": "phone_notices_failed",
+  "crowded-out": "phone_notices_dropped",
+  stopped: undefined,
+} as const satisfies Record<PushOutcome, CounterName | undefined>;
+
+interface Job {
+  readonly notification: PhoneNotification;
+  readonly pushId: string;
+  readonly body: string;
+  readonly backoff: Backoff;
+  /** Not before this. */
+  dueAt: number;
+  readonly settle: (outcome: PushOutcome) => void;
+}
+
+const MAX_WAITING = 200;
+const TIMEOUT_MS = 10_000;
+const RETRY = { baseMs: 5_000, capMs: 300_000, maxTries: 6, resetAfterMs: Number.POSITIVE_INFINITY };
+
+export class NotificationSender {
+  readonly #options: NotificationSenderOptions;
+  #waiting: Job[] = [];
+  #lastAt = Number.NEGATIVE_INFINITY;
+  #sending: Job | undefined;
+  #cancelTimer = (): void => {};
+  #stopped = false;
+
+  constructor(options: NotificationSenderOptions) {
+    this.#options = options;
+  }
+
+  /** Tells every one of the devices; resolves when it is known what became of it, in their order. */
+  push(notification: PhoneNotification, addresses: readonly PhoneAddress[]): Promise<PushOutcome[]> {
+    const outcomes = addresses.map((address) => this.#enqueue(notification, address));
+    this.#pump();
+    return Promise.all(outcomes);
+  }
+
+  /** What waits is not sent any more. */
+  stop(): void {
+    this.#stopped = true;
+    this.#cancelTimer();
+    for (const job of this.#waiting.splice(0)) job.settle("stopped");
+    this.#sending?.settle("stopped");
+  }
+
+  #enqueue(notification: PhoneNotification, address: PhoneAddress): Promise<PushOutcome> {
+    if (this.#stopped) return Promise.resolve("stopped");
+    const { apiId, clock, language, meter, random, uniqueId } = this.#options;
+    const route = { apiId, address, requestId: uniqueId(), resultId: uniqueId() };
+    const { promise, resolve } = createOutcome();
+    this.#waiting.push({
+      notification,
+      pushId: address.pushId,
+      body: encodeNotification(notification, route, language),
+      backoff: createBackoff(RETRY, { random, now: clock.now }),
+      dueAt: clock.now(),
+      settle: (outcome) => {
+        const counted = COUNTER_OF[outcome];
+        if (counted !== undefined) meter.count(counted);
+        resolve(outcome);
+      },
+    });
+    if (this.#waiting.length > MAX_WAITING) this.#dropOldest();
+    return promise;
+  }
+
+  /** Old news is worth less. */
+  #dropOldest(): void {
+    const job = this.#waiting.shift();
+    if (job === undefined) return;
+    this.#options.log.warn(
+      { task: job.notification.taskId },
+      "Too many notifications wait for Xiaoyi; the oldest is dropped.",
+    );
+    job.settle("crowded-out");
+  }
+
+  #pump(): void {
+    this.#cancelTimer();
+    if (this.#sending !== undefined) return;
+    const { clock } = this.#options;
+    const now = clock.now();
+    let soonest = Number.POSITIVE_INFINITY;
+    for (const [index, job] of this.#waiting.entries()) {
+      const at = this.#readyAt(job);
+      if (at <= now) {
+        this.#waiting.splice(index, 1);
+        void this.#sendJob(job);
+        return;
+      }
+      soonest = Math.min(soonest, at);
+    }
+    if (soonest !== Number.POSITIVE_INFINITY) {
+      this.#cancelTimer = clock.after(soonest - now, () => this.#pump());
+    }
+  }
+
+  #readyAt({ dueAt, pushId }: Job): number {
+    const { devices, spacingMs } = this.#options;
+    return Math.max(dueAt, this.#lastAt + spacingMs, devices.readyAt(pushId));
+  }
+
+  async #sendJob(job: Job): Promise<void> {
+    this.#sending = job;
+    const verdict = await this.#post(job.body);
+    this.#sending = undefined;
+    // When the platform got it lies before its answer, so that counting from here is on the safe side.
+    this.#noteTime(job.pushId);
+    if (this.#stopped) return;
+    this.#settle(job, verdict);
+    this.#pump();
+  }
+
+  async #post(body: string): Promise<PushResult> {
+    const { clock, exchanger, keys, uniqueId, url } = this.#options;
+    const headers = {
+      "content-type": "application/json",
+      accept: "application/json",
+      "x-hag-trace-id": uniqueId(),
+      ...signedHeaders(keys, clock.now()),
+    };
+    try {
+      const answer = await exchanger({ method: "POST", url, headers, body, timeoutMs: TIMEOUT_MS });
+      return decodePushResponse(answer.status, await answer.text());
+    } catch (error) {
+      return { kind: "busy", why: error instanceof CarrierError ? error.code : "unreachable" };
+    }
+  }
+
+  #noteTime(pushId: string): void {
+    this.#lastAt = this.#options.clock.now();
+    this.#options.devices.note(pushId, this.#lastAt);
+  }
+
+  #settle(job: Job, verdict: PushResult): void {
+    const { clock, log } = this.#options;
+    const task = job.notification.taskId;
+    if (verdict.kind === "sent") {
+      log.debug({ task }, "Xiaoyi was given a notification.");
+      job.settle("sent");
+      return;
+    }
+    const wait = verdict.kind === "busy" ? job.backoff.next() : undefined;
+    if (wait !== undefined) {
+      log.debug({ task, why: verdict.why }, "Xiaoyi did not take a notification; it is tried again.");
+      job.dueAt = clock.now() + wait;
+      this.#waiting.push(job);
+      return;
+    }
+    log.warn({ task, why: verdict.why }, "Xiaoyi did not take a notification.");
+    job.settle(verdict.kind === "refused" ? "refused" : "given-up");
+  }
+}
+
+function createOutcome(): { readonly promise: Promise<PushOutcome>; readonly resolve: (outcome: PushOutcome) => void } {
+  let resolve: (outcome: PushOutcome) => void = () => {};
+  const promise = new Promise<PushOutcome>((fulfil) => {
+    resolve = fulfil;
+  });
+  return { promise, resolve };
+}
