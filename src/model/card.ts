@@ -97,4 +97,4 @@ export interface ExtendedProfile {
 }
 
 /** Undefined: there is nothing more for this caller. */
-export type ExtendedAnswer = ExtendedProfile | undefined;
+type ExtendedAnswer = ExtendedProfile | undefined;

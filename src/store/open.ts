@@ -4,7 +4,7 @@ import type { TaskStore } from "./contract.ts";
 import { StoreError } from "./errors.ts";
 import { createMemoryStore } from "./memory/memory-store.ts";
 
-export interface OpenStoreOptions {
+interface OpenStoreOptions {
   /** What a relative file in the specification is relative to. */
   readonly baseDirectory: string;
   readonly clock: Clock;

@@ -17,7 +17,7 @@ export function detectLanguage(text: string): Language {
   return tokens > 0 && han / tokens > HAN_SHARE_OF_CHINESE ? "zh" : "en";
 }
 
-export interface Labels {
+interface Labels {
   readonly introduction: string;
   /** Title of the only section of a short text. */
   readonly keyPoints: string;

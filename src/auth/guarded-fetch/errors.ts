@@ -1,6 +1,6 @@
 /** What can go wrong with a request whose target came from outside. */
 
-export const GUARDED_FETCH_ERROR_CODES = [
+const GUARDED_FETCH_ERROR_CODES = [
   "bad-url",
   "forbidden-scheme",
   "credentials-in-url",

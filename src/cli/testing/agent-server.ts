@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import type { JsonObject, JsonValue } from "../../model/json.ts";
 
-export interface Received {
+interface Received {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingMessage["headers"];
@@ -10,7 +10,7 @@ export interface Received {
 }
 
 /** `result` answers; `events` streams, then what `more` yields, and ends unless `keepOpen`; `error` refuses; `silence` never answers. */
-export type Reply =
+type Reply =
   | { readonly result: JsonValue }
   | {
       readonly events: readonly JsonValue[];

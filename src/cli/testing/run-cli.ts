@@ -7,7 +7,7 @@ export interface Finished {
   readonly stderr: string;
 }
 
-export interface RunOptions {
+interface RunOptions {
   readonly stdin?: string;
   readonly environment?: Record<string, string>;
   readonly workingDirectory?: string;

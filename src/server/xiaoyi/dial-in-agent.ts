@@ -19,7 +19,7 @@ export interface DialInCredentials {
   readonly apiKey?: string;
 }
 
-export interface DialInAgentOptions extends DialInCredentials, Omit<AgentDefinition, "run"> {
+interface DialInAgentOptions extends DialInCredentials, Omit<AgentDefinition, "run"> {
   /** How long a task under way waits for the agent to come back. Real ones take 2 s to 60 s; default: 90 s. */
   readonly patienceMs?: number;
 }

@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-export interface Hit {
+interface Hit {
   readonly method: string;
   readonly path: string;
   readonly host: string;
@@ -17,7 +17,7 @@ export interface CountingServer {
   close(): Promise<void>;
 }
 
-export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** A server on every address of this machine, which knows whether it was reached. */
 export async function startCountingServer(answer: Answer = (_, response) => response.end("inside")) {

@@ -8,17 +8,17 @@ import {
   type sendUnaryData,
 } from "@grpc/grpc-js";
 
-export type Unary = (call: ServerUnaryCall<Buffer, Buffer>, answer: sendUnaryData<Buffer>) => void;
-export type Streaming = (call: ServerWritableStream<Buffer, Buffer>) => void | Promise<void>;
+type Unary = (call: ServerUnaryCall<Buffer, Buffer>, answer: sendUnaryData<Buffer>) => void;
+type Streaming = (call: ServerWritableStream<Buffer, Buffer>) => void | Promise<void>;
 
-export interface GrpcTestServer extends AsyncDisposable {
+interface GrpcTestServer extends AsyncDisposable {
   readonly port: number;
   readonly authority: string;
   /** Methods that were called, in order, with their metadata. */
   readonly calls: { readonly method: string; readonly metadata: Metadata; readonly message: Buffer }[];
 }
 
-export interface GrpcMethods {
+interface GrpcMethods {
   readonly unary?: Readonly<Record<string, Unary>>;
   readonly streaming?: Readonly<Record<string, Streaming>>;
 }

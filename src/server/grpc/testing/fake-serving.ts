@@ -8,7 +8,7 @@ import type { GrpcOptions } from "../node-grpc.ts";
 
 export const SERVICE = "test.v1.Parrot";
 
-export type Handle = (request: RpcRequest, context: ServeContext) => RpcReply | Promise<RpcReply>;
+type Handle = (request: RpcRequest, context: ServeContext) => RpcReply | Promise<RpcReply>;
 
 /** A service whose methods `Say` and `Repeat` do what a test wants; they echo and repeat unless told otherwise. */
 export function fakeServing(handle: Handle = echo, service = SERVICE): RpcServing {
@@ -26,7 +26,7 @@ export function fakeServing(handle: Handle = echo, service = SERVICE): RpcServin
   };
 }
 
-export const echo: Handle = ({ method, message }) =>
+const echo: Handle = ({ method, message }) =>
   method === "Say" ? { kind: "message", message } : { kind: "stream", messages: batches([[message, message]]) };
 
 export async function* batches(all: readonly (readonly Uint8Array[])[]): AsyncGenerator<readonly Uint8Array[]> {
@@ -95,7 +95,7 @@ export function fakeContext(): ServeContext {
   };
 }
 
-export interface Recorded {
+interface Recorded {
   readonly log: Log;
   readonly meter: Meter;
   readonly lines: string[];
