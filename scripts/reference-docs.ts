@@ -112,9 +112,9 @@ export function referencePage(): string {
 
 function membersOf(program: ts.Program, checker: ts.TypeChecker, { file, type }: Section): readonly ts.Symbol[] {
   const source = program.getSourceFile(root + file);
-  const module = source && checker.getSymbolAtLocation(source);
-  const symbol = module && checker.getExportsOfModule(module).find(({ name }) => name === type);
-  if (symbol === undefined) throw new Error(`There is no ${type} in ${file}.`);
+  const found = source && checker.getSymbolsInScope(source, ts.SymbolFlags.Type).find(({ name }) => name === type);
+  if (found === undefined) throw new Error(`There is no ${type} in ${file}.`);
+  const symbol = checker.getExportSymbolOfSymbol(found);
   return checker.getPropertiesOfType(checker.getDeclaredTypeOfSymbol(symbol)).filter(isPublic);
 }
 
