@@ -1,12 +1,12 @@
-/** Who calls. Tasks belong to an owner; nobody else can tell that they exist. */
+/** Who calls. Tasks belong to an owner; no one else can find out that they exist. */
 export interface Caller {
   readonly owner: string;
   readonly authenticated: boolean;
-  /** What the caller was granted besides being let in; skills may ask for some. */
+  /** Scopes the caller was granted; skills may require some. */
   readonly scopes?: readonly string[];
   /** When what the caller has shown is no longer good, in milliseconds since the epoch; streams end then. */
   readonly expires?: number;
-  /** Where the call comes from, as far as the carrier can tell. */
+  /** Where the call comes from, as far as the carrier knows. */
   readonly address?: string;
 }
 
@@ -16,7 +16,7 @@ const IPV4_MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 const IPV6_GROUPS = 8;
 
 /**
- * Who is meant by an address where addresses are counted. A network of IPv6 is one: whoever has one address there has
+ * What counts as one address where addresses are counted. An IPv6 network is one: a caller that has one address there has
  * 2⁶⁴ of them (RFC 6177).
  */
 export function toNetworkPrefix(address: string): string {

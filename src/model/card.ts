@@ -43,7 +43,7 @@ export interface AgentSkill {
   readonly securityRequirements?: readonly SecurityRequirement[];
 }
 
-/** A skill as an agent has it: which schemes can prove a scope is the server's to say. */
+/** A skill as an agent has it: which schemes can prove a scope is decided by the server. */
 export interface ProfileSkill extends AgentSkill {
   /** What a caller must have been granted to ask for this skill by its id. */
   readonly scopes?: readonly string[];
@@ -73,7 +73,7 @@ export interface AgentCard {
   readonly iconUrl?: string;
 }
 
-/** What an agent says of itself; the server adds where and how it can be reached. */
+/** An agent's description of itself; the server adds where and how it can be reached. */
 export interface AgentProfile {
   readonly name: string;
   readonly description: string;

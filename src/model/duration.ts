@@ -3,7 +3,7 @@ const MILLISECONDS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 /** A whole or decimal number and a unit: `500ms`, `60s`, `5m`, `1.5h`, `7d`. */
 export const DURATION_PATTERN = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/;
 
-/** Milliseconds of a written duration; undefined if it is not one, or is finer than a millisecond can tell. */
+/** Milliseconds of a written duration; undefined if it is not one, or is finer than a millisecond. */
 export function parseDuration(text: string): number | undefined {
   const match = DURATION_PATTERN.exec(text);
   if (match === null) return undefined;

@@ -1,7 +1,7 @@
 import type { JsonObject } from "./json.ts";
 
 /**
- * Everything that may be said to a peer when something goes wrong. Closed on purpose: each dialect maps every code
+ * Every error that may be sent to a peer. Closed on purpose: each dialect maps every code
  * both ways, and a forgotten one does not compile.
  */
 export const ERROR_CODES = [
@@ -41,7 +41,7 @@ interface ProtocolErrorOptions {
   readonly violations?: readonly FieldViolation[];
   /** Seconds after which a repeat may succeed. */
   readonly retryAfter?: number;
-  /** How one is let in, in the words of `WWW-Authenticate`. */
+  /** How to authenticate: the value of `WWW-Authenticate`. */
   readonly challenge?: string;
   /** What the peer sent, when this error was received rather than raised here. */
   readonly data?: JsonObject | readonly JsonObject[];
@@ -77,7 +77,7 @@ export class ProtocolError extends Error {
   }
 }
 
-/** The same refusal with a word on how one is let in. */
+/** The same refusal with how to authenticate. */
 export function withChallenge(error: ProtocolError, challenge: string | undefined): ProtocolError {
   if (challenge === undefined || error.challenge !== undefined) return error;
   const { metadata, violations, retryAfter, data, cause } = error;

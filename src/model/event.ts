@@ -78,7 +78,7 @@ export class LogEntry {
   get json(): string {
     if (this.#json === undefined) {
       this.#json = JSON.stringify(this.#event);
-      // One form is enough to keep. Whoever wants text is passing the entry on, and objects that die young cost nothing.
+      // One form is enough to keep. A reader that wants text passes the entry on, and short-lived objects cost nothing.
       this.#event = undefined;
     }
     return this.#json;

@@ -30,7 +30,7 @@ export const NO_HOPS: Hops = { hops: 0, ancestors: [] };
 
 const HOPS_FIELD = `metadata.${EXTENSIONS.hops}`;
 
-/** What the metadata of a request says; throws INVALID_PARAMS for what says nothing that can be understood. */
+/** Reads the metadata of a request; throws INVALID_PARAMS for values that cannot be read. */
 export function readHops(metadata: JsonObject | undefined): Hops {
   const value = metadata?.[EXTENSIONS.hops];
   if (value === undefined) return NO_HOPS;

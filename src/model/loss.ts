@@ -1,4 +1,4 @@
-/** Something a dialect could not say: dropped entirely, or said in another form. */
+/** Something a dialect could not express: dropped entirely, or expressed in another form. */
 export interface Loss {
   readonly kind: "dropped" | "bent";
   /** Where in the model the value stood, e.g. `task.artifacts[0].parts[1].metadata`. */
@@ -9,7 +9,7 @@ export interface Loss {
 /** What a dialect always loses, as its documentation lists it. Every loss a codec reports cites one. */
 export interface LossRule {
   readonly kind: Loss["kind"];
-  /** In the words of the model, e.g. `part.metadata`. */
+  /** A path of the model, e.g. `part.metadata`. */
   readonly what: string;
   /** What becomes of it, and why. */
   readonly reason: string;

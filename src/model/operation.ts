@@ -113,7 +113,7 @@ export interface CallContext {
   readonly extensions: readonly string[];
   /** Set when a repeat of this send must not run twice. */
   readonly idempotencyKey?: string;
-  /** The interface the task was made over, kept with it: some dialects answer in the caller's own. */
+  /** The interface the task was created over, stored with it: some dialects answer in the caller's own. */
   readonly dialect: string;
 }
 

@@ -5,7 +5,7 @@ export interface BackoffPolicy {
   readonly capMs: number;
   /** Tries in a row before giving up; absent means never. */
   readonly maxAttempts?: number;
-  /** A connection that held this long was a success, and the tries start anew. */
+  /** A connection that held this long was a success, and counting starts again. */
   readonly resetAfterMs: number;
 }
 
@@ -19,7 +19,7 @@ interface BackoffSources {
 export interface Backoff {
   /** How long to wait before the next try; `undefined` when there is to be none. */
   next(): number | undefined;
-  /** Say so when a connection stands. Only if it holds for `resetAfterMs` until `next` is called are old tries forgotten. */
+  /** Called when a connection is open. Only if it holds for `resetAfterMs` until `next` is called are old tries forgotten. */
   markConnected(): void;
 }
 

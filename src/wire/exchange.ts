@@ -43,7 +43,7 @@ export function isStreamReply(reply: ExchangeReply): reply is StreamReply {
   return "frames" in reply;
 }
 
-/** What is one caller's must not be kept for another: caches cannot tell callers apart by the header of an API key. */
+/** One caller's answer must not be cached for another: caches cannot tell callers apart by the header of an API key. */
 export const PRIVATE_NO_STORE = "private, no-store";
 
 const JSON_HEADERS: Readonly<Record<string, string>> = Object.freeze({

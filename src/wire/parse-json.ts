@@ -20,7 +20,7 @@ export class JsonParseError extends Error {
 export interface JsonLimits {
   /** How many objects and arrays may be nested; a scalar has depth 0, `[]` has depth 1. */
   readonly maxDepth?: number;
-  /** How many values there may be, members and items; any number unless given. Many small ones cost most of all. */
+  /** Maximum number of values, members and items. Default: unlimited. Many small ones cost most of all. */
   readonly maxValues?: number;
 }
 

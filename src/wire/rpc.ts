@@ -1,6 +1,6 @@
 /**
  * A remote procedure call as gRPC knows it: one message of bytes in; one message, a stream of them, or a status out.
- * Says nothing of what the bytes mean, nor of the library that carries them.
+ * Independent of what the bytes mean and of the library that carries them.
  */
 import type { PeerCertificate } from "./tls.ts";
 
@@ -82,7 +82,7 @@ export const RPC_CODES = {
 
 export type RpcCodeName = keyof typeof RPC_CODES;
 
-/** What to call, without where: the same words go to any peer. */
+/** What to call, without where: the same call can go to any peer. */
 export interface RpcCall {
   readonly service: string;
   readonly method: string;

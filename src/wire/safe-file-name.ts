@@ -1,4 +1,4 @@
-/** Names of files that somebody else chose, as names that do no harm in any folder and on any system. */
+/** File names chosen by others, made safe for any folder and any system. */
 
 /** Of a name in UTF-8; the systems' own limit is 255, and some append to names. */
 const MAX_NAME_BYTES = 200;
@@ -12,7 +12,7 @@ const UNSAFE_EDGES = /^[\s.~-]+|[\s.]+$/g;
 /** Devices of Windows, whatever comes after a dot. */
 const RESERVED = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?:\.|$)/i;
 
-/** `otherwise` names what has no name that could be kept. */
+/** `otherwise` is used where nothing of the name is safe. */
 export function safeFileName(name: string, otherwise = "file"): string {
   const segments = name.split(/[/\\]/).filter((segment) => segment !== "");
   const last = segments.at(-1) ?? "";
@@ -22,7 +22,7 @@ export function safeFileName(name: string, otherwise = "file"): string {
   return shorten(RESERVED.test(trimmed) ? `_${trimmed}` : trimmed);
 }
 
-/** Keeps the ending, which says what the file is. */
+/** Keeps the ending, which shows what the file is. */
 function shorten(name: string): string {
   if (Buffer.byteLength(name) <= MAX_NAME_BYTES) return name;
   const dot = name.lastIndexOf(".");

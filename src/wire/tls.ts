@@ -1,6 +1,6 @@
 /** The certificate by which a peer has shown itself when the connection was made. */
 export interface PeerCertificate {
-  /** Signed, through whatever chain, by an authority the server was told to trust. */
+  /** Signed, through whatever chain, by an authority the server is configured to trust. */
   readonly verified: boolean;
   readonly commonName: string | undefined;
   readonly uris: readonly string[];
@@ -21,7 +21,7 @@ export function toPeerCertificate(certificate: NodeCertificate, verified: boolea
   const { subject, subjectaltname, valid_to } = certificate;
   const names = parseAlternativeNames(subjectaltname ?? "");
   const named = (kind: string) => names.filter((name) => name.kind === kind).map(({ value }) => value);
-  // Several common names in one subject identify nobody.
+  // Several common names in one subject identify no one.
   const commonName = typeof subject?.CN === "string" ? subject.CN : undefined;
   return {
     verified,
@@ -41,7 +41,7 @@ interface AlternativeName {
 const NAME_KIND = /^([A-Za-z][A-Za-z ]*):/;
 
 /**
- * Node joins the names by commas and writes those as JSON texts that could be taken for several. Whoever splits at
+ * Node joins the names by commas and writes those as JSON texts that could be taken for several. Code that splits at
  * commas without looking lets a certificate claim names that it does not have. A list that cannot be read has no names.
  */
 export function parseAlternativeNames(list: string): readonly AlternativeName[] {
@@ -79,13 +79,13 @@ function parseQuoted(text: string): string | undefined {
   }
 }
 
-/** How the other side's certificate is judged; by its host's name and the known authorities unless said otherwise. */
+/** How the other side's certificate is judged; by default by its host's name and the known authorities. */
 export interface TlsVerifyOptions {
   /** The name the certificate must be for, where that is not the one dialled. */
   readonly servername?: string;
   /** SHA-256 of the one certificate that is accepted, in hexadecimal, with or without colons. Its name and its authority do not matter then. */
   readonly fingerprint?: string;
-  /** Accept any certificate: whoever stands in between can read and change everything. */
+  /** Accept any certificate: anyone in between can read and change everything. */
   readonly insecure?: boolean;
   /** Authorities in PEM form, instead of the known ones. */
   readonly ca?: string;

@@ -1,4 +1,4 @@
-/** Opening a WebSocket to somebody. */
+/** Dials a WebSocket server. */
 
 import { Agent, type RequestOptions } from "node:https";
 import type { Duplex } from "node:stream";
@@ -8,7 +8,7 @@ import type { TlsVerifyOptions } from "./tls.ts";
 import { MAX_MESSAGE_BYTES, toWebSocketLink, type WebSocketLink, type WebSocketLinkOptions } from "./websocket-link.ts";
 
 export interface DialOptions extends WebSocketLinkOptions {
-  /** Made anew for this connection. */
+  /** Made for this connection. */
   readonly headers: Readonly<Record<string, string>>;
   readonly connectTimeoutMs: number;
   readonly tls?: TlsVerifyOptions;
@@ -95,7 +95,7 @@ function toHttpsAgent({ ca, fingerprint, insecure, servername }: TlsVerifyOption
   return new Agent({ ...judged, rejectUnauthorized: insecure !== true });
 }
 
-/** Nothing is said to the other side, credentials least of all, before its certificate is known to be the right one. */
+/** Nothing is sent to the other side, credentials least of all, before its certificate has been verified. */
 class PinnedAgent extends Agent {
   readonly #fingerprint: string;
 

@@ -1,4 +1,4 @@
-/** A WebSocket as a link, whoever dialled it. */
+/** A WebSocket as a link, whichever side dialled. */
 
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
@@ -18,7 +18,7 @@ import {
 
 export interface WebSocketLinkOptions {
   readonly clock: Clock;
-  /** Asks this often whether the other side is still there, and ends the link if it does not say so in time. */
+  /** Asks this often whether the other side is still there, and closes the link if it does not answer in time. */
   readonly ping?: { readonly everyMs: number; readonly deadlineMs: number };
   /** Bytes that have not left from which on `send` answers with a promise. */
   readonly highWaterBytes?: number;
@@ -37,7 +37,7 @@ export interface WebSocketLink extends Link {
 export const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 
 const MESSAGE_TOO_BIG = 1009;
-/** How long the other side may take to say goodbye too. */
+/** How long the other side may take to close, too. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
 /**
@@ -153,7 +153,7 @@ export function toWebSocketLink(socket: WebSocket, carrier: Duplex, options: Web
     inbox.clear();
     if (socket.readyState !== WebSocket.OPEN || ownClosure !== undefined) return;
     ownClosure = { code, reason };
-    // A paused socket would not hear the other side's goodbye.
+    // A paused socket would not receive the other side's close frame.
     socket.resume();
     socket.close(code, reason);
     later(CLOSE_TIMEOUT_MS, () => socket.terminate());

@@ -19,7 +19,7 @@ const lookupBySystem: Lookup = async (hostname) => {
   return found.map(({ address }) => address);
 };
 
-/** `connect` is the library's own way to connect, to whatever it is told. */
+/** `connect` is the library's own connector, which connects to any address. */
 export function createGuardedConnector(
   connect: buildConnector.connector,
   options: GuardedConnectOptions,
@@ -38,7 +38,7 @@ export function createGuardedConnector(
     });
   }
 
-  /** By the address itself, so that nobody looks the name up again; the certificate is still checked for the name. */
+  /** By the address itself, so that the name is not resolved again; the certificate is still checked for the name. */
   function connectTo(address: Address, wanted: buildConnector.Options): Promise<ConnectedSocket> {
     const servername = parseAddress(wanted.hostname) === undefined ? { servername: wanted.hostname } : {};
     const options = { ...wanted, hostname: address.toString(), ...servername };

@@ -15,7 +15,7 @@ const GUARDED_FETCH_ERROR_CODES = [
 
 export type GuardedFetchErrorCode = (typeof GUARDED_FETCH_ERROR_CODES)[number];
 
-/** One sentence each: what a name resolves to or who answers at an address is nothing to tell the one who named it. */
+/** One sentence each: what a name resolves to or who answers at an address is not revealed to the caller that named it. */
 const MESSAGES = {
   "bad-url": "The target is no absolute URL.",
   "forbidden-scheme": "The target must be an http or https URL.",

@@ -1,4 +1,4 @@
-/** A `fetch` for targets that somebody else named: webhooks, cards, key sets, files, registry peers. */
+/** A `fetch` for targets named by others: webhooks, cards, key sets, files, registry peers. */
 
 import { PassThrough, pipeline, type Readable, type Transform } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
@@ -81,9 +81,9 @@ export interface GuardedFetchOptions extends TargetPolicyOptions {
   readonly maxBytes?: number;
   /** For everything from looking up the name to the last byte of the answer. Default 30,000. */
   readonly timeoutMs?: number;
-  /** 5 unless given; with 0 any redirect is refused. */
+  /** Default: 5; with 0 any redirect is refused. */
   readonly maxRedirects?: number;
-  /** All addresses of a name; the system's own resolver unless given. */
+  /** All addresses of a name. Default: the system's resolver. */
   readonly lookup?: Lookup;
 }
 
@@ -177,7 +177,7 @@ async function openAgent(options: GuardedConnectOptions): Promise<Agent> {
   });
 }
 
-/** Whatever ends a request early; the first reason is the one that is told. */
+/** Whatever ends a request early; the first reason is the one that is reported. */
 class RequestAbort {
   readonly #controller = new AbortController();
   readonly #caller: AbortSignal | undefined;

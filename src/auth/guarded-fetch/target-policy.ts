@@ -1,4 +1,4 @@
-/** Which hosts and addresses may be reached when somebody else names the target. */
+/** Which hosts and addresses may be reached when the target is named by others. */
 
 import ipaddr from "ipaddr.js";
 import { GuardedFetchError } from "./errors.ts";
@@ -145,7 +145,7 @@ export interface OutgoingRequest {
 
 export const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** Header names that say nothing of the caller. Everything else, keys under any name among it, stays with the origin. */
+/** Header names that reveal nothing about the caller. Everything else, keys under any name among it, stays with the origin. */
 const CROSS_ORIGIN_HEADERS = new Set(["accept", "accept-encoding", "accept-language", "a2a-version", "user-agent"]);
 
 /** Throws for what must not be followed: a target that is forbidden, less secure, or gets a body meant for another. */

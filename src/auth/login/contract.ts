@@ -1,11 +1,11 @@
 /** Why a login did not succeed. Local: what crosses the wire is a `ProtocolError`. */
 
 const LOGIN_ERROR_CODES = [
-  /** The authorization server, or the person, said no. */
+  /** The authorization server, or the person, refused. */
   "refused",
   /** The authorization server cannot be reached or does not behave. */
   "unavailable",
-  /** What the server says contradicts what is known of it. */
+  /** The server's answer contradicts what is known about it. */
   "untrusted",
   /** Nothing the agent offers can be used from here. */
   "unsupported",
@@ -29,9 +29,9 @@ export class LoginError extends Error {
   }
 }
 
-/** What the client asks for, and where what it is given is kept. */
+/** What the client asks for, and where credentials are stored. */
 
-/** Says who asks, one request at a time. Used only where credentials may go. */
+/** Adds credentials to one request at a time. Used only for origins that may receive them. */
 export interface CredentialProvider {
   /**
    * Headers for a request to `url`. With a refusal: those given before were not accepted, and whoever can get better
@@ -112,7 +112,7 @@ export interface CredentialVault {
   read(agent: string): Promise<AgentCredentials | undefined>;
   list(): Promise<readonly AgentCredentials[]>;
   /**
-   * Replaces what is kept for an agent by what `change` makes of it; nothing is kept if that has no scheme. One change
+   * Replaces what is stored for an agent by what `change` returns; nothing is stored if that has no scheme. One change
    * of one agent at a time, also between processes.
    */
   update(

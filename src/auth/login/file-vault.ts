@@ -9,7 +9,7 @@ import { readAgentCredentials } from "./stored-credentials.ts";
 
 /** One at a time between processes, by a file that only one of them can create. */
 
-/** Longer than anything that is done under a lock: whoever holds one for longer is dead. */
+/** Longer than anything that is done under a lock: a holder that takes longer has died. */
 const STALE_MS = 60_000;
 const MAX_PAUSE_MS = 200;
 
@@ -117,7 +117,7 @@ async function prepareFolder(folder: string): Promise<void> {
   if (((await stat(folder)).mode & 0o777) !== OWNER_ONLY_FOLDER) await chmod(folder, OWNER_ONLY_FOLDER);
 }
 
-/** A reader sees the old file or the new one, and nobody else ever sees either. */
+/** A reader sees the old file or the new one, and no other user can read either. */
 async function replaceFile(path: string, text: string): Promise<void> {
   const fresh = `${path}.${randomUUID()}`;
   try {

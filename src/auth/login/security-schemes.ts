@@ -125,7 +125,7 @@ export function acceptedSchemeSets({ securityRequirements, securitySchemes }: Ag
   return ways.length > 0 ? ways : Object.keys(schemes).map((name) => [named(name, [])]);
 }
 
-/** Whether the card also serves those who say nothing of themselves. */
+/** Whether the card also accepts anonymous callers. */
 export function allowsAnonymous({ securityRequirements }: AgentCard): boolean {
   const requirements = securityRequirements ?? [];
   return requirements.length === 0 || requirements.some(({ schemes }) => Object.keys(schemes).length === 0);
@@ -162,7 +162,7 @@ const RESERVED_HEADERS = new Set([
 function readApiKey(apiKey: JsonObject): Scheme {
   const parameter = stringIn(apiKey, "name");
   const location = stringIn(apiKey, "location")?.toLowerCase() ?? "header";
-  if (parameter === undefined) return unsupported("it does not say how the key is called");
+  if (parameter === undefined) return unsupported("it does not name the key");
   if (location !== "header" && location !== "query" && location !== "cookie") {
     return unsupported(`it wants a key in an unknown place, ${JSON.stringify(location)}`);
   }
@@ -195,8 +195,7 @@ function readOAuth(oauth2: JsonObject): Scheme {
     const flow = objectIn(flows, member);
     if (flow === undefined) continue;
     const tokenUrl = urlIn(flow, "tokenUrl");
-    if (tokenUrl === undefined && metadataUrl === undefined)
-      return unsupported("it does not say where tokens are given");
+    if (tokenUrl === undefined && metadataUrl === undefined) return unsupported("it has no token URL");
     return {
       kind: "oauth2",
       grant,

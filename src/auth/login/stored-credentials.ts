@@ -1,4 +1,4 @@
-/** Credentials as they are kept, and as they are shown to an agent. */
+/** Credentials as they are stored, and as they are sent to an agent. */
 
 import { ProtocolError } from "../../model/errors.ts";
 import type {
@@ -24,7 +24,7 @@ interface StoredProviderOptions {
   /** Servers on this machine may be asked without TLS. */
   readonly allowLoopback: boolean;
   readonly fetch?: typeof globalThis.fetch;
-  /** Told of every secret before it is used, so that it can be kept out of what is shown. */
+  /** Receives every secret before it is used, so that it can be redacted. */
   readonly onSecret?: (secret: string) => void;
   readonly onUnauthorized?: (url: string, challenge: string) => void;
 }
@@ -86,7 +86,7 @@ export function createStoredProvider(options: StoredProviderOptions): Credential
         cause: failure,
       });
     }
-    // Refused without a way to get anything newer: the agent's own words say more than ours.
+    // Refused without a way to get anything newer: the agent's own error says more than ours.
     if (refused && failure === undefined) return;
     throw loginRequired(agent, "has expired and cannot be renewed");
   }

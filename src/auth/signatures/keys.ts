@@ -9,7 +9,7 @@ import { isObject } from "./sign-card.ts";
 
 export type PublicJwk = JWK;
 
-/** What the protected header of a signature says of its key. */
+/** What the protected header of a signature contains about its key. */
 interface KeyHint {
   readonly kid: string;
   readonly alg: string;
@@ -119,7 +119,7 @@ export interface SigningKeyOptions {
   /** PEM (PKCS #8, SEC 1 or PKCS #1) or a private JWK. */
   readonly keyFile: string;
   readonly kid: string;
-  /** What the key is made for, unless given. */
+  /** Default: the algorithm the key is made for. */
   readonly alg?: SigningAlgorithm;
   readonly jku?: string;
 }

@@ -12,7 +12,7 @@ export class CanonicalJsonError extends Error {
   override readonly name = "CanonicalJsonError";
 }
 
-/** Throws a CanonicalJsonError for numbers that JSON cannot say and text that is not Unicode. */
+/** Throws a CanonicalJsonError for numbers that JSON cannot represent and text that is not Unicode. */
 export function canonicalJson(value: JsonValue): string {
   switch (typeof value) {
     case "string":
@@ -66,7 +66,7 @@ export function signedForms(document: JsonObject): readonly JsonObject[] {
   return [whole, withoutEmpty(whole), withoutEmpty(schemeless)];
 }
 
-/** The parts of a document that are not in what was signed, by path; values that say nothing are left out. */
+/** The parts of a document that are not in what was signed, by path; empty values are left out. */
 export function findUnsignedPaths(document: JsonValue, signed: JsonValue | undefined, path = ""): readonly string[] {
   if (isObject(document) && isObject(signed)) {
     return Object.entries(document).flatMap(([name, value]) =>

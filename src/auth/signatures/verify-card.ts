@@ -117,13 +117,13 @@ export async function verifyCard(text: string, options: CardVerificationOptions)
   for (const signature of signatures.slice(0, MAX_SIGNATURES)) {
     outcomes.push(await verifySignature(signature, forms, options));
   }
-  // The forms come in the order of how much they say.
+  // The forms come in the order of how much they contain.
   const placeOf = ({ document }: Verified) => forms.findIndex((form) => form.document === document);
   const [verified] = outcomes
     .filter((outcome) => outcome.status === "verified")
     .sort((one, other) => placeOf(one) - placeOf(other));
   if (verified !== undefined) return verified;
-  // One that is known to be wrong says more than one that nobody here can judge.
+  // One that is known to be wrong says more than one that cannot be verified here.
   return outcomes.find(({ status }) => status === "invalid") ?? outcomes[0] ?? { status: "absent" };
 }
 

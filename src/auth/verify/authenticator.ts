@@ -15,7 +15,7 @@ import {
 interface AuthenticatorOptions {
   /** Asked in this order; the first for which a request carries something decides, if no other `perRequest` disagrees. */
   readonly verifiers: readonly Verifier[];
-  /** Whether callers are let in who show nothing. */
+  /** Whether callers without credentials are accepted. */
   readonly anonymous: boolean;
   /** Per minute and address. */
   readonly failedLogins: number;
@@ -24,7 +24,7 @@ interface AuthenticatorOptions {
   readonly realm?: string;
 }
 
-/** Decides who calls; says on cards and in refusals how one is let in. All three come from the same verifiers. */
+/** Decides who calls; describes on cards and in refusals how to authenticate. All three come from the same verifiers. */
 export class Authenticator {
   /** For the card: what is accepted, by name. */
   readonly schemes: Readonly<Record<string, JsonObject>>;
@@ -44,11 +44,11 @@ export class Authenticator {
     this.#challenges = verifiers.flatMap(({ challenge }) => challenge ?? []);
     this.schemes = Object.assign({}, ...verifiers.map(({ schemes }) => schemes));
     const alternatives = Object.keys(this.schemes).map((name) => ({ schemes: { [name]: { list: [] } } }));
-    // An empty requirement among others says that none of them has to be met.
+    // An empty requirement among others means that none of them has to be met.
     this.requirements = anonymous && alternatives.length > 0 ? [...alternatives, { schemes: {} }] : alternatives;
   }
 
-  /** Throws a ProtocolError for whoever is not let in. Waits only where a check has to. */
+  /** Throws a ProtocolError for callers that are refused. Waits only where a check has to. */
   authenticate(presented: RequestCredentials): Caller | Promise<Caller> {
     const { remoteAddress } = presented;
     this.#failedLogins.check(remoteAddress);
@@ -91,7 +91,7 @@ export class Authenticator {
     throw error;
   }
 
-  /** The value of `WWW-Authenticate` for a refusal, if there is anything to say. */
+  /** The value of `WWW-Authenticate` for a refusal, if there is one. */
   challenge(error: ProtocolError, resourceMetadata: string): string | undefined {
     if (error.code !== "UNAUTHENTICATED" && error.code !== "PERMISSION_DENIED") return undefined;
     const challenges = this.#challenges.filter(({ scheme }) => error.code === "UNAUTHENTICATED" || scheme === "Bearer");
@@ -110,7 +110,7 @@ export class Authenticator {
   }
 }
 
-/** A check of one's own refuses in its own words. */
+/** A custom check refuses with its own message. */
 function isUnauthenticated(error: unknown): boolean {
   return ProtocolError.is(error) && error.code === "UNAUTHENTICATED";
 }
@@ -139,7 +139,7 @@ interface Failures {
   readonly until: number;
 }
 
-/** Refuses addresses that guess. Costs nothing while nobody does. */
+/** Refuses addresses that guess credentials. Costs nothing while none do. */
 class FailedLoginLimiter {
   readonly #most: number;
   readonly #now: () => number;
@@ -150,7 +150,7 @@ class FailedLoginLimiter {
     this.#now = now;
   }
 
-  /** Throws RESOURCE_EXHAUSTED, also for right credentials: otherwise guessing could go on until one is right. */
+  /** Throws RESOURCE_EXHAUSTED, also for right credentials: otherwise guessing could continue until one is right. */
   check(address: string | undefined): void {
     if (address === undefined || this.#failures.size === 0) return;
     const key = toNetworkPrefix(address);

@@ -45,7 +45,7 @@ export interface TokenCheck {
   check(token: string): Verification;
 }
 
-/** Why nobody was let in. What was presented never is part of it. */
+/** Why a caller was refused. Never contains what was presented. */
 export class CredentialsError extends ProtocolError {
   readonly problem: "missing" | "wrong" | "wrong-token";
 
@@ -61,7 +61,7 @@ export function requireSameCaller(one: Caller | undefined, other: Caller): Calle
   throw new CredentialsError("wrong", "The request has credentials of different callers.");
 }
 
-/** Owner of what callers have made who did not say who they are; nobody may be let in under that name. */
+/** Owner of what anonymous callers have made; no credentials may be given that owner. */
 export const RESERVED_OWNER = "anonymous";
 const MAX_OWNER_LENGTH = 256;
 

@@ -37,7 +37,7 @@ export interface AuthOptions {
 interface AuthenticatorTools {
   /** Asked before all others. */
   readonly customVerifier?: Verifier;
-  /** For the documents of an issuer; unless given, one that reaches what the operator named and what is public. */
+  /** For the documents of an issuer. Default: one that reaches what the operator named and what is public. */
   readonly fetch?: Fetch;
   readonly now: () => number;
   readonly log: Log;
@@ -53,7 +53,7 @@ export function createAuthenticator(options: AuthOptions, tools: AuthenticatorTo
   validateOptions(options);
   const { now, failedLogins, customVerifier } = tools;
   const verifiers = verifiersOf(options, tools);
-  // With a check of one's own and nothing else, whom that check does not know is anonymous.
+  // With a custom check and nothing else, callers that the check does not know are anonymous.
   const anonymous = verifiers.length === 0 || options.anonymous === true;
   const all = customVerifier === undefined ? verifiers : [customVerifier, ...verifiers];
   return new Authenticator({ verifiers: all, anonymous, failedLogins, now });
@@ -88,7 +88,7 @@ function bearerSchemes(jwt: JwtOptions | undefined, takesKeys: boolean): Readonl
   };
 }
 
-/** Options also come from untyped programs. What is wrong is said without saying a secret. */
+/** Options also come from untyped programs. Errors never include a secret. */
 function validateOptions({ apiKeys = [], apiKey, basic = [], jwt }: AuthOptions): void {
   if (apiKey !== undefined && apiKeys.length === 0) throw new TypeError("auth.apiKey needs auth.apiKeys.");
   if (apiKey?.header !== undefined && !isKeyHeader(apiKey.header)) {

@@ -69,7 +69,7 @@ export async function discoverJwksUrl(fetch: Fetch, issuer: string): Promise<str
       throw error;
     }),
   );
-  // Whoever can answer at that address could otherwise speak for another issuer (RFC 8414 §3.3).
+  // Otherwise a server at that address could answer for another issuer (RFC 8414 §3.3).
   if (metadata.issuer !== issuer) {
     throw new DocumentError(`The metadata of ${issuer} are those of ${JSON.stringify(metadata.issuer)}.`);
   }
@@ -98,7 +98,7 @@ interface RemoteKeysOptions {
 
 /** Keys are read again after this time. */
 const REFRESH_AFTER_MS = 600_000;
-/** Keys that cannot be read again are used this long: an issuer that is down for an hour locks nobody out. */
+/** Keys that cannot be read again are used this long: an issuer that is down for an hour locks no one out. */
 const MAX_STALE_MS = 86_400_000;
 /** A token of an unknown key makes the set be read again, at most this often: anyone can invent key ids. */
 const MIN_ROTATION_MS = 30_000;
@@ -144,7 +144,7 @@ export class RemoteKeys {
     return keys.set;
   }
 
-  /** Whoever comes while the keys are being read waits for them too. */
+  /** Callers that arrive while the keys are being read wait for them too. */
   #may(pauseMs: number): boolean {
     return this.#loading !== undefined || this.#options.now() - this.#triedAt >= pauseMs;
   }

@@ -25,7 +25,7 @@ export const TOKEN_ALGORITHMS = [
 ] as const;
 type TokenAlgorithm = (typeof TOKEN_ALGORITHMS)[number];
 
-/** Whether user and password stand in an address: an issuer's is told to everybody. */
+/** Whether a URL contains user and password: an issuer's URL is public. */
 export function hasUserInfo(address: string): boolean {
   return /^[^/]*\/\/[^/?#]*@/.test(address);
 }
@@ -35,11 +35,11 @@ export interface JwtOptions {
   readonly issuer: string;
   /** A token must be meant for one of these. */
   readonly audience: string | readonly string[];
-  /** Signatures that are accepted; all asymmetric ones unless given. */
+  /** Signature algorithms that are accepted. Default: all asymmetric ones. */
   readonly algorithms?: readonly TokenAlgorithm[];
-  /** Claim that says whose tasks the caller's are; `sub` unless given. */
+  /** Claim that names the owner of the caller's tasks. Default: `sub`. */
   readonly ownerClaim?: string;
-  /** Milliseconds by which clocks may differ; 30,000 unless given. */
+  /** Milliseconds by which clocks may differ. Default: 30,000. */
   readonly clockSkew?: number;
   /** Where the keys are, for issuers without discovery. */
   readonly jwksUrl?: string;
@@ -52,7 +52,7 @@ interface JwtTools {
 }
 
 const DEFAULT_CLOCK_SKEW_MS = 30_000;
-/** What an access token may call itself (RFC 9068 §4): an ID token or a logout token says something else by being one. */
+/** What an access token may call itself (RFC 9068 §4): an ID token or a logout token has another type. */
 const ACCESS_TOKEN_TYPES: ReadonlySet<string> = new Set(["jwt", "at+jwt", "application/jwt", "application/at+jwt"]);
 const JWT_PATTERN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
@@ -81,7 +81,7 @@ export function createJwtCheck(options: JwtOptions, { fetch, now, log }: JwtTool
     if (typ !== undefined && !ACCESS_TOKEN_TYPES.has(typ.toLowerCase()))
       throw invalidToken("The token is not an access token.");
     const owner = payload[ownerClaim];
-    if (!isOwnerName(owner)) throw invalidToken(`The token does not say in "${ownerClaim}" whose it is.`);
+    if (!isOwnerName(owner)) throw invalidToken(`The token has no owner in "${ownerClaim}".`);
     const expires = (payload.exp ?? 0) * 1_000 + clockSkewMs;
     const caller = { ...toCaller(owner, scopesOf(payload)), expires };
     known.add(token, caller, expires);

@@ -22,9 +22,9 @@ export interface ApiKeyEntry {
 
 /** Where keys may stand besides `Authorization: Bearer`. */
 export interface ApiKeyPlaces {
-  /** `X-API-Key` unless given. */
+  /** Default: `X-API-Key`. */
   readonly header?: string;
-  /** Nowhere in the query unless given: addresses end up in logs. */
+  /** Default: not accepted in the query, since URLs end up in logs. */
   readonly query?: string;
   readonly cookie?: string;
 }
@@ -93,7 +93,7 @@ function keysInCookies(cookies: string, name: string): readonly string[] {
 }
 
 /**
- * Secrets and whose they are. Only digests are kept, made with a key that lives as long as the process, and looking one
+ * Secrets and whose they are. Only digests are stored, made with a key that lives as long as the process, and looking one
  * up takes the same time whichever it is and whether or not it is there.
  */
 export class SecretMap<T> {
@@ -120,7 +120,7 @@ export interface BasicEntry {
   /** Without a colon (RFC 7617 §2). */
   readonly user: string;
   readonly password: string;
-  /** The user unless given. */
+  /** Default: the user name. */
   readonly owner?: string;
   readonly scopes?: readonly string[];
 }
@@ -170,7 +170,7 @@ export function createBearerVerifier(
   };
 }
 
-/** The names in a certificate that can say who its holder is. */
+/** The names in a certificate that can identify its holder. */
 export const CERTIFICATE_NAMES = ["uri", "email", "dns", "cn"] as const;
 export type CertificateName = (typeof CERTIFICATE_NAMES)[number];
 
@@ -182,7 +182,7 @@ const NAME_READERS = {
 } as const satisfies Record<CertificateName, (certificate: PeerCertificate) => string | undefined>;
 
 /**
- * Certificates that were verified when the connection was made. `name` is where the owner stands; unless given, the
+ * Certificates that were verified when the connection was made. `name` is where the owner is read from; by default the
  * first of all there is, so that a certificate with an identity of its own is not known by its common name.
  */
 export function createCertificateVerifier(name: CertificateName | undefined, now: () => number): Verifier {
@@ -193,7 +193,7 @@ export function createCertificateVerifier(name: CertificateName | undefined, now
       if (!certificate.verified) throw new CredentialsError("wrong", "The client certificate is not trusted here.");
       if (!(certificate.expires > now())) throw new CredentialsError("wrong", "The client certificate has expired.");
       const owner = names.map((one) => NAME_READERS[one](certificate)).find((found) => found !== undefined);
-      if (!isOwnerName(owner)) throw new CredentialsError("wrong", "The client certificate does not say whose it is.");
+      if (!isOwnerName(owner)) throw new CredentialsError("wrong", "The client certificate does not name an owner.");
       return { ...toCaller(owner, undefined), expires: certificate.expires };
     },
     schemes: { mtls: { mtlsSecurityScheme: {} } },

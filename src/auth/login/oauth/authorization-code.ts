@@ -25,7 +25,7 @@ interface Loopback {
 }
 
 interface LoopbackOptions {
-  /** Known only to the server that was asked: whoever comes without it is someone else, and is not listened to. */
+  /** Known only to the server that was asked: a request without it comes from someone else and is ignored. */
   readonly state: string;
   /** For servers that only redirect to an address they know; any free one otherwise. */
   readonly port?: number | undefined;
@@ -42,7 +42,7 @@ export async function listenOnLoopback({ port = 0, signal, state }: LoopbackOpti
     arrive = resolve;
     giveUp = reject;
   });
-  // Whoever waits for it may not have begun to when it is given up.
+  // A login that is given up early may not have a waiter yet.
   answer.catch(() => {});
   const server = createServer((request, response) => {
     const base = `http://${HOST}:${(server.address() as AddressInfo).port}`;
@@ -122,7 +122,7 @@ export async function logInWithBrowser(
     onAddress(url.href);
     const answer = await loopback.answer;
     // RFC 9207 is checked by the library, against an issuer that is known. Elsewhere the redirect address of this one
-    // login, which no other server was told, keeps servers apart.
+    // login, which no other server knows, keeps servers apart.
     if (!server.issuerKnown) answer.searchParams.delete("iss");
     const tokens = await authorizationCodeGrant(
       configuration,

@@ -1,4 +1,4 @@
-/** Who gives the tokens: found by what the card says, checked before anything secret goes there. */
+/** The server that issues tokens: found from the card, checked before any secret is sent there. */
 
 import {
   allowInsecureRequests,
@@ -63,7 +63,7 @@ export async function findAuthorizationServer(
   };
 }
 
-/** The server of an earlier login, as far as it was kept. */
+/** The server of an earlier login, as far as it was stored. */
 export function configureKnownServer(
   metadata: ServerMetadata,
   client: OAuthClient,
@@ -74,7 +74,7 @@ export function configureKnownServer(
 }
 
 function endpointsOf({ authorizationUrl, deviceAuthorizationUrl, tokenUrl }: OAuthScheme): ServerMetadata {
-  if (tokenUrl === undefined) throw new LoginError("unsupported", "The card does not say where tokens are given.");
+  if (tokenUrl === undefined) throw new LoginError("unsupported", "The card has no token URL.");
   return {
     issuer: new URL(tokenUrl).origin,
     token_endpoint: tokenUrl,
@@ -153,14 +153,14 @@ function authenticationOf({ method, secret }: OAuthClient): ClientAuth {
   return method === "basic" ? ClientSecretBasic(secret) : ClientSecretPost(secret);
 }
 
-/** RFC 8414: a server that says nothing of its methods knows HTTP Basic. */
+/** RFC 8414: a server that lists no methods supports HTTP Basic. */
 export function clientFor(metadata: ServerMetadata, id: string, secret: string | undefined): OAuthClient {
   if (secret === undefined) return { id, method: "none" };
   const methods = metadata.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
   return { id, secret, method: methods.includes("client_secret_basic") ? "basic" : "post" };
 }
 
-/** The card chose whom to ask, so that the answer may be anything. */
+/** The card chose the server, so the answer is untrusted. */
 function boundedFetch(fetch: typeof globalThis.fetch): CustomFetch {
   return async (url, init) => {
     const { body, headers, method, redirect, signal } = init;

@@ -1,4 +1,4 @@
-/** What the OAuth library reports, in words for a person. Never repeats a request or an answer, which hold secrets. */
+/** What the OAuth library reports, as a message for people. Never includes a request or an answer, which hold secrets. */
 
 import {
   AuthorizationResponseError,

@@ -1,4 +1,4 @@
-/** Logging in for a scheme that gives tokens: finds the server, takes the flow, returns what is to be kept. */
+/** Logging in for a scheme that gives tokens: finds the server, takes the flow, returns what is to be stored. */
 
 import { initiateDeviceAuthorization, pollDeviceAuthorizationGrant } from "openid-client";
 import { type Grant, LoginError, type OAuthCredential } from "../contract.ts";

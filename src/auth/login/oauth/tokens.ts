@@ -15,7 +15,7 @@ import { isIrrevocable, toLoginError } from "./errors.ts";
 export interface TokenRequest {
   readonly client: OAuthClient;
   readonly scopes: readonly string[];
-  /** RFC 8707: whom the token is for, with servers that want to be told. */
+  /** RFC 8707: the resource the token is for, with servers that require it. */
   readonly resource?: string | undefined;
   readonly now: () => number;
 }
@@ -78,7 +78,7 @@ export function isRenewable({ grant, refreshToken }: OAuthCredential): boolean {
   return grant === "client-credentials" || refreshToken !== undefined;
 }
 
-/** Rejects as the library does, so that the caller can tell a final no from a bad moment. */
+/** Rejects as the library does, so that the caller can tell a final refusal from a temporary failure. */
 export async function renew(
   credential: OAuthCredential,
   options: ServerOptions,
@@ -96,7 +96,7 @@ export async function renew(
   return { ...kept, ...tokensOf(answer, scopes, now()) };
 }
 
-/** Tells the server that the tokens are not needed any more; false where it has no way to be told. */
+/** Revokes the tokens; false where the server has no revocation endpoint. */
 export async function revoke(credential: OAuthCredential, options: ServerOptions): Promise<boolean> {
   const { accessToken, refreshToken, revocationEndpoint } = credential;
   if (revocationEndpoint === undefined) return false;
