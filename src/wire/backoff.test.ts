@@ -37,14 +37,14 @@ describe("createBackoff", () => {
   });
 
   it("gives up after the tries it has", () => {
-    const backoff = createBackoff({ ...policy, maxAttempts: 2 }, { random: () => 0, now: () => 0 });
+    const backoff = createBackoff({ ...policy, maxTries: 2 }, { random: () => 0, now: () => 0 });
     expect([backoff.next(), backoff.next(), backoff.next(), backoff.next()]).toEqual([50, 100, undefined, undefined]);
-    expect(createBackoff({ ...policy, maxAttempts: 0 }, { random: () => 0, now: () => 0 }).next()).toBeUndefined();
+    expect(createBackoff({ ...policy, maxTries: 0 }, { random: () => 0, now: () => 0 }).next()).toBeUndefined();
   });
 
   it("forgets old tries only after a connection that held", () => {
     let time = 0;
-    const backoff = createBackoff({ ...policy, maxAttempts: 3 }, { random: () => 0, now: () => time });
+    const backoff = createBackoff({ ...policy, maxTries: 3 }, { random: () => 0, now: () => time });
     expect([backoff.next(), backoff.next()]).toEqual([50, 100]);
     backoff.markConnected();
     time += policy.resetAfterMs - 1;

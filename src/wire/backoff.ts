@@ -4,7 +4,7 @@ export interface BackoffPolicy {
   readonly baseMs: number;
   readonly capMs: number;
   /** Tries in a row before giving up; absent means never. */
-  readonly maxAttempts?: number;
+  readonly maxTries?: number;
   /** A connection that held this long was a success, and counting starts again. */
   readonly resetAfterMs: number;
 }
@@ -28,7 +28,7 @@ export interface Backoff {
  * never so short that a dead server is hammered.
  */
 export function createBackoff(policy: BackoffPolicy, sources: BackoffSources): Backoff {
-  const { baseMs, capMs, maxAttempts = Number.POSITIVE_INFINITY, resetAfterMs } = policy;
+  const { baseMs, capMs, maxTries = Number.POSITIVE_INFINITY, resetAfterMs } = policy;
   let tries = 0;
   let stableSince: number | undefined;
 
@@ -36,7 +36,7 @@ export function createBackoff(policy: BackoffPolicy, sources: BackoffSources): B
     next() {
       if (stableSince !== undefined && sources.now() - stableSince >= resetAfterMs) tries = 0;
       stableSince = undefined;
-      if (tries >= maxAttempts) return undefined;
+      if (tries >= maxTries) return undefined;
       // Beyond any cap long before 2^1000, which still multiplies to a number and not to NaN.
       const ceiling = Math.min(capMs, baseMs * 2 ** Math.min(tries, 1000));
       tries++;

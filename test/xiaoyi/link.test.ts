@@ -320,7 +320,7 @@ it("an agent whose credentials are wrong is told so, and everything else is serv
     grpcPort: false,
     log: { debug: note, info: note, warn: note, error: note },
     xiaoyi: {
-      links: [{ agent: "parrot", agentId, ak, sk: "wrong", url, reconnect: { ...RECONNECT, maxAttempts: 2 } }],
+      links: [{ agent: "parrot", agentId, ak, sk: "wrong", url, reconnect: { ...RECONNECT, maxTries: 2 } }],
     },
   });
   cleanups.push(() => server.close());

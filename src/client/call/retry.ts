@@ -68,7 +68,7 @@ export function createRetryBackoff(tries: number, retry: RetryOptions): Backoff 
     {
       baseMs: retry.baseMs,
       capMs: retry.capMs,
-      maxAttempts: Math.max(0, tries - 1),
+      maxTries: Math.max(0, tries - 1),
       resetAfterMs: Number.POSITIVE_INFINITY,
     },
     { random: Math.random, now: () => performance.now() },

@@ -46,7 +46,7 @@ const METADATA_PATH = "/.well-known/oauth-protected-resource";
 export function createAuthentication(options: AuthenticationOptions): Authentication {
   const { auth, own, declared, failedLogins, baseUrl, now, log } = options;
   const authenticator = createAuthenticator(auth, {
-    ...(own !== undefined && { own: toVerifier(own, declared) }),
+    ...(own !== undefined && { customVerifier: toVerifier(own, declared) }),
     now,
     log,
     failedLogins,

@@ -127,7 +127,7 @@ function* xiaoyiValues({
     yield [`${path}.heartbeat`, formatDuration(heartbeatMs)];
     yield [`${path}.reconnect.first`, formatDuration(reconnect.baseMs)];
     yield [`${path}.reconnect.longest`, formatDuration(reconnect.capMs)];
-    yield [`${path}.reconnect.tries`, reconnect.maxAttempts];
+    yield [`${path}.reconnect.tries`, reconnect.maxTries];
     yield [`${path}.reconnect.stableAfter`, formatDuration(reconnect.resetAfterMs)];
     yield* phonePushValues(path, push);
   }

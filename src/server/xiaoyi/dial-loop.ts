@@ -20,7 +20,7 @@ interface DialLoopOptions {
   readonly policy: BackoffPolicy;
 }
 
-export const RECONNECT: BackoffPolicy = { baseMs: 2_000, capMs: 60_000, maxAttempts: 50, resetAfterMs: 10_000 };
+export const RECONNECT: BackoffPolicy = { baseMs: 2_000, capMs: 60_000, maxTries: 50, resetAfterMs: 10_000 };
 
 /** A link that the platform ends sooner than this was never welcome. */
 const EARLY_CLOSE_MS = 10_000;
