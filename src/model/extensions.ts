@@ -1,5 +1,5 @@
 import { invalidParams, ProtocolError } from "./errors.ts";
-import type { JsonObject, JsonValue } from "./json.ts";
+import { isObject, type JsonObject, type JsonValue } from "./json.ts";
 
 /** Extensions of A2A 1.0 that this product defines. */
 export const EXTENSIONS = {
@@ -65,10 +65,6 @@ export function addAncestor({ hops, ancestors }: Hops, self: string): Hops {
 /** The metadata of a request that an agent makes: one call further than the request it works on. */
 export function withHops(metadata: JsonObject | undefined, { hops, ancestors }: Hops): JsonObject {
   return { ...metadata, [EXTENSIONS.hops]: { hops: hops + 1, ancestors } };
-}
-
-function isObject(value: JsonValue): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isStringList(value: JsonValue): value is readonly string[] {

@@ -1,4 +1,5 @@
 /** JSON-RPC 2.0 envelopes. What methods and params mean is for the layer above. */
+import { isObject } from "../model/json.ts";
 import { decodeUtf8, type JsonLimits, JsonParseError, parseJson } from "./parse-json.ts";
 
 /** Opaque: `0`, `""` and `null` are ids like any other, so never test one for truth. */
@@ -46,7 +47,7 @@ export function parseJsonRpc(body: string | Uint8Array, limits?: JsonLimits): Js
 
 function readEnvelope(value: unknown): JsonRpcParseResult {
   if (Array.isArray(value)) return toParseFailure(INVALID_REQUEST, null, "Batch requests are not supported.");
-  if (!isRecord(value)) return toParseFailure(INVALID_REQUEST, null, "A request must be a JSON object.");
+  if (!isObject(value)) return toParseFailure(INVALID_REQUEST, null, "A request must be a JSON object.");
   const { id: rawId, jsonrpc, method, params } = value;
   const id = rawId === undefined ? null : rawId;
   if (!isJsonRpcId(id)) {
@@ -60,10 +61,6 @@ function readEnvelope(value: unknown): JsonRpcParseResult {
 
 function toParseFailure(code: JsonRpcParseFailure["code"], id: JsonRpcId, message: string): JsonRpcParseFailure {
   return { ok: false, code, id, message };
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isParams(value: unknown): value is JsonRpcParams | undefined {

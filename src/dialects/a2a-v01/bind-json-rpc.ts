@@ -1,6 +1,7 @@
 /** JSON-RPC 2.0 over HTTP: one URL, the operation in `method`. */
 
 import { ProtocolError, pushConfigNotFound } from "../../model/errors.ts";
+import { isObject } from "../../model/json.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { CallContext, TaskPushNotificationConfig } from "../../model/operation.ts";
 import { type ExchangeReply, type ExchangeRequest, jsonReply } from "../../wire/exchange.ts";
@@ -11,7 +12,6 @@ import { eventStreamReply } from "../shared/http/event-stream.ts";
 import { httpStatusOf, JsonRpcFraming } from "../shared/http/json-rpc.ts";
 import { mapFrames } from "../shared/http/map-frames.ts";
 import { idempotencyKeyOf, isJson, requireMediaType } from "../shared/http/requests.ts";
-import { isRecord } from "../shared/proto/json-reading.ts";
 import { VERSION } from "./card.ts";
 import { decodeRequest, kindOfMethod, METHODS } from "./decode.ts";
 import { type Answer, encodeAnswer, StreamEncoder } from "./encode.ts";
@@ -74,7 +74,7 @@ export const jsonRpc: JsonRpcServing = {
   methods: new Set(Object.keys(METHODS)),
 
   taskIdOf({ params }) {
-    return isRecord(params) && typeof params.id === "string" ? params.id : undefined;
+    return isObject(params) && typeof params.id === "string" ? params.id : undefined;
   },
 
   async handle(request, exchange, context) {

@@ -1,12 +1,12 @@
 /** Calling over JSON-RPC: one URL, one POST per operation, streams as SSE of whole envelopes. */
 
 import { ProtocolError } from "../../model/errors.ts";
+import { isObject } from "../../model/json.ts";
 import { type Loss, type Lossy, toLoss } from "../../model/loss.ts";
 import type { Operation, OperationKind, Outcomes } from "../../model/operation.ts";
 import type { CallTarget, ExchangeCalling } from "../contract.ts";
 import { httpStatusError } from "../shared/errors.ts";
 import { readResponse } from "../shared/legacy/members.ts";
-import { isRecord } from "../shared/proto/json-reading.ts";
 import { createFrame, invalidResponse, parseResponse } from "../shared/responses.ts";
 import { VERSION } from "./card.ts";
 import { readPushConfig, readStreamEvent, readTask } from "./decode.ts";
@@ -116,20 +116,20 @@ export const jsonRpcCalling: ExchangeCalling = {
   decode<Kind extends UnaryKind>(kind: Kind, { status, text }: { readonly status: number; readonly text: string }) {
     const envelope = parseResponse(text);
     // Which HTTP status goes with an error is not settled, so the envelope is heard first.
-    if (isRecord(envelope)) {
-      if (isRecord(envelope.error)) throw decodeError(envelope.error, status);
+    if (isObject(envelope)) {
+      if (isObject(envelope.error)) throw decodeError(envelope.error, status);
       const read = READERS[kind];
       if (envelope.result !== undefined && read !== undefined) return read(envelope.result);
     }
     if (status < 200 || status > 299)
-      throw isRecord(envelope) ? decodeError(envelope, status) : httpStatusError(status);
+      throw isObject(envelope) ? decodeError(envelope, status) : httpStatusError(status);
     throw invalidResponse(envelope === undefined ? "it is not JSON" : "it has neither result nor error");
   },
 
   decodeFrame({ data, id }) {
     const envelope = parseResponse(data);
-    if (!isRecord(envelope)) throw invalidResponse("a frame of the stream is not a JSON object");
-    if (isRecord(envelope.error)) throw decodeError(envelope.error, 0);
+    if (!isObject(envelope)) throw invalidResponse("a frame of the stream is not a JSON object");
+    if (isObject(envelope.error)) throw decodeError(envelope.error, 0);
     if (envelope.result === undefined) throw invalidResponse("a frame of the stream has neither result nor error");
     const { losses, value } = readResponse(envelope.result, readStreamEvent);
     return { value: createFrame(value, id), losses };

@@ -1,9 +1,8 @@
 import type { AgentCard } from "../../model/card.ts";
-import type { JsonObject } from "../../model/json.ts";
+import { isObject, type JsonObject } from "../../model/json.ts";
 import type { CardReader } from "../contract.ts";
 import { toLegacyCard } from "../shared/legacy/card.ts";
 import { type LegacyCardOptions, readLegacyCard } from "../shared/legacy/read-card.ts";
-import { isRecord } from "../shared/proto/json-reading.ts";
 
 const OPTIONS: LegacyCardOptions = {
   interfaceAt: (url) => ({ url, protocolBinding: "JSONRPC", protocolVersion: VERSION }),
@@ -18,7 +17,7 @@ export const readCard: CardReader = (value, cardUrl) => {
 
 /** Later versions say how to log in by other members, and which version they are. */
 function looksLikeV01(value: unknown): boolean {
-  return isRecord(value) && isRecord(value.authentication) && value.protocolVersion === undefined;
+  return isObject(value) && isObject(value.authentication) && value.protocolVersion === undefined;
 }
 
 export const VERSION = "0.1";

@@ -1,6 +1,7 @@
 /** HTTP+JSON as agents of 0.3 really speak it: the messages of the proto in JSON, by method and path. */
 
 import { invalidParams, ProtocolError } from "../../model/errors.ts";
+import { isObject } from "../../model/json.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { FrameStream, OperationKind, StreamFrame } from "../../model/operation.ts";
 import {
@@ -17,7 +18,6 @@ import { errorHeaders, toPublicError } from "../shared/errors.ts";
 import { type EventFraming, eventStreamReply } from "../shared/http/event-stream.ts";
 import { isJson, parseBody, requireMediaType } from "../shared/http/requests.ts";
 import { operationKindFor, type RouteMatch } from "../shared/http/routes.ts";
-import { isRecord } from "../shared/proto/json-reading.ts";
 import { ERRORS, toErrorObject } from "./errors.ts";
 import { HTTP_PREFIX, matchRoute } from "./http-routes.ts";
 import { invoke, isFrameStream, type ProtoReply, serveRequest } from "./invoke.ts";
@@ -134,7 +134,7 @@ function requestOf(
 
 /** Some send the whole request, some only the config in it, as the proto's annotation has it; the id is then in the query. */
 function createRequest(body: unknown, query: Query): Readonly<Record<string, unknown>> {
-  if (!isRecord(body)) throw invalidParams("config", "must be an object");
+  if (!isObject(body)) throw invalidParams("config", "must be an object");
   const configId = query.configId ?? query.config_id ?? body.configId ?? body.config_id;
   const config = body.config ?? body;
   return configId === undefined ? { config } : { config, configId };

@@ -1,6 +1,7 @@
 /** JSON-RPC 2.0 over HTTP: one URL, the operation in `method`. Results are bare, told apart by their `kind`. */
 
 import { type ProtocolError, pushConfigNotFound } from "../../model/errors.ts";
+import { isObject } from "../../model/json.ts";
 import type { FrameStream, SendOutcome, TaskPushNotificationConfig } from "../../model/operation.ts";
 import { type ExchangeReply, type ExchangeRequest, jsonReply } from "../../wire/exchange.ts";
 import { encodeError, encodeResult, type JsonRpcId, type JsonRpcRequest } from "../../wire/json-rpc.ts";
@@ -10,7 +11,6 @@ import { errorHeaders, toPublicError } from "../shared/errors.ts";
 import { EVENT_STREAM_HEADERS, eventStreamReply } from "../shared/http/event-stream.ts";
 import { httpStatusOf, JsonRpcFraming } from "../shared/http/json-rpc.ts";
 import { isJson, requireMediaType } from "../shared/http/requests.ts";
-import { isRecord } from "../shared/proto/json-reading.ts";
 import { toErrorObject } from "./errors.ts";
 import { invoke, requireCapability } from "./invoke.ts";
 import { toWireCard } from "./json/card.ts";
@@ -35,7 +35,7 @@ export const jsonRpc: JsonRpcServing = {
   methods: new Set(Object.keys(METHODS)),
 
   taskIdOf({ params }: JsonRpcRequest): string | undefined {
-    if (!isRecord(params)) return undefined;
+    if (!isObject(params)) return undefined;
     const named = params.id ?? params.taskId ?? params.task_id;
     return typeof named === "string" ? named : undefined;
   },

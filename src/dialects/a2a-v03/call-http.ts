@@ -1,12 +1,12 @@
 /** Calling over HTTP+JSON: a path and verb per operation below `/v1`, streams as SSE of bare events. */
 
 import type { ErrorCode } from "../../model/errors.ts";
+import { isObject } from "../../model/json.ts";
 import { type Loss, toLoss } from "../../model/loss.ts";
 import type { Operation, OperationKind } from "../../model/operation.ts";
 import type { ExchangeCall } from "../../wire/exchange.ts";
 import type { CallTarget, ExchangeCalling } from "../contract.ts";
 import { httpStatusError } from "../shared/errors.ts";
-import { isRecord } from "../shared/proto/json-reading.ts";
 import { createFrame, invalidResponse, parseResponse } from "../shared/responses.ts";
 import { decodeError } from "./errors.ts";
 import { LOSSES } from "./losses.ts";
@@ -86,7 +86,7 @@ function codeOfStatus(kind: OperationKind, status: number): ErrorCode | undefine
 
 /** An error of the protocol has a message. What has none is some server's page about a path it does not know. */
 function decodeHttpError(kind: OperationKind, value: Readonly<Record<string, unknown>>, status: number) {
-  const given = isRecord(value.error) ? value.error : value;
+  const given = isObject(value.error) ? value.error : value;
   const code = typeof given.message === "string" ? codeOfStatus(kind, status) : undefined;
   return code === undefined ? decodeError(given, status) : decodeError(given, status, () => code);
 }
@@ -94,7 +94,7 @@ function decodeHttpError(kind: OperationKind, value: Readonly<Record<string, unk
 /** The config alone, as the proto's annotation has it and one official library reads it. */
 function withoutEnvelope(call: ExchangeCall): ExchangeCall | undefined {
   const body: unknown = parseResponse(call.body ?? "");
-  return isRecord(body) && body.config !== undefined ? { ...call, body: JSON.stringify(body.config) } : undefined;
+  return isObject(body) && body.config !== undefined ? { ...call, body: JSON.stringify(body.config) } : undefined;
 }
 
 interface HttpCalling extends ExchangeCalling {
@@ -120,7 +120,7 @@ export const httpCalling: HttpCalling = {
   decode(kind, { status, text }) {
     const value = parseResponse(text);
     if (status < 200 || status > 299)
-      throw isRecord(value) ? decodeHttpError(kind, value, status) : httpStatusError(status);
+      throw isObject(value) ? decodeHttpError(kind, value, status) : httpStatusError(status);
     if (kind !== "push-delete" && value === undefined) throw invalidResponse("it is not JSON");
     return decodeProtoOutcome(kind, value);
   },
@@ -128,8 +128,8 @@ export const httpCalling: HttpCalling = {
   decodeFrame({ data, event, id }) {
     const value = parseResponse(data);
     // After the first event an error has no settled form: seen are an event of that name, and a member of that name.
-    if (isRecord(value) && isRecord(value.error)) throw decodeError(value.error, 0);
-    if (event === "error") throw isRecord(value) ? decodeError(value, 0) : decodeError({ message: data }, 0);
+    if (isObject(value) && isObject(value.error)) throw decodeError(value.error, 0);
+    if (event === "error") throw isObject(value) ? decodeError(value, 0) : decodeError({ message: data }, 0);
     if (value === undefined) throw invalidResponse("a frame of the stream is not JSON");
     const read = decodeProtoEvent(value);
     return { value: createFrame(read.value, id), losses: read.losses };

@@ -1,12 +1,12 @@
 /** Calling over JSON-RPC: one URL, one POST per operation, streams as SSE of whole envelopes. */
 
 import { ProtocolError } from "../../model/errors.ts";
+import { isObject } from "../../model/json.ts";
 import { type Loss, NO_LOSSES, toLoss } from "../../model/loss.ts";
 import type { Operation, OperationKind, SendConfiguration } from "../../model/operation.ts";
 import type { ExchangeCall } from "../../wire/exchange.ts";
 import type { CallTarget, ExchangeCalling } from "../contract.ts";
 import { httpStatusError } from "../shared/errors.ts";
-import { isRecord } from "../shared/proto/json-reading.ts";
 import { invalidResponse, parseResponse } from "../shared/responses.ts";
 import { decodeError } from "./errors.ts";
 import { decodeFrame, decodeOutcome } from "./json/decode.ts";
@@ -126,22 +126,22 @@ export const jsonRpcCalling: JsonRpcCalling = {
   decode(kind, { status, text }) {
     const envelope = parseResponse(text);
     // Which HTTP status goes with an error is not settled, so the envelope is heard first.
-    if (isRecord(envelope)) {
-      if (isRecord(envelope.error)) throw decodeError(envelope.error, status);
+    if (isObject(envelope)) {
+      if (isObject(envelope.error)) throw decodeError(envelope.error, status);
       if (envelope.result !== undefined) return decodeOutcome(kind, envelope.result);
     }
     if (status < 200 || status > 299)
-      throw isRecord(envelope) ? decodeError(envelope, status) : httpStatusError(status);
+      throw isObject(envelope) ? decodeError(envelope, status) : httpStatusError(status);
     if (kind === "push-delete") return decodeOutcome(kind, undefined);
     // The answer to the alternative of 0.2 has no envelope.
-    if (kind === "extended-card" && isRecord(envelope)) return decodeOutcome(kind, envelope);
+    if (kind === "extended-card" && isObject(envelope)) return decodeOutcome(kind, envelope);
     throw invalidResponse(envelope === undefined ? "it is not JSON" : "it has neither result nor error");
   },
 
   decodeFrame({ data, id }) {
     const envelope = parseResponse(data);
-    if (!isRecord(envelope)) throw invalidResponse("a frame of the stream is not a JSON object");
-    if (isRecord(envelope.error)) throw decodeError(envelope.error, 0);
+    if (!isObject(envelope)) throw invalidResponse("a frame of the stream is not a JSON object");
+    if (isObject(envelope.error)) throw decodeError(envelope.error, 0);
     if (envelope.result === undefined) throw invalidResponse("a frame of the stream has neither result nor error");
     return decodeFrame(envelope.result, id);
   },

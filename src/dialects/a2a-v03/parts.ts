@@ -1,8 +1,8 @@
 /** Parts, which 0.3 tells apart by `kind` and the model by the member they have. */
 
-import type { JsonObject, JsonValue } from "../../model/json.ts";
+import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import type { DataPart, Part, RawPart, TextPart, UrlPart } from "../../model/message.ts";
-import { isRecord, SCALARS } from "../shared/proto/json-reading.ts";
+import { SCALARS } from "../shared/proto/json-reading.ts";
 import { type JsonReading, type Members, memberOf, membersOf, readMember, structIn, textIn } from "./json/members.ts";
 import type { ProtoFile, ProtoPart } from "./proto/schema.ts";
 
@@ -66,11 +66,6 @@ function unwrapData(
 function omitMember(metadata: JsonObject, name: string): JsonObject | undefined {
   const { [name]: _taken, ...rest } = metadata;
   return Object.keys(rest).length === 0 ? undefined : rest;
-}
-
-/** Narrows without forgetting that the members are JSON. */
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return isRecord(value);
 }
 
 function textOf(value: JsonValue | undefined): string | undefined {
@@ -162,7 +157,7 @@ export function readPart(value: unknown, reading: JsonReading): Part {
       const data = memberOf(members, "data", reading) as JsonValue | undefined;
       if (data === undefined) reading.violateMember("data", "is required");
       // By the letter an object; what else is sent can be kept as it is.
-      const unwrapped = isRecord(data) ? unwrapData(data, metadata) : { data: data ?? null, metadata };
+      const unwrapped = isObject(data) ? unwrapData(data, metadata) : { data: data ?? null, metadata };
       return withPartExtras({ data: unwrapped.data }, decodePartMetadata(unwrapped.metadata));
     }
     default:

@@ -1,11 +1,11 @@
 /** Calling over HTTP+JSON: a path and verb per operation, streams as SSE of bare events. */
 
+import { isObject } from "../../model/json.ts";
 import { NO_LOSSES } from "../../model/loss.ts";
 import type { Operation } from "../../model/operation.ts";
 import type { ExchangeCall } from "../../wire/exchange.ts";
 import type { CallTarget, ExchangeCalling } from "../contract.ts";
 import { httpStatusError } from "../shared/errors.ts";
-import { isRecord } from "../shared/proto/json-reading.ts";
 import { invalidResponse, parseResponse } from "../shared/responses.ts";
 import { decodeFrame, decodeOutcome } from "./decode.ts";
 import { decodeError } from "./errors.ts";
@@ -97,8 +97,8 @@ export const httpCalling: HttpCalling = {
   decode(kind, { status, text }) {
     const value = parseResponse(text);
     if (status < 200 || status > 299) {
-      if (!isRecord(value)) throw httpStatusError(status);
-      throw decodeError(isRecord(value.error) ? value.error : value, status);
+      if (!isObject(value)) throw httpStatusError(status);
+      throw decodeError(isObject(value.error) ? value.error : value, status);
     }
     if (kind !== "push-delete" && value === undefined) throw invalidResponse("it is not JSON");
     return { value: decodeOutcome(kind, value), losses: NO_LOSSES };
@@ -107,8 +107,8 @@ export const httpCalling: HttpCalling = {
   decodeFrame({ data, event, id }) {
     const value = parseResponse(data);
     // After the first event an error has no settled form: seen are an event of that name, and a member of that name.
-    if (isRecord(value) && isRecord(value.error)) throw decodeError(value.error, 0);
-    if (event === "error") throw isRecord(value) ? decodeError(value, 0) : decodeError({ message: data }, 0);
+    if (isObject(value) && isObject(value.error)) throw decodeError(value.error, 0);
+    if (event === "error") throw isObject(value) ? decodeError(value, 0) : decodeError({ message: data }, 0);
     if (value === undefined) throw invalidResponse("a frame of the stream is not JSON");
     return { value: decodeFrame(value, id), losses: NO_LOSSES };
   },

@@ -1,10 +1,10 @@
 /** Calling over JSON-RPC: one URL, one POST per operation, streams as SSE of whole envelopes. */
 
+import { isObject } from "../../model/json.ts";
 import { NO_LOSSES } from "../../model/loss.ts";
 import type { Operation, OperationKind } from "../../model/operation.ts";
 import type { CallTarget, ExchangeCalling } from "../contract.ts";
 import { httpStatusError } from "../shared/errors.ts";
-import { isRecord } from "../shared/proto/json-reading.ts";
 import { invalidResponse, parseResponse } from "../shared/responses.ts";
 import { decodeFrame, decodeOutcome } from "./decode.ts";
 import { decodeError } from "./errors.ts";
@@ -76,20 +76,20 @@ export const jsonRpcCalling: ExchangeCalling = {
   decode(kind, { status, text }) {
     const envelope = parseResponse(text);
     // Which HTTP status goes with an error is not settled, so the envelope is heard first.
-    if (isRecord(envelope)) {
-      if (isRecord(envelope.error)) throw decodeError(envelope.error, status);
+    if (isObject(envelope)) {
+      if (isObject(envelope.error)) throw decodeError(envelope.error, status);
       if (envelope.result !== undefined) return { value: decodeOutcome(kind, envelope.result), losses: NO_LOSSES };
     }
     if (status < 200 || status > 299)
-      throw isRecord(envelope) ? decodeError(envelope, status) : httpStatusError(status);
+      throw isObject(envelope) ? decodeError(envelope, status) : httpStatusError(status);
     if (kind === "push-delete") return { value: decodeOutcome(kind, undefined), losses: NO_LOSSES };
     throw invalidResponse(envelope === undefined ? "it is not JSON" : "it has neither result nor error");
   },
 
   decodeFrame({ data, id }) {
     const envelope = parseResponse(data);
-    if (!isRecord(envelope)) throw invalidResponse("a frame of the stream is not a JSON object");
-    if (isRecord(envelope.error)) throw decodeError(envelope.error, 0);
+    if (!isObject(envelope)) throw invalidResponse("a frame of the stream is not a JSON object");
+    if (isObject(envelope.error)) throw decodeError(envelope.error, 0);
     if (envelope.result === undefined) throw invalidResponse("a frame of the stream has neither result nor error");
     return { value: decodeFrame(envelope.result, id), losses: NO_LOSSES };
   },

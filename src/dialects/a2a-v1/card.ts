@@ -1,8 +1,7 @@
 import type { AgentCard, AgentInterface } from "../../model/card.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import type { JsonObject } from "../../model/json.ts";
+import { isObject, type JsonObject } from "../../model/json.ts";
 import type { AgentEndpoint, CardReader } from "../contract.ts";
-import { isRecord } from "../shared/proto/json-reading.ts";
 import { HTTP_PREFIX } from "./http-routes.ts";
 import { type ReadOptions, readWire, writeWire } from "./proto/schema.ts";
 import { VERSION } from "./service-parameters.ts";
@@ -13,7 +12,7 @@ const TOLERANT: ReadOptions = { tolerant: true, code: "INVALID_AGENT_RESPONSE" }
 
 /** Only interfaces make a card; everything else has a sensible reading when it is missing or wrong. */
 export function readCardLeniently(published: unknown): AgentCard | undefined {
-  if (!isRecord(published)) return undefined;
+  if (!isObject(published)) return undefined;
   const value = unwrapOneofCases(published);
   const perfect = tryRead(() => readWire("AgentCard", value, TOLERANT));
   if (perfect !== undefined) return perfect;
@@ -68,7 +67,7 @@ function withoutSpelling(card: AgentCard, name: string): Partial<AgentCard> {
 
 /** An entry without a version is of the release that introduced such entries. */
 function readInterface(entry: unknown): AgentInterface[] {
-  if (!isRecord(entry)) return [];
+  if (!isObject(entry)) return [];
   const version = entry.protocolVersion ?? entry.protocol_version;
   const complete = version === undefined || version === "" ? { ...entry, protocolVersion: "1.0" } : entry;
   const read = tryRead(() => readWire("AgentInterface", complete, TOLERANT));
@@ -95,7 +94,7 @@ function textOr(value: unknown, otherwise: string): string {
 
 /** Whatever lists interfaces in this form is a 1.0 card, also if it is an older one besides. */
 export const readCard: CardReader = (value) => {
-  if (!isRecord(value) || !hasInterfaces(value)) return undefined;
+  if (!isObject(value) || !hasInterfaces(value)) return undefined;
   const card = readCardLeniently(value);
   return card === undefined ? undefined : { card, confidence: "certain" };
 };
@@ -110,14 +109,14 @@ function hasInterfaces(value: Readonly<Record<string, unknown>>): boolean {
  * where the JSON of A2A has the member that `$case` names. Read as what it means.
  */
 function unwrapOneofCases(card: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  return isRecord(card.securitySchemes) ? { ...card, securitySchemes: unwrapCases(card.securitySchemes) } : card;
+  return isObject(card.securitySchemes) ? { ...card, securitySchemes: unwrapCases(card.securitySchemes) } : card;
 }
 
 function unwrapCases(value: unknown): unknown {
-  if (!isRecord(value)) return value;
+  if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) =>
-      isRecord(member) && typeof member.$case === "string"
+      isObject(member) && typeof member.$case === "string"
         ? [member.$case, unwrapCases(member.value)]
         : [name, unwrapCases(member)],
     ),

@@ -1,9 +1,9 @@
 /** Requests of every binding to operations. JSON-RPC gives params; HTTP gives a body, a query and names in the path. */
 
 import { invalidParams, ProtocolError } from "../../model/errors.ts";
+import { isObject } from "../../model/json.ts";
 import type { ListInput, Operation, OperationKind, Outcomes, SendInput, StreamFrame } from "../../model/operation.ts";
 import { parseLastEventId } from "../shared/http/requests.ts";
-import { isRecord } from "../shared/proto/json-reading.ts";
 import { createFrame, invalidResponse } from "../shared/responses.ts";
 import { readCardLeniently } from "./card.ts";
 import { type ReadOptions, readWire, type WireName, type WireTypes } from "./proto/schema.ts";
@@ -159,7 +159,7 @@ function listInput(request: WireTypes["ListTasksRequest"]): ListInput {
  * spelling, but not contradicted.
  */
 export function joinRequest(named: Readonly<Record<string, string>>, rest: unknown): unknown {
-  if (!isRecord(rest)) return rest;
+  if (!isObject(rest)) return rest;
   const names = Object.keys(named);
   if (names.length === 0) return rest;
   const joined: Record<string, unknown> = { ...rest };

@@ -4,9 +4,8 @@
  */
 
 import { ERROR_CODES, type ErrorCode, type FieldViolation, ProtocolError } from "../../model/errors.ts";
-import type { JsonObject } from "../../model/json.ts";
+import { isObject, type JsonObject } from "../../model/json.ts";
 import { statusText } from "../../model/status-texts.ts";
-import { isRecord } from "./proto/json-reading.ts";
 
 /** Headers an error brings along on any binding over HTTP, and as metadata over gRPC. */
 export function errorHeaders({ retryAfter, challenge }: ProtocolError): Readonly<Record<string, string>> | undefined {
@@ -51,7 +50,7 @@ export function peerErrorMessage(
 
 /** Parsed from JSON, so all that is left to tell is objects from the rest. */
 function isErrorData(value: unknown): value is JsonObject | readonly JsonObject[] {
-  return isRecord(value) || (Array.isArray(value) && value.every(isRecord));
+  return isObject(value) || (Array.isArray(value) && value.every(isObject));
 }
 
 /** What HTTP statuses mean where nothing else says it: the answer of a proxy, a router, a login page. */
@@ -130,7 +129,7 @@ interface ErrorDetails {
 export function readErrorDetails(details: unknown): ErrorDetails {
   let found: { -readonly [Member in keyof ErrorDetails]: ErrorDetails[Member] } = {};
   for (const detail of Array.isArray(details) ? details : [details]) {
-    if (!isRecord(detail)) continue;
+    if (!isObject(detail)) continue;
     const code = codeOfReason(detail.reason);
     const metadata = stringMembers(detail.metadata);
     if (code !== undefined) found = { ...found, code, ...(metadata && { metadata }) };
@@ -143,12 +142,12 @@ export function readErrorDetails(details: unknown): ErrorDetails {
 
 function readViolations(given: readonly unknown[]): FieldViolation[] {
   return given
-    .filter(isRecord)
+    .filter(isObject)
     .map(({ field, description }) => ({ field: textOr(field, ""), description: textOr(description, "") }));
 }
 
 function stringMembers(value: unknown): Readonly<Record<string, string>> | undefined {
-  if (!isRecord(value)) return undefined;
+  if (!isObject(value)) return undefined;
   return Object.fromEntries(
     Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
   );

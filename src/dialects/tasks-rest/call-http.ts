@@ -1,11 +1,11 @@
 /** Calling over plain HTTP: a path for each operation, streams as SSE of bare JSON. */
 
 import { ProtocolError } from "../../model/errors.ts";
+import { isObject } from "../../model/json.ts";
 import { type Loss, toLoss } from "../../model/loss.ts";
 import type { Operation, OperationKind, Outcomes, SendConfiguration } from "../../model/operation.ts";
 import type { BufferedResponse, CallTarget, ExchangeCalling } from "../contract.ts";
 import { readResponse } from "../shared/legacy/members.ts";
-import { isRecord } from "../shared/proto/json-reading.ts";
 import { createFrame, invalidResponse, parseResponse } from "../shared/responses.ts";
 import { BINDING, VERSION } from "./card.ts";
 import { readStreamEvent, readTask } from "./decode.ts";
@@ -106,7 +106,7 @@ export const httpCalling: ExchangeCalling = {
     const value = parseResponse(text);
     if (status < 200 || status > 299) throw decodeError(kind, value, status);
     if (value === undefined) throw invalidResponse("it is not JSON");
-    if (isRecord(value) && isRecord(value.error)) throw decodeError(kind, value, status);
+    if (isObject(value) && isObject(value.error)) throw decodeError(kind, value, status);
     const { losses, value: task } = readResponse(value, readTask);
     // Every answer of this dialect is a task.
     return { value: (kind === "send" ? { task } : task) as Outcomes[Kind], losses };
@@ -114,7 +114,7 @@ export const httpCalling: ExchangeCalling = {
 
   decodeFrame({ data, event, id }) {
     const value = parseResponse(data);
-    if (event === "error" || (isRecord(value) && isRecord(value.error))) throw decodeStreamError(value, data);
+    if (event === "error" || (isObject(value) && isObject(value.error))) throw decodeStreamError(value, data);
     if (value === undefined) throw invalidResponse("a frame of the stream is not JSON");
     const read = readResponse(value, readStreamEvent);
     return { value: createFrame(read.value, id), losses: read.losses };

@@ -1,9 +1,8 @@
 import type { AgentCard } from "../../model/card.ts";
-import type { JsonObject } from "../../model/json.ts";
+import { isObject, type JsonObject } from "../../model/json.ts";
 import type { CardReader } from "../contract.ts";
 import { isPartKind, toLegacyCard } from "../shared/legacy/card.ts";
 import { type LegacyCardOptions, readLegacyCard } from "../shared/legacy/read-card.ts";
-import { isRecord } from "../shared/proto/json-reading.ts";
 
 const OPTIONS: LegacyCardOptions = {
   interfaceAt: (url) => ({ url, protocolBinding: BINDING, protocolVersion: VERSION }),
@@ -17,13 +16,13 @@ export const readCard: CardReader = (value, cardUrl) => {
 
 /** Only here are all modes words for kinds of parts; elsewhere they are media types, or both. */
 export function looksLikeTasksRest(value: unknown): boolean {
-  if (!isRecord(value) || !isRecord(value.authentication)) return false;
+  if (!isObject(value) || !isObject(value.authentication)) return false;
   const { skills } = value;
   return Array.isArray(skills) && skills.length > 0 && skills.every(hasPartKindsForModes);
 }
 
 function hasPartKindsForModes(skill: unknown): boolean {
-  return isRecord(skill) && [skill.inputModes, skill.outputModes].every(arePartKinds);
+  return isObject(skill) && [skill.inputModes, skill.outputModes].every(arePartKinds);
 }
 
 function arePartKinds(modes: unknown): boolean {

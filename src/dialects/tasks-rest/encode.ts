@@ -2,7 +2,7 @@
 
 import { LogEntry, type TaskEvent } from "../../model/event.ts";
 import { TaskFold } from "../../model/fold.ts";
-import type { JsonValue } from "../../model/json.ts";
+import { isObject, type JsonValue } from "../../model/json.ts";
 import { type Loss, toLoss } from "../../model/loss.ts";
 import type { Message } from "../../model/message.ts";
 import type { AnswersByKind, StreamFrame } from "../../model/operation.ts";
@@ -16,7 +16,7 @@ import { LOSSES } from "./losses.ts";
 /** The model as the JSON of this dialect. `JSON.stringify` leaves out members that are undefined. */
 
 function acceptsData(data: JsonValue): boolean {
-  return typeof data === "object" && data !== null && !Array.isArray(data);
+  return isObject(data);
 }
 
 export function toMessage(message: Message, path: string, losses: Loss[]): object {

@@ -1,9 +1,9 @@
 /** Every error code as an HTTP status and a body. The dialect never said how its errors look, so this form is ours. */
 
 import { ERROR_CODES, type ErrorCode, type FieldViolation, ProtocolError } from "../../model/errors.ts";
+import { isObject } from "../../model/json.ts";
 import type { OperationKind } from "../../model/operation.ts";
 import { codeOfHttpStatus, httpStatusError } from "../shared/errors.ts";
-import { isRecord } from "../shared/proto/json-reading.ts";
 
 /** A peer's refusal as a ProtocolError: in our form, in that of the web frameworks such agents are built with, or bare. */
 
@@ -11,7 +11,7 @@ import { isRecord } from "../shared/proto/json-reading.ts";
 const NO_SUCH_ROUTE = /^(not found|method not allowed|no (such )?route|cannot (get|post)\b)/i;
 
 export function decodeError(kind: OperationKind, value: unknown, status: number): ProtocolError {
-  const error = isRecord(value) ? (isRecord(value.error) ? value.error : value) : undefined;
+  const error = isObject(value) ? (isObject(value.error) ? value.error : value) : undefined;
   const text = error === undefined ? undefined : messageIn(error);
   const known = codeByName(error?.code);
   if (error !== undefined && known !== undefined) return decodeOwnForm(known, text, error);
@@ -23,7 +23,7 @@ export function decodeError(kind: OperationKind, value: unknown, status: number)
 
 /** An error in the middle of a stream has no status. */
 export function decodeStreamError(value: unknown, text: string): ProtocolError {
-  const error = isRecord(value) ? (isRecord(value.error) ? value.error : value) : {};
+  const error = isObject(value) ? (isObject(value.error) ? value.error : value) : {};
   const message = messageIn(error) ?? text;
   return decodeOwnForm(codeByName(error.code) ?? "INTERNAL_ERROR", message, error);
 }
@@ -42,7 +42,7 @@ function decodeOwnForm(
 }
 
 function isViolation(value: unknown): value is FieldViolation {
-  return isRecord(value) && typeof value.field === "string" && typeof value.description === "string";
+  return isObject(value) && typeof value.field === "string" && typeof value.description === "string";
 }
 
 /**
@@ -66,7 +66,7 @@ function messageIn({ detail, error, message }: Readonly<Record<string, unknown>>
 function violationsIn(detail: unknown): { readonly violations?: readonly FieldViolation[] } {
   if (!Array.isArray(detail)) return {};
   const violations = detail
-    .filter(isRecord)
+    .filter(isObject)
     .map(({ loc, msg }) => ({ field: Array.isArray(loc) ? loc.join(".") : "", description: String(msg ?? "") }));
   return violations.length === 0 ? {} : { violations };
 }

@@ -1,6 +1,7 @@
 /** `POST /agent/message`: JSON-RPC of the platform's own kind, answered in full or, for messages, by a stream. */
 
 import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
+import { isObject } from "../../model/json.ts";
 import type { CallContext } from "../../model/operation.ts";
 import type { Clock, Log } from "../../model/ports.ts";
 import { type ExchangeReply, type ExchangeRequest, type FullReply, jsonReply } from "../../wire/exchange.ts";
@@ -10,7 +11,6 @@ import type { HttpServing, ServeContext } from "../contract.ts";
 import { errorHeaders, toPublicError } from "../shared/errors.ts";
 import { httpStatusOf } from "../shared/http/json-rpc.ts";
 import { isJson, requireMediaType } from "../shared/http/requests.ts";
-import { isRecord } from "../shared/proto/json-reading.ts";
 import { AgentTasks } from "../xiaoyi/agent-tasks.ts";
 import { decodeControl, methodOf, toCancelResult, toClearResult } from "../xiaoyi/control.ts";
 import { type DecodedMessage, decodeMessageParams, tappedNotificationId } from "../xiaoyi/decode.ts";
@@ -254,7 +254,7 @@ class Request {
   /** With the members that JSON-RPC does not know: most requests name their session beside the method. */
   #envelope(): Readonly<Record<string, unknown>> {
     const value = parseJson(decodeUtf8(this.#exchange.body), this.#context.limits);
-    return isRecord(value) ? value : {};
+    return isObject(value) ? value : {};
   }
 }
 

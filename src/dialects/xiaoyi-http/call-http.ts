@@ -3,6 +3,7 @@
 import { ProtocolError } from "../../model/errors.ts";
 import { LogEntry, type TaskEvent } from "../../model/event.ts";
 import { TaskFold } from "../../model/fold.ts";
+import { isObject } from "../../model/json.ts";
 import { type Loss, type Lossy, NO_LOSSES, toLoss } from "../../model/loss.ts";
 import type { Operation, OperationKind, Outcomes, StreamFrame } from "../../model/operation.ts";
 import type { Task } from "../../model/task.ts";
@@ -10,7 +11,6 @@ import type { ExchangeCall } from "../../wire/exchange.ts";
 import { createSseParser } from "../../wire/sse.ts";
 import type { BufferedResponse, CallTarget, ExchangeCalling, SessionCalling } from "../contract.ts";
 import { httpStatusError } from "../shared/errors.ts";
-import { isRecord } from "../shared/proto/json-reading.ts";
 import { createFrame, invalidResponse, parseResponse } from "../shared/responses.ts";
 import { AnswerDecoder } from "../xiaoyi/call/decode-answer.ts";
 import { decodeAnswerFrame } from "../xiaoyi/call/decode-frame.ts";
@@ -103,7 +103,7 @@ const sessions: SessionCalling = {
 const ID = /^[\x21-\x7e]{1,1024}$/;
 
 function requiredId(result: unknown, name: string): string {
-  const id = isRecord(result) ? result[name] : undefined;
+  const id = isObject(result) ? result[name] : undefined;
   const trimmed = typeof id === "string" ? id.trim() : "";
   if (!ID.test(trimmed)) throw invalidResponse(`result.${name} is missing or is not a usable id`);
   return trimmed;
@@ -170,20 +170,20 @@ function createAnswerDecoder(asked: Operation | undefined): AnswerDecoder {
 /** The result of an answer that is not a stream. */
 function resultOf({ status, text }: BufferedResponse): unknown {
   const envelope = parseResponse(text);
-  if (isRecord(envelope) && isRecord(envelope.error) && !isSuccess(envelope.error)) {
+  if (isObject(envelope) && isObject(envelope.error) && !isSuccess(envelope.error)) {
     throw toRefusal(envelope.error, status);
   }
   if (status < 200 || status > 299) throw httpStatusError(status);
-  if (!isRecord(envelope)) throw invalidResponse("it is not a JSON object");
+  if (!isObject(envelope)) throw invalidResponse("it is not a JSON object");
   return envelope.result;
 }
 
 /** Only the first frame can refuse the message: after that the agent has accepted it. */
 function decodeFrameData(answer: AnswerDecoder, data: string, isFirst: boolean): Lossy<readonly TaskEvent[]> {
   const envelope = parseResponse(data);
-  if (!isRecord(envelope)) throw invalidResponse("a frame of the stream is not a JSON object");
+  if (!isObject(envelope)) throw invalidResponse("a frame of the stream is not a JSON object");
   const { error, result } = envelope;
-  if (isFirst && isRecord(error) && !isSuccess(error) && !isRecord(result)) throw toRefusal(error, 0);
+  if (isFirst && isObject(error) && !isSuccess(error) && !isObject(result)) throw toRefusal(error, 0);
   const { losses, value } = decodeAnswerFrame(envelope);
   const misnamed = answer.namesOtherTask(value) ? [toLoss(LOSSES.foreignId, "result.taskId")] : NO_LOSSES;
   return { losses: [...losses, ...misnamed], value: answer.decode(value) };
@@ -221,10 +221,10 @@ function mentionsSession({ message, metadata }: ProtocolError): boolean {
 }
 
 function decodeCancelResult(result: unknown, asked: Operation | undefined): Task {
-  const { id: named, status } = isRecord(result) ? result : {};
+  const { id: named, status } = isObject(result) ? result : {};
   const id = asked?.kind === "cancel" ? asked.id : named;
   if (typeof id !== "string") throw invalidResponse("result.id is missing");
-  return decodeCanceledTask(messageIdsOfTask(id), isRecord(status) ? status.state : undefined);
+  return decodeCanceledTask(messageIdsOfTask(id), isObject(status) ? status.state : undefined);
 }
 
 /** A whole stream, as the task it tells of. */

@@ -2,12 +2,11 @@
 
 import { invalidParams, ProtocolError } from "../../model/errors.ts";
 import { EXTENSIONS } from "../../model/extensions.ts";
-import type { JsonObject } from "../../model/json.ts";
+import { isObject, type JsonObject } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import { type ExchangeRequest, type FullReply, jsonReply, type RequestHead } from "../../wire/exchange.ts";
 import { decodeUtf8, parseJson } from "../../wire/parse-json.ts";
 import type { CodecTools } from "../contract.ts";
-import { isRecord } from "../shared/proto/json-reading.ts";
 import type { DecodedMessage } from "../xiaoyi/decode.ts";
 import { xiaoyiMetadata } from "../xiaoyi/metadata.ts";
 import { phoneText } from "../xiaoyi/phone-texts.ts";
@@ -77,7 +76,7 @@ function decodeForm(body: Buffer, contentType: string): URLSearchParams | undefi
     const text = decodeUtf8(body);
     if (!/\bjson\b/i.test(contentType)) return new URLSearchParams(text);
     const value = parseJson(text);
-    if (!isRecord(value)) return undefined;
+    if (!isObject(value)) return undefined;
     const texts = Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string");
     return new URLSearchParams(texts);
   } catch {
@@ -132,10 +131,10 @@ export async function deauthorize(params: unknown, { accounts }: Entry): Promise
 
 /** Of the first part of the message. */
 function firstPartData(params: unknown): Readonly<Record<string, unknown>> {
-  const message = isRecord(params) ? params.message : undefined;
-  const parts = isRecord(message) ? message.parts : undefined;
+  const message = isObject(params) ? params.message : undefined;
+  const parts = isObject(message) ? message.parts : undefined;
   const [first] = Array.isArray(parts) ? parts : [];
-  return isRecord(first) && isRecord(first.data) ? first.data : {};
+  return isObject(first) && isObject(first.data) ? first.data : {};
 }
 
 /** The message with what is known of the user. A login that is over is not passed on: nobody vouches for it. */

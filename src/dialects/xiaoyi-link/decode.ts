@@ -3,9 +3,9 @@
  * JSON-RPC. Never throws: what cannot be understood is told as that.
  */
 
+import { isObject } from "../../model/json.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
 import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
-import { isRecord } from "../shared/proto/json-reading.ts";
 import { type ControlTarget, decodeControl, methodOf } from "../xiaoyi/control.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -53,7 +53,7 @@ export function decodeFrame(text: string, agentId: string, limits: FrameLimits):
   if (typeof outer === "string") return drop(outer);
   if (isForOtherAgent(outer, agentId)) return drop("other-agent");
   if (outer.msgDetail === undefined) return decodeRequest(outer);
-  const inner = isRecord(outer.msgDetail) ? outer.msgDetail : decodeDetail(outer.msgDetail, limits);
+  const inner = isObject(outer.msgDetail) ? outer.msgDetail : decodeDetail(outer.msgDetail, limits);
   if (typeof inner === "string") return drop(inner);
   if (isForOtherAgent(inner, agentId)) return drop("other-agent");
   const { msgType, sessionId, taskId } = outer;
@@ -69,7 +69,7 @@ function decodeDetail(detail: unknown, limits: FrameLimits): Fields | DropReason
 function decodeFields(text: string, limits: FrameLimits): Fields | DropReason {
   try {
     const value = parseJson(text, limits);
-    return isRecord(value) ? value : "no-object";
+    return isObject(value) ? value : "no-object";
   } catch (error) {
     if (!(error instanceof JsonParseError)) throw error;
     return error.reason === "depth" ? "too-deep" : "not-json";
@@ -96,7 +96,7 @@ function hasLongId(fields: Fields): boolean {
 }
 
 function decodeRequest(request: Fields): PlatformFrame {
-  if (hasLongId(request) || (isRecord(request.params) && hasLongId(request.params))) return drop("long-id");
+  if (hasLongId(request) || (isObject(request.params) && hasLongId(request.params))) return drop("long-id");
   const id = toId(request.id);
   const word = [request.method, request.action].find((one) => typeof one === "string" && one !== "");
   const method = word ?? (methodOf(request.msgType) === undefined ? undefined : request.msgType);
@@ -106,9 +106,9 @@ function decodeRequest(request: Fields): PlatformFrame {
   }
   const known = methodOf(method);
   if (known === "cancel" || known === "clear") return { kind: known, id, target: decodeControl(request) };
-  const params = isRecord(request.params) ? request.params : {};
+  const params = isObject(request.params) ? request.params : {};
   // Whatever carries a message is one: the platform's own test tools use other methods.
-  if (known !== "message" && !isRecord(params.message)) {
+  if (known !== "message" && !isObject(params.message)) {
     return { kind: "unknown-method", id, method, target: decodeControl(request) };
   }
   return {

@@ -1,8 +1,9 @@
 import { EXTENSIONS } from "../../model/extensions.ts";
+import { isObject } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import type { Task } from "../../model/task.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
-import { isObject, xiaoyiMetadata } from "../xiaoyi/metadata.ts";
+import { xiaoyiMetadata } from "../xiaoyi/metadata.ts";
 import type { OfflineNotifications, PersistentMap } from "../xiaoyi/ports.ts";
 import type { LinkTasks } from "./tasks.ts";
 

@@ -1,6 +1,6 @@
 /** Methods, in every spelling there is, and what those that steer a conversation are about. */
 
-import { isRecord } from "../shared/proto/json-reading.ts";
+import { isObject } from "../../model/json.ts";
 
 type Method = "message" | "cancel" | "clear" | "initialize" | "initialized" | "authorize" | "deauthorize";
 
@@ -33,7 +33,7 @@ export interface ControlTarget {
 }
 
 export function decodeControl(envelope: Envelope): ControlTarget {
-  const params = isRecord(envelope.params) ? envelope.params : {};
+  const params = isObject(envelope.params) ? envelope.params : {};
   return {
     sessionIds: distinctStrings([
       params.sessionId,

@@ -1,13 +1,12 @@
 /** What the platform says: the params of `message/stream`. */
 
 import { EXTENSIONS } from "../../model/extensions.ts";
-import type { JsonObject, JsonValue } from "../../model/json.ts";
+import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import type { Lossy } from "../../model/loss.ts";
 import { isDataPart, type Message, type Part } from "../../model/message.ts";
 import type { CodecTools } from "../contract.ts";
 import { type Members, readRequest } from "../shared/legacy/members.ts";
-import { isRecord, type ReadOptions } from "../shared/proto/json-reading.ts";
-import { isObject } from "./metadata.ts";
+import type { ReadOptions } from "../shared/proto/json-reading.ts";
 import { decodeKnownPart } from "./parts.ts";
 
 /** Variables of the platform: groups of them as objects, as devices send them, or as lists of objects, as documented. */
@@ -104,7 +103,7 @@ function decodeMessage(members: Members): { readonly messageId: string | undefin
 /** Some put the variables beside the message instead of into it. */
 function variablesBeside(members: Members): JsonObject {
   const data = members.raw("data");
-  return isRecord(data) && isRecord(data.variables) ? (data.variables as JsonObject) : {};
+  return isObject(data) && isObject(data.variables) ? data.variables : {};
 }
 
 interface SortedParts {

@@ -1,9 +1,8 @@
 /** What of Xiaoyi the model has no field for, in `metadata`. */
 
 import { EXTENSIONS } from "../../model/extensions.ts";
-import type { JsonObject, JsonValue } from "../../model/json.ts";
+import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import { isTextPart, isUrlPart, type Part, type UrlPart } from "../../model/message.ts";
-import { isRecord } from "../shared/proto/json-reading.ts";
 
 /** Cards, commands, chips and references as text, for those who cannot show them: titles and links are what matters. */
 
@@ -69,10 +68,6 @@ const SHOWABLE_MEMBERS = ["commands", "cardsInfo", "chipsInfo", "reference", "fi
 /** Whether a device would make anything of it. */
 export function isShowable(data: JsonValue): data is JsonObject {
   return isObject(data) && SHOWABLE_MEMBERS.some((member) => data[member] !== undefined);
-}
-
-export function isObject(value: JsonValue | undefined): value is JsonObject {
-  return isRecord(value);
 }
 
 export function xiaoyiMetadata(metadata: JsonObject | undefined): JsonObject | undefined {

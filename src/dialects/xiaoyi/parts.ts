@@ -1,7 +1,7 @@
 /** Parts of messages and artifacts, both ways. */
 
 import { EXTENSIONS } from "../../model/extensions.ts";
-import type { JsonObject } from "../../model/json.ts";
+import { isObject, type JsonObject } from "../../model/json.ts";
 import { type Loss, toLoss } from "../../model/loss.ts";
 import { isDataPart, isRawPart, isTextPart, type Part } from "../../model/message.ts";
 import type { Members } from "../shared/legacy/members.ts";
@@ -12,7 +12,6 @@ import {
   fallbackTextOf,
   fileIdOf,
   isLocalFile,
-  isObject,
   isShowable,
   reasoningOf,
   reasoningPart,

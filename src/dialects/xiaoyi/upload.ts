@@ -2,11 +2,11 @@
 
 import { createHash } from "node:crypto";
 import type { StreamEvent } from "../../model/event.ts";
+import { isObject } from "../../model/json.ts";
 import { isRawPart, type Message, type Part, type RawPart } from "../../model/message.ts";
 import type { Log } from "../../model/ports.ts";
 import type { Artifact, TaskStatus } from "../../model/task.ts";
 import type { Exchanger } from "../../wire/exchange.ts";
-import { isRecord } from "../shared/proto/json-reading.ts";
 import { BoundedMap } from "./bounded-map.ts";
 import { fileIdOf, withFileId } from "./metadata.ts";
 
@@ -85,9 +85,9 @@ function toPrepareRequest({ bytes, name }: OutgoingFile, uid: string): object {
 /** The first is as good as any: all of them are for all bytes. */
 function uploadTargetOf({ uploadInfos }: Fields): { readonly url: string } & Pick<BytesRequest, "headers" | "method"> {
   const [info] = Array.isArray(uploadInfos) ? uploadInfos : [];
-  const { headers, method, url } = isRecord(info) ? info : {};
+  const { headers, method, url } = isObject(info) ? info : {};
   if (typeof url !== "string") throw new UploadError("Xiaoyi did not say where the bytes of an upload go.");
-  const given = isRecord(headers) ? Object.entries(headers) : [];
+  const given = isObject(headers) ? Object.entries(headers) : [];
   return {
     url,
     method: typeof method === "string" ? method : "PUT",
@@ -98,7 +98,7 @@ function uploadTargetOf({ uploadInfos }: Fields): { readonly url: string } & Pic
 function parseFields(text: string): Fields {
   try {
     const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : {};
+    return isObject(value) ? value : {};
   } catch {
     // The status says what there is to know.
     return {};

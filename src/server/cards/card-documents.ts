@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { CardServing } from "../../dialects/contract.ts";
 import type { AgentCard } from "../../model/card.ts";
-import type { JsonObject, JsonValue } from "../../model/json.ts";
+import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import type { ExchangeRequest, FullReply } from "../../wire/exchange.ts";
 
 interface CachedDocument {
@@ -88,10 +88,6 @@ function mergeValues(first: JsonValue, second: JsonValue): JsonValue {
     return first.map((item, at) => mergeValues(item, second[at]));
   }
   return isObject(first) && isObject(second) ? merge(first, second) : first;
-}
-
-function isObject(value: JsonValue): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The reader has this very document. Its tag decides if it sent one, as RFC 9110 §13.2.2 has it. */

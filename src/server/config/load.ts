@@ -122,8 +122,8 @@ function validate(values: unknown, document: ConfigDocument): Validation {
 function coerce(values: unknown, path: Path, expected: string): boolean {
   const key = path.at(-1);
   let holder = values;
-  for (const step of path.slice(0, -1)) holder = isObject(holder) ? Reflect.get(holder, step) : undefined;
-  if (!isObject(holder) || key === undefined) return false;
+  for (const step of path.slice(0, -1)) holder = isContainer(holder) ? Reflect.get(holder, step) : undefined;
+  if (!isContainer(holder) || key === undefined) return false;
   const text: unknown = Reflect.get(holder, key);
   if (typeof text !== "string") return false;
   if (expected === "boolean" && (text === "true" || text === "false")) return Reflect.set(holder, key, text === "true");
@@ -132,7 +132,7 @@ function coerce(values: unknown, path: Path, expected: string): boolean {
 }
 
 function withOverrides(values: unknown, overrides: ConfigOverrides, overridden: Set<string>): unknown {
-  if (!isObject(values) || Array.isArray(values)) return values;
+  if (!isContainer(values) || Array.isArray(values)) return values;
   for (const [name, path] of Object.entries(OVERRIDE_PATHS)) {
     const value = overrides[name as keyof ConfigOverrides];
     if (value === undefined) continue;
@@ -159,7 +159,7 @@ function originsOf(
       origins.set(name, { place: `${source}:${line}:${column}`, variables: document.variables(path) });
     }
     if (Array.isArray(value)) for (const [index, item] of value.entries()) walk(item, [...path, index]);
-    else if (isObject(value)) for (const [key, item] of Object.entries(value)) walk(item, [...path, key]);
+    else if (isContainer(value)) for (const [key, item] of Object.entries(value)) walk(item, [...path, key]);
   };
   walk(values, []);
   return origins;
@@ -176,8 +176,9 @@ function describeReadError(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
+/** An object or a list: what a path can lead through. */
+const isContainer = (value: unknown): value is object => typeof value === "object" && value !== null;
 
 function asObject(value: unknown): object {
-  return isObject(value) ? value : {};
+  return isContainer(value) ? value : {};
 }

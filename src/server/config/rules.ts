@@ -1,3 +1,4 @@
+import { isObject } from "../../model/json.ts";
 import { closestMatch } from "../../model/suggestions.ts";
 import { externallyReachableHost } from "../access/loopback.ts";
 import { type Path, unavailableFeature } from "./problems.ts";
@@ -32,7 +33,7 @@ export function checkRules(values: unknown): readonly Finding[] {
 }
 
 function checkAgentKind(name: string, value: unknown): readonly Finding[] {
-  if (!isFields(value)) return [];
+  if (!isObject(value)) return [];
   const path = ["agents", name];
   const given = AGENT_KINDS.filter((kind) => value[kind] !== undefined);
   const later = Object.keys(value).some((key) => unavailableFeature([...path, key]) !== undefined);
@@ -51,7 +52,7 @@ function checkAgentKind(name: string, value: unknown): readonly Finding[] {
 
 /** An agent that dials in proves itself by a signature or by a key, and may be allowed both. */
 function checkDialIn(name: string, link: unknown): readonly Finding[] {
-  if (!isFields(link)) return [];
+  if (!isObject(link)) return [];
   const path = ["agents", name, "link"];
   const given = DIAL_IN_CREDENTIALS.filter((pair) => pair.some((key) => link[key] !== undefined));
   if (given.length === 0) return [{ path, message: "needs ak and sk, or uid and apiKey" }];
@@ -74,7 +75,7 @@ function checkDuplicateDialIns(agents: Fields): readonly Finding[] {
 
 function checkDefaultAgent(root: Fields, agents: Fields): readonly Finding[] {
   const names = Object.keys(agents);
-  if (isFields(root.agents) && names.length === 0) return [{ path: ["agents"], message: "needs at least one agent" }];
+  if (isObject(root.agents) && names.length === 0) return [{ path: ["agents"], message: "needs at least one agent" }];
   return checkAgentExists(root.default, agents, ["default"]);
 }
 
@@ -139,7 +140,7 @@ function checkPublicHost(root: Fields): readonly Finding[] {
   const { host = "localhost", publicUrl } = fieldsOf(root.server);
   const auth = fieldsOf(root.auth);
   if (typeof host !== "string" || auth.anonymous === true) return [];
-  if (IDENTIFYING.some((key) => isFields(auth[key]) || listOf(auth[key]).length > 0)) return [];
+  if (IDENTIFYING.some((key) => isObject(auth[key]) || listOf(auth[key]).length > 0)) return [];
   const reached = externallyReachableHost(
     host,
     typeof publicUrl === "string" && /^https?:[^@]*$/.test(publicUrl) ? publicUrl : undefined,
@@ -155,9 +156,9 @@ const IDENTIFYING = ["apiKeys", "basic", "jwt", "mtls"] as const;
 /** Client certificates need TLS, and one set of authorities. */
 function checkCertificates(root: Fields): readonly Finding[] {
   const { tls } = fieldsOf(root.server);
-  const hasMtls = isFields(fieldsOf(root.auth).mtls);
+  const hasMtls = isObject(fieldsOf(root.auth).mtls);
   const findings: Finding[] = [];
-  if (hasMtls && !isFields(tls)) findings.push({ path: ["auth", "mtls"], message: "needs server.tls" });
+  if (hasMtls && !isObject(tls)) findings.push({ path: ["auth", "mtls"], message: "needs server.tls" });
   const { ca, requestClientCertificate } = fieldsOf(tls);
   const path = ["server", "tls", "ca"];
   if (ca !== undefined && hasMtls) findings.push({ path, message: "auth.mtls.ca stands for it" });
@@ -185,14 +186,10 @@ function checkUnusedKeyPlaces(root: Fields): readonly Finding[] {
   return isForgotten ? [{ path: ["auth", "apiKey"], message: "has a meaning only beside apiKeys" }] : [];
 }
 
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
 function fieldsOf(value: unknown): Fields {
-  return isFields(value) ? value : {};
+  return isObject(value) ? value : {};
 }

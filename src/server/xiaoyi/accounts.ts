@@ -3,7 +3,7 @@
 import { type Language, phoneText } from "../../dialects/xiaoyi/phone-texts.ts";
 import type { Bindings } from "../../dialects/xiaoyi-http/index.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import type { JsonObject, JsonValue } from "../../model/json.ts";
+import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import type { Log } from "../../model/ports.ts";
 import { CarrierError, type Exchanger } from "../../wire/exchange.ts";
 import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
@@ -83,8 +83,7 @@ function claimsOf(token: JsonValue | undefined): JsonObject {
 function parseObject(text: string): JsonObject | undefined {
   try {
     const value = parseJson(text);
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? (value as JsonObject) : undefined;
+    return isObject(value) ? value : undefined;
   } catch (error) {
     if (error instanceof JsonParseError) return undefined;
     throw error;

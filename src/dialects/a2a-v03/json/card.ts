@@ -1,11 +1,10 @@
 /** The card as the documents that readers of 0.3 and 0.2 look for. */
 
 import type { AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentSkill } from "../../../model/card.ts";
-import type { JsonObject, JsonValue } from "../../../model/json.ts";
+import { isObject, type JsonObject, type JsonValue } from "../../../model/json.ts";
 import { type Loss, type Lossy, toLoss } from "../../../model/loss.ts";
 import type { AgentEndpoint, CardReader } from "../../contract.ts";
 import { fromLegacyModes, isPartKind, toLegacyModes } from "../../shared/legacy/card.ts";
-import { isRecord } from "../../shared/proto/json-reading.ts";
 import { LOSSES } from "../losses.ts";
 import { VERSION } from "../service-parameters.ts";
 import {
@@ -31,7 +30,7 @@ const OWN_VERSION = /^0\.[23](?:\.|$)/;
 
 /** 0.1 has none of these; 1.0 has no `url`, without which there is no card here. */
 function isCertain(value: unknown): boolean {
-  if (!isRecord(value)) return false;
+  if (!isObject(value)) return false;
   if (typeof value.protocolVersion === "string") return OWN_VERSION.test(value.protocolVersion);
   return [value.preferredTransport, value.additionalInterfaces, value.securitySchemes].some(
     (member) => member !== undefined && member !== null,
@@ -40,7 +39,7 @@ function isCertain(value: unknown): boolean {
 
 /** Undefined for what names no address: only an address makes a card, all else has a sensible reading when missing. */
 export function fromWireCard(value: unknown, cardUrl: string | undefined): Lossy<AgentCard> | undefined {
-  if (!isRecord(value)) return undefined;
+  if (!isObject(value)) return undefined;
   const supportedInterfaces = interfacesIn(value, cardUrl);
   if (supportedInterfaces.length === 0) return undefined;
   const losses: Loss[] = [];
@@ -49,7 +48,7 @@ export function fromWireCard(value: unknown, cardUrl: string | undefined): Lossy
     lose(LOSSES.signaturesReceived, "card.signatures");
   const security = fromWireSchemes(value.securitySchemes, lose);
   const securityRequirements = fromWireSecurity(value.security, security);
-  const provider = isRecord(value.provider) ? value.provider : undefined;
+  const provider = isObject(value.provider) ? value.provider : undefined;
   const card: AgentCard = {
     name: textOf(value.name) ?? "unnamed agent",
     description: textOf(value.description) ?? "",
@@ -92,7 +91,7 @@ function resolveUrl(url: string, cardUrl: string | undefined): string {
 }
 
 function capabilitiesIn(value: Members, lose: ReportLoss): AgentCapabilities {
-  const given = isRecord(value.capabilities) ? value.capabilities : {};
+  const given = isObject(value.capabilities) ? value.capabilities : {};
   if (given.stateTransitionHistory === true) {
     lose(LOSSES.stateTransitionHistory, "card.capabilities.stateTransitionHistory");
   }
@@ -112,8 +111,7 @@ function extensionIn({ uri, description, required, params }: Members): AgentExte
       uri,
       ...optionalMember("description", textOf(description)),
       ...(required === true && { required }),
-      // Parsed from JSON: an object is one all the way down.
-      ...(isRecord(params) && { params: params as JsonObject }),
+      ...(isObject(params) && { params }),
     },
   ];
 }
@@ -161,7 +159,7 @@ function modesOf(value: unknown): readonly string[] | undefined {
 }
 
 function listOf(value: unknown): readonly Members[] {
-  return Array.isArray(value) ? value.filter(isRecord) : [];
+  return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
 const DOCUMENT_VERSION = "0.3.0";

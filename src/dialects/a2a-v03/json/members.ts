@@ -4,10 +4,10 @@
  */
 
 import { type ErrorCode, ProtocolError } from "../../../model/errors.ts";
-import type { JsonObject } from "../../../model/json.ts";
+import { isObject, type JsonObject } from "../../../model/json.ts";
 import { type Loss, type LossRule, type Lossy, toLoss } from "../../../model/loss.ts";
 import { snakeCase } from "../../shared/proto/json-codec.ts";
-import { isRecord, Reading, type ReadOptions } from "../../shared/proto/json-reading.ts";
+import { Reading, type ReadOptions } from "../../shared/proto/json-reading.ts";
 
 export type Members = Readonly<Record<string, unknown>>;
 
@@ -38,7 +38,7 @@ export function finishReading<T>(value: T, { violations, losses }: JsonReading, 
 const NO_MEMBERS: Members = {};
 
 export function membersOf(value: unknown, reading: Reading): Members {
-  if (isRecord(value)) return value;
+  if (isObject(value)) return value;
   reading.violate("must be an object");
   return NO_MEMBERS;
 }
@@ -126,7 +126,7 @@ export function structIn(members: Members, name: string, reading: Reading): Json
   const value = memberOf(members, name, reading);
   if (value === undefined) return undefined;
   // The value was parsed from JSON, so that an object is one all the way down.
-  if (isRecord(value)) return value as JsonObject;
+  if (isObject(value)) return value;
   reading.violateMember(spellingOf(members, name), "must be an object");
   return undefined;
 }

@@ -1,10 +1,10 @@
 /** Shapes of 0.3 as values of the model. Requests are read strictly, answers (`reading.tolerant`) with good will. */
 
 import type { StreamEvent, TaskArtifactUpdate, TaskStatusUpdate } from "../../../model/event.ts";
+import { isObject } from "../../../model/json.ts";
 import type { Message, Part, Role } from "../../../model/message.ts";
 import type { AuthenticationInfo, TaskPushNotificationConfig } from "../../../model/operation.ts";
 import { type Artifact, TASK_STATES, type Task, type TaskState, type TaskStatus } from "../../../model/task.ts";
-import { isRecord } from "../../shared/proto/json-reading.ts";
 import { LOSSES } from "../losses.ts";
 import { readPart } from "../parts.ts";
 import { decodeRole, decodeState, STATE_NAMES, UNKNOWN_STATE } from "./encode.ts";
@@ -201,8 +201,8 @@ export function readEvent(value: unknown, reading: JsonReading): StreamEvent {
 }
 
 function kindByShape({ artifact, status, id, parts }: Members): string | undefined {
-  if (isRecord(artifact)) return "artifact-update";
-  if (isRecord(status)) return id === undefined ? "status-update" : "task";
+  if (isObject(artifact)) return "artifact-update";
+  if (isObject(status)) return id === undefined ? "status-update" : "task";
   return Array.isArray(parts) ? "message" : undefined;
 }
 

@@ -1,9 +1,8 @@
 /** Security schemes: 0.3 spells them as OpenAPI does, with a `type`; 1.0 wraps each kind in a member of its own. */
 
 import type { SecurityRequirement } from "../../../model/card.ts";
-import type { JsonObject, JsonValue } from "../../../model/json.ts";
+import { isObject, type JsonObject, type JsonValue } from "../../../model/json.ts";
 import type { LossRule } from "../../../model/loss.ts";
-import { isRecord } from "../../shared/proto/json-reading.ts";
 import { LOSSES } from "../losses.ts";
 
 type Members = Readonly<Record<string, unknown>>;
@@ -87,11 +86,11 @@ export interface ReadSchemes {
 
 /** A scheme of the model has one flow, so that one with several becomes several schemes, the first under its own name. */
 export function fromWireSchemes(value: unknown, lose: ReportLoss): ReadSchemes {
-  const given = isRecord(value) ? value : {};
+  const given = isObject(value) ? value : {};
   const schemes = new Map<string, JsonObject>();
   const split = new Map<string, readonly string[]>();
   for (const [name, wire] of Object.entries(given)) {
-    let read = isRecord(wire) ? fromWireScheme(wire) : [];
+    let read = isObject(wire) ? fromWireScheme(wire) : [];
     if (read.length === 0) {
       lose(LOSSES.unknownSchemeReceived, `card.securitySchemes.${name}`);
       read = UNKNOWN_SCHEME;
@@ -158,20 +157,20 @@ function singleScheme(kind: string, members: Readonly<Record<string, JsonValue |
 }
 
 function fromOauth2(wire: Members, description: string | undefined): readonly ReadScheme[] {
-  const flows = isRecord(wire.flows) ? wire.flows : {};
+  const flows = isObject(wire.flows) ? wire.flows : {};
   const oauth2MetadataUrl = textOf(wire.oauth2MetadataUrl);
   const around = (read: JsonObject) => ({
     oauth2SecurityScheme: omitUndefined({ description, flows: read, oauth2MetadataUrl }),
   });
   const read = FLOWS.flatMap((name) => {
     const flow = flows[name];
-    return isRecord(flow) ? [{ scheme: around({ [name]: fromFlow(flow) }), suffix: name }] : [];
+    return isObject(flow) ? [{ scheme: around({ [name]: fromFlow(flow) }), suffix: name }] : [];
   });
   return read.length === 0 ? [{ scheme: around({}), suffix: "" }] : read;
 }
 
 function fromFlow({ authorizationUrl, tokenUrl, refreshUrl, scopes }: Members): JsonObject {
-  const named = Object.entries(isRecord(scopes) ? scopes : {}).map(([name, what]) => [name, textOf(what) ?? ""]);
+  const named = Object.entries(isObject(scopes) ? scopes : {}).map(([name, what]) => [name, textOf(what) ?? ""]);
   return omitUndefined({
     authorizationUrl: textOf(authorizationUrl),
     tokenUrl: textOf(tokenUrl),
@@ -183,7 +182,7 @@ function fromFlow({ authorizationUrl, tokenUrl, refreshUrl, scopes }: Members): 
 /** One requirement that names a scheme of several flows can be met by any of them, so that it becomes several. */
 export function fromWireSecurity(value: unknown, { namesOf }: ReadSchemes): readonly SecurityRequirement[] | undefined {
   if (!Array.isArray(value) || value.length === 0) return undefined;
-  return value.filter(isRecord).flatMap((wire) => {
+  return value.filter(isObject).flatMap((wire) => {
     let alternatives: (readonly (readonly [string, { readonly list: readonly string[] }])[])[] = [[]];
     for (const [name, scopes] of Object.entries(wire)) {
       const list = Array.isArray(scopes) ? scopes.filter((scope) => typeof scope === "string") : [];
@@ -198,10 +197,6 @@ export function fromWireSecurity(value: unknown, { namesOf }: ReadSchemes): read
 
 /** Four flows in each of a dozen schemes would be millions of ways to log in. */
 const MAX_ALTERNATIVES = 64;
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return isRecord(value);
-}
 
 function textOf(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;

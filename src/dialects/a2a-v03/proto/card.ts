@@ -1,9 +1,8 @@
 /** The card in the shape of the proto, and back. Security schemes are spelled as in the model, less what 0.3 lacks. */
 
 import type { AgentCapabilities, AgentCard, AgentInterface, AgentSkill } from "../../../model/card.ts";
-import type { JsonObject } from "../../../model/json.ts";
+import { isObject, type JsonObject } from "../../../model/json.ts";
 import { type Loss, type Lossy, toLoss } from "../../../model/loss.ts";
-import { isRecord } from "../../shared/proto/json-reading.ts";
 import { LOSSES } from "../losses.ts";
 import { VERSION } from "../service-parameters.ts";
 import type { ProtoCapabilities, ProtoCard, ProtoInterface, ProtoSkill } from "./schema-card.ts";
@@ -81,7 +80,7 @@ function toProtoSchemes(schemes: Schemes, losses: Loss[]): Schemes {
   const said: Record<string, JsonObject> = {};
   for (const [name, scheme] of Object.entries(schemes)) {
     const path = `card.securitySchemes.${name}`;
-    if (SCHEME_KINDS.some((kind) => isRecord(scheme[kind]))) said[name] = toProtoScheme(scheme, path, losses);
+    if (SCHEME_KINDS.some((kind) => isObject(scheme[kind]))) said[name] = toProtoScheme(scheme, path, losses);
     else losses.push(toLoss(LOSSES.unknownScheme, path));
   }
   return said;
@@ -107,11 +106,6 @@ function toProtoScheme(scheme: JsonObject, path: string, losses: Loss[]): JsonOb
 function objectIn(object: JsonObject, name: string): JsonObject | undefined {
   const member = object[name];
   return isObject(member) ? member : undefined;
-}
-
-/** Narrows without forgetting that members are JSON. */
-function isObject(value: JsonObject[string] | undefined): value is JsonObject {
-  return isRecord(value);
 }
 
 /** A card that was validated. Every interface of it is called as 0.3, whichever release the card names. */

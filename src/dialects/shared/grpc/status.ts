@@ -2,7 +2,7 @@
 
 import type { ErrorCode, ProtocolError } from "../../../model/errors.ts";
 import { EXTENSIONS } from "../../../model/extensions.ts";
-import type { JsonObject } from "../../../model/json.ts";
+import { isObject, type JsonObject } from "../../../model/json.ts";
 import type { Operation } from "../../../model/operation.ts";
 import { RPC_CODES, type RpcCodeName, type RpcStatus } from "../../../wire/rpc.ts";
 import type { CallTarget } from "../../contract.ts";
@@ -17,7 +17,6 @@ import {
 } from "../errors.ts";
 import { compileProtobuf } from "../proto/binary-codec.ts";
 import type { ProtoTables } from "../proto/json-codec.ts";
-import { isRecord } from "../proto/json-reading.ts";
 
 /** What calling over gRPC has in common: metadata beside the message, and statuses that are not OK. */
 
@@ -131,7 +130,7 @@ function fromAny(any: { readonly typeUrl?: string; readonly value?: string }): J
   if (name === undefined) return [];
   const members = codec.decode(name, Buffer.from(any.value ?? "", "base64")) as JsonObject;
   if (name !== "RetryInfo") return [{ "@type": any.typeUrl as string, ...members }];
-  const { seconds = 0, nanos = 0 } = (isRecord(members.retryDelay) ? members.retryDelay : {}) as {
+  const { seconds = 0, nanos = 0 } = (isObject(members.retryDelay) ? members.retryDelay : {}) as {
     seconds?: number;
     nanos?: number;
   };

@@ -1,7 +1,7 @@
 /** Agent cards as they were before 0.2: one `url`, and `authentication` as a list of words. */
 
 import type { AgentCard } from "../../../model/card.ts";
-import type { JsonObject, JsonValue } from "../../../model/json.ts";
+import { isObject, type JsonObject } from "../../../model/json.ts";
 import type { LossRule } from "../../../model/loss.ts";
 
 /**
@@ -119,8 +119,4 @@ function schemeNames(scheme: JsonObject): string[] {
   const http = scheme.httpAuthSecurityScheme;
   const name = isObject(http) ? http.scheme : undefined;
   return typeof name === "string" && name !== "" ? [name.toLowerCase()] : [];
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

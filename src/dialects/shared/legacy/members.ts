@@ -4,10 +4,10 @@
  */
 
 import { type ErrorCode, type FieldViolation, ProtocolError } from "../../../model/errors.ts";
-import type { JsonObject, JsonValue } from "../../../model/json.ts";
+import { isObject, type JsonObject, type JsonValue } from "../../../model/json.ts";
 import { type LossRule, type Lossy, toLoss } from "../../../model/loss.ts";
 import { snakeCase } from "../proto/json-codec.ts";
-import { isRecord, Reading, type ReadOptions, SCALARS } from "../proto/json-reading.ts";
+import { Reading, type ReadOptions, SCALARS } from "../proto/json-reading.ts";
 
 class LegacyReading extends Reading {
   readonly losses: ReturnType<typeof toLoss>[] = [];
@@ -32,7 +32,7 @@ export class Members {
   }
 
   static of(value: unknown, reading: LegacyReading): Members {
-    if (isRecord(value)) return new Members(value, reading);
+    if (isObject(value)) return new Members(value, reading);
     reading.violate("must be an object");
     return Members.#none();
   }
@@ -151,7 +151,7 @@ export class Members {
 
   struct(name: string): JsonObject | undefined {
     return this.read(name, (value, reading) => {
-      if (isRecord(value)) return value as JsonObject;
+      if (isObject(value)) return value;
       reading.violate("must be an object");
       return {};
     });

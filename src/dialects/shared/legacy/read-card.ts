@@ -1,8 +1,7 @@
 /** Other people's early cards: whatever is unusable in one is left out, so that the rest can be used. */
 
 import type { AgentCard, AgentInterface, AgentSkill, SecurityRequirement } from "../../../model/card.ts";
-import type { JsonObject } from "../../../model/json.ts";
-import { isRecord } from "../proto/json-reading.ts";
+import { isObject, type JsonObject } from "../../../model/json.ts";
 import { fromLegacyModes } from "./card.ts";
 
 type Members = Readonly<Record<string, unknown>>;
@@ -19,7 +18,7 @@ export function readLegacyCard(
   cardUrl: string | undefined,
   { impliedModes, interfaceAt }: LegacyCardOptions,
 ): AgentCard | undefined {
-  if (!isRecord(value)) return undefined;
+  if (!isObject(value)) return undefined;
   const url = addressIn(value, cardUrl);
   if (url === undefined) return undefined;
   const skills = listIn(value.skills).flatMap(readSkill);
@@ -55,23 +54,23 @@ function addressIn(card: Members, cardUrl: string | undefined): string | undefin
 
 /** Of a newer card, for those who insist on speaking to its agent as it was spoken to earlier. */
 function listedAddress(interfaces: unknown): unknown {
-  const isRpc = (entry: unknown) => isRecord(entry) && String(entry.protocolBinding).toUpperCase() === "JSONRPC";
-  return listIn(interfaces).filter(isRecord).find(isRpc)?.url;
+  const isRpc = (entry: unknown) => isObject(entry) && String(entry.protocolBinding).toUpperCase() === "JSONRPC";
+  return listIn(interfaces).filter(isObject).find(isRpc)?.url;
 }
 
 function providerIn(value: unknown): Pick<AgentCard, "provider"> | undefined {
-  if (!isRecord(value) || !isText(value.organization)) return undefined;
+  if (!isObject(value) || !isText(value.organization)) return undefined;
   return { provider: { url: textOr(value.url, ""), organization: value.organization } };
 }
 
 function capabilitiesIn(value: unknown): AgentCard["capabilities"] {
-  const { streaming, pushNotifications } = isRecord(value) ? value : {};
+  const { streaming, pushNotifications } = isObject(value) ? value : {};
   return { streaming: streaming === true, pushNotifications: pushNotifications === true };
 }
 
 /** Each scheme alone will do. */
 function securityIn(value: unknown): Pick<AgentCard, "securitySchemes" | "securityRequirements"> | undefined {
-  const words = isRecord(value) ? listIn(value.schemes).filter(isText) : [];
+  const words = isObject(value) ? listIn(value.schemes).filter(isText) : [];
   if (words.length === 0) return undefined;
   const securitySchemes: Record<string, JsonObject> = {};
   const securityRequirements: SecurityRequirement[] = [];
@@ -103,7 +102,7 @@ function toScheme(word: string): JsonObject {
 }
 
 function readSkill(value: unknown): AgentSkill[] {
-  if (!isRecord(value)) return [];
+  if (!isObject(value)) return [];
   const { description, examples, inputModes, outputModes, tags } = value;
   const id = isText(value.id) ? value.id : value.name;
   if (!isText(id)) return [];

@@ -5,7 +5,8 @@
  */
 
 import { type ErrorCode, type FieldViolation, ProtocolError } from "../../../model/errors.ts";
-import { isRecord, Reading, type ReadOptions, SCALARS, type ScalarName, type TypeReader } from "./json-reading.ts";
+import { isObject } from "../../../model/json.ts";
+import { Reading, type ReadOptions, SCALARS, type ScalarName, type TypeReader } from "./json-reading.ts";
 
 /**
  * - `required`: must be there and must not be empty
@@ -141,7 +142,7 @@ function listOf(item: TypeReader): TypeReader {
 function mapOf(item: TypeReader): TypeReader {
   return {
     read(value, reading) {
-      if (!isRecord(value)) {
+      if (!isObject(value)) {
         reading.violate("must be an object");
         return value;
       }
@@ -155,7 +156,7 @@ function mapOf(item: TypeReader): TypeReader {
       }
       return read;
     },
-    isEmpty: (value) => isRecord(value) && Object.keys(value).length === 0,
+    isEmpty: (value) => isObject(value) && Object.keys(value).length === 0,
     empty: () => ({}),
   };
 }
@@ -176,7 +177,7 @@ function messageOf(rows: readonly FieldRow[], typeNamed: (name: string) => TypeR
 
   return {
     read(value, reading) {
-      if (!isRecord(value)) {
+      if (!isObject(value)) {
         reading.violate("must be an object");
         return value;
       }

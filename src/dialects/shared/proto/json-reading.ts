@@ -1,6 +1,7 @@
 /** The scalar types of the tables, each in its one final form. */
 
 import type { ErrorCode, FieldViolation } from "../../../model/errors.ts";
+import { isObject } from "../../../model/json.ts";
 
 /** What one pass of reading keeps, and what the reader of a type is. */
 
@@ -80,10 +81,6 @@ export interface TypeReader {
   /** `null` is a value, not an absence. */
   readonly nullable?: boolean;
   readonly list?: boolean;
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 export type ScalarName =
@@ -189,7 +186,7 @@ function timestamp(accepted: RegExp, description: string): TypeReader {
 
 const struct: TypeReader = {
   read(value, reading) {
-    if (!isRecord(value)) reading.violate("must be an object");
+    if (!isObject(value)) reading.violate("must be an object");
     return value;
   },
   isEmpty: () => false,

@@ -1,6 +1,6 @@
 /** Frames of a link whose agent dialled us: what we say in the platform's place, and what the agent says. */
 
-import { isRecord } from "../../shared/proto/json-reading.ts";
+import { isObject } from "../../../model/json.ts";
 import { parseResponse } from "../../shared/responses.ts";
 import { encodeCancel, type MessageIds } from "../../xiaoyi/call/encode-message.ts";
 
@@ -47,7 +47,7 @@ type AgentFrame =
 /** `agentId` is that of whoever introduced itself; frames that name another are none of its. Never throws. */
 export function decodeAgentFrame(text: string, agentId: string | undefined): AgentFrame {
   const envelope = parseResponse(text);
-  if (!isRecord(envelope)) return drop("not-json");
+  if (!isObject(envelope)) return drop("not-json");
   const named = envelope.agentId;
   if (agentId !== undefined && typeof named === "string" && named !== agentId) return drop("other-agent");
   switch (envelope.msgType) {
@@ -64,9 +64,9 @@ export function decodeAgentFrame(text: string, agentId: string | undefined): Age
 
 function decodeResponse(envelope: Fields): AgentFrame {
   const detail = typeof envelope.msgDetail === "string" ? parseResponse(envelope.msgDetail) : undefined;
-  if (!isRecord(detail)) return drop("no-response");
-  const result = isRecord(detail.result) ? detail.result : undefined;
-  const error = isRecord(detail.error) ? detail.error : undefined;
+  if (!isObject(detail)) return drop("no-response");
+  const result = isObject(detail.result) ? detail.result : undefined;
+  const error = isObject(detail.error) ? detail.error : undefined;
   if (result === undefined && error === undefined) return drop("no-response");
   const candidates = [result?.taskId, envelope.taskId, result?.id, detail.id, envelope.sessionId];
   const ids = candidates.filter((id): id is string => typeof id === "string" && id !== "");

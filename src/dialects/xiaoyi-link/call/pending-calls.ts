@@ -1,10 +1,10 @@
 /** One message to an agent that dialled us, from when it is to be said until its answer has ended. */
 
 import { ProtocolError } from "../../../model/errors.ts";
+import { isObject } from "../../../model/json.ts";
 import type { Clock } from "../../../model/ports.ts";
 import { createDeferred } from "../../../wire/link.ts";
 import { toPublicError } from "../../shared/errors.ts";
-import { isRecord } from "../../shared/proto/json-reading.ts";
 import { AnswerDecoder, type AnswerScope } from "../../xiaoyi/call/decode-answer.ts";
 import type { AnswerFrame } from "../../xiaoyi/call/decode-frame.ts";
 import { decodeError, isSuccess } from "../../xiaoyi/errors.ts";
@@ -252,6 +252,6 @@ export class PendingControls {
 /** A status that is no frame of an answer: these say which kind they are, or whether they are the last. */
 function controlState(result: AgentResponse["result"]): string | undefined {
   if (result === undefined || result.kind !== undefined || result.final !== undefined) return undefined;
-  const state = isRecord(result.status) ? result.status.state : undefined;
+  const state = isObject(result.status) ? result.status.state : undefined;
   return typeof state === "string" ? state : undefined;
 }

@@ -1,11 +1,11 @@
 /** One frame of an agent's answer, for those who act as the platform. Agents differ widely, so it is read with good will. */
 
 import { EXTENSIONS } from "../../../model/extensions.ts";
+import { isObject } from "../../../model/json.ts";
 import type { Lossy } from "../../../model/loss.ts";
 import { isTextPart, type Part, type TextPart } from "../../../model/message.ts";
 import type { TaskState } from "../../../model/task.ts";
 import { type Members, readResponse } from "../../shared/legacy/members.ts";
-import { isRecord } from "../../shared/proto/json-reading.ts";
 import { invalidResponse } from "../../shared/responses.ts";
 import { LOSSES } from "../abilities.ts";
 import { decodeError, isSuccess, PLATFORM_CODES } from "../errors.ts";
@@ -49,8 +49,8 @@ interface ResponseMembers {
 
 /** Throws the agent's error as a ProtocolError, and INVALID_AGENT_RESPONSE for what is neither an artifact nor a status. */
 export function decodeAnswerFrame({ error, result }: ResponseMembers): Lossy<AnswerFrame> {
-  const refusal = isRecord(error) && !isSuccess(error) ? decodeError(error) : undefined;
-  if (!isRecord(result)) throw refusal ?? invalidResponse("a frame has neither result nor error");
+  const refusal = isObject(error) && !isSuccess(error) ? decodeError(error) : undefined;
+  if (!isObject(result)) throw refusal ?? invalidResponse("a frame has neither result nor error");
   // A task that failed says so beside its last words; any other code is about the answer as a whole.
   if (refusal !== undefined && refusal.metadata?.code !== String(PLATFORM_CODES.taskFailed)) throw refusal;
   return readResponse(result, (members) => {

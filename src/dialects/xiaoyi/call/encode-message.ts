@@ -2,7 +2,7 @@
 
 import { ProtocolError, taskNotFound } from "../../../model/errors.ts";
 import { EXTENSIONS } from "../../../model/extensions.ts";
-import type { JsonObject } from "../../../model/json.ts";
+import { isObject, type JsonObject } from "../../../model/json.ts";
 import { type Loss, toLoss } from "../../../model/loss.ts";
 import type { Message } from "../../../model/message.ts";
 import type { SendInput } from "../../../model/operation.ts";
@@ -10,7 +10,7 @@ import type { Task } from "../../../model/task.ts";
 import { deriveId, invalidResponse } from "../../shared/responses.ts";
 import { LOSSES } from "../abilities.ts";
 import type { FileWire, PartWire } from "../frames.ts";
-import { isObject, xiaoyiMetadata } from "../metadata.ts";
+import { xiaoyiMetadata } from "../metadata.ts";
 import { encodeParts } from "../parts.ts";
 
 /** Where a message belongs. */

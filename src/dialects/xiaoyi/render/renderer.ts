@@ -5,7 +5,7 @@
 
 import type { ProtocolError } from "../../../model/errors.ts";
 import type { StreamEvent, TaskArtifactUpdate } from "../../../model/event.ts";
-import type { JsonValue } from "../../../model/json.ts";
+import { isObject, type JsonValue } from "../../../model/json.ts";
 import { type Loss, toLoss } from "../../../model/loss.ts";
 import { isDataPart, type Message, type Part } from "../../../model/message.ts";
 import type { Artifact, Task, TaskState, TaskStatus } from "../../../model/task.ts";
@@ -20,7 +20,7 @@ import {
   SUCCESS,
   statusFrame,
 } from "../frames.ts";
-import { isObject, showableDataOf } from "../metadata.ts";
+import { showableDataOf } from "../metadata.ts";
 import { errorText, type Language, type PhoneTextName, phoneText, translateStatus } from "../phone-texts.ts";
 import { PhoneRenderer } from "./phone-renderer.ts";
 import { SpecRenderer } from "./spec-renderer.ts";
