@@ -6,7 +6,7 @@ import { type Loss, type Lossy, toLoss } from "../../model/loss.ts";
 import type { Operation, OperationKind, Outcomes } from "../../model/operation.ts";
 import type { CallTarget, ExchangeCalling } from "../contract.ts";
 import { httpStatusError } from "../shared/errors.ts";
-import { readResponse } from "../shared/legacy/members.ts";
+import { readResponse } from "../shared/json-members.ts";
 import { createFrame, invalidResponse, parseResponse } from "../shared/responses.ts";
 import { VERSION } from "./card.ts";
 import { readPushConfig, readStreamEvent, readTask } from "./decode.ts";

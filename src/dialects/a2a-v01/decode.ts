@@ -8,7 +8,7 @@ import type { Operation, OperationKind, SendConfiguration, TaskPushNotificationC
 import type { Artifact, Task, TaskStatus } from "../../model/task.ts";
 import type { CodecTools } from "../contract.ts";
 import { parseLastEventId } from "../shared/http/requests.ts";
-import { type Members, readRequest } from "../shared/legacy/members.ts";
+import { type Members, readRequest } from "../shared/json-members.ts";
 import { readPart } from "../shared/legacy/parts.ts";
 import { readRole, readState, readTimestamp } from "../shared/legacy/states.ts";
 import type { ReadOptions } from "../shared/proto/json-reading.ts";

@@ -2,8 +2,7 @@
 
 import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import type { DataPart, Part, RawPart, TextPart, UrlPart } from "../../model/message.ts";
-import { SCALARS } from "../shared/proto/json-reading.ts";
-import { type JsonReading, type Members, memberOf, membersOf, readMember, structIn, textIn } from "./json/members.ts";
+import type { Members } from "../shared/json-members.ts";
 import type { ProtoFile, ProtoPart } from "./proto/schema.ts";
 
 /**
@@ -113,12 +112,8 @@ export function fromProtoPart(part: ProtoPart): Part {
   if (text !== undefined) return metadata === undefined ? { text } : withPartMetadata({ text }, metadata);
   if (file === undefined) return readData(part);
   const { fileWithUri, fileWithBytes, mimeType, name } = file;
-  const read: Writable<RawPart> | Writable<UrlPart> =
-    fileWithBytes !== undefined ? { raw: fileWithBytes } : { url: fileWithUri as string };
-  if (metadata !== undefined) read.metadata = metadata;
-  if (name !== undefined) read.filename = name;
-  if (mimeType !== undefined) read.mediaType = mimeType;
-  return read;
+  const read = fileWithBytes !== undefined ? { raw: fileWithBytes } : { url: fileWithUri as string };
+  return withNames(read, metadata, name, mimeType);
 }
 
 type Writable<T> = { -readonly [Member in keyof T]: T[Member] };
@@ -133,35 +128,40 @@ function readData({ data, metadata }: ProtoPart): Part {
 /** The part with what its metadata carries for it. */
 function withPartMetadata(part: Writable<TextPart> | Writable<DataPart>, given: JsonObject | undefined): Part {
   const { metadata, filename, mediaType } = decodePartMetadata(given);
+  return withNames(part, metadata, filename, mediaType);
+}
+
+function withNames(
+  part: Writable<Part>,
+  metadata: JsonObject | undefined,
+  filename: string | undefined,
+  mediaType: string | undefined,
+): Part {
   if (metadata !== undefined) part.metadata = metadata;
   if (filename !== undefined) part.filename = filename;
   if (mediaType !== undefined) part.mediaType = mediaType;
   return part;
 }
 
-type Building<T> = { -readonly [Member in keyof T]: T[Member] };
-
-export function readPart(value: unknown, reading: JsonReading): Part {
-  const members = membersOf(value, reading);
-  const metadata = structIn(members, "metadata", reading);
-  switch (kindOfPart(members, reading)) {
+export function readPart(members: Members): Part {
+  const metadata = members.struct("metadata");
+  switch (kindOfPart(members)) {
     case "text": {
-      const text = memberOf(members, "text", reading);
-      if (typeof text !== "string")
-        reading.violateMember("text", text === undefined ? "is required" : "must be a string");
-      return withPartExtras({ text: typeof text === "string" ? text : "" }, decodePartMetadata(metadata));
+      const text = members.anyText("text");
+      if (text === undefined) members.violateMember("text", "is required");
+      return withPartMetadata({ text: text ?? "" }, metadata);
     }
     case "file":
-      return readFile(members, metadata, reading);
+      return members.requiredObject("file", (file) => readFile(file, metadata));
     case "data": {
-      const data = memberOf(members, "data", reading) as JsonValue | undefined;
-      if (data === undefined) reading.violateMember("data", "is required");
+      const data = members.raw("data");
+      if (data === undefined) members.violateMember("data", "is required");
       // By the letter an object; what else is sent can be kept as it is.
       const unwrapped = isObject(data) ? unwrapData(data, metadata) : { data: data ?? null, metadata };
-      return withPartExtras({ data: unwrapped.data }, decodePartMetadata(unwrapped.metadata));
+      return withPartMetadata({ data: unwrapped.data }, unwrapped.metadata);
     }
     default:
-      reading.violate("must be a part of kind text, file or data");
+      members.violate("must be a part of kind text, file or data");
       return UNREADABLE_PART;
   }
 }
@@ -170,45 +170,21 @@ export function readPart(value: unknown, reading: JsonReading): Part {
 const UNREADABLE_PART: Part = { text: "" };
 
 /** Early clients call `kind` `type`, as before 0.2. Without either, the only content there is decides. */
-function kindOfPart(members: Members, reading: JsonReading): unknown {
-  const kind = memberOf(members, "kind", reading) ?? memberOf(members, "type", reading);
+function kindOfPart(members: Members): unknown {
+  const kind = members.raw("kind") ?? members.raw("type");
   if (kind === "text" || kind === "file" || kind === "data") return kind;
-  if (kind !== undefined && !reading.tolerant) return undefined;
-  const contents = ["text", "file", "data"].filter((name) => (members[name] ?? undefined) !== undefined);
+  if (kind !== undefined && !members.reading.tolerant) return undefined;
+  const contents = ["text", "file", "data"].filter((name) => members.raw(name) !== undefined);
   return contents.length === 1 ? contents[0] : undefined;
 }
 
-function withPartExtras(
-  part: Building<Part>,
-  { metadata, filename, mediaType }: ReturnType<typeof decodePartMetadata>,
-): Part {
-  if (metadata !== undefined) part.metadata = metadata;
-  if (filename !== undefined) part.filename = filename;
-  if (mediaType !== undefined) part.mediaType = mediaType;
-  return part;
-}
-
-function readFile(members: Members, metadata: JsonObject | undefined, reading: JsonReading): Part {
-  const read = readMember(members, "file", reading, (value) => {
-    const file = membersOf(value, reading);
-    const bytes = memberOf(file, "bytes", reading);
-    const uri = memberOf(file, "uri", reading);
-    if ((bytes === undefined) === (uri === undefined)) {
-      reading.violate("must have exactly one of bytes, uri");
-      return UNREADABLE_PART;
-    }
-    const extras = { metadata, filename: textIn(file, "name", reading), mediaType: textIn(file, "mimeType", reading) };
-    if (bytes !== undefined) return withPartExtras({ raw: base64In(bytes, reading) }, extras);
-    if (typeof uri !== "string") reading.violateMember("uri", "must be a string");
-    return withPartExtras({ url: String(uri) }, extras);
-  });
-  if (read === undefined) reading.violateMember("file", "is required");
-  return read ?? UNREADABLE_PART;
-}
-
-function base64In(bytes: unknown, reading: JsonReading): string {
-  reading.enter("bytes");
-  const standard = SCALARS.bytes.read(bytes, reading);
-  reading.leave();
-  return String(standard);
+function readFile(file: Members, metadata: JsonObject | undefined): Part {
+  const raw = file.bytes("bytes");
+  const url = file.anyText("uri");
+  if ((raw === undefined) === (url === undefined)) {
+    file.violate("must have exactly one of bytes, uri");
+    return UNREADABLE_PART;
+  }
+  const read = raw === undefined ? { url: url as string } : { raw };
+  return withNames(read, metadata, file.text("name"), file.text("mimeType"));
 }

@@ -4,7 +4,7 @@ import { invalidParams, ProtocolError } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";
 import type { ListInput, Operation, OperationKind, Outcomes, SendInput, StreamFrame } from "../../model/operation.ts";
 import { parseLastEventId } from "../shared/http/requests.ts";
-import { createFrame, invalidResponse } from "../shared/responses.ts";
+import { asResponse, createFrame, invalidResponse } from "../shared/responses.ts";
 import { readCardLeniently } from "./card.ts";
 import { type ReadOptions, readWire, type WireName, type WireTypes } from "./proto/schema.ts";
 
@@ -15,15 +15,7 @@ export type UnaryKind = Exclude<OperationKind, "stream" | "subscribe">;
 const TOLERANT: ReadOptions = { tolerant: true, code: "INVALID_AGENT_RESPONSE" };
 
 function read<Name extends WireName>(name: Name, value: unknown): WireTypes[Name] {
-  try {
-    return readWire(name, value, TOLERANT);
-  } catch (error) {
-    if (!ProtocolError.is(error)) throw error;
-    throw new ProtocolError("INVALID_AGENT_RESPONSE", `The agent's answer cannot be read: ${error.message}.`, {
-      cause: error,
-      ...(error.violations === undefined ? {} : { violations: error.violations }),
-    });
-  }
+  return asResponse(() => readWire(name, value, TOLERANT));
 }
 
 type Readers = { readonly [Kind in UnaryKind]: (value: unknown) => Outcomes[Kind] };

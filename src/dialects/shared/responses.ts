@@ -31,6 +31,19 @@ export function invalidResponse(what: string): ProtocolError {
   return new ProtocolError("INVALID_AGENT_RESPONSE", `The agent's answer cannot be read: ${what}.`);
 }
 
+/** What `read` refuses is not the caller's mistake but the agent's. */
+export function asResponse<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!ProtocolError.is(error)) throw error;
+    throw new ProtocolError("INVALID_AGENT_RESPONSE", `The agent's answer cannot be read: ${error.message}.`, {
+      cause: error,
+      ...(error.violations === undefined ? {} : { violations: error.violations }),
+    });
+  }
+}
+
 const EVENT_NUMBER = /^[0-9]{1,15}$/;
 
 /** `id` is that of the server-sent event, a number if the peer numbers its events. */

@@ -5,7 +5,7 @@ import { isObject } from "../../model/json.ts";
 import { type Loss, toLoss } from "../../model/loss.ts";
 import type { Operation, OperationKind, Outcomes, SendConfiguration } from "../../model/operation.ts";
 import type { BufferedResponse, CallTarget, ExchangeCalling } from "../contract.ts";
-import { readResponse } from "../shared/legacy/members.ts";
+import { readResponse } from "../shared/json-members.ts";
 import { createFrame, invalidResponse, parseResponse } from "../shared/responses.ts";
 import { BINDING, VERSION } from "./card.ts";
 import { readStreamEvent, readTask } from "./decode.ts";

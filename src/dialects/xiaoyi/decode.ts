@@ -5,7 +5,7 @@ import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import type { Lossy } from "../../model/loss.ts";
 import { isDataPart, type Message, type Part } from "../../model/message.ts";
 import type { CodecTools } from "../contract.ts";
-import { type Members, readRequest } from "../shared/legacy/members.ts";
+import { type Members, readRequest } from "../shared/json-members.ts";
 import type { ReadOptions } from "../shared/proto/json-reading.ts";
 import { decodeKnownPart } from "./parts.ts";
 

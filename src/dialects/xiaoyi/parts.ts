@@ -4,7 +4,7 @@ import { EXTENSIONS } from "../../model/extensions.ts";
 import { isObject, type JsonObject } from "../../model/json.ts";
 import { type Loss, toLoss } from "../../model/loss.ts";
 import { isDataPart, isRawPart, isTextPart, type Part } from "../../model/message.ts";
-import type { Members } from "../shared/legacy/members.ts";
+import type { Members } from "../shared/json-members.ts";
 import { toStandardBase64 } from "../shared/proto/json-reading.ts";
 import { LOSSES } from "./abilities.ts";
 import type { PartWire } from "./frames.ts";

@@ -12,49 +12,25 @@ import type {
   TaskPushNotificationConfig,
 } from "../../../model/operation.ts";
 import { parseLastEventId } from "../../shared/http/requests.ts";
+import { type Members, readRequest, readResponse } from "../../shared/json-members.ts";
 import { createFrame, invalidResponse } from "../../shared/responses.ts";
 import { LOSSES } from "../losses.ts";
 import { defaultPushConfigId } from "../resource-names.ts";
 import { fromWireCard } from "./card.ts";
-import {
-  finishReading,
-  flagIn,
-  JsonReading,
-  lengthIn,
-  type Members,
-  membersOf,
-  readList,
-  readMember,
-  requiredTextIn,
-  structIn,
-  textIn,
-  textsIn,
-} from "./members.ts";
 import { readEvent, readMessage, readPushConfig, readTask } from "./read.ts";
 
 /** What comes back from a peer over JSON-RPC, read with good will. */
 
 type UnaryKind = Exclude<OperationKind, "stream" | "subscribe">;
 
-function read<T>(value: unknown, reader: (value: unknown, reading: JsonReading) => T): Lossy<T> {
-  const reading = new JsonReading({ tolerant: true });
-  try {
-    return finishReading(reader(value, reading), reading, "INVALID_AGENT_RESPONSE");
-  } catch (error) {
-    if (!ProtocolError.is(error)) throw error;
-    throw new ProtocolError("INVALID_AGENT_RESPONSE", `The agent's answer cannot be read: ${error.message}.`, {
-      cause: error,
-      ...(error.violations === undefined ? {} : { violations: error.violations }),
-    });
-  }
+function read<T>(value: unknown, reader: (members: Members) => T): Lossy<T> {
+  return readResponse(value, reader, { tolerant: true, oneSpelling: true });
 }
 
-function readTaskPushConfig(value: unknown, reading: JsonReading): TaskPushNotificationConfig {
-  const members = membersOf(value, reading);
-  const config = readMember(members, "pushNotificationConfig", reading, readPushConfig);
-  if (config === undefined) reading.violateMember("pushNotificationConfig", "is required");
-  const taskId = textIn(members, "taskId", reading);
-  return { url: "", ...config, ...(taskId !== undefined && { taskId }) };
+function readTaskPushConfig(members: Members): TaskPushNotificationConfig {
+  const config = members.requiredObject("pushNotificationConfig", readPushConfig);
+  const taskId = members.text("taskId");
+  return taskId === undefined ? config : { ...config, taskId };
 }
 
 type Readers = { readonly [Kind in UnaryKind]: (value: unknown) => Lossy<Outcomes[Kind]> };
@@ -73,11 +49,11 @@ const READERS: Readers = {
   "push-create": (value) => read(value, readTaskPushConfig),
   "push-get": (value) => read(value, readTaskPushConfig),
   "push-list"(value) {
-    // Some servers say nothing instead of an empty list.
-    const { value: configs, losses } = read(value ?? [], (list, reading) =>
-      readList(list, reading, readTaskPushConfig),
-    );
-    return { value: { configs, nextPageToken: "" }, losses };
+    // The list is the whole answer; some servers send none instead of an empty one.
+    return read({ configs: value }, (members) => ({
+      configs: members.list("configs", readTaskPushConfig) ?? [],
+      nextPageToken: "",
+    }));
   },
   // Success is all there is to say; servers put null, {} or nothing.
   "push-delete": () => ({ value: undefined, losses: NO_LOSSES }),
@@ -140,94 +116,86 @@ export function decodeRequest(
   params: unknown,
   options: RequestOptions,
 ): Lossy<RequestedOperation> {
-  const reading = new JsonReading({ maxItems: options.maxItems });
-  const members = membersOf(params, reading);
-  return finishReading(readRequest(kind, members, reading, options.lastEventId), reading, "INVALID_PARAMS");
+  return readRequest(params, { maxItems: options.maxItems, oneSpelling: true }, (members) =>
+    readOperation(kind, members, options.lastEventId),
+  );
 }
 
-function readRequest(
-  kind: SupportedKind,
-  members: Members,
-  reading: JsonReading,
-  lastEventId: string | undefined,
-): RequestedOperation {
+function readOperation(kind: SupportedKind, members: Members, lastEventId: string | undefined): RequestedOperation {
   switch (kind) {
     case "send":
     case "stream":
-      return { kind, ...readSend(members, reading) };
+      return { kind, ...readSend(members) };
     case "get": {
-      reportLostMetadata(kind, members, reading);
-      const historyLength = lengthIn(members, "historyLength", reading);
-      const id = requiredTextIn(members, "id", reading);
+      reportLostMetadata(kind, members);
+      const historyLength = members.count("historyLength");
+      const id = members.requiredText("id");
       return historyLength === undefined ? { kind, id } : { kind, id, historyLength };
     }
     case "cancel": {
-      const metadata = structIn(members, "metadata", reading);
-      const id = requiredTextIn(members, "id", reading);
+      const metadata = members.struct("metadata");
+      const id = members.requiredText("id");
       return metadata === undefined ? { kind, id } : { kind, id, metadata };
     }
     case "subscribe": {
-      reportLostMetadata(kind, members, reading);
-      const id = requiredTextIn(members, "id", reading);
+      reportLostMetadata(kind, members);
+      const id = members.requiredText("id");
       const after = parseLastEventId(lastEventId);
       return after === undefined ? { kind, id } : { kind, id, after };
     }
     case "push-create": {
-      reportLostMetadata(kind, members, reading);
-      const taskId = requiredTextIn(members, "taskId", reading);
-      const config = readMember(members, "pushNotificationConfig", reading, readPushConfig);
-      if (config === undefined) reading.violateMember("pushNotificationConfig", "is required");
-      return { kind, taskId, config: { url: "", id: defaultPushConfigId(taskId), ...config, taskId } };
+      reportLostMetadata(kind, members);
+      const taskId = members.requiredText("taskId");
+      const config = members.requiredObject("pushNotificationConfig", readPushConfig);
+      return { kind, taskId, config: { id: defaultPushConfigId(taskId), ...config, taskId } };
     }
     case "push-get": {
-      reportLostMetadata(kind, members, reading);
-      const taskId = requiredTextIn(members, "id", reading);
-      const id = textIn(members, "pushNotificationConfigId", reading);
+      reportLostMetadata(kind, members);
+      const taskId = members.requiredText("id");
+      const id = members.text("pushNotificationConfigId");
       return id === undefined ? { kind: "push-first", taskId } : { kind, taskId, id };
     }
     case "push-list":
-      reportLostMetadata(kind, members, reading);
-      return { kind, taskId: requiredTextIn(members, "id", reading) };
+      reportLostMetadata(kind, members);
+      return { kind, taskId: members.requiredText("id") };
     case "push-delete": {
-      reportLostMetadata(kind, members, reading);
-      const taskId = requiredTextIn(members, "id", reading);
-      return { kind, taskId, id: requiredTextIn(members, "pushNotificationConfigId", reading) };
+      reportLostMetadata(kind, members);
+      const taskId = members.requiredText("id");
+      return { kind, taskId, id: members.requiredText("pushNotificationConfigId") };
     }
     case "extended-card":
       return { kind };
   }
 }
 
-function readSend(members: Members, reading: JsonReading): SendInput {
-  const message = readMember(members, "message", reading, readMessage);
-  const configuration = readMember(members, "configuration", reading, readConfiguration);
-  const metadata = structIn(members, "metadata", reading);
-  if (message === undefined) reading.violateMember("message", "is required");
+function readSend(members: Members): SendInput {
+  const message = members.requiredObject("message", readMessage);
+  const configuration = members.object("configuration", readConfiguration);
+  const metadata = members.struct("metadata");
   return {
-    message: message ?? { messageId: "", role: "ROLE_USER", parts: [] },
+    message,
     ...(configuration !== undefined && { configuration }),
     ...(metadata !== undefined && { metadata }),
   };
 }
 
 /** Undefined when it says nothing beyond what goes without saying. */
-function readConfiguration(value: unknown, reading: JsonReading): SendConfiguration | undefined {
-  const members = membersOf(value, reading);
+function readConfiguration(members: Members): SendConfiguration | undefined {
   const configuration: { -readonly [Member in keyof SendConfiguration]: SendConfiguration[Member] } = {};
-  const acceptedOutputModes = textsIn(members, "acceptedOutputModes", reading);
-  const push = readMember(members, "pushNotificationConfig", reading, readPushConfig);
-  const historyLength = lengthIn(members, "historyLength", reading);
+  const acceptedOutputModes = members.texts("acceptedOutputModes");
+  const push = members.object("pushNotificationConfig", readPushConfig);
+  const historyLength = members.count("historyLength");
   if (acceptedOutputModes !== undefined) configuration.acceptedOutputModes = acceptedOutputModes;
   if (push !== undefined) configuration.taskPushNotificationConfig = push;
   if (historyLength !== undefined) configuration.historyLength = historyLength;
   // 0.3 leaves open what absence means; its servers all waited.
-  if (flagIn(members, "blocking", reading) === false) configuration.returnImmediately = true;
+  if (members.flag("blocking") === false) configuration.returnImmediately = true;
   return Object.keys(configuration).length === 0 ? undefined : configuration;
 }
 
-function reportLostMetadata(kind: OperationKind, members: Members, reading: JsonReading): void {
-  const metadata = structIn(members, "metadata", reading);
+function reportLostMetadata(kind: OperationKind, members: Members): void {
+  const metadata = members.struct("metadata");
   if (metadata !== undefined && Object.keys(metadata).length > 0) {
-    reading.lose(LOSSES.requestMetadata, `${kind}.metadata`);
+    members.reading.lose(LOSSES.requestMetadata, `${kind}.metadata`);
   }
 }

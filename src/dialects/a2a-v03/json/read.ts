@@ -2,52 +2,28 @@
 
 import type { StreamEvent, TaskArtifactUpdate, TaskStatusUpdate } from "../../../model/event.ts";
 import { isObject } from "../../../model/json.ts";
-import type { Message, Part, Role } from "../../../model/message.ts";
+import type { Message, Role } from "../../../model/message.ts";
 import type { AuthenticationInfo, TaskPushNotificationConfig } from "../../../model/operation.ts";
 import { type Artifact, TASK_STATES, type Task, type TaskState, type TaskStatus } from "../../../model/task.ts";
+import type { Members } from "../../shared/json-members.ts";
 import { LOSSES } from "../losses.ts";
 import { readPart } from "../parts.ts";
 import { decodeRole, decodeState, STATE_NAMES, UNKNOWN_STATE } from "./encode.ts";
-import {
-  flagIn,
-  type JsonReading,
-  listIn,
-  type Members,
-  memberOf,
-  membersOf,
-  readList,
-  readMember,
-  requiredTextIn,
-  structIn,
-  textIn,
-  textsIn,
-} from "./members.ts";
 
 type Writable<T> = { -readonly [Member in keyof T]: T[Member] };
 
-/** A message without parts says nothing, except where a peer's answer would be lost over it. */
-function partsIn(members: Members, reading: JsonReading): readonly Part[] {
-  const value = memberOf(members, "parts", reading);
-  if (!reading.tolerant) {
-    if (value === undefined) reading.violateMember("parts", "is required");
-    else if (Array.isArray(value) && value.length === 0) reading.violateMember("parts", "must not be empty");
-  }
-  return readMember(members, "parts", reading, (list) => readList(list, reading, readPart)) ?? [];
-}
-
-export function readMessage(value: unknown, reading: JsonReading): Message {
-  const members = membersOf(value, reading);
-  refuseOtherKind(members, "message", reading);
+export function readMessage(members: Members): Message {
+  refuseOtherKind(members, "message");
   const message: Writable<Message> = {
-    messageId: messageIdIn(members, reading),
-    role: roleIn(members, reading),
-    parts: partsIn(members, reading),
+    messageId: messageIdIn(members),
+    role: roleIn(members),
+    parts: members.requiredList("parts", readPart),
   };
-  const contextId = textIn(members, "contextId", reading);
-  const taskId = textIn(members, "taskId", reading);
-  const metadata = structIn(members, "metadata", reading);
-  const extensions = textsIn(members, "extensions", reading);
-  const referenceTaskIds = textsIn(members, "referenceTaskIds", reading);
+  const contextId = members.text("contextId");
+  const taskId = members.text("taskId");
+  const metadata = members.struct("metadata");
+  const extensions = members.texts("extensions");
+  const referenceTaskIds = members.texts("referenceTaskIds");
   if (contextId !== undefined) message.contextId = contextId;
   if (taskId !== undefined) message.taskId = taskId;
   if (metadata !== undefined) message.metadata = metadata;
@@ -57,38 +33,37 @@ export function readMessage(value: unknown, reading: JsonReading): Message {
 }
 
 /** 0.2 and 0.3 require it of everyone; in an answer nothing depends on it. */
-function messageIdIn(members: Members, reading: JsonReading): string {
-  if (!reading.tolerant) return requiredTextIn(members, "messageId", reading);
-  return textIn(members, "messageId", reading) ?? "";
+function messageIdIn(members: Members): string {
+  if (!members.reading.tolerant) return members.requiredText("messageId");
+  return members.text("messageId") ?? "";
 }
 
-function roleIn(members: Members, reading: JsonReading): Role {
-  const word = memberOf(members, "role", reading);
+function roleIn(members: Members): Role {
+  const word = members.raw("role");
   const role = decodeRole(word);
   if (role !== undefined) return role;
-  if (!reading.tolerant) {
-    reading.violateMember("role", word === undefined ? "is required" : "must be one of user, agent");
+  if (!members.reading.tolerant) {
+    members.violateMember("role", word === undefined ? "is required" : "must be one of user, agent");
   } else if (word !== undefined) {
-    reading.lose(LOSSES.unreadableRole, "role");
+    members.reading.lose(LOSSES.unreadableRole, "role");
   }
   return "ROLE_AGENT";
 }
 
-function refuseOtherKind(members: Members, kind: string, reading: JsonReading): void {
-  const said = memberOf(members, "kind", reading);
-  if (said !== undefined && said !== kind) reading.violateMember("kind", `must be ${kind}`);
+function refuseOtherKind(members: Members, kind: string): void {
+  const said = members.raw("kind");
+  if (said !== undefined && said !== kind) members.violateMember("kind", `must be ${kind}`);
 }
 
-function readArtifact(value: unknown, reading: JsonReading): Artifact {
-  const members = membersOf(value, reading);
+function readArtifact(members: Members): Artifact {
   const artifact: Writable<Artifact> = {
-    artifactId: requiredTextIn(members, "artifactId", reading),
-    parts: partsIn(members, reading),
+    artifactId: members.requiredText("artifactId"),
+    parts: members.requiredList("parts", readPart),
   };
-  const name = textIn(members, "name", reading);
-  const description = textIn(members, "description", reading);
-  const metadata = structIn(members, "metadata", reading);
-  const extensions = textsIn(members, "extensions", reading);
+  const name = members.text("name");
+  const description = members.text("description");
+  const metadata = members.struct("metadata");
+  const extensions = members.texts("extensions");
   if (name !== undefined) artifact.name = name;
   if (description !== undefined) artifact.description = description;
   if (metadata !== undefined) artifact.metadata = metadata;
@@ -96,17 +71,10 @@ function readArtifact(value: unknown, reading: JsonReading): Artifact {
   return artifact;
 }
 
-function statusIn(members: Members, reading: JsonReading): TaskStatus {
-  const status = readMember(members, "status", reading, readStatus);
-  if (status === undefined) reading.violateMember("status", "is required");
-  return status ?? { state: "TASK_STATE_SUBMITTED" };
-}
-
-function readStatus(value: unknown, reading: JsonReading): TaskStatus {
-  const members = membersOf(value, reading);
-  const status: Writable<TaskStatus> = { state: stateIn(members, reading) };
-  const message = readMember(members, "message", reading, readMessage);
-  const timestamp = timestampIn(members, reading);
+function readStatus(members: Members): TaskStatus {
+  const status: Writable<TaskStatus> = { state: stateIn(members) };
+  const message = members.object("message", readMessage);
+  const timestamp = timestampIn(members);
   if (message !== undefined) status.message = message;
   if (timestamp !== undefined) status.timestamp = timestamp;
   return status;
@@ -115,116 +83,108 @@ function readStatus(value: unknown, reading: JsonReading): TaskStatus {
 const KNOWN_STATES = TASK_STATES.map((state) => STATE_NAMES[state]).join(", ");
 
 /** `unknown` is refused as 1.0 refuses its unspecified state: in the same words, so that callers can tell. */
-function stateIn(members: Members, reading: JsonReading): TaskState {
-  const word = memberOf(members, "state", reading);
+function stateIn(members: Members): TaskState {
+  const word = members.raw("state");
   const state = decodeState(word);
   if (state !== undefined) return state;
-  if (word === undefined) reading.violateMember("state", "is required");
-  else reading.violateMember("state", word === UNKNOWN_STATE ? "must not be empty" : `must be one of ${KNOWN_STATES}`);
+  if (word === undefined) members.violateMember("state", "is required");
+  else members.violateMember("state", word === UNKNOWN_STATE ? "must not be empty" : `must be one of ${KNOWN_STATES}`);
   return "TASK_STATE_SUBMITTED";
 }
 
 const TIMESTAMP = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(Z|z|[+-]\d\d:?\d\d)?$/;
 
 /** The examples of 0.3 have no zone; they mean UTC. */
-function timestampIn(members: Members, reading: JsonReading): string | undefined {
-  const value = memberOf(members, "timestamp", reading);
+function timestampIn(members: Members): string | undefined {
+  const value = members.raw("timestamp");
   if (value === undefined) return undefined;
   const found = typeof value === "string" ? TIMESTAMP.exec(value) : null;
   const instant = found === null ? Number.NaN : Date.parse(found[1] === undefined ? `${found[0]}Z` : found[0]);
   if (!Number.isNaN(instant)) return new Date(instant).toISOString();
-  reading.lose(LOSSES.unreadableTimestamp, "timestamp");
+  members.reading.lose(LOSSES.unreadableTimestamp, "timestamp");
   return undefined;
 }
 
-export function readTask(value: unknown, reading: JsonReading): Task {
-  const members = membersOf(value, reading);
-  refuseOtherKind(members, "task", reading);
+export function readTask(members: Members): Task {
+  refuseOtherKind(members, "task");
   const task: Writable<Task> = {
-    id: requiredTextIn(members, "id", reading),
-    contextId: textIn(members, "contextId", reading) ?? "",
-    status: statusIn(members, reading),
+    id: members.requiredText("id"),
+    contextId: members.text("contextId") ?? "",
+    status: members.requiredObject("status", readStatus),
   };
-  const artifacts = listIn(members, "artifacts", reading, readArtifact);
-  const history = listIn(members, "history", reading, readMessage);
-  const metadata = structIn(members, "metadata", reading);
+  const artifacts = members.list("artifacts", readArtifact);
+  const history = members.list("history", readMessage);
+  const metadata = members.struct("metadata");
   if (artifacts !== undefined) task.artifacts = artifacts;
   if (history !== undefined) task.history = history;
   if (metadata !== undefined) task.metadata = metadata;
   return task;
 }
 
-function readStatusUpdate(value: unknown, reading: JsonReading): TaskStatusUpdate {
-  const members = membersOf(value, reading);
+function readStatusUpdate(members: Members): TaskStatusUpdate {
   const update: Writable<TaskStatusUpdate> = {
-    taskId: requiredTextIn(members, "taskId", reading),
-    contextId: textIn(members, "contextId", reading) ?? "",
-    status: statusIn(members, reading),
+    taskId: members.requiredText("taskId"),
+    contextId: members.text("contextId") ?? "",
+    status: members.requiredObject("status", readStatus),
   };
-  const metadata = structIn(members, "metadata", reading);
+  const metadata = members.struct("metadata");
   if (metadata !== undefined) update.metadata = metadata;
   return update;
 }
 
-function readArtifactUpdate(value: unknown, reading: JsonReading): TaskArtifactUpdate {
-  const members = membersOf(value, reading);
-  const artifact = readMember(members, "artifact", reading, readArtifact);
-  if (artifact === undefined) reading.violateMember("artifact", "is required");
+function readArtifactUpdate(members: Members): TaskArtifactUpdate {
   const update: Writable<TaskArtifactUpdate> = {
-    taskId: requiredTextIn(members, "taskId", reading),
-    contextId: textIn(members, "contextId", reading) ?? "",
-    artifact: artifact ?? { artifactId: "", parts: [] },
+    taskId: members.requiredText("taskId"),
+    contextId: members.text("contextId") ?? "",
+    artifact: members.requiredObject("artifact", readArtifact),
   };
-  const metadata = structIn(members, "metadata", reading);
-  if (flagIn(members, "append", reading) === true) update.append = true;
-  if (flagIn(members, "lastChunk", reading) === true) update.lastChunk = true;
+  const metadata = members.struct("metadata");
+  if (members.flag("append") === true) update.append = true;
+  if (members.flag("lastChunk") === true) update.lastChunk = true;
   if (metadata !== undefined) update.metadata = metadata;
   return update;
 }
 
 /** What a stream or a send answers with: told apart by `kind`, else by the members only one of them has. */
-export function readEvent(value: unknown, reading: JsonReading): StreamEvent {
-  const members = membersOf(value, reading);
-  switch (memberOf(members, "kind", reading) ?? kindByShape(members)) {
+export function readEvent(members: Members): StreamEvent {
+  switch (members.raw("kind") ?? kindByShape(members)) {
     case "task":
-      return { task: readTask(value, reading) };
+      return { task: readTask(members) };
     case "message":
-      return { message: readMessage(value, reading) };
+      return { message: readMessage(members) };
     case "status-update":
-      return { statusUpdate: readStatusUpdate(value, reading) };
+      return { statusUpdate: readStatusUpdate(members) };
     case "artifact-update":
-      return { artifactUpdate: readArtifactUpdate(value, reading) };
+      return { artifactUpdate: readArtifactUpdate(members) };
     default:
-      reading.violateMember("kind", "must be one of task, message, status-update, artifact-update");
+      members.violateMember("kind", "must be one of task, message, status-update, artifact-update");
       return { message: { messageId: "", role: "ROLE_AGENT", parts: [] } };
   }
 }
 
-function kindByShape({ artifact, status, id, parts }: Members): string | undefined {
-  if (isObject(artifact)) return "artifact-update";
-  if (isObject(status)) return id === undefined ? "status-update" : "task";
-  return Array.isArray(parts) ? "message" : undefined;
+function kindByShape(members: Members): string | undefined {
+  if (isObject(members.raw("artifact"))) return "artifact-update";
+  if (isObject(members.raw("status"))) return members.raw("id") === undefined ? "status-update" : "task";
+  return Array.isArray(members.raw("parts")) ? "message" : undefined;
 }
 
 /** Without the task, which is named beside it. */
-export function readPushConfig(value: unknown, reading: JsonReading): TaskPushNotificationConfig {
-  const members = membersOf(value, reading);
-  const config: Writable<TaskPushNotificationConfig> = { url: requiredTextIn(members, "url", reading) };
-  const id = textIn(members, "id", reading);
-  const token = textIn(members, "token", reading);
-  const authentication = readMember(members, "authentication", reading, readAuthentication);
+export function readPushConfig(members: Members): TaskPushNotificationConfig {
+  const config: Writable<TaskPushNotificationConfig> = { url: members.requiredText("url") };
+  const id = members.text("id");
+  const token = members.text("token");
+  const authentication = members.object("authentication", readAuthentication);
   if (id !== undefined) config.id = id;
   if (token !== undefined) config.token = token;
   if (authentication !== undefined) config.authentication = authentication;
   return config;
 }
 
-function readAuthentication(value: unknown, reading: JsonReading): AuthenticationInfo | undefined {
-  const members = membersOf(value, reading);
-  const [scheme, ...others] = textsIn(members, "schemes", reading) ?? [];
-  const credentials = textIn(members, "credentials", reading);
+function readAuthentication(members: Members): AuthenticationInfo | undefined {
+  const [scheme, ...others] = members.texts("schemes") ?? [];
+  const credentials = members.text("credentials");
   if (others.length > 0 || (scheme === undefined && credentials !== undefined)) {
-    reading.lose(LOSSES.pushSchemes, scheme === undefined ? "credentials" : "schemes");
+    members.reading.lose(LOSSES.pushSchemes, scheme === undefined ? "credentials" : "schemes");
   }
   if (scheme === undefined) return undefined;
   return credentials === undefined ? { scheme } : { scheme, credentials };

@@ -1,6 +1,5 @@
 /** Shapes of the proto, once validated, as the model. What the model has no place for is added to `losses`. */
 
-import { ProtocolError } from "../../../model/errors.ts";
 import type { StreamEvent, TaskArtifactUpdate, TaskStatusUpdate } from "../../../model/event.ts";
 import { type Loss, type Lossy, NO_LOSSES, toLoss } from "../../../model/loss.ts";
 import type { Message } from "../../../model/message.ts";
@@ -14,7 +13,7 @@ import type {
 } from "../../../model/operation.ts";
 import type { Artifact, Task, TaskStatus } from "../../../model/task.ts";
 import type { ReadOptions } from "../../shared/proto/json-reading.ts";
-import { invalidResponse } from "../../shared/responses.ts";
+import { asResponse, invalidResponse } from "../../shared/responses.ts";
 import { LOSSES, PROTO_LOSSES } from "../losses.ts";
 import { fromProtoPart } from "../parts.ts";
 import { parsePushConfigName } from "../resource-names.ts";
@@ -41,15 +40,7 @@ export type UnaryKind = Exclude<OperationKind, "stream" | "subscribe">;
 const TOLERANT: ReadOptions = { tolerant: true, code: "INVALID_AGENT_RESPONSE" };
 
 function read<Name extends ProtoName>(name: Name, value: unknown): ProtoTypes[Name] {
-  try {
-    return readProto(name, value, TOLERANT);
-  } catch (error) {
-    if (!ProtocolError.is(error)) throw error;
-    throw new ProtocolError("INVALID_AGENT_RESPONSE", `The agent's answer cannot be read: ${error.message}.`, {
-      cause: error,
-      ...(error.violations === undefined ? {} : { violations: error.violations }),
-    });
-  }
+  return asResponse(() => readProto(name, value, TOLERANT));
 }
 
 type Readers = { readonly [Kind in UnaryKind]: (value: unknown, losses: Loss[]) => Outcomes[Kind] };

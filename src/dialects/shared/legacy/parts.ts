@@ -4,7 +4,7 @@ import type { JsonValue } from "../../../model/json.ts";
 import { type Loss, type LossRule, toLoss } from "../../../model/loss.ts";
 import { isDataPart, isRawPart, isTextPart, type Part } from "../../../model/message.ts";
 import type { Artifact } from "../../../model/task.ts";
-import type { Members } from "./members.ts";
+import type { Members } from "../json-members.ts";
 
 /** Which artifact of a task is which, by the order in which they first appeared. That order never changes. */
 export class ArtifactIndexes {

@@ -3,7 +3,7 @@
 import { type Loss, type LossRule, toLoss } from "../../../model/loss.ts";
 import type { Role } from "../../../model/message.ts";
 import { isTerminal, type TaskState } from "../../../model/task.ts";
-import type { Members } from "./members.ts";
+import type { Members } from "../json-members.ts";
 
 export const STATE_LOSSES = {
   rejected: {

@@ -4,9 +4,15 @@
  * as the same object, uncopied. Knows the encoding, not one message of the protocol.
  */
 
-import { type ErrorCode, type FieldViolation, ProtocolError } from "../../../model/errors.ts";
 import { isObject } from "../../../model/json.ts";
-import { Reading, type ReadOptions, SCALARS, type ScalarName, type TypeReader } from "./json-reading.ts";
+import {
+  Reading,
+  type ReadOptions,
+  SCALARS,
+  type ScalarName,
+  type TypeReader,
+  validationError,
+} from "./json-reading.ts";
 
 /**
  * - `required`: must be there and must not be empty
@@ -67,13 +73,6 @@ export function compileProtoJson<Name extends string>(tables: ProtoTables): Prot
 }
 
 const NO_OPTIONS: ReadOptions = {};
-
-function validationError(violations: readonly FieldViolation[], code: ErrorCode): ProtocolError {
-  const [first] = violations as readonly [FieldViolation];
-  const where = first.field === "" ? "the value" : first.field;
-  const more = violations.length === 1 ? "" : ` (and ${violations.length - 1} more)`;
-  return new ProtocolError(code, `${where} ${first.description}${more}`, { violations });
-}
 
 function compileType(name: string, tables: ProtoTables, typeNamed: (name: string) => TypeReader): TypeReader {
   if (name.endsWith("[]")) return listOf(typeNamed(name.slice(0, -2)));

@@ -1,6 +1,6 @@
 /** The scalar types of the tables, each in its one final form. */
 
-import type { ErrorCode, FieldViolation } from "../../../model/errors.ts";
+import { type ErrorCode, type FieldViolation, ProtocolError } from "../../../model/errors.ts";
 import { isObject } from "../../../model/json.ts";
 
 /** What one pass of reading keeps, and what the reader of a type is. */
@@ -70,6 +70,17 @@ export class Reading {
     }
     return where;
   }
+}
+
+/** Names the first violation; the others are in its details. */
+export function validationError(
+  violations: readonly FieldViolation[],
+  code: ErrorCode = "INVALID_PARAMS",
+): ProtocolError {
+  const [first] = violations as readonly [FieldViolation];
+  const where = first.field === "" ? "the value" : first.field;
+  const more = violations.length === 1 ? "" : ` (and ${violations.length - 1} more)`;
+  return new ProtocolError(code, `${where} ${first.description}${more}`, { violations });
 }
 
 export interface TypeReader {

@@ -5,7 +5,7 @@ import { isObject } from "../../../model/json.ts";
 import type { Lossy } from "../../../model/loss.ts";
 import { isTextPart, type Part, type TextPart } from "../../../model/message.ts";
 import type { TaskState } from "../../../model/task.ts";
-import { type Members, readResponse } from "../../shared/legacy/members.ts";
+import { type Members, readResponse } from "../../shared/json-members.ts";
 import { invalidResponse } from "../../shared/responses.ts";
 import { LOSSES } from "../abilities.ts";
 import { decodeError, isSuccess, PLATFORM_CODES } from "../errors.ts";
