@@ -8,3 +8,6 @@ export interface JsonObject {
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
+
+/** A value while it is being built. */
+export type Writable<T> = { -readonly [Member in keyof T]: T[Member] };

@@ -2,17 +2,19 @@
 
 import { ProtocolError } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";
-import { type Loss, type Lossy, toLoss } from "../../model/loss.ts";
+import type { Loss, Lossy } from "../../model/loss.ts";
 import type { Operation, OperationKind, Outcomes } from "../../model/operation.ts";
+import type { Task } from "../../model/task.ts";
 import type { CallTarget, ExchangeCalling } from "../contract.ts";
 import { httpStatusError } from "../shared/errors.ts";
 import { readResponse } from "../shared/json-members.ts";
+import { readTask } from "../shared/legacy/decode.ts";
+import { reportLostRequest, toMessage } from "../shared/legacy/encode.ts";
 import { createFrame, invalidResponse, parseResponse } from "../shared/responses.ts";
 import { VERSION } from "./card.ts";
-import { readPushConfig, readStreamEvent, readTask } from "./decode.ts";
-import { toMessage, toPushConfig } from "./encode.ts";
+import { readPushConfig, readStreamEvent } from "./decode.ts";
+import { FORM, toPushConfig } from "./encode.ts";
 import { decodeError } from "./errors.ts";
-import { LOSSES } from "./losses.ts";
 
 type SendOperation = Extract<Operation, { readonly kind: "send" | "stream" }>;
 
@@ -36,21 +38,17 @@ function encodeRequest(operation: Operation, losses: Loss[]): { readonly method:
     case "push-get":
       return { method: "tasks/pushNotification/get", params: { id: operation.taskId } };
     default:
-      throw new ProtocolError("UNSUPPORTED_OPERATION", `A2A 0.1 has no word for the operation ${operation.kind}.`);
+      throw new ProtocolError("UNSUPPORTED_OPERATION", `A2A 0.1 does not have the operation ${operation.kind}.`);
   }
 }
 
 /** The caller chooses the id of a task here. One who did not choose gets the id of the message, which is as unique. */
 function sendParams({ chosenId, configuration, message, metadata }: SendOperation, losses: Loss[]): object {
-  const { acceptedOutputModes, historyLength, returnImmediately, taskPushNotificationConfig } = configuration ?? {};
-  if (acceptedOutputModes !== undefined) {
-    losses.push(toLoss(LOSSES.acceptedOutputModes, "configuration.acceptedOutputModes"));
-  }
-  if (returnImmediately === true) losses.push(toLoss(LOSSES.returnImmediately, "configuration.returnImmediately"));
+  const { historyLength, taskPushNotificationConfig } = configuration ?? {};
   return {
     id: message.taskId ?? chosenId ?? message.messageId,
     sessionId: message.contextId,
-    message: toMessage(message, "message", losses),
+    message: toMessage(message, "message", losses, FORM),
     pushNotification: taskPushNotificationConfig === undefined ? undefined : toPushConfig(taskPushNotificationConfig),
     historyLength,
     metadata,
@@ -78,12 +76,16 @@ type UnaryKind = Exclude<OperationKind, "stream" | "subscribe">;
 type Readers = { readonly [Kind in UnaryKind]?: (result: unknown) => Lossy<Outcomes[Kind]> };
 
 const READERS: Readers = {
-  send: (result) => readResponse(result, (members) => ({ task: readTask(members) })),
-  get: (result) => readResponse(result, readTask),
-  cancel: (result) => readResponse(result, readTask),
+  send: (result) => readResponse(result, (members) => ({ task: readTask(members, FORM) })),
+  get: readTaskResponse,
+  cancel: readTaskResponse,
   "push-create": readPushResponse,
   "push-get": readPushResponse,
 };
+
+function readTaskResponse(result: unknown): Lossy<Task> {
+  return readResponse(result, (members) => readTask(members, FORM));
+}
 
 function readPushResponse(result: unknown): Lossy<Outcomes["push-get"]> {
   return readResponse(result, (members) => {
@@ -99,8 +101,7 @@ export const jsonRpcCalling: ExchangeCalling = {
 
   encode(operation, target) {
     const losses: Loss[] = [];
-    if (target.tenant !== undefined && target.tenant !== "") losses.push(toLoss(LOSSES.tenant, "tenant"));
-    if (target.extensions.length > 0) losses.push(toLoss(LOSSES.callExtensions, "extensions"));
+    reportLostRequest(operation, target, losses);
     const { method, params } = encodeRequest(operation, losses);
     return {
       value: {

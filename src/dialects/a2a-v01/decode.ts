@@ -2,37 +2,19 @@
 
 import { ProtocolError } from "../../model/errors.ts";
 import type { StreamEvent } from "../../model/event.ts";
+import type { Writable } from "../../model/json.ts";
 import { type Lossy, NO_LOSSES } from "../../model/loss.ts";
-import type { Message } from "../../model/message.ts";
 import type { Operation, OperationKind, SendConfiguration, TaskPushNotificationConfig } from "../../model/operation.ts";
-import type { Artifact, Task, TaskStatus } from "../../model/task.ts";
 import type { CodecTools } from "../contract.ts";
 import { parseLastEventId } from "../shared/http/requests.ts";
 import { type Members, readRequest } from "../shared/json-members.ts";
-import { readPart } from "../shared/legacy/parts.ts";
-import { readRole, readState, readTimestamp } from "../shared/legacy/states.ts";
+import { readArtifact, readMessage, readStatus, readTask } from "../shared/legacy/decode.ts";
 import type { ReadOptions } from "../shared/proto/json-reading.ts";
-import { deriveId } from "../shared/responses.ts";
+import { FORM } from "./encode.ts";
 import { LOSSES } from "./losses.ts";
 
-/** The JSON of 0.1 as the model has it. */
-
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-
-/** Messages of 0.1 have no id. */
-type CreateMessageId = (message: Omit<Message, "messageId">) => string;
-
-function readMessage(members: Members, name: CreateMessageId): Mutable<Message> {
-  const role = readRole(members);
-  const parts = members.requiredList("parts", readPart);
-  const metadata = members.struct("metadata");
-  const message: Omit<Mutable<Message>, "messageId"> = { role, parts };
-  if (metadata !== undefined) message.metadata = metadata;
-  return { messageId: name(message), ...message };
-}
-
 export function readPushConfig(members: Members): TaskPushNotificationConfig {
-  const config: Mutable<TaskPushNotificationConfig> = { url: members.requiredText("url") };
+  const config: Writable<TaskPushNotificationConfig> = { url: members.requiredText("url") };
   const token = members.text("token");
   const authentication = members.object("authentication", readPushAuthentication);
   if (token !== undefined) config.token = token;
@@ -50,111 +32,20 @@ function readPushAuthentication(members: Members): TaskPushNotificationConfig["a
   return credentials === undefined ? { scheme } : { scheme, credentials };
 }
 
-/** Where a message stands: 0.1 leaves it to the task around it. */
-interface TaskScope {
-  readonly taskId: string;
-  readonly contextId: string;
-}
-
-function readTaskMessage(members: Members, { contextId, taskId }: TaskScope): Message {
-  const message = readMessage(members, (said) => deriveId(taskId, said));
-  message.taskId = taskId;
-  if (contextId !== "") message.contextId = contextId;
-  return message;
-}
-
-function readStatus(members: Members, place: TaskScope): TaskStatus {
-  const status: Mutable<TaskStatus> = { state: readState(members) };
-  const message = members.object("message", (said) => readTaskMessage(said, place));
-  const timestamp = readTimestamp(members);
-  if (message !== undefined) status.message = message;
-  if (timestamp !== undefined) status.timestamp = timestamp;
-  return status;
-}
-
-interface ReceivedArtifact {
-  readonly artifact: Mutable<Artifact>;
-  readonly append: boolean;
-  readonly lastChunk: boolean;
-}
-
-function readArtifact(members: Members): ReceivedArtifact {
-  const artifact: Mutable<Artifact> = {
-    artifactId: `artifact-${members.count("index") ?? 0}`,
-    parts: members.requiredList("parts", readPart),
-  };
-  const name = members.text("name");
-  const description = members.text("description");
-  const metadata = members.struct("metadata");
-  if (name !== undefined) artifact.name = name;
-  if (description !== undefined) artifact.description = description;
-  if (metadata !== undefined) artifact.metadata = metadata;
-  return { artifact, append: members.flag("append") === true, lastChunk: members.flag("lastChunk") === true };
-}
-
-/**
- * Some servers keep the chunks they sent as artifacts of the task, and many leave the index at its default for all: a
- * chunk that says so joins the one before it, and everything else is an artifact of its own.
- */
-function mergeChunks(heard: readonly ReceivedArtifact[]): Artifact[] {
-  const byId = new Map<string, Mutable<Artifact>>();
-  for (const { artifact, append } of heard) {
-    const { artifactId } = artifact;
-    const before = byId.get(artifactId);
-    if (before === undefined) {
-      byId.set(artifactId, artifact);
-    } else if (append) {
-      before.parts = [...before.parts, ...artifact.parts];
-    } else {
-      artifact.artifactId = unusedId(artifactId, byId);
-      byId.set(artifact.artifactId, artifact);
-    }
-  }
-  return [...byId.values()];
-}
-
-function unusedId(taken: string, ids: ReadonlyMap<string, unknown>): string {
-  for (let number = 2; ; number++) if (!ids.has(`${taken}.${number}`)) return `${taken}.${number}`;
-}
-
-export function readTask(members: Members): Task {
-  const place = { taskId: members.requiredText("id"), contextId: members.text("sessionId") ?? "" };
-  const task: Mutable<Task> = {
-    id: place.taskId,
-    contextId: place.contextId,
-    status: members.requiredObject("status", (status) => readStatus(status, place)),
-  };
-  const artifacts = members.list("artifacts", readArtifact) ?? [];
-  const history = members.list("history", (said) => readTaskMessage(said, place)) ?? [];
-  const metadata = members.struct("metadata");
-  if (artifacts.length > 0) task.artifacts = mergeChunks(artifacts);
-  if (history.length > 0) task.history = history;
-  if (metadata !== undefined) task.metadata = metadata;
-  return task;
-}
-
 /** Only tasks have these members; a server that answers with one instead of a stream says it all at once. */
 const ONLY_IN_TASKS = ["sessionId", "artifacts", "history"];
 
 export function readStreamEvent(members: Members): StreamEvent {
-  if (ONLY_IN_TASKS.some((name) => members.raw(name) !== undefined)) return { task: readTask(members) };
-  const place = { taskId: members.requiredText("id"), contextId: "" };
+  if (ONLY_IN_TASKS.some((name) => members.raw(name) !== undefined)) return { task: readTask(members, FORM) };
+  const scope = { taskId: members.requiredText("id"), contextId: "" };
   const metadata = members.struct("metadata");
   const more = metadata === undefined ? undefined : { metadata };
   if (members.raw("artifact") === undefined) {
-    const status = members.requiredObject("status", (said) => readStatus(said, place));
-    return { statusUpdate: { ...place, status, ...more } };
+    const status = members.requiredObject("status", (inner) => readStatus(inner, scope, FORM));
+    return { statusUpdate: { ...scope, status, ...more } };
   }
-  const { append, artifact, lastChunk } = members.requiredObject("artifact", readArtifact);
-  return {
-    artifactUpdate: {
-      ...place,
-      artifact,
-      ...(append ? { append } : undefined),
-      ...(lastChunk ? { lastChunk } : undefined),
-      ...more,
-    },
-  };
+  const received = members.requiredObject("artifact", (artifact) => readArtifact(artifact, FORM));
+  return { artifactUpdate: { ...scope, ...received, ...more } };
 }
 
 export const METHODS = {
@@ -227,8 +118,8 @@ export function decodeRequest(
 function readSend(kind: "send" | "stream", members: Members, ids: CodecTools["ids"]): SupportedOperation {
   const chosenId = members.requiredText("id");
   const sessionId = members.text("sessionId");
-  const said = members.requiredObject("message", (message) => readMessage(message, ids.message));
-  const message: Message = sessionId === undefined ? said : { ...said, contextId: sessionId };
+  const message = members.requiredObject("message", (inner) => readMessage(inner, FORM, ids.message));
+  if (sessionId !== undefined) message.contextId = sessionId;
   const configuration = readConfiguration(members, chosenId);
   const metadata = members.struct("metadata");
   return {

@@ -73,9 +73,9 @@ describe("asking", () => {
       "tenant",
       "extensions",
       "configuration.acceptedOutputModes",
+      "configuration.returnImmediately",
       "configuration.historyLength",
       "configuration.taskPushNotificationConfig",
-      "configuration.returnImmediately",
       "message.extensions",
     ]);
   });

@@ -6,10 +6,12 @@ import { type Loss, toLoss } from "../../model/loss.ts";
 import type { Operation, OperationKind, Outcomes, SendConfiguration } from "../../model/operation.ts";
 import type { BufferedResponse, CallTarget, ExchangeCalling } from "../contract.ts";
 import { readResponse } from "../shared/json-members.ts";
+import { readTask } from "../shared/legacy/decode.ts";
+import { reportLostRequest, toMessage } from "../shared/legacy/encode.ts";
 import { createFrame, invalidResponse, parseResponse } from "../shared/responses.ts";
 import { BINDING, VERSION } from "./card.ts";
-import { readStreamEvent, readTask } from "./decode.ts";
-import { toMessage } from "./encode.ts";
+import { readStreamEvent } from "./decode.ts";
+import { FORM } from "./encode.ts";
 import { decodeError, decodeStreamError } from "./errors.ts";
 import { HTTP_PREFIX } from "./http-routes.ts";
 import { LOSSES } from "./losses.ts";
@@ -28,7 +30,7 @@ function routeOf(operation: Operation, losses: Loss[]): Route {
     case "stream": {
       const { configuration, kind, message, metadata } = operation;
       if (configuration !== undefined) reportLostConfiguration(configuration, losses);
-      const body = { message: toMessage(message, "message", losses), metadata };
+      const body = { message: toMessage(message, "message", losses, FORM), metadata };
       return { method: "POST", path: kind === "send" ? "/send" : "/sendSubscribe", body };
     }
     case "get": {
@@ -42,22 +44,18 @@ function routeOf(operation: Operation, losses: Loss[]): Route {
     case "subscribe":
       return { method: "GET", path: `${taskPath(operation.id)}/subscribe` };
     default:
-      throw new ProtocolError("UNSUPPORTED_OPERATION", `This agent's dialect has no word for ${operation.kind}.`);
+      throw new ProtocolError(
+        "UNSUPPORTED_OPERATION",
+        `This agent's dialect does not have the operation ${operation.kind}.`,
+      );
   }
 }
 
-const CONFIGURATION_LOSSES = [
-  ["acceptedOutputModes", LOSSES.acceptedOutputModes],
-  ["historyLength", LOSSES.historyLength],
-  ["taskPushNotificationConfig", LOSSES.pushConfig],
-] as const;
-
 function reportLostConfiguration(configuration: SendConfiguration, losses: Loss[]): void {
-  for (const [name, rule] of CONFIGURATION_LOSSES) {
-    if (configuration[name] !== undefined) losses.push(toLoss(rule, `configuration.${name}`));
-  }
-  if (configuration.returnImmediately === true) {
-    losses.push(toLoss(LOSSES.returnImmediately, "configuration.returnImmediately"));
+  const { historyLength, taskPushNotificationConfig } = configuration;
+  if (historyLength !== undefined) losses.push(toLoss(LOSSES.historyLength, "configuration.historyLength"));
+  if (taskPushNotificationConfig !== undefined) {
+    losses.push(toLoss(LOSSES.pushConfig, "configuration.taskPushNotificationConfig"));
   }
 }
 
@@ -94,8 +92,7 @@ export const httpCalling: ExchangeCalling = {
 
   encode(operation, target) {
     const losses: Loss[] = [];
-    if (target.tenant !== undefined && target.tenant !== "") losses.push(toLoss(LOSSES.tenant, "tenant"));
-    if (target.extensions.length > 0) losses.push(toLoss(LOSSES.callExtensions, "extensions"));
+    reportLostRequest(operation, target, losses);
     const route = routeOf(operation, losses);
     const { body, method } = route;
     const call = { method, url: urlOf(target, route), headers: callHeaders(operation, target, body !== undefined) };
@@ -107,7 +104,7 @@ export const httpCalling: ExchangeCalling = {
     if (status < 200 || status > 299) throw decodeError(kind, value, status);
     if (value === undefined) throw invalidResponse("it is not JSON");
     if (isObject(value) && isObject(value.error)) throw decodeError(kind, value, status);
-    const { losses, value: task } = readResponse(value, readTask);
+    const { losses, value: task } = readResponse(value, (members) => readTask(members, FORM));
     // Every answer of this dialect is a task.
     return { value: (kind === "send" ? { task } : task) as Outcomes[Kind], losses };
   },

@@ -2,8 +2,7 @@
 
 import type { LossRule } from "../../model/loss.ts";
 import type { Abilities } from "../contract.ts";
-import { PART_LOSSES } from "../shared/legacy/parts.ts";
-import { STATE_LOSSES } from "../shared/legacy/states.ts";
+import { PART_LOSSES, STATE_LOSSES } from "../shared/legacy/losses.ts";
 
 /** A task is followed by the one stream that its message is answered with; it cannot be looked at later. */
 export const can: Abilities = {
