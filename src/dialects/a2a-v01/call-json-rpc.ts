@@ -1,16 +1,15 @@
 /** Calling over JSON-RPC: one URL, one POST per operation, streams as SSE of whole envelopes. */
 
 import { ProtocolError } from "../../model/errors.ts";
-import { isObject } from "../../model/json.ts";
 import type { Loss, Lossy } from "../../model/loss.ts";
 import type { Operation, OperationKind, Outcomes } from "../../model/operation.ts";
 import type { Task } from "../../model/task.ts";
-import type { CallTarget, ExchangeCalling } from "../contract.ts";
-import { httpStatusError } from "../shared/errors.ts";
+import type { BufferedResponse, ExchangeCalling } from "../contract.ts";
+import { callHeaders, decodeEnvelope, decodeFrameEnvelope, jsonRpcCall } from "../shared/http/calling.ts";
 import { readResponse } from "../shared/json-members.ts";
 import { readTask } from "../shared/legacy/decode.ts";
 import { reportLostRequest, toMessage } from "../shared/legacy/encode.ts";
-import { createFrame, invalidResponse, parseResponse } from "../shared/responses.ts";
+import { createFrame, invalidResponse } from "../shared/responses.ts";
 import { VERSION } from "./card.ts";
 import { readPushConfig, readStreamEvent } from "./decode.ts";
 import { FORM, toPushConfig } from "./encode.ts";
@@ -55,23 +54,6 @@ function sendParams({ chosenId, configuration, message, metadata }: SendOperatio
   };
 }
 
-function callHeaders(operation: Operation, target: CallTarget): Readonly<Record<string, string>> {
-  const streams = operation.kind === "stream" || operation.kind === "subscribe";
-  const headers: Record<string, string> = {
-    ...target.headers,
-    accept: streams ? "text/event-stream, application/json" : "application/json",
-    "content-type": "application/json",
-  };
-  if (target.idempotencyKey !== undefined) headers["idempotency-key"] = target.idempotencyKey;
-  if (operation.kind === "subscribe" && operation.after !== undefined) {
-    headers["last-event-id"] = String(operation.after);
-  }
-  return headers;
-}
-
-/** Every request has an exchange of its own, so that the id has nothing to tell apart. */
-const REQUEST_ID = 1;
-
 type UnaryKind = Exclude<OperationKind, "stream" | "subscribe">;
 type Readers = { readonly [Kind in UnaryKind]?: (result: unknown) => Lossy<Outcomes[Kind]> };
 
@@ -103,36 +85,19 @@ export const jsonRpcCalling: ExchangeCalling = {
     const losses: Loss[] = [];
     reportLostRequest(operation, target, losses);
     const { method, params } = encodeRequest(operation, losses);
-    return {
-      value: {
-        method: "POST",
-        url: target.url,
-        headers: callHeaders(operation, target),
-        body: JSON.stringify({ jsonrpc: "2.0", id: REQUEST_ID, method, params }),
-      },
-      losses,
-    };
+    return { value: jsonRpcCall(method, params, target, callHeaders(operation, target)), losses };
   },
 
-  decode<Kind extends UnaryKind>(kind: Kind, { status, text }: { readonly status: number; readonly text: string }) {
-    const envelope = parseResponse(text);
-    // Which HTTP status goes with an error is not settled, so the envelope is heard first.
-    if (isObject(envelope)) {
-      if (isObject(envelope.error)) throw decodeError(envelope.error, status);
+  decode<Kind extends UnaryKind>(kind: Kind, response: BufferedResponse) {
+    return decodeEnvelope(response, decodeError, (result) => {
       const read = READERS[kind];
-      if (envelope.result !== undefined && read !== undefined) return read(envelope.result);
-    }
-    if (status < 200 || status > 299)
-      throw isObject(envelope) ? decodeError(envelope, status) : httpStatusError(status);
-    throw invalidResponse(envelope === undefined ? "it is not JSON" : "it has neither result nor error");
+      if (read === undefined) throw invalidResponse("0.1 has no such operation");
+      return read(result);
+    });
   },
 
   decodeFrame({ data, id }) {
-    const envelope = parseResponse(data);
-    if (!isObject(envelope)) throw invalidResponse("a frame of the stream is not a JSON object");
-    if (isObject(envelope.error)) throw decodeError(envelope.error, 0);
-    if (envelope.result === undefined) throw invalidResponse("a frame of the stream has neither result nor error");
-    const { losses, value } = readResponse(envelope.result, readStreamEvent);
+    const { losses, value } = readResponse(decodeFrameEnvelope(data, decodeError), readStreamEvent);
     return { value: createFrame(value, id), losses };
   },
 };

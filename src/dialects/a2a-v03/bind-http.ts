@@ -3,21 +3,15 @@
 import { invalidParams, ProtocolError } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";
 import type { Loss } from "../../model/loss.ts";
-import type { FrameStream, OperationKind, StreamFrame } from "../../model/operation.ts";
-import {
-  type ExchangeReply,
-  type ExchangeRequest,
-  type FullReply,
-  isStreamReply,
-  jsonReply,
-} from "../../wire/exchange.ts";
+import type { OperationKind } from "../../model/operation.ts";
+import { type ExchangeReply, type ExchangeRequest, type FullReply, jsonReply } from "../../wire/exchange.ts";
 import type { JsonLimits } from "../../wire/parse-json.ts";
-import { encodeSseLine } from "../../wire/sse.ts";
 import type { HttpServing, ServeContext } from "../contract.ts";
 import { errorHeaders, toPublicError } from "../shared/errors.ts";
 import { type EventFraming, eventStreamReply } from "../shared/http/event-stream.ts";
+import { bareFraming, operationAt, refuseCompressed, serveHttp } from "../shared/http/http-serving.ts";
 import { isJson, parseBody, requireMediaType } from "../shared/http/requests.ts";
-import { operationKindFor, type RouteMatch } from "../shared/http/routes.ts";
+import type { RouteMatch } from "../shared/http/routes.ts";
 import { ERRORS, toErrorObject } from "./errors.ts";
 import { HTTP_PREFIX, matchRoute } from "./http-routes.ts";
 import { invoke, isFrameStream, type ProtoReply, serveRequest } from "./invoke.ts";
@@ -58,38 +52,25 @@ function extendedCardErrorReply(error: ProtocolError): ExchangeReply {
   return jsonReply(status, toErrorObject(error), errorHeaders(error));
 }
 
-export const http: HttpServing = {
+export const http = serveHttp({
   version: VERSION,
   prefix: HTTP_PREFIX,
+  errorReply,
 
-  async handle(exchange, context) {
-    const { method } = exchange;
-    const reply = await replyTo(method === "HEAD" ? "GET" : method, exchange, context);
-    return method === "HEAD" ? headOf(reply) : reply;
-  },
-
-  refuse: (error) => errorReply(toPublicError(error)),
-};
-
-async function replyTo(method: string, exchange: ExchangeRequest, context: ServeContext): Promise<ExchangeReply> {
-  try {
+  async answer(method, exchange, context) {
     requireVersion(exchange.headers["a2a-version"]);
     const place = matchRoute(exchange.path);
     if (place === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "There is nothing at this path in A2A 0.3.");
-    const kind = operationKindFor(place.methods, method);
-    if (kind === undefined) return refuseMethod(place);
-    refuseEncoding(exchange.headers["content-encoding"]);
+    const kind = operationAt(place.methods, method);
+    refuseCompressed(exchange);
 
     const posted = method === "POST";
     const options = posted ? { maxItems: context.limits.maxParts } : { textual: true };
     const body = posted ? readBody(exchange, context.limits) : {};
     const request = requestOf(kind, place, decodeQuery(exchange.query), body);
-    const served = await serveRequest(kind, request, exchange.headers, context, options);
-    return replyWith(served, context);
-  } catch (error) {
-    return errorReply(toPublicError(error));
-  }
-}
+    return replyWith(await serveRequest(kind, request, exchange.headers, context, options), context);
+  },
+});
 
 /** The release has no such header; a caller that names another version knows that it wants something else. */
 function requireVersion(named: string | undefined): void {
@@ -100,7 +81,10 @@ function requireVersion(named: string | undefined): void {
 }
 
 function replyWith({ kind, answer, headers }: ProtoReply, context: ServeContext): ExchangeReply {
-  if (isFrameStream(answer)) return streamReply(answer, kind === "stream", headers, context);
+  if (isFrameStream(answer)) {
+    const { keepAliveMs } = context.limits;
+    return eventStreamReply(answer, { keepAliveMs, headers, framing: framingFor(kind === "stream", context) });
+  }
   if (answer.name === "nothing") return { status: 204, headers: headers ?? {}, body: undefined };
   return jsonReply(kind === "push-create" ? 201 : 200, JSON.stringify(answer.value), headers);
 }
@@ -162,59 +146,15 @@ function errorReply(
   return jsonReply(status, toErrorObject(error), extraHeaders);
 }
 
-function refuseMethod({ allow }: RouteMatch): FullReply {
-  return errorReply(new ProtocolError("METHOD_NOT_FOUND", `This path answers ${allow} only.`), 405, { allow });
-}
-
-function refuseEncoding(encoding: string | undefined): void {
-  if (encoding === undefined || encoding === "" || encoding.toLowerCase() === "identity") return;
-  throw new ProtocolError("CONTENT_TYPE_NOT_SUPPORTED", "The request must not be compressed.", {
-    metadata: { contentEncoding: encoding },
-  });
-}
-
-function headOf(full: ExchangeReply): FullReply {
-  if (isStreamReply(full)) full.frames[Symbol.asyncIterator]().return?.();
-  return { status: full.status, headers: full.headers, body: undefined };
-}
-
-function streamReply(
-  frames: FrameStream,
-  closesOnInput: boolean,
-  headers: ProtoReply["headers"],
-  { limits, report }: ServeContext,
-): ExchangeReply {
-  const framing = new ProtoJsonFraming(closesOnInput, report);
-  return eventStreamReply(frames, { keepAliveMs: limits.keepAliveMs, headers, framing });
-}
-
 /** Chunks of text are most of what is streamed, and spelled as in 1.0: none of these members, nothing to translate. */
 const RENAMED_MEMBERS = /"(?:raw|url|data|filename|mediaType)":/;
 
-class ProtoJsonFraming implements EventFraming {
-  readonly #closesOnInput: boolean;
-  readonly #report: (losses: readonly Loss[]) => void;
-
-  constructor(closesOnInput: boolean, report: (losses: readonly Loss[]) => void) {
-    this.#closesOnInput = closesOnInput;
-    this.#report = report;
-  }
-
-  encode(batch: readonly StreamFrame[]): string {
-    const losses: Loss[] = [];
-    let text = "";
-    for (const frame of batch) text += encodeSseLine(this.#jsonOf(frame, losses), frame.number);
-    if (losses.length > 0) this.#report(losses);
-    return text;
-  }
-
-  #jsonOf(frame: StreamFrame, losses: Loss[]): string {
-    const { json } = frame;
+function framingFor(closesOnInput: boolean, { report }: ServeContext): EventFraming {
+  return bareFraming(toErrorObject, ({ event, json }) => {
     if (json.startsWith('{"artifactUpdate"') && !RENAMED_MEMBERS.test(json)) return json;
-    return JSON.stringify(toProtoEvent(frame.event, losses, this.#closesOnInput));
-  }
-
-  encodeFailure(error: unknown): string {
-    return `event: error\n${encodeSseLine(toErrorObject(toPublicError(error)))}`;
-  }
+    const losses: Loss[] = [];
+    const encoded = JSON.stringify(toProtoEvent(event, losses, closesOnInput));
+    if (losses.length > 0) report(losses);
+    return encoded;
+  });
 }

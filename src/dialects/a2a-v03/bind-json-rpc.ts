@@ -4,15 +4,15 @@ import { type ProtocolError, pushConfigNotFound } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";
 import type { FrameStream, SendOutcome, TaskPushNotificationConfig } from "../../model/operation.ts";
 import { type ExchangeReply, type ExchangeRequest, jsonReply } from "../../wire/exchange.ts";
-import { encodeError, encodeResult, type JsonRpcId, type JsonRpcRequest } from "../../wire/json-rpc.ts";
+import { encodeError, encodeResult, type JsonRpcId } from "../../wire/json-rpc.ts";
 import { encodeSseLine } from "../../wire/sse.ts";
-import type { JsonRpcServing, ServeContext } from "../contract.ts";
-import { errorHeaders, toPublicError } from "../shared/errors.ts";
+import type { ServeContext } from "../contract.ts";
+import { errorHeaders } from "../shared/errors.ts";
 import { EVENT_STREAM_HEADERS, eventStreamReply } from "../shared/http/event-stream.ts";
-import { httpStatusOf, JsonRpcFraming } from "../shared/http/json-rpc.ts";
-import { isJson, requireMediaType } from "../shared/http/requests.ts";
+import { JsonRpcFraming, serveJsonRpc } from "../shared/http/json-rpc.ts";
+import { requireCapability } from "../shared/http/requests.ts";
 import { toErrorObject } from "./errors.ts";
-import { invoke, requireCapability } from "./invoke.ts";
+import { invoke } from "./invoke.ts";
 import { toWireCard } from "./json/card.ts";
 import { decodeRequest, kindOfMethod, METHODS, type RequestedOperation } from "./json/decode.ts";
 import {
@@ -29,41 +29,32 @@ import { VERSION } from "./service-parameters.ts";
 
 const NO_PARAMS = {};
 
-export const jsonRpc: JsonRpcServing = {
+export const jsonRpc = serveJsonRpc({
   versions: [VERSION, "0.2"],
   unversioned: true,
   methods: new Set(Object.keys(METHODS)),
+  toError: toErrorObject,
 
-  taskIdOf({ params }: JsonRpcRequest): string | undefined {
+  taskIdOf({ params }) {
     if (!isObject(params)) return undefined;
     const named = params.id ?? params.taskId ?? params.task_id;
     return typeof named === "string" ? named : undefined;
   },
 
-  async handle(request, exchange, context) {
-    const { id } = request;
-    try {
-      requireMediaType(exchange.headers, isJson);
-      const kind = kindOfMethod(request.method);
-      requireCapability(kind, context.service);
-      const { value, losses } = decodeRequest(kind, request.params ?? NO_PARAMS, {
-        maxItems: context.limits.maxParts,
-        lastEventId: exchange.headers["last-event-id"],
-      });
-      if (losses.length > 0) context.report(losses);
-      return await answer(value, id, exchange.headers, context);
-    } catch (error) {
-      const shown = toPublicError(error);
-      return wantsEvents(request.method, exchange.headers.accept) ? errorEventReply(shown, id) : errorReply(shown, id);
-    }
+  async answer({ id, method, params = NO_PARAMS }, { headers }, context) {
+    const kind = kindOfMethod(method);
+    requireCapability(kind, context.service);
+    const { value, losses } = decodeRequest(kind, params, {
+      maxItems: context.limits.maxParts,
+      lastEventId: headers["last-event-id"],
+    });
+    if (losses.length > 0) context.report(losses);
+    return answer(value, id, headers, context);
   },
 
-  refuse: (error, id) => errorReply(toPublicError(error), id),
-};
-
-function errorReply(error: ProtocolError, id: JsonRpcId): ExchangeReply {
-  return jsonReply(httpStatusOf(error), encodeError(id, toErrorObject(error)), errorHeaders(error));
-}
+  errorReply: (error, { id, method }, { headers }) =>
+    wantsEvents(method, headers.accept) ? errorEventReply(error, id) : undefined,
+});
 
 const STREAMING: ReadonlySet<string> = new Set(["message/stream", "tasks/resubscribe"]);
 

@@ -7,21 +7,15 @@ import type { Operation, OperationKind } from "../../model/operation.ts";
 import type { ExchangeCall } from "../../wire/exchange.ts";
 import type { CallTarget, ExchangeCalling } from "../contract.ts";
 import { httpStatusError } from "../shared/errors.ts";
+import { asGet, decodeBareFrame, type HttpCall, toExchangeCall } from "../shared/http/calling.ts";
 import { createFrame, invalidResponse, parseResponse } from "../shared/responses.ts";
 import { decodeError } from "./errors.ts";
 import { LOSSES } from "./losses.ts";
 import { decodeProtoEvent, decodeProtoOutcome } from "./proto/decode.ts";
 import { encodeRequest } from "./proto/requests.ts";
-import { callHeaders, VERSION } from "./service-parameters.ts";
+import { serviceHeaders, VERSION } from "./service-parameters.ts";
 
-interface Route {
-  readonly method: "GET" | "POST" | "DELETE";
-  readonly path: string;
-  readonly query?: Readonly<Record<string, string | number | undefined>>;
-  readonly body?: object;
-}
-
-function routeOf(operation: Operation, losses: Loss[]): Route {
+function routeOf(operation: Operation, losses: Loss[]): HttpCall {
   const asked = encodeRequest(operation, losses);
   switch (asked.kind) {
     case "send":
@@ -57,15 +51,11 @@ function pathOf(operation: Operation): string {
   return "id" in operation ? `/tasks/${encodeURIComponent(operation.id)}` : "";
 }
 
-/** The interface's URL may have a query of its own; the path goes before it. Some cards name the `/v1` already. */
-function urlOf(target: CallTarget, { path, query = {} }: Route): string {
-  const questionMark = target.url.indexOf("?");
-  const given = (questionMark === -1 ? target.url : target.url.slice(0, questionMark)).replace(/\/+$/, "");
-  const base = given.endsWith("/v1") ? given : `${given}/v1`;
-  const search = new URLSearchParams(questionMark === -1 ? "" : target.url.slice(questionMark + 1));
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value));
-  // RFC 3986 escapes a space as %20; the plus sign is only for forms.
-  return `${base}${path}${search.size === 0 ? "" : `?${search.toString().replaceAll("+", "%20")}`}`;
+/** Some cards name the `/v1` already. */
+function addressOf({ url }: CallTarget): string {
+  const [given = "", ...query] = url.split("?");
+  const base = given.replace(/\/+$/, "");
+  return [base.endsWith("/v1") ? base : `${base}/v1`, ...query].join("?");
 }
 
 /** What servers mean by a status whose error has no code: those of the official Python library. */
@@ -111,10 +101,7 @@ export const httpCalling: HttpCalling = {
     const losses: Loss[] = [];
     const route = routeOf(operation, losses);
     if (target.tenant !== undefined && target.tenant !== "") losses.push(toLoss(LOSSES.tenant, "call.tenant"));
-    const call = { method: route.method, url: urlOf(target, route), headers: callHeaders(operation, target) };
-    if (route.body === undefined) return { value: call, losses };
-    call.headers["content-type"] = "application/json";
-    return { value: { ...call, body: JSON.stringify(route.body) }, losses };
+    return { value: toExchangeCall(route, addressOf(target), serviceHeaders(operation, target)), losses };
   },
 
   decode(kind, { status, text }) {
@@ -125,23 +112,15 @@ export const httpCalling: HttpCalling = {
     return decodeProtoOutcome(kind, value);
   },
 
-  decodeFrame({ data, event, id }) {
-    const value = parseResponse(data);
-    // After the first event an error has no settled form: seen are an event of that name, and a member of that name.
-    if (isObject(value) && isObject(value.error)) throw decodeError(value.error, 0);
-    if (event === "error") throw isObject(value) ? decodeError(value, 0) : decodeError({ message: data }, 0);
-    if (value === undefined) throw invalidResponse("a frame of the stream is not JSON");
-    const read = decodeProtoEvent(value);
-    return { value: createFrame(read.value, id), losses: read.losses };
+  decodeFrame(frame) {
+    const { losses, value } = decodeProtoEvent(decodeBareFrame(frame, decodeError));
+    return { value: createFrame(value, frame.id), losses };
   },
 
   alternative(call) {
     const path = call.url.split("?", 1)[0] ?? "";
     if (call.method !== "POST") return undefined;
     if (path.endsWith("/pushNotificationConfigs")) return withoutEnvelope(call);
-    if (!path.endsWith(":subscribe")) return undefined;
-    const { body: _body, headers, ...rest } = call;
-    const { "content-type": _contentType, ...others } = headers;
-    return { ...rest, method: "GET", headers: others };
+    return path.endsWith(":subscribe") ? asGet(call) : undefined;
   },
 };

@@ -6,13 +6,12 @@ import { type Loss, NO_LOSSES, toLoss } from "../../model/loss.ts";
 import type { Operation, OperationKind, SendConfiguration } from "../../model/operation.ts";
 import type { ExchangeCall } from "../../wire/exchange.ts";
 import type { CallTarget, ExchangeCalling } from "../contract.ts";
-import { httpStatusError } from "../shared/errors.ts";
-import { invalidResponse, parseResponse } from "../shared/responses.ts";
+import { asGet, decodeEnvelope, decodeFrameEnvelope, jsonRpcBody, jsonRpcCall } from "../shared/http/calling.ts";
 import { decodeError } from "./errors.ts";
 import { decodeFrame, decodeOutcome } from "./json/decode.ts";
 import { toWireMessage, toWirePushConfig, toWireTaskPushConfig } from "./json/encode.ts";
 import { LOSSES } from "./losses.ts";
-import { callHeaders, VERSION } from "./service-parameters.ts";
+import { serviceHeaders, VERSION } from "./service-parameters.ts";
 
 type SupportedOperation = Exclude<Operation, { readonly kind: "list" }>;
 
@@ -83,10 +82,7 @@ function lossesOf(operation: SupportedOperation, { tenant }: CallTarget): readon
   return losses.length === 0 ? NO_LOSSES : losses;
 }
 
-/** Every request has an exchange of its own, so that the id has nothing to tell apart. */
-const REQUEST_ID = 1;
-
-const EXTENDED_CARD_REQUEST = JSON.stringify({ jsonrpc: "2.0", id: REQUEST_ID, method: METHOD_NAMES["extended-card"] });
+const EXTENDED_CARD_REQUEST = jsonRpcBody(METHOD_NAMES["extended-card"], undefined);
 
 interface JsonRpcCalling extends ExchangeCalling {
   /** 0.2 has the extended card at an address of its own. */
@@ -102,49 +98,26 @@ export const jsonRpcCalling: JsonRpcCalling = {
     if (operation.kind === "list") {
       throw new ProtocolError("UNSUPPORTED_OPERATION", "Tasks cannot be listed in A2A 0.3.");
     }
-    const method = METHOD_NAMES[operation.kind];
-    const params = paramsOf(operation);
-    const headers = callHeaders(operation, target);
-    headers["content-type"] = "application/json";
-    return {
-      value: {
-        method: "POST",
-        url: target.url,
-        headers,
-        body: JSON.stringify({ jsonrpc: "2.0", id: REQUEST_ID, method, params }),
-      },
-      losses: lossesOf(operation, target),
-    };
+    const headers = serviceHeaders(operation, target);
+    const value = jsonRpcCall(METHOD_NAMES[operation.kind], paramsOf(operation), target, headers);
+    return { value, losses: lossesOf(operation, target) };
   },
 
-  alternative({ body, headers, url }) {
-    if (body !== EXTENDED_CARD_REQUEST || !URL.canParse(url)) return undefined;
-    const { "content-type": _contentType, ...others } = headers;
-    return { method: "GET", url: new URL("agent/authenticatedExtendedCard", parentOf(url)).href, headers: others };
+  alternative(call) {
+    if (call.body !== EXTENDED_CARD_REQUEST || !URL.canParse(call.url)) return undefined;
+    return asGet({ ...call, url: new URL("agent/authenticatedExtendedCard", parentOf(call.url)).href });
   },
 
-  decode(kind, { status, text }) {
-    const envelope = parseResponse(text);
-    // Which HTTP status goes with an error is not settled, so the envelope is heard first.
-    if (isObject(envelope)) {
-      if (isObject(envelope.error)) throw decodeError(envelope.error, status);
-      if (envelope.result !== undefined) return decodeOutcome(kind, envelope.result);
-    }
-    if (status < 200 || status > 299)
-      throw isObject(envelope) ? decodeError(envelope, status) : httpStatusError(status);
-    if (kind === "push-delete") return decodeOutcome(kind, undefined);
-    // The answer to the alternative of 0.2 has no envelope.
-    if (kind === "extended-card" && isObject(envelope)) return decodeOutcome(kind, envelope);
-    throw invalidResponse(envelope === undefined ? "it is not JSON" : "it has neither result nor error");
+  decode(kind, response) {
+    const read = (result: unknown) => decodeOutcome(kind, result);
+    return decodeEnvelope(response, decodeError, read, (value) => {
+      if (kind === "push-delete") return read(undefined);
+      // The answer to the alternative of 0.2 has no envelope.
+      return kind === "extended-card" && isObject(value) ? read(value) : undefined;
+    });
   },
 
-  decodeFrame({ data, id }) {
-    const envelope = parseResponse(data);
-    if (!isObject(envelope)) throw invalidResponse("a frame of the stream is not a JSON object");
-    if (isObject(envelope.error)) throw decodeError(envelope.error, 0);
-    if (envelope.result === undefined) throw invalidResponse("a frame of the stream has neither result nor error");
-    return decodeFrame(envelope.result, id);
-  },
+  decodeFrame: ({ data, id }) => decodeFrame(decodeFrameEnvelope(data, decodeError), id),
 };
 
 /** `{url}/../`, as 0.2 counts it. */

@@ -13,13 +13,13 @@ import type {
 } from "../../model/operation.ts";
 import { isTerminal } from "../../model/task.ts";
 import type { AgentService, ServeContext } from "../contract.ts";
-import { idempotencyKeyOf } from "../shared/http/requests.ts";
+import { activationHeaders, createCall, requireCapability } from "../shared/http/requests.ts";
 import type { ReadOptions } from "../shared/proto/json-reading.ts";
 import { toProtoCard } from "./proto/card.ts";
 import { toProtoOutcome, toProtoPushPage, toProtoTask, toProtoTaskPushConfig } from "./proto/encode.ts";
 import { decodeRequest } from "./proto/requests.ts";
 import type { ProtoTypes } from "./proto/schema.ts";
-import { activationHeaders, requestedExtensions } from "./service-parameters.ts";
+import { EXTENSIONS_HEADER, requestedExtensions } from "./service-parameters.ts";
 
 /** From a request of the proto to the message that answers it, the same for both bindings. */
 
@@ -115,18 +115,11 @@ export async function invoke<O extends Operation>(
   service: AgentService = context.service,
 ): Promise<Invoked<O>> {
   const extensions = requestedExtensions(headers);
-  const idempotencyKey = idempotencyKeyOf(operation, headers, extensions);
-  const call: CallContext = {
-    caller: context.caller,
-    tenant: "",
-    extensions,
-    dialect: DIALECT_NAME,
-    ...(idempotencyKey !== undefined && { idempotencyKey }),
-  };
+  const call = createCall(operation, headers, context, DIALECT_NAME, extensions);
   const outcome = await service
     .dispatch(operation, call)
     .catch((error: unknown) => showEndedTask(operation, call, service, error));
-  return { outcome, headers: activationHeaders(service, extensions) };
+  return { outcome, headers: activationHeaders(service, extensions, EXTENSIONS_HEADER) };
 }
 
 /**
@@ -150,11 +143,4 @@ async function showEndedTask<O extends Operation>(
 
 async function* oneFrame(frame: StreamFrame): AsyncGenerator<readonly StreamFrame[], void, undefined> {
   yield [frame];
-}
-
-/** What an agent does not do at all is refused before anyone looks at how it was asked for. */
-export function requireCapability(kind: OperationKind, service: AgentService): void {
-  if (kind.startsWith("push-") && service.card.capabilities.pushNotifications !== true) {
-    throw new ProtocolError("PUSH_NOTIFICATION_NOT_SUPPORTED", "This agent does not send push notifications.");
-  }
 }

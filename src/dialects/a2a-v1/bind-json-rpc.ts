@@ -1,59 +1,31 @@
 /** JSON-RPC 2.0 over HTTP: one URL, the operation in `method`, its request message in `params`. */
 
-import type { ProtocolError } from "../../model/errors.ts";
-import type { FrameStream } from "../../model/operation.ts";
-import { type ExchangeReply, jsonReply } from "../../wire/exchange.ts";
-import { encodeError, encodeResult, type JsonRpcId } from "../../wire/json-rpc.ts";
-import type { JsonRpcServing, ServeContext } from "../contract.ts";
-import { errorHeaders, toPublicError } from "../shared/errors.ts";
+import { jsonReply } from "../../wire/exchange.ts";
+import { encodeResult } from "../../wire/json-rpc.ts";
 import { eventStreamReply } from "../shared/http/event-stream.ts";
-import { httpStatusOf, JsonRpcFraming } from "../shared/http/json-rpc.ts";
-import { isJson, requireMediaType } from "../shared/http/requests.ts";
+import { JsonRpcFraming, serveJsonRpc } from "../shared/http/json-rpc.ts";
 import { kindOfMethod, METHODS } from "./decode.ts";
 import { encodeAnswer } from "./encode.ts";
 import { toJsonRpcError } from "./errors.ts";
-import { type Invoked, invoke } from "./invoke.ts";
+import { invoke } from "./invoke.ts";
 import { VERSION } from "./service-parameters.ts";
 
 const NO_PARAMS = {};
 
-export const jsonRpc: JsonRpcServing = {
+export const jsonRpc = serveJsonRpc({
   versions: [VERSION],
   unversioned: false,
   methods: new Set(Object.keys(METHODS)),
+  toError: toJsonRpcError,
 
-  async handle(request, exchange, context) {
-    const { id } = request;
-    try {
-      requireMediaType(exchange.headers, isJson);
-      const kind = kindOfMethod(request.method);
-      const options = { maxItems: context.limits.maxParts };
-      const { answer, headers } = await invoke(kind, request.params ?? NO_PARAMS, exchange.headers, context, options);
-      if (answer.kind === "stream" || answer.kind === "subscribe") {
-        return streamReply(answer.outcome, id, headers, context);
-      }
-      return jsonReply(200, encodeResult(id, encodeAnswer(answer)), headers);
-    } catch (error) {
-      return errorReply(toPublicError(error), id);
+  async answer({ id, method, params = NO_PARAMS }, exchange, context) {
+    const { keepAliveMs, maxParts } = context.limits;
+    const options = { maxItems: maxParts };
+    const { answer, headers } = await invoke(kindOfMethod(method), params, exchange.headers, context, options);
+    if (answer.kind === "stream" || answer.kind === "subscribe") {
+      const framing = new JsonRpcFraming(id, toJsonRpcError);
+      return eventStreamReply(answer.outcome, { keepAliveMs, headers, framing });
     }
+    return jsonReply(200, encodeResult(id, encodeAnswer(answer)), headers);
   },
-
-  refuse: (error, id) => errorReply(toPublicError(error), id),
-};
-
-function errorReply(error: ProtocolError, id: JsonRpcId): ExchangeReply {
-  return jsonReply(httpStatusOf(error), encodeError(id, toJsonRpcError(error)), errorHeaders(error));
-}
-
-function streamReply(
-  frames: FrameStream,
-  id: JsonRpcId,
-  headers: Invoked["headers"],
-  { limits }: ServeContext,
-): ExchangeReply {
-  return eventStreamReply(frames, {
-    keepAliveMs: limits.keepAliveMs,
-    headers,
-    framing: new JsonRpcFraming(id, toJsonRpcError),
-  });
-}
+});

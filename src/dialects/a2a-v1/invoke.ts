@@ -1,9 +1,8 @@
 /** The way from a request to an outcome that all bindings share. */
-import { ProtocolError } from "../../model/errors.ts";
-import type { CallContext, OperationKind } from "../../model/operation.ts";
+import type { OperationKind } from "../../model/operation.ts";
 import type { ExchangeRequest } from "../../wire/exchange.ts";
-import type { AgentService, ServeContext } from "../contract.ts";
-import { idempotencyKeyOf } from "../shared/http/requests.ts";
+import type { ServeContext } from "../contract.ts";
+import { activationHeaders, createCall, requireCapability } from "../shared/http/requests.ts";
 import { decodeRequest } from "./decode.ts";
 import type { Answer } from "./encode.ts";
 import type { ReadOptions } from "./proto/schema.ts";
@@ -29,32 +28,10 @@ export async function invoke(
   const named = tenant === "" ? undefined : context.agentOfTenant(tenant);
   const service = named ?? context.service;
   const extensions = requestedExtensions(headers);
-  const idempotencyKey = idempotencyKeyOf(operation, headers, extensions);
-  const call: CallContext = {
-    caller: context.caller,
-    tenant: named === undefined ? tenant : "",
-    extensions,
-    dialect: DIALECT_NAME,
-    ...(idempotencyKey !== undefined && { idempotencyKey }),
-  };
+  const unknownTenant = named === undefined ? tenant : "";
+  const call = createCall(operation, headers, context, DIALECT_NAME, extensions, unknownTenant);
   const outcome = await service.dispatch(operation, call);
   // `dispatch` ties an outcome to its operation, which the compiler cannot follow through a union.
   const answer = { kind: operation.kind, operation, outcome } as Answer;
-  return { answer, headers: activationHeaders(service, extensions) };
-}
-
-/** What an agent does not do at all is refused before anyone looks at how it was asked for. */
-function requireCapability(kind: OperationKind, service: AgentService): void {
-  if (kind.startsWith("push-") && service.card.capabilities.pushNotifications !== true) {
-    throw new ProtocolError("PUSH_NOTIFICATION_NOT_SUPPORTED", "This agent does not send push notifications.");
-  }
-}
-
-function activationHeaders(
-  service: AgentService,
-  requested: readonly string[],
-): Readonly<Record<string, string>> | undefined {
-  if (requested.length === 0) return undefined;
-  const active = service.activate(requested);
-  return active.length === 0 ? undefined : { "a2a-extensions": active.join(",") };
+  return { answer, headers: activationHeaders(service, extensions, "a2a-extensions") };
 }

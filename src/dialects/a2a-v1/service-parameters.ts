@@ -4,26 +4,14 @@ import { ProtocolError } from "../../model/errors.ts";
 import type { Operation } from "../../model/operation.ts";
 import type { ExchangeRequest } from "../../wire/exchange.ts";
 import type { CallTarget } from "../contract.ts";
+import { callHeaders } from "../shared/http/calling.ts";
 import { parseListHeader } from "../shared/http/requests.ts";
 
 /** Service parameters, which both bindings carry as HTTP headers. */
-
-function isStreaming({ kind }: Operation): boolean {
-  return kind === "stream" || kind === "subscribe";
-}
-
-/** The caller's own headers give way to the protocol's. Names are lower-case. */
-export function callHeaders(operation: Operation, target: CallTarget, accept: string): Record<string, string> {
-  const headers: Record<string, string> = {
-    ...target.headers,
-    accept: isStreaming(operation) ? `text/event-stream, ${accept}` : accept,
-    "a2a-version": VERSION,
-  };
+export function serviceHeaders(operation: Operation, target: CallTarget, accept?: string): Record<string, string> {
+  const headers = callHeaders(operation, target, accept);
+  headers["a2a-version"] = VERSION;
   if (target.extensions.length > 0) headers["a2a-extensions"] = target.extensions.join(",");
-  if (target.idempotencyKey !== undefined) headers["idempotency-key"] = target.idempotencyKey;
-  if (operation.kind === "subscribe" && operation.after !== undefined) {
-    headers["last-event-id"] = String(operation.after);
-  }
   return headers;
 }
 

@@ -4,7 +4,8 @@ import { ProtocolError } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";
 import { type Loss, toLoss } from "../../model/loss.ts";
 import type { Operation, OperationKind, Outcomes, SendConfiguration } from "../../model/operation.ts";
-import type { BufferedResponse, CallTarget, ExchangeCalling } from "../contract.ts";
+import type { BufferedResponse, ExchangeCalling } from "../contract.ts";
+import { callHeaders, type HttpCall, toExchangeCall } from "../shared/http/calling.ts";
 import { readResponse } from "../shared/json-members.ts";
 import { readTask } from "../shared/legacy/decode.ts";
 import { reportLostRequest, toMessage } from "../shared/legacy/encode.ts";
@@ -16,28 +17,19 @@ import { decodeError, decodeStreamError } from "./errors.ts";
 import { HTTP_PREFIX } from "./http-routes.ts";
 import { LOSSES } from "./losses.ts";
 
-interface Route {
-  readonly method: "GET" | "POST";
-  readonly path: string;
-  readonly query?: string;
-  /** Members that are undefined are left out by `JSON.stringify`. */
-  readonly body?: object;
-}
-
-function routeOf(operation: Operation, losses: Loss[]): Route {
+function routeOf(operation: Operation, losses: Loss[]): HttpCall {
   switch (operation.kind) {
     case "send":
     case "stream": {
       const { configuration, kind, message, metadata } = operation;
       if (configuration !== undefined) reportLostConfiguration(configuration, losses);
       const body = { message: toMessage(message, "message", losses, FORM), metadata };
-      return { method: "POST", path: kind === "send" ? "/send" : "/sendSubscribe", body };
+      return { method: "POST", path: kind === "send" ? `/${HTTP_PREFIX}/send` : `/${HTTP_PREFIX}/sendSubscribe`, body };
     }
     case "get": {
       const { historyLength, id } = operation;
       // An agent that does not know this answers with more than was asked for.
-      const query = historyLength === undefined ? undefined : `historyLength=${historyLength}`;
-      return { method: "GET", path: taskPath(id), ...(query === undefined ? undefined : { query }) };
+      return { method: "GET", path: taskPath(id), query: { historyLength } };
     }
     case "cancel":
       return { method: "POST", path: `${taskPath(operation.id)}/cancel`, body: { metadata: operation.metadata } };
@@ -60,29 +52,7 @@ function reportLostConfiguration(configuration: SendConfiguration, losses: Loss[
 }
 
 function taskPath(id: string): string {
-  return `/${encodeURIComponent(id)}`;
-}
-
-/** The agent's URL may have a query of its own; the path goes before it. */
-function urlOf({ url }: CallTarget, { path, query }: Route): string {
-  const [base = "", ...rest] = url.split("?");
-  const queries = [rest.join("?"), query ?? ""].filter((one) => one !== "");
-  const suffix = queries.length === 0 ? "" : `?${queries.join("&")}`;
-  return `${base.replace(/\/+$/, "")}/${HTTP_PREFIX}${path}${suffix}`;
-}
-
-function callHeaders(operation: Operation, target: CallTarget, hasBody: boolean): Readonly<Record<string, string>> {
-  const streams = operation.kind === "stream" || operation.kind === "subscribe";
-  const headers: Record<string, string> = {
-    ...target.headers,
-    accept: streams ? "text/event-stream, application/json" : "application/json",
-  };
-  if (hasBody) headers["content-type"] = "application/json";
-  if (target.idempotencyKey !== undefined) headers["idempotency-key"] = target.idempotencyKey;
-  if (operation.kind === "subscribe" && operation.after !== undefined) {
-    headers["last-event-id"] = String(operation.after);
-  }
-  return headers;
+  return `/${HTTP_PREFIX}/${encodeURIComponent(id)}`;
 }
 
 export const httpCalling: ExchangeCalling = {
@@ -94,9 +64,7 @@ export const httpCalling: ExchangeCalling = {
     const losses: Loss[] = [];
     reportLostRequest(operation, target, losses);
     const route = routeOf(operation, losses);
-    const { body, method } = route;
-    const call = { method, url: urlOf(target, route), headers: callHeaders(operation, target, body !== undefined) };
-    return { value: body === undefined ? call : { ...call, body: JSON.stringify(body) }, losses };
+    return { value: toExchangeCall(route, target.url, callHeaders(operation, target)), losses };
   },
 
   decode<Kind extends Exclude<OperationKind, "stream" | "subscribe">>(kind: Kind, { status, text }: BufferedResponse) {

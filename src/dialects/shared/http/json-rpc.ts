@@ -1,13 +1,20 @@
-/** Streams over JSON-RPC: every event is a whole response with the id of the request. */
+/** JSON-RPC over HTTP: one URL, and streams in which every event is a whole response with the id of the request. */
 
 import type { ErrorCode, ProtocolError } from "../../../model/errors.ts";
 import type { StreamFrame } from "../../../model/operation.ts";
-import { encodeError, type JsonRpcId, RESULT_SUFFIX, resultPrefix } from "../../../wire/json-rpc.ts";
+import { type ExchangeReply, type ExchangeRequest, jsonReply } from "../../../wire/exchange.ts";
+import {
+  encodeError,
+  type JsonRpcId,
+  type JsonRpcRequest,
+  RESULT_SUFFIX,
+  resultPrefix,
+} from "../../../wire/json-rpc.ts";
 import { encodeSseLine } from "../../../wire/sse.ts";
-import { toPublicError } from "../errors.ts";
+import type { JsonRpcServing, ServeContext } from "../../contract.ts";
+import { errorHeaders, toPublicError } from "../errors.ts";
 import type { EventFraming } from "./event-stream.ts";
-
-/** How the errors of JSON-RPC bindings show in HTTP. */
+import { isJson, requireMediaType } from "./requests.ts";
 
 /**
  * A JSON-RPC error is a response, hence 200, also where the envelope is at fault: the servers of the official SDK do so
@@ -22,6 +29,33 @@ const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
 
 export function httpStatusOf({ code }: ProtocolError): number {
   return STATUS[code] ?? 200;
+}
+
+interface JsonRpcBinding extends Pick<JsonRpcServing, "versions" | "unversioned" | "methods" | "taskIdOf"> {
+  /** Throws what is to be refused. */
+  answer(request: JsonRpcRequest, exchange: ExchangeRequest, context: ServeContext): Promise<ExchangeReply>;
+  /** An error object of the dialect as JSON. */
+  toError(error: ProtocolError): string;
+  /** For callers that cannot read an error in the usual form. */
+  errorReply?(error: ProtocolError, request: JsonRpcRequest, exchange: ExchangeRequest): ExchangeReply | undefined;
+}
+
+export function serveJsonRpc({ answer, errorReply, toError, ...binding }: JsonRpcBinding): JsonRpcServing {
+  const refuse = (error: ProtocolError, id: JsonRpcId) =>
+    jsonReply(httpStatusOf(error), encodeError(id, toError(error)), errorHeaders(error));
+  return {
+    ...binding,
+    async handle(request, exchange, context) {
+      try {
+        requireMediaType(exchange.headers, isJson);
+        return await answer(request, exchange, context);
+      } catch (thrown) {
+        const error = toPublicError(thrown);
+        return errorReply?.(error, request, exchange) ?? refuse(error, request.id);
+      }
+    },
+    refuse: (error, id) => refuse(toPublicError(error), id),
+  };
 }
 
 export class JsonRpcFraming implements EventFraming {

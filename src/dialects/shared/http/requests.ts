@@ -2,8 +2,9 @@
 
 import { invalidParams, ProtocolError } from "../../../model/errors.ts";
 import { EXTENSIONS } from "../../../model/extensions.ts";
-import type { Operation } from "../../../model/operation.ts";
+import type { CallContext, Operation, OperationKind } from "../../../model/operation.ts";
 import { decodeUtf8, type JsonLimits, JsonParseError, parseJson } from "../../../wire/parse-json.ts";
+import type { AgentService, ServeContext } from "../../contract.ts";
 
 /** A request's JSON; throws a ProtocolError for what is none, and for more than is taken. */
 export function parseBody(body: Uint8Array, limits: JsonLimits): unknown {
@@ -30,15 +31,42 @@ export function parseListHeader(header: string | undefined): readonly string[] {
 }
 
 /** Only sends start work that must not be started twice. */
-export function idempotencyKeyOf(
-  operation: Operation,
-  headers: Headers,
-  extensions: readonly string[],
-): string | undefined {
+function idempotencyKeyOf(operation: Operation, headers: Headers, extensions: readonly string[]): string | undefined {
   if (operation.kind !== "send" && operation.kind !== "stream") return undefined;
   const header = headers["idempotency-key"];
   if (header !== undefined && header !== "") return header;
   return extensions.includes(EXTENSIONS.idempotency) ? operation.message.messageId : undefined;
+}
+
+/** What an operation is dispatched with. `headers` may as well be the metadata of a gRPC call. */
+export function createCall(
+  operation: Operation,
+  headers: Headers,
+  { caller }: ServeContext,
+  dialect: string,
+  extensions: readonly string[] = NO_ITEMS,
+  tenant = "",
+): CallContext {
+  const idempotencyKey = idempotencyKeyOf(operation, headers, extensions);
+  return { caller, tenant, extensions, dialect, ...(idempotencyKey !== undefined && { idempotencyKey }) };
+}
+
+/** What an agent does not do at all is refused before its request is looked at. */
+export function requireCapability(kind: OperationKind, { card }: AgentService): void {
+  if (kind.startsWith("push-") && card.capabilities.pushNotifications !== true) {
+    throw new ProtocolError("PUSH_NOTIFICATION_NOT_SUPPORTED", "This agent does not send push notifications.");
+  }
+}
+
+/** Headers of the reply that name what took effect. */
+export function activationHeaders(
+  service: AgentService,
+  requested: readonly string[],
+  name: string,
+): Readonly<Record<string, string>> | undefined {
+  if (requested.length === 0) return undefined;
+  const active = service.activate(requested);
+  return active.length === 0 ? undefined : { [name]: active.join(",") };
 }
 
 /** A request that does not say what it is, is taken for what is expected. */

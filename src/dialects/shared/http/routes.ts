@@ -8,8 +8,6 @@ export type Route = readonly [path: string, methods: Methods];
 
 export interface RouteMatch {
   readonly methods: Methods;
-  /** For the header of an answer to a method that is not there. */
-  readonly allow: string;
   /** What the path names, decoded. */
   readonly named: Readonly<Record<string, string>>;
 }
@@ -18,7 +16,6 @@ interface Pattern {
   readonly expression: RegExp;
   readonly names: readonly string[];
   readonly methods: Methods;
-  readonly allow: string;
 }
 
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
@@ -30,17 +27,15 @@ const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 export function compileRoutes(routes: readonly Route[]): (target: string) => RouteMatch | undefined {
   const patterns = routes.map(compile);
   const fixed = new Map<string, RouteMatch>(
-    routes
-      .filter(([path]) => !path.includes("{"))
-      .map(([path, methods]) => [path, { methods, allow: allowHeader(methods), named: NO_PARAMS }]),
+    routes.filter(([path]) => !path.includes("{")).map(([path, methods]) => [path, { methods, named: NO_PARAMS }]),
   );
   return (target) => {
     const path = target.startsWith("/") ? target : `/${target}`;
     const place = fixed.get(path);
     if (place !== undefined) return place;
-    for (const { expression, names, methods, allow } of patterns) {
+    for (const { expression, names, methods } of patterns) {
       const match = expression.exec(path);
-      if (match !== null) return { methods, allow, named: decodeParams(names, match) };
+      if (match !== null) return { methods, named: decodeParams(names, match) };
     }
     return undefined;
   };
@@ -50,15 +45,7 @@ function compile([path, methods]: Route): Pattern {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] as string);
   // Some URL builders encode the colon before a verb.
   const source = path.replace(/^(.*\/message):/, "$1(?::|%3[aA])").replace(/\{\w+\}/g, "([^/]+)");
-  return { expression: new RegExp(`^${source}/?$`), names, methods, allow: allowHeader(methods) };
-}
-
-/** What a method does at a place; a method may be called like anything, e.g. `constructor` in a request made by hand. */
-export function operationKindFor<Kind extends OperationKind>(
-  methods: Readonly<Partial<Record<Method, Kind>>>,
-  method: string,
-): Kind | undefined {
-  return Object.hasOwn(methods, method) ? methods[method as Method] : undefined;
+  return { expression: new RegExp(`^${source}/?$`), names, methods };
 }
 
 export function allowHeader(methods: Methods): string {
