@@ -1,6 +1,6 @@
 /** Parts, which 0.3 tells apart by `kind` and the model by the member they have. */
 
-import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
+import { isObject, type JsonObject, type JsonValue, type Writable } from "../../model/json.ts";
 import type { DataPart, Part, RawPart, TextPart, UrlPart } from "../../model/message.ts";
 import type { Members } from "../shared/json-members.ts";
 import type { ProtoFile, ProtoPart } from "./proto/schema.ts";
@@ -98,7 +98,7 @@ function fileOf(
   fileWithBytes: string | undefined,
   { filename, mediaType }: RawPart | UrlPart,
 ): ProtoFile {
-  const file: { -readonly [Member in keyof ProtoFile]: ProtoFile[Member] } = {};
+  const file: Writable<ProtoFile> = {};
   if (fileWithUri !== undefined) file.fileWithUri = fileWithUri;
   if (fileWithBytes !== undefined) file.fileWithBytes = fileWithBytes;
   if (mediaType !== undefined) file.mimeType = mediaType;
@@ -115,8 +115,6 @@ export function fromProtoPart(part: ProtoPart): Part {
   const read = fileWithBytes !== undefined ? { raw: fileWithBytes } : { url: fileWithUri as string };
   return withNames(read, metadata, name, mimeType);
 }
-
-type Writable<T> = { -readonly [Member in keyof T]: T[Member] };
 
 function readData({ data, metadata }: ProtoPart): Part {
   const given = data?.data ?? {};

@@ -1,7 +1,7 @@
 /** Parts of messages and artifacts, both ways. */
 
 import { EXTENSIONS } from "../../model/extensions.ts";
-import { isObject, type JsonObject } from "../../model/json.ts";
+import { isObject, type JsonObject, type Writable } from "../../model/json.ts";
 import { type Loss, toLoss } from "../../model/loss.ts";
 import { isDataPart, isRawPart, isTextPart, type Part } from "../../model/message.ts";
 import type { Members } from "../shared/json-members.ts";
@@ -167,14 +167,12 @@ function decodeData(members: Members): Part {
   return isShowable(data) ? showablePart(data, fallbackTextOf(data)) : { data };
 }
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-
 /**
  * A file may come with both its bytes and a place to fetch it from. The place is the platform's preference; a
  * reader that does not fetch (`keepsBytes` is false) gets the bytes, which need no place.
  */
 function decodeFile(members: Members, keepsBytes: boolean): Part {
-  const file: Mutable<Part> = decodeFileContent(members);
+  const file: Writable<Part> = decodeFileContent(members);
   const filename = members.text("name");
   const mediaType = members.text("mimeType");
   if (filename !== undefined) file.filename = filename;
@@ -187,7 +185,7 @@ function decodeFile(members: Members, keepsBytes: boolean): Part {
   return keepsBytes ? withInlineBytes(file, spare) : { ...rest, raw: spare };
 }
 
-function decodeFileContent(members: Members): Mutable<Part> {
+function decodeFileContent(members: Members): Writable<Part> {
   const url = members.text("uri");
   if (url !== undefined) return { url };
   const raw = members.bytes("bytes");

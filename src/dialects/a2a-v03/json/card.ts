@@ -1,11 +1,12 @@
 /** The card as the documents that readers of 0.3 and 0.2 look for. */
 
 import type { AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentSkill } from "../../../model/card.ts";
-import { isObject, type JsonObject, type JsonValue } from "../../../model/json.ts";
+import { isObject, type JsonObject } from "../../../model/json.ts";
 import { type Loss, type Lossy, toLoss } from "../../../model/loss.ts";
 import type { AgentEndpoint, CardReader } from "../../contract.ts";
 import { fromLegacyModes, isPartKind, toLegacyModes } from "../../shared/legacy/card.ts";
 import { LOSSES } from "../losses.ts";
+import { cardMembers } from "../proto/card.ts";
 import { VERSION } from "../service-parameters.ts";
 import {
   fromWireSchemes,
@@ -162,7 +163,6 @@ function listOf(value: unknown): readonly Members[] {
   return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
-const DOCUMENT_VERSION = "0.3.0";
 const LEGACY_DOCUMENT_VERSION = "0.2.6";
 
 /** gRPC of 0.3 has no place for an agent's name, so that only the default agent is offered there. */
@@ -175,7 +175,7 @@ export function interfaces({ base, rpc, isDefault }: AgentEndpoint): readonly Ag
   return [...overHttp, { url: rpc, protocolBinding: "GRPC", protocolVersion: VERSION }];
 }
 
-/** For `agent-card.json`. What it cannot say is listed in `losses.ts`. */
+/** For `agent-card.json`. What it has no member for is listed in `losses.ts`. */
 export function toCardDocument(card: AgentCard): JsonObject {
   return toWireCard(card).value;
 }
@@ -197,50 +197,19 @@ export function toLegacyCardDocument(card: AgentCard): JsonObject {
 export function toWireCard(card: AgentCard): Lossy<JsonObject> {
   const losses: Loss[] = [];
   const lose: ReportLoss = (rule, path) => losses.push(toLoss(rule, path));
-  if (card.signatures !== undefined) lose(LOSSES.signaturesSent, "card.signatures");
-  const offered = offeredInterfaces(card, lose);
-  const [preferred = card.supportedInterfaces[0]] = offered;
-  const { streaming, pushNotifications, extensions, extendedAgentCard } = card.capabilities;
+  // They are JSON, which the compiler does not see in interfaces.
+  const members: unknown = cardMembers(card, losses);
   const value = omitUndefined({
-    protocolVersion: DOCUMENT_VERSION,
-    name: card.name,
-    description: card.description,
-    url: preferred?.url ?? "",
-    preferredTransport: preferred?.protocolBinding ?? "JSONRPC",
-    additionalInterfaces: offered.map(({ url, protocolBinding }) => ({ url, transport: protocolBinding })),
-    provider: card.provider && { organization: card.provider.organization, url: card.provider.url },
-    version: card.version,
-    documentationUrl: card.documentationUrl,
-    iconUrl: card.iconUrl,
-    capabilities: omitUndefined({ streaming, pushNotifications, extensions: asJson(extensions) }),
+    ...(isObject(members) && members),
     securitySchemes: toWireSchemes(card.securitySchemes, lose),
     security: toWireSecurity(card.securityRequirements),
-    defaultInputModes: card.defaultInputModes,
-    defaultOutputModes: card.defaultOutputModes,
     skills: card.skills.map(toWireSkill),
-    supportsAuthenticatedExtendedCard: extendedAgentCard,
   });
   return { value, losses };
-}
-
-/** Those of other versions are for readers of other documents. */
-function offeredInterfaces({ supportedInterfaces }: AgentCard, lose: ReportLoss): readonly AgentInterface[] {
-  return supportedInterfaces.filter(({ protocolVersion, tenant }, at) => {
-    const isOurs = protocolVersion === VERSION || protocolVersion.startsWith(`${VERSION}.`);
-    if (isOurs && tenant !== undefined) lose(LOSSES.interfaceTenant, `card.supportedInterfaces[${at}].tenant`);
-    return isOurs;
-  });
 }
 
 function toWireSkill(skill: AgentSkill): JsonObject {
   const { id, name, description, tags, examples, inputModes, outputModes, securityRequirements } = skill;
   const security = toWireSecurity(securityRequirements);
   return omitUndefined({ id, name, description, tags, examples, inputModes, outputModes, security });
-}
-
-/** Extensions are spelled the same in both. */
-function asJson(extensions: AgentCard["capabilities"]["extensions"]): JsonValue | undefined {
-  return extensions?.map(({ uri, description, required, params }) =>
-    omitUndefined({ uri, description, required, params }),
-  );
 }

@@ -1,6 +1,7 @@
 /** Requests of JSON-RPC to operations. */
 
 import { ProtocolError } from "../../../model/errors.ts";
+import type { Writable } from "../../../model/json.ts";
 import { type Lossy, NO_LOSSES } from "../../../model/loss.ts";
 import type {
   Operation,
@@ -181,7 +182,7 @@ function readSend(members: Members): SendInput {
 
 /** Undefined when it says nothing beyond what goes without saying. */
 function readConfiguration(members: Members): SendConfiguration | undefined {
-  const configuration: { -readonly [Member in keyof SendConfiguration]: SendConfiguration[Member] } = {};
+  const configuration: Writable<SendConfiguration> = {};
   const acceptedOutputModes = members.texts("acceptedOutputModes");
   const push = members.object("pushNotificationConfig", readPushConfig);
   const historyLength = members.count("historyLength");

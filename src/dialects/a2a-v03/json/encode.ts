@@ -1,57 +1,14 @@
 /** Values of the model in the shapes of 0.3, ready for `JSON.stringify`, which leaves out what is undefined. */
 
 import type { StreamEvent } from "../../../model/event.ts";
-import { isDataPart, isRawPart, isTextPart, type Message, type Part, type Role } from "../../../model/message.ts";
+import { isDataPart, isRawPart, isTextPart, type Message, type Part } from "../../../model/message.ts";
 import type { TaskPushNotificationConfig } from "../../../model/operation.ts";
-import {
-  type Artifact,
-  isTerminal,
-  TASK_STATES,
-  type Task,
-  type TaskState,
-  type TaskStatus,
-} from "../../../model/task.ts";
+import { type Artifact, isTerminal, type Task, type TaskState, type TaskStatus } from "../../../model/task.ts";
 import type { PushEncoding } from "../../contract.ts";
+import { ROLE_NAMES, STATE_NAMES } from "../../shared/state-names.ts";
 import { encodePartMetadata, wrapData } from "../parts.ts";
 
-/** Words of 0.3 for what 1.0 spells as enums. */
-
-export const STATE_NAMES = {
-  TASK_STATE_SUBMITTED: "submitted",
-  TASK_STATE_WORKING: "working",
-  TASK_STATE_COMPLETED: "completed",
-  TASK_STATE_FAILED: "failed",
-  TASK_STATE_CANCELED: "canceled",
-  TASK_STATE_INPUT_REQUIRED: "input-required",
-  TASK_STATE_REJECTED: "rejected",
-  TASK_STATE_AUTH_REQUIRED: "auth-required",
-} as const satisfies Record<TaskState, string>;
-
-/** Is said of a task whose state cannot be told, which the model has no word for either. */
-export const UNKNOWN_STATE = "unknown";
-
-/** Some peers spell one of them with two L. */
-const STATE_BY_NAME: ReadonlyMap<unknown, TaskState> = new Map<unknown, TaskState>([
-  ...TASK_STATES.map((state): [string, TaskState] => [STATE_NAMES[state], state]),
-  ["cancelled", "TASK_STATE_CANCELED"],
-]);
-
-export function decodeState(word: unknown): TaskState | undefined {
-  return STATE_BY_NAME.get(word);
-}
-
-const ROLE_NAMES = { ROLE_USER: "user", ROLE_AGENT: "agent" } as const satisfies Record<Role, string>;
-
-const ROLE_BY_NAME: ReadonlyMap<unknown, Role> = new Map<unknown, Role>([
-  ["user", "ROLE_USER"],
-  ["agent", "ROLE_AGENT"],
-]);
-
-export function decodeRole(word: unknown): Role | undefined {
-  return ROLE_BY_NAME.get(word);
-}
-
-/** The whole task each time, in the words of JSON-RPC also for those who registered over another carrier. */
+/** The whole task each time, in the form of JSON-RPC also for configs that were registered over another carrier. */
 export const push: PushEncoding = {
   wholeTask: true,
   async encode(_, task) {

@@ -1,16 +1,14 @@
 /** Shapes of 0.3 as values of the model. Requests are read strictly, answers (`reading.tolerant`) with good will. */
 
 import type { StreamEvent, TaskArtifactUpdate, TaskStatusUpdate } from "../../../model/event.ts";
-import { isObject } from "../../../model/json.ts";
+import { isObject, type Writable } from "../../../model/json.ts";
 import type { Message, Role } from "../../../model/message.ts";
 import type { AuthenticationInfo, TaskPushNotificationConfig } from "../../../model/operation.ts";
 import { type Artifact, TASK_STATES, type Task, type TaskState, type TaskStatus } from "../../../model/task.ts";
 import type { Members } from "../../shared/json-members.ts";
+import { decodeRole, decodeState, STATE_NAMES, UNKNOWN_STATE } from "../../shared/state-names.ts";
 import { LOSSES } from "../losses.ts";
 import { readPart } from "../parts.ts";
-import { decodeRole, decodeState, STATE_NAMES, UNKNOWN_STATE } from "./encode.ts";
-
-type Writable<T> = { -readonly [Member in keyof T]: T[Member] };
 
 export function readMessage(members: Members): Message {
   refuseOtherKind(members, "message");

@@ -1,7 +1,7 @@
 /** The card in the shape of the proto, and back. Security schemes are spelled as in the model, less what 0.3 lacks. */
 
 import type { AgentCapabilities, AgentCard, AgentInterface, AgentSkill } from "../../../model/card.ts";
-import { isObject, type JsonObject } from "../../../model/json.ts";
+import { isObject, type JsonObject, type Writable } from "../../../model/json.ts";
 import { type Loss, type Lossy, toLoss } from "../../../model/loss.ts";
 import { LOSSES } from "../losses.ts";
 import { VERSION } from "../service-parameters.ts";
@@ -9,8 +9,6 @@ import type { ProtoCapabilities, ProtoCard, ProtoInterface, ProtoSkill } from ".
 
 const PROTOCOL_VERSION = "0.3.0";
 const DEFAULT_TRANSPORT = "JSONRPC";
-
-type Writable<T> = { -readonly [Member in keyof T]: T[Member] };
 
 const cards = new WeakMap<AgentCard, Lossy<ProtoCard>>();
 
@@ -26,11 +24,19 @@ export function toProtoCard(card: AgentCard): Lossy<ProtoCard> {
 }
 
 function toCard(card: AgentCard, losses: Loss[]): ProtoCard {
+  const encoded: Writable<ProtoCard> = { ...cardMembers(card, losses), skills: card.skills.map(toProtoSkill) };
+  if (card.securitySchemes !== undefined) encoded.securitySchemes = toProtoSchemes(card.securitySchemes, losses);
+  if (card.securityRequirements !== undefined) encoded.security = card.securityRequirements;
+  return encoded;
+}
+
+/** What is the same in the JSON of this version: all but how security is spelled. */
+export function cardMembers(card: AgentCard, losses: Loss[]): Omit<ProtoCard, "skills"> {
   const interfaces = toProtoInterfaces(card.supportedInterfaces, losses);
   const [first] = card.supportedInterfaces;
   const preferred = interfaces[0] ?? (first && { url: first.url, transport: first.protocolBinding });
   const { extendedAgentCard, ...capabilities } = card.capabilities;
-  const said: Writable<ProtoCard> = {
+  const encoded: Writable<Omit<ProtoCard, "skills">> = {
     protocolVersion: PROTOCOL_VERSION,
     name: card.name,
     description: card.description,
@@ -41,19 +47,16 @@ function toCard(card: AgentCard, losses: Loss[]): ProtoCard {
     capabilities,
     defaultInputModes: card.defaultInputModes,
     defaultOutputModes: card.defaultOutputModes,
-    skills: card.skills.map(toProtoSkill),
   };
-  if (card.provider !== undefined) said.provider = card.provider;
-  if (card.documentationUrl !== undefined) said.documentationUrl = card.documentationUrl;
-  if (card.iconUrl !== undefined) said.iconUrl = card.iconUrl;
-  if (card.securitySchemes !== undefined) said.securitySchemes = toProtoSchemes(card.securitySchemes, losses);
-  if (card.securityRequirements !== undefined) said.security = card.securityRequirements;
-  if (extendedAgentCard !== undefined) said.supportsAuthenticatedExtendedCard = extendedAgentCard;
+  if (card.provider !== undefined) encoded.provider = card.provider;
+  if (card.documentationUrl !== undefined) encoded.documentationUrl = card.documentationUrl;
+  if (card.iconUrl !== undefined) encoded.iconUrl = card.iconUrl;
+  if (extendedAgentCard !== undefined) encoded.supportsAuthenticatedExtendedCard = extendedAgentCard;
   if (card.signatures !== undefined) losses.push(toLoss(LOSSES.signaturesSent, "card.signatures"));
-  return said;
+  return encoded;
 }
 
-/** A card of 0.3 names what speaks 0.3. */
+/** Interfaces of other versions are for readers of other documents. */
 function toProtoInterfaces(interfaces: readonly AgentInterface[], losses: Loss[]): ProtoInterface[] {
   return interfaces.flatMap(({ url, protocolBinding, protocolVersion, tenant }, index) => {
     if (protocolVersion !== VERSION && !protocolVersion.startsWith(`${VERSION}.`)) return [];

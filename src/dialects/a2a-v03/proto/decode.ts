@@ -1,6 +1,7 @@
 /** Shapes of the proto, once validated, as the model. What the model has no place for is added to `losses`. */
 
 import type { StreamEvent, TaskArtifactUpdate, TaskStatusUpdate } from "../../../model/event.ts";
+import type { Writable } from "../../../model/json.ts";
 import { type Loss, type Lossy, NO_LOSSES, toLoss } from "../../../model/loss.ts";
 import type { Message } from "../../../model/message.ts";
 import type {
@@ -71,8 +72,6 @@ export function decodeProtoEvent(value: unknown): Lossy<StreamEvent> {
   const event = fromProtoEvent(read("StreamResponse", value), losses);
   return { value: event, losses: losses.length === 0 ? NO_LOSSES : losses };
 }
-
-type Writable<T> = { -readonly [Member in keyof T]: T[Member] };
 
 /** Requests have been checked for a role before, so that a message without one stands in an answer. */
 export function fromProtoMessage(message: ProtoMessage, losses: Loss[]): Message {

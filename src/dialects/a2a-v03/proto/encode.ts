@@ -1,6 +1,7 @@
 /** The model in the shapes of the proto. What has no field is added to `losses`, with the place where it stood. */
 
 import type { StreamEvent } from "../../../model/event.ts";
+import type { Writable } from "../../../model/json.ts";
 import { type Loss, toLoss } from "../../../model/loss.ts";
 import type { Message } from "../../../model/message.ts";
 import type {
@@ -27,8 +28,6 @@ import {
   type ProtoTypes,
   toProtoState,
 } from "./schema.ts";
-
-type Writable<T> = { -readonly [Member in keyof T]: T[Member] };
 
 /** `path` and `index` say where the message stands, for the case that something of it is lost. */
 export function toProtoMessage(message: Message, losses: Loss[], path: string, index?: number): ProtoMessage {
