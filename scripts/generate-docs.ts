@@ -6,6 +6,7 @@ import { renderMatrix } from "../test/interop/matrix.ts";
 import { cliPage } from "./cli-docs.ts";
 import { configurationPage, editorSchema, plainSchema } from "./config-docs.ts";
 import { dialectsPage } from "./dialect-docs.ts";
+import { descriptorFiles } from "./generate-descriptors.ts";
 import { referencePage } from "./reference-docs.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -20,6 +21,7 @@ const files: ReadonlyMap<string, string> = new Map([
   [at("docs/cli.md"), cliPage()],
   [at("docs/dialects.md"), dialectsPage(DIALECTS)],
   [at("docs/interop.md"), renderMatrix(JSON.parse(await readFile(at("test/interop/matrix.json"), "utf8")))],
+  ...descriptorFiles().map(([path, content]): [string, string] => [at(path), content]),
   ...protos.map(({ path, text }): [string, string] => [at(`proto/${path}`), text]),
 ]);
 

@@ -168,8 +168,8 @@ export interface RpcServing {
   readonly service: string;
   /** Whether a method answers by a stream. */
   readonly methods: Readonly<Record<string, { readonly streams: boolean }>>;
-  /** A serialised `google.protobuf.FileDescriptorProto`, for reflection. */
-  descriptor(): Promise<Uint8Array>;
+  /** Serialised `google.protobuf.FileDescriptorProto`s in base64, for reflection. Loaded when a caller first asks. */
+  descriptors(): Promise<readonly string[]>;
   /** The same for people: a `.proto` file and the path others import it by. */
   source(): { readonly path: string; readonly text: string };
   /** `context.service` is the agent for requests that name none; a named one is `context.agentOfTenant`. Never rejects. */

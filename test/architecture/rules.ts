@@ -11,7 +11,7 @@ export interface Manifest {
 const FOLDERS: Readonly<Record<string, { readonly from: readonly string[]; readonly packages: readonly string[] }>> = {
   model: { from: [], packages: [] },
   wire: { from: ["model"], packages: ["node:", "ws"] },
-  dialects: { from: ["model", "wire"], packages: ["node:", "@bufbuild/protobuf"] },
+  dialects: { from: ["model", "wire"], packages: ["node:"] },
   auth: { from: ["model", "wire"], packages: ["node:", "jose", "undici", "ipaddr.js", "openid-client"] },
   store: { from: ["model"], packages: ["node:", "libsql"] },
   engine: { from: ["model", "store/contract.ts"], packages: ["node:"] },
@@ -20,7 +20,7 @@ const FOLDERS: Readonly<Record<string, { readonly from: readonly string[]; reado
   agents: { from: ["model", "engine", "client", "writers"], packages: ["node:", "jiti", "zod"] },
   server: {
     from: ["model", "wire", "auth", "dialects", "store", "engine", "client", "agents"],
-    packages: ["node:", "uuid", "yaml", "zod", "pino", "pino-pretty", "@bufbuild/protobuf"],
+    packages: ["node:", "uuid", "yaml", "zod", "pino", "pino-pretty"],
   },
   // It judges servers from outside, so that nothing of ours may help it to understand them.
   conformance: { from: ["model", "wire"], packages: ["node:", "@grpc/grpc-js"] },

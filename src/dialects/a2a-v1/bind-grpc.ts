@@ -23,7 +23,7 @@ export const grpc: RpcServing = {
   methods: Object.fromEntries(
     Object.entries(METHODS).map(([method, kind]) => [method, { streams: kind === "stream" || kind === "subscribe" }]),
   ),
-  descriptor: async () => (await import("../shared/proto/descriptor.ts")).toDescriptor(PROTO_FILE),
+  descriptors: async () => (await import("./proto/descriptor.generated.ts")).DESCRIPTORS,
   source: () => ({ path: PROTO_FILE.path, text: toProtoText(PROTO_FILE) }),
 
   async handle({ method, metadata, message }, context): Promise<RpcReply> {

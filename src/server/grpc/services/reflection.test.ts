@@ -1,7 +1,9 @@
+import { readFile } from "node:fs/promises";
 import { create, createFileRegistry, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { status as STATUS } from "@grpc/grpc-js";
 import { describe, expect, it } from "vitest";
+import { descriptorFiles } from "../../../../scripts/generate-descriptors.ts";
 import { compileProtobuf } from "../../../dialects/shared/proto/binary-codec.ts";
 import { clientOf, closeAfterEach, openClient, openEndpoint, type RawClient, statusOf } from "../testing/clients.ts";
 import { fakeServing, recording } from "../testing/fake-serving.ts";
@@ -73,6 +75,10 @@ describe.each(REFLECTION_SERVICES)("%s", (service) => {
 });
 
 describe("reflection", () => {
+  it.each(descriptorFiles())("shows the tables as they are: %s", async (path, content) => {
+    expect(await readFile(new URL(`../../../../${path}`, import.meta.url), "utf8")).toBe(content);
+  });
+
   it("finds files by name, well-known ones too, each with what it imports that was not shown before", async () => {
     const { files, call } = talk(await openClient());
     const all = await files({ fileByFilename: "test/v1/parrot.proto" });
@@ -148,7 +154,7 @@ describe("reflection", () => {
 
   it("fails alone where a descriptor is broken", async () => {
     const { log, lines } = recording();
-    const broken = { ...fakeServing(), descriptor: async () => new Uint8Array([10, 200]) };
+    const broken = { ...fakeServing(), descriptors: async () => [Buffer.from([10, 200]).toString("base64")] };
     const client = await openClient({ log, services: [broken] });
     const { call, status } = talk(client);
     call.resume();

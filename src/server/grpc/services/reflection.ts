@@ -1,13 +1,11 @@
 /** Server reflection: callers ask for the services here and for the files that describe them. */
 
-import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
 import type { RpcServing } from "../../../dialects/contract.ts";
 import { compileProtobuf } from "../../../dialects/shared/proto/binary-codec.ts";
-import { toDescriptor } from "../../../dialects/shared/proto/descriptor.ts";
 import type { ProtoTables } from "../../../dialects/shared/proto/json-codec.ts";
 import { RPC_CODES, RpcStatusError } from "../../../wire/rpc.ts";
-import { HEALTH_TABLES } from "./health.ts";
-import { type ReflectedFile, ReflectionFiles, readDescriptor } from "./reflection-files.ts";
+import { DESCRIPTORS } from "./descriptors.generated.ts";
+import { type ReflectedFile, ReflectionFiles } from "./reflection-files.ts";
 
 /** The messages of `grpc.reflection.v1` and of `v1alpha`, which are the same. */
 
@@ -75,58 +73,6 @@ export function encodeReflectionResponse(request: ReflectionRequest, answer: Ref
   return codec.encode("ServerReflectionResponse", response);
 }
 
-/** Descriptors of the services that the endpoint adds to those of the dialects. */
-
-export function builtInDescriptors(): readonly FileDescriptorProto[] {
-  return [healthDescriptor(), reflectionDescriptor("v1"), reflectionDescriptor("v1alpha")];
-}
-
-function healthDescriptor(): FileDescriptorProto {
-  const types = { request: "HealthCheckRequest", response: "HealthCheckResponse" };
-  const bytes = toDescriptor({
-    path: "grpc/health/v1/health.proto",
-    package: "grpc.health.v1",
-    tables: HEALTH_TABLES,
-    oneofs: {},
-    service: {
-      name: "Health",
-      methods: [
-        { name: "Check", ...types, streams: false },
-        { name: "Watch", ...types, streams: true },
-      ],
-    },
-  });
-  const file = readDescriptor(bytes);
-  // The tables have no enums within messages.
-  const response = file.messageType.find(({ name }) => name === types.response);
-  response?.enumType.push(...file.enumType.splice(0));
-  for (const field of response?.field ?? []) field.typeName = `.grpc.health.v1.${types.response}.ServingStatus`;
-  return file;
-}
-
-function reflectionDescriptor(version: "v1" | "v1alpha"): FileDescriptorProto {
-  const bytes = toDescriptor({
-    path: `grpc/reflection/${version}/reflection.proto`,
-    package: `grpc.reflection.${version}`,
-    tables: REFLECTION_TABLES,
-    oneofs: { ServerReflectionRequest: "message_request", ServerReflectionResponse: "message_response" },
-    service: {
-      name: "ServerReflection",
-      methods: [
-        {
-          name: "ServerReflectionInfo",
-          request: "ServerReflectionRequest",
-          response: "ServerReflectionResponse",
-          streams: true,
-        },
-      ],
-    },
-  });
-  const file = readDescriptor(bytes);
-  for (const service of file.service) for (const method of service.method) method.clientStreaming = true;
-  return file;
-}
-
 /** The questions and answers of one call. */
 export interface ReflectionSession {
   /** Throws an RpcStatusError for what is no question. */
@@ -144,8 +90,8 @@ export class Reflection {
 
   /** `names` are those of all services here, the endpoint's own included. */
   static async of(services: readonly RpcServing[], names: readonly string[]): Promise<Reflection> {
-    const descriptors = await Promise.all(services.map((serving) => serving.descriptor()));
-    return new Reflection(new ReflectionFiles([...descriptors.map(readDescriptor), ...builtInDescriptors()]), names);
+    const descriptors = await Promise.all(services.map((serving) => serving.descriptors()));
+    return new Reflection(new ReflectionFiles([...DESCRIPTORS, ...descriptors.flat()]), names);
   }
 
   openSession(): ReflectionSession {

@@ -16,7 +16,7 @@ export function fakeServing(handle: Handle = echo, service = SERVICE): RpcServin
     version: "1.0",
     service,
     methods: { Say: { streams: false }, Repeat: { streams: true } },
-    descriptor: async () => descriptorOf(service),
+    descriptors: async () => [Buffer.from(descriptorOf(service)).toString("base64")],
     source: () => ({ path: "parrot.proto", text: "" }),
     handle: async (request, context) => handle(request, context),
     refuse: (error) => ({
