@@ -27,19 +27,19 @@ const SECTIONS: readonly Section[] = [
     title: "serve(options)",
     introduction:
       "Starts a server. `createHandler(options)` and `dragoman(options)` of `dragoman/express` take the same options; they require `publicUrl`, and `host`, `port`, `grpcPort`, `path` and `tls` have no meaning there.",
-    file: "src/server/core.ts",
+    file: "src/server/options.ts",
     type: "ServeOptions",
   },
   {
     title: "options.limits",
     introduction: "All are optional; defaults are in [configuration.md](configuration.md#limits). Sizes in bytes.",
-    file: "src/server/core.ts",
+    file: "src/server/options.ts",
     type: "ServeLimitOptions",
   },
   {
     title: "options.times",
     introduction: "All are optional and in milliseconds.",
-    file: "src/server/core.ts",
+    file: "src/server/options.ts",
     type: "ServeTimeOptions",
   },
   {

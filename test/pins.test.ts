@@ -18,10 +18,10 @@ import type { AgentCard } from "../src/model/card.ts";
 import { ERROR_CODES } from "../src/model/errors.ts";
 import { EXTENSIONS } from "../src/model/extensions.ts";
 import { TASK_STATES, type Task } from "../src/model/task.ts";
-import { DEFAULT_SERVE_LIMITS, DEFAULT_SERVE_TIMES } from "../src/server/core.ts";
 import { DIALECTS } from "../src/server/dialects.ts";
 import * as express from "../src/server/express.ts";
 import { Cors } from "../src/server/http/cors.ts";
+import { DEFAULT_SERVE_LIMITS, DEFAULT_SERVE_TIMES } from "../src/server/options.ts";
 import { createHandler, type WebHandler } from "../src/server/web-handler.ts";
 import * as xiaoyi from "../src/xiaoyi.ts";
 

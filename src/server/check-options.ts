@@ -3,7 +3,7 @@ import { DEFAULT_LIMITS, DEFAULT_TIMES } from "../engine/options.ts";
 import { formatPath, toFindings } from "./config/problems.ts";
 import { grpcPublicUrl, mountPath, publicUrl } from "./config/schema.ts";
 import { count, mediaType, port, rate, text } from "./config/value-types.ts";
-import { DEFAULT_SERVE_LIMITS, DEFAULT_SERVE_TIMES, type ServeOptions } from "./core.ts";
+import { DEFAULT_SERVE_LIMITS, DEFAULT_SERVE_TIMES, type ServeOptions } from "./options.ts";
 
 const object = z.record(z.string(), z.unknown());
 const callable = z.custom((value) => typeof value === "function", { error: "must be a function" });

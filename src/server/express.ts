@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { checkServeOptions, requirePublicUrl } from "./check-options.ts";
-import { createCore, type ServeOptions } from "./core.ts";
+import { createCore } from "./core.ts";
 import { serveNodeRequest } from "./http/node-http.ts";
+import type { ServeOptions } from "./options.ts";
 
 export type ExpressMiddleware = ((request: IncomingMessage, response: ServerResponse, next?: () => void) => void) & {
   close(): Promise<void>;

@@ -10,15 +10,17 @@ import { createHostCheck, externallyReachableHost, isLoopback } from "./access/l
 import type { TlsFiles } from "./access/tls.ts";
 import { checkServeOptions, isAgent } from "./check-options.ts";
 import { systemClock, uuidIds } from "./clock-and-ids.ts";
-import { type Core, createCore, type ServeOptions } from "./core.ts";
+import { openAll } from "./close-stack.ts";
+import { type Core, createCore } from "./core.ts";
 import { DIALECTS } from "./dialects.ts";
 import { createGrpcServer, type GrpcEndpoint } from "./grpc/node-grpc.ts";
 import { createNodeServer, type NodeHttpOptions } from "./http/node-http.ts";
 import { withRedaction } from "./logging/redact.ts";
+import type { ServeOptions } from "./options.ts";
 import type { AcceptedLinks, AcceptLinksOptions } from "./xiaoyi/accept-links.ts";
 import { type DialIn, dialInsOf } from "./xiaoyi/dial-in-agent.ts";
 
-export type { ServeOptions } from "./core.ts";
+export type { ServeOptions } from "./options.ts";
 
 export interface ServedAgentInfo {
   readonly name: string;
@@ -75,32 +77,32 @@ export async function serve(options: ServeOptions): Promise<DragomanServer> {
   const local = isLoopback(host) && publicUrl === undefined;
   const where = { baseUrl: () => publicUrl ?? url, grpc: () => grpcUrl, local, isStarting: () => starting };
   const dialIns = dialInsOf(options.agents);
-  const tls = await openTls(options);
-  let core: Core;
-  try {
-    core = await createCore(options, where, isOwnHost);
-  } catch (error) {
-    tls?.close();
-    throw error;
-  }
-  const links = await openLinkEndpoint(dialIns, core, { publicUrl, mount });
-  const takeUpgrade = links?.upgrade;
-  const http = withLinkFiles(core.http, links);
-  const server = createNodeServer(http, { limits: core.connections, tls, takeUpgrade, mount });
-  try {
+  return openAll(async (closing) => {
+    let server: Server | undefined;
+    let grpc: GrpcEndpoint | undefined;
+    let links: AcceptedLinks | undefined;
+    const tls = await openTls(options);
+    closing.add(() => tls?.close());
+    // Answers leave after everything else has ended, so connections are closed after what was opened later.
+    closing.add(() => Promise.all([server && endConnections(server), grpc?.close(CLOSE_GRACE_MS)]));
+    closing.add(() => links?.close());
+    const core = await createCore(options, where, isOwnHost);
+    closing.add(() => core.close(starting ? 0 : undefined));
+    links = await openLinkEndpoint(dialIns, core, { publicUrl, mount });
+    const takeUpgrade = links?.upgrade;
+    server = createNodeServer(withLinkFiles(core.http, links), { limits: core.connections, tls, takeUpgrade, mount });
     const { port } = await listen(server, host, options.port ?? 4000);
     url = `${tls === undefined ? "http" : "https"}://${urlHost(host)}:${port}${mount}`;
-    const grpc = await openGrpc(options, core, host, port, tls);
+    grpc = await openGrpc(options, core, host, port, tls);
     if (grpc !== undefined) grpcUrl = options.grpcPublicUrl ?? `${new URL(publicUrl ?? url).hostname}:${grpc.port}`;
     starting = false;
-    return runningServer(options, core, server, grpc, tls, links, { url: publicUrl ?? url, host, port, grpc: grpcUrl });
-  } catch (error) {
-    server.close();
-    server.closeAllConnections();
-    tls?.close();
-    await core.close(0);
-    throw error;
-  }
+    const close = () => {
+      server?.close();
+      grpc?.drain();
+      return closing.close();
+    };
+    return runningServer(options, core, close, { url: publicUrl ?? url, host, port, grpc: grpcUrl });
+  });
 }
 
 /** Client certificates can be shown only where there is TLS, and are trusted by the authorities of `auth.mtls`. */
@@ -173,10 +175,7 @@ const MAX_PORT = 65_535;
 function runningServer(
   options: ServeOptions,
   core: Core,
-  server: Server,
-  grpc: GrpcEndpoint | undefined,
-  tls: TlsFiles | undefined,
-  links: AcceptedLinks | undefined,
+  close: () => Promise<void>,
   where: Pick<DragomanServer, "url" | "host" | "port" | "grpc">,
 ): DragomanServer {
   const names = [...core.services.keys()];
@@ -186,16 +185,6 @@ function runningServer(
   const closed = new Promise<void>((resolve) => {
     resolveClosed = resolve;
   });
-  const close = async () => {
-    server.close();
-    grpc?.drain();
-    tls?.close();
-    await core.close();
-    links?.close();
-    server.closeIdleConnections();
-    await Promise.all([endConnections(server), grpc?.close(CLOSE_GRACE_MS)]);
-    resolveClosed();
-  };
   return {
     ...where,
     store: core.store.description,
@@ -211,17 +200,18 @@ function runningServer(
       core.services.get(name)?.invalidateCard();
     },
     close() {
-      closing ??= close();
+      closing ??= close().then(resolveClosed);
       return closing;
     },
     closed,
   };
 }
 
-/** Answers that are being written get this moment to leave; whatever is still open then is cut. */
+/** Time for answers that are being written; connections that are still open then are cut. */
 const CLOSE_GRACE_MS = 1_000;
 
 function endConnections(server: Server): Promise<void> {
+  server.closeIdleConnections();
   return new Promise((resolve) => {
     const timer = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS);
     server.close(() => {

@@ -1,8 +1,9 @@
 import type { ExchangeRequest } from "../wire/exchange.ts";
 import { isStreamReply } from "../wire/exchange.ts";
 import { checkServeOptions, requirePublicUrl } from "./check-options.ts";
-import { createCore, type ServeOptions } from "./core.ts";
+import { createCore } from "./core.ts";
 import { pathBelowMount } from "./http/node-http.ts";
+import type { ServeOptions } from "./options.ts";
 
 export type WebHandler = ((request: Request) => Promise<Response>) & { close(): Promise<void> };
 

@@ -91,5 +91,26 @@ export class IncomingByteBudget {
 /** A request that is longer is read on only when its caller has been let in. */
 export const LARGE_REQUEST_BYTES = 64 * 1024;
 
-/** Of `limits.arriving`, where there are credentials to show. */
-export const SHARE_WITHOUT_CREDENTIALS = 1 / 4;
+/** Of `limits.arriving`, where callers can show credentials. */
+const SHARE_WITHOUT_CREDENTIALS = 1 / 4;
+
+/** Shared by all carriers of one server. */
+export interface ByteBudgets {
+  readonly arriving: IncomingByteBudget;
+  readonly unsent: UnsentByteBudget;
+}
+
+interface ByteLimits {
+  readonly arriving: number;
+  readonly unsent: number;
+  readonly unsentPerOwner: number;
+}
+
+/** Where callers cannot show credentials, all of them count as one and may use everything. */
+export function createByteBudgets(limits: ByteLimits, identifies: boolean): ByteBudgets {
+  const withoutCredentials = identifies ? limits.arriving * SHARE_WITHOUT_CREDENTIALS : limits.arriving;
+  return {
+    arriving: new IncomingByteBudget(limits.arriving, withoutCredentials),
+    unsent: new UnsentByteBudget(limits.unsent, identifies ? limits.unsentPerOwner : limits.unsent),
+  };
+}

@@ -59,7 +59,7 @@ function jkuOf({ jku }: SigningKey, baseUrl: string): { readonly jku?: string } 
 }
 
 /** What this server signs with, and what it publishes of that. */
-interface ServerKeys {
+export interface ServerKeys {
   readonly card: SigningKey | undefined;
   readonly push: SigningKey | undefined;
   readonly published: JwksDocument;

@@ -4,6 +4,7 @@ import type { CounterName, Meter } from "../../model/ports.ts";
 import { describeStoreError, type TaskStore } from "../../store/contract.ts";
 import { type ExchangeRequest, type FullReply, jsonReply, PRIVATE_NO_STORE } from "../../wire/exchange.ts";
 import type { Authentication } from "../access/authentication.ts";
+import type { ByteBudgets } from "../access/byte-budgets.ts";
 import type { LinkState } from "../xiaoyi/dial-loop.ts";
 
 const COUNTER_HELP = {
@@ -67,14 +68,13 @@ interface MonitoringOptions {
   readonly counters: Counters;
   readonly authentication: Pick<Authentication, "guarded">;
   readonly linkStates: () => readonly LinkState[];
-  /** Bytes held for requests that arrive and answers that are not read. */
-  readonly buffered: () => { readonly arriving: number; readonly unsent: number };
+  readonly budgets: ByteBudgets;
   readonly isStarting: () => boolean;
 }
 
 /** Paths for those who run the server: is it alive, can it work, what has it done. The last is not for everyone. */
 export function createMonitoringRoutes(options: MonitoringOptions) {
-  const { engine, store, counters, authentication, linkStates, buffered, isStarting } = options;
+  const { engine, store, counters, authentication, linkStates, budgets, isStarting } = options;
   const alive = (): FullReply => jsonReply(200, '{"status":"ok"}');
   const ready = async (): Promise<FullReply> => {
     if (isStarting()) return notReady("the server is starting");
@@ -89,7 +89,6 @@ export function createMonitoringRoutes(options: MonitoringOptions) {
   const metrics = (): FullReply => {
     const { tasks, queued, streams } = engine.load;
     const links = linkStates();
-    const { arriving, unsent } = buffered();
     const body = counters.render({
       tasks_live: { help: "Tasks queued or running here.", value: tasks },
       tasks_queued: { help: "Tasks waiting for their agent.", value: queued },
@@ -100,8 +99,8 @@ export function createMonitoringRoutes(options: MonitoringOptions) {
         help: "Links to Xiaoyi that are open.",
         value: links.filter((state) => state === "up").length,
       },
-      arriving_bytes: { help: "Bytes of requests that are on their way in.", value: arriving },
-      unsent_bytes: { help: "Bytes of answers that wait to be read.", value: unsent },
+      arriving_bytes: { help: "Bytes of requests that are on their way in.", value: budgets.arriving.held },
+      unsent_bytes: { help: "Bytes of answers that wait to be read.", value: budgets.unsent.held },
       resident_memory_bytes: { help: "Memory of the process.", value: process.memoryUsage.rss() },
     });
     return {

@@ -18,8 +18,8 @@ import type { JsonObject } from "../../model/json.ts";
 import type { Clock, Log } from "../../model/ports.ts";
 import type { BackoffPolicy } from "../../wire/backoff.ts";
 import { systemClock, uuidIds } from "../clock-and-ids.ts";
-import type { ServeOptions } from "../core.ts";
 import type { ConfiguredDialects } from "../dialects.ts";
+import type { ServeOptions } from "../options.ts";
 import { AccountBindings, type AccountServer, createAccountExchange } from "./accounts.ts";
 import { ScopedFileMap } from "./file-backed-map.ts";
 import type { DialledEntry } from "./link-servers.ts";
@@ -201,7 +201,7 @@ function defaultOwner({
   return (agent) => (identifies ? `xiaoyi:${agent}` : ANONYMOUS.owner);
 }
 
-export const NO_LINKS: XiaoyiLinks = { states: [], stop: async () => {} };
+const NO_LINKS: XiaoyiLinks = { states: [], stop: async () => {} };
 
 /** What it takes to dial is loaded only where somebody does. */
 export async function openLinks(
