@@ -20,7 +20,7 @@ import { EXTENSIONS } from "../src/model/extensions.ts";
 import { TASK_STATES, type Task } from "../src/model/task.ts";
 import { DIALECTS } from "../src/server/dialects.ts";
 import * as express from "../src/server/express.ts";
-import { Cors } from "../src/server/http/cors.ts";
+import { createCors } from "../src/server/http/cors.ts";
 import { DEFAULT_SERVE_LIMITS, DEFAULT_SERVE_TIMES } from "../src/server/options.ts";
 import { createHandler, type WebHandler } from "../src/server/web-handler.ts";
 import * as xiaoyi from "../src/xiaoyi.ts";
@@ -163,7 +163,7 @@ describe("names on the wire", () => {
   });
 
   it("headers that browsers may send and read", () => {
-    const headers = new Cors({ origins: ["*"] }).preflight("https://page.example", "POST");
+    const headers = createCors({ origins: ["*"] }).preflight("https://page.example", "POST");
     expect(headers["access-control-allow-headers"]?.split(", ")).toEqual([
       "content-type",
       "accept",

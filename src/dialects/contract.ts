@@ -147,19 +147,26 @@ export interface HttpServing {
    */
   readonly prefix: string;
   /**
-   * Given where callers prove who they are in a way of its own: the server does not ask them, and `context.caller` is
-   * nobody. Says why a request is refused whatever is in its body, which is asked before much of one is read.
+   * Present where callers prove who they are in a way of its own: the server does not check them, `context.caller` is
+   * anonymous, and `handle` admits them by `admit`. Why a request is refused whatever is in its body, called before much
+   * of one is read.
    */
   screen?(head: RequestHead, agent: string): ProtocolError | undefined;
   /** What `screen` does not refuse need not have shown credentials. */
   readonly allowsAnonymous?: boolean;
   /** Absent: it answers for every agent. Where it does not, there is nothing at its paths. */
   serves?(agent: string): boolean;
-  /** `exchange.path` is what follows the prefix. */
-  handle(exchange: ExchangeRequest, context: ServeContext): Promise<ExchangeReply>;
+  /** `exchange.path` is what follows the prefix. `admit` is there for bindings with a `screen`. */
+  handle(exchange: ExchangeRequest, context: ServeContext, admit?: AdmitBy): Promise<ExchangeReply>;
   /** `status` is that of HTTP, where it is not the usual one of the error. */
   refuse(error: ProtocolError, exchange: RequestHead, status?: number): ExchangeReply;
 }
+
+/**
+ * Counts a request for the caller that a binding's own check finds, with its address. Throws, and audits, why it is
+ * refused: what the check throws, or RESOURCE_EXHAUSTED.
+ */
+export type AdmitBy = <T extends { readonly caller: Caller }>(check: () => T) => T;
 
 /** A gRPC service on the endpoint that all agents share. */
 export interface RpcServing {

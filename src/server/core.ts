@@ -1,5 +1,4 @@
 import { resolve } from "node:path";
-import { isPromise } from "../auth/verify/contract.ts";
 import type { AgentService, Dialect } from "../dialects/contract.ts";
 import { Engine } from "../engine/engine.ts";
 import type { Caller } from "../model/caller.ts";
@@ -8,18 +7,19 @@ import type { Loss } from "../model/loss.ts";
 import { type Log, type Meter, NO_MONITOR } from "../model/ports.ts";
 import type { TaskStore } from "../store/contract.ts";
 import { openStore } from "../store/open.ts";
-import { Admission, OwnerLimitError } from "./access/admission.ts";
-import { type Authentication, createAuthentication } from "./access/authentication.ts";
+import { Admission } from "./access/admission.ts";
+import { createAuthentication } from "./access/authentication.ts";
 import { type ByteBudgets, createByteBudgets } from "./access/byte-budgets.ts";
 import type { ConnectionLimits } from "./access/connections.ts";
+import { Gate } from "./access/gate.ts";
 import { ServedAgentService } from "./agent-service.ts";
-import { AuditLog, toCallRecord, toDeliveryRecord } from "./audit/audit-log.ts";
+import { AuditLog, toDeliveryRecord } from "./audit/audit-log.ts";
 import type { CardForm } from "./cards/card-documents.ts";
 import { createCardSigner, loadServerKeys, type ServerKeys } from "./cards/signing-keys.ts";
 import { systemClock, uuidIds } from "./clock-and-ids.ts";
 import { type CloseStack, openAll } from "./close-stack.ts";
 import { createDialects } from "./dialects.ts";
-import { Cors } from "./http/cors.ts";
+import { createCors } from "./http/cors.ts";
 import { Counters, createMonitoringRoutes } from "./http/monitoring.ts";
 import type { NodeHttpOptions } from "./http/node-http.ts";
 import { Router } from "./http/router.ts";
@@ -31,6 +31,7 @@ import { openLinks, openPhones, openXiaoyi } from "./xiaoyi/open-xiaoyi.ts";
 /** Everything behind the socket: what `serve` listens with and what frameworks mount. */
 export interface Core {
   readonly engine: Engine;
+  readonly gate: Gate;
   readonly router: Router;
   readonly http: NodeHttpOptions;
   readonly store: TaskStore;
@@ -108,32 +109,50 @@ async function openCore(
     budgets,
     isStarting: () => where.isStarting?.() === true,
   });
-  const router = createRouter(settings, {
-    dialects,
-    services,
-    report,
-    isOwnHost,
+  const gate = new Gate({
     authentication,
     admission,
     audit,
+    agents: services,
+    defaultAgent: services.get(settings.defaultName) as AgentService,
+    limits: {
+      maxDepth: limits.depth,
+      maxValues: limits.values,
+      maxParts: limits.parts,
+      keepAliveMs: times.keepAliveMs,
+    },
+    report,
+    ids: uuidIds,
+  });
+  const router = new Router({
+    dialects,
+    agents: services,
+    defaultAgent: services.get(settings.defaultName) as AgentService,
+    gate,
+    cors: createCors(settings.cors ?? { origins: [] }, settings.auth?.apiKey?.header),
     serverRoutes: new Map([
       ...monitoring,
-      ...keys.published.routes(),
+      ...keys.routes,
       ...authentication.metadataPaths(settings.names, () => skillScopesOf(services.values())),
     ]),
+    now: systemClock.now,
+    isOwnHost,
+    cardForm: CARD_FORMS[settings.card ?? "hybrid"],
   });
   const since = systemClock.now();
   await engine.start();
   const contextOf = (agent: string, caller: Caller, dialect: string) => {
     const service = services.get(agent);
-    return service && router.contextFor(caller, service, dialect);
+    return service && gate.contextFor(caller, service, dialect);
   };
-  const links = await openLinks(settings, { contextOf, log, phones, since });
+  const enter: Gate["enter"] = (caller, agent, dialect) => gate.enter(caller, agent, dialect);
+  const links = await openLinks(settings, { contextOf, enter, log, phones, since });
   closing.add(() => links.stop());
   linkStates = () => links.states;
   await phones.start();
   return {
     engine,
+    gate,
     router,
     http: createHttp(settings, router, budgets, counters),
     store,
@@ -223,59 +242,6 @@ function interfacesOf(
 ) {
   const place = { base: urlOf(name, where), rpc: where.grpc(), name, isDefault: name === defaultName };
   return dialects.flatMap(({ serving }) => serving.interfaces?.(place) ?? []);
-}
-
-interface RouterParts {
-  readonly dialects: ConstructorParameters<typeof Router>[0]["dialects"];
-  readonly services: ReadonlyMap<string, ServedAgentService>;
-  readonly serverRoutes: ConstructorParameters<typeof Router>[0]["serverRoutes"];
-  readonly report: Report;
-  readonly isOwnHost: (host: string | undefined) => boolean;
-  readonly authentication: Authentication;
-  readonly admission: Admission;
-  readonly audit: AuditLog | undefined;
-}
-
-function createRouter(settings: ServerSettings, parts: RouterParts): Router {
-  const { auth, card = "hybrid", cors = { origins: [] }, defaultName, limits, times } = settings;
-  const { dialects, services, serverRoutes, report, isOwnHost, authentication, admission, audit } = parts;
-  return new Router({
-    dialects,
-    agents: services,
-    defaultAgent: services.get(defaultName) as AgentService,
-    limits: {
-      maxDepth: limits.depth,
-      maxValues: limits.values,
-      maxParts: limits.parts,
-      keepAliveMs: times.keepAliveMs,
-    },
-    cors: new Cors(cors, auth?.apiKey?.header),
-    serverRoutes,
-    now: systemClock.now,
-    isOwnHost,
-    ids: uuidIds,
-    report,
-    cardForm: CARD_FORMS[card],
-    authenticate: (presented) => {
-      const caller = authentication.authenticate(presented);
-      const admit = (known: Caller) => admission.admit(known, presented.remoteAddress);
-      return isPromise(caller) ? caller.then(admit) : admit(caller);
-    },
-    recognise: authentication.authenticate,
-    challenged: authentication.challenged,
-    admit: ({ remoteAddress }) => admission.checkAddress(remoteAddress),
-    onRefused: (error, { remoteAddress }, agent, dialect) =>
-      audit?.record(
-        toCallRecord({
-          ...(error instanceof OwnerLimitError && { caller: error.caller }),
-          address: remoteAddress,
-          agent,
-          dialect,
-          operation: "authenticate",
-          result: error.code,
-        }),
-      ),
-  });
 }
 
 function createHttp(

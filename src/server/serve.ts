@@ -2,7 +2,6 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
 import { identifiesCallers } from "../auth/verify/create-authenticator.ts";
-import type { RpcServing } from "../dialects/contract.ts";
 import { DIALECT_NAME as LINK_DIALECT } from "../dialects/xiaoyi-link/version.ts";
 import type { Agent } from "../engine/agent.ts";
 import { SILENT_LOG } from "../model/ports.ts";
@@ -150,15 +149,14 @@ function openGrpc(
 ): Promise<GrpcEndpoint | undefined> {
   if (options.grpcPort === false) return Promise.resolve(undefined);
   const next = options.port === 0 || port === MAX_PORT ? 0 : port + 1;
-  const services = DIALECTS.flatMap(({ name, serving: { rpc } }) => (rpc === undefined ? [] : [{ name, rpc }]));
-  const nameOf = new Map(services.map(({ name, rpc }) => [rpc, name]));
-  const dialectOf = (serving: RpcServing) => nameOf.get(serving) ?? serving.service;
+  const services = DIALECTS.flatMap(({ name: dialect, serving: { rpc } }) =>
+    rpc === undefined ? [] : [{ dialect, serving: rpc }],
+  );
   return createGrpcServer({
-    services: services.map(({ rpc }) => rpc),
+    services,
     host,
     port: options.grpcPort ?? next,
-    contextOf: (request, serving) => core.router.rpcContext(request, dialectOf(serving)),
-    screen: (request, serving) => core.router.screenRpc(request, dialectOf(serving)),
+    gate: core.gate,
     arriving: core.http.arriving,
     unsent: core.http.unsent,
     maxMessageBytes: core.http.maxBodyBytes,

@@ -84,7 +84,9 @@ function describeExchangeGarbage(dialect: Dialect, calling: ExchangeCalling): vo
         async (body, path, method, name) => {
           const exchange = requestOf(method, `/${path}`, body);
           const replies = [
-            ...(await Promise.all((http ?? []).map((binding) => binding.handle(exchange, contextOf(service))))),
+            ...(await Promise.all(
+              (http ?? []).map((binding) => binding.handle(exchange, contextOf(service), (check) => check())),
+            )),
             await jsonRpc?.handle(
               { id: 1, method: name, params: parsed(body), notification: false },
               exchange,

@@ -215,7 +215,7 @@ async function serveExchange(
     .sort((one, other) => other.prefix.length - one.prefix.length);
   const [http] = fitting;
   if (http !== undefined)
-    return http.handle({ ...exchange, path: exchange.path.slice(http.prefix.length + 1) }, context);
+    return http.handle({ ...exchange, path: exchange.path.slice(http.prefix.length + 1) }, context, (check) => check());
   if (serving.jsonRpc === undefined) throw new Error("There is nothing at this path.");
   const parsed = parseJsonRpc(exchange.body, context.limits);
   if (!parsed.ok) throw new Error(parsed.message);

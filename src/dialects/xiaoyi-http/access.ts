@@ -1,6 +1,7 @@
 /** Who is calling: the platform by its credentials, or by the session that these opened. */
 
 import { createHmac } from "node:crypto";
+import type { Caller } from "../../model/caller.ts";
 import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
 import type { Log } from "../../model/ports.ts";
 import type { ExchangeRequest } from "../../wire/exchange.ts";
@@ -9,6 +10,7 @@ import { SESSION_HEADER } from "./card.ts";
 import { type Access, type Entry, secretOf } from "./options.ts";
 
 export interface Authentication {
+  readonly caller: Caller;
   readonly entry: Entry;
   /** `session`: by an `agentSessionId` alone, which opens no further session. */
   readonly by: "credentials" | "session";
@@ -60,13 +62,13 @@ export function authenticate(
   for (const entry of entries) {
     const verdict = verifyCredentials(from, entry, agent, now);
     stale ||= verdict === "stale";
-    if (verdict === "good") found ??= { entry, by: "credentials" };
+    if (verdict === "good") found ??= foundBy("credentials", entry);
   }
   if (found !== undefined) return found;
   // Some send the value with a space at its end.
   const session = from.headers[SESSION_HEADER]?.trim() ?? "";
   for (const entry of entries) {
-    if (isValidToken(sessionScope(entry, agent), session, now)) found ??= { entry, by: "session" };
+    if (isValidToken(sessionScope(entry, agent), session, now)) found ??= foundBy("session", entry);
   }
   if (found !== undefined) return found;
   if (stale) throw new AccessDenied("stale", clockHint(Number(from.headers.ts) - now));
@@ -75,6 +77,10 @@ export function authenticate(
     throw new AccessDenied("wrong-credentials", KEY_HINT);
   }
   throw new AccessDenied("no-credentials", MISSING_HINT);
+}
+
+function foundBy(by: Authentication["by"], entry: Entry): Authentication {
+  return { by, entry, caller: { owner: entry.owner, authenticated: true } };
 }
 
 export const KEY_HINT =

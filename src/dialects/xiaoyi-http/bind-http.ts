@@ -1,5 +1,6 @@
 /** `POST /agent/message`: JSON-RPC of the platform's own kind, answered in full or, for messages, by a stream. */
 
+import type { Caller } from "../../model/caller.ts";
 import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";
 import type { CallContext } from "../../model/operation.ts";
@@ -7,7 +8,7 @@ import type { Clock, Log } from "../../model/ports.ts";
 import { type ExchangeReply, type ExchangeRequest, type FullReply, jsonReply } from "../../wire/exchange.ts";
 import { type JsonRpcId, type JsonRpcRequest, PARSE_ERROR, parseJsonRpc } from "../../wire/json-rpc.ts";
 import { decodeUtf8, parseJson } from "../../wire/parse-json.ts";
-import type { HttpServing, ServeContext } from "../contract.ts";
+import type { AdmitBy, HttpServing, ServeContext } from "../contract.ts";
 import { errorHeaders, toPublicError } from "../shared/errors.ts";
 import { httpStatusOf } from "../shared/http/json-rpc.ts";
 import { isJson, requireMediaType } from "../shared/http/requests.ts";
@@ -56,7 +57,8 @@ export function createHttpServing({ clock, entriesFor, log }: XiaoyiHttpOptions)
       prefix: MESSAGE_PATH,
       serves: (agent) => entriesFor(agent).length > 0,
       screen: (head, agent) => refusalOf(agent, () => authenticate(head, entriesFor(agent), agent, clock.now())),
-      handle: (exchange, context) => handle(exchange, context, entriesFor(context.service.name), { clock, refusals }),
+      handle: (exchange, context, admit: AdmitBy) =>
+        handle(exchange, context, entriesFor(context.service.name), { clock, refusals, admit }),
     },
     {
       ...common,
@@ -79,6 +81,7 @@ export function createHttpServing({ clock, entriesFor, log }: XiaoyiHttpOptions)
 interface Tools {
   readonly clock: Clock;
   readonly refusals: RefusalLog;
+  readonly admit: AdmitBy;
 }
 
 async function handle(
@@ -90,8 +93,8 @@ async function handle(
   const refused = refuseWrongEndpoint(exchange);
   if (refused !== undefined) return refused;
   try {
-    const admission = authenticate(exchange, entries, context.service.name, tools.clock.now());
-    return await new Request(exchange, context, admission, tools).reply();
+    const check = () => authenticate(exchange, entries, context.service.name, tools.clock.now());
+    return await new Request(exchange, context, tools.admit(check), tools).reply();
   } catch (error) {
     tools.refusals.note(context.service.name, error);
     return errorReply(toPublicError(error), requestIdOf(exchange, context.limits));
@@ -120,14 +123,16 @@ class Request {
   readonly #context: ServeContext;
   readonly #entry: Entry;
   readonly #by: Authentication["by"];
+  readonly #caller: Caller;
   readonly #clock: Clock;
   readonly #refusals: RefusalLog;
 
-  constructor(exchange: ExchangeRequest, context: ServeContext, { by, entry }: Authentication, tools: Tools) {
+  constructor(exchange: ExchangeRequest, context: ServeContext, { by, caller, entry }: Authentication, tools: Tools) {
     this.#exchange = exchange;
     this.#context = context;
     this.#entry = entry;
     this.#by = by;
+    this.#caller = caller;
     this.#clock = tools.clock;
     this.#refusals = tools.refusals;
   }
@@ -245,8 +250,7 @@ class Request {
   }
 
   #conversation(): Conversation {
-    const caller = { owner: this.#entry.owner, authenticated: true };
-    const call: CallContext = { caller, tenant: "", extensions: NO_EXTENSIONS, dialect: DIALECT_NAME };
+    const call: CallContext = { caller: this.#caller, tenant: "", extensions: NO_EXTENSIONS, dialect: DIALECT_NAME };
     const tasks = new AgentTasks(this.#context.service, call, this.#clock);
     return new Conversation({ tasks, cleared: this.#entry.cleared, newContext: this.#context.ids.context });
   }

@@ -20,9 +20,9 @@ const dialect: Dialect = {
     http: [
       {
         ...http,
-        handle(exchange, context) {
+        handle(exchange, context, admit) {
           const headers = { ...exchange.headers, authorization: `Bearer ${API_KEY}` };
-          return http.handle({ ...exchange, headers }, context);
+          return http.handle({ ...exchange, headers }, context, admit);
         },
       },
     ],

@@ -53,7 +53,7 @@ export class LinkAgent implements LinkServer {
   constructor(options: LinkAgentOptions) {
     this.#options = options;
     this.#times = { ...DEFAULT_LINK_TIMES, ...options.times };
-    this.#tasks = new LinkTasks(options.context, options.clock);
+    this.#tasks = new LinkTasks(options);
     this.#uploads = options.upload === undefined ? undefined : new FileUploads(options.upload, options.log);
     this.#notifications = options.notifications ?? NO_NOTIFICATIONS;
     this.#duplicates = new DuplicateFilter(options.clock);

@@ -11,6 +11,8 @@ import type { ReplyTimes } from "./reply.ts";
 export interface LinkAgentOptions {
   readonly agentId: string;
   readonly context: Pick<ServeContext, "caller" | "ids" | "limits" | "report" | "service">;
+  /** Counts a request of the caller; throws a ProtocolError if it makes too many. Absent: any number is accepted. */
+  readonly admit?: () => unknown;
   readonly artifactId: () => string;
   readonly clock: Clock;
   readonly log: Log;

@@ -2,10 +2,10 @@
 
 import { ProtocolError } from "../../model/errors.ts";
 import type { Message } from "../../model/message.ts";
-import type { Clock } from "../../model/ports.ts";
+import type { Operation, OutcomeOf } from "../../model/operation.ts";
 import { isInterrupted, isTerminal, type Task, type TaskState } from "../../model/task.ts";
-import type { ServeContext } from "../contract.ts";
 import { AgentTasks } from "../xiaoyi/agent-tasks.ts";
+import type { LinkAgentOptions } from "./options.ts";
 import { DIALECT_NAME } from "./version.ts";
 
 /** Messages of a task in which the user's last one is looked for. */
@@ -15,9 +15,18 @@ const PAGE_SIZE = 50;
 export class LinkTasks extends AgentTasks {
   readonly #originOf: (id: string) => Promise<string | undefined>;
 
-  constructor({ caller, service }: Pick<ServeContext, "caller" | "service">, clock: Clock) {
+  readonly #admit: () => unknown;
+
+  constructor({ context: { caller, service }, clock, admit = () => {} }: LinkAgentOptions) {
     super(service, { caller, tenant: "", extensions: [], dialect: DIALECT_NAME }, clock);
     this.#originOf = (id) => service.originOf(id, caller);
+    this.#admit = admit;
+  }
+
+  /** What users ask for is counted, unlike what is only read to answer them. */
+  override dispatch<O extends Operation>(operation: O): Promise<OutcomeOf<O>> {
+    if (operation.kind === "stream" || operation.kind === "send" || operation.kind === "cancel") this.#admit();
+    return super.dispatch(operation);
   }
 
   /** Gives a task that is under way another message; what comes of it is told to those who follow the task. */

@@ -1,3 +1,5 @@
+import type { Log, Meter } from "../../model/ports.ts";
+
 /**
  * Bytes of answers that their readers have not taken, by owner and of all together. Callers that are not known count as
  * one owner. One answer may always wait, however long it is: it could not be had otherwise.
@@ -38,6 +40,15 @@ export class UnsentByteBudget {
     if (left > 0) this.#byOwner.set(owner, left);
     else this.#byOwner.delete(owner);
   }
+}
+
+/** How long and how much readers may leave unread. */
+export interface UnreadLimits {
+  /** A reader that takes nothing for this long is cut off; that of a stream can resume from its cursor. */
+  readonly stalledReaderMs: number;
+  readonly unsent: UnsentByteBudget;
+  readonly log: Log;
+  readonly meter: Meter;
 }
 
 /** No owner has an empty name. */

@@ -12,64 +12,50 @@ interface CachedDocument {
 
 const MAX_AGE_SECONDS = 60;
 
-/** What a reader gets who names no version: one version's document, or one that readers of all versions understand. */
+/** Card for a reader that names no version: one version's document, or one that readers of all versions understand. */
 export type CardForm = { readonly version: string } | "hybrid";
 
+/** `version` is what the reader names, if it names one. */
+export type CardReply = (card: AgentCard, version: string | undefined, exchange: ExchangeRequest) => FullReply;
+
 /** The documents of one path as bytes with their ETags, made once for each card object and version. */
-export class CardDocuments {
-  readonly #servings: readonly CardServing[];
-  readonly #form: CardForm;
-  readonly #now: () => number;
-  readonly #documents = new Map<string, WeakMap<AgentCard, CachedDocument>>();
-
-  constructor(servings: readonly CardServing[], form: CardForm, now: () => number) {
-    this.#servings = servings;
-    this.#form = form;
-    this.#now = now;
-  }
-
-  /** `version` is what the reader names, if it names one. */
-  reply(card: AgentCard, version: string | undefined, exchange: ExchangeRequest): FullReply {
-    const { body, headers, etag } = this.#documentOf(card, this.#chosen(version));
+export function createCardDocuments(servings: readonly CardServing[], form: CardForm, now: () => number): CardReply {
+  const documents = new Map<string, WeakMap<AgentCard, CachedDocument>>();
+  const isServed = (wanted: string) => servings.some(({ version }) => version === wanted);
+  /** A version that is not served is no reason to hide who the agent is. */
+  const choose = (version: string | undefined): string => {
+    if (version !== undefined && isServed(version)) return version;
+    return form !== "hybrid" && isServed(form.version) ? form.version : "hybrid";
+  };
+  const documentOf = (card: AgentCard, chosen: string): CachedDocument => {
+    const cached = documents.get(chosen) ?? new WeakMap<AgentCard, CachedDocument>();
+    documents.set(chosen, cached);
+    const document = cached.get(card) ?? toDocument(card, servings, chosen, now());
+    cached.set(card, document);
+    return document;
+  };
+  return (card, version, exchange) => {
+    const { body, headers, etag } = documentOf(card, choose(version));
     if (isNotModified(exchange, etag, headers["last-modified"])) return { status: 304, headers, body: undefined };
     return { status: 200, headers, body };
-  }
+  };
+}
 
-  /** A version nobody here has is no reason to hide who the agent is. */
-  #chosen(version: string | undefined): string {
-    const isServed = (wanted: string) => this.#servings.some((serving) => serving.version === wanted);
-    if (version !== undefined && isServed(version)) return version;
-    if (this.#form !== "hybrid" && isServed(this.#form.version)) return this.#form.version;
-    return "hybrid";
-  }
-
-  #documentOf(card: AgentCard, chosen: string): CachedDocument {
-    let documents = this.#documents.get(chosen);
-    if (documents === undefined) {
-      documents = new WeakMap();
-      this.#documents.set(chosen, documents);
-    }
-    let document = documents.get(card);
-    if (document === undefined) {
-      const body = Buffer.from(JSON.stringify(this.#membersOf(card, chosen)));
-      const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 27)}"`;
-      const headers = {
-        "content-type": "application/json",
-        "cache-control": `public, max-age=${MAX_AGE_SECONDS}`,
-        etag,
-        "last-modified": new Date(this.#now()).toUTCString(),
-        vary: "A2A-Version",
-      };
-      document = { body, headers, etag };
-      documents.set(card, document);
-    }
-    return document;
-  }
-
-  #membersOf(card: AgentCard, chosen: string): JsonObject {
-    const servings = this.#servings.filter(({ version }) => chosen === "hybrid" || version === chosen);
-    return servings.map((serving) => serving.document(card)).reduce((merged, next) => merge(merged, next));
-  }
+function toDocument(card: AgentCard, servings: readonly CardServing[], chosen: string, now: number): CachedDocument {
+  const members = servings
+    .filter(({ version }) => chosen === "hybrid" || version === chosen)
+    .map((serving) => serving.document(card))
+    .reduce((merged, next) => merge(merged, next));
+  const body = Buffer.from(JSON.stringify(members));
+  const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 27)}"`;
+  const headers = {
+    "content-type": "application/json",
+    "cache-control": `public, max-age=${MAX_AGE_SECONDS}`,
+    etag,
+    "last-modified": new Date(now).toUTCString(),
+    vary: "A2A-Version",
+  };
+  return { body, headers, etag };
 }
 
 /** Both documents in one: members of either, together where both have objects; where they disagree the first stands. */

@@ -10,8 +10,8 @@ import { fetchCard, type PublicJwk } from "../../client/index.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { DIALECTS } from "../dialects.ts";
 import { serve } from "../serve.ts";
-import { CardDocuments } from "./card-documents.ts";
-import { createCardSigner, JwksDocument } from "./signing-keys.ts";
+import { createCardDocuments } from "./card-documents.ts";
+import { createCardSigner, createJwksRoutes } from "./signing-keys.ts";
 
 const key = {
   kid: "k-1",
@@ -50,7 +50,7 @@ const servings = DIALECTS.flatMap(({ serving }) => serving.cards ?? []).filter((
 );
 const documentOf = (signed: AgentCard, version: string | undefined): string => {
   const request = { method: "GET", path: "", query: "", headers: {}, body: Buffer.alloc(0), remoteAddress: "" };
-  const reply = new CardDocuments(servings, "hybrid", () => 0).reply(signed, version, request);
+  const reply = createCardDocuments(servings, "hybrid", () => 0)(signed, version, request);
   return String(reply.body);
 };
 
@@ -108,10 +108,9 @@ describe("the address of the keys", () => {
   });
 
   it("serves all keys of the server, and nothing where there are none", () => {
-    const keys = new JwksDocument();
-    expect(keys.routes().size).toBe(0);
-    for (const kid of ["one", "two"]) keys.add({ kty: "EC", kid });
-    const reply = keys.routes().get("/.well-known/jwks.json")?.();
+    expect(createJwksRoutes([]).size).toBe(0);
+    const keys = ["one", "two"].map((kid) => ({ kty: "EC", kid }));
+    const reply = createJwksRoutes(keys).get("/.well-known/jwks.json")?.();
     expect(JSON.parse(String(reply?.body))).toEqual({
       keys: [
         { kty: "EC", kid: "one" },

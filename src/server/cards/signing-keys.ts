@@ -13,32 +13,25 @@ type Jwk = Readonly<Record<string, unknown>> & { readonly kid: string };
 
 const MAX_AGE_SECONDS = 300;
 
-/** The public keys of this server, whatever they sign, as one JWK set (RFC 7517 §5). */
-export class JwksDocument {
-  readonly #keys = new Map<string, Jwk>();
-
-  /**
-   * Only public members: whatever is given here anybody can read. One key may serve several purposes; several under one
-   * name would leave verifiers to guess.
-   */
-  add(key: Jwk): void {
-    const known = this.#keys.get(key.kid);
+/**
+ * Where the public keys of this server are served as one JWK set (RFC 7517 §5); a server without keys has none. One key
+ * may serve several purposes; several under one name would leave verifiers to guess.
+ */
+export function createJwksRoutes(keys: readonly Jwk[]): ReadonlyMap<string, () => FullReply> {
+  const named = new Map<string, Jwk>();
+  for (const key of keys) {
+    const known = named.get(key.kid);
     if (known !== undefined && !isDeepStrictEqual(known, key)) {
       throw new TypeError(`Two different keys are called "${key.kid}"; each needs a kid of its own.`);
     }
-    this.#keys.set(key.kid, key);
+    named.set(key.kid, key);
   }
-
-  /** The path it is served at; a server without keys has none. */
-  routes(): ReadonlyMap<string, () => FullReply> {
-    return new Map(this.#keys.size === 0 ? [] : [[JWKS_PATH, () => this.#reply()]]);
-  }
-
-  #reply(): FullReply {
-    const { headers, ...reply } = jsonReply(200, JSON.stringify({ keys: [...this.#keys.values()] }));
-    const more = { "content-type": "application/jwk-set+json", "cache-control": `public, max-age=${MAX_AGE_SECONDS}` };
-    return { ...reply, headers: { ...headers, ...more } };
-  }
+  if (named.size === 0) return new Map();
+  const reply = jsonReply(200, JSON.stringify({ keys: [...named.values()] }), {
+    "content-type": "application/jwk-set+json",
+    "cache-control": `public, max-age=${MAX_AGE_SECONDS}`,
+  });
+  return new Map([[JWKS_PATH, () => reply]]);
 }
 
 /** Adds its signatures to a card. */
@@ -62,7 +55,8 @@ function jkuOf({ jku }: SigningKey, baseUrl: string): { readonly jku?: string } 
 export interface ServerKeys {
   readonly card: SigningKey | undefined;
   readonly push: SigningKey | undefined;
-  readonly published: JwksDocument;
+  /** Where the public ones are published. */
+  readonly routes: ReadonlyMap<string, () => FullReply>;
 }
 
 interface ServerKeyOptions {
@@ -77,7 +71,6 @@ export async function loadServerKeys({ baseDirectory, push, signing }: ServerKey
   const load = (options: SigningKeyOptions | undefined) =>
     options && loadSigningKey({ ...options, keyFile: resolve(folder, options.keyFile) });
   const keys = { card: await load(signing), push: await load(typeof push === "object" ? push.jwt : undefined) };
-  const published = new JwksDocument();
-  for (const key of Object.values(keys)) if (key !== undefined) published.add(toPublicJwk(key));
-  return { ...keys, published };
+  const published = Object.values(keys).flatMap((key) => (key === undefined ? [] : [toPublicJwk(key)]));
+  return { ...keys, routes: createJwksRoutes(published) };
 }

@@ -111,11 +111,13 @@ class Endpoint implements GrpcEndpoint {
     // Callers that are admitted do not wait behind any that need not be.
     const maxOpenBytes = Math.min(maxMessageBytes, MAX_OPEN_MESSAGE_BYTES);
     const open = { ...common, maxMessageBytes: maxOpenBytes, decompressor: new Decompressor() };
-    const names = [...options.services.map(({ service }) => service), HEALTH_SERVICE, ...REFLECTION_SERVICES];
+    const servings = options.services.map(({ serving }) => serving);
+    const names = [...servings.map(({ service }) => service), HEALTH_SERVICE, ...REFLECTION_SERVICES];
     this.#health = new Health(names);
-    this.#talks = new ReflectionSessions(options.services, names);
-    for (const serving of options.services) {
-      this.#add(serving.service, serving.methods, toRpcService(serving, options), own);
+    this.#talks = new ReflectionSessions(servings, names);
+    for (const binding of options.services) {
+      const { service, methods } = binding.serving;
+      this.#add(service, methods, toRpcService(binding, options), own);
     }
     this.#add(HEALTH_SERVICE, HEALTH_METHODS, this.#health, open);
     for (const service of REFLECTION_SERVICES) {

@@ -7,7 +7,7 @@ import { ProtocolError } from "../../model/errors.ts";
 import { CALL_COST, FloodGuard, RESET_COST } from "./connection.ts";
 import { HEALTH_SERVICE } from "./services/health.ts";
 import { begunCall, closeAfterEach, connectionTo, FRAME, frame, openEndpoint, RawFrames } from "./testing/clients.ts";
-import { fakeContext, recording } from "./testing/fake-serving.ts";
+import { recording } from "./testing/fake-serving.ts";
 import { framed } from "./testing/raw-http2.ts";
 
 closeAfterEach();
@@ -22,16 +22,14 @@ function sendResets(frames: RawFrames, count: number): void {
   }
 }
 
-const contextOf = ({ metadata }: { readonly metadata: Readonly<Record<string, string | undefined>> }) => {
-  const caller = metadata.key === undefined ? ANONYMOUS : { owner: "alice", authenticated: true };
-  return { ...fakeContext(), caller };
-};
+const admit = ({ headers }: { readonly headers: Readonly<Record<string, string | undefined>> }) =>
+  headers.key === undefined ? ANONYMOUS : { owner: "alice", authenticated: true };
 
 describe("resets over many connections", () => {
   it("have their address refused for a while, but for those who have shown credentials", async () => {
     let now = 1_000_000;
     const { meter, counted } = recording();
-    const endpoint = await openEndpoint({ connections, contextOf, meter, now: () => now });
+    const endpoint = await openEndpoint({ connections, admit, meter, now: () => now });
     const known = connectionTo(endpoint);
     const isAnswered = async () =>
       (await known.call("Say", framed("well"), { key: "alice" })).body.equals(framed("well"));
@@ -52,7 +50,7 @@ describe("resets over many connections", () => {
   });
 
   it("of hundreds of calls that have begun to be answered leave the server able to answer others", async () => {
-    const endpoint = await openEndpoint({ connections, contextOf });
+    const endpoint = await openEndpoint({ connections, admit });
     const known = connectionTo(endpoint);
     expect((await known.call("Say", framed("well"), { key: "alice" })).body).toEqual(framed("well"));
     const { session } = connectionTo(endpoint);
@@ -95,7 +93,7 @@ describe("calls without credentials", () => {
     ["for what does not exist", { ":path": "/no.Such/Method" }],
   ])("may be as many as ten times the resets: %s", async (_, path) => {
     const refused = new ProtocolError("UNAUTHENTICATED", "Credentials are needed.");
-    const endpoint = await openEndpoint({ connections, contextOf: () => refused, now: () => 0 });
+    const endpoint = await openEndpoint({ connections, admit: () => refused, now: () => 0 });
     const { session, call } = bound(connectionTo(endpoint));
     const calmed = new Promise<number>((resolve) => session.once("goaway", resolve));
     const answers = await Promise.all(Array.from({ length: 100 }, () => call("Say", framed(""), path)));

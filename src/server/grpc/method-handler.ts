@@ -1,10 +1,10 @@
-import { isPromise } from "../../auth/verify/contract.ts";
-import type { RpcServing, ServeContext } from "../../dialects/contract.ts";
+import { isPromise, type RequestCredentials } from "../../auth/verify/contract.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { RpcFailure, RpcMessageReply, RpcReply, RpcRequest } from "../../wire/rpc.ts";
-import { TOO_MUCH_UNSENT } from "../access/byte-budgets.ts";
+import { TOO_MUCH_UNSENT, type UnreadLimits } from "../access/byte-budgets.ts";
+import type { Verdict } from "../access/gate.ts";
 import type { Call } from "./call.ts";
-import type { GrpcOptions } from "./node-grpc.ts";
+import type { GrpcOptions, RpcBinding } from "./node-grpc.ts";
 import {
   type CoarseTimeouts,
   type MessageHandler,
@@ -12,39 +12,41 @@ import {
   type TimeoutTarget,
   UnaryRequestReader,
 } from "./request-reader.ts";
-import { closeSource, StreamPump, type StreamPumpOptions } from "./stream-pump.ts";
+import { closeSource, StreamPump } from "./stream-pump.ts";
 
 /** Takes a call that has just come in. */
 export type CallHandler = (call: Call) => void;
 
-/** Whoever answers the requests of a service. */
+/** Answers the requests of a service. */
 export interface RpcService {
   /** Notes in the call who makes it. */
   answer(request: RpcRequest, call: Call): Promise<RpcReply>;
   /** Whether the caller has shown credentials. Throws for a request that is refused whatever is in its message. */
   screen?(request: Omit<RpcRequest, "message">): Promise<boolean>;
-  /** What is told of an error that was thrown instead. */
+  /** The reply to an error that was thrown instead. */
   toFailure(error: unknown): RpcFailure;
 }
 
 export function toRpcService(
-  serving: RpcServing,
-  { contextOf, screen, log }: Pick<GrpcOptions, "contextOf" | "screen" | "log">,
+  { dialect, serving }: RpcBinding,
+  { gate, log }: Pick<GrpcOptions, "gate" | "log">,
 ): RpcService {
   return {
     async screen(request) {
-      const caller = await screen?.(request, serving);
-      if (ProtocolError.is(caller)) throw caller;
-      return caller?.authenticated === true;
+      const verdict = await gate.screen(toCredentials(request), undefined, dialect);
+      if (ProtocolError.is(verdict)) throw verdict;
+      return verdict.authenticated;
     },
     answer(request, call) {
-      const handle = (context: ServeContext | ProtocolError): Promise<RpcReply> => {
-        if (ProtocolError.is(context)) throw context;
-        call.admit(context.caller);
-        return serving.handle(request, context);
+      const handle = (verdict: Verdict): Promise<RpcReply> => {
+        if (ProtocolError.is(verdict)) throw verdict;
+        call.admit(verdict);
+        return serving.handle(request, gate.contextFor(verdict, undefined, dialect));
       };
-      const context = contextOf(request, serving);
-      return isPromise(context) ? context.then(handle) : handle(context);
+      const verdict =
+        gate.checkAddress(request.remoteAddress, undefined, dialect) ??
+        gate.admit(toCredentials(request), undefined, dialect);
+      return isPromise(verdict) ? verdict.then(handle) : handle(verdict);
     },
     toFailure(error) {
       if (ProtocolError.is(error)) return { kind: "failure", status: serving.refuse(error) };
@@ -55,7 +57,11 @@ export function toRpcService(
   };
 }
 
-export interface MethodOptions extends RequestLimits, StreamPumpOptions {
+function toCredentials({ metadata, remoteAddress, certificate }: Omit<RpcRequest, "message">): RequestCredentials {
+  return { headers: metadata, query: "", remoteAddress, certificate };
+}
+
+export interface MethodOptions extends RequestLimits, UnreadLimits {
   /** Answers that have not been taken. */
   readonly leaving: CoarseTimeouts;
 }

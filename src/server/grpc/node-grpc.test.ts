@@ -1,6 +1,7 @@
 import { createServer } from "node:net";
 import { status as STATUS } from "@grpc/grpc-js";
 import { describe, expect, it } from "vitest";
+import { ANONYMOUS } from "../../model/caller.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { RPC_CODES, type RpcRequest, RpcStatusError } from "../../wire/rpc.ts";
 import { createGrpcServer } from "./node-grpc.ts";
@@ -13,7 +14,7 @@ import {
   readAll,
   signal,
 } from "./testing/clients.ts";
-import { batches, fakeContext, fakeOptions, fakeServing, recording } from "./testing/fake-serving.ts";
+import { batches, fakeOptions, fakeServing, recording } from "./testing/fake-serving.ts";
 import { framed } from "./testing/raw-http2.ts";
 
 closeAfterEach();
@@ -140,7 +141,7 @@ describe("an error", () => {
   });
 
   it("from whoever decides about callers is told in the words of the service", async () => {
-    const client = await openClient({ contextOf: () => new ProtocolError("UNAUTHENTICATED", "Who are you?") });
+    const client = await openClient({ admit: () => new ProtocolError("UNAUTHENTICATED", "Who are you?") });
     await expect(client.say("x")).rejects.toMatchObject({ code: STATUS.UNAUTHENTICATED, details: "Who are you?" });
     const { status } = await readAll(client.repeat("x"));
     expect(status).toMatchObject({ code: STATUS.UNAUTHENTICATED, details: "Who are you?" });
@@ -148,7 +149,7 @@ describe("an error", () => {
 
   it("that is thrown is told if it is meant for the peer", async () => {
     const client = await openClient({
-      contextOf: () => {
+      admit: () => {
         throw new ProtocolError("UNAUTHENTICATED", "Who are you?");
       },
     });
@@ -285,6 +286,7 @@ describe("the endpoint", () => {
 
   it("passes each call to the service it is for", async () => {
     const asked: string[] = [];
+    const admitted: string[] = [];
     const services = ["one.Parrot", "two.Parrot"].map((name) =>
       fakeServing(({ service, message }) => {
         asked.push(service);
@@ -293,14 +295,15 @@ describe("the endpoint", () => {
     );
     const client = await openClient({
       services,
-      contextOf: (request, serving) => {
-        expect(serving.service).toBe(request.service);
-        return fakeContext();
+      admit: (_presented, _to, dialect) => {
+        admitted.push(dialect);
+        return ANONYMOUS;
       },
     });
     await client.unary("/two.Parrot/Say", "x");
     await client.unary("/one.Parrot/Say", "x");
     expect(asked).toEqual(["two.Parrot", "one.Parrot"]);
+    expect(admitted).toEqual(asked);
   });
 
   it("answers a streaming method by one message where the service has no more", async () => {

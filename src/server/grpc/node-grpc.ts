@@ -1,34 +1,32 @@
-import type { RpcServing, ServeContext } from "../../dialects/contract.ts";
-import type { Caller } from "../../model/caller.ts";
-import type { ProtocolError } from "../../model/errors.ts";
+import type { RpcServing } from "../../dialects/contract.ts";
 import type { Log, Meter } from "../../model/ports.ts";
-import type { RpcRequest } from "../../wire/rpc.ts";
 import type { IncomingByteBudget, UnsentByteBudget } from "../access/byte-budgets.ts";
 import type { ConnectionLimits } from "../access/connections.ts";
+import type { Gate } from "../access/gate.ts";
 import type { TlsFiles } from "../access/tls.ts";
 import type { KeepAlive } from "./connection.ts";
 
+/** A service, and the dialect it belongs to. */
+export interface RpcBinding {
+  readonly dialect: string;
+  readonly serving: RpcServing;
+}
+
 export interface GrpcOptions {
-  readonly services: readonly RpcServing[];
+  readonly services: readonly RpcBinding[];
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
-  /** Who is asked and who asks, or why not. */
-  readonly contextOf: (
-    request: RpcRequest,
-    serving: RpcServing,
-  ) => ServeContext | ProtocolError | Promise<ServeContext | ProtocolError>;
-  /** Who makes a call that would take up much, or why it is refused whatever is in its message. */
-  readonly screen?: (request: Omit<RpcRequest, "message">, serving: RpcServing) => Promise<Caller | ProtocolError>;
-  /** Shared with whoever else takes requests. */
+  readonly gate: Pick<Gate, "admit" | "checkAddress" | "contextFor" | "screen">;
+  /** Shared with the other carriers. */
   readonly arriving?: IncomingByteBudget;
   /** Likewise, of answers that wait to be read. */
   readonly unsent?: UnsentByteBudget;
-  /** Bytes of a request message; more is answered with RESOURCE_EXHAUSTED. 16 MiB unless given. */
+  /** Bytes of a request message; more is answered with RESOURCE_EXHAUSTED. Default: 16 MiB. */
   readonly maxMessageBytes?: number;
-  /** Calls at a time on one connection; 10,000 unless given. */
+  /** Calls at a time on one connection. Default: 10,000. */
   readonly maxConcurrentCalls?: number;
-  /** Bounds on connections and on how long requests may take to come in full; those of HTTP unless given. */
+  /** Bounds on connections and on how long requests may take to come in full. Default: those of HTTP. */
   readonly connections?: Partial<ConnectionLimits>;
   /** Silent connections are asked whether they are still there, and closed if they do not answer in time. */
   readonly keepAlive?: KeepAlive;
@@ -36,7 +34,7 @@ export interface GrpcOptions {
   readonly stalledReaderMs: number;
   /** Milliseconds, by which calls a second are counted; default: the system's clock. */
   readonly now?: () => number;
-  /** Plain text unless given. */
+  /** Absent: plain text. */
   readonly tls?: TlsFiles;
   readonly log: Log;
   readonly meter: Meter;

@@ -1,22 +1,15 @@
-import type { Log, Meter } from "../../model/ports.ts";
+import type { Log } from "../../model/ports.ts";
 import { RPC_CODES, type RpcStatus, RpcStatusError } from "../../wire/rpc.ts";
-import { TOO_MUCH_UNSENT, type UnsentByteBudget } from "../access/byte-budgets.ts";
+import { TOO_MUCH_UNSENT, type UnreadLimits } from "../access/byte-budgets.ts";
 import type { Call } from "./call.ts";
 import { PREFIX_BYTES } from "./message-framing.ts";
-
-export interface StreamPumpOptions {
-  readonly stalledReaderMs: number;
-  readonly unsent: UnsentByteBudget;
-  readonly log: Log;
-  readonly meter: Meter;
-}
 
 /** A batch of this size may take as long again as a small one: progress within a batch cannot be seen. */
 const BYTES_PER_EXTRA_TIMEOUT = 1024 * 1024;
 
 /** Writes one stream of messages to its call, no faster than the reader takes it. */
 export class StreamPump {
-  readonly #options: StreamPumpOptions;
+  readonly #options: UnreadLimits;
   readonly #call: Call;
   #messages: AsyncIterator<readonly Uint8Array[]> | undefined;
   /** Bytes that were given to the call and have not left. */
@@ -24,7 +17,7 @@ export class StreamPump {
   #patience = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: StreamPumpOptions, call: Call, messages: AsyncIterator<readonly Uint8Array[]>) {
+  constructor(options: UnreadLimits, call: Call, messages: AsyncIterator<readonly Uint8Array[]>) {
     this.#options = options;
     this.#call = call;
     this.#messages = messages;
@@ -123,7 +116,7 @@ export class StreamPump {
   }
 }
 
-/** Tells a source that nobody reads it any more. */
+/** Ends a source that is no longer read. */
 export function closeSource(messages: AsyncIterator<unknown>, log: Log): void {
   const failed = (error: unknown) => log.error({ err: error }, "A stream could not be closed.");
   try {

@@ -7,47 +7,47 @@ const ALLOWED_HEADERS =
   "content-type, accept, authorization, x-api-key, a2a-version, a2a-extensions, x-a2a-extensions, idempotency-key, last-event-id";
 const EXPOSED_HEADERS = "a2a-extensions, x-a2a-extensions, etag, retry-after, www-authenticate";
 
+type Headers = Readonly<Record<string, string>>;
+
 /** What browsers of other origins may do. */
-export class Cors {
-  readonly #all: boolean;
-  readonly #origins: ReadonlySet<string>;
-  readonly #allowedHeaders: string;
-
-  /** `keyHeader` is that of API keys, where it is another than usual. */
-  constructor(options: CorsOptions, keyHeader?: string) {
-    this.#allowedHeaders = keyHeader === undefined ? ALLOWED_HEADERS : `${ALLOWED_HEADERS}, ${keyHeader.toLowerCase()}`;
-    this.#all = options.origins.includes("*");
-    this.#origins = new Set(options.origins);
-  }
-
-  /** Answers differ by origin, which caches must know also of those that were asked for without one. */
-  get varies(): boolean {
-    return !this.#all && this.#origins.size > 0;
-  }
-
-  allows(origin: string): boolean {
-    return this.#all || this.#origins.has(origin);
-  }
-
+export interface Cors {
+  /** Answers differ by origin, which caches must know also of those that were requested without one. */
+  readonly varies: boolean;
+  allows(origin: string): boolean;
   /** Headers for an answer, or undefined if the origin may not read it. */
-  headers(origin: string | undefined): Readonly<Record<string, string>> | undefined {
-    if (origin === undefined || !this.allows(origin)) return this.varies ? { vary: "Origin" } : undefined;
-    return {
-      "access-control-allow-origin": this.#all ? "*" : origin,
-      "access-control-expose-headers": EXPOSED_HEADERS,
-      ...(this.#all ? undefined : { vary: "Origin" }),
-    };
-  }
+  headers(origin: string | undefined): Headers | undefined;
+  preflight(origin: string | undefined, allow: string): Headers;
+}
 
-  preflight(origin: string | undefined, allow: string): Readonly<Record<string, string>> {
-    const headers = this.headers(origin);
-    if (headers?.["access-control-allow-origin"] === undefined) return { ...headers, allow };
+/** `keyHeader` is that of API keys, where it is not the usual one. */
+export function createCors(options: CorsOptions, keyHeader?: string): Cors {
+  const allowedHeaders = keyHeader === undefined ? ALLOWED_HEADERS : `${ALLOWED_HEADERS}, ${keyHeader.toLowerCase()}`;
+  const all = options.origins.includes("*");
+  const origins = new Set(options.origins);
+  const varies = !all && origins.size > 0;
+  const allows = (origin: string) => all || origins.has(origin);
+  const headersFor = (origin: string | undefined): Headers | undefined => {
+    if (origin === undefined || !allows(origin)) return varies ? { vary: "Origin" } : undefined;
     return {
-      ...headers,
-      allow,
-      "access-control-allow-methods": allow,
-      "access-control-allow-headers": this.#allowedHeaders,
-      "access-control-max-age": "600",
+      "access-control-allow-origin": all ? "*" : origin,
+      "access-control-expose-headers": EXPOSED_HEADERS,
+      ...(all ? undefined : { vary: "Origin" }),
     };
-  }
+  };
+  return {
+    varies,
+    allows,
+    headers: headersFor,
+    preflight(origin, allow) {
+      const headers = headersFor(origin);
+      if (headers?.["access-control-allow-origin"] === undefined) return { ...headers, allow };
+      return {
+        ...headers,
+        allow,
+        "access-control-allow-methods": allow,
+        "access-control-allow-headers": allowedHeaders,
+        "access-control-max-age": "600",
+      };
+    },
+  };
 }

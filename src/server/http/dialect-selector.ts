@@ -63,8 +63,8 @@ type DialectsByMethod = ReadonlyMap<string, readonly [JsonRpcDialect, ...JsonRpc
 
 /** Who answers at the shared URL: by the version the caller names, else by method, else by where the task came from. */
 export class DialectSelector {
-  /** Answers where it cannot be told which dialect the caller speaks. */
-  readonly defaultDialect: JsonRpcDialect;
+  /** Answers where it is not known which dialect the caller uses. */
+  readonly #defaultDialect: JsonRpcDialect;
   readonly #byVersion = new Map<string, JsonRpcDialect>();
   readonly #unversioned: DialectsByMethod;
   readonly #firstUnversioned: JsonRpcDialect;
@@ -76,7 +76,7 @@ export class DialectSelector {
     );
     const [first] = speakers;
     if (first === undefined) throw new Error("No dialect serves JSON-RPC.");
-    this.defaultDialect = first;
+    this.#defaultDialect = first;
     for (const speaker of speakers)
       for (const version of speaker.serving.versions) this.#byVersion.set(version, speaker);
     const unversioned = speakers.filter(({ serving }) => serving.unversioned);
@@ -87,20 +87,22 @@ export class DialectSelector {
 
   /** For what goes wrong before a method is known. */
   fallback(version: string | undefined): JsonRpcDialect {
-    return version === undefined ? this.#firstUnversioned : (this.#byVersion.get(version) ?? this.defaultDialect);
+    return version === undefined ? this.#firstUnversioned : (this.#byVersion.get(version) ?? this.#defaultDialect);
   }
 
-  /** For a caller who is not let in: the dialect it most likely speaks, found without looking at any task. */
+  /** For a caller that may be refused: the dialect it most likely uses, found without looking at any task. */
   selectForRefusal(version: string | undefined, method: string): JsonRpcDialect {
     if (version !== undefined) return this.fallback(version);
     return this.#unversioned.get(method)?.[0] ?? this.#versioned.get(method)?.[0] ?? this.#firstUnversioned;
   }
 
-  /** Throws VERSION_NOT_SUPPORTED; `fallback` says it in the caller's words. */
-  selectByVersion(version: string): JsonRpcDialect {
-    const speaker = this.#byVersion.get(version);
-    if (speaker === undefined) throw this.#unknownVersion(version);
-    return speaker;
+  /** VERSION_NOT_SUPPORTED for a version that no dialect has; `fallback` encodes it. */
+  checkVersion(version: string): ProtocolError | undefined {
+    if (this.#byVersion.has(version)) return undefined;
+    const supported = [...this.#byVersion.keys()].join(", ");
+    return new ProtocolError("VERSION_NOT_SUPPORTED", `A2A ${version} is not supported; supported are: ${supported}.`, {
+      metadata: { requestedVersion: version, supportedVersions: supported },
+    });
   }
 
   /** For a caller who names no version. */
@@ -117,13 +119,6 @@ export class DialectSelector {
   /** The dialect that has this method but wants its version named, if no other has it. */
   selectRequiringVersion(method: string): JsonRpcDialect | undefined {
     return this.#unversioned.has(method) ? undefined : this.#versioned.get(method)?.[0];
-  }
-
-  #unknownVersion(version: string): ProtocolError {
-    const spoken = [...this.#byVersion.keys()].join(", ");
-    return new ProtocolError("VERSION_NOT_SUPPORTED", `A2A ${version} is not spoken here; these are: ${spoken}.`, {
-      metadata: { requestedVersion: version, supportedVersions: spoken },
-    });
   }
 }
 

@@ -11,13 +11,18 @@ import {
   type StreamReply,
 } from "../../wire/exchange.ts";
 import type { PeerCertificate } from "../../wire/tls.ts";
-import { type IncomingByteBudget, LARGE_REQUEST_BYTES, TOO_MUCH_UNSENT } from "../access/byte-budgets.ts";
+import {
+  type IncomingByteBudget,
+  LARGE_REQUEST_BYTES,
+  TOO_MUCH_UNSENT,
+  type UnreadLimits,
+} from "../access/byte-budgets.ts";
 import { type ConnectionLimits, limitConnections, peerCertificateOf } from "../access/connections.ts";
 import type { TlsFiles } from "../access/tls.ts";
 import { errorReply, refuseUpgrade, WebSocketOrPlainRequest } from "./error-replies.ts";
-import { endResponse, StreamPump, type StreamPumpOptions } from "./stream-pump.ts";
+import { endResponse, StreamPump } from "./stream-pump.ts";
 
-export interface NodeHttpOptions extends StreamPumpOptions {
+export interface NodeHttpOptions extends UnreadLimits {
   readonly handle: (exchange: ExchangeRequest) => Promise<ExchangeReply> | ExchangeReply;
   /** The answer to a request whose body is too large, encoded in a way we do not read, or one of too many. */
   readonly refuse: (status: 413 | 415 | 429, exchange: RequestHead, message?: string) => FullReply;

@@ -1,20 +1,11 @@
-import { isPromise, type RequestCredentials } from "../../auth/verify/contract.ts";
-import type {
-  AgentService,
-  CardServing,
-  Dialect,
-  HttpServing,
-  ServeContext,
-  ServeLimits,
-} from "../../dialects/contract.ts";
+import { isPromise } from "../../auth/verify/contract.ts";
+import type { AgentService, CardServing, Dialect, HttpServing } from "../../dialects/contract.ts";
 import { ANONYMOUS, type Caller } from "../../model/caller.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import type { Loss } from "../../model/loss.ts";
-import type { IdGenerator } from "../../model/ports.ts";
 import type { ExchangeReply, ExchangeRequest, FullReply, RequestHead } from "../../wire/exchange.ts";
 import { type JsonRpcRequest, parseJsonRpc } from "../../wire/json-rpc.ts";
-import type { RpcRequest } from "../../wire/rpc.ts";
-import { CardDocuments, type CardForm } from "../cards/card-documents.ts";
+import type { Addressee, Gate, Verdict } from "../access/gate.ts";
+import { type CardForm, type CardReply, createCardDocuments } from "../cards/card-documents.ts";
 import type { Cors } from "./cors.ts";
 import {
   DialectSelector,
@@ -30,35 +21,15 @@ interface RouterOptions {
   readonly dialects: readonly [Dialect, ...Dialect[]];
   readonly agents: ReadonlyMap<string, AgentService>;
   readonly defaultAgent: AgentService;
-  readonly limits: ServeLimits;
+  readonly gate: Gate;
   readonly cors: Cors;
   readonly now: () => number;
   /** Whether a Host header can be meant for this server: a page that rebinds its name to our address is not. */
   readonly isOwnHost: (host: string | undefined) => boolean;
   /** Paths at the root that belong to no agent, e.g. `/healthz`. */
   readonly serverRoutes: ReadonlyMap<string, (exchange: ExchangeRequest) => Promise<FullReply> | FullReply>;
-  /** Throws LOSS_REFUSED where nothing may be lost. */
-  readonly report: (dialect: string, losses: readonly Loss[]) => void;
-  readonly ids: IdGenerator;
-  /** Throws a ProtocolError for whoever is not let in. */
-  readonly authenticate: (presented: RequestCredentials) => Caller | Promise<Caller>;
-  /** The same for one who will be asked again, and must not count twice. */
-  readonly recognise: (presented: RequestCredentials) => Caller | Promise<Caller>;
-  /** A refusal with a word on how one is let in to that agent, or to the server where the address names none. */
-  readonly challenged: (error: ProtocolError, agent: string | undefined) => ProtocolError;
-  /** Why a request is refused for where it comes from, before anyone looks at it; undefined for most. */
-  readonly admit?: (from: RequestCredentials) => ProtocolError | undefined;
-  /** Hears of callers that were not let in. */
-  readonly onRefused?: (
-    error: ProtocolError,
-    from: RequestCredentials,
-    agent: string | undefined,
-    dialect: string,
-  ) => void;
   readonly cardForm: CardForm;
 }
-
-type Known = Caller | ProtocolError;
 
 const AGENTS_PREFIX = "/agents/";
 
@@ -67,12 +38,17 @@ interface HttpBinding {
   readonly serving: HttpServing;
 }
 
+/** The agent that a path names, and what of the path follows it. */
+interface Location extends Addressee {
+  readonly path: string;
+}
+
 /** From a request to the binding that answers it: agent by path, dialect by path, version and method. */
 export class Router {
   readonly #options: RouterOptions;
   readonly #speakers: DialectSelector;
   readonly #http = new Map<string, HttpBinding>();
-  readonly #cards = new Map<string, CardDocuments>();
+  readonly #cards = new Map<string, CardReply>();
 
   constructor(options: RouterOptions) {
     this.#options = options;
@@ -83,7 +59,7 @@ export class Router {
       for (const card of serving.cards ?? []) cards.set(card.path, [...(cards.get(card.path) ?? []), card]);
     }
     for (const [path, servings] of cards) {
-      this.#cards.set(path, new CardDocuments(servings, options.cardForm, options.now));
+      this.#cards.set(path, createCardDocuments(servings, options.cardForm, options.now));
     }
   }
 
@@ -92,7 +68,7 @@ export class Router {
     if (path === "" || path === "/") return method === "POST" || method === "OPTIONS";
     if (path.startsWith(AGENTS_PREFIX) || this.#options.serverRoutes.has(path) || this.#cards.has(path)) return true;
     const found = this.#httpAt(path, undefined);
-    return found !== undefined && found.place.serving.serves?.(this.#options.defaultAgent.name) !== false;
+    return found !== undefined && serves(found.place, this.#options.defaultAgent);
   }
 
   handle(exchange: ExchangeRequest): Promise<ExchangeReply> | ExchangeReply {
@@ -109,35 +85,37 @@ export class Router {
   }
 
   /**
-   * What a request is refused with whatever is in its body, so that only those who are let in can send much; for most,
-   * whether its caller has shown credentials.
+   * The answer to a request that is refused whatever its body says, so that only callers that are authorised can send
+   * much; for most, whether the caller has shown credentials.
    */
   async screen(exchange: RequestHead): Promise<FullReply | { readonly hasCredentials: boolean }> {
-    const { cors, isOwnHost } = this.#options;
+    const { cors, gate, isOwnHost } = this.#options;
     const { host, origin } = exchange.headers;
     if (!isOwnHost(host)) return unknownHost();
-    const { path, service } = this.#agentAt(exchange.path);
-    const place = this.#httpAt(path, exchange)?.place.serving;
-    const known =
-      service !== undefined && place?.screen !== undefined && place.serves?.(service.name) !== false
-        ? place.screen(exchange, service.name)
-        : await this.#authenticated(exchange, service && agentNameInPath(exchange, service), true);
-    if (known === undefined) return { hasCredentials: place?.allowsAnonymous !== true };
-    if (!ProtocolError.is(known)) return { hasCredentials: known.authenticated };
-    const { dialect, reply } = this.#refusal(known, exchange, path);
-    this.#options.onRefused?.(known, exchange, service?.name, dialect);
+    const at = this.#locate(exchange.path);
+    const found = this.#httpAt(at.path, exchange)?.place;
+    const dialect = this.#dialectAt(found, exchange);
+    const verdict =
+      found?.serving.screen !== undefined && at.service !== undefined && serves(found, at.service)
+        ? this.#screenBy(found, exchange, at.service.name)
+        : await gate.screen(exchange, at, dialect);
+    if (verdict === undefined) return { hasCredentials: found?.serving.allowsAnonymous !== true };
+    if (!ProtocolError.is(verdict)) return { hasCredentials: verdict.authenticated };
+    const reply = this.#refusal(verdict, found, exchange);
     const headers = cors.headers(origin);
     return (headers === undefined ? reply : withHeaders(reply, headers)) as FullReply;
   }
 
-  /** Errors about the HTTP request itself, before a binding has seen it, in the words of the one it was meant for. */
+  #screenBy({ dialect, serving }: HttpBinding, exchange: RequestHead, agent: string): ProtocolError | undefined {
+    const error = serving.screen?.(exchange, agent);
+    return error && this.#options.gate.refuse(error, exchange.remoteAddress, agent, dialect);
+  }
+
+  /** Errors about the HTTP request itself, before a binding has seen it, encoded by the one it was meant for. */
   refuse(status: 413 | 415 | 429, message: string, exchange: RequestHead): FullReply {
     const error = new ProtocolError(CODE_OF_STATUS[status], message, status === 429 ? { retryAfter: 1 } : {});
-    const path = removeAgentPrefix(exchange.path);
-    if (path === "" || path === "/") {
-      const speaker = this.#speakers.fallback(versionOf(exchange));
-      return { ...(speaker.serving.refuse(error, null) as FullReply), status };
-    }
+    const { path } = this.#locate(exchange.path);
+    if (path === "" || path === "/") return { ...(this.#refusal(error, undefined, exchange) as FullReply), status };
     const found = this.#httpAt(path, exchange);
     if (found === undefined) return errorReply(status, message);
     return { ...(found.place.serving.refuse(error, exchange, status) as FullReply), status };
@@ -146,69 +124,74 @@ export class Router {
   #route(exchange: ExchangeRequest): Promise<ExchangeReply> | ExchangeReply {
     const operation = this.#options.serverRoutes.get(exchange.path);
     if (operation !== undefined) return this.#reading(exchange, () => operation(exchange));
-    const { path, service } = this.#agentAt(exchange.path);
-    const refusal = this.#options.admit?.(exchange);
-    if (refusal !== undefined) {
-      const { dialect, reply } = this.#refusal(refusal, exchange, path);
-      this.#options.onRefused?.(refusal, exchange, service?.name, dialect);
-      return reply;
-    }
+    const at = this.#locate(exchange.path);
+    const { path, service } = at;
+    const isBase = path === "" || path === "/";
+    const found = isBase ? undefined : this.#httpAt(path, exchange);
+    const refusal = this.#options.gate.checkAddress(
+      exchange.remoteAddress,
+      service?.name,
+      this.#dialectAt(found?.place, exchange),
+    );
+    if (refusal !== undefined) return this.#refusal(refusal, found?.place, exchange);
     if (service === undefined) return errorReply(404, "There is no such agent here.");
-    if (path === "" || path === "/") return this.#atBase(exchange, service);
+    if (isBase) return this.#atBase(exchange, at, service);
     const card = this.#cards.get(path);
-    if (card !== undefined)
-      return this.#reading(exchange, () => card.reply(service.card, versionOf(exchange), exchange));
-    const found = this.#httpAt(path, exchange);
-    if (found === undefined || found.place.serving.serves?.(service.name) === false) {
-      return errorReply(404, "There is nothing at this path.");
-    }
+    if (card !== undefined) return this.#reading(exchange, () => card(service.card, versionOf(exchange), exchange));
+    if (found === undefined || !serves(found.place, service)) return errorReply(404, "There is nothing at this path.");
     if (exchange.method === "OPTIONS") return this.#preflight(exchange, "GET, POST, DELETE, OPTIONS");
     const { place } = found;
     const below = new PrefixedRequest(exchange, found.below);
-    if (place.serving.screen !== undefined) return this.#atPlace(place, below, service, ANONYMOUS);
-    const answer = (caller: Known) => {
-      if (!ProtocolError.is(caller)) exchange.caller = caller;
-      return this.#atPlace(place, below, service, caller);
-    };
-    const known = this.#authenticated(exchange, agentNameInPath(exchange, service));
-    return isPromise(known) ? known.then(answer) : answer(known);
+    if (place.serving.screen !== undefined) return this.#atOwnGate(place, exchange, below, service);
+    const verdict = this.#options.gate.admit(exchange, at, place.dialect);
+    return isPromise(verdict)
+      ? verdict.then((known) => this.#atPlace(place, exchange, below, service, known))
+      : this.#atPlace(place, exchange, below, service, verdict);
   }
 
   #atPlace(
     { dialect, serving }: HttpBinding,
     exchange: ExchangeRequest,
+    below: ExchangeRequest,
     service: AgentService,
-    caller: Known,
+    caller: Verdict,
   ): Promise<ExchangeReply> | ExchangeReply {
-    if (ProtocolError.is(caller)) {
-      this.#options.onRefused?.(caller, exchange, service.name, dialect);
-      return serving.refuse(caller, exchange);
-    }
-    return serving.handle(exchange, this.contextFor(caller, service, dialect));
+    if (ProtocolError.is(caller)) return serving.refuse(caller, below);
+    exchange.caller = caller;
+    return serving.handle(below, this.#options.gate.contextFor(caller, service, dialect));
   }
 
-  /** The agent a path names, and what of the path is below it. */
-  #agentAt(path: string): { readonly service: AgentService | undefined; readonly path: string } {
+  /** The binding recognises its callers itself, and has them counted. */
+  #atOwnGate(
+    { dialect, serving }: HttpBinding,
+    exchange: ExchangeRequest,
+    below: ExchangeRequest,
+    service: AgentService,
+  ): Promise<ExchangeReply> {
+    const { gate } = this.#options;
+    return serving.handle(below, gate.contextFor(ANONYMOUS, service, dialect), (check) => {
+      const admitted = gate.admitBy(check, exchange.remoteAddress, service.name, dialect);
+      exchange.caller = admitted.caller;
+      return admitted;
+    });
+  }
+
+  #locate(path: string): Location {
     const { agents, defaultAgent } = this.#options;
-    if (!path.startsWith(AGENTS_PREFIX)) return { service: defaultAgent, path };
+    if (!path.startsWith(AGENTS_PREFIX)) return { service: defaultAgent, isNamed: false, path };
     const end = path.indexOf("/", AGENTS_PREFIX.length);
     const service = agents.get(decodeSegment(path.slice(AGENTS_PREFIX.length, end < 0 ? undefined : end)));
-    return { service, path: end < 0 ? "" : path.slice(end) };
+    return { service, isNamed: true, path: end < 0 ? "" : path.slice(end) };
   }
 
-  /** In the words of whoever would have answered, as far as that can be told without looking into the body. */
-  #refusal(
-    error: ProtocolError,
-    exchange: RequestHead,
-    path: string,
-  ): { readonly dialect: string; readonly reply: ExchangeReply } {
-    const found = path === "" || path === "/" ? undefined : this.#httpAt(path, exchange);
-    if (found !== undefined) {
-      const { dialect, serving } = found.place;
-      return { dialect, reply: serving.refuse(error, exchange) };
-    }
-    const { dialect, serving } = this.#speakers.fallback(versionOf(exchange));
-    return { dialect, reply: serving.refuse(error, null) };
+  /** The dialect that most likely answers, as far as that can be known without the body. */
+  #dialectAt(place: HttpBinding | undefined, exchange: RequestHead): string {
+    return place?.dialect ?? this.#speakers.fallback(versionOf(exchange)).dialect;
+  }
+
+  #refusal(error: ProtocolError, place: HttpBinding | undefined, exchange: RequestHead): ExchangeReply {
+    if (place !== undefined) return place.serving.refuse(error, exchange);
+    return this.#speakers.fallback(versionOf(exchange)).serving.refuse(error, null);
   }
 
   /** What answers below a base. Of two that fit, the one whose version the caller names, else the one that says more. */
@@ -229,37 +212,38 @@ export class Router {
     return { place: long, below: next < 0 ? "" : path.slice(next) };
   }
 
-  #atBase(exchange: ExchangeRequest, service: AgentService): Promise<ExchangeReply> | ExchangeReply {
+  #atBase(exchange: ExchangeRequest, at: Location, service: AgentService): Promise<ExchangeReply> | ExchangeReply {
     if (exchange.method === "OPTIONS") return this.#preflight(exchange, "POST, OPTIONS");
     if (exchange.method !== "POST") return methodNotAllowed("POST, OPTIONS");
-    const known = this.#authenticated(exchange, agentNameInPath(exchange, service));
-    if (isPromise(known)) return known.then((caller) => this.#byJsonRpc(exchange, service, caller));
-    return this.#byJsonRpc(exchange, service, known);
+    const { gate } = this.#options;
+    const parsed = parseJsonRpc(exchange.body, gate.limits);
+    const version = versionOf(exchange);
+    const likely = parsed.ok
+      ? this.#speakers.selectForRefusal(version, parsed.request.method)
+      : this.#speakers.fallback(version);
+    const verdict = gate.admit(exchange, at, likely.dialect);
+    return isPromise(verdict)
+      ? verdict.then((known) => this.#byJsonRpc(exchange, parsed, service, known, likely))
+      : this.#byJsonRpc(exchange, parsed, service, verdict, likely);
   }
 
-  /** Whoever is not let in learns nothing else, also not that the request could not have been answered. */
-  #byJsonRpc(exchange: ExchangeRequest, service: AgentService, caller: Known): Promise<ExchangeReply> | ExchangeReply {
-    const version = versionOf(exchange);
-    const parsed = parseJsonRpc(exchange.body, this.#options.limits);
-    if (ProtocolError.is(caller)) {
-      const { dialect, serving } = parsed.ok
-        ? this.#speakers.selectForRefusal(version, parsed.request.method)
-        : this.#speakers.fallback(version);
-      this.#options.onRefused?.(caller, exchange, service.name, dialect);
-      return serving.refuse(caller, parsed.ok ? parsed.request.id : parsed.id);
-    }
+  /** A caller that is refused learns nothing else, also not that the request could not have been answered. */
+  #byJsonRpc(
+    exchange: ExchangeRequest,
+    parsed: ReturnType<typeof parseJsonRpc>,
+    service: AgentService,
+    caller: Verdict,
+    likely: JsonRpcDialect,
+  ): Promise<ExchangeReply> | ExchangeReply {
+    if (ProtocolError.is(caller)) return likely.serving.refuse(caller, parsed.ok ? parsed.request.id : parsed.id);
     exchange.caller = caller;
-    if (!parsed.ok) return this.#speakers.fallback(version).serving.refuse(toParseError(exchange, parsed), parsed.id);
+    if (!parsed.ok) return likely.serving.refuse(toParseError(exchange, parsed), parsed.id);
     const { request } = parsed;
+    const version = versionOf(exchange);
     if (version === undefined) return this.#withoutVersion(request, exchange, service, caller);
-    let speaker: JsonRpcDialect;
-    try {
-      speaker = this.#speakers.selectByVersion(version);
-    } catch (error) {
-      return this.#speakers.defaultDialect.serving.refuse(error as ProtocolError, request.id);
-    }
-    const { dialect, serving } = speaker;
-    return serving.handle(request, exchange, this.contextFor(caller, service, dialect));
+    const unknown = this.#speakers.checkVersion(version);
+    if (unknown !== undefined) return likely.serving.refuse(unknown, request.id);
+    return likely.serving.handle(request, exchange, this.#options.gate.contextFor(caller, service, likely.dialect));
   }
 
   async #withoutVersion(
@@ -274,68 +258,7 @@ export class Router {
       return strict.serving.refuse(missingVersionError(request.method, version), request.id);
     }
     const { dialect, serving } = await this.#speakers.selectByTask(request, service, caller);
-    return serving.handle(request, exchange, this.contextFor(caller, service, dialect));
-  }
-
-  /** For a call on the gRPC endpoint, where the request itself names the agent; or why the caller is refused. */
-  rpcContext(
-    { metadata, remoteAddress, certificate }: RpcRequest,
-    dialect: string,
-  ): ServeContext | ProtocolError | Promise<ServeContext | ProtocolError> {
-    const { defaultAgent, admit, onRefused } = this.#options;
-    const presented = { headers: metadata, query: "", remoteAddress, certificate };
-    const contextFor = (caller: Known) => {
-      if (!ProtocolError.is(caller)) return this.contextFor(caller, defaultAgent, dialect);
-      // The agent is named in the message, which nobody has looked at.
-      onRefused?.(caller, presented, undefined, dialect);
-      return caller;
-    };
-    const known = admit?.(presented) ?? this.#authenticated(presented, undefined);
-    return isPromise(known) ? known.then(contextFor) : contextFor(known);
-  }
-
-  /** Who makes a call on the gRPC endpoint that would take up much, or why it is refused whatever is in its message. */
-  async screenRpc(
-    { metadata, remoteAddress, certificate }: Omit<RpcRequest, "message">,
-    dialect: string,
-  ): Promise<Known> {
-    const presented = { headers: metadata, query: "", remoteAddress, certificate };
-    const known = await this.#authenticated(presented, undefined, true);
-    if (ProtocolError.is(known)) this.#options.onRefused?.(known, presented, undefined, dialect);
-    return known;
-  }
-
-  /** Who calls, or why it is refused. */
-  #authenticated(
-    presented: RequestCredentials,
-    agent: string | undefined,
-    isFirstLook = false,
-  ): Known | Promise<Known> {
-    const refused = (error: unknown): ProtocolError => {
-      if (!ProtocolError.is(error)) throw error;
-      return this.#options.challenged(error, agent);
-    };
-    try {
-      const { authenticate, recognise } = this.#options;
-      const caller = isFirstLook ? recognise(presented) : authenticate(presented);
-      return isPromise(caller) ? caller.catch(refused) : caller;
-    } catch (error) {
-      return refused(error);
-    }
-  }
-
-  /** For a caller who is known already. */
-  contextFor(caller: Caller, service: AgentService, dialect: string): ServeContext {
-    const { agents, defaultAgent, limits, report, ids } = this.#options;
-    return {
-      service,
-      report: (losses) => report(dialect, losses),
-      ids,
-      caller,
-      limits,
-      // Below /agents/NAME the path has chosen already; the name again is no other partition.
-      agentOfTenant: (tenant) => (service === defaultAgent || tenant === service.name ? agents.get(tenant) : undefined),
-    };
+    return serving.handle(request, exchange, this.#options.gate.contextFor(caller, service, dialect));
   }
 
   #reading(
@@ -367,15 +290,8 @@ export class Router {
   }
 }
 
-function agentNameInPath({ path }: RequestHead, { name }: AgentService): string | undefined {
-  return path.startsWith(AGENTS_PREFIX) ? name : undefined;
-}
-
-/** What of a path is below the agent it names. */
-function removeAgentPrefix(path: string): string {
-  if (!path.startsWith(AGENTS_PREFIX)) return path;
-  const end = path.indexOf("/", AGENTS_PREFIX.length);
-  return end < 0 ? "" : path.slice(end);
+function serves({ serving }: HttpBinding, { name }: AgentService): boolean {
+  return serving.serves?.(name) !== false;
 }
 
 function decodeSegment(segment: string): string {

@@ -1,24 +1,15 @@
 import type { ServerResponse } from "node:http";
-import type { Log, Meter } from "../../model/ports.ts";
-import type { UnsentByteBudget } from "../access/byte-budgets.ts";
-
-export interface StreamPumpOptions {
-  /** A reader that takes nothing for this long is cut off; that of a stream can resume from its cursor. */
-  readonly stalledReaderMs: number;
-  readonly unsent: UnsentByteBudget;
-  readonly log: Log;
-  readonly meter: Meter;
-}
+import type { UnreadLimits } from "../access/byte-budgets.ts";
 
 /** Writes one stream to its response, no faster than the reader takes it. */
 export class StreamPump {
-  readonly #options: StreamPumpOptions;
+  readonly #options: UnreadLimits;
   readonly #response: ServerResponse;
   readonly #owner: string | undefined;
   #frames: AsyncIterator<string> | undefined;
 
   constructor(
-    options: StreamPumpOptions,
+    options: UnreadLimits,
     response: ServerResponse,
     frames: AsyncIterator<string>,
     owner: string | undefined,
@@ -68,7 +59,7 @@ export class StreamPump {
 
 /** Ends a response with the last of its body. What the reader does not take at once it has to take in time. */
 export function endResponse(
-  options: StreamPumpOptions,
+  options: UnreadLimits,
   response: ServerResponse,
   body: string | Buffer | undefined,
   owner: string | undefined,
@@ -83,7 +74,7 @@ export function endResponse(
  * which a timer of ours would not.
  */
 function waitUntilRead(
-  { stalledReaderMs, unsent, meter }: StreamPumpOptions,
+  { stalledReaderMs, unsent, meter }: UnreadLimits,
   response: ServerResponse,
   event: "drain" | "finish",
   owner: string | undefined,

@@ -7,6 +7,7 @@ import { createLinkServing, DIALECT_NAME } from "../../dialects/xiaoyi-link/inde
 import type { Caller } from "../../model/caller.ts";
 import type { Clock, IdGenerator, Log } from "../../model/ports.ts";
 import { dialWebSocket } from "../../wire/websocket-dial.ts";
+import type { Gate } from "../access/gate.ts";
 import { DialLoop, type LinkState, RECONNECT } from "./dial-loop.ts";
 import { ScopedFileMap } from "./file-backed-map.ts";
 import { checkDuplicateLinks, dialHeaders, linkServersOf } from "./link-servers.ts";
@@ -21,6 +22,8 @@ export interface XiaoyiLinkContext {
   readonly log: Log;
   /** To whom tasks belong where an entry does not say. */
   readonly defaultOwner: (agent: string) => string;
+  /** Counts one message of a caller; throws a ProtocolError if its owner sends too many. */
+  readonly enter: Gate["enter"];
   /** What somebody may do with an agent; undefined where there is no such agent. */
   readonly contextOf: (agent: string, caller: Caller, dialect: string) => ServeContext | undefined;
   /** When this process began to take up the tasks of earlier ones. */
@@ -63,10 +66,12 @@ async function openLink(entry: XiaoyiLinkOptions, cleared: PersistentMap, deps: 
   const { agent: name, agentId, apiKey, heartbeatMs, owner = deps.defaultOwner(name), render, uid } = entry;
   const { language = DEFAULT_LANGUAGE } = entry;
   const { clock, ids, log, phones, random } = deps;
-  const context = deps.contextOf(name, { owner, authenticated: true }, DIALECT_NAME);
+  const caller = { owner, authenticated: true };
+  const context = deps.contextOf(name, caller, DIALECT_NAME);
   if (context === undefined) throw new TypeError(`xiaoyi.links: there is no agent "${name}".`);
   const serving = createLinkServing({
     agentId,
+    admit: () => deps.enter(caller, name, DIALECT_NAME),
     artifactId: ids.artifact,
     clock,
     log,

@@ -206,7 +206,7 @@ const NO_LINKS: XiaoyiLinks = { states: [], stop: async () => {} };
 /** What it takes to dial is loaded only where somebody does. */
 export async function openLinks(
   options: Omit<XiaoyiServeOptions, "agents">,
-  deps: Pick<XiaoyiLinkContext, "contextOf" | "log" | "phones" | "since">,
+  deps: Pick<XiaoyiLinkContext, "contextOf" | "enter" | "log" | "phones" | "since">,
 ): Promise<XiaoyiLinks> {
   const { links = [] } = options.xiaoyi ?? {};
   if (links.length === 0) return NO_LINKS;

@@ -92,8 +92,8 @@ describe("reflection", () => {
 });
 
 describe("callers without credentials", () => {
-  const screen = async ({ metadata }: { readonly metadata: Readonly<Record<string, string | undefined>> }) =>
-    metadata.key === undefined ? ANONYMOUS : { owner: "alice", authenticated: true };
+  const screen = async ({ headers }: { readonly headers: Readonly<Record<string, string | undefined>> }) =>
+    headers.key === undefined ? ANONYMOUS : { owner: "alice", authenticated: true };
 
   it.each([
     ["Check", CHECK],

@@ -66,16 +66,25 @@ function descriptorOf(name: string): Uint8Array {
   return toBinary(FileDescriptorProtoSchema, file);
 }
 
-export interface FakeOptions extends Partial<GrpcOptions> {
+export interface FakeOptions extends Omit<Partial<GrpcOptions>, "gate" | "services"> {
   readonly handle?: Handle;
+  readonly services?: readonly RpcServing[];
+  readonly admit?: GrpcOptions["gate"]["admit"];
+  readonly screen?: GrpcOptions["gate"]["screen"];
 }
 
-export function fakeOptions({ handle, ...rest }: FakeOptions = {}): GrpcOptions {
+/** Each service is a dialect of its own, with the same name. */
+export function fakeOptions({ handle, admit, screen, services, ...rest }: FakeOptions = {}): GrpcOptions {
   return {
-    services: [fakeServing(handle)],
+    services: (services ?? [fakeServing(handle)]).map((serving) => ({ dialect: serving.service, serving })),
     host: "127.0.0.1",
     port: 0,
-    contextOf: () => fakeContext(),
+    gate: {
+      checkAddress: () => undefined,
+      admit: admit ?? (() => ANONYMOUS),
+      screen: screen ?? (() => ANONYMOUS),
+      contextFor: (caller) => ({ ...fakeContext(), caller }),
+    },
     stalledReaderMs: 60_000,
     log: SILENT_LOG,
     meter: NO_METER,
