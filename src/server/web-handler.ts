@@ -1,15 +1,18 @@
-import type { ExchangeRequest } from "../wire/exchange.ts";
-import { isStreamReply } from "../wire/exchange.ts";
+import { type ExchangeRequest, type FullReply, isStreamReply } from "../wire/exchange.ts";
+import { LARGE_REQUEST_BYTES } from "./access/byte-budgets.ts";
 import { checkServeOptions, requirePublicUrl } from "./check-options.ts";
 import { createCore } from "./core.ts";
-import { pathBelowMount } from "./http/node-http.ts";
+import { type NodeHttpOptions, pathBelowMount, statusOfBody } from "./http/node-http.ts";
 import type { ServeOptions } from "./options.ts";
+
+const NO_BODY = Buffer.alloc(0);
 
 export type WebHandler = ((request: Request) => Promise<Response>) & { close(): Promise<void> };
 
 /**
  * The same server as a web-standard function, for Hono, Next, Bun and Deno. `publicUrl` is required and includes the
- * path it is mounted at.
+ * path it is mounted at. A `Request` does not show where it comes from, nor a `Response` whether it is being read: limits
+ * by address and on unread answers are up to the framework's own server.
  */
 export async function createHandler(options: ServeOptions & { readonly publicUrl: string }): Promise<WebHandler> {
   checkServeOptions("createHandler", options);
@@ -24,11 +27,11 @@ export async function createHandler(options: ServeOptions & { readonly publicUrl
       path: pathBelowMount(pathname, mount) ?? pathname,
       query: search.slice(1),
       headers: Object.fromEntries(request.headers),
-      body: Buffer.alloc(0),
+      body: NO_BODY,
       remoteAddress: undefined,
     };
-    const body = await readBody(request, core.http.maxBodyBytes);
-    if (body === undefined) return toResponse(core.http.refuse(413, exchange));
+    const body = await readBody(request, exchange, core.http);
+    if (!Buffer.isBuffer(body)) return toResponse(body);
     const reply = await core.http.handle({ ...exchange, body });
     if (!isStreamReply(reply)) return toResponse(reply, request.method === "HEAD");
     return new Response(toReadable(reply.frames), { status: reply.status, headers: { ...reply.headers } });
@@ -36,23 +39,46 @@ export async function createHandler(options: ServeOptions & { readonly publicUrl
   return Object.assign(handle, { close: () => core.close() });
 }
 
-/** Undefined for a body over the limit, of which no more is read than shows that it is. */
-async function readBody({ body }: Request, limit: number): Promise<Buffer | undefined> {
-  if (body === null) return Buffer.alloc(0);
+/** The body, or the answer to a request whose body is not read on; under the same limits as over Node's HTTP. */
+async function readBody(
+  { body }: Request,
+  exchange: ExchangeRequest,
+  { arriving, maxBodyBytes, refuse, screen }: NodeHttpOptions,
+): Promise<Buffer | FullReply> {
+  if (body === null) return NO_BODY;
+  const announced = Number(exchange.headers["content-length"] ?? 0);
+  const refused = statusOfBody(exchange.headers["content-encoding"], announced, maxBodyBytes);
+  if (refused !== undefined) return refuse(refused, exchange);
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of body) {
-    size += chunk.length;
-    if (size > limit) return undefined;
-    chunks.push(chunk);
+  let hasCredentials: boolean | undefined;
+  const recognise = async (): Promise<FullReply | undefined> => {
+    const screened = await screen(exchange);
+    if ("status" in screened) return screened;
+    if (screened.hasCredentials) arriving.recognise(size);
+    hasCredentials = screened.hasCredentials;
+    return undefined;
+  };
+  try {
+    for await (const chunk of body) {
+      if (size + chunk.length > maxBodyBytes) return refuse(413, exchange);
+      const isLarge = Math.max(announced, size + chunk.length) > LARGE_REQUEST_BYTES;
+      // Callers that have shown credentials have a larger share of the budget.
+      if (hasCredentials === undefined && (isLarge || !arriving.fits(chunk.length, false))) {
+        const refusal = await recognise();
+        if (refusal !== undefined) return refusal;
+      }
+      if (!arriving.take(chunk.length, hasCredentials === true)) return refuse(429, exchange);
+      size += chunk.length;
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks, size);
+  } finally {
+    arriving.release(size, hasCredentials === true);
   }
-  return Buffer.concat(chunks, size);
 }
 
-function toResponse(
-  reply: { status: number; headers: Readonly<Record<string, string>>; body: string | Buffer | undefined },
-  bodyless = false,
-): Response {
+function toResponse(reply: FullReply, bodyless = false): Response {
   const body =
     bodyless || reply.body === undefined
       ? null

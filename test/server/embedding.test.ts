@@ -6,7 +6,7 @@ import { createEchoAgent } from "../../src/agents/builtin.ts";
 import { defineAgent } from "../../src/agents/define.ts";
 import { connect } from "../../src/client/index.ts";
 import { dragoman } from "../../src/server/express.ts";
-import { serve } from "../../src/server/serve.ts";
+import { type ServeOptions, serve } from "../../src/server/serve.ts";
 import { createHandler } from "../../src/server/web-handler.ts";
 
 const closing: (() => Promise<void>)[] = [];
@@ -70,6 +70,86 @@ describe("the web-standard handler", () => {
     expect((await handle(post("http://localhost/", SEND))).status).toBe(413);
     const head = await handle(new Request("http://localhost/.well-known/agent-card.json", { method: "HEAD" }));
     expect([head.status, await head.text()]).toEqual([200, ""]);
+  });
+
+  describe("has the limits of Node's HTTP on what arrives", () => {
+    const KEY = "alice-key-5f0c2b77d1";
+    const CHUNK = 16 * 1024;
+
+    async function guarded(limits: ServeOptions["limits"] = {}) {
+      const auth = { apiKeys: [{ key: KEY, owner: "alice" }] };
+      const agents = { echo: createEchoAgent() };
+      const handle = await createHandler({ agents, publicUrl: "http://localhost", auth, limits });
+      closing.push(() => handle.close());
+      return handle;
+    }
+
+    /** A body of which each chunk is made when it is read; `taken` says how many were. */
+    function streamed(chunks: number, headers: Record<string, string> = {}) {
+      const taken = { chunks: 0, cancelled: false };
+      const body = new ReadableStream<Uint8Array>(
+        {
+          pull(controller) {
+            if (taken.chunks === chunks) controller.close();
+            else controller.enqueue(new Uint8Array(CHUNK).fill(0x20));
+            taken.chunks++;
+          },
+          cancel() {
+            taken.cancelled = true;
+          },
+        },
+        { highWaterMark: 0 },
+      );
+      const json = { "content-type": "application/json", "a2a-version": "1.0", ...headers };
+      const init = { method: "POST", headers: json, body, duplex: "half" } as const;
+      return { taken, request: new Request("http://localhost/", init) };
+    }
+
+    test("much is read only of callers that are authorised", async () => {
+      const handle = await guarded();
+      const { request, taken } = streamed(100);
+      const reply = await handle(request);
+      expect(reply.status).toBe(401);
+      expect(reply.headers.get("www-authenticate")).toContain("Bearer");
+      expect(taken).toEqual({ chunks: 5, cancelled: true });
+      const known = streamed(100, { "x-api-key": KEY });
+      expect(await (await handle(known.request)).json()).toMatchObject({ error: { code: -32700 } });
+    });
+
+    test("the length that is announced is enough to be refused", async () => {
+      const handle = await guarded({ body: 10 * CHUNK });
+      const { request, taken } = streamed(11, { "content-length": String(11 * CHUNK), "x-api-key": KEY });
+      expect((await handle(request)).status).toBe(413);
+      expect(taken.chunks).toBe(0);
+    });
+
+    test("compressed bodies are refused", async () => {
+      const handle = await guarded();
+      expect((await handle(streamed(1, { "content-encoding": "gzip", "x-api-key": KEY }).request)).status).toBe(415);
+    });
+
+    test("all that arrives shares one budget, of which callers without credentials have a part", async () => {
+      const handle = await guarded({ arriving: 16 * CHUNK });
+      const waiting: ReadableStreamDefaultController<Uint8Array>[] = [];
+      const answers = ["", "", KEY].map((key) => {
+        const body = new ReadableStream<Uint8Array>({
+          start(controller) {
+            controller.enqueue(new Uint8Array(2 * CHUNK).fill(0x20));
+            waiting.push(controller);
+          },
+        });
+        const headers = { "a2a-version": "1.0", "content-type": "application/json", ...(key && { "x-api-key": key }) };
+        return handle(new Request("http://localhost/", { method: "POST", headers, body, duplex: "half" }));
+      });
+      // A fourth of the budget is used up, by which one more without credentials is recognised as such.
+      expect((await handle(streamed(1).request)).status).toBe(401);
+      const known = await handle(streamed(12, { "x-api-key": KEY }).request);
+      expect(known.status).toBe(429);
+      expect((await handle(streamed(9, { "x-api-key": KEY }).request)).status).toBe(200);
+      for (const controller of waiting) controller.close();
+      expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([401, 401, 200]);
+      expect((await handle(streamed(15, { "x-api-key": KEY }).request)).status).toBe(200);
+    });
   });
 });
 

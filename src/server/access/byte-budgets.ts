@@ -77,13 +77,15 @@ export class IncomingByteBudget {
     return this.#held;
   }
 
+  fits(bytes: number, hasCredentials: boolean): boolean {
+    if (this.#held + bytes > this.#max) return false;
+    return hasCredentials || this.#heldWithoutCredentials + bytes <= this.#maxWithoutCredentials;
+  }
+
   /** False, and nothing is taken, if there are too many. */
   take(bytes: number, hasCredentials: boolean): boolean {
-    if (this.#held + bytes > this.#max) return false;
-    if (!hasCredentials) {
-      if (this.#heldWithoutCredentials + bytes > this.#maxWithoutCredentials) return false;
-      this.#heldWithoutCredentials += bytes;
-    }
+    if (!this.fits(bytes, hasCredentials)) return false;
+    if (!hasCredentials) this.#heldWithoutCredentials += bytes;
     this.#held += bytes;
     return true;
   }
@@ -99,7 +101,7 @@ export class IncomingByteBudget {
   }
 }
 
-/** A request that is longer is read on only when its caller has been let in. */
+/** A request that is longer is read on only when its caller is authorised. */
 export const LARGE_REQUEST_BYTES = 64 * 1024;
 
 /** Of `limits.arriving`, where callers can show credentials. */

@@ -149,7 +149,7 @@ class NodeExchange implements ExchangeRequest {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   #isScreened = false;
-  /** The caller sends its body only when told to. */
+  /** The caller sends its body only after it is asked to continue. */
   #isWaitedFor = false;
   #isTurnedAway = false;
   #hasCredentials = false;
@@ -185,7 +185,7 @@ class NodeExchange implements ExchangeRequest {
     return this.#response.destroyed;
   }
 
-  /** For a caller that waits to hear whether its body is wanted. */
+  /** For a caller that expects 100 Continue. */
   async beginBeforeBody(): Promise<void> {
     this.#isWaitedFor = true;
     await this.#screen(() => this.begin());
@@ -199,10 +199,9 @@ class NodeExchange implements ExchangeRequest {
       void this.#answer();
       return;
     }
-    const encoding = request.headers["content-encoding"];
     const announced = Number(request.headers["content-length"] ?? 0);
-    if (encoding !== undefined && !/^(identity)?$/i.test(encoding)) this.#refuse(415);
-    else if (announced > this.#options.maxBodyBytes) this.#refuse(413);
+    const refused = statusOfBody(request.headers["content-encoding"], announced, this.#options.maxBodyBytes);
+    if (refused !== undefined) this.#refuse(refused);
     else if (announced === 0 && request.headers["transfer-encoding"] === undefined) {
       request.resume();
       void this.#answer();
@@ -263,7 +262,7 @@ class NodeExchange implements ExchangeRequest {
     this.#chunks = undefined;
   };
 
-  /** Of a request that turns out to be large no more is read until its caller has been let in. */
+  /** Of a request that turns out to be large no more is read until its caller is authorised. */
   async #screenLarge(): Promise<void> {
     if (this.#isScreened) return;
     this.#request.pause();
@@ -360,6 +359,12 @@ class NodeExchange implements ExchangeRequest {
       socket.once("close", () => clearTimeout(timer));
     });
   }
+}
+
+/** The status of a request whose body is not read, as far as its headers tell. */
+export function statusOfBody(encoding: string | undefined, announced: number, maxBytes: number): 413 | 415 | undefined {
+  if (encoding !== undefined && !/^(identity)?$/i.test(encoding)) return 415;
+  return announced > maxBytes ? 413 : undefined;
 }
 
 /** Names and values in turn, the form Node passes on without another look. */
