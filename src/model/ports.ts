@@ -7,6 +7,9 @@ export interface Clock {
   after(milliseconds: number, run: () => void): () => void;
 }
 
+/** Timers cannot be set further ahead: Node's fire at once if they are. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
 export interface IdGenerator {
   task(): string;
   context(): string;

@@ -4,7 +4,7 @@ import type { Caller } from "../model/caller.ts";
 import type { AgentCard, AgentInterface, AgentProfile } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { CallContext, FrameStream, Operation, OutcomeOf, StreamFrame } from "../model/operation.ts";
-import type { Clock, IdGenerator, Log } from "../model/ports.ts";
+import { type Clock, type IdGenerator, type Log, MAX_TIMER_MS } from "../model/ports.ts";
 import type { Admission } from "./access/admission.ts";
 import type { Authentication } from "./access/authentication.ts";
 import { requireScopes } from "./access/skill-scopes.ts";
@@ -19,9 +19,6 @@ import {
 import { activatedExtensions, toAgentCard, toExtendedCard } from "./cards/agent-card.ts";
 import type { CardSigner } from "./cards/signing-keys.ts";
 
-/** Timers cannot be set further ahead; a stream that is older ends then and can be resumed. */
-const MAX_TIMER_MS = 2_147_483_647;
-
 /** A stream that lasts no longer than what its caller has shown; whoever has something newer resumes where it ended. */
 class ExpiringFrames implements FrameStream, AsyncIterator<readonly StreamFrame[], undefined> {
   readonly #frames: AsyncIterator<readonly StreamFrame[]>;
@@ -29,6 +26,7 @@ class ExpiringFrames implements FrameStream, AsyncIterator<readonly StreamFrame[
 
   constructor(frames: FrameStream, clock: Clock, expires: number) {
     this.#frames = frames[Symbol.asyncIterator]();
+    // A stream that lasts longer than a timer can ends then, and can be resumed.
     const left = Math.min(Math.max(expires - clock.now(), 0), MAX_TIMER_MS);
     this.#stopTimer = clock.after(left, () => void this.#frames.return?.());
   }

@@ -3,6 +3,7 @@ import { createInterface, type Interface } from "node:readline";
 import type { ClientEvent, RemoteAgent } from "../../client/options.ts";
 import type { StreamEvent } from "../../model/event.ts";
 import type { Message } from "../../model/message.ts";
+import { MAX_TIMER_MS } from "../../model/ports.ts";
 import { isInterrupted } from "../../model/task.ts";
 import { CommandError, toFailure, usageError } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
@@ -12,8 +13,6 @@ import { follow, subscribeToTask } from "../session/follow.ts";
 import { type ClientFlags, commandLine, openAgent, type Session, withSession } from "../session/session.ts";
 
 const HELP = "Every line is a message. /cancel ends the current task, /follow watches one that waits, /quit leaves.";
-
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Several turns with one agent. What the next turn needs lives only here, and is said when the chat ends. */
 interface Conversation {

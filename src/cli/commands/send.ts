@@ -3,6 +3,7 @@ import type { RemoteAgent } from "../../client/options.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { Message } from "../../model/message.ts";
 import type { SendOutcome } from "../../model/operation.ts";
+import { MAX_TIMER_MS } from "../../model/ports.ts";
 import { type Output, printJson } from "../output.ts";
 import { StreamRenderer } from "../render/stream.ts";
 import { renderMessage } from "../render/task.ts";
@@ -21,9 +22,6 @@ type SendRequest = {
   readonly configuration?: { readonly returnImmediately?: boolean; readonly acceptedOutputModes?: readonly string[] };
   readonly metadata?: NonNullable<Session["settings"]["metadata"]>;
 };
-
-/** The agent is waited for as long as it takes; `--timeout` is the limit, not that of one request. */
-const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 export function send(output: Output, words: readonly string[], flags: SendFlags): Promise<void> {
   return withSession(flags, output, async (session) => {
@@ -94,7 +92,8 @@ async function sendAndWait(session: Session, agent: RemoteAgent, request: SendRe
       const outcome = await followQuietly(session, agent, request);
       if (outcome !== undefined) return outcome;
     }
-    const outcome = await agent.send(request, { timeoutMs: session.settings.timeoutMs ?? MAX_TIMEOUT_MS });
+    // Waits for the agent as long as it takes: the usual time is meant for one request.
+    const outcome = await agent.send(request, { timeoutMs: session.settings.timeoutMs ?? MAX_TIMER_MS });
     if ("message" in outcome || isSettled(outcome.task.status.state)) return outcome;
     session.followedTask = { taskId: outcome.task.id, contextId: outcome.task.contextId };
     return { task: await pollTask(session, agent, outcome.task.id) };

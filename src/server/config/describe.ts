@@ -1,7 +1,8 @@
 import { formatDuration } from "../../model/duration.ts";
 import { isSecretName, redactText } from "../logging/redact.ts";
 import type { AgentConfig, DragomanConfig, Origin } from "./config.ts";
-import { formatSize } from "./value-types.ts";
+import { limits } from "./schema.ts";
+import { formatSize, size, wait } from "./value-types.ts";
 
 export interface EffectiveValue {
   readonly value: EffectiveScalar | readonly EffectiveScalar[];
@@ -26,7 +27,7 @@ export function effectiveConfig(config: DragomanConfig): Readonly<Record<string,
 }
 
 function* valuesOf(config: DragomanConfig): Generator<readonly [string, ShownValue], void, undefined> {
-  const { server, times, limits, log } = config;
+  const { server, times, log } = config;
   yield ["server.host", server.host];
   yield ["server.port", server.port];
   yield ["server.grpc", server.grpcPort !== false];
@@ -44,7 +45,7 @@ function* valuesOf(config: DragomanConfig): Generator<readonly [string, ShownVal
   for (const [key, value] of Object.entries(config.signing ?? {})) yield [`signing.${key}`, value];
   yield ["strict", config.strict];
   yield* xiaoyiValues(config.xiaoyi);
-  for (const [key, value] of Object.entries(limits)) yield [`limits.${key}`, formatLimit(key, value)];
+  for (const [key, value] of Object.entries(config.limits)) yield [`limits.${key}`, formatLimit(key, value)];
   yield* pushValues(config.push);
   yield ["retention.idempotency", formatDuration(times.idempotencyMs)];
   yield ["retention.compactAfter", formatDuration(times.compactAfterMs)];
@@ -88,22 +89,16 @@ function* authValues(auth: DragomanConfig["auth"]): Generator<readonly [string, 
   for (const [key, value] of Object.entries(mtls ?? {})) yield [`auth.mtls.${key}`, value];
 }
 
-const SIZES: ReadonlySet<string> = new Set([
-  "arriving",
-  "body",
-  "file",
-  "headers",
-  "messageBytesPerOwner",
-  "page",
-  "part",
-  "storedBytesPerOwner",
-  "task",
-]);
+/** The kind of value that each limit is written as. */
+const LIMIT_KINDS: ReadonlyMap<string, unknown> = new Map(
+  Object.entries(limits.shape).map(([key, { def }]) => [key, "innerType" in def ? def.innerType : undefined]),
+);
 
 function formatLimit(key: string, value: number | readonly string[]): ShownValue {
   if (typeof value !== "number") return value;
-  if (SIZES.has(key)) return formatSize(value);
-  return key.endsWith("Timeout") ? formatDuration(value) : value;
+  const kind = LIMIT_KINDS.get(key);
+  if (kind === size) return formatSize(value);
+  return kind === wait ? formatDuration(value) : value;
 }
 
 function* xiaoyiValues({

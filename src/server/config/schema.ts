@@ -139,7 +139,7 @@ const server = z.strictObject({
   tls: tls.exactOptional().describe("Files for serving HTTP and gRPC over TLS; read again when they change."),
 });
 
-const limits = z.strictObject({
+export const limits = z.strictObject({
   body: size.prefault("16MiB").describe("Size of a request; more is answered with 413."),
   parts: count.default(1_000).describe("Parts of a message."),
   depth: count.default(64).describe("Levels of nesting in a request."),

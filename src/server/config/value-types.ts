@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import { DURATION_PATTERN, parseDuration } from "../../model/duration.ts";
+import { MAX_TIMER_MS } from "../../model/ports.ts";
 
 const BYTES = {
   B: 1,
@@ -32,9 +33,6 @@ export function formatSize(bytes: number): string {
   }
   return `${bytes}B`;
 }
-
-/** Timers cannot be set further ahead than this. */
-const MAX_TIMER_MS = 2_147_483_647;
 
 const DURATION_ERROR = "must be a duration such as 500ms, 60s, 5m, 1h or 7d";
 export const duration = z

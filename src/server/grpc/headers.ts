@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
-import type { Log } from "../../model/ports.ts";
+import { type Log, MAX_TIMER_MS } from "../../model/ports.ts";
 import { RPC_CODES, type RpcMetadata, type RpcRequest, type RpcStatus, RpcStatusError } from "../../wire/rpc.ts";
 
 const TIMEOUT_PATTERN = /^(\d{1,8})([HMSmun])$/;
@@ -12,9 +12,6 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   u: 0.001,
   n: 0.000_001,
 };
-
-/** Node's timers go no further, and fire at once if they are asked to. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Milliseconds of a `grpc-timeout`; undefined if it is too far off to wait for. Throws for what is no time. */
 export function parseTimeout(header: string): number | undefined {
