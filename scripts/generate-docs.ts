@@ -1,7 +1,9 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { DIALECTS } from "../src/server/dialects.ts";
+import { NO_METER, SILENT_LOG } from "../src/model/ports.ts";
+import { systemTools } from "../src/server/clock-and-ids.ts";
+import { createDialects } from "../src/server/dialects.ts";
 import { renderMatrix } from "../test/interop/matrix.ts";
 import { cliPage } from "./cli-docs.ts";
 import { configurationPage, editorSchema, plainSchema } from "./config-docs.ts";
@@ -12,14 +14,15 @@ import { referencePage } from "./reference-docs.ts";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const at = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 
-const protos = DIALECTS.flatMap(({ serving: { rpc } }) => rpc?.source() ?? []);
+const dialects = createDialects({ ...systemTools, log: SILENT_LOG, meter: NO_METER }, { agents: {} });
+const protos = dialects.flatMap(({ serving: { rpc } }) => rpc?.source() ?? []);
 
 const files: ReadonlyMap<string, string> = new Map([
   [at("schema/dragoman.schema.json"), `${JSON.stringify(editorSchema(), undefined, 2)}\n`],
   [at("docs/configuration.md"), configurationPage(plainSchema())],
   [at("docs/reference.md"), referencePage()],
   [at("docs/cli.md"), cliPage()],
-  [at("docs/dialects.md"), dialectsPage(DIALECTS)],
+  [at("docs/dialects.md"), dialectsPage(dialects)],
   [at("docs/interop.md"), renderMatrix(JSON.parse(await readFile(at("test/interop/matrix.json"), "utf8")))],
   ...descriptorFiles().map(([path, content]): [string, string] => [at(path), content]),
   ...protos.map(({ path, text }): [string, string] => [at(`proto/${path}`), text]),

@@ -17,14 +17,17 @@ import * as main from "../src/index.ts";
 import type { AgentCard } from "../src/model/card.ts";
 import { ERROR_CODES } from "../src/model/errors.ts";
 import { EXTENSIONS } from "../src/model/extensions.ts";
+import { NO_METER, SILENT_LOG } from "../src/model/ports.ts";
 import { TASK_STATES, type Task } from "../src/model/task.ts";
-import { DIALECTS } from "../src/server/dialects.ts";
+import { systemTools } from "../src/server/clock-and-ids.ts";
+import { createDialects } from "../src/server/dialects.ts";
 import * as express from "../src/server/express.ts";
 import { createCors } from "../src/server/http/cors.ts";
 import { DEFAULT_SERVE_LIMITS, DEFAULT_SERVE_TIMES } from "../src/server/options.ts";
 import { createHandler, type WebHandler } from "../src/server/web-handler.ts";
 import * as xiaoyi from "../src/xiaoyi.ts";
 
+const DIALECTS = createDialects({ ...systemTools, log: SILENT_LOG, meter: NO_METER }, { agents: {} });
 const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
 
 describe("the package", () => {

@@ -1,26 +1,30 @@
-/** Everything this client can speak. The one place of the client that names a dialect. */
+/** Every dialect that this client can call with. The one place of the client that names a dialect. */
 
 import { a2aV1 } from "../dialects/a2a-v1/index.ts";
 import { a2aV01 } from "../dialects/a2a-v01/index.ts";
 import { a2aV03 } from "../dialects/a2a-v03/index.ts";
-import type { Abilities, CardConfidence, Dialect, ExchangeCalling, RpcCalling } from "../dialects/contract.ts";
+import type { Abilities, CallableDialect, CardConfidence, ExchangeCalling, RpcCalling } from "../dialects/contract.ts";
 import { tasksRest } from "../dialects/tasks-rest/index.ts";
-import { createXiaoyiHttp } from "../dialects/xiaoyi-http/index.ts";
+import { xiaoyiHttp } from "../dialects/xiaoyi-http/index.ts";
 import type { AgentCard, AgentInterface } from "../model/card.ts";
 import type { JsonObject } from "../model/json.ts";
-import { NO_CLOCK, SILENT_LOG } from "../model/ports.ts";
+import { DIALECT_NAMES, type DialectName } from "./dialect-names.ts";
 
-/** Only called here, so that it serves nobody. */
-const xiaoyiHttp = createXiaoyiHttp({ entriesFor: () => [], clock: NO_CLOCK, log: SILENT_LOG });
+const DIALECTS_BY_NAME = {
+  "a2a-v1": a2aV1,
+  "a2a-v03": a2aV03,
+  "a2a-v01": a2aV01,
+  "tasks-rest": tasksRest,
+  "xiaoyi-http": xiaoyiHttp,
+} satisfies Record<DialectName, CallableDialect>;
 
-/** In order of preference where a card leaves the choice. */
-export const DIALECTS: readonly Dialect[] = [a2aV1, a2aV03, a2aV01, tasksRest, xiaoyiHttp];
+export const DIALECTS: readonly CallableDialect[] = DIALECT_NAMES.map((name) => DIALECTS_BY_NAME[name]);
 
 export type InterfaceCalling = ExchangeCalling | RpcCalling;
 
 /** A way of calling, and the dialect it belongs to. */
 export interface SupportedBinding {
-  readonly dialect: Dialect;
+  readonly dialect: CallableDialect;
   readonly calling: InterfaceCalling;
 }
 
@@ -50,7 +54,7 @@ export function sameBinding(one: string, other: string): boolean {
 export function readCard(
   value: unknown,
   cardUrl?: string,
-  dialects: readonly Dialect[] = DIALECTS,
+  dialects: readonly CallableDialect[] = DIALECTS,
 ): AgentCard | undefined {
   const readings = dialects.flatMap(({ readCard: read }) => read?.(value, cardUrl) ?? []);
   const of = (wanted: CardConfidence) => readings.filter(({ confidence }) => confidence === wanted);

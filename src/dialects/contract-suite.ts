@@ -60,7 +60,7 @@ function describeAbilities({ name, can, serving, calling }: Dialect): void {
     if (can.replay) expect(can.operations.subscribe).toBe(true);
     expect(calling.length).toBeGreaterThan(0);
     expect(serving.push !== undefined).toBe(can.operations["push-create"]);
-    expect(serving.jsonRpc ?? serving.http ?? serving.rpc ?? serving.link).toBeDefined();
+    expect(serving.jsonRpc ?? serving.http ?? serving.rpc ?? serving.carriers).toBeDefined();
   });
 }
 

@@ -6,26 +6,42 @@ import type { Loss, LossRule, Lossy } from "../model/loss.ts";
 import type { CallContext, Operation, OperationKind, OutcomeOf, Outcomes, StreamFrame } from "../model/operation.ts";
 import type { Clock, IdGenerator, Log, Meter } from "../model/ports.ts";
 import type { Task } from "../model/task.ts";
+import type { Closure } from "../wire/connection.ts";
 import type { ExchangeCall, ExchangeReply, ExchangeRequest, RequestHead } from "../wire/exchange.ts";
 import type { JsonRpcId, JsonRpcRequest } from "../wire/json-rpc.ts";
-import type { Link, LinkClosure } from "../wire/link.ts";
+import type { Link } from "../wire/link.ts";
 import type { RpcCall, RpcReply, RpcRequest, RpcStatus } from "../wire/rpc.ts";
+import type { Carrier, CarrierHost, PeerCaller } from "./carrier.ts";
 
 /**
- * A dialect is a pair of codecs over one model: one for serving, one for calling, each over one or more carriers.
- * Who dials is not its business: a link is served or called the same whichever side opened it.
+ * A dialect is a pair of codecs over one model: one for serving, one for calling. Those that hold state or need time are
+ * made by a function of `DialectTools` and settings of their own.
  */
-export interface Dialect {
+export interface Dialect extends CallableDialect {
+  readonly serving: Serving;
+}
+
+/** All that a client needs of a dialect. */
+export interface CallableDialect {
   readonly name: string;
   readonly can: Abilities;
   /** Everything its codecs ever report as lost. */
   readonly losses: readonly LossRule[];
-  readonly serving: Serving;
   readonly calling: readonly Calling[];
-  /** Absent: nobody publishes cards in this dialect. */
+  /** Absent: cards are not published in this dialect. */
   readonly readCard?: CardReader;
-  /** Where nobody publishes any: all that is known of an agent by its address. */
+  /** Where cards are not published: all that is known of an agent by its address. */
   readonly cardOf?: (url: string) => AgentCard;
+}
+
+/** The ports of the server that a dialect is made for. */
+export interface DialectTools {
+  readonly clock: Clock;
+  readonly ids: IdGenerator;
+  /** In [0, 1), as `Math.random`. */
+  readonly random: () => number;
+  readonly log: Log;
+  readonly meter: Meter;
 }
 
 /** What a dialect can say at all. The core asks for these, never for a dialect's name. */
@@ -84,7 +100,10 @@ interface Serving {
   readonly jsonRpc?: JsonRpcServing;
   readonly http?: readonly HttpServing[];
   readonly rpc?: RpcServing;
-  readonly link?: LinkServing;
+  /** Called once, when the engine runs. Throws a TypeError for settings that make no sense. */
+  carriers?(host: CarrierHost): Promise<readonly Carrier[]>;
+  /** Called when the engine has closed: nothing will be asked any more. */
+  close?(): Promise<void>;
   /** How those who registered a webhook in this dialect are told of events; absent: nobody can register one. */
   readonly push?: PushEncoding;
 }
@@ -182,23 +201,6 @@ export interface RpcServing {
   /** `context.service` is the agent for requests that name none; a named one is `context.agentOfTenant`. Never rejects. */
   handle(request: RpcRequest, context: ServeContext): Promise<RpcReply>;
   refuse(error: ProtocolError): RpcStatus;
-}
-
-/** Serving over links. What is under way belongs to the agent, not to a link: when one closes, the next goes on with it. */
-export interface LinkServing {
-  open(context: ServeContext): LinkServer;
-}
-
-/** One agent, for as long as it is served. */
-export interface LinkServer {
-  /** A conversation over a link; ends when the link closes. `place` is where the link leads: one at a time to each. */
-  serve(link: Link, place: string): Promise<LinkClosure>;
-  /** Takes up what an earlier process left under way, or ended since; what came from no place there is goes to the first. */
-  resume(since: number, places: readonly [string, ...string[]]): Promise<void>;
-  /** Resolves when all answers that are complete have left, or after so long. */
-  drain(milliseconds: number): Promise<void>;
-  /** Nothing is said any more; tasks go on. */
-  close(): void;
 }
 
 export type Calling = ExchangeCalling | RpcCalling | LinkCalling;
@@ -343,11 +345,8 @@ export interface OfferedFile {
   readonly mediaType: string | undefined;
 }
 
-/** One peer, whichever link it is there over. */
-export interface LinkCaller {
+/** One peer, whichever link it is connected over. */
+export interface LinkCaller extends PeerCaller {
   /** Talks over a link until it closes. A link that is open already is closed: a peer has one. */
-  attach(link: Link): Promise<LinkClosure>;
-  dispatch<O extends Operation>(operation: O, signal: AbortSignal): Promise<OutcomeOf<O>>;
-  /** Ends the link, if there is one. */
-  close(code: number, reason: string): void;
+  attach(link: Link): Promise<Closure>;
 }

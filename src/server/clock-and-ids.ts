@@ -68,3 +68,5 @@ export const uuidIds: IdGenerator = {
   pushConfig: uuid,
   node: uuid,
 };
+
+export const systemTools = { clock: systemClock, ids: uuidIds, random: Math.random };

@@ -1,7 +1,6 @@
 import { resolve } from "node:path";
 import type { AgentService, Dialect } from "../dialects/contract.ts";
 import { Engine } from "../engine/engine.ts";
-import type { Caller } from "../model/caller.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { Loss } from "../model/loss.ts";
 import { type Log, type Meter, NO_MONITOR } from "../model/ports.ts";
@@ -16,7 +15,8 @@ import { ServedAgentService } from "./agent-service.ts";
 import { AuditLog, toDeliveryRecord } from "./audit/audit-log.ts";
 import type { CardForm } from "./cards/card-documents.ts";
 import { createCardSigner, loadServerKeys, type ServerKeys } from "./cards/signing-keys.ts";
-import { systemClock, uuidIds } from "./clock-and-ids.ts";
+import { type Carriers, type CarriersOptions, openCarriers } from "./carriers/carriers.ts";
+import { systemClock, systemTools, uuidIds } from "./clock-and-ids.ts";
 import { type CloseStack, openAll } from "./close-stack.ts";
 import { createDialects } from "./dialects.ts";
 import { createCors } from "./http/cors.ts";
@@ -25,22 +25,21 @@ import type { NodeHttpOptions } from "./http/node-http.ts";
 import { Router } from "./http/router.ts";
 import { resolveOptions, type ServeOptions, type ServerSettings } from "./options.ts";
 import { openPush } from "./push.ts";
-import type { LinkState } from "./xiaoyi/dial-loop.ts";
-import { openLinks, openPhones, openXiaoyi } from "./xiaoyi/open-xiaoyi.ts";
 
 /** Everything behind the socket: what `serve` listens with and what frameworks mount. */
 export interface Core {
   readonly engine: Engine;
   readonly gate: Gate;
+  readonly dialects: readonly Dialect[];
   readonly router: Router;
   readonly http: NodeHttpOptions;
+  /** Takes upgrade requests; undefined where no dialect accepts any. */
+  readonly upgrade: Carriers["upgrade"];
   readonly store: TaskStore;
   readonly log: Log;
   readonly meter: Meter;
   readonly services: ReadonlyMap<string, ServedAgentService>;
   readonly connections: ConnectionLimits;
-  /** Where a dialect that is served beside the router reports what it lost. */
-  reportFor(dialect: string): (losses: readonly Loss[]) => void;
   /** Lets runs finish, then closes everything; waits for runs for `drainMs` at most, default: as configured. */
   close(drainMs?: number): Promise<void>;
 }
@@ -54,6 +53,8 @@ interface ServerLocation {
   readonly local?: boolean;
   /** Not all ports are open yet. */
   isStarting?(): boolean;
+  /** Where connections are accepted; absent where the server does not listen by itself. */
+  readonly endpoint?: CarriersOptions["endpoint"];
 }
 
 type Report = (dialect: string, losses: readonly Loss[]) => void;
@@ -77,8 +78,8 @@ async function openCore(
   const report: Report = (dialect, losses) => reportLosses(dialect, losses, settings.strict === true, counters, log);
   const services = new Map<string, ServedAgentService>();
   const keys = await loadServerKeys(settings);
-  const phones = openPhones(settings, { log, meter: counters, serviceOf: (name) => services.get(name) });
-  const dialects = createDialects(openXiaoyi(settings, phones, log));
+  const tools = { ...systemTools, log, meter: counters };
+  const dialects = createDialects(tools, settings);
   const authentication = createAuthentication({
     auth: settings.auth ?? {},
     own: settings.authenticate,
@@ -89,7 +90,9 @@ async function openCore(
     log,
   });
   const audit = await openAudit(settings, counters, closing);
-  closing.add(() => phones.stop());
+  let carriers: Carriers | undefined;
+  closing.add(() => Promise.all(dialects.map(({ serving }) => serving.close?.())));
+  closing.add(() => carriers?.close());
   const { engine, store } = await openEngine(settings, { where, dialects, report, keys, audit, counters, closing });
   const admission = new Admission(limits, systemClock.now, counters);
   const shared = { engine, log, clock: systemClock, ids: uuidIds, authentication, admission, audit };
@@ -99,13 +102,12 @@ async function openCore(
     services.set(name, new ServedAgentService({ name, interfaces, sign, ...shared }));
   }
   const budgets = createByteBudgets(limits, authentication.identifies);
-  let linkStates = (): readonly LinkState[] => [];
   const monitoring = createMonitoringRoutes({
     engine,
     store,
     counters,
     authentication,
-    linkStates: () => linkStates(),
+    connections: () => carriers?.states() ?? new Map(),
     budgets,
     isStarting: () => where.isStarting?.() === true,
   });
@@ -139,28 +141,37 @@ async function openCore(
     isOwnHost,
     cardForm: CARD_FORMS[settings.card ?? "hybrid"],
   });
-  const since = systemClock.now();
   await engine.start();
-  const contextOf = (agent: string, caller: Caller, dialect: string) => {
-    const service = services.get(agent);
-    return service && gate.contextFor(caller, service, dialect);
-  };
-  const enter: Gate["enter"] = (caller, agent, dialect) => gate.enter(caller, agent, dialect);
-  const links = await openLinks(settings, { contextOf, enter, log, phones, since });
-  closing.add(() => links.stop());
-  linkStates = () => links.states;
-  await phones.start();
+  carriers = await openCarriers({
+    dialects,
+    agents: settings.agents,
+    tools,
+    endpoint: where.endpoint,
+    hostFor: (dialect) => ({
+      ids: uuidIds,
+      report: (losses) => report(dialect, losses),
+      agents: services,
+      context(agent, caller) {
+        const service = services.get(agent);
+        if (service === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "There is no such agent.");
+        return gate.contextFor(caller, service, dialect);
+      },
+      enter: (agent, caller) => gate.enter(caller, agent, dialect),
+    }),
+  });
+  closing.add(() => carriers?.settle());
   return {
     engine,
     gate,
+    dialects,
     router,
-    http: createHttp(settings, router, budgets, counters),
+    http: createHttp(settings, router, carriers, budgets, counters),
+    upgrade: carriers.upgrade,
     store,
     log,
     meter: counters,
     services,
     connections: limits,
-    reportFor: (dialect) => (losses) => report(dialect, losses),
     async close(drainMs = times.drainMs) {
       await engine.drain(drainMs);
       await closing.close();
@@ -247,11 +258,13 @@ function interfacesOf(
 function createHttp(
   { limits, log, times }: ServerSettings,
   router: Router,
+  carriers: Carriers,
   budgets: ByteBudgets,
   meter: Meter,
 ): NodeHttpOptions {
   return {
-    handle: (exchange) => router.handle(exchange),
+    // Asked first: who may have a file that was offered over a connection is judged by its address, not by the caller.
+    handle: (exchange) => carriers.answer(exchange) ?? router.handle(exchange),
     refuse: (status, exchange, message = BODY_ERROR_MESSAGES[status](limits.body)) =>
       router.refuse(status, message, exchange),
     screen: (exchange) => router.screen(exchange),

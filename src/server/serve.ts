@@ -2,22 +2,17 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
 import { identifiesCallers } from "../auth/verify/create-authenticator.ts";
-import { DIALECT_NAME as LINK_DIALECT } from "../dialects/xiaoyi-link/version.ts";
 import type { Agent } from "../engine/agent.ts";
 import { SILENT_LOG } from "../model/ports.ts";
 import { createHostCheck, externallyReachableHost, isLoopback } from "./access/loopback.ts";
 import type { TlsFiles } from "./access/tls.ts";
 import { checkServeOptions, isAgent } from "./check-options.ts";
-import { systemClock, uuidIds } from "./clock-and-ids.ts";
 import { openAll } from "./close-stack.ts";
 import { type Core, createCore } from "./core.ts";
-import { DIALECTS } from "./dialects.ts";
 import { createGrpcServer, type GrpcEndpoint } from "./grpc/node-grpc.ts";
-import { createNodeServer, type NodeHttpOptions } from "./http/node-http.ts";
+import { createNodeServer } from "./http/node-http.ts";
 import { withRedaction } from "./logging/redact.ts";
 import type { ServeOptions } from "./options.ts";
-import type { AcceptedLinks, AcceptLinksOptions } from "./xiaoyi/accept-links.ts";
-import { type DialIn, dialInsOf } from "./xiaoyi/dial-in-agent.ts";
 
 export type { ServeOptions } from "./options.ts";
 
@@ -74,22 +69,23 @@ export async function serve(options: ServeOptions): Promise<DragomanServer> {
   const isOwnHost = needsCredentials ? undefined : createHostCheck(host, options.publicUrl);
   let starting = true;
   const local = isLoopback(host) && publicUrl === undefined;
-  const where = { baseUrl: () => publicUrl ?? url, grpc: () => grpcUrl, local, isStarting: () => starting };
-  const dialIns = dialInsOf(options.agents);
+  const where = {
+    baseUrl: () => publicUrl ?? url,
+    grpc: () => grpcUrl,
+    local,
+    isStarting: () => starting,
+    endpoint: { publicUrl, mount },
+  };
   return openAll(async (closing) => {
     let server: Server | undefined;
     let grpc: GrpcEndpoint | undefined;
-    let links: AcceptedLinks | undefined;
     const tls = await openTls(options);
     closing.add(() => tls?.close());
     // Answers leave after everything else has ended, so connections are closed after what was opened later.
     closing.add(() => Promise.all([server && endConnections(server), grpc?.close(CLOSE_GRACE_MS)]));
-    closing.add(() => links?.close());
     const core = await createCore(options, where, isOwnHost);
     closing.add(() => core.close(starting ? 0 : undefined));
-    links = await openLinkEndpoint(dialIns, core, { publicUrl, mount });
-    const takeUpgrade = links?.upgrade;
-    server = createNodeServer(withLinkFiles(core.http, links), { limits: core.connections, tls, takeUpgrade, mount });
+    server = createNodeServer(core.http, { limits: core.connections, tls, takeUpgrade: core.upgrade, mount });
     const { port } = await listen(server, host, options.port ?? 4000);
     url = `${tls === undefined ? "http" : "https"}://${urlHost(host)}:${port}${mount}`;
     grpc = await openGrpc(options, core, host, port, tls);
@@ -120,25 +116,6 @@ async function openTls(options: ServeOptions): Promise<TlsFiles | undefined> {
   return TlsFiles.open(all, options.baseDirectory ?? process.cwd(), log);
 }
 
-/** What it takes to be dialled is loaded only where somebody may dial. */
-async function openLinkEndpoint(
-  dialIns: ReadonlyMap<string, DialIn>,
-  core: Core,
-  place: Pick<AcceptLinksOptions, "publicUrl" | "mount">,
-): Promise<AcceptedLinks | undefined> {
-  if (dialIns.size === 0) return undefined;
-  const { acceptLinks } = await import("./xiaoyi/accept-links.ts");
-  const { log, meter } = core;
-  const report = core.reportFor(LINK_DIALECT);
-  return acceptLinks(dialIns, { clock: systemClock, ids: uuidIds, log, meter, report, ...place });
-}
-
-/** Files for agents that dialled in are asked for first: their address, and not the caller, says who may have them. */
-function withLinkFiles(http: NodeHttpOptions, links: AcceptedLinks | undefined): NodeHttpOptions {
-  if (links === undefined) return http;
-  return { ...http, handle: (exchange) => links.answerFile(exchange) ?? http.handle(exchange) };
-}
-
 /** The port after that of HTTP, or any where that one was any. */
 function openGrpc(
   options: ServeOptions,
@@ -149,7 +126,7 @@ function openGrpc(
 ): Promise<GrpcEndpoint | undefined> {
   if (options.grpcPort === false) return Promise.resolve(undefined);
   const next = options.port === 0 || port === MAX_PORT ? 0 : port + 1;
-  const services = DIALECTS.flatMap(({ name: dialect, serving: { rpc } }) =>
+  const services = core.dialects.flatMap(({ name: dialect, serving: { rpc } }) =>
     rpc === undefined ? [] : [{ dialect, serving: rpc }],
   );
   return createGrpcServer({

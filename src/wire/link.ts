@@ -1,10 +1,12 @@
+import type { Connection } from "./connection.ts";
+
 /**
  * A link: text messages both ways, whoever dialled.
  *
  * Messages are iterated, not called back: nothing can arrive before the reader is there to see it, one message is
  * handled before the next, a slow reader makes the sender wait, and the end of the link is the end of the loop.
  */
-export interface Link {
+export interface Link extends Connection {
   /**
    * Messages arrive in the order sent. A promise means the other side is behind and resolves when it may be sent more
    * (or the link has closed): await it. Throws `LinkError` when the link has closed, or when promises were ignored
@@ -18,21 +20,9 @@ export interface Link {
    * before it did. Without it nobody knows what became of the last messages on a link that closed, however it did.
    */
   received(): Promise<boolean>;
-  /** The first close counts, later ones are ignored. Messages sent before it still arrive; unread ones here are dropped. */
+  /** Messages sent before it still arrive; unread ones here are dropped. */
   close(code?: number, reason?: string): void;
-  /** Never rejects. */
-  readonly closed: Promise<LinkClosure>;
 }
-
-/** Codes are those of WebSocket (RFC 6455 §7.4). */
-export interface LinkClosure {
-  readonly code: number;
-  readonly reason: string;
-}
-
-export const NORMAL_CLOSURE = 1000;
-/** The link broke: the other side has said nothing of an end. */
-export const ABNORMAL_CLOSURE = 1006;
 
 type LinkErrorCode = "closed" | "buffer-full" | "already-read";
 

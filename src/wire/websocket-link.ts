@@ -5,16 +5,8 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { WebSocket, WebSocketServer } from "ws";
 import type { Clock } from "../model/ports.ts";
-import {
-  ABNORMAL_CLOSURE,
-  createDeferred,
-  type Deferred,
-  type Link,
-  type LinkClosure,
-  LinkError,
-  LinkInbox,
-  NORMAL_CLOSURE,
-} from "./link.ts";
+import { ABNORMAL_CLOSURE, type Closure, NORMAL_CLOSURE } from "./connection.ts";
+import { createDeferred, type Deferred, type Link, LinkError, LinkInbox } from "./link.ts";
 
 export interface WebSocketLinkOptions {
   readonly clock: Clock;
@@ -46,7 +38,7 @@ const CLOSE_TIMEOUT_MS = 2_000;
  */
 export function toWebSocketLink(socket: WebSocket, carrier: Duplex, options: WebSocketLinkOptions): WebSocketLink {
   const { clock, ping, highWaterBytes = 256 * 1024, maxBufferedBytes = 64 * 1024 * 1024, maxUnread = 256 } = options;
-  let ownClosure: LinkClosure | undefined;
+  let ownClosure: Closure | undefined;
   let room: Deferred | undefined;
   let gathering = false;
   let pongUnderWay = false;
@@ -183,7 +175,7 @@ export function toWebSocketLink(socket: WebSocket, carrier: Duplex, options: Web
   carrier.on("error", (error: Error) => {
     ownClosure ??= { code: ABNORMAL_CLOSURE, reason: error.message };
   });
-  const closed = new Promise<LinkClosure>((resolve) => {
+  const closed = new Promise<Closure>((resolve) => {
     socket.on("close", (code, reason) => {
       for (const cancel of timers) cancel();
       for (const answer of awaitedPongs.values()) answer(false);

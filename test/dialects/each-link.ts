@@ -1,19 +1,20 @@
 /** For dialects whose conversations end with their link. */
-import type { CodecTools, LinkCaller, LinkCalling, LinkServing, ServeContext } from "../../src/dialects/contract.ts";
+import type { CodecTools, Dialect, LinkCaller, LinkCalling, ServeContext } from "../../src/dialects/contract.ts";
+import { ANONYMOUS } from "../../src/model/caller.ts";
 import { ProtocolError } from "../../src/model/errors.ts";
 import type { Link } from "../../src/wire/link.ts";
 
-export function servingEach(serve: (link: Link, context: ServeContext) => Promise<void>): LinkServing {
+export function servingEach(serve: (link: Link, context: ServeContext) => Promise<void>): Dialect["serving"] {
   return {
-    open: (context) => ({
-      async serve(link) {
+    async carriers(host) {
+      const context = host.context([...host.agents.keys()].join(), ANONYMOUS);
+      const converse = async (link: Link) => {
         await serve(link, context);
         return link.closed;
-      },
-      resume: async () => {},
-      drain: async () => {},
-      close() {},
-    }),
+      };
+      const accept = { path: "/", admit: () => ({ about: {}, converse }) };
+      return [{ name: "each", accept, settle: async () => {}, close() {} }];
+    },
   };
 }
 
@@ -34,7 +35,6 @@ export function callingEach(open: (link: Link, tools: CodecTools) => OneLinkCall
           if (current === undefined) throw new ProtocolError("UNAVAILABLE", "There is no link.");
           return current.caller.dispatch(operation, signal);
         },
-        close: (code, reason) => current?.link.close(code, reason),
       };
     },
   };

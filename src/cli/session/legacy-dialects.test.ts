@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { DIALECT_NAMES } from "../../client/dialect-names.ts";
 import { DIALECTS } from "../../client/dialects.ts";
-import { DIALECT_NAMES } from "../settings/definitions.ts";
 import { startTestAgent, type TestAgent } from "../testing/agent-server.ts";
 import { runInProcess } from "../testing/run-in-process.ts";
 

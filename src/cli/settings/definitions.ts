@@ -1,3 +1,4 @@
+import { DIALECT_NAMES } from "../../client/dialect-names.ts";
 import { formatDuration } from "../duration.ts";
 import { usageError } from "../errors.ts";
 import type { SettingFile } from "./files.ts";
@@ -15,9 +16,6 @@ export interface SettingDefinition {
 }
 
 /** Every option that may also come from the environment or a file, under the name of its long flag. */
-/** A list of its own, so that help and flags are there before anything that speaks is loaded; a test compares. */
-export const DIALECT_NAMES = ["a2a-v1", "a2a-v03", "a2a-v01", "tasks-rest", "xiaoyi-http"] as const;
-
 export const SETTINGS = {
   agentCard: {
     flags: "-a, --agent-card <ref>",

@@ -1,3 +1,4 @@
+import { DIALECT_NAMES } from "../../client/dialect-names.ts";
 import { SIGNATURE_POLICIES, type SignaturePolicy } from "../../client/options.ts";
 import type { SigningKeys } from "../../dialects/contract.ts";
 import type { JsonObject } from "../../model/json.ts";
@@ -5,7 +6,6 @@ import { parseDuration } from "../duration.ts";
 import { usageError } from "../errors.ts";
 import {
   DEFAULT_POLL_INTERVAL_MS,
-  DIALECT_NAMES,
   type FlagValues,
   longFlag,
   type ResolvedSetting,

@@ -1,6 +1,6 @@
 /** Which of a card's interfaces can be used, in the card's order: it is the agent's own order of preference. */
 
-import type { Dialect, ExchangeCalling, RpcCalling } from "../../dialects/contract.ts";
+import type { CallableDialect, ExchangeCalling, RpcCalling } from "../../dialects/contract.ts";
 import type { AgentCard, AgentInterface } from "../../model/card.ts";
 import {
   DIALECTS,
@@ -16,7 +16,7 @@ import { type GrpcAddress, parseGrpcAddress } from "./addresses.ts";
 
 /** An interface of the card with the way to speak it. */
 export type Candidate = {
-  readonly dialect: Dialect;
+  readonly dialect: CallableDialect;
   readonly interface: ChosenInterface;
 } & (
   | { readonly calling: ExchangeCalling; readonly address?: undefined }

@@ -8,7 +8,7 @@ import type { JsonRpcParams } from "../../wire/json-rpc.ts";
 import { type Link, LinkError } from "../../wire/link.ts";
 import { createLinkPair } from "../../wire/testing/link-pair.ts";
 import type { AgentService, Calling, Dialect, ExchangeCalling, LinkCalling, RpcCalling } from "../contract.ts";
-import { contextOf, createScriptedService, linkToolsOf } from "./join.ts";
+import { contextOf, createScriptedService, linkToolsOf, serveLink } from "./join.ts";
 import { OPERATIONS } from "./values.ts";
 
 const jsonText = fc.json({ maxDepth: 3 });
@@ -157,7 +157,7 @@ function describeLinkGarbage(dialect: Dialect, calling: LinkCalling, serviceFor:
     await fc.assert(
       fc.asyncProperty(fc.array(garbage, { maxLength: 5 }), async (texts) => {
         const [near, far] = createLinkPair();
-        const served = dialect.serving.link?.open(contextOf(serviceFor(service))).serve(far, "place");
+        const served = serveLink(dialect, contextOf(serviceFor(service)), far);
         for (const text of texts) await near.send(text);
         const caller = calling.open(linkToolsOf());
         void caller.attach(near);

@@ -4,11 +4,14 @@ import type { AgentCard } from "../../model/card.ts";
 import type { Loss } from "../../model/loss.ts";
 import type { FrameStream, Operation, OperationKind, OutcomeOf, StreamFrame } from "../../model/operation.ts";
 import { NO_CLOCK, NO_METER, SILENT_LOG } from "../../model/ports.ts";
+import type { Closure } from "../../wire/connection.ts";
 import { type ExchangeCall, type ExchangeReply, type ExchangeRequest, isStreamReply } from "../../wire/exchange.ts";
 import { parseJsonRpc } from "../../wire/json-rpc.ts";
+import type { Link } from "../../wire/link.ts";
 import { RpcStatusError } from "../../wire/rpc.ts";
 import { readSseEvents } from "../../wire/sse.ts";
 import { createLinkPair } from "../../wire/testing/link-pair.ts";
+import type { CarrierHost } from "../carrier.ts";
 import type {
   AgentEndpoint,
   AgentService,
@@ -104,11 +107,9 @@ export function nameOf(calling: Calling): string {
 }
 
 function joinLink(dialect: Dialect, calling: LinkCalling, service: AgentService): Joined {
-  const { link } = dialect.serving;
-  if (link === undefined) throw new Error(`${dialect.name} calls over links but does not serve them.`);
   const [near, far] = createLinkPair();
   const losses: Loss[] = [];
-  const served = link.open(contextOf(service, losses)).serve(far, PLACE.name);
+  const served = serveLink(dialect, contextOf(service, losses), far);
   const caller = calling.open(linkToolsOf(losses));
   void caller.attach(near);
   return {
@@ -119,6 +120,23 @@ function joinLink(dialect: Dialect, calling: LinkCalling, service: AgentService)
       await served;
     },
   };
+}
+
+/** Serves a link by the dialect's first carrier, whichever side would dial it. */
+export async function serveLink({ name, serving }: Dialect, context: ServeContext, link: Link): Promise<Closure> {
+  const { ids, report, service } = context;
+  const host: CarrierHost = {
+    ids,
+    report,
+    agents: new Map([[service.name, service]]),
+    accepts: true,
+    context: () => context,
+    enter: () => context,
+  };
+  const [carrier] = (await serving.carriers?.(host)) ?? [];
+  const conversation = carrier?.open?.[0] ?? carrier?.accept?.admit({ headers: {}, baseUrl: undefined });
+  if (conversation === undefined || "status" in conversation) throw new Error(`${name} does not serve links.`);
+  return conversation.converse(link);
 }
 
 const PLACE: AgentEndpoint = { base: BASE, rpc: "agent.example:4001", name: "agent", isDefault: true };

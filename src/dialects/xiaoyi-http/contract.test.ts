@@ -7,11 +7,10 @@ import { httpCalling } from "./call-http.ts";
 import { API_KEY, entryOf, NOW } from "./fixtures/serving.ts";
 import { createXiaoyiHttp } from "./index.ts";
 
-const xiaoyiHttp = createXiaoyiHttp({
-  clock: { ...NO_CLOCK, now: () => NOW },
-  entriesFor: () => [entryOf()],
-  log: SILENT_LOG,
-});
+const xiaoyiHttp = createXiaoyiHttp(
+  { clock: { ...NO_CLOCK, now: () => NOW }, log: SILENT_LOG },
+  { entriesFor: () => [entryOf()] },
+);
 const [http] = xiaoyiHttp.serving.http as readonly [HttpServing, HttpServing];
 
 const dialect: Dialect = {

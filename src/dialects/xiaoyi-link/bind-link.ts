@@ -1,13 +1,10 @@
-/**
- * An agent that has dialled the platform. Conversations, answers under way and what is still to be sent belong to it and
- * not to a connection: whatever happens to one, the next goes on where it ended.
- */
+/** An agent that dials the platform. Conversations, answers and queues are its own: the next connection continues them. */
 
 import { ProtocolError } from "../../model/errors.ts";
 import type { Message } from "../../model/message.ts";
+import type { Closure } from "../../wire/connection.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
-import type { Link, LinkClosure } from "../../wire/link.ts";
-import type { LinkServer } from "../contract.ts";
+import type { Link } from "../../wire/link.ts";
 import { toPublicError } from "../shared/errors.ts";
 import { type ControlTarget, decodeControl, isDesktop } from "../xiaoyi/control.ts";
 import { type DecodedMessage, decodeMessageParams, tappedNotificationId } from "../xiaoyi/decode.ts";
@@ -37,7 +34,7 @@ const METHOD_NOT_FOUND = new ProtocolError("METHOD_NOT_FOUND", "There is no such
 
 type LinkConnection = Connection<Reply>;
 
-export class LinkAgent implements LinkServer {
+export class LinkAgent {
   readonly #options: LinkAgentOptions;
   readonly #times: LinkTimes;
   readonly #tasks: LinkTasks;
@@ -61,7 +58,8 @@ export class LinkAgent implements LinkServer {
     this.#controls = new ControlHandler(this.#tasks, this.#sessions, options.context.ids);
   }
 
-  async serve(link: Link, server: string): Promise<LinkClosure> {
+  /** Until the link closes. `server` is where it leads: one link at a time to each. */
+  async serve(link: Link, server: string): Promise<Closure> {
     const { agentId, clock } = this.#options;
     const connection: LinkConnection = new Connection(link, clock);
     connection.sendNow(toIntroduction(agentId));
@@ -82,6 +80,7 @@ export class LinkAgent implements LinkServer {
     return closure;
   }
 
+  /** Takes up what an earlier process left; answers to a server that is not there go to the first. */
   async resume(since: number, servers: readonly [string, ...string[]]): Promise<void> {
     const { agentId, unanswered } = this.#options;
     await this.#sessions.load();
@@ -99,7 +98,8 @@ export class LinkAgent implements LinkServer {
     }
   }
 
-  async drain(milliseconds: number): Promise<void> {
+  /** Resolves when all complete answers have left, or after this time. */
+  async settle(milliseconds: number): Promise<void> {
     const { clock } = this.#options;
     const end = clock.now() + milliseconds;
     const isLeaving = ({ reply }: Session): boolean => reply?.isUndelivered === true;

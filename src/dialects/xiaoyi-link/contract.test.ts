@@ -1,23 +1,32 @@
+import { ANONYMOUS } from "../../model/caller.ts";
 import { SILENT_LOG } from "../../model/ports.ts";
 import { systemClock } from "../../server/clock-and-ids.ts";
+import type { Link } from "../../wire/link.ts";
 import type { Dialect, LinkCaller, LinkCalling } from "../contract.ts";
 import { describeDialect } from "../contract-suite.ts";
 import { outcomeOfStream } from "../suite/values.ts";
 import { DECODED_ERROR_CODES } from "../xiaoyi/testing/decoded-error-codes.ts";
-import { createXiaoyiLink, linkCalling } from "./index.ts";
+import { LinkAgent, linkCalling, xiaoyiLink } from "./index.ts";
 
 let made = 0;
 const next = (prefix: string) => `${prefix}-${++made}`;
 
-const xiaoyiLink = createXiaoyiLink({
-  agentId: "agent-1",
-  artifactId: () => next("artifact"),
-  clock: systemClock,
-  log: SILENT_LOG,
-  mode: "spec",
-  language: "en",
-  times: { finalAfterMs: 0, paceMs: 0 },
-});
+const serving: Dialect["serving"] = {
+  async carriers(host) {
+    const agent = new LinkAgent({
+      agentId: "agent-1",
+      context: host.context("agent", ANONYMOUS),
+      artifactId: () => next("artifact"),
+      clock: systemClock,
+      log: SILENT_LOG,
+      mode: "spec",
+      language: "en",
+      times: { finalAfterMs: 0, paceMs: 0 },
+    });
+    const accept = { path: "/", admit: () => ({ about: {}, converse: (link: Link) => agent.serve(link, "main") }) };
+    return [{ name: "link", accept, settle: (ms) => agent.settle(ms), close: () => agent.close() }];
+  },
+};
 
 /** Said again under the same id, a message is the same one and is answered once; here each is another. */
 const calling: LinkCalling = {
@@ -26,7 +35,6 @@ const calling: LinkCalling = {
     const caller = linkCalling.open(tools);
     return {
       attach: (link) => caller.attach(link),
-      close: (code, reason) => caller.close(code, reason),
       dispatch(operation, signal) {
         if (operation.kind !== "send" && operation.kind !== "stream") return caller.dispatch(operation, signal);
         return caller.dispatch({ ...operation, message: { ...operation.message, messageId: next("message") } }, signal);
@@ -35,7 +43,7 @@ const calling: LinkCalling = {
   },
 };
 
-const dialect: Dialect = { ...xiaoyiLink, calling: [calling] };
+const dialect: Dialect = { ...xiaoyiLink, serving, calling: [calling] };
 
 describeDialect(dialect, {
   exact: false,

@@ -365,7 +365,7 @@ describe("an agent that stops", () => {
     const stage = await Stage.open({ agent: echo(), times: DEFAULT_LINK_TIMES });
     const platform = stage.connect();
     await platform.say(message("hello", { taskId: "t1", sessionId: "s1" }));
-    const settled = stage.agent.drain(1_000);
+    const settled = stage.agent.settle(1_000);
     await stage.clock.advance(400);
     await settled;
     expect(finals(platform.story("t1"))).toEqual(["completed final"]);

@@ -8,7 +8,9 @@ import { toPublicJwk } from "../../auth/signatures/keys.ts";
 import { verifyCardSignatures } from "../../client/card/verify-card.ts";
 import { fetchCard, type PublicJwk } from "../../client/index.ts";
 import type { AgentCard } from "../../model/card.ts";
-import { DIALECTS } from "../dialects.ts";
+import { NO_METER, SILENT_LOG } from "../../model/ports.ts";
+import { systemTools } from "../clock-and-ids.ts";
+import { createDialects } from "../dialects.ts";
 import { serve } from "../serve.ts";
 import { createCardDocuments } from "./card-documents.ts";
 import { createCardSigner, createJwksRoutes } from "./signing-keys.ts";
@@ -45,9 +47,9 @@ const card: AgentCard = {
     },
   ],
 };
-const servings = DIALECTS.flatMap(({ serving }) => serving.cards ?? []).filter(({ path }) =>
-  path.endsWith("agent-card.json"),
-);
+const servings = createDialects({ ...systemTools, log: SILENT_LOG, meter: NO_METER }, { agents: {} })
+  .flatMap(({ serving }) => serving.cards ?? [])
+  .filter(({ path }) => path.endsWith("agent-card.json"));
 const documentOf = (signed: AgentCard, version: string | undefined): string => {
   const request = { method: "GET", path: "", query: "", headers: {}, body: Buffer.alloc(0), remoteAddress: "" };
   const reply = createCardDocuments(servings, "hybrid", () => 0)(signed, version, request);

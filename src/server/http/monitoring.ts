@@ -5,7 +5,7 @@ import { describeStoreError, type TaskStore } from "../../store/contract.ts";
 import { type ExchangeRequest, type FullReply, jsonReply, PRIVATE_NO_STORE } from "../../wire/exchange.ts";
 import type { Authentication } from "../access/authentication.ts";
 import type { ByteBudgets } from "../access/byte-budgets.ts";
-import type { LinkState } from "../xiaoyi/dial-loop.ts";
+import type { Carriers } from "../carriers/carriers.ts";
 
 const COUNTER_HELP = {
   events_dropped_after_terminal: "Events an agent produced after its task had ended.",
@@ -67,14 +67,14 @@ interface MonitoringOptions {
   readonly store: TaskStore;
   readonly counters: Counters;
   readonly authentication: Pick<Authentication, "guarded">;
-  readonly linkStates: () => readonly LinkState[];
+  readonly connections: Carriers["states"];
   readonly budgets: ByteBudgets;
   readonly isStarting: () => boolean;
 }
 
 /** Paths for those who run the server: is it alive, can it work, what has it done. The last is not for everyone. */
 export function createMonitoringRoutes(options: MonitoringOptions) {
-  const { engine, store, counters, authentication, linkStates, budgets, isStarting } = options;
+  const { engine, store, counters, authentication, connections, budgets, isStarting } = options;
   const alive = (): FullReply => jsonReply(200, '{"status":"ok"}');
   const ready = async (): Promise<FullReply> => {
     if (isStarting()) return notReady("the server is starting");
@@ -88,17 +88,12 @@ export function createMonitoringRoutes(options: MonitoringOptions) {
   };
   const metrics = (): FullReply => {
     const { tasks, queued, streams } = engine.load;
-    const links = linkStates();
     const body = counters.render({
       tasks_live: { help: "Tasks queued or running here.", value: tasks },
       tasks_queued: { help: "Tasks waiting for their agent.", value: queued },
       streams_open: { help: "Open streams.", value: streams },
       pushes_under_way: { help: "Push notifications under way.", value: engine.activePushes },
-      xiaoyi_links: { help: "Links to Xiaoyi that are configured.", value: links.length },
-      xiaoyi_links_up: {
-        help: "Links to Xiaoyi that are open.",
-        value: links.filter((state) => state === "up").length,
-      },
+      ...connectionGauges(connections()),
       arriving_bytes: { help: "Bytes of requests that are on their way in.", value: budgets.arriving.held },
       unsent_bytes: { help: "Bytes of answers that wait to be read.", value: budgets.unsent.held },
       resident_memory_bytes: { help: "Memory of the process.", value: process.memoryUsage.rss() },
@@ -114,6 +109,19 @@ export function createMonitoringRoutes(options: MonitoringOptions) {
     ["/readyz", ready],
     ["/metrics", authentication.guarded(metrics)],
   ]);
+}
+
+/** Named after the dialect: `xiaoyi_links` are the connections of `xiaoyi-link`. */
+function connectionGauges(states: ReturnType<Carriers["states"]>) {
+  const gauges = [...states].flatMap(([dialect, own]) => {
+    const name = `${dialect.replaceAll("-", "_")}s`;
+    const up = own.filter((state) => state === "up").length;
+    return [
+      [name, { help: `Connections of ${dialect} that are configured.`, value: own.length }],
+      [`${name}_up`, { help: `Connections of ${dialect} that are open.`, value: up }],
+    ] as const;
+  });
+  return Object.fromEntries(gauges);
 }
 
 /** Asked by anyone: the reason is one of a few. */

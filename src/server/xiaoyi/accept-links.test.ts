@@ -10,29 +10,36 @@ import { FakeClock } from "../../engine/testing/fake-clock.ts";
 import type { StreamEvent } from "../../model/event.ts";
 import type { FrameStream } from "../../model/operation.ts";
 import { type Log, NO_METER, SILENT_LOG } from "../../model/ports.ts";
-import { acceptLinks, LINK_PATH } from "./accept-links.ts";
-import { DialIn } from "./dial-in-agent.ts";
+import { createAcceptor } from "../carriers/accept.ts";
+import { createDialInCarrier, LINK_PATH } from "./accept-links.ts";
 
 const CREDENTIALS = { agentId: "agent-1", ak: "access-1", sk: "secret-1" };
-const NEVER = new AbortController().signal;
 
 const cleanups: (() => void)[] = [];
 afterEach(() => {
   for (const clean of cleanups.splice(0)) clean();
 });
 
-async function start(patienceMs?: number) {
+async function start(patienceMs = 90_000) {
   const clock = new FakeClock();
-  const dialIn = new DialIn(CREDENTIALS, patienceMs);
   const noticed: (() => void)[] = [];
   const log: Log = {
     ...SILENT_LOG,
     info: (_fields, line) => {
-      if (line === "The link of an agent has closed.") noticed.shift()?.();
+      if (line === "Connection closed.") noticed.shift()?.();
     },
   };
-  const tools = { ...toolsOf(), clock, log, meter: NO_METER, publicUrl: undefined };
-  const links = acceptLinks(new Map([["agent", dialIn]]), tools);
+  const dialIns = new Map([["agent", { credentials: CREDENTIALS, patienceMs }]]);
+  const carrier = createDialInCarrier(dialIns, { ...toolsOf(), clock, log, meter: NO_METER });
+  const peer = carrier.peer?.(CREDENTIALS.agentId);
+  if (carrier.accept === undefined || peer === undefined) throw new Error("Agents can dial in.");
+  const links = createAcceptor([{ ...carrier.accept, name: carrier.name }], {
+    clock,
+    log,
+    endpoint: { publicUrl: undefined, mount: "" },
+  });
+  const stream = (text: string) =>
+    peer.dispatch({ kind: "stream", message: message(text), chosenId: "1" }, new AbortController().signal);
   const server = createServer();
   server.on("upgrade", links.upgrade);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -57,7 +64,7 @@ async function start(patienceMs?: number) {
     socket.terminate();
     return new Promise<void>((resolve) => noticed.push(resolve));
   };
-  return { clock, dial, dialIn, vanish };
+  return { clock, dial, stream, vanish };
 }
 
 const message = (text: string) =>
@@ -82,9 +89,9 @@ const textsOf = (events: readonly StreamEvent[]) =>
 
 describe("an agent that is away", () => {
   it("for a minute may still answer: its task is open, and the answer over the new socket is taken", async () => {
-    const { clock, dial, dialIn, vanish } = await start();
+    const { clock, dial, stream, vanish } = await start();
     const first = await dial();
-    const frames = await dialIn.stream({ message: message("hello"), chosenId: "1" }, NEVER);
+    const frames = await stream("hello");
     await once(first, "message");
     answer(first, "s&1", "So", false);
     const reader = frames[Symbol.asyncIterator]();
@@ -99,9 +106,9 @@ describe("an agent that is away", () => {
   });
 
   it("for longer than its patience fails its task", async () => {
-    const { clock, dial, dialIn, vanish } = await start(20_000);
+    const { clock, dial, stream, vanish } = await start(20_000);
     const socket = await dial();
-    const frames = await dialIn.stream({ message: message("hello"), chosenId: "1" }, NEVER);
+    const frames = await stream("hello");
     await once(socket, "message");
     await vanish(socket);
     const failed = rest(frames).catch((error: Error) => error.message);
@@ -110,10 +117,8 @@ describe("an agent that is away", () => {
   });
 
   it("when a message comes is waited for 10 s", async () => {
-    const { clock, dialIn } = await start();
-    const failed = dialIn
-      .stream({ message: message("hello"), chosenId: "1" }, NEVER)
-      .catch((error: Error) => error.message);
+    const { clock, stream } = await start();
+    const failed = stream("hello").catch((error: Error) => error.message);
     await clock.advance(10_000);
     expect(await failed).toBe("The agent is not connected.");
   });

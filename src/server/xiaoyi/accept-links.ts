@@ -1,43 +1,22 @@
-/** The endpoint that agents dial, in the platform's place. Who dials is judged before a WebSocket is made of it. */
+/** The endpoint that agents dial, in the platform's place. */
 
-import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import type { Duplex } from "node:stream";
-import type { LinkCaller } from "../../dialects/contract.ts";
+import type { Carrier, ConnectionRefusal, UpgradeRequest } from "../../dialects/carrier.ts";
+import type { LinkCaller, LinkTools } from "../../dialects/contract.ts";
 import {
   SIGNATURE_WINDOW_MS,
   type SignatureVerdict,
   secretsEqual,
   verifySignature,
 } from "../../dialects/xiaoyi/signature.ts";
-import type { Log } from "../../model/ports.ts";
-import type { FullReply, RequestHead } from "../../wire/exchange.ts";
-import { createWebSocketAcceptor, type WebSocketLink } from "../../wire/websocket-link.ts";
-import { errorReply, refuseUpgrade } from "../http/error-replies.ts";
-import type { DialIn, DialInCredentials, DialInTools } from "./dial-in-agent.ts";
-import { OfferedFiles, originOf } from "./files/offered-files.ts";
+import { linkCalling } from "../../dialects/xiaoyi-link/index.ts";
+import type { Link } from "../../wire/link.ts";
+import { DIAL_IN_CARRIER, type DialIn, type DialInCredentials } from "./dial-in-agent.ts";
+import { OfferedFiles } from "./files/offered-files.ts";
 
 export const LINK_PATH = "/openclaw/v1/ws/link";
 
-export interface AcceptLinksOptions extends Omit<DialInTools, "files"> {
-  /** Where agents reach this server, if that is not where they dialled. */
-  readonly publicUrl: string | undefined;
-  /** Path below which this server answers; empty for the root. */
-  readonly mount?: string;
-}
-
-export interface AcceptedLinks {
-  /** Takes an upgrade request of the HTTP server. */
-  readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
-  /** Answers a request for a file that was sent to an agent; undefined for any other. */
-  answerFile(request: RequestHead): FullReply | undefined;
-  /** Ends all links and takes no more. */
-  close(): void;
-}
-
-const PING = { everyMs: 30_000, deadlineMs: 10_000 };
-const GOING_AWAY = 1001;
-/** Between two lines of the log about refused dials: an agent with wrong credentials tries again and again. */
-const REFUSAL_LOG_INTERVAL_MS = 60_000;
+/** How long a new message waits for an agent that is not connected. */
+const CONNECT_MS = 10_000;
 /** What a stranger may put into the log. */
 const MAX_LOGGED_ID_LENGTH = 64;
 
@@ -46,77 +25,52 @@ interface DialInEndpoint {
   readonly credentials: DialInCredentials;
   readonly caller: LinkCaller;
   /** Where the agent reaches this server. */
-  origin: string | undefined;
+  baseUrl: string | undefined;
 }
 
-/** The agents are waited for from now on. */
-export function acceptLinks(dialIns: ReadonlyMap<string, DialIn>, options: AcceptLinksOptions): AcceptedLinks {
-  const { publicUrl, mount = "", ...tools } = options;
-  const { clock, log } = tools;
-  const files = new OfferedFiles(clock);
-  const endpoints = [...dialIns].map(([name, dialIn]): DialInEndpoint => {
-    const { credentials } = dialIn;
-    const offers = files.offersTo(credentials.agentId, () => endpoint.origin);
-    const endpoint: DialInEndpoint = {
-      name,
-      credentials,
-      caller: dialIn.open({ ...tools, files: offers }),
-      origin: publicUrl,
-    };
+/** What is the same for all agents that dial in. */
+type DialInTools = Omit<LinkTools, "peerId" | "connectMs" | "patienceMs" | "files">;
+
+/** From now on the agents can be waited for. */
+export function createDialInCarrier(dialIns: ReadonlyMap<string, DialIn>, tools: DialInTools): Carrier<Link> {
+  const files = new OfferedFiles(tools.clock);
+  const endpoints = [...dialIns].map(([name, { credentials, patienceMs }]): DialInEndpoint => {
+    const { agentId: peerId } = credentials;
+    const offers = files.offersTo(peerId, () => endpoint.baseUrl);
+    const caller = linkCalling.open({ ...tools, files: offers, peerId, connectMs: CONNECT_MS, patienceMs });
+    const endpoint: DialInEndpoint = { name, credentials, caller, baseUrl: undefined };
     return endpoint;
   });
-  const accept = createWebSocketAcceptor({ clock, ping: PING });
-  let refusedAt = Number.NEGATIVE_INFINITY;
-  let closed = false;
-
-  function refuse(socket: Duplex, { status, why }: Refusal, headers: IncomingHttpHeaders): void {
-    refuseUpgrade(socket, errorReply(status, REASONS[why]));
-    if (clock.now() - refusedAt < REFUSAL_LOG_INTERVAL_MS) return;
-    refusedAt = clock.now();
-    const agentId = headerOf(headers, "x-agent-id")?.slice(0, MAX_LOGGED_ID_LENGTH);
-    log.warn({ agentId, status, why }, "An agent that dialled in was refused; others are not logged for a minute.");
-  }
-
   return {
-    upgrade(request, socket, head) {
-      if (request.url?.split("?", 1)[0] !== LINK_PATH) {
-        refuseUpgrade(socket, errorReply(404, `There is nothing at this path. Agents dial ${LINK_PATH}.`));
-        return;
-      }
-      if (closed) {
-        refuseUpgrade(socket, errorReply(503, "The server is shutting down."));
-        return;
-      }
-      const result = authenticate(request.headers, endpoints, clock.now());
-      if ("status" in result) {
-        refuse(socket, result, request.headers);
-        return;
-      }
-      accept(request, socket, head, (link) => {
-        const dialled = originOf(request);
-        result.origin = publicUrl ?? (dialled && dialled + mount);
-        void serveLink(result, link, log);
-      });
+    name: DIAL_IN_CARRIER,
+    accept: {
+      path: LINK_PATH,
+      admit({ baseUrl, headers }) {
+        const result = authenticate(headers, endpoints, tools.clock.now());
+        if ("why" in result) return toRefusal(result, headers);
+        const { caller, credentials, name } = result;
+        return {
+          about: { agent: name, agentId: credentials.agentId },
+          converse(link) {
+            result.baseUrl = baseUrl;
+            return caller.attach(link);
+          },
+        };
+      },
+      answer: (request) => files.answer(request),
     },
-    answerFile: (request) => files.answer(request),
-    close() {
-      closed = true;
-      files.close();
-      for (const { caller } of endpoints) caller.close(GOING_AWAY, "The server is shutting down.");
-    },
+    peer: (id) => endpoints.find(({ credentials }) => credentials.agentId === id)?.caller,
+    settle: async () => {},
+    close() {},
   };
 }
 
-async function serveLink({ caller, credentials, name }: DialInEndpoint, link: WebSocketLink, log: Log): Promise<void> {
-  const about = { agent: name, agentId: credentials.agentId };
-  log.info(about, "An agent has dialled in.");
-  try {
-    const { code, reason } = await caller.attach(link);
-    log.info({ ...about, code, reason }, "The link of an agent has closed.");
-  } catch (error) {
-    log.error({ ...about, err: error }, "The link of an agent failed unexpectedly.");
-  }
+function toRefusal({ status, why }: Refusal, headers: UpgradeHeaders): ConnectionRefusal {
+  const agentId = headerOf(headers, "x-agent-id")?.slice(0, MAX_LOGGED_ID_LENGTH);
+  return { status, message: REASONS[why], about: { agentId, why } };
 }
+
+type UpgradeHeaders = UpgradeRequest["headers"];
 
 interface Refusal {
   readonly status: 401 | 403;
@@ -132,7 +86,7 @@ const REASONS = {
 
 /** Every key is compared, so that how long this takes says nothing about which one was nearly right. */
 function authenticate(
-  headers: IncomingHttpHeaders,
+  headers: UpgradeHeaders,
   endpoints: readonly DialInEndpoint[],
   now: number,
 ): DialInEndpoint | Refusal {
@@ -153,11 +107,7 @@ function authenticate(
 }
 
 /** By the signature or by the key, whichever the configuration has for the agent. */
-function verifyCredentials(
-  headers: IncomingHttpHeaders,
-  credentials: DialInCredentials,
-  now: number,
-): SignatureVerdict {
+function verifyCredentials(headers: UpgradeHeaders, credentials: DialInCredentials, now: number): SignatureVerdict {
   const { ak, apiKey, sk, uid } = credentials;
   const accessKey = headerOf(headers, "x-access-key") ?? "";
   const signed = { timestamp: headerOf(headers, "x-ts"), sign: headerOf(headers, "x-sign") };
@@ -169,7 +119,7 @@ function verifyCredentials(
   return isUser && hasKey ? "good" : verdict;
 }
 
-function headerOf(headers: IncomingHttpHeaders, name: string): string | undefined {
+function headerOf(headers: UpgradeHeaders, name: string): string | undefined {
   const value = headers[name];
   return typeof value === "string" && value !== "" ? value : undefined;
 }

@@ -1,11 +1,7 @@
-/** Agents that dial us: behind whatever they are, they are reached over the link they opened. */
+/** Agents that dial us: whatever is behind them, they are called over the link they opened. */
 import type { AgentDefinition } from "../../agents/define.ts";
-import { createForwardingAgent, type Peer } from "../../agents/forward.ts";
-import type { LinkCaller, LinkTools } from "../../dialects/contract.ts";
-import { linkCalling } from "../../dialects/xiaoyi-link/index.ts";
 import type { Agent } from "../../engine/agent.ts";
-import { ProtocolError } from "../../model/errors.ts";
-import type { FrameStream, SendInput } from "../../model/operation.ts";
+import { createPeerAgent } from "../carriers/peer-agent.ts";
 
 /** Each pair is complete or absent; at least one is there. */
 export interface DialInCredentials {
@@ -24,63 +20,33 @@ interface DialInAgentOptions extends DialInCredentials, Omit<AgentDefinition, "r
   readonly patienceMs?: number;
 }
 
-/** How long a new message waits for an agent that is not connected. */
-const CONNECT_MS = 10_000;
+export const DIAL_IN_CARRIER = "xiaoyi-dial-in";
+
 const PATIENCE_MS = 90_000;
 /** Whatever the agent takes: only it knows. */
 const ANY_INPUT: readonly string[] = ["text/plain", "application/json", "*/*"];
 
-/** What is the same for all agents that dial in. */
-export type DialInTools = Omit<LinkTools, "peerId" | "connectMs" | "patienceMs">;
-
-/** An agent's way in, and the way to it once it is there. */
-export class DialIn implements Peer {
+/** How one agent dials in. */
+export interface DialIn {
   readonly credentials: DialInCredentials;
-  readonly #patienceMs: number;
-  readonly takesMetadata = false;
-  #caller: LinkCaller | undefined;
-
-  constructor(credentials: DialInCredentials, patienceMs = PATIENCE_MS) {
-    this.credentials = credentials;
-    this.#patienceMs = patienceMs;
-  }
-
-  /** From now on the agent can be waited for. */
-  open(tools: DialInTools): LinkCaller {
-    const { agentId: peerId } = this.credentials;
-    this.#caller = linkCalling.open({ ...tools, peerId, connectMs: CONNECT_MS, patienceMs: this.#patienceMs });
-    return this.#caller;
-  }
-
-  stream(input: SendInput, signal: AbortSignal): Promise<FrameStream> {
-    return this.#reached().dispatch({ kind: "stream", ...input }, signal);
-  }
-
-  cancel(id: string, signal: AbortSignal): Promise<unknown> {
-    return this.#reached().dispatch({ kind: "cancel", id }, signal);
-  }
-
-  #reached(): LinkCaller {
-    if (this.#caller !== undefined) return this.#caller;
-    throw new ProtocolError("UNAVAILABLE", "Agents can dial in only to a server that listens by itself.");
-  }
+  readonly patienceMs: number;
 }
 
+const DIAL_IN = Symbol("dial-in");
+
 interface DialInAgent extends Agent {
-  readonly dialIn: DialIn;
+  readonly [DIAL_IN]: DialIn;
 }
 
 export function createDialInAgent(options: DialInAgentOptions): DialInAgent {
-  const { agentId, ak, sk, uid, apiKey, patienceMs, ...definition } = options;
-  const dialIn = new DialIn(
-    {
-      agentId,
-      ...(ak !== undefined && sk !== undefined && { ak, sk }),
-      ...(uid !== undefined && apiKey !== undefined && { uid, apiKey }),
-    },
-    patienceMs,
-  );
-  return { ...createForwardingAgent({ inputModes: ANY_INPUT, ...definition, peer: dialIn }), dialIn };
+  const { agentId, ak, sk, uid, apiKey, patienceMs = PATIENCE_MS, ...definition } = options;
+  const credentials = {
+    agentId,
+    ...(ak !== undefined && sk !== undefined && { ak, sk }),
+    ...(uid !== undefined && apiKey !== undefined && { uid, apiKey }),
+  };
+  const agent = createPeerAgent({ inputModes: ANY_INPUT, ...definition, carrier: DIAL_IN_CARRIER, peer: agentId });
+  return { ...agent, [DIAL_IN]: { credentials, patienceMs } };
 }
 
 /** Throws a TypeError where two agents could not be told apart. */
@@ -88,15 +54,12 @@ export function dialInsOf(agents: Readonly<Record<string, Agent>>): ReadonlyMap<
   const found = new Map<string, DialIn>();
   const ids = new Set<string>();
   for (const [name, agent] of Object.entries(agents)) {
-    if (!isDialInAgent(agent)) continue;
-    const { agentId } = agent.dialIn.credentials;
+    if (!(DIAL_IN in agent)) continue;
+    const dialIn = (agent as DialInAgent)[DIAL_IN];
+    const { agentId } = dialIn.credentials;
     if (ids.has(agentId)) throw new TypeError(`Two agents would dial in as "${agentId}".`);
     ids.add(agentId);
-    found.set(name, agent.dialIn);
+    found.set(name, dialIn);
   }
   return found;
-}
-
-function isDialInAgent(agent: Agent): agent is DialInAgent {
-  return "dialIn" in agent && agent.dialIn instanceof DialIn;
 }

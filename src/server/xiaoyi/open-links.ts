@@ -1,14 +1,14 @@
 /** Agents that dial the platform. */
 
-import type { ServeContext } from "../../dialects/contract.ts";
+import type { Carrier, CarrierHost, ConnectionTrouble } from "../../dialects/carrier.ts";
+import type { DialectTools } from "../../dialects/contract.ts";
 import { DEFAULT_LANGUAGE } from "../../dialects/xiaoyi/phone-texts.ts";
 import type { PersistentMap } from "../../dialects/xiaoyi/ports.ts";
-import { createLinkServing, DIALECT_NAME } from "../../dialects/xiaoyi-link/index.ts";
-import type { Caller } from "../../model/caller.ts";
-import type { Clock, IdGenerator, Log } from "../../model/ports.ts";
+import { DIALECT_NAME, LinkAgent } from "../../dialects/xiaoyi-link/index.ts";
+import type { BackoffPolicy } from "../../wire/backoff.ts";
+import { NORMAL_CLOSURE } from "../../wire/connection.ts";
+import type { Link } from "../../wire/link.ts";
 import { dialWebSocket } from "../../wire/websocket-dial.ts";
-import type { Gate } from "../access/gate.ts";
-import { DialLoop, type LinkState, RECONNECT } from "./dial-loop.ts";
 import { ScopedFileMap } from "./file-backed-map.ts";
 import { checkDuplicateLinks, dialHeaders, linkServersOf } from "./link-servers.ts";
 import type { XiaoyiLinkOptions } from "./open-xiaoyi.ts";
@@ -16,16 +16,10 @@ import type { PhoneServices } from "./phone-services.ts";
 import { createPlatformUpload } from "./trusted-exchanger.ts";
 
 export interface XiaoyiLinkContext {
-  readonly clock: Clock;
-  readonly ids: Pick<IdGenerator, "artifact">;
-  readonly random: () => number;
-  readonly log: Log;
+  readonly tools: DialectTools;
+  readonly host: CarrierHost;
   /** To whom tasks belong where an entry does not say. */
   readonly defaultOwner: (agent: string) => string;
-  /** Counts one message of a caller; throws a ProtocolError if its owner sends too many. */
-  readonly enter: Gate["enter"];
-  /** What somebody may do with an agent; undefined where there is no such agent. */
-  readonly contextOf: (agent: string, caller: Caller, dialect: string) => ServeContext | undefined;
   /** When this process began to take up the tasks of earlier ones. */
   readonly since: number;
   readonly phones: Pick<PhoneServices, "intake" | "notificationsFor" | "unansweredTasksOf">;
@@ -33,45 +27,36 @@ export interface XiaoyiLinkContext {
   readonly contextsFile: string | undefined;
 }
 
-export interface XiaoyiLinks {
-  /** One for each server of each entry. */
-  readonly states: readonly LinkState[];
-  /** Gives answers that are complete a moment to leave, then closes all links. */
-  stop(): Promise<void>;
-}
-
+const RECONNECT: BackoffPolicy = { baseMs: 2_000, capMs: 60_000, maxTries: 50, resetAfterMs: 10_000 };
 const CONNECT_MS = 30_000;
 const PING = { everyMs: 30_000, deadlineMs: 10_000 };
-const DRAIN_MS = 1_000;
+/** A link that the platform ends sooner than this was never welcome. */
+const EARLY_CLOSE_MS = 10_000;
 
-/** Throws a TypeError for an entry that makes no sense. Does not wait for the links: they open when they can. */
-export async function openXiaoyiLinks(
+/** One carrier for each entry. Throws a TypeError for an entry that makes no sense. */
+export function openXiaoyiLinks(
   entries: readonly XiaoyiLinkOptions[],
-  deps: XiaoyiLinkContext,
-): Promise<XiaoyiLinks> {
+  context: XiaoyiLinkContext,
+): Promise<readonly Carrier<Link>[]> {
   checkDuplicateLinks(entries);
-  const cleared = new ScopedFileMap(deps.contextsFile, deps.log);
-  const opened = await Promise.all(entries.map((entry) => openLink(entry, cleared.scope(entry.agentId), deps)));
-  return {
-    get states() {
-      return opened.flatMap(({ loops }) => loops.map(({ state }) => state));
-    },
-    async stop() {
-      await Promise.all(opened.map(({ stop }) => stop()));
-    },
-  };
+  const cleared = new ScopedFileMap(context.contextsFile, context.tools.log);
+  return Promise.all(entries.map((entry) => openLink(entry, cleared.scope(entry.agentId), context)));
 }
 
-async function openLink(entry: XiaoyiLinkOptions, cleared: PersistentMap, deps: XiaoyiLinkContext) {
-  const { agent: name, agentId, apiKey, heartbeatMs, owner = deps.defaultOwner(name), render, uid } = entry;
+async function openLink(
+  entry: XiaoyiLinkOptions,
+  cleared: PersistentMap,
+  { defaultOwner, host, phones, since, tools }: XiaoyiLinkContext,
+): Promise<Carrier<Link>> {
+  const { agent: name, agentId, apiKey, heartbeatMs, owner = defaultOwner(name), render, uid } = entry;
   const { language = DEFAULT_LANGUAGE } = entry;
-  const { clock, ids, log, phones, random } = deps;
+  const { clock, ids, log } = tools;
+  if (!host.agents.has(name)) throw new TypeError(`xiaoyi.links: there is no agent "${name}".`);
   const caller = { owner, authenticated: true };
-  const context = deps.contextOf(name, caller, DIALECT_NAME);
-  if (context === undefined) throw new TypeError(`xiaoyi.links: there is no agent "${name}".`);
-  const serving = createLinkServing({
+  const agent = new LinkAgent({
     agentId,
-    admit: () => deps.enter(caller, name, DIALECT_NAME),
+    context: host.context(name, caller),
+    admit: () => host.enter(name, caller),
     artifactId: ids.artifact,
     clock,
     log,
@@ -87,29 +72,37 @@ async function openLink(entry: XiaoyiLinkOptions, cleared: PersistentMap, deps: 
       ? undefined
       : { upload: createPlatformUpload({ uid, apiKey }, entry.uploadUrl) }),
   });
-  const agent = serving.open(context);
   const [main, ...others] = linkServersOf(entry);
-  await agent.resume(deps.since, [main.name, ...others.map((server) => server.name)]);
-  const loops = [main, ...others].map(({ name: server, tls, url }) => {
-    const about = { agent: name, agentId, server: new URL(url).host };
-    if (tls.insecure === true) log.warn(about, "INSECURE: the certificate of this server of Xiaoyi is not verified.");
-    return new DialLoop({
-      dial: (signal) => {
-        const headers = dialHeaders(entry, clock.now());
-        return dialWebSocket(url, { clock, headers, connectTimeoutMs: CONNECT_MS, ping: PING, tls, signal });
-      },
-      serve: (link) => agent.serve(link, server),
-      clock,
-      random,
-      log,
-      about,
-      policy: { ...RECONNECT, ...entry.reconnect },
-    });
-  });
-  const stop = async (): Promise<void> => {
-    await agent.drain(DRAIN_MS);
-    agent.close();
-    await Promise.all(loops.map((loop) => loop.stop()));
+  await agent.resume(since, [main.name, ...others.map((server) => server.name)]);
+  return {
+    name: `${DIALECT_NAME}:${agentId}`,
+    open: [main, ...others].map(({ name: server, tls, url }) => {
+      const about = { agent: name, agentId, server: new URL(url).host };
+      if (tls.insecure === true) log.warn(about, "INSECURE: the certificate of this server of Xiaoyi is not verified.");
+      return {
+        label: "Xiaoyi",
+        about,
+        policy: { ...RECONNECT, ...entry.reconnect },
+        dial(signal) {
+          const headers = dialHeaders(entry, clock.now());
+          return dialWebSocket(url, { clock, headers, connectTimeoutMs: CONNECT_MS, ping: PING, tls, signal });
+        },
+        converse: (link) => agent.serve(link, server),
+        explain: explainTrouble,
+      };
+    }),
+    settle: (milliseconds) => agent.settle(milliseconds),
+    close: () => agent.close(),
   };
-  return { loops, stop };
 }
+
+export function explainTrouble(trouble: ConnectionTrouble): string | undefined {
+  if (trouble.kind === "refused") return REFUSALS.get(trouble.status);
+  if (trouble.code !== NORMAL_CLOSURE || trouble.lastedMs >= EARLY_CLOSE_MS) return undefined;
+  return "Xiaoyi closed the link as soon as it was open. Does another process use the same agent id? Does the traffic leave through a VPN?";
+}
+
+const REFUSALS: ReadonlyMap<number, string> = new Map([
+  [401, "Xiaoyi refused the credentials of the link. Are ak and sk right, and is this machine's clock?"],
+  [403, "Xiaoyi refused the link: the agent is not eligible. Is agentId right, and does it belong to ak?"],
+]);

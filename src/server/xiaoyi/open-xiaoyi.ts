@@ -1,7 +1,8 @@
-/** What a server is told about Xiaoyi, as the dialects it then serves. */
+/** The options of a server about Xiaoyi, as the dialects it then serves. */
 
 import { identifiesCallers } from "../../auth/verify/create-authenticator.ts";
-import type { Dialect } from "../../dialects/contract.ts";
+import type { Carrier, CarrierHost } from "../../dialects/carrier.ts";
+import type { Dialect, DialectTools } from "../../dialects/contract.ts";
 import { DEFAULT_LANGUAGE, type Language } from "../../dialects/xiaoyi/phone-texts.ts";
 import type { PersistentMap } from "../../dialects/xiaoyi/ports.ts";
 import type { RenderMode } from "../../dialects/xiaoyi/render/renderer.ts";
@@ -13,28 +14,25 @@ import {
   DIALECT_NAME,
   type Entry,
 } from "../../dialects/xiaoyi-http/index.ts";
+import { xiaoyiLink } from "../../dialects/xiaoyi-link/index.ts";
 import { ANONYMOUS } from "../../model/caller.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Clock, Log } from "../../model/ports.ts";
 import type { BackoffPolicy } from "../../wire/backoff.ts";
-import { systemClock, uuidIds } from "../clock-and-ids.ts";
-import type { ConfiguredDialects } from "../dialects.ts";
+import type { Link } from "../../wire/link.ts";
 import type { ServeOptions } from "../options.ts";
 import { AccountBindings, type AccountServer, createAccountExchange } from "./accounts.ts";
+import { dialInsOf } from "./dial-in-agent.ts";
 import { ScopedFileMap } from "./file-backed-map.ts";
 import type { DialledEntry } from "./link-servers.ts";
-import type { XiaoyiLinkContext, XiaoyiLinks } from "./open-links.ts";
 import {
   openPhoneServices,
   type PhoneServices,
-  type PhoneServicesContext,
   pathsBesideStore,
   type XiaoyiFilesOptions,
   type XiaoyiPushOptions,
 } from "./phone-services.ts";
 import { createPlatformUpload } from "./trusted-exchanger.ts";
-
-/** What a server is told about Xiaoyi. */
 
 export interface XiaoyiOptions {
   /** Agents that the platform calls at `/agents/NAME/agent/message`. */
@@ -141,7 +139,7 @@ function openXiaoyiHttp(
     };
     entries.set(agent, [...(entries.get(agent) ?? []), entry]);
   }
-  return createXiaoyiHttp({ clock, log, entriesFor: (agent) => entries.get(agent) ?? NO_ENTRIES });
+  return createXiaoyiHttp({ clock, log }, { entriesFor: (agent) => entries.get(agent) ?? NO_ENTRIES });
 }
 
 const NO_ENTRIES: readonly Entry[] = [];
@@ -159,37 +157,60 @@ function accessOf({ agent, ak, apiKey, header = "Authorization", oauth, query, s
   return access;
 }
 
-type XiaoyiServeOptions = Pick<ServeOptions, "agents" | "auth" | "authenticate" | "baseDirectory" | "store" | "xiaoyi">;
+export type XiaoyiServeOptions = Pick<
+  ServeOptions,
+  "agents" | "auth" | "authenticate" | "baseDirectory" | "store" | "xiaoyi"
+>;
 
-/** What both ways share; to be started when the engine runs. */
-export function openPhones(
-  options: XiaoyiServeOptions,
-  deps: Pick<PhoneServicesContext, "log" | "meter" | "serviceOf">,
-): PhoneServices {
-  return openPhoneServices(options.xiaoyi?.files ?? {}, {
-    ...deps,
-    ...storeLocation(options),
-    clock: systemClock,
-    random: Math.random,
-    uniqueId: uuidIds.message,
-  });
-}
-
-export function openXiaoyi(options: XiaoyiServeOptions, phones: PhoneServices, log: Log): ConfiguredDialects {
-  const { agents, xiaoyi = {} } = options;
-  const { keptFile } = pathsBesideStore(storeLocation(options));
+/** Both ways to the platform, and what they share on one server. Throws a TypeError for what makes no sense. */
+export function createXiaoyi(tools: DialectTools, options: XiaoyiServeOptions): readonly [Dialect, Dialect] {
+  const { clock, ids, log } = tools;
+  const { agents, xiaoyi: { files = {}, http = [], links = [] } = {} } = options;
+  const since = clock.now();
+  const location = storeLocation(options);
+  const { keptFile } = pathsBesideStore(location);
+  const dialIns = dialInsOf(agents);
   const bindings = new AccountBindings(keptFile("logins"), log);
   const cleared = new ScopedFileMap(keptFile("http-contexts"), log);
-  const xiaoyiHttp = openXiaoyiHttp(xiaoyi.http ?? [], {
-    clock: systemClock,
+  const owners = defaultOwner(options);
+  let services: CarrierHost["agents"] = new Map();
+  const phones = openPhoneServices(files, {
+    ...tools,
+    ...location,
+    uniqueId: ids.message,
+    serviceOf: (name) => services.get(name),
+  });
+  const xiaoyiHttp = openXiaoyiHttp(http, {
+    clock,
     agents: new Set(Object.keys(agents)),
     bindings: (agent, owner) => bindings.scope(agent, owner),
     clearedOf: (agent, owner) => cleared.scope(agent, owner),
-    defaultOwner: defaultOwner(options),
+    defaultOwner: owners,
     phones,
     log,
   });
-  return { xiaoyiHttp };
+
+  // What it takes to dial and to be dialled is loaded only where it is used.
+  async function carriers(host: CarrierHost): Promise<readonly Carrier<Link>[]> {
+    services = host.agents;
+    const opened: Carrier<Link>[] = [];
+    if (links.length > 0) {
+      const { openXiaoyiLinks } = await import("./open-links.ts");
+      const contextsFile = keptFile("contexts");
+      const context = { tools, host, defaultOwner: owners, since, phones, contextsFile };
+      opened.push(...(await openXiaoyiLinks(links, context)));
+    }
+    if (host.accepts && dialIns.size > 0) {
+      const { createDialInCarrier } = await import("./accept-links.ts");
+      const { meter } = tools;
+      opened.push(createDialInCarrier(dialIns, { clock, log, meter, ids: host.ids, report: host.report }));
+    }
+    // What is answered over a link is not notified of, so that links say first what they take up.
+    await phones.start();
+    return opened;
+  }
+
+  return [xiaoyiHttp, { ...xiaoyiLink, serving: { carriers, close: () => phones.stop() } }];
 }
 
 /** Where everybody is anonymous, what came from a phone can be read from elsewhere. */
@@ -199,26 +220,6 @@ function defaultOwner({
 }: Pick<XiaoyiServeOptions, "auth" | "authenticate">): (agent: string) => string {
   const identifies = authenticate !== undefined || identifiesCallers(auth);
   return (agent) => (identifies ? `xiaoyi:${agent}` : ANONYMOUS.owner);
-}
-
-const NO_LINKS: XiaoyiLinks = { states: [], stop: async () => {} };
-
-/** What it takes to dial is loaded only where somebody does. */
-export async function openLinks(
-  options: Omit<XiaoyiServeOptions, "agents">,
-  deps: Pick<XiaoyiLinkContext, "contextOf" | "enter" | "log" | "phones" | "since">,
-): Promise<XiaoyiLinks> {
-  const { links = [] } = options.xiaoyi ?? {};
-  if (links.length === 0) return NO_LINKS;
-  const { openXiaoyiLinks } = await import("./open-links.ts");
-  return openXiaoyiLinks(links, {
-    ...deps,
-    clock: systemClock,
-    ids: uuidIds,
-    random: Math.random,
-    defaultOwner: defaultOwner(options),
-    contextsFile: pathsBesideStore(storeLocation(options)).keptFile("contexts"),
-  });
 }
 
 function storeLocation({ baseDirectory = process.cwd(), store }: Pick<XiaoyiServeOptions, "baseDirectory" | "store">) {

@@ -1,14 +1,7 @@
 /** Two ends of a link in one process: for tests, and for callers and callees that share a process. */
 
-import {
-  createDeferred,
-  type Deferred,
-  type Link,
-  type LinkClosure,
-  LinkError,
-  LinkInbox,
-  NORMAL_CLOSURE,
-} from "../link.ts";
+import { type Closure, NORMAL_CLOSURE } from "../connection.ts";
+import { createDeferred, type Deferred, type Link, LinkError, LinkInbox } from "../link.ts";
 
 interface LinkPairOptions {
   /** Unread messages from which on `send` answers with a promise. */
@@ -27,9 +20,9 @@ interface Direction {
 
 export function createLinkPair(options: LinkPairOptions = {}): [Link, Link] {
   const { highWater = 64, maxBuffered = 1024 } = options;
-  let closure: LinkClosure | undefined;
-  let settleClosed = (_closure: LinkClosure): void => {};
-  const closed = new Promise<LinkClosure>((resolve) => {
+  let closure: Closure | undefined;
+  let settleClosed = (_closure: Closure): void => {};
+  const closed = new Promise<Closure>((resolve) => {
     settleClosed = resolve;
   });
 

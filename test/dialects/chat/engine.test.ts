@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { LinkCaller } from "../../../src/dialects/contract.ts";
-import { linkToolsOf } from "../../../src/dialects/suite/join.ts";
+import { linkToolsOf, serveLink } from "../../../src/dialects/suite/join.ts";
 import type { Loss } from "../../../src/model/loss.ts";
 import { type Part, textOf } from "../../../src/model/message.ts";
 import type { Link } from "../../../src/wire/link.ts";
@@ -26,7 +26,7 @@ beforeEach(async () => {
     heard.push(text);
     return far.send(text);
   };
-  served = chat.serving.link?.open(stage.context).serve({ ...far, send }, "room");
+  served = serveLink(chat, stage.context, { ...far, send });
   const calling = chat.calling[0];
   if (calling?.carrier !== "link") throw new Error("A chat is a link.");
   caller = calling.open(linkToolsOf(lost));

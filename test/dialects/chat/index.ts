@@ -27,6 +27,6 @@ export const chat: Dialect = {
     metadata: false,
   },
   losses: [],
-  serving: { link: serving },
+  serving,
   calling: [calling],
 };

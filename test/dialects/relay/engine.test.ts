@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { LinkCaller } from "../../../src/dialects/contract.ts";
-import { allFrames, linkToolsOf } from "../../../src/dialects/suite/join.ts";
+import { allFrames, linkToolsOf, serveLink } from "../../../src/dialects/suite/join.ts";
 import { textOf } from "../../../src/model/message.ts";
 import type { Operation, SendOutcome, StreamFrame } from "../../../src/model/operation.ts";
 import type { Task } from "../../../src/model/task.ts";
@@ -38,7 +38,7 @@ let served: Promise<unknown> | undefined;
 
 function dial(): void {
   line = platform.dial();
-  served = relay.serving.link?.open(stage.context).serve(line, "relay");
+  served = serveLink(relay, stage.context, line);
 }
 
 beforeEach(async () => {

@@ -27,6 +27,6 @@ export const relay: Dialect = {
     metadata: true,
   },
   losses: [],
-  serving: { link: serving },
+  serving,
   calling: [calling],
 };

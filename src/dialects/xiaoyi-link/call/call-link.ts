@@ -10,7 +10,8 @@ import { type Loss, toLoss } from "../../../model/loss.ts";
 import type { FrameStream, Operation, OutcomeOf, Outcomes, SendInput } from "../../../model/operation.ts";
 import { statusText } from "../../../model/status-texts.ts";
 import { isInterrupted, isTerminal, type Task } from "../../../model/task.ts";
-import { type Link, type LinkClosure, LinkError } from "../../../wire/link.ts";
+import type { Closure } from "../../../wire/connection.ts";
+import { type Link, LinkError } from "../../../wire/link.ts";
 import type { LinkCaller, LinkCalling, LinkTools } from "../../contract.ts";
 import { toPublicError } from "../../shared/errors.ts";
 import { decodeAnswerFrame } from "../../xiaoyi/call/decode-frame.ts";
@@ -65,7 +66,7 @@ export class XiaoyiLinkCaller implements LinkCaller {
     return this.#connection !== undefined;
   }
 
-  async attach(link: Link): Promise<LinkClosure> {
+  async attach(link: Link): Promise<Closure> {
     this.#link?.close();
     this.#detach();
     this.#link = link;
@@ -84,10 +85,6 @@ export class XiaoyiLinkCaller implements LinkCaller {
       if (this.#link === link) this.#detach();
     }
     return link.closed;
-  }
-
-  close(code: number, reason: string): void {
-    this.#link?.close(code, reason);
   }
 
   async dispatch<O extends Operation>(operation: O, signal: AbortSignal): Promise<OutcomeOf<O>>;

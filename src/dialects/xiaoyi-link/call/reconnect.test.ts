@@ -114,8 +114,7 @@ describe("an agent that is away", () => {
     expect(calls.connected).toBe(true);
     void calls.dispatch(send("Hello"), NEVER);
     await second.next();
-    calls.close(1001, "bye");
-    expect(await second.closed).toEqual({ code: 1001, reason: "bye" });
+    second.link.close(1001, "bye");
     await settle();
     expect(calls.connected).toBe(false);
   });

@@ -4,7 +4,6 @@
  */
 
 import { randomBytes } from "node:crypto";
-import type { IncomingMessage } from "node:http";
 import type { FileOffers, OfferedFile } from "../../../dialects/contract.ts";
 import { mediaTypeOfName, toMediaType } from "../../../dialects/xiaoyi/parts.ts";
 import type { Clock } from "../../../model/ports.ts";
@@ -109,17 +108,4 @@ function dispositionOf(name: string): string {
     return `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
   });
   return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`;
-}
-
-const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
-
-/** Where an agent reaches this server: at the name that it dialled, else at the address of the socket. */
-export function originOf({ headers: { host }, socket }: IncomingMessage): string | undefined {
-  const scheme = "encrypted" in socket && socket.encrypted === true ? "https" : "http";
-  const named = `${scheme}://${host}`;
-  if (host !== undefined && HOST.test(host) && URL.canParse(named)) return named;
-  const { localAddress, localPort } = socket;
-  if (localAddress === undefined || localPort === undefined) return undefined;
-  const address = localAddress.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
-  return `${scheme}://${address.includes(":") ? `[${address}]` : address}:${localPort}`;
 }

@@ -1,11 +1,15 @@
 import { describe, expect, it } from "vitest";
+import type { DialledConnection } from "../../dialects/carrier.ts";
 import { FakeClock } from "../../engine/testing/fake-clock.ts";
 import type { Log } from "../../model/ports.ts";
-import type { Link, LinkClosure } from "../../wire/link.ts";
+import type { Closure } from "../../wire/connection.ts";
+import type { Link } from "../../wire/link.ts";
 import { createLinkPair } from "../../wire/testing/link-pair.ts";
 import { DialError } from "../../wire/websocket-dial.ts";
-import type { WebSocketLink } from "../../wire/websocket-link.ts";
-import { DialLoop, RECONNECT } from "./dial-loop.ts";
+import { explainTrouble } from "../xiaoyi/open-links.ts";
+import { DialLoop } from "./dial-loop.ts";
+
+const RECONNECT = { baseMs: 2_000, capMs: 60_000, maxTries: 50, resetAfterMs: 10_000 };
 
 type Attempt = DialError | "link" | "hang";
 
@@ -33,18 +37,18 @@ class Scene {
     const at = (level: string) => (fields: Line["fields"], message: string) =>
       void this.lines.push({ level, message, fields });
     const log: Log = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
-    this.loop = new DialLoop({
-      dial: (signal) => this.#dial(signal),
-      serve: async (link) => this.#serve(link),
-      clock: this.clock,
-      random: () => 0.999_999,
-      log,
+    const connection: DialledConnection<Link> = {
+      label: "Xiaoyi",
       about: { agentId: "a" },
       policy: RECONNECT,
-    });
+      dial: (signal) => this.#dial(signal),
+      converse: (link) => this.#converse(link),
+      explain: explainTrouble,
+    };
+    this.loop = new DialLoop(connection, { clock: this.clock, random: () => 0.999_999, log });
   }
 
-  async #dial(signal: AbortSignal): Promise<WebSocketLink> {
+  async #dial(signal: AbortSignal): Promise<Link> {
     this.attempts.push(this.clock.now() - this.#start);
     const next = this.#plan.length > 1 ? this.#plan.shift() : this.#plan[0];
     if (next instanceof DialError) throw next;
@@ -58,14 +62,14 @@ class Scene {
     this.events.push("open");
     return {
       ...near,
-      terminate: () => {
-        this.events.push("terminated");
+      close: () => {
+        this.events.push("closed");
         near.close();
       },
     };
   }
 
-  async #serve(link: Link): Promise<LinkClosure> {
+  async #converse(link: Link): Promise<Closure> {
     for await (const _text of link.messages);
     return link.closed;
   }
@@ -83,7 +87,7 @@ class Scene {
 
 const unreachable = new DialError("unreachable", "connect ECONNREFUSED");
 
-describe("a link that is kept open", () => {
+describe("a connection that is kept open", () => {
   it("is tried again after 2 s, then twice as long each time, 60 s at most, 50 times", async () => {
     const scene = new Scene(unreachable);
     await scene.clock.advance(60 * 60_000);
@@ -92,8 +96,8 @@ describe("a link that is kept open", () => {
     expect(waits).toHaveLength(50);
     expect(scene.loop.state).toBe("given-up");
     expect(scene.said).toEqual([
-      "warn: The link to Xiaoyi could not be opened; it will be tried again.",
-      expect.stringMatching(/^error: The link to Xiaoyi was given up/),
+      "warn: Could not connect to Xiaoyi; will retry.",
+      expect.stringMatching(/^error: Gave up connecting to Xiaoyi/),
     ]);
     await scene.loop.stop();
   });
@@ -117,14 +121,14 @@ describe("a link that is kept open", () => {
     await scene.loop.stop();
   });
 
-  it("leaves nothing of a link when it opens the next", async () => {
+  it("leaves nothing of a connection when it opens the next", async () => {
     const scene = new Scene("link");
     await scene.clock.advance(0);
     for (let round = 0; round < 3; round++) {
       await scene.kick(1000);
       await scene.clock.advance(60_000);
     }
-    expect(scene.events).toEqual(["open", ...Array.from({ length: 3 }, () => ["terminated", "open"]).flat()]);
+    expect(scene.events).toEqual(["open", ...Array.from({ length: 3 }, () => ["closed", "open"]).flat()]);
     await scene.loop.stop();
   });
 
@@ -165,12 +169,12 @@ describe("a link that is kept open", () => {
     await scene.kick(1006);
     expect(scene.loop.state).toBe("waiting");
     await scene.clock.advance(6_100);
-    expect(scene.said.map((line) => line.slice(0, 30))).toEqual([
-      "warn: The link to Xiaoyi could",
-      "info: Linked to Xiaoyi.",
-      "warn: The link to Xiaoyi has c",
-      "warn: The link to Xiaoyi could",
-      "info: Linked to Xiaoyi.",
+    expect(scene.said.map((line) => line.slice(0, 26))).toEqual([
+      "warn: Could not connect to",
+      "info: Connected to Xiaoyi.",
+      "warn: The connection to Xi",
+      "warn: Could not connect to",
+      "info: Connected to Xiaoyi.",
     ]);
     await scene.loop.stop();
   });
@@ -185,29 +189,26 @@ describe("a link that is kept open", () => {
     expect(scene.attempts).toHaveLength(before);
   });
 
-  it("goes on when serving a link fails", async () => {
+  it("connects again when a conversation fails", async () => {
     const clock = new FakeClock();
     const lines: string[] = [];
     const note = (_fields: unknown, message: string) => void lines.push(message);
     let served = 0;
-    const loop = new DialLoop({
-      dial: async () => {
-        const [near] = createLinkPair();
-        return { ...near, terminate: () => near.close() };
-      },
-      serve: async () => {
+    const connection: DialledConnection = {
+      label: "a room",
+      about: {},
+      policy: RECONNECT,
+      dial: async () => createLinkPair()[0],
+      async converse() {
         served++;
         throw new Error("a mistake");
       },
-      clock,
-      random: () => 0,
-      log: { debug: note, info: note, warn: note, error: note },
-      about: {},
-      policy: RECONNECT,
-    });
+    };
+    const log = { debug: note, info: note, warn: note, error: note };
+    const loop = new DialLoop(connection, { clock, random: () => 0, log });
     await clock.advance(2_000);
     expect(served).toBe(2);
-    expect(lines).toContain("The link to Xiaoyi failed unexpectedly.");
+    expect(lines).toContain("The connection to a room failed unexpectedly.");
     await loop.stop();
   });
 });

@@ -1,0 +1,92 @@
+/** Serving and calling over connections that outlast a request. */
+
+import type { Caller } from "../model/caller.ts";
+import type { Operation, OutcomeOf } from "../model/operation.ts";
+import type { LogFields } from "../model/ports.ts";
+import type { BackoffPolicy } from "../wire/backoff.ts";
+import type { Closure, Connection } from "../wire/connection.ts";
+import type { FullReply, RequestHead } from "../wire/exchange.ts";
+import type { Link } from "../wire/link.ts";
+import type { AgentService, CodecTools, ServeContext } from "./contract.ts";
+
+/** What a server gives to the carriers of one dialect. */
+export interface CarrierHost extends CodecTools {
+  /** The served agents by name. */
+  readonly agents: ReadonlyMap<string, AgentService>;
+  /** Connections can be accepted: the server listens by itself. */
+  readonly accepts: boolean;
+  /** What a caller may do with an agent, without counting a request. Throws a ProtocolError where there is no such agent. */
+  context(agent: string, caller: Caller): ServeContext;
+  /** The same for one message of the caller, which counts as a request. Throws a ProtocolError if its owner sends too many. */
+  enter(agent: string, caller: Caller): ServeContext;
+}
+
+/**
+ * Connections that outlast a request: links and channels, over which agents are served, peers are called, or both. What
+ * a message is, who sends it and which agent it is for is the dialect's business; the host only keeps connections open.
+ * What is under way belongs to the carrier and not to a connection: the next one continues it.
+ */
+export interface Carrier<C extends Connection = Connection> {
+  /** Unique on a server. */
+  readonly name: string;
+  /** Connections that the host dials, and dials again whenever they close. */
+  readonly open?: readonly DialledConnection<C>[];
+  /** Connections that the server accepts. */
+  readonly accept?: AcceptedConnections;
+  /** A peer that can be called over these connections; undefined for one that never can. */
+  peer?(id: string): PeerCaller | undefined;
+  /** Resolves when all complete answers have left, or after this time. */
+  settle(milliseconds: number): Promise<void>;
+  /** Sends nothing more; tasks continue in the next process. */
+  close(): void;
+}
+
+/** One connection from its opening to its end. */
+export interface Conversation<C extends Connection = Connection> {
+  /** Which connection this is, for the log. */
+  readonly about: LogFields;
+  /** Uses the connection until it closes. Called again with the next one. */
+  converse(connection: C): Promise<Closure>;
+}
+
+export interface DialledConnection<C extends Connection = Connection> extends Conversation<C> {
+  /** What is dialled, for the log: `the link to Xiaoyi`. */
+  readonly label: string;
+  /** Rejects with a DialError. */
+  dial(signal: AbortSignal): Promise<C>;
+  readonly policy: BackoffPolicy;
+  /** What probably caused the trouble, for people. */
+  explain?(trouble: ConnectionTrouble): string | undefined;
+}
+
+export type ConnectionTrouble =
+  /** `status` is that of HTTP. */
+  | { readonly kind: "refused"; readonly status: number }
+  | ({ readonly kind: "closed"; readonly lastedMs: number } & Closure);
+
+export interface AcceptedConnections {
+  /** Below the path that the server is mounted at. */
+  readonly path: string;
+  /** Judges a request before a WebSocket is made of it. */
+  admit(request: UpgradeRequest): Conversation<Link> | ConnectionRefusal;
+  /** Plain requests that belong to these connections, e.g. for files that were offered over them; undefined for others. */
+  answer?(request: RequestHead): FullReply | undefined;
+}
+
+export interface UpgradeRequest {
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** Base URL at which the peer reaches this server, as far as it is known. */
+  readonly baseUrl: string | undefined;
+}
+
+export interface ConnectionRefusal {
+  readonly status: 401 | 403;
+  readonly message: string;
+  /** For the log. */
+  readonly about: LogFields;
+}
+
+/** Calls a peer over a connection that both sides use. */
+export interface PeerCaller {
+  dispatch<O extends Operation>(operation: O, signal: AbortSignal): Promise<OutcomeOf<O>>;
+}

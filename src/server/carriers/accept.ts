@@ -1,0 +1,106 @@
+/** The endpoints that peers dial. Requests are judged before a WebSocket is made of them. */
+
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import type { AcceptedConnections, ConnectionRefusal, Conversation } from "../../dialects/carrier.ts";
+import type { Clock, Log } from "../../model/ports.ts";
+import { GOING_AWAY } from "../../wire/connection.ts";
+import type { Link } from "../../wire/link.ts";
+import { createWebSocketAcceptor } from "../../wire/websocket-link.ts";
+import { errorReply, refuseUpgrade } from "../http/error-replies.ts";
+
+/** Takes an upgrade request of the HTTP server. */
+export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+
+export interface AcceptorOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly endpoint: {
+    /** Where peers reach this server, if that is not where they dialled. */
+    readonly publicUrl: string | undefined;
+    /** Path below which this server answers; empty for the root. */
+    readonly mount: string;
+  };
+}
+
+interface Acceptor {
+  readonly upgrade: UpgradeHandler;
+  /** Ends all connections and takes no more. */
+  close(): void;
+}
+
+const PING = { everyMs: 30_000, deadlineMs: 10_000 };
+/** Between two log lines about refused requests: a peer with wrong credentials tries again and again. */
+const REFUSAL_LOG_INTERVAL_MS = 60_000;
+
+export function createAcceptor(
+  accepting: readonly (AcceptedConnections & { readonly name: string })[],
+  { clock, endpoint, log }: AcceptorOptions,
+): Acceptor {
+  const accept = createWebSocketAcceptor({ clock, ping: PING });
+  const open = new Set<Link>();
+  const paths = accepting.map(({ path }) => path).join(", ");
+  let refusedAt = Number.NEGATIVE_INFINITY;
+  let closed = false;
+
+  function refuse(socket: Duplex, { about, message, status }: ConnectionRefusal, carrier: string): void {
+    refuseUpgrade(socket, errorReply(status, message));
+    if (clock.now() - refusedAt < REFUSAL_LOG_INTERVAL_MS) return;
+    refusedAt = clock.now();
+    log.warn({ carrier, ...about, status }, "A connection was refused; others are not logged for a minute.");
+  }
+
+  async function converse({ about, converse }: Conversation<Link>, link: Link): Promise<void> {
+    open.add(link);
+    log.info(about, "Connection accepted.");
+    try {
+      const { code, reason } = await converse(link);
+      log.info({ ...about, code, reason }, "Connection closed.");
+    } catch (error) {
+      log.error({ ...about, err: error }, "An accepted connection failed unexpectedly.");
+      link.close();
+    } finally {
+      open.delete(link);
+    }
+  }
+
+  return {
+    upgrade(request, socket, head) {
+      const path = request.url?.split("?", 1)[0];
+      const found = accepting.find((one) => one.path === path);
+      if (found === undefined) {
+        refuseUpgrade(socket, errorReply(404, `There is nothing at this path. Agents dial ${paths}.`));
+        return;
+      }
+      if (closed) {
+        refuseUpgrade(socket, errorReply(503, "The server is shutting down."));
+        return;
+      }
+      const { mount, publicUrl } = endpoint;
+      const dialled = originOf(request);
+      const result = found.admit({
+        headers: request.headers,
+        baseUrl: publicUrl ?? (dialled === undefined ? undefined : dialled + mount),
+      });
+      if ("status" in result) refuse(socket, result, found.name);
+      else accept(request, socket, head, (link) => void converse(result, link));
+    },
+    close() {
+      closed = true;
+      for (const link of open) link.close(GOING_AWAY, "The server is shutting down.");
+    },
+  };
+}
+
+const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
+
+/** Where a peer reaches this server: at the name that it dialled, else at the address of the socket. */
+export function originOf({ headers: { host }, socket }: IncomingMessage): string | undefined {
+  const scheme = "encrypted" in socket && socket.encrypted === true ? "https" : "http";
+  const named = `${scheme}://${host}`;
+  if (host !== undefined && HOST.test(host) && URL.canParse(named)) return named;
+  const { localAddress, localPort } = socket;
+  if (localAddress === undefined || localPort === undefined) return undefined;
+  const address = localAddress.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
+  return `${scheme}://${address.includes(":") ? `[${address}]` : address}:${localPort}`;
+}

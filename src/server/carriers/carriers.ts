@@ -1,0 +1,77 @@
+/** Opens and keeps the connections of all dialects. What is sent over them is theirs. */
+
+import type { AcceptedConnections, Carrier, CarrierHost } from "../../dialects/carrier.ts";
+import type { Dialect, DialectTools } from "../../dialects/contract.ts";
+import type { Agent } from "../../engine/agent.ts";
+import type { RequestHead } from "../../wire/exchange.ts";
+import type { AcceptorOptions, UpgradeHandler } from "./accept.ts";
+import type { ConnectionState, DialLoop } from "./dial-loop.ts";
+import { bindPeers } from "./peer-agent.ts";
+
+export interface CarriersOptions {
+  readonly dialects: readonly Dialect[];
+  readonly agents: Readonly<Record<string, Agent>>;
+  readonly tools: Pick<DialectTools, "clock" | "log" | "random">;
+  /** Absent: connections cannot be accepted. */
+  readonly endpoint: AcceptorOptions["endpoint"] | undefined;
+  hostFor(dialect: string): Omit<CarrierHost, "accepts">;
+}
+
+export interface Carriers {
+  /** Of the connections that are dialled, by dialect; for every dialect that may dial. */
+  states(): ReadonlyMap<string, readonly ConnectionState[]>;
+  /** Absent: there is nothing to accept. */
+  readonly upgrade: UpgradeHandler | undefined;
+  /** Plain requests that belong to accepted connections. */
+  readonly answer: NonNullable<AcceptedConnections["answer"]>;
+  /** Gives complete answers a moment to leave and ends the dialled connections; agents can still be called. */
+  settle(): Promise<void>;
+  /** Ends the accepted connections. To be called when the engine has closed. */
+  close(): void;
+}
+
+const SETTLE_MS = 1_000;
+
+/** Throws a TypeError for settings that make no sense. Does not wait for connections: they open when they can. */
+export async function openCarriers(options: CarriersOptions): Promise<Carriers> {
+  const { agents, dialects, endpoint, hostFor, tools } = options;
+  const opened = new Map<string, readonly Carrier[]>();
+  for (const { name, serving } of dialects) {
+    if (serving.carriers === undefined) continue;
+    opened.set(name, await serving.carriers({ ...hostFor(name), accepts: endpoint !== undefined }));
+  }
+  const carriers = [...opened.values()].flat();
+  bindPeers(agents, carriers);
+  const accepting = carriers.flatMap(({ accept, name }) => (accept === undefined ? [] : [{ ...accept, name }]));
+  // What it takes to accept or dial is loaded only where it is used.
+  const acceptor =
+    endpoint === undefined || accepting.length === 0
+      ? undefined
+      : (await import("./accept.ts")).createAcceptor(accepting, { endpoint, ...tools });
+  const loops = new Map<string, readonly DialLoop[]>();
+  for (const [dialect, own] of opened) loops.set(dialect, await dialAll(own, tools));
+  return {
+    states: () => new Map([...loops].map(([dialect, own]) => [dialect, own.map(({ state }) => state)])),
+    upgrade: acceptor?.upgrade,
+    answer: (request: RequestHead) => {
+      for (const { answer } of accepting) {
+        const reply = answer?.(request);
+        if (reply !== undefined) return reply;
+      }
+      return undefined;
+    },
+    async settle() {
+      await Promise.all(carriers.map((carrier) => carrier.settle(SETTLE_MS)));
+      for (const carrier of carriers) carrier.close();
+      await Promise.all([...loops.values()].flat().map((loop) => loop.stop()));
+    },
+    close: () => acceptor?.close(),
+  };
+}
+
+async function dialAll(carriers: readonly Carrier[], tools: CarriersOptions["tools"]): Promise<readonly DialLoop[]> {
+  const connections = carriers.flatMap(({ open = [] }) => open);
+  if (connections.length === 0) return [];
+  const { DialLoop } = await import("./dial-loop.ts");
+  return connections.map((connection) => new DialLoop(connection, tools));
+}

@@ -1,0 +1,62 @@
+/** Agents that are peers on a carrier: called over whatever connection they have. */
+
+import type { AgentDefinition } from "../../agents/define.ts";
+import { createForwardingAgent, type Peer } from "../../agents/forward.ts";
+import type { Carrier, PeerCaller } from "../../dialects/carrier.ts";
+import type { Agent } from "../../engine/agent.ts";
+import { ProtocolError } from "../../model/errors.ts";
+import type { FrameStream, SendInput } from "../../model/operation.ts";
+
+interface PeerAgentOptions extends Omit<AgentDefinition, "run"> {
+  /** Name of the carrier. */
+  readonly carrier: string;
+  /** Id of the peer on it. */
+  readonly peer: string;
+}
+
+const PEER = Symbol("carrier peer");
+
+interface PeerAgent extends Agent {
+  readonly [PEER]: CarrierPeer;
+}
+
+export function createPeerAgent({ carrier, peer: id, ...definition }: PeerAgentOptions): PeerAgent {
+  const peer = new CarrierPeer(carrier, id);
+  return { ...createForwardingAgent({ ...definition, peer }), [PEER]: peer };
+}
+
+/** From now on these agents can be called. */
+export function bindPeers(agents: Readonly<Record<string, Agent>>, carriers: readonly Carrier[]): void {
+  for (const agent of Object.values(agents)) {
+    if (PEER in agent) (agent as PeerAgent)[PEER].bind(carriers);
+  }
+}
+
+class CarrierPeer implements Peer {
+  readonly takesMetadata = false;
+  readonly #carrier: string;
+  readonly #id: string;
+  #caller: PeerCaller | undefined;
+
+  constructor(carrier: string, id: string) {
+    this.#carrier = carrier;
+    this.#id = id;
+  }
+
+  bind(carriers: readonly Carrier[]): void {
+    this.#caller = carriers.find(({ name }) => name === this.#carrier)?.peer?.(this.#id);
+  }
+
+  stream(input: SendInput, signal: AbortSignal): Promise<FrameStream> {
+    return this.#reach().dispatch({ kind: "stream", ...input }, signal);
+  }
+
+  cancel(id: string, signal: AbortSignal): Promise<unknown> {
+    return this.#reach().dispatch({ kind: "cancel", id }, signal);
+  }
+
+  #reach(): PeerCaller {
+    if (this.#caller !== undefined) return this.#caller;
+    throw new ProtocolError("UNAVAILABLE", `The agent cannot be reached: this server has no carrier ${this.#carrier}.`);
+  }
+}
