@@ -109,16 +109,28 @@ export interface TaskStore {
    */
   checkWritable?(): Promise<void>;
 
-  /** Hints that logs grew. May be lost, doubled or late without harm: readers also look by themselves. */
+  /** Hints that something changed. May be lost, doubled or late without harm: every listener also looks by itself. */
   readonly wakeups: Wakeups;
 
   close(): Promise<void>;
 }
 
+/** What may have changed, for nodes that want to look. */
+export interface Wakeup {
+  /** Tasks whose logs grew, or that are gone. */
+  readonly log?: readonly string[];
+  /** Tasks whose cancellation was requested. */
+  readonly cancel?: readonly string[];
+  /** A task may be waiting for a node to claim it, or one of `log` has a message for the node that runs it. */
+  readonly work?: true;
+  /** A delivery may be due. */
+  readonly deliveries?: true;
+}
+
 export interface Wakeups {
-  publish(ids: readonly string[]): void;
-  /** `"all"` when it is not known which. The returned function ends the subscription. */
-  subscribe(listener: (ids: readonly string[] | "all") => void): () => void;
+  publish(wakeup: Wakeup): void;
+  /** `"all"` when it is not known what changed. The returned function ends the subscription. */
+  subscribe(listener: (wakeup: Wakeup | "all") => void): () => void;
 }
 
 /** Whose tasks: nobody outside the scope can tell that they exist. */
@@ -186,7 +198,10 @@ export interface Append {
   readonly id: string;
   /** Number of the newest event the writer knows; the entries begin at the next. */
   readonly expect: number;
-  /** Present on every write of a run: refused if the lease moved on. */
+  /**
+   * Present on every write of a run: refused if the lease moved on. Absent: a message from outside the run. It leaves
+   * the lease where it is, and becomes the current turn of a task that is interrupted and that no node holds.
+   */
   readonly fence?: number;
   readonly entries: readonly LogEntry[];
   /** The status after the last entry, if any entry changed it. */
@@ -206,6 +221,8 @@ export interface Discard {
   readonly kind: "discard";
   readonly id: string;
   readonly fence: number;
+  /** Number of the newest event the writer knows: refused as `position` if there is another since. */
+  readonly expect?: number;
   /** Kept under the task's idempotency key, if it has one. */
   readonly reply: Message;
 }
@@ -213,6 +230,8 @@ export interface Discard {
 export interface RequestCancel {
   readonly kind: "request-cancel";
   readonly id: string;
+  /** The node that takes the lease, with fence + 1, from a node that had its time to end the task and did not. */
+  readonly take?: string;
 }
 
 export interface Remember {

@@ -1,4 +1,4 @@
-import { isTerminal, type Task, type TaskState, type TaskStatus } from "../model/task.ts";
+import { isInterrupted, isTerminal, type Task, type TaskState, type TaskStatus } from "../model/task.ts";
 import type {
   Append,
   Discard,
@@ -125,6 +125,7 @@ export function findRefusal(
   if (isTerminal(task.state)) return "terminal";
   if (write.kind === "request-cancel") return undefined;
   if (write.fence !== undefined && write.fence !== task.fence) return "fenced";
+  if (write.kind === "discard" && write.expect !== undefined && write.expect !== task.number) return "position";
   if (write.kind !== "append") return undefined;
   if (typeof write.lease === "object" && task.node !== undefined && task.node !== write.lease.take) {
     if (!liveness.isExpired(task.node)) return "fenced";
@@ -148,8 +149,13 @@ export function leaseAtSubmit(write: Submit): LeaseState {
   };
 }
 
-export function leaseAfterAppend(task: LeaseState, write: Append): LeaseState {
+export function leaseAfterAppend(task: LeaseState & { readonly state: TaskState }, write: Append): LeaseState {
   let { fence, node, turn, attempt } = task;
+  if (node === undefined && write.fence === undefined && write.lease === undefined && isInterrupted(task.state)) {
+    // The node that ran the task has just given it up. The turns before are answered: a claim begins with this message.
+    turn = write.expect + 1;
+    attempt = 0;
+  }
   if (write.turn !== undefined && write.turn !== turn) {
     turn = write.turn;
     // A node that goes on to the next turn begins its first run; one that takes the task is counted below.

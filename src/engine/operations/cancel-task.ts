@@ -71,7 +71,7 @@ export class CancelHandler {
     });
     if (!result.ok) return false;
     this.#runner.readers.cache(head.id, [entry]);
-    this.#context.store.wakeups.publish([head.id]);
+    this.#context.store.wakeups.publish({ log: [head.id] });
     return true;
   }
 
@@ -89,7 +89,7 @@ export class CancelHandler {
   /** Another node runs it: that node is told through the store and has the grace time to act. */
   async #askElsewhere(served: ServedAgent, id: string, head: TaskHead, call: CallContext): Promise<Task> {
     await this.#runner.committer.write({ kind: "request-cancel", id });
-    this.#context.store.wakeups.publish([id]);
+    this.#context.store.wakeups.publish({ cancel: [id] });
     const reader = this.#runner.readers.open(id, head.number);
     const stopTimer = this.#context.clock.after(2 * this.#context.times.cancelGraceMs, () => reader.close());
     await waitUntilSettled(reader);

@@ -294,7 +294,7 @@ export class Runner implements CommitListener {
     const { taskId: _, ...message } = reply;
     this.#drop(live);
     live.decide(message);
-    this.#context.store.wakeups.publish([live.id]);
+    this.#context.store.wakeups.publish({ log: [live.id] });
   }
 
   async #discard(live: LiveTask, { taskId: _, ...reply }: Message): Promise<boolean> {
@@ -324,7 +324,7 @@ export class Runner implements CommitListener {
       if (live.matchesInFlightWrite(entries)) {
         const head = await this.#context.store.head(live.id);
         this.onCommitted(live, live.applyCommit(head?.fence ?? live.fence));
-        this.#context.store.wakeups.publish([live.id]);
+        this.#context.store.wakeups.publish({ log: [live.id] });
         return;
       }
       if (result.refusal !== "position" || entries.length === 0) {

@@ -151,7 +151,7 @@ export class Committer {
       if (result.ok && result.due === true) isDue = true;
       (singles[index] as SingleWrite).resolve(result);
     }
-    this.#context.store.wakeups.publish(grown);
+    this.#context.store.wakeups.publish({ log: grown });
     if (isDue) this.onPushDue();
   }
 

@@ -1,6 +1,6 @@
 import { LogEntry } from "../../model/event.ts";
 import { isTerminal } from "../../model/task.ts";
-import type { Cursor } from "../../store/contract.ts";
+import type { Cursor, Wakeup } from "../../store/contract.ts";
 import type { EngineContext } from "../options.ts";
 
 const TAIL_LENGTH = 256;
@@ -28,7 +28,7 @@ export class LogReaders {
 
   constructor(context: EngineContext) {
     this.#context = context;
-    this.#unsubscribe = context.store.wakeups.subscribe((ids) => this.#wake(ids));
+    this.#unsubscribe = context.store.wakeups.subscribe((wakeup) => this.#wake(wakeup));
   }
 
   /** `upToDate`: the caller knows that nothing follows `after` yet, so the store need not be asked. */
@@ -77,12 +77,13 @@ export class LogReaders {
     for (const topic of this.#topics.values()) for (const reader of [...topic.readers]) reader.close();
   }
 
-  #wake(ids: readonly string[] | "all"): void {
-    if (ids === "all") {
+  #wake(wakeup: Wakeup | "all"): void {
+    if (wakeup === "all") {
       for (const topic of this.#topics.values()) wakeReaders(topic);
       return;
     }
-    for (const id of ids) {
+    if (wakeup.log === undefined || this.#topics.size === 0) return;
+    for (const id of wakeup.log) {
       const topic = this.#topics.get(id);
       if (topic !== undefined) wakeReaders(topic);
     }

@@ -163,6 +163,10 @@ class MemoryCore {
       }
       case "request-cancel":
         record.cancelRequested = true;
+        if (write.take !== undefined) {
+          record.setLease({ fence: record.fence + 1, node: write.take, turn: record.turn, attempt: record.attempt });
+          this.#liveness.recordLease(write.take);
+        }
         break;
       case "remember":
         if (write.value === undefined) record.memory?.delete(write.key);

@@ -195,8 +195,7 @@ export class Writer {
         this.#discard(task, write);
         break;
       case "request-cancel":
-        this.#statements.requestCancel.run(task.seq);
-        break;
+        return this.#requestCancel(task, write);
       case "remember":
         if (write.value === undefined) this.#statements.forget.run(task.seq, toText(write.key));
         else this.#statements.remember.run(task.seq, toText(write.key), toText(write.value));
@@ -204,6 +203,15 @@ export class Writer {
     }
     this.#counters.markChanged();
     return { ok: true, number: task.number, fence: task.fence };
+  }
+
+  #requestCancel({ seq, number, fence }: FoundTask, { take }: RequestCancel): WriteResult {
+    this.#counters.markChanged();
+    this.#statements.requestCancel.run(seq);
+    if (take === undefined) return { ok: true, number, fence };
+    this.#statements.takeLease.run(toText(take), seq);
+    this.#liveness.recordLease(take);
+    return { ok: true, number, fence: fence + 1 };
   }
 
   #discard(task: FoundTask, { id, reply }: Discard): void {
@@ -280,6 +288,7 @@ function prepare({ driver }: Connection) {
          state = ?, open = ?, status = ?, status_ts = ?, stamp = ? WHERE seq = ?`,
     ),
     requestCancel: driver.prepare("UPDATE task SET cancel = 1 WHERE seq = ?"),
+    takeLease: driver.prepare("UPDATE task SET node = ?, fence = fence + 1 WHERE seq = ?"),
     remember: driver.prepare("INSERT OR REPLACE INTO memory (task, key, value) VALUES (?, ?, ?)"),
     forget: driver.prepare("DELETE FROM memory WHERE task = ? AND key = ?"),
   } satisfies Record<string, SqliteStatement<object>>;

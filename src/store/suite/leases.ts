@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Lease, TaskStore, Write } from "../contract.ts";
+import type { Lease, TaskStore, Wakeup, Write } from "../contract.ts";
 import {
   accept,
   append,
@@ -47,6 +47,26 @@ export function describeLeases(store: () => TaskStore): void {
       await accept(store(), submit(id, [], { agent, node }));
       await accept(store(), append(id, 1, [statusEvent(id, status("TASK_STATE_CANCELED"))]));
       expect(await store().head(id)).toMatchObject({ node: undefined, fence: 1 });
+    });
+  });
+
+  describe("a message from outside the run", () => {
+    it("leaves the lease where it is", async () => {
+      const { agent, node, id } = parties();
+      await accept(store(), submit(id, [statusEvent(id, status(INPUT_REQUIRED, 1))], { agent, node }));
+      await accept(store(), append(id, 2, [statusEvent(id, status(WORKING, 2))]));
+      expect(await store().head(id)).toMatchObject({ number: 3, node, fence: 1, turn: 1, attempt: 1 });
+    });
+
+    it("is the turn that a claim of a parked task begins with, and later ones follow it", async () => {
+      const { agent, node, other, id } = parties();
+      await accept(store(), submit(id, [], { agent, node }));
+      const park = append(id, 1, [statusEvent(id, status(INPUT_REQUIRED, 1))], { fence: 1, lease: "release" });
+      await accept(store(), park);
+      await accept(store(), append(id, 2, [statusEvent(id, status(WORKING, 2))]));
+      await accept(store(), append(id, 3, [statusEvent(id, status(WORKING, 3))]));
+      expect(await store().head(id)).toMatchObject({ node: undefined, fence: 1, turn: 3, attempt: 0 });
+      expect(await store().claim(other, [agent], 5)).toMatchObject([{ fence: 2, head: { id, turn: 3, attempt: 1 } }]);
     });
   });
 
@@ -191,24 +211,40 @@ export function describeLeases(store: () => TaskStore): void {
       expect(await writeOne(store(), { kind: "request-cancel", id: ended })).toMatchObject({ refusal: "terminal" });
       expect(await writeOne(store(), { kind: "request-cancel", id: uniqueId() })).toMatchObject({ refusal: "missing" });
     });
+
+    it("takes the lease from a node that lives, for one that will end the task", async () => {
+      const { agent, node, other, id } = parties();
+      await accept(store(), submit(id, [], { agent, node }));
+      await store().heartbeat(node, LIVING);
+      const taken = await writeOne(store(), { kind: "request-cancel", id, take: other });
+      expect(taken).toEqual({ ok: true, number: 1, fence: 2 });
+      expect(await store().head(id)).toMatchObject({ cancelRequested: true, node: other, fence: 2, attempt: 1 });
+      const late = append(id, 1, [chunkEvent(id, [{ text: "late" }])], { fence: 1 });
+      expect(await writeOne(store(), late)).toMatchObject({ refusal: "fenced" });
+      await accept(store(), append(id, 1, [statusEvent(id, status("TASK_STATE_CANCELED"))], { fence: 2 }));
+      expect(await writeOne(store(), { kind: "request-cancel", id, take: node })).toMatchObject({
+        refusal: "terminal",
+      });
+    });
   });
 
   describe("wake-ups", () => {
     it("reach subscribers until they leave", async () => {
-      const heard: (readonly string[] | "all")[] = [];
+      const received: (Wakeup | "all")[] = [];
       const woken = new Promise<void>((resolve) => {
-        const leave = store().wakeups.subscribe((ids) => {
-          heard.push(ids);
+        const leave = store().wakeups.subscribe((wakeup) => {
+          received.push(wakeup);
           leave();
           resolve();
         });
       });
       const id = uniqueId();
-      store().wakeups.publish([id]);
+      const published: Wakeup = { log: [id], cancel: [id], work: true, deliveries: true };
+      store().wakeups.publish(published);
       await woken;
-      store().wakeups.publish([uniqueId()]);
-      expect(heard).toHaveLength(1);
-      expect(heard[0] === "all" || heard[0]?.includes(id)).toBe(true);
+      store().wakeups.publish({ log: [uniqueId()] });
+      expect(received).toHaveLength(1);
+      expect(received[0] === "all" ? published : received[0]).toEqual(published);
     });
   });
 }

@@ -187,6 +187,7 @@ export function describeWrites(store: () => TaskStore): void {
       await accept(store(), { kind: "remember", id, fence: 1, key: "k", value: "1" });
       const discard: Write = { kind: "discard", id, fence: 1, reply: message("plain") };
       expect(await writeOne(store(), { ...discard, fence: 2 })).toEqual({ ok: false, refusal: "fenced" });
+      expect(await writeOne(store(), { ...discard, expect: 2 })).toEqual({ ok: false, refusal: "position" });
       await accept(store(), discard);
       expect(await store().head(id)).toBeUndefined();
       expect(await store().snapshot(id, EVERYTHING)).toBeUndefined();
