@@ -82,7 +82,7 @@ export class Engine {
   get load(): { readonly tasks: number; readonly queued: number; readonly streams: number } {
     let queued = 0;
     for (const { queue } of this.#agents.values()) queued += queue.waiting;
-    return { tasks: this.#runner.size, queued, streams: this.#streamsOfOwners.total };
+    return { tasks: this.#runner.tasks.size, queued, streams: this.#streamsOfOwners.total };
   }
 
   /** Push configs that are being told something at this moment. */
@@ -97,7 +97,7 @@ export class Engine {
     const late = new Promise<void>((resolve) => {
       stopTimer = this.#context.clock.after(graceMs, resolve);
     });
-    await Promise.race([this.#runner.whenIdle(), late]);
+    await Promise.race([this.#runner.tasks.whenIdle(), late]);
     stopTimer();
   }
 
@@ -106,7 +106,7 @@ export class Engine {
     this.#closed = true;
     this.#recovery.stop();
     this.#housekeeping.stop();
-    this.#runner.abandonAll(new ProtocolError("UNAVAILABLE", "The server is shutting down.", { retryAfter: 1 }));
+    this.#runner.tasks.abandonAll(new ProtocolError("UNAVAILABLE", "The server is shutting down.", { retryAfter: 1 }));
     this.#runner.readers.close();
     await this.#pushDelivery?.stop();
     await this.#context.store.close();

@@ -1,20 +1,23 @@
 import { statusText } from "../model/status-texts.ts";
-import type { Lease, TaskHead } from "../store/contract.ts";
+import { isTerminal } from "../model/task.ts";
+import type { Lease, TaskHead, Wakeup } from "../store/contract.ts";
 import { toStoredTurn } from "./incoming-message.ts";
 import type { EngineContext } from "./options.ts";
-import { fromHead } from "./request-identity.ts";
 import type { Runner, ServedAgent } from "./runs/runner.ts";
-import { EventFactory } from "./runs/turn-run.ts";
 import type { QueuedTurn } from "./tasks/live-task.ts";
+import { textDraft } from "./tasks/task-events.ts";
 
 const CLAIM_BATCH_SIZE = 100;
 
-/** Keeps this node alive in the eyes of the store, and takes over what nodes that died left behind. */
+/** Keeps this node alive in the eyes of the store, and runs what other nodes left behind or ask of it. */
 export class Recovery {
   readonly #context: EngineContext;
   readonly #runner: Runner;
   readonly #agents: ReadonlyMap<string, ServedAgent>;
   #cancelBeat: (() => void) | undefined;
+  #unsubscribe: (() => void) | undefined;
+  #claiming: Promise<void> | undefined;
+  #claimAgain = false;
   #stopped = false;
 
   constructor(context: EngineContext, runner: Runner, agents: ReadonlyMap<string, ServedAgent>) {
@@ -25,11 +28,13 @@ export class Recovery {
 
   async start(): Promise<void> {
     await this.#beat();
+    this.#unsubscribe = this.#context.store.wakeups.subscribe((wakeup) => this.#wake(wakeup));
     this.#beatLater();
   }
 
   stop(): void {
     this.#stopped = true;
+    this.#unsubscribe?.();
     this.#cancelBeat?.();
   }
 
@@ -43,19 +48,60 @@ export class Recovery {
   }
 
   async #beat(): Promise<void> {
-    const cancelled = await this.#context.store.heartbeat(this.#context.node, this.#context.times.leaseMs);
-    for (const id of cancelled) {
-      const live = this.#runner.get(id);
-      if (live !== undefined) this.#runner.cancel(live);
-    }
-    await this.#reclaimOrphans();
-    await this.#claimAll();
+    const { store, node, times } = this.#context;
+    this.#cancel(await store.heartbeat(node, times.leaseMs));
+    await this.#claim();
+    await this.#runner.tasks.sweep();
   }
 
-  /** Tasks that are ours in the store's eyes, but whose runs were given up when the store failed. */
+  /** Other nodes ask for something; what no wake-up announces is found by the next beat. */
+  #wake(wakeup: Wakeup | "all"): void {
+    if (wakeup === "all") {
+      this.#attempt(this.#beat());
+      return;
+    }
+    if (wakeup.cancel !== undefined) this.#cancel(wakeup.cancel);
+    if (wakeup.work !== true) return;
+    for (const id of wakeup.log ?? []) {
+      const live = this.#runner.get(id);
+      if (live !== undefined) this.#attempt(this.#runner.tasks.catchUp(live));
+    }
+    this.#attempt(this.#claim());
+  }
+
+  #attempt(work: Promise<void>): void {
+    work.catch((error: unknown) => this.#context.log.warn({ err: error }, "A wake-up could not be followed."));
+  }
+
+  #cancel(ids: readonly string[]): void {
+    for (const id of ids) {
+      const live = this.#runner.get(id);
+      if (live !== undefined && !live.closed && !isTerminal(live.state)) this.#runner.cancel(live);
+    }
+  }
+
+  /** Takes up what waits for a node, one round at a time; whatever asks meanwhile gets another round. */
+  #claim(): Promise<void> {
+    this.#claimAgain = true;
+    this.#claiming ??= this.#claimRounds().finally(() => {
+      this.#claiming = undefined;
+    });
+    return this.#claiming;
+  }
+
+  async #claimRounds(): Promise<void> {
+    while (this.#claimAgain && !this.#stopped) {
+      this.#claimAgain = false;
+      await this.#reclaimOrphans();
+      await this.#claimAll();
+    }
+  }
+
+  /** Tasks that the store counts as this node's, but whose runs were given up when the store failed. */
   async #reclaimOrphans(): Promise<void> {
     const { node, store } = this.#context;
-    for (const id of [...this.#runner.orphans]) {
+    const { orphans } = this.#runner.tasks;
+    for (const id of [...orphans]) {
       try {
         const head = await store.head(id);
         if (head?.node === node && this.#runner.get(id) === undefined) {
@@ -66,7 +112,7 @@ export class Recovery {
           await this.#takeOver({ head: { ...head, attempt: head.attempt + 1 }, fence: taken.fence });
         }
         // Only now: a store that fails on the way leaves the task to the next beat.
-        this.#runner.orphans.delete(id);
+        orphans.delete(id);
       } catch (error) {
         // One that cannot be read must not keep the others waiting.
         this.#context.log.warn({ err: error, task: id }, "A task that was given up could not be taken up again.");
@@ -90,45 +136,41 @@ export class Recovery {
   }
 
   async #takeOver(lease: Lease): Promise<void> {
-    const { head, fence } = lease;
+    const { head } = lease;
     const served = this.#agents.get(head.agent);
-    if (served === undefined || this.#runner.get(head.id) !== undefined) return;
-    const fold = await this.#runner.unpark(head);
-    const { attempt } = head;
-    const live = this.#runner.add({ ...fromHead(head), fold, fence, attempt, origin: "leased" }, fold.status.state);
-    live.visible = true;
-    live.decide();
+    if (served === undefined) return;
+    const live = await this.#runner.tasks.adopt(served, lease, (until) => this.#openTurns(head, until));
+    if (live === undefined) return;
     if (head.cancelRequested) {
-      this.#runner.end(live, "TASK_STATE_CANCELED");
+      live.end("TASK_STATE_CANCELED");
       return;
     }
     // A run that was still waiting for its agent has done nothing yet: taking it up repeats nothing.
     const first = head.attempt <= 1;
-    const resumes = served.agent.onCrash === "resume" && head.attempt <= this.#context.limits.attempts;
-    if (!first && !resumes) {
+    const { onCrash } = served.agent;
+    if (!first && (onCrash === "fail" || head.attempt > this.#context.limits.attempts)) {
       this.#context.meter.count("runs_failed_by_crash");
       this.#context.log.warn({ task: head.id, agent: head.agent }, "A task was cut off by a crash and is failed.");
-      this.#runner.end(live, "TASK_STATE_FAILED", crashReason(served.agent.onCrash, head.attempt));
+      live.end("TASK_STATE_FAILED", textDraft(crashReason(onCrash, head.attempt)));
       return;
     }
-    live.turns.push(...(await this.#openTurns(head)));
     if (!first) {
       this.#context.meter.count("runs_resumed");
       this.#context.log.info({ task: head.id, agent: head.agent, attempt: head.attempt }, "A task is resumed.");
-      const metadata = { attempt: head.attempt };
-      live.push(new EventFactory(this.#context, live).status("TASK_STATE_WORKING", undefined, metadata));
+      live.pushStatus("TASK_STATE_WORKING", undefined, { attempt: head.attempt });
     }
-    this.#runner.start(live, served);
+    this.#runner.start(live);
   }
 
-  /** The messages from the interrupted turn on, in order. */
-  async #openTurns({ id, turn, owner }: TaskHead): Promise<QueuedTurn[]> {
+  /** The messages from the interrupted turn up to where the task was taken up, in order; later ones follow by themselves. */
+  async #openTurns({ id, turn, owner }: TaskHead, until: number): Promise<QueuedTurn[]> {
     const found: QueuedTurn[] = [];
     let after = turn - 1;
     for (;;) {
       const [read] = await this.#context.store.read([{ id, after }], 500);
       if (read?.kind !== "entries" || read.entries.length === 0) return found;
       for (const entry of read.entries) {
+        if (entry.number > until) return found;
         after = entry.number;
         const first = entry.number === 1 && "task" in entry.event ? entry.event.task.history?.[0] : undefined;
         const message = entry.received ?? first;

@@ -69,12 +69,15 @@ export class PushDelivery {
   #claimAgain = false;
   #stopped = false;
   #cancelSweep: (() => void) | undefined;
+  readonly #unsubscribe: () => void;
 
   constructor(context: EngineContext, runner: Runner, sender: PushSender) {
     this.#context = context;
     this.#runner = runner;
     this.#sender = sender;
-    runner.committer.onPushDue = () => this.#look();
+    this.#unsubscribe = context.store.wakeups.subscribe((wakeup) => {
+      if (wakeup === "all" || wakeup.deliveries === true) this.#look();
+    });
   }
 
   start(): void {
@@ -84,6 +87,7 @@ export class PushDelivery {
   /** Breaks off what is under way. Resolves when all of it is noted down and left to others. */
   async stop(): Promise<void> {
     this.#stopped = true;
+    this.#unsubscribe();
     this.#cancelSweep?.();
     for (const controller of this.#underWay) controller.abort();
     await Promise.all(this.#telling);

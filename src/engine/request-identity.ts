@@ -3,7 +3,7 @@ import { ProtocolError } from "../model/errors.ts";
 import type { CallContext, SendInput } from "../model/operation.ts";
 import type { IdempotencyRecord, Scope, TaskHead } from "../store/contract.ts";
 
-/** Whose tasks a call is about: nobody else's exist for it. */
+/** Whose tasks a call is about: no others exist for it. */
 export function toScope(served: { readonly name: string }, call: CallContext): Scope {
   return { agent: served.name, tenant: call.tenant, owner: call.caller.owner };
 }
@@ -13,19 +13,28 @@ export function isSameScope(one: Scope, other: Scope): boolean {
 }
 
 export function fromHead(head: TaskHead) {
-  const { id, contextId, agent, tenant, owner, dialect, turn } = head;
-  return { id, contextId, agent, tenant, owner, dialect, turn };
+  const { id, contextId, tenant, owner, dialect, turn, attempt } = head;
+  return { id, contextId, tenant, owner, dialect, turn, attempt };
 }
 
 /**
- * Two sends are the same when they say the same, in whatever order of members; how the answer is wanted is no matter,
- * nor is the id of the message: in some dialects there is none, and it is made anew for every request.
+ * Two sends are the same when their content is, in whatever order of members; how the answer is wanted does not count,
+ * nor does the id of the message: in some dialects there is none, and every request gets a new one.
  */
 export function computeFingerprint({ message, metadata, chosenId }: SendInput): string {
-  const { messageId: _made, ...said } = message;
+  const { messageId: _, ...content } = message;
   return createHash("sha256")
-    .update(JSON.stringify([said, metadata, chosenId], sortKeys))
+    .update(JSON.stringify([content, metadata, chosenId], sortKeys))
     .digest("base64url");
+}
+
+/** A send whose key the store already knows. */
+export class DuplicateSend extends Error {
+  readonly record: IdempotencyRecord;
+  constructor(record: IdempotencyRecord) {
+    super("This send was made before.");
+    this.record = record;
+  }
 }
 
 /** The record of an earlier send with the same key, if that was the same send. */

@@ -2,18 +2,19 @@ import { ProtocolError } from "../../model/errors.ts";
 import { LogEntry } from "../../model/event.ts";
 import type { JsonValue } from "../../model/json.ts";
 import type { CallContext } from "../../model/operation.ts";
-import { formatTimestamp, isTerminal, type Task } from "../../model/task.ts";
+import { isTerminal, type Task } from "../../model/task.ts";
 import type { TaskHead } from "../../store/contract.ts";
 import type { EngineContext } from "../options.ts";
 import { toScope } from "../request-identity.ts";
 import type { Runner, ServedAgent } from "../runs/runner.ts";
 import type { LiveTask } from "../tasks/live-task.ts";
-import { waitUntilSettled } from "../tasks/log-stream.ts";
+import { waitUntil } from "../tasks/log-stream.ts";
+import { statusEvent } from "../tasks/task-events.ts";
 import type { TaskQueries } from "./task-queries.ts";
 
-const MAX_CANCEL_ATTEMPTS = 5;
+const MAX_ATTEMPTS = 10;
 
-/** Ending a task on its caller's wish, wherever it stands. */
+/** Ending a task at its caller's request, wherever it runs. */
 export class CancelHandler {
   readonly #context: EngineContext;
   readonly #runner: Runner;
@@ -26,48 +27,55 @@ export class CancelHandler {
   }
 
   async cancel(served: ServedAgent, id: string, call: CallContext): Promise<Task> {
-    for (let attempt = 0; attempt < MAX_CANCEL_ATTEMPTS; attempt++) {
-      const live = this.#runner.findInScope(id, toScope(served, call));
+    let graceIsOver = false;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const live = this.#runner.tasks.findInScope(id, toScope(served, call));
       if (live !== undefined) {
-        if (live.closed || live.isReleasing) {
-          await live.whenGone();
-          continue;
-        }
-        return this.#cancelLive(live);
+        const task = await this.#cancelLive(live);
+        if (task !== undefined) return task;
+        continue;
       }
       const head = await this.#reading.head(served, id, call);
       if (head.status.state === "TASK_STATE_CANCELED") return this.#reading.get(served, id, undefined, call);
       if (isTerminal(head.status.state)) throw notCancelable(id);
-      if (head.node !== undefined) return this.#askElsewhere(served, id, head, call);
-      if (await this.#cancelParked(head)) {
-        this.#tellAgent(served, head);
-        return this.#reading.get(served, id, undefined, call);
-      }
+      if (head.node === undefined) {
+        if (await this.#cancelParked(head)) this.#notifyAgent(served, head);
+      } else if (graceIsOver) await this.#takeOver(served, id);
+      else graceIsOver = await this.#askOwner(head);
     }
     throw new ProtocolError("UNAVAILABLE", "The task is busy; try again.", { metadata: { taskId: id }, retryAfter: 1 });
   }
 
-  async #cancelLive(live: LiveTask): Promise<Task> {
-    // Terminal already, though perhaps not yet on disk: the outcome decides what the caller is told.
+  /** Undefined if the task has left this node before it ended. */
+  async #cancelLive(live: LiveTask): Promise<Task | undefined> {
+    if (live.isReleasing || (live.closed && live.lostError === undefined)) {
+      await live.whenGone();
+      return undefined;
+    }
+    // Terminal already, though perhaps not yet on disk: the outcome decides what the caller gets.
     if (!isTerminal(live.state)) this.#runner.cancel(live);
-    await live.whenEnded();
+    try {
+      await live.whenEnded();
+    } catch (error) {
+      if (live.lostRefusal === undefined) throw error;
+      return undefined;
+    }
     const task = live.fold.toTask({ historyLength: this.#context.limits.historyPage });
     if (task.status.state !== "TASK_STATE_CANCELED") throw notCancelable(live.id);
     return task;
   }
 
-  /** Nobody runs it: the terminal event is written here, unless somebody else was quicker. */
+  /** No node runs it: the terminal event is written here, unless another write was quicker. */
   async #cancelParked(head: TaskHead): Promise<boolean> {
-    const status = { state: "TASK_STATE_CANCELED" as const, timestamp: formatTimestamp(this.#context.clock.now()) };
-    const update = { taskId: head.id, contextId: head.contextId, status };
-    const entry = LogEntry.of(head.number + 1, { statusUpdate: update });
+    const event = statusEvent(this.#context, head, "TASK_STATE_CANCELED");
+    const entry = LogEntry.of(head.number + 1, event);
     const result = await this.#runner.committer.write({
       kind: "append",
       id: head.id,
       expect: head.number,
       fence: head.fence,
       entries: [entry],
-      status,
+      status: event.statusUpdate.status,
     });
     if (!result.ok) return false;
     this.#runner.readers.cache(head.id, [entry]);
@@ -75,26 +83,45 @@ export class CancelHandler {
     return true;
   }
 
-  /** Nobody waits for what the agent does about it. */
-  #tellAgent({ agent, name }: ServedAgent, { contextId, id }: TaskHead): void {
-    const recall = async <T extends JsonValue>(key: string): Promise<T | undefined> => {
+  /** The caller does not wait for what the agent does about it. */
+  #notifyAgent({ agent, name }: ServedAgent, { contextId, id }: TaskHead): void {
+    const get = async <T extends JsonValue>(key: string): Promise<T | undefined> => {
       const text = (await this.#context.store.memory(id)).get(key);
       return text === undefined ? undefined : (JSON.parse(text) as T);
     };
-    agent.dropped?.({ id, contextId, memory: { get: recall } }).catch((error: unknown) => {
+    agent.dropped?.({ id, contextId, memory: { get } }).catch((error: unknown) => {
       this.#context.log.warn({ err: error, task: id, agent: name }, "An agent could not drop a cancelled task.");
     });
   }
 
-  /** Another node runs it: that node is told through the store and has the grace time to act. */
-  async #askElsewhere(served: ServedAgent, id: string, head: TaskHead, call: CallContext): Promise<Task> {
-    await this.#runner.committer.write({ kind: "request-cancel", id });
-    this.#context.store.wakeups.publish({ cancel: [id] });
-    const reader = this.#runner.readers.open(id, head.number);
-    const stopTimer = this.#context.clock.after(2 * this.#context.times.cancelGraceMs, () => reader.close());
-    await waitUntilSettled(reader);
+  /** Another node runs it and has the grace time to end it. True if it did not. */
+  async #askOwner({ id, number }: TaskHead): Promise<boolean> {
+    const { store, clock, times } = this.#context;
+    const result = await this.#runner.committer.write({ kind: "request-cancel", id });
+    if (!result.ok) return false;
+    store.wakeups.publish({ cancel: [id] });
+    const reader = this.#runner.readers.open(id, number);
+    // That node's own grace time ends first, and what it writes then may be found by a sweep only.
+    const stopTimer = clock.after(times.cancelGraceMs + times.sweepMs, () => reader.close());
+    const ended = await waitUntil(reader, isTerminal);
     stopTimer();
-    return this.#reading.get(served, id, undefined, call);
+    return !ended;
+  }
+
+  /** The node that ran the task did not end it in time: from here on it cannot write to it. */
+  async #takeOver(served: ServedAgent, id: string): Promise<void> {
+    const { store, node } = this.#context;
+    const result = await this.#runner.committer.write({ kind: "request-cancel", id, take: node });
+    if (!result.ok) return;
+    const head = await store.head(id);
+    if (head === undefined) return;
+    const live = await this.#runner.tasks.adopt(served, { head, fence: result.fence });
+    live?.end("TASK_STATE_CANCELED");
+    // The node that lost the task stops its run.
+    live?.whenFlushed().then(
+      () => store.wakeups.publish({ log: [id], work: true }),
+      () => undefined,
+    );
   }
 }
 

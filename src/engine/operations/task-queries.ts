@@ -24,7 +24,7 @@ export class TaskQueries {
   async get(served: ServedAgent, id: string, historyLength: number | undefined, call: CallContext): Promise<Task> {
     const history = this.#page(historyLength);
     const scope = toScope(served, call);
-    const live = this.#runner.findInScope(id, scope);
+    const live = this.#runner.tasks.findInScope(id, scope);
     if (live !== undefined && live.fold.number > 0) return live.fold.toTask({ historyLength: history });
     const snapshot = await this.#context.store.snapshot(id, { history, artifacts: true, scope });
     if (snapshot === undefined) throw taskNotFound(id);

@@ -1,88 +1,16 @@
-import type { TaskEvent } from "../../model/event.ts";
-import type { JsonObject } from "../../model/json.ts";
 import type { Message, Part } from "../../model/message.ts";
 import { statusText } from "../../model/status-texts.ts";
-import {
-  type Artifact,
-  formatTimestamp,
-  isInterrupted,
-  isTerminal,
-  type TaskState,
-  withParts,
-} from "../../model/task.ts";
+import { type Artifact, isInterrupted, isTerminal, withParts } from "../../model/task.ts";
 import type { Agent, AgentEvent, AgentRun, ArtifactDraft, MessageDraft } from "../agent.ts";
 import type { EngineContext } from "../options.ts";
 import type { CommitParticipant } from "../tasks/committer.ts";
 import type { LiveTask } from "../tasks/live-task.ts";
+import { agentMessage, artifactEvent, textDraft } from "../tasks/task-events.ts";
 import type { RunningTurn } from "./running-turn.ts";
-import {
-  measureParts,
-  OutputLimitError,
-  validateArtifact,
-  validateMessage,
-  validateMetadata,
-  validateState,
-} from "./validate-output.ts";
+import { measureParts, OutputLimitError, validateArtifact, validateState } from "./validate-output.ts";
 
 /** How a turn ended: the log says the rest. `message`: the agent answered before it gave any other sign. */
 type TurnResult = { readonly kind: "events" } | { readonly kind: "message"; readonly message: Message };
-
-interface TurnHooks {
-  /** The agent gave its first sign, so the answer is a task. */
-  onStarted(): void;
-}
-
-/** Builds the events of one task. */
-export class EventFactory {
-  readonly #context: EngineContext;
-  readonly #live: LiveTask;
-
-  constructor(context: EngineContext, live: LiveTask) {
-    this.#context = context;
-    this.#live = live;
-  }
-
-  status(state: TaskState, message?: MessageDraft, metadata?: JsonObject): TaskEvent {
-    const timestamp = formatTimestamp(this.#context.clock.now());
-    return {
-      statusUpdate: {
-        taskId: this.#live.id,
-        contextId: this.#live.contextId,
-        status: message === undefined ? { state, timestamp } : { state, message: this.message(message), timestamp },
-        ...(metadata === undefined ? undefined : { metadata: validateMetadata(metadata) as JsonObject }),
-      },
-    };
-  }
-
-  artifact(artifact: Artifact, append: boolean, lastChunk: boolean, metadata?: JsonObject): TaskEvent {
-    return {
-      artifactUpdate: {
-        taskId: this.#live.id,
-        contextId: this.#live.contextId,
-        artifact,
-        ...(append ? { append } : undefined),
-        ...(lastChunk ? { lastChunk } : undefined),
-        ...(metadata === undefined ? undefined : { metadata: validateMetadata(metadata) as JsonObject }),
-      },
-    };
-  }
-
-  message(said: MessageDraft): Message {
-    const draft = validateMessage(said);
-    return {
-      messageId: this.#context.ids.message(),
-      contextId: this.#live.contextId,
-      taskId: this.#live.id,
-      role: "ROLE_AGENT",
-      parts: draft.parts,
-      ...(draft.metadata === undefined ? undefined : { metadata: draft.metadata }),
-      ...(draft.extensions === undefined ? undefined : { extensions: draft.extensions }),
-      ...(draft.referenceTaskIds === undefined ? undefined : { referenceTaskIds: draft.referenceTaskIds }),
-    };
-  }
-}
-
-export const textDraft = (text: string): MessageDraft => ({ parts: [{ text }] });
 
 /** Drives one turn of an agent into the task's log. Never throws. */
 export class TurnRun implements CommitParticipant {
@@ -90,8 +18,6 @@ export class TurnRun implements CommitParticipant {
   readonly #live: LiveTask;
   readonly #agent: Agent;
   readonly #turn: RunningTurn;
-  readonly #make: EventFactory;
-  readonly #hooks: TurnHooks;
   /** Artifacts begun in this turn: after a crash the first chunk must replace, not continue. */
   #begun: Set<string> | undefined;
   #signs = 0;
@@ -103,13 +29,11 @@ export class TurnRun implements CommitParticipant {
   #announced = false;
   #stopWaiting: (() => void) | undefined;
 
-  constructor(context: EngineContext, live: LiveTask, agent: Agent, turn: RunningTurn, hooks: TurnHooks) {
+  constructor(context: EngineContext, live: LiveTask, agent: Agent, turn: RunningTurn) {
     this.#context = context;
     this.#live = live;
     this.#agent = agent;
     this.#turn = turn;
-    this.#make = new EventFactory(context, live);
-    this.#hooks = hooks;
   }
 
   /** Asks the agent to stop. What it still says within the grace time is kept. */
@@ -132,7 +56,7 @@ export class TurnRun implements CommitParticipant {
     const showWork = () => {
       if (this.#isSilent()) this.#beginWork();
     };
-    this.#live.onVisible = showWork;
+    this.#live.onReveal(showWork);
     this.#stopWaiting = clock.after(times.showTaskAfterMs, showWork);
   }
 
@@ -142,7 +66,7 @@ export class TurnRun implements CommitParticipant {
 
   #beginWork(): void {
     this.#announced = true;
-    this.#live.push(this.#make.status("TASK_STATE_WORKING"));
+    this.#live.pushStatus("TASK_STATE_WORKING");
   }
 
   async drive(): Promise<TurnResult> {
@@ -172,7 +96,7 @@ export class TurnRun implements CommitParticipant {
       return { kind: "events" };
     } finally {
       this.#over = true;
-      this.#live.onVisible = undefined;
+      this.#live.onReveal(undefined);
       this.#stopWaiting?.();
     }
   }
@@ -189,15 +113,15 @@ export class TurnRun implements CommitParticipant {
   }
 
   #emit(event: AgentEvent): void {
-    if (this.#signs++ === 0) this.#hooks.onStarted();
+    if (this.#signs++ === 0) this.#live.decide();
     this.#waits = "status" in event && event.status === "TASK_STATE_AUTH_REQUIRED";
     if ("status" in event) {
       if (this.#announced && this.#signs === 1 && isBareWorking(event)) return;
       if (event.message !== undefined) this.#count(event.message.parts);
-      const completesEarly = event.status === "TASK_STATE_COMPLETED" && this.#live.turns.length > 1;
+      const completesEarly = event.status === "TASK_STATE_COMPLETED" && this.#live.openTurns > 1;
       // A message that was accepted meanwhile must still be answered, so the task goes on.
       const state = completesEarly ? "TASK_STATE_WORKING" : validateState(event.status);
-      this.#live.push(this.#make.status(state, event.message, event.metadata));
+      this.#live.pushStatus(state, event.message, event.metadata);
       return;
     }
     const artifact = this.#toArtifact(event.artifact);
@@ -208,13 +132,13 @@ export class TurnRun implements CommitParticipant {
       event.append === true &&
       (begun || (this.#live.attempt === 1 && this.#live.fold.hasArtifact(artifact.artifactId)));
     if (!begun) this.#begin(artifact.artifactId);
-    this.#live.push(this.#make.artifact(artifact, continues, event.lastChunk === true, event.metadata));
+    this.#live.push(artifactEvent(this.#live, artifact, continues, event.lastChunk === true, event.metadata));
   }
 
   #count(parts: readonly Part[]): void {
     const { part, task } = this.#context.limits;
-    this.#live.writtenCharacters += measureParts(parts, part);
-    if (this.#live.writtenCharacters > task) throw new OutputLimitError(statusText("taskTooLong", task));
+    if (this.#live.countWritten(measureParts(parts, part)) > task)
+      throw new OutputLimitError(statusText("taskTooLong", task));
   }
 
   #begin(artifactId: string): void {
@@ -230,16 +154,16 @@ export class TurnRun implements CommitParticipant {
 
   #finish(reply: MessageDraft | undefined): TurnResult {
     if (reply !== undefined && this.#signs === 0 && !this.#live.visible && !this.#cancelled) {
-      return { kind: "message", message: this.#make.message(reply) };
+      return { kind: "message", message: agentMessage(this.#context, this.#live, reply) };
     }
-    this.#hooks.onStarted();
+    this.#live.decide();
     const live = this.#live;
     if (isTerminal(live.state)) return { kind: "events" };
-    if (this.#cancelled) live.push(this.#make.status("TASK_STATE_CANCELED"));
+    if (this.#cancelled) live.pushStatus("TASK_STATE_CANCELED");
     else if (reply === undefined && this.#isParked()) return { kind: "events" };
-    else if (live.turns.length > 1) {
-      if (reply !== undefined) live.push(this.#make.status("TASK_STATE_WORKING", reply));
-    } else live.push(this.#make.status("TASK_STATE_COMPLETED", reply));
+    else if (live.openTurns > 1) {
+      if (reply !== undefined) live.pushStatus("TASK_STATE_WORKING", reply);
+    } else live.pushStatus("TASK_STATE_COMPLETED", reply);
     return { kind: "events" };
   }
 
@@ -249,19 +173,19 @@ export class TurnRun implements CommitParticipant {
   }
 
   #fail(error: unknown): void {
-    this.#hooks.onStarted();
+    this.#live.decide();
     if (this.#live.closed || isTerminal(this.#live.state)) return;
     if (this.#cancelled) {
-      this.#live.push(this.#make.status("TASK_STATE_CANCELED"));
+      this.#live.pushStatus("TASK_STATE_CANCELED");
       return;
     }
     if (error instanceof OutputLimitError) {
-      this.#live.push(this.#make.status("TASK_STATE_FAILED", textDraft(error.message)));
+      this.#live.pushStatus("TASK_STATE_FAILED", textDraft(error.message));
       return;
     }
     this.#context.log.error({ err: error, task: this.#live.id, agent: this.#live.agent }, "The agent threw.");
     // What an agent throws may hold anything, secrets included: the caller gets a plain sentence, the log the rest.
-    this.#live.push(this.#make.status("TASK_STATE_FAILED", textDraft(statusText("agentFailed"))));
+    this.#live.pushStatus("TASK_STATE_FAILED", textDraft(statusText("agentFailed")));
   }
 }
 

@@ -1,21 +1,24 @@
 import { ProtocolError } from "../../model/errors.ts";
-import type { LogEntry } from "../../model/event.ts";
 import { describeStoreError, type Write, type WriteResult } from "../../store/contract.ts";
 import type { EngineContext } from "../options.ts";
-import type { LiveTask } from "./live-task.ts";
 
-/** What becomes of a task after a write; the rest of the engine decides, the committer only tells. */
-export interface CommitListener {
-  onCommitted(task: LiveTask, entries: readonly LogEntry[]): void;
+export type RefusedWrite = Extract<WriteResult, { ok: false }>;
+
+/** A task whose log the committer writes, and that learns what became of its writes. */
+export interface Committable {
+  readonly id: string;
+  /** The write that brings the store up to date; undefined if it is, or if the task is no longer written here. */
+  takeWrite(): Write | undefined;
+  onCommitted(fence: number): void;
   /**
    * The store refused: what the task knew of itself is not how it stands. After a `repeated` write that may be because
    * the first try did succeed and only its answer was lost.
    */
-  onRefused(task: LiveTask, result: Extract<WriteResult, { ok: false }>, repeated: boolean): void;
-  /** This process no longer speaks for the task. */
-  onLost(task: LiveTask): void;
-  /** The store failed for good: the task is still ours in its eyes, though nobody will run it. */
-  onAbandoned(task: LiveTask): void;
+  onRefused(result: RefusedWrite, repeated: boolean): void;
+  /** The store failed for good: it still counts the task as this node's, though nothing here will run it. */
+  onGivenUp(error: Error): void;
+  /** Nothing more of the task can be written here. */
+  markLost(error: Error): void;
 }
 
 /** Something that may add to the next group when it is put together, at the end of this turn of the event loop. */
@@ -33,41 +36,35 @@ const RETRY_DELAYS_MS = [50, 250, 1_000, 4_000];
 
 /**
  * Group commit: everything that wants to be written in one turn of the event loop goes to the store in one call, with
- * one such call under way at a time.
+ * one such call under way at a time and at most one write per task in it.
  */
 export class Committer {
   readonly #context: EngineContext;
-  readonly #listener: CommitListener;
-  #dirty = new Set<LiveTask>();
+  #dirty = new Set<Committable>();
   #singles: SingleWrite[] = [];
-  #members: CommitParticipant[] = [];
+  /** Left out of the group before because their tasks were in it; they come first in the next. */
+  #deferred: SingleWrite[] = [];
+  #participants: CommitParticipant[] = [];
   #scheduled = false;
   #flushing = false;
-  /** Called when something that was written is to be told to somebody's webhook. */
-  onPushDue: () => void = () => {};
 
-  constructor(context: EngineContext, listener: CommitListener) {
+  constructor(context: EngineContext) {
     this.#context = context;
-    this.#listener = listener;
   }
 
   /** The task has something to write. */
-  markDirty(task: LiveTask): void {
+  markDirty(task: Committable): void {
     this.#dirty.add(task);
     this.#schedule();
   }
 
-  /** Asks once, when the next group is put together. */
-  addParticipant(member: CommitParticipant): void {
-    this.#members.push(member);
+  /** Calls it once, when the next group is put together. */
+  addParticipant(participant: CommitParticipant): void {
+    this.#participants.push(participant);
     this.#schedule();
   }
 
-  reportLost(task: LiveTask): void {
-    this.#listener.onLost(task);
-  }
-
-  /** A write beside the log, in the same group. Comes after the tasks of its group. */
+  /** A write beside the log, in the same group. */
   write(write: Write): Promise<WriteResult> {
     return new Promise((resolve, reject) => {
       this.#singles.push({ write, resolve, reject });
@@ -84,21 +81,15 @@ export class Committer {
   readonly #flush = async (): Promise<void> => {
     this.#scheduled = false;
     if (this.#flushing) return;
-    const members = this.#members;
-    this.#members = [];
-    for (const member of members) member.beforeCommit();
-    const tasks: LiveTask[] = [];
+    const participants = this.#participants;
+    this.#participants = [];
+    for (const participant of participants) participant.beforeCommit();
     const writes: Write[] = [];
-    for (const task of this.#dirty) {
-      const write = task.closed ? undefined : task.takeWrite();
-      if (write === undefined) continue;
-      tasks.push(task);
-      writes.push(write);
-    }
-    this.#dirty.clear();
-    const singles = this.#singles;
-    this.#singles = [];
-    for (const single of singles) writes.push(single.write);
+    const singles = this.#deferred;
+    this.#deferred = [];
+    const tasks = this.#takeTasks(singles, writes);
+    this.#addSingles(tasks, singles);
+    for (const { write } of singles) writes.push(write);
     if (writes.length === 0) return;
     this.#flushing = true;
     try {
@@ -108,9 +99,61 @@ export class Committer {
       this.#giveUp(tasks, singles, cause);
     } finally {
       this.#flushing = false;
-      if (this.#dirty.size > 0 || this.#singles.length > 0 || this.#members.length > 0) this.#schedule();
+      if (this.#hasMore()) this.#schedule();
     }
   };
+
+  #hasMore(): boolean {
+    return (
+      this.#dirty.size > 0 || this.#singles.length > 0 || this.#deferred.length > 0 || this.#participants.length > 0
+    );
+  }
+
+  /** A task of which a deferred write is in the group waits for the next. */
+  #takeTasks(deferred: readonly SingleWrite[], writes: Write[]): Committable[] {
+    const tasks: Committable[] = [];
+    const dirty = this.#dirty;
+    const waiting = deferred.length === 0 ? undefined : new Set(deferred.map(({ write }) => write.id));
+    if (waiting !== undefined) this.#dirty = new Set();
+    for (const task of dirty) {
+      if (waiting?.has(task.id) === true) {
+        this.#dirty.add(task);
+        continue;
+      }
+      const write = task.takeWrite();
+      if (write === undefined) continue;
+      tasks.push(task);
+      writes.push(write);
+    }
+    if (waiting === undefined) dirty.clear();
+    return tasks;
+  }
+
+  #addSingles(tasks: readonly Committable[], group: SingleWrite[]): void {
+    if (this.#singles.length === 0) return;
+    const written = new Set<string>();
+    for (const { id } of tasks) written.add(id);
+    for (const { write } of group) written.add(write.id);
+    const registered = new Set<string>();
+    const progressed = new Set<string>();
+    for (const single of this.#singles) {
+      const { id, kind } = single.write;
+      if (kind === "push-progress") {
+        // Changes a row of its own, which only a registration changes too.
+        if (registered.has(id)) this.#deferred.push(single);
+        else {
+          progressed.add(id);
+          group.push(single);
+        }
+      } else if (written.has(id) || progressed.has(id)) this.#deferred.push(single);
+      else {
+        written.add(id);
+        if (kind === "push-put" || kind === "push-delete") registered.add(id);
+        group.push(single);
+      }
+    }
+    this.#singles = [];
+  }
 
   async #writeDurably(writes: readonly Write[]): Promise<{ results: readonly WriteResult[]; repeated: boolean }> {
     for (let attempt = 0; ; attempt++) {
@@ -128,7 +171,7 @@ export class Committer {
   }
 
   #settle(
-    tasks: readonly LiveTask[],
+    tasks: readonly Committable[],
     singles: readonly SingleWrite[],
     results: readonly WriteResult[],
     repeated: boolean,
@@ -136,10 +179,10 @@ export class Committer {
     const grown: string[] = [];
     let isDue = false;
     for (let index = 0; index < tasks.length; index++) {
-      const task = tasks[index] as LiveTask;
+      const task = tasks[index] as Committable;
       const result = results[index] as WriteResult;
       if (!result.ok) {
-        this.#listener.onRefused(task, result, repeated);
+        task.onRefused(result, repeated);
         continue;
       }
       if (result.due === true) isDue = true;
@@ -151,31 +194,27 @@ export class Committer {
       if (result.ok && result.due === true) isDue = true;
       (singles[index] as SingleWrite).resolve(result);
     }
-    this.#context.store.wakeups.publish({ log: grown });
-    if (isDue) this.onPushDue();
+    this.#context.store.wakeups.publish(isDue ? { log: grown, deliveries: true } : { log: grown });
   }
 
   /** Whatever goes wrong with one task after the commit must not reach the others of its group. */
-  #settleTask(task: LiveTask, fence: number): void {
+  #settleTask(task: Committable, fence: number): void {
     try {
-      this.#listener.onCommitted(task, task.applyCommit(fence));
+      task.onCommitted(fence);
     } catch (cause) {
       this.#context.log.error({ err: cause, task: task.id }, "A committed task cannot be followed here any more.");
       task.markLost(new ProtocolError("INTERNAL_ERROR", "The task cannot be followed here any more.", { cause }));
     }
   }
 
-  #giveUp(tasks: readonly LiveTask[], singles: readonly SingleWrite[], cause: unknown): void {
+  #giveUp(tasks: readonly Committable[], singles: readonly SingleWrite[], cause: unknown): void {
     this.#context.log.error(
       { err: cause, tasks: tasks.length },
       "The store does not take writes; the runs are given up.",
     );
     const message = `Nothing can be stored: ${describeStoreError(cause)}.`;
     const error = new ProtocolError("UNAVAILABLE", message, { cause, retryAfter: 5 });
-    for (const task of tasks) {
-      this.#listener.onAbandoned(task);
-      task.markLost(error);
-    }
+    for (const task of tasks) task.onGivenUp(error);
     for (const single of singles) single.reject(error);
   }
 }

@@ -1,7 +1,7 @@
 import type { LogEntry } from "../../model/event.ts";
 import type { Message } from "../../model/message.ts";
 import type { FrameStream, StreamFrame } from "../../model/operation.ts";
-import { STATE_CLASS, type Task } from "../../model/task.ts";
+import type { Task, TaskState } from "../../model/task.ts";
 import { endsStream, type LogReader } from "./log-readers.ts";
 
 interface LogStreamOptions {
@@ -108,13 +108,13 @@ async function* singleFrame(frame: StreamFrame): AsyncGenerator<readonly StreamF
   yield [frame];
 }
 
-/** Waits until the log of a task that runs elsewhere says that it is terminal or interrupted. */
-export async function waitUntilSettled(reader: LogReader): Promise<void> {
+/** Follows the log of a task until it comes to such a state. False if the reader was closed before, or the task is gone. */
+export async function waitUntil(reader: LogReader, isReached: (state: TaskState) => boolean): Promise<boolean> {
   try {
     for (;;) {
       const entries = await reader.next();
-      if (entries === undefined) return;
-      if (entries.some(({ state }) => state !== undefined && STATE_CLASS[state] !== "active")) return;
+      if (entries === undefined) return false;
+      if (entries.some(({ state }) => state !== undefined && isReached(state))) return true;
     }
   } finally {
     reader.close();

@@ -1,4 +1,4 @@
-/** What others wait for in a task. */
+/** What callers wait for in a task. */
 type TaskMilestone = "decided" | "settled" | "released" | "lost";
 
 interface Waiter {
@@ -7,7 +7,7 @@ interface Waiter {
   readonly reject: (error: Error) => void;
 }
 
-/** Those who wait for something of one task. */
+/** All that waits for something of one task. */
 export class TaskWaiters {
   #calls: { readonly occasion: TaskMilestone; readonly call: () => void }[] = [];
   /** In the order of their counts. */
@@ -42,8 +42,13 @@ export class TaskWaiters {
     while (waiters.length > 0 && (waiters[0] as Waiter).count <= count) waiters.shift()?.resolve();
   }
 
-  notifyLost(error: Error): void {
+  /** What was pushed and not committed never will be. */
+  rejectCommits(error: Error): void {
     for (const waiter of this.#waiters?.splice(0) ?? []) waiter.reject(error);
+  }
+
+  notifyLost(error: Error): void {
+    this.rejectCommits(error);
     this.notify("released");
     this.notify("settled");
     this.notify("lost");

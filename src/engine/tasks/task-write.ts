@@ -2,7 +2,7 @@ import type { LogEntry, RequestDetails, TaskEvent } from "../../model/event.ts";
 import { isPlainText, type Message } from "../../model/message.ts";
 import { type TaskStatus, withParts } from "../../model/task.ts";
 import type { Append, IdempotencyClaim, PushRegistration, Submit } from "../../store/contract.ts";
-import type { LiveTask } from "./live-task.ts";
+import type { TaskLog } from "./task-log.ts";
 
 /** What travels with an event that a caller's message brought. */
 export interface EventExtras {
@@ -11,7 +11,7 @@ export interface EventExtras {
   readonly request?: RequestDetails | undefined;
   /** Makes a repeat of the message known; written together with its event. */
   readonly claim?: IdempotencyClaim | undefined;
-  /** Where the caller wants to be told of what follows; written together with its event. */
+  /** Where the caller wants what follows to be delivered; written together with its event. */
   readonly push?: PushRegistration | undefined;
 }
 
@@ -32,11 +32,11 @@ export interface InFlightWrite {
 }
 
 /** The first write of a task, which may already be its last. */
-export function toSubmit(task: LiveTask, { entries, events, release, begins }: InFlightWrite, node: string): Submit {
+export function toSubmit(task: TaskLog, { entries, events, release, begins }: InFlightWrite, node: string): Submit {
   const claim = findClaim(events);
   const push = collectPushConfigs(events);
-  // A second event is a sign of the agent's, and with one the task stays.
-  const tellAfter = push === undefined || entries.length > 1 ? undefined : task.notifyAfter;
+  // A second event comes from the agent, and with one the task stays.
+  const notifyAfter = push === undefined || entries.length > 1 ? undefined : task.notifyAfter;
   return {
     kind: "submit",
     id: task.id,
@@ -52,12 +52,12 @@ export function toSubmit(task: LiveTask, { entries, events, release, begins }: I
     ...(begins === undefined ? undefined : { begins }),
     ...(claim === undefined ? undefined : { idempotency: claim }),
     ...(push === undefined ? undefined : { push }),
-    ...(tellAfter === undefined ? undefined : { notifyAfter: tellAfter }),
+    ...(notifyAfter === undefined ? undefined : { notifyAfter }),
   };
 }
 
 /** `taker`: the node that takes the lease of a parked task with this write. */
-export function toAppend(task: LiveTask, inFlight: InFlightWrite, taker: string | undefined): Append {
+export function toAppend(task: TaskLog, inFlight: InFlightWrite, taker: string | undefined): Append {
   const { entries, events, turn, release, begins } = inFlight;
   const status = lastStatus(entries);
   const claim = findClaim(events);
@@ -76,6 +76,18 @@ export function toAppend(task: LiveTask, inFlight: InFlightWrite, taker: string 
     ...(claim === undefined ? undefined : { idempotency: claim }),
     ...(push === undefined ? undefined : { push }),
   };
+}
+
+/** Whether two entries are one: many statuses of one moment look the same, but each message comes with one of them. */
+export function isSameEntry(one: LogEntry, other: LogEntry | undefined): boolean {
+  return one.json === other?.json && one.received?.messageId === other.received?.messageId;
+}
+
+/** What is left of a completion when the task continues: its message. */
+export function toWorking(event: TaskEvent): TaskEvent {
+  if (!("statusUpdate" in event) || event.statusUpdate.status.state !== "TASK_STATE_COMPLETED") return event;
+  const { statusUpdate } = event;
+  return { statusUpdate: { ...statusUpdate, status: { ...statusUpdate.status, state: "TASK_STATE_WORKING" } } };
 }
 
 function findClaim(events: readonly PendingEvent[]): IdempotencyClaim | undefined {

@@ -1,0 +1,101 @@
+import { taskNotFound } from "../../model/errors.ts";
+import type { Message } from "../../model/message.ts";
+import type { CallContext, FrameStream, SendInput, SendOutcome } from "../../model/operation.ts";
+import { isTerminal, STATE_CLASS, type Task } from "../../model/task.ts";
+import type { IdempotencyRecord, Snapshot } from "../../store/contract.ts";
+import type { EngineContext } from "../options.ts";
+import { toScope } from "../request-identity.ts";
+import type { Runner, ServedAgent } from "../runs/runner.ts";
+import type { LiveTask } from "../tasks/live-task.ts";
+import { LogStream, toMessageStream, toSnapshotFrame, waitUntil } from "../tasks/log-stream.ts";
+
+/** A send that this node did not take in itself: another node runs its task, or it was made before. */
+export interface StoredSend {
+  readonly taskId: string;
+  /** Set for a send that was made before. */
+  readonly record?: IdempotencyRecord;
+}
+
+interface SendCall {
+  readonly served: ServedAgent;
+  readonly input: SendInput;
+  readonly call: CallContext;
+}
+
+/** Answers a send from the stored task, wherever it runs. */
+export class ExistingTasks {
+  readonly #context: EngineContext;
+  readonly #runner: Runner;
+
+  constructor(context: EngineContext, runner: Runner) {
+    this.#context = context;
+    this.#runner = runner;
+  }
+
+  async answer({ taskId, record }: StoredSend, send: SendCall): Promise<SendOutcome> {
+    if (record?.reply !== undefined) return { message: record.reply };
+    const waits = send.input.configuration?.returnImmediately !== true;
+    const live = this.#runner.get(taskId);
+    if (live !== undefined && live.fold.number > 0) {
+      if (!waits && !live.closed) {
+        live.show();
+        return { task: this.taskOf(live, send.input) };
+      }
+      const message = await live.whenSettled();
+      return message === undefined ? { task: this.taskOf(live, send.input) } : { message };
+    }
+    const head = await this.#context.store.head(taskId);
+    if (head !== undefined && waits && STATE_CLASS[head.status.state] === "active") {
+      await waitUntil(this.#runner.readers.open(taskId, head.number), (state) => STATE_CLASS[state] !== "active");
+    }
+    const stored = await this.#find(taskId, send.input);
+    return stored === undefined ? { message: await this.#storedReply(taskId, send) } : { task: stored.task };
+  }
+
+  async stream({ taskId, record }: StoredSend, send: SendCall, onEnd: () => void): Promise<FrameStream> {
+    const message = record?.reply ?? (await this.#runner.get(taskId)?.whenDecided());
+    if (message !== undefined) return toMessageStream(message, onEnd);
+    const isFirst = record !== undefined && send.input.message.taskId === undefined;
+    if (isFirst) await this.#whenShown(taskId);
+    const stored = await this.#find(taskId, send.input);
+    if (stored === undefined) return toMessageStream(await this.#storedReply(taskId, send), onEnd);
+    if (isFirst) return new LogStream(this.#runner.readers.open(taskId, 0), { endOnInputRequired: true, onEnd });
+    // What came before the message is not its answer: the task as it is now is, and what follows.
+    const { task, number } = stored;
+    const { state } = task.status;
+    const ended = isTerminal(state) || state === "TASK_STATE_INPUT_REQUIRED";
+    const reader = this.#runner.readers.open(taskId, number);
+    return new LogStream(reader, { first: toSnapshotFrame(task, number), ended, endOnInputRequired: true, onEnd });
+  }
+
+  taskOf(live: LiveTask, input: SendInput): Task {
+    return live.fold.toTask({ historyLength: this.#historyLength(input) });
+  }
+
+  /** A task of one event that another node runs may still be answered by a message. */
+  async #whenShown(taskId: string): Promise<void> {
+    if (this.#runner.get(taskId) !== undefined) return;
+    const [number] = await this.#context.store.numbers([taskId]);
+    if (number !== 1) return;
+    const reader = this.#runner.readers.open(taskId, number);
+    await reader.next();
+    reader.close();
+  }
+
+  /** The task vanished since the key was looked up: it was answered by a message, which is kept under the key. */
+  async #storedReply(taskId: string, { served, call }: SendCall): Promise<Message> {
+    const key = call.idempotencyKey ?? "";
+    const record = await this.#context.store.findIdempotencyRecord({ ...toScope(served, call), key });
+    if (record?.reply === undefined) throw taskNotFound(taskId);
+    return record.reply;
+  }
+
+  #find(id: string, input: SendInput): Promise<Snapshot | undefined> {
+    return this.#context.store.snapshot(id, { history: this.#historyLength(input), artifacts: true });
+  }
+
+  #historyLength(input: SendInput): number {
+    const page = this.#context.limits.historyPage;
+    return Math.min(input.configuration?.historyLength ?? page, page);
+  }
+}
