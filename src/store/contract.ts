@@ -50,6 +50,12 @@ export interface TaskStore {
   /** Where each task's log stands now (0 for an unknown task): the cheap question of a reader that missed its wake-up. */
   numbers(ids: readonly string[]): Promise<readonly number[]>;
 
+  /**
+   * Tasks by status timestamp and id, newest first. Every task that existed when the first page was read is on exactly
+   * one page, at the position it had then, however many tasks change meanwhile; a page costs the same whether they do
+   * or not. With a filter by state a page shows only tasks that have the state when it is read. A list that is
+   * continued after more than `LIST_VIEW_MS` may miss tasks that changed in the meantime; it still shows none twice.
+   */
   list(query: ListQuery): Promise<ListPage>;
 
   /** What a caller's key stands for, while it is retained. */
@@ -356,11 +362,15 @@ export interface ListPosition {
   readonly timestamp: number;
   readonly id: string;
   /**
-   * Where the store stood when the walk began. A task that changes during the walk keeps its place in it: every task
-   * that existed at the beginning is met exactly once.
+   * What the store calls the state of the list when its first page was read; of no meaning to others. A single-writer
+   * store counts commits, PostgreSQL has `pg_current_snapshot()`: no order of commits across nodes is needed. One that
+   * the store does not recognise counts as the present.
    */
-  readonly stamp: number;
+  readonly view: string;
 }
+
+/** For at least this long positions that tasks have left are kept for lists that began before. */
+export const LIST_VIEW_MS = 60 * 60_000;
 
 export interface ListQuery extends Scope {
   readonly contextId?: string;

@@ -55,3 +55,8 @@ export class Liveness {
     return [...this.#expiresAt.keys()].filter((node) => this.isExpired(node));
   }
 }
+
+/** The commit at which a list began. With a single writer commits have an order, and their count names each state. */
+export function parseView(view: string): number {
+  return /^\d{1,15}$/.test(view) ? Number(view) : Number.MAX_SAFE_INTEGER;
+}

@@ -120,18 +120,18 @@ export class TaskQueries {
 }
 
 /**
- * Page tokens are opaque to callers: a place in the order, bound to the question it belongs to. A token of another
- * question, another caller or no origin at all is refused.
+ * Page tokens are opaque to callers: a position in the order, bound to the query it belongs to. A token of another
+ * query or another caller is refused, as is one in the form of earlier versions, whose view was a number.
  */
 function toPageToken(position: ListPosition, query: Omit<ListQuery, "after">): string {
-  return toToken([position.timestamp, position.id, position.stamp, digestQuery(query)]);
+  return toToken([position.timestamp, position.id, position.view, digestQuery(query)]);
 }
 
 function fromPageToken(token: string, query: Omit<ListQuery, "after">): ListPosition {
-  const [timestamp, id, stamp, binding] = fromToken(token, 4);
-  if (typeof timestamp !== "number" || typeof id !== "string" || typeof stamp !== "number") throw invalidToken();
+  const [timestamp, id, view, binding] = fromToken(token, 4);
+  if (typeof timestamp !== "number" || typeof id !== "string" || typeof view !== "string") throw invalidToken();
   if (binding !== digestQuery(query)) throw invalidToken();
-  return { timestamp, id, stamp };
+  return { timestamp, id, view };
 }
 
 /** Of a list of one task's push configs, which is in the order of creation. */

@@ -1,28 +1,29 @@
 import type { Clock } from "../../model/ports.ts";
 import { isTerminal, STATE_CLASS, TASK_STATES, type TaskState } from "../../model/task.ts";
-import type {
-  Append,
-  Discard,
-  IdempotencyClaim,
-  IdempotencyRecord,
-  IdempotencyScope,
-  Lease,
-  ListPage,
-  ListQuery,
-  PushDelete,
-  PushProgress,
-  PushPut,
-  Remember,
-  RequestCancel,
-  Scope,
-  StoreStats,
-  Submit,
-  TaskStore,
-  Write,
-  WriteResult,
+import {
+  type Append,
+  type Discard,
+  type IdempotencyClaim,
+  type IdempotencyRecord,
+  type IdempotencyScope,
+  type Lease,
+  LIST_VIEW_MS,
+  type ListPage,
+  type ListQuery,
+  type PushDelete,
+  type PushProgress,
+  type PushPut,
+  type Remember,
+  type RequestCancel,
+  type Scope,
+  type StoreStats,
+  type Submit,
+  type TaskStore,
+  type Write,
+  type WriteResult,
 } from "../contract.ts";
 import { acceptWrite, findRefusal, scopeKey, statusTime, takePage } from "../rules.ts";
-import { createWakeups, Liveness } from "../single-process.ts";
+import { createWakeups, Liveness, parseView } from "../single-process.ts";
 import { PushConfigs } from "./push-configs.ts";
 import { ScopeIndex } from "./scope-index.ts";
 import { OwnerUsageCounter, TaskRecord } from "./task-record.ts";
@@ -70,7 +71,9 @@ class MemoryCore {
   readonly #liveness: Liveness;
   readonly #clock: Clock;
   #lastScope: ScopeIndex | undefined;
-  #stamp = 0;
+  #commit = 0;
+  /** The newest commit that a list of several pages began at: no list shows a position that was taken and left since. */
+  #viewed = -1;
   #events = 0;
   #earliestExpiry = Number.POSITIVE_INFINITY;
 
@@ -81,7 +84,7 @@ class MemoryCore {
   }
 
   write(writes: readonly Write[]): WriteResult[] {
-    this.#stamp++;
+    this.#commit++;
     const results: WriteResult[] = [];
     for (const write of writes) results.push(this.#apply(write));
     return results;
@@ -105,9 +108,9 @@ class MemoryCore {
     if (duplicate !== undefined) return duplicate;
     if (this.tasks.has(write.id)) return { ok: false, refusal: "exists" };
     const now = this.#clock.now();
-    const record = new TaskRecord(scope, write, now, this.#stamp);
+    const record = new TaskRecord(scope, write, now);
     this.tasks.set(write.id, record);
-    scope.add(record, statusTime(write.status, now));
+    scope.add(record, statusTime(write.status, now), this.#commit);
     this.#events += record.number;
     this.#usage.addTask(record);
     if (!isTerminal(write.status.state)) this.#unended.add(record);
@@ -187,7 +190,10 @@ class MemoryCore {
     this.#usage.markChanged(record);
     if (typeof write.lease === "object") this.#liveness.recordLease(write.lease.take);
     if (write.status !== undefined) {
-      record.scope.move(record, before, statusTime(write.status, this.#clock.now()), this.#stamp);
+      const now = this.#clock.now();
+      const viewed = record.listEntry !== undefined && record.listEntry.since <= this.#viewed;
+      const left = viewed ? { commit: this.#commit, at: now } : undefined;
+      record.scope.move(record, before, statusTime(write.status, now), this.#commit, left);
       if (isTerminal(write.status.state)) this.#unended.delete(record);
     }
     const { number, fence } = record;
@@ -208,16 +214,14 @@ class MemoryCore {
   list(query: ListQuery): ListPage {
     const scope = this.#scopes.get(scopeKey(query));
     if (scope === undefined) return { tasks: [], total: 0 };
-    const found = scope.page(query);
+    const found = scope.page(query, query.after && parseView(query.after.view));
     const { tasks } = takePage(found.slice(0, query.limit), query.maxCharacters, ({ record }) => record.toTask(query));
     const last = found[tasks.length - 1];
-    return {
-      tasks,
-      total: scope.total(query),
-      ...(found.length > tasks.length && last !== undefined
-        ? { next: { timestamp: last.timestamp, id: last.record.id, stamp: query.after?.stamp ?? this.#stamp } }
-        : undefined),
-    };
+    const total = scope.total(query);
+    if (last === undefined || found.length <= tasks.length) return { tasks, total };
+    if (query.after === undefined) this.#viewed = this.#commit;
+    const view = query.after?.view ?? String(this.#commit);
+    return { tasks, total, next: { timestamp: last.timestamp, id: last.record.id, view } };
   }
 
   findIdempotencyRecord(key: IdempotencyScope): IdempotencyRecord | undefined {
@@ -280,7 +284,7 @@ class MemoryCore {
     this.#forgetKeys();
     let count = 0;
     for (const scope of this.#scopes.values()) {
-      const before = count;
+      scope.dropPast(this.#clock.now() - LIST_VIEW_MS);
       for (const state of TERMINAL_STATES) {
         const ended: TaskRecord[] = [];
         for (const { record, timestamp } of scope.listOf(state)?.ascending(Number.NEGATIVE_INFINITY) ?? []) {
@@ -290,7 +294,6 @@ class MemoryCore {
         for (const record of ended) this.#remove(record);
         count += ended.length;
       }
-      if (count > before) scope.forgetMoves();
       if (scope.size === 0 && scope.keys.size === 0) this.#forgetScope(scope);
     }
     return count;

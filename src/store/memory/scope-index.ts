@@ -1,13 +1,7 @@
 import type { TaskState } from "../../model/task.ts";
 import { type IdempotencyRecord, type ListPosition, type ListQuery, MAX_COUNTED, type Scope } from "../contract.ts";
-import { compareEntries, isBefore, type ListEntry, lowerBound, SortedList } from "./sorted-list.ts";
+import { compareEntries, isBefore, isInView, type ListEntry, SortedList } from "./sorted-list.ts";
 import type { TaskRecord } from "./task-record.ts";
-
-/** A task left its entry: a walk that began before must still find it there. */
-interface Move {
-  readonly stamp: number;
-  readonly from: ListEntry;
-}
 
 interface RetainedKey {
   record: IdempotencyRecord;
@@ -23,7 +17,6 @@ export class ScopeIndex {
   readonly #byState = new Map<TaskState, SortedList>();
   /** Made when somebody first asks by context. Most contexts have one task, which then stands for the list. */
   #byContext: Map<string, TaskRecord | SortedList> | undefined;
-  #moves: Move[] = [];
 
   constructor(scope: Scope) {
     this.agent = scope.agent;
@@ -49,59 +42,52 @@ export class ScopeIndex {
     return this.#byState.get(state);
   }
 
-  add(record: TaskRecord, timestamp: number): void {
-    const entry: ListEntry = { timestamp, record, stamp: record.createdStamp };
+  add(record: TaskRecord, timestamp: number, commit: number): void {
+    const entry: ListEntry = { timestamp, record, since: commit, left: undefined };
     record.listEntry = entry;
     this.#stateList(record.status.state).insert(entry);
     if (this.#byContext !== undefined) addToContext(this.#byContext, entry);
   }
 
-  /** The record's status has changed from one of state `before`. */
-  move(record: TaskRecord, before: TaskState, timestamp: number, stamp: number): void {
+  /** The record's status has changed from one of state `before`. `left`: lists may still show it where it was. */
+  move(record: TaskRecord, before: TaskState, timestamp: number, commit: number, left: ListEntry["left"]): void {
     const from = record.listEntry as ListEntry;
-    const entry: ListEntry = { timestamp, record, stamp };
+    from.left = left;
+    const entry: ListEntry = { timestamp, record, since: commit, left: undefined };
     record.listEntry = entry;
-    this.#byState.get(before)?.markRemoved();
+    this.#byState.get(before)?.markRemoved(from);
     this.#stateList(record.status.state).insert(entry);
     const context = this.#byContext?.get(record.contextId);
     if (context instanceof SortedList) {
       context.insert(entry);
-      context.markRemoved();
+      context.markRemoved(from);
     }
-    // Moves within the commit that put it there cannot be seen by any walk.
-    if (from.stamp < stamp) this.#moves.push({ stamp, from });
   }
 
   remove(record: TaskRecord): void {
+    const entry = record.listEntry as ListEntry;
     record.listEntry = undefined;
-    this.#byState.get(record.status.state)?.markRemoved();
+    this.#byState.get(record.status.state)?.markRemoved(entry);
     const context = this.#byContext?.get(record.contextId);
-    if (context instanceof SortedList) context.markRemoved();
+    if (context instanceof SortedList) context.markRemoved(entry);
     if (!(context instanceof SortedList) || context.size === 0) this.#byContext?.delete(record.contextId);
   }
 
-  /** Tasks that are gone need no entry in any walk. */
-  forgetMoves(): void {
-    this.#moves = this.#moves.filter(({ from }) => from.record.listEntry !== undefined);
+  /** Positions that tasks left before then are no longer kept for any list. */
+  dropPast(before: number): void {
+    for (const list of this.#byState.values()) list.dropPast(before);
+    for (const list of this.#byContext?.values() ?? []) if (list instanceof SortedList) list.dropPast(before);
   }
 
-  /** One more than asked, if there are more; with the position each has in the walk. */
-  page(query: ListQuery): readonly { readonly record: TaskRecord; readonly timestamp: number }[] {
+  /** One more than asked, if there are more; as they stood at the commit `view`. */
+  page(query: ListQuery, view: number | undefined): readonly ListEntry[] {
     const { after, limit, since = Number.NEGATIVE_INFINITY } = query;
     const found: ListEntry[] = [];
-    const moved = after === undefined ? [] : this.#moved(query, after);
-    let nextMoved = moved.length - 1;
-    for (const entry of mergeDescending(this.#lists(query), after)) {
+    for (const entry of mergeDescending(this.#lists(query), after, view)) {
       if (found.length > limit || entry.timestamp < since) break;
-      if (after !== undefined && entry.stamp > after.stamp) continue;
-      if (!matches(query, entry.record)) continue;
-      while (nextMoved >= 0 && compareEntries(moved[nextMoved] as ListEntry, entry) > 0) {
-        found.push(moved[nextMoved--] as ListEntry);
-      }
-      found.push(entry);
+      if (matches(query, entry.record)) found.push(entry);
     }
-    while (nextMoved >= 0) found.push(moved[nextMoved--] as ListEntry);
-    return found.slice(0, limit + 1);
+    return found;
   }
 
   total(query: ListQuery): number {
@@ -117,7 +103,7 @@ export class ScopeIndex {
       return sum;
     }
     let sum = 0;
-    for (const entry of mergeDescending(this.#lists(query), undefined)) {
+    for (const entry of mergeDescending(this.#lists(query))) {
       if (since !== undefined && entry.timestamp < since) break;
       if (matches(query, entry.record) && ++sum === MAX_COUNTED) break;
     }
@@ -136,7 +122,7 @@ export class ScopeIndex {
   #contexts(): Map<string, TaskRecord | SortedList> {
     if (this.#byContext === undefined) {
       this.#byContext = new Map();
-      for (const entry of mergeDescending([...this.#byState.values()], undefined)) addToContext(this.#byContext, entry);
+      for (const entry of mergeDescending([...this.#byState.values()])) addToContext(this.#byContext, entry);
     }
     return this.#byContext;
   }
@@ -145,22 +131,6 @@ export class ScopeIndex {
     if (query.contextId !== undefined) return toArray(this.#contexts().get(query.contextId));
     if (query.state !== undefined) return toArray(this.#byState.get(query.state));
     return [...this.#byState.values()];
-  }
-
-  /** Tasks that stood after the position when the walk began and have moved since, ascending. */
-  #moved(query: ListQuery, after: ListPosition): ListEntry[] {
-    const met = new Set<TaskRecord>();
-    const found: ListEntry[] = [];
-    const start = lowerBound(this.#moves, (move) => move.stamp <= after.stamp);
-    for (let index = start; index < this.#moves.length; index++) {
-      const { from } = this.#moves[index] as Move;
-      const { record, timestamp } = from;
-      if (record.listEntry === undefined || record.createdStamp > after.stamp || met.has(record)) continue;
-      met.add(record);
-      if (!isBefore(timestamp, record.id, after) || !matches(query, record)) continue;
-      if (query.since === undefined || timestamp >= query.since) found.push(from);
-    }
-    return found.sort(compareEntries);
   }
 }
 
@@ -178,11 +148,12 @@ function toArray<T>(item: T | undefined): T[] {
 /** Several descending orders as one. */
 function* mergeDescending(
   lists: readonly (SortedList | TaskRecord)[],
-  before: ListPosition | undefined,
+  before?: ListPosition,
+  view?: number,
 ): Generator<ListEntry> {
   const sources: { next: ListEntry; rest: Iterator<ListEntry> }[] = [];
   for (const list of lists) {
-    const rest = list instanceof SortedList ? list.descending(before) : single(list, before);
+    const rest = list instanceof SortedList ? list.descending(before, view) : single(list, before, view);
     const first = rest.next();
     if (first.done !== true) sources.push({ next: first.value, rest });
   }
@@ -200,8 +171,9 @@ function* mergeDescending(
   }
 }
 
-function* single({ listEntry: entry }: TaskRecord, before: ListPosition | undefined): Generator<ListEntry> {
-  if (entry !== undefined && (before === undefined || isBefore(entry.timestamp, entry.record.id, before))) yield entry;
+function* single({ listEntry: entry }: TaskRecord, before?: ListPosition, view?: number): Generator<ListEntry> {
+  if (entry === undefined || !isInView(entry, view)) return;
+  if (before === undefined || isBefore(entry.timestamp, entry.record.id, before)) yield entry;
 }
 
 function addToContext(byContext: Map<string, TaskRecord | SortedList>, entry: ListEntry): void {

@@ -1,11 +1,13 @@
 import type { TaskRecord } from "./task-record.ts";
 
-/** Where a task stands in the order of lists, from one status change to the next. Never changed, only replaced. */
+/** A task's position in the order of lists, from one status change to the next. */
 export interface ListEntry {
   readonly timestamp: number;
   readonly record: TaskRecord;
   /** The commit that put it here. */
-  readonly stamp: number;
+  readonly since: number;
+  /** The commit by which the task left, and when; set only if a list of several pages began in between. */
+  left: { readonly commit: number; readonly at: number } | undefined;
 }
 
 interface SortKey {
@@ -31,18 +33,21 @@ const MAX_UNSORTED = 512;
 
 /**
  * Entries in ascending order. An insertion is a push: what comes out of order waits behind the ordered part and is
- * sorted in by the next reader. An entry that was left stays as a stone until a quarter of the list is stones.
+ * sorted in by the next reader. An entry that its task has left is removed when a quarter of the list are such entries;
+ * one that lists may still show stays until `dropPast`.
  */
 export class SortedList {
   #items: ListEntry[] = [];
   #ordered = 0;
-  #left = 0;
+  #removed = 0;
+  /** Entries that are kept for lists which began before their tasks left. */
+  #past = 0;
   /** Everything older has been compacted. */
   compactedBefore = Number.NEGATIVE_INFINITY;
 
   /** How many tasks stand here. */
   get size(): number {
-    return this.#items.length - this.#left;
+    return this.#items.length - this.#removed - this.#past;
   }
 
   insert(entry: ListEntry): void {
@@ -56,23 +61,33 @@ export class SortedList {
     if (entry.timestamp < this.compactedBefore) this.compactedBefore = entry.timestamp;
   }
 
-  /** A task that stood here has its entry elsewhere now, or nowhere. */
-  markRemoved(): void {
-    this.#left++;
-    if (this.#items.length <= MIN_COMPACTED_LENGTH || this.#left * 4 < this.#items.length) return;
-    this.#settle();
-    this.#items = this.#items.filter(isCurrent);
-    this.#ordered = this.#items.length;
-    this.#left = 0;
+  /** Its task has another entry now, or none. */
+  markRemoved(entry: ListEntry): void {
+    if (entry.left !== undefined) this.#past++;
+    else this.#removed++;
+    if (this.#items.length > MIN_COMPACTED_LENGTH && this.#removed * 4 >= this.#items.length) this.#compact();
   }
 
-  /** From the newest entry before `key` (or the newest at all) towards the oldest. */
-  *descending(key?: SortKey): Generator<ListEntry, undefined> {
+  /** Entries that tasks left before then are no longer kept for any list. */
+  dropPast(before: number): void {
+    if (this.#past > 0) this.#compact(before);
+  }
+
+  #compact(before = Number.NEGATIVE_INFINITY): void {
+    this.#settle();
+    this.#items = this.#items.filter((entry) => isCurrent(entry) || (isPast(entry) && entry.left.at >= before));
+    this.#ordered = this.#items.length;
+    this.#past = this.#items.reduce((sum, entry) => (isCurrent(entry) ? sum : sum + 1), 0);
+    this.#removed = 0;
+  }
+
+  /** From the newest entry before `key` (or the newest at all) towards the oldest, as they were at the commit `view`. */
+  *descending(key?: SortKey, view?: number): Generator<ListEntry, undefined> {
     this.#settle();
     const items = this.#items;
     for (let index = (key === undefined ? items.length : this.#seek(key)) - 1; index >= 0; index--) {
       const entry = items[index] as ListEntry;
-      if (isCurrent(entry)) yield entry;
+      if (isInView(entry, view)) yield entry;
     }
   }
 
@@ -115,8 +130,18 @@ function isCurrent(entry: ListEntry): boolean {
   return entry.record.listEntry === entry;
 }
 
+function isPast(entry: ListEntry): entry is ListEntry & { left: object } {
+  return entry.left !== undefined && entry.record.listEntry !== undefined;
+}
+
+/** Whether the task stood there at the commit `view`, or now if there is none. */
+export function isInView(entry: ListEntry, view: number | undefined): boolean {
+  if (view === undefined) return isCurrent(entry);
+  return entry.since <= view && (isCurrent(entry) || (isPast(entry) && entry.left.commit > view));
+}
+
 /** How many items at the front satisfy a condition that, once false, stays false. */
-export function lowerBound<T>(items: readonly T[], isFront: (item: T) => boolean): number {
+function lowerBound<T>(items: readonly T[], isFront: (item: T) => boolean): number {
   let low = 0;
   let high = items.length;
   while (low < high) {

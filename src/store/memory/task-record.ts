@@ -20,7 +20,6 @@ export class TaskRecord {
   readonly contextId: string;
   readonly dialect: string;
   readonly createdAt: number;
-  readonly createdStamp: number;
   readonly idempotencyKey: string | undefined;
   status: TaskStatus;
   number: number;
@@ -44,14 +43,13 @@ export class TaskRecord {
   /** Entries that are in `bytes`. */
   #counted = 0;
 
-  constructor(scope: ScopeIndex, write: Submit, createdAt: number, createdStamp: number) {
+  constructor(scope: ScopeIndex, write: Submit, createdAt: number) {
     const lease = leaseAtSubmit(write);
     this.scope = scope;
     this.id = write.id;
     this.contextId = write.contextId;
     this.dialect = write.dialect;
     this.createdAt = createdAt;
-    this.createdStamp = createdStamp;
     this.idempotencyKey = write.idempotency?.key;
     this.status = write.status;
     this.number = write.entries.length;

@@ -29,6 +29,7 @@ export class CommitCounters {
   readonly #removals: readonly SqliteStatement<object>[];
   #touched = false;
   #stamp: number;
+  #viewed: number;
   /** Events this commit adds. */
   events = 0;
 
@@ -45,17 +46,23 @@ export class CommitCounters {
     this.#usage = driver.prepare(`SELECT ${columns("bytes")} FROM owner_usage WHERE owner = ?`);
     this.#advance = driver.prepare("UPDATE store SET stamp = ?, events = events + ?");
     this.#removals = [
-      ...["segment", "snapshot", "move", "memory"].map((table) =>
-        driver.prepare(`DELETE FROM ${table} WHERE task = ?`),
-      ),
+      ...["segment", "snapshot", "memory"].map((table) => driver.prepare(`DELETE FROM ${table} WHERE task = ?`)),
       driver.prepare("DELETE FROM task WHERE seq = ?"),
     ];
     this.#stamp = driver.prepare<{ stamp: number }>(`SELECT ${columns("stamp")} FROM store`).get()?.stamp ?? 0;
+    // An earlier process may have begun lists at any commit.
+    this.#viewed = this.#stamp;
   }
 
-  /** The newest commit. */
-  get stamp(): number {
+  /** The newest commit, from now on the view of a list. */
+  beginView(): number {
+    this.#viewed = this.#stamp;
     return this.#stamp;
+  }
+
+  /** Whether a list of several pages began since the commit; if not, no list shows what the commit put anywhere. */
+  isViewed(stamp: number): boolean {
+    return stamp <= this.#viewed;
   }
 
   /** The commit that is being made. */

@@ -58,6 +58,8 @@ async function fill(store: TaskStore): Promise<void> {
     const working = statusEvent(id, status(WORKING, at, "yes"));
     await accept(store, append(id, 1, [working, chunkEvent(id, [{ text: "hällo" }])], { fence: 1 }));
     await accept(store, finished(`old ${id}`, at));
+    await store.list(listQuery(ALICE, { limit: 1 }));
+    await accept(store, append(id, 3, [statusEvent(id, status(WORKING, at, "yes"))], { fence: 1 }));
   }
   await accept(store, { kind: "discard", id: (await answered(store)).id, fence: 1, reply: message("plain") });
   await store.compact(EPOCH + IDS.length, 10);
@@ -141,7 +143,7 @@ describe("a text that is not UTF-8", async () => {
         expect(await walk(store, listQuery(ALICE, { artifacts: true }))).toEqual(
           expect.arrayContaining(["good", "other", "old good", "old bad", "old other"]),
         );
-        expect(await store.snapshot("good", EVERYTHING)).toMatchObject({ number: 3, task: { id: "good" } });
+        expect(await store.snapshot("good", EVERYTHING)).toMatchObject({ number: 4, task: { id: "good" } });
       }
       await store.close();
     },
@@ -208,11 +210,11 @@ describe("a damaged task", () => {
     await before.close();
     await changeStore(file, "UPDATE task SET node = CAST(x'ff' AS TEXT) WHERE id = 'bad'");
     const store = await open(file);
-    const chunk = (id: string) => append(id, 3, [chunkEvent(id, [{ text: "more" }])]);
+    const chunk = (id: string) => append(id, 4, [chunkEvent(id, [{ text: "more" }])]);
     expect(await store.write([chunk("good"), chunk("bad"), chunk("other")])).toEqual([
-      { ok: true, number: 4, fence: 1 },
+      { ok: true, number: 5, fence: 1 },
       { ok: false, refusal: "missing" },
-      { ok: true, number: 4, fence: 1 },
+      { ok: true, number: 5, fence: 1 },
     ]);
     await store.close();
   });

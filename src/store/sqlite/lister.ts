@@ -1,6 +1,7 @@
 import type { Task } from "../../model/task.ts";
-import { type ListPage, type ListQuery, MAX_COUNTED } from "../contract.ts";
+import { type ListPage, type ListPosition, type ListQuery, MAX_COUNTED } from "../contract.ts";
 import { takePage } from "../rules.ts";
+import { parseView } from "../single-process.ts";
 import type { Connection } from "./connection.ts";
 import type { CommitCounters } from "./counters.ts";
 import { fallBackIfDamaged, isDamage, salvage } from "./damage.ts";
@@ -70,9 +71,9 @@ export class Lister {
       () => found.length,
     );
     if (last === undefined || found.length <= taken) return { tasks, total };
-    const stamp = query.after?.stamp ?? this.#counters.stamp;
-    // A walk must not stop at an id that cannot be read: it continues below all tasks of that moment.
-    return { tasks, total, next: { timestamp: last.place, id: last.id ?? "", stamp } };
+    const view = query.after?.view ?? String(this.#counters.beginView());
+    // A list must not stop at an id that cannot be read: it continues below all tasks of that moment.
+    return { tasks, total, next: { timestamp: last.place, id: last.id ?? "", view } };
   }
 
   /** Undefined if the task cannot be read. */
@@ -88,12 +89,11 @@ export class Lister {
 
   /**
    * Where the tasks of a page stand, for reading them one by one: from an index alone or, if that is what is damaged,
-   * from the table alone. Tasks that moved since the walk began are where they stand now.
+   * from the table alone. Tasks that changed since the list began are where they stand now.
    */
   #places(scope: number, query: ListQuery): Place[] {
-    const { after, limit, since } = query;
-    const conditions = [filterOf(query)];
-    if (since !== undefined) conditions.push({ sql: "AND status_ts >= ?", values: [since] });
+    const { after, limit } = query;
+    const conditions = [filterOf(query), sinceOf(query)];
     if (after !== undefined) {
       conditions.push({ sql: "AND (status_ts, id) < (?, ?)", values: [after.timestamp, toText(after.id)] });
     }
@@ -113,38 +113,39 @@ export class Lister {
   /** One more than asked, if there are more. */
   #page(scope: number, query: ListQuery): TaskRow[] {
     const { after, limit } = query;
-    const filter = filterOf(query);
-    const since: Condition = query.since === undefined ? NONE : { sql: "AND status_ts >= ?", values: [query.since] };
-    if (after === undefined) return this.#unmoved(scope, query, [filter, since], limit);
-    const id = toText(after.id);
-    const unmoved = this.#unmoved(
-      scope,
-      query,
-      [
-        filter,
-        since,
-        { sql: "AND (status_ts, id) < (?, ?) AND stamp <= ?", values: [after.timestamp, id, after.stamp] },
-      ],
-      limit,
-    );
-    const sincePlace: Condition = query.since === undefined ? NONE : { sql: "AND place >= ?", values: [query.since] };
-    const sql = `SELECT * FROM (
-        SELECT *, (SELECT m.status_ts FROM move m WHERE m.task = seq AND m.stamp > ? ORDER BY m.stamp LIMIT 1) AS place
-        FROM task INDEXED BY task_moved
-        WHERE scope = ? AND stamp > ? AND stamp > created_stamp AND created_stamp <= ? ${filter.sql}
-      ) WHERE (place, id) < (?, ?) ${sincePlace.sql} ORDER BY place DESC, id DESC LIMIT ?`;
-    const moved = this.#rows(sql, [
-      ...[after.stamp, scope, after.stamp, after.stamp, ...filter.values],
-      ...[after.timestamp, id, ...sincePlace.values, limit + 1],
-    ]);
-    return moved.length === 0 ? unmoved : merge(unmoved, moved).slice(0, limit + 1);
+    if (after === undefined) return this.#current(scope, query, limit);
+    const view = parseView(after.view);
+    const current = this.#current(scope, query, limit, {
+      sql: "AND (status_ts, id) < (?, ?) AND stamp <= ?",
+      values: [after.timestamp, toText(after.id), view],
+    });
+    const past = this.#past(scope, query, view, current[limit]);
+    return past.length === 0 ? current : merge(current, past).slice(0, limit + 1);
   }
 
-  #unmoved(scope: number, query: ListQuery, conditions: readonly Condition[], limit: number): TaskRow[] {
+  #current(scope: number, query: ListQuery, limit: number, following = NONE): TaskRow[] {
+    const conditions = [filterOf(query), sinceOf(query), following];
     const sql = `SELECT *, status_ts AS place FROM task INDEXED BY ${indexFor(query)}
       WHERE scope = ? ${conditions.map((condition) => condition.sql).join(" ")}
       ORDER BY status_ts DESC, id DESC LIMIT ?`;
     return this.#rows(sql, [scope, ...conditions.flatMap((condition) => condition.values), limit + 1]);
+  }
+
+  /** Tasks that have left their position since the list began; down to `last`, if the page is full without them. */
+  #past(scope: number, query: ListQuery, view: number, last: TaskRow | undefined): TaskRow[] {
+    const { timestamp, id } = query.after as ListPosition;
+    const [filter, since] = [filterOf(query), sinceOf(query)];
+    const lower: Condition =
+      last === undefined ? NONE : { sql: "AND (status_ts, id) > (?, ?)", values: [last.place, toText(last.id)] };
+    const sql = `SELECT t.*, p.status_ts AS place FROM (
+        SELECT task, status_ts, id FROM past_position
+        WHERE scope = ? AND (status_ts, id) < (?, ?) ${lower.sql} ${since.sql} AND since <= ? AND until > ?
+      ) p CROSS JOIN task t ON t.seq = p.task WHERE true ${filter.sql}
+      ORDER BY p.status_ts DESC, p.id DESC LIMIT ?`;
+    return this.#rows(sql, [
+      ...[scope, timestamp, toText(id), ...lower.values, ...since.values, view, view],
+      ...[...filter.values, query.limit + 1],
+    ]);
   }
 
   #rows(sql: string, values: readonly SqlValue[]): TaskRow[] {
@@ -164,11 +165,10 @@ export class Lister {
             );
       return counted?.n ?? 0;
     }
-    const filter = filterOf(query);
-    const sinceSql = since === undefined ? "" : "AND status_ts >= ?";
+    const conditions = [filterOf(query), sinceOf(query)];
     const sql = `SELECT count(*) AS n FROM (SELECT 1 FROM task INDEXED BY ${indexFor(query)}
-      WHERE scope = ? ${filter.sql} ${sinceSql} LIMIT ${MAX_COUNTED})`;
-    return this.#prepared(sql).get(scope, ...filter.values, ...(since === undefined ? [] : [since]))?.n ?? 0;
+      WHERE scope = ? ${conditions.map((condition) => condition.sql).join(" ")} LIMIT ${MAX_COUNTED})`;
+    return this.#prepared(sql).get(scope, ...conditions.flatMap((condition) => condition.values))?.n ?? 0;
   }
 
   #prepared(sql: string): SqliteStatement<ListRow> {
@@ -191,6 +191,10 @@ function filterOf({ contextId, state }: ListQuery): Condition {
       ...(state === undefined ? [] : [STATE_CODES[state]]),
     ],
   };
+}
+
+function sinceOf({ since }: ListQuery): Condition {
+  return since === undefined ? NONE : { sql: "AND status_ts >= ?", values: [since] };
 }
 
 function indexFor({ contextId, state }: ListQuery): string {

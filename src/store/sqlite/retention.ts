@@ -1,5 +1,6 @@
+import type { Clock } from "../../model/ports.ts";
 import { isTerminal, TASK_STATES, type TaskState } from "../../model/task.ts";
-import type { StoreStats } from "../contract.ts";
+import { LIST_VIEW_MS, type StoreStats } from "../contract.ts";
 import type { Connection } from "./connection.ts";
 import type { CommitCounters } from "./counters.ts";
 import { commitAll, salvage } from "./damage.ts";
@@ -25,6 +26,7 @@ export class Retention {
   readonly #reader: Reader;
   readonly #keys: IdempotencyKeys;
   readonly #counters: CommitCounters;
+  readonly #clock: Clock;
   readonly #whole: SqliteStatement<{ seq: number }>;
   readonly #addPart: SqliteStatement<object>;
   readonly #dropLog: SqliteStatement<object>;
@@ -33,15 +35,25 @@ export class Retention {
   readonly #task: SqliteStatement<EndedRow>;
   readonly #countByState: SqliteStatement<{ state: number; n: number }>;
   readonly #events: SqliteStatement<{ events: number }>;
+  readonly #forgetPositions: SqliteStatement<object>;
   /** Tasks that cannot be read: they must not keep others from having their turn. */
   readonly #damaged = new Set<number>();
 
-  constructor(connection: Connection, reader: Reader, keys: IdempotencyKeys, counters: CommitCounters) {
+  constructor(
+    connection: Connection,
+    {
+      clock,
+      reader,
+      keys,
+      counters,
+    }: { clock: Clock; reader: Reader; keys: IdempotencyKeys; counters: CommitCounters },
+  ) {
     const { driver } = connection;
     this.#connection = connection;
     this.#reader = reader;
     this.#keys = keys;
     this.#counters = counters;
+    this.#clock = clock;
     this.#whole = driver.prepare(
       `SELECT seq FROM task INDEXED BY task_whole
        WHERE open = 0 AND floor = 0 AND status_ts < ? ORDER BY status_ts LIMIT ?`,
@@ -60,6 +72,7 @@ export class Retention {
       `SELECT ${columns("state")}, sum(n) AS n FROM counter GROUP BY counter.state HAVING sum(n) > 0`,
     );
     this.#events = driver.prepare(`SELECT ${columns("events")} FROM store`);
+    this.#forgetPositions = driver.prepare("DELETE FROM past_position WHERE left_at < ?");
   }
 
   compact(endedBefore: number, max: number): number {
@@ -109,8 +122,15 @@ export class Retention {
   }
 
   prune(endedBefore: number, max: number): number {
-    const forget = () => this.#connection.transact(() => this.#keys.deleteExpired());
-    salvage(["idempotency keys"], forget, (what, error) => this.#connection.reportDamage(what, error));
+    const removals = {
+      "idempotency keys": () => this.#keys.deleteExpired(),
+      "positions of earlier lists": () => this.#forgetPositions.run(this.#clock.now() - LIST_VIEW_MS),
+    };
+    salvage(
+      Object.entries(removals),
+      ([, remove]) => this.#connection.transact(remove),
+      ([what], error) => this.#connection.reportDamage(what, error),
+    );
     return this.#forSome(this.#ended, endedBefore, max, (task) =>
       this.#counters.removeTask({ ...task, state: stateOf(task.state) }),
     );

@@ -9,7 +9,8 @@ const APPLICATION_ID = 0x6472676d;
  *
  * Each commit adds one `segment` per task it wrote to, not a row per event. `message_segment` and `earlier` link the
  * segments that hold messages, newest first, so that the end of a long history is found without reading the rest.
- * `move` keeps where a task stood in lists before its status changed, for walks that began earlier.
+ * `past_position` keeps where a task stood in lists before its status changed, for lists whose first page was read
+ * between the commits `since` and `until`.
  */
 const MIGRATIONS: readonly string[] = [
   `
@@ -146,6 +147,23 @@ const MIGRATIONS: readonly string[] = [
   CREATE TABLE owner_usage (owner TEXT PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;
   INSERT INTO owner_usage
     SELECT scope.owner, sum(task.bytes) FROM task JOIN scope ON scope.id = task.scope GROUP BY scope.owner;
+  `,
+  // In the order of lists, so that a page reads no more of them than of the tasks.
+  `
+  DROP TABLE move;
+  DROP INDEX task_moved;
+  ALTER TABLE task DROP COLUMN created_stamp;
+  CREATE TABLE past_position (
+    scope INTEGER NOT NULL,
+    status_ts INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    until INTEGER NOT NULL,
+    since INTEGER NOT NULL,
+    task INTEGER NOT NULL,
+    left_at INTEGER NOT NULL,
+    PRIMARY KEY (scope, status_ts, id, until)
+  ) WITHOUT ROWID;
+  CREATE INDEX past_position_by_age ON past_position (left_at);
   `,
 ];
 

@@ -113,7 +113,7 @@ export function createSqliteStore(
   const writer = new Writer(connection, clock, liveness, keys, counters, pushConfigs, outbox);
   const lister = new Lister(connection, reader, counters);
   const leases = new Leases(connection, liveness, outbox);
-  const retention = new Retention(connection, reader, keys, counters);
+  const retention = new Retention(connection, { clock, reader, keys, counters });
   let closed = false;
 
   /** Work is done at once; only how it ended is told by promise. */

@@ -125,7 +125,6 @@ export class Writer {
     }
     const now = this.#clock.now();
     const lease = leaseAtSubmit(write);
-    const stamp = this.#counters.nextStamp;
     const seq = this.#nextSeq;
     const number = entries.length;
     const messages = hasMessages(entries);
@@ -140,8 +139,7 @@ export class Writer {
       isTerminal(status.state) ? 0 : 1,
       JSON.stringify(status),
       statusTime(status, now),
-      stamp,
-      stamp,
+      this.#counters.nextStamp,
       now,
       number,
       lease.fence,
@@ -232,10 +230,13 @@ export class Writer {
     if (status === undefined) this.#statements.advance.run(...run, task.seq);
     else {
       const stamp = this.#counters.nextStamp;
-      // What a commit moves twice was in its first place for nobody to see.
-      if (task.stamp < stamp) this.#statements.addMove.run(task.seq, stamp, task.statusTime);
+      const now = this.#clock.now();
+      if (this.#counters.isViewed(task.stamp)) {
+        const position = [task.scope, task.statusTime, toText(write.id)] as const;
+        this.#statements.addPastPosition.run(...position, stamp, task.stamp, task.seq, now);
+      }
       const open = isTerminal(status.state) ? 0 : 1;
-      const time = statusTime(status, this.#clock.now());
+      const time = statusTime(status, now);
       const moved = [STATE_CODES[status.state], open, JSON.stringify(status), time, stamp] as const;
       this.#statements.advanceStatus.run(...run, ...moved, task.seq);
       if (status.state !== task.state) {
@@ -271,14 +272,16 @@ function prepare({ driver }: Connection) {
       `SELECT ${columns(`${GUARD_COLUMNS}, bytes`, "node, idempotency_key")} FROM task WHERE id = ?`,
     ),
     addTask: driver.prepare(
-      `INSERT INTO task (seq, id, scope, context, state, open, status, status_ts, stamp, created_stamp, created_at, number,
-         fence, node, turn, attempt, message_segment, dialect, idempotency_key, metadata, bytes)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+      `INSERT INTO task (seq, id, scope, context, state, open, status, status_ts, stamp, created_at, number, fence,
+         node, turn, attempt, message_segment, dialect, idempotency_key, metadata, bytes)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
     ),
     addSegment: driver.prepare(
       "INSERT INTO segment (task, last, first, earlier, terminal, body) VALUES (?, ?, ?, ?, ?, ?)",
     ),
-    addMove: driver.prepare("INSERT INTO move (task, stamp, status_ts) VALUES (?, ?, ?)"),
+    addPastPosition: driver.prepare(
+      "INSERT INTO past_position (scope, status_ts, id, until, since, task, left_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    ),
     advance: driver.prepare(
       `UPDATE task SET number = ?, fence = ?, node = ?, turn = ?, attempt = ?, message_segment = ?, bytes = bytes + ?
        WHERE seq = ?`,
