@@ -1,28 +1,54 @@
-import { expect, test } from "vitest";
-import { echo } from "./testing/agents.ts";
+import { describe, expect, test } from "vitest";
+import { agentOf, echo, status } from "./testing/agents.ts";
+import { settle } from "./testing/fake-clock.ts";
 import { Harness } from "./testing/harness.ts";
 
 const MINUTE = 60_000;
 
-test("keys are forgotten after their time, though tasks are kept for ever", async () => {
-  const harness = await Harness.start({
-    agent: echo(),
-    times: { idempotencyMs: 5 * MINUTE, housekeepingMs: MINUTE, compactAfterMs: 100 * MINUTE },
-  });
-  const first = await harness.task("hello", { key: "k", messageId: "m" });
-  await harness.clock.advance(4 * MINUTE);
-  expect((await harness.task("hello", { key: "k", messageId: "m" })).id).toBe(first.id);
-  await harness.clock.advance(3 * MINUTE);
-  const second = await harness.task("hello", { key: "k", messageId: "m" });
-  expect(second.id).not.toBe(first.id);
-  expect((await harness.get(first.id)).status.state).toBe("TASK_STATE_COMPLETED");
-});
+describe.each([-10, 0, 10])("with a store whose clock is %i minutes ahead", (minutes) => {
+  const storeSkewMs = minutes * MINUTE;
 
-test("tasks that ended long ago are deleted where that is wanted", async () => {
-  const harness = await Harness.start({ agent: echo(), times: { pruneAfterMs: 5 * MINUTE, housekeepingMs: MINUTE } });
-  const { id } = await harness.task("hello");
-  await harness.clock.advance(4 * MINUTE);
-  expect((await harness.get(id)).id).toBe(id);
-  await harness.clock.advance(3 * MINUTE);
-  await expect(harness.get(id)).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+  test("keys are forgotten after their time, though tasks are kept forever", async () => {
+    const harness = await Harness.start({
+      agent: echo(),
+      storeSkewMs,
+      times: { idempotencyMs: 5 * MINUTE, housekeepingMs: MINUTE, compactAfterMs: 100 * MINUTE },
+    });
+    const first = await harness.task("hello", { key: "k", messageId: "m" });
+    await harness.clock.advance(4 * MINUTE);
+    expect((await harness.task("hello", { key: "k", messageId: "m" })).id).toBe(first.id);
+    await harness.clock.advance(3 * MINUTE);
+    const second = await harness.task("hello", { key: "k", messageId: "m" });
+    expect(second.id).not.toBe(first.id);
+    expect((await harness.get(first.id)).status.state).toBe("TASK_STATE_COMPLETED");
+  });
+
+  test("tasks that ended long ago are deleted where that is wanted", async () => {
+    const harness = await Harness.start({
+      agent: echo(),
+      storeSkewMs,
+      times: { pruneAfterMs: 5 * MINUTE, housekeepingMs: MINUTE },
+    });
+    const { id } = await harness.task("hello");
+    await harness.clock.advance(4 * MINUTE);
+    expect((await harness.get(id)).id).toBe(id);
+    await harness.clock.advance(3 * MINUTE);
+    await expect(harness.get(id)).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+  });
+
+  test("a task is taken over when its node has been silent for the time of its lease, and not before", async () => {
+    const agent = agentOf(async function* () {
+      yield status("TASK_STATE_WORKING");
+      await new Promise(() => {});
+    });
+    const first = await Harness.start({ agent, storeSkewMs });
+    const { id } = await first.begin("hello");
+    const second = await Harness.start({ agent, after: first });
+    await first.clock.advance(MINUTE);
+    expect((await second.get(id)).status.state).toBe("TASK_STATE_WORKING");
+    first.crash();
+    await second.clock.advance(MINUTE);
+    await settle(20);
+    expect((await second.get(id)).status.state).toBe("TASK_STATE_FAILED");
+  });
 });

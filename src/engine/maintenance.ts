@@ -212,13 +212,11 @@ export class Housekeeping {
   }
 
   async compactAndPrune(): Promise<void> {
-    const { store, clock, times } = this.#context;
-    const now = clock.now();
-    while (!this.#stopped && (await store.compact(now - times.compactAfterMs, BATCH_SIZE)) === BATCH_SIZE)
-      await yieldToEventLoop();
-    // Tasks may be kept for ever, but not the keys that have had their time: pruning forgets those too.
-    const endedBefore = times.pruneAfterMs === undefined ? 0 : now - times.pruneAfterMs;
-    while (!this.#stopped && (await store.prune(endedBefore, BATCH_SIZE)) === BATCH_SIZE) await yieldToEventLoop();
+    const { store, times } = this.#context;
+    // Tasks may be kept for ever; pruning then deletes only what has expired.
+    const { compactAfterMs, pruneAfterMs = Number.POSITIVE_INFINITY } = times;
+    while (!this.#stopped && (await store.compact(compactAfterMs, BATCH_SIZE)) === BATCH_SIZE) await yieldToEventLoop();
+    while (!this.#stopped && (await store.prune(pruneAfterMs, BATCH_SIZE)) === BATCH_SIZE) await yieldToEventLoop();
   }
 }
 

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Clock } from "../model/ports.ts";
 import type { TaskStore } from "./contract.ts";
+import { describeClock } from "./suite/clock.ts";
 import {
   ALICE,
   accept,
@@ -7,9 +9,9 @@ import {
   COMPLETED,
   chunkEvent,
   EVERYTHING,
-  FAR_FUTURE,
   finished,
   listQuery,
+  MINUTE,
   message,
   readAll,
   registration,
@@ -31,8 +33,8 @@ import { describeRetention, describeUsage } from "./suite/retention.ts";
 import { describeWrites } from "./suite/writes.ts";
 
 interface StoreUnderTest {
-  /** An empty store that nobody else uses. */
-  open(): Promise<TaskStore>;
+  /** An empty store that no one else uses, with this clock in place of its own. */
+  open(clock?: Clock): Promise<TaskStore>;
   /** The same content after the store was closed; absent if nothing survives that. */
   reopen?: (store: TaskStore) => Promise<TaskStore>;
 }
@@ -43,8 +45,8 @@ export function describeStore(name: string, { open, reopen }: StoreUnderTest): v
     const opened: TaskStore[] = [];
     let shared: TaskStore;
 
-    async function openAnother(): Promise<TaskStore> {
-      const store = await open();
+    async function openAnother(clock?: Clock): Promise<TaskStore> {
+      const store = await open(clock);
       opened.push(store);
       return store;
     }
@@ -68,6 +70,7 @@ export function describeStore(name: string, { open, reopen }: StoreUnderTest): v
     describeModel(store);
     describeRetention(openAnother);
     describeUsage(openAnother);
+    describeClock(openAnother);
     if (reopen !== undefined) describeReopening(openAnother, reopen);
   });
 }
@@ -78,9 +81,9 @@ function describeReopening(open: () => Promise<TaskStore>, reopen: (store: TaskS
       const scope = uniqueScope();
       const [running, ended, compacted] = [uniqueId(), uniqueId(), uniqueId()];
       const before = await open();
-      const idempotency = { key: "key", fingerprint: "print", expiresAt: FAR_FUTURE };
+      const idempotency = { key: "key", fingerprint: "print", ttlMs: MINUTE };
       await accept(before, finished(compacted, 0, scope));
-      await before.compact(FAR_FUTURE, 10);
+      await before.compact(0, 10);
       await accept(before, submit(running, [], { ...scope, node: "n1", idempotency }), finished(ended, 1, scope));
       await accept(before, append(running, 1, [statusEvent(running, status(WORKING, 2))], { fence: 1 }));
       await accept(before, append(running, 2, [chunkEvent(running, [{ text: "a" }])], { fence: 1 }));
@@ -103,7 +106,7 @@ function describeReopening(open: () => Promise<TaskStore>, reopen: (store: TaskS
       const after = await reopen(before);
       expect(await view(after)).toEqual(known);
       await accept(after, append(running, 3, [statusEvent(running, status(COMPLETED, 3))]));
-      expect(await after.prune(FAR_FUTURE, 10)).toBe(3);
+      expect(await after.prune(0, 10)).toBe(3);
       await accept(after, submit(running));
       expect((await after.pushConfigs(running, { limit: 10 }))?.configs).toEqual([]);
       await after.close();

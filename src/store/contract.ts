@@ -22,6 +22,10 @@ export type * from "./push-contract.ts";
  * at all.
  * Every write names what it expects to find, so that it may be repeated and may race. Nothing is answered before it is
  * as durable as the store can make it.
+ *
+ * Leases, claims, keys and retention are judged by the store's clock alone: callers give durations, and no node's clock is
+ * compared with another's. Times that a store returns are for people. Status timestamps are part of the events; they
+ * order lists and decide nothing else.
  */
 export interface TaskStore {
   /** For people: `memory`, or `sqlite` with its file. */
@@ -62,9 +66,9 @@ export interface TaskStore {
   findIdempotencyRecord(key: IdempotencyScope): Promise<IdempotencyRecord | undefined>;
 
   /**
-   * The node says it lives; leases of nodes silent for longer than `ttlMs` may be claimed. A store that one process
-   * owns alone gives up the leases of earlier incarnations at the first beat. Returns tasks this node holds whose
-   * cancellation was asked for elsewhere.
+   * Keeps the node alive for `ttlMs`; after that its leases may be claimed. In a store that one process owns alone the
+   * leases of earlier processes end at the first heartbeat. Returns tasks this node holds whose cancellation was
+   * requested elsewhere.
    */
   heartbeat(node: string, ttlMs: number): Promise<readonly string[]>;
 
@@ -95,11 +99,14 @@ export interface TaskStore {
   /** Makes configs due again. May be done beside the process that serves the store. Returns which. */
   redeliverPush(redelivery: Redelivery): Promise<readonly Redelivered[]>;
 
-  /** Reduce logs of tasks that ended before `endedBefore` to their snapshots. Returns how many; at most `max`. */
-  compact(endedBefore: number, max: number): Promise<number>;
+  /** Reduce logs of tasks that ended at least `ageMs` ago to their snapshots. Returns how many; at most `max`. */
+  compact(ageMs: number, max: number): Promise<number>;
 
-  /** Delete tasks that ended before `endedBefore`, and idempotency keys past their time. Returns how many tasks. */
-  prune(endedBefore: number, max: number): Promise<number>;
+  /**
+   * Delete tasks that ended at least `ageMs` ago, at most `max`, and what has expired: idempotency keys, and positions
+   * kept for lists. Returns how many tasks.
+   */
+  prune(ageMs: number, max: number): Promise<number>;
 
   /**
    * What an owner's tasks take up, in bytes of their logs and snapshots. Kept with every write, so that asking before
@@ -196,7 +203,8 @@ export interface Submit extends Scope {
 export interface IdempotencyClaim {
   readonly key: string;
   readonly fingerprint: string;
-  readonly expiresAt: number;
+  /** How long repeats are recognised. */
+  readonly ttlMs: number;
 }
 
 export interface Append {

@@ -21,39 +21,34 @@ export function createWakeups(): Wakeups {
   };
 }
 
-/** How long a node that took a lease without ever announcing itself counts as living. */
+/** How long a node that took a lease counts as alive before its first heartbeat. */
 const DEFAULT_TTL_MS = 15_000;
 
-/** Which nodes live, for stores that one process owns alone: what it knew dies with it, as do all its nodes. */
-export class Liveness {
-  readonly #expiresAt = new Map<string, number>();
-  readonly #clock: Clock;
+/** Which nodes live, by the clock of the store. */
+export interface Liveness {
+  heartbeat(node: string, ttlMs: number): void;
+  /** A node that takes a lease is alive now, even before its first heartbeat. */
+  recordLease(node: string): void;
+  /** All that took a lease or sent a heartbeat, alive or not. */
+  nodes(): string[];
+  isExpired(node: string): boolean;
+  expiredNodes(): string[];
+}
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  heartbeat(node: string, ttlMs: number): void {
-    this.#expiresAt.set(node, this.#clock.now() + ttlMs);
-  }
-
-  /** A node that takes a lease is alive now, even before its first beat. */
-  recordLease(node: string): void {
-    if (!this.#expiresAt.has(node)) this.heartbeat(node, DEFAULT_TTL_MS);
-  }
-
-  /** All that took a lease or announced themselves, alive or not. */
-  nodes(): string[] {
-    return [...this.#expiresAt.keys()];
-  }
-
-  isExpired(node: string): boolean {
-    return (this.#expiresAt.get(node) ?? Number.NEGATIVE_INFINITY) < this.#clock.now();
-  }
-
-  expiredNodes(): string[] {
-    return [...this.#expiresAt.keys()].filter((node) => this.isExpired(node));
-  }
+/** For stores that one process owns alone: what is known of nodes ends with the process, as do all its nodes. */
+export function createLiveness(clock: Clock): Liveness {
+  const expiresAt = new Map<string, number>();
+  const heartbeat = (node: string, ttlMs: number) => void expiresAt.set(node, clock.now() + ttlMs);
+  const isExpired = (node: string) => (expiresAt.get(node) ?? Number.NEGATIVE_INFINITY) < clock.now();
+  return {
+    heartbeat,
+    recordLease(node) {
+      if (!expiresAt.has(node)) heartbeat(node, DEFAULT_TTL_MS);
+    },
+    nodes: () => [...expiresAt.keys()],
+    isExpired,
+    expiredNodes: () => [...expiresAt.keys()].filter(isExpired),
+  };
 }
 
 /** The commit at which a list began. With a single writer commits have an order, and their count names each state. */

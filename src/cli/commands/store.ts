@@ -44,10 +44,8 @@ export async function storePrune(output: Output, flags: StorePruneFlags): Promis
     throw usageError(`--older-than must be a duration such as 30d or 12h, not "${flags.olderThan}".`);
   if (flags.yes !== true) await confirmPrune(output, flags.olderThan);
   await withStore(flags, "serve", async (store) => {
-    const endedBefore = systemClock.now() - age;
     let removed = 0;
-    for (let batch = PRUNE_BATCH; batch === PRUNE_BATCH; removed += batch)
-      batch = await store.prune(endedBefore, PRUNE_BATCH);
+    for (let batch = PRUNE_BATCH; batch === PRUNE_BATCH; removed += batch) batch = await store.prune(age, PRUNE_BATCH);
     if (flags.output === "json") printJson(output, { store: store.description, removed }, "document");
     else output.write(`${field("Store", store.description)}${field("Removed Tasks", removed)}`);
   });

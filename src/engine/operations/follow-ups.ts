@@ -179,10 +179,9 @@ export class FollowUps {
 }
 
 /** Under which a repeat of the send will be recognised, if its caller gave it a key. */
-export function claimOf({ clock, times }: EngineContext, { input, call }: IncomingSend): IdempotencyClaim | undefined {
+export function claimOf({ times }: EngineContext, { input, call }: IncomingSend): IdempotencyClaim | undefined {
   if (call.idempotencyKey === undefined) return undefined;
-  const expiresAt = clock.now() + times.idempotencyMs;
-  return { key: call.idempotencyKey, fingerprint: computeFingerprint(input), expiresAt };
+  return { key: call.idempotencyKey, fingerprint: computeFingerprint(input), ttlMs: times.idempotencyMs };
 }
 
 /** Waits until everything pushed is durable; false if another node was quicker, so that nothing of it was written. */

@@ -10,7 +10,7 @@ import type {
   TaskPage,
   TaskPushNotificationConfig,
 } from "../../model/operation.ts";
-import type { CounterName, IdGenerator } from "../../model/ports.ts";
+import type { Clock, CounterName, IdGenerator } from "../../model/ports.ts";
 import type { Task } from "../../model/task.ts";
 import type { TaskStore } from "../../store/contract.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
@@ -31,6 +31,8 @@ export interface HarnessOptions {
   readonly push?: boolean;
   readonly pushSender?: PushSender;
   readonly onPushTry?: (tried: PushAttempt) => void;
+  /** How far the store's clock is ahead of the engine's. */
+  readonly storeSkewMs?: number;
   /** The store and clock of an engine that went before. */
   readonly after?: Harness;
 }
@@ -80,7 +82,9 @@ export class Harness {
   private constructor(options: HarnessOptions) {
     this.clock = options.after?.clock ?? new FakeClock();
     // It outlives the engines of a test, so to them it is durable.
-    this.memory = options.after?.memory ?? { ...createMemoryStore({ clock: this.clock }), durable: true };
+    const { storeSkewMs = 0 } = options;
+    const storeClock: Clock = { now: () => this.clock.now() + storeSkewMs, after: () => () => {} };
+    this.memory = options.after?.memory ?? { ...createMemoryStore({ clock: storeClock }), durable: true };
     this.store = options.wrap?.(this.memory) ?? this.memory;
     const note = (_fields: unknown, message: string) => void this.logged.push(message);
     const agents = options.agents ?? (options.agent === undefined ? {} : { agent: options.agent });

@@ -1,5 +1,5 @@
 import type { Clock } from "../../model/ports.ts";
-import { isTerminal, STATE_CLASS, TASK_STATES, type TaskState } from "../../model/task.ts";
+import { isTerminal, STATE_CLASS, type TaskState } from "../../model/task.ts";
 import {
   type Append,
   type Discard,
@@ -23,12 +23,10 @@ import {
   type WriteResult,
 } from "../contract.ts";
 import { acceptWrite, findRefusal, scopeKey, statusTime, takePage } from "../rules.ts";
-import { createWakeups, Liveness, parseView } from "../single-process.ts";
+import { createLiveness, createWakeups, type Liveness, parseView } from "../single-process.ts";
 import { PushConfigs } from "./push-configs.ts";
 import { ScopeIndex } from "./scope-index.ts";
 import { OwnerUsageCounter, TaskRecord } from "./task-record.ts";
-
-const TERMINAL_STATES = TASK_STATES.filter(isTerminal);
 
 /** Tasks for as long as the process lives. Every call does its work at once; its promise is already resolved. */
 export function createMemoryStore(options: { readonly clock: Clock }): TaskStore {
@@ -53,8 +51,8 @@ export function createMemoryStore(options: { readonly clock: Clock }): TaskStore
     claimPush: (query) => Promise.resolve(core.pushConfigs.claim(query)),
     pushDeliveries: (query) => Promise.resolve(core.pushConfigs.deliveries(query)),
     redeliverPush: (redelivery) => Promise.resolve(core.pushConfigs.redeliver(redelivery)),
-    compact: (endedBefore, max) => Promise.resolve(core.compact(endedBefore, max)),
-    prune: (endedBefore, max) => Promise.resolve(core.prune(endedBefore, max)),
+    compact: (ageMs, max) => Promise.resolve(core.compact(ageMs, max)),
+    prune: (ageMs, max) => Promise.resolve(core.prune(ageMs, max)),
     storedBytes: (owner) => Promise.resolve(core.storedBytes(owner)),
     stats: () => Promise.resolve(core.stats()),
     close: () => Promise.resolve(),
@@ -68,6 +66,10 @@ class MemoryCore {
   readonly #usage = new OwnerUsageCounter();
   /** Tasks that a node runs, should run or waits with: few, however many have ended. */
   readonly #unended = new Set<TaskRecord>();
+  /** In the order they ended. At the front are those that were pruned, then those that were compacted. */
+  readonly #ended: TaskRecord[] = [];
+  #pruned = 0;
+  #compacted = 0;
   readonly #liveness: Liveness;
   readonly #clock: Clock;
   #lastScope: ScopeIndex | undefined;
@@ -79,7 +81,7 @@ class MemoryCore {
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#liveness = new Liveness(clock);
+    this.#liveness = createLiveness(clock);
     this.pushConfigs = new PushConfigs(clock);
   }
 
@@ -113,7 +115,8 @@ class MemoryCore {
     scope.add(record, statusTime(write.status, now), this.#commit);
     this.#events += record.number;
     this.#usage.addTask(record);
-    if (!isTerminal(write.status.state)) this.#unended.add(record);
+    if (isTerminal(write.status.state)) this.#end(record, now);
+    else this.#unended.add(record);
     if (record.node !== undefined) this.#liveness.recordLease(record.node);
     this.#retain(record, write.idempotency);
     const { number, fence } = record;
@@ -148,7 +151,8 @@ class MemoryCore {
 
   #retain(record: TaskRecord, claim: IdempotencyClaim | undefined): void {
     if (claim === undefined) return;
-    const { key, fingerprint, expiresAt } = claim;
+    const { key, fingerprint, ttlMs } = claim;
+    const expiresAt = this.#clock.now() + ttlMs;
     record.scope.keys.set(key, { record: { fingerprint, taskId: record.id, reply: undefined }, expiresAt });
     this.#earliestExpiry = Math.min(this.#earliestExpiry, expiresAt);
   }
@@ -194,12 +198,18 @@ class MemoryCore {
       const viewed = record.listEntry !== undefined && record.listEntry.since <= this.#viewed;
       const left = viewed ? { commit: this.#commit, at: now } : undefined;
       record.scope.move(record, before, statusTime(write.status, now), this.#commit, left);
-      if (isTerminal(write.status.state)) this.#unended.delete(record);
+      if (isTerminal(write.status.state)) this.#end(record, now);
     }
     const { number, fence } = record;
     const grown = write.entries.length > 0 && this.pushConfigs.markDue(record);
     if (write.push === undefined) return acceptWrite(number, fence, grown);
     return acceptWrite(number, fence, this.pushConfigs.put(record, write.push, write.expect) || grown);
+  }
+
+  #end(record: TaskRecord, now: number): void {
+    record.endedAt = now;
+    this.#unended.delete(record);
+    this.#ended.push(record);
   }
 
   #remove(record: TaskRecord): void {
@@ -255,48 +265,43 @@ class MemoryCore {
     return record.node !== claimant && this.#liveness.isExpired(record.node);
   }
 
-  compact(endedBefore: number, max: number): number {
-    let count = 0;
+  compact(ageMs: number, max: number): number {
+    const from = this.#compacted;
+    const endedBy = this.#clock.now() - ageMs;
+    for (const end = Math.min(from + max, this.#ended.length); this.#compacted < end; this.#compacted++) {
+      const record = this.#ended[this.#compacted] as TaskRecord;
+      if (record.endedAt > endedBy) break;
+      record.compact();
+      this.#usage.markChanged(record);
+    }
+    return this.#compacted - from;
+  }
+
+  prune(ageMs: number, max: number): number {
+    const now = this.#clock.now();
+    const from = this.#pruned;
+    for (const end = Math.min(from + max, this.#ended.length); this.#pruned < end; this.#pruned++) {
+      const record = this.#ended[this.#pruned] as TaskRecord;
+      if (record.endedAt > now - ageMs) break;
+      this.#remove(record);
+    }
+    const count = this.#pruned - from;
+    this.#compacted = Math.max(this.#compacted, this.#pruned);
+    this.#dropPruned();
+    this.#forgetKeys();
     for (const scope of this.#scopes.values()) {
-      for (const state of TERMINAL_STATES) {
-        const list = scope.listOf(state);
-        if (list === undefined || list.compactedBefore >= endedBefore) continue;
-        let done = endedBefore;
-        for (const { record, timestamp } of list.ascending(list.compactedBefore)) {
-          if (timestamp >= endedBefore) break;
-          if (record.floor > 0) continue;
-          if (count === max) {
-            done = timestamp;
-            break;
-          }
-          record.compact();
-          this.#usage.markChanged(record);
-          count++;
-        }
-        list.compactedBefore = done;
-        if (count === max) return count;
-      }
+      scope.dropPast(now - LIST_VIEW_MS);
+      if (scope.size === 0 && scope.keys.size === 0) this.#forgetScope(scope);
     }
     return count;
   }
 
-  prune(endedBefore: number, max: number): number {
-    this.#forgetKeys();
-    let count = 0;
-    for (const scope of this.#scopes.values()) {
-      scope.dropPast(this.#clock.now() - LIST_VIEW_MS);
-      for (const state of TERMINAL_STATES) {
-        const ended: TaskRecord[] = [];
-        for (const { record, timestamp } of scope.listOf(state)?.ascending(Number.NEGATIVE_INFINITY) ?? []) {
-          if (timestamp >= endedBefore || count + ended.length >= max) break;
-          ended.push(record);
-        }
-        for (const record of ended) this.#remove(record);
-        count += ended.length;
-      }
-      if (scope.size === 0 && scope.keys.size === 0) this.#forgetScope(scope);
-    }
-    return count;
+  /** Not after each batch: what is left of the array has to move. */
+  #dropPruned(): void {
+    if (this.#pruned * 8 < this.#ended.length) return;
+    this.#ended.splice(0, this.#pruned);
+    this.#compacted -= this.#pruned;
+    this.#pruned = 0;
   }
 
   storedBytes(owner: string): number {

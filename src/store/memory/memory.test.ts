@@ -17,7 +17,7 @@ import { createMemoryStore } from "./memory-store.ts";
 
 const clock = { now: () => Date.now(), after: () => () => {} };
 
-describeStore("memory store", { open: async () => createMemoryStore({ clock }) });
+describeStore("memory store", { open: async (own = clock) => createMemoryStore({ clock: own }) });
 
 describe("memory store, inside", () => {
   it("does not serialise what nobody reads", async () => {

@@ -38,10 +38,6 @@ export class ScopeIndex {
     return [...this.#byState].map(([state, list]) => [state, list.size]);
   }
 
-  listOf(state: TaskState): SortedList | undefined {
-    return this.#byState.get(state);
-  }
-
   add(record: TaskRecord, timestamp: number, commit: number): void {
     const entry: ListEntry = { timestamp, record, since: commit, left: undefined };
     record.listEntry = entry;

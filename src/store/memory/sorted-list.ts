@@ -42,8 +42,6 @@ export class SortedList {
   #removed = 0;
   /** Entries that are kept for lists which began before their tasks left. */
   #past = 0;
-  /** Everything older has been compacted. */
-  compactedBefore = Number.NEGATIVE_INFINITY;
 
   /** How many tasks stand here. */
   get size(): number {
@@ -58,7 +56,6 @@ export class SortedList {
     }
     items.push(entry);
     if (items.length - this.#ordered >= MAX_UNSORTED) this.#settle();
-    if (entry.timestamp < this.compactedBefore) this.compactedBefore = entry.timestamp;
   }
 
   /** Its task has another entry now, or none. */

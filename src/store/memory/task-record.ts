@@ -21,6 +21,8 @@ export class TaskRecord {
   readonly dialect: string;
   readonly createdAt: number;
   readonly idempotencyKey: string | undefined;
+  /** Of meaning once the task has ended. */
+  endedAt = 0;
   status: TaskStatus;
   number: number;
   floor = 0;

@@ -42,8 +42,8 @@ export class IdempotencyKeys {
     };
   }
 
-  add(scope: number, taskId: string, { key, fingerprint, expiresAt }: IdempotencyClaim): void {
-    this.#retain.run(scope, toText(key), toText(fingerprint), toText(taskId), expiresAt);
+  add(scope: number, taskId: string, { key, fingerprint, ttlMs }: IdempotencyClaim): void {
+    this.#retain.run(scope, toText(key), toText(fingerprint), toText(taskId), this.#clock.now() + ttlMs);
   }
 
   setReply(scope: number, key: string, taskId: string, reply: Message): void {

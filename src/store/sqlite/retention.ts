@@ -1,5 +1,5 @@
 import type { Clock } from "../../model/ports.ts";
-import { isTerminal, TASK_STATES, type TaskState } from "../../model/task.ts";
+import type { TaskState } from "../../model/task.ts";
 import { LIST_VIEW_MS, type StoreStats } from "../contract.ts";
 import type { Connection } from "./connection.ts";
 import type { CommitCounters } from "./counters.ts";
@@ -7,10 +7,8 @@ import { commitAll, salvage } from "./damage.ts";
 import type { SqliteStatement } from "./driver.ts";
 import type { IdempotencyKeys } from "./idempotency-keys.ts";
 import { ARTIFACTS_PART, MESSAGES_PER_PART, type Reader } from "./reader.ts";
-import { columns, STATE_CODES, stateOf } from "./rows.ts";
+import { columns, stateOf } from "./rows.ts";
 import { pragma, SCHEMA_VERSION } from "./schema.ts";
-
-const TERMINAL_CODES = TASK_STATES.filter(isTerminal).map((state) => STATE_CODES[state]);
 
 interface EndedRow {
   readonly seq: number;
@@ -55,17 +53,15 @@ export class Retention {
     this.#counters = counters;
     this.#clock = clock;
     this.#whole = driver.prepare(
-      `SELECT seq FROM task INDEXED BY task_whole
-       WHERE open = 0 AND floor = 0 AND status_ts < ? ORDER BY status_ts LIMIT ?`,
+      `SELECT seq FROM task INDEXED BY task_ended
+       WHERE open = 0 AND (floor > 0) = 0 AND ended_at <= ? ORDER BY ended_at LIMIT ?`,
     );
     this.#addPart = driver.prepare("INSERT INTO snapshot (task, part, body) VALUES (?, ?, ?)");
     this.#dropLog = driver.prepare("DELETE FROM segment WHERE task = ?");
     this.#setFloor = driver.prepare("UPDATE task SET floor = number, message_segment = NULL, bytes = ? WHERE seq = ?");
-    // From the counters to the tasks: no index of its own is needed for what is rarely asked.
     this.#ended = driver.prepare(
-      `SELECT t.seq FROM counter c CROSS JOIN task t INDEXED BY task_by_state
-         ON t.scope = c.scope AND t.state = c.state
-       WHERE c.n > 0 AND c.state IN (${TERMINAL_CODES.join(", ")}) AND t.status_ts < ? LIMIT ?`,
+      `SELECT seq FROM task INDEXED BY task_ended
+       WHERE open = 0 AND (floor > 0) IN (0, 1) AND ended_at <= ? LIMIT ?`,
     );
     this.#task = driver.prepare(`SELECT ${columns("seq, scope, state, number, bytes")} FROM task WHERE seq = ?`);
     this.#countByState = driver.prepare(
@@ -75,8 +71,8 @@ export class Retention {
     this.#forgetPositions = driver.prepare("DELETE FROM past_position WHERE left_at < ?");
   }
 
-  compact(endedBefore: number, max: number): number {
-    return this.#forSome(this.#whole, endedBefore, max, ({ seq, number, scope, bytes }) =>
+  compact(ageMs: number, max: number): number {
+    return this.#forSome(this.#whole, ageMs, max, ({ seq, number, scope, bytes }) =>
       this.#counters.addBytes(scope, this.#compactOne(seq, number) - bytes),
     );
   }
@@ -84,11 +80,12 @@ export class Retention {
   /** Returns how many tasks had their turn. */
   #forSome(
     query: SqliteStatement<{ seq: number }>,
-    endedBefore: number,
+    ageMs: number,
     max: number,
     work: (task: EndedRow) => void,
   ): number {
-    const found = query.all(endedBefore, max + this.#damaged.size);
+    const endedBy = Math.max(this.#clock.now() - ageMs, -1);
+    const found = query.all(endedBy, max + this.#damaged.size);
     const seqs = found.map(({ seq }) => seq).filter((seq) => !this.#damaged.has(seq));
     const turn = seqs.slice(0, max);
     const commit = (some: readonly number[]) =>
@@ -121,7 +118,7 @@ export class Retention {
     return bytes;
   }
 
-  prune(endedBefore: number, max: number): number {
+  prune(ageMs: number, max: number): number {
     const removals = {
       "idempotency keys": () => this.#keys.deleteExpired(),
       "positions of earlier lists": () => this.#forgetPositions.run(this.#clock.now() - LIST_VIEW_MS),
@@ -131,7 +128,7 @@ export class Retention {
       ([, remove]) => this.#connection.transact(remove),
       ([what], error) => this.#connection.reportDamage(what, error),
     );
-    return this.#forSome(this.#ended, endedBefore, max, (task) =>
+    return this.#forSome(this.#ended, ageMs, max, (task) =>
       this.#counters.removeTask({ ...task, state: stateOf(task.state) }),
     );
   }

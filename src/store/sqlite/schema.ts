@@ -148,8 +148,14 @@ const MIGRATIONS: readonly string[] = [
   INSERT INTO owner_usage
     SELECT scope.owner, sum(task.bytes) FROM task JOIN scope ON scope.id = task.scope GROUP BY scope.owner;
   `,
-  // In the order of lists, so that a page reads no more of them than of the tasks.
+  // Past positions in the order of lists, so that a page reads no more of them than of the tasks. `ended_at` is when the
+  // store learnt that the task has ended; the timestamp of its status is by another clock.
   `
+  ALTER TABLE task ADD COLUMN ended_at INTEGER;
+  UPDATE task SET ended_at = status_ts WHERE open = 0;
+  DROP INDEX task_whole;
+  CREATE INDEX task_ended ON task (floor > 0, ended_at) WHERE open = 0;
+
   DROP TABLE move;
   DROP INDEX task_moved;
   ALTER TABLE task DROP COLUMN created_stamp;

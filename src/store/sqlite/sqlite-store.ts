@@ -3,7 +3,7 @@ import { basename, dirname, join } from "node:path";
 import type { Clock, Log } from "../../model/ports.ts";
 import type { TaskStore } from "../contract.ts";
 import { StoreError } from "../errors.ts";
-import { createWakeups, Liveness } from "../single-process.ts";
+import { createLiveness, createWakeups } from "../single-process.ts";
 import { Connection, type ConnectionPorts } from "./connection.ts";
 import { CommitCounters } from "./counters.ts";
 import { isDamage, toStoreError } from "./damage.ts";
@@ -104,7 +104,7 @@ export function createSqliteStore(
 ): TaskStore {
   const { clock } = ports;
   const connection = new Connection(driver, file, ports);
-  const liveness = new Liveness(clock);
+  const liveness = createLiveness(clock);
   const keys = new IdempotencyKeys(connection, clock);
   const pushConfigs = new PushConfigs(connection, clock);
   const outbox = new PushOutbox(connection, clock, liveness);
@@ -162,8 +162,8 @@ export function createSqliteStore(
     claimPush: (query) => promised(() => outbox.claim(query)),
     pushDeliveries: (query) => promised(() => outbox.deliveries(query)),
     redeliverPush: (redelivery) => promised(() => outbox.redeliver(redelivery)),
-    compact: (endedBefore, max) => promised(() => retention.compact(endedBefore, max)),
-    prune: (endedBefore, max) => promised(() => retention.prune(endedBefore, max)),
+    compact: (ageMs, max) => promised(() => retention.compact(ageMs, max)),
+    prune: (ageMs, max) => promised(() => retention.prune(ageMs, max)),
     storedBytes: (owner) => promised(() => counters.storedBytes(owner)),
     checkWritable: () => promised(() => connection.checkWritable()),
     stats: () => promised(() => retention.stats()),

@@ -2,12 +2,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll } from "vitest";
-import { SILENT_LOG } from "../../model/ports.ts";
+import { type Clock, SILENT_LOG } from "../../model/ports.ts";
 import type { TaskStore } from "../contract.ts";
 import { describeStore } from "../contract-suite.ts";
 import { openSqliteStore } from "./sqlite-store.ts";
 
-const clock = { now: () => Date.now(), after: () => () => {} };
+const systemClock: Clock = { now: () => Date.now(), after: () => () => {} };
 const folders: string[] = [];
 const files = new Map<TaskStore, string>();
 
@@ -15,7 +15,7 @@ afterAll(async () => {
   await Promise.all(folders.map((folder) => rm(folder, { recursive: true })));
 });
 
-async function open(file?: string): Promise<TaskStore> {
+async function open(clock = systemClock, file?: string): Promise<TaskStore> {
   let path = file;
   if (path === undefined) {
     const folder = await mkdtemp(join(tmpdir(), "store-"));
@@ -28,9 +28,9 @@ async function open(file?: string): Promise<TaskStore> {
 }
 
 describeStore("sqlite store", {
-  open: () => open(),
+  open,
   reopen: async (store) => {
     await store.close();
-    return open(files.get(store));
+    return open(systemClock, files.get(store));
   },
 });

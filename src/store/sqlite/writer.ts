@@ -124,6 +124,7 @@ export class Writer {
       if (record !== undefined) return { ok: false, refusal: "duplicate", record };
     }
     const now = this.#clock.now();
+    const ended = isTerminal(status.state);
     const lease = leaseAtSubmit(write);
     const seq = this.#nextSeq;
     const number = entries.length;
@@ -136,9 +137,10 @@ export class Writer {
       scope,
       toText(write.contextId),
       STATE_CODES[status.state],
-      isTerminal(status.state) ? 0 : 1,
+      ended ? 0 : 1,
       JSON.stringify(status),
       statusTime(status, now),
+      ended ? now : null,
       this.#counters.nextStamp,
       now,
       number,
@@ -235,9 +237,14 @@ export class Writer {
         const position = [task.scope, task.statusTime, toText(write.id)] as const;
         this.#statements.addPastPosition.run(...position, stamp, task.stamp, task.seq, now);
       }
-      const open = isTerminal(status.state) ? 0 : 1;
-      const time = statusTime(status, now);
-      const moved = [STATE_CODES[status.state], open, JSON.stringify(status), time, stamp] as const;
+      const end = isTerminal(status.state) ? ([0, now] as const) : ([1, null] as const);
+      const moved = [
+        STATE_CODES[status.state],
+        ...end,
+        JSON.stringify(status),
+        statusTime(status, now),
+        stamp,
+      ] as const;
       this.#statements.advanceStatus.run(...run, ...moved, task.seq);
       if (status.state !== task.state) {
         this.#counters.addTasks(task.scope, task.state, -1);
@@ -272,9 +279,9 @@ function prepare({ driver }: Connection) {
       `SELECT ${columns(`${GUARD_COLUMNS}, bytes`, "node, idempotency_key")} FROM task WHERE id = ?`,
     ),
     addTask: driver.prepare(
-      `INSERT INTO task (seq, id, scope, context, state, open, status, status_ts, stamp, created_at, number, fence,
-         node, turn, attempt, message_segment, dialect, idempotency_key, metadata, bytes)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+      `INSERT INTO task (seq, id, scope, context, state, open, status, status_ts, ended_at, stamp, created_at,
+         number, fence, node, turn, attempt, message_segment, dialect, idempotency_key, metadata, bytes)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
     ),
     addSegment: driver.prepare(
       "INSERT INTO segment (task, last, first, earlier, terminal, body) VALUES (?, ?, ?, ?, ?, ?)",
@@ -288,7 +295,7 @@ function prepare({ driver }: Connection) {
     ),
     advanceStatus: driver.prepare(
       `UPDATE task SET number = ?, fence = ?, node = ?, turn = ?, attempt = ?, message_segment = ?, bytes = bytes + ?,
-         state = ?, open = ?, status = ?, status_ts = ?, stamp = ? WHERE seq = ?`,
+         state = ?, open = ?, ended_at = ?, status = ?, status_ts = ?, stamp = ? WHERE seq = ?`,
     ),
     requestCancel: driver.prepare("UPDATE task SET cancel = 1 WHERE seq = ?"),
     takeLease: driver.prepare("UPDATE task SET node = ?, fence = fence + 1 WHERE seq = ?"),

@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import { LogEntry, type TaskEvent } from "../../model/event.ts";
 import type { Message, Part } from "../../model/message.ts";
+import type { Clock } from "../../model/ports.ts";
 import type { Task, TaskState, TaskStatus } from "../../model/task.ts";
 import type {
   Append,
@@ -23,9 +24,31 @@ export const INPUT_REQUIRED = "TASK_STATE_INPUT_REQUIRED";
 /** Statuses are dated from here on, in small numbers. */
 export const EPOCH = Date.UTC(2026, 0, 1);
 export const FAR_FUTURE = Date.UTC(2200, 0, 1);
+export const MINUTE = 60_000;
 
 const NOTHING = { history: 0, artifacts: false };
 export const EVERYTHING = { history: Number.POSITIVE_INFINITY, artifacts: true };
+
+/** The clock of a store under test: it moves when told, and may be minutes away from the clock of those who write. */
+export class StoreClock implements Clock {
+  #now: number;
+
+  constructor(skewMs = 0) {
+    this.#now = Date.now() + skewMs;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  after(): () => void {
+    return () => {};
+  }
+
+  advance(milliseconds: number): void {
+    this.#now += milliseconds;
+  }
+}
 
 let unique = 0;
 /** Ids differ between tests, so that one store can serve many of them. */

@@ -162,7 +162,7 @@ async function walkWhile(
     if (event.kind === "change") await town.change(event.which, event.time, event.state);
     else if (event.kind === "arrive") await town.arrive(event.time, event.context, event.state);
     else if (event.kind === "leave") await town.leave(event.which);
-    else if (event.kind === "compact") await drain(() => town.store.compact(EPOCH + 1_000_000, 1000));
+    else if (event.kind === "compact") await drain(() => town.store.compact(0, 1000));
     else await turn(event.limit);
   }
   while (page.next !== undefined) await turn(query.limit);

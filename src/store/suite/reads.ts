@@ -9,6 +9,7 @@ import {
   chunkEvent,
   EVERYTHING,
   INPUT_REQUIRED,
+  MINUTE,
   message,
   readAll,
   status,
@@ -154,7 +155,7 @@ export function describeReads(store: () => TaskStore): void {
     it("comes back as it was, in every place", async () => {
       const id = `${uniqueId()} ${odd}`;
       const scope = { agent: odd, tenant: `${odd}t`, owner: `${odd}o` };
-      const idempotency = { key: odd, fingerprint: odd, expiresAt: Number.MAX_SAFE_INTEGER };
+      const idempotency = { key: odd, fingerprint: odd, ttlMs: MINUTE };
       const events = [
         statusEvent(id, status(WORKING, 1, odd)),
         chunkEvent(id, [{ text: odd }, { data: { [odd]: odd } }]),

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { fold } from "../../model/fold.ts";
 import type { Part } from "../../model/message.ts";
+import type { Clock } from "../../model/ports.ts";
 import type { Scope, TaskStore } from "../contract.ts";
 import {
   accept,
@@ -8,12 +9,12 @@ import {
   COMPLETED,
   chunkEvent,
   drain,
-  EPOCH,
   EVERYTHING,
-  FAR_FUTURE,
   finished,
   listQuery,
+  MINUTE,
   message,
+  StoreClock,
   status,
   statusEvent,
   submit,
@@ -105,11 +106,11 @@ export function describeUsage(open: () => Promise<TaskStore>): void {
       await accept(store, submit(chunky, [...chunks, statusEvent(chunky, status(COMPLETED, 1))], scope));
       await accept(store, finished(plain, 1, scope));
       const whole = await store.storedBytes(scope.owner);
-      expect(await store.compact(EPOCH + 2, 10)).toBe(2);
+      expect(await store.compact(0, 10)).toBe(2);
       const compacted = await store.storedBytes(scope.owner);
       expect(compacted).toBeLessThan(whole / 2);
       expect(compacted).toBeGreaterThan(0);
-      expect(await store.prune(EPOCH + 2, 10)).toBe(2);
+      expect(await store.prune(0, 10)).toBe(2);
       expect(await store.storedBytes(scope.owner)).toBe(0);
     });
 
@@ -117,7 +118,7 @@ export function describeUsage(open: () => Promise<TaskStore>): void {
       const store = await open();
       const scope = uniqueScope();
       const id = uniqueId();
-      const idempotency = { key: "key", fingerprint: "print", expiresAt: FAR_FUTURE };
+      const idempotency = { key: "key", fingerprint: "print", ttlMs: MINUTE };
       await accept(store, submit(id, [], { ...scope, node: "node", idempotency }));
       expect(await store.storedBytes(scope.owner)).toBeGreaterThan(0);
       await store.write([{ kind: "discard", id, fence: 1, reply: message("hi", "ROLE_AGENT") }]);
@@ -127,7 +128,7 @@ export function describeUsage(open: () => Promise<TaskStore>): void {
 }
 
 /** These act on the whole store, so each test has one of its own. */
-export function describeRetention(open: () => Promise<TaskStore>): void {
+export function describeRetention(open: (clock?: Clock) => Promise<TaskStore>): void {
   describe("compact", () => {
     it("leaves one snapshot in place of the log, with the same content", async () => {
       const store = await open();
@@ -144,8 +145,8 @@ export function describeRetention(open: () => Promise<TaskStore>): void {
       ]);
       const head = await store.head(id);
 
-      expect(await store.compact(EPOCH + 3, 10)).toBe(1);
-      expect(await store.compact(EPOCH + 3, 10)).toBe(0);
+      expect(await store.compact(0, 10)).toBe(1);
+      expect(await store.compact(0, 10)).toBe(0);
 
       expect(await store.head(id)).toEqual({ ...head, floor: 43 });
       expect(await store.snapshot(id, EVERYTHING)).toEqual(before);
@@ -177,7 +178,7 @@ export function describeRetention(open: () => Promise<TaskStore>): void {
       const task = { id, contextId: write.contextId, status: status(WORKING), history, metadata: { a: 1 } };
       const { entries } = append(id, 0, [{ task }, statusEvent(id, status(COMPLETED, 1))]);
       await accept(store, { ...write, entries });
-      await store.compact(FAR_FUTURE, 10);
+      await store.compact(0, 10);
       for (const count of [0, 1, 2, 63, 64, 65, 128, 149, 150, 151, Number.POSITIVE_INFINITY]) {
         const snapshot = await store.snapshot(id, { history: count, artifacts: false });
         expect(snapshot?.task.history ?? []).toEqual(count === 0 ? [] : history.slice(-count));
@@ -186,17 +187,21 @@ export function describeRetention(open: () => Promise<TaskStore>): void {
     });
 
     it("leaves alone what has not ended or not long ago, and does at most what is asked", async () => {
-      const store = await open();
+      const clock = new StoreClock();
+      const store = await open(clock);
       const [old, older, recent, running] = [uniqueId(), uniqueId(), uniqueId(), uniqueId()];
-      await accept(store, finished(older, 1), finished(old, 2), finished(recent, 5), submit(running));
-      expect(await store.compact(EPOCH + 5, 1)).toBe(1);
-      expect(await store.compact(EPOCH + 5, 1)).toBe(1);
-      expect(await store.compact(EPOCH + 5, 1)).toBe(0);
+      await accept(store, finished(older), submit(running));
+      clock.advance(MINUTE);
+      await accept(store, finished(old));
+      clock.advance(MINUTE);
+      await accept(store, finished(recent));
+      expect(await store.compact(MINUTE, 1)).toBe(1);
+      expect(await store.compact(MINUTE, 1)).toBe(1);
+      expect(await store.compact(MINUTE, 1)).toBe(0);
       const floors = await Promise.all([older, old, recent, running].map(async (id) => (await store.head(id))?.floor));
       expect(floors).toEqual([2, 2, 0, 0]);
-      const late = uniqueId();
-      await accept(store, finished(late, 0));
-      expect(await store.compact(EPOCH + 5, 9)).toBe(1);
+      clock.advance(MINUTE);
+      expect(await store.compact(MINUTE, 9)).toBe(1);
     });
 
     it("does not change what a list shows", async () => {
@@ -212,24 +217,26 @@ export function describeRetention(open: () => Promise<TaskStore>): void {
       }
       const query = listQuery(scope, EVERYTHING);
       const before = await store.list(query);
-      expect(await store.compact(FAR_FUTURE, 100)).toBe(5);
+      expect(await store.compact(0, 100)).toBe(5);
       expect(await store.list(query)).toEqual(before);
     });
   });
 
   describe("prune", () => {
     it("deletes ended tasks with all they had", async () => {
-      const store = await open();
+      const clock = new StoreClock();
+      const store = await open(clock);
       const scope = uniqueScope();
       const [old, compacted, recent, running] = [uniqueId(), uniqueId(), uniqueId(), uniqueId()];
       await accept(store, submit(old, [], { ...scope, node: "n" }));
       await accept(store, { kind: "remember", id: old, fence: 1, key: "k", value: "1" });
-      await accept(store, append(old, 1, [statusEvent(old, status(COMPLETED, 1))]));
       await accept(store, finished(compacted, 0, scope));
-      await store.compact(EPOCH + 1, 10);
+      await store.compact(0, 10);
+      await accept(store, append(old, 1, [statusEvent(old, status(COMPLETED, 1))]));
+      clock.advance(MINUTE);
       await accept(store, finished(recent, 5, scope), submit(running, [], scope));
-      expect(await store.prune(EPOCH + 5, 10)).toBe(2);
-      expect(await store.prune(EPOCH + 5, 10)).toBe(0);
+      expect(await store.prune(MINUTE, 10)).toBe(2);
+      expect(await store.prune(MINUTE, 10)).toBe(0);
       expect(await walk(store, listQuery(scope))).toEqual([recent, running]);
       expect((await store.list(listQuery(scope))).total).toBe(2);
       expect(await store.head(old)).toBeUndefined();
@@ -243,8 +250,8 @@ export function describeRetention(open: () => Promise<TaskStore>): void {
     it("does at most what is asked", async () => {
       const store = await open();
       await accept(store, ...Array.from({ length: 7 }, (_, index) => finished(uniqueId(), index, uniqueScope())));
-      expect(await store.prune(FAR_FUTURE, 3)).toBe(3);
-      expect(await drain(() => store.prune(FAR_FUTURE, 3))).toBe(4);
+      expect(await store.prune(0, 3)).toBe(3);
+      expect(await drain(() => store.prune(0, 3))).toBe(4);
       expect((await store.stats()).tasks).toBe(0);
     });
 
@@ -252,10 +259,10 @@ export function describeRetention(open: () => Promise<TaskStore>): void {
       const store = await open();
       const scope = uniqueScope();
       const [one, two] = [uniqueId(), uniqueId()];
-      const key = (name: string, expiresAt: number) => ({ idempotency: { key: name, fingerprint: "f", expiresAt } });
-      await accept(store, finished(one, 1, { ...scope, ...key("kept", FAR_FUTURE) }));
-      await accept(store, finished(two, 1, { ...scope, ...key("past", 1) }));
-      expect(await store.prune(FAR_FUTURE, 10)).toBe(2);
+      const key = (name: string, ttlMs: number) => ({ idempotency: { key: name, fingerprint: "f", ttlMs } });
+      await accept(store, finished(one, 1, { ...scope, ...key("kept", MINUTE) }));
+      await accept(store, finished(two, 1, { ...scope, ...key("past", -1) }));
+      expect(await store.prune(0, 10)).toBe(2);
       expect(await store.findIdempotencyRecord({ ...scope, key: "kept" })).toMatchObject({ taskId: one });
       expect(await store.findIdempotencyRecord({ ...scope, key: "past" })).toBeUndefined();
     });

@@ -8,8 +8,8 @@ import {
   chunkEvent,
   contextOf,
   EVERYTHING,
-  FAR_FUTURE,
   finished,
+  MINUTE,
   message,
   readAll,
   SUBMITTED,
@@ -209,7 +209,7 @@ export function describeWrites(store: () => TaskStore): void {
   });
 
   describe("idempotency", () => {
-    const claim = (key: string, fingerprint = "print", expiresAt = FAR_FUTURE) => ({ key, fingerprint, expiresAt });
+    const claim = (key: string, fingerprint = "print", ttlMs = MINUTE) => ({ key, fingerprint, ttlMs });
 
     it("recognises a repeat, within its scope only", async () => {
       const [id, other] = [uniqueId(), uniqueId()];
@@ -261,7 +261,7 @@ export function describeWrites(store: () => TaskStore): void {
     it("forgets a key past its time", async () => {
       const [id, other] = [uniqueId(), uniqueId()];
       const key = uniqueId("key");
-      await accept(store(), submit(id, [], { idempotency: claim(key, "old", 1) }));
+      await accept(store(), submit(id, [], { idempotency: claim(key, "old", -1) }));
       expect(await store().findIdempotencyRecord({ ...ALICE, key })).toBeUndefined();
       await accept(store(), submit(other, [], { idempotency: claim(key, "new") }));
       expect(await store().findIdempotencyRecord({ ...ALICE, key })).toMatchObject({
@@ -269,7 +269,7 @@ export function describeWrites(store: () => TaskStore): void {
         fingerprint: "new",
       });
       await accept(store(), append(id, 1, [statusEvent(id, status(COMPLETED))]));
-      await store().prune(0, 10);
+      await store().prune(MINUTE, 10);
       expect(await store().findIdempotencyRecord({ ...ALICE, key })).toMatchObject({ taskId: other });
     });
   });
