@@ -9,7 +9,7 @@ import { CommitCounters } from "./counters.ts";
 import { isDamage, toStoreError } from "./damage.ts";
 import { openDriver, type SqliteDriver } from "./driver.ts";
 import { acquireOwnership, toOpenError } from "./file-access.ts";
-import { IdempotencyKeys } from "./idempotency-keys.ts";
+import { createIdempotencyKeys } from "./idempotency-keys.ts";
 import { Leases } from "./leases.ts";
 import { Lister } from "./lister.ts";
 import { PushConfigs } from "./push-configs.ts";
@@ -105,7 +105,7 @@ export function createSqliteStore(
   const { clock } = ports;
   const connection = new Connection(driver, file, ports);
   const liveness = createLiveness(clock);
-  const keys = new IdempotencyKeys(connection, clock);
+  const keys = createIdempotencyKeys(connection, clock);
   const pushConfigs = new PushConfigs(connection, clock);
   const outbox = new PushOutbox(connection, clock, liveness);
   const counters = new CommitCounters(connection, pushConfigs);
