@@ -109,8 +109,9 @@ export interface TaskStore {
   prune(ageMs: number, max: number): Promise<number>;
 
   /**
-   * What an owner's tasks take up, in bytes of their logs and snapshots. Kept with every write, so that asking before
-   * each message costs the same however many tasks there are.
+   * What an owner's tasks take up, in bytes of their logs and snapshots. Asked before each message, so it costs the same
+   * however many tasks there are. May lag behind writes, as may `stats` and the `total` of a list, by `COUNTER_LAG_MS`:
+   * a row that every write has to change would make all nodes wait for each other.
    */
   storedBytes(owner: string): Promise<number>;
 
@@ -395,7 +396,7 @@ export interface ListQuery extends Scope {
 
 export interface ListPage {
   readonly tasks: readonly Task[];
-  /** Matches before paging; above `COUNT_BOUND` an index range is not counted further. */
+  /** Matches before paging; above `MAX_COUNTED` an index range is not counted further. May lag, see `storedBytes`. */
   readonly total: number;
   /** Absent on the last page. */
   readonly next?: ListPosition;
@@ -403,6 +404,9 @@ export interface ListPage {
 
 /** Filters that no counter covers are counted up to here. */
 export const MAX_COUNTED = 10_000;
+
+/** A counter includes every write that was answered at least this long ago. */
+export const COUNTER_LAG_MS = 5_000;
 
 export interface StoreStats {
   readonly tasks: number;

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { LogEntry } from "../../model/event.ts";
+import type { Clock } from "../../model/ports.ts";
+import type { TaskStore } from "../contract.ts";
 import { describeStore } from "../contract-suite.ts";
 import {
   ALICE,
@@ -13,11 +15,40 @@ import {
   WORKING,
   walk,
 } from "../suite/fixtures.ts";
+import { describeLists } from "../suite/lists.ts";
+import { describeRetention, describeUsage } from "../suite/retention.ts";
 import { createMemoryStore } from "./memory-store.ts";
 
-const clock = { now: () => Date.now(), after: () => () => {} };
+const clock: Clock = { now: () => Date.now(), after: () => () => {} };
 
 describeStore("memory store", { open: async (own = clock) => createMemoryStore({ clock: own }) });
+
+describe("a store whose counters lag", () => {
+  /** Each question is answered with what was true when it was asked the last time. */
+  function withLag(store: TaskStore): TaskStore {
+    const known = new Map<string, unknown>();
+    const late = <T>(question: string, answer: T, first: T): T => {
+      const earlier = (known.get(question) ?? first) as T;
+      known.set(question, answer);
+      return earlier;
+    };
+    return {
+      ...store,
+      list: async (query) => {
+        const page = await store.list(query);
+        return { ...page, total: late(JSON.stringify({ ...query, limit: 0, after: 0 }), page.total, 0) };
+      },
+      storedBytes: async (owner) => late(owner, await store.storedBytes(owner), 0),
+      stats: async () => late("stats", await store.stats(), await createMemoryStore({ clock }).stats()),
+    };
+  }
+  const open = async (own = clock) => withLag(createMemoryStore({ clock: own }));
+  const shared = withLag(createMemoryStore({ clock }));
+
+  describeLists(() => shared);
+  describeRetention(open);
+  describeUsage(open);
+});
 
 describe("memory store, inside", () => {
   it("does not serialise what nobody reads", async () => {

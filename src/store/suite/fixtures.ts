@@ -3,16 +3,17 @@ import { LogEntry, type TaskEvent } from "../../model/event.ts";
 import type { Message, Part } from "../../model/message.ts";
 import type { Clock } from "../../model/ports.ts";
 import type { Task, TaskState, TaskStatus } from "../../model/task.ts";
-import type {
-  Append,
-  ListPage,
-  ListQuery,
-  PushRegistration,
-  Scope,
-  Submit,
-  TaskStore,
-  Write,
-  WriteResult,
+import {
+  type Append,
+  COUNTER_LAG_MS,
+  type ListPage,
+  type ListQuery,
+  type PushRegistration,
+  type Scope,
+  type Submit,
+  type TaskStore,
+  type Write,
+  type WriteResult,
 } from "../contract.ts";
 
 export const ALICE: Scope = { agent: "echo", tenant: "", owner: "alice" };
@@ -168,6 +169,11 @@ export async function readAll(store: TaskStore, id: string, after = 0, limit = 1
   const [read] = await store.read([{ id, after }], limit);
   if (read?.kind !== "entries") throw new Error(`expected entries, got ${read?.kind}`);
   return read.entries.map((entry) => entry.json);
+}
+
+/** Counters may lag: they are asked again for as long as the contract allows. */
+export function expectCounter<T>(read: () => Promise<T>) {
+  return expect.poll(read, { timeout: COUNTER_LAG_MS, interval: 20 });
 }
 
 export async function drain(step: () => Promise<number>): Promise<number> {

@@ -17,6 +17,7 @@ import {
   drain,
   EPOCH,
   EVERYTHING,
+  expectCounter,
   finished,
   listQuery,
   message,
@@ -210,7 +211,7 @@ export function describeLists(store: () => TaskStore): void {
       const id = uniqueId();
       await accept(store(), finished(id, 1, scope), ...others.map((other) => finished(uniqueId(), 1, other)));
       expect(await walk(store(), listQuery(scope))).toEqual([id]);
-      expect((await store().list(listQuery(scope))).total).toBe(1);
+      await expectCounter(async () => (await store().list(listQuery(scope))).total).toBe(1);
     });
 
     it("filters by context, state and time in every combination, with matching totals", async () => {
@@ -241,7 +242,7 @@ export function describeLists(store: () => TaskStore): void {
               ...(since === undefined ? undefined : { since: EPOCH + since }),
             });
             expect((await walk(store(), query)).toSorted()).toEqual(matching.map(({ id }) => id).toSorted());
-            expect((await store().list(query)).total).toBe(matching.length);
+            await expectCounter(async () => (await store().list(query)).total).toBe(matching.length);
           }
         }
       }
@@ -259,16 +260,16 @@ export function describeLists(store: () => TaskStore): void {
       };
       await accept(store(), submit(first, [statusEvent(first, status(WORKING, 1))], { ...scope, node: "n" }));
       await accept(store(), submit(second, [statusEvent(second, status(WORKING, 1))], { ...scope, node: "n" }));
-      expect(await totals()).toEqual([2, 2, 0]);
+      await expectCounter(totals).toEqual([2, 2, 0]);
       await accept(store(), append(first, 2, [statusEvent(first, status(WORKING, 2))]));
-      expect(await totals()).toEqual([2, 2, 0]);
+      await expectCounter(totals).toEqual([2, 2, 0]);
       await accept(store(), append(first, 3, [statusEvent(first, status(COMPLETED, 3))]), {
         kind: "discard",
         id: second,
         fence: 1,
         reply: message("plain"),
       });
-      expect(await totals()).toEqual([1, 0, 1]);
+      await expectCounter(totals).toEqual([1, 0, 1]);
     });
 
     it("shows as much of each task as asked", async () => {
@@ -296,12 +297,12 @@ export function describeLists(store: () => TaskStore): void {
       do {
         const query = listQuery(scope, { limit: 4, maxCharacters: 5_000, ...(after === undefined ? {} : { after }) });
         const page = await store().list(query);
-        expect(page.total).toBe(lengths.length);
         pages.push(page.tasks.length);
         ids.push(...page.tasks.map(({ id }) => id));
         after = page.next;
       } while (after !== undefined);
       expect(pages).toEqual([1, 1, 4]);
+      await expectCounter(async () => (await store().list(listQuery(scope, { limit: 1 }))).total).toBe(lengths.length);
       expect(ids).toEqual(written.map(({ id }) => id));
     });
 
@@ -315,10 +316,10 @@ export function describeLists(store: () => TaskStore): void {
         );
         await accept(store(), ...writes);
       }
-      expect((await store().list(listQuery(scope, { contextId }))).total).toBe(MAX_COUNTED);
-      expect((await store().list(listQuery(scope, { since: EPOCH }))).total).toBe(MAX_COUNTED);
-      expect((await store().list(listQuery(scope, { state: COMPLETED }))).total).toBe(count);
-      expect((await store().list(listQuery(scope))).total).toBe(count);
+      await expectCounter(async () => (await store().list(listQuery(scope, { contextId }))).total).toBe(MAX_COUNTED);
+      await expectCounter(async () => (await store().list(listQuery(scope, { since: EPOCH }))).total).toBe(MAX_COUNTED);
+      await expectCounter(async () => (await store().list(listQuery(scope, { state: COMPLETED }))).total).toBe(count);
+      await expectCounter(async () => (await store().list(listQuery(scope))).total).toBe(count);
     });
   });
 }

@@ -8,7 +8,9 @@ import {
   chunkEvent,
   contextOf,
   EVERYTHING,
+  expectCounter,
   finished,
+  listQuery,
   MINUTE,
   message,
   readAll,
@@ -193,8 +195,7 @@ export function describeWrites(store: () => TaskStore): void {
       expect(await store().snapshot(id, EVERYTHING)).toBeUndefined();
       expect(await store().read([{ id, after: 0 }], 1)).toEqual([{ kind: "missing" }]);
       expect((await store().memory(id)).size).toBe(0);
-      const page = await store().list({ ...scope, limit: 5, history: 0, artifacts: false });
-      expect(page).toEqual({ tasks: [], total: 0 });
+      await expectCounter(() => store().list(listQuery(scope))).toEqual({ tasks: [], total: 0 });
       expect(await writeOne(store(), discard)).toEqual({ ok: false, refusal: "missing" });
       await accept(store(), submit(id, [], { ...scope }));
       expect(await store().numbers([id])).toEqual([1]);
