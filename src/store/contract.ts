@@ -35,8 +35,10 @@ export interface TaskStore {
   readonly durable: boolean;
 
   /**
-   * Group commit: all accepted writes become durable together, answered by position. A refused write changes nothing
-   * and never fails its neighbours. Two writes to one task in one call are applied in order.
+   * Group commit: answered by position once all accepted writes are durable. A refused write changes nothing and never
+   * fails its neighbours; a call that rejects may have made any of its writes, each as a whole. At most one write per
+   * task, else the call rejects: so a store can make the group one statement. Progress of a delivery is not counted, as
+   * long as no delivery of its task is registered or deleted in the same call; it is applied after the other writes.
    */
   write(writes: readonly Write[]): Promise<readonly WriteResult[]>;
 

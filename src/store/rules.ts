@@ -8,6 +8,7 @@ import type {
   RequestCancel,
   Scope,
   Submit,
+  Write,
   WriteResult,
 } from "./contract.ts";
 import type { Liveness } from "./single-process.ts";
@@ -112,6 +113,24 @@ export interface LeaseState {
   readonly turn: number;
   /** Runs begun for the current turn. */
   readonly attempt: number;
+}
+
+/** Throws where a caller breaks the rule of `TaskStore.write`, on every store and not only on one that depends on it. */
+export function assertOneWritePerTask(writes: readonly Write[]): void {
+  if (writes.length < 2) return;
+  const rows = new Set<string | number>();
+  const registered = new Set<string>();
+  const add = (row: string | number, id: string) => {
+    if (rows.has(row)) throw new Error(`The call has more than one write for the task ${id}.`);
+    rows.add(row);
+  };
+  for (const { id, kind } of writes) {
+    if (kind !== "push-progress") add(id, id);
+    if (kind === "push-put" || kind === "push-delete") registered.add(id);
+  }
+  for (const write of writes) {
+    if (write.kind === "push-progress") add(registered.has(write.id) ? write.id : write.place, write.id);
+  }
 }
 
 type PlainRefusal = Exclude<Refusal, "duplicate">;

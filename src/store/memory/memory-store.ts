@@ -22,7 +22,7 @@ import {
   type Write,
   type WriteResult,
 } from "../contract.ts";
-import { acceptWrite, findRefusal, scopeKey, statusTime, takePage } from "../rules.ts";
+import { acceptWrite, assertOneWritePerTask, findRefusal, scopeKey, statusTime, takePage } from "../rules.ts";
 import { createLiveness, createWakeups, type Liveness, parseView } from "../single-process.ts";
 import { PushConfigs } from "./push-configs.ts";
 import { ScopeIndex } from "./scope-index.ts";
@@ -35,7 +35,7 @@ export function createMemoryStore(options: { readonly clock: Clock }): TaskStore
     description: "memory",
     durable: false,
     wakeups: createWakeups(),
-    write: (writes) => Promise.resolve(core.write(writes)),
+    write: async (writes) => core.write(writes),
     head: (id) => Promise.resolve(core.tasks.get(id)?.head()),
     snapshot: (id, how) => Promise.resolve(core.tasks.get(id)?.snapshot(how)),
     read: (cursors, limit) =>
@@ -86,6 +86,7 @@ class MemoryCore {
   }
 
   write(writes: readonly Write[]): WriteResult[] {
+    assertOneWritePerTask(writes);
     this.#commit++;
     const results: WriteResult[] = [];
     for (const write of writes) results.push(this.#apply(write));

@@ -13,7 +13,14 @@ import type {
   Write,
   WriteResult,
 } from "../contract.ts";
-import { acceptWrite, findRefusal, leaseAfterAppend, leaseAtSubmit, statusTime } from "../rules.ts";
+import {
+  acceptWrite,
+  assertOneWritePerTask,
+  findRefusal,
+  leaseAfterAppend,
+  leaseAtSubmit,
+  statusTime,
+} from "../rules.ts";
 import { encodeSegment } from "../segment.ts";
 import type { Liveness } from "../single-process.ts";
 import type { Connection } from "./connection.ts";
@@ -83,6 +90,7 @@ export class Writer {
 
   write(writes: readonly Write[]): WriteResult[] {
     if (writes.length === 0) return [];
+    assertOneWritePerTask(writes);
     return fallBackIfDamaged(
       () => this.#counters.commit(() => writes.map((write) => this.#apply(write))),
       () => writes.map((write) => this.#applyAlone(write)),

@@ -37,7 +37,7 @@ export function describeLeases(store: () => TaskStore): void {
         { kind: "remember", id, fence: 1, key: "k", value: "1" },
         { kind: "discard", id, fence: 1, reply: { messageId: "m", role: "ROLE_AGENT", parts: [] } },
       ];
-      for (const result of await store().write(writes)) expect(result).toEqual({ ok: false, refusal: "fenced" });
+      for (const write of writes) expect(await writeOne(store(), write)).toEqual({ ok: false, refusal: "fenced" });
       expect(await store().head(id)).toMatchObject({ number: 1, node: other, fence: 2, attempt: 2 });
       await accept(store(), append(id, 1, [chunkEvent(id, [{ text: "heir" }])], { fence: 2 }));
     });

@@ -14,6 +14,7 @@ import {
   statusEvent,
   taskEvent,
   uniqueId,
+  writeAll,
 } from "./fixtures.ts";
 
 /** The whole meaning of a task in a store, as simply as it can be said. */
@@ -260,7 +261,10 @@ export function describeModel(store: () => TaskStore): void {
           const ids = [uniqueId(), uniqueId(), uniqueId()] as const;
           for (const group of written) {
             const steps = group.map((doing) => model.perform(ids[doing.task] as string, doing));
-            const results = await store().write(steps.map(({ write }) => write));
+            const results = await writeAll(
+              store(),
+              steps.map(({ write }) => write),
+            );
             const got = results.map((result) =>
               result.ok ? `${result.number} under ${result.fence}` : result.refusal,
             );

@@ -23,6 +23,7 @@ import {
   uniqueScope,
   WORKING,
   walk,
+  writeAll,
 } from "./fixtures.ts";
 
 const KIBI = 1_024;
@@ -93,7 +94,7 @@ export function describeUsage(open: () => Promise<TaskStore>): void {
       await accept(store, submit(id, [], scope));
       await expectCounter(() => store.storedBytes(scope.owner)).toBeGreaterThan(0);
       const before = await store.storedBytes(scope.owner);
-      const [again, late] = await store.write([
+      const [again, late] = await writeAll(store, [
         submit(id, [], scope),
         append(id, 7, [chunkEvent(id, [{ text: "late" }])]),
       ]);

@@ -14,6 +14,7 @@ import {
   MINUTE,
   message,
   readAll,
+  registration,
   SUBMITTED,
   status,
   statusEvent,
@@ -109,37 +110,30 @@ export function describeWrites(store: () => TaskStore): void {
   });
 
   describe("a group", () => {
-    it("applies the writes to one task in order", async () => {
-      const id = uniqueId();
-      const results = await store().write([
-        submit(id, [], { node: "n1" }),
-        append(id, 1, [statusEvent(id, status(WORKING, 1))], { fence: 1 }),
-        append(id, 2, [chunkEvent(id, [{ text: "a" }])], { fence: 1 }),
-        { kind: "remember", id, fence: 1, key: "k", value: "1" },
-        append(id, 3, [statusEvent(id, status(COMPLETED, 2))], { fence: 1 }),
-        append(id, 4, [chunkEvent(id, [{ text: "late" }])], { fence: 1 }),
-      ]);
-      expect(results.map((result) => (result.ok ? result.number : result.refusal))).toEqual([
-        1,
-        2,
-        3,
-        3,
-        4,
-        "terminal",
-      ]);
-      expect(await store().head(id)).toMatchObject({ number: 4, status: status(COMPLETED, 2) });
-      expect(await readAll(store(), id)).toHaveLength(4);
+    it("has at most one write per task", async () => {
+      const [id, other] = [uniqueId(), uniqueId()];
+      const again = [submit(other), submit(id), append(id, 1, [statusEvent(id, status(WORKING, 1))])];
+      await expect(store().write(again)).rejects.toThrow(id);
+      expect(await store().numbers([id, other])).toEqual([0, 0]);
+      const progress: Write = { kind: "push-progress", id, place: 1, claim: 1, cursor: 1, next: { kind: "release" } };
+      const put: Write = { kind: "push-put", ...ALICE, id, config: registration("one") };
+      for (const group of [
+        [progress, progress],
+        [put, progress],
+      ])
+        await expect(store().write(group)).rejects.toThrow(id);
+      const [, refused] = await store().write([submit(id), progress]);
+      expect(refused).toEqual({ ok: false, refusal: "missing" });
     });
 
     it("is not harmed by a refused neighbour, and the refused one changes nothing", async () => {
-      const [first, second, ended] = [uniqueId(), uniqueId(), uniqueId()];
-      await accept(store(), finished(ended, 1));
+      const [first, second, taken, ended] = [uniqueId(), uniqueId(), uniqueId(), uniqueId()];
+      await accept(store(), submit(taken), submit(second), finished(ended, 1));
       const results = await store().write([
         submit(first),
-        submit(first, [], { contextId: "other" }),
+        submit(taken, [], { contextId: "other" }),
         append(ended, 2, [statusEvent(ended, status(WORKING, 9))]),
         append(uniqueId(), 1, []),
-        submit(second),
         append(second, 7, [statusEvent(second, status(WORKING, 9))]),
       ]);
       expect(results.map((result) => (result.ok ? "ok" : result.refusal))).toEqual([
@@ -147,10 +141,10 @@ export function describeWrites(store: () => TaskStore): void {
         "exists",
         "terminal",
         "missing",
-        "ok",
         "position",
       ]);
-      expect(await store().numbers([first, second, ended])).toEqual([1, 1, 2]);
+      expect(await store().numbers([first, second, taken, ended])).toEqual([1, 1, 1, 2]);
+      expect((await store().head(taken))?.contextId).toBe(contextOf(taken));
       expect((await store().head(ended))?.status).toEqual(status(COMPLETED, 1));
     });
 
