@@ -3,7 +3,7 @@ import type { Connection } from "./connection.ts";
 /** A connection to rooms that people and agents share: everyone sees every post, one's own included. */
 export interface Channel extends Connection {
   readonly abilities: ChannelAbilities;
-  /** For one reader. Ends when the channel closes; after a reconnect, posts may repeat or have been missed. */
+  /** For one reader. Ends when the channel closes. After a reconnect, posts may repeat. */
   readonly posts: AsyncIterable<Post>;
   /** Resolves with the id that the room gave the post. Rejects when the channel has closed or the room refuses. */
   post(draft: PostDraft): Promise<{ readonly id: string }>;
@@ -53,6 +53,8 @@ export interface PostFile {
 export interface PostDraft {
   readonly room: string;
   readonly text: string;
+  /** A draft that is posted again under the same key is the same post: for when it is not known whether it arrived. */
+  readonly key?: string;
   /** Participant on whose behalf the post is sent, where one connection has several. */
   readonly as?: string;
   readonly mentions?: readonly string[];
