@@ -10,7 +10,7 @@ import {
 } from "../../../dialects/xiaoyi/render/notification.ts";
 import { type KeyPair, signedHeaders } from "../../../dialects/xiaoyi/signature.ts";
 import type { Clock, CounterName, Log, Meter } from "../../../model/ports.ts";
-import { type Backoff, createBackoff } from "../../../wire/backoff.ts";
+import { type Backoff, type BackoffPolicy, createBackoff } from "../../../wire/backoff.ts";
 import { CarrierError, type Exchanger } from "../../../wire/exchange.ts";
 import type { DeviceSpacing } from "./devices.ts";
 
@@ -55,7 +55,7 @@ interface Job {
 
 const MAX_WAITING = 200;
 const TIMEOUT_MS = 10_000;
-const RETRY = { baseMs: 5_000, capMs: 300_000, maxTries: 6, resetAfterMs: Number.POSITIVE_INFINITY };
+const RETRY: BackoffPolicy = { baseMs: 5_000, capMs: 300_000, maxAttempts: 6, resetAfterMs: Number.POSITIVE_INFINITY };
 
 export class NotificationSender {
   readonly #options: NotificationSenderOptions;
