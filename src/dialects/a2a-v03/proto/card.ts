@@ -32,6 +32,7 @@ function toCard(card: AgentCard, losses: Loss[]): ProtoCard {
 
 /** What is the same in the JSON of this version: all but how security is spelled. */
 export function cardMembers(card: AgentCard, losses: Loss[]): Omit<ProtoCard, "skills"> {
+  if (card.signatures !== undefined) losses.push(toLoss(LOSSES.signaturesSent, "card.signatures"));
   const interfaces = toProtoInterfaces(card.supportedInterfaces, losses);
   const [first] = card.supportedInterfaces;
   const preferred = interfaces[0] ?? (first && { url: first.url, transport: first.protocolBinding });
@@ -52,7 +53,6 @@ export function cardMembers(card: AgentCard, losses: Loss[]): Omit<ProtoCard, "s
   if (card.documentationUrl !== undefined) encoded.documentationUrl = card.documentationUrl;
   if (card.iconUrl !== undefined) encoded.iconUrl = card.iconUrl;
   if (extendedAgentCard !== undefined) encoded.supportsAuthenticatedExtendedCard = extendedAgentCard;
-  if (card.signatures !== undefined) losses.push(toLoss(LOSSES.signaturesSent, "card.signatures"));
   return encoded;
 }
 
