@@ -14,7 +14,7 @@ import { Victim } from "./victim.ts";
 import { GO, XIAOYI } from "./xiaoyi-files.ts";
 
 const KEY = "key-of-the-platform";
-const RECONNECT = { baseMs: 4, capMs: 16, resetAfterMs: 0, maxAttempts: 100_000 };
+const RECONNECT = { baseMs: 4, capMs: 16, resetAfterMs: 0, maxTries: 100_000 };
 
 let folder: string;
 let file: string;

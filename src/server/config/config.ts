@@ -172,7 +172,7 @@ function toXiaoyiConfig({ files, http, links }: ParsedConfig["xiaoyi"]): XiaoyiC
     links: links.map(({ heartbeat, push, reconnect: { first, longest, stableAfter, tries }, ...entry }) => ({
       ...entry,
       heartbeatMs: heartbeat,
-      reconnect: { baseMs: first, capMs: longest, maxAttempts: tries, resetAfterMs: stableAfter },
+      reconnect: { baseMs: first, capMs: longest, maxTries: tries, resetAfterMs: stableAfter },
       ...toPhonePush(push),
     })),
     files: { ...rest, timeoutMs: timeout, quotaBytes: quota, keepMs: keep },

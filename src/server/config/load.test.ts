@@ -342,7 +342,7 @@ describe("what is wrong with a configuration", () => {
         render: "phone",
         language: "zh",
         heartbeatMs: 20_000,
-        reconnect: { baseMs: 2_000, capMs: 60_000, maxAttempts: 50, resetAfterMs: 10_000 },
+        reconnect: { baseMs: 2_000, capMs: 60_000, maxTries: 50, resetAfterMs: 10_000 },
         uploadUrl: "https://hag-drcn.op.dbankcloud.com",
       },
     ]);

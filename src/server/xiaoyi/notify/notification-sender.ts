@@ -55,7 +55,7 @@ interface Job {
 
 const MAX_WAITING = 200;
 const TIMEOUT_MS = 10_000;
-const RETRY: BackoffPolicy = { baseMs: 5_000, capMs: 300_000, maxAttempts: 6, resetAfterMs: Number.POSITIVE_INFINITY };
+const RETRY: BackoffPolicy = { baseMs: 5_000, capMs: 300_000, maxTries: 6, resetAfterMs: Number.POSITIVE_INFINITY };
 
 export class NotificationSender {
   readonly #options: NotificationSenderOptions;
