@@ -12,6 +12,7 @@ import * as client from "../src/client/index.ts";
 import { METHODS } from "../src/dialects/a2a-v1/decode.ts";
 import { ERRORS } from "../src/dialects/a2a-v1/errors.ts";
 import { matchRoute } from "../src/dialects/a2a-v1/http-routes.ts";
+import { XIAOYI_EXTENSION } from "../src/dialects/xiaoyi/metadata.ts";
 import { DEFAULT_LIMITS, DEFAULT_TIMES } from "../src/engine/options.ts";
 import * as main from "../src/index.ts";
 import type { AgentCard } from "../src/model/card.ts";
@@ -141,7 +142,7 @@ describe("names on the wire", () => {
   });
 
   it("extensions", () => {
-    expect(EXTENSIONS).toEqual({
+    expect({ ...EXTENSIONS, xiaoyi: XIAOYI_EXTENSION }).toEqual({
       replay: "urn:dragoman:ext:replay:v1",
       idempotency: "urn:dragoman:ext:idempotency:v1",
       hops: "urn:dragoman:ext:hops:v1",

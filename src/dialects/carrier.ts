@@ -7,7 +7,7 @@ import type { BackoffPolicy } from "../wire/backoff.ts";
 import type { Closure, Connection } from "../wire/connection.ts";
 import type { FullReply, RequestHead } from "../wire/exchange.ts";
 import type { Link } from "../wire/link.ts";
-import type { AgentService, CodecTools, ServeContext } from "./contract.ts";
+import type { AgentService, CodecTools, ServeContext, ServeLimits } from "./contract.ts";
 
 /** What a server gives to the carriers of one dialect. */
 export interface CarrierHost extends CodecTools {
@@ -15,10 +15,12 @@ export interface CarrierHost extends CodecTools {
   readonly agents: ReadonlyMap<string, AgentService>;
   /** Connections can be accepted: the server listens by itself. */
   readonly accepts: boolean;
-  /** What a caller may do with an agent, without counting a request. Throws a ProtocolError where there is no such agent. */
+  readonly limits: ServeLimits;
+  /**
+   * For one message of a caller that the dialect has recognised. Counts it like a request; throws a ProtocolError where
+   * there is no such agent, or the caller sends too many.
+   */
   context(agent: string, caller: Caller): ServeContext;
-  /** The same for one message of the caller, which counts as a request. Throws a ProtocolError if its owner sends too many. */
-  enter(agent: string, caller: Caller): ServeContext;
 }
 
 /**

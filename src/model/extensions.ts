@@ -11,8 +11,6 @@ export const EXTENSIONS = {
   hops: "urn:dragoman:ext:hops:v1",
   /** Reasoning text of an agent, in the `metadata` of a part: the text itself, or `true` where it is the part's own. */
   reasoning: "urn:dragoman:ext:reasoning:v1",
-  /** What only Xiaoyi shows (cards, commands, chips, references), in the `metadata` of a part whose text others show. */
-  xiaoyi: "urn:dragoman:ext:xiaoyi:v1",
 } as const;
 
 /**

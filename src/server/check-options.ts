@@ -2,6 +2,7 @@ import { z } from "zod";
 import { DEFAULT_LIMITS, DEFAULT_TIMES } from "../engine/options.ts";
 import { formatPath, toFindings } from "./config/problems.ts";
 import { grpcPublicUrl, mountPath, publicUrl } from "./config/schema.ts";
+import { sectionChecks } from "./config/sections.ts";
 import { count, mediaType, port, rate, text } from "./config/value-types.ts";
 import { DEFAULT_SERVE_LIMITS, DEFAULT_SERVE_TIMES, type ServeOptions } from "./options.ts";
 
@@ -67,7 +68,7 @@ const SHAPE = {
   security: object.optional(),
   tls: object.optional(),
   audit: object.optional(),
-  xiaoyi: object.optional(),
+  ...sectionChecks,
   limits: limits.optional(),
   times: times.optional(),
   log: log.optional(),

@@ -29,8 +29,8 @@ import { openPush } from "./push.ts";
 /** Everything behind the socket: what `serve` listens with and what frameworks mount. */
 export interface Core {
   readonly engine: Engine;
-  readonly gate: Gate;
   readonly dialects: readonly Dialect[];
+  readonly gate: Gate;
   readonly router: Router;
   readonly http: NodeHttpOptions;
   /** Takes upgrade requests; undefined where no dialect accepts any. */
@@ -146,24 +146,21 @@ async function openCore(
     dialects,
     agents: settings.agents,
     tools,
+    gate,
     endpoint: where.endpoint,
     hostFor: (dialect) => ({
       ids: uuidIds,
       report: (losses) => report(dialect, losses),
       agents: services,
-      context(agent, caller) {
-        const service = services.get(agent);
-        if (service === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "There is no such agent.");
-        return gate.contextFor(caller, service, dialect);
-      },
-      enter: (agent, caller) => gate.enter(caller, agent, dialect),
+      limits: gate.limits,
+      context: (agent, caller) => gate.enter(caller, agent, dialect),
     }),
   });
   closing.add(() => carriers?.settle());
   return {
     engine,
-    gate,
     dialects,
+    gate,
     router,
     http: createHttp(settings, router, carriers, budgets, counters),
     upgrade: carriers.upgrade,

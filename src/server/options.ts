@@ -10,10 +10,11 @@ import { DEFAULT_UNSENT_LIMITS } from "./access/byte-budgets.ts";
 import { type ConnectionLimits, DEFAULT_CONNECTION_LIMITS } from "./access/connections.ts";
 import type { TlsOptions } from "./access/tls.ts";
 import type { AuditOptions } from "./audit/audit-log.ts";
+import { collectSecrets } from "./config/secrets.ts";
+import type { SectionOptions } from "./config/sections.ts";
 import type { CorsOptions } from "./http/cors.ts";
-import { collectSecrets, Redactor, withRedaction } from "./logging/redact.ts";
+import { Redactor, withRedaction } from "./logging/redact.ts";
 import type { PushOptions } from "./push.ts";
-import type { XiaoyiOptions } from "./xiaoyi/open-xiaoyi.ts";
 
 interface ServeLimitOptions extends EngineLimits, AdmissionLimits, ConnectionLimits {
   /** Bytes of a request body; more is answered with 413. */
@@ -43,7 +44,7 @@ interface ServeTimeOptions extends EngineTimes {
   readonly drainMs: number;
 }
 
-export interface ServeOptions {
+export interface ServeOptions extends SectionOptions {
   /** Agents by name; the name is part of the URL, `/agents/NAME`. */
   readonly agents: Readonly<Record<string, Agent>>;
   /** Name of the agent that also lives at the root. Default: the first. */
@@ -87,8 +88,6 @@ export interface ServeOptions {
   readonly tls?: TlsOptions;
   /** A record of who did what, apart from the log. */
   readonly audit?: AuditOptions;
-  /** How agents are connected to Huawei's assistant Xiaoyi. */
-  readonly xiaoyi?: XiaoyiOptions;
   /** Limits on what callers may ask for; see below. */
   readonly limits?: Partial<ServeLimitOptions>;
   /** Durations in milliseconds; see below. */

@@ -2,9 +2,10 @@ import { resolve } from "node:path";
 import { findMissingProgram } from "../agents/process/find-program.ts";
 import type { Log } from "../model/ports.ts";
 import { buildAgents, type ConfigOverrides, type DragomanConfig, environmentFor, loadConfig } from "./config/index.ts";
+import { collectConfigSecrets } from "./config/secrets.ts";
+import { sectionOptions } from "./config/sections.ts";
 import { watchModules } from "./config/watch-modules.ts";
 import { createLog } from "./logging/log.ts";
-import { collectConfigSecrets } from "./logging/redact.ts";
 import type { PushOptions } from "./push.ts";
 import { type DragomanServer, type ServeOptions, serve } from "./serve.ts";
 import { createWatchdog, type Watchdog } from "./watchdog.ts";
@@ -126,7 +127,7 @@ function toServeOptions(config: DragomanConfig, agents: Awaited<ReturnType<typeo
     ...(tls === undefined ? undefined : { tls }),
     ...(config.signing === undefined ? undefined : { signing: config.signing }),
     auth: config.auth,
-    xiaoyi: config.xiaoyi,
+    ...sectionOptions(config),
     limits: config.limits,
     times: config.times,
     ...(config.audit === undefined ? undefined : { audit: config.audit }),

@@ -108,19 +108,21 @@ export async function openRoomStage(room: RoomServer): Promise<RoomStage> {
     dial: (since, signal) =>
       dialRoom({ url: room.url, room: "lobby", participants, since, clock: systemClock, signal }),
   });
+  const limits = { maxDepth: 64, maxValues: 200_000, maxParts: 1_000, keepAliveMs: 60_000 };
   const carriers = await openCarriers({
     dialects: [dialect],
     agents,
     tools,
+    gate: { checkAddress: () => undefined, refuse: (error) => error },
     endpoint: undefined,
     hostFor: () => ({
       ids: uuidIds,
+      limits,
       report: () => {},
       agents: services,
       context(agent, caller) {
         const service = services.get(agent);
         if (service === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "There is no such agent.");
-        const limits = { maxDepth: 64, maxValues: 200_000, maxParts: 1_000, keepAliveMs: 60_000 };
         return { ids: uuidIds, report: () => {}, service, caller, limits, agentOfTenant: () => undefined };
       },
     }),

@@ -324,7 +324,7 @@ it("an agent whose credentials are wrong is told so, and everything else is serv
     },
   });
   cleanups.push(() => server.close());
-  while (!lines.some((line) => line.includes("given up"))) await new Promise((resolve) => setTimeout(resolve, 5));
+  while (!lines.some((line) => line.includes("Gave up"))) await new Promise((resolve) => setTimeout(resolve, 5));
   expect(lines[0]).toContain("Xiaoyi refused the credentials of the link.");
   expect(lines).toHaveLength(2);
   expect((await fetch(`${server.url}/healthz`)).status).toBe(200);

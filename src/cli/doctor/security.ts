@@ -199,7 +199,7 @@ async function checkPermissions(about: string, file: string | undefined, status:
 }
 
 const SECRET_PATH =
-  /^(?:auth\.apiKeys\[\d+\]\.key|auth\.basic\[\d+\]\.password|push\.hmac\.secret|xiaoyi\..+\.(?:sk|apiKey|clientSecret)|agents\..+\.link\.sk)$/;
+  /^(?:auth\.apiKeys\[\d+\]\.key|auth\.basic\[\d+\]\.password|push\.hmac\.secret|[a-z]+\..+\.(?:sk|apiKey|clientSecret))$/;
 const VARIABLE_PATH = /^agents\..+\.env\.([^.]+)$/;
 
 /** Written out rather than taken from the environment. */

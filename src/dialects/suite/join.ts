@@ -124,14 +124,14 @@ function joinLink(dialect: Dialect, calling: LinkCalling, service: AgentService)
 
 /** Serves a link by the dialect's first carrier, whichever side would dial it. */
 export async function serveLink({ name, serving }: Dialect, context: ServeContext, link: Link): Promise<Closure> {
-  const { ids, report, service } = context;
+  const { ids, limits, report, service } = context;
   const host: CarrierHost = {
     ids,
+    limits,
     report,
     agents: new Map([[service.name, service]]),
     accepts: true,
     context: () => context,
-    enter: () => context,
   };
   const [carrier] = (await serving.carriers?.(host)) ?? [];
   const conversation = carrier?.open?.[0] ?? carrier?.accept?.admit({ headers: {}, baseUrl: undefined });

@@ -1,14 +1,13 @@
 /** Where the platform trades its client credentials for a token (RFC 6749 §4.4). */
 
 import { invalidParams, ProtocolError } from "../../model/errors.ts";
-import { EXTENSIONS } from "../../model/extensions.ts";
 import { isObject, type JsonObject } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import { type ExchangeRequest, type FullReply, jsonReply, type RequestHead } from "../../wire/exchange.ts";
 import { decodeUtf8, parseJson } from "../../wire/parse-json.ts";
 import type { CodecTools } from "../contract.ts";
 import type { DecodedMessage } from "../xiaoyi/decode.ts";
-import { xiaoyiMetadata } from "../xiaoyi/metadata.ts";
+import { XIAOYI_EXTENSION, xiaoyiMetadata } from "../xiaoyi/metadata.ts";
 import { phoneText } from "../xiaoyi/phone-texts.ts";
 import { secretsEqual } from "../xiaoyi/signature.ts";
 import { accessScope, issueToken } from "./access.ts";
@@ -144,5 +143,5 @@ export async function withAccount(decoded: DecodedMessage, { accounts }: Entry):
   const account = await accounts.bindings.find(loginSessionId);
   const { agentLoginSessionId, ...others } = xiaoyiMetadata(message.metadata) ?? {};
   const mark: JsonObject = account === undefined ? others : { ...others, agentLoginSessionId: loginSessionId, account };
-  return { ...message, metadata: { ...message.metadata, [EXTENSIONS.xiaoyi]: mark } };
+  return { ...message, metadata: { ...message.metadata, [XIAOYI_EXTENSION]: mark } };
 }

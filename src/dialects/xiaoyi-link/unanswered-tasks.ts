@@ -1,9 +1,8 @@
-import { EXTENSIONS } from "../../model/extensions.ts";
 import { isObject } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import type { Task } from "../../model/task.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
-import { xiaoyiMetadata } from "../xiaoyi/metadata.ts";
+import { XIAOYI_EXTENSION, xiaoyiMetadata } from "../xiaoyi/metadata.ts";
 import type { OfflineNotifications, PersistentMap } from "../xiaoyi/ports.ts";
 import type { LinkTasks } from "./tasks.ts";
 
@@ -25,7 +24,7 @@ export interface ReplyAddress {
 
 export function withReplyAddress(message: Message, recalled: ReplyAddress): Message {
   const mark = { ...xiaoyiMetadata(message.metadata), link: { ...recalled } };
-  return { ...message, metadata: { ...message.metadata, [EXTENSIONS.xiaoyi]: mark } };
+  return { ...message, metadata: { ...message.metadata, [XIAOYI_EXTENSION]: mark } };
 }
 
 /** By the user's last message. Good only for tasks that are known to be made over this dialect. */

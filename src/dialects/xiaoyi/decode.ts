@@ -1,12 +1,12 @@
 /** What the platform says: the params of `message/stream`. */
 
-import { EXTENSIONS } from "../../model/extensions.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import type { Lossy } from "../../model/loss.ts";
 import { isDataPart, type Message, type Part } from "../../model/message.ts";
 import type { CodecTools } from "../contract.ts";
 import { type Members, readRequest } from "../shared/json-members.ts";
 import type { ReadOptions } from "../shared/proto/json-reading.ts";
+import { XIAOYI_EXTENSION } from "./metadata.ts";
 import { decodeKnownPart } from "./parts.ts";
 
 /** Variables of the platform: groups of them as objects, as devices send them, or as lists of objects, as documented. */
@@ -83,7 +83,7 @@ function decodeParams(members: Members, ids: CodecTools["ids"], defaults: Messag
       role: "ROLE_USER",
       contextId: sessionId,
       parts,
-      ...(mark === undefined ? undefined : { metadata: { [EXTENSIONS.xiaoyi]: mark } }),
+      ...(mark === undefined ? undefined : { metadata: { [XIAOYI_EXTENSION]: mark } }),
     },
     events,
     isTurn,

@@ -4,6 +4,9 @@ import { EXTENSIONS } from "../../model/extensions.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import { isTextPart, isUrlPart, type Part, type UrlPart } from "../../model/message.ts";
 
+/** In the `metadata` of a part whose text others show: what only Xiaoyi shows (cards, commands, chips, references). */
+export const XIAOYI_EXTENSION = "urn:dragoman:ext:xiaoyi:v1";
+
 /** Cards, commands, chips and references as text, for those who cannot show them: titles and links are what matters. */
 
 const TITLES = ["title", "cardName", "appName", "intentName"] as const;
@@ -71,7 +74,7 @@ export function isShowable(data: JsonValue): data is JsonObject {
 }
 
 export function xiaoyiMetadata(metadata: JsonObject | undefined): JsonObject | undefined {
-  const mark = metadata?.[EXTENSIONS.xiaoyi];
+  const mark = metadata?.[XIAOYI_EXTENSION];
   return isObject(mark) ? mark : undefined;
 }
 
@@ -88,7 +91,7 @@ export function reasoningPart(reasoning: string): Part {
 
 /** A thing only Xiaoyi can show, as a text that others show in its place. */
 export function showablePart(data: JsonObject, text: string): Part {
-  return { text, metadata: { [EXTENSIONS.xiaoyi]: { data } } };
+  return { text, metadata: { [XIAOYI_EXTENSION]: { data } } };
 }
 
 /** The thing itself, where a part is one. */
@@ -105,7 +108,7 @@ export function fileIdOf(part: Part): string | undefined {
 
 /** The bytes of a file that came with an address, too: for when nothing can be fetched from there. */
 export function withInlineBytes(part: UrlPart, raw: string): UrlPart {
-  return { ...part, metadata: { [EXTENSIONS.xiaoyi]: { raw } } };
+  return { ...part, metadata: { [XIAOYI_EXTENSION]: { raw } } };
 }
 
 /** A file of a message without its spare bytes, and these. */
@@ -122,5 +125,5 @@ export function isLocalFile(part: Part): boolean {
 
 /** The same part, with the id under which the platform has it. */
 export function withFileId(part: Part, fileId: string): Part {
-  return { ...part, metadata: { ...part.metadata, [EXTENSIONS.xiaoyi]: { ...xiaoyiMetadata(part.metadata), fileId } } };
+  return { ...part, metadata: { ...part.metadata, [XIAOYI_EXTENSION]: { ...xiaoyiMetadata(part.metadata), fileId } } };
 }

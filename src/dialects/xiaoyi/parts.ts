@@ -18,6 +18,7 @@ import {
   showableDataOf,
   showablePart,
   withInlineBytes,
+  XIAOYI_EXTENSION,
 } from "./metadata.ts";
 
 /** The platform sometimes names a kind of file where a media type belongs, e.g. `jpeg`. Kinds are endings of names, too. */
@@ -109,7 +110,7 @@ export function encodeParts(parts: readonly Part[], path: string, losses: Loss[]
   return parts.map((part, index) => encodePart(part, `${path}.parts[${index}]`, losses));
 }
 
-const OWN_METADATA: ReadonlySet<string> = new Set([EXTENSIONS.reasoning, EXTENSIONS.xiaoyi]);
+const OWN_METADATA: ReadonlySet<string> = new Set([EXTENSIONS.reasoning, XIAOYI_EXTENSION]);
 
 export function loseMetadata(metadata: JsonObject | undefined, path: string, losses: Loss[]): void {
   if (metadata === undefined) return;
@@ -193,7 +194,7 @@ function decodeFileContent(members: Members): Writable<Part> {
   const fileId = members.text("fileId");
   if (fileId !== undefined) {
     members.reading.lose(LOSSES.unreadableFile);
-    return { url: `urn:xiaoyi:file:${fileId}`, metadata: { [EXTENSIONS.xiaoyi]: { fileId } } };
+    return { url: `urn:xiaoyi:file:${fileId}`, metadata: { [XIAOYI_EXTENSION]: { fileId } } };
   }
   if (members.has("uri")) return { url: "" };
   members.violate("must have one of uri, bytes, fileId");

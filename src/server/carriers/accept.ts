@@ -3,16 +3,19 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { AcceptedConnections, ConnectionRefusal, Conversation } from "../../dialects/carrier.ts";
+import { ProtocolError } from "../../model/errors.ts";
 import type { Clock, Log } from "../../model/ports.ts";
 import { GOING_AWAY } from "../../wire/connection.ts";
 import type { Link } from "../../wire/link.ts";
 import { createWebSocketAcceptor } from "../../wire/websocket-link.ts";
+import type { Gate } from "../access/gate.ts";
 import { errorReply, refuseUpgrade } from "../http/error-replies.ts";
 
 /** Takes an upgrade request of the HTTP server. */
 export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
 export interface AcceptorOptions {
+  readonly gate: Pick<Gate, "checkAddress" | "refuse">;
   readonly clock: Clock;
   readonly log: Log;
   readonly endpoint: {
@@ -34,8 +37,8 @@ const PING = { everyMs: 30_000, deadlineMs: 10_000 };
 const REFUSAL_LOG_INTERVAL_MS = 60_000;
 
 export function createAcceptor(
-  accepting: readonly (AcceptedConnections & { readonly name: string })[],
-  { clock, endpoint, log }: AcceptorOptions,
+  accepting: readonly (AcceptedConnections & { readonly name: string; readonly dialect: string })[],
+  { clock, endpoint, gate, log }: AcceptorOptions,
 ): Acceptor {
   const accept = createWebSocketAcceptor({ clock, ping: PING });
   const open = new Set<Link>();
@@ -76,14 +79,24 @@ export function createAcceptor(
         refuseUpgrade(socket, errorReply(503, "The server is shutting down."));
         return;
       }
+      const { remoteAddress } = request.socket;
+      const limited = gate.checkAddress(remoteAddress, undefined, found.dialect);
+      if (limited !== undefined) {
+        const { headers, ...reply } = errorReply(429, limited.message);
+        refuseUpgrade(socket, { ...reply, headers: { ...headers, "retry-after": String(limited.retryAfter) } });
+        return;
+      }
       const { mount, publicUrl } = endpoint;
       const dialled = originOf(request);
       const result = found.admit({
         headers: request.headers,
         baseUrl: publicUrl ?? (dialled === undefined ? undefined : dialled + mount),
       });
-      if ("status" in result) refuse(socket, result, found.name);
-      else accept(request, socket, head, (link) => void converse(result, link));
+      if ("status" in result) {
+        const code = result.status === 401 ? "UNAUTHENTICATED" : "PERMISSION_DENIED";
+        gate.refuse(new ProtocolError(code, result.message), remoteAddress, undefined, found.dialect);
+        refuse(socket, result, found.name);
+      } else accept(request, socket, head, (link) => void converse(result, link));
     },
     close() {
       closed = true;

@@ -12,6 +12,7 @@ export interface CarriersOptions {
   readonly dialects: readonly Dialect[];
   readonly agents: Readonly<Record<string, Agent>>;
   readonly tools: Pick<DialectTools, "clock" | "log" | "random">;
+  readonly gate: AcceptorOptions["gate"];
   /** Absent: connections cannot be accepted. */
   readonly endpoint: AcceptorOptions["endpoint"] | undefined;
   hostFor(dialect: string): Omit<CarrierHost, "accepts">;
@@ -34,7 +35,7 @@ const SETTLE_MS = 1_000;
 
 /** Throws a TypeError for settings that make no sense. Does not wait for connections: they open when they can. */
 export async function openCarriers(options: CarriersOptions): Promise<Carriers> {
-  const { agents, dialects, endpoint, hostFor, tools } = options;
+  const { agents, dialects, endpoint, gate, hostFor, tools } = options;
   const opened = new Map<string, readonly Carrier[]>();
   for (const { name, serving } of dialects) {
     if (serving.carriers === undefined) continue;
@@ -42,12 +43,14 @@ export async function openCarriers(options: CarriersOptions): Promise<Carriers> 
   }
   const carriers = [...opened.values()].flat();
   bindPeers(agents, carriers);
-  const accepting = carriers.flatMap(({ accept, name }) => (accept === undefined ? [] : [{ ...accept, name }]));
+  const accepting = [...opened].flatMap(([dialect, own]) =>
+    own.flatMap(({ accept, name }) => (accept === undefined ? [] : [{ ...accept, name, dialect }])),
+  );
   // What it takes to accept or dial is loaded only where it is used.
   const acceptor =
     endpoint === undefined || accepting.length === 0
       ? undefined
-      : (await import("./accept.ts")).createAcceptor(accepting, { endpoint, ...tools });
+      : (await import("./accept.ts")).createAcceptor(accepting, { endpoint, gate, ...tools });
   const loops = new Map<string, readonly DialLoop[]>();
   for (const [dialect, own] of opened) loops.set(dialect, await dialAll(own, tools));
   return {

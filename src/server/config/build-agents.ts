@@ -4,8 +4,8 @@ import { loadAgentModule } from "../../agents/load-module.ts";
 import type { TckOptions } from "../../agents/tck.ts";
 import type { Agent } from "../../engine/agent.ts";
 import { type Log, SILENT_LOG } from "../../model/ports.ts";
-import { createDialInAgent } from "../xiaoyi/dial-in-agent.ts";
 import type { AgentConfig, AgentOverrides, DragomanConfig } from "./config.ts";
+import { createDialInAgent } from "./sections.ts";
 
 export interface BuildOptions {
   /** Read modules anew, for reloading after a change. */

@@ -5,14 +5,12 @@ import type { TckOptions } from "../../agents/tck.ts";
 import type { SigningKeyOptions } from "../../auth/signatures/keys.ts";
 import type { AuthOptions } from "../../auth/verify/create-authenticator.ts";
 import type { Agent } from "../../engine/agent.ts";
-import type { BackoffPolicy } from "../../wire/backoff.ts";
 import type { TlsOptions } from "../access/tls.ts";
-import type { DialInCredentials } from "../xiaoyi/dial-in-agent.ts";
-import type { XiaoyiFilesOptions, XiaoyiPushOptions } from "../xiaoyi/phone-services.ts";
 import type { ParsedAgent, ParsedConfig } from "./schema.ts";
+import { type DialInCredentials, type SectionConfigs, toSectionConfigs } from "./sections.ts";
 
 /** A configuration ready for use: defaults filled in, times in milliseconds, sizes in bytes, paths absolute. */
-export interface DragomanConfig {
+export interface DragomanConfig extends SectionConfigs {
   /** Folder that relative paths were meant from. */
   readonly folder: string;
   readonly server: {
@@ -38,7 +36,6 @@ export interface DragomanConfig {
   readonly agents: ReadonlyMap<string, AgentConfig>;
   readonly auth: AuthOptions;
   readonly signing: SigningKeyOptions | undefined;
-  readonly xiaoyi: XiaoyiConfig;
   readonly strict: boolean;
   readonly push: PushConfig;
   readonly limits: ParsedConfig["limits"];
@@ -57,26 +54,6 @@ export interface DragomanConfig {
   };
   /** Where values come from, by path; what is not in it is a default. */
   readonly origins: ReadonlyMap<string, Origin>;
-}
-
-interface XiaoyiConfig {
-  readonly http: readonly XiaoyiHttpConfig[];
-  readonly links: readonly XiaoyiLinkConfig[];
-  readonly files: Required<XiaoyiFilesOptions>;
-}
-
-type ParsedXiaoyiHttp = ParsedConfig["xiaoyi"]["http"][number];
-type ParsedXiaoyiLink = ParsedConfig["xiaoyi"]["links"][number];
-
-interface XiaoyiHttpConfig extends Omit<ParsedXiaoyiHttp, "push" | "sessionTtl"> {
-  readonly sessionTtlMs: number;
-  readonly push?: XiaoyiPushOptions;
-}
-
-interface XiaoyiLinkConfig extends Omit<ParsedXiaoyiLink, "heartbeat" | "push" | "reconnect"> {
-  readonly heartbeatMs: number;
-  readonly reconnect: BackoffPolicy;
-  readonly push?: XiaoyiPushOptions;
 }
 
 interface PushConfig {
@@ -149,7 +126,7 @@ export function toConfig(parsed: ParsedConfig, folder: string, origins: Readonly
     agents,
     auth: absoluteAuth(parsed.auth, folder),
     signing: parsed.signing && { ...parsed.signing, keyFile: resolve(folder, parsed.signing.keyFile) },
-    xiaoyi: toXiaoyiConfig(parsed.xiaoyi),
+    ...toSectionConfigs(parsed),
     strict: parsed.strict,
     push: toPushConfig(parsed.push, folder),
     limits: parsed.limits,
@@ -163,26 +140,6 @@ export function toConfig(parsed: ParsedConfig, folder: string, origins: Readonly
     log: { level: log.level, pretty: log.pretty },
     origins,
   };
-}
-
-function toXiaoyiConfig({ files, http, links }: ParsedConfig["xiaoyi"]): XiaoyiConfig {
-  const { keep, quota, timeout, ...rest } = files;
-  return {
-    http: http.map(({ push, sessionTtl, ...entry }) => ({ ...entry, sessionTtlMs: sessionTtl, ...toPhonePush(push) })),
-    links: links.map(({ heartbeat, push, reconnect: { first, longest, stableAfter, tries }, ...entry }) => ({
-      ...entry,
-      heartbeatMs: heartbeat,
-      reconnect: { baseMs: first, capMs: longest, maxTries: tries, resetAfterMs: stableAfter },
-      ...toPhonePush(push),
-    })),
-    files: { ...rest, timeoutMs: timeout, quotaBytes: quota, keepMs: keep },
-  };
-}
-
-function toPhonePush(push: ParsedXiaoyiHttp["push"]): { readonly push?: XiaoyiPushOptions } {
-  if (push === undefined) return {};
-  const { spacing, ...rest } = push;
-  return { push: { ...rest, spacingMs: spacing } };
 }
 
 function toPushConfig({ timeout, hmac, jwt, ...rest }: ParsedConfig["push"], folder: string): PushConfig {

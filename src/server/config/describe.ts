@@ -2,16 +2,14 @@ import { formatDuration } from "../../model/duration.ts";
 import { isSecretName, redactText } from "../logging/redact.ts";
 import type { AgentConfig, DragomanConfig, Origin } from "./config.ts";
 import { limits } from "./schema.ts";
-import { formatSize, size, wait } from "./value-types.ts";
+import { sectionValues } from "./sections.ts";
+import { type EffectiveScalar, formatSize, membersOf, type ShownValue, size, wait } from "./value-types.ts";
 
 export interface EffectiveValue {
   readonly value: EffectiveScalar | readonly EffectiveScalar[];
   /** `default`, `command line`, or the place in the file, with the variables that went into it. */
   readonly origin: string;
 }
-
-type EffectiveScalar = string | number | boolean | null;
-type ShownValue = EffectiveScalar | undefined | readonly EffectiveScalar[];
 
 const REDACTED = "***";
 const SECRET_NAME = /key|secret|token|passw|credential|auth|^(?:ak|sk)$|_(?:ak|sk)$/i;
@@ -44,7 +42,7 @@ function* valuesOf(config: DragomanConfig): Generator<readonly [string, ShownVal
   yield* authValues(config.auth);
   for (const [key, value] of Object.entries(config.signing ?? {})) yield [`signing.${key}`, value];
   yield ["strict", config.strict];
-  yield* xiaoyiValues(config.xiaoyi);
+  yield* sectionValues(config);
   for (const [key, value] of Object.entries(config.limits)) yield [`limits.${key}`, formatLimit(key, value)];
   yield* pushValues(config.push);
   yield ["retention.idempotency", formatDuration(times.idempotencyMs)];
@@ -99,56 +97,6 @@ function formatLimit(key: string, value: number | readonly string[]): ShownValue
   const kind = LIMIT_KINDS.get(key);
   if (kind === size) return formatSize(value);
   return kind === wait ? formatDuration(value) : value;
-}
-
-function* xiaoyiValues({
-  files,
-  http,
-  links,
-}: DragomanConfig["xiaoyi"]): Generator<readonly [string, ShownValue], void, undefined> {
-  for (const [index, { account, oauth, push, sessionTtlMs, upload, ...rest }] of http.entries()) {
-    const path = `xiaoyi.http[${index}]`;
-    yield* membersOf(path, rest);
-    yield* membersOf(`${path}.oauth`, oauth);
-    yield* membersOf(`${path}.account`, account);
-    yield [`${path}.sessionTtl`, formatDuration(sessionTtlMs)];
-    yield* phonePushValues(path, push);
-    yield* membersOf(`${path}.upload`, upload);
-  }
-  for (const [index, { backup, heartbeatMs, push, reconnect, ...rest }] of links.entries()) {
-    const path = `xiaoyi.links[${index}]`;
-    yield* membersOf(path, rest);
-    yield* membersOf(`${path}.backup`, backup);
-    yield [`${path}.heartbeat`, formatDuration(heartbeatMs)];
-    yield [`${path}.reconnect.first`, formatDuration(reconnect.baseMs)];
-    yield [`${path}.reconnect.longest`, formatDuration(reconnect.capMs)];
-    yield [`${path}.reconnect.tries`, reconnect.maxTries];
-    yield [`${path}.reconnect.stableAfter`, formatDuration(reconnect.resetAfterMs)];
-    yield* phonePushValues(path, push);
-  }
-  if (http.length + links.length === 0) return;
-  yield ["xiaoyi.files.maxBytes", formatSize(files.maxBytes)];
-  yield ["xiaoyi.files.timeout", formatDuration(files.timeoutMs)];
-  yield ["xiaoyi.files.allowHosts", files.allowHosts];
-  yield ["xiaoyi.files.quota", formatSize(files.quotaBytes)];
-  yield ["xiaoyi.files.keep", formatDuration(files.keepMs)];
-}
-
-function* phonePushValues(
-  path: string,
-  push: DragomanConfig["xiaoyi"]["http"][number]["push"],
-): Generator<readonly [string, ShownValue], void, undefined> {
-  if (push === undefined) return;
-  const { spacingMs, ...rest } = push;
-  yield* membersOf(`${path}.push`, rest);
-  if (spacingMs !== undefined) yield [`${path}.push.spacing`, formatDuration(spacingMs)];
-}
-
-function* membersOf(
-  path: string,
-  values: Readonly<Record<string, ShownValue>> = {},
-): Generator<readonly [string, ShownValue], void, undefined> {
-  for (const [key, value] of Object.entries(values)) yield [`${path}.${key}`, value];
 }
 
 function* agentValues(path: string, agent: AgentConfig): Generator<readonly [string, ShownValue], void, undefined> {

@@ -1,6 +1,6 @@
 import type { z } from "zod";
+import { isObject } from "../../model/json.ts";
 import { closestMatch } from "../../model/suggestions.ts";
-import type { Finding } from "./rules.ts";
 
 /** Keys that have a meaning, but not in this version. `*` stands for any name. */
 export const UNAVAILABLE_KEYS: Readonly<Record<string, string>> = {
@@ -23,6 +23,11 @@ export function unavailableFeature(path: Path): string | undefined {
 
 export function unavailableMessage(feature: string): string {
   return `not available in this version (${feature})`;
+}
+
+export interface Finding {
+  readonly path: Path;
+  readonly message: string;
 }
 
 export interface LocatedFinding extends Finding {
@@ -185,4 +190,23 @@ export function formatPath(path: Path): string {
     else text += text === "" ? String(step) : `.${String(step)}`;
   }
   return text;
+}
+
+/** Values of a file before they were parsed. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+export function fieldsOf(value: unknown): Fields {
+  return isObject(value) ? value : {};
+}
+
+export function checkAgentExists(name: unknown, agents: Fields, path: Path): readonly Finding[] {
+  const names = Object.keys(agents);
+  if (typeof name !== "string" || names.length === 0 || Object.hasOwn(agents, name)) return [];
+  const meant = closestMatch(name, names);
+  const hint = meant === undefined ? `the agents are ${names.join(", ")}` : `did you mean "${meant}"?`;
+  return [{ path, message: `there is no agent "${name}"; ${hint}` }];
 }

@@ -6,7 +6,7 @@ import { DEFAULT_REQUESTS } from "../access/admission.ts";
 import { DEFAULT_CONNECTION_LIMITS } from "../access/connections.ts";
 import { unavailableMessage } from "./problems.ts";
 import { auth, tls } from "./schema-auth.ts";
-import { dialIn, xiaoyi } from "./schema-xiaoyi.ts";
+import { dialIn, sectionSchemas } from "./sections.ts";
 import { count, duration, mediaType, port, rate, size, text, timer, wait, watchdog } from "./value-types.ts";
 
 /** Anything shorter could be guessed by whoever sees one signature. */
@@ -86,7 +86,7 @@ const agent = z.strictObject({
     .regex(/^[A-Za-z][A-Za-z0-9+.-]*:\S+$/, { error: "must be a URI" })
     .exactOptional()
     .describe("With `use: tck`: URI of an extension that callers must activate; default: none."),
-  link: dialIn.exactOptional().describe("An agent that dials `/openclaw/v1/ws/link`, as it would dial Xiaoyi."),
+  link: dialIn,
   name: text.exactOptional().describe("Name on the card, instead of the agent's own."),
   description: text.exactOptional().describe("Description on the card, instead of the agent's own."),
   skills: z.array(skill).min(1).exactOptional().describe("Skills on the card, instead of the agent's own."),
@@ -334,7 +334,7 @@ export const configSchema = z.strictObject({
   signing: signing
     .exactOptional()
     .describe("Signs the cards of all agents; the public key is at `/.well-known/jwks.json`."),
-  xiaoyi: xiaoyi.prefault({}).describe("How agents are connected to Huawei's assistant Xiaoyi."),
+  ...sectionSchemas,
   limits: limits.prefault({}).describe("Bounds on what callers may ask for."),
   push: push.prefault({}).describe("How those who registered a webhook are told of their tasks."),
   retention: retention.prefault({}).describe("How long things are kept."),

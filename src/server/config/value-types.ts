@@ -70,3 +70,12 @@ export const mediaType = z
   .string({ error: MEDIA_TYPE_ERROR })
   .regex(/^[\w!#$&^.+-]+\/(?:\*|[\w!#$&^.+-]+)$/, { error: MEDIA_TYPE_ERROR })
   .transform((type) => type.toLowerCase());
+
+/** Values as they are shown to people. */
+export type EffectiveScalar = string | number | boolean | null;
+export type ShownValue = EffectiveScalar | undefined | readonly EffectiveScalar[];
+export type ShownValues = Generator<readonly [path: string, value: ShownValue], void, undefined>;
+
+export function* membersOf(path: string, values: Readonly<Record<string, ShownValue>> = {}): ShownValues {
+  for (const [key, value] of Object.entries(values)) yield [`${path}.${key}`, value];
+}

@@ -111,7 +111,7 @@ export function createMonitoringRoutes(options: MonitoringOptions) {
   ]);
 }
 
-/** Named after the dialect: `xiaoyi_links` are the connections of `xiaoyi-link`. */
+/** Named after the dialect, in the plural. */
 function connectionGauges(states: ReturnType<Carriers["states"]>) {
   const gauges = [...states].flatMap(([dialect, own]) => {
     const name = `${dialect.replaceAll("-", "_")}s`;

@@ -51,12 +51,13 @@ async function openLink(
   const { agent: name, agentId, apiKey, heartbeatMs, owner = defaultOwner(name), render, uid } = entry;
   const { language = DEFAULT_LANGUAGE } = entry;
   const { clock, ids, log } = tools;
-  if (!host.agents.has(name)) throw new TypeError(`xiaoyi.links: there is no agent "${name}".`);
+  const service = host.agents.get(name);
+  if (service === undefined) throw new TypeError(`xiaoyi.links: there is no agent "${name}".`);
   const caller = { owner, authenticated: true };
   const agent = new LinkAgent({
     agentId,
-    context: host.context(name, caller),
-    admit: () => host.enter(name, caller),
+    context: { caller, service, ids: host.ids, limits: host.limits, report: host.report },
+    admit: () => host.context(name, caller),
     artifactId: ids.artifact,
     clock,
     log,

@@ -6,6 +6,7 @@ import { EXTENSIONS } from "../../../model/extensions.ts";
 import { TaskFold } from "../../../model/fold.ts";
 import { textOf } from "../../../model/message.ts";
 import type { Task } from "../../../model/task.ts";
+import { XIAOYI_EXTENSION } from "../metadata.ts";
 import { RENDER_MODES, Renderer } from "../render/renderer.ts";
 import { AnswerDecoder } from "./decode-answer.ts";
 import { decodeAnswerFrame } from "./decode-frame.ts";
@@ -371,7 +372,7 @@ describe("along the way", () => {
       .hear(show("x", card, { kind: "data", data: { n: 1 } }))
       .hear(show("y", card))
       .hear(show("z", { kind: "text", text: " Look!" }, card));
-    const shown = { text: "weather", metadata: { [EXTENSIONS.xiaoyi]: { data: card.data } } };
+    const shown = { text: "weather", metadata: { [XIAOYI_EXTENSION]: { data: card.data } } };
     expect(listener.task.artifacts?.map(({ artifactId, parts }) => [artifactId, parts])).toEqual([
       ["one", [{ text: "Here. Look!" }]],
       ["t", [{ url: "https://a.example/a.pdf", filename: "a.pdf", mediaType: "application/pdf" }]],

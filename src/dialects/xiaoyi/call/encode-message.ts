@@ -1,7 +1,6 @@
 /** A user's message as the platform says it to an agent: the params of `message/stream`. */
 
 import { ProtocolError, taskNotFound } from "../../../model/errors.ts";
-import { EXTENSIONS } from "../../../model/extensions.ts";
 import { isObject, type JsonObject } from "../../../model/json.ts";
 import { type Loss, toLoss } from "../../../model/loss.ts";
 import type { Message } from "../../../model/message.ts";
@@ -10,7 +9,7 @@ import type { Task } from "../../../model/task.ts";
 import { deriveId, invalidResponse } from "../../shared/responses.ts";
 import { LOSSES } from "../abilities.ts";
 import type { FileWire, PartWire } from "../frames.ts";
-import { xiaoyiMetadata } from "../metadata.ts";
+import { XIAOYI_EXTENSION, xiaoyiMetadata } from "../metadata.ts";
 import { encodeParts } from "../parts.ts";
 
 /** Where a message belongs. */
@@ -73,7 +72,7 @@ export function loseRequestMetadata(metadata: JsonObject | undefined, losses: Lo
 }
 
 function losesMembers({ extensions, metadata = {}, referenceTaskIds }: Message): boolean {
-  const { [EXTENSIONS.xiaoyi]: _own, ...others } = metadata;
+  const { [XIAOYI_EXTENSION]: _own, ...others } = metadata;
   return !(isEmpty(others) && isEmpty(extensions) && isEmpty(referenceTaskIds));
 }
 

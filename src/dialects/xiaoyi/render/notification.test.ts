@@ -3,6 +3,7 @@ import { EXTENSIONS } from "../../../model/extensions.ts";
 import type { Part } from "../../../model/message.ts";
 import { statusText } from "../../../model/status-texts.ts";
 import type { Task, TaskState } from "../../../model/task.ts";
+import { XIAOYI_EXTENSION } from "../metadata.ts";
 import { signedHeaders } from "../signature.ts";
 import {
   answerTextOf,
@@ -48,7 +49,7 @@ describe("what there is to tell of a task", () => {
   });
 
   it("is text, whatever it was", () => {
-    const card = { text: "A card", metadata: { [EXTENSIONS.xiaoyi]: { data: { cardsInfo: [] } } } };
+    const card = { text: "A card", metadata: { [XIAOYI_EXTENSION]: { data: { cardsInfo: [] } } } };
     const reasoning = { text: "", metadata: { [EXTENSIONS.reasoning]: "Hm." } };
     const task = taskOf(
       "TASK_STATE_COMPLETED",

@@ -6,9 +6,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createGuardedFetch, type GuardedFetchOptions } from "../../../auth/guarded-fetch/guarded-fetch.ts";
-import { withInlineBytes } from "../../../dialects/xiaoyi/metadata.ts";
+import { withInlineBytes, XIAOYI_EXTENSION } from "../../../dialects/xiaoyi/metadata.ts";
 import { FakeClock } from "../../../engine/testing/fake-clock.ts";
-import { EXTENSIONS } from "../../../model/extensions.ts";
 import type { Message, Part } from "../../../model/message.ts";
 import { SILENT_LOG } from "../../../model/ports.ts";
 import { createFileIntake } from "./file-intake.ts";
@@ -18,7 +17,7 @@ const UNKNOWN = "application/octet-stream";
 const JPEG = Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0, 1, 2, 3]);
 
 /** A file that the platform has, and nobody can fetch. */
-const KEPT: Part = { url: "urn:xiaoyi:file:1", metadata: { [EXTENSIONS.xiaoyi]: { fileId: "1" } } };
+const KEPT: Part = { url: "urn:xiaoyi:file:1", metadata: { [XIAOYI_EXTENSION]: { fileId: "1" } } };
 
 const PLACES: Readonly<Record<string, RequestListener>> = {
   "/words.txt": (_, response) => response.end("\ufeff早上好"),

@@ -1,13 +1,13 @@
-/** What a configuration says about Huawei's assistant Xiaoyi. */
+/** The section of a configuration about Huawei's assistant Xiaoyi, and agents that dial in. */
 
 import { z } from "zod";
 import { isAllowEntry } from "../../auth/guarded-fetch/target-policy.ts";
 import { DEFAULT_LANGUAGE, LANGUAGES } from "../../dialects/xiaoyi/phone-texts.ts";
 import { RENDER_MODES } from "../../dialects/xiaoyi/render/renderer.ts";
-import { isLinkUrl, XIAOYI_LINK_URL } from "../xiaoyi/link-servers.ts";
-import { PUSH_DEVICES, XIAOYI_PUSH_URL } from "../xiaoyi/phone-services.ts";
-import { isSafeUrl, XIAOYI_UPLOAD_URL } from "../xiaoyi/trusted-exchanger.ts";
-import { duration, size, text, timer, wait } from "./value-types.ts";
+import { duration, size, text, timer, wait } from "../config/value-types.ts";
+import { isLinkUrl, XIAOYI_LINK_URL } from "./link-servers.ts";
+import { PUSH_DEVICES, XIAOYI_PUSH_URL } from "./phone-services.ts";
+import { isSafeUrl, XIAOYI_UPLOAD_URL } from "./trusted-exchanger.ts";
 
 /** The platform's console cuts longer ones without a word, and then nothing fits any more. */
 const MAX_CREDENTIAL_LENGTH = 64;
@@ -167,26 +167,32 @@ export const DIAL_IN_CREDENTIALS = [
   ["uid", "apiKey"],
 ] as const;
 
-export const dialIn = z.strictObject({
-  agentId: text.describe("Id by which the agent introduces itself; no other agent here may have it."),
-  ak: text.exactOptional().describe("Access key, as the agent has it; with `sk`."),
-  sk: text.exactOptional().describe("Secret key, as the agent has it. It signs the time when the agent dials."),
-  uid: text.exactOptional().describe("Account id, for agents that send `x-uid` and `x-api-key`; with `apiKey`."),
-  apiKey: text.exactOptional().describe("Key that such an agent sends; with `uid`."),
-  patience: wait
-    .exactOptional()
-    .describe(
-      "How long a task under way waits for an agent that lost its connection to come back; default: 90s. A new message to an agent that is not connected waits 10s.",
-    ),
-});
+export const dialIn = z
+  .strictObject({
+    agentId: text.describe("Id by which the agent introduces itself; no other agent here may have it."),
+    ak: text.exactOptional().describe("Access key, as the agent has it; with `sk`."),
+    sk: text.exactOptional().describe("Secret key, as the agent has it. It signs the time when the agent dials."),
+    uid: text.exactOptional().describe("Account id, for agents that send `x-uid` and `x-api-key`; with `apiKey`."),
+    apiKey: text.exactOptional().describe("Key that such an agent sends; with `uid`."),
+    patience: wait
+      .exactOptional()
+      .describe(
+        "How long a task under way waits for an agent that lost its connection to come back; default: 90s. A new message to an agent that is not connected waits 10s.",
+      ),
+  })
+  .exactOptional()
+  .describe("An agent that dials `/openclaw/v1/ws/link`, as it would dial Xiaoyi.");
 
-export const xiaoyi = z.strictObject({
-  http: z
-    .array(http)
-    .default([])
-    .describe(
-      "Agents that the platform calls at `/agents/NAME/agent/message`, each with one of `ak` and `sk`, `apiKey`, `oauth`.",
-    ),
-  links: z.array(link).default([]).describe("Agents that dial the platform, and need no address of their own."),
-  files: files.prefault({}).describe("Files that users send: they are fetched before the agent reads the message."),
-});
+export const xiaoyi = z
+  .strictObject({
+    http: z
+      .array(http)
+      .default([])
+      .describe(
+        "Agents that the platform calls at `/agents/NAME/agent/message`, each with one of `ak` and `sk`, `apiKey`, `oauth`.",
+      ),
+    links: z.array(link).default([]).describe("Agents that dial the platform, and need no address of their own."),
+    files: files.prefault({}).describe("Files that users send: they are fetched before the agent reads the message."),
+  })
+  .prefault({})
+  .describe("How agents are connected to Huawei's assistant Xiaoyi.");

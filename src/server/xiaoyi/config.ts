@@ -1,0 +1,179 @@
+/** What a configuration holds about Xiaoyi: its types, its rules, how it is shown and what of it is secret. */
+
+import type { z } from "zod";
+import { formatDuration } from "../../model/duration.ts";
+import { isObject } from "../../model/json.ts";
+import type { BackoffPolicy } from "../../wire/backoff.ts";
+import { checkAgentExists, type Fields, type Finding, fieldsOf, listOf, type Path } from "../config/problems.ts";
+import { formatSize, membersOf, type ShownValues } from "../config/value-types.ts";
+import { DIAL_IN_CREDENTIALS, HTTP_ACCESS, type xiaoyi } from "./config-schema.ts";
+import type { XiaoyiOptions } from "./open-xiaoyi.ts";
+import type { XiaoyiFilesOptions, XiaoyiPushOptions } from "./phone-services.ts";
+
+type ParsedXiaoyi = z.output<typeof xiaoyi>;
+
+export interface XiaoyiConfig {
+  readonly http: readonly XiaoyiHttpConfig[];
+  readonly links: readonly XiaoyiLinkConfig[];
+  readonly files: Required<XiaoyiFilesOptions>;
+}
+
+type ParsedXiaoyiHttp = ParsedXiaoyi["http"][number];
+type ParsedXiaoyiLink = ParsedXiaoyi["links"][number];
+
+interface XiaoyiHttpConfig extends Omit<ParsedXiaoyiHttp, "push" | "sessionTtl"> {
+  readonly sessionTtlMs: number;
+  readonly push?: XiaoyiPushOptions;
+}
+
+interface XiaoyiLinkConfig extends Omit<ParsedXiaoyiLink, "heartbeat" | "push" | "reconnect"> {
+  readonly heartbeatMs: number;
+  readonly reconnect: BackoffPolicy;
+  readonly push?: XiaoyiPushOptions;
+}
+
+export function toXiaoyiConfig({ files, http, links }: ParsedXiaoyi): XiaoyiConfig {
+  const { keep, quota, timeout, ...rest } = files;
+  return {
+    http: http.map(({ push, sessionTtl, ...entry }) => ({ ...entry, sessionTtlMs: sessionTtl, ...toPhonePush(push) })),
+    links: links.map(({ heartbeat, push, reconnect: { first, longest, stableAfter, tries }, ...entry }) => ({
+      ...entry,
+      heartbeatMs: heartbeat,
+      reconnect: { baseMs: first, capMs: longest, maxTries: tries, resetAfterMs: stableAfter },
+      ...toPhonePush(push),
+    })),
+    files: { ...rest, timeoutMs: timeout, quotaBytes: quota, keepMs: keep },
+  };
+}
+
+function toPhonePush(push: ParsedXiaoyiHttp["push"]): { readonly push?: XiaoyiPushOptions } {
+  if (push === undefined) return {};
+  const { spacing, ...rest } = push;
+  return { push: { ...rest, spacingMs: spacing } };
+}
+
+export function checkXiaoyi(section: Fields, agents: Fields): readonly Finding[] {
+  const { http, links } = section;
+  return [
+    ...Object.entries(agents).flatMap(([name, agent]) => checkDialIn(name, fieldsOf(agent).link)),
+    ...checkDuplicateDialIns(agents),
+    ...listOf(http).flatMap((entry, index) => checkXiaoyiHttp(fieldsOf(entry), agents, ["xiaoyi", "http", index])),
+    ...listOf(links).flatMap((entry, index) => checkXiaoyiLink(fieldsOf(entry), agents, ["xiaoyi", "links", index])),
+  ];
+}
+
+function checkXiaoyiLink(entry: Fields, agents: Fields, path: Path): readonly Finding[] {
+  const findings = [...checkAgentExists(entry.agent, agents, [...path, "agent"])];
+  if ((entry.uid === undefined) !== (entry.apiKey === undefined)) {
+    findings.push({ path, message: "needs both of uid and apiKey, or neither" });
+  }
+  findings.push(...checkXiaoyiPush(entry, path));
+  const backup = fieldsOf(entry.backup);
+  const given = ["servername", "fingerprint", "insecure"].filter((key) => backup[key] !== undefined);
+  if (given.length > 1) {
+    findings.push({ path: [...path, "backup"], message: `has ${given.join(" and ")}; one of them decides` });
+  }
+  return findings;
+}
+
+function checkXiaoyiHttp(entry: Fields, agents: Fields, path: Path): readonly Finding[] {
+  const findings = [...checkAgentExists(entry.agent, agents, [...path, "agent"])];
+  const given = HTTP_ACCESS.filter((key) => entry[key] !== undefined);
+  if (given.length === 0) findings.push({ path, message: "needs ak with sk, apiKey, or oauth" });
+  if (given.length > 1) findings.push({ path, message: `has ${given.join(" and ")}; the platform uses one of them` });
+  if ((entry.ak === undefined) !== (entry.sk === undefined)) {
+    findings.push({ path, message: "needs both of ak and sk, or neither" });
+  }
+  findings.push(...checkXiaoyiPush(entry, path));
+  for (const key of ["header", "query"]) {
+    if (entry[key] !== undefined && entry.apiKey === undefined) {
+      findings.push({ path: [...path, key], message: "has a meaning only beside apiKey" });
+    }
+  }
+  return findings;
+}
+
+/** Notifications are signed, whatever the platform proves itself by. */
+function checkXiaoyiPush(entry: Fields, path: Path): readonly Finding[] {
+  if (entry.push === undefined) return [];
+  const push = fieldsOf(entry.push);
+  if ((push.ak === undefined) !== (push.sk === undefined)) {
+    return [{ path: [...path, "push"], message: "needs both of ak and sk, or neither" }];
+  }
+  return (push.sk ?? entry.sk) === undefined ? [{ path: [...path, "push"], message: "needs ak and sk" }] : [];
+}
+
+/** An agent that dials in proves itself by a signature or by a key, and may be allowed both. */
+function checkDialIn(name: string, link: unknown): readonly Finding[] {
+  if (!isObject(link)) return [];
+  const path = ["agents", name, "link"];
+  const given = DIAL_IN_CREDENTIALS.filter((pair) => pair.some((key) => link[key] !== undefined));
+  if (given.length === 0) return [{ path, message: "needs ak and sk, or uid and apiKey" }];
+  const missing = given.flatMap((pair) => pair.filter((key) => link[key] === undefined));
+  return missing.map((key) => ({ path: [...path, key], message: "is needed" }));
+}
+
+/** An agent that dials in is known by its id. */
+function checkDuplicateDialIns(agents: Fields): readonly Finding[] {
+  const known = new Map<unknown, string>();
+  return Object.entries(agents).flatMap(([name, agent]) => {
+    const { agentId } = fieldsOf(fieldsOf(agent).link);
+    const other = known.get(agentId);
+    if (agentId === undefined) return [];
+    if (other === undefined) known.set(agentId, name);
+    const path = ["agents", name, "link", "agentId"];
+    return other === undefined ? [] : [{ path, message: `"${other}" dials in with this id, too` }];
+  });
+}
+
+export function* xiaoyiValues({ files, http, links }: XiaoyiConfig): ShownValues {
+  for (const [index, { account, oauth, push, sessionTtlMs, upload, ...rest }] of http.entries()) {
+    const path = `xiaoyi.http[${index}]`;
+    yield* membersOf(path, rest);
+    yield* membersOf(`${path}.oauth`, oauth);
+    yield* membersOf(`${path}.account`, account);
+    yield [`${path}.sessionTtl`, formatDuration(sessionTtlMs)];
+    yield* phonePushValues(path, push);
+    yield* membersOf(`${path}.upload`, upload);
+  }
+  for (const [index, { backup, heartbeatMs, push, reconnect, ...rest }] of links.entries()) {
+    const path = `xiaoyi.links[${index}]`;
+    yield* membersOf(path, rest);
+    yield* membersOf(`${path}.backup`, backup);
+    yield [`${path}.heartbeat`, formatDuration(heartbeatMs)];
+    yield [`${path}.reconnect.first`, formatDuration(reconnect.baseMs)];
+    yield [`${path}.reconnect.longest`, formatDuration(reconnect.capMs)];
+    yield [`${path}.reconnect.tries`, reconnect.maxTries];
+    yield [`${path}.reconnect.stableAfter`, formatDuration(reconnect.resetAfterMs)];
+    yield* phonePushValues(path, push);
+  }
+  if (http.length + links.length === 0) return;
+  yield ["xiaoyi.files.maxBytes", formatSize(files.maxBytes)];
+  yield ["xiaoyi.files.timeout", formatDuration(files.timeoutMs)];
+  yield ["xiaoyi.files.allowHosts", files.allowHosts];
+  yield ["xiaoyi.files.quota", formatSize(files.quotaBytes)];
+  yield ["xiaoyi.files.keep", formatDuration(files.keepMs)];
+}
+
+function* phonePushValues(path: string, push: XiaoyiHttpConfig["push"]): ShownValues {
+  if (push === undefined) return;
+  const { spacingMs, ...rest } = push;
+  yield* membersOf(`${path}.push`, rest);
+  if (spacingMs !== undefined) yield [`${path}.push.spacing`, formatDuration(spacingMs)];
+}
+
+/** What is hidden wherever it would be logged. */
+export function secretsOfXiaoyi({ http = [], links = [] }: XiaoyiOptions): readonly string[] {
+  const given = [
+    ...http.flatMap(({ sk, apiKey, oauth, account, upload }) => [
+      sk,
+      apiKey,
+      oauth?.clientSecret,
+      upload?.apiKey,
+      typeof account === "object" ? account.clientSecret : undefined,
+    ]),
+    ...links.flatMap(({ sk, apiKey }) => [sk, apiKey]),
+    ...[...http, ...links].map((entry) => entry.push?.sk),
+  ];
+  return given.filter((secret) => secret !== undefined);
+}
