@@ -106,6 +106,22 @@ describe("Xiaoyi over HTTP", () => {
     expect(await refusals()).toEqual([expected, expected]);
   });
 
+  it("is counted and audited where it asks for a token", async () => {
+    const oauth = { clientId: "client", clientSecret: "client-secret" };
+    await start({ limits: ONE_OF_OWNER, xiaoyi: { http: [{ agent: "talker", oauth, owner: "phones" }] } });
+    const ask = async (secret: string) => {
+      const body = `grant_type=client_credentials&client_id=client&client_secret=${secret}`;
+      const headers = { "content-type": "application/x-www-form-urlencoded" };
+      const request = { method: "POST", path: "/agents/talker/agent/token", headers, body };
+      return (await sendRaw(server.url, request)).status;
+    };
+    expect([await ask("wrong"), await ask("client-secret"), await ask("client-secret")]).toEqual([401, 200, 429]);
+    expect(await refusals()).toEqual([
+      refusal("xiaoyi-http", "UNAUTHENTICATED", { agent: "talker" }),
+      refusal("xiaoyi-http", "RESOURCE_EXHAUSTED", { owner: "phones", authenticated: true, agent: "talker" }),
+    ]);
+  });
+
   it("has the address of its tasks' callers in the audit log", async () => {
     await start({});
     const params = { id: "task", sessionId: "s", message: { role: "user", parts: [{ kind: "text", text: "hello" }] } };

@@ -20,7 +20,7 @@ export interface Authentication {
 type DenialReason = "stale" | "bad-session" | "wrong-credentials" | "no-credentials";
 
 /** The peer is told in words that help nobody who tries keys. */
-class AccessDenied extends ProtocolError {
+export class AccessDenied extends ProtocolError {
   readonly why: DenialReason;
   /** For whoever runs the server, and nobody else. */
   readonly hint: string;
@@ -79,7 +79,7 @@ export function authenticate(
   throw new AccessDenied("no-credentials", MISSING_HINT);
 }
 
-function foundBy(by: Authentication["by"], entry: Entry): Authentication {
+export function foundBy(by: Authentication["by"], entry: Entry): Authentication {
   return { by, entry, caller: { owner: entry.owner, authenticated: true } };
 }
 

@@ -19,10 +19,10 @@ import { toFrameError } from "../xiaoyi/errors.ts";
 import { toErrorResponse, toResponse } from "../xiaoyi/frames.ts";
 import { errorText } from "../xiaoyi/phone-texts.ts";
 import { NO_INTAKE } from "../xiaoyi/ports.ts";
-import { type Authentication, authenticate, issueToken, KEY_HINT, RefusalLog, sessionScope } from "./access.ts";
+import { AccessDenied, type Authentication, authenticate, issueToken, RefusalLog, sessionScope } from "./access.ts";
 import { DIALECT_NAME, MESSAGE_PATH, TOKEN_PATH, VERSION } from "./card.ts";
 import { Conversation, type OpenedAnswer } from "./conversation.ts";
-import { answerTokenRequest, authorize, deauthorize, requireShortBody, withAccount } from "./login.ts";
+import { answerTokenRequest, authorize, deauthorize, requireShortBody, tokenErrorReply, withAccount } from "./login.ts";
 import type { Entry } from "./options.ts";
 import { streamReply, tapAnswerReply } from "./stream.ts";
 import { respondImmediately } from "./watch-reader.ts";
@@ -66,13 +66,17 @@ export function createHttpServing({ clock, entriesFor, log }: XiaoyiHttpOptions)
       allowsAnonymous: true,
       serves: (agent) => entriesFor(agent).some(({ access }) => access.kind === "oauth"),
       screen: (head, agent) => refusalOf(agent, () => requireShortBody(head)),
-      async handle(exchange, { ids, service: { name: agent } }) {
+      async handle(exchange, { ids, service: { name: agent } }, admit: AdmitBy) {
         const refused = refuseWrongEndpoint(exchange);
         if (refused !== undefined) return refused;
-        const desk = { agent, entries: entriesFor(agent), now: clock.now(), unique: ids.context() };
-        const reply = answerTokenRequest(exchange, desk);
-        if (reply.status === 401) refusals.warn(agent, "wrong-credentials", KEY_HINT);
-        return reply;
+        const desk = { agent, entries: entriesFor(agent), now: clock.now(), unique: ids.context(), admit };
+        try {
+          return answerTokenRequest(exchange, desk);
+        } catch (error) {
+          refusals.note(agent, error);
+          if (error instanceof AccessDenied) return tokenErrorReply(401, "invalid_client");
+          return errorReply(toPublicError(error), null);
+        }
       },
     },
   ];

@@ -5,12 +5,17 @@ import { isObject, type JsonObject } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import { type ExchangeRequest, type FullReply, jsonReply, type RequestHead } from "../../wire/exchange.ts";
 import { decodeUtf8, parseJson } from "../../wire/parse-json.ts";
+<<<<<<< HEAD
 import type { CodecTools } from "../contract.ts";
+=======
+import type { AdmitBy, CodecTools } from "../contract.ts";
+import { isRecord } from "../shared/proto/json-reading.ts";
+>>>>>>> 2f4ab65 (Requests of Xiaoyi for a token are counted and audited like its other requests)
 import type { DecodedMessage } from "../xiaoyi/decode.ts";
 import { XIAOYI_EXTENSION, xiaoyiMetadata } from "../xiaoyi/metadata.ts";
 import { phoneText } from "../xiaoyi/phone-texts.ts";
 import { secretsEqual } from "../xiaoyi/signature.ts";
-import { accessScope, issueToken } from "./access.ts";
+import { AccessDenied, type Authentication, accessScope, foundBy, issueToken, KEY_HINT } from "./access.ts";
 import { VERSION } from "./card.ts";
 import type { Entry } from "./options.ts";
 
@@ -25,24 +30,31 @@ interface TokenContext {
   readonly entries: readonly Entry[];
   readonly now: number;
   readonly unique: string;
+  readonly admit: AdmitBy;
 }
 
+/** Throws for a client that is refused. */
 export function answerTokenRequest(exchange: ExchangeRequest, desk: TokenContext): FullReply {
-  const { agent, entries, now, unique } = desk;
+  const { admit, agent, entries, now, unique } = desk;
   const request = decodeTokenRequest(exchange);
   if (request === undefined) return tokenErrorReply(400, "invalid_request");
   if (request.grantType !== "client_credentials") return tokenErrorReply(400, "unsupported_grant_type");
+  const { entry } = admit(() => authenticateClient(request, entries));
+  const token = issueToken(accessScope(entry, agent), now + TOKEN_SECONDS * 1_000, unique);
+  const answer = { access_token: token, token_type: "Bearer", expires_in: TOKEN_SECONDS };
+  return jsonReply(200, JSON.stringify(answer), NO_STORE);
+}
+
+function authenticateClient({ clientId, clientSecret }: TokenRequest, entries: readonly Entry[]): Authentication {
   let found: Entry | undefined;
   for (const entry of entries) {
     if (entry.access.kind !== "oauth") continue;
-    const isId = secretsEqual(request.clientId, entry.access.clientId);
-    const isSecret = secretsEqual(request.clientSecret, entry.access.clientSecret);
+    const isId = secretsEqual(clientId, entry.access.clientId);
+    const isSecret = secretsEqual(clientSecret, entry.access.clientSecret);
     if (isId && isSecret) found ??= entry;
   }
-  if (found === undefined) return tokenErrorReply(401, "invalid_client");
-  const token = issueToken(accessScope(found, agent), now + TOKEN_SECONDS * 1_000, unique);
-  const answer = { access_token: token, token_type: "Bearer", expires_in: TOKEN_SECONDS };
-  return jsonReply(200, JSON.stringify(answer), NO_STORE);
+  if (found === undefined) throw new AccessDenied("wrong-credentials", KEY_HINT);
+  return foundBy("credentials", found);
 }
 
 /** Throws INVALID_REQUEST for a body that is too long, or does not say how long it is where somebody has to ask. */
@@ -96,7 +108,7 @@ function decodeFormValue(text: string): string {
   return new URLSearchParams(`value=${text.replaceAll("&", "%26")}`).get("value") ?? "";
 }
 
-function tokenErrorReply(status: 400 | 401, error: string): FullReply {
+export function tokenErrorReply(status: 400 | 401, error: string): FullReply {
   const challenge = status === 401 ? { "www-authenticate": "Basic" } : undefined;
   return jsonReply(status, JSON.stringify({ error }), { ...NO_STORE, ...challenge });
 }
