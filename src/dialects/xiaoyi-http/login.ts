@@ -5,12 +5,7 @@ import { isObject, type JsonObject } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import { type ExchangeRequest, type FullReply, jsonReply, type RequestHead } from "../../wire/exchange.ts";
 import { decodeUtf8, parseJson } from "../../wire/parse-json.ts";
-<<<<<<< HEAD
-import type { CodecTools } from "../contract.ts";
-=======
 import type { AdmitBy, CodecTools } from "../contract.ts";
-import { isRecord } from "../shared/proto/json-reading.ts";
->>>>>>> 2f4ab65 (Requests of Xiaoyi for a token are counted and audited like its other requests)
 import type { DecodedMessage } from "../xiaoyi/decode.ts";
 import { XIAOYI_EXTENSION, xiaoyiMetadata } from "../xiaoyi/metadata.ts";
 import { phoneText } from "../xiaoyi/phone-texts.ts";
