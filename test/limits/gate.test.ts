@@ -1,11 +1,13 @@
 /** One gate for every carrier: what is refused, and that each refusal is audited. */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/index.ts";
 import { systemClock } from "../../src/server/clock-and-ids.ts";
 import { type DragomanServer, type ServeOptions, serve } from "../../src/server/serve.ts";
+import { createDialInAgent } from "../../src/server/xiaoyi/dial-in-agent.ts";
 import { createSimulator, seededRandom } from "../../src/simulator/index.ts";
 import { readMetric } from "../support/metrics.ts";
 import { sendRaw } from "../support/raw-http.ts";
@@ -155,6 +157,47 @@ describe("Xiaoyi over a link", () => {
       agent: "talker",
     });
     expect(await refusals()).toEqual([expected]);
+  });
+});
+
+describe("an agent that dials in", () => {
+  const agent = createDialInAgent({ name: "Away", description: "Dials in.", agentId: "a", uid: "u", apiKey: "right" });
+
+  /** The status of a request for a WebSocket. */
+  function dial(apiKey: string): Promise<number> {
+    const headers = {
+      connection: "upgrade",
+      upgrade: "websocket",
+      "sec-websocket-version": "13",
+      "sec-websocket-key": Buffer.alloc(16).toString("base64"),
+      "x-agent-id": "a",
+      "x-uid": "u",
+      "x-api-key": apiKey,
+    };
+    return new Promise((resolve, reject) => {
+      const dialled = request(`${server.url}/openclaw/v1/ws/link`, { headers });
+      dialled.once("response", (response) => {
+        response.resume();
+        resolve(response.statusCode ?? 0);
+      });
+      dialled.once("upgrade", (_, socket) => {
+        socket.destroy();
+        resolve(101);
+      });
+      dialled.once("error", reject).end();
+    });
+  }
+
+  it("is audited when its credentials are wrong", async () => {
+    await start({ agents: { agent }, xiaoyi: {} });
+    expect([await dial("wrong"), await dial("right")]).toEqual([401, 101]);
+    expect(await refusals()).toEqual([refusal("xiaoyi-link", "UNAUTHENTICATED")]);
+  });
+
+  it("is counted for its address", async () => {
+    await start({ agents: { agent }, xiaoyi: {}, limits: ONE_OF_ADDRESS });
+    expect([await dial("right"), await dial("right")]).toEqual([101, 429]);
+    expect(await refusals()).toEqual([refusal("xiaoyi-link", "RESOURCE_EXHAUSTED")]);
   });
 });
 

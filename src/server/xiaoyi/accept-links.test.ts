@@ -33,7 +33,8 @@ async function start(patienceMs = 90_000) {
   const carrier = createDialInCarrier(dialIns, { ...toolsOf(), clock, log, meter: NO_METER });
   const peer = carrier.peer?.(CREDENTIALS.agentId);
   if (carrier.accept === undefined || peer === undefined) throw new Error("Agents can dial in.");
-  const links = createAcceptor([{ ...carrier.accept, name: carrier.name }], {
+  const links = createAcceptor([{ ...carrier.accept, name: carrier.name, dialect: "xiaoyi-link" }], {
+    gate: { checkAddress: () => undefined, refuse: (error) => error },
     clock,
     log,
     endpoint: { publicUrl: undefined, mount: "" },
