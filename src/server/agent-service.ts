@@ -5,6 +5,7 @@ import type { AgentCard, AgentInterface, AgentProfile } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { CallContext, FrameStream, Operation, OutcomeOf, StreamFrame } from "../model/operation.ts";
 import { type Clock, type IdGenerator, type Log, MAX_TIMER_MS } from "../model/ports.ts";
+import { pipeFrames } from "../wire/pipe-frames.ts";
 import type { Admission } from "./access/admission.ts";
 import type { Authentication } from "./access/authentication.ts";
 import { requireScopes } from "./access/skill-scopes.ts";
@@ -19,33 +20,14 @@ import {
 import { activatedExtensions, toAgentCard, toExtendedCard } from "./cards/agent-card.ts";
 import type { CardSigner } from "./cards/signing-keys.ts";
 
-/** A stream that lasts no longer than what its caller has shown; whoever has something newer resumes where it ended. */
-class ExpiringFrames implements FrameStream, AsyncIterator<readonly StreamFrame[], undefined> {
-  readonly #frames: AsyncIterator<readonly StreamFrame[]>;
-  readonly #stopTimer: () => void;
+/** Timers cannot be set further ahead; a stream that is older ends then and can be resumed. */
 
-  constructor(frames: FrameStream, clock: Clock, expires: number) {
-    this.#frames = frames[Symbol.asyncIterator]();
-    // A stream that lasts longer than a timer can ends then, and can be resumed.
-    const left = Math.min(Math.max(expires - clock.now(), 0), MAX_TIMER_MS);
-    this.#stopTimer = clock.after(left, () => void this.#frames.return?.());
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
-
-  async next(): Promise<IteratorResult<readonly StreamFrame[], undefined>> {
-    const step = await this.#frames.next();
-    if (step.done === true) this.#stopTimer();
-    return step;
-  }
-
-  async return(): Promise<IteratorReturnResult<undefined>> {
-    this.#stopTimer();
-    await this.#frames.return?.();
-    return { done: true, value: undefined };
-  }
+/** A stream that lasts no longer than its caller's credentials; a caller with newer ones resumes where it ended. */
+function expireFrames(source: FrameStream, clock: Clock, expires: number): FrameStream {
+  const frames = source[Symbol.asyncIterator]();
+  const left = Math.min(Math.max(expires - clock.now(), 0), MAX_TIMER_MS);
+  const stopTimer = clock.after(left, () => void frames.return?.());
+  return pipeFrames(frames, { map: (batch: readonly StreamFrame[]) => batch, onClose: stopTimer });
 }
 
 interface AgentServiceOptions {
@@ -154,7 +136,7 @@ export class ServedAgentService implements AgentService {
       const outcome = await this.#engine.dispatch(this.name, operation, call);
       const { expires } = call.caller;
       if (expires === undefined || (operation.kind !== "stream" && operation.kind !== "subscribe")) return outcome;
-      return new ExpiringFrames(outcome as FrameStream, this.#clock, expires) as FrameStream as OutcomeOf<O>;
+      return expireFrames(outcome as FrameStream, this.#clock, expires) as OutcomeOf<O>;
     } catch (error) {
       if (ProtocolError.is(error)) throw this.#authentication.challenged(error, this.name);
       this.#log.error({ err: error, agent: this.name, operation: operation.kind }, "An operation failed unexpectedly.");

@@ -1,6 +1,7 @@
 /** Whether whoever reads a stream stays to its end, and an answer that begins before there is anything to say. */
 import type { StreamEvent } from "../../model/event.ts";
 import type { FrameStream, StreamFrame } from "../../model/operation.ts";
+import { DONE } from "../../wire/pipe-frames.ts";
 import type { OpenedAnswer } from "./conversation.ts";
 
 export interface ReaderWatch {
@@ -67,8 +68,6 @@ class WatchedFrames implements AsyncIterator<readonly StreamFrame[], undefined> 
     else onDisconnected(id);
   }
 }
-
-const DONE: IteratorReturnResult<undefined> = Object.freeze({ done: true, value: undefined });
 
 export function taskIdOf(event: StreamEvent): string | undefined {
   if ("task" in event) return event.task.id;

@@ -4,6 +4,7 @@
  */
 import type { FrameStream, StreamFrame } from "../../../model/operation.ts";
 import { PRIVATE_NO_STORE, type StreamReply } from "../../../wire/exchange.ts";
+import { DONE } from "../../../wire/pipe-frames.ts";
 import { encodeSseComment } from "../../../wire/sse.ts";
 
 interface EventStreamOptions {
@@ -56,7 +57,6 @@ function splitBatch(frames: readonly StreamFrame[]): { piece: readonly StreamFra
 }
 
 const KEEP_ALIVE = encodeSseComment("keep-alive");
-const DONE: IteratorReturnResult<undefined> = Object.freeze({ done: true, value: undefined });
 
 /** Not an async generator: the `return` of one waits for a pending `next`, which may never come. */
 class EventStream implements AsyncIterableIterator<string, undefined> {
