@@ -78,16 +78,10 @@ export function toArtifact(
   const { artifactId, description, extensions, metadata, name } = artifact;
   if (extensions !== undefined) losses.push(toLoss(LEGACY_LOSSES.artifactExtensions, `${path}.extensions`));
   const parts = toParts(artifact.parts, path, losses, form);
-  return {
-    artifactId: form.hasIds ? artifactId : undefined,
-    name,
-    description,
-    parts,
-    index,
-    append,
-    lastChunk,
-    metadata,
-  };
+  // Two shapes, because chunks are most of what is streamed, and a member that is undefined is not free to leave out.
+  return form.hasIds
+    ? { artifactId, name, description, parts, index, append, lastChunk, metadata }
+    : { name, description, parts, index, append, lastChunk, metadata };
 }
 
 export function toTask(task: Task, losses: Loss[], form: LegacyForm): object {
