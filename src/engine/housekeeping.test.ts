@@ -1,17 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { agentOf, echo, status } from "./testing/agents.ts";
-import { settle } from "./testing/fake-clock.ts";
-import { Harness } from "./testing/harness.ts";
+import { FakeClock, settle } from "./testing/fake-clock.ts";
+import { createSharedMemory, Harness } from "./testing/harness.ts";
 
 const MINUTE = 60_000;
 
 describe.each([-10, 0, 10])("with a store whose clock is %i minutes ahead", (minutes) => {
-  const storeSkewMs = minutes * MINUTE;
+  const shared = () => createSharedMemory(new FakeClock(), minutes * MINUTE);
 
   test("keys are forgotten after their time, though tasks are kept forever", async () => {
     const harness = await Harness.start({
       agent: echo(),
-      storeSkewMs,
+      shared: shared(),
       times: { idempotencyMs: 5 * MINUTE, housekeepingMs: MINUTE, compactAfterMs: 100 * MINUTE },
     });
     const first = await harness.task("hello", { key: "k", messageId: "m" });
@@ -26,7 +26,7 @@ describe.each([-10, 0, 10])("with a store whose clock is %i minutes ahead", (min
   test("tasks that ended long ago are deleted where that is wanted", async () => {
     const harness = await Harness.start({
       agent: echo(),
-      storeSkewMs,
+      shared: shared(),
       times: { pruneAfterMs: 5 * MINUTE, housekeepingMs: MINUTE },
     });
     const { id } = await harness.task("hello");
@@ -41,7 +41,7 @@ describe.each([-10, 0, 10])("with a store whose clock is %i minutes ahead", (min
       yield status("TASK_STATE_WORKING");
       await new Promise(() => {});
     });
-    const first = await Harness.start({ agent, storeSkewMs });
+    const first = await Harness.start({ agent, shared: shared() });
     const { id } = await first.begin("hello");
     const second = await Harness.start({ agent, after: first });
     await first.clock.advance(MINUTE);

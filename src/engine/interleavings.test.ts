@@ -4,31 +4,47 @@ import { LogEntry, type TaskEvent } from "../model/event.ts";
 import { cases } from "../model/testing/exploring.ts";
 import type { TaskStore } from "../store/contract.ts";
 import type { Agent } from "./agent.ts";
-import { Harness } from "./testing/harness.ts";
+import { createSharedMemory, createSharedSqlite, Harness, type SharedStore } from "./testing/harness.ts";
 import { Interleaving, scripted, steps, stepsWithFaults, type World } from "./testing/interleaving.ts";
 import { logViolations, snapshotViolations, viewViolations } from "./testing/log-invariants.ts";
-import { FlakyStore, slowStore } from "./testing/stores.ts";
+import { FlakyStore, slowStore, unreliableWakeups, type WakeupFate, WriteRecord } from "./testing/stores.ts";
 
 const RUNS = cases(100, 3_000);
 
 /** How long the store takes over each write. */
 const delays = fc.array(fc.nat({ max: 4 }), { maxLength: 8 });
 
-/** A successor takes over when the lease of the one that died has run out. */
-async function worldOf(agent: Agent, turns: readonly number[]): Promise<World> {
+interface WorldOptions {
+  readonly onCrash: Agent["onCrash"];
+  readonly turns: readonly number[];
+  readonly nodes: number;
+  readonly shared: SharedStore;
+  readonly fates?: readonly WakeupFate[];
+  /** How long after a kill the successor starts. */
+  readonly pauseMs: number;
+}
+
+async function worldOf(options: WorldOptions): Promise<World & { readonly record: WriteRecord }> {
   const store = new FlakyStore();
-  const wrap = (inner: TaskStore) => slowStore(store.wrap(inner), turns);
-  const harness = await Harness.start({ agent, wrap });
-  let current = harness;
+  const record = new WriteRecord();
+  const ran = new Set<string>();
+  // A turn that waits for its end keeps its place: on several nodes nothing else is to wait for that.
+  const agent = scripted(options.onCrash, ran, options.nodes === 1 ? 3 : 100);
+  const wrap = (inner: TaskStore) =>
+    unreliableWakeups(slowStore(store.wrap(record.wrap(inner)), options.turns), options.fates ?? []);
+  const first = await Harness.start({ agent, wrap, shared: options.shared });
+  const nodes = [first];
+  while (nodes.length < options.nodes) nodes.push(await Harness.start({ agent, wrap, after: first }));
   return {
-    harness,
+    nodes,
     store,
-    async succeed() {
-      current.crash();
+    ran,
+    record,
+    async replace(node) {
+      nodes[node]?.crash();
       store.fail(0);
-      await current.clock.advance(20_000);
-      current = await Harness.start({ agent, wrap, after: current });
-      return current;
+      await first.clock.advance(options.pauseMs);
+      nodes[node] = await Harness.start({ agent, wrap, after: first });
     },
   };
 }
@@ -43,9 +59,10 @@ describe.each(["fail", "resume"] as const)("whatever is asked in whatever order 
     let faults = 0;
     await fc.assert(
       fc.asyncProperty(sequences, delays, async (played, turns) => {
-        const play = new Interleaving(await worldOf(scripted(onCrash), turns));
+        const world = await worldOf({ onCrash, turns, nodes: 1, shared: createSharedMemory(), pauseMs: 20_000 });
+        const play = new Interleaving(world);
         await play.play(played);
-        expect(await play.finish()).toEqual([]);
+        expect([...(await play.finish()), ...world.record.violations]).toEqual([]);
         tasks += play.extent.tasks;
         frames += play.extent.frames;
         faults += play.faults;
@@ -56,6 +73,44 @@ describe.each(["fail", "resume"] as const)("whatever is asked in whatever order 
     expect(frames).toBeGreaterThan(RUNS);
     expect(faults).toBeGreaterThanOrEqual(leastFaults);
   });
+});
+
+const NODE_RUNS = cases(40, 1_500);
+const fates = fc.oneof(
+  fc.constant<WakeupFate[]>([]),
+  fc.constant<WakeupFate[]>(["lost"]),
+  fc.array(fc.constantFrom<WakeupFate>("arrives", "lost", "doubled", "late", "vague"), { maxLength: 8 }),
+);
+
+describe.each([
+  ["memory", async () => createSharedMemory()],
+  ["sqlite", createSharedSqlite],
+] as const)("several nodes on one store (%s)", (_name, createShared) => {
+  test.each([
+    [2, "fail"],
+    [3, "resume"],
+  ] as const)(
+    "%i of them keep logs whole and answer every message, whatever is lost or killed (%s)",
+    async (nodes, onCrash) => {
+      let faults = 0;
+      let frames = 0;
+      await fc.assert(
+        fc.asyncProperty(stepsWithFaults, delays, fates, async (played, turns, wakeups) => {
+          const shared = await createShared();
+          const world = await worldOf({ onCrash, turns, nodes, shared, fates: wakeups, pauseMs: 0 });
+          const play = new Interleaving(world);
+          await play.play(played);
+          expect([...(await play.finish()), ...world.record.violations]).toEqual([]);
+          faults += play.faults;
+          frames += play.extent.frames;
+          await shared.store.close();
+        }),
+        { numRuns: NODE_RUNS },
+      );
+      expect(faults).toBeGreaterThan(NODE_RUNS);
+      expect(frames).toBeGreaterThan(NODE_RUNS);
+    },
+  );
 });
 
 describe("the check itself notices", () => {

@@ -275,41 +275,6 @@ async function stolen(harness: Harness, id: string) {
   return leases;
 }
 
-describe("two processes on one store", () => {
-  const asking = agentOf(async function* (turn) {
-    yield status("TASK_STATE_WORKING");
-    if (inputText(turn) === "first") yield status("TASK_STATE_INPUT_REQUIRED", "?");
-  });
-
-  test("a reader here sees what is written there", async () => {
-    const here = await Harness.start({ agent: asking });
-    const there = await Harness.start({ agent: asking, after: here });
-    const { id } = await here.begin("first");
-    const frames = framesOf(await here.subscribe(id, 1, { replay: true }));
-    await settle();
-    await promptly(there.task("second", { taskId: id }));
-    await here.clock.advance(5_000);
-    const log = await here.log(id);
-    expect(viewViolations(await promptly(frames), log, 1)).toEqual([]);
-    expect(logViolations(log, { ended: true })).toEqual([]);
-  });
-
-  test("a cancellation here reaches a run there", async () => {
-    const working = agentOf(async function* (turn) {
-      yield status("TASK_STATE_WORKING");
-      await aborted(turn);
-    });
-    const here = await Harness.start({ agent: working });
-    const there = await Harness.start({ agent: working, after: here });
-    const { id } = await there.begin("hello");
-    await settle();
-    const cancelled = here.cancel(id);
-    await here.clock.advance(20_000);
-    expect((await promptly(cancelled)).status.state).toBe("TASK_STATE_CANCELED");
-    expect(logViolations(await here.log(id), { ended: true })).toEqual([]);
-  });
-});
-
 describe("what had not begun when the process died", () => {
   const busyWith = (gate: ReturnType<typeof createGate>, told: string[], onCrash: Agent["onCrash"]) =>
     agentOf(

@@ -20,8 +20,6 @@ import {
 import { activatedExtensions, toAgentCard, toExtendedCard } from "./cards/agent-card.ts";
 import type { CardSigner } from "./cards/signing-keys.ts";
 
-/** Timers cannot be set further ahead; a stream that is older ends then and can be resumed. */
-
 /** A stream that lasts no longer than its caller's credentials; a caller with newer ones resumes where it ended. */
 function expireFrames(source: FrameStream, clock: Clock, expires: number): FrameStream {
   const frames = source[Symbol.asyncIterator]();

@@ -162,7 +162,8 @@ export class FollowUps {
       if (result?.refusal === "duplicate") throw new DuplicateSend(result.record);
       if (result?.refusal !== "position" || !(await this.#isWritten(id, entry))) return undefined;
     }
-    store.wakeups.publish({ log: [id], work: true, ...(push === undefined ? undefined : { deliveries: true }) });
+    const isDue = result?.ok === true && result.due === true;
+    store.wakeups.publish({ log: [id], work: true, ...(isDue ? { deliveries: true } : undefined) });
     return { taskId: id };
   }
 

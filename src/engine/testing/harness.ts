@@ -10,10 +10,13 @@ import type {
   TaskPage,
   TaskPushNotificationConfig,
 } from "../../model/operation.ts";
-import type { Clock, CounterName, IdGenerator } from "../../model/ports.ts";
+import { type CounterName, type IdGenerator, SILENT_LOG } from "../../model/ports.ts";
 import type { Task } from "../../model/task.ts";
 import type { TaskStore } from "../../store/contract.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
+import { openDriver } from "../../store/sqlite/driver.ts";
+import { migrate } from "../../store/sqlite/schema.ts";
+import { createSqliteStore } from "../../store/sqlite/sqlite-store.ts";
 import type { Agent } from "../agent.ts";
 import { Engine } from "../engine.ts";
 import type { EngineLimits, EngineTimes } from "../options.ts";
@@ -31,10 +34,30 @@ export interface HarnessOptions {
   readonly push?: boolean;
   readonly pushSender?: PushSender;
   readonly onPushTry?: (tried: PushAttempt) => void;
-  /** How far the store's clock is ahead of the engine's. */
-  readonly storeSkewMs?: number;
-  /** The store and clock of an engine that went before. */
+  /** An engine on whose store and clock this one runs too, beside it or after it. */
   readonly after?: Harness;
+  /** What is shared with later engines. Default: a store in memory. */
+  readonly shared?: SharedStore;
+}
+
+/** A store and the clock that it and its engines go by. */
+export interface SharedStore {
+  readonly clock: FakeClock;
+  readonly store: TaskStore;
+}
+
+/** The clock of the store may be ahead of that of its engines. */
+export function createSharedMemory(clock = new FakeClock(), aheadMs = 0): SharedStore {
+  const storeClock = { now: () => clock.now() + aheadMs, after: () => () => {} };
+  // It outlives the engines of a test, so to them it is durable.
+  return { clock, store: { ...createMemoryStore({ clock: storeClock }), durable: true } };
+}
+
+/** An SQLite file that never was on disk. */
+export async function createSharedSqlite(clock = new FakeClock()): Promise<SharedStore> {
+  const driver = await openDriver(":memory:");
+  migrate(driver, 0);
+  return { clock, store: createSqliteStore(driver, ":memory:", { clock, log: SILENT_LOG }, () => {}) };
 }
 
 export interface CallInput {
@@ -68,7 +91,7 @@ const ids: IdGenerator = {
   node: () => `node-${++incarnations}`,
 };
 
-/** An engine over a store in memory, with time in the hands of the test. */
+/** An engine over a store that others may share, with time in the hands of the test. */
 export class Harness {
   readonly clock: FakeClock;
   /** What the engine really writes to, without whatever was wrapped around it. */
@@ -80,11 +103,12 @@ export class Harness {
   #alive = true;
 
   private constructor(options: HarnessOptions) {
-    this.clock = options.after?.clock ?? new FakeClock();
-    // It outlives the engines of a test, so to them it is durable.
-    const { storeSkewMs = 0 } = options;
-    const storeClock: Clock = { now: () => this.clock.now() + storeSkewMs, after: () => () => {} };
-    this.memory = options.after?.memory ?? { ...createMemoryStore({ clock: storeClock }), durable: true };
+    const shared =
+      options.after === undefined
+        ? (options.shared ?? createSharedMemory())
+        : { clock: options.after.clock, store: options.after.memory };
+    this.clock = shared.clock;
+    this.memory = shared.store;
     this.store = options.wrap?.(this.memory) ?? this.memory;
     const note = (_fields: unknown, message: string) => void this.logged.push(message);
     const agents = options.agents ?? (options.agent === undefined ? {} : { agent: options.agent });
@@ -167,7 +191,7 @@ export class Harness {
     return snapshot.task;
   }
 
-  /** From here on nothing this engine does has any effect, and nobody tells it: as if its process had been killed. */
+  /** From here on nothing this engine does has any effect, and it does not notice: as if its process had been killed. */
   crash(): void {
     this.#alive = false;
   }

@@ -1,7 +1,9 @@
-/** One caller's doings against an engine, in any order, and what must be true of all of it afterwards. */
+/** What one caller does against engines that share a store, in any order, and what must be true of all of it afterwards. */
 import fc from "fast-check";
 import { ProtocolError } from "../../model/errors.ts";
+import { textOf } from "../../model/message.ts";
 import type { StreamFrame } from "../../model/operation.ts";
+import { isInterrupted, isTerminal } from "../../model/task.ts";
 import type { Agent } from "../agent.ts";
 import { aborted, agentOf, chunk, inputText, status, textDraft } from "./agents.ts";
 import { settle } from "./fake-clock.ts";
@@ -21,13 +23,18 @@ type Step =
   | { readonly do: "break-store"; readonly times: number; readonly when: "before" | "after" }
   | { readonly do: "crash" };
 
+/** A step and the node that it goes to. */
+type Played = Step & { readonly node: number };
+
 /** What the agent does is the text of the message. */
 const SCRIPTS = ["reply", "chunks", "ask", "auth", "fail", "reject", "throw", "until-cancelled", "complete"] as const;
 
-export function scripted(onCrash: Agent["onCrash"]): Agent {
+/** `ran` gets the ids of the messages that a turn began for. */
+export function scripted(onCrash: Agent["onCrash"], ran: Set<string>, concurrency: number): Agent {
   return agentOf(
     async function* (turn) {
       const script = inputText(turn);
+      ran.add(turn.message.messageId);
       if (script === "reply") return textDraft("here");
       yield status("TASK_STATE_WORKING");
       if (script === "chunks") for (let index = 0; index < 20; index++) yield chunk("a", `${index} `, index > 0);
@@ -35,7 +42,7 @@ export function scripted(onCrash: Agent["onCrash"]): Agent {
       if (script === "auth") yield status("TASK_STATE_AUTH_REQUIRED", "who?");
       if (script === "fail") yield status("TASK_STATE_FAILED", "no");
       if (script === "reject") yield status("TASK_STATE_REJECTED", "no");
-      if (script === "throw") throw new Error("as told");
+      if (script === "throw") throw new Error("as the script says");
       if (script === "until-cancelled") await aborted(turn);
       if (script === "complete") {
         await settle(2);
@@ -43,7 +50,7 @@ export function scripted(onCrash: Agent["onCrash"]): Agent {
       }
       return undefined;
     },
-    { onCrash, concurrency: 3 },
+    { onCrash, concurrency },
   );
 }
 
@@ -74,21 +81,26 @@ const fault: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant("crash" as const) }),
 );
 
+const anyNode = fc.nat({ max: 5 });
+const played = (some: fc.Arbitrary<Step>): fc.Arbitrary<Played> =>
+  fc.tuple(some, anyNode).map(([next, node]) => ({ ...next, node }));
+
 /** Enough of them that tasks and readers meet. */
-export const steps = fc.array(step, { minLength: 10, maxLength: 40, size: "max" });
+export const steps = fc.array(played(step), { minLength: 10, maxLength: 40, size: "max" });
 
 /** The same with a store that fails now and then, and processes that die. */
-export const stepsWithFaults = fc.array(fc.oneof({ weight: 9, arbitrary: step }, { weight: 1, arbitrary: fault }), {
-  minLength: 10,
-  maxLength: 40,
-  size: "max",
-});
+export const stepsWithFaults = fc.array(
+  played(fc.oneof({ weight: 9, arbitrary: step }, { weight: 1, arbitrary: fault })),
+  { minLength: 10, maxLength: 40, size: "max" },
+);
 
 /** A subscriber that comes back with its cursor. */
 class View {
   readonly frames: StreamFrame[] = [];
   readonly id: string;
   after: number | undefined;
+  /** Where it is connected. */
+  node = 0;
   #iterator: AsyncIterator<readonly StreamFrame[]> | undefined;
   #epoch = 0;
 
@@ -100,8 +112,9 @@ class View {
     return this.frames.at(-1)?.number ?? this.after;
   }
 
-  async connect(harness: Harness): Promise<void> {
+  async connect(harness: Harness, node = this.node): Promise<void> {
     const epoch = ++this.#epoch;
+    this.node = node;
     await this.#iterator?.return?.();
     const stream = await harness.subscribe(this.id, this.last ?? 1, { replay: true });
     this.after ??= 1;
@@ -115,27 +128,30 @@ class View {
   }
 }
 
-/** An engine that can be replaced by its successor, over a store that can be made to fail. */
+/** Engines that can be replaced by their successors, over a store that can be made to fail. */
 export interface World {
-  readonly harness: Harness;
+  readonly nodes: readonly Harness[];
   readonly store: FlakyStore;
-  succeed(): Promise<Harness>;
+  /** Messages that a turn began for. */
+  readonly ran: ReadonlySet<string>;
+  /** Kills a node and starts another in its place. */
+  replace(node: number): Promise<void>;
 }
 
 export class Interleaving {
   readonly #world: World;
-  #harness: Harness;
   readonly #views: View[] = [];
-  #under: Promise<unknown>[] = [];
+  #under: { readonly node: number; readonly doing: Promise<unknown> }[] = [];
   readonly #acknowledged = new Set<string>();
+  /** Messages that a caller knows to be accepted, with their tasks. */
+  readonly #accepted = new Map<string, string>();
   faults = 0;
   readonly #unexpected: string[] = [];
-  /** Tasks that a caller was told of; what was answered by a message is not among them. */
+  /** Tasks that were shown to a caller; what was answered by a message is not among them. */
   readonly #tasks: string[] = [];
 
   constructor(world: World) {
     this.#world = world;
-    this.#harness = world.harness;
   }
 
   /** How much there was to check. */
@@ -143,15 +159,21 @@ export class Interleaving {
     return { tasks: this.#tasks.length, frames: this.#views.reduce((sum, { frames }) => sum + frames.length, 0) };
   }
 
-  async play(steps: readonly Step[]): Promise<void> {
+  /** The node that looks at everything when all is done. */
+  get #harness(): Harness {
+    return this.#world.nodes[0] as Harness;
+  }
+
+  async play(steps: readonly Played[]): Promise<void> {
     for (const next of steps) {
+      const node = next.node % this.#world.nodes.length;
       if (next.do === "wait") await settle(next.turns);
       else if (next.do === "pass-time") await this.#harness.clock.advance(next.milliseconds);
-      else if (next.do === "crash") await this.#crash();
+      else if (next.do === "crash") await this.#crash(node);
       else if (next.do === "break-store") {
         this.faults++;
         this.#world.store.fail(next.times, next.when);
-      } else this.#go(this.#perform(next, this.#harness));
+      } else this.#go(this.#perform(next, this.#world.nodes[node] as Harness), node);
     }
   }
 
@@ -160,6 +182,7 @@ export class Interleaving {
     this.#world.store.fail(0);
     await this.#harness.clock.advance(60_000);
     await this.#learn();
+    for (const id of this.#tasks) await this.#checkProgress(id);
     for (const id of [...this.#tasks]) {
       const cancelling = this.#harness.cancel(id).catch((error: unknown) => this.#note(error));
       await this.#harness.clock.advance(10_000);
@@ -167,10 +190,11 @@ export class Interleaving {
     }
     await this.#harness.clock.advance(10_000);
     const late = settle(50).then(() => "late");
-    if ((await Promise.race([Promise.all(this.#under), late])) === "late") this.#unexpected.push("someone still waits");
+    const waiting = this.#under.map(({ doing }) => doing);
+    if ((await Promise.race([Promise.all(waiting), late])) === "late") this.#unexpected.push("a caller still waits");
     await this.#learn();
     const found = [...this.#unexpected];
-    for (const id of this.#acknowledged) if (!this.#tasks.includes(id)) found.push(`${id} was told of and is gone`);
+    for (const id of this.#acknowledged) if (!this.#tasks.includes(id)) found.push(`${id} was shown and is gone`);
     for (const id of this.#tasks) {
       const log = await this.#harness.log(id);
       const violations = [
@@ -179,6 +203,7 @@ export class Interleaving {
       ];
       found.push(...violations.map((violation) => `${id}: ${violation}`));
     }
+    found.push(...(await this.#messageViolations()));
     for (const view of this.#views) {
       const log = await this.#harness.log(view.id);
       if (log.length === 0) continue;
@@ -187,27 +212,58 @@ export class Interleaving {
         found.push(`view of ${view.id} ends at ${view.last} of ${log.length}`);
       }
     }
-    if (this.#harness.engine.load.tasks > 0) found.push("the engine still holds tasks");
-    if (this.#harness.engine.load.streams > 0) found.push("the engine still holds streams");
+    for (const { engine } of this.#world.nodes) {
+      if (engine.load.tasks > 0) found.push("an engine still holds tasks");
+      if (engine.load.streams > 0) found.push("an engine still holds streams");
+    }
     return found;
   }
 
-  /** Whoever waited for the process that died waits no more; readers come back with their cursors. */
-  async #crash(): Promise<void> {
-    this.faults++;
-    this.#harness = await this.#world.succeed();
-    this.#under = [];
-    for (const view of this.#views) this.#go(view.connect(this.#harness));
+  /** With time enough for everything, a task has ended, waits for its caller, or for a turn that never ends by itself. */
+  async #checkProgress(id: string): Promise<void> {
+    const { status: now, history = [] } = await this.#harness.stored(id);
+    if (isTerminal(now.state)) return;
+    const messages = history.filter(({ role }) => role === "ROLE_USER");
+    const runs = messages.filter(({ messageId }) => this.#world.ran.has(messageId));
+    if (runs.some(({ parts }) => textOf(parts) === "until-cancelled")) return;
+    if (runs.length < messages.length) this.#unexpected.push(`${id}: a message got no turn`);
+    else if (!isInterrupted(now.state)) this.#unexpected.push(`${id}: ${now.state} though nothing is left to do`);
   }
 
-  #go(doing: Promise<unknown>): void {
-    this.#under.push(doing.catch((error: unknown) => this.#note(error)));
+  /** Every accepted message is in its task's history once, and was answered if the task completed. */
+  async #messageViolations(): Promise<string[]> {
+    const found: string[] = [];
+    for (const id of this.#tasks) {
+      const { status: now, history = [] } = await this.#harness.stored(id);
+      const ids = history.filter(({ role }) => role === "ROLE_USER").map(({ messageId }) => messageId);
+      if (new Set(ids).size < ids.length) found.push(`${id}: a message is twice in ${ids.join(", ")}`);
+      for (const [message, task] of this.#accepted) {
+        if (task === id && !ids.includes(message)) found.push(`${id}: the message ${message} was accepted and is gone`);
+      }
+      if (now.state !== "TASK_STATE_COMPLETED") continue;
+      for (const message of ids) if (!this.#world.ran.has(message)) found.push(`${id}: ${message} got no turn`);
+    }
+    return found;
+  }
+
+  /** Callers of the process that died wait no more; readers come back with their cursors. */
+  async #crash(node: number): Promise<void> {
+    this.faults++;
+    await this.#world.replace(node);
+    this.#under = this.#under.filter((under) => under.node !== node);
+    const readers = this.#views.filter((view) => view.node === node);
+    for (const view of readers) this.#go(view.connect(this.#world.nodes[node] as Harness), node);
+  }
+
+  #go(doing: Promise<unknown>, node: number): void {
+    this.#under.push({ node, doing: doing.catch((error: unknown) => this.#note(error)) });
   }
 
   async #perform(
-    next: Exclude<Step, { do: "wait" | "pass-time" | "crash" | "break-store" }>,
+    next: Exclude<Played, { do: "wait" | "pass-time" | "crash" | "break-store" }>,
     harness: Harness,
   ): Promise<void> {
+    const node = next.node % this.#world.nodes.length;
     switch (next.do) {
       case "send": {
         const outcome = await harness.send(next.text, { ...keyed(next), returnImmediately: next.soon });
@@ -220,18 +276,21 @@ export class Interleaving {
         }
         return;
       case "reconnect":
-        await this.#views[next.view % Math.max(this.#views.length, 1)]?.connect(harness);
+        await this.#views[next.view % Math.max(this.#views.length, 1)]?.connect(harness, node);
         return;
     }
     await this.#learn(harness);
     const id = this.#tasks[next.task % Math.max(this.#tasks.length, 1)];
     if (id === undefined) return;
-    if (next.do === "follow-up") await harness.send(next.text, { ...keyed(next), taskId: id });
-    else if (next.do === "cancel") await harness.cancel(id);
+    if (next.do === "follow-up") {
+      const messageId = next.key === undefined ? `follow-up-${++followUps}` : `${next.text} ${next.key}`;
+      const outcome = await harness.send(next.text, { ...keyed(next), messageId, taskId: id });
+      if ("task" in outcome && outcome.task.id === id) this.#accepted.set(`${messageId}`, id);
+    } else if (next.do === "cancel") await harness.cancel(id);
     else {
       const view = new View(id);
       this.#views.push(view);
-      await view.connect(harness);
+      await view.connect(harness, node);
     }
   }
 
@@ -255,6 +314,8 @@ export class Interleaving {
     return code === "UNAVAILABLE" && (this.faults > 0 || message === "The task is busy; try again.");
   }
 }
+
+let followUps = 0;
 
 const EXPECTED: ReadonlySet<string> = new Set([
   "TASK_NOT_FOUND",

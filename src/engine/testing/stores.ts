@@ -1,4 +1,4 @@
-import type { TaskStore, Write, WriteResult } from "../../store/contract.ts";
+import type { TaskStore, Wakeup, Write, WriteResult } from "../../store/contract.ts";
 import { settle } from "./fake-clock.ts";
 
 /** A store with some of its calls replaced. */
@@ -67,7 +67,7 @@ function createGatedStore(inner: TaskStore): GatedStore {
   };
 }
 
-/** For a harness: `const held = holding(); Harness.start({ wrap: held.wrap })`. */
+/** For a harness: `const held = createStoreGate(); Harness.start({ wrap: held.wrap })`. */
 export function createStoreGate(): { readonly wrap: (inner: TaskStore) => TaskStore; readonly gate: GatedStore } {
   let gate: GatedStore | undefined;
   return {
@@ -114,4 +114,53 @@ export function slowStore(inner: TaskStore, turns: readonly number[]): TaskStore
       return inner.write(writes);
     },
   });
+}
+
+/** What becomes of each wake-up on its way to a listener. */
+export type WakeupFate = "arrives" | "lost" | "doubled" | "late" | "vague";
+
+/** A store whose wake-ups come to what is given, over and over; late ones are overtaken by others. */
+export function unreliableWakeups(inner: TaskStore, fates: readonly WakeupFate[]): TaskStore {
+  let next = 0;
+  const deliver = (listener: (wakeup: Wakeup | "all") => void, wakeup: Wakeup | "all") => {
+    const fate = fates[next++ % Math.max(fates.length, 1)] ?? "arrives";
+    if (fate === "lost") return;
+    if (fate === "late") {
+      void settle(7).then(() => listener(wakeup));
+      return;
+    }
+    listener(fate === "vague" ? "all" : wakeup);
+    if (fate === "doubled") listener(wakeup);
+  };
+  return overrideStore(inner, {
+    wakeups: {
+      publish: (wakeup) => inner.wakeups.publish(wakeup),
+      subscribe: (listener) => inner.wakeups.subscribe((wakeup) => deliver(listener, wakeup)),
+    },
+  });
+}
+
+/** What the store accepted of each task, and what must not be asked of it. */
+export class WriteRecord {
+  readonly violations: string[] = [];
+  readonly #fences = new Map<string, number>();
+
+  readonly wrap = (inner: TaskStore): TaskStore =>
+    overrideStore(inner, {
+      write: async (writes) => {
+        const ids = writes.filter(({ kind }) => kind !== "push-progress").map(({ id }) => id);
+        if (new Set(ids).size < ids.length) this.violations.push("two writes to one task in one call");
+        const results = await inner.write(writes);
+        for (const [index, result] of results.entries()) this.#note(writes[index] as Write, result);
+        return results;
+      },
+    });
+
+  /** Events of a run come in the order of fences: one that was fenced adds none. */
+  #note(write: Write, result: WriteResult): void {
+    if (!result.ok || write.kind !== "append" || write.fence === undefined || write.entries.length === 0) return;
+    const before = this.#fences.get(write.id) ?? 0;
+    if (write.fence < before) this.violations.push(`${write.id}: an event of fence ${write.fence} after ${before}`);
+    this.#fences.set(write.id, Math.max(before, result.fence));
+  }
 }
