@@ -28,8 +28,8 @@ async function worldOf(options: WorldOptions): Promise<World & { readonly record
   const store = new FlakyStore();
   const record = new WriteRecord();
   const ran = new Set<string>();
-  // A turn that waits for its end keeps its place: on several nodes nothing else is to wait for that.
-  const agent = scripted(options.onCrash, ran, options.nodes === 1 ? 3 : 100);
+  const hasRoom = options.nodes > 1;
+  const agent = scripted(options.onCrash, ran, hasRoom ? 100 : 3);
   const wrap = (inner: TaskStore) =>
     unreliableWakeups(slowStore(store.wrap(record.wrap(inner)), options.turns), options.fates ?? []);
   const first = await Harness.start({ agent, wrap, shared: options.shared });
@@ -39,6 +39,7 @@ async function worldOf(options: WorldOptions): Promise<World & { readonly record
     nodes,
     store,
     ran,
+    hasRoom,
     record,
     async replace(node) {
       nodes[node]?.crash();

@@ -191,7 +191,7 @@ async function flushedHere(live: LiveTask): Promise<boolean> {
     await live.whenFlushed();
     return true;
   } catch (error) {
-    if (live.lostRefusal === undefined) throw error;
+    if (live.lostRefusal === undefined || live.lostRefusal === "duplicate") throw error;
     return false;
   }
 }

@@ -1,7 +1,7 @@
 import { ProtocolError } from "../../model/errors.ts";
 import type { Message } from "../../model/message.ts";
 import { statusText } from "../../model/status-texts.ts";
-import { isTerminal } from "../../model/task.ts";
+import { isTerminal, STATE_CLASS } from "../../model/task.ts";
 import type { Agent } from "../agent.ts";
 import type { RunQueue } from "../concurrency.ts";
 import type { EngineContext } from "../options.ts";
@@ -115,6 +115,8 @@ export class Runner {
         live.endTurn();
         if (reply !== undefined) await this.#answer(live, reply);
       }
+      // It would have completed with a turn before if no message had waited, which then turned out to be a repeat.
+      if (!live.closed && STATE_CLASS[live.state] === "active") live.end("TASK_STATE_COMPLETED");
     } catch (error) {
       if (live.lostError === undefined && !live.closed) {
         this.#context.log.error({ err: error, task: live.id }, "A run ended in an error of the engine.");
@@ -183,7 +185,6 @@ export class Runner {
       if (result.refusal === "position") await this.tasks.catchUp(live);
       else this.tasks.lose(live, result.refusal);
     } catch (error) {
-      this.tasks.orphans.add(live.id);
       live.markLost(error instanceof Error ? error : new Error(String(error)));
     }
     return false;

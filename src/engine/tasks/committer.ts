@@ -15,8 +15,6 @@ export interface Committable {
    * the first try did succeed and only its answer was lost.
    */
   onRefused(result: RefusedWrite, repeated: boolean): void;
-  /** The store failed for good: it still counts the task as this node's, though nothing here will run it. */
-  onGivenUp(error: Error): void;
   /** Nothing more of the task can be written here. */
   markLost(error: Error): void;
 }
@@ -214,7 +212,7 @@ export class Committer {
     );
     const message = `Nothing can be stored: ${describeStoreError(cause)}.`;
     const error = new ProtocolError("UNAVAILABLE", message, { cause, retryAfter: 5 });
-    for (const task of tasks) task.onGivenUp(error);
+    for (const task of tasks) task.markLost(error);
     for (const single of singles) single.reject(error);
   }
 }

@@ -31,7 +31,6 @@ export interface LiveTaskOptions extends TaskLogOptions {
 export interface LiveTaskKeeper {
   onCommitted(task: LiveTask, entries: readonly LogEntry[]): void;
   onRefused(task: LiveTask, result: RefusedWrite, repeated: boolean): void;
-  onGivenUp(task: LiveTask): void;
   onLost(task: LiveTask): void;
 }
 
@@ -225,11 +224,6 @@ export class LiveTask extends TaskLog {
 
   onRefused(result: RefusedWrite, repeated: boolean): void {
     this.#keeper.onRefused(this, result, repeated);
-  }
-
-  onGivenUp(error: Error): void {
-    this.#keeper.onGivenUp(this);
-    this.markLost(error);
   }
 
   protected afterCommit(entries: readonly LogEntry[]): void {

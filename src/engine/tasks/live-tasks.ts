@@ -30,7 +30,7 @@ export class LiveTasks implements LiveTaskKeeper {
   readonly committer: Committer;
   readonly readers: LogReaders;
   readonly ownerLoads = new OwnerLoads();
-  /** Tasks that the store counts as this node's though nothing runs them, because the store failed. */
+  /** Tasks that the store may count as this node's though nothing runs them, because the store or the engine failed. */
   readonly orphans = new Set<string>();
   readonly #context: EngineContext;
   readonly #hooks: LiveTaskHooks;
@@ -175,11 +175,8 @@ export class LiveTasks implements LiveTaskKeeper {
     } else this.#takeRefusal(live, result);
   }
 
-  onGivenUp(live: LiveTask): void {
-    this.orphans.add(live.id);
-  }
-
   onLost(live: LiveTask): void {
+    if (live.lostRefusal === undefined) this.orphans.add(live.id);
     this.drop(live);
     this.#hooks.onGone(live, live.lostError ?? new ProtocolError("UNAVAILABLE", "The run lost its task."));
   }
@@ -252,13 +249,14 @@ export class LiveTasks implements LiveTaskKeeper {
   /** A message that came before must not harm the task it came to again: only its sender learns of it. */
   #refuseDuplicate(live: LiveTask, error: DuplicateSend): void {
     const message = live.claimedMessage;
-    if (message === undefined || live.fold.number === 0 || live.isBeingTaken || !live.active) {
-      live.markLost(error);
+    if (message === undefined || live.fold.number === 0 || live.isBeingTaken) {
+      live.loseTo("duplicate", error);
       return;
     }
-    live.dropTurn(message);
     this.#duplicates.set(message, error);
+    live.dropTurn(message);
     live.retry(message);
+    if (!live.active) live.deactivate();
   }
 }
 

@@ -99,7 +99,6 @@ export abstract class TaskLog implements Scope, Committable {
   protected abstract afterCommit(entries: readonly LogEntry[]): void;
   protected abstract afterLoss(): void;
   abstract onRefused(result: RefusedWrite, repeated: boolean): void;
-  abstract onGivenUp(error: Error): void;
 
   get fence(): number {
     return this.#fence;
@@ -264,6 +263,7 @@ export abstract class TaskLog implements Scope, Committable {
     const events = inFlight.events.filter(({ received }) => received === undefined || received !== dropped);
     this.#committed += inFlight.events.length - events.length;
     this.#pending = [...events, ...this.#pending];
+    this.#state = this.#findState();
     this.#turn ??= inFlight.turn;
     this.#beginsNext ??= inFlight.begins;
     this.#marks += inFlight.marks;
@@ -276,8 +276,8 @@ export abstract class TaskLog implements Scope, Committable {
   protected rebase(entries: readonly LogEntry[], hasMessages: boolean): void {
     this.retry();
     for (const entry of entries) this.fold.apply(entry);
-    this.#state = this.fold.status.state;
-    if (isTerminal(this.#state)) {
+    if (isTerminal(this.fold.status.state)) {
+      this.#state = this.fold.status.state;
       this.#closed = true;
       this.#pending = [];
       this.#waiters?.rejectCommits(taskEndedError(this.id));
@@ -285,11 +285,9 @@ export abstract class TaskLog implements Scope, Committable {
       this.#notifySettled();
       return;
     }
-    for (const pending of this.#pending) {
-      // A message that was accepted meanwhile must still be answered, so the task does not complete yet.
-      if (hasMessages) pending.event = toWorking(pending.event);
-      if ("statusUpdate" in pending.event) this.#state = pending.event.statusUpdate.status.state;
-    }
+    // A message that was accepted meanwhile must still be answered, so the task does not complete yet.
+    if (hasMessages) for (const pending of this.#pending) pending.event = toWorking(pending.event);
+    this.#state = this.#findState();
   }
 
   markLost(error: Error): void {
@@ -349,6 +347,14 @@ export abstract class TaskLog implements Scope, Committable {
     last.event = merged;
     this.context.meter.count("events_merged");
     return true;
+  }
+
+  #findState(): TaskState {
+    for (let index = this.#pending.length - 1; index >= 0; index--) {
+      const { event } = this.#pending[index] as PendingEvent;
+      if ("statusUpdate" in event) return event.statusUpdate.status.state;
+    }
+    return this.fold.number === 0 ? "TASK_STATE_SUBMITTED" : this.fold.status.state;
   }
 
   #hasMore(): boolean {
