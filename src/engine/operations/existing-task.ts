@@ -1,4 +1,5 @@
 import { taskNotFound } from "../../model/errors.ts";
+import { LogEntry } from "../../model/event.ts";
 import type { Message } from "../../model/message.ts";
 import type { CallContext, FrameStream, SendInput, SendOutcome } from "../../model/operation.ts";
 import { isTerminal, STATE_CLASS, type Task } from "../../model/task.ts";
@@ -8,6 +9,10 @@ import { toScope } from "../request-identity.ts";
 import type { Runner, ServedAgent } from "../runs/runner.ts";
 import type { LiveTask } from "../tasks/live-task.ts";
 import { LogStream, toMessageStream, toSnapshotFrame, waitUntil } from "../tasks/log-stream.ts";
+import { statusEvent } from "../tasks/task-events.ts";
+
+/** Enough to get between two writes of a run that never pauses. */
+const MAX_SHOW_ATTEMPTS = 50;
 
 /** A send that this node did not take in itself: another node runs its task, or it was made before. */
 export interface StoredSend {
@@ -44,6 +49,7 @@ export class ExistingTasks {
       const message = await live.whenSettled();
       return message === undefined ? { task: this.taskOf(live, send.input) } : { message };
     }
+    if (record !== undefined && !waits) await this.#show(taskId);
     const head = await this.#context.store.head(taskId);
     if (head !== undefined && waits && STATE_CLASS[head.status.state] === "active") {
       await waitUntil(this.#runner.readers.open(taskId, head.number), (state) => STATE_CLASS[state] !== "active");
@@ -56,7 +62,7 @@ export class ExistingTasks {
     const message = record?.reply ?? (await this.#runner.get(taskId)?.whenDecided());
     if (message !== undefined) return toMessageStream(message, onEnd);
     const isFirst = record !== undefined && send.input.message.taskId === undefined;
-    if (isFirst) await this.#whenShown(taskId);
+    if (isFirst) await this.#show(taskId);
     const stored = await this.#find(taskId, send.input);
     if (stored === undefined) return toMessageStream(await this.#storedReply(taskId, send), onEnd);
     if (isFirst) return new LogStream(this.#runner.readers.open(taskId, 0), { endOnInputRequired: true, onEnd });
@@ -72,14 +78,27 @@ export class ExistingTasks {
     return live.fold.toTask({ historyLength: this.#historyLength(input) });
   }
 
-  /** A task of one event that another node runs may still be answered by a message. */
-  async #whenShown(taskId: string): Promise<void> {
+  /**
+   * The node that runs the task may still take it back for a plain message. It gets the time to give a sign; then the
+   * log says that the task was shown, and with another event in it the task cannot be taken back any more.
+   */
+  async #show(taskId: string): Promise<void> {
     if (this.#runner.get(taskId) !== undefined) return;
-    const [number] = await this.#context.store.numbers([taskId]);
-    if (number !== 1) return;
-    const reader = this.#runner.readers.open(taskId, number);
+    const { store } = this.#context;
+    const reader = this.#runner.readers.open(taskId, 1);
     await reader.next();
     reader.close();
+    for (let attempt = 0; attempt < MAX_SHOW_ATTEMPTS; attempt++) {
+      const head = await store.head(taskId);
+      if (head === undefined || STATE_CLASS[head.status.state] !== "active") return;
+      const event = statusEvent(this.#context, head, head.status.state);
+      const { status } = event.statusUpdate;
+      const entries = [LogEntry.of(head.number + 1, event)];
+      const [result] = await store.write([{ kind: "append", id: taskId, expect: head.number, entries, status }]);
+      if (result?.ok !== true) continue;
+      store.wakeups.publish({ log: [taskId] });
+      return;
+    }
   }
 
   /** The task vanished since the key was looked up: it was answered by a message, which is kept under the key. */

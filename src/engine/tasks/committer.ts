@@ -38,7 +38,7 @@ const RETRY_DELAYS_MS = [50, 250, 1_000, 4_000];
  */
 export class Committer {
   readonly #context: EngineContext;
-  #dirty = new Set<Committable>();
+  readonly #dirty = new Set<Committable>();
   #singles: SingleWrite[] = [];
   /** Left out of the group before because their tasks were in it; they come first in the next. */
   #deferred: SingleWrite[] = [];
@@ -83,10 +83,15 @@ export class Committer {
     this.#participants = [];
     for (const participant of participants) participant.beforeCommit();
     const writes: Write[] = [];
-    const singles = this.#deferred;
+    const singles: SingleWrite[] = [];
+    const deferred = this.#deferred;
+    const fresh = this.#singles;
     this.#deferred = [];
-    const tasks = this.#takeTasks(singles, writes);
-    this.#addSingles(tasks, singles);
+    this.#singles = [];
+    const rows = deferred.length + fresh.length === 0 ? undefined : new WrittenRows();
+    if (rows !== undefined) this.#addSingles(deferred, singles, rows);
+    const tasks = this.#takeTasks(writes, rows);
+    if (rows !== undefined) this.#addSingles(fresh, singles, rows);
     for (const { write } of singles) writes.push(write);
     if (writes.length === 0) return;
     this.#flushing = true;
@@ -108,49 +113,22 @@ export class Committer {
   }
 
   /** A task of which a deferred write is in the group waits for the next. */
-  #takeTasks(deferred: readonly SingleWrite[], writes: Write[]): Committable[] {
+  #takeTasks(writes: Write[], rows: WrittenRows | undefined): Committable[] {
     const tasks: Committable[] = [];
-    const dirty = this.#dirty;
-    const waiting = deferred.length === 0 ? undefined : new Set(deferred.map(({ write }) => write.id));
-    if (waiting !== undefined) this.#dirty = new Set();
-    for (const task of dirty) {
-      if (waiting?.has(task.id) === true) {
-        this.#dirty.add(task);
-        continue;
-      }
+    for (const task of this.#dirty) {
+      if (rows?.tasks.has(task.id) === true) continue;
+      this.#dirty.delete(task);
       const write = task.takeWrite();
       if (write === undefined) continue;
+      rows?.tasks.add(task.id);
       tasks.push(task);
       writes.push(write);
     }
-    if (waiting === undefined) dirty.clear();
     return tasks;
   }
 
-  #addSingles(tasks: readonly Committable[], group: SingleWrite[]): void {
-    if (this.#singles.length === 0) return;
-    const written = new Set<string>();
-    for (const { id } of tasks) written.add(id);
-    for (const { write } of group) written.add(write.id);
-    const registered = new Set<string>();
-    const progressed = new Set<string>();
-    for (const single of this.#singles) {
-      const { id, kind } = single.write;
-      if (kind === "push-progress") {
-        // Changes a row of its own, which only a registration changes too.
-        if (registered.has(id)) this.#deferred.push(single);
-        else {
-          progressed.add(id);
-          group.push(single);
-        }
-      } else if (written.has(id) || progressed.has(id)) this.#deferred.push(single);
-      else {
-        written.add(id);
-        if (kind === "push-put" || kind === "push-delete") registered.add(id);
-        group.push(single);
-      }
-    }
-    this.#singles = [];
+  #addSingles(waiting: readonly SingleWrite[], group: SingleWrite[], rows: WrittenRows): void {
+    for (const single of waiting) (rows.add(single.write) ? group : this.#deferred).push(single);
   }
 
   async #writeDurably(writes: readonly Write[]): Promise<{ results: readonly WriteResult[]; repeated: boolean }> {
@@ -214,5 +192,26 @@ export class Committer {
     const error = new ProtocolError("UNAVAILABLE", message, { cause, retryAfter: 5 });
     for (const task of tasks) task.markLost(error);
     for (const single of singles) single.reject(error);
+  }
+}
+
+/** What one group changes: no row twice. */
+class WrittenRows {
+  readonly tasks = new Set<string>();
+  readonly #registered = new Set<string>();
+  readonly #progressed = new Set<string>();
+
+  /** False if the write has to wait for the next group. */
+  add({ id, kind }: Write): boolean {
+    if (kind === "push-progress") {
+      // Changes a row of its own, which only a registration changes too.
+      if (this.#registered.has(id)) return false;
+      this.#progressed.add(id);
+      return true;
+    }
+    if (this.tasks.has(id) || this.#progressed.has(id)) return false;
+    this.tasks.add(id);
+    if (kind === "push-put" || kind === "push-delete") this.#registered.add(id);
+    return true;
   }
 }

@@ -188,7 +188,7 @@ export class LiveTask extends TaskLog {
     else listener();
   }
 
-  /** Resolves when a task that is on its way out of this node has left it: parked, or answered by a message. */
+  /** Resolves when a task on its way out of this node has left it, parked or answered by a message, or stays after all. */
   async whenGone(): Promise<void> {
     if (this.isReleasing) await this.waiters().waitFor("released");
     else await this.whenDecided();

@@ -269,6 +269,8 @@ export abstract class TaskLog implements Scope, Committable {
     this.#marks += inFlight.marks;
     if (inFlight.release) this.#releaseNext = true;
     this.#waiters?.notifyCommitted(this.#committed);
+    // Requests that waited for the release look again.
+    if (inFlight.release) this.#waiters?.notify("released");
     this.#committer.markDirty(this);
   }
 
