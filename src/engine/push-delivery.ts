@@ -107,7 +107,7 @@ export class PushDelivery {
     }
     if (this.size >= this.#context.limits.pushConcurrency) return;
     this.#claiming = true;
-    this.#claim()
+    void this.#claim()
       .catch((error: unknown) => {
         this.#context.log.warn({ err: error }, "Push notifications could not be taken from the store.");
         return undefined;

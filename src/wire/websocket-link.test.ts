@@ -117,8 +117,8 @@ describe("a WebSocket as a link", () => {
 
   it("delivers what was sent before the close, then ends; both know why", async () => {
     const [near, far] = await joined();
-    near.send("a");
-    near.send("b");
+    void near.send("a");
+    void near.send("b");
     near.close(4001, "done");
     near.close(4002, "later");
     expect(linkErrorCode(() => near.send("c"))).toBe("closed");
@@ -130,8 +130,8 @@ describe("a WebSocket as a link", () => {
 
   it("closes when the reader leaves its loop, and drops what it has not read", async () => {
     const [near, far] = await joined();
-    near.send("a");
-    near.send("b");
+    void near.send("a");
+    void near.send("b");
     await near.received();
     for await (const text of far.messages) {
       expect(text).toBe("a");
@@ -154,7 +154,7 @@ describe("a WebSocket as a link", () => {
 
   it("knows what the other side has got", async () => {
     const [near, far] = await joined();
-    near.send("a");
+    void near.send("a");
     expect(await Promise.all([near.received(), near.received()])).toEqual([true, true]);
     const asked = near.received();
     far.terminate("gone");
@@ -165,7 +165,7 @@ describe("a WebSocket as a link", () => {
 
   it("ends a link whose message is too big with code 1009", async () => {
     const [near, far] = await joined();
-    near.send("x".repeat(16 * 1024 * 1024 + 1));
+    void near.send("x".repeat(16 * 1024 * 1024 + 1));
     expect(await readAll(far)).toEqual([]);
     expect((await far.closed).code).toBe(1009);
     expect((await near.closed).code).toBe(1009);
@@ -236,7 +236,7 @@ describe("pings", () => {
     const { sockets, url } = await rawServer(false);
     const link = await dial(url);
     await until(() => sockets.length === 1);
-    link.send("a");
+    void link.send("a");
     const received = link.received();
     end(sockets[0] as WebSocket);
     expect(await received).toBe(false);
@@ -392,7 +392,7 @@ describe("certificates", () => {
     const server = await accepting({}, true);
     const accepted = server.next();
     const link = await dial(server.url, { tls });
-    (await accepted).send("hello");
+    void (await accepted).send("hello");
     expect(await readSome(link, 1)).toEqual(["hello"]);
   });
 });

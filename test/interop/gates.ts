@@ -8,7 +8,7 @@ export class Gates {
       const stop = () => reject(new Error("The wait was cut short."));
       if (signal.aborted) return stop();
       signal.addEventListener("abort", stop, { once: true });
-      this.#gate(name).promise.then(resolve);
+      void this.#gate(name).promise.then(resolve);
     });
   }
 

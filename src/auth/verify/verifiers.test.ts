@@ -217,7 +217,7 @@ describe("several ways at once", () => {
     const metadata = "https://a.example/.well-known/oauth-protected-resource";
     const challengeFor = (headers: Record<string, string>) => {
       try {
-        authenticator.authenticate(presented(headers));
+        void authenticator.authenticate(presented(headers));
       } catch (error) {
         return authenticator.challenge(error as CredentialsError, metadata);
       }

@@ -192,7 +192,7 @@ test("an interface that has answered is not left because of one unknown method",
   let knows = true;
   await using server = await startFakeAgent((request, response) => {
     if (request.path === "/rpc" && !knows) sendRpcError(response, -32601);
-    else working(request, response);
+    else void working(request, response);
   });
   const { agent } = await connected([
     [`${server.url}/rpc`, "JSONRPC"],

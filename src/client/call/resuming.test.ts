@@ -169,7 +169,7 @@ test("a task that ended meanwhile is fetched when the peer does not tell its end
 
 test("a peer that refuses to be subscribed to while the task goes on ends in an error that helps", async () => {
   const { agent, server } = await agentFor(({ rpc }, response) => {
-    if (rpc.method === "SendStreamingMessage") breaking(rpcFrame(WORKING, 7))({} as never, response);
+    if (rpc.method === "SendStreamingMessage") void breaking(rpcFrame(WORKING, 7))({} as never, response);
     else if (rpc.method === "SubscribeToTask") sendRpcError(response, -32004);
     else sendResult(response, task("TASK_STATE_WORKING"));
   });
@@ -296,7 +296,7 @@ test.each([404, 405])(
     const { agent, notices, server } = await agentFor(
       ({ method }, response) => {
         if (method === "POST") response.writeHead(status).end("no such route");
-        else closing(restFrame(WORKING, 1) + restFrame(DONE, 2))({} as never, response);
+        else void closing(restFrame(WORKING, 1) + restFrame(DONE, 2))({} as never, response);
       },
       { binding: "HTTP+JSON" },
     );

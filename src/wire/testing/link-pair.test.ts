@@ -27,8 +27,8 @@ describe("createLinkPair", () => {
 
   it("delivers what was sent before the close, then ends", async () => {
     const [left, right] = createLinkPair();
-    left.send("a");
-    left.send("b");
+    void left.send("a");
+    void left.send("b");
     left.close(4001, "done");
     expect(await readAll(right)).toEqual(["a", "b"]);
     expect(await left.closed).toEqual({ code: 4001, reason: "done" });
@@ -37,7 +37,7 @@ describe("createLinkPair", () => {
 
   it("drops what the closing side has not read", async () => {
     const [left, right] = createLinkPair();
-    right.send("unread");
+    void right.send("unread");
     left.close();
     expect(await readAll(left)).toEqual([]);
     expect(await left.closed).toEqual({ code: 1000, reason: "" });
@@ -67,7 +67,7 @@ describe("createLinkPair", () => {
 
   it("closes when the reader leaves its loop", async () => {
     const [left, right] = createLinkPair();
-    left.send("a");
+    void left.send("a");
     for await (const text of right.messages) {
       expect(text).toBe("a");
       break;
@@ -108,14 +108,14 @@ describe("createLinkPair", () => {
   it("knows what the other side has got", async () => {
     const [left, right] = createLinkPair();
     expect(await left.received()).toBe(true);
-    left.send("a");
+    void left.send("a");
     const order: string[] = [];
     const asked = left.received().then((got) => order.push(`got: ${got}`));
     const reader = right.messages[Symbol.asyncIterator]();
     order.push((await reader.next()).value ?? "");
     await asked;
     expect(order).toContain("got: true");
-    left.send("b");
+    void left.send("b");
     const lost = left.received();
     right.close();
     expect(await lost).toBe(false);

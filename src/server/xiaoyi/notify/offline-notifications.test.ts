@@ -89,7 +89,7 @@ describe("a user who left", () => {
     const scene = new Scene();
     const notifications = scene.notifications();
     scene.tasks.states.set("t", "TASK_STATE_WORKING");
-    notifications.registerDevice(phone);
+    void notifications.registerDevice(phone);
     notifications.notifyWhenDone("t", "s");
     notifications.notifyWhenDone("t", "s");
     await scene.clock.advance(60_000);
@@ -124,7 +124,7 @@ describe("a user who left", () => {
       const scene = new Scene();
       const notifications = scene.notifications();
       scene.tasks.states.set("t", "TASK_STATE_WORKING");
-      notifications.registerDevice(phone);
+      void notifications.registerDevice(phone);
       notifications.notifyWhenDone("t", "s");
       await scene.clock.advance(60_000);
       scene.tasks.states.set("t", state);
@@ -155,7 +155,7 @@ describe("a user who left", () => {
     };
     const notifications = scene.notifications({ push });
     scene.tasks.states.set("t", "TASK_STATE_INPUT_REQUIRED");
-    notifications.registerDevice(phone);
+    void notifications.registerDevice(phone);
     notifications.notifyWhenDone("t", "s");
     await scene.clock.advance(5_000);
     scene.tasks.states.set("t", "TASK_STATE_WORKING");
@@ -172,7 +172,7 @@ describe("a user who left", () => {
     const scene = new Scene();
     const notifications = scene.notifications();
     if (state !== undefined) scene.tasks.states.set("t", state);
-    notifications.registerDevice(phone);
+    void notifications.registerDevice(phone);
     notifications.notifyWhenDone("t", "s");
     await scene.clock.advance(60_000);
     expect(scene.told).toEqual([]);
@@ -183,7 +183,7 @@ describe("a user who left", () => {
     const scene = new Scene();
     const notifications = scene.notifications();
     scene.tasks.states.set("t", "TASK_STATE_COMPLETED");
-    notifications.registerDevice(phone);
+    void notifications.registerDevice(phone);
     notifications.notifyWhenDone("t", "s");
     notifications.cancel("t");
     notifications.cancel("another");
@@ -197,7 +197,7 @@ describe("a user who left", () => {
     const notifications = scene.notifications();
     scene.tasks.states.set("t", "TASK_STATE_FAILED");
     scene.tasks.broken = true;
-    notifications.registerDevice(phone);
+    void notifications.registerDevice(phone);
     notifications.notifyWhenDone("t", "s");
     await scene.clock.advance(60_000);
     expect(scene.told).toEqual([]);
@@ -209,11 +209,12 @@ describe("a user who left", () => {
   it("is told on the devices of the conversation, the newest ones, under their logins", async () => {
     const scene = new Scene();
     const notifications = scene.notifications();
-    for (let device = 1; device <= 10; device++) notifications.registerDevice({ ...phone, pushId: `phone-${device}` });
-    notifications.registerDevice({ ...phone, pushId: "phone-5", loginSessionId: "login" });
-    notifications.registerDevice({ ...phone, pushId: undefined });
-    notifications.registerDevice({ ...phone, pushId: "x".repeat(513) });
-    notifications.registerDevice({ ...phone, sessionId: "of another", pushId: "of another" });
+    for (let device = 1; device <= 10; device++)
+      void notifications.registerDevice({ ...phone, pushId: `phone-${device}` });
+    void notifications.registerDevice({ ...phone, pushId: "phone-5", loginSessionId: "login" });
+    void notifications.registerDevice({ ...phone, pushId: undefined });
+    void notifications.registerDevice({ ...phone, pushId: "x".repeat(513) });
+    void notifications.registerDevice({ ...phone, sessionId: "of another", pushId: "of another" });
     await settle();
     scene.tasks.states.set("t", "TASK_STATE_COMPLETED");
     notifications.notifyWhenDone("t", "s");
@@ -229,9 +230,11 @@ describe("a user who left", () => {
   it("is told on every device where all of them are one user's", async () => {
     const scene = new Scene();
     const notifications = scene.notifications({ everyDevice: true });
-    notifications.registerDevice(phone);
-    notifications.registerDevice({ ...phone, sessionId: "other", pushId: "tablet" });
-    scene.notifications({ scope: "another entry", everyDevice: true }).registerDevice({ ...phone, pushId: "stranger" });
+    void notifications.registerDevice(phone);
+    void notifications.registerDevice({ ...phone, sessionId: "other", pushId: "tablet" });
+    void scene
+      .notifications({ scope: "another entry", everyDevice: true })
+      .registerDevice({ ...phone, pushId: "stranger" });
     scene.tasks.states.set("t", "TASK_STATE_COMPLETED");
     notifications.notifyWhenDone("t", "s");
     await scene.clock.advance(60_000);
@@ -244,7 +247,7 @@ describe("a user who left", () => {
     scene.tasks.states.set("waits", "TASK_STATE_WORKING");
     scene.tasks.states.set("stopped", "TASK_STATE_COMPLETED");
     scene.outcome = "stopped";
-    first.registerDevice(phone);
+    void first.registerDevice(phone);
     first.notifyWhenDone("waits", "s");
     first.notifyWhenDone("stopped", "s");
     await scene.clock.advance(5_000);
