@@ -48,7 +48,7 @@ export function createEchoAgent(): Agent {
 }
 
 /** A text or a topic in, its outline out. */
-export function createOutlineAgent(): Agent {
+function createOutlineAgent(): Agent {
   return defineAgent({
     name: "Outline writer",
     description:
@@ -91,7 +91,7 @@ function outlineMarkdown(outline: Outline): string {
 }
 
 /** An outline or a text in, an article out, streamed as it is put together. */
-export function createDocumentAgent(): Agent {
+function createDocumentAgent(): Agent {
   return defineAgent({
     name: "Document writer",
     description:
@@ -122,7 +122,7 @@ export function createDocumentAgent(): Agent {
 }
 
 /** A text in, its most telling sentences out. */
-export function createSummaryAgent(): Agent {
+function createSummaryAgent(): Agent {
   return defineAgent({
     name: "Summary writer",
     description:
@@ -156,7 +156,7 @@ function textToSummarize({ text: given, data: value }: TextInput, parts: readonl
   return isOutline ? writeDocument({ outline: value }).markdown : given;
 }
 
-export interface TextInput {
+interface TextInput {
   /** All text there is: text parts, else text files, else text that travelled as data. */
   readonly text: string;
   /** The first data part that holds something. */
@@ -166,7 +166,7 @@ export interface TextInput {
 /** Members under which other agents put running text. */
 const TEXT_FIELDS = ["text", "markdown", "content", "document", "article", "topic", "内容", "主题"];
 
-export function readTextInput(parts: readonly Part[]): TextInput {
+function readTextInput(parts: readonly Part[]): TextInput {
   const data = parts.filter(isDataPart).find((part) => part.data !== null)?.data;
   const text = textOf(parts).trim() || textOfFiles(parts) || textOfData(data);
   return { text: text.replace(/\r\n?/g, "\n"), data };

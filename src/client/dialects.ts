@@ -20,7 +20,7 @@ const DIALECTS_BY_NAME = {
 
 export const DIALECTS: readonly CallableDialect[] = DIALECT_NAMES.map((name) => DIALECTS_BY_NAME[name]);
 
-export type InterfaceCalling = ExchangeCalling | RpcCalling;
+type InterfaceCalling = ExchangeCalling | RpcCalling;
 
 /** A way of calling, and the dialect it belongs to. */
 export interface SupportedBinding {

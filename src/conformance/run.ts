@@ -70,8 +70,8 @@ export interface Progress {
   readonly requirements: readonly RequirementId[];
 }
 
-export const DEFAULT_REQUEST_TIMEOUT_MS = 10_000;
-export const DEFAULT_PATIENCE_MS = 15_000;
+const DEFAULT_REQUEST_TIMEOUT_MS = 10_000;
+const DEFAULT_PATIENCE_MS = 15_000;
 
 /** The agent refused the first request of the run for who is asking: without credentials nothing can be shown. */
 export class CredentialsNeeded extends Error {

@@ -16,7 +16,7 @@ import type { ServeOptions } from "./options.ts";
 
 export type { ServeOptions } from "./options.ts";
 
-export interface ServedAgentInfo {
+interface ServedAgentInfo {
   readonly name: string;
   readonly title: string;
   readonly url: string;

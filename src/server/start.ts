@@ -15,7 +15,7 @@ import { createWatchdog, type Watchdog } from "./watchdog.ts";
  * logged and survived. After an exception that nobody caught nothing can be relied on, so the server is closed in order.
  * Returns what takes the guard away again.
  */
-export function handleUncaughtErrors(log: Log, close: () => Promise<void>): () => void {
+function handleUncaughtErrors(log: Log, close: () => Promise<void>): () => void {
   const onRejection = (error: unknown) => {
     log.error({ err: error }, "A promise was rejected and nobody handles it; probably an agent forgot an await.");
   };

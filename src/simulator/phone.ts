@@ -40,13 +40,6 @@ const triggerEvent = (pushDataId: string): DeviceEvent => ({
   payload: { dataMap: { pushDataId } },
 });
 
-/** The outcome of something the agent had the device do. */
-export const executionResult = (intentName: string, outputs: Fields): DeviceEvent => ({
-  namespace: "Common",
-  name: "UploadExeResult",
-  payload: { intentName, outputs },
-});
-
 /** An object on devices, a list of objects in the documents. */
 function variableParts(form: VariablesForm, device: DeviceFacts): readonly Fields[] {
   if (form === "none") return [];

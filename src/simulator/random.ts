@@ -30,7 +30,3 @@ export function uuidFrom(random: Random): string {
     digits.slice(18, 30),
   ].join("-");
 }
-
-export function oneOf<T>(random: Random, choices: readonly [T, ...T[]]): T {
-  return choices[Math.floor(random() * choices.length)] ?? choices[0];
-}

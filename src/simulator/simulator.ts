@@ -244,7 +244,7 @@ export async function createSimulator(options: SimulatorOptions): Promise<Simula
 }
 
 /** In the shape of what the console of the platform shows. */
-export function generateAgent(random: Random): RegisteredAgent {
+function generateAgent(random: Random): RegisteredAgent {
   return {
     agentId: `agent${hexDigits(random, 32)}`,
     accessKey: hexDigits(random, 20),

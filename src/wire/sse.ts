@@ -1,12 +1,6 @@
 /** Server-sent events: writing is here, reading in `sse-parser.ts`. */
 
-/** One event. Line ends inside `data` become several `data:` lines, which the reader joins with LF. */
-export function encodeSseEvent(data: string, id?: number | string): string {
-  if (!data.includes("\n") && !data.includes("\r")) return encodeSseLine(data, id);
-  return `${idField(id)}${prefixLines("data: ", data)}\n`;
-}
-
-/** One event whose data is known to be one line, as the output of `JSON.stringify` is: it is not searched. */
+/** One event. Its data is one line, as the output of `JSON.stringify` is. */
 export function encodeSseLine(line: string, id?: number | string): string {
   return id === undefined ? `data: ${line}\n\n` : `${idField(id)}data: ${line}\n\n`;
 }
@@ -14,14 +8,6 @@ export function encodeSseLine(line: string, id?: number | string): string {
 /** Ignored by readers; keeps idle connections open. */
 export function encodeSseComment(text: string): string {
   return `${prefixLines(": ", text)}\n`;
-}
-
-/** How long a reader should wait before it connects again. */
-export function encodeSseRetry(milliseconds: number): string {
-  if (!Number.isSafeInteger(milliseconds) || milliseconds < 0) {
-    throw new RangeError("The retry time must be a whole number of milliseconds.");
-  }
-  return `retry: ${milliseconds}\n\n`;
 }
 
 const LINE_END = /\r\n|\r|\n/;

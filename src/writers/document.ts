@@ -5,7 +5,7 @@ import { endsSentence, gapBetween, safeCut } from "./plain-text.ts";
 import { planSections } from "./sections.ts";
 import { readRequest } from "./topic.ts";
 
-export interface ArticleSection {
+interface ArticleSection {
   title: string;
   /** Markdown blocks: paragraphs of prose and bullet lists. */
   paragraphs: string[];

@@ -1,4 +1,4 @@
-export { type Article, type ArticleSection, splitDocument, writeDocument } from "./document.ts";
-export { detectLanguage, LABELS, type Language } from "./language.ts";
-export { type Basis, type Outline, type OutlineSection, readOutline, writeOutline } from "./outline.ts";
-export { type Summary, summarize } from "./summary.ts";
+export { splitDocument, writeDocument } from "./document.ts";
+export { LABELS } from "./language.ts";
+export { type Outline, readOutline, writeOutline } from "./outline.ts";
+export { summarize } from "./summary.ts";

@@ -8,7 +8,7 @@ import { readRequest } from "./topic.ts";
 /** "text": drawn from a text; "topic": a skeleton made from a bare topic, without facts. */
 export type Basis = "text" | "topic";
 
-export interface OutlineSection {
+interface OutlineSection {
   title: string;
   points: string[];
 }

@@ -50,7 +50,7 @@ export function openTerminal(words: readonly string[], columns: number): Termina
 const TOKEN = /\u001b\[([\d;]*)([A-Za-z])|./gsu;
 
 /** The rows a terminal shows after all of it; wide characters take two columns, and what is too long wraps. */
-export function screenOf(written: string, columns: number): readonly string[] {
+function screenOf(written: string, columns: number): readonly string[] {
   const rows: string[][] = [[]];
   let column = 0;
   const row = (): string[] => rows.at(-1) ?? [];

@@ -30,7 +30,7 @@ export interface Spoiler {
   readonly deliver?: (call: WebhookCall) => WebhookCall | undefined;
 }
 
-export interface WebhookCall {
+interface WebhookCall {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }

@@ -8,7 +8,7 @@ export interface Turn {
   readonly artifacts: readonly unknown[];
 }
 
-export type TurnEvent = Readonly<Record<string, unknown>>;
+type TurnEvent = Readonly<Record<string, unknown>>;
 export type Publish = (kind: "task" | "message" | "statusUpdate" | "artifactUpdate", value: TurnEvent) => void;
 
 export class TckExecutor {

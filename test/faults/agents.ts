@@ -4,7 +4,7 @@ import { defineAgent } from "../../src/agents/define.ts";
 import type { AgentTurn } from "../../src/agents/turn.ts";
 import type { Agent } from "../../src/engine/agent.ts";
 
-export const QUESTION = "Go on?";
+const QUESTION = "Go on?";
 export const CRASH_REASON = /stopped before the task was finished/;
 
 /** What the artifact of a task that completed must say. */

@@ -24,7 +24,7 @@ export function framed(message: Uint8Array, announced = message.length, compress
 }
 
 /** Unsigned, of any size that fits a number. */
-export function varint(value: number): Buffer {
+function varint(value: number): Buffer {
   const bytes: number[] = [];
   let rest = value;
   while (rest > 0x7f) {

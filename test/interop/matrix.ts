@@ -1,12 +1,12 @@
 /** What came of every scenario with every pair, and how to show it. Knows neither the test runner nor any peer. */
 
-export const VERDICTS = ["works", "not in this dialect", "peer's limit", "FAILS"] as const;
+const VERDICTS = ["works", "not in this dialect", "peer's limit", "FAILS"] as const;
 export type Verdict = (typeof VERDICTS)[number];
 
 /** A verdict, and for all but `works` the reason: `peer's limit: …`. */
 export type Cell = "works" | `${Exclude<Verdict, "works">}: ${string}`;
 
-export interface Column {
+interface Column {
   readonly name: string;
   readonly client: string;
   readonly server: string;
@@ -14,7 +14,7 @@ export interface Column {
   readonly version: string;
 }
 
-export interface Row {
+interface Row {
   readonly name: string;
   readonly operation: string;
   readonly shows: string;
@@ -31,7 +31,7 @@ export function verdictOf(cell: Cell): Verdict {
   return VERDICTS.find((verdict) => cell === verdict || cell.startsWith(`${verdict}: `)) ?? "FAILS";
 }
 
-export function reasonOf(cell: Cell): string {
+function reasonOf(cell: Cell): string {
   return cell.slice(verdictOf(cell).length + 2);
 }
 

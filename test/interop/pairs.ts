@@ -13,7 +13,7 @@ export const SDK_V1 = "@a2a-js/sdk 1.3.0";
 export const SDK_V03 = "@a2a-js/sdk 0.3.14";
 
 export const BINDINGS = ["JSONRPC", "HTTP+JSON", "GRPC"] as const;
-export type Binding = (typeof BINDINGS)[number];
+type Binding = (typeof BINDINGS)[number];
 
 /** A client and a server that have never seen each other's code, and what they speak. */
 export interface Pair {

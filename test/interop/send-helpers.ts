@@ -17,7 +17,7 @@ export function saysAtOnce(text: string, more: Partial<Message> = {}): Sending {
   return { ...says(text, more), configuration: { returnImmediately: true } };
 }
 
-export function taskOf(outcome: SendOutcome): Task {
+function taskOf(outcome: SendOutcome): Task {
   if (!("task" in outcome)) expect.fail("The agent answered with a message, not with a task.");
   return outcome.task;
 }

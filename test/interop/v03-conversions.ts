@@ -16,7 +16,7 @@ import {
 
 export type V03Event = v03.Message | v03.Task | v03.TaskStatusUpdateEvent | v03.TaskArtifactUpdateEvent;
 
-export function toV03Part(part: Part): v03.Part {
+function toV03Part(part: Part): v03.Part {
   if (isTextPart(part)) return { kind: "text", text: part.text };
   if (isDataPart(part)) return { kind: "data", data: part.data as JsonObject };
   const head = {
@@ -26,7 +26,7 @@ export function toV03Part(part: Part): v03.Part {
   return { kind: "file", file: isRawPart(part) ? { bytes: part.raw, ...head } : { uri: part.url, ...head } };
 }
 
-export function fromV03Part(part: v03.Part): Part {
+function fromV03Part(part: v03.Part): Part {
   if (part.kind === "text") return { text: part.text };
   if (part.kind === "data") return { data: part.data as JsonValue };
   const { file } = part;

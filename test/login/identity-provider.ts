@@ -9,7 +9,7 @@ import type { Caller } from "../../src/model/caller.ts";
 import { ProtocolError } from "../../src/model/errors.ts";
 
 export const SCOPE = "agent:call";
-export const AUDIENCE = "https://agent.example/";
+const AUDIENCE = "https://agent.example/";
 export const JOB = { id: "job", secret: "planted-client-secret-of-the-job-0123456789" };
 export const CLI = { id: "cli" };
 

@@ -14,7 +14,7 @@ export interface Answer {
   readonly text: string;
 }
 
-export type Ask = (target: Target, token: string | undefined) => Promise<Answer>;
+type Ask = (target: Target, token: string | undefined) => Promise<Answer>;
 
 export interface Row {
   readonly binding: string;

@@ -7,7 +7,7 @@ import { MODULE_EXTENSIONS } from "../../src/agents/load-module.ts";
 import { checkSecurity } from "../../src/cli/doctor/security.ts";
 import { connect } from "../../src/client/index.ts";
 import { ERRORS } from "../../src/dialects/a2a-v1/errors.ts";
-import { parseConfig } from "../../src/server/config/index.ts";
+import { parseConfig } from "../../src/server/config/load.ts";
 import { CLI, ROOT, runProgram, type ServedProcess, serveConfig } from "../built/cli.ts";
 import { createProject, type Project, typeErrors } from "../built/project.ts";
 import { type Block, blocksOf, commandsOf, parseBlocks } from "./blocks.ts";

@@ -19,7 +19,7 @@ export type Method =
   | "DeleteTaskPushNotificationConfig"
   | "GetExtendedAgentCard";
 
-export interface Answered {
+interface Answered {
   readonly result?: unknown;
   readonly error?: WireError;
 }
@@ -65,7 +65,7 @@ export interface Ask {
 }
 
 /** What a binding lets a test do. What is about something that it does not have is not tested over it. */
-export interface Abilities {
+interface Abilities {
   /** Params may be any JSON: of the wrong type, with unknown members, with `null`. Otherwise they must fit the schema. */
   readonly anyJson: boolean;
   /** Events have numbers although nobody asked for the extension. */

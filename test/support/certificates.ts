@@ -11,7 +11,7 @@ export interface Authority extends Made {
   issue(subject: Subject): Made;
 }
 
-export interface Subject {
+interface Subject {
   readonly commonName: string;
   readonly dns?: readonly string[];
   readonly uris?: readonly string[];

@@ -6,7 +6,7 @@ import { toWireError } from "./wire-error.ts";
 import type { WireDetail, WireEvent } from "./wire-types.ts";
 
 /** One fixed id: that it comes back is checked for every answer and every event. */
-export const REQUEST_ID = "request-\u2713-1";
+const REQUEST_ID = "request-\u2713-1";
 
 const jsonRpc: HttpForm = {
   mediaType: "application/json",

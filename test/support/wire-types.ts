@@ -19,13 +19,13 @@ export interface WireMessage {
   readonly parts: readonly WirePart[];
 }
 
-export interface WireStatus {
+interface WireStatus {
   readonly state: string;
   readonly timestamp: string;
   readonly message?: WireMessage;
 }
 
-export interface WireArtifact {
+interface WireArtifact {
   readonly artifactId: string;
   readonly name?: string;
   readonly parts: readonly WirePart[];

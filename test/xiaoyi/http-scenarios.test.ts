@@ -1,7 +1,8 @@
 /** Agents that are called, put through everything the simulated platform can do to them. */
 import { describe, expect, test } from "vitest";
 import type { ServeOptions } from "../../src/server/serve.ts";
-import { type CloudOptions, runScenario } from "../../src/simulator/index.ts";
+import type { CloudOptions } from "../../src/simulator/cloud/cloud-platform.ts";
+import { runScenario } from "../../src/simulator/index.ts";
 import { createStage, sceneOf } from "./stage.ts";
 import { PHRASES } from "./talker.ts";
 

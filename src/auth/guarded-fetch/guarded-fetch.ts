@@ -24,7 +24,7 @@ const DECODERS: Readonly<Record<string, () => Transform>> = {
   br: createBrotliDecompress,
 };
 
-export interface BodyLimits {
+interface BodyLimits {
   readonly maxBytes: number;
   /** Called once, when the body has ended, broken or been given up. */
   readonly onDone: () => void;
@@ -33,7 +33,7 @@ export interface BodyLimits {
 }
 
 /** The decoded body. What is counted is what comes out of the decoder, so that a small bomb is no large answer. */
-export function decodeBody(raw: Readable, encoding: string, limits: BodyLimits): ReadableStream<Uint8Array> {
+function decodeBody(raw: Readable, encoding: string, limits: BodyLimits): ReadableStream<Uint8Array> {
   const decoder = DECODERS[encoding.trim().toLowerCase()];
   if (decoder === undefined) {
     raw.on("error", () => {}).destroy();
@@ -87,9 +87,9 @@ export interface GuardedFetchOptions extends TargetPolicyOptions {
   readonly lookup?: Lookup;
 }
 
-export const DEFAULT_MAX_BYTES = 16 * 1024 * 1024;
-export const DEFAULT_TIMEOUT_MS = 30_000;
-export const DEFAULT_MAX_REDIRECTS = 5;
+const DEFAULT_MAX_BYTES = 16 * 1024 * 1024;
+const DEFAULT_TIMEOUT_MS = 30_000;
+const DEFAULT_MAX_REDIRECTS = 5;
 const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_CONNECT_MS = 10_000;
 /** Connections are kept for the next request to the same place, but not for long: names move. */

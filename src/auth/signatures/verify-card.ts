@@ -76,15 +76,7 @@ export type CardVerification =
   | { readonly status: "unverifiable"; readonly reason: string }
   | { readonly status: "invalid"; readonly reason: string };
 
-export const VERIFYING_ALGORITHMS: readonly string[] = [
-  "ES256",
-  "ES384",
-  "ES512",
-  "EdDSA",
-  "Ed25519",
-  "RS256",
-  "PS256",
-];
+const VERIFYING_ALGORITHMS: readonly string[] = ["ES256", "ES384", "ES512", "EdDSA", "Ed25519", "RS256", "PS256"];
 
 export interface CardVerificationOptions {
   readonly keys: KeySource;

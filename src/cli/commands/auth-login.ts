@@ -21,7 +21,7 @@ import { renderCredential, toCredentialView } from "./auth.ts";
 
 /** Secrets come from the environment, standard input or a prompt, never from an argument that others can see. */
 
-export interface SecretSource {
+interface SecretSource {
   /** What it is, for the question and the error. */
   readonly what: string;
   readonly variable: string;
@@ -33,7 +33,7 @@ export interface SecretSource {
 }
 
 /** Undefined when nobody gave it and nobody can be asked. */
-export async function readSecret(output: Output, source: SecretSource): Promise<string | undefined> {
+async function readSecret(output: Output, source: SecretSource): Promise<string | undefined> {
   const secret = source.fromStandardInput
     ? (await readStandardInput()).toString("utf8").replace(/\r?\n$/, "")
     : (source.given ?? process.env[source.variable] ?? (await promptFor(output, source.what, "secret")));
@@ -44,7 +44,7 @@ export async function readSecret(output: Output, source: SecretSource): Promise<
   return secret;
 }
 
-export async function requireSecret(output: Output, source: SecretSource): Promise<string> {
+async function requireSecret(output: Output, source: SecretSource): Promise<string> {
   const secret = await readSecret(output, source);
   if (secret !== undefined) return secret;
   throw new CommandError(
@@ -55,7 +55,7 @@ export async function requireSecret(output: Output, source: SecretSource): Promi
 }
 
 /** Undefined where there is no terminal to ask at. */
-export async function promptFor(output: Output, what: string, kind: "secret" | "text"): Promise<string | undefined> {
+async function promptFor(output: Output, what: string, kind: "secret" | "text"): Promise<string | undefined> {
   if (process.stdin.isTTY !== true || !output.stderrIsTerminal) return undefined;
   const { isCancel, password, text } = await import("@clack/prompts");
   const message = `${what.charAt(0).toUpperCase()}${what.slice(1)}`;

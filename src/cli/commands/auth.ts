@@ -131,7 +131,7 @@ export function authLogout(output: Output, flags: AuthLogoutFlags): Promise<void
 const ofAgent = (agent: string) => (all: readonly AgentCredentials[]) => all.filter((one) => one.agent === agent);
 
 /** Told from the address alone where possible: an agent that is gone must not keep anyone logged in. */
-export async function requireAgentOrigin(session: Session): Promise<string> {
+async function requireAgentOrigin(session: Session): Promise<string> {
   const { agentCard } = session.settings;
   if (agentCard === undefined) throw usageError("No agent is named.", "Name one with -a/--agent-card, or take --all.");
   const origin = originOfTarget(agentCard);

@@ -194,7 +194,7 @@ const cardSchema = z.looseObject({
 });
 
 /** Why a document is no valid 1.0 card, one sentence each; empty if it is one. */
-export function findCardProblems(document: unknown): readonly string[] {
+function findCardProblems(document: unknown): readonly string[] {
   const result = cardSchema.safeParse(document);
   if (result.success) return [];
   return result.error.issues.map((issue) => `${issue.path.join(".") || "The document"}: ${issue.message}.`);

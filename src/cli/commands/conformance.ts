@@ -69,7 +69,7 @@ export interface ConformanceFlags extends ClientFlags {
   readonly list?: boolean;
 }
 
-export const DEFAULT_TIMEOUT_MS = 600_000;
+const DEFAULT_TIMEOUT_MS = 600_000;
 
 export function conformance(output: Output, flags: ConformanceFlags): Promise<void> {
   return withSession(

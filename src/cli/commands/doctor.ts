@@ -53,6 +53,6 @@ export async function doctor(output: Output, config: string | undefined, flags: 
   if (failed > 0) throw new CommandExit(EXIT.failure);
 }
 
-export function renderChecks(checks: readonly Check[]): string {
+function renderChecks(checks: readonly Check[]): string {
   return table(checks.map(({ detail, name, status }) => [status, name, safeLine(detail)]));
 }

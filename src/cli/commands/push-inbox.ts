@@ -17,7 +17,7 @@ import { readPort } from "./serve.ts";
 /** A webhook that checks what it is sent: the receiving side of push notifications, for people who write one. */
 
 /** What every notification must show; what is absent here is not asked for. */
-export interface InboxChecks {
+interface InboxChecks {
   readonly token?: string;
   readonly secret?: string;
   readonly keys?: PushKeys;
@@ -226,7 +226,7 @@ export interface PushInboxFlags {
 }
 
 /** Secrets do not belong on a command line, where other users of the machine can read them. */
-export const SECRET_VARIABLE = "DRAGOMAN_PUSH_SECRET";
+const SECRET_VARIABLE = "DRAGOMAN_PUSH_SECRET";
 
 export async function pushInbox(output: Output, flags: PushInboxFlags): Promise<void> {
   const count = flags.count === undefined ? Number.POSITIVE_INFINITY : readNumber("--count", flags.count, 1, 1e9);

@@ -99,7 +99,7 @@ export async function runUntilStopped(output: Output, server: StartedServer): Pr
   }
 }
 
-export function renderBanner(server: Pick<StartedServer, "agents" | "grpc" | "store" | "url">): string {
+function renderBanner(server: Pick<StartedServer, "agents" | "grpc" | "store" | "url">): string {
   const agents = server.agents.map(({ isDefault, name, title, url }) => [
     isDefault ? `${name} (default)` : name,
     url,

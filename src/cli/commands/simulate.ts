@@ -272,7 +272,7 @@ const OUTCOME_LABELS = { passed: "passed", failed: "FAILED", "not-shown": "not s
 const MAX_VIOLATIONS = 10;
 
 /** One line for how it went, and one for each rule that was broken and each note. */
-export function renderScenarioReport({ name, notes, outcome, source, violations, why }: ScenarioReport): string {
+function renderScenarioReport({ name, notes, outcome, source, violations, why }: ScenarioReport): string {
   const cited = source === undefined ? "" : ` [${source}]`;
   const reason = why === undefined ? "" : `: ${safeLine(why)}${cited}`;
   const all = [...violations.map(describeViolation), ...new Set(notes)];

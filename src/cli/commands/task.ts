@@ -46,7 +46,7 @@ export function requireTaskId(session: Session, id: string | undefined): string 
   return found;
 }
 
-export function readCount(flag: string, text: string | undefined): number | undefined {
+function readCount(flag: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (/^\d{1,9}$/.test(text)) return Number(text);
   throw usageError(`${flag} must be a whole number, not "${text}".`);
@@ -155,7 +155,7 @@ function readQuery({ settings }: Session, flags: TaskListFlags): ListInput {
 }
 
 /** `working`, `input-required` and `TASK_STATE_WORKING` are all understood. */
-export function readState(text: string): TaskState {
+function readState(text: string): TaskState {
   const name = text.toUpperCase().replaceAll("-", "_");
   const found = TASK_STATES.find((state) => state === name || state === `TASK_STATE_${name}`);
   if (found !== undefined) return found;

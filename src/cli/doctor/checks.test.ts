@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createAuthority } from "../../../test/support/certificates.ts";
 import { BUILTIN_AGENTS } from "../../agents/builtin.ts";
-import { parseConfig } from "../../server/config/index.ts";
+import { parseConfig } from "../../server/config/load.ts";
 import { serve } from "../../server/serve.ts";
 import { checkFiles, checkPorts } from "./checks.ts";
 

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { parseConfig } from "../../server/config/index.ts";
+import { parseConfig } from "../../server/config/load.ts";
 import { checkSecurity, findWeakness, type SecurityConfig } from "./security.ts";
 
 const STRONG = "Zk3vQ8rT1yLw6XnB0sHdPq";

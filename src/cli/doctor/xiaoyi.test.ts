@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../server/clock-and-ids.ts";
-import { parseConfig } from "../../server/config/index.ts";
+import { parseConfig } from "../../server/config/load.ts";
 import { createSimulator, type Simulator, seededRandom } from "../../simulator/index.ts";
 import { checkSecurity } from "./security.ts";
 import { checkLinks, checkXiaoyi } from "./xiaoyi.ts";

@@ -161,14 +161,11 @@ interface TokenScope {
   readonly purpose: string;
 }
 
-/** The platform's console cuts longer ones. */
-export const MAX_TOKEN_LENGTH = 64;
-
 const UNIQUE_CHARACTERS = 16;
 const SIGNATURE_BYTES = 24;
 const TOKEN = /^([0-9a-z]{1,9})\.([\w-]{1,16})\.([\w-]{32})$/;
 
-/** `unique` makes tokens of the same moment differ. */
+/** At most 64 characters: the platform's console cuts longer ones. `unique` makes tokens of the same moment differ. */
 export function issueToken(scope: TokenScope, expiresAt: number, unique: string): string {
   const head = `${Math.ceil(expiresAt / 1_000).toString(36)}.${unique.replaceAll(/[^\w-]/g, "").slice(-UNIQUE_CHARACTERS)}`;
   return `${head}.${signatureOf(scope, head)}`;

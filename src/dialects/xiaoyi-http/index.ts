@@ -6,7 +6,7 @@ import { cardOf, DIALECT_NAME } from "./card.ts";
 import { LOSSES } from "./losses.ts";
 
 export { DIALECT_NAME } from "./card.ts";
-export type { Access, Accounts, Bindings, Entry } from "./options.ts";
+export type { Access, Bindings, Entry } from "./options.ts";
 
 /** Huawei's assistant Xiaoyi, calling over HTTP. Cards are not published for it: its console is given the address. */
 export const xiaoyiHttp: CallableDialect = {

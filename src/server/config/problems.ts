@@ -177,7 +177,7 @@ export class ConfigError extends Error {
   }
 }
 
-export function formatProblem({ source, line, column, path, message }: Problem): string {
+function formatProblem({ source, line, column, path, message }: Problem): string {
   const where = line === undefined ? source : `${source}:${line}:${column}`;
   return path === "" ? `${where}: ${message}` : `${where}: ${path}: ${message}`;
 }

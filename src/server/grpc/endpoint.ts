@@ -51,12 +51,12 @@ export function createHttp2Server(
 }
 
 /** Methods by service. */
-export type MethodsByService = ReadonlyMap<string, readonly string[]>;
+type MethodsByService = ReadonlyMap<string, readonly string[]>;
 
 const MAX_NAME_LENGTH = 200;
 
 /** `path` is `/service/method`. */
-export function describeUnimplemented(path: string, offer: MethodsByService): string {
+function describeUnimplemented(path: string, offer: MethodsByService): string {
   const [, service = "", method = ""] = path.slice(0, MAX_NAME_LENGTH).split("/");
   const methods = offer.get(service);
   if (methods !== undefined) return `${service} has no method "${method}"; it has ${methods.join(", ")}.`;

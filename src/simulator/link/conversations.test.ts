@@ -1,12 +1,19 @@
 import { describe, expect, test } from "vitest";
 import { type Fields, fieldsOf, parseObject } from "../json.ts";
-import { executionResult } from "../phone.ts";
+import type { DeviceEvent } from "../phone.ts";
 import { AGENT_IS_AWAY } from "../task/simulated-task.ts";
 import { artifact, messageText, status } from "../testing/raw-agent.ts";
 import { createStage, rulesOf } from "../testing/stage.ts";
 import { DEFAULT_STYLE } from "./wire-format.ts";
 
 const stage = createStage();
+
+/** The outcome of something the agent had the device do. */
+const executionResult = (intentName: string, outputs: Fields): DeviceEvent => ({
+  namespace: "Common",
+  name: "UploadExeResult",
+  payload: { intentName, outputs },
+});
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 describe("ids", () => {

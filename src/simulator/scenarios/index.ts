@@ -18,7 +18,7 @@ import {
 } from "./conversations.ts";
 import { NotShown, ScenarioContext, ScenarioFailure, type ScenarioOptions } from "./scenario-context.ts";
 
-export { DEFAULT_PHRASES, PHRASE_NAMES, type Phrases, type ScenarioOptions } from "./scenario-context.ts";
+export { PHRASE_NAMES, type Phrases, type ScenarioOptions } from "./scenario-context.ts";
 
 interface Scenario {
   readonly about: string;

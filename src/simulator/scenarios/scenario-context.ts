@@ -24,7 +24,7 @@ export interface Phrases {
 }
 
 /** Words for agents that understand people, after those that the built-in conformance agent goes by. */
-export const DEFAULT_PHRASES: Phrases = {
+const DEFAULT_PHRASES: Phrases = {
   plain: "你好",
   streamed: "tck-stream-chunked 请慢慢写一段介绍你自己的文字",
   slow: "tck-long-running 请慢慢写一段介绍你自己的文字",

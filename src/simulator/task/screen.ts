@@ -63,8 +63,6 @@ const PROFILES = {
 
 export type Profile = keyof typeof PROFILES;
 
-export const PROFILE_NAMES = Object.keys(PROFILES) as readonly Profile[];
-
 interface Thinking {
   readonly text: string;
   /** Closed to a line, since the answer has begun. */

@@ -9,7 +9,7 @@ import { PushConfigs } from "./push-configs.ts";
 import { Reader } from "./reader.ts";
 import { columns, decodeText, fromText, packColumns, parseJson, type StoredText, unpackRows } from "./rows.ts";
 
-export interface Damage {
+interface Damage {
   /** `table segment`, `task 0190…`. */
   readonly what: string;
   readonly problem: string;

@@ -174,6 +174,6 @@ export function wordOf(given: TaskState): string {
 type Stripped<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
 /** Without the members that are undefined. */
-export function stripped<T extends object>(value: T): Stripped<T> {
+function stripped<T extends object>(value: T): Stripped<T> {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Stripped<T>;
 }
