@@ -40,6 +40,19 @@ const licences: Rolldown.Plugin = {
   },
 };
 
+/** Bundled declarations keep imports that none of them uses, for which users would need the types of those packages. */
+const unusedImports: Rolldown.Plugin = {
+  name: "unused-imports",
+  generateBundle(_, bundle) {
+    for (const file of Object.values(bundle)) {
+      if (file.type !== "chunk" || !file.fileName.endsWith(".d.ts")) continue;
+      file.code = file.code.replaceAll(/^import \{ (\w+) \} from "[^"]+";\n/gm, (line, name: string) =>
+        file.code.split(new RegExp(`\\b${name}\\b`)).length > 2 ? line : "",
+      );
+    }
+  },
+};
+
 /**
  * Files that are loaded together are one file: reading hundreds of small ones was most of what starting cost. Entries
  * keep their places, and shared chunks lie one folder deep as the sources do, so that paths relative to a module hold.
@@ -67,5 +80,5 @@ export default {
     // Its declarations cannot be bundled, and none of ours shows them.
     neverBundle: (id, importer) => id === "ipaddr.js" && importer?.endsWith(".d.ts") === true,
   },
-  plugins: [licences],
+  plugins: [licences, unusedImports],
 } satisfies UserConfig;

@@ -1,7 +1,17 @@
 /** The package as it would be published: packed, unpacked into a project of its own, imported, typed and run. */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { checkPackage, createPackageFromTarballData, type Problem } from "@arethetypeswrong/core";
 import { publint } from "publint";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connect } from "../../src/client/index.ts";
@@ -12,6 +22,7 @@ import { createProject, type Project, typeErrors } from "../built/project.ts";
 const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
 
 let folder: string;
+let tarball: string;
 let unpacked: string;
 let project: Project;
 let files: string[];
@@ -30,7 +41,8 @@ beforeAll(async () => {
   const packed = await runProgram("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", folder]);
   expect(packed.code).toBe(0);
   const [{ filename }] = JSON.parse(packed.stdout) as [{ filename: string }];
-  const extracted = await runProgram("tar", ["-xzf", join(folder, filename), "-C", folder]);
+  tarball = join(folder, filename);
+  const extracted = await runProgram("tar", ["-xzf", tarball, "-C", folder]);
   expect(extracted.code).toBe(0);
   unpacked = join(folder, "package");
   files = readdirSync(unpacked, { recursive: true, encoding: "utf8" });
@@ -44,12 +56,12 @@ afterAll(() => {
 });
 
 /** Runs a module in the project and returns what it prints, as JSON. */
-async function evaluate(code: string): Promise<unknown> {
+async function evaluate(code: string, node: string = process.execPath): Promise<unknown> {
   const {
     code: exit,
     stdout,
     stderr,
-  } = await runProgram(process.execPath, [project.write("run.mjs", code)], {
+  } = await runProgram(node, [project.write("run.mjs", code)], {
     folder: project.folder,
   });
   expect({ exit, stderr }).toEqual({ exit: 0, stderr: "" });
@@ -92,6 +104,15 @@ describe("the tarball", () => {
   it("is found in order by publint", async () => {
     const { messages } = await publint({ pkgDir: unpacked, pack: false, strict: true });
     expect(messages).toEqual([]);
+  });
+
+  it("has types that resolve wherever an ECMAScript module can be imported", async () => {
+    const checked = await checkPackage(createPackageFromTarballData(new Uint8Array(readFileSync(tarball))));
+    if (checked.types === false) throw new Error("The package has no types.");
+    // There is no CommonJS build: `require` gets the module, and resolution older than `exports` finds nothing.
+    const expected = (problem: Problem): boolean =>
+      (problem.kind === "NoResolution" && problem.resolutionKind === "node10") || problem.kind === "CJSResolvesToESM";
+    expect(checked.problems.filter((problem) => !expected(problem))).toEqual([]);
   });
 });
 
@@ -216,5 +237,83 @@ describe("the installed package", () => {
     } finally {
       expect(await served.stop()).toBe(0);
     }
+  });
+});
+
+/** Exact, so that a release of Node cannot turn a commit red that was green. */
+const RUNTIMES = ["22.23.3", "24.21.0"];
+
+/** The program of another version of Node. npm has them as packages; what was fetched stays until the next `npm ci`. */
+async function fetchNode(version: string): Promise<string> {
+  const program = join(ROOT, "node_modules", ".cache", "node", version, "node");
+  if (existsSync(program)) return program;
+  const name = `node-${process.platform}-${process.arch}@${version}`;
+  const packed = await runProgram("npm", ["pack", name, "--json", "--pack-destination", folder]);
+  expect({ name, code: packed.code, stderr: packed.code === 0 ? "" : packed.stderr }).toEqual({
+    name,
+    code: 0,
+    stderr: "",
+  });
+  const [{ filename }] = JSON.parse(packed.stdout) as [{ filename: string }];
+  // Beside its place and then renamed, so that a run that is cut short leaves no half of a program there.
+  const fetched = `${dirname(program)}.${process.pid}`;
+  mkdirSync(fetched, { recursive: true });
+  const extracted = await runProgram("tar", [
+    ...["-xzf", join(folder, filename), "-C", fetched],
+    ...["--strip-components=2", "package/bin/node"],
+  ]);
+  expect(extracted).toEqual({ code: 0, stdout: "", stderr: "" });
+  rmSync(dirname(program), { recursive: true, force: true });
+  renameSync(fetched, dirname(program));
+  return program;
+}
+
+describe.each(RUNTIMES)("the package on Node %s", (version) => {
+  it("serves, streams, and finds its tasks again in the store of an earlier process", async () => {
+    const node = await fetchNode(version);
+    const asked = (second: boolean) => `
+      import { defineAgent, serve } from "dragoman";
+      import { connect } from "dragoman/client";
+      import { dragoman } from "dragoman/express";
+      import { xiaoyi } from "dragoman/xiaoyi";
+      const hello = defineAgent({ name: "Hello", description: "Says hello.", async *run(turn) {
+        yield* turn.stream("greeting", ["hello ", turn.text]);
+      } });
+      const server = await serve({ agents: { hello }, port: 0, grpcPort: 0, store: "sqlite:${version}.db" });
+      const texts = ({ artifacts }) => artifacts.map(({ parts }) => parts.map(({ text }) => text).join(""));
+      const found = { version: process.versions.node, doors: [typeof dragoman, typeof xiaoyi], before: [], after: [] };
+      const agents = [await connect(server.url), await connect(server.url, { binding: "GRPC" })];
+      for await (const task of agents[0].list({ includeArtifacts: true })) found.before.push(texts(task));
+      if (!${second}) for (const agent of agents) {
+        const { task } = await agent.send("world");
+        const numbers = [];
+        for await (const { number } of agent.stream("again")) numbers.push(number);
+        found.after.push([task.status.state, texts(task), numbers.every((number, at) => number === at + 1)]);
+      }
+      await server.close();
+      process.stdout.write(JSON.stringify(found));
+    `;
+    const doors = ["function", "object"];
+    expect(await evaluate(asked(false), node)).toEqual({
+      ...{ version, doors, before: [] },
+      after: Array(2).fill(["TASK_STATE_COMPLETED", ["hello world"], true]),
+    });
+    const kept = [["hello again"], ["hello world"], ["hello again"], ["hello world"]];
+    expect(await evaluate(asked(true), node)).toEqual({ version, doors, before: kept, after: [] });
+  });
+
+  it("runs the command line, and loads agents in TypeScript", async () => {
+    const node = await fetchNode(version);
+    project.write(
+      "typed.ts",
+      'import { defineAgent } from "dragoman";\nconst name: string = "Typed";\n' +
+        'export default defineAgent({ name, description: "From a module.", run: (turn) => turn.text });\n',
+    );
+    const settings = "server: { port: 0, grpcPort: 0 }\nagents: { typed: { module: ./typed.ts } }\n";
+    const words = [join(unpacked, manifest.bin.dragoman), "doctor", project.write("typed.yaml", settings)];
+    const checked = await runProgram(node, words, { folder: project.folder });
+    expect({ code: checked.code, stderr: checked.stderr }).toEqual({ code: 0, stderr: "" });
+    expect(checked.stdout).toMatch(new RegExp(`ok +node +${version}\\n`));
+    expect(checked.stdout).toMatch(/ok +agent typed +Typed/);
   });
 });
