@@ -5,7 +5,7 @@ import { createOutput } from "../src/cli/output.ts";
 import { createProgram } from "../src/cli/program.ts";
 import { longFlag, SETTING_NAMES, SETTINGS, variableName } from "../src/cli/settings/definitions.ts";
 
-/** The page about the command line, made from the commands themselves so that it cannot fall behind them. */
+/** The page about the command line, generated from the commands themselves so that it cannot fall behind them. */
 export function cliPage(): string {
   const nothing = { write: () => true };
   const program = createProgram({ output: createOutput(nothing, nothing, {}) });
@@ -42,34 +42,35 @@ function conventions(): string {
   );
   return `## Conventions
 
-- Data goes to stdout, talk to stderr. stdout carries no control sequences; \`NO_COLOR\` also takes the colour out of the talk.
-- \`-o text\` prints one \`Label: value\` per line; longer content stands under a label of its own and ends with a blank line.
-  \`task list\` on a terminal is a table (id, state, agent, time since the state changed, first line of the message) if no format,
+- Data goes to stdout, messages to stderr. stdout has no control sequences; \`NO_COLOR\` turns off colours on stderr too.
+- \`-o text\` prints one \`Label: value\` per line; longer content follows its label and ends with a blank line.
+  \`task list\` prints a table on a terminal (id, state, agent, time since the state changed, first line of the message) unless a format,
   \`--verbose\`, \`--history\` or \`--include-artifacts\` is given.
-- While a command waits, a terminal shows the newest status and the time that has passed in the last line of stderr; after 5 s one line
-  names what it waits for. Connections that fail are tried again and counted, not listed.
-- \`-o json\` prints one document in the protocol's own types; with \`--stream\` one JSON object per line.
-- A failure with \`-o json\` is one object \`{"error":{"code","message","hint","a2aCode"}}\` on stdout. \`code\` is the name A2A
-  gives the error, an \`A2ACLI_ERR_…\` code of the specification, or a \`DRAGOMAN_ERR_…\` code for what neither names.
-- Nothing is remembered between runs but logins: every answer names its task, context and state, and the command to go on with.
-- \`auth login\` keeps what it got in \`$XDG_STATE_HOME/dragoman/credentials\` (\`~/.local/state/…\`), for its owner alone. Every command
-  with \`-a\` uses it, renews it in time and shows it to the origin of the card only; \`--bearer\` and \`--api-key\` come before it.
-- Ctrl-C stops the waiting, not the task; a second Ctrl-C ends the program at once.
+- While a command waits, the last line of stderr on a terminal shows the newest status and the elapsed time; after 5 s one line
+  says what it waits for. Failed connections are retried and counted, not listed.
+- \`-o json\` prints one document in the protocol's own types; with \`--stream\`, one JSON object per line.
+- An error with \`-o json\` is one object \`{"error":{"code","message","hint","a2aCode"}}\` on stdout. \`code\` is the name A2A
+  gives the error, an \`A2ACLI_ERR_…\` code of the specification, or a \`DRAGOMAN_ERR_…\` code where neither has one.
+- Only logins are remembered between runs: every answer includes its task, context and state, and the command to continue with.
+- \`auth login\` stores credentials in \`$XDG_STATE_HOME/dragoman/credentials\` (\`~/.local/state/…\`), readable only by their owner. Every
+  command with \`-a\` uses them, renews them in time and sends them only to the origin of the card; \`--bearer\` and \`--api-key\` take
+  precedence.
+- Ctrl-C stops waiting, not the task; a second Ctrl-C exits immediately.
 
 | exit code | meaning |
 |--:|---|
-| ${EXIT.done} | done; how the task itself ended is in its state |
+| ${EXIT.done} | success; the outcome of the task itself is its state |
 | ${EXIT.failure} | failure |
-| ${EXIT.usage} | wrong usage |
+| ${EXIT.usage} | invalid usage |
 | ${EXIT.unreachable} | the agent or its card could not be reached |
 | ${EXIT.authentication} | credentials are missing or were refused |
-| ${EXIT.timeout} | \`--timeout\` passed |
-| ${EXIT.stalled} | \`serve\`: code of an agent did not return, and the watchdog ended the process |
+| ${EXIT.timeout} | \`--timeout\` exceeded |
+| ${EXIT.stalled} | \`serve\`: an agent blocked the process, and the watchdog ended it |
 | ${EXIT.interrupted} | interrupted with Ctrl-C |
 
-A flag wins over its environment variable, that over the nearest \`.env\` file (or the one named by \`--config\`), that over
-\`~/.config/a2a-cli/.env\`, that over the default. \`dragoman config show\` tells which one won. \`--stream\` can only be a flag.
-Options that all of these commands have may also stand before the command.
+Precedence, highest first: flag, environment variable, the nearest \`.env\` file (or the one named by \`--config\`),
+\`~/.config/a2a-cli/.env\`, default. \`dragoman config show\` shows which one applies. \`--stream\` can only be a flag.
+Options that all of these commands have may also precede the command.
 
 | flag | variable |
 |---|---|

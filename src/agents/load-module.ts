@@ -64,7 +64,7 @@ interface LoadModuleOptions {
 /** The agent that a module exports as its default. `file` is an absolute path. */
 export async function loadAgentModule(file: string, options: LoadModuleOptions = {}): Promise<Agent> {
   if (!MODULE_EXTENSIONS.includes(extname(file))) {
-    throw new AgentModuleError(`${file} is no agent module: it must end in ${MODULE_EXTENSIONS.join(", ")}.`);
+    throw new AgentModuleError(`${file} is not an agent module: it must end in ${MODULE_EXTENSIONS.join(", ")}.`);
   }
   const found = await stat(file).catch(() => undefined);
   if (found?.isFile() !== true) throw new AgentModuleError(`There is no agent module ${file}.`);

@@ -101,10 +101,9 @@ function addPartOptions(command: Command): void {
       ).argParser(add("data")),
     )
     .addOption(
-      new Option(
-        "--media-type <type>",
-        "media type of the part before it (default: told by the file's name)",
-      ).argParser(setMediaType),
+      new Option("--media-type <type>", "media type of the part before it (default: from the file name)").argParser(
+        setMediaType,
+      ),
     );
 }
 
@@ -125,7 +124,7 @@ function declareSend(send: Command, output: Output): void {
     await run(output, words, flags.returnImmediately === true ? { ...flags, async: true } : flags);
   });
   addExamples(send, [
-    [`dragoman send -a ${AGENT} --text hello`, "the answer, and the identifiers to go on with"],
+    [`dragoman send -a ${AGENT} --text hello`, "the answer, and the ids to continue with"],
     [`dragoman send -a ${AGENT} --stream "Write a haiku"`, "the answer while it is written"],
     [`dragoman send -a ${AGENT} --text "What is this?" --file photo.png -o json`, "two parts; the answer as JSON"],
     [`dragoman send -a ${AGENT} --task-id TASK --text yes`, "reply to a task that waits for input"],
@@ -137,7 +136,7 @@ function declareSend(send: Command, output: Output): void {
 function declareChat(chat: Command, output: Output): void {
   chat.description("talk with an agent over several turns; /cancel ends the current task, /quit leaves");
   addSettings(chat, ["contextId", "taskId", "metadata"], {
-    contextId: "go on in this context",
+    contextId: "continue in this context",
     taskId: "begin with a reply to this task",
   });
   addAgentOptions(chat);
@@ -183,7 +182,7 @@ function declareTask(task: Command, output: Output): void {
   const subscribe = task
     .command("subscribe [task-id]")
     .description("follow the events of a task that has not ended")
-    .option("--after <n>", "go on after this event number, with agents that number their events");
+    .option("--after <n>", "continue after this event number, with agents that number their events");
   addSettings(subscribe, ["taskId"]);
   addAgentOptions(subscribe, "with -o json: one event per line instead of the task at its end");
   subscribe.action(async (id: string | undefined, flags: TaskSubscribeFlags) => {

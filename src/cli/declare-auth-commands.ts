@@ -32,7 +32,7 @@ function declareLogin(login: Command, output: Output): void {
     .option("--secret-stdin", "read the key, token or password from standard input [A2ACLI_PASSWORD for passwords]")
     .option("--user <name>", "user name, where the agent asks for name and password")
     .option("--scopes <scopes>", "scopes to ask for (default: those the card requires); may be repeated", collect)
-    .option("--resource <uri>", "whom the token is for, with servers that want to be told")
+    .option("--resource <uri>", "resource that the token is for, with servers that ask for it (RFC 8707)")
     .option("--issuer <url>", "the only authorization server to accept")
     .option("--redirect-port <port>", "port the browser comes back to (default: any free one)");
   addAgentOptions(login);

@@ -61,7 +61,7 @@ describe("as a process", () => {
     const { code, stderr, stdout } = await end;
     expect(code).toBe(130);
     expect(stdout).toMatch(/Text:\nHalf a sent\n\n$/);
-    expect(stderr).toContain("Interrupted. Task task-1 in context context-1 goes on at the agent.");
+    expect(stderr).toContain("Interrupted. Task task-1 in context context-1 is still running at the agent.");
     expect(stderr).toContain(`dragoman task get --wait -a ${agent.url} task-1 waits for it`);
     expect(stderr).toContain(`dragoman task cancel -a ${agent.url} task-1 ends it`);
   });
@@ -135,7 +135,7 @@ describe("serving", () => {
     child.kill("SIGTERM");
     const { code, stderr, stdout } = await end;
     expect(code).toBe(0);
-    expect(stderr).toContain("Stopping");
+    expect(stderr).toContain("Shutting down; waiting for running tasks. Press Ctrl-C again to quit now.");
     expect(stdout).toContain(`echo (default)  ${url}/agents/echo`);
     expect(stdout).toContain(`npx dragoman send -a ${url}/agents/echo --text hello\n`);
     expect(stdout).toContain(`curl ${url}/agents/echo/.well-known/agent-card.json\n`);

@@ -59,26 +59,29 @@ export function redactUrl(url: string): string {
   return `${protocol}//${host}${pathname}`;
 }
 
-const SOCKET_CAUSES: Readonly<Record<string, { readonly what: string; readonly advice: string }>> = {
+interface Explanation {
+  /** Begins the message, before the address. */
+  readonly title: string;
+  /** What the title leaves open. */
+  readonly what?: string;
+  readonly advice: string;
+}
+
+const SOCKET_CAUSES: Readonly<Record<string, Explanation>> = {
   ECONNREFUSED: {
-    what: "nothing listens there",
+    title: "Connection refused",
     advice: "Check that the agent is running and that the port is right.",
   },
-  ENOTFOUND: { what: "the host name does not exist", advice: "Check the spelling of the host." },
-  EAI_AGAIN: { what: "the host name could not be looked up", advice: "Check the network and the name server." },
-  ECONNRESET: { what: "the connection was closed by the other side", advice: "Try again, or ask who runs the agent." },
-  UND_ERR_SOCKET: {
-    what: "the connection was closed by the other side",
-    advice: "Try again, or ask who runs the agent.",
-  },
-  EHOSTUNREACH: { what: "there is no route to the host", advice: "Check the network." },
-  ENETUNREACH: { what: "the network is unreachable", advice: "Check the network." },
-  ETIMEDOUT: { what: "the host does not respond", advice: "Check the address and the firewalls on the way." },
-  UND_ERR_CONNECT_TIMEOUT: {
-    what: "the host does not respond",
-    advice: "Check the address and the firewalls on the way.",
-  },
+  ENOTFOUND: { title: "Host not found", advice: "Check the spelling of the host." },
+  EAI_AGAIN: { title: "Host name lookup failed", advice: "Check the network and the name server." },
+  ECONNRESET: { title: "Connection reset", advice: "Try again, or ask the agent's operator." },
+  UND_ERR_SOCKET: { title: "Connection closed", advice: "Try again, or ask the agent's operator." },
+  EHOSTUNREACH: { title: "No route to host", advice: "Check the network." },
+  ENETUNREACH: { title: "Network unreachable", advice: "Check the network." },
+  ETIMEDOUT: { title: "Connection timed out", advice: "Check the address and the firewalls on the way." },
+  UND_ERR_CONNECT_TIMEOUT: { title: "Connection timed out", advice: "Check the address and the firewalls on the way." },
   UND_ERR_HEADERS_TIMEOUT: {
+    title: "No response",
     what: "the platform's own fetch gave up waiting",
     advice: "Stream, or let the agent return at once and follow its task.",
   },
@@ -117,13 +120,15 @@ export function failedBeforeSending(error: ConnectionError): boolean {
 const URL_IN_TEXT = /https?:\/\/[^\s"']+/g;
 
 /** The first thing in the chain of causes that says something a person can act on. */
-function explainCause(error: unknown): { readonly what: string; readonly advice: string } {
+function explainCause(error: unknown): Explanation {
   let message = "";
   for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth++) {
-    if (cause instanceof RedirectError) return { what: cause.message, advice: cause.advice };
+    if (cause instanceof RedirectError) {
+      return { title: "Redirect refused", what: cause.message, advice: cause.advice };
+    }
     if (isRefusedTarget(cause)) {
       return {
-        what: `the guarded fetch refused it (${cause.code})`,
+        title: `Blocked by the guarded fetch (${cause.code})`,
         advice: "Allow the target there if you trust it.",
       };
     }
@@ -132,14 +137,14 @@ function explainCause(error: unknown): { readonly what: string; readonly advice:
     if (known !== undefined) return known;
     if (TLS_CODE.test(code)) {
       return {
-        what: `its TLS certificate was refused (${code})`,
-        advice: "Check the certificate; NODE_EXTRA_CA_CERTS adds an authority of your own.",
+        title: `TLS certificate refused (${code})`,
+        advice: "Check the certificate; NODE_EXTRA_CA_CERTS adds a certificate authority of your own.",
       };
     }
     if (!(cause instanceof CarrierError)) message = cause.message;
   }
-  const what = message === "" ? "no reason was given" : message.replace(URL_IN_TEXT, redactUrl);
-  return { what, advice: "Check the address and the network." };
+  const what = message === "" ? "unknown reason" : message.replace(URL_IN_TEXT, redactUrl);
+  return { title: "Connection failed", what, advice: "Check the address and the network." };
 }
 
 export interface AttemptedCall {
@@ -177,8 +182,9 @@ export function toConnectionError(error: unknown, attempted: AttemptedCall): Con
         cause: error,
       });
     case "unreachable": {
-      const { advice, what } = explainCause(error);
-      return new ConnectionError("unreachable", `Could not reach ${where}: ${what}. ${advice}`, {
+      const { advice, title, what } = explainCause(error);
+      const reason = what === undefined ? "" : `: ${what}`;
+      return new ConnectionError("unreachable", `${title}: ${redactUrl(attempted.url)}${reason}. ${advice}`, {
         cause: error,
         permanent: isPermanentRefusal(error),
       });

@@ -23,9 +23,9 @@ export function parseCard(context: CardContext): Fields {
   try {
     value = JSON.parse(context.text);
   } catch {
-    fail("the card is no JSON");
+    fail("the card is not JSON");
   }
-  return isObject(value) ? value : fail("the card is no JSON object");
+  return isObject(value) ? value : fail("the card is not a JSON object");
 }
 
 /** How a check ends other than by passing. */

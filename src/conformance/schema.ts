@@ -209,7 +209,7 @@ export function validate(table: Schema, type: string, value: unknown, path = typ
   const shape = table.objects[type];
   if (shape === undefined) return scalarProblems(table, type, value, path);
   const requirement = table.requirements[type] ?? "DM-TASK-001";
-  if (!isObject(value)) return [{ requirement, text: `${path} is no object but ${show(value)}` }];
+  if (!isObject(value)) return [{ requirement, text: `${path} is not an object but ${show(value)}` }];
   return [
     ...memberNameProblems(table, shape, value, path),
     ...oneOfProblems(table.oneOf[type], value, path),
@@ -246,7 +246,7 @@ function memberProblems(
     return required === undefined ? [] : [{ requirement: rule, text: `${place} is missing` }];
   }
   if (list === undefined) return validate(table, type, member, place);
-  if (!Array.isArray(member)) return [{ requirement, text: `${place} is no list but ${show(member)}` }];
+  if (!Array.isArray(member)) return [{ requirement, text: `${place} is not a list but ${show(member)}` }];
   const empty = list === "[+]" && member.length === 0 ? [{ requirement, text: `${place} is empty` }] : [];
   return [...empty, ...member.flatMap((item, at) => validate(table, type, item, `${place}[${at}]`))];
 }

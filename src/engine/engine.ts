@@ -119,7 +119,7 @@ export class Engine {
   #perform(agentName: string, operation: Operation, call: CallContext): Promise<Outcomes[Operation["kind"]]> {
     if (this.#closed) return reject("UNAVAILABLE", "The server is shutting down.");
     const served = this.#agents.get(agentName);
-    if (served === undefined) return reject("METHOD_NOT_FOUND", "There is no such agent.");
+    if (served === undefined) return reject("METHOD_NOT_FOUND", "Agent not found.");
     const required = findMissingExtension(served.agent, call);
     if (required !== undefined) return reject("EXTENSION_SUPPORT_REQUIRED", `This agent requires ${required}.`);
     switch (operation.kind) {

@@ -37,7 +37,7 @@ export function readHops(metadata: JsonObject | undefined): Hops {
   if (typeof hops !== "number" || !Number.isSafeInteger(hops) || hops < 0) {
     throw invalidParams(`${HOPS_FIELD}.hops`, "must be a number of calls");
   }
-  if (!isStringList(ancestors)) throw invalidParams(`${HOPS_FIELD}.ancestors`, "must be a list of texts");
+  if (!isStringList(ancestors)) throw invalidParams(`${HOPS_FIELD}.ancestors`, "must be a list of strings");
   return { hops, ancestors };
 }
 

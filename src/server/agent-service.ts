@@ -72,7 +72,7 @@ export class ServedAgentService implements AgentService {
 
   get profile(): AgentProfile {
     const agent = this.#engine.agent(this.name);
-    if (agent === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "There is no such agent.");
+    if (agent === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "Agent not found.");
     return agent.profile;
   }
 

@@ -137,7 +137,7 @@ async function send(
 ): Promise<PushOutcome> {
   const { config, frame, task } = notification;
   const encoding = options.encodings.get(config.dialect);
-  if (encoding === undefined) return { ok: false, reason: `${config.dialect} is not spoken here`, final: true };
+  if (encoding === undefined) return { ok: false, reason: `${config.dialect} is not supported`, final: true };
   let encoded: PushBody;
   try {
     encoded = await encoding.encode(frame, task, (losses) => options.report(config.dialect, losses));

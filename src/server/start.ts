@@ -17,7 +17,7 @@ import { createWatchdog, type Watchdog } from "./watchdog.ts";
  */
 function handleUncaughtErrors(log: Log, close: () => Promise<void>): () => void {
   const onRejection = (error: unknown) => {
-    log.error({ err: error }, "A promise was rejected and nobody handles it; probably an agent forgot an await.");
+    log.error({ err: error }, "Unhandled promise rejection; probably an agent forgot an await.");
   };
   const onException = (error: unknown) => {
     log.error({ err: error }, "An exception was not caught by anyone; the server is shut down.");

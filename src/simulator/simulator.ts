@@ -228,7 +228,7 @@ export class Simulator {
 
   #host(index: number): PlatformServer {
     const host = this.#hosts[index];
-    if (host === undefined) throw new Error("There is no such server.");
+    if (host === undefined) throw new Error("Server not found.");
     return host;
   }
 

@@ -29,7 +29,7 @@ export const RULES = {
     about: "JSON-RPC outside an agent_response envelope is not accepted.",
     source: SOURCES.DEVICE_REPORT,
   },
-  "unknown-msg-type": { about: "There is no such msgType; the frame was ignored." },
+  "unknown-msg-type": { about: "Unknown msgType; the frame was ignored." },
   "init-first": { about: "clawd_bot_init must be the first frame of a connection.", source: SOURCES.PLUGIN },
   "wrong-agent-id": { about: "agentId is not the one this connection was opened for; the frame was ignored." },
   "detail-not-a-string": {

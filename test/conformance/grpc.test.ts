@@ -69,7 +69,7 @@ describe("gRPC interfaces", () => {
   it("fail when bytes that are no message are taken", async () => {
     const url = await start(["GetTask", "SendMessage"], () => TASK);
     const found = await outcomes(url, "no-message-bytes");
-    expect(found["no-message-bytes"]).toMatch(/^failed: bytes that are no message were taken/);
+    expect(found["no-message-bytes"]).toMatch(/^failed: bytes that are not a message were accepted/);
   });
 
   it("fail when methods exist that are none", async () => {

@@ -40,7 +40,7 @@ const SIGNS = { works: "✓", "not in this dialect": "–", "peer's limit": "△
   string
 >;
 
-/** Tables are made per side: whoever reads about calling us need not read about us calling. */
+/** One table per side: a reader who wants to call us need not read about us calling others. */
 function sides(matrix: Matrix): readonly { readonly title: string; readonly columns: readonly Column[] }[] {
   const us = "dragoman";
   const tried = matrix.columns.filter(({ name }) => matrix.rows.some(({ cells }) => cells[name] !== undefined));
@@ -71,12 +71,12 @@ class Notes {
 /** The matrix as a page of documentation. */
 export function renderMatrix(matrix: Matrix): string {
   const lines = [
-    "# Who can talk to whom",
+    "# Interoperability",
     "",
-    "Generated from `test/interop/matrix.json`, which `npx vitest run test/interop` compares with what it sees: real clients and",
-    "servers of the official SDKs against ours, each scenario over each binding. Every cell was tried; one that does not simply work",
-    "is tried too, for what happens instead. That each side can log in to the other, and is refused with wrong credentials, is",
-    "shown by `test/interop-auth`.",
+    "Generated from `test/interop/matrix.json`, which `npx vitest run test/interop` compares with what it observes: real clients and",
+    "servers of the official SDKs against ours, each scenario over each binding. Every cell was run; where something does not work,",
+    "what happens instead is tested. `test/interop-auth` shows that each side can authenticate with the other, and that wrong",
+    "credentials are refused.",
     "",
     `${SIGNS.works} works · ${SIGNS["not in this dialect"]} the dialect has no word for it · ${SIGNS["peer's limit"]} a limit of the peer, not of ours`,
   ];

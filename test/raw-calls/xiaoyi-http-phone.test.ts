@@ -225,7 +225,7 @@ describe("a person reads in the language of the entry", () => {
   it("but not what is wrong with a request, which is for developers", async () => {
     const raw = request("zh", "");
     for (const [body, message] of [
-      ['{"jsonrpc":"2.0","id":1,"method":"dance"}', "There is no such method."],
+      ['{"jsonrpc":"2.0","id":1,"method":"dance"}', "Method not found."],
       [
         '{"jsonrpc":"2.0","id":1,"method":"message/stream","params":{"id":"t","sessionId":"s"}}',
         "params.message is required",

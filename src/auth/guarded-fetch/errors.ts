@@ -17,7 +17,7 @@ export type GuardedFetchErrorCode = (typeof GUARDED_FETCH_ERROR_CODES)[number];
 
 /** One sentence each: what a name resolves to or who answers at an address is not revealed to the caller that named it. */
 const MESSAGES = {
-  "bad-url": "The target is no absolute URL.",
+  "bad-url": "The target is not an absolute URL.",
   "forbidden-scheme": "The target must be an http or https URL.",
   "credentials-in-url": "The target must not have a user name or password in it.",
   "forbidden-target": "The target is in a network that must not be reached from here.",

@@ -102,7 +102,7 @@ export async function verifyCard(text: string, options: CardVerificationOptions)
   if (typeof document === "string") return { status: "invalid", reason: document };
   const { signatures } = document;
   if (signatures === undefined || (Array.isArray(signatures) && signatures.length === 0)) return { status: "absent" };
-  if (!Array.isArray(signatures)) return { status: "invalid", reason: "The signatures are no list." };
+  if (!Array.isArray(signatures)) return { status: "invalid", reason: "The signatures are not a list." };
   const forms = formsOf(withoutSignatures(document), options.normalise);
   if (forms.length === 0) return { status: "invalid", reason: "The card has no canonical form." };
   const outcomes: Outcome[] = [];
@@ -124,7 +124,7 @@ type Verified = Extract<Outcome, { readonly status: "verified" }>;
 function readDocument(text: string): JsonObject | string {
   try {
     const value = parseJson(text);
-    if (!isObject(value)) return "The card is no JSON object.";
+    if (!isObject(value)) return "The card is not a JSON object.";
     return hasDuplicateMembers(text) ? "The card names a member twice." : value;
   } catch (error) {
     if (error instanceof JsonParseError) return error.message;
@@ -158,7 +158,7 @@ async function verifySignature(
   forms: readonly Form[],
   { algorithms = VERIFYING_ALGORITHMS, keys }: CardVerificationOptions,
 ): Promise<Outcome> {
-  if (!isObject(value)) return invalid("A signature is no object.");
+  if (!isObject(value)) return invalid("A signature is not an object.");
   const { protected: protectedHeader, signature } = value;
   if (typeof protectedHeader !== "string" || typeof signature !== "string")
     return invalid("A signature is incomplete.");

@@ -117,11 +117,7 @@ export function authLogout(output: Output, flags: AuthLogoutFlags): Promise<void
       }));
     }
     if (removed.length === 0 && flags.all !== true) {
-      throw new CommandError(
-        "A2ACLI_ERR_CREDENTIALS_MISSING",
-        "There is no such login.",
-        "dragoman auth status lists all.",
-      );
+      throw new CommandError("A2ACLI_ERR_CREDENTIALS_MISSING", "Login not found.", "dragoman auth status lists all.");
     }
     if (session.settings.output === "json") printJson(output, removed, jsonLayout(session));
     else output.write(removed.map(({ agent, scheme }) => field("Logged Out", `${agent} ${scheme}`)).join(""));

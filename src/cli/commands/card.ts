@@ -129,12 +129,12 @@ async function readCard(file: string): Promise<JsonObject> {
     document = JSON.parse(await readFile(file, "utf8"));
   } catch (cause) {
     const code = cause instanceof SyntaxError ? "A2ACLI_ERR_CARD_INVALID" : "A2ACLI_ERR_CARD_NOT_FOUND";
-    const what = cause instanceof SyntaxError ? "is no JSON" : "could not be read";
+    const what = cause instanceof SyntaxError ? "is not JSON" : "could not be read";
     throw new CommandError(code, `The card file ${file} ${what}.`, null, { cause });
   }
   const problems = findCardProblems(document);
   if (problems.length > 0) {
-    throw new CommandError("A2ACLI_ERR_CARD_INVALID", `${file} is no valid card of A2A 1.0: ${problems.join(" ")}`);
+    throw new CommandError("A2ACLI_ERR_CARD_INVALID", `${file} is not a valid card of A2A 1.0: ${problems.join(" ")}`);
   }
   return document as JsonObject;
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createInterface, type Interface } from "node:readline";
 import type { ClientEvent, RemoteAgent } from "../../client/options.ts";
+import { formatDuration } from "../../model/duration.ts";
 import type { StreamEvent } from "../../model/event.ts";
 import type { Message } from "../../model/message.ts";
 import { MAX_TIMER_MS } from "../../model/ports.ts";
@@ -154,12 +155,15 @@ async function runTurn(
     if ("task" in outcome && outcome.task.status.state === "TASK_STATE_AUTH_REQUIRED") {
       show.close();
       session.output.warn("The task waits for an authorisation, to be given outside of this conversation.");
-      session.output.info("/follow watches it go on, a message replies to it.");
+      session.output.info("/follow waits for it, a message replies to it.");
     }
   } catch (error) {
-    if (late) throw new CommandError("A2ACLI_ERR_TIMEOUT", "The time given with --timeout is over; the task goes on.");
+    if (late) {
+      const limit = formatDuration(session.settings.timeoutMs ?? 0);
+      throw new CommandError("A2ACLI_ERR_TIMEOUT", `Timed out after ${limit}; the task is still running.`);
+    }
     if (!turn.signal.aborted) throw error;
-    session.output.info("Not following any more; the task goes on. /cancel ends it.");
+    session.output.info("Stopped following; the task keeps running. /cancel cancels it.");
   } finally {
     clearTimeout(timer);
     show.close();

@@ -107,7 +107,7 @@ function agentModule(language: ScaffoldOptions["language"]): string {
 
 export default defineAgent({
   name: "Hello",
-  description: "Greets whoever says a name.",
+  description: "Greets people by name.",
   version: "0.1.0",
   skills: [{ id: "greet", name: "Greet", description: "A name in, a greeting out.", tags: ["example"] }],
   async *run(turn) {
@@ -140,6 +140,6 @@ Then, in another terminal:
     npx dragoman chat -a http://127.0.0.1:4000/agents/hello
     curl http://127.0.0.1:4000/agents/hello/.well-known/agent-card.json
 
-\`npm run dev\` loads the agent anew when its file changes. \`npm run doctor\` checks the set-up.
+\`npm run dev\` reloads the agent when its file changes. \`npm run doctor\` checks the set-up.
 `;
 }

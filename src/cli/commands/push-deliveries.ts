@@ -64,7 +64,7 @@ export async function pushRedeliver(
       throw new CommandError(
         "DRAGOMAN_ERR_NOTHING_TO_REDELIVER",
         "Nothing of this task waits to be delivered again.",
-        "dragoman push deliveries lists what does; --from tells again what was told before.",
+        "dragoman push deliveries lists what does; --from sends again what was delivered before.",
       );
     }
     if (flags.output === "json") printJson(output, { store: store.description, redelivered: count }, "document");

@@ -81,9 +81,9 @@ export async function runUntilStopped(output: Output, server: StartedServer): Pr
   const onSignal = (signal: NodeJS.Signals): void => {
     if (stopping) process.exit(signal === "SIGINT" ? EXIT.interrupted : 143);
     stopping = true;
-    output.info("Stopping: no new work is taken, running work is let finish. Once more ends it at once.");
+    output.info("Shutting down; waiting for running tasks. Press Ctrl-C again to quit now.");
     server.close(signal).catch((error: unknown) => {
-      output.info(`Stopping failed: ${error instanceof Error ? error.message : String(error)}`);
+      output.info(`Shutdown failed: ${error instanceof Error ? error.message : String(error)}`);
       process.exit(EXIT.failure);
     });
   };

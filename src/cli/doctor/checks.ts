@@ -56,7 +56,7 @@ function judgeCertificate(
   if (now < begins) return { status: "failed", detail: `the certificate is not valid before ${validFrom}` };
   const host = publicUrl === undefined ? undefined : new URL(publicUrl).hostname.replace(/^\[(.*)\]$/, "$1");
   if (host !== undefined && !matchesHost(certificate, host)) {
-    return { status: "warning", detail: `the certificate is not for ${host}, where callers are told to call` };
+    return { status: "warning", detail: `the certificate is not for ${host}, the host that the cards name` };
   }
   const soon = ends - now < RENEWAL_WARNING_DAYS * DAY_MS;
   return soon

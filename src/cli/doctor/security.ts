@@ -92,7 +92,7 @@ function checkCallers(config: SecurityConfig): Finding[] {
   }
   if (!isPublic(config) || (authenticatesCallers(config) && config.auth.anonymous !== true)) return [];
   const detail = authenticatesCallers(config)
-    ? "auth.anonymous lets in whoever shows no credentials, also from other machines"
+    ? "auth.anonymous admits callers without credentials, also from other machines"
     : "anyone who can reach the server may call: say in auth who may";
   return [{ about: "callers", status: config.auth.anonymous === true ? "warning" : "failed", detail }];
 }
@@ -104,7 +104,7 @@ function checkTokens({ auth: { apiKey, jwt } }: SecurityConfig): Finding[] {
   const findings: Finding[] = [];
   for (const [name, url] of [["issuer", jwt?.issuer] as const, ["jwksUrl", jwt?.jwksUrl] as const]) {
     if (url?.startsWith("http:") !== true || isLoopback(hostOf(url))) continue;
-    const detail = "is not https: whoever is on the way to it can put in keys of its own, and be any owner";
+    const detail = "is not https: anyone on the network path can substitute keys and act as any owner";
     findings.push({ about: `auth.jwt.${name}`, status: "failed", detail });
   }
   if ((jwt?.clockSkew ?? 0) > MAX_CLOCK_SKEW_MS) {
@@ -123,7 +123,7 @@ function checkOwners({ auth: { apiKeys = [], basic = [], jwt, mtls } }: Security
   const given = [jwt !== undefined, mtls !== undefined, apiKeys.length + basic.length > 0];
   if (given.filter((is) => is).length < 2) return [];
   const detail =
-    "owners of tokens, certificates, keys and passwords are the same if they have the same name: whoever can choose one elsewhere gets the tasks of the other";
+    "owners of tokens, certificates, keys and passwords are the same if they have the same name: someone who can choose a name in one of them gets the tasks of the other";
   return [{ about: "owners", status: "warning", detail }];
 }
 

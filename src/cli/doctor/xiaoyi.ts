@@ -120,7 +120,7 @@ function checkDuplicateCallers(http: readonly XiaoyiHttpConfig[]): readonly Chec
 function checkBackup({ backup, url }: XiaoyiLinkConfig, path: string): readonly Check[] {
   if (backup === undefined) return [];
   if (backup.insecure === true) {
-    const detail = "accepts any certificate: whoever stands in between reads everything, and can use the credentials";
+    const detail = "accepts any certificate: anyone on the network path can read everything and use the credentials";
     return [failed(`${path}.insecure`, detail)];
   }
   const host = hostNameOf(new URL(backup.url).hostname);

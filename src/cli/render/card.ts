@@ -23,7 +23,7 @@ export function renderCard(
       field("Extension", `${extension.uri}${extension.required === true ? " (required)" : ""}`),
     ),
     ...card.supportedInterfaces.map((entry) => field("Interface", describeInterface(entry))),
-    field("Selected Interface", selected === undefined ? "none that can be spoken" : describeInterface(selected)),
+    field("Selected Interface", selected === undefined ? "none that is supported" : describeInterface(selected)),
     ...Object.entries(card.securitySchemes ?? {}).map(([name, scheme]) =>
       field("Security Scheme", `${name}: ${describeScheme(scheme)}`),
     ),

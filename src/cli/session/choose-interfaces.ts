@@ -82,7 +82,7 @@ function versionError(card: AgentCard, asked: string): ProtocolError {
   const offered = [...new Set(card.supportedInterfaces.map(({ protocolVersion }) => shortVersion(protocolVersion)))];
   return new ProtocolError(
     "VERSION_NOT_SUPPORTED",
-    `The agent offers only ${offered.join(", ")}, not A2A ${asked}. Without --a2a-version, what it offers is spoken.`,
+    `The agent offers only ${offered.join(", ")}, not A2A ${asked}. Without --a2a-version, what it offers is used.`,
   );
 }
 

@@ -28,7 +28,8 @@ export function credentialFolder(
 export function openVault(output: Output): CredentialVault {
   return createFileVault({
     folder: credentialFolder(),
-    onExposed: (path) => output.warn(`Others could read ${path}; it is closed to them now. Consider logging in anew.`),
+    onExposed: (path) =>
+      output.warn(`Others could read ${path}; its permissions are restricted now. Consider logging in again.`),
   });
 }
 

@@ -6,6 +6,7 @@ import { ConnectionError } from "../../client/errors.ts";
 import type { ChosenInterface, Notice, RemoteAgent } from "../../client/options.ts";
 import { createCredentialGate } from "../../client/transport/credential-origins.ts";
 import type { AgentCard } from "../../model/card.ts";
+import { formatDuration } from "../../model/duration.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { CommandError, CommandExit, usageError } from "../errors.ts";
 import type { Output } from "../output.ts";
@@ -128,14 +129,15 @@ function loginHint(settings: Settings): string {
 }
 
 function timeoutMessage(session: Session): string {
-  const task = session.followedTask === undefined ? "" : ` Task ${session.followedTask.taskId} goes on at the agent.`;
-  return `The time given with --timeout is over.${task}`;
+  const task =
+    session.followedTask === undefined ? "" : ` Task ${session.followedTask.taskId} is still running at the agent.`;
+  return `Timed out after ${formatDuration(session.settings.timeoutMs ?? 0)}.${task}`;
 }
 
 function interruptedMessage(session: Session): string {
   return session.followedTask === undefined
     ? "Interrupted."
-    : `Interrupted. Task ${session.followedTask.taskId} in context ${session.followedTask.contextId} goes on at the agent.`;
+    : `Interrupted. Task ${session.followedTask.taskId} in context ${session.followedTask.contextId} is still running at the agent.`;
 }
 
 function resumeHint(session: Session): string | null {
@@ -283,7 +285,7 @@ function createNoticeHandler({ output, progress, settings }: Session): (notice: 
     else if (settings.debug) output.info(output.dim(safeText(`Loss: ${loss.path} ${loss.kind}: ${loss.reason}`)));
     else if (!toldOfLosses) {
       toldOfLosses = true;
-      output.info("Not everything could be said or heard in the agent's dialect; --debug tells what was lost.");
+      output.info("The agent's dialect could not express everything; --debug shows what was lost.");
     }
   };
 }

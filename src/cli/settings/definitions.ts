@@ -44,7 +44,7 @@ export const SETTINGS = {
     flags: "--dialect <name>",
     kind: "text",
     description: `dialect to speak and no other: ${DIALECT_NAMES.join(", ")}`,
-    fallback: "told by the agent's card",
+    fallback: "from the agent's card",
   },
   bearer: {
     flags: "--bearer <token>",

@@ -110,7 +110,7 @@ export const PHONE_COMMANDS: Readonly<Record<string, PhoneCommand>> = {
   kick: {
     needs: "link",
     argument: "[CODE]",
-    about: "close the connection, with 1000 unless given",
+    about: "close the connection (default: 1000)",
     run: ({ simulator }, code) => simulator.faults.kick(code === "" ? 1000 : readNumber(code, 1000, 4999)),
   },
   drop: { needs: "link", about: "close it without a close frame", run: ({ simulator }) => simulator.faults.drop() },

@@ -25,7 +25,7 @@ import { startGrpcServer } from "../transport/testing/grpc-server.ts";
 const FAST = { attempts: 3, baseMs: 1, capMs: 2 };
 const DONE = { task: task() };
 
-/** An address at which nothing listens. */
+/** An address that refuses connections. */
 async function deadUrl(): Promise<string> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -61,7 +61,7 @@ const working: Handler = ({ path }, response) => {
 
 const count = (server: FakeAgent) => server.requests.length;
 
-test("an interface at which nothing listens is left for the next one, for this call and later ones", async () => {
+test("an interface that refuses connections is left for the next one, for this call and later ones", async () => {
   await using server = await startFakeAgent(working);
   const dead = await deadUrl();
   const { agent, fallbacks } = await connected([
@@ -73,7 +73,7 @@ test("an interface at which nothing listens is left for the next one, for this c
   expect(agent.interface).toMatchObject({ url: `${server.url}/rest`, binding: "HTTP+JSON" });
   expect(await agent.send("y")).toEqual(DONE);
   expect(fallbacks()).toHaveLength(1);
-  expect(fallbacks()[0]?.message).toMatch(/nothing listens there.*Using HTTP\+JSON 1\.0 instead\./);
+  expect(fallbacks()[0]?.message).toMatch(/Connection refused: .*Using HTTP\+JSON 1\.0 instead\./);
 });
 
 const html = (status: number): Handler => {
@@ -159,7 +159,7 @@ test("when every interface fails, the first error is told, and the others beside
   ]);
   const error: unknown = await agent.send("x").catch((reason: unknown) => reason);
   expect(ConnectionError.is(error) && error.code).toBe("unreachable");
-  expect(String(error)).toMatch(/nothing listens there.* Also tried: HTTP\+JSON 1\.0: .*404/);
+  expect(String(error)).toMatch(/Connection refused: .* Also tried: HTTP\+JSON 1\.0: .*404/);
   expect(agent.interface.binding).toBe("JSONRPC");
   expect(fallbacks()).toEqual([]);
 

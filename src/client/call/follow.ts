@@ -255,7 +255,7 @@ function withReplay(settings: CallSettings, operation: StreamOperation, replay: 
 }
 
 function closedEarlyError(watch: TaskProgress): ConnectionError {
-  const what = watch.taskId === undefined ? "before it said anything" : "although the task goes on";
+  const what = watch.taskId === undefined ? "before it said anything" : "although the task is still running";
   return new ConnectionError("broken-stream", `The agent closed the stream ${what}.`);
 }
 
@@ -283,7 +283,7 @@ function retriesExhaustedError(
   const after = cursor.last;
   return new ConnectionError(
     "broken-stream",
-    `The stream of task ${taskId} broke and could not be resumed in ${attempts} tries. ${broken.message} The task may go on at the agent: subscribe to it again later, or get it.`,
+    `The stream of task ${taskId} broke and could not be resumed in ${attempts} tries. ${broken.message} The task may still be running at the agent: subscribe to it again later, or get it.`,
     { cause: broken, taskId, ...(after === undefined ? {} : { after }) },
   );
 }

@@ -111,7 +111,7 @@ test("an unreachable host says so after the tries that were allowed", async () =
   }
   await expect(fetchCard(url, { retry: FAST })).rejects.toMatchObject({
     code: "unreachable",
-    message: `Could not reach GET ${url}${CARD_PATH}: nothing listens there. Check that the agent is running and that the port is right.`,
+    message: `Connection refused: ${url}${CARD_PATH}. Check that the agent is running and that the port is right.`,
   });
   await expect(fetchCard(url, { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: "aborted" });
 });

@@ -120,6 +120,6 @@ function adviceFor({ binding, dialect, version }: ChooseOptions): string {
   const names = DIALECTS.map(({ name }) => name);
   if (dialect !== undefined && !names.includes(dialect)) return `The dialects are ${names.join(", ")}.`;
   return binding === undefined && dialect === undefined && version === undefined
-    ? "Ask whoever runs the agent to offer one of these, or put a bridge in front of it."
+    ? "Ask the agent's operator to offer one of these, or put a bridge in front of it."
     : "Leave the choice to the card by not naming any.";
 }

@@ -208,7 +208,7 @@ function parseCard(raw: string, where: string, wish: RequiredDialect): FetchedCa
     value = parseJson(raw);
   } catch (cause) {
     if (!(cause instanceof JsonParseError)) throw cause;
-    throw new NotACardError(`What ${shown} holds is no agent card: ${cause.message}`, cause);
+    throw new NotACardError(`What ${shown} holds is not an agent card: ${cause.message}`, cause);
   }
   return toCard(value, shown, { ...wish, cardUrl: URL.canParse(where) ? where : undefined });
 }

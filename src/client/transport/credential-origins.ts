@@ -73,7 +73,7 @@ function grpcOrigin({ authority, secure }: GrpcAddress): Origin {
 
 function requireOrigin(text: string): Origin {
   const place = parseOrigin(text.includes("://") ? text : `https://${text}`);
-  if (place === undefined) throw new TypeError(`"${text}" is no origin; write https://host or https://host:port.`);
+  if (place === undefined) throw new TypeError(`"${text}" is not an origin; write https://host or https://host:port.`);
   return place;
 }
 
@@ -113,7 +113,7 @@ export function createRedirectGuard(fetch: typeof globalThis.fetch): typeof glob
         throw new RedirectError(`it redirected more than ${MAX_REDIRECTS} times`, "Check the address.");
       }
       if (!URL.canParse(location, url)) {
-        throw new RedirectError("it redirected to an address that is no URL", "Check the address.");
+        throw new RedirectError("it redirected to an address that is not a URL", "Check the address.");
       }
       const from = new URL(url);
       const to = new URL(location, url);

@@ -108,7 +108,7 @@ function watchFirstResponse(
   let failure: CarrierError | undefined;
   const onTimeout = (): void => {
     const connected = client.getChannel().getConnectivityState(false) === grpc.connectivityState.READY;
-    const cause = connected ? undefined : new NotConnectedError("there is no answer to the connection", "");
+    const cause = connected ? undefined : new NotConnectedError("the connection was not answered", "");
     failure = new CarrierError("timeout", "The server did not answer in time", { cause });
     stream.cancel();
   };

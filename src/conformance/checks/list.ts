@@ -97,7 +97,7 @@ export const LIST_CHECKS: readonly InterfaceCheck[] = [
       const had = listOf((await context.get(made.id)).value.artifacts).length;
       const { wire } = await listWire(context, { contextId: made.contextId });
       const shown = tasksOf(wire).filter((task) => "artifacts" in task);
-      ensure(shown.length === 0, `artifacts are listed that nobody asked for: ${show(shown[0]?.artifacts)}`);
+      ensure(shown.length === 0, `artifacts are listed that were not asked for: ${show(shown[0]?.artifacts)}`);
       if (had === 0) notShown("the agent makes no artifacts");
       const full = await listPage(context, { contextId: made.contextId, includeArtifacts: true });
       const listedTask = tasksOf(full).find(({ id }) => id === made.id);

@@ -232,7 +232,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return fail(`the body of a webhook is no JSON: ${show(text)}`);
+    return fail(`the body of a webhook is not JSON: ${show(text)}`);
   }
 }
 

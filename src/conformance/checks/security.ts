@@ -38,12 +38,12 @@ export const SECURITY_CHECKS: readonly InterfaceCheck[] = [
     async run(context) {
       if (!context.declared.extendedCard) notShown("the card offers no extended card");
       const answer = await context.call("GetExtendedAgentCard", {}, { as: "nobody" });
-      if (answer.ok) fail(`the extended card was given to nobody: ${show(answer.wire)}`);
+      if (answer.ok) fail(`the extended card was given to a caller without credentials: ${show(answer.wire)}`);
       const { binding } = context.peer;
       const fits =
         isAuthenticationError(answer.error, binding) ||
         isError(answer.error, "EXTENDED_AGENT_CARD_NOT_CONFIGURED", binding, context.version);
-      ensure(fits, `the extended card was refused to nobody, but as ${showError(answer.error)}`);
+      ensure(fits, `the extended card was refused to a caller without credentials, but as ${showError(answer.error)}`);
     },
   },
   {
@@ -59,10 +59,10 @@ export const SECURITY_CHECKS: readonly InterfaceCheck[] = [
       ];
       for (const [operation, params] of operations) {
         const answer = await context.call(operation, params, { as: "nobody" });
-        if (answer.ok) fail(`${operation} was answered to nobody: ${show(answer.wire)}`);
+        if (answer.ok) fail(`${operation} was answered to a caller without credentials: ${show(answer.wire)}`);
         ensure(
           isAuthenticationError(answer.error, context.peer.binding),
-          `${operation} was refused to nobody, but as ${showError(answer.error)}`,
+          `${operation} was refused to a caller without credentials, but as ${showError(answer.error)}`,
         );
       }
     },

@@ -79,7 +79,7 @@ export const SERVICE_PARAMETER_CHECKS: readonly InterfaceCheck[] = [
       if (!answer.ok) fail(`a request with unknown extensions was refused: ${showError(answer.error)}`);
       const activated = (answer.headers["a2a-extensions"] ?? "").split(",").map((uri) => uri.trim());
       const foreign = activated.filter((uri) => uri !== "" && !requiredExtensions.includes(uri));
-      ensure(foreign.length === 0, `extensions were activated that nobody asked for: ${foreign.join(", ")}`);
+      ensure(foreign.length === 0, `extensions were activated that were not asked for: ${foreign.join(", ")}`);
     },
   },
   {

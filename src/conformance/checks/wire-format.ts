@@ -82,7 +82,7 @@ export const LEGACY_CHECKS: readonly InterfaceCheck[] = [
         const body = method === "POST" ? "{}" : undefined;
         const { status, text } = await httpOf(context).request(method, "/v1/tasks/conformance-unknown:subscribe", body);
         ensure(status !== 405 && status !== 501, `${method} …:subscribe was answered with ${status}`);
-        ensure(status !== 404 || namesTask(text), `${method} …:subscribe is no route`);
+        ensure(status !== 404 || namesTask(text), `${method} …:subscribe is not a route`);
       }
     },
   },
@@ -259,7 +259,7 @@ export const ENVELOPE_CHECKS: readonly InterfaceCheck[] = [
     async run(context) {
       const prefix = context.version === "1.0" ? "" : "/v1";
       const { status } = await requireHttp(context).request("GET", `${prefix}/conformance/unknown`, undefined);
-      ensure(status === 404 || status === 405, `a path that is no route was answered with ${status}`);
+      ensure(status === 404 || status === 405, `a path that is not a route was answered with ${status}`);
     },
   },
   {
@@ -280,7 +280,7 @@ export const ENVELOPE_CHECKS: readonly InterfaceCheck[] = [
     bindings: ["GRPC"],
     async run(context) {
       const answer = await requireGrpc(context).unary("SendMessage", Uint8Array.of(0x0a, 0xff, 0xff, 0x01, 0x00));
-      if (answer.ok) fail("bytes that are no message were taken");
+      if (answer.ok) fail("bytes that are not a message were accepted");
     },
   },
   {

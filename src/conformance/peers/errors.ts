@@ -111,7 +111,7 @@ function decodeFields(bytes: Uint8Array): Field[] {
         found.push({ number, value: take(4) });
         break;
       default:
-        throw new RangeError("There is no such wire type.");
+        throw new RangeError("Unknown wire type.");
     }
   }
   return found;

@@ -302,7 +302,7 @@ function decodeReply(codec: MessageCodec, message: string, bytes: Uint8Array): u
   try {
     return message === "Empty" ? null : codec.decode(message, bytes);
   } catch {
-    throw new PeerError(`the answer is no ${message}`);
+    throw new PeerError(`the answer is not a ${message}`);
   }
 }
 
@@ -318,7 +318,7 @@ function parseAddress(grpc: typeof Grpc, url: string, insecure: boolean) {
 function readRpcError(code: number, message: string, encoded: Buffer | string | undefined): WireError {
   const details = encoded === undefined ? [] : decodeStatusDetails(Buffer.from(encoded));
   const faults: WireError["faults"] =
-    details === undefined ? [{ rule: "status-body", text: `${STATUS_DETAILS_HEADER} is no google.rpc.Status` }] : [];
+    details === undefined ? [{ rule: "status-body", text: `${STATUS_DETAILS_HEADER} is not a google.rpc.Status` }] : [];
   const read = readDetails(details ?? []);
   return {
     name: read.reason,

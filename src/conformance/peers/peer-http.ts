@@ -206,7 +206,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new PeerError(`the answer is no JSON: ${show(text)}`);
+    throw new PeerError(`the answer is not JSON: ${show(text)}`);
   }
 }
 
@@ -230,7 +230,7 @@ function readHttpError(status: number, text: string): WireError {
       faults.push({ rule: "status-body", text: `error.status is ${show(statusName)}` });
     if (typeof message !== "string") faults.push({ rule: "status-body", text: `error.message is ${show(message)}` });
     if (details !== undefined && !Array.isArray(details))
-      faults.push({ rule: "detail-type", text: `error.details is no list: ${show(details)}` });
+      faults.push({ rule: "detail-type", text: `error.details is not a list: ${show(details)}` });
   }
   const list = listOf(details ?? outer.data);
   const read = readDetails(list);

@@ -117,9 +117,9 @@ function parse(text: string): Fields {
   try {
     value = JSON.parse(text);
   } catch {
-    throw new PeerError(`the answer is no JSON: ${show(text)}`);
+    throw new PeerError(`the answer is not JSON: ${show(text)}`);
   }
-  if (!isObject(value)) throw new PeerError(`the answer is no JSON-RPC response: ${show(text)}`);
+  if (!isObject(value)) throw new PeerError(`the answer is not a JSON-RPC response: ${show(text)}`);
   return value;
 }
 
@@ -139,7 +139,7 @@ function readError(wire: unknown, httpStatus: number | undefined): WireError {
     faults.push({ rule: "envelope", text: `error.code is ${show(code)}` });
   if (typeof message !== "string") faults.push({ rule: "envelope", text: `error.message is ${show(message)}` });
   if (data !== undefined && !Array.isArray(data))
-    faults.push({ rule: "detail-type", text: `error.data is no list: ${show(data)}` });
+    faults.push({ rule: "detail-type", text: `error.data is not a list: ${show(data)}` });
   const details: ErrorDetails = readDetails(listOf(data));
   const number = typeof code === "number" ? code : 0;
   return {

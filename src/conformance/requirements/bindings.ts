@@ -68,7 +68,7 @@ export const BINDING_REQUIREMENTS = {
     level: "MUST",
     sections: { "0.3": "6" },
     numbers: [85],
-    title: "Objects in JSON-RPC are told apart by kind",
+    title: "Objects in JSON-RPC are distinguished by kind",
   },
   "V03-FINAL-001": {
     level: "MUST",
@@ -103,7 +103,7 @@ export const BINDING_REQUIREMENTS = {
     level: "MUST",
     sections: { "1.0": "9.5", "0.3": "8.1" },
     numbers: [79],
-    title: "What is no JSON, no request, no method or no parameters has the standard code",
+    title: "Bodies that are not JSON, invalid requests, unknown methods and invalid parameters get the standard codes",
   },
   "JSONRPC-ERR-003": {
     level: "SHOULD",
@@ -136,7 +136,7 @@ export const BINDING_REQUIREMENTS = {
   "HTTP_JSON-URL-001": {
     level: "MUST",
     sections: { "1.0": "11.3", "0.3": "3.5.3" },
-    title: "What is no route is refused, and so is a body that is no JSON",
+    title: "Unknown routes are refused, and so is a body that is not JSON",
   },
   "HTTP_JSON-ERR-001": {
     level: "MUST",
@@ -159,7 +159,7 @@ export const BINDING_REQUIREMENTS = {
   "GRPC-SVC-002": {
     level: "MUST",
     sections: { "1.0": "10.1", "0.3": "3.2.2" },
-    title: "Bytes that are no message, and methods that do not exist, are refused",
+    title: "Bytes that are not a message, and unknown methods, are refused",
   },
   "BIND-EQUIV-001": {
     level: "MUST",

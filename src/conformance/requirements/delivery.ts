@@ -70,7 +70,7 @@ export const DELIVERY_REQUIREMENTS = {
     level: "MUST",
     sections: { "1.0": "3.5.2" },
     numbers: [65],
-    title: "A task goes on when its client leaves",
+    title: "A task continues when its client leaves",
   },
   "STREAM-FRAME-001": {
     level: "MUST",
@@ -122,7 +122,7 @@ export const DELIVERY_REQUIREMENTS = {
     level: "MUST",
     sections: { "1.0": "3.1.10" },
     numbers: [72],
-    title: "Deleting a push config twice is no error",
+    title: "Deleting a push config twice is not an error",
   },
   "PUSH-DELIVER-001": {
     level: "MUST",

@@ -30,7 +30,7 @@ export const DISCOVERY_REQUIREMENTS = {
     level: "MUST",
     sections: { "1.0": "8.3.1", "0.3": "5.6.2" },
     numbers: [2],
-    title: "The binding a card declares for a URL is spoken there",
+    title: "The binding that a card declares for a URL is served there",
   },
   "CARD-JSON-001": {
     level: "MUST",
@@ -78,7 +78,7 @@ export const DISCOVERY_REQUIREMENTS = {
     level: "MUST",
     sections: { "1.0": "3.6.2" },
     numbers: [18],
-    title: "A version that is not spoken is refused as such",
+    title: "A version that is not supported is refused as such",
   },
   "VER-SERVER-003": {
     level: "MUST",

@@ -65,7 +65,7 @@ const KIND_OF_METHOD: ReadonlyMap<string, SupportedKind> = new Map(Object.entrie
 export function kindOfMethod(method: string): SupportedKind {
   const kind = KIND_OF_METHOD.get(method);
   if (kind === undefined) {
-    throw new ProtocolError("METHOD_NOT_FOUND", "There is no such method in A2A 0.1.", { metadata: { method } });
+    throw new ProtocolError("METHOD_NOT_FOUND", "Method not found in A2A 0.1.", { metadata: { method } });
   }
   return kind;
 }

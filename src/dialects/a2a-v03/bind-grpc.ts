@@ -61,7 +61,7 @@ function serviceFor({ metadata }: RpcRequest, context: ServeContext): AgentServi
 function kindOf(method: string): ProtoKind {
   const kind = KIND_OF_METHOD.get(method);
   if (kind !== undefined) return kind;
-  throw new ProtocolError("METHOD_NOT_FOUND", "There is no such method in A2A 0.3.", { metadata: { method } });
+  throw new ProtocolError("METHOD_NOT_FOUND", "Method not found in A2A 0.3.", { metadata: { method } });
 }
 
 async function serve(

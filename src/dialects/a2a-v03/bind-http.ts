@@ -75,7 +75,7 @@ export const http = serveHttp({
 /** The release has no such header; a caller that names another version knows that it wants something else. */
 function requireVersion(named: string | undefined): void {
   if (named === undefined || named.trim() === "" || /^0\.[23](?:\.\d+)?$/.test(named.trim())) return;
-  throw new ProtocolError("VERSION_NOT_SUPPORTED", `A2A-Version ${named} is not spoken here, but ${VERSION} is.`, {
+  throw new ProtocolError("VERSION_NOT_SUPPORTED", `A2A-Version ${named} is not supported here; ${VERSION} is.`, {
     metadata: { requestedVersion: named.slice(0, 32), supportedVersions: VERSION },
   });
 }

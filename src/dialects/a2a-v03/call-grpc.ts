@@ -71,7 +71,7 @@ function read(name: ProtoName, message: Uint8Array): unknown {
     return fromBytes(name, message);
   } catch (error) {
     if (!ProtocolError.is(error)) throw error;
-    throw invalidResponse(`it is no ${name}`);
+    throw invalidResponse(`it is not a ${name}`);
   }
 }
 

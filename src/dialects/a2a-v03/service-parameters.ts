@@ -25,7 +25,7 @@ const OWN_VERSIONS = /^0\.[23](?:\.\d+)?$/;
 export function requireSameVersion(metadata: Headers): void {
   const named = metadata["a2a-version"]?.trim() ?? "";
   if (named === "" || OWN_VERSIONS.test(named)) return;
-  throw new ProtocolError("VERSION_NOT_SUPPORTED", `A2A ${named.slice(0, 32)} is not spoken in this package.`, {
+  throw new ProtocolError("VERSION_NOT_SUPPORTED", `A2A ${named.slice(0, 32)} is not supported in this package.`, {
     metadata: { requestedVersion: named.slice(0, 32), supportedVersions: VERSION },
   });
 }

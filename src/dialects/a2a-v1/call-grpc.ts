@@ -61,6 +61,6 @@ function read(name: WireName, message: Uint8Array): unknown {
     return fromBytes(name, message);
   } catch (error) {
     if (!ProtocolError.is(error)) throw error;
-    throw invalidResponse(`it is no ${name}`);
+    throw invalidResponse(`it is not a ${name}`);
   }
 }

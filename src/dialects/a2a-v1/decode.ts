@@ -32,7 +32,7 @@ const READERS: Readers = {
   "push-delete": () => undefined,
   "extended-card": (value) => {
     const card = readCardLeniently(value);
-    if (card === undefined) throw invalidResponse("it is no agent card");
+    if (card === undefined) throw invalidResponse("it is not an agent card");
     return card;
   },
 };
@@ -71,7 +71,7 @@ const KIND_OF_METHOD: ReadonlyMap<string, OperationKind> = new Map(Object.entrie
 export function kindOfMethod(method: string): OperationKind {
   const kind = KIND_OF_METHOD.get(method);
   if (kind === undefined) {
-    throw new ProtocolError("METHOD_NOT_FOUND", "There is no such method in A2A 1.0.", { metadata: { method } });
+    throw new ProtocolError("METHOD_NOT_FOUND", "Method not found in A2A 1.0.", { metadata: { method } });
   }
   return kind;
 }

@@ -46,7 +46,7 @@ export function requireSameVersion(metadata: Headers): void {
 }
 
 function versionNotSupported(said: string, named: string): ProtocolError {
-  return new ProtocolError("VERSION_NOT_SUPPORTED", `${said} is not spoken here; send A2A-Version: ${VERSION}.`, {
+  return new ProtocolError("VERSION_NOT_SUPPORTED", `${said} is not supported; send A2A-Version: ${VERSION}.`, {
     metadata: { requestedVersion: named.slice(0, 32), supportedVersions: VERSION },
   });
 }

@@ -192,7 +192,7 @@ class Request {
       case "deauthorize":
         return resultReply(id, await deauthorize(params, this.#entry));
       case undefined:
-        throw new ProtocolError("METHOD_NOT_FOUND", "There is no such method.");
+        throw new ProtocolError("METHOD_NOT_FOUND", "Method not found.");
     }
   }
 

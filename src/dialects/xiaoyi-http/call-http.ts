@@ -47,7 +47,7 @@ function requestOf(operation: Operation, { loginId }: CallTarget, losses: Loss[]
       return encodeCancel(messageIdsOfTask(id));
     }
     default:
-      throw new ProtocolError("UNSUPPORTED_OPERATION", `This agent's dialect has no word for ${operation.kind}.`);
+      throw new ProtocolError("UNSUPPORTED_OPERATION", `This agent's dialect does not support ${operation.kind}.`);
   }
 }
 

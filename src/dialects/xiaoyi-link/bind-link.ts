@@ -30,7 +30,7 @@ const DUPLICATE_CONTROL_MS = 2_000;
 const SETTLE_POLL_MS = 20;
 
 const TOO_LONG = { kind: "disregarded", why: "too-long" } as const;
-const METHOD_NOT_FOUND = new ProtocolError("METHOD_NOT_FOUND", "There is no such method.");
+const METHOD_NOT_FOUND = new ProtocolError("METHOD_NOT_FOUND", "Method not found.");
 
 type LinkConnection = Connection<Reply>;
 

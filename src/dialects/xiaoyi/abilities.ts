@@ -46,31 +46,31 @@ export const LOSSES = {
   partData: {
     kind: "bent",
     what: "part.data",
-    reason: 'Data that is no object travels as {"value": …}.',
+    reason: 'Data that is not an object is sent as {"value": …}.',
     direction: "said",
   },
   dataAsText: {
     kind: "bent",
     what: "part.data, for the phone",
-    reason: "The phone shows no data of its own accord: it is told as JSON in a block of code.",
+    reason: "The phone does not show data by itself: it is sent as JSON in a code block.",
     direction: "said",
   },
   dataBesideText: {
     kind: "dropped",
     what: "part.data beside text, for the phone",
-    reason: "The phone shows no data of its own accord, and the text beside it is what people read.",
+    reason: "The phone does not show data by itself, and people read the text beside it.",
     direction: "said",
   },
   fileAsLink: {
     kind: "bent",
     what: "part.url, for the phone",
-    reason: "The phone shows no file that was not uploaded to the platform: it is told as a link.",
+    reason: "The phone shows only files uploaded to the platform: it is sent as a link.",
     direction: "said",
   },
   fileAsName: {
     kind: "dropped",
     what: "part.raw, for the phone; part.url of a file on this machine",
-    reason: "The phone shows no file that was not uploaded to the platform: only its name is told.",
+    reason: "The phone shows only files uploaded to the platform: only its name is sent.",
     direction: "said",
   },
   longReasoning: {
@@ -82,7 +82,7 @@ export const LOSSES = {
   longStatus: {
     kind: "bent",
     what: "status.message longer than 4,000 characters, with `render: spec`",
-    reason: "A frame takes so many: what does not fit is told by statuses that say `working` before it.",
+    reason: "A frame has that limit: what does not fit is sent before it, in `working` statuses.",
     direction: "said",
   },
   artifactMembers: {

@@ -161,7 +161,7 @@ function checkUrl(field: string, url: string): void {
   if (!/^https?:\/\/[^\s\\]+$/i.test(url) || !URL.canParse(url)) throw invalidParams(field, "not an http or https URL");
   const { username, password } = new URL(url);
   if (username !== "" || password !== "") {
-    throw invalidParams(field, "contains credentials; give them in authentication, where nobody reads them back");
+    throw invalidParams(field, "contains credentials; give them in authentication, which is never read back");
   }
 }
 

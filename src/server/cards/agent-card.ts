@@ -14,7 +14,7 @@ import type { DeclaredSecurity } from "../access/authentication.ts";
 const SERVER_EXTENSIONS: readonly AgentExtension[] = [
   {
     uri: EXTENSIONS.replay,
-    description: "A stream resumed with Last-Event-ID goes on with the next event, without a snapshot first.",
+    description: "A stream resumed with Last-Event-ID continues with the next event, without a snapshot first.",
   },
   {
     uri: EXTENSIONS.idempotency,

@@ -171,7 +171,7 @@ function byPlace(one: Problem, other: Problem): number {
 
 function describeReadError(error: unknown): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
-  if (code === "ENOENT") return "there is no such file";
+  if (code === "ENOENT") return "file not found";
   if (code === "EISDIR") return "is a folder, not a file";
   return error instanceof Error ? error.message : String(error);
 }

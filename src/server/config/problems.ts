@@ -87,7 +87,7 @@ function unknownKey(path: Path, known: readonly string[]): string {
 }
 
 function wrongType(expected: string, message: string, value: unknown): string {
-  if (value === undefined) return "is needed";
+  if (value === undefined) return "is required";
   // A schema that explains itself does it better than the name of a type.
   if (!message.startsWith("Invalid input")) return message;
   return `must be ${TYPE_NAMES[expected] ?? expected}, not ${nameOf(value)}`;

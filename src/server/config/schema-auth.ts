@@ -9,7 +9,7 @@ const owner = text
   .refine((name) => name === RESERVED_OWNER || isOwnerName(name), {
     error: "must have at most 256 characters, and no control characters",
   });
-const scopes = z.array(text).exactOptional().describe("What the caller may ask of skills that want scopes.");
+const scopes = z.array(text).exactOptional().describe("Scopes of the caller, for skills that require them.");
 
 const TOKEN_ERROR = "must be letters, digits, dashes and the like, as the name of a header or cookie is";
 const token = text.regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, { error: TOKEN_ERROR });
@@ -27,20 +27,20 @@ const issuer = z
 
 const apiKey = z.strictObject({
   key: text.describe("The key; keep it out of the file with a variable."),
-  owner: owner.describe("Whose tasks the caller's are. Several keys may have one owner."),
+  owner: owner.describe("Owner of the caller's tasks. Several keys may have the same owner."),
   scopes,
 });
 
 const places = z.strictObject({
   header: keyHeader.default("X-API-Key").describe("Header for API keys, besides `Authorization: Bearer`."),
-  query: text.exactOptional().describe("Query parameter for API keys; none unless given."),
-  cookie: token.exactOptional().describe("Cookie for API keys; none unless given."),
+  query: text.exactOptional().describe("Query parameter for API keys; default: none."),
+  cookie: token.exactOptional().describe("Cookie for API keys; default: none."),
 });
 
 const basic = z.strictObject({
   user: owner.regex(/^[^:]+$/, { error: "must not have a colon in it" }).describe("Name to log in with by HTTP Basic."),
   password: text.describe("The password; keep it out of the file with a variable."),
-  owner: owner.exactOptional().describe("Whose tasks the caller's are; the user unless given."),
+  owner: owner.exactOptional().describe("Owner of the caller's tasks; default: the user."),
   scopes,
 });
 
@@ -50,45 +50,49 @@ const jwt = z.strictObject({
   ),
   audience: z
     .union([text, z.array(text).min(1, { error: "must name at least one" })], {
-      error: ({ input }) => (input === undefined ? "is needed" : "must be a text or a list of texts"),
+      error: ({ input }) => (input === undefined ? "is required" : "must be a string or a list of strings"),
     })
-    .describe("For whom tokens must be meant: one text, or a list of which one must fit."),
+    .describe("Audience that tokens must have: a string, or a list of which one must match."),
   algorithms: z
     .array(z.enum(TOKEN_ALGORITHMS))
     .min(1, { error: "must name at least one" })
     .exactOptional()
-    .describe("Signatures that are accepted; unless given, all that need no shared secret."),
-  ownerClaim: text.default("sub").describe("Claim that says whose tasks the caller's are."),
-  clockSkew: duration.prefault("30s").describe("By how much clocks may differ."),
+    .describe("Accepted signature algorithms; default: all asymmetric ones."),
+  ownerClaim: text.default("sub").describe("Claim that names the owner of the caller's tasks."),
+  clockSkew: duration.prefault("30s").describe("Allowed clock difference."),
   jwksUrl: address
     .exactOptional()
     .describe("Where the keys are, for an issuer without discovery or with keys elsewhere inside the network."),
 });
 
 const mtls = z.strictObject({
-  ca: text.describe("File of the authorities whose client certificates are trusted; needs `server.tls`."),
+  ca: text.describe(
+    "PEM file of the certificate authorities whose client certificates are trusted; needs `server.tls`.",
+  ),
   owner: z
     .enum(CERTIFICATE_NAMES)
     .exactOptional()
-    .describe("Name in the certificate that is the owner; unless given, the first of these there is."),
+    .describe("Name in the certificate that is the owner; default: the first of these that is present."),
 });
 
 /** Who may call. */
 export const auth = z.strictObject({
-  anonymous: z.boolean().default(false).describe("Let anyone call who can reach the server, also from other machines."),
+  anonymous: z.boolean().default(false).describe("Allow calls without credentials, also from other machines."),
   apiKeys: z.array(apiKey).default([]).describe("API keys that are valid, any number at once."),
-  apiKey: places.exactOptional().describe("Where API keys stand."),
+  apiKey: places.exactOptional().describe("Where API keys are sent."),
   basic: z.array(basic).default([]).describe("Users with passwords."),
   jwt: jwt.exactOptional().describe("Tokens of an OAuth or OpenID Connect issuer."),
   mtls: mtls.exactOptional().describe("Client certificates."),
 });
 
 export const tls = z.strictObject({
-  cert: text.describe("File of the certificate and those between it and a known authority, in PEM."),
-  key: text.describe("File of its private key, in PEM."),
-  ca: text.exactOptional().describe("File of authorities for client certificates, for a check of one's own."),
+  cert: text.describe("PEM file with the certificate and its chain."),
+  key: text.describe("PEM file with its private key."),
+  ca: text
+    .exactOptional()
+    .describe("PEM file of certificate authorities for client certificates, for an `authenticate` of your own."),
   requestClientCertificate: z
     .boolean()
     .exactOptional()
-    .describe("Ask clients for certificates, for a check of one's own; `auth.mtls` does so by itself."),
+    .describe("Ask clients for certificates, for an `authenticate` of your own; `auth.mtls` implies it."),
 });

@@ -1,5 +1,5 @@
 export interface CorsOptions {
-  /** Origins that browsers may call from; `"*"` stands for all. None: browsers may not, as by default. */
+  /** Origins that browsers may call from; `"*"` allows all. None: browsers may not, as by default. */
   readonly origins: readonly string[];
 }
 

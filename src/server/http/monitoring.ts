@@ -22,7 +22,7 @@ const COUNTER_HELP = {
   requests_limited: "Requests refused because an address or an owner asked for too much.",
   audit_failures: "Attempts to write the audit log that failed.",
   audit_dropped: "Audit records lost because the log could not be written for too long.",
-  link_frames_dropped: "Frames of agents that dialled in which nobody understood or asked for.",
+  link_frames_dropped: "Frames of agents that dialled in that were not understood or not asked for.",
   phone_notices_sent: "Notifications to phones that their platform took.",
   phone_notices_failed: "Notifications to phones that their platform refused, or did not take although tried often.",
   phone_notices_dropped: "Notifications to phones that came to nothing because too many waited, or for too long.",

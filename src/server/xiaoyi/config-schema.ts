@@ -20,26 +20,26 @@ const safeUrl = z.string().refine(isSafeUrl, { error: "must be an https address,
 const push = z.strictObject({
   apiId: text.describe("Id of the webhook trigger that was made in the platform's console."),
   url: safeUrl.default(XIAOYI_PUSH_URL).describe("Where notifications are sent. `http:` only on this machine."),
-  ak: credential.exactOptional().describe("Access key of the trigger; that of the entry unless given."),
-  sk: credential.exactOptional().describe("Secret key of the trigger; that of the entry unless given."),
+  ak: credential.exactOptional().describe("Access key of the trigger; default: that of the entry."),
+  sk: credential.exactOptional().describe("Secret key of the trigger; default: that of the entry."),
   devices: z
     .enum(PUSH_DEVICES)
     .exactOptional()
     .describe(
-      "Which devices are told: those of the conversation (`session`, what calls over HTTP get) or `all` that spoke to the agent (what links get, where they are one user's).",
+      "Which devices are notified: those of the conversation (`session`, the default with `http`) or `all` that ever talked to the agent (the default with `links`, where they belong to one user).",
     ),
   spacing: timer
     .prefault("15s")
     .describe(
-      "Between two notifications. The platform shows one device none that comes sooner than 15s after another.",
+      "Minimum time between two notifications. The platform drops a notification that reaches a device within 15s of another.",
     ),
 });
 const PUSH_DESCRIPTION =
-  "Tells users of tasks that end or ask something after they left, by notifications. Needs the variable `push_id` in the platform's console.";
+  "Notifies users who left when their task ends or asks for input. Needs the variable `push_id` in the platform's console.";
 
 const render = z.enum(RENDER_MODES).default("phone");
 const RENDER_DESCRIPTION =
-  "How answers are told: `phone` as devices show them well, `spec` as the platform's documents print them.";
+  "How answers are rendered: `phone` as devices show them well, `spec` as the platform's documentation prints them.";
 
 const language = z
   .enum(LANGUAGES)
@@ -58,15 +58,15 @@ const http = z.strictObject({
     .string()
     .regex(/^[\w!#$%&'*+.^`|~-]+$/, { error: "must be the name of a header" })
     .exactOptional()
-    .describe("With `apiKey`: the header it comes in, as it is or as `Bearer`; `Authorization` unless given."),
-  query: text.exactOptional().describe("With `apiKey`: a parameter of the query that it may come in instead."),
+    .describe("With `apiKey`: the header that carries it, bare or as `Bearer`; default: `Authorization`."),
+  query: text.exactOptional().describe("With `apiKey`: a query parameter that may carry it instead."),
   oauth: z
     .strictObject({
       clientId: credential.describe("Client id, as in the platform's console."),
       clientSecret: credential.describe("Client secret, as in the platform's console."),
     })
     .exactOptional()
-    .describe("Client credentials, traded for tokens at `/agents/NAME/agent/token`."),
+    .describe("Client credentials, exchanged for tokens at `/agents/NAME/agent/token`."),
   account: z
     .strictObject({
       tokenUrl: safeUrl.describe(
@@ -80,12 +80,10 @@ const http = z.strictObject({
     .describe("Lets users log in (`authorize`)."),
   owner: text
     .exactOptional()
-    .describe(
-      "To whom the platform's tasks belong; `xiaoyi:` and the agent's name unless given, where callers have names.",
-    ),
+    .describe("Owner of the platform's tasks; default: `xiaoyi:` and the agent's name, where `auth` is configured."),
   render: render.describe(RENDER_DESCRIPTION),
   language,
-  sessionTtl: duration.prefault("7d").describe("How long a session that `initialize` opened is good for."),
+  sessionTtl: duration.prefault("7d").describe("How long a session opened by `initialize` is valid."),
   push: push.exactOptional().describe(PUSH_DESCRIPTION),
   upload: z
     .strictObject({
@@ -111,7 +109,7 @@ const link = z.strictObject({
       url: linkUrl.describe("The second server."),
       servername: text
         .exactOptional()
-        .describe("Name that its certificate must be for; the host of `url` of the link unless given."),
+        .describe("Name that its certificate must be valid for; default: the host of the link's `url`."),
       fingerprint: z
         .string()
         .regex(/^(?:[0-9A-Fa-f]{2}:?){31}[0-9A-Fa-f]{2}$/, { error: "must be a SHA-256 fingerprint in hexadecimal" })
@@ -120,13 +118,15 @@ const link = z.strictObject({
       insecure: z
         .boolean()
         .exactOptional()
-        .describe("Accept any certificate. Whoever stands in between can read everything and use the credentials."),
+        .describe(
+          "Accept any certificate. Anyone on the network path can then read everything and use the credentials.",
+        ),
     })
     .exactOptional()
     .describe("A second server to dial; a message is answered over the one it came from."),
   owner: text
     .exactOptional()
-    .describe("To whom the tasks belong; `xiaoyi:` and the agent's name unless given, where callers have names."),
+    .describe("Owner of the tasks; default: `xiaoyi:` and the agent's name, where `auth` is configured."),
   render: render.describe(RENDER_DESCRIPTION),
   language,
   heartbeat: duration
@@ -135,10 +135,10 @@ const link = z.strictObject({
     .describe("Between two heartbeats."),
   reconnect: z
     .strictObject({
-      first: duration.prefault("2s").describe("Before the first try; then twice as long each time."),
-      longest: duration.prefault("60s").describe("Between two tries, at most."),
-      tries: z.int().min(1).default(50).describe("Failures in a row after which the link is given up."),
-      stableAfter: duration.prefault("10s").describe("A link that held so long was none of them."),
+      first: duration.prefault("2s").describe("Delay before the first attempt; doubled after each failure."),
+      longest: duration.prefault("60s").describe("Maximum delay between two attempts."),
+      tries: z.int().min(1).default(50).describe("Consecutive failures after which the link is given up."),
+      stableAfter: duration.prefault("10s").describe("A link that stayed open this long does not count as a failure."),
     })
     .prefault({})
     .describe("When a link that closed is opened again."),
@@ -154,10 +154,10 @@ const files = z.strictObject({
   allowHosts: z
     .array(z.string().refine(isAllowEntry, { error: "must be a host, an address or a range of addresses" }))
     .default([])
-    .describe("Hosts and addresses in private networks that may be asked for files; public ones always may."),
+    .describe("Hosts and addresses in private networks that files may be fetched from; public ones always may."),
   quota: size
     .prefault("1GiB")
-    .describe("Size of all files that are kept; those go first that were not sent for the longest."),
+    .describe("Total size of the files that are kept; the least recently sent are deleted first."),
   keep: duration.prefault("7d").describe("How long files are kept."),
 });
 

@@ -70,7 +70,7 @@ export class AgentSessions {
     const seconds = Number(agentSessionTtl);
     if (version !== "1.0") throw new DecodeError('version of the answer to initialize is not "1.0".');
     if (id === undefined || id === "") throw new DecodeError("agentSessionId is missing.");
-    if (!(seconds > 0)) throw new DecodeError("agentSessionTtl is no number of seconds.");
+    if (!(seconds > 0)) throw new DecodeError("agentSessionTtl is not a number of seconds.");
     if (id.length > MAX_ID_LENGTH) this.#report("session-id-too-long", `It has ${id.length}.`);
     return { id, until: this.#clock.now() + seconds * 1000 };
   }

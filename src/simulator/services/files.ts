@@ -145,7 +145,7 @@ export class Uploads {
 
   #complete(body: Fields, { query = false }: { readonly query?: boolean }): Fields {
     const upload = this.#uploads.get(textOf(body.objectId) ?? "");
-    if (upload === undefined || body.draftId !== upload.draftId) throw new DecodeError("There is no such upload.");
+    if (upload === undefined || body.draftId !== upload.draftId) throw new DecodeError("Upload not found.");
     if (upload.bytes === undefined) throw new DecodeError("The bytes have not come.");
     upload.complete = true;
     const url = `${this.#options.origin()}${STORAGE}${upload.objectId}`;

@@ -123,7 +123,7 @@ const SILENT_PUSH = 101;
 function decodePush(body: Fields | undefined, headers: IncomingHttpHeaders, admission: AuthenticationResult): Push {
   if (!/^application\/json\b/.test(headers["content-type"] ?? ""))
     throw new DecodeError("The content type is not JSON.");
-  if (body?.jsonrpc !== "2.0") throw new DecodeError('The body is no JSON object with jsonrpc "2.0".');
+  if (body?.jsonrpc !== "2.0") throw new DecodeError('The body is not a JSON object with jsonrpc "2.0".');
   const result = fieldsOf(body.result);
   const id = required(body, "id");
   required(result, "id");
@@ -134,7 +134,7 @@ function decodePush(body: Fields | undefined, headers: IncomingHttpHeaders, admi
   }
   if (result.kind !== "task") throw new DecodeError('result.kind is not "task".');
   if (!STATES.includes(textOf(fieldsOf(result.status).state) ?? ""))
-    throw new DecodeError("result.status.state is no end.");
+    throw new DecodeError("result.status.state is not terminal.");
   const isSilent = result.pushType === SILENT_PUSH;
   if (pushText === "" && !isSilent) throw new DecodeError("pushText is empty.");
   if (isSilent && !("claw" in admission && admission.claw))

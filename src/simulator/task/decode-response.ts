@@ -19,7 +19,7 @@ export interface FilePart {
 
 /** Throws `DecodeError`. */
 function decodeParts(value: unknown, where: string): readonly Part[] {
-  if (!Array.isArray(value) || value.length === 0) throw new DecodeError(`${where} is no list with parts in it.`);
+  if (!Array.isArray(value) || value.length === 0) throw new DecodeError(`${where} is not a list of parts.`);
   return value.map((part) => decodePart(part));
 }
 
@@ -86,7 +86,7 @@ export function findDataFault(data: Fields): string | undefined {
 
 function commandFault(commands: unknown): string | undefined {
   if (commands === undefined) return undefined;
-  if (!Array.isArray(commands)) return "commands is no list.";
+  if (!Array.isArray(commands)) return "commands is not a list.";
   const whole = commands.every((command) => {
     const { header, payload } = fieldsOf(command);
     const { name, namespace } = fieldsOf(header);
@@ -110,7 +110,7 @@ function cardFault(cardsInfo: unknown): string | undefined {
 function chipFault(chipsInfo: unknown): string | undefined {
   if (chipsInfo === undefined) return undefined;
   const { chipsList } = fieldsOf(fieldsOf(chipsInfo).displayChips);
-  if (!Array.isArray(chipsList)) return "chipsInfo.displayChips.chipsList is no list.";
+  if (!Array.isArray(chipsList)) return "chipsInfo.displayChips.chipsList is not a list.";
   const contents = chipsList.map((chip) => textOf(fieldsOf(chip).content));
   if (contents.some((content) => content === undefined)) return "A chip needs content.";
   if (contents.some((content) => [...(content ?? "")].length > MAX_CHIP_LENGTH)) {
@@ -122,7 +122,7 @@ function chipFault(chipsInfo: unknown): string | undefined {
 function referenceFault({ reference }: Fields): string | undefined {
   if (reference === undefined) return undefined;
   const { items } = fieldsOf(reference);
-  if (!Array.isArray(items)) return "reference.items is no list.";
+  if (!Array.isArray(items)) return "reference.items is not a list.";
   const whole = listOf(items).every((item) => textOf(fieldsOf(fieldsOf(item).card).type) !== undefined);
   return whole ? undefined : "A reference needs card.type.";
 }
@@ -175,7 +175,7 @@ export function decodeResponse(value: Fields): AgentResponse {
     if (error === undefined) throw new DecodeError("There is neither a result nor an error.");
     return { kind: "error", id, error };
   }
-  if (!isObject(value.result)) throw new DecodeError("result is no object.");
+  if (!isObject(value.result)) throw new DecodeError("result is not an object.");
   const beside = error === undefined ? {} : { error };
   if (value.result.kind === undefined) return { kind: "answer", id, result: value.result, ...beside };
   return { kind: "update", id, update: decodeUpdate(value.result), ...beside };
@@ -218,7 +218,7 @@ function decodeUpdate(result: Fields): Update {
 
 function decodeTaskId(taskId: unknown): string | undefined {
   if (taskId === undefined || typeof taskId === "string") return taskId;
-  throw new DecodeError("result.taskId is no text.");
+  throw new DecodeError("result.taskId is not a string.");
 }
 
 /** They stand beside `taskId`; inside the artifact nobody looks for them. */
@@ -235,7 +235,7 @@ function decodeStatus(value: unknown): Pick<StatusUpdate, "state" | "text"> {
   if (message === undefined) return { state: known, text: undefined };
   const { parts, role } = fieldsOf(message);
   if (role !== "agent") throw new DecodeError('status.message.role is not "agent".');
-  if (!Array.isArray(parts)) throw new DecodeError("status.message.parts is no list.");
+  if (!Array.isArray(parts)) throw new DecodeError("status.message.parts is not a list.");
   const texts = parts.map((part) => decodePart(part)).map((part) => (part.kind === "text" ? part.text : ""));
   return { state: known, text: texts.join("") };
 }

@@ -60,7 +60,7 @@ const READERS: Readers = {
   "push-delete": () => ({ value: undefined, losses: NO_LOSSES }),
   "extended-card"(value) {
     const card = fromWireCard(value, undefined);
-    if (card === undefined) throw invalidResponse("it is no agent card");
+    if (card === undefined) throw invalidResponse("it is not an agent card");
     return card;
   },
 };
@@ -96,7 +96,7 @@ const KIND_OF_METHOD: ReadonlyMap<string, SupportedKind> = new Map(Object.entrie
 export function kindOfMethod(method: string): SupportedKind {
   const kind = KIND_OF_METHOD.get(method);
   if (kind === undefined) {
-    throw new ProtocolError("METHOD_NOT_FOUND", "There is no such method in A2A 0.3.", { metadata: { method } });
+    throw new ProtocolError("METHOD_NOT_FOUND", "Method not found in A2A 0.3.", { metadata: { method } });
   }
   return kind;
 }

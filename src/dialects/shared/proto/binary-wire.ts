@@ -156,7 +156,7 @@ export class WireReader {
     const tag = this.uint32();
     const size = this.#at - start;
     const isTooLong = size > 5 || (size === 5 && (this.#bytes[this.#at - 1] as number) > 0x0f);
-    if (isTooLong || tag >>> 3 === 0 || (tag & 7) > WIRE.bit32) throw new RangeError("There is no such field.");
+    if (isTooLong || tag >>> 3 === 0 || (tag & 7) > WIRE.bit32) throw new RangeError("Unknown field.");
     return tag;
   }
 

@@ -152,7 +152,7 @@ describe("an answer", () => {
     expect(text).toEqual([{ text: "a" }, { text: "b" }]);
     await settle();
     expect(dropped()).toBe(3);
-    expect(warnings).toEqual(["nobody-asked"]);
+    expect(warnings).toEqual(["not-asked"]);
   });
 
   it("that is an error is one", async () => {

@@ -97,7 +97,7 @@ export class XiaoyiLinkCaller implements LinkCaller {
       case "cancel":
         return this.#cancel(operation, signal);
       default:
-        throw new ProtocolError("UNSUPPORTED_OPERATION", `Xiaoyi has no word for the operation ${operation.kind}.`);
+        throw new ProtocolError("UNSUPPORTED_OPERATION", `Xiaoyi does not support the operation ${operation.kind}.`);
     }
   }
 
@@ -238,7 +238,7 @@ export class XiaoyiLinkCaller implements LinkCaller {
     if (this.#controls.answer(response)) return;
     const call = ids.map((id) => this.#calls.get(id)).find((known) => known !== undefined);
     if (call === undefined) {
-      this.#drop("nobody-asked");
+      this.#drop("not-asked");
       return;
     }
     // That all is well is no news.

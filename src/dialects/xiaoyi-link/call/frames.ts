@@ -36,7 +36,7 @@ export interface AgentResponse {
   readonly ids: readonly string[];
 }
 
-export type DropReason = "not-json" | "no-type" | "other-agent" | "no-response" | "nobody-asked";
+export type DropReason = "not-json" | "no-type" | "other-agent" | "no-response" | "not-asked";
 
 type AgentFrame =
   | { readonly kind: "introduction"; readonly agentId: string }

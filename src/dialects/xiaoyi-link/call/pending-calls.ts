@@ -201,7 +201,7 @@ interface PendingControl {
 }
 
 export function abandonedError(): ProtocolError {
-  return new ProtocolError("UNAVAILABLE", "Whoever asked did not wait for the answer.");
+  return new ProtocolError("UNAVAILABLE", "The caller did not wait for the answer.");
 }
 
 export class PendingControls {

@@ -98,7 +98,7 @@ export function decodeCanceledTask({ sessionId, taskId }: MessageIds, state: unk
     case "unknown":
       throw taskNotFound(taskId);
     default:
-      throw invalidResponse("result.status.state is no state");
+      throw invalidResponse("result.status.state is not a state");
   }
 }
 

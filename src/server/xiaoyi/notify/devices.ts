@@ -77,7 +77,7 @@ export class DeviceSpacing {
     for (const [known, at] of this.#notifiedAt) if (now - at >= DEVICE_SPACING_MS) this.#notifiedAt.delete(known);
     this.#notifiedAt.set(pushId, now);
     this.#stored.set(pushId, now).catch((error: unknown) => {
-      this.#log.warn({ err: error }, "When a phone was last told something could not be kept.");
+      this.#log.warn({ err: error }, "The time of the last notification to a phone could not be stored.");
     });
   }
 }

@@ -164,7 +164,10 @@ export class PhoneNotifications implements OfflineNotifications {
       const outcomes = await this.#options.push.push(notification, addresses);
       if (outcomes.includes("stopped")) return;
     } else {
-      this.#options.log.debug({ task: taskId }, "Xiaoyi's user cannot or need not be told of a task.");
+      this.#options.log.debug(
+        { task: taskId },
+        "No notification of a task to its Xiaoyi user: not possible, or not needed.",
+      );
     }
     // Whoever answered a question meanwhile, and left again, waits for what comes of it.
     if (!this.#watched.has(taskId)) this.#forget(taskId);

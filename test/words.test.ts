@@ -1,0 +1,110 @@
+/** The product uses the words of its field: the worst of its former private language is kept out. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import ts from "typescript";
+import { describe, expect, it } from "vitest";
+import { ROOT } from "./built/cli.ts";
+
+interface Rule {
+  readonly word: RegExp;
+  readonly instead: string;
+}
+
+/** Wrong in prose and in what a user reads. */
+const PHRASES: readonly Rule[] = [
+  { word: /\bwhoever\b/i, instead: "a caller that …, anyone who …" },
+  { word: /\bnobody\b/i, instead: "no one, or the passive" },
+  { word: /\banew\b/i, instead: "again" },
+  { word: /\bgo(?:es)? on\b/i, instead: "continue" },
+  { word: /\blet in\b/i, instead: "authorised, admitted" },
+  { word: /\bunless given\b/i, instead: "default: …" },
+  { word: /(?<!\bthere )\b(?:is|are) no (?!longer|more|less|one)/i, instead: "is not a …" },
+  { word: /\bthere is no such\b/i, instead: "… not found" },
+  { word: /\bnothing listens\b/i, instead: "Connection refused: …" },
+  { word: /\bspoken\b/i, instead: "supported" },
+  { word: /\bheard\b/i, instead: "received, decoded" },
+  { word: /\btold\b/i, instead: "notified, sent, reported" },
+  { word: /\bno words? for\b|\bin the words of\b/i, instead: "cannot express; in the format of" },
+  { word: /\btime given with\b/i, instead: "Timed out after …" },
+  { word: /\blist of texts\b|\| needed \|/i, instead: "list of strings; required" },
+];
+
+/** Wrong as names in code. */
+const NAMES: readonly Rule[] = [
+  { word: /\b(?:MOST|LONGEST|LARGEST)_[A-Z]/, instead: "MAX_…" },
+  { word: /\b(?:heard|said|told|spoken)(?:[A-Z]\w*)?\b/, instead: "decode…, encode…, notify…, supported…" },
+  { word: /\w(?:Heard|Said|Told|Spoken)\b/, instead: "received, sent, notified, supported" },
+];
+
+/** Lines that have to be as they are, because others rely on them. */
+const PROMISED: ReadonlySet<string> = new Set([]);
+
+/** Folders of `src` whose comments are held to it, too. */
+const COMMENTS: readonly string[] = [];
+
+const PAGES = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md", "test/README.md"];
+
+function filesBelow(folder: string, ending: string): string[] {
+  return readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(ending))
+    .map((path) => `${folder}/${path}`);
+}
+
+const sourceFiles = filesBelow("src", ".ts").filter((path) => !/\.test\.ts$|\/(testing|fixtures|suite)\//.test(path));
+
+function offences(place: string, text: string, rules: readonly Rule[]): string[] {
+  return text
+    .split("\n")
+    .flatMap((line, at) =>
+      PROMISED.has(line.trim())
+        ? []
+        : rules
+            .filter(({ word }) => word.test(line))
+            .map(({ instead, word }) => `${place}:${at + 1}: ${word.exec(line)?.[0]} → ${instead}`),
+    );
+}
+
+/** The source with everything blanked but what `keep` chooses, so that lines keep their numbers. */
+function only(path: string, keep: (kind: ts.SyntaxKind) => boolean): string {
+  const source = readFileSync(join(ROOT, path), "utf8");
+  const file = ts.createSourceFile(path, source, ts.ScriptTarget.Latest);
+  const kept: [from: number, to: number][] = [];
+  const visit = (node: ts.Node): void => {
+    if (keep(node.kind)) kept.push([node.getStart(file), node.getEnd()]);
+    else ts.forEachChild(node, visit);
+  };
+  visit(file);
+  let text = "";
+  let at = 0;
+  for (const [from, to] of kept) {
+    text += source.slice(at, from).replaceAll(/[^\n]/g, " ") + source.slice(from, to);
+    at = to;
+  }
+  return text;
+}
+
+const isText = (kind: ts.SyntaxKind): boolean =>
+  kind === ts.SyntaxKind.StringLiteral ||
+  kind === ts.SyntaxKind.NoSubstitutionTemplateLiteral ||
+  kind === ts.SyntaxKind.TemplateExpression;
+
+describe("the words of the field", () => {
+  it("are used in the documentation", () => {
+    const pages = [...PAGES, ...filesBelow("docs", ".md"), ...filesBelow("src", "README.md")];
+    expect(pages.flatMap((path) => offences(path, readFileSync(join(ROOT, path), "utf8"), PHRASES))).toEqual([]);
+  });
+
+  it("are used in messages", () => {
+    expect(sourceFiles.flatMap((path) => offences(path, only(path, isText), PHRASES))).toEqual([]);
+  });
+
+  it("are used in names", () => {
+    const isName = (kind: ts.SyntaxKind): boolean => kind === ts.SyntaxKind.Identifier;
+    expect(sourceFiles.flatMap((path) => offences(path, only(path, isName), NAMES))).toEqual([]);
+  });
+
+  it.each(COMMENTS)("are used in the comments of src/%s", (folder) => {
+    const files = sourceFiles.filter((path) => path.startsWith(`src/${folder}`));
+    expect(files.flatMap((path) => offences(path, readFileSync(join(ROOT, path), "utf8"), PHRASES))).toEqual([]);
+  });
+});
