@@ -192,13 +192,13 @@ export interface RemoteAgent {
   send(input: SendText, options?: CallOptions): Promise<SendOutcome>;
   /**
    * Sends and follows. A broken connection is resumed without losing or doubling an event when the agent numbers
-   * them; when it does not, the iteration goes on with `{ task }`, the whole task as it stood at the new connection.
-   * Leaving the loop closes the connection; the task goes on.
+   * them; when it does not, the iteration continues with `{ task }`, the whole task as it stood at the new connection.
+   * Leaving the loop closes the connection; the task continues.
    */
   stream(input: SendText, options?: CallOptions): AsyncIterable<ClientEvent>;
   /**
    * Follows a task, from the event after number `after` if that is given. Resumes as `stream` does. Where the dialect
-   * has no word for it, the task is asked for from time to time and handed over when it has changed.
+   * does not support it, the task is polled and returned whenever it has changed.
    */
   subscribe(id: string, options?: CallOptions & { readonly after?: number }): AsyncIterable<ClientEvent>;
   /** Reads a task. */

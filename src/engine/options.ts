@@ -45,7 +45,7 @@ export interface EngineLimits {
   readonly file: number;
   /** Media types that files in messages may have, as `type/subtype` or `type/*`, whichever agent they are for. Absent: any. */
   readonly mediaTypes: readonly string[] | undefined;
-  /** Characters a task may write while it is worked on here; a run that goes on without end fails there. */
+  /** Characters a task may write while it is worked on here; a run that writes more fails. */
   readonly task: number;
   /** How often a crash of the process is forgiven to one task. */
   readonly attempts: number;

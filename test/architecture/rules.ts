@@ -79,7 +79,7 @@ export function foldersWithoutReadme(paths: readonly string[], readmes: Readonly
 }
 
 /** Tests, and what exists for them alone. They may reach anywhere; nothing else may reach them. */
-function isTestSupport(path: string): boolean {
+export function isTestSupport(path: string): boolean {
   return (
     path.endsWith(".test.ts") ||
     /(^|\/)(fixtures|testing|suite)\//.test(path) ||

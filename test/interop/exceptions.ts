@@ -32,7 +32,7 @@ export const EXCEPTIONS: readonly Exception[] = [
   {
     scenarios: ["list tasks"],
     applies: old,
-    cell: "not in this dialect: 0.3 has no word for listing tasks.",
+    cell: "not in this dialect: 0.3 cannot list tasks.",
     fails: /cannot list tasks|UNSUPPORTED_OPERATION|tasks\/list/,
   },
   {

@@ -78,7 +78,7 @@ export function renderMatrix(matrix: Matrix): string {
     "what happens instead is tested. `test/interop-auth` shows that each side can authenticate with the other, and that wrong",
     "credentials are refused.",
     "",
-    `${SIGNS.works} works · ${SIGNS["not in this dialect"]} the dialect has no word for it · ${SIGNS["peer's limit"]} a limit of the peer, not of ours`,
+    `${SIGNS.works} works · ${SIGNS["not in this dialect"]} not supported by the dialect · ${SIGNS["peer's limit"]} a limitation of the peer`,
   ];
   for (const { columns, title } of sides(matrix)) lines.push("", ...section(matrix, title, columns));
   lines.push("", "## What each row shows", "", "| row | operation | what is asserted |", "| --- | --- | --- |");

@@ -67,7 +67,7 @@ describe("who may call", () => {
   it.each([
     ["server: { host: 0.0.0.0 }\nauth: { apiKeys: [] }", /^server\.host: "0\.0\.0\.0" can be reached/],
     ["auth: { mtls: { ca: x } }", /^auth\.mtls: needs server\.tls/],
-    [`${TLS}auth: { apiKeys: [{ key: k }] }`, /^auth\.apiKeys\[0\]\.owner: is needed/],
+    [`${TLS}auth: { apiKeys: [{ key: k }] }`, /^auth\.apiKeys\[0\]\.owner: is required/],
     ["auth: { apiKeys: [{ key: '', owner: a }] }", /^auth\.apiKeys\[0\]\.key: must not be empty/],
     ["auth: { apiKeys: [{ key: k, owner: anonymous }] }", /^auth\.apiKeys\[0\]\.owner: must be another name/],
     ["auth: { apiKeys: [{ key: kk, owner: a }, { key: kk, owner: b }] }", /^auth\.apiKeys\[1\]\.key: is the same/],
@@ -78,7 +78,7 @@ describe("who may call", () => {
       /^auth\.jwt\.algorithms\[0\]: must be one of RS256/,
     ],
     ["auth: { jwt: { issuer: https://id.example.com, audience: a, algorithms: [none] } }", /algorithms\[0\]: must be/],
-    ["auth: { jwt: { issuer: https://id.example.com } }", /^auth\.jwt\.audience: is needed/],
+    ["auth: { jwt: { issuer: https://id.example.com } }", /^auth\.jwt\.audience: is required/],
     ["auth: { apiKeys: [{ key: k, owner: a }], apiKey: { header: 'a b' } }", /^auth\.apiKey\.header: must be letters/],
     ["auth: { apiKey: { header: X-Key } }", /^auth\.apiKey: has a meaning only beside apiKeys/],
     ["auth: { apiKey: { header: X-Key }, apiKeys: [] }", /^auth\.apiKey: has a meaning only beside apiKeys/],

@@ -242,7 +242,7 @@ describe("what is wrong with a configuration", () => {
     ],
     ["agents: { a: { use: echo, concurrency: 0 } }", "dragoman.yaml:1:40: agents.a.concurrency: must be 1 or more"],
     ["agents: {}", "dragoman.yaml:1:9: agents: needs at least one agent"],
-    ["", "dragoman.yaml:1:1: agents: is needed"],
+    ["", "dragoman.yaml:1:1: agents: is required"],
     ["agents:", "dragoman.yaml:1:8: agents: must be a map of keys, not nothing"],
     [`${ECHO}default: ecko`, 'dragoman.yaml:2:10: default: there is no agent "ecko"; did you mean "echo"?'],
     [`${ECHO}server: { port: 70000 }`, "dragoman.yaml:2:17: server.port: must be 65535 or less"],
@@ -312,12 +312,12 @@ describe("what is wrong with a configuration", () => {
       'dragoman.yaml:1:76: agents.b.link.agentId: "a" dials in with this id, too',
     ]);
     expect(problemsOf("agents: { a: { link: { agentId: i, ak: a } } }")).toEqual([
-      "dragoman.yaml:1:22: agents.a.link.sk: is needed",
+      "dragoman.yaml:1:22: agents.a.link.sk: is required",
     ]);
     const { agents: keyed } = parse("agents: { a: { link: { agentId: i, uid: u, apiKey: k, patience: 2m } } }");
     expect(keyed.get("a")?.source).toEqual({ kind: "link", agentId: "i", uid: "u", apiKey: "k", patienceMs: 120_000 });
     expect(problemsOf("agents: { a: { link: { agentId: i, ak: a, sk: s, uid: u } } }")).toEqual([
-      "dragoman.yaml:1:22: agents.a.link.apiKey: is needed",
+      "dragoman.yaml:1:22: agents.a.link.apiKey: is required",
     ]);
     expect(problemsOf("agents: { a: { link: { agentId: i, patience: 0s } } }")).toEqual([
       "dragoman.yaml:1:22: agents.a.link: needs ak and sk, or uid and apiKey",
@@ -467,7 +467,7 @@ describe("loadConfig", () => {
       const config = await loadConfig(join(here, "dragoman.yaml"), {});
       expect(config.folder).toBe(here);
       expect(config.agents.get("a")?.source).toEqual({ kind: "module", file: join(here, "a.ts"), isolate: false });
-      await expect(loadConfig(join(here, "none.yaml"), {})).rejects.toThrow(/none\.yaml: there is no such file/);
+      await expect(loadConfig(join(here, "none.yaml"), {})).rejects.toThrow(/none\.yaml: file not found/);
       await expect(loadConfig(here, {})).rejects.toThrow(/is a folder, not a file/);
     } finally {
       await rm(here, { recursive: true });

@@ -94,7 +94,7 @@ export const STREAMING: readonly Scenario[] = [
   {
     name: "leave and come back",
     operation: "subscribe",
-    shows: "A task goes on when its reader leaves, and can be followed again.",
+    shows: "A task continues when its reader leaves, and can be followed again.",
     async run(driver, gates) {
       const gate = randomUUID();
       const left = driver.stream(says(`hold ${gate}`))[Symbol.asyncIterator]();
