@@ -7,7 +7,7 @@ export const LOSSES = {
   statusMetadata: {
     kind: "dropped",
     what: "statusUpdate.metadata",
-    reason: "A change of state is told by the whole task, which has metadata of its own.",
+    reason: "A change of state is sent as the whole task, which has its own metadata.",
     direction: "said",
   },
   historyLength: {

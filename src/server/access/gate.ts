@@ -78,7 +78,7 @@ export class Gate {
   /** For one message of a caller that its carrier has recognised: counted, like a request. Throws why it is refused. */
   enter(caller: Caller, agent: string, dialect: string): ServeContext {
     const service = this.#options.agents.get(agent);
-    if (service === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "There is no such agent.");
+    if (service === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "Agent not found.");
     const admitted = this.admitBy(() => ({ caller }), caller.address, agent, dialect);
     return this.contextFor(admitted.caller, service, dialect);
   }

@@ -134,7 +134,7 @@ export class Router {
       this.#dialectAt(found?.place, exchange),
     );
     if (refusal !== undefined) return this.#refusal(refusal, found?.place, exchange);
-    if (service === undefined) return errorReply(404, "There is no such agent here.");
+    if (service === undefined) return errorReply(404, "Agent not found.");
     if (isBase) return this.#atBase(exchange, at, service);
     const card = this.#cards.get(path);
     if (card !== undefined) return this.#reading(exchange, () => card(service.card, versionOf(exchange), exchange));

@@ -39,7 +39,7 @@ export function serveHttp({ answer, errorReply, prefix, version }: HttpBinding):
 }
 
 function headOf(full: ExchangeReply): FullReply {
-  if (isStreamReply(full)) full.frames[Symbol.asyncIterator]().return?.();
+  if (isStreamReply(full)) void full.frames[Symbol.asyncIterator]().return?.();
   return { status: full.status, headers: full.headers, body: undefined };
 }
 

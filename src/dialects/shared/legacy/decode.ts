@@ -167,7 +167,7 @@ function readState(members: Members): TaskState {
   const state = decodeState(name);
   if (state !== undefined) return state;
   if (name === undefined) members.violateMember("state", "is required");
-  else members.violateMember("state", name === UNKNOWN_STATE ? "must not be empty" : "is no state of a task");
+  else members.violateMember("state", name === UNKNOWN_STATE ? "must not be empty" : "is not a task state");
   return "TASK_STATE_SUBMITTED";
 }
 

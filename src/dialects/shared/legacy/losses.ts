@@ -17,7 +17,7 @@ export const PART_LOSSES = {
   partData: {
     kind: "bent",
     what: "part.data",
-    reason: 'Data of another form than the dialect takes travels as {"value": …}.',
+    reason: 'Data in a form that the dialect does not accept is sent as {"value": …}.',
     direction: "said",
   },
 } as const satisfies Record<string, LossRule>;
@@ -26,13 +26,13 @@ export const STATE_LOSSES = {
   rejected: {
     kind: "bent",
     what: "status.state TASK_STATE_REJECTED",
-    reason: "The dialect has no such state: a rejected task is told as failed.",
+    reason: "The dialect has no such state: a rejected task is sent as failed.",
     direction: "said",
   },
   authRequired: {
     kind: "bent",
     what: "status.state TASK_STATE_AUTH_REQUIRED",
-    reason: "The dialect has no such state: a task that waits for authorization is told as input-required.",
+    reason: "The dialect has no such state: a task that waits for authorization is sent as input-required.",
     direction: "said",
   },
   timestamp: {
@@ -68,7 +68,7 @@ export const LEGACY_LOSSES = {
     kind: "bent",
     what: "send.message, stream.message",
     reason:
-      "Every send is answered by a task: a message without one is told as the status message of a completed task.",
+      "Every send is answered by a task: a message without one is sent as the status message of a completed task.",
     direction: "said",
   },
   messageExtensions: {

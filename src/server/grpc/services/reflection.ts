@@ -64,11 +64,11 @@ export type ReflectionAnswer =
 const codec = compileProtobuf<"ServerReflectionRequest" | "ServerReflectionResponse">(REFLECTION_TABLES);
 
 /** Throws a ProtocolError for what is no request. */
-export function decodeReflectionRequest(bytes: Uint8Array): ReflectionRequest {
+function decodeReflectionRequest(bytes: Uint8Array): ReflectionRequest {
   return codec.decode("ServerReflectionRequest", bytes);
 }
 
-export function encodeReflectionResponse(request: ReflectionRequest, answer: ReflectionAnswer): Uint8Array {
+function encodeReflectionResponse(request: ReflectionRequest, answer: ReflectionAnswer): Uint8Array {
   const response = { validHost: request.host ?? "", originalRequest: request, ...answer };
   return codec.encode("ServerReflectionResponse", response);
 }

@@ -93,7 +93,7 @@ export function fakeOptions({ handle, admit, screen, services, ...rest }: FakeOp
 }
 
 /** Nothing of it is touched by the carrier. */
-export function fakeContext(): ServeContext {
+function fakeContext(): ServeContext {
   return {
     service: {} as AgentService,
     caller: ANONYMOUS,
