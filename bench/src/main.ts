@@ -1,9 +1,8 @@
-import { mkdir, writeFile } from "node:fs/promises";
-import { cpus } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Options, parseOptions, UsageError, usage } from "./options.ts";
 import { mediansOf, printReport, type ScenarioReport } from "./report.ts";
+import { recordResults } from "./results.ts";
 import { type Context, Recorder, type Scenario } from "./scenario.ts";
 import { scenarios } from "./scenarios/index.ts";
 import { judge } from "./verdict.ts";
@@ -25,7 +24,9 @@ async function main(): Promise<number> {
   console.log(
     `\n${verdicts.length - missed} of ${verdicts.length} targets met${options.quick ? " (quick: not enforced)" : ""}`,
   );
-  if (!options.quick && !options.only && !broken) console.log(`written: ${await writeResults(options, reports)}`);
+  if (!options.quick) {
+    console.log(`written: ${await recordResults(resultsFolder, options.rounds, reports, names)}`);
+  }
   return broken || (missed > 0 && !options.quick) ? 1 : 0;
 }
 
@@ -65,18 +66,6 @@ async function runOne(scenario: Scenario, context: Context): Promise<ScenarioRep
     failures: Object.fromEntries(record.failures),
     verdicts: judge(scenario.targets, record.samples),
   };
-}
-
-async function writeResults(options: Options, reports: readonly ScenarioReport[]): Promise<string> {
-  const date = new Date().toISOString().slice(0, 10);
-  const machine = { node: process.version, platform: process.platform, arch: process.arch, cores: cpus().length };
-  await mkdir(resultsFolder, { recursive: true });
-  const name = `${date}.json`;
-  await writeFile(
-    join(resultsFolder, name),
-    `${JSON.stringify({ date, machine, rounds: options.rounds, scenarios: reports }, null, 2)}\n`,
-  );
-  return `bench/results/${name}`;
 }
 
 try {

@@ -10,7 +10,7 @@ export interface Options {
 
 export const usage = `Usage: npm run bench -- [options]
 
-  --only <names>   run only these scenarios, separated by commas; writes no results
+  --only <names>   run only these scenarios, separated by commas
   --rounds <n>     rounds per scenario (default 5)
   --quick          small sizes and one round, to see that everything runs; targets are shown but
                    not enforced, and no results are written

@@ -1,0 +1,63 @@
+import { execFileSync } from "node:child_process";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { cpus } from "node:os";
+import { join } from "node:path";
+import type { ScenarioReport } from "./report.ts";
+
+/** Ratios mean something only within one run, so each scenario says which run it is of. */
+interface RecordedScenario extends ScenarioReport {
+  /** With `+` if the work tree had changes. */
+  commit: string;
+  at: string;
+  rounds: number;
+}
+
+export interface Results {
+  date: string;
+  machine: { node: string; platform: string; arch: string; cores: number };
+  scenarios: RecordedScenario[];
+}
+
+/** The day's results with these reports in them: a scenario that was run again replaces the earlier run. */
+export function mergeResults(
+  earlier: Results | undefined,
+  run: { readonly commit: string; readonly at: string; readonly rounds: number },
+  reports: readonly ScenarioReport[],
+  order: readonly string[],
+): Results {
+  const known = new Map((earlier?.scenarios ?? []).map((scenario) => [scenario.name, scenario]));
+  for (const report of reports) known.set(report.name, { ...report, ...run });
+  const scenarios = order.flatMap((name) => known.get(name) ?? []);
+  const machine = { node: process.version, platform: process.platform, arch: process.arch, cores: cpus().length };
+  return { date: run.at.slice(0, 10), machine, scenarios };
+}
+
+/** Writes the file of the day and returns its path. */
+export async function recordResults(
+  folder: string,
+  rounds: number,
+  reports: readonly ScenarioReport[],
+  order: readonly string[],
+): Promise<string> {
+  const at = new Date().toISOString();
+  const name = `${at.slice(0, 10)}.json`;
+  await mkdir(folder, { recursive: true });
+  const file = join(folder, name);
+  const earlier = await readFile(file, "utf8").then(
+    (text) => JSON.parse(text) as Results,
+    () => undefined,
+  );
+  const results = mergeResults(earlier, { commit: currentCommit(folder), at, rounds }, reports, order);
+  await writeFile(file, `${JSON.stringify(results, null, 2)}\n`);
+  return `bench/results/${name}`;
+}
+
+function currentCommit(folder: string): string {
+  const git = (...words: string[]): string => execFileSync("git", words, { cwd: folder, encoding: "utf8" }).trim();
+  try {
+    const isClean = git("status", "--porcelain", "--", ":/", ":!/bench/results") === "";
+    return `${git("rev-parse", "--short=12", "HEAD")}${isClean ? "" : "+"}`;
+  } catch {
+    return "unknown";
+  }
+}
