@@ -87,7 +87,7 @@ describe("gRPC interfaces", () => {
 
   it("fail when answers are no messages, or do not come", async () => {
     const garbled = await start(["GetTask"], () => Uint8Array.of(0x0a, 0xff));
-    expect((await outcomes(garbled, "get-unknown-task"))["get-unknown-task"]).toBe("failed: the answer is no Task");
+    expect((await outcomes(garbled, "get-unknown-task"))["get-unknown-task"]).toBe("failed: the answer is not a Task");
     server?.forceShutdown();
     expect((await outcomes(garbled, "get-unknown-task"))["get-unknown-task"]).toMatch(/^failed: .*(connect|ECONN)/i);
   });

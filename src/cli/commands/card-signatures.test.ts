@@ -117,7 +117,7 @@ describe("card sign and card verify", () => {
     const more = await runInProcess("card", "sign", at("more.json"), "--key", at("key.pem"), "--kid", "k-1");
     expect(more.stderr).toContain("not covered by the signature: preferredTransport.");
     const invalid = await runInProcess("card", "sign", at("other.json"), "--key", at("key.pem"), "--kid", "k-1");
-    expect([invalid.code, invalid.stderr]).toEqual([1, expect.stringContaining("no valid card")]);
+    expect([invalid.code, invalid.stderr]).toEqual([1, expect.stringContaining("not a valid card")]);
     const keyless = await runInProcess("card", "sign", at("card.json"), "--key", at("card.json"), "--kid", "k-1");
     expect([keyless.code, keyless.stderr]).toEqual([1, expect.stringContaining("no private key")]);
     expect((await sign("--alg", "HS256")).code).toBe(2);

@@ -324,8 +324,7 @@ test("an unreachable agent is reported with what was tried and what to do, witho
   const agent = await connect(card as never, { retry: FAST });
   const error: unknown = await agent.get("t1").catch((reason: unknown) => reason);
   expect(ConnectionError.is(error) && error.code).toBe("unreachable");
-  expect(String(error)).toContain(`POST ${url}/rpc`);
-  expect(String(error)).toMatch(/Connection refused: .*\. Check that the agent is running/);
+  expect(String(error)).toContain(`Connection refused: ${url}/rpc. Check that the agent is running`);
   expect(String(error)).not.toMatch(/secret|pass/);
 });
 
