@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import type { AgentEvent } from "../engine/agent.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { StreamEvent } from "../model/event.ts";
-import type { SendInput, StreamFrame } from "../model/operation.ts";
+import type { CallContext, Dispatcher, Operation, OperationOf, OutcomeOf, StreamFrame } from "../model/operation.ts";
 import type { TaskState } from "../model/task.ts";
-import { createForwardingAgent, type Peer } from "./forward.ts";
+import { createForwardingAgent } from "./forward.ts";
 import { runToEnd, statesOf, turnOf } from "./testing/turns.ts";
 
 const PLACE = { taskId: "theirs", contextId: "c" };
@@ -23,9 +23,9 @@ function framesOf(events: readonly StreamEvent[]): StreamFrame[] {
 }
 
 /** Answers with the next of the given lists of events; an error instead of one is thrown. */
-class ScriptedPeer implements Peer {
-  readonly takesMetadata: boolean = true;
-  readonly heard: SendInput[] = [];
+class ScriptedPeer implements Dispatcher {
+  readonly sent: OperationOf<"stream">[] = [];
+  readonly calls: CallContext[] = [];
   readonly cancelled: string[] = [];
   readonly #script: (readonly (StreamEvent | ProtocolError)[])[];
 
@@ -33,8 +33,12 @@ class ScriptedPeer implements Peer {
     this.#script = script;
   }
 
-  async stream(input: SendInput) {
-    this.heard.push(input);
+  async dispatch<O extends Operation>(operation: O, call: CallContext): Promise<OutcomeOf<O>>;
+  async dispatch(operation: Operation, call: CallContext) {
+    this.calls.push(call);
+    if (operation.kind === "cancel") this.cancelled.push(operation.id);
+    if (operation.kind !== "stream") return undefined;
+    this.sent.push(operation);
     const events = this.#script.shift() ?? [];
     return (async function* () {
       for (const event of events) {
@@ -43,13 +47,22 @@ class ScriptedPeer implements Peer {
       }
     })();
   }
-
-  async cancel(taskId: string) {
-    this.cancelled.push(taskId);
-  }
 }
 
-const agentOf = (peer: Peer) => createForwardingAgent({ name: "Peer", description: "Elsewhere.", peer });
+/** A peer that does what the test says, by the kind of operation. */
+function peerOf(does: {
+  readonly stream: (call: CallContext) => Promise<AsyncIterable<readonly StreamFrame[]>>;
+  readonly cancel?: (id: string) => Promise<never>;
+}): Dispatcher {
+  return {
+    dispatch: <O extends Operation>(operation: O, call: CallContext) => {
+      const outcome = operation.kind === "cancel" ? does.cancel?.(operation.id) : does.stream(call);
+      return outcome as Promise<OutcomeOf<O>>;
+    },
+  };
+}
+
+const agentOf = (peer: Dispatcher) => createForwardingAgent({ name: "Peer", description: "Elsewhere.", peer });
 
 describe("a message", () => {
   it("is passed on, and what comes back is told", async () => {
@@ -68,23 +81,20 @@ describe("a message", () => {
       { artifact: { artifactId: "a", parts: [{ text: "lo" }] }, append: true },
       { status: "TASK_STATE_COMPLETED", message: { parts: [{ text: "Done" }] } },
     ]);
-    expect(peer.heard).toMatchObject([
+    expect(peer.sent).toMatchObject([
       { chosenId: "task-1", message: { messageId: "message-1", role: "ROLE_USER", parts: [{ text: "Hi" }] } },
     ]);
-    expect(peer.heard[0]?.message).not.toHaveProperty("taskId");
+    expect(peer.sent[0]?.message).not.toHaveProperty("taskId");
   });
 
-  it("is one call further than it was here, where that can be sent", async () => {
-    const turn = { ...turnOf(), metadata: { kept: 1 }, hops: { hops: 2, ancestors: ["a", "b", "self"] } };
+  it("is passed on with its hops, whoever it came through", async () => {
+    const hops = { hops: 2, ancestors: ["a", "b", "self"] };
+    const came = { hops: 2, ancestors: ["a", "b"] };
+    const turn = { ...turnOf(), metadata: { kept: 1, "urn:dragoman:ext:hops:v1": came }, hops };
     const peer = new ScriptedPeer([status("TASK_STATE_COMPLETED")]);
     await agentOf(peer).run(turn).next();
-    const further = { hops: 3, ancestors: ["a", "b", "self"] };
-    expect(peer.heard[0]?.metadata).toEqual({ kept: 1, "urn:dragoman:ext:hops:v1": further });
-    const plain = new ScriptedPeer([status("TASK_STATE_COMPLETED")]);
-    await agentOf(Object.assign(plain, { takesMetadata: false }))
-      .run(turn)
-      .next();
-    expect(plain.heard[0]?.metadata).toEqual({ kept: 1 });
+    expect(peer.calls[0]).toMatchObject({ caller: turn.caller, hops });
+    expect(peer.sent[0]?.metadata).toEqual({ kept: 1 });
   });
 
   it("is in a conversation of its owner's own", async () => {
@@ -94,7 +104,7 @@ describe("a message", () => {
       await agentOf(peer)
         .run({ ...turnOf(), caller: { owner, authenticated: true } })
         .next();
-      contexts.add(peer.heard[0]?.message.contextId);
+      contexts.add(peer.sent[0]?.message.contextId);
     }
     expect(contexts.size).toBe(2);
     expect(contexts).not.toContain("context-1");
@@ -108,11 +118,9 @@ describe("a message", () => {
   });
 
   it("fails with the peer's words, wherever they come", async () => {
-    const refused: Peer = {
-      takesMetadata: true,
+    const refused = peerOf({
       stream: () => Promise.reject(new ProtocolError("UNAVAILABLE", "The agent is not connected.")),
-      cancel: async () => {},
-    };
+    });
     const broken = new ScriptedPeer([chunk("half"), new ProtocolError("INTERNAL_ERROR", "Out of paper.")]);
     const silent = new ScriptedPeer([chunk("half")]);
     for (const [peer, why] of [
@@ -133,11 +141,7 @@ describe("a message", () => {
   });
 
   it("throws what no peer may see", async () => {
-    const odd: Peer = {
-      takesMetadata: true,
-      stream: () => Promise.reject(new Error("secret")),
-      cancel: async () => {},
-    };
+    const odd = peerOf({ stream: () => Promise.reject(new Error("secret")) });
     await expect(runToEnd(agentOf(odd))).rejects.toThrow("secret");
   });
 });
@@ -159,7 +163,7 @@ describe("a question", () => {
     };
     expect(statesOf(await collect(agent.run(later("message-2"))))).toEqual(["COMPLETED"]);
     await collect(agent.run(later("message-3")));
-    expect(peer.heard.map(({ chosenId, message }) => [chosenId, message.taskId])).toEqual([
+    expect(peer.sent.map(({ chosenId, message }) => [chosenId, message.taskId])).toEqual([
       ["task-1", undefined],
       [undefined, "theirs"],
       ["task-1&message-3", undefined],
@@ -173,8 +177,8 @@ describe("cancellation", () => {
     const agent = agentOf(peer);
     const turn = turnOf();
     await collect(agent.run(turn));
-    await agent.dropped?.({ ...turn.task, memory: turn.memory });
-    await agent.dropped?.({ ...turn.task, memory: turnOf().memory });
+    await agent.dropped?.({ ...turn.task, caller: turn.caller, memory: turn.memory });
+    await agent.dropped?.({ ...turn.task, caller: turn.caller, memory: turnOf().memory });
     expect(peer.cancelled).toEqual(["theirs"]);
   });
 
@@ -182,8 +186,7 @@ describe("cancellation", () => {
     const abort = new AbortController();
     const cancelled: string[] = [];
     let left = false;
-    const peer: Peer = {
-      takesMetadata: true,
+    const peer = peerOf({
       async stream() {
         let release = (): void => {};
         const never = new Promise<void>((resolve) => {
@@ -211,7 +214,7 @@ describe("cancellation", () => {
         cancelled.push(taskId);
         throw new ProtocolError("TASK_NOT_CANCELABLE", "Too late.");
       },
-    };
+    });
     const run = agentOf(peer).run(turnOf({ signal: abort.signal }));
     expect((await run.next()).value).toEqual({ status: "TASK_STATE_WORKING" });
     const end = run.next();
@@ -222,17 +225,16 @@ describe("cancellation", () => {
 
   it("before the message was on its way needs no words", async () => {
     const abort = new AbortController();
-    const peer: Peer = {
-      takesMetadata: true,
-      stream: (_input, signal) =>
+    const peer = peerOf({
+      stream: ({ signal }) =>
         new Promise((_resolve, reject) => {
-          signal.addEventListener("abort", () => reject(new ProtocolError("UNAVAILABLE", "Given up.")));
+          signal?.addEventListener("abort", () => reject(new ProtocolError("UNAVAILABLE", "Given up.")));
           abort.abort();
         }),
       cancel: async () => {
         throw new Error("There is nothing to cancel.");
       },
-    };
+    });
     const end = agentOf(peer)
       .run(turnOf({ signal: abort.signal }))
       .next();

@@ -1,36 +1,30 @@
 import { createHash } from "node:crypto";
 import type { Agent, AgentEvent, MessageDraft } from "../engine/agent.ts";
+import type { Caller } from "../model/caller.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { StreamEvent, TaskArtifactUpdate } from "../model/event.ts";
-import { withHops } from "../model/extensions.ts";
+import { EXTENSIONS, type Hops } from "../model/extensions.ts";
+import type { JsonObject } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
-import type { FrameStream, SendInput, StreamFrame } from "../model/operation.ts";
+import type { CallContext, Dispatcher, SendInput, StreamFrame } from "../model/operation.ts";
 import { statusText } from "../model/status-texts.ts";
 import { isInterrupted, isTerminal, type TaskStatus } from "../model/task.ts";
 import { type AgentDefinition, defineAgent } from "./define.ts";
 import type { AgentTurn } from "./turn.ts";
 
-/** Somebody elsewhere who takes messages and streams what comes of them. */
-export interface Peer {
-  /** Whether its requests have metadata, by which agents that forward to each other without end are stopped. */
-  readonly takesMetadata: boolean;
-  /** Resolves when the message is on its way, and aborting counts until then. Leaving the stream early stops nothing. */
-  stream(input: SendInput, signal: AbortSignal): Promise<FrameStream>;
-  /** `taskId` is what the peer calls the task. */
-  cancel(taskId: string, signal: AbortSignal): Promise<unknown>;
-}
-
 interface ForwardingAgentOptions extends Omit<AgentDefinition, "run"> {
-  readonly peer: Peer;
+  /** Who answers. Leaving one of its streams early stops nothing. */
+  readonly peer: Dispatcher;
 }
 
-/** An agent that passes every message on to a peer, and what the peer says back to the caller. */
+/** An agent that passes every message on to a peer, and what the peer answers back to the caller. */
 export function createForwardingAgent({ peer, ...definition }: ForwardingAgentOptions): Agent {
   return {
     ...defineAgent({ ...definition, run: (turn) => new Forwarding(turn, peer).run() }),
-    async dropped({ memory }) {
+    async dropped({ caller, memory }) {
       const waiting = await memory.get<string>(WAITING);
-      if (waiting !== undefined) await peer.cancel(waiting, AbortSignal.timeout(CANCEL_MS));
+      if (waiting === undefined) return;
+      await peer.dispatch({ kind: "cancel", id: waiting }, callOf(caller, AbortSignal.timeout(CANCEL_MS)));
     },
   };
 }
@@ -40,17 +34,21 @@ const WAITING = "waiting";
 /** How long a peer may take to answer a cancellation. */
 const CANCEL_MS = 4_000;
 
+function callOf(caller: Caller, signal: AbortSignal, hops?: Hops): CallContext {
+  return { caller, tenant: "", extensions: [], dialect: "forward", signal, ...(hops && { hops }) };
+}
+
 /** One message and its answer. */
 class Forwarding {
   readonly #turn: AgentTurn;
-  readonly #peer: Peer;
+  readonly #peer: Dispatcher;
   /** The peer's task, as far as it is known. */
   #taskId: string | undefined;
   #continues = false;
   /** The last thing heard is a state in which nothing more is to come. */
   #settled = false;
 
-  constructor(turn: AgentTurn, peer: Peer) {
+  constructor(turn: AgentTurn, peer: Dispatcher) {
     this.#turn = turn;
     this.#peer = peer;
   }
@@ -58,7 +56,8 @@ class Forwarding {
   async *run(): AsyncGenerator<AgentEvent, MessageDraft | undefined, undefined> {
     const turn = this.#turn;
     try {
-      const frames = await this.#peer.stream(await this.#input(), turn.signal);
+      const call = callOf(turn.caller, turn.signal, turn.hops);
+      const frames = await this.#peer.dispatch({ kind: "stream", ...(await this.#input()) }, call);
       const reply = yield* this.#listen(frames[Symbol.asyncIterator]());
       if (reply !== undefined || this.#settled || turn.signal.aborted) return reply;
       yield turn.failed(statusText("answerBrokeOff"));
@@ -96,7 +95,8 @@ class Forwarding {
   async #stop(frames: AsyncIterator<unknown>, over: AbortSignal): Promise<void> {
     if (this.#taskId !== undefined) {
       // Whatever the peer makes of it, the task here ends.
-      await this.#peer.cancel(this.#taskId, AbortSignal.any([over, AbortSignal.timeout(CANCEL_MS)])).catch(() => {});
+      const call = callOf(this.#turn.caller, AbortSignal.any([over, AbortSignal.timeout(CANCEL_MS)]));
+      await this.#peer.dispatch({ kind: "cancel", id: this.#taskId }, call).catch(() => {});
     }
     await frames.return?.();
   }
@@ -129,8 +129,8 @@ class Forwarding {
   }
 
   async #input(): Promise<SendInput> {
-    const { acceptedOutputModes, caller, history, hops, memory, message, task } = this.#turn;
-    const metadata = this.#peer.takesMetadata ? withHops(this.#turn.metadata, hops) : this.#turn.metadata;
+    const { acceptedOutputModes, caller, history, memory, message, task } = this.#turn;
+    const metadata = withoutHops(this.#turn.metadata);
     const isFirst = history.length === 0;
     const waiting = isFirst ? undefined : await memory.get<string>(WAITING);
     this.#continues = waiting !== undefined;
@@ -152,6 +152,13 @@ function peerContextId(owner: string, contextId: string): string {
     .update(JSON.stringify([owner, contextId]))
     .digest("hex")
     .slice(0, 32);
+}
+
+/** Those of the request that came here; the peer gets them as one call further. */
+function withoutHops(metadata: JsonObject | undefined): JsonObject | undefined {
+  if (metadata?.[EXTENSIONS.hops] === undefined) return metadata;
+  const { [EXTENSIONS.hops]: _hops, ...rest } = metadata;
+  return Object.keys(rest).length === 0 ? undefined : rest;
 }
 
 function* toArtifact(update: Omit<TaskArtifactUpdate, "taskId" | "contextId">): Generator<AgentEvent, void, undefined> {

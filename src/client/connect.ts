@@ -3,9 +3,10 @@ import { ProtocolError } from "../model/errors.ts";
 import type { Loss } from "../model/loss.ts";
 import { rejectUnknownKeys } from "../model/suggestions.ts";
 import { createFetchExchanger } from "../wire/fetch-exchange.ts";
-import { createAgentCaller } from "./call/agent-caller.ts";
+import { type AgentCaller, createAgentCaller } from "./call/agent-caller.ts";
 import { Endpoints } from "./call/failover.ts";
 import { createRemoteAgent } from "./call/remote-agent.ts";
+import { createRetryingCaller } from "./call/retrying-caller.ts";
 import { type Candidate, chooseInterfaces } from "./card/choose-interface.ts";
 import { type FetchedCard, fetchCard, toCard } from "./card/fetch-card.ts";
 import { describeVerification, readVerifiedCard, requireTrustedCard } from "./card/verify-card.ts";
@@ -32,6 +33,11 @@ import type { Transport, TransportSetup } from "./transport/transport.ts";
 
 /** Finds the card, chooses an interface and is ready to call. `target` as for `fetchCard`, or a card. */
 export async function connect(target: string | AgentCard, options: ConnectOptions = {}): Promise<RemoteAgent> {
+  return createRemoteAgent(await connectCaller(target, options));
+}
+
+/** The same for one who passes on operations as they are. */
+export async function connectCaller(target: string | AgentCard, options: ConnectOptions = {}): Promise<AgentCaller> {
   rejectUnknownKeys("connect", options, CONNECT_OPTIONS);
   trackHops();
   const found = typeof target === "string" ? await fetchCard(target, options) : await readGivenCard(target, options);
@@ -52,14 +58,14 @@ export async function connect(target: string | AgentCard, options: ConnectOption
       message: `The agent prefers ${passedOver.join(", ")}; using ${binding} ${version}.`,
     });
   }
-  const caller = createAgentCaller({
+  const caller = createRetryingCaller({
     lines: new Endpoints(candidates, createTransportFactory({ ...options, cardUrl }, notify), notify),
     requestRetry: options.retry ?? DEFAULT_REQUEST_RETRY,
     streamRetry: options.retry ?? DEFAULT_STREAM_RETRY,
     polling: DEFAULT_POLLING,
     notify,
   });
-  return createRemoteAgent({ card, caller, signal: options.signal, hops: options.hops });
+  return createAgentCaller({ card, caller, signal: options.signal, hops: options.hops });
 }
 
 /** A card that the caller has at hand. */

@@ -1,13 +1,13 @@
 /** Serving and calling over connections that outlast a request. */
 
 import type { Caller } from "../model/caller.ts";
-import type { Operation, OutcomeOf } from "../model/operation.ts";
+import type { CallContext, Dispatcher } from "../model/operation.ts";
 import type { LogFields } from "../model/ports.ts";
 import type { BackoffPolicy } from "../wire/backoff.ts";
 import type { Closure, Connection } from "../wire/connection.ts";
 import type { FullReply, RequestHead } from "../wire/exchange.ts";
 import type { Link } from "../wire/link.ts";
-import type { AgentService, CodecTools, ServeContext, ServeLimits } from "./contract.ts";
+import type { Abilities, AgentService, CodecTools, ServeContext, ServeLimits } from "./contract.ts";
 
 /** What a server gives to the carriers of one dialect. */
 export interface CarrierHost extends CodecTools {
@@ -89,6 +89,7 @@ export interface ConnectionRefusal {
 }
 
 /** Calls a peer over a connection that both sides use. */
-export interface PeerCaller {
-  dispatch<O extends Operation>(operation: O, signal: AbortSignal): Promise<OutcomeOf<O>>;
+export interface PeerCaller extends Dispatcher<Pick<CallContext, "signal">> {
+  /** Absent: messages can be sent and cancelled, and nothing can be asked about them. */
+  readonly can?: Pick<Abilities, "operations">;
 }

@@ -3,7 +3,7 @@ import type { AgentCard, AgentInterface, AgentProfile } from "../model/card.ts";
 import type { ProtocolError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Loss, LossRule, Lossy } from "../model/loss.ts";
-import type { CallContext, Operation, OperationKind, OutcomeOf, Outcomes, StreamFrame } from "../model/operation.ts";
+import type { Dispatcher, Operation, OperationKind, Outcomes, StreamFrame } from "../model/operation.ts";
 import type { Clock, IdGenerator, Log, Meter } from "../model/ports.ts";
 import type { Task } from "../model/task.ts";
 import type { Closure } from "../wire/connection.ts";
@@ -57,13 +57,11 @@ export interface Abilities {
 }
 
 /** One agent, as a dialect sees it. */
-export interface AgentService {
+export interface AgentService extends Dispatcher {
   readonly name: string;
   readonly profile: AgentProfile;
   /** The public card. The same object while nothing changed, so that bytes made of it can be kept. */
   readonly card: AgentCard;
-  /** Does what is asked or throws a ProtocolError; nothing else is ever thrown. */
-  dispatch<O extends Operation>(operation: O, call: CallContext): Promise<OutcomeOf<O>>;
   /** Those of the requested extensions that take effect. */
   activate(requested: readonly string[]): readonly string[];
   /** The dialect a task was made over, for one who may see the task. */

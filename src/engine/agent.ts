@@ -81,12 +81,14 @@ export interface Agent {
   /** Longest time of one turn in milliseconds. */
   readonly timeoutMs: number | undefined;
   run(turn: Turn): AgentRun;
-  /** A task that waited for its caller was cancelled. Nothing runs for it then, so whoever keeps something for it is told. */
+  /** A task that no run works on was cancelled, so that only this can release what the agent keeps for it. */
   dropped?(task: DroppedTask): Promise<void>;
 }
 
 export interface DroppedTask {
   readonly id: string;
   readonly contextId: string;
+  /** Whose task it is. */
+  readonly caller: Caller;
   readonly memory: Pick<TurnMemory, "get">;
 }

@@ -1,7 +1,8 @@
 import { type Caller, toNetworkPrefix } from "../model/caller.ts";
+import type { AgentProfile } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
-import { checkHopLimit, readHops } from "../model/extensions.ts";
-import type { CallContext, Operation, OutcomeOf, Outcomes } from "../model/operation.ts";
+import { checkHopLimit, type Hops, readHops, withHops } from "../model/extensions.ts";
+import type { CallContext, Dispatcher, Operation, OutcomeOf, Outcomes } from "../model/operation.ts";
 import type { Agent } from "./agent.ts";
 import { QuotaCounter, RunQueue } from "./concurrency.ts";
 import { Housekeeping, Recovery } from "./maintenance.ts";
@@ -12,6 +13,11 @@ import { TaskQueries } from "./operations/task-queries.ts";
 import { type EngineContext, type EngineOptions, toEngineContext } from "./options.ts";
 import { PushDelivery } from "./push-delivery.ts";
 import { Runner, type ServedAgent } from "./runs/runner.ts";
+
+/** An agent as the engine serves it. */
+interface EngineAgent extends Dispatcher {
+  readonly profile: AgentProfile;
+}
 
 /** Runs agents and answers every operation on their tasks. Knows no dialect and no carrier. */
 export class Engine {
@@ -63,8 +69,18 @@ export class Engine {
     served.queue.resize(agent.concurrency);
   }
 
-  agent(name: string): Agent | undefined {
-    return this.#agents.get(name)?.agent;
+  /** One agent, whatever its definition is at the time of a call. */
+  agent(name: string): EngineAgent {
+    const findProfile = () => this.#agents.get(name)?.agent.profile;
+    return {
+      get profile() {
+        const profile = findProfile();
+        if (profile === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "There is no such agent.");
+        return profile;
+      },
+      dispatch: <O extends Operation>(operation: O, call: CallContext) =>
+        this.#perform(name, operation, call) as Promise<OutcomeOf<O>>,
+    };
   }
 
   /** Whether callers may ask to be told of their tasks' events. */
@@ -112,16 +128,13 @@ export class Engine {
     await this.#context.store.close();
   }
 
-  dispatch<O extends Operation>(agentName: string, operation: O, call: CallContext): Promise<OutcomeOf<O>> {
-    return this.#perform(agentName, operation, call) as Promise<OutcomeOf<O>>;
-  }
-
-  #perform(agentName: string, operation: Operation, call: CallContext): Promise<Outcomes[Operation["kind"]]> {
+  #perform(agentName: string, asked: Operation, call: CallContext): Promise<Outcomes[Operation["kind"]]> {
     if (this.#closed) return reject("UNAVAILABLE", "The server is shutting down.");
     const served = this.#agents.get(agentName);
     if (served === undefined) return reject("METHOD_NOT_FOUND", "Agent not found.");
     const required = findMissingExtension(served.agent, call);
     if (required !== undefined) return reject("EXTENSION_SUPPORT_REQUIRED", `This agent requires ${required}.`);
+    const operation = call.hops === undefined ? asked : addHops(asked, call.hops);
     switch (operation.kind) {
       case "send":
         return this.#refusesSend(operation) ?? this.#withRoom(call, () => this.#sending.send(served, operation, call));
@@ -209,6 +222,12 @@ export class Engine {
       throw error;
     }
   }
+}
+
+/** Kept with the message in its metadata, as it is when the call comes over the network. */
+function addHops(operation: Operation, hops: Hops): Operation {
+  if (operation.kind !== "send" && operation.kind !== "stream") return operation;
+  return { ...operation, metadata: withHops(operation.metadata, hops) };
 }
 
 function tooManyStreams(message: string): ProtocolError {

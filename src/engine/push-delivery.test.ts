@@ -22,11 +22,11 @@ async function start(options: HarnessOptions) {
 
 function register(harness: Harness, taskId: string, url: string, id = url) {
   const operation = { kind: "push-create" as const, taskId, config: { id, url } };
-  return promptly(harness.engine.dispatch("agent", operation, callOf()));
+  return promptly(harness.engine.agent("agent").dispatch(operation, callOf()));
 }
 
 function remove(harness: Harness, taskId: string, id: string) {
-  return promptly(harness.engine.dispatch("agent", { kind: "push-delete", taskId, id }, callOf()));
+  return promptly(harness.engine.agent("agent").dispatch({ kind: "push-delete", taskId, id }, callOf()));
 }
 
 async function deliveries(harness: Harness): Promise<readonly PushDelivery[]> {

@@ -364,11 +364,9 @@ test("a resumed run is given what came with the message", async () => {
     metadata: { priority: 3 },
   };
   const caller = { owner: "alice", authenticated: true };
-  await first.engine.dispatch(
-    "agent",
-    { kind: "send", ...input },
-    { caller, tenant: "", extensions: [], dialect: "test" },
-  );
+  await first.engine
+    .agent("agent")
+    .dispatch({ kind: "send", ...input }, { caller, tenant: "", extensions: [], dialect: "test" });
   await successor(first, agent);
   expect(seen).toEqual([
     [{ priority: 3 }, ["text/plain"], true],

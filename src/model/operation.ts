@@ -1,6 +1,7 @@
 import type { Caller } from "./caller.ts";
 import type { AgentCard } from "./card.ts";
 import type { StreamEvent } from "./event.ts";
+import type { Hops } from "./extensions.ts";
 import type { JsonObject } from "./json.ts";
 import type { Message } from "./message.ts";
 import type { Task, TaskState } from "./task.ts";
@@ -115,6 +116,18 @@ export interface CallContext {
   readonly idempotencyKey?: string;
   /** The interface the task was created over, stored with it: some dialects answer in the caller's own. */
   readonly dialect: string;
+  /** Set by an agent that calls another: which agents its own request came through, itself included. */
+  readonly hops?: Hops;
+  /** Aborted when the caller has left before there was an outcome. A stream that is open is left by its iterator. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Performs operations on one agent, in this process or elsewhere. Rejects with a ProtocolError for what the agent
+ * answers. `Call` is what it reads of the circumstances.
+ */
+export interface Dispatcher<Call = CallContext> {
+  dispatch<O extends Operation>(operation: O, call: Call): Promise<OutcomeOf<O>>;
 }
 
 export interface AuthenticationInfo {

@@ -47,6 +47,7 @@ interface AgentServiceOptions {
 export class ServedAgentService implements AgentService {
   readonly name: string;
   readonly #engine: Engine;
+  readonly #agent: ReturnType<Engine["agent"]>;
   readonly #log: Log;
   readonly #ids: IdGenerator;
   readonly #clock: Clock;
@@ -60,6 +61,7 @@ export class ServedAgentService implements AgentService {
   constructor(options: AgentServiceOptions) {
     this.name = options.name;
     this.#engine = options.engine;
+    this.#agent = options.engine.agent(options.name);
     this.#log = options.log;
     this.#ids = options.ids;
     this.#clock = options.clock;
@@ -71,9 +73,7 @@ export class ServedAgentService implements AgentService {
   }
 
   get profile(): AgentProfile {
-    const agent = this.#engine.agent(this.name);
-    if (agent === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "Agent not found.");
-    return agent.profile;
+    return this.#agent.profile;
   }
 
   get card(): AgentCard {
@@ -131,7 +131,7 @@ export class ServedAgentService implements AgentService {
         if (pending !== undefined) await pending;
       }
       if (operation.kind === "extended-card") return (await this.#extendedCard(call)) as OutcomeOf<O>;
-      const outcome = await this.#engine.dispatch(this.name, operation, call);
+      const outcome = await this.#agent.dispatch(operation, call);
       const { expires } = call.caller;
       if (expires === undefined || (operation.kind !== "stream" && operation.kind !== "subscribe")) return outcome;
       return expireFrames(outcome as FrameStream, this.#clock, expires) as OutcomeOf<O>;

@@ -39,7 +39,7 @@ export class RoomCalls {
   }
 
   peer(id: string): PeerCaller {
-    return { dispatch: (operation, signal) => this.#dispatch(id, operation, signal) };
+    return { dispatch: (operation, { signal }) => this.#dispatch(id, operation, signal) };
   }
 
   /** Whether the post is about a question. */
@@ -58,7 +58,7 @@ export class RoomCalls {
     return false;
   }
 
-  async #dispatch<O extends Operation>(peer: string, operation: O, signal: AbortSignal): Promise<OutcomeOf<O>> {
+  async #dispatch<O extends Operation>(peer: string, operation: O, signal?: AbortSignal): Promise<OutcomeOf<O>> {
     if (operation.kind !== "send" && operation.kind !== "stream") {
       throw new ProtocolError("UNSUPPORTED_OPERATION", `A room has no way to ask for ${operation.kind}.`);
     }
@@ -67,7 +67,7 @@ export class RoomCalls {
     return outcome as OutcomeOf<O>;
   }
 
-  async #ask(peer: string, { message }: SendInput, signal: AbortSignal): Promise<Message> {
+  async #ask(peer: string, { message }: SendInput, signal?: AbortSignal): Promise<Message> {
     const { asker, room } = this.#settings;
     const text = textOf(message.parts);
     this.#asking++;
@@ -75,7 +75,7 @@ export class RoomCalls {
     const id = await this.#post(draft).finally(() => this.#asking--);
     const answered = await new Promise<Post>((resolve, reject) => {
       this.#questions.set(id, { peer, answer: resolve, drafts: new Set() });
-      signal.addEventListener("abort", () => {
+      signal?.addEventListener("abort", () => {
         this.#questions.delete(id);
         reject(new ProtocolError("UNAVAILABLE", "The question was withdrawn."));
       });

@@ -31,9 +31,9 @@ export function callingEach(open: (link: Link, tools: CodecTools) => OneLinkCall
           current = { link, caller: open(link, tools) };
           return link.closed;
         },
-        async dispatch(operation, signal) {
+        async dispatch(operation, call) {
           if (current === undefined) throw new ProtocolError("UNAVAILABLE", "There is no link.");
-          return current.caller.dispatch(operation, signal);
+          return current.caller.dispatch(operation, call);
         },
       };
     },

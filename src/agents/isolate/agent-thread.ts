@@ -1,6 +1,6 @@
 import inspector from "node:inspector";
 import type { Worker } from "node:worker_threads";
-import type { Turn, TurnMemory } from "../../engine/agent.ts";
+import type { DroppedTask, Turn, TurnMemory } from "../../engine/agent.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { JsonValue } from "../../model/json.ts";
 import type { Log } from "../../model/ports.ts";
@@ -143,9 +143,9 @@ export class AgentThread {
     return this.#ask({ what: "extended", caller });
   }
 
-  async dropped({ id, contextId }: { id: string; contextId: string }, memory: Pick<TurnMemory, "get">): Promise<void> {
-    this.#open(id, memory);
-    await this.#ask({ what: "dropped", run: this.#run, task: { id, contextId } });
+  async dropped({ memory, ...task }: DroppedTask): Promise<void> {
+    this.#open(task.id, memory);
+    await this.#ask({ what: "dropped", run: this.#run, task });
   }
 
   end(reason: string): void {

@@ -34,7 +34,7 @@ export async function createIsolatedAgent(options: ThreadOptions, maxThreads?: n
     timeoutMs,
     run: (turn) => runIsolated(threads, turn),
     ...(receivesDropped && {
-      dropped: ({ memory, ...task }) => threads.use((thread) => thread.dropped(task, memory)),
+      dropped: (task) => threads.use((thread) => thread.dropped(task)),
     }),
   };
 }

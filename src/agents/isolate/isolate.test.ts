@@ -38,7 +38,8 @@ it("asks the module for extended cards, and notifies it of dropped tasks", async
   expect(await extended({ owner: "ada", authenticated: true })).toEqual({ description: "For ada" });
   expect(await extended({ owner: "anyone", authenticated: false })).toBeUndefined();
   const memory = { get: async <T>() => "kept" as T };
-  await agent.dropped?.({ id: "task-7", contextId: "c", memory });
+  const caller = { owner: "ada", authenticated: false };
+  await agent.dropped?.({ id: "task-7", contextId: "c", caller, memory });
   expect((await runToEnd(agent)).answer).toEqual({ parts: [{ text: "task-7 kept" }] });
 });
 

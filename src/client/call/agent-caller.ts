@@ -1,114 +1,192 @@
-/** One agent: operations in, outcomes out. Asks again where that is safe, and by another interface where one fails. */
+/** One agent: operations in, outcomes out. Streams continue over broken connections; `RemoteAgent` stands on it. */
 
 import type { Abilities } from "../../dialects/contract.ts";
-import type { OutcomeOf } from "../../model/operation.ts";
+import type { AgentCard } from "../../model/card.ts";
+import { ProtocolError } from "../../model/errors.ts";
+import { EXTENSIONS, type Hops, NO_HOPS, withHops } from "../../model/extensions.ts";
+import type {
+  Dispatcher,
+  FrameStream,
+  Operation,
+  OperationOf,
+  OutcomeOf,
+  Outcomes,
+  SendInput,
+  StreamFrame,
+} from "../../model/operation.ts";
 import { isInterrupted, isTerminal, type Task } from "../../model/task.ts";
-import { toConnectionError } from "../errors.ts";
-import type { ChosenInterface, ClientEvent, Notice, RetryOptions } from "../options.ts";
-import type { Attempt, CallSettings, FrameReader, StreamOperation, UnaryOperation } from "../transport/transport.ts";
-import { type Endpoints, Failover } from "./failover.ts";
-import { createRetryBackoff, isRepeatable, maxAttempts, retryDelay, sleep } from "./retry.ts";
+import type { CallOptions, ChosenInterface } from "../options.ts";
+import { currentHops } from "../run-hops.ts";
+import type { CallSettings, UnaryOperation } from "../transport/transport.ts";
+import { followTask } from "./follow.ts";
+import { type JoinedSignal, joinSignals } from "./retry.ts";
+import { pollTask, type RetryingCaller } from "./retrying-caller.ts";
 
-interface AgentCallerOptions {
-  readonly lines: Endpoints;
-  readonly requestRetry: RetryOptions;
-  readonly streamRetry: RetryOptions;
-  /** How often a task is asked for that cannot be followed; slower while nothing changes. */
-  readonly polling: { readonly baseMs: number; readonly capMs: number };
-  readonly notify: (notice: Notice) => void;
-}
-
-export interface AgentCaller {
-  readonly setup: AgentCallerOptions;
+/** Rejects with `ProtocolError` for what the agent answers and `ConnectionError` for the connection. */
+export interface AgentCaller extends Dispatcher<CallOptions> {
+  readonly card: AgentCard;
   /** In use now; another one once it fails. */
   readonly interface: ChosenInterface;
-  /** What can be said by the interface in use. */
   readonly can: Abilities;
-  /** Asks, and asks again where that is safe. `onRepeat` hears of each failure that is not the last word. */
-  call<O extends UnaryOperation>(operation: O, settings: CallSettings, onRepeat?: () => void): Promise<OutcomeOf<O>>;
-  /** For opening the streams of one iteration. */
-  startFailover(): Failover;
-  /** Opens a stream; one try of each interface that may be tried. */
-  openStream(operation: StreamOperation, settings: CallSettings, route: Failover): Promise<Attempt<FrameReader>>;
+  /** The agent recognises a repeated send by its idempotency key. */
+  readonly recognizesRepeats: boolean;
 }
 
-export function createAgentCaller(setup: AgentCallerOptions): AgentCaller {
-  const { lines, notify, requestRetry } = setup;
+interface AgentCallerSetup {
+  readonly card: AgentCard;
+  readonly caller: RetryingCaller;
+  /** Ends everything the agent is asked. */
+  readonly signal: AbortSignal | undefined;
+  /** Of calls that name none themselves. */
+  readonly hops?: Hops | undefined;
+}
+
+type Batches = AsyncGenerator<readonly StreamFrame[], void, undefined>;
+
+export function createAgentCaller({ caller, card, signal, hops }: AgentCallerSetup): AgentCaller {
+  const replay = declaresExtension(card, EXTENSIONS.replay);
+  const knowsHops = declaresExtension(card, EXTENSIONS.hops);
+
+  /**
+   * How the run that makes this call came about. Where they could not be sent nothing would be gained by a declared
+   * loss, and an agent that does not know the extension has no use for the addresses of others.
+   */
+  function inheritedHops(): Hops | undefined {
+    const came = currentHops();
+    if (came === undefined || !caller.can.metadata) return undefined;
+    return knowsHops ? came : { ...NO_HOPS, hops: Math.max(came.hops, came.ancestors.length - 1) };
+  }
+
+  async function ask<O extends UnaryOperation>(
+    operation: O,
+    options: CallOptions,
+    onRepeat?: () => void,
+  ): Promise<OutcomeOf<O>> {
+    const joined = joinSignals(signal, options.signal);
+    try {
+      return await caller.call(operation, settingsOf(options, joined), onRepeat);
+    } finally {
+      joined.release();
+    }
+  }
+
+  /** Resolves with the first frames at hand, so that a call that is refused rejects as one that has no stream does. */
+  async function open(options: CallOptions, begin: (settings: CallSettings) => Batches): Promise<FrameStream> {
+    const joined = joinSignals(signal, options.signal);
+    const batches = begin(settingsOf(options, joined));
+    let first: Promise<IteratorResult<readonly StreamFrame[], void>> | undefined = batches.next();
+    try {
+      await first;
+    } catch (error) {
+      joined.release();
+      throw error;
+    }
+    const iterator: AsyncIterator<readonly StreamFrame[], undefined> = {
+      async next() {
+        const next = first ?? batches.next();
+        first = undefined;
+        try {
+          const step = await next;
+          if (step.done !== true) return step;
+        } catch (error) {
+          joined.release();
+          throw error;
+        }
+        joined.release();
+        return { done: true, value: undefined };
+      },
+      async return() {
+        // A read that is under way ends at once, and its failure concerns no one.
+        joined.abort();
+        await batches.return().catch(() => {});
+        return { done: true, value: undefined };
+      },
+    };
+    return { [Symbol.asyncIterator]: () => iterator };
+  }
+
+  /** Metadata of an extension counts only where the extension is asked for. */
+  function withCallHops<T extends SendInput>(input: T, options: CallOptions): { input: T; options: CallOptions } {
+    const came = options.hops ?? hops ?? inheritedHops();
+    if (came === undefined) return { input, options };
+    return {
+      input: { ...input, metadata: withHops(input.metadata, came) },
+      options: { ...options, extensions: [...(options.extensions ?? []), EXTENSIONS.hops] },
+    };
+  }
+
+  function stream(operation: OperationOf<"stream">, given: CallOptions): Promise<FrameStream> {
+    const { input, options } = withCallHops(operation, given);
+    const { operations, streaming } = caller.can;
+    if (card.capabilities.streaming === false || !streaming || !operations.stream) {
+      return open(options, (settings) => sendInstead(input, settings));
+    }
+    return open(options, (settings) => followTask({ caller, start: input, settings, replay }));
+  }
+
+  async function* sendInstead(input: SendInput, settings: CallSettings): Batches {
+    caller.setup.notify({ kind: "fallback", message: "The agent does not stream; its whole answer is waited for." });
+    const outcome = await caller.call({ ...input, kind: "send" }, settings);
+    yield [{ event: outcome, json: JSON.stringify(outcome) }];
+    if ("message" in outcome) return;
+    const { id, status } = outcome.task;
+    if (isTerminal(status.state) || isInterrupted(status.state) || !caller.can.operations.get) return;
+    yield* pollTask({ caller, settings, id, observes: false, known: outcome.task });
+  }
+
+  async function cancel(operation: OperationOf<"cancel">, options: CallOptions): Promise<Task> {
+    let repeated = false;
+    const onRepeat = (): void => {
+      repeated = true;
+    };
+    try {
+      return await ask(operation, options, onRepeat);
+    } catch (error) {
+      // The first try may have done it, and only its answer was lost.
+      if (!repeated || !ProtocolError.is(error) || error.code !== "TASK_NOT_CANCELABLE") throw error;
+      const task = await ask({ kind: "get", id: operation.id }, options);
+      if (task.status.state !== "TASK_STATE_CANCELED") throw error;
+      return task;
+    }
+  }
+
+  function perform(operation: Operation, options: CallOptions): Promise<Outcomes[Operation["kind"]]> {
+    switch (operation.kind) {
+      case "send": {
+        const { input, options: own } = withCallHops(operation, options);
+        return ask(input, own);
+      }
+      case "stream":
+        return stream(operation, options);
+      case "subscribe":
+        return open(options, (settings) => followTask({ caller, start: operation, settings, replay }));
+      case "cancel":
+        return cancel(operation, options);
+      default:
+        return ask(operation, options);
+    }
+  }
+
   return {
-    setup,
+    card,
+    recognizesRepeats: declaresExtension(card, EXTENSIONS.idempotency),
     get interface() {
-      return lines.interface;
+      return caller.interface;
     },
     get can() {
-      return lines.can;
+      return caller.can;
     },
-    async call(operation, settings, onRepeat) {
-      const newBackoff = () => {
-        return createRetryBackoff(maxAttempts(operation.kind, requestRetry, settings.idempotencyKey), requestRetry);
-      };
-      const route = new Failover(lines);
-      let backoff = newBackoff();
-      for (;;) {
-        const made = await route.run(operation, settings.signal, (transport) => transport.attempt(operation, settings));
-        if (made.ok) return made.value;
-        let wait = made.transient ? backoff.next() : undefined;
-        if (wait === undefined) {
-          if (!isRepeatable(operation.kind, settings.idempotencyKey) || !route.giveUpLast(made.error)) throw made.error;
-          backoff = newBackoff();
-          wait = 0;
-        }
-        onRepeat?.();
-        notify({ kind: "reconnect", message: `${made.error.message} Trying again.` });
-        await sleepBeforeCall(retryDelay(wait, made.error), settings.signal, lines.interface.url);
-      }
-    },
-    startFailover: () => new Failover(lines),
-    openStream: (operation, settings, route) =>
-      route.open(operation, settings.signal, (transport) => transport.open(operation, settings)),
+    // `perform` ties an outcome to its operation, which the compiler cannot follow through a union.
+    dispatch: <O extends Operation>(operation: O, options: CallOptions) =>
+      perform(operation, options) as Promise<OutcomeOf<O>>,
   };
 }
 
-/** Waits; an abort is reported as an abort of the call that would have followed. */
-export async function sleepBeforeCall(milliseconds: number, signal: AbortSignal, url: string): Promise<void> {
-  try {
-    await sleep(milliseconds, signal);
-  } catch (error) {
-    throw toConnectionError(error, { method: "The wait to reach", url });
-  }
+function settingsOf(options: CallOptions, { signal }: JoinedSignal): CallSettings {
+  const { extensions = [], idempotencyKey, timeoutMs } = options;
+  return { signal, timeoutMs, idempotencyKey, extensions };
 }
 
-/** Following a task that can only be asked for. */
-
-interface PollOptions {
-  readonly caller: AgentCaller;
-  readonly settings: CallSettings;
-  readonly id: string;
-  /** Goes on while the task waits for somebody. */
-  readonly observes: boolean;
-  /** The task as it was handed over last. */
-  readonly known?: Task;
-}
-
-const POLL_SLOWDOWN = 1.5;
-
-/** `{ task }` whenever it has changed, until it has ended. */
-export async function* pollTask(options: PollOptions): AsyncGenerator<readonly ClientEvent[], void, undefined> {
-  const { caller, id, known, observes, settings } = options;
-  const { baseMs, capMs } = caller.setup.polling;
-  let wait = baseMs;
-  let last = known === undefined ? undefined : JSON.stringify(known);
-  for (;;) {
-    if (last !== undefined) await sleepBeforeCall(wait, settings.signal, caller.interface.url);
-    const task = await caller.call({ kind: "get", id }, settings);
-    const json = JSON.stringify(task);
-    if (json === last) {
-      wait = Math.min(capMs, wait * POLL_SLOWDOWN);
-    } else {
-      last = json;
-      wait = baseMs;
-      yield [{ event: { task } }];
-    }
-    const { state } = task.status;
-    if (isTerminal(state) || (isInterrupted(state) && !observes)) return;
-  }
+function declaresExtension(card: AgentCard, uri: string): boolean {
+  return card.capabilities.extensions?.some((extension) => extension.uri === uri) ?? false;
 }

@@ -7,10 +7,9 @@ import type { StreamFrame } from "../../model/operation.ts";
 import { isInterrupted, isTerminal, type TaskState } from "../../model/task.ts";
 import type { Backoff } from "../../wire/backoff.ts";
 import { ConnectionError } from "../errors.ts";
-import type { ClientEvent } from "../options.ts";
 import type { CallSettings, Failure, FrameReader, StreamOperation } from "../transport/transport.ts";
-import { type AgentCaller, pollTask, sleepBeforeCall } from "./agent-caller.ts";
 import { createRetryBackoff, isTransient, retryDelay } from "./retry.ts";
+import { pollTask, type RetryingCaller, sleepBeforeCall } from "./retrying-caller.ts";
 
 /** Which frames are new. The number of an event is its place in the task's log, the same on every connection. */
 
@@ -41,20 +40,21 @@ export class Cursor {
     this.#replaying = false;
   }
 
-  /** The frame as an event, or `undefined` if it was handed over before. */
-  accept(frame: StreamFrame): ClientEvent | undefined {
+  /** The frame, with its number if that means something, or `undefined` if it was handed over before. */
+  accept(frame: StreamFrame): StreamFrame | undefined {
     const isFirstFrame = this.#isFirstFrame;
     this.#isFirstFrame = false;
-    const { event, number } = frame;
-    if (number === undefined || this.#meaningless) return { event };
+    const { number } = frame;
+    if (number === undefined) return frame;
+    if (this.#meaningless) return withoutNumber(frame);
     const repeatsId = number === this.#previous;
     this.#previous = number;
     // An id holds for the frames after it that have none of their own.
-    if (repeatsId && !this.#trusted) return { event };
+    if (repeatsId && !this.#trusted) return withoutNumber(frame);
     if (this.#last === undefined || number > this.#last) {
       this.#last = number;
       this.#first ??= { number, json: frame.json };
-      return { number, event };
+      return frame;
     }
     if (this.#trusted || this.#replaying) return undefined;
     if (isFirstFrame) {
@@ -65,15 +65,19 @@ export class Cursor {
     }
     // Numbers of one log never run backwards: these are something else, and dropping by them would lose events.
     this.#meaningless = true;
-    return { event };
+    return withoutNumber(frame);
   }
+}
+
+function withoutNumber({ event, json }: StreamFrame): StreamFrame {
+  return { event, json };
 }
 
 /** A peer may still send a last snapshot after the end of a task; one that never closes is not waited for. */
 const LINGER_MS = 2_000;
 
 interface FollowOptions {
-  readonly caller: AgentCaller;
+  readonly caller: RetryingCaller;
   readonly start: StreamOperation;
   readonly settings: CallSettings;
   /** The card declares that ids are numbers of the log and that resuming can leave out the snapshot. */
@@ -107,7 +111,7 @@ class TaskProgress {
   }
 }
 
-export async function* followTask(options: FollowOptions): AsyncGenerator<readonly ClientEvent[], void, undefined> {
+export async function* followTask(options: FollowOptions): AsyncGenerator<readonly StreamFrame[], void, undefined> {
   const { caller, replay, settings, start } = options;
   const { notify, requestRetry, streamRetry } = caller.setup;
   const cursor = new Cursor(replay, start.kind === "subscribe" ? start.after : undefined);
@@ -130,13 +134,13 @@ export async function* followTask(options: FollowOptions): AsyncGenerator<readon
     if (opened.ok) {
       let read = 0;
       try {
-        for await (const events of readEvents(opened.value, cursor, watch)) {
+        for await (const frames of readUnseen(opened.value, cursor, watch)) {
           // A snapshot alone is no progress: a peer that closes after each would be asked forever.
-          const [first] = events;
+          const [first] = frames;
           const isSnapshot = resumed && read === 0 && first !== undefined && "task" in first.event;
-          if (events.length > (isSnapshot ? 1 : 0)) backoff = newBackoff();
-          read += events.length;
-          yield events;
+          if (frames.length > (isSnapshot ? 1 : 0)) backoff = newBackoff();
+          read += frames.length;
+          yield frames;
         }
       } catch (error) {
         failure = failureOf(error);
@@ -156,7 +160,7 @@ export async function* followTask(options: FollowOptions): AsyncGenerator<readon
       const task = await caller.call({ kind: "get", id: watch.taskId as string }, settings);
       watch.setState(task.status.state);
       if (watch.ended || isInterrupted(task.status.state)) {
-        yield [{ event: { task } }];
+        yield [{ event: { task }, json: JSON.stringify({ task }) }];
         return;
       }
     }
@@ -182,23 +186,23 @@ function pollInstead({ caller, settings, start }: FollowOptions, id: string) {
   return pollTask({ caller, settings, id, observes: start.kind === "subscribe" });
 }
 
-/** Events not seen before; empty batches are left out. */
-async function* readEvents(
+/** Frames not seen before; empty batches are left out. */
+async function* readUnseen(
   reader: FrameReader,
   cursor: Cursor,
   watch: TaskProgress,
-): AsyncGenerator<readonly ClientEvent[], void, undefined> {
+): AsyncGenerator<readonly StreamFrame[], void, undefined> {
   try {
     for await (const frames of reader.frames) {
-      const events: ClientEvent[] = [];
+      const unseen: StreamFrame[] = [];
       for (const frame of frames) {
-        const event = cursor.accept(frame);
-        if (event === undefined) continue;
-        watch.apply(event.event);
-        events.push(event);
+        const accepted = cursor.accept(frame);
+        if (accepted === undefined) continue;
+        watch.apply(accepted.event);
+        unseen.push(accepted);
       }
       if (watch.ended) reader.closeWithin(LINGER_MS);
-      if (events.length > 0) yield events;
+      if (unseen.length > 0) yield unseen;
     }
   } finally {
     reader.cancel();
@@ -259,7 +263,7 @@ function closedEarlyError(watch: TaskProgress): ConnectionError {
   return new ConnectionError("broken-stream", `The agent closed the stream ${what}.`);
 }
 
-function canResume({ can: { operations } }: AgentCaller): boolean {
+function canResume({ can: { operations } }: RetryingCaller): boolean {
   return operations.subscribe || operations.get;
 }
 

@@ -5,9 +5,10 @@ import type { Abilities, Dialect, ExchangeCalling } from "../../dialects/contrac
 import type { AgentCard } from "../../model/card.ts";
 import type { StreamEvent } from "../../model/event.ts";
 import type { Operation, OperationKind, StreamFrame } from "../../model/operation.ts";
-import { type AgentCaller, createAgentCaller } from "../call/agent-caller.ts";
+import { createAgentCaller } from "../call/agent-caller.ts";
 import { Endpoints } from "../call/failover.ts";
 import { createRemoteAgent } from "../call/remote-agent.ts";
+import { createRetryingCaller } from "../call/retrying-caller.ts";
 import type { Candidate } from "../card/choose-interface.ts";
 import type { Notice, RemoteAgent } from "../options.ts";
 import type { Attempt, FrameReader, Transport } from "../transport/transport.ts";
@@ -18,7 +19,6 @@ export type Script = (operation: Operation) => Attempt<unknown>;
 
 interface Scripted {
   readonly agent: RemoteAgent;
-  readonly caller: AgentCaller;
   /** `name kind` of every try. */
   readonly tried: string[];
   readonly notices: Notice[];
@@ -44,7 +44,7 @@ export function scriptedAgent(lines: readonly [ScriptedLine, ...ScriptedLine[]])
     return { attempt: run, open: run };
   };
   const pace = { baseMs: 1, capMs: 2 };
-  const caller = createAgentCaller({
+  const caller = createRetryingCaller({
     lines: new Endpoints([first as Candidate, ...others], transportOf, notify),
     requestRetry: { attempts: 3, ...pace },
     streamRetry: { attempts: 5, ...pace },
@@ -52,7 +52,7 @@ export function scriptedAgent(lines: readonly [ScriptedLine, ...ScriptedLine[]])
     notify,
   });
   const card = cardOf("https://x.example") as AgentCard;
-  return { agent: createRemoteAgent({ card, caller, signal: undefined }), caller, tried, notices };
+  return { agent: createRemoteAgent(createAgentCaller({ card, caller, signal: undefined })), tried, notices };
 }
 
 function candidateOf({ lacks = [], name }: ScriptedLine): Candidate {

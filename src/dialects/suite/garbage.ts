@@ -161,7 +161,7 @@ function describeLinkGarbage(dialect: Dialect, calling: LinkCalling, serviceFor:
         for (const text of texts) await near.send(text);
         const caller = calling.open(linkToolsOf());
         void caller.attach(near);
-        const answer = await caller.dispatch(OPERATIONS.send, new AbortController().signal);
+        const answer = await caller.dispatch(OPERATIONS.send, {});
         expect("task" in answer ? answer.task.status : answer).toMatchObject({
           message: { parts: [{ text: "fine" }] },
         });
@@ -177,7 +177,7 @@ function describeLinkGarbage(dialect: Dialect, calling: LinkCalling, serviceFor:
         const [near, far] = createLinkPair();
         const caller = calling.open(linkToolsOf());
         void caller.attach(near);
-        const asked = caller.dispatch(OPERATIONS.send, new AbortController().signal).then(
+        const asked = caller.dispatch(OPERATIONS.send, {}).then(
           () => undefined,
           (error: unknown) => error,
         );
@@ -186,9 +186,7 @@ function describeLinkGarbage(dialect: Dialect, calling: LinkCalling, serviceFor:
         far.close();
         const error = await asked;
         expect(error === undefined || ProtocolError.is(error)).toBe(true);
-        await expect(caller.dispatch(OPERATIONS.send, new AbortController().signal)).rejects.toSatisfy(
-          ProtocolError.is,
-        );
+        await expect(caller.dispatch(OPERATIONS.send, {})).rejects.toSatisfy(ProtocolError.is);
       }),
     );
   });
@@ -198,7 +196,7 @@ function describeLinkGarbage(dialect: Dialect, calling: LinkCalling, serviceFor:
     const abort = new AbortController();
     const caller = calling.open(linkToolsOf());
     void caller.attach(near);
-    const asked = caller.dispatch(OPERATIONS.send, abort.signal);
+    const asked = caller.dispatch(OPERATIONS.send, { signal: abort.signal });
     abort.abort();
     await expect(asked).rejects.toSatisfy(ProtocolError.is);
     near.close();

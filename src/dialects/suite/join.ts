@@ -113,7 +113,7 @@ function joinLink(dialect: Dialect, calling: LinkCalling, service: AgentService)
   const caller = calling.open(linkToolsOf(losses));
   void caller.attach(near);
   return {
-    ask: (operation) => caller.dispatch(operation, new AbortController().signal),
+    ask: (operation) => caller.dispatch(operation, {}),
     losses,
     async close() {
       near.close();

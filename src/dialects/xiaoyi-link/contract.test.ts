@@ -35,9 +35,9 @@ const calling: LinkCalling = {
     const caller = linkCalling.open(tools);
     return {
       attach: (link) => caller.attach(link),
-      dispatch(operation, signal) {
-        if (operation.kind !== "send" && operation.kind !== "stream") return caller.dispatch(operation, signal);
-        return caller.dispatch({ ...operation, message: { ...operation.message, messageId: next("message") } }, signal);
+      dispatch(operation, call) {
+        if (operation.kind !== "send" && operation.kind !== "stream") return caller.dispatch(operation, call);
+        return caller.dispatch({ ...operation, message: { ...operation.message, messageId: next("message") } }, call);
       },
     };
   },

@@ -593,7 +593,7 @@ it("callers of other dialects see the platform's variables, but not where to pus
     ];
     await platform.say(message("", { taskId: JSON.stringify(systemVariables).slice(0, 10), parts }));
   }
-  const { tasks } = await stage.harness.engine.dispatch("agent", { kind: "list" }, callOf());
+  const { tasks } = await stage.harness.engine.agent("agent").dispatch({ kind: "list" }, callOf());
   expect(JSON.stringify(tasks)).not.toContain("secret");
   expect(JSON.stringify(tasks)).toContain("device_type");
 });

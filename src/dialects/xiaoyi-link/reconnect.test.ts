@@ -320,8 +320,7 @@ describe("a process that begins", () => {
     await second.connect().say({ ...message("go", { taskId: "t2", sessionId: "s2" }), agentId: "another" });
     const forged = { agentId: AGENT_ID, sessionId: "s3", taskId: "t3", requestId: "r", server: "main" };
     const metadata = { "urn:dragoman:ext:xiaoyi:v1": { link: forged } };
-    await second.harness.engine.dispatch(
-      "agent",
+    await second.harness.engine.agent("agent").dispatch(
       {
         kind: "send",
         message: { messageId: "m", role: "ROLE_USER", parts: [{ text: "hi" }], metadata },

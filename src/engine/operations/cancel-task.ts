@@ -84,12 +84,13 @@ export class CancelHandler {
   }
 
   /** The caller does not wait for what the agent does about it. */
-  #notifyAgent({ agent, name }: ServedAgent, { contextId, id }: TaskHead): void {
+  #notifyAgent({ agent, name }: ServedAgent, { contextId, id, owner }: TaskHead): void {
     const get = async <T extends JsonValue>(key: string): Promise<T | undefined> => {
       const text = (await this.#context.store.memory(id)).get(key);
       return text === undefined ? undefined : (JSON.parse(text) as T);
     };
-    agent.dropped?.({ id, contextId, memory: { get } }).catch((error: unknown) => {
+    const caller = { owner, authenticated: false };
+    agent.dropped?.({ id, contextId, caller, memory: { get } }).catch((error: unknown) => {
       this.#context.log.warn({ err: error, task: id, agent: name }, "An agent could not drop a cancelled task.");
     });
   }

@@ -13,24 +13,24 @@ const STRANGERS: readonly CallInput[] = [{ owner: "bob" }, { tenant: "other" }, 
 
 function create(harness: Harness, taskId: string, config: TaskPushNotificationConfig, asking: CallInput = {}) {
   const operation = { kind: "push-create" as const, taskId, config };
-  return promptly(harness.engine.dispatch(asking.agent ?? "agent", operation, callOf(asking)));
+  return promptly(harness.engine.agent(asking.agent ?? "agent").dispatch(operation, callOf(asking)));
 }
 
 function get(harness: Harness, taskId: string, id: string, asking: CallInput = {}) {
   const operation = { kind: "push-get" as const, taskId, id };
-  return promptly(harness.engine.dispatch(asking.agent ?? "agent", operation, callOf(asking)));
+  return promptly(harness.engine.agent(asking.agent ?? "agent").dispatch(operation, callOf(asking)));
 }
 
 type Paging = Pick<Extract<Operation, { kind: "push-list" }>, "pageSize" | "pageToken">;
 
 function list(harness: Harness, taskId: string, paging: Paging = {}, asking: CallInput = {}): Promise<PushConfigPage> {
   const operation = { kind: "push-list" as const, taskId, ...paging };
-  return promptly(harness.engine.dispatch(asking.agent ?? "agent", operation, callOf(asking)));
+  return promptly(harness.engine.agent(asking.agent ?? "agent").dispatch(operation, callOf(asking)));
 }
 
 function remove(harness: Harness, taskId: string, id: string, asking: CallInput = {}) {
   const operation = { kind: "push-delete" as const, taskId, id };
-  return promptly(harness.engine.dispatch(asking.agent ?? "agent", operation, callOf(asking)));
+  return promptly(harness.engine.agent(asking.agent ?? "agent").dispatch(operation, callOf(asking)));
 }
 
 async function stored(harness: Harness, taskId: string): Promise<readonly StoredPushConfig[] | undefined> {

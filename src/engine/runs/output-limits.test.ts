@@ -40,15 +40,16 @@ test.each(["messageId", "contextId"] as const)(
     const harness = await Harness.start({ agent: endless });
     const message = { messageId: "m", role: "ROLE_USER" as const, parts: [{ text: "x" }], [name]: "c".repeat(1_025) };
     const call = { caller: { owner: "o", authenticated: false }, tenant: "", extensions: [], dialect: "test" };
-    await expect(harness.engine.dispatch("agent", { kind: "send", message }, call)).rejects.toMatchObject({
+    await expect(harness.engine.agent("agent").dispatch({ kind: "send", message }, call)).rejects.toMatchObject({
       code: "INVALID_PARAMS",
       violations: [{ field: name }],
     });
-    const elsewhere = harness.engine.dispatch(
-      "agent",
-      { kind: "send", message: { messageId: "m", role: "ROLE_USER", parts: [{ text: "x" }] } },
-      { ...call, tenant: "t".repeat(1_025) },
-    );
+    const elsewhere = harness.engine
+      .agent("agent")
+      .dispatch(
+        { kind: "send", message: { messageId: "m", role: "ROLE_USER", parts: [{ text: "x" }] } },
+        { ...call, tenant: "t".repeat(1_025) },
+      );
     await expect(elsewhere).rejects.toMatchObject({ violations: [{ field: "tenant" }] });
   },
 );

@@ -143,7 +143,7 @@ export class Harness {
   }
 
   send(text: string, options: SendCallInput = {}): Promise<SendOutcome> {
-    return this.engine.dispatch(nameOf(options), { kind: "send", ...inputOf(text, options) }, callOf(options));
+    return this.engine.agent(nameOf(options)).dispatch({ kind: "send", ...inputOf(text, options) }, callOf(options));
   }
 
   /** A blocking send that is answered with a task. */
@@ -159,24 +159,24 @@ export class Harness {
   }
 
   stream(text: string, options: SendCallInput = {}): Promise<FrameStream> {
-    return this.engine.dispatch(nameOf(options), { kind: "stream", ...inputOf(text, options) }, callOf(options));
+    return this.engine.agent(nameOf(options)).dispatch({ kind: "stream", ...inputOf(text, options) }, callOf(options));
   }
 
   subscribe(id: string, after?: number, options: CallInput = {}): Promise<FrameStream> {
     const operation = { kind: "subscribe" as const, id, ...(after === undefined ? undefined : { after }) };
-    return this.engine.dispatch(nameOf(options), operation, callOf(options));
+    return this.engine.agent(nameOf(options)).dispatch(operation, callOf(options));
   }
 
   get(id: string, options: CallInput = {}): Promise<Task> {
-    return this.engine.dispatch(nameOf(options), { kind: "get", id }, callOf(options));
+    return this.engine.agent(nameOf(options)).dispatch({ kind: "get", id }, callOf(options));
   }
 
   cancel(id: string, options: CallInput = {}): Promise<Task> {
-    return this.engine.dispatch(nameOf(options), { kind: "cancel", id }, callOf(options));
+    return this.engine.agent(nameOf(options)).dispatch({ kind: "cancel", id }, callOf(options));
   }
 
   list(options: CallInput = {}): Promise<TaskPage> {
-    return this.engine.dispatch(nameOf(options), { kind: "list", includeArtifacts: true }, callOf(options));
+    return this.engine.agent(nameOf(options)).dispatch({ kind: "list", includeArtifacts: true }, callOf(options));
   }
 
   /** The whole log as it is stored. */

@@ -1,11 +1,11 @@
 /** Agents that are peers on a carrier: called over whatever connection they have. */
 
 import type { AgentDefinition } from "../../agents/define.ts";
-import { createForwardingAgent, type Peer } from "../../agents/forward.ts";
+import { createForwardingAgent } from "../../agents/forward.ts";
 import type { Carrier, PeerCaller } from "../../dialects/carrier.ts";
 import type { Agent } from "../../engine/agent.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import type { FrameStream, SendInput } from "../../model/operation.ts";
+import type { CallContext, Operation, OutcomeOf } from "../../model/operation.ts";
 
 interface PeerAgentOptions extends Omit<AgentDefinition, "run"> {
   /** Name of the carrier. */
@@ -32,8 +32,7 @@ export function bindPeers(agents: Readonly<Record<string, Agent>>, carriers: rea
   }
 }
 
-class CarrierPeer implements Peer {
-  readonly takesMetadata = false;
+class CarrierPeer implements PeerCaller {
   readonly #carrier: string;
   readonly #id: string;
   #caller: PeerCaller | undefined;
@@ -47,16 +46,8 @@ class CarrierPeer implements Peer {
     this.#caller = carriers.find(({ name }) => name === this.#carrier)?.peer?.(this.#id);
   }
 
-  stream(input: SendInput, signal: AbortSignal): Promise<FrameStream> {
-    return this.#reach().dispatch({ kind: "stream", ...input }, signal);
-  }
-
-  cancel(id: string, signal: AbortSignal): Promise<unknown> {
-    return this.#reach().dispatch({ kind: "cancel", id }, signal);
-  }
-
-  #reach(): PeerCaller {
-    if (this.#caller !== undefined) return this.#caller;
+  async dispatch<O extends Operation>(operation: O, call: Pick<CallContext, "signal">): Promise<OutcomeOf<O>> {
+    if (this.#caller !== undefined) return this.#caller.dispatch(operation, call);
     throw new ProtocolError("UNAVAILABLE", `The agent cannot be reached: this server has no carrier ${this.#carrier}.`);
   }
 }

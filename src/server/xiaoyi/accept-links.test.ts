@@ -39,8 +39,7 @@ async function start(patienceMs = 90_000) {
     log,
     endpoint: { publicUrl: undefined, mount: "" },
   });
-  const stream = (text: string) =>
-    peer.dispatch({ kind: "stream", message: message(text), chosenId: "1" }, new AbortController().signal);
+  const stream = (text: string) => peer.dispatch({ kind: "stream", message: message(text), chosenId: "1" }, {});
   const server = createServer();
   server.on("upgrade", links.upgrade);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -1,6 +1,6 @@
 import type { CodecTools } from "../../../src/dialects/contract.ts";
 import { ProtocolError } from "../../../src/model/errors.ts";
-import type { Operation, OutcomeOf, SendOutcome } from "../../../src/model/operation.ts";
+import type { CallContext, Operation, OutcomeOf, SendOutcome } from "../../../src/model/operation.ts";
 import type { Link } from "../../../src/wire/link.ts";
 import { callingEach, type OneLinkCaller } from "../each-link.ts";
 import { fromLine, type Line, toLine, wordsOf } from "./codec.ts";
@@ -25,12 +25,12 @@ class ChatCaller implements OneLinkCaller {
     void this.#listen();
   }
 
-  async dispatch<O extends Operation>(operation: O, signal: AbortSignal): Promise<OutcomeOf<O>> {
+  async dispatch<O extends Operation>(operation: O, { signal }: Pick<CallContext, "signal">): Promise<OutcomeOf<O>> {
     if (operation.kind !== "send") {
       throw new ProtocolError("UNSUPPORTED_OPERATION", `A chat has no way to ask for ${operation.kind}.`);
     }
     if (this.#closed) throw gone();
-    if (signal.aborted) throw givenUp();
+    if (signal?.aborted) throw givenUp();
     const { message } = operation;
     const conversation = message.contextId ?? this.#tools.ids.context();
     const words = wordsOf(message.parts, "message.parts");
@@ -39,7 +39,7 @@ class ChatCaller implements OneLinkCaller {
       const line = this.#waiting.get(conversation) ?? [];
       this.#waiting.set(conversation, [...line, { resolve, reject }]);
       // Its place in the line stays: the answer will come and belongs to nobody else.
-      signal.addEventListener("abort", () => reject(givenUp()), { once: true });
+      signal?.addEventListener("abort", () => reject(givenUp()), { once: true });
     });
     await this.#send(toLine({ conversation, words: words.value }));
     return (await outcome) as OutcomeOf<O>;

@@ -53,7 +53,7 @@ async function say(contextId: string, parts: string | Part[]): Promise<string> {
     parts: typeof parts === "string" ? [{ text: parts }] : parts,
     contextId,
   };
-  const outcome = await caller.dispatch({ kind: "send", message }, new AbortController().signal);
+  const outcome = await caller.dispatch({ kind: "send", message }, {});
   if (!("message" in outcome)) throw new Error("A chat answers with messages.");
   expect(outcome.message.contextId).toBe(contextId);
   return textOf(outcome.message.parts);

@@ -1,5 +1,5 @@
 import { ProtocolError } from "../../../src/model/errors.ts";
-import type { FrameStream, Operation, OutcomeOf, StreamFrame } from "../../../src/model/operation.ts";
+import type { CallContext, FrameStream, Operation, OutcomeOf, StreamFrame } from "../../../src/model/operation.ts";
 import type { Link } from "../../../src/wire/link.ts";
 import { callingEach, type OneLinkCaller } from "../each-link.ts";
 import { messageOf } from "./encode.ts";
@@ -25,15 +25,15 @@ class RelayCaller implements OneLinkCaller {
     void this.#listen();
   }
 
-  async dispatch<O extends Operation>(operation: O, signal: AbortSignal): Promise<OutcomeOf<O>> {
+  async dispatch<O extends Operation>(operation: O, { signal }: Pick<CallContext, "signal">): Promise<OutcomeOf<O>> {
     const question = questionOf(operation);
     if (this.#closed) throw gone();
-    if (signal.aborted) throw givenUp();
+    if (signal?.aborted) throw givenUp();
     const ask = this.#next++;
     const outcome = new Promise<unknown>((resolve, reject) => {
       const frames = new FrameQueue(() => this.#hush(ask));
       this.#pending.set(ask, { kind: operation.kind, resolve, reject, frames });
-      signal.addEventListener("abort", () => this.#fail(ask, givenUp()), { once: true });
+      signal?.addEventListener("abort", () => this.#fail(ask, givenUp()), { once: true });
     });
     try {
       await this.#link.send(JSON.stringify({ ask, ...question }));

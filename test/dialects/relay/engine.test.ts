@@ -26,8 +26,8 @@ class Relay {
     this.callers.push(caller);
   }
 
-  ask<O extends Operation>(operation: O, signal = new AbortController().signal) {
-    return (this.callers.at(-1) as LinkCaller).dispatch(operation, signal);
+  ask<O extends Operation>(operation: O) {
+    return (this.callers.at(-1) as LinkCaller).dispatch(operation, {});
   }
 }
 

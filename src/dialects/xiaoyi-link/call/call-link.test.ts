@@ -11,7 +11,7 @@ describe("a message", () => {
     const { calls, connect } = setUp();
     const agent = connect().introduce();
     const operation = message("Hello");
-    void calls.dispatch(operation, NEVER);
+    void calls.dispatch(operation, {});
     expect(await agent.next()).toEqual({
       jsonrpc: "2.0",
       id: "t1",
@@ -33,18 +33,18 @@ describe("a message", () => {
     const { calls, connect } = setUp();
     const agent = connect().introduce();
     const { taskId: _, ...words } = message("Hello").message;
-    void calls.dispatch({ kind: "stream", message: words, chosenId: "chosen" }, NEVER);
+    void calls.dispatch({ kind: "stream", message: words, chosenId: "chosen" }, {});
     expect(await agent.next()).toMatchObject({ id: "s&chosen", params: { id: "s&chosen", sessionId: "s" } });
-    void calls.dispatch({ kind: "stream", message: { ...words, contextId: "other" } }, NEVER);
+    void calls.dispatch({ kind: "stream", message: { ...words, contextId: "other" } }, {});
     expect((await agent.next()).id).toBe("other&m-Hello");
-    void calls.dispatch({ kind: "cancel", id: "gone&1" }, NEVER).catch(() => {});
+    void calls.dispatch({ kind: "cancel", id: "gone&1" }, {}).catch(() => {});
     expect(await agent.next()).toMatchObject({ sessionId: "gone", taskId: "gone&1" });
   });
 
   it("is answered by events of its task, the task itself first", async () => {
     const { calls, connect } = setUp();
     const agent = connect().introduce();
-    const frames = await calls.dispatch(message("Hello"), NEVER);
+    const frames = await calls.dispatch(message("Hello"), {});
     agent.status("t1", "working");
     agent.text("t1", "Hel");
     agent.text("t1", "Hello!");
@@ -63,7 +63,7 @@ describe("a message", () => {
   it("is answered as a whole to those who want no stream", async () => {
     const { calls, connect } = setUp();
     const agent = connect().introduce();
-    const asked = calls.dispatch(send("Hello"), NEVER);
+    const asked = calls.dispatch(send("Hello"), {});
     await agent.next();
     agent.text("t1", "Hi", true);
     expect(await promptly(asked)).toEqual({
@@ -79,8 +79,8 @@ describe("a message", () => {
   it("waits for the one before it in its conversation, and for no other", async () => {
     const { calls, connect } = setUp();
     const agent = connect().introduce();
-    const asked = ["t1", "t2", "t3"].map((task) => calls.dispatch(send(task, { task }), NEVER));
-    const elsewhere = calls.dispatch(send("x", { task: "x", context: "other" }), NEVER);
+    const asked = ["t1", "t2", "t3"].map((task) => calls.dispatch(send(task, { task }), {}));
+    const elsewhere = calls.dispatch(send("x", { task: "x", context: "other" }), {});
     expect((await agent.next()).id).toBe("t1");
     expect((await agent.next()).id).toBe("x");
     agent.text("x", "x", true);
@@ -98,7 +98,7 @@ describe("a message", () => {
     const agent = connect().introduce();
     const abort = new AbortController();
     const asked = ["t1", "t2", "t3"].map((task) =>
-      calls.dispatch(send(task, { task }), task === "t3" ? NEVER : abort.signal),
+      calls.dispatch(send(task, { task }), task === "t3" ? {} : { signal: abort.signal }),
     );
     expect((await agent.next()).id).toBe("t1");
     const failures = Promise.all(asked.slice(0, 2).map(failureOf));
@@ -110,8 +110,8 @@ describe("a message", () => {
   it("is said once under one id at a time", async () => {
     const { calls, connect } = setUp();
     connect().introduce();
-    await calls.dispatch(message("Hello"), NEVER);
-    expect((await failureOf(calls.dispatch(message("Again"), NEVER))).code).toBe("UNSUPPORTED_OPERATION");
+    await calls.dispatch(message("Hello"), {});
+    expect((await failureOf(calls.dispatch(message("Again"), {}))).code).toBe("UNSUPPORTED_OPERATION");
   });
 
   it("loses what Xiaoyi has no words for, and says so", async () => {
@@ -126,10 +126,10 @@ describe("a message", () => {
     const { message: plain } = message("Hello");
     await caller.dispatch(
       { kind: "stream", message: { ...plain, metadata: { a: 1 } }, configuration: { historyLength: 1 } },
-      NEVER,
+      {},
     );
     expect(lost.splice(0)).toEqual(["configuration", "message"]);
-    void caller.dispatch({ kind: "cancel", id: "t", metadata: { a: 1 } }, NEVER).catch(() => {});
+    void caller.dispatch({ kind: "cancel", id: "t", metadata: { a: 1 } }, {}).catch(() => {});
     expect(lost).toEqual(["metadata"]);
   });
 });
@@ -138,7 +138,7 @@ describe("an answer", () => {
   it("is found by any of its ids, and what belongs to no task is dropped and counted", async () => {
     const { calls, connect, dropped, warnings } = setUp();
     const agent = connect().introduce();
-    const frames = await calls.dispatch(message("Hello"), NEVER);
+    const frames = await calls.dispatch(message("Hello"), {});
     const part = (text: string) => ({ artifact: { artifactId: text, parts: [{ kind: "text", text }] }, append: true });
     agent.respond({ taskId: "t1" }, { id: "x", result: part("a") });
     agent.respond({}, { id: "t1", result: part("b"), error: { code: "0", message: "" }, hostname: "h" });
@@ -158,7 +158,7 @@ describe("an answer", () => {
   it("that is an error is one", async () => {
     const { calls, connect } = setUp();
     const agent = connect().introduce();
-    const asked = failureOf(calls.dispatch(send("Hello"), NEVER));
+    const asked = failureOf(calls.dispatch(send("Hello"), {}));
     await agent.next();
     agent.respond({ taskId: "t1" }, { id: "t1", error: { code: "99911113", message: "Slow down" } });
     expect(await promptly(asked)).toMatchObject({ code: "RESOURCE_EXHAUSTED", message: "Slow down" });
@@ -167,8 +167,8 @@ describe("an answer", () => {
   it("that cannot be read ends the call, and only that one", async () => {
     const { calls, connect } = setUp();
     const agent = connect().introduce();
-    const asked = failureOf(calls.dispatch(send("Hello"), NEVER));
-    const other = calls.dispatch(send("Hi", { task: "t2", context: "other" }), NEVER);
+    const asked = failureOf(calls.dispatch(send("Hello"), {}));
+    const other = calls.dispatch(send("Hi", { task: "t2", context: "other" }), {});
     agent.respond({ taskId: "t1" }, { id: "t1", result: { taskId: "t1", kind: "status-update" } });
     expect((await promptly(asked)).code).toBe("INVALID_AGENT_RESPONSE");
     agent.text("t2", "fine", true);
@@ -178,7 +178,7 @@ describe("an answer", () => {
   it("ends a while after its last state if the agent does not say that it has", async () => {
     const { calls, clock, connect } = setUp();
     const agent = connect().introduce();
-    const asked = calls.dispatch(send("Hello"), NEVER);
+    const asked = calls.dispatch(send("Hello"), {});
     await agent.next();
     agent.status("t1", "failed");
     await clock.advance(4_999);
@@ -199,7 +199,7 @@ describe("an answer", () => {
   it("that is thought word by word is shown at most 300 ms later, in as few messages as that takes", async () => {
     const { calls, clock, connect } = setUp();
     const agent = connect().introduce();
-    const frames = (await calls.dispatch(message("Hello"), NEVER))[Symbol.asyncIterator]();
+    const frames = (await calls.dispatch(message("Hello"), {}))[Symbol.asyncIterator]();
     await frames.next();
     const shown: string[] = [];
     void (async () => {
@@ -237,7 +237,7 @@ describe("an answer", () => {
   it("is a question, and the message that answers it goes out under the same ids", async () => {
     const { calls, connect } = setUp();
     const agent = connect().introduce();
-    const asked = calls.dispatch(send("Book it"), NEVER);
+    const asked = calls.dispatch(send("Book it"), {});
     const first = await agent.next();
     agent.say("t1", {
       kind: "status-update",
@@ -248,7 +248,7 @@ describe("an answer", () => {
       task: { status: { state: "TASK_STATE_INPUT_REQUIRED", message: { parts: [{ text: "When?" }] } } },
     });
     const { message: answer } = message("Now");
-    void calls.dispatch({ kind: "stream", message: answer }, NEVER);
+    void calls.dispatch({ kind: "stream", message: answer }, {});
     const second = await agent.next();
     expect([second.id, second.params.id]).toEqual([first.id, first.params.id]);
     expect(second.params.message.parts).toEqual([{ kind: "text", text: "Now" }]);
@@ -257,14 +257,14 @@ describe("an answer", () => {
   it("that nobody reads is given up at a bound, and the link serves on", async () => {
     const { calls, connect, dropped } = setUp();
     const agent = connect().introduce();
-    const frames = await calls.dispatch(message("Hello"), NEVER);
+    const frames = await calls.dispatch(message("Hello"), {});
     const long = "x".repeat(3_000_000);
     for (let at = 0; at < 6; at++)
       agent.say("t1", { append: true, artifact: { artifactId: "a", parts: [{ kind: "text", text: long }] } });
     await settle();
     expect(dropped()).toBe(0);
     expect((await failureOf(eventsOf(frames))).code).toBe("RESOURCE_EXHAUSTED");
-    const other = calls.dispatch(send("Hi", { task: "t2" }), NEVER);
+    const other = calls.dispatch(send("Hi", { task: "t2" }), {});
     agent.text("t2", "fine", true);
     await promptly(other);
   });
@@ -285,9 +285,9 @@ describe("requests to cancel and to clear", () => {
         { id: "gen", result: { id: "gen", status: { state: "canceled" } } },
       ],
     ] as const) {
-      const frames = await calls.dispatch(message("Hello"), NEVER);
+      const frames = await calls.dispatch(message("Hello"), {});
       await agent.next();
-      const cancelled = calls.dispatch({ kind: "cancel", id: "t1" }, NEVER);
+      const cancelled = calls.dispatch({ kind: "cancel", id: "t1" }, {});
       expect(await agent.next()).toMatchObject({
         id: "t1",
         method: "tasks/cancel",
@@ -312,7 +312,7 @@ describe("requests to cancel and to clear", () => {
     const { calls, connect } = setUp();
     const agent = connect().introduce();
     await settle();
-    const cancelled = failureOf(calls.dispatch({ kind: "cancel", id: "t1" }, NEVER));
+    const cancelled = failureOf(calls.dispatch({ kind: "cancel", id: "t1" }, {}));
     await agent.next();
     agent.respond({ taskId: "t1" }, { id: "t1", result: { id: "t1", status: { state } } });
     expect((await promptly(cancelled)).code).toBe(code);
@@ -320,17 +320,17 @@ describe("requests to cancel and to clear", () => {
 
   it("can be refused, given up, and lost with the link", async () => {
     const { calls, connect } = setUp();
-    expect((await failureOf(calls.dispatch({ kind: "cancel", id: "t1" }, NEVER))).code).toBe("UNAVAILABLE");
+    expect((await failureOf(calls.dispatch({ kind: "cancel", id: "t1" }, {}))).code).toBe("UNAVAILABLE");
     const agent = connect().introduce();
     await settle();
-    const refused = failureOf(calls.dispatch({ kind: "cancel", id: "t1" }, NEVER));
+    const refused = failureOf(calls.dispatch({ kind: "cancel", id: "t1" }, {}));
     agent.respond({ taskId: "t1" }, { id: "t1", error: { code: -32601, message: "What?" } });
     expect((await promptly(refused)).code).toBe("METHOD_NOT_FOUND");
     const abort = new AbortController();
-    const givenUp = failureOf(calls.dispatch({ kind: "cancel", id: "t1" }, abort.signal));
+    const givenUp = failureOf(calls.dispatch({ kind: "cancel", id: "t1" }, { signal: abort.signal }));
     abort.abort();
     expect((await promptly(givenUp)).code).toBe("UNAVAILABLE");
-    const lost = failureOf(calls.dispatch({ kind: "cancel", id: "t1" }, NEVER));
+    const lost = failureOf(calls.dispatch({ kind: "cancel", id: "t1" }, {}));
     agent.link.close();
     expect((await promptly(lost)).code).toBe("UNAVAILABLE");
   });
@@ -383,11 +383,11 @@ describe("an introduction", () => {
     const caller = linkCalling.open(linkToolsOf());
     void caller.attach(near);
     const agent = new CalledAgent(far).introduce("whoever");
-    const asked = failureOf(caller.dispatch(send("Hello"), NEVER));
+    const asked = failureOf(caller.dispatch(send("Hello"), {}));
     expect((await agent.next()).agentId).toBe("whoever");
     agent.link.close();
     expect((await promptly(asked)).code).toBe("UNAVAILABLE");
-    expect((await promptly(failureOf(caller.dispatch(send("Hello"), NEVER)))).code).toBe("UNAVAILABLE");
+    expect((await promptly(failureOf(caller.dispatch(send("Hello"), {})))).code).toBe("UNAVAILABLE");
   });
 });
 
@@ -395,7 +395,7 @@ describe("hostile frames", () => {
   it("are dropped, counted, logged once for each reason, and end nothing", async () => {
     const { calls, connect, dropped, warnings } = setUp();
     const agent = connect().introduce();
-    const asked = calls.dispatch(send("Hello"), NEVER);
+    const asked = calls.dispatch(send("Hello"), {});
     await agent.next();
     const frames = [
       "",
@@ -420,6 +420,6 @@ describe("hostile frames", () => {
 
   it("operations without a word are refused", async () => {
     const { calls } = setUp();
-    expect((await failureOf(calls.dispatch({ kind: "get", id: "t1" }, NEVER))).code).toBe("UNSUPPORTED_OPERATION");
+    expect((await failureOf(calls.dispatch({ kind: "get", id: "t1" }, {}))).code).toBe("UNSUPPORTED_OPERATION");
   });
 });

@@ -7,7 +7,7 @@ import { ProtocolError } from "../../../model/errors.ts";
 import { LogEntry } from "../../../model/event.ts";
 import { TaskFold } from "../../../model/fold.ts";
 import { type Loss, toLoss } from "../../../model/loss.ts";
-import type { FrameStream, Operation, OutcomeOf, Outcomes, SendInput } from "../../../model/operation.ts";
+import type { CallContext, FrameStream, Operation, OutcomeOf, Outcomes, SendInput } from "../../../model/operation.ts";
 import { statusText } from "../../../model/status-texts.ts";
 import { isInterrupted, isTerminal, type Task } from "../../../model/task.ts";
 import type { Closure } from "../../../wire/connection.ts";
@@ -41,6 +41,7 @@ const INTRODUCTION_MS = 10_000;
 const RESUMED_SILENCE_MS = 90_000;
 const MAX_CALLS = 10_000;
 const POLICY_VIOLATION = 1008;
+const NEVER = new AbortController().signal;
 
 type CancelOperation = Extract<Operation, { readonly kind: "cancel" }>;
 
@@ -87,8 +88,11 @@ export class XiaoyiLinkCaller implements LinkCaller {
     return link.closed;
   }
 
-  async dispatch<O extends Operation>(operation: O, signal: AbortSignal): Promise<OutcomeOf<O>>;
-  async dispatch(operation: Operation, signal: AbortSignal): Promise<Outcomes[Operation["kind"]]> {
+  async dispatch<O extends Operation>(operation: O, call: Pick<CallContext, "signal">): Promise<OutcomeOf<O>>;
+  async dispatch(
+    operation: Operation,
+    { signal = NEVER }: Pick<CallContext, "signal">,
+  ): Promise<Outcomes[Operation["kind"]]> {
     switch (operation.kind) {
       case "stream":
         return this.#stream(operation, signal);

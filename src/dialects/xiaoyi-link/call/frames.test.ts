@@ -70,9 +70,8 @@ describe("any frame", () => {
         const caller = linkCalling.open(linkToolsOf());
         void caller.attach(near);
         await far.send(JSON.stringify({ msgType: "clawd_bot_init", agentId: AGENT }));
-        const { signal } = new AbortController();
-        const about = caller.dispatch(ask(TASK, "s"), signal).catch((error: unknown) => error);
-        const other = caller.dispatch(ask("other", "elsewhere"), signal);
+        const about = caller.dispatch(ask(TASK, "s"), {}).catch((error: unknown) => error);
+        const other = caller.dispatch(ask("other", "elsewhere"), {});
         for (const text of frames) await far.send(text);
         await far.send(final(TASK));
         await far.send(final("other"));

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { promptly, settle } from "../../../engine/testing/fake-clock.ts";
 import { createLinkPair } from "../../../wire/testing/link-pair.ts";
-import { CalledAgent, failureOf, NEVER, send, setUp } from "../testing/called-agent.ts";
+import { CalledAgent, failureOf, send, setUp } from "../testing/called-agent.ts";
 
 describe("an agent that is away", () => {
   it("is waited for with a new message: 10 s, not longer, however often its link comes and goes", async () => {
     const { calls, clock, connect } = setUp();
-    const inTime = calls.dispatch(send("Hello"), NEVER);
+    const inTime = calls.dispatch(send("Hello"), {});
     await clock.advance(9_999);
     const agent = connect().introduce();
     expect((await agent.next()).id).toBe("t1");
@@ -14,7 +14,7 @@ describe("an agent that is away", () => {
     await promptly(inTime);
     agent.link.close();
     await settle();
-    const tooLate = failureOf(calls.dispatch(send("Hello"), NEVER));
+    const tooLate = failureOf(calls.dispatch(send("Hello"), {}));
     await clock.advance(6_000);
     connect().link.close();
     await clock.advance(4_000);
@@ -24,7 +24,7 @@ describe("an agent that is away", () => {
   it("continues its tasks when it comes back within its patience, and no message is sent twice", async () => {
     const { calls, clock, connect } = setUp();
     const first = connect().introduce();
-    const asked = calls.dispatch(send("Hello"), NEVER);
+    const asked = calls.dispatch(send("Hello"), {});
     await first.next();
     first.text("t1", "Hel");
     await settle();
@@ -41,7 +41,7 @@ describe("an agent that is away", () => {
   it("may lose its link again and again: its patience begins each time", async () => {
     const { calls, clock, connect } = setUp();
     const first = connect().introduce();
-    const asked = calls.dispatch(send("Hello"), NEVER);
+    const asked = calls.dispatch(send("Hello"), {});
     await first.next();
     first.link.close();
     for (const at of [1, 2, 3]) {
@@ -58,7 +58,7 @@ describe("an agent that is away", () => {
   it("is waited for also where only its last frame is missing", async () => {
     const { calls, clock, connect } = setUp();
     const first = connect().introduce();
-    const asked = calls.dispatch(send("Hello"), NEVER);
+    const asked = calls.dispatch(send("Hello"), {});
     await first.next();
     first.status("t1", "completed");
     await settle();
@@ -73,7 +73,7 @@ describe("an agent that is away", () => {
   it("fails its tasks when it does not come back, or sends no more of them", async () => {
     const { calls, clock, connect } = setUp();
     const first = connect().introduce();
-    const asked = failureOf(calls.dispatch(send("Hello"), NEVER));
+    const asked = failureOf(calls.dispatch(send("Hello"), {}));
     await first.next();
     first.link.close();
     await clock.advance(90_000);
@@ -82,7 +82,7 @@ describe("an agent that is away", () => {
       message: "The connection to the agent was lost, and it did not come back within 90 s.",
     });
     const second = connect().introduce();
-    const again = failureOf(calls.dispatch(send("Hello"), NEVER));
+    const again = failureOf(calls.dispatch(send("Hello"), {}));
     await second.next();
     await settle();
     connect().introduce();
@@ -96,7 +96,7 @@ describe("an agent that is away", () => {
     // An end that cannot tell whether the other has read anything.
     void calls.attach({ ...near, messages: near.messages, received: async () => false });
     const first = new CalledAgent(far).introduce();
-    void calls.dispatch(send("Hello"), NEVER);
+    void calls.dispatch(send("Hello"), {});
     const heard = await first.next();
     const second = connect().introduce();
     expect(await second.next()).toEqual(heard);
@@ -112,7 +112,7 @@ describe("an agent that is away", () => {
     second.introduce();
     await settle();
     expect(calls.connected).toBe(true);
-    void calls.dispatch(send("Hello"), NEVER);
+    void calls.dispatch(send("Hello"), {});
     await second.next();
     second.link.close(1001, "bye");
     await settle();
