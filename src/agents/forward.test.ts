@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import type { AgentEvent } from "../engine/agent.ts";
 import { ProtocolError } from "../model/errors.ts";
 import type { StreamEvent } from "../model/event.ts";
-import type { CallContext, Dispatcher, Operation, OperationOf, OutcomeOf, StreamFrame } from "../model/operation.ts";
+import type { CallContext, Operation, OperationKind, OperationOf, OutcomeOf, StreamFrame } from "../model/operation.ts";
 import type { TaskState } from "../model/task.ts";
-import { createForwardingAgent } from "./forward.ts";
+import { createForwardingAgent, type Peer } from "./forward.ts";
 import { runToEnd, statesOf, turnOf } from "./testing/turns.ts";
 
 const PLACE = { taskId: "theirs", contextId: "c" };
@@ -22,8 +22,14 @@ function framesOf(events: readonly StreamEvent[]): StreamFrame[] {
   return events.map((event) => ({ event, json: JSON.stringify(event) }));
 }
 
+function abilities(...kinds: readonly OperationKind[]): NonNullable<Peer["can"]> {
+  const operations = Object.fromEntries(kinds.map((kind) => [kind, true])) as Record<OperationKind, boolean>;
+  return { operations };
+}
+
 /** Answers with the next of the given lists of events; an error instead of one is thrown. */
-class ScriptedPeer implements Dispatcher {
+class ScriptedPeer implements Peer {
+  readonly can = abilities("send", "stream", "cancel");
   readonly sent: OperationOf<"stream">[] = [];
   readonly calls: CallContext[] = [];
   readonly cancelled: string[] = [];
@@ -53,8 +59,9 @@ class ScriptedPeer implements Dispatcher {
 function peerOf(does: {
   readonly stream: (call: CallContext) => Promise<AsyncIterable<readonly StreamFrame[]>>;
   readonly cancel?: (id: string) => Promise<never>;
-}): Dispatcher {
+}): Peer {
   return {
+    can: abilities("stream", "cancel"),
     dispatch: <O extends Operation>(operation: O, call: CallContext) => {
       const outcome = operation.kind === "cancel" ? does.cancel?.(operation.id) : does.stream(call);
       return outcome as Promise<OutcomeOf<O>>;
@@ -62,7 +69,7 @@ function peerOf(does: {
   };
 }
 
-const agentOf = (peer: Dispatcher) => createForwardingAgent({ name: "Peer", description: "Elsewhere.", peer });
+const agentOf = (peer: Peer) => createForwardingAgent({ name: "Peer", description: "Elsewhere.", peer });
 
 describe("a message", () => {
   it("is passed on, and what comes back is told", async () => {

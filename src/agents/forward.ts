@@ -1,131 +1,249 @@
 import { createHash } from "node:crypto";
-import type { Agent, AgentEvent, MessageDraft } from "../engine/agent.ts";
+import type { Agent, AgentEvent, MessageDraft, Turn } from "../engine/agent.ts";
 import type { Caller } from "../model/caller.ts";
-import { ProtocolError } from "../model/errors.ts";
-import type { StreamEvent, TaskArtifactUpdate } from "../model/event.ts";
-import { EXTENSIONS, type Hops } from "../model/extensions.ts";
+import { type ErrorCode, ProtocolError } from "../model/errors.ts";
+import type { TaskArtifactUpdate, TaskEvent } from "../model/event.ts";
+import { EXTENSIONS } from "../model/extensions.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Message } from "../model/message.ts";
-import type { CallContext, Dispatcher, SendInput, StreamFrame } from "../model/operation.ts";
+import type {
+  CallContext,
+  Dispatcher,
+  FrameStream,
+  OperationKind,
+  SendInput,
+  StreamFrame,
+} from "../model/operation.ts";
 import { statusText } from "../model/status-texts.ts";
-import { isInterrupted, isTerminal, type TaskStatus } from "../model/task.ts";
+import { isInterrupted, isTerminal, type TaskState, type TaskStatus } from "../model/task.ts";
 import { type AgentDefinition, defineAgent } from "./define.ts";
-import type { AgentTurn } from "./turn.ts";
 
-interface ForwardingAgentOptions extends Omit<AgentDefinition, "run"> {
-  /** Who answers. Leaving one of its streams early stops nothing. */
-  readonly peer: Dispatcher;
+/** An agent elsewhere. Leaving one of its streams early stops nothing. */
+export interface Peer extends Dispatcher {
+  /** Of the dialect that it is called in; absent: messages can be sent and cancelled, and nothing can be asked. */
+  readonly can?: { readonly operations: Readonly<Record<OperationKind, boolean>> } | undefined;
+  /** It recognises a repeated send by its idempotency key. */
+  readonly recognizesRepeats?: boolean;
 }
 
-/** An agent that passes every message on to a peer, and what the peer answers back to the caller. */
+interface ForwardingAgentOptions extends Omit<AgentDefinition, "run"> {
+  readonly peer: Peer;
+}
+
+/**
+ * An agent that passes every message on to a peer, and what the peer answers back to the caller.
+ *
+ * After a crash it asks the peer what became of the message, and continues where the log ends. Where the peer cannot
+ * be asked, or never confirmed the message and would not recognise it, `onCrash` decides whether it is sent again.
+ */
 export function createForwardingAgent({ peer, ...definition }: ForwardingAgentOptions): Agent {
+  const policy = definition.onCrash ?? "fail";
   return {
-    ...defineAgent({ ...definition, run: (turn) => new Forwarding(turn, peer).run() }),
+    ...defineAgent({ ...definition, run: () => undefined }),
+    get onCrash() {
+      return canBeAsked(peer) ? "resume" : policy;
+    },
+    run: (turn) => new Forwarding(turn, peer, policy).run(),
     async dropped({ caller, memory }) {
-      const waiting = await memory.get<string>(WAITING);
-      if (waiting === undefined) return;
-      await peer.dispatch({ kind: "cancel", id: waiting }, callOf(caller, AbortSignal.timeout(CANCEL_MS)));
+      const id = (await memory.get<SentMessage>(SENT))?.task ?? (await memory.get<string>(WAITING));
+      if (id !== undefined) await cancelAtPeer(peer, id, caller, AbortSignal.timeout(CANCEL_MS));
     },
   };
 }
 
 /** In a task's memory: the peer's task that waits for the answer to a question. */
 const WAITING = "waiting";
+/** In a task's memory: the newest message for the peer, written before it is sent. */
+const SENT = "sent";
+
+type SentMessage = {
+  readonly message: string;
+  /** The peer's task, once the peer has named it. */
+  readonly task?: string;
+  /** Of the newest event in the peer's log when that was written, where all up to it needs no showing. */
+  readonly number?: number;
+};
+
+/** What a peer answers where a task that exists can only be read. */
+const CANNOT_FOLLOW: ReadonlySet<string> = new Set<ErrorCode>(["UNSUPPORTED_OPERATION", "METHOD_NOT_FOUND"]);
 /** How long a peer may take to answer a cancellation. */
 const CANCEL_MS = 4_000;
 
-function callOf(caller: Caller, signal: AbortSignal, hops?: Hops): CallContext {
-  return { caller, tenant: "", extensions: [], dialect: "forward", signal, ...(hops && { hops }) };
+function canBeAsked({ can }: Peer): boolean {
+  return can !== undefined && (can.operations.subscribe || can.operations.get);
+}
+
+function callOf(caller: Caller, signal: AbortSignal): CallContext {
+  return { caller, tenant: "", extensions: [], dialect: "forward", signal };
+}
+
+async function cancelAtPeer(peer: Peer, id: string, caller: Caller, signal: AbortSignal): Promise<void> {
+  await peer.dispatch({ kind: "cancel", id }, callOf(caller, signal));
 }
 
 /** One message and its answer. */
 class Forwarding {
-  readonly #turn: AgentTurn;
-  readonly #peer: Dispatcher;
+  readonly #turn: Turn;
+  readonly #peer: Peer;
+  readonly #policy: Agent["onCrash"];
   /** The peer's task, as far as it is known. */
   #taskId: string | undefined;
   #continues = false;
-  /** The last thing heard is a state in which nothing more is to come. */
+  /** Of the peer's log: frames up to this one need not be shown. */
+  #after: number | undefined;
+  /** The newest status is one after which nothing more is to come. */
   #settled = false;
+  #cancelling: Promise<void> | undefined;
+  #cancelSent = false;
 
-  constructor(turn: AgentTurn, peer: Dispatcher) {
+  constructor(turn: Turn, peer: Peer, policy: Agent["onCrash"]) {
     this.#turn = turn;
     this.#peer = peer;
+    this.#policy = policy;
   }
 
   async *run(): AsyncGenerator<AgentEvent, MessageDraft | undefined, undefined> {
-    const turn = this.#turn;
+    const { signal } = this.#turn;
+    const over = new AbortController();
+    const stop = () => {
+      this.#cancelling = this.#cancel(over.signal);
+    };
+    signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
     try {
-      const call = callOf(turn.caller, turn.signal, turn.hops);
-      const frames = await this.#peer.dispatch({ kind: "stream", ...(await this.#input()) }, call);
-      const reply = yield* this.#listen(frames[Symbol.asyncIterator]());
-      if (reply !== undefined || this.#settled || turn.signal.aborted) return reply;
-      yield turn.failed(statusText("answerBrokeOff"));
+      const frames = await this.#open();
+      if (frames === undefined) {
+        yield failed(statusText("deliveryUnknown"));
+        return undefined;
+      }
+      const reply = yield* this.#read(frames[Symbol.asyncIterator]());
+      if (reply !== undefined || this.#settled || signal.aborted) return reply;
+      yield failed(statusText("answerBrokeOff"));
     } catch (error) {
+      if (signal.aborted) return undefined;
       if (!ProtocolError.is(error)) throw error;
-      if (!turn.signal.aborted) yield turn.failed(error.message);
+      yield failed(error.message);
+    } finally {
+      signal.removeEventListener("abort", stop);
+      if (this.#settled) over.abort();
+      await this.#cancelling;
+      // The id may have become known after the abort.
+      if (signal.aborted) await this.#cancel(over.signal);
     }
     return undefined;
   }
 
-  /** Ends with the stream, or earlier when the engine has heard enough. */
-  async *#listen(
+  /** Undefined where an earlier process may have sent the message and there is no way to find out. */
+  async #open(): Promise<FrameStream | undefined> {
+    const { attempt, caller, hops, memory, message, signal, task } = this.#turn;
+    const peer = this.#peer;
+    const call = { ...callOf(caller, signal), hops };
+    const earlier = attempt > 1 ? await memory.get<SentMessage>(SENT) : undefined;
+    if (earlier?.message === message.messageId) {
+      if (earlier.task !== undefined && canBeAsked(peer)) return this.#reattach(earlier.task, earlier.number, call);
+      if (peer.recognizesRepeats !== true && this.#policy === "fail") return undefined;
+    }
+    const input = await this.#input();
+    if (canBeAsked(peer)) await memory.set(SENT, { message: message.messageId });
+    const idempotencyKey = peer.recognizesRepeats === true ? `${task.id}/${message.messageId}` : undefined;
+    return peer.dispatch(
+      { kind: "stream", ...input },
+      idempotencyKey === undefined ? call : { ...call, idempotencyKey },
+    );
+  }
+
+  async #reattach(id: string, number: number | undefined, call: CallContext): Promise<FrameStream> {
+    const { checkpoint, memory } = this.#turn;
+    this.#taskId = id;
+    this.#continues = (await memory.get<string>(WAITING)) !== undefined;
+    this.#after = typeof checkpoint === "number" ? checkpoint : number;
+    try {
+      return await this.#peer.dispatch(
+        { kind: "subscribe", id, ...(this.#after === undefined ? undefined : { after: this.#after }) },
+        call,
+      );
+    } catch (error) {
+      if (!ProtocolError.is(error) || !CANNOT_FOLLOW.has(error.code)) throw error;
+      // It has ended, or can only be read.
+      const task = await this.#peer.dispatch({ kind: "get", id }, call);
+      return toStream({ task });
+    }
+  }
+
+  /** Ends with the stream, or earlier when nothing more is to come. */
+  async *#read(
     frames: AsyncIterator<readonly StreamFrame[]>,
   ): AsyncGenerator<AgentEvent, MessageDraft | undefined, undefined> {
     const { signal } = this.#turn;
-    const over = new AbortController();
-    const stop = () => void this.#stop(frames, over.signal);
-    signal.addEventListener("abort", stop, { once: true });
-    if (signal.aborted) stop();
+    const leave = () => void this.#cancelling?.then(() => frames.return?.());
+    signal.addEventListener("abort", leave, { once: true });
+    if (signal.aborted) leave();
     try {
       for (let step = await frames.next(); step.done !== true; step = await frames.next()) {
-        for (const { event } of step.value) {
+        for (const { event, number } of step.value) {
           if ("message" in event) return toDraft(event.message);
-          yield* this.#tell(event);
+          if (number !== undefined && this.#after !== undefined && number <= this.#after) continue;
+          const events = this.#translate(event);
+          await this.#remember(event, events.length === 0 ? number : undefined);
+          const last = events.pop();
+          yield* events;
+          // Together with what came of it, so that a resumed run continues with the frame that follows.
+          if (last !== undefined) yield number === undefined ? last : { ...last, checkpoint: number };
+          if (this.#settled && stateOf(event) === "TASK_STATE_INPUT_REQUIRED") return undefined;
         }
       }
       return undefined;
     } finally {
-      signal.removeEventListener("abort", stop);
-      over.abort();
+      signal.removeEventListener("abort", leave);
       await frames.return?.();
     }
   }
 
-  async #stop(frames: AsyncIterator<unknown>, over: AbortSignal): Promise<void> {
-    if (this.#taskId !== undefined) {
-      // Whatever the peer makes of it, the task here ends.
-      const call = callOf(this.#turn.caller, AbortSignal.any([over, AbortSignal.timeout(CANCEL_MS)]));
-      await this.#peer.dispatch({ kind: "cancel", id: this.#taskId }, call).catch(() => {});
-    }
-    await frames.return?.();
+  /** Whatever the peer makes of it, the task here ends. */
+  async #cancel(over: AbortSignal): Promise<void> {
+    const { caller, signal } = this.#turn;
+    // Another process, or this one later, continues with a run that was only lost here.
+    const isLost = ProtocolError.is(signal.reason) && signal.reason.code === "UNAVAILABLE";
+    if (this.#taskId === undefined || isLost || this.#cancelSent || over.aborted) return;
+    this.#cancelSent = true;
+    const limit = AbortSignal.any([over, AbortSignal.timeout(CANCEL_MS)]);
+    await cancelAtPeer(this.#peer, this.#taskId, caller, limit).catch(() => {});
   }
 
-  async *#tell(event: Exclude<StreamEvent, { message: Message }>): AsyncGenerator<AgentEvent, void, undefined> {
-    if ("artifactUpdate" in event) {
-      yield* toArtifact(event.artifactUpdate);
-    } else if ("statusUpdate" in event) {
-      this.#taskId = event.statusUpdate.taskId;
-      yield* this.#status(event.statusUpdate.status);
-    } else {
-      const { artifacts = [], id, status } = event.task;
-      const isFirst = this.#taskId === undefined;
-      this.#taskId = id;
-      for (const artifact of artifacts) yield* toArtifact({ artifact });
-      // A question that has just been answered may still show.
-      if (!(isFirst && this.#continues && isInterrupted(status.state))) yield* this.#status(status);
-    }
+  #translate(event: TaskEvent): AgentEvent[] {
+    if ("artifactUpdate" in event) return toArtifact(event.artifactUpdate);
+    if ("statusUpdate" in event) return this.#toStatus(event.statusUpdate.status);
+    const { artifacts = [], status } = event.task;
+    // A question that has just been answered may still show, with what was shown before it.
+    if (this.#taskId === undefined && this.#continues && isInterrupted(status.state)) return [];
+    return [...artifacts.flatMap((artifact) => toArtifact({ artifact })), ...this.#toStatus(status)];
   }
 
-  async *#status({ message, state }: TaskStatus): AsyncGenerator<AgentEvent, void, undefined> {
-    const { memory, signal } = this.#turn;
-    const waits = isInterrupted(state);
-    this.#settled = waits || isTerminal(state);
-    if (state === "TASK_STATE_SUBMITTED" || (state === "TASK_STATE_CANCELED" && signal.aborted)) return;
-    if (waits && this.#taskId !== undefined) await memory.set(WAITING, this.#taskId);
-    else if (isTerminal(state) && this.#continues) await memory.delete(WAITING);
-    const said = message === undefined || message.parts.length === 0 ? undefined : { message: toDraft(message) };
-    yield { status: state, ...said };
+  #toStatus({ message, state }: TaskStatus): AgentEvent[] {
+    this.#settled = isInterrupted(state) || isTerminal(state);
+    if (state === "TASK_STATE_SUBMITTED") return [];
+    if (state === "TASK_STATE_CANCELED" && this.#turn.signal.aborted) return [];
+    const hasMessage = message !== undefined && message.parts.length > 0;
+    return [{ status: state, ...(hasMessage ? { message: toDraft(message) } : undefined) }];
+  }
+
+  /** Before anything of the frame is shown. `number` where nothing of it is. */
+  async #remember(event: TaskEvent, number: number | undefined): Promise<void> {
+    const { memory, message } = this.#turn;
+    const id = taskIdOf(event);
+    if (this.#taskId === undefined && canBeAsked(this.#peer)) {
+      const sent: SentMessage = {
+        message: message.messageId,
+        task: id,
+        ...(number === undefined ? undefined : { number }),
+      };
+      await memory.set(SENT, sent);
+    }
+    this.#taskId = id;
+    const state = stateOf(event);
+    if (state === undefined || !this.#settled) return;
+    if (isInterrupted(state)) await memory.set(WAITING, id);
+    else if (this.#continues) await memory.delete(WAITING);
   }
 
   async #input(): Promise<SendInput> {
@@ -146,6 +264,20 @@ class Forwarding {
   }
 }
 
+function taskIdOf(event: TaskEvent): string {
+  if ("task" in event) return event.task.id;
+  return "statusUpdate" in event ? event.statusUpdate.taskId : event.artifactUpdate.taskId;
+}
+
+function stateOf(event: TaskEvent): TaskState | undefined {
+  if ("task" in event) return event.task.status.state;
+  return "statusUpdate" in event ? event.statusUpdate.status.state : undefined;
+}
+
+async function* toStream(event: TaskEvent): AsyncGenerator<readonly StreamFrame[], undefined, undefined> {
+  yield [{ event, json: JSON.stringify(event) }];
+}
+
 /** Callers may choose the ids of contexts, and the same id of two owners must not be the same conversation to a peer. */
 function peerContextId(owner: string, contextId: string): string {
   return createHash("sha256")
@@ -161,15 +293,20 @@ function withoutHops(metadata: JsonObject | undefined): JsonObject | undefined {
   return Object.keys(rest).length === 0 ? undefined : rest;
 }
 
-function* toArtifact(update: Omit<TaskArtifactUpdate, "taskId" | "contextId">): Generator<AgentEvent, void, undefined> {
+function toArtifact(update: Omit<TaskArtifactUpdate, "taskId" | "contextId">): AgentEvent[] {
   const { append, artifact, lastChunk, metadata } = update;
-  if (artifact.parts.length === 0) return;
-  yield {
+  if (artifact.parts.length === 0) return [];
+  const event: AgentEvent = {
     artifact,
     ...(append === undefined ? undefined : { append }),
     ...(lastChunk === undefined ? undefined : { lastChunk }),
     ...(metadata === undefined ? undefined : { metadata }),
   };
+  return [event];
+}
+
+function failed(text: string): AgentEvent {
+  return { status: "TASK_STATE_FAILED", message: { parts: [{ text }] } };
 }
 
 /** Ids and references are the peer's own. */

@@ -2,7 +2,7 @@ import { type Content, data, type Jsonable, toParts } from "../client/parts.ts";
 import type { AgentEvent, AgentState, ArtifactDraft, MessageDraft, Turn, TurnMemory } from "../engine/agent.ts";
 import type { Caller } from "../model/caller.ts";
 import type { Hops } from "../model/extensions.ts";
-import type { JsonObject } from "../model/json.ts";
+import type { JsonObject, JsonValue } from "../model/json.ts";
 import { type Message, type Part, textOf } from "../model/message.ts";
 
 type StatusEvent = Extract<AgentEvent, { status: AgentState }>;
@@ -92,6 +92,11 @@ export class AgentTurn implements Turn {
   /** 1, and more when the run was started again after a crash. */
   get attempt(): number {
     return this.#turn.attempt;
+  }
+
+  /** `checkpoint` of the newest event that was written with one, when the run was started again after a crash. */
+  get checkpoint(): JsonValue | undefined {
+    return this.#turn.checkpoint;
   }
 
   /** Media types that the caller accepts; empty if it did not say. */

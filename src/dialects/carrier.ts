@@ -91,5 +91,5 @@ export interface ConnectionRefusal {
 /** Calls a peer over a connection that both sides use. */
 export interface PeerCaller extends Dispatcher<Pick<CallContext, "signal">> {
   /** Absent: messages can be sent and cancelled, and nothing can be asked about them. */
-  readonly can?: Pick<Abilities, "operations">;
+  readonly can?: Pick<Abilities, "operations"> | undefined;
 }

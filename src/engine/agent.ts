@@ -26,14 +26,24 @@ export interface ArtifactDraft {
 }
 
 /** What an agent's run yields. */
-export type AgentEvent =
-  | { readonly status: AgentState; readonly message?: MessageDraft; readonly metadata?: JsonObject }
-  | {
-      readonly artifact: ArtifactDraft;
-      readonly append?: boolean;
-      readonly lastChunk?: boolean;
-      readonly metadata?: JsonObject;
-    };
+export type AgentEvent = Checkpointed &
+  (
+    | { readonly status: AgentState; readonly message?: MessageDraft; readonly metadata?: JsonObject }
+    | {
+        readonly artifact: ArtifactDraft;
+        readonly append?: boolean;
+        readonly lastChunk?: boolean;
+        readonly metadata?: JsonObject;
+      }
+  );
+
+interface Checkpointed {
+  /**
+   * Kept with the event in one write, and never shown: how far the run has come with it. A run that is resumed after a
+   * crash finds the newest as `turn.checkpoint`, and continues with what follows the event; artifacts continue too.
+   */
+  readonly checkpoint?: JsonValue;
+}
 
 /** Values that survive a crash of the process and are there again when the run is resumed. */
 export interface TurnMemory {
@@ -51,11 +61,16 @@ export interface Turn {
   readonly history: readonly Message[];
   readonly task: { readonly id: string; readonly contextId: string };
   readonly caller: Caller;
-  /** Aborted when the task is cancelled, times out, or this process lost the right to run it. */
+  /**
+   * Aborted when the task is cancelled, times out, or this process lost the right to run it. Only in the last case, in
+   * which the run continues elsewhere or later, the reason is a ProtocolError with the code UNAVAILABLE.
+   */
   readonly signal: AbortSignal;
   readonly memory: TurnMemory;
   /** 1, and more after a crash. */
   readonly attempt: number;
+  /** Of the newest event that an earlier attempt wrote with one; undefined where none did. */
+  readonly checkpoint?: JsonValue | undefined;
   readonly acceptedOutputModes: readonly string[];
   /** Metadata of the request, not of the message. */
   readonly metadata: JsonObject | undefined;

@@ -142,7 +142,7 @@ export class Recovery {
     const live = await this.#runner.tasks.adopt(served, lease, (until) => this.#openTurns(head, until));
     if (live === undefined) return;
     if (head.cancelRequested) {
-      live.end("TASK_STATE_CANCELED");
+      this.#runner.cancel(live);
       return;
     }
     // A run that was still waiting for its agent has done nothing yet: taking it up repeats nothing.
@@ -175,6 +175,8 @@ export class Recovery {
         const first = entry.number === 1 && "task" in entry.event ? entry.event.task.history?.[0] : undefined;
         const message = entry.received ?? first;
         if (message !== undefined) found.push(toStoredTurn(owner, message, entry));
+        const checkpoint = entry.request?.checkpoint;
+        if (checkpoint !== undefined && found[0] !== undefined) found[0].checkpoint = checkpoint;
       }
     }
   }

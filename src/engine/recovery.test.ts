@@ -83,6 +83,29 @@ describe("a task whose process died", () => {
     expect(log.some(({ event }) => "statusUpdate" in event && event.statusUpdate.metadata?.attempt === 2)).toBe(true);
   });
 
+  test("is resumed from its newest checkpoint, which is in the store with its event and shown to no one", async () => {
+    const words = ["one ", "two ", "three"];
+    const agent = agentOf(
+      async function* (turn: Turn) {
+        for (let at = (turn.checkpoint as number | undefined) ?? 0; at < words.length; at++) {
+          if (at === 2 && turn.attempt === 1) await new Promise(() => {});
+          yield { ...chunk("a", words[at] as string, at > 0), checkpoint: at + 1 };
+        }
+      },
+      { onCrash: "resume" },
+    );
+    const first = await Harness.start({ agent });
+    const { id } = await first.begin("hello");
+    const second = await successor(first, agent);
+    const log = await second.log(id);
+    expect(log.flatMap(({ event }) => ("artifactUpdate" in event ? event.artifactUpdate.artifact.parts : []))).toEqual(
+      words.map((text) => ({ text })),
+    );
+    expect((await second.get(id)).artifacts).toEqual([{ artifactId: "a", parts: [{ text: words.join("") }] }]);
+    expect(log.map(({ json }) => json).join()).not.toContain("checkpoint");
+    expect(snapshotViolations(log, await second.stored(id))).toEqual([]);
+  });
+
   test("is followed across the crash by number, each event once", async () => {
     const { agent } = mortal("resume");
     const first = await Harness.start({ agent });

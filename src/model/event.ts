@@ -1,4 +1,4 @@
-import type { JsonObject } from "./json.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
 import type { Message } from "./message.ts";
 import type { Artifact, Task, TaskState, TaskStatus } from "./task.ts";
 
@@ -28,11 +28,13 @@ export type TaskEvent =
 /** What a stream may carry: a task's events, or the one message of an agent that answered without a task. */
 export type StreamEvent = TaskEvent | { readonly message: Message };
 
-/** What came with a message beside it, for the run that answers it; kept because that run may be another one. */
+/** What is kept with an event and not shown: what came beside a message, for the run that answers it and its resumption. */
 export interface RequestDetails {
   readonly metadata?: JsonObject;
   readonly acceptedOutputModes?: readonly string[];
   readonly authenticated?: boolean;
+  /** How far the run had come with this event. */
+  readonly checkpoint?: JsonValue;
 }
 
 /**

@@ -17,6 +17,8 @@ export const STATUS_TEXTS = {
   programTooLong: "The agent's program wrote more than {} characters of output.",
   internalError: "The agent could not answer because of an internal error.",
   answerBrokeOff: "The agent's answer broke off.",
+  deliveryUnknown:
+    "The process that forwarded this message stopped, and whether the agent received the message is not known.",
   peerBusy: "The agent is busy.",
   peerNotConnected: "The agent is not connected.",
   peerLost: "The connection to the agent was lost.",

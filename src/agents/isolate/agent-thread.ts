@@ -101,9 +101,9 @@ export class AgentThread {
 
   /** Begins a turn. It ends with `next` that is done, `giveUp`, or the end of the thread. */
   begin(turn: Turn): void {
-    const { message, history, task, caller, attempt, acceptedOutputModes, metadata, hops } = turn;
+    const { message, history, task, caller, attempt, checkpoint, acceptedOutputModes, metadata, hops } = turn;
     this.#open(task.id, turn.memory);
-    const data = { message, history, task, caller, attempt, acceptedOutputModes, metadata, hops };
+    const data = { message, history, task, caller, attempt, checkpoint, acceptedOutputModes, metadata, hops };
     this.#post({ kind: "run", run: this.#run, turn: data });
   }
 

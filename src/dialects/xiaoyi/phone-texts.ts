@@ -98,6 +98,7 @@ const STATUS_TEXTS_ZH = {
   programEnded: "智能体程序被终止（{}）。",
   programTooLong: "智能体程序输出的内容超过 {} 个字符，任务已终止。",
   answerBrokeOff: "智能体的回答中断了，请重试。",
+  deliveryUnknown: "转发消息的进程已停止，无法确认智能体是否收到消息，请重试。",
   internalError: ERROR_TEXTS_ZH.INTERNAL_ERROR,
   peerBusy: "智能体繁忙，请稍后再试。",
   peerNotConnected: "智能体不在线，请稍后再试。",

@@ -1,6 +1,5 @@
 import { ProtocolError } from "../../model/errors.ts";
 import { LogEntry } from "../../model/event.ts";
-import type { JsonValue } from "../../model/json.ts";
 import type { CallContext } from "../../model/operation.ts";
 import { isTerminal, type Task } from "../../model/task.ts";
 import type { TaskHead } from "../../store/contract.ts";
@@ -39,7 +38,7 @@ export class CancelHandler {
       if (head.status.state === "TASK_STATE_CANCELED") return this.#reading.get(served, id, undefined, call);
       if (isTerminal(head.status.state)) throw notCancelable(id);
       if (head.node === undefined) {
-        if (await this.#cancelParked(head)) this.#notifyAgent(served, head);
+        if (await this.#cancelParked(head)) this.#runner.notifyDropped(served, head);
       } else if (graceIsOver) await this.#takeOver(served, id);
       else graceIsOver = await this.#askOwner(head);
     }
@@ -83,18 +82,6 @@ export class CancelHandler {
     return true;
   }
 
-  /** The caller does not wait for what the agent does about it. */
-  #notifyAgent({ agent, name }: ServedAgent, { contextId, id, owner }: TaskHead): void {
-    const get = async <T extends JsonValue>(key: string): Promise<T | undefined> => {
-      const text = (await this.#context.store.memory(id)).get(key);
-      return text === undefined ? undefined : (JSON.parse(text) as T);
-    };
-    const caller = { owner, authenticated: false };
-    agent.dropped?.({ id, contextId, caller, memory: { get } }).catch((error: unknown) => {
-      this.#context.log.warn({ err: error, task: id, agent: name }, "An agent could not drop a cancelled task.");
-    });
-  }
-
   /** Another node runs it and has the grace time to end it. True if it did not. */
   async #askOwner({ id, number }: TaskHead): Promise<boolean> {
     const { store, clock, times } = this.#context;
@@ -117,7 +104,7 @@ export class CancelHandler {
     const head = await store.head(id);
     if (head === undefined) return;
     const live = await this.#runner.tasks.adopt(served, { head, fence: result.fence });
-    live?.end("TASK_STATE_CANCELED");
+    if (live !== undefined) this.#runner.cancel(live);
     // The node that lost the task stops its run.
     live?.whenFlushed().then(
       () => store.wakeups.publish({ log: [id], work: true }),

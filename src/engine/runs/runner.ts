@@ -1,7 +1,9 @@
 import { ProtocolError } from "../../model/errors.ts";
+import type { JsonValue } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import { statusText } from "../../model/status-texts.ts";
 import { isTerminal, STATE_CLASS } from "../../model/task.ts";
+import type { TaskHead } from "../../store/contract.ts";
 import type { Agent } from "../agent.ts";
 import type { RunQueue } from "../concurrency.ts";
 import type { EngineContext } from "../options.ts";
@@ -66,6 +68,7 @@ export class Runner {
     const running = this.#running.get(live.id);
     if (running?.run === undefined) {
       live.end("TASK_STATE_CANCELED");
+      this.notifyDropped(live.served, live);
       return;
     }
     running.run.cancel(new ProtocolError("UNSUPPORTED_OPERATION", "The task was cancelled."));
@@ -73,6 +76,20 @@ export class Runner {
     running.cancelGraceTimer ??= this.#context.clock.after(this.#context.times.cancelGraceMs, () => {
       live.end("TASK_STATE_CANCELED");
       running.leaveQueue();
+    });
+  }
+
+  /** No run works on the cancelled task. What the agent does about it is not waited for. */
+  notifyDropped({ agent, name }: ServedAgent, task: Pick<TaskHead, "contextId" | "id" | "owner">): void {
+    const { contextId, id, owner } = task;
+    const { log, store } = this.#context;
+    const get = async <T extends JsonValue>(key: string): Promise<T | undefined> => {
+      const text = (await store.memory(id)).get(key);
+      return text === undefined ? undefined : (JSON.parse(text) as T);
+    };
+    const dropped = { id, contextId, caller: { owner, authenticated: false }, memory: { get } };
+    agent.dropped?.(dropped).catch((error: unknown) => {
+      log.warn({ err: error, task: id, agent: name }, "An agent could not drop a cancelled task.");
     });
   }
 
@@ -142,7 +159,7 @@ export class Runner {
       timeoutMs === undefined
         ? undefined
         : this.#context.clock.after(timeoutMs, () => {
-            run.cancel(new ProtocolError("UNAVAILABLE", "The turn took too long."));
+            run.cancel(new ProtocolError("RESOURCE_EXHAUSTED", "The turn took too long."));
             live.end("TASK_STATE_FAILED", textDraft(statusText("agentTimedOut", timeoutMs / 1000)));
             running.leaveQueue();
           });

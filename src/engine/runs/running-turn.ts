@@ -13,6 +13,7 @@ export class RunningTurn implements Turn {
   readonly task: Turn["task"];
   readonly caller: Caller;
   readonly attempt: number;
+  readonly checkpoint: JsonValue | undefined;
   readonly acceptedOutputModes: readonly string[];
   readonly metadata: JsonObject | undefined;
   readonly #live: LiveTask;
@@ -31,6 +32,7 @@ export class RunningTurn implements Turn {
     this.task = { id: live.id, contextId: live.contextId };
     this.caller = caller;
     this.attempt = live.attempt;
+    this.checkpoint = queued.checkpoint;
     this.acceptedOutputModes = queued.acceptedOutputModes;
     this.metadata = queued.metadata;
   }

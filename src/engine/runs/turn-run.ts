@@ -6,6 +6,7 @@ import type { EngineContext } from "../options.ts";
 import type { CommitParticipant } from "../tasks/committer.ts";
 import type { LiveTask } from "../tasks/live-task.ts";
 import { agentMessage, artifactEvent, textDraft } from "../tasks/task-events.ts";
+import { NO_EXTRAS } from "../tasks/task-write.ts";
 import type { RunningTurn } from "./running-turn.ts";
 import { measureParts, OutputLimitError, validateArtifact, validateState } from "./validate-output.ts";
 
@@ -115,13 +116,14 @@ export class TurnRun implements CommitParticipant {
   #emit(event: AgentEvent): void {
     if (this.#signs++ === 0) this.#live.decide();
     this.#waits = "status" in event && event.status === "TASK_STATE_AUTH_REQUIRED";
+    const extras = event.checkpoint === undefined ? NO_EXTRAS : { request: { checkpoint: event.checkpoint } };
     if ("status" in event) {
       if (this.#announced && this.#signs === 1 && isBareWorking(event)) return;
       if (event.message !== undefined) this.#count(event.message.parts);
       const completesEarly = event.status === "TASK_STATE_COMPLETED" && this.#live.openTurns > 1;
       // A message that was accepted meanwhile must still be answered, so the task goes on.
       const state = completesEarly ? "TASK_STATE_WORKING" : validateState(event.status);
-      this.#live.pushStatus(state, event.message, event.metadata);
+      this.#live.pushStatus(state, event.message, event.metadata, extras);
       return;
     }
     const artifact = this.#toArtifact(event.artifact);
@@ -129,10 +131,14 @@ export class TurnRun implements CommitParticipant {
     if (this.#live.state === "TASK_STATE_SUBMITTED") this.#beginWork();
     const begun = this.#begun?.has(artifact.artifactId) === true;
     const continues =
-      event.append === true &&
-      (begun || (this.#live.attempt === 1 && this.#live.fold.hasArtifact(artifact.artifactId)));
+      event.append === true && (begun || (this.#continuesOutput() && this.#live.fold.hasArtifact(artifact.artifactId)));
     if (!begun) this.#begin(artifact.artifactId);
-    this.#live.push(artifactEvent(this.#live, artifact, continues, event.lastChunk === true, event.metadata));
+    this.#live.push(artifactEvent(this.#live, artifact, continues, event.lastChunk === true, event.metadata), extras);
+  }
+
+  /** A run that is resumed without a checkpoint writes everything again from the beginning. */
+  #continuesOutput(): boolean {
+    return this.#live.attempt === 1 || this.#turn.checkpoint !== undefined;
   }
 
   #count(parts: readonly Part[]): void {

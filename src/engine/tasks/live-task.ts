@@ -1,6 +1,6 @@
 import type { Caller } from "../../model/caller.ts";
 import type { LogEntry } from "../../model/event.ts";
-import type { JsonObject } from "../../model/json.ts";
+import type { JsonObject, JsonValue } from "../../model/json.ts";
 import type { Message } from "../../model/message.ts";
 import { isTerminal, STATE_CLASS, type TaskState } from "../../model/task.ts";
 import type { MessageDraft } from "../agent.ts";
@@ -10,6 +10,7 @@ import type { ServedAgent } from "../runs/runner.ts";
 import type { Committer, RefusedWrite } from "./committer.ts";
 import { statusEvent } from "./task-events.ts";
 import { TaskLog, type TaskLogOptions } from "./task-log.ts";
+import type { EventExtras } from "./task-write.ts";
 
 /** A message that waits for its turn. */
 export interface QueuedTurn {
@@ -19,6 +20,8 @@ export interface QueuedTurn {
   readonly caller: Caller;
   readonly acceptedOutputModes: readonly string[];
   readonly metadata: Message["metadata"];
+  /** Where an earlier attempt at it had come to. */
+  checkpoint?: JsonValue;
 }
 
 export interface LiveTaskOptions extends TaskLogOptions {
@@ -117,8 +120,8 @@ export class LiveTask extends TaskLog {
     if (queued >= 0) this.#turns.splice(queued, 1);
   }
 
-  pushStatus(state: TaskState, message?: MessageDraft, metadata?: JsonObject): void {
-    this.push(statusEvent(this.context, this, state, message, metadata));
+  pushStatus(state: TaskState, message?: MessageDraft, metadata?: JsonObject, extras?: EventExtras): void {
+    this.push(statusEvent(this.context, this, state, message, metadata), extras);
   }
 
   /** Writes the terminal event; a run that still continues is ignored from here. */

@@ -22,7 +22,7 @@ interface PeerAgent extends Agent {
 
 export function createPeerAgent({ carrier, peer: id, ...definition }: PeerAgentOptions): PeerAgent {
   const peer = new CarrierPeer(carrier, id);
-  return { ...createForwardingAgent({ ...definition, peer }), [PEER]: peer };
+  return Object.assign(createForwardingAgent({ ...definition, peer }), { [PEER]: peer });
 }
 
 /** From now on these agents can be called. */
@@ -44,6 +44,10 @@ class CarrierPeer implements PeerCaller {
 
   bind(carriers: readonly Carrier[]): void {
     this.#caller = carriers.find(({ name }) => name === this.#carrier)?.peer?.(this.#id);
+  }
+
+  get can(): PeerCaller["can"] {
+    return this.#caller?.can;
   }
 
   async dispatch<O extends Operation>(operation: O, call: Pick<CallContext, "signal">): Promise<OutcomeOf<O>> {
