@@ -1,6 +1,7 @@
+import { isObject } from "../model/json.ts";
 import type { CheckContext } from "./check-context.ts";
 import type { Exchange, ExchangeLog } from "./exchange-log.ts";
-import { type Fields, isObject } from "./json.ts";
+import type { Fields } from "./json.ts";
 import type { FullResponse } from "./peers/http-client.ts";
 import type { Binding, RequirementId, Version } from "./requirements/index.ts";
 

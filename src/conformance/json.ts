@@ -1,10 +1,8 @@
 /** Looking at values of strangers without believing anything about them. */
 
-export type Fields = Readonly<Record<string, unknown>>;
+import { isObject } from "../model/json.ts";
 
-export function isObject(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
+export type Fields = Readonly<Record<string, unknown>>;
 
 /** The members of an object; none of what is not an object. */
 export function fieldsOf(value: unknown): Fields {

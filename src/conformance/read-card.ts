@@ -1,5 +1,6 @@
+import { isObject } from "../model/json.ts";
 import type { DeclaredCapabilities } from "./check-context.ts";
-import { type Fields, fieldsOf, isObject, listOf, textOf } from "./json.ts";
+import { type Fields, fieldsOf, listOf, textOf } from "./json.ts";
 import type { Target } from "./peers/peer.ts";
 import { BINDINGS, type Binding, type Version } from "./requirements/index.ts";
 

@@ -1,7 +1,8 @@
 /** Judging values by tables of their members. A table says what a version's binding writes; what it does not list is free. */
 
+import { isObject } from "../model/json.ts";
 import { TASK_STATES } from "../model/task.ts";
-import { type Fields, isObject, show } from "./json.ts";
+import { type Fields, show } from "./json.ts";
 import type { OperationName } from "./peers/peer.ts";
 import type { Binding, RequirementId, Version } from "./requirements/index.ts";
 

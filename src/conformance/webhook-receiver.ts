@@ -2,6 +2,7 @@
 
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { isLoopback } from "../wire/loopback.ts";
 import { notShown } from "./check.ts";
 
 export interface Notification {
@@ -73,8 +74,7 @@ export class WebhookReceiver {
         });
       });
     });
-    const isLoopback = host === "127.0.0.1" || host === "localhost" || host === "[::1]";
-    const address = host === "[::1]" ? "::1" : isLoopback ? "127.0.0.1" : undefined;
+    const address = host === "[::1]" ? "::1" : isLoopback(host) ? "127.0.0.1" : undefined;
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
       server.listen({ port: 0, ...(address === undefined ? {} : { host: address }) }, resolve);

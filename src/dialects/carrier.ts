@@ -1,9 +1,9 @@
 /** Serving and calling over connections that outlast a request. */
 
+import type { BackoffPolicy } from "../model/backoff.ts";
 import type { Caller } from "../model/caller.ts";
 import type { CallContext, Dispatcher } from "../model/operation.ts";
 import type { LogFields } from "../model/ports.ts";
-import type { BackoffPolicy } from "../wire/backoff.ts";
 import type { Closure, Connection } from "../wire/connection.ts";
 import type { FullReply, RequestHead } from "../wire/exchange.ts";
 import type { Link } from "../wire/link.ts";

@@ -1,3 +1,5 @@
+import { isObject } from "../model/json.ts";
+
 /** What is wrong with something that was read; the message names the member. */
 export class DecodeError extends Error {
   override readonly name = "DecodeError";
@@ -6,9 +8,6 @@ export class DecodeError extends Error {
 /** Values of strangers, looked at without believing anything about them. */
 
 export type Fields = Readonly<Record<string, unknown>>;
-
-export const isObject = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 export const fieldsOf = (value: unknown): Fields => (isObject(value) ? value : {});
 

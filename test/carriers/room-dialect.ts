@@ -4,10 +4,10 @@
  */
 import type { Carrier, CarrierHost, PeerCaller } from "../../src/dialects/carrier.ts";
 import type { Dialect, DialectTools } from "../../src/dialects/contract.ts";
+import type { BackoffPolicy } from "../../src/model/backoff.ts";
 import type { Caller } from "../../src/model/caller.ts";
 import { ProtocolError } from "../../src/model/errors.ts";
 import type { Message } from "../../src/model/message.ts";
-import type { BackoffPolicy } from "../../src/wire/backoff.ts";
 import type { Channel, Post } from "../../src/wire/channel.ts";
 import { createDeferred } from "../../src/wire/link.ts";
 import { RoomCalls } from "./room-calls.ts";

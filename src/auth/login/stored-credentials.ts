@@ -1,6 +1,7 @@
 /** Credentials as they are stored, and as they are sent to an agent. */
 
 import { ProtocolError } from "../../model/errors.ts";
+import { isObject } from "../../model/json.ts";
 import type {
   AgentCredentials,
   CredentialProvider,
@@ -231,10 +232,6 @@ function readClient(value: unknown): OAuthClient | undefined {
   const { id, method, secret } = value;
   if (method !== "basic" && method !== "post" && method !== "none") return undefined;
   return { id, method, ...(isNonEmptyString(secret) ? { secret } : {}) };
-}
-
-function isObject(value: unknown): value is JsonMembers {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isNonEmptyString(value: unknown): value is string {

@@ -3,7 +3,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { JWK } from "jose";
-import { isObject } from "./sign-card.ts";
+import { isObject } from "../../model/json.ts";
 
 /** Public keys that may vouch for a card: pinned ones, and those of key sets at pinned origins. */
 

@@ -2,7 +2,7 @@
 
 import { constants, sign } from "node:crypto";
 import type { AgentCardSignature } from "../../model/card.ts";
-import type { JsonObject, JsonValue } from "../../model/json.ts";
+import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import type { SigningAlgorithm, SigningKey } from "./keys.ts";
 
 /** The JSON Canonicalization Scheme, RFC 8785: one text for one value, so that it can be signed. */
@@ -107,10 +107,6 @@ function stripEmpty(value: JsonValue): JsonValue | undefined {
     return kept === undefined ? [] : [[name, kept] as const];
   });
   return members.length === 0 ? undefined : Object.fromEntries(members);
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /**

@@ -1,16 +1,10 @@
 /** Whether a card is what the holder of a trusted key has signed: A2A §8.4.3. */
 
 import type { JsonObject } from "../../model/json.ts";
+import { isObject } from "../../model/json.ts";
 import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
 import type { KeySource, PublicJwk } from "./keys.ts";
-import {
-  CanonicalJsonError,
-  canonicalJson,
-  findUnsignedPaths,
-  isObject,
-  signedForms,
-  withoutSignatures,
-} from "./sign-card.ts";
+import { CanonicalJsonError, canonicalJson, findUnsignedPaths, signedForms, withoutSignatures } from "./sign-card.ts";
 
 /** Objects that name a member twice: readers disagree about which one counts, so that no signature can cover them. */
 

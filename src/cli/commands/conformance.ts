@@ -23,13 +23,19 @@ import {
   type ProtoName,
   toBytes as toOldBytes,
 } from "../../dialects/a2a-v03/proto/schema.ts";
+import { parseDuration } from "../../model/duration.ts";
 import { ProtocolError } from "../../model/errors.ts";
-import { parseDuration } from "../duration.ts";
 import { CommandError, CommandExit, EXIT, usageError } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
 import { safeText, table } from "../render/text.ts";
 import { canonicalBinding } from "../session/choose-interfaces.ts";
-import { agentOrigin, attachCredentials, type Credentials, untrustedOrigins } from "../session/credentials.ts";
+import {
+  agentOrigin,
+  attachCredentials,
+  type Credentials,
+  isLoopbackOrigin,
+  untrustedOrigins,
+} from "../session/credentials.ts";
 import { jsonLayout } from "../session/report.ts";
 import {
   allowedOrigins,
@@ -121,7 +127,7 @@ async function buildOptions(session: Session, found: ResolvedCard): Promise<Conf
     insecure: settings.insecure,
     codecs: MESSAGE_CODECS,
     signal: stop.signal,
-    ...(isLoopback(found.url) ? { webhookHost: "127.0.0.1" } : {}),
+    ...(isLoopbackOrigin(found.url) ? { webhookHost: "127.0.0.1" } : {}),
   };
 }
 
@@ -144,10 +150,6 @@ async function findLogin(
 /** Service parameters that say who calls; the rest is sent also where nobody is to be told. */
 function isCredential(name: string): boolean {
   return /auth|key|token|cookie|secret/i.test(name);
-}
-
-function isLoopback(url: string): boolean {
-  return URL.canParse(url) && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(url).hostname);
 }
 
 function toBinding(text: string): Binding {
@@ -182,7 +184,7 @@ function toLevel(text: string): Level {
 }
 
 function toMilliseconds(text: string): number {
-  const milliseconds = parseDuration(text);
+  const milliseconds = parseDuration(text, { typed: true });
   if (milliseconds === undefined || milliseconds === 0)
     throw usageError(`--request-timeout must be a duration such as 500ms or 10s, not "${text}".`);
   return milliseconds;

@@ -9,6 +9,7 @@ import {
   type PushKeys,
   verifyPushSignature,
 } from "../../auth/signatures/sign-push.ts";
+import { isObject } from "../../model/json.ts";
 import { CommandError, usageError } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
 import { field } from "../render/text.ts";
@@ -181,13 +182,11 @@ type JsonFields = Readonly<Record<string, unknown>>;
 function parseObject(body: string): JsonFields | undefined {
   try {
     const value: unknown = JSON.parse(body);
-    return isObject(value) && !Array.isArray(value) ? value : undefined;
+    return isObject(value) ? value : undefined;
   } catch {
     return undefined;
   }
 }
-
-const isObject = (value: unknown): value is JsonFields => typeof value === "object" && value !== null;
 
 /** In the words of whichever version it came in. */
 function describeNotification(content: JsonFields | undefined): {

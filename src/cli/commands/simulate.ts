@@ -2,6 +2,7 @@ import { randomBytes, randomInt } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createInterface, type Interface } from "node:readline";
 import { stringify } from "yaml";
+import { parseDuration } from "../../model/duration.ts";
 import { systemClock } from "../../server/clock-and-ids.ts";
 import {
   type CloudCredentials,
@@ -20,7 +21,6 @@ import {
   type Simulator,
   seededRandom,
 } from "../../simulator/index.ts";
-import { parseDuration } from "../duration.ts";
 import { CommandError, toFailure, usageError } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
 import { safeLine } from "../render/text.ts";
@@ -248,7 +248,7 @@ async function readScript(path: string): Promise<readonly string[]> {
 }
 
 function readTimeout(text: string): number {
-  const milliseconds = parseDuration(text);
+  const milliseconds = parseDuration(text, { typed: true });
   if (milliseconds === undefined || milliseconds === 0)
     throw usageError(`--timeout must be a duration such as 30s, not "${text}".`);
   return milliseconds;

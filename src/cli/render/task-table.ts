@@ -1,7 +1,6 @@
 import { isDataPart, isTextPart, type Message, type Part } from "../../model/message.ts";
 import type { Task, TaskState } from "../../model/task.ts";
-import { formatElapsed } from "../duration.ts";
-import { displayWidth, safeLine, table, truncateToWidth } from "./text.ts";
+import { displayWidth, formatElapsed, safeLine, table, truncateToWidth } from "./text.ts";
 
 const GAP = 2;
 const MIN_MESSAGE_WIDTH = 10;

@@ -90,3 +90,16 @@ export function truncateToWidth(line: string, columns: number): string {
   }
   return columns < 1 ? "" : `${kept.trimEnd()}…`;
 }
+
+/** `12s`, `3m05s`, `2h10m`, `4d3h`: the two largest units, for people. */
+export function formatElapsed(milliseconds: number): string {
+  const seconds = Math.max(0, Math.floor(milliseconds / 1000));
+  const [minutes, hours, days] = [Math.floor(seconds / 60), Math.floor(seconds / 3600), Math.floor(seconds / 86_400)];
+  if (days > 0) return `${days}d${hours % 24}h`;
+  if (hours > 0) return `${hours}h${twoDigits(minutes % 60)}m`;
+  return minutes > 0 ? `${minutes}m${twoDigits(seconds % 60)}s` : `${seconds}s`;
+}
+
+function twoDigits(value: number): string {
+  return String(value).padStart(2, "0");
+}

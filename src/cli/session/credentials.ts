@@ -9,6 +9,7 @@ import { createCredentialGate } from "../../client/transport/credential-origins.
 import { BINDING } from "../../dialects/xiaoyi-http/card.ts";
 import type { AgentCard } from "../../model/card.ts";
 import type { JsonObject } from "../../model/json.ts";
+import { isLoopback } from "../../wire/loopback.ts";
 import type { Output } from "../output.ts";
 import type { Settings } from "../settings/read.ts";
 import { canonicalBinding } from "./choose-interfaces.ts";
@@ -62,8 +63,8 @@ export function untrustedOrigins(card: AgentCard, cardUrl: string, allowed: read
   return [...others];
 }
 
-export function isLoopbackOrigin(origin: string): boolean {
-  return /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(new URL(origin).hostname);
+export function isLoopbackOrigin(url: string): boolean {
+  return URL.canParse(url) && isLoopback(new URL(url).hostname);
 }
 
 export interface StoredLogin {

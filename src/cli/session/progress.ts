@@ -1,9 +1,8 @@
 import type { StreamEvent } from "../../model/event.ts";
 import type { TaskStatus } from "../../model/task.ts";
-import { formatElapsed } from "../duration.ts";
 import type { Output } from "../output.ts";
 import { firstLineOf, stateName } from "../render/task-table.ts";
-import { safeLine, truncateToWidth } from "../render/text.ts";
+import { formatElapsed, safeLine, truncateToWidth } from "../render/text.ts";
 
 const TICK_MS = 1000;
 const ANNOUNCE_AFTER_MS = 5000;

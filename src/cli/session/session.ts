@@ -1,4 +1,3 @@
-import { isIP } from "node:net";
 import type { CardVerification } from "../../auth/signatures/verify-card.ts";
 import { parseGrpcAddress } from "../../client/card/addresses.ts";
 import { describeVerification } from "../../client/card/verify-card.ts";
@@ -8,6 +7,7 @@ import { createCredentialGate } from "../../client/transport/credential-origins.
 import type { AgentCard } from "../../model/card.ts";
 import { formatDuration } from "../../model/duration.ts";
 import { ProtocolError } from "../../model/errors.ts";
+import { isLoopback } from "../../wire/loopback.ts";
 import { CommandError, CommandExit, usageError } from "../errors.ts";
 import type { Output } from "../output.ts";
 import { quoteForShell, safeText } from "../render/text.ts";
@@ -353,9 +353,4 @@ function endpointOf({ binding, url }: ChosenInterface, cardUrl: string | undefin
   if (!URL.canParse(url)) return undefined;
   const { hostname, protocol } = new URL(url);
   return { hostname, secure: protocol !== "http:" };
-}
-
-function isLoopback(hostname: string): boolean {
-  const bare = hostname.replace(/^\[|\]$/g, "");
-  return bare === "localhost" || bare === "::1" || (isIP(bare) === 4 && bare.startsWith("127."));
 }

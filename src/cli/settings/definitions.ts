@@ -1,5 +1,5 @@
 import { DIALECT_NAMES } from "../../client/dialect-names.ts";
-import { formatDuration } from "../duration.ts";
+import { formatDuration } from "../../model/duration.ts";
 import { usageError } from "../errors.ts";
 import type { SettingFile } from "./files.ts";
 

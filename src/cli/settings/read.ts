@@ -1,8 +1,8 @@
 import { DIALECT_NAMES } from "../../client/dialect-names.ts";
 import { SIGNATURE_POLICIES, type SignaturePolicy } from "../../client/options.ts";
 import type { SigningKeys } from "../../dialects/contract.ts";
+import { parseDuration } from "../../model/duration.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { parseDuration } from "../duration.ts";
 import { usageError } from "../errors.ts";
 import {
   DEFAULT_POLL_INTERVAL_MS,
@@ -140,7 +140,7 @@ function readOrigin(name: SettingName, text: string): string {
 
 function readDuration(name: SettingName, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  const milliseconds = parseDuration(text);
+  const milliseconds = parseDuration(text, { typed: true });
   if (milliseconds !== undefined && milliseconds > 0) return milliseconds;
   throw usageError(`--${longFlag(SETTINGS[name].flags)} must be a duration such as 500ms, 30s or 5m, not "${text}".`);
 }

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
+import { parseDuration } from "../../model/duration.ts";
 import { DEFAULT_STYLE, type DeviceEvent, type Simulator, type WireStyle } from "../../simulator/index.ts";
-import { parseDuration } from "../duration.ts";
 import { usageError } from "../errors.ts";
 import { mediaTypeOf } from "../session/message-parts.ts";
 
@@ -168,7 +168,7 @@ export const PHONE_COMMANDS: Readonly<Record<string, PhoneCommand>> = {
     argument: "DURATION",
     about: "do nothing for a while",
     run: (desk, duration) => {
-      const milliseconds = parseDuration(duration);
+      const milliseconds = parseDuration(duration, { typed: true });
       if (milliseconds === undefined) throw usageError("Say how long, e.g. 500ms.");
       return desk.pause(milliseconds);
     },

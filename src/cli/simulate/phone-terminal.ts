@@ -1,3 +1,4 @@
+import { formatDuration } from "../../model/duration.ts";
 import type { Clock } from "../../model/ports.ts";
 import {
   describeViolation,
@@ -7,7 +8,6 @@ import {
   type Simulator,
   type SimulatorEvent,
 } from "../../simulator/index.ts";
-import { formatDuration } from "../duration.ts";
 import { CommandError, usageError } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
 import { ensureNewline, safeLine, safeText, table } from "../render/text.ts";

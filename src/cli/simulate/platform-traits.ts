@@ -1,5 +1,5 @@
+import { parseDuration } from "../../model/duration.ts";
 import type { PlatformTraits } from "../../simulator/index.ts";
-import { parseDuration } from "../duration.ts";
 import { usageError } from "../errors.ts";
 
 type Traits = Partial<PlatformTraits>;
@@ -23,7 +23,7 @@ function durationTrait(name: "idleMs" | "initMs" | "skewMs"): Trait {
   return {
     values: "DURATION",
     read: (text) => {
-      const milliseconds = parseDuration(text);
+      const milliseconds = parseDuration(text, { typed: true });
       return milliseconds === undefined ? undefined : { [name]: milliseconds };
     },
   };

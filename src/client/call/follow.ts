@@ -1,11 +1,11 @@
 /** Following a task over as many connections as it takes. */
 
+import type { Backoff } from "../../model/backoff.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { StreamEvent } from "../../model/event.ts";
 import { EXTENSIONS } from "../../model/extensions.ts";
 import type { StreamFrame } from "../../model/operation.ts";
 import { isInterrupted, isTerminal, type TaskState } from "../../model/task.ts";
-import type { Backoff } from "../../wire/backoff.ts";
 import { ConnectionError } from "../errors.ts";
 import type { CallSettings, Failure, FrameReader, StreamOperation } from "../transport/transport.ts";
 import { createRetryBackoff, isTransient, retryDelay } from "./retry.ts";

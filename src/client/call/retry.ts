@@ -1,8 +1,8 @@
 /** What may be repeated, and after which failures. */
 
+import { type Backoff, createBackoff } from "../../model/backoff.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { OperationKind } from "../../model/operation.ts";
-import { type Backoff, createBackoff } from "../../wire/backoff.ts";
 import { CarrierError } from "../../wire/exchange.ts";
 import { ConnectionError } from "../errors.ts";
 import type { RetryOptions } from "../options.ts";

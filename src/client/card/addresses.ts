@@ -3,6 +3,7 @@
 import { statSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
+import { isLoopback } from "../../wire/loopback.ts";
 import { ConnectionError } from "../errors.ts";
 
 export const CARD_PATH = "/.well-known/agent-card.json";
@@ -16,7 +17,6 @@ type CardLocation =
 
 const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
 const HOST = /^(?:\[[0-9a-f:.]+\]|[^\s/:?#@]+)(?::\d+)?(?:[/?]|$)/i;
-const LOOPBACK_TARGET = /^(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d+)?(?:[/?]|$)/i;
 
 export function locateCard(target: string): CardLocation {
   if (/^https?:\/\//i.test(target)) return webLocation(target);
@@ -25,7 +25,11 @@ export function locateCard(target: string): CardLocation {
   if (target.startsWith(".") || isAbsolute(target) || isFile(target)) return { kind: "file", path: target };
   if (!HOST.test(target)) throw invalidTargetError(target);
   // Whoever means a remote host without TLS writes http:// explicitly.
-  return webLocation(`${LOOPBACK_TARGET.test(target) ? "http" : "https"}://${target}`);
+  return webLocation(`${isLoopback(hostOf(target)) ? "http" : "https"}://${target}`);
+}
+
+function hostOf(target: string): string {
+  return URL.canParse(`http://${target}`) ? new URL(`http://${target}`).hostname : "";
 }
 
 function webLocation(address: string): CardLocation {
@@ -90,8 +94,6 @@ const GRPC_SCHEMES: Readonly<Record<string, boolean>> = {
   "grpcs:": true,
 };
 
-const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
-
 /** `undefined` for what is no such address. A path is nothing to gRPC and left out. */
 export function parseGrpcAddress(url: string, options: GrpcAddressOptions = {}): GrpcAddress | undefined {
   const scheme = /^([a-z][a-z0-9+.-]*:)\/\//i.exec(url)?.[1]?.toLowerCase();
@@ -101,9 +103,13 @@ export function parseGrpcAddress(url: string, options: GrpcAddressOptions = {}):
   if (!URL.canParse(spelt)) return undefined;
   const { hostname, port, pathname } = new URL(spelt);
   if (scheme === undefined && pathname !== "/") return undefined;
-  const isLoopback = LOOPBACK.test(hostname);
-  const secure = scheme === undefined ? usesTls(isLoopback, options) : (GRPC_SCHEMES[scheme] as boolean);
-  return { authority: `${hostname}:${port || explicitPort(spelt) || (secure ? "443" : "80")}`, secure, isLoopback };
+  const isLocal = isLoopback(hostname);
+  const secure = scheme === undefined ? usesTls(isLocal, options) : (GRPC_SCHEMES[scheme] as boolean);
+  return {
+    authority: `${hostname}:${port || explicitPort(spelt) || (secure ? "443" : "80")}`,
+    secure,
+    isLoopback: isLocal,
+  };
 }
 
 /** `URL` hides a port that is the scheme's own. */
@@ -112,8 +118,8 @@ function explicitPort(url: string): string | undefined {
 }
 
 /** An agent that shows its card in the open talks in the open; without a card's URL only loopback does. */
-function usesTls(isLoopback: boolean, { cardUrl, tls }: GrpcAddressOptions): boolean {
+function usesTls(isLocal: boolean, { cardUrl, tls }: GrpcAddressOptions): boolean {
   if (tls !== undefined) return tls;
   if (cardUrl !== undefined && /^https?:/i.test(cardUrl)) return /^https:/i.test(cardUrl);
-  return !isLoopback;
+  return !isLocal;
 }

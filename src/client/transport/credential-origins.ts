@@ -1,5 +1,6 @@
 /** Where what a caller shows of itself may go: a card may name any host, and is not the one to decide. */
 
+import { isLoopback } from "../../wire/loopback.ts";
 import type { GrpcAddress } from "../card/addresses.ts";
 
 interface CredentialOptions {
@@ -52,10 +53,6 @@ function sameServer(one: Origin, other: Origin): boolean {
 /** The names of this machine are one host: servers write another one into their card than people type. */
 function sameHost(one: Origin, other: Origin): boolean {
   return one.hostname === other.hostname || (isLoopback(one.hostname) && isLoopback(other.hostname));
-}
-
-function isLoopback(hostname: string): boolean {
-  return /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
 }
 
 function parseOrigin(url: string): Origin | undefined {

@@ -1,5 +1,6 @@
+import { isObject } from "../../model/json.ts";
 import { type CardCheck, type CardContext, ensure, fail, fetchCard, notShown, parseCard } from "../check.ts";
-import { type Fields, fieldsOf, isObject, listOf, show } from "../json.ts";
+import { type Fields, fieldsOf, listOf, show } from "../json.ts";
 
 type Kind = "text" | "list" | "object" | "texts";
 

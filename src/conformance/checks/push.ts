@@ -1,7 +1,8 @@
+import { isObject } from "../../model/json.ts";
 import { ensure, Failed, fail, type InterfaceCheck, notShown } from "../check.ts";
 import { type CheckContext, randomSuffix, type SeenTask, showError } from "../check-context.ts";
 import type { Exchange } from "../exchange-log.ts";
-import { type Fields, fieldsOf, isObject, listOf, show, textOf } from "../json.ts";
+import { type Fields, fieldsOf, listOf, show, textOf } from "../json.ts";
 import { schemaFor, validate } from "../schema.ts";
 import type { Notification } from "../webhook-receiver.ts";
 

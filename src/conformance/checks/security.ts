@@ -1,6 +1,7 @@
+import { isObject } from "../../model/json.ts";
 import { ensure, fail, type InterfaceCheck, notShown } from "../check.ts";
 import { type CheckContext, randomSuffix, showError } from "../check-context.ts";
-import { fieldsOf, isObject, listOf, show, textOf } from "../json.ts";
+import { fieldsOf, listOf, show, textOf } from "../json.ts";
 import { isAuthenticationError, isError } from "../peers/errors.ts";
 import type { OperationName } from "../peers/peer.ts";
 

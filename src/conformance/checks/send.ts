@@ -1,6 +1,7 @@
+import { isObject } from "../../model/json.ts";
 import { ensure, fail, type InterfaceCheck, notShown } from "../check.ts";
 import { type CheckContext, isInterruptedState, isTerminalState, randomSuffix, showError } from "../check-context.ts";
-import { type Fields, fieldsOf, isObject, listOf, sameJson, show } from "../json.ts";
+import { type Fields, fieldsOf, listOf, sameJson, show } from "../json.ts";
 
 const omit = (message: Fields, name: string): Fields => {
   const { [name]: _left, ...rest } = message;

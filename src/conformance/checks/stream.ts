@@ -1,3 +1,4 @@
+import { isObject } from "../../model/json.ts";
 import { ensure, fail, type InterfaceCheck, notShown } from "../check.ts";
 import {
   type CheckContext,
@@ -7,7 +8,7 @@ import {
   randomSuffix,
   stateOfEvent,
 } from "../check-context.ts";
-import { type Fields, fieldsOf, isObject, listOf, sameJson, show, textOf } from "../json.ts";
+import { type Fields, fieldsOf, listOf, sameJson, show, textOf } from "../json.ts";
 
 async function streamEvents(context: CheckContext, message: Fields): Promise<readonly Fields[]> {
   context.requireStreaming();

@@ -1,6 +1,7 @@
+import { isObject } from "../../model/json.ts";
 import { ensure, fail, type InterfaceCheck, notShown } from "../check.ts";
 import { type CheckContext, historyOf, showError } from "../check-context.ts";
-import { type Fields, fieldsOf, isObject, listOf, sameJson, show } from "../json.ts";
+import { type Fields, fieldsOf, listOf, sameJson, show } from "../json.ts";
 import { isError } from "../peers/errors.ts";
 import type { FullResponse } from "../peers/http-client.ts";
 import type { GrpcPeer, HttpPeer, JsonRpcPeer } from "../peers/peer.ts";

@@ -1,6 +1,7 @@
 /** A2A 0.3 over JSON-RPC: objects told apart by `kind`, states and roles in lower case. */
 
-import { type Fields, fieldsOf, isObject, listOf, textOf, withoutUndefined } from "../json.ts";
+import { isObject } from "../../model/json.ts";
+import { type Fields, fieldsOf, listOf, textOf, withoutUndefined } from "../json.ts";
 import type { OperationName, Translation } from "./peer.ts";
 
 export const METHODS_V03: Readonly<Partial<Record<OperationName, string>>> = {

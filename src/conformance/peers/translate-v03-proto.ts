@@ -1,6 +1,7 @@
 /** A2A 0.3 over HTTP+JSON and gRPC: the JSON form of its protobuf messages. */
 
-import { type Fields, fieldsOf, isObject, listOf, textOf, withoutUndefined } from "../json.ts";
+import { isObject } from "../../model/json.ts";
+import { type Fields, fieldsOf, listOf, textOf, withoutUndefined } from "../json.ts";
 import type { Translation } from "./peer.ts";
 import { toPushConfig } from "./translate-v03-json.ts";
 

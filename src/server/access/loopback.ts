@@ -1,4 +1,4 @@
-import { BlockList, isIP } from "node:net";
+import { isLoopback as isLoopbackHost } from "../../wire/loopback.ts";
 
 /**
  * Which Host headers a server may answer to that takes anonymous callers. One that listens on loopback is reached from
@@ -26,15 +26,9 @@ export function createHostCheck(
   };
 }
 
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
-LOOPBACK.addAddress("::1", "ipv6");
-
-/** True for addresses that only this machine can reach. */
+/** True for names and addresses by which only this machine reaches the server. */
 export function isLoopback(host: string): boolean {
-  const family = isIP(host);
-  if (family === 0) return /^(?:.+\.)?localhost$/i.test(host);
-  return LOOPBACK.check(host, family === 6 ? "ipv6" : "ipv4");
+  return isLoopbackHost(host, { subdomains: true });
 }
 
 /** The host by which other machines reach a server, its own or that of a proxy; undefined where none can. */

@@ -1,7 +1,7 @@
 /** Keeps one connection open: opens it again whenever it closes, until too many attempts in a row have failed. */
 import type { ConnectionTrouble, DialledConnection } from "../../dialects/carrier.ts";
 import type { DialectTools } from "../../dialects/contract.ts";
-import { type Backoff, createBackoff } from "../../wire/backoff.ts";
+import { type Backoff, createBackoff } from "../../model/backoff.ts";
 import { type Closure, type Connection, INTERNAL_ERROR_CLOSURE } from "../../wire/connection.ts";
 import { DialError } from "../../wire/websocket-dial.ts";
 

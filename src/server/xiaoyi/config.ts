@@ -1,9 +1,9 @@
 /** What a configuration holds about Xiaoyi: its types, its rules, how it is shown and what of it is secret. */
 
 import type { z } from "zod";
+import type { BackoffPolicy } from "../../model/backoff.ts";
 import { formatDuration } from "../../model/duration.ts";
 import { isObject } from "../../model/json.ts";
-import type { BackoffPolicy } from "../../wire/backoff.ts";
 import { checkAgentExists, type Fields, type Finding, fieldsOf, listOf, type Path } from "../config/problems.ts";
 import { formatSize, membersOf, type ShownValues } from "../config/value-types.ts";
 import { DIAL_IN_CREDENTIALS, HTTP_ACCESS, type xiaoyi } from "./config-schema.ts";

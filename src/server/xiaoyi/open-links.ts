@@ -5,7 +5,7 @@ import type { DialectTools } from "../../dialects/contract.ts";
 import { DEFAULT_LANGUAGE } from "../../dialects/xiaoyi/phone-texts.ts";
 import type { PersistentMap } from "../../dialects/xiaoyi/ports.ts";
 import { DIALECT_NAME, LinkAgent } from "../../dialects/xiaoyi-link/index.ts";
-import type { BackoffPolicy } from "../../wire/backoff.ts";
+import type { BackoffPolicy } from "../../model/backoff.ts";
 import { NORMAL_CLOSURE } from "../../wire/connection.ts";
 import type { Link } from "../../wire/link.ts";
 import { dialWebSocket } from "../../wire/websocket-dial.ts";

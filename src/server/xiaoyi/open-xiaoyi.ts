@@ -15,10 +15,10 @@ import {
   type Entry,
 } from "../../dialects/xiaoyi-http/index.ts";
 import { xiaoyiLink } from "../../dialects/xiaoyi-link/index.ts";
+import type { BackoffPolicy } from "../../model/backoff.ts";
 import { ANONYMOUS } from "../../model/caller.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Clock, Log } from "../../model/ports.ts";
-import type { BackoffPolicy } from "../../wire/backoff.ts";
 import type { Link } from "../../wire/link.ts";
 import type { ServeOptions } from "../options.ts";
 import { AccountBindings, type AccountServer, createAccountExchange } from "./accounts.ts";

@@ -15,7 +15,7 @@ export function createTrustedExchanger(
 }
 
 export function isLocalUrl(url: string): boolean {
-  return URL.canParse(url) && isLoopback(new URL(url).hostname.replace(/^\[|\]$/g, ""));
+  return URL.canParse(url) && isLoopback(new URL(url).hostname);
 }
 
 /** Without encryption only where nobody stands in between. */

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { DecodeError, isObject } from "../json.ts";
+import { isObject } from "../../model/json.ts";
+import { DecodeError } from "../json.ts";
 import { decodeResponse, findDataFault } from "./decode-response.ts";
 
 test("whatever comes is read or refused in one way", () => {

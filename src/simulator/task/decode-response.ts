@@ -1,4 +1,5 @@
-import { DecodeError, type Fields, fieldsOf, isObject, listOf, textOf } from "../json.ts";
+import { isObject } from "../../model/json.ts";
+import { DecodeError, type Fields, fieldsOf, listOf, textOf } from "../json.ts";
 import type { ControlAnswer, OutgoingControl } from "../phone.ts";
 
 type Part =

@@ -12,6 +12,7 @@ import {
   None,
   type ServerMetadata,
 } from "openid-client";
+import { isLoopback } from "../../../wire/loopback.ts";
 import { GuardedFetchError } from "../../guarded-fetch/errors.ts";
 import { LoginError, type OAuthClient } from "../contract.ts";
 import type { OAuthScheme, OpenIdScheme } from "../security-schemes.ts";
@@ -127,12 +128,8 @@ function withoutSlash(url: string): string {
 function checkEndpoint(name: string, url: string | undefined, { allowLoopback }: ServerOptions): void {
   if (url === undefined) return;
   const { hostname, protocol } = URL.canParse(url) ? new URL(url) : { hostname: "", protocol: "" };
-  if (protocol === "https:" || (protocol === "http:" && allowLoopback && isLoopbackHost(hostname))) return;
+  if (protocol === "https:" || (protocol === "http:" && allowLoopback && isLoopback(hostname))) return;
   throw new LoginError("untrusted", `The ${name} of the authorization server must be https.`);
-}
-
-function isLoopbackHost(hostname: string): boolean {
-  return /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
 }
 
 function configure(metadata: ServerMetadata, client: OAuthClient, options: ServerOptions): Configuration {

@@ -9,8 +9,8 @@ import {
   type PushResult,
 } from "../../../dialects/xiaoyi/render/notification.ts";
 import { type KeyPair, signedHeaders } from "../../../dialects/xiaoyi/signature.ts";
+import { type Backoff, type BackoffPolicy, createBackoff } from "../../../model/backoff.ts";
 import type { Clock, CounterName, Log, Meter } from "../../../model/ports.ts";
-import { type Backoff, type BackoffPolicy, createBackoff } from "../../../wire/backoff.ts";
 import { CarrierError, type Exchanger } from "../../../wire/exchange.ts";
 import type { DeviceSpacing } from "./devices.ts";
 

@@ -24,9 +24,15 @@ export interface Backoff {
 }
 
 /**
- * The nth wait lies between half and all of `baseMs` × 2ⁿ, capped: random enough to spread a crowd of clients out, and
- * never so short that a dead server is hammered.
+ * How long to wait after a number of failures in a row: between half and all of a time that doubles up to the cap, so
+ * that those who failed together do not try again together, and a dead server is not hammered. `chance` is in [0, 1].
  */
+export function backoffDelay(failures: number, baseMs: number, capMs: number, chance: number): number {
+  // Beyond any cap long before 2^1000, which still multiplies to a number and not to NaN.
+  const ceiling = Math.min(capMs, baseMs * 2 ** Math.min(failures - 1, 1000));
+  return Math.round(ceiling / 2 + (chance * ceiling) / 2);
+}
+
 export function createBackoff(policy: BackoffPolicy, sources: BackoffSources): Backoff {
   const { baseMs, capMs, maxTries = Number.POSITIVE_INFINITY, resetAfterMs } = policy;
   let tries = 0;
@@ -37,10 +43,8 @@ export function createBackoff(policy: BackoffPolicy, sources: BackoffSources): B
       if (stableSince !== undefined && sources.now() - stableSince >= resetAfterMs) tries = 0;
       stableSince = undefined;
       if (tries >= maxTries) return undefined;
-      // Beyond any cap long before 2^1000, which still multiplies to a number and not to NaN.
-      const ceiling = Math.min(capMs, baseMs * 2 ** Math.min(tries, 1000));
       tries++;
-      return ceiling / 2 + (sources.random() * ceiling) / 2;
+      return backoffDelay(tries, baseMs, capMs, sources.random());
     },
     markConnected() {
       stableSince ??= sources.now();
