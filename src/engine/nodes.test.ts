@@ -393,7 +393,7 @@ describe.each([
       const before = (await here.log(id)).length;
       const config = { url: "https://hook.example/1" };
       const call = { caller: { owner: "alice", authenticated: true }, tenant: "", extensions: [], dialect: "test" };
-      await there.engine.dispatch("agent", { kind: "push-create", taskId: id, config }, call);
+      await there.engine.agent("agent").dispatch({ kind: "push-create", taskId: id, config }, call);
       const second = there.task("second", { taskId: id });
       await settle();
       gate.open();
