@@ -4,43 +4,43 @@ import type { LossRule } from "../src/model/loss.ts";
 const PLACE = { base: "B", rpc: "host:port", name: "NAME", isDefault: true };
 
 const OPERATION_LABELS = {
-  send: "send, and wait for the answer",
-  stream: "send, and follow the answer",
+  send: "send and wait for the answer",
+  stream: "send and stream the answer",
   get: "get a task",
   list: "list tasks",
   cancel: "cancel a task",
-  subscribe: "follow a running task",
+  subscribe: "subscribe to a task",
   "push-create": "register a webhook",
-  "push-get": "read a webhook's registration",
+  "push-get": "get a webhook",
   "push-list": "list webhooks",
   "push-delete": "remove a webhook",
-  "extended-card": "the card for known callers",
+  "extended-card": "extended card",
 } as const satisfies Record<keyof Abilities["operations"], string>;
 
 const PART_LABELS = {
   text: "text",
-  raw: "files, as bytes",
-  url: "files, by address",
+  raw: "files as bytes",
+  url: "files by URL",
   data: "structured data",
 } as const satisfies Record<keyof Abilities["parts"], string>;
 
-/** What each dialect can say, from what it declares; a test holds the declarations against what its codecs do. */
+/** What each dialect supports, from what it declares; a test compares the declarations with what its codecs do. */
 export function dialectsPage(dialects: readonly Dialect[]): string {
   return `# Dialects
 
-Every agent is served in all of these at once, and the client calls agents that speak any of them. Inside there is one
-model, which is that of A2A 1.0; a dialect that has no words for something leaves it out or says it in another form. That
-is never silent: the loss is counted (\`dragoman_losses_total\` on \`/metrics\`), written to the log at level \`debug\`,
-told to the client's \`onNotice\`, printed by \`dragoman send --debug\`, and refused with \`strict: true\`.
+Every agent is served in all of these dialects at once, and the client can call agents that use any of them. Internally there
+is one model, that of A2A 1.0. A dialect that cannot express something drops it or changes its form, and such a loss is never
+silent: it is counted (\`dragoman_losses_total\` on \`/metrics\`), logged at level \`debug\`, passed to the client's \`onNotice\`,
+printed by \`dragoman send --debug\`, and refused with \`strict: true\`.
 
-Ids that a dialect has no place for are not losses: 0.1 has no \`messageId\` and names artifacts by their index, and who hears it makes
-ids anew. This page is generated from what the dialects declare.
+Ids that a dialect has no field for are not losses: 0.1 has no \`messageId\` and identifies artifacts by their index, so the
+receiver generates ids. This page is generated from what the dialects declare.
 
-## What each can say
+## What each supports
 
 ${table(["", ...dialects.map(({ name }) => `\`${name}\``)], abilityRows(dialects))}
 
-## Where each is found
+## Where each is served
 
 ${table(["dialect", "served at", "called over"], dialects.map(placesRow))}
 
@@ -59,9 +59,9 @@ function abilityRows(dialects: readonly Dialect[]): string[][] {
     ...operations.map((kind) => row(OPERATION_LABELS[kind], (can) => can.operations[kind])),
     ...parts.map((kind) => row(PART_LABELS[kind], (can) => can.parts[kind])),
     row("artifacts", (can) => can.artifacts),
-    row("questions back (input required)", (can) => can.inputRequired),
+    row("input required", (can) => can.inputRequired),
     row("metadata", (can) => can.metadata),
-    row("streams resumed without a gap", (can) => can.replay),
+    row("resuming streams without gaps", (can) => can.replay),
   ];
 }
 
@@ -70,23 +70,25 @@ function placesRow({ name, serving, calling }: Dialect): string[] {
     ...(serving.jsonRpc === undefined ? [] : ["`POST B`"]),
     ...(serving.http ?? []).map(({ prefix }) => `\`B/${prefix}\``),
     ...(serving.rpc === undefined ? [] : [`gRPC \`${serving.rpc.service}\``]),
-    ...(serving.carriers === undefined ? [] : ["links that are configured"]),
+    ...(serving.carriers === undefined ? [] : ["configured links"]),
   ];
   const called = calling.map((one) => (one.carrier === "link" ? "a link" : `\`${one.binding}\``));
   const inCard = serving.interfaces?.(PLACE).length ?? 0;
-  const where = inCard > 0 ? "" : "; not in the list of interfaces of the 1.0 card";
+  const where = inCard > 0 ? "" : "; not among the interfaces of the 1.0 card";
   return [`\`${name}\``, `${served.join(", ")}${where}`, called.join(", ")];
 }
 
 function lossesSection({ name, losses }: Dialect): string {
   const head = `## What \`${name}\` loses`;
-  if (losses.length === 0) return `${head}\n\nNothing: the model is its own.`;
-  return `${head}\n\n${table(["what", "", "becomes", "where"], losses.map(lossRow))}`;
+  if (losses.length === 0) return `${head}\n\nNothing: the model is that of 1.0.`;
+  return `${head}\n\n${table(["what", "", "why, or what it becomes", "where"], losses.map(lossRow))}`;
 }
+
+const KIND_LABELS = { dropped: "dropped", bent: "changed" } as const satisfies Record<LossRule["kind"], string>;
 
 function lossRow({ kind, what, reason, direction, bindings }: LossRule): string[] {
   const where = bindings === undefined ? "everywhere" : bindings.join(", ");
-  return [`\`${what}\``, `${kind}, ${direction === "said" ? "when we say it" : "when we hear it"}`, reason, where];
+  return [`\`${what}\``, `${KIND_LABELS[kind]} when ${direction === "said" ? "sent" : "received"}`, reason, where];
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

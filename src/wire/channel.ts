@@ -11,7 +11,7 @@ export interface Channel extends Connection {
   edit?(id: string, draft: PostDraft): Promise<void>;
 }
 
-export interface ChannelAbilities {
+interface ChannelAbilities {
   /** Characters of one post. */
   readonly maxText: number;
   readonly edits: boolean;
@@ -36,7 +36,7 @@ export interface Post {
   readonly at: number;
 }
 
-export interface PostSender {
+interface PostSender {
   readonly id: string;
   readonly name: string;
   readonly bot: boolean;
@@ -44,7 +44,7 @@ export interface PostSender {
   readonly self: boolean;
 }
 
-export interface PostFile {
+interface PostFile {
   readonly name: string;
   readonly mediaType: string;
   readonly url: string;

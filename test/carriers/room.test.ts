@@ -165,7 +165,7 @@ describe("what cannot be answered", () => {
   it("a mention of someone who is not an agent here is left alone, one of an agent that is gone is refused", async () => {
     const unknown = await ada.say("Are you there?", { mentions: ["carol"] });
     const gone = await ada.say("Are you there?", { mentions: ["ghost"] });
-    expect((await ada.answerTo(gone, "ghost")).text).toBe("There is no such agent.");
+    expect((await ada.answerTo(gone, "ghost")).text).toBe("Agent not found.");
     expect(ada.answersTo(unknown)).toEqual([]);
   });
 

@@ -122,7 +122,7 @@ export async function openRoomStage(room: RoomServer): Promise<RoomStage> {
       agents: services,
       context(agent, caller) {
         const service = services.get(agent);
-        if (service === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "There is no such agent.");
+        if (service === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "Agent not found.");
         return { ids: uuidIds, report: () => {}, service, caller, limits, agentOfTenant: () => undefined };
       },
     }),

@@ -4,10 +4,9 @@ import { linkCalling } from "./call/call-link.ts";
 import { LOSSES } from "./losses.ts";
 import { DIALECT_NAME } from "./version.ts";
 
-export type { OutgoingFile, UploadFile } from "../xiaoyi/upload.ts";
 export { LinkAgent } from "./bind-link.ts";
 export { linkCalling } from "./call/call-link.ts";
-export { DEFAULT_LINK_TIMES, type LinkTimes } from "./options.ts";
+
 export { DIALECT_NAME } from "./version.ts";
 
 /** Huawei's assistant Xiaoyi over links that agents dial. Cards are not published for it: its console gives out the ids. */

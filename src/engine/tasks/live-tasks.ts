@@ -196,7 +196,7 @@ export class LiveTasks implements LiveTaskKeeper {
     if (!isTerminal(state)) this.park(live.fold);
     this.drop(live);
     const ms = this.#context.clock.now() - live.startedAt;
-    this.#context.log.info({ task: live.id, agent: live.agent, state, events: live.fold.number, ms }, "task");
+    this.#context.log.info({ task: live.id, agent: live.agent, state, events: live.fold.number, ms }, "Task finished");
   }
 
   /**

@@ -31,11 +31,11 @@ const skill = z.strictObject({
   id: text.describe("Id of the skill, by which callers find it."),
   name: text.describe("Name for people."),
   description: text.describe("What the skill does."),
-  tags: z.array(text).exactOptional().describe("Words to find the skill by; the id unless given."),
+  tags: z.array(text).exactOptional().describe("Keywords of the skill; default: its id."),
   examples: z.array(text).exactOptional().describe("Messages that show its use."),
-  inputModes: z.array(text).exactOptional().describe("Media types it takes, if not those of the agent."),
-  outputModes: z.array(text).exactOptional().describe("Media types it gives, if not those of the agent."),
-  scopes: z.array(text).exactOptional().describe("What callers must have been granted to ask for it by its id."),
+  inputModes: z.array(text).exactOptional().describe("Media types it accepts; default: those of the agent."),
+  outputModes: z.array(text).exactOptional().describe("Media types it produces; default: those of the agent."),
+  scopes: z.array(text).exactOptional().describe("Scopes that a caller needs to ask for it by its id."),
 });
 
 export const AGENT_KINDS = ["use", "module", "exec", "link"] as const;
@@ -69,7 +69,7 @@ const agent = z.strictObject({
     ),
   cwd: text
     .exactOptional()
-    .describe("With `exec`: folder it runs in, relative to this file; the folder of this file unless given."),
+    .describe("With `exec`: working directory, relative to this file; default: the folder of this file."),
   env: z
     .record(z.string(), z.string())
     .exactOptional()
@@ -92,14 +92,14 @@ const agent = z.strictObject({
   skills: z.array(skill).min(1).exactOptional().describe("Skills on the card, instead of the agent's own."),
   concurrency: count
     .exactOptional()
-    .describe("Turns at the same time, at most; default: 16 for `exec`, 8 with `isolate`, else no limit."),
+    .describe("Maximum number of concurrent turns; default: 16 for `exec`, 8 with `isolate`, else no limit."),
   onCrash: z
     .enum(["fail", "resume"])
     .exactOptional()
     .describe(
       "What becomes of a running task when the server dies: failed, or run again. `resume` only if repeating does no harm.",
     ),
-  timeout: wait.exactOptional().describe("Longest time of one turn; the task fails after it."),
+  timeout: wait.exactOptional().describe("Maximum duration of one turn; after that the task fails."),
 });
 
 /** A name is part of the agent's address. */
@@ -109,25 +109,25 @@ const server = z.strictObject({
   host: text
     .default("127.0.0.1")
     .describe("Address to listen on. Anything but loopback needs `auth`, and so does a `publicUrl` elsewhere."),
-  port: port.default(4000).describe("Port of HTTP; 0 takes any free one."),
+  port: port.default(4000).describe("HTTP port; 0 picks a free one."),
   grpc: z.boolean().default(true).describe("Whether gRPC is served."),
-  grpcPort: port.exactOptional().describe("Port of gRPC; the one after `port` unless given, 0 takes any free one."),
+  grpcPort: port.exactOptional().describe("gRPC port; 0 picks a free one; default: the one after `port`."),
   publicUrl: publicUrl
     .exactOptional()
-    .describe("Where callers reach the server, if that is not host and port; written into cards."),
+    .describe("URL at which callers reach the server, if not host and port; written into cards."),
   grpcPublicUrl: grpcPublicUrl
     .exactOptional()
-    .describe("`host:port` where callers reach gRPC, if that is not the host of `publicUrl` and `grpcPort`."),
+    .describe("`host:port` at which callers reach gRPC, if not the host of `publicUrl` and `grpcPort`."),
   path: mountPath
     .default("/")
-    .describe("Path below which everything over HTTP is served, for a proxy that passes paths on as they are."),
+    .describe("Path prefix of everything served over HTTP, for a proxy that forwards paths unchanged."),
   card: z
     .enum(["hybrid", "v1", "v03"])
     .default("hybrid")
-    .describe("What a reader of the card gets who names no version; `hybrid` is understood by readers of 1.0 and 0.3."),
+    .describe("Form of the card for readers that name no version; `hybrid` is understood by readers of 1.0 and 0.3."),
   cors: z
     .strictObject({
-      origins: z.array(text).default([]).describe('Origins that browsers may call from; `"*"` stands for all.'),
+      origins: z.array(text).default([]).describe('Origins that browsers may call from; `"*"` allows all.'),
     })
     .prefault({})
     .describe("What browsers of other origins may do; by default nothing."),
@@ -136,7 +136,7 @@ const server = z.strictObject({
     .describe(
       "CPU time that code of an agent may take without a pause, during which nothing else is served; then it is named in the log and the process ends with exit code 70. `false`: never.",
     ),
-  tls: tls.exactOptional().describe("Files for serving HTTP and gRPC over TLS; read again when they change."),
+  tls: tls.exactOptional().describe("Files for serving HTTP and gRPC over TLS; reloaded when they change."),
 });
 
 export const limits = z.strictObject({
@@ -181,15 +181,15 @@ export const limits = z.strictObject({
     .describe("Length of one part, from callers and from agents; files of callers are bounded by `file`."),
   file: size
     .exactOptional()
-    .describe("Size of one file in a message, in bytes of the file itself; that of `part` unless given."),
+    .describe("Size of one file in a message, in bytes of the file itself; default: that of `part`."),
   mediaTypes: z
     .array(mediaType)
     .min(1)
     .exactOptional()
     .describe(
-      "Media types that files in messages may have, such as `application/pdf` or `image/*`, whichever agent they are for; any unless given. A file without one counts as `application/octet-stream`.",
+      "Media types that files in messages may have, such as `application/pdf` or `image/*`, for any agent; default: all. A file without one counts as `application/octet-stream`.",
     ),
-  task: size.prefault("256MiB").describe("What one task may write; an agent that goes on without end fails there."),
+  task: size.prefault("256MiB").describe("How much one task may write; after that it fails."),
   failedLogins: count
     .default(300)
     .describe("Wrong credentials from one address within a minute; then it gets 429 for the rest of it."),
@@ -203,23 +203,23 @@ export const limits = z.strictObject({
   storedBytesPerOwner: size
     .exactOptional()
     .describe(
-      "What the tasks of one owner may take up in the store before it can start no more and register no more webhooks; no limit unless given.",
+      "What the tasks of one owner may take up in the store before it can start no more and register no more webhooks; default: no limit.",
     ),
   streamsPerAddress: count.default(DEFAULT_LIMITS.streamsPerAddress).describe("Open streams from one address."),
   ratePerAddress: rate
     .exactOptional()
     .describe(
-      "Requests a second from one address (an IPv6 network of /64 counts as one); more is answered with 429. No limit unless given. Behind a proxy all callers have its address.",
+      "Requests a second from one address (an IPv6 network of /64 counts as one); more is answered with 429; default: no limit. Behind a proxy all callers have its address.",
     ),
   burstPerAddress: count
     .exactOptional()
-    .describe("Requests from one address that may come at once; five seconds' worth of its rate unless given."),
+    .describe("Burst of requests from one address; default: five seconds' worth of its rate."),
   ratePerOwner: rate
     .exactOptional()
-    .describe("Requests a second of one owner; more is answered with 429. No limit unless given."),
+    .describe("Requests a second of one owner; more is answered with 429; default: no limit."),
   burstPerOwner: count
     .exactOptional()
-    .describe("Requests of one owner that may come at once; five seconds' worth of its rate unless given."),
+    .describe("Burst of requests of one owner; default: five seconds' worth of its rate."),
   requestsPerAddress: count
     .default(DEFAULT_REQUESTS.requestsPerAddress)
     .describe("Requests from one address that are being answered at the same time."),
@@ -238,14 +238,14 @@ export const limits = z.strictObject({
       "gRPC calls a second from one address that are reset before their caller is known; one that is refused, or is for health or reflection, counts as a tenth. Ten seconds' worth may come at once; after more, the address is refused for 10 s, except on connections on which credentials were shown. Behind a proxy all callers have its address: set a higher number there.",
     ),
   headers: size.prefault("16KiB").describe("Size of a request's headers; HTTP answers more with 431."),
-  headersTimeout: wait.prefault("20s").describe("The headers of a request must be there by then."),
-  requestTimeout: wait.prefault("5m").describe("The whole request must be there by then."),
+  headersTimeout: wait.prefault("20s").describe("Maximum time for the headers of a request to arrive."),
+  requestTimeout: wait.prefault("5m").describe("Maximum time for the whole request to arrive."),
 });
 
 const retention = z.strictObject({
   idempotency: duration.prefault("1d").describe("How long a repeated send is recognised."),
-  compactAfter: duration.prefault("1d").describe("How long after its end a task keeps its single events."),
-  pruneAfter: duration.exactOptional().describe("How long after its end a task is deleted; never unless given."),
+  compactAfter: duration.prefault("1d").describe("How long after its end a task keeps its individual events."),
+  pruneAfter: duration.exactOptional().describe("How long after its end a task is deleted; default: never."),
 });
 
 const push = z.strictObject({
@@ -254,52 +254,49 @@ const push = z.strictObject({
     .boolean()
     .exactOptional()
     .describe(
-      "Let webhooks be in private networks and on this machine; whoever may call can then make the server call there. Unless given, only a server that only this machine can reach does.",
+      "Allow webhooks in private networks and on this machine; any caller can then make the server send requests there. Default: only for a server that only this machine can reach.",
     ),
   attempts: count
     .default(DEFAULT_LIMITS.pushAttempts)
-    .describe("Tries of one notification before its config is given up; `dragoman push redeliver` takes it up again."),
-  timeout: wait.prefault("10s").describe("Longest time of one try."),
+    .describe("Attempts per notification before its config is given up; `dragoman push redeliver` starts again."),
+  timeout: wait.prefault("10s").describe("Timeout of one attempt."),
   hmac: z
     .strictObject({
       secret: z
         .string()
         .min(MIN_SECRET_LENGTH, { error: `must have at least ${MIN_SECRET_LENGTH} characters` })
-        .describe("Known to all receivers too, so only for where they are all yours."),
+        .describe("Shared by all receivers, so use it only if they are all yours."),
     })
     .exactOptional()
     .describe("Sign notifications with a shared secret (`X-Dragoman-Signature`)."),
   jwt: z
     .strictObject({
       keyFile: text.describe("Private key, P-256, Ed25519 or RSA, in PEM or JWK form; relative to this file."),
-      kid: text.describe("Name of the key, by which receivers find its public half."),
+      kid: text.describe("Id of the key, by which receivers find the public key."),
       alg: z.enum(SIGNING_ALGORITHMS).exactOptional().describe("Refuse a key for another algorithm."),
-      issuer: text.exactOptional().describe("Who signs; the address of the server unless given."),
+      issuer: text.exactOptional().describe("Issuer of the tokens; default: the URL of the server."),
     })
     .exactOptional()
-    .describe("Sign notifications with a key whose public half is at `/.well-known/jwks.json` (`X-Dragoman-JWT`)."),
+    .describe("Sign notifications with a key whose public part is at `/.well-known/jwks.json` (`X-Dragoman-JWT`)."),
 });
 
 const log = z.strictObject({
   level: z
     .enum(["debug", "info", "warn", "error", "silent"])
     .default("info")
-    .describe("Least important messages to write."),
-  pretty: z
-    .boolean()
-    .exactOptional()
-    .describe("For people rather than machines; unless given, when stderr is a terminal."),
+    .describe("Minimum level of messages to write."),
+  pretty: z.boolean().exactOptional().describe("Human-readable output; default: when stderr is a terminal."),
 });
 
 const signing = z.strictObject({
   keyFile: text.describe("Private key: an unencrypted PEM or a JWK, relative to this file."),
   kid: text.describe("Id of the key, by which verifiers find it."),
-  alg: z.enum(SIGNING_ALGORITHMS).exactOptional().describe("Algorithm; what the key is made for unless given."),
+  alg: z.enum(SIGNING_ALGORITHMS).exactOptional().describe("Algorithm; default: what the key is made for."),
   jku: z
     .url({ protocol: /^https$/, error: "must be an https address" })
     .exactOptional()
     .describe(
-      "Address of the public key set in the signatures; with an https `server.publicUrl` its `/.well-known/jwks.json` unless given.",
+      "Address of the public key set in the signatures; default: `/.well-known/jwks.json` of an https `server.publicUrl`.",
     ),
 });
 
@@ -326,27 +323,27 @@ export const configSchema = z.strictObject({
     .regex(/^(?:memory:|sqlite:.+)$/, { error: describeStoreError })
     .default("sqlite:.dragoman/data.db")
     .describe("Where tasks are kept: `memory:`, or `sqlite:` and a file relative to this one."),
-  default: text.exactOptional().describe("Name of the agent that also lives at the root; the first unless given."),
+  default: text.exactOptional().describe("Name of the agent that is also served at the root; default: the first."),
   agents: z
     .record(z.string().regex(AGENT_NAME, { error: "must be letters, digits, dots, dashes and underscores" }), agent)
     .describe("Agents by name; each has exactly one of `use`, `module`, `exec` and `link`."),
-  auth: auth.prefault({}).describe("Who may call. Without it, anyone on this machine."),
+  auth: auth.prefault({}).describe("Who may call. Default: anyone on this machine."),
   signing: signing
     .exactOptional()
     .describe("Signs the cards of all agents; the public key is at `/.well-known/jwks.json`."),
   ...sectionSchemas,
-  limits: limits.prefault({}).describe("Bounds on what callers may ask for."),
-  push: push.prefault({}).describe("How those who registered a webhook are told of their tasks."),
+  limits: limits.prefault({}).describe("Limits on what callers may do."),
+  push: push.prefault({}).describe("Push notifications: how registered webhooks are called."),
   retention: retention.prefault({}).describe("How long things are kept."),
   cancelGrace: timer
     .prefault("5s")
-    .describe("How long an agent may take to stop after a cancellation; then it is cut off."),
+    .describe("How long an agent may take to stop after a cancellation; then it is abandoned."),
   strict: z
     .boolean()
     .default(false)
-    .describe("Refuse to say what a caller's dialect has no words for, instead of leaving it out."),
+    .describe("Refuse what a caller's dialect cannot express, instead of leaving it out."),
   log: log.prefault({}).describe("What the server writes to stderr."),
-  audit: audit.exactOptional().describe("A record of who did what to which task; none unless given."),
+  audit: audit.exactOptional().describe("A record of who did what to which task; default: none."),
 });
 
 export type ParsedConfig = z.output<typeof configSchema>;

@@ -110,7 +110,7 @@ function checkDialIn(name: string, link: unknown): readonly Finding[] {
   const given = DIAL_IN_CREDENTIALS.filter((pair) => pair.some((key) => link[key] !== undefined));
   if (given.length === 0) return [{ path, message: "needs ak and sk, or uid and apiKey" }];
   const missing = given.flatMap((pair) => pair.filter((key) => link[key] === undefined));
-  return missing.map((key) => ({ path: [...path, key], message: "is needed" }));
+  return missing.map((key) => ({ path: [...path, key], message: "is required" }));
 }
 
 /** An agent that dials in is known by its id. */

@@ -24,7 +24,7 @@ export const INPUT_REQUIRED = "TASK_STATE_INPUT_REQUIRED";
 
 /** Statuses are dated from here on, in small numbers. */
 export const EPOCH = Date.UTC(2026, 0, 1);
-export const FAR_FUTURE = Date.UTC(2200, 0, 1);
+const FAR_FUTURE = Date.UTC(2200, 0, 1);
 export const MINUTE = 60_000;
 
 const NOTHING = { history: 0, artifacts: false };
