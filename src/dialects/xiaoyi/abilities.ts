@@ -76,7 +76,8 @@ export const LOSSES = {
   longReasoning: {
     kind: "dropped",
     what: "the beginning of reasoning longer than 4,000 characters, for the phone",
-    reason: "Reasoning is sent in full each time it grows, in one frame: if it exceeds a frame, its newest part is sent.",
+    reason:
+      "Reasoning is sent in full each time it grows, in one frame: if it exceeds a frame, its newest part is sent.",
     direction: "said",
   },
   longStatus: {
