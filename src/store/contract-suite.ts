@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Clock } from "../model/ports.ts";
 import type { TaskStore } from "./contract.ts";
 import { describeClock } from "./suite/clock.ts";
+import { describePushConfigs } from "./suite/deliveries.ts";
+import { describePushOutbox } from "./suite/delivery-claims.ts";
 import {
   ALICE,
   accept,
@@ -27,8 +29,6 @@ import {
 import { describeLeases } from "./suite/leases.ts";
 import { describeLists, describeWalks } from "./suite/lists.ts";
 import { describeModel } from "./suite/model.ts";
-import { describePushConfigs } from "./suite/push-configs.ts";
-import { describePushOutbox } from "./suite/push-outbox.ts";
 import { describeReads } from "./suite/reads.ts";
 import { describeRetention, describeUsage } from "./suite/retention.ts";
 import { describeWrites } from "./suite/writes.ts";

@@ -10,10 +10,10 @@ import type {
   PushProgress,
   Redelivered,
   Redelivery,
-} from "./push-contract.ts";
+} from "./delivery-contract.ts";
 
+export type * from "./delivery-contract.ts";
 export { describeStoreError } from "./errors.ts";
-export type * from "./push-contract.ts";
 
 /**
  * The one contract every store fulfils; `contract-suite.ts` is its meaning in tests.

@@ -24,7 +24,7 @@ import {
 } from "../contract.ts";
 import { acceptWrite, assertOneWritePerTask, findRefusal, scopeKey, statusTime, takePage } from "../rules.ts";
 import { createLiveness, createWakeups, type Liveness, parseView } from "../single-process.ts";
-import { PushConfigs } from "./push-configs.ts";
+import { PushConfigs } from "./deliveries.ts";
 import { ScopeIndex } from "./scope-index.ts";
 import { OwnerUsageCounter, TaskRecord } from "./task-record.ts";
 

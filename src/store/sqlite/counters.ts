@@ -1,7 +1,7 @@
 import type { TaskState } from "../../model/task.ts";
 import type { Connection } from "./connection.ts";
+import type { PushConfigs } from "./deliveries.ts";
 import type { SqliteStatement } from "./driver.ts";
-import type { PushConfigs } from "./push-configs.ts";
 import { columns, STATE_CODES, toText } from "./rows.ts";
 
 interface RemovedTask {

@@ -4,8 +4,8 @@ import { type Clock, SILENT_LOG } from "../../model/ports.ts";
 import { StoreError } from "../errors.ts";
 import { Connection } from "./connection.ts";
 import { fallBackIfDamaged, isDamage, salvage } from "./damage.ts";
+import { PushConfigs } from "./deliveries.ts";
 import { openDriver, type SqliteDriver } from "./driver.ts";
-import { PushConfigs } from "./push-configs.ts";
 import { Reader } from "./reader.ts";
 import { columns, decodeText, fromText, packColumns, parseJson, type StoredText, unpackRows } from "./rows.ts";
 

@@ -3,8 +3,8 @@ import type { Lease } from "../contract.ts";
 import type { Liveness } from "../single-process.ts";
 import type { Connection } from "./connection.ts";
 import { commitAll, fallBackIfDamaged, salvage } from "./damage.ts";
+import type { PushOutbox } from "./delivery-claims.ts";
 import type { SqliteStatement } from "./driver.ts";
-import type { PushOutbox } from "./push-outbox.ts";
 import { columns, fromText, PACKED_HEAD, STATE_CODES, type StoredText, toHead, toText } from "./rows.ts";
 
 const ACTIVE_CODES = TASK_STATES.filter((state) => STATE_CLASS[state] === "active").map((state) => STATE_CODES[state]);

@@ -26,10 +26,10 @@ import type { Liveness } from "../single-process.ts";
 import type { Connection } from "./connection.ts";
 import type { CommitCounters } from "./counters.ts";
 import { fallBackIfDamaged, isDamage } from "./damage.ts";
+import type { PushConfigs } from "./deliveries.ts";
+import type { PushOutbox } from "./delivery-claims.ts";
 import type { SqliteStatement } from "./driver.ts";
 import type { IdempotencyKeys } from "./idempotency-keys.ts";
-import type { PushConfigs } from "./push-configs.ts";
-import type { PushOutbox } from "./push-outbox.ts";
 import { hasMessages } from "./reader.ts";
 import { columns, fromText, STATE_CODES, type StoredText, stateOf, toText } from "./rows.ts";
 

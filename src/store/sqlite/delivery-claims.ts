@@ -13,8 +13,8 @@ import { applyPushProgress } from "../rules.ts";
 import type { Liveness } from "../single-process.ts";
 import type { Connection } from "./connection.ts";
 import { commitAll, fallBackIfDamaged, salvage } from "./damage.ts";
+import { CONFIG_COLUMNS, type PushConfigRow, toConfig } from "./deliveries.ts";
 import type { SqliteStatement } from "./driver.ts";
-import { CONFIG_COLUMNS, type PushConfigRow, toConfig } from "./push-configs.ts";
 import { columns, fromText, type StoredText, toText } from "./rows.ts";
 
 interface DueRow extends PushConfigRow {
