@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { textOf } from "../model/message.ts";
-import type { PushDelivery } from "../store/contract.ts";
+import type { PendingDelivery } from "../store/contract.ts";
 import { backoffDelay, type PushAttempt, type PushOutcome } from "./push-delivery.ts";
 import { agentOf, chunk, createGate, echo, inputText, messageAgent, status, textDraft } from "./testing/agents.ts";
 import { promptly, settle } from "./testing/fake-clock.ts";
@@ -29,8 +29,8 @@ function remove(harness: Harness, taskId: string, id: string) {
   return promptly(harness.engine.agent("agent").dispatch({ kind: "push-delete", taskId, id }, callOf()));
 }
 
-async function deliveries(harness: Harness): Promise<readonly PushDelivery[]> {
-  return harness.memory.pushDeliveries({ limit: 1_000 });
+async function deliveries(harness: Harness): Promise<readonly PendingDelivery[]> {
+  return harness.memory.pendingDeliveries({ limit: 1_000 });
 }
 
 /** Goes on when it is told to, any number of times. */
@@ -197,13 +197,13 @@ describe("a failure", () => {
     expect(receivers.numbers()).toEqual(Array.from({ length: 12 }, () => 1));
     expect(harness.counts).toMatchObject({ push_failed: 12, push_dead: 1 });
     expect(await deliveries(harness)).toMatchObject([
-      { taskId: id, configId: "mine", cursor: 0, attempts: 12, lastError: "HTTP 503", deadAt: expect.any(Number) },
+      { taskId: id, deliveryId: "mine", cursor: 0, attempts: 12, lastError: "HTTP 503", deadAt: expect.any(Number) },
     ]);
     await promptly(harness.task("0", { taskId: id }));
     await harness.clock.advance(24 * 3_600_000);
     expect(receivers.received).toHaveLength(12);
     receivers.answer = () => ({ ok: true });
-    expect(await harness.memory.redeliverPush({})).toHaveLength(1);
+    expect(await harness.memory.redeliver({})).toHaveLength(1);
     await harness.clock.advance(10_000);
     expect(receivers.numbers().slice(12)).toEqual([1, 2, 3, 4]);
   });
@@ -239,9 +239,9 @@ describe("a failure", () => {
       [3, 3, "given-up", "HTTP 503"],
     ]);
     expect(tries.at(-1)).toMatchObject({
-      config: { id: "mine", taskId: id },
+      delivery: { id: "mine", taskId: id },
       scope: { agent: "agent", tenant: "", owner: "alice" },
-      host: "hook.example",
+      lane: "hook.example",
     });
   });
 
@@ -382,7 +382,7 @@ describe("an engine", () => {
     const { harness, receivers } = await start({ agent: asker });
     const { id } = await promptly(harness.task("0", { push: { url: HOOK } }));
     await settle();
-    expect(await harness.memory.redeliverPush({ taskId: id, from: 2 })).toHaveLength(1);
+    expect(await harness.memory.redeliver({ taskId: id, from: 2 })).toHaveLength(1);
     await settle();
     expect(receivers.numbers()).toEqual([1, 2]);
     await harness.clock.advance(5_000);

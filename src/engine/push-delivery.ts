@@ -1,7 +1,12 @@
 import type { LogEntry } from "../model/event.ts";
-import type { StreamFrame } from "../model/operation.ts";
+import type { AuthenticationInfo, StreamFrame } from "../model/operation.ts";
 import type { Task } from "../model/task.ts";
-import type { PushClaim, PushProgress, StoredPushConfig } from "../store/contract.ts";
+import {
+  type DeliveryClaim,
+  type DeliveryProgress,
+  type DeliveryRegistration,
+  WEBHOOK_ROUTE,
+} from "../store/contract.ts";
 import type { EngineContext } from "./options.ts";
 import type { Runner } from "./runs/runner.ts";
 
@@ -14,9 +19,31 @@ export function backoffDelay(failures: number, first: number, longest: number, c
   return Math.round(whole * (0.5 + chance / 2));
 }
 
+interface WebhookSecret {
+  readonly token?: string | undefined;
+  readonly authentication?: AuthenticationInfo | undefined;
+}
+
+/** A push notification config as its sender needs it. */
+export interface Webhook extends WebhookSecret {
+  readonly id: string;
+  readonly url: string;
+  readonly dialect: string;
+}
+
+/** What the receiver is to know us by, as a delivery keeps it. */
+export function toWebhookSecret(secret: WebhookSecret): { readonly secret?: string } {
+  const text = JSON.stringify(secret);
+  return text === "{}" ? {} : { secret: text };
+}
+
+export function toWebhook({ id, address, secret, dialect }: Omit<DeliveryRegistration, "heldBy">): Webhook {
+  return { id, url: address, dialect, ...(secret === undefined ? undefined : (JSON.parse(secret) as WebhookSecret)) };
+}
+
 /** One event on its way to one receiver. */
 export interface PushNotification {
-  readonly config: StoredPushConfig;
+  readonly config: Webhook & { readonly taskId: string };
   /** The event and its number. */
   readonly frame: StreamFrame & { readonly number: number };
   /** The task as it stood at the event. */
@@ -29,7 +56,7 @@ export type PushOutcome =
   | { readonly ok: false; readonly reason: string; readonly final?: boolean };
 
 /** What came of one try, for whoever keeps records. */
-export interface PushAttempt extends Pick<PushClaim, "config" | "scope" | "host"> {
+export interface PushAttempt extends Pick<DeliveryClaim, "delivery" | "scope" | "lane"> {
   /** Number of the event. */
   readonly event: number;
   /** 1 for the first try of this event. */
@@ -112,9 +139,9 @@ export class PushDelivery {
         this.#context.log.warn({ err: error }, "Push notifications could not be taken from the store.");
         return undefined;
       })
-      .then((nextAt) => {
+      .then((delay) => {
         this.#claiming = false;
-        this.#lookLater(nextAt);
+        this.#lookLater(delay);
         if (!this.#claimAgain) return;
         this.#claimAgain = false;
         this.#look();
@@ -123,27 +150,28 @@ export class PushDelivery {
 
   async #claim(): Promise<number | undefined> {
     const { store, node, limits, times } = this.#context;
-    const { claims, nextAt } = await store.claimPush({
+    const { claims, nextInMs = Number.POSITIVE_INFINITY } = await store.claimDeliveries({
       node,
+      route: WEBHOOK_ROUTE,
       max: limits.pushConcurrency - this.size,
       ttlMs: this.#claimMs,
-      perHost: limits.pushPerHost,
+      perLane: limits.pushPerHost,
       busy: this.#perHost,
     });
     for (const claim of claims) {
-      this.#enter(claim.host);
+      this.#enter(claim.lane);
       const telling = this.#tell(claim)
         .catch((error: unknown) =>
           this.#context.log.warn({ err: error, ...toLogFields(claim) }, "Push delivery broke off."),
         )
         .finally(() => {
           this.#telling.delete(telling);
-          this.#leave(claim.host);
+          this.#leave(claim.lane);
           this.#look();
         });
       this.#telling.add(telling);
     }
-    return Math.min(nextAt ?? Number.POSITIVE_INFINITY, this.#context.clock.now() + times.pushSweepMs);
+    return Math.min(nextInMs, times.pushSweepMs);
   }
 
   /** Longer than a try can take: only a process that has died lets a claim end. */
@@ -151,16 +179,14 @@ export class PushDelivery {
     return this.#context.times.pushTimeoutMs + this.#context.times.leaseMs;
   }
 
-  #lookLater(at: number | undefined): void {
+  #lookLater(delay: number = this.#context.times.pushSweepMs): void {
     if (this.#stopped) return;
-    const { clock, times } = this.#context;
     this.#cancelSweep?.();
-    const delay = at === undefined ? times.pushSweepMs : Math.max(at - clock.now(), 1);
-    this.#cancelSweep = clock.after(delay, () => this.#look());
+    this.#cancelSweep = this.#context.clock.after(Math.max(delay, 1), () => this.#look());
   }
 
-  async #tell(claim: PushClaim): Promise<void> {
-    const { config } = claim;
+  async #tell(claim: DeliveryClaim): Promise<void> {
+    const { delivery: config } = claim;
     let { cursor } = config;
     for (let told = 0; ; ) {
       const read = await this.#runner.readers.readStore({ id: config.taskId, after: cursor });
@@ -179,26 +205,25 @@ export class PushDelivery {
         const isLast =
           told >= MAX_EVENTS_PER_CLAIM || (index === entries.length - 1 && (await this.#isEnd(claim, cursor)));
         if (isLast || this.#stopped) return this.#release(claim, cursor);
-        const until = this.#context.clock.now() + this.#claimMs;
-        if (!(await this.#note(claim, cursor, { kind: "hold", until }))) return;
+        if (!(await this.#note(claim, cursor, { kind: "hold", ttlMs: this.#claimMs }))) return;
       }
     }
   }
 
   /** Asked so that a log which goes on is told under one claim, and one that rests costs no second write. */
-  async #isEnd({ config }: PushClaim, cursor: number): Promise<boolean> {
-    const [number = 0] = await this.#context.store.numbers([config.taskId]);
+  async #isEnd({ delivery }: DeliveryClaim, cursor: number): Promise<boolean> {
+    const [number = 0] = await this.#context.store.numbers([delivery.taskId]);
     return cursor >= number;
   }
 
   /** What came meanwhile makes the config due again. */
-  async #release(claim: PushClaim, cursor: number): Promise<void> {
+  async #release(claim: DeliveryClaim, cursor: number): Promise<void> {
     await this.#note(claim, cursor, { kind: "release" });
   }
 
-  async #try(claim: PushClaim, entry: LogEntry): Promise<PushOutcome> {
+  async #try(claim: DeliveryClaim, entry: LogEntry): Promise<PushOutcome> {
     const { clock, times, store, limits } = this.#context;
-    const { config } = claim;
+    const config = { ...toWebhook(claim.delivery), taskId: claim.delivery.taskId };
     const controller = new AbortController();
     this.#underWay.add(controller);
     let cancelTimer = () => {};
@@ -224,20 +249,20 @@ export class PushDelivery {
   }
 
   async #failed(
-    claim: PushClaim,
+    claim: DeliveryClaim,
     cursor: number,
     event: number,
     { reason, final = false }: Extract<PushOutcome, { ok: false }>,
   ): Promise<void> {
-    const { clock, limits, times, log, meter, random } = this.#context;
+    const { limits, times, log, meter, random } = this.#context;
     const attempts = attemptNumber(claim, cursor);
     const isLast = final || attempts >= limits.pushAttempts;
     meter.count("push_failed");
     this.#tried(claim, cursor, { event, result: isLast ? "given-up" : "failed", reason });
     if (!isLast) {
-      const at = clock.now() + backoffDelay(attempts, times.pushRetryMs, times.longestPushRetryMs, random());
+      const inMs = backoffDelay(attempts, times.pushRetryMs, times.longestPushRetryMs, random());
       log.debug({ ...toLogFields(claim), attempts, reason }, "A push notification failed.");
-      await this.#note(claim, cursor, { kind: "retry", at, error: reason });
+      await this.#note(claim, cursor, { kind: "retry", inMs, error: reason });
       return;
     }
     if (!(await this.#note(claim, cursor, { kind: "dead", error: reason }))) return;
@@ -245,15 +270,15 @@ export class PushDelivery {
     log.warn({ ...toLogFields(claim), attempts, reason }, "A push config was given up.");
   }
 
-  #tried(claim: PushClaim, cursor: number, tried: Pick<PushAttempt, "event" | "result" | "reason">): void {
-    const { config, scope, host } = claim;
-    this.#context.onPushAttempt({ config, scope, host, attempt: attemptNumber(claim, cursor), ...tried });
+  #tried(claim: DeliveryClaim, cursor: number, tried: Pick<PushAttempt, "event" | "result" | "reason">): void {
+    const { delivery, scope, lane } = claim;
+    this.#context.onPushAttempt({ delivery, scope, lane, attempt: attemptNumber(claim, cursor), ...tried });
   }
 
   /** False if the config has been deleted, replaced or taken over: then it is no longer ours to tell. */
-  async #note(claim: PushClaim, cursor: number, next: PushProgress["next"]): Promise<boolean> {
-    const { place, config } = claim;
-    const write = { kind: "push-progress" as const, id: config.taskId, place, claim: claim.claim, cursor, next };
+  async #note(claim: DeliveryClaim, cursor: number, next: DeliveryProgress["next"]): Promise<boolean> {
+    const { place, delivery } = claim;
+    const write = { kind: "delivery-progress" as const, id: delivery.taskId, place, claim: claim.claim, cursor, next };
     return (await this.#runner.committer.write(write)).ok;
   }
 
@@ -271,13 +296,13 @@ export class PushDelivery {
 const TIMED_OUT: PushOutcome = { ok: false, reason: "no answer in time" };
 
 /** Which try of the event after the cursor this is: what was told in this turn has shown that the receiver can be reached. */
-function attemptNumber({ config, attempts }: PushClaim, cursor: number): number {
-  return (cursor > config.cursor ? 0 : attempts) + 1;
+function attemptNumber({ delivery, attempts }: DeliveryClaim, cursor: number): number {
+  return (cursor > delivery.cursor ? 0 : attempts) + 1;
 }
 
 /** For logs: where it goes is the owner's business, and addresses may hold secrets. */
-function toLogFields({ config }: PushClaim) {
-  return { task: config.taskId, config: config.id };
+function toLogFields({ delivery }: DeliveryClaim) {
+  return { task: delivery.taskId, config: delivery.id };
 }
 
 /** Without chunks that a later event, which shows them too, has already passed. */

@@ -8,7 +8,6 @@ import type { PushNotification, PushOutcome, PushSender } from "../engine/push-d
 import { ProtocolError } from "../model/errors.ts";
 import type { Loss } from "../model/loss.ts";
 import type { Clock, IdGenerator } from "../model/ports.ts";
-import type { StoredPushConfig } from "../store/contract.ts";
 
 /** How push notifications are delivered. */
 export interface PushOptions {
@@ -165,7 +164,7 @@ async function send(
 /** What shows the receiver who is calling: what it asked for itself, and our signatures. */
 async function authenticationHeaders(
   { clock, ids, secret, signing }: PushSenderOptions,
-  { url, token, authentication, taskId }: StoredPushConfig,
+  { url, token, authentication, taskId }: PushNotification["config"],
   body: string,
 ): Promise<Record<string, string>> {
   const now = clock.now();

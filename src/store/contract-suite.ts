@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Clock } from "../model/ports.ts";
 import type { TaskStore } from "./contract.ts";
 import { describeClock } from "./suite/clock.ts";
-import { describePushConfigs } from "./suite/deliveries.ts";
-import { describePushOutbox } from "./suite/delivery-claims.ts";
+import { describeDeliveries } from "./suite/deliveries.ts";
+import { describeDeliveryClaims } from "./suite/delivery-claims.ts";
+import { describeDeliveryRoutes } from "./suite/delivery-routes.ts";
 import {
   ALICE,
   accept,
@@ -30,8 +31,11 @@ import { describeLeases } from "./suite/leases.ts";
 import { describeLists, describeWalks } from "./suite/lists.ts";
 import { describeModel } from "./suite/model.ts";
 import { describeReads } from "./suite/reads.ts";
+import { describeRecords } from "./suite/records.ts";
 import { describeRetention, describeUsage } from "./suite/retention.ts";
 import { describeWrites } from "./suite/writes.ts";
+
+const HOUR = 3_600_000;
 
 interface StoreUnderTest {
   /** An empty store that no one else uses, with this clock in place of its own. */
@@ -66,8 +70,10 @@ export function describeStore(name: string, { open, reopen }: StoreUnderTest): v
     describeReads(store);
     describeLists(store);
     describeWalks(store);
-    describePushConfigs(store, openAnother);
-    describePushOutbox(openAnother);
+    describeDeliveries(store, openAnother);
+    describeDeliveryClaims(openAnother);
+    describeDeliveryRoutes(openAnother);
+    describeRecords(openAnother);
     describeModel(store);
     describeRetention(openAnother);
     describeUsage(openAnother);
@@ -89,15 +95,17 @@ function describeReopening(open: () => Promise<TaskStore>, reopen: (store: TaskS
       await accept(before, append(running, 1, [statusEvent(running, status(WORKING, 2))], { fence: 1 }));
       await accept(before, append(running, 2, [chunkEvent(running, [{ text: "a" }])], { fence: 1 }));
       await accept(before, { kind: "remember", id: running, fence: 1, key: "k", value: "1" });
-      await accept(before, { kind: "push-put", ...scope, id: running, config: registration("one") });
-      await accept(before, { kind: "push-put", ...scope, id: running, config: registration("two") });
+      const put = { kind: "delivery-put" as const, ...scope, id: running };
+      await accept(before, { ...put, delivery: registration("one") }, { ...put, delivery: registration("two") });
+      await accept(before, { kind: "record-put", space: "logins", key: "one", value: "1" });
       const view = async (store: TaskStore) => ({
         head: await store.head(running),
         snapshots: await Promise.all([running, ended, compacted].map((id) => store.snapshot(id, EVERYTHING))),
         log: await readAll(store, running),
         memory: await store.memory(running),
-        configs: await store.pushConfigs(running, { limit: 1 }),
-        config: await store.pushConfig(running, "two"),
+        deliveries: await store.deliveries(running, { group: "webhooks", limit: 1 }),
+        delivery: await store.delivery(running, "webhooks", "two"),
+        records: await store.records("logins", { limit: 10 }),
         page: await store.list(listQuery(scope, { limit: 2 })),
         key: await store.findIdempotencyRecord({ ...scope, key: "key" }),
         stats: { ...(await store.stats()), bytes: 0 },
@@ -110,7 +118,7 @@ function describeReopening(open: () => Promise<TaskStore>, reopen: (store: TaskS
       await accept(after, append(running, 3, [statusEvent(running, status(COMPLETED, 3))]));
       expect(await after.prune(0, 10)).toBe(3);
       await accept(after, submit(running));
-      expect((await after.pushConfigs(running, { limit: 10 }))?.configs).toEqual([]);
+      expect((await after.deliveries(running, { group: "webhooks", limit: 10 }))?.deliveries).toEqual([]);
       await after.close();
     });
 
@@ -136,32 +144,41 @@ function describeReopening(open: () => Promise<TaskStore>, reopen: (store: TaskS
       const before = await open();
       await accept(before, submit(taken, [], { node: "n1" }));
       await accept(before, { kind: "remember", id: taken, fence: 1, key: "k", value: "1" });
-      await accept(before, { kind: "push-put", ...ALICE, id: taken, config: registration("one") });
+      await accept(before, { kind: "delivery-put", ...ALICE, id: taken, delivery: registration("one") });
       await accept(before, append(taken, 1, [statusEvent(taken, status(WORKING, 1, "hm"))], { fence: 1 }));
       await accept(before, { kind: "discard", id: taken, fence: 1, reply: message("plain") });
       const after = await reopen(before);
       await accept(after, submit(fresh));
       expect(await after.memory(fresh)).toEqual(new Map());
-      expect((await after.pushConfigs(fresh, { limit: 10 }))?.configs).toEqual([]);
+      expect((await after.deliveries(fresh, { group: "webhooks", limit: 10 }))?.deliveries).toEqual([]);
       expect(await readAll(after, fresh)).toHaveLength(1);
       await accept(after, append(fresh, 1, [statusEvent(fresh, status(WORKING, 2))]));
       await expectCounter(() => after.stats()).toMatchObject({ tasks: 1, events: 2 });
       await after.close();
     });
 
-    it("gives up the claims on push configs of nodes that died with the earlier process, at the first beat", async () => {
-      const id = uniqueId();
+    it("gives up the claims of nodes that died with the earlier process, at the first beat", async () => {
+      const [claimed, held] = [uniqueId(), uniqueId()];
       const before = await open();
-      const query = { node: "n1", max: 10, ttlMs: 3_600_000, perHost: 10, busy: new Map<string, number>() };
-      await accept(before, finished(id, 1, { push: [registration("one")] }));
-      expect((await before.claimPush(query)).claims).toHaveLength(1);
+      const query = { node: "n1", max: 10, ttlMs: HOUR, perLane: 10, busy: new Map<string, number>() };
+      const reply = registration("reply", { route: "room:a", address: "{}", heldBy: { node: "n1", ttlMs: HOUR } });
+      await accept(before, finished(claimed, 1, { deliveries: [registration("one")] }));
+      await accept(before, submit(held, [], { deliveries: [reply] }));
+      const claimFor = async (store: TaskStore, node: string) => {
+        const routes = ["webhook", "room:a"];
+        const found = await Promise.all(routes.map((route) => store.claimDeliveries({ ...query, node, route })));
+        return found.flatMap(({ claims }) => claims.map(({ delivery }) => [delivery.taskId, delivery.cursor]));
+      };
+      expect(await claimFor(before, "n1")).toEqual([[claimed, 0]]);
       const after = await reopen(before);
-      expect((await after.claimPush({ ...query, node: "n2" })).claims).toEqual([]);
+      expect(await claimFor(after, "n2")).toEqual([]);
       await after.heartbeat("n2", 60_000);
-      const { claims } = await after.claimPush({ ...query, node: "n2" });
-      expect(claims).toMatchObject([{ config: { id: "one", taskId: id, cursor: 0 } }]);
+      expect(await claimFor(after, "n2")).toEqual([
+        [claimed, 0],
+        [held, 0],
+      ]);
       await after.heartbeat("n2", 60_000);
-      expect((await after.claimPush({ ...query, node: "n3" })).claims).toEqual([]);
+      expect(await claimFor(after, "n3")).toEqual([]);
       await after.close();
     });
 

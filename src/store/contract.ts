@@ -1,25 +1,35 @@
 import type { LogEntry } from "../model/event.ts";
 import type { Message } from "../model/message.ts";
-import type { AuthenticationInfo } from "../model/operation.ts";
 import type { Task, TaskState, TaskStatus } from "../model/task.ts";
 import type {
-  PushClaimQuery,
-  PushClaims,
-  PushDelivery,
-  PushDeliveryQuery,
-  PushProgress,
+  DeliveryClaim,
+  DeliveryClaimQuery,
+  DeliveryClaims,
+  DeliveryDelete,
+  DeliveryGroup,
+  DeliveryPage,
+  DeliveryProgress,
+  DeliveryPut,
+  DeliveryQuery,
+  DeliveryRegistration,
+  OwnedDelivery,
+  PendingDelivery,
+  PendingDeliveryQuery,
   Redelivered,
   Redelivery,
 } from "./delivery-contract.ts";
+import type { RecordQuery, RecordWrite, StoredRecord } from "./record-contract.ts";
 
 export type * from "./delivery-contract.ts";
+export { registersDeliveries, WEBHOOK_ROUTE } from "./delivery-contract.ts";
 export { describeStoreError } from "./errors.ts";
+export type * from "./record-contract.ts";
 
 /**
  * The one contract every store fulfils; `contract-suite.ts` is its meaning in tests.
  *
- * A store is one transaction domain: log, leases, idempotency, memory and push configs of a task change together or not
- * at all.
+ * A store is one transaction domain: log, leases, idempotency, memory and deliveries of a task change together or not at
+ * all.
  * Every write names what it expects to find, so that it may be repeated and may race. Nothing is answered before it is
  * as durable as the store can make it.
  *
@@ -37,8 +47,9 @@ export interface TaskStore {
   /**
    * Group commit: answered by position once all accepted writes are durable. A refused write changes nothing and never
    * fails its neighbours; a call that rejects may have made any of its writes, each as a whole. At most one write per
-   * task, else the call rejects: so a store can make the group one statement. Progress of a delivery is not counted, as
-   * long as no delivery of its task is registered or deleted in the same call; it is applied after the other writes.
+   * task, else the call rejects: so a store can make the group one statement. Progress of a delivery changes a row of its
+   * own and is not counted, as long as no delivery of its task is registered or deleted in the same call; it is applied
+   * after the other writes. Records are no part of a task: at most one write per record.
    */
   write(writes: readonly Write[]): Promise<readonly WriteResult[]>;
 
@@ -83,30 +94,36 @@ export interface TaskStore {
   /** Durable memory of a task's runs: survives a crash, ends with the task's pruning. JSON text by key. */
   memory(id: string): Promise<ReadonlyMap<string, string>>;
 
-  /** One push config of a task; undefined if there is no such task or it has none of that id. */
-  pushConfig(id: string, configId: string): Promise<OwnedPushConfig | undefined>;
+  /** One delivery of a task; undefined if there is no such task or it has none of that id. */
+  delivery(id: string, group: DeliveryGroup, deliveryId: string): Promise<OwnedDelivery | undefined>;
 
-  /** A task's push configs in the order they were created; undefined if there is no such task. */
-  pushConfigs(id: string, query: PushConfigQuery): Promise<PushConfigList | undefined>;
+  /** A task's deliveries of one group in the order they were created; undefined if there is no such task. */
+  deliveries(id: string, query: DeliveryQuery): Promise<DeliveryPage | undefined>;
 
   /**
-   * Takes configs that are due, those that have waited longest first. A claim is given up when it ends, and in a store
-   * that one process owns alone those of earlier incarnations at the first beat.
+   * Takes deliveries of a route that are due, those that have waited longest first. A claim ends by itself, and in a
+   * store that one process owns alone those of earlier incarnations end at the first beat.
    */
-  claimPush(query: PushClaimQuery): Promise<PushClaims>;
+  claimDeliveries(query: DeliveryClaimQuery): Promise<DeliveryClaims>;
 
-  /** Configs that have something left to tell or were given up, in the order they were created. */
-  pushDeliveries(query: PushDeliveryQuery): Promise<readonly PushDelivery[]>;
+  /** Deliveries of all routes that have something left to deliver or were given up, in the order they were created. */
+  pendingDeliveries(query: PendingDeliveryQuery): Promise<readonly PendingDelivery[]>;
 
-  /** Makes configs due again. May be done beside the process that serves the store. Returns which. */
-  redeliverPush(redelivery: Redelivery): Promise<readonly Redelivered[]>;
+  /** Makes deliveries due again. May be done beside the process that serves the store. Returns which. */
+  redeliver(redelivery: Redelivery): Promise<readonly Redelivered[]>;
+
+  /** A small fact that is kept beside tasks, as JSON text; undefined if there is none or it has expired. */
+  record(space: string, key: string): Promise<string | undefined>;
+
+  /** Records of a space in the order of their keys, those that have expired left out. */
+  records(space: string, query: RecordQuery): Promise<readonly StoredRecord[]>;
 
   /** Reduce logs of tasks that ended at least `ageMs` ago to their snapshots. Returns how many; at most `max`. */
   compact(ageMs: number, max: number): Promise<number>;
 
   /**
-   * Delete tasks that ended at least `ageMs` ago, at most `max`, and what has expired: idempotency keys, and positions
-   * kept for lists. Returns how many tasks.
+   * Delete tasks that ended at least `ageMs` ago, at most `max`, and what has expired: idempotency keys, records, and
+   * positions kept for lists. Returns how many tasks.
    */
   prune(ageMs: number, max: number): Promise<number>;
 
@@ -196,10 +213,10 @@ export interface Submit extends Scope {
   /** False: the run waits in line and has not begun, so that a crash finds nothing half done. True unless given. */
   readonly begins?: boolean;
   readonly idempotency?: IdempotencyClaim;
-  /** Kept for the task that this write makes; they follow it from before its first event. */
-  readonly push?: readonly PushRegistration[];
-  /** Until then a task of one event is not told of: it may still be taken back. Absent: it will not be. */
-  readonly notifyAfter?: number;
+  /** Registered for the task that this write creates; they follow it from before its first event. */
+  readonly deliveries?: readonly DeliveryRegistration[];
+  /** For this long nothing of a task of one event is delivered: it may still be discarded. Absent: it will not be. */
+  readonly notifyAfterMs?: number;
 }
 
 /** Under which key a repeat of the message will be recognised, within the task's scope. */
@@ -229,8 +246,8 @@ export interface Append {
   /** With a `take`: as in a submit. Without: the run that waited in line begins now. */
   readonly begins?: boolean;
   readonly idempotency?: IdempotencyClaim;
-  /** Kept as by a `push-put`; they follow the task from before the entries of this write. */
-  readonly push?: readonly PushRegistration[];
+  /** Registered as by a `delivery-put`; they follow the task from before the entries of this write. */
+  readonly deliveries?: readonly DeliveryRegistration[];
 }
 
 /** Take back a task that turned out to be answered by a plain message: it and its log vanish. */
@@ -260,44 +277,10 @@ export interface Remember {
   readonly value: string | undefined;
 }
 
-/** Where a task's events are to be told. */
-export interface PushRegistration {
-  readonly id: string;
-  readonly url: string;
-  readonly token?: string;
-  readonly authentication?: AuthenticationInfo;
-  /** The interface it was registered over: the receiver expects that one's words. */
-  readonly dialect: string;
-}
-
-export interface StoredPushConfig extends PushRegistration {
-  readonly taskId: string;
-  readonly createdAt: number;
-  /** Number of the newest event that need not be told. The log is the outbox: what follows the cursor is in it. */
-  readonly cursor: number;
-}
-
-/**
- * Keep a push config for a task, ended or not. One of the same id is replaced but stays where it was, with its time of
- * creation and its cursor: what was not told yet is still to be told, and at once, even if it had been given up.
- * `missing` also for a task of another scope.
- */
-export interface PushPut extends Scope {
-  readonly kind: "push-put";
-  /** Of the task. */
-  readonly id: string;
-  readonly config: PushRegistration;
-}
-
-/** Accepted also if the task has no such config. `missing` also for a task of another scope. */
-export interface PushDelete extends Scope {
-  readonly kind: "push-delete";
-  /** Of the task. */
-  readonly id: string;
-  readonly configId: string;
-}
-
-export type Write = Submit | Append | Discard | RequestCancel | Remember | PushPut | PushDelete | PushProgress;
+export type Write =
+  | (Submit | Append | Discard | RequestCancel | Remember)
+  | (DeliveryPut | DeliveryDelete | DeliveryProgress)
+  | RecordWrite;
 
 /**
  * `exists`: another task has that id. `duplicate`: the key is known (see `record`). `missing`: no such task.
@@ -305,9 +288,19 @@ export type Write = Submit | Append | Discard | RequestCancel | Remember | PushP
  */
 export type Refusal = "exists" | "duplicate" | "missing" | "position" | "fenced" | "terminal";
 
+/** `number` and `fence` are those of the task, 0 for a record. */
+export interface AcceptedWrite {
+  readonly ok: true;
+  readonly number: number;
+  readonly fence: number;
+  /** Routes whose deliveries may be due since this write. */
+  readonly due?: readonly string[];
+  /** Deliveries that were registered as held. */
+  readonly held?: readonly DeliveryClaim[];
+}
+
 export type WriteResult =
-  /** `due`: since this write some push config may have something to tell at once. */
-  | { readonly ok: true; readonly number: number; readonly fence: number; readonly due?: boolean }
+  | AcceptedWrite
   | { readonly ok: false; readonly refusal: Exclude<Refusal, "duplicate"> }
   | { readonly ok: false; readonly refusal: "duplicate"; readonly record: IdempotencyRecord };
 
@@ -335,26 +328,6 @@ export interface SnapshotOptions {
 export interface Snapshot {
   readonly task: Task;
   readonly number: number;
-}
-
-export interface OwnedPushConfig {
-  readonly config: StoredPushConfig;
-  /** Whose task it is. */
-  readonly scope: Scope;
-}
-
-export interface PushConfigQuery {
-  /** The `next` of the page before. */
-  readonly after?: number;
-  readonly limit: number;
-}
-
-export interface PushConfigList {
-  readonly configs: readonly StoredPushConfig[];
-  /** Absent on the last page. */
-  readonly next?: number;
-  /** Whose task it is. */
-  readonly scope: Scope;
 }
 
 export interface Cursor {

@@ -1,15 +1,20 @@
-import { isInterrupted, isTerminal, type Task, type TaskState, type TaskStatus } from "../model/task.ts";
-import type {
-  Append,
-  Discard,
-  PushProgress,
-  Refusal,
-  Remember,
-  RequestCancel,
-  Scope,
-  Submit,
-  Write,
-  WriteResult,
+import { isInterrupted, isTerminal, STATE_CLASS, type Task, type TaskState, type TaskStatus } from "../model/task.ts";
+import {
+  type AcceptedWrite,
+  type Append,
+  type DeliveryClaim,
+  type DeliveryGroup,
+  type DeliveryProgress,
+  type DeliveryRegistration,
+  type Discard,
+  type Refusal,
+  type Remember,
+  type RequestCancel,
+  registersDeliveries,
+  type Scope,
+  type Submit,
+  WEBHOOK_ROUTE,
+  type Write,
 } from "./contract.ts";
 import type { Liveness } from "./single-process.ts";
 
@@ -51,46 +56,73 @@ function estimateSize(value: unknown): number {
 
 const SCALAR_SIZE = 4;
 
-/** What is kept of a config's deliveries beside its cursor, in every store the same. */
-export interface PushState {
+/** What is kept of a delivery's progress, in every store the same. */
+export interface DeliveryState {
   readonly cursor: number;
   readonly attempts: number;
-  /** When it may next be claimed; undefined: there is nothing to tell, or it was given up. */
+  /** When it may next be claimed; undefined: nothing is due, or it was given up. */
   readonly dueAt: number | undefined;
   readonly holder: string | undefined;
   readonly lastError: string | undefined;
   readonly deadAt: number | undefined;
 }
 
-/** By which configs share the bound of one host. Addresses were judged long before; what is none shares with its like. */
-export function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).host : "";
+/** What deliveries of one lane share is a bound. Addresses were checked long before; what is not a URL has no host. */
+export function laneOf({ route, address }: Pick<DeliveryRegistration, "route" | "address">): string {
+  if (route !== WEBHOOK_ROUTE) return route;
+  return URL.canParse(address) ? new URL(address).host : "";
 }
 
-/** `number` is where the task's log stands. */
-export function applyPushProgress(
-  before: PushState,
-  { cursor, next }: PushProgress,
-  number: number,
+export function groupOf(route: string): DeliveryGroup {
+  return route === WEBHOOK_ROUTE ? "webhooks" : "replies";
+}
+
+/** Whether a delivery with events left is due, by the state of its task. */
+export function isDeliverable(wants: DeliveryRegistration["wants"], state: TaskState): boolean {
+  return wants === "events" || STATE_CLASS[state] !== "active";
+}
+
+/** The state after a registration or the replacement of one; nothing is due for `notifyAfterMs`. */
+export function registeredState(
+  { heldBy, wants }: DeliveryRegistration,
+  cursor: number,
+  task: { readonly number: number; readonly state: TaskState },
   now: number,
-): PushState {
-  const told = cursor > before.cursor;
+  notifyAfterMs: number,
+): DeliveryState {
+  const state = { cursor, attempts: 0, lastError: undefined, deadAt: undefined };
+  if (heldBy !== undefined) return { ...state, holder: heldBy.node, dueAt: now + heldBy.ttlMs };
+  const isDue = cursor < task.number && isDeliverable(wants, task.state);
+  return { ...state, holder: undefined, dueAt: isDue ? now + notifyAfterMs : undefined };
+}
+
+/** Undefined: the delivery is done. */
+export function applyDeliveryProgress(
+  before: DeliveryState,
+  wants: DeliveryRegistration["wants"],
+  { cursor, next }: DeliveryProgress,
+  task: { readonly number: number; readonly state: TaskState },
+  now: number,
+): DeliveryState | undefined {
+  const advanced = cursor > before.cursor;
   const kept = {
     cursor,
-    attempts: told ? 0 : before.attempts,
-    lastError: told ? undefined : before.lastError,
+    attempts: advanced ? 0 : before.attempts,
+    lastError: advanced ? undefined : before.lastError,
     holder: undefined,
     deadAt: undefined,
   };
   switch (next.kind) {
     case "hold":
-      return { ...kept, holder: before.holder, dueAt: next.until };
+      return { ...kept, holder: before.holder, dueAt: now + next.ttlMs };
     case "release":
-      return { ...kept, dueAt: cursor < number ? now : undefined };
+      return { ...kept, dueAt: cursor < task.number && isDeliverable(wants, task.state) ? now : undefined };
     case "retry":
-      return { ...kept, attempts: kept.attempts + 1, lastError: next.error, dueAt: next.at };
+      return { ...kept, attempts: kept.attempts + 1, lastError: next.error, dueAt: now + next.inMs };
     case "dead":
       return { ...kept, attempts: kept.attempts + 1, lastError: next.error, dueAt: undefined, deadAt: now };
+    case "done":
+      return undefined;
   }
 }
 
@@ -119,17 +151,20 @@ export interface LeaseState {
 export function assertOneWritePerTask(writes: readonly Write[]): void {
   if (writes.length < 2) return;
   const rows = new Set<string | number>();
+  const records = new Set<string>();
   const registered = new Set<string>();
-  const add = (row: string | number, id: string) => {
-    if (rows.has(row)) throw new Error(`The call has more than one write for the task ${id}.`);
-    rows.add(row);
+  const add = <Row>(known: Set<Row>, row: Row, name: string) => {
+    if (known.has(row)) throw new Error(`The call has more than one write for the ${name}.`);
+    known.add(row);
   };
-  for (const { id, kind } of writes) {
-    if (kind !== "push-progress") add(id, id);
-    if (kind === "push-put" || kind === "push-delete") registered.add(id);
+  for (const write of writes) {
+    if (!("id" in write)) add(records, JSON.stringify([write.space, write.key]), `record ${write.key}`);
+    else if (write.kind !== "delivery-progress") add(rows, write.id, `task ${write.id}`);
+    if (registersDeliveries(write)) registered.add(write.id);
   }
   for (const write of writes) {
-    if (write.kind === "push-progress") add(registered.has(write.id) ? write.id : write.place, write.id);
+    if (write.kind !== "delivery-progress") continue;
+    add(rows, registered.has(write.id) ? write.id : write.place, `task ${write.id}`);
   }
 }
 
@@ -154,8 +189,21 @@ export function findRefusal(
   return first === undefined || first.number === write.expect + 1 ? undefined : "position";
 }
 
-export function acceptWrite(number: number, fence: number, due: boolean): WriteResult {
-  return due ? { ok: true, number, fence, due } : { ok: true, number, fence };
+/** What a write did to deliveries: the routes that may have some due now, and those that its node holds. */
+export interface DeliveryEffects {
+  readonly due: readonly string[];
+  readonly held?: readonly DeliveryClaim[];
+}
+
+export const NO_EFFECTS: DeliveryEffects = { due: [] };
+
+export function joinEffects(one: DeliveryEffects, other: DeliveryEffects): DeliveryEffects {
+  return one === NO_EFFECTS ? other : { ...other, due: [...new Set([...one.due, ...other.due])] };
+}
+
+export function acceptWrite(number: number, fence: number, { due, held = [] }: DeliveryEffects): AcceptedWrite {
+  if (due.length === 0 && held.length === 0) return { ok: true, number, fence };
+  return { ok: true, number, fence, ...(due.length > 0 && { due }), ...(held.length > 0 && { held }) };
 }
 
 export function leaseAtSubmit(write: Submit): LeaseState {

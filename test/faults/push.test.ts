@@ -59,7 +59,7 @@ test(`${title} (FAULT_SEED=${SEED})`, async () => {
   const store = await openStore(`sqlite:${file}`, { baseDirectory: folder, clock: systemClock, log: SILENT_LOG });
   const found: string[] = [];
   for (const [path, id] of ids) found.push(...(await violations(store, path, id)));
-  const left = (await store.pushDeliveries({ limit: 1_000 })).filter(({ cursor, number }) => cursor < number - 1);
+  const left = (await store.pendingDeliveries({ limit: 1_000 })).filter(({ cursor, number }) => cursor < number - 1);
   await store.close();
   expect(found).toEqual([]);
   // The last of each may have been taken just before the kill that kept it from being noted down.

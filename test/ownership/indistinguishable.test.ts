@@ -21,8 +21,8 @@ const QUESTIONS = [
   "list",
   "findIdempotencyRecord",
   "memory",
-  "pushConfig",
-  "pushConfigs",
+  "delivery",
+  "deliveries",
   "storedBytes",
 ] as const;
 

@@ -2,7 +2,7 @@ import { hostname, userInfo } from "node:os";
 import { type LogFields, NO_METER } from "../../model/ports.ts";
 import { AuditLog, type AuditOptions, type Operator, toRedeliveryRecord } from "../../server/audit/audit-log.ts";
 import { systemClock } from "../../server/clock-and-ids.ts";
-import type { PushDelivery } from "../../store/contract.ts";
+import { type PendingDelivery, WEBHOOK_ROUTE } from "../../store/contract.ts";
 import { CommandError, usageError } from "../errors.ts";
 import { type Output, printJson } from "../output.ts";
 import { field } from "../render/text.ts";
@@ -26,7 +26,7 @@ export async function pushDeliveries(output: Output, flags: PushDeliveriesFlags)
     const which = { dead: flags.dead === true, ...(flags.task === undefined ? undefined : { taskId: flags.task }) };
     const shown: object[] = [];
     for (let after = 0; ; ) {
-      const page = await store.pushDeliveries({ ...which, after, limit: PAGE_SIZE });
+      const page = await store.pendingDeliveries({ ...which, after, limit: PAGE_SIZE });
       for (const delivery of page) {
         if (flags.output === "json") shown.push(toJson(delivery));
         else output.write(renderDelivery(delivery));
@@ -52,9 +52,9 @@ export async function pushRedeliver(
   const from = flags.from === undefined ? undefined : readFrom(flags.from);
   await withStore(flags, "repair", async (store, config) => {
     const audit = await openAudit(output, config?.audit);
-    const due = await store.redeliverPush({
+    const due = await store.redeliver({
       ...(task === undefined ? undefined : { taskId: task }),
-      ...(flags.id === undefined ? undefined : { configId: flags.id }),
+      ...(flags.id === undefined ? undefined : { deliveryId: flags.id }),
       ...(from === undefined ? undefined : { from }),
     });
     for (const redelivered of due) audit?.record(toRedeliveryRecord(redelivered, currentOperator(), from));
@@ -106,25 +106,30 @@ function readFrom(text: string): number {
   throw usageError(`--from must be the number of an event, not "${text}".`);
 }
 
-function toJson({ place: _, url, scope, dueAt, deadAt, ...rest }: PushDelivery): object {
+function toJson(delivery: PendingDelivery): object {
+  const { place: _, deliveryId, route, address, scope, dueAt, deadAt, ...rest } = delivery;
   return {
     ...rest,
+    configId: deliveryId,
+    route,
     agent: scope.agent,
     owner: scope.owner,
-    url: withoutQuery(url),
+    ...(route === WEBHOOK_ROUTE ? { url: withoutQuery(address) } : { address }),
     undelivered: rest.number - rest.cursor,
     ...(dueAt === undefined ? undefined : { dueAt: timeOf(dueAt) }),
     ...(deadAt === undefined ? undefined : { deadAt: timeOf(deadAt) }),
   };
 }
 
-function renderDelivery(delivery: PushDelivery): string {
-  const { taskId, configId, url, cursor, number, attempts, dueAt, deadAt, lastError } = delivery;
+function renderDelivery(delivery: PendingDelivery): string {
+  const { taskId, deliveryId, route, address, cursor, number, attempts, dueAt, deadAt, lastError } = delivery;
   const state = deadAt === undefined ? "waiting" : `given up at ${timeOf(deadAt)}`;
   return [
     field("Task", taskId),
-    field("Config", configId),
-    field("URL", withoutQuery(url)),
+    field("Config", deliveryId),
+    ...(route === WEBHOOK_ROUTE
+      ? [field("URL", withoutQuery(address))]
+      : [field("Route", route), field("Address", address)]),
     field("State", state),
     field("Undelivered Events", number - cursor),
     field("Failed Tries", attempts),

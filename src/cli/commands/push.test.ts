@@ -164,14 +164,22 @@ describe("dragoman push deliveries and redeliver", () => {
     const file = join(folder, "served.db");
     const spec = `sqlite:${file}`;
     const serving = await openStore(spec, { baseDirectory: folder, clock: systemClock, log: SILENT_LOG });
-    const claiming = { node: "n", max: 9, ttlMs: 60_000, perHost: 9, busy: new Map<string, number>() };
+    const claiming = {
+      node: "n",
+      route: "webhook",
+      max: 9,
+      ttlMs: 60_000,
+      perLane: 9,
+      busy: new Map<string, number>(),
+    };
     try {
-      const url = "https://hook.example/path?planted=secret";
-      await accept(serving, finished("task-1", 1, { push: [registration("one", { url, token: "planted-token" })] }));
-      const [claim] = (await serving.claimPush(claiming)).claims;
+      const address = "https://hook.example/path?planted=secret";
+      const secret = '{"token":"planted-token"}';
+      await accept(serving, finished("task-1", 1, { deliveries: [registration("one", { address, secret })] }));
+      const [claim] = (await serving.claimDeliveries(claiming)).claims;
       if (claim === undefined) throw new Error("nothing was due");
       const next = { kind: "dead" as const, error: "HTTP 500" };
-      await accept(serving, { kind: "push-progress", id: "task-1", ...claim, cursor: 1, next });
+      await accept(serving, { kind: "delivery-progress", id: "task-1", ...claim, cursor: 1, next });
 
       const text = await runInProcess("push", "deliveries", "--dead", "--store", spec);
       expect(text.code).toBe(0);
@@ -183,16 +191,16 @@ describe("dragoman push deliveries and redeliver", () => {
       });
       expect(text.stdout + json.stdout).not.toContain("planted");
 
-      expect((await serving.claimPush(claiming)).claims).toEqual([]);
+      expect((await serving.claimDeliveries(claiming)).claims).toEqual([]);
       const again = await runInProcess("push", "redeliver", "task-1", "--id", "one", "--store", spec);
       expect([again.code, again.stdout]).toEqual([0, expect.stringContaining("Configs Due Again: 1")]);
-      expect((await serving.claimPush(claiming)).claims).toMatchObject([{ config: { id: "one", cursor: 1 } }]);
+      expect((await serving.claimDeliveries(claiming)).claims).toMatchObject([{ delivery: { id: "one", cursor: 1 } }]);
       expect((await runInProcess("push", "redeliver", "--all", "--store", spec)).stdout).toContain(
         "Configs Due Again: 0",
       );
       const whole = await runInProcess("push", "redeliver", "task-1", "--from", "1", "--store", spec);
       expect(whole.code).toBe(0);
-      expect((await serving.claimPush(claiming)).claims).toMatchObject([{ config: { id: "one", cursor: 0 } }]);
+      expect((await serving.claimDeliveries(claiming)).claims).toMatchObject([{ delivery: { id: "one", cursor: 0 } }]);
     } finally {
       await serving.close();
     }
@@ -218,7 +226,7 @@ describe("dragoman push deliveries and redeliver", () => {
     await writeFile(config, yaml("audit.jsonl"));
     const spec = `sqlite:${join(folder, "audited.db")}`;
     const store = await openStore(spec, { baseDirectory: folder, clock: systemClock, log: SILENT_LOG });
-    await accept(store, finished("task-1", 1, { push: [registration("one", { token: "planted-token" })] }));
+    await accept(store, finished("task-1", 1, { deliveries: [registration("one", { secret: '"planted-token"' })] }));
     await store.close();
     const { code } = await runInProcess("push", "redeliver", "task-1", "--from", "1", "--config", config);
     expect(code).toBe(0);

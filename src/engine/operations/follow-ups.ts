@@ -3,7 +3,7 @@ import { LogEntry } from "../../model/event.ts";
 import { type Message, placeInTask } from "../../model/message.ts";
 import type { CallContext, SendInput } from "../../model/operation.ts";
 import { isInterrupted, isTerminal } from "../../model/task.ts";
-import type { Append, IdempotencyClaim, PushRegistration, TaskHead } from "../../store/contract.ts";
+import type { Append, DeliveryRegistration, IdempotencyClaim, TaskHead } from "../../store/contract.ts";
 import {
   checkBytes,
   checkCapacity,
@@ -30,8 +30,8 @@ export interface IncomingSend {
   readonly call: CallContext;
   /** The caller wants the events as they come. */
   readonly follow: boolean;
-  /** Set once it was read and checked. */
-  push: PushRegistration | undefined;
+  /** Where what follows is delivered; set once it was read and checked. */
+  deliveries: readonly DeliveryRegistration[] | undefined;
 }
 
 /** A message for a task that this node runs. */
@@ -142,7 +142,7 @@ export class FollowUps {
     const { store } = this.#context;
     const { id } = head;
     const message = placeInTask(send.input.message, id, head.contextId);
-    const { request, claim, push } = this.#extrasOf(message, send);
+    const { request, claim, deliveries } = this.#extrasOf(message, send);
     const { state } = head.status;
     const event = statusEvent(this.#context, head, isInterrupted(state) ? "TASK_STATE_WORKING" : state);
     const entry = LogEntry.of(head.number + 1, event, message, request);
@@ -153,7 +153,7 @@ export class FollowUps {
       entries: [entry],
       status: event.statusUpdate.status,
       ...(claim === undefined ? undefined : { idempotency: claim }),
-      ...(push === undefined ? undefined : { push: [push] }),
+      ...(deliveries === undefined ? undefined : { deliveries }),
     };
     // At once, before the run writes again; the committer is for when the store fails.
     const results = await store.write([append]).catch(async () => [await this.#runner.committer.write(append)]);
@@ -162,7 +162,7 @@ export class FollowUps {
       if (result?.refusal === "duplicate") throw new DuplicateSend(result.record);
       if (result?.refusal !== "position" || !(await this.#isWritten(id, entry))) return undefined;
     }
-    const isDue = result?.ok === true && result.due === true;
+    const isDue = result?.ok === true && result.due !== undefined;
     store.wakeups.publish({ log: [id], work: true, ...(isDue ? { deliveries: true } : undefined) });
     return { taskId: id };
   }
@@ -174,8 +174,8 @@ export class FollowUps {
   }
 
   #extrasOf(received: Message, send: IncomingSend): EventExtras {
-    const { input, call, push } = send;
-    return { received, request: toRequestDetails(input, call), claim: claimOf(this.#context, send), push };
+    const { input, call, deliveries } = send;
+    return { received, request: toRequestDetails(input, call), claim: claimOf(this.#context, send), deliveries };
   }
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Operation, PushConfigPage, TaskPushNotificationConfig } from "../../model/operation.ts";
-import type { StoredPushConfig } from "../../store/contract.ts";
+import type { StoredDelivery } from "../../store/contract.ts";
+import { toWebhook } from "../push-delivery.ts";
 import { agentOf, chunk, createGate, echo, messageAgent, status } from "../testing/agents.ts";
 import { promptly, settle } from "../testing/fake-clock.ts";
 import { type CallInput, callOf, framesOf, Harness } from "../testing/harness.ts";
@@ -33,8 +34,11 @@ function remove(harness: Harness, taskId: string, id: string, asking: CallInput 
   return promptly(harness.engine.agent(asking.agent ?? "agent").dispatch(operation, callOf(asking)));
 }
 
-async function stored(harness: Harness, taskId: string): Promise<readonly StoredPushConfig[] | undefined> {
-  return (await harness.memory.pushConfigs(taskId, { limit: 1_000 }))?.configs;
+/** The configs of a task as their sender will get them, with what is kept beside. */
+async function stored(harness: Harness, taskId: string) {
+  const page = await harness.memory.deliveries(taskId, { group: "webhooks", limit: 1_000 });
+  const beside = ({ taskId, createdAt, cursor }: StoredDelivery) => ({ taskId, createdAt, cursor });
+  return page?.deliveries.map((delivery) => ({ ...toWebhook(delivery), ...beside(delivery) }));
 }
 
 const idsIn = ({ configs }: PushConfigPage) => configs.map(({ id }) => id);
@@ -295,9 +299,9 @@ describe("a push config that comes with a message", () => {
     await harness.task("without");
     const submits = held.gate.groups.flat().filter(({ kind }) => kind === "submit");
     expect(submits).toHaveLength(2);
-    expect(submits[0]).toMatchObject({ push: [{ id: "mine", url: HOOK, dialect: "test" }] });
-    expect(submits[1]).not.toHaveProperty("push");
-    expect(held.gate.groups.flat().some(({ kind }) => kind === "push-put")).toBe(false);
+    expect(submits[0]).toMatchObject({ deliveries: [{ id: "mine", address: HOOK, dialect: "test" }] });
+    expect(submits[1]).not.toHaveProperty("deliveries");
+    expect(held.gate.groups.flat().some(({ kind }) => kind === "delivery-put")).toBe(false);
   });
 
   test.each(["parked", "working"])("is kept with the message that continues a task: %s", async (how) => {
@@ -365,7 +369,7 @@ describe("a push config that comes with a message", () => {
       expect(outcome).toHaveProperty("message");
       const made = held.gate.groups.flat().flatMap((write) => (write.kind === "submit" ? [write.id] : []));
       expect(made).toHaveLength(onCrash === "fail" ? 1 : 0);
-      for (const id of made) expect(await harness.memory.pushConfig(id, "mine")).toBeUndefined();
+      for (const id of made) expect(await harness.memory.delivery(id, "webhooks", "mine")).toBeUndefined();
       expect((await harness.list()).totalSize).toBe(0);
     }
   });
@@ -419,7 +423,7 @@ test("push configs are there for the next process, and go with their task", asyn
   expect(idsIn(await list(after, taskId))).toEqual(["mine"]);
   await after.clock.advance(7 * MINUTE);
   await expect(list(after, taskId)).rejects.toMatchObject(NO_TASK);
-  expect(await after.memory.pushConfig(taskId, "mine")).toBeUndefined();
+  expect(await after.memory.delivery(taskId, "webhooks", "mine")).toBeUndefined();
 });
 
 test("an engine without push refuses configs in every way, for known and unknown tasks", async () => {

@@ -6,9 +6,10 @@ import type {
   SendInput,
   TaskPushNotificationConfig,
 } from "../../model/operation.ts";
-import type { PushConfigQuery, PushRegistration, Scope } from "../../store/contract.ts";
+import { type DeliveryQuery, type DeliveryRegistration, WEBHOOK_ROUTE } from "../../store/contract.ts";
 import { KeyedMutex } from "../concurrency.ts";
 import type { EngineContext } from "../options.ts";
+import { toWebhook, toWebhookSecret } from "../push-delivery.ts";
 import { isSameScope, toScope } from "../request-identity.ts";
 import type { Runner, ServedAgent } from "../runs/runner.ts";
 import { fromPushPageToken, toPushPageToken } from "./task-queries.ts";
@@ -41,8 +42,8 @@ export class PushConfigs {
   ): Promise<TaskPushNotificationConfig> {
     const registered = this.#registration(config, call, "");
     const scope = toScope(served, call);
-    return this.addWithinLimit(scope, taskId, registered, async () => {
-      const write = { kind: "push-put" as const, ...scope, id: taskId, config: registered };
+    return this.addWithinLimit(served, call, taskId, [registered], async () => {
+      const write = { kind: "delivery-put" as const, ...scope, id: taskId, delivery: registered };
       const result = await this.#runner.committer.write(write);
       if (!result.ok) throw taskNotFound(taskId);
       return withoutSecrets(taskId, registered);
@@ -56,10 +57,10 @@ export class PushConfigs {
   ): Promise<TaskPushNotificationConfig> {
     const { store } = this.#context;
     const scope = toScope(served, call);
-    const found = await store.pushConfig(taskId, id);
-    if (found !== undefined && isSameScope(found.scope, scope)) return withoutSecrets(taskId, found.config);
+    const found = await store.delivery(taskId, "webhooks", id);
+    if (found !== undefined && isSameScope(found.scope, scope)) return withoutSecrets(taskId, found.delivery);
     // Which of the two is missing is shown to those only who may see the task.
-    const page = await store.pushConfigs(taskId, { limit: 1 });
+    const page = await store.deliveries(taskId, { group: "webhooks", limit: 1 });
     throw page !== undefined && isSameScope(page.scope, scope) ? pushConfigNotFound(taskId, id) : taskNotFound(taskId);
   }
 
@@ -67,11 +68,12 @@ export class PushConfigs {
     const { taskId, pageSize, pageToken } = operation;
     const scope = toScope(served, call);
     const after = pageToken === undefined ? undefined : fromPushPageToken(pageToken, scope, taskId);
-    const query: PushConfigQuery = { limit: toLimit(pageSize), ...(after === undefined ? undefined : { after }) };
-    const page = await this.#context.store.pushConfigs(taskId, query);
+    const limit = toLimit(pageSize);
+    const query: DeliveryQuery = { group: "webhooks", limit, ...(after === undefined ? undefined : { after }) };
+    const page = await this.#context.store.deliveries(taskId, query);
     if (page === undefined || !isSameScope(page.scope, scope)) throw taskNotFound(taskId);
     return {
-      configs: page.configs.map((config) => withoutSecrets(taskId, config)),
+      configs: page.deliveries.map((delivery) => withoutSecrets(taskId, delivery)),
       nextPageToken: page.next === undefined ? "" : toPushPageToken(page.next, scope, taskId),
     };
   }
@@ -81,14 +83,15 @@ export class PushConfigs {
     { taskId, id }: PushOperation<"push-delete">,
     call: CallContext,
   ): Promise<undefined> {
-    const write = { kind: "push-delete" as const, ...toScope(served, call), id: taskId, configId: id };
+    const which = { group: "webhooks" as const, deliveryId: id };
+    const write = { kind: "delivery-delete" as const, ...toScope(served, call), id: taskId, ...which };
     const result = await this.#runner.committer.write(write);
     if (!result.ok) throw taskNotFound(taskId);
     return undefined;
   }
 
   /** What came with a message, checked; undefined for most. It is stored with the message or not at all. */
-  readInline({ message, chosenId, configuration }: SendInput, call: CallContext): PushRegistration | undefined {
+  readInline({ message, chosenId, configuration }: SendInput, call: CallContext): DeliveryRegistration | undefined {
     const config = configuration?.taskPushNotificationConfig;
     if (config === undefined) return undefined;
     const { taskId = "" } = config;
@@ -98,17 +101,29 @@ export class PushConfigs {
     return this.#registration(config, call, INLINE_PATH);
   }
 
-  /** Does what adds the config to a task that exists, if the task has room for it. */
-  addWithinLimit<T>(scope: Scope, taskId: string, { id }: PushRegistration, add: () => Promise<T>): Promise<T> {
+  /** Does what registers deliveries for a task that exists, if it has room for the webhook among them. */
+  addWithinLimit<T>(
+    served: ServedAgent,
+    call: CallContext,
+    taskId: string,
+    deliveries: readonly DeliveryRegistration[],
+    add: () => Promise<T>,
+  ): Promise<T> {
+    const webhook = deliveries.find(({ route }) => route === WEBHOOK_ROUTE);
+    if (webhook === undefined) return add();
+    const scope = toScope(served, call);
     const key = JSON.stringify([scope.agent, scope.tenant, scope.owner, taskId]);
     return this.#turns.runExclusive(key, async () => {
       const { store, limits } = this.#context;
       const live = this.#runner.get(taskId);
       // Whoever chose the id of a task knows it before the store does.
       if (live?.fold.number === 0 && isSameScope(live, scope)) await live.whenFlushed();
-      const page = await store.pushConfigs(taskId, { limit: limits.pushConfigs });
+      const page = await store.deliveries(taskId, { group: "webhooks", limit: limits.pushConfigs });
       if (page === undefined || !isSameScope(page.scope, scope)) throw taskNotFound(taskId);
-      if (page.configs.length >= limits.pushConfigs && (await store.pushConfig(taskId, id)) === undefined) {
+      if (
+        page.deliveries.length >= limits.pushConfigs &&
+        (await store.delivery(taskId, "webhooks", webhook.id)) === undefined
+      ) {
         throw new ProtocolError("RESOURCE_EXHAUSTED", "The task has too many push notification configs.", {
           metadata: { taskId, limit: String(limits.pushConfigs) },
         });
@@ -118,7 +133,7 @@ export class PushConfigs {
   }
 
   /** `path` stands before the names of members in what is said of them. */
-  #registration(config: TaskPushNotificationConfig, call: CallContext, path: string): PushRegistration {
+  #registration(config: TaskPushNotificationConfig, call: CallContext, path: string): DeliveryRegistration {
     const { id = "", url, token, authentication } = config;
     const longest = this.#context.limits.id;
     checkUrl(`${path}url`, url);
@@ -134,16 +149,18 @@ export class PushConfigs {
     checkHeader(`${path}authentication.credentials`, authentication?.credentials);
     return {
       id: id === "" ? this.#context.ids.pushConfig() : id,
-      url,
-      ...(token === undefined ? undefined : { token }),
-      ...(authentication === undefined ? undefined : { authentication }),
+      route: WEBHOOK_ROUTE,
+      address: url,
+      ...toWebhookSecret({ token, authentication }),
       dialect: call.dialect,
+      wants: "events",
     };
   }
 }
 
 /** A config as its owner reads it back: without what the receiver is to know it by. */
-function withoutSecrets(taskId: string, { id, url, authentication }: PushRegistration): TaskPushNotificationConfig {
+function withoutSecrets(taskId: string, delivery: DeliveryRegistration): TaskPushNotificationConfig {
+  const { id, url, authentication } = toWebhook(delivery);
   if (authentication === undefined) return { id, taskId, url };
   return { id, taskId, url, authentication: { scheme: authentication.scheme } };
 }

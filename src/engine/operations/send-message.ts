@@ -10,8 +10,7 @@ import { DuplicateSend, isSameScope, requireSameContent, toScope } from "../requ
 import type { Runner, ServedAgent } from "../runs/runner.ts";
 import type { LiveTask } from "../tasks/live-task.ts";
 import type { LiveTasks } from "../tasks/live-tasks.ts";
-import type { LogReader } from "../tasks/log-readers.ts";
-import { LogStream, toMessageStream, toSnapshotFrame } from "../tasks/log-stream.ts";
+import { closeReaderOnError, LogStream, toMessageStream, toSnapshotFrame } from "../tasks/log-stream.ts";
 import { ExistingTasks, type StoredSend } from "./existing-task.ts";
 import { type Accepted, claimOf, FollowUps, type IncomingSend } from "./follow-ups.ts";
 import type { PushConfigs } from "./push-configs.ts";
@@ -37,7 +36,7 @@ export class SendHandler {
   }
 
   async send(served: ServedAgent, input: SendInput, call: CallContext): Promise<SendOutcome> {
-    const send: IncomingSend = { served, input, call, follow: false, push: undefined };
+    const send: IncomingSend = { served, input, call, follow: false, deliveries: undefined };
     const accepting = this.#acceptOnce(send);
     const accepted = accepting instanceof Promise ? await accepting : accepting;
     if ("taskId" in accepted) return this.#existing.answer(accepted, send);
@@ -52,7 +51,7 @@ export class SendHandler {
   }
 
   async stream(served: ServedAgent, input: SendInput, call: CallContext, onEnd: () => void): Promise<FrameStream> {
-    const send: IncomingSend = { served, input, call, follow: true, push: undefined };
+    const send: IncomingSend = { served, input, call, follow: true, deliveries: undefined };
     const accepted = await this.#acceptOnce(send);
     if ("taskId" in accepted) return this.#existing.stream(accepted, send, onEnd);
     const { live, reader } = accepted;
@@ -100,7 +99,8 @@ export class SendHandler {
     const { served, input, call } = send;
     checkParts(served.agent.profile, input.message, this.#context.limits);
     checkIds(input, call, this.#context.limits.id);
-    send.push = this.#pushConfigs.readInline(input, call);
+    const webhook = this.#pushConfigs.readInline(input, call);
+    send.deliveries = webhook && [webhook];
     const { taskId } = input.message;
     if (input.chosenId !== undefined) return this.#acceptChosen(send, input.chosenId);
     if (taskId === undefined) return this.#submit(send, this.#context.ids.task());
@@ -120,7 +120,7 @@ export class SendHandler {
   }
 
   #submit(send: IncomingSend, id: string): Promise<Accepted> | Accepted {
-    const { served, input, call, follow, push } = send;
+    const { served, input, call, follow, deliveries } = send;
     const { ids, clock, limits, times } = this.#context;
     const bytes = inputSize(input);
     checkCapacity(served, this.#tasks.ownerLoads, call, bytes, limits);
@@ -129,7 +129,7 @@ export class SendHandler {
     const claim = claimOf(this.#context, send);
     const visible = (input.configuration?.returnImmediately === true && !follow) || input.alwaysTask === true;
     // A webhook is sent the task as late as a stream would show it.
-    const notifyAfter = push === undefined || visible ? undefined : clock.now() + times.showTaskAfterMs;
+    const notifyAfterMs = deliveries === undefined || visible ? undefined : times.showTaskAfterMs;
     const live = this.#tasks.add(
       served,
       {
@@ -144,15 +144,15 @@ export class SendHandler {
         turn: 1,
         origin: "new",
         visible,
-        notifyAfter,
+        notifyAfterMs,
       },
       bytes,
     );
-    if (notifyAfter !== undefined) this.#revealLater(live);
+    if (notifyAfterMs !== undefined) this.#revealLater(live);
     const reader = follow ? this.#runner.readers.open(id, 0, true) : undefined;
     const status = { state: "TASK_STATE_SUBMITTED" as const, timestamp: formatTimestamp(clock.now()) };
     const task = { id, contextId, status, history: [message] };
-    live.push({ task }, { request: toRequestDetails(input, call), claim, push });
+    live.push({ task }, { request: toRequestDetails(input, call), claim, deliveries });
     live.addTurn(toTurn(message, input, call, 1));
     // A run that may be repeated without harm need not wait for the disk, nor one that no disk will remember. No caller
     // sees anything before it is written.
@@ -165,10 +165,10 @@ export class SendHandler {
 
   /** A message for a task that exists, if that has room for the webhook that came with it. */
   #continue(send: IncomingSend, taskId: string): Promise<Accepted | StoredSend> {
-    const { push } = send;
-    if (push === undefined) return this.#followUps.accept(send, taskId);
-    const scope = toScope(send.served, send.call);
-    return this.#pushConfigs.addWithinLimit(scope, taskId, push, () => this.#followUps.accept(send, taskId));
+    const { served, call, deliveries } = send;
+    if (deliveries === undefined) return this.#followUps.accept(send, taskId);
+    const add = () => this.#followUps.accept(send, taskId);
+    return this.#pushConfigs.addWithinLimit(served, call, taskId, deliveries, add);
   }
 
   #revealLater(live: LiveTask): void {
@@ -191,13 +191,4 @@ export class SendHandler {
 
 function toStoredSend(record: StoredSend["record"] & object): StoredSend {
   return { taskId: record.taskId, record };
-}
-
-async function closeReaderOnError<T>(promise: Promise<T>, reader: LogReader | undefined): Promise<T> {
-  try {
-    return await promise;
-  } catch (error) {
-    reader?.close();
-    throw error;
-  }
 }

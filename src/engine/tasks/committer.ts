@@ -1,5 +1,5 @@
 import { ProtocolError } from "../../model/errors.ts";
-import { describeStoreError, type Write, type WriteResult } from "../../store/contract.ts";
+import { describeStoreError, registersDeliveries, type Write, type WriteResult } from "../../store/contract.ts";
 import type { EngineContext } from "../options.ts";
 
 export type RefusedWrite = Extract<WriteResult, { ok: false }>;
@@ -34,13 +34,13 @@ const RETRY_DELAYS_MS = [50, 250, 1_000, 4_000];
 
 /**
  * Group commit: everything that wants to be written in one turn of the event loop goes to the store in one call, with
- * one such call under way at a time and at most one write per task in it.
+ * one such call under way at a time and at most one write per task or record in it.
  */
 export class Committer {
   readonly #context: EngineContext;
   readonly #dirty = new Set<Committable>();
   #singles: SingleWrite[] = [];
-  /** Left out of the group before because their tasks were in it; they come first in the next. */
+  /** Left out of the group before because what they change was in it; they come first in the next. */
   #deferred: SingleWrite[] = [];
   #participants: CommitParticipant[] = [];
   #scheduled = false;
@@ -116,11 +116,11 @@ export class Committer {
   #takeTasks(writes: Write[], rows: WrittenRows | undefined): Committable[] {
     const tasks: Committable[] = [];
     for (const task of this.#dirty) {
-      if (rows?.tasks.has(task.id) === true) continue;
+      if (rows?.hasTask(task.id) === true) continue;
       this.#dirty.delete(task);
       const write = task.takeWrite();
       if (write === undefined) continue;
-      rows?.tasks.add(task.id);
+      rows?.add(write);
       tasks.push(task);
       writes.push(write);
     }
@@ -161,13 +161,13 @@ export class Committer {
         task.onRefused(result, repeated);
         continue;
       }
-      if (result.due === true) isDue = true;
+      if (result.due !== undefined) isDue = true;
       this.#settleTask(task, result.fence);
       grown.push(task.id);
     }
     for (let index = 0; index < singles.length; index++) {
       const result = results[tasks.length + index] as WriteResult;
-      if (result.ok && result.due === true) isDue = true;
+      if (result.ok && result.due !== undefined) isDue = true;
       (singles[index] as SingleWrite).resolve(result);
     }
     this.#context.store.wakeups.publish(isDue ? { log: grown, deliveries: true } : { log: grown });
@@ -197,21 +197,35 @@ export class Committer {
 
 /** What one group changes: no row twice. */
 class WrittenRows {
-  readonly tasks = new Set<string>();
+  readonly #tasks = new Set<string>();
+  readonly #records = new Set<string>();
   readonly #registered = new Set<string>();
   readonly #progressed = new Set<string>();
+  readonly #places = new Set<number>();
+
+  hasTask(id: string): boolean {
+    return this.#tasks.has(id) || this.#progressed.has(id);
+  }
 
   /** False if the write has to wait for the next group. */
-  add({ id, kind }: Write): boolean {
-    if (kind === "push-progress") {
+  add(write: Write): boolean {
+    if (!("id" in write)) return addIfNew(this.#records, JSON.stringify([write.space, write.key]));
+    const { id } = write;
+    if (write.kind === "delivery-progress") {
       // Changes a row of its own, which only a registration changes too.
-      if (this.#registered.has(id)) return false;
+      if (this.#registered.has(id) || !addIfNew(this.#places, write.place)) return false;
       this.#progressed.add(id);
       return true;
     }
-    if (this.tasks.has(id) || this.#progressed.has(id)) return false;
-    this.tasks.add(id);
-    if (kind === "push-put" || kind === "push-delete") this.#registered.add(id);
+    const registers = registersDeliveries(write);
+    if ((registers && this.#progressed.has(id)) || !addIfNew(this.#tasks, id)) return false;
+    if (registers) this.#registered.add(id);
     return true;
   }
+}
+
+function addIfNew<Row>(rows: Set<Row>, row: Row): boolean {
+  if (rows.has(row)) return false;
+  rows.add(row);
+  return true;
 }

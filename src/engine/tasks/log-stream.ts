@@ -120,3 +120,12 @@ export async function waitUntil(reader: LogReader, isReached: (state: TaskState)
     reader.close();
   }
 }
+
+export async function closeReaderOnError<T>(promise: Promise<T>, reader: LogReader | undefined): Promise<T> {
+  try {
+    return await promise;
+  } catch (error) {
+    reader?.close();
+    throw error;
+  }
+}

@@ -32,7 +32,7 @@ export interface TaskLogOptions extends Omit<Scope, "agent"> {
   /** Where the task comes from: new and not yet written, parked in the store without a lease, or leased already. */
   readonly origin: "new" | "parked" | "leased";
   /** Until then no webhook is sent events of the task, which may still be taken back. */
-  readonly notifyAfter?: number | undefined;
+  readonly notifyAfterMs?: number | undefined;
 }
 
 /**
@@ -50,7 +50,7 @@ export abstract class TaskLog implements Scope, Committable {
   readonly owner: string;
   readonly dialect: string;
   readonly fold: TaskFold;
-  readonly notifyAfter: number | undefined;
+  readonly notifyAfterMs: number | undefined;
   protected readonly context: EngineContext;
   readonly #committer: Committer;
 
@@ -87,7 +87,7 @@ export abstract class TaskLog implements Scope, Committable {
     this.owner = options.owner;
     this.dialect = options.dialect;
     this.fold = options.fold;
-    this.notifyAfter = options.notifyAfter;
+    this.notifyAfterMs = options.notifyAfterMs;
     this.#fence = options.fence;
     this.#origin = options.origin;
     this.#knownTurn = options.turn;
@@ -146,8 +146,8 @@ export abstract class TaskLog implements Scope, Committable {
     }
     if ("statusUpdate" in event) this.#state = event.statusUpdate.status.state;
     if (extras === NO_EXTRAS && this.#mergedIntoLast(event)) return;
-    const { received, request, claim, push } = extras;
-    this.#pending.push({ event, received, request, claim, push });
+    const { received, request, claim, deliveries } = extras;
+    this.#pending.push({ event, received, request, claim, deliveries });
     this.#pushed++;
     this.#committer.markDirty(this);
   }

@@ -1,7 +1,7 @@
 import type { LogEntry, RequestDetails, TaskEvent } from "../../model/event.ts";
 import { isPlainText, type Message } from "../../model/message.ts";
 import { type TaskStatus, withParts } from "../../model/task.ts";
-import type { Append, IdempotencyClaim, PushRegistration, Submit } from "../../store/contract.ts";
+import type { Append, DeliveryRegistration, IdempotencyClaim, Submit } from "../../store/contract.ts";
 import type { TaskLog } from "./task-log.ts";
 
 /** What travels with an event that a caller's message brought. */
@@ -11,8 +11,8 @@ export interface EventExtras {
   readonly request?: RequestDetails | undefined;
   /** Makes a repeat of the message known; written together with its event. */
   readonly claim?: IdempotencyClaim | undefined;
-  /** Where the caller wants what follows to be delivered; written together with its event. */
-  readonly push?: PushRegistration | undefined;
+  /** Where what follows is to be delivered; registered together with the event. */
+  readonly deliveries?: readonly DeliveryRegistration[] | undefined;
 }
 
 export interface PendingEvent extends EventExtras {
@@ -34,9 +34,9 @@ export interface InFlightWrite {
 /** The first write of a task, which may already be its last. */
 export function toSubmit(task: TaskLog, { entries, events, release, begins }: InFlightWrite, node: string): Submit {
   const claim = findClaim(events);
-  const push = collectPushConfigs(events);
+  const deliveries = collectDeliveries(events);
   // A second event comes from the agent, and with one the task stays.
-  const notifyAfter = push === undefined || entries.length > 1 ? undefined : task.notifyAfter;
+  const notifyAfterMs = deliveries === undefined || entries.length > 1 ? undefined : task.notifyAfterMs;
   return {
     kind: "submit",
     id: task.id,
@@ -51,8 +51,8 @@ export function toSubmit(task: TaskLog, { entries, events, release, begins }: In
     ...(release ? undefined : { node }),
     ...(begins === undefined ? undefined : { begins }),
     ...(claim === undefined ? undefined : { idempotency: claim }),
-    ...(push === undefined ? undefined : { push }),
-    ...(notifyAfter === undefined ? undefined : { notifyAfter }),
+    ...(deliveries === undefined ? undefined : { deliveries }),
+    ...(notifyAfterMs === undefined ? undefined : { notifyAfterMs }),
   };
 }
 
@@ -61,7 +61,7 @@ export function toAppend(task: TaskLog, inFlight: InFlightWrite, taker: string |
   const { entries, events, turn, release, begins } = inFlight;
   const status = lastStatus(entries);
   const claim = findClaim(events);
-  const push = collectPushConfigs(events);
+  const deliveries = collectDeliveries(events);
   return {
     kind: "append",
     id: task.id,
@@ -74,7 +74,7 @@ export function toAppend(task: TaskLog, inFlight: InFlightWrite, taker: string |
     ...(release ? { lease: "release" as const } : undefined),
     ...(begins === undefined ? undefined : { begins }),
     ...(claim === undefined ? undefined : { idempotency: claim }),
-    ...(push === undefined ? undefined : { push }),
+    ...(deliveries === undefined ? undefined : { deliveries }),
   };
 }
 
@@ -95,13 +95,11 @@ function findClaim(events: readonly PendingEvent[]): IdempotencyClaim | undefine
   return undefined;
 }
 
-/** In the order they came; undefined, and nothing made, for the many writes without any. */
-function collectPushConfigs(events: readonly PendingEvent[]): readonly PushRegistration[] | undefined {
-  let found: PushRegistration[] | undefined;
-  for (const { push } of events) {
-    if (push === undefined) continue;
-    found ??= [];
-    found.push(push);
+/** In the order they came; undefined, and nothing allocated, for the many writes without any. */
+function collectDeliveries(events: readonly PendingEvent[]): readonly DeliveryRegistration[] | undefined {
+  let found: readonly DeliveryRegistration[] | undefined;
+  for (const { deliveries } of events) {
+    if (deliveries !== undefined) found = found === undefined ? deliveries : [...found, ...deliveries];
   }
   return found;
 }

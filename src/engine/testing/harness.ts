@@ -211,9 +211,11 @@ export class Harness {
       heartbeat: live(store.heartbeat),
       claim: live(store.claim),
       memory: live(store.memory),
-      pushConfig: live(store.pushConfig),
-      pushConfigs: live(store.pushConfigs),
-      claimPush: live(store.claimPush),
+      delivery: live(store.delivery),
+      deliveries: live(store.deliveries),
+      claimDeliveries: live(store.claimDeliveries),
+      record: live(store.record),
+      records: live(store.records),
     };
   }
 }

@@ -58,17 +58,17 @@ export function toCallRecord(call: AuditedCall): AuditRecord {
 }
 
 /** What the server did for the owner of a push config. Of the address only the host: owners may keep secrets in the rest. */
-export function toDeliveryRecord({ config, scope, host, event, attempt, result, reason }: PushAttempt): AuditRecord {
+export function toDeliveryRecord({ delivery, scope, lane, event, attempt, result, reason }: PushAttempt): AuditRecord {
   return {
     owner: scope.owner,
     agent: scope.agent,
-    dialect: config.dialect,
+    dialect: delivery.dialect,
     operation: "push-deliver",
-    task: truncate(config.taskId),
-    config: truncate(config.id),
+    task: truncate(delivery.taskId),
+    config: truncate(delivery.id),
     event,
     attempt,
-    receiver: host,
+    receiver: lane,
     result: DELIVERY_RESULTS[result],
     reason: truncate(reason),
   };
@@ -76,7 +76,7 @@ export function toDeliveryRecord({ config, scope, host, event, attempt, result, 
 
 /** `from` is the first event that is told again, if somebody named one. */
 export function toRedeliveryRecord(
-  { taskId, configId, dialect, scope }: Redelivered,
+  { taskId, deliveryId, dialect, scope }: Redelivered,
   { user, machine }: Operator,
   from: number | undefined,
 ): AuditRecord {
@@ -88,7 +88,7 @@ export function toRedeliveryRecord(
     dialect,
     operation: "push-redeliver",
     task: truncate(taskId),
-    config: truncate(configId),
+    config: truncate(deliveryId),
     event: from,
     result: "OK",
   };

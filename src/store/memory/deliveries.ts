@@ -1,209 +1,271 @@
 import type { Clock } from "../../model/ports.ts";
 import type {
-  OwnedPushConfig,
-  PushClaim,
-  PushClaimQuery,
-  PushClaims,
-  PushConfigList,
-  PushConfigQuery,
-  PushDelivery,
-  PushDeliveryQuery,
-  PushProgress,
-  PushRegistration,
+  DeliveryClaim,
+  DeliveryClaimQuery,
+  DeliveryClaims,
+  DeliveryGroup,
+  DeliveryPage,
+  DeliveryProgress,
+  DeliveryQuery,
+  DeliveryRegistration,
+  OwnedDelivery,
+  PendingDelivery,
+  PendingDeliveryQuery,
   Redelivered,
   Redelivery,
-  StoredPushConfig,
+  StoredDelivery,
 } from "../contract.ts";
-import { applyPushProgress, hostOf, type PushState } from "../rules.ts";
+import {
+  applyDeliveryProgress,
+  type DeliveryEffects,
+  type DeliveryState,
+  groupOf,
+  isDeliverable,
+  laneOf,
+  NO_EFFECTS,
+  registeredState,
+} from "../rules.ts";
 import type { TaskRecord } from "./task-record.ts";
 
-interface ConfigEntry {
+interface DeliveryEntry {
   readonly place: number;
   readonly record: TaskRecord;
-  config: Omit<StoredPushConfig, "cursor">;
-  host: string;
-  state: PushState;
+  readonly delivery: Omit<StoredDelivery, "cursor">;
+  readonly lane: string;
+  state: DeliveryState;
   claim: number;
 }
 
-/** The push configs of all tasks. Apart from the tasks, because most have none and should not pay for a member. */
-export class PushConfigs {
+/** The deliveries of all tasks. Apart from the tasks, because most have none and should not pay for a member. */
+export class Deliveries {
   readonly #clock: Clock;
-  /** By id, in the order of creation: replacing a value keeps its place in a map. */
-  readonly #byTask = new Map<TaskRecord, Map<string, ConfigEntry>>();
-  /** Those that have something left to tell, or were given up. */
-  readonly #open = new Set<ConfigEntry>();
+  /** By group and id, in the order of creation: replacing a value keeps its place in a map. */
+  readonly #byTask = new Map<TaskRecord, Map<string, DeliveryEntry>>();
+  /** By route, those that have something left to deliver or were given up. */
+  readonly #open = new Map<string, Set<DeliveryEntry>>();
   #lastPlace = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** The record knows how far its log goes. Says whether a config has something to tell at once. */
-  put(record: TaskRecord, configs: readonly PushRegistration[], cursor: number, notifyAfter = 0): boolean {
-    return configs.map((config) => this.#putOne(record, config, cursor, notifyAfter)).includes(true);
-  }
-
-  #putOne(record: TaskRecord, registered: PushRegistration, cursor: number, notifyAfter: number): boolean {
-    const known = this.#byTask.get(record);
-    const configs = known ?? new Map<string, ConfigEntry>();
-    if (known === undefined) this.#byTask.set(record, configs);
+  /** The record knows how far its log goes and how the task stands. */
+  put(
+    record: TaskRecord,
+    registrations: readonly DeliveryRegistration[],
+    cursor: number,
+    notifyAfterMs = 0,
+  ): DeliveryEffects {
+    const due = new Set<string>();
+    const held: DeliveryClaim[] = [];
     const now = this.#clock.now();
-    const earlier = configs.get(registered.id);
-    const from = earlier?.state.cursor ?? cursor;
-    const config = { ...registered, taskId: record.id, createdAt: earlier?.config.createdAt ?? now };
-    const state = {
-      ...INITIAL_STATE,
-      cursor: from,
-      dueAt: from < record.number ? Math.max(now, notifyAfter) : undefined,
-    };
-    const place = earlier?.place ?? ++this.#lastPlace;
-    if (earlier !== undefined) this.#open.delete(earlier);
-    const placed = { place, record, config, host: hostOf(registered.url), state, claim: (earlier?.claim ?? 0) + 1 };
-    configs.set(registered.id, placed);
-    this.#keep(placed, state);
-    return state.dueAt !== undefined && state.dueAt <= now;
+    for (const registration of registrations) {
+      const entry = this.#putOne(record, registration, cursor, now, notifyAfterMs);
+      const { dueAt, holder } = entry.state;
+      if (holder !== undefined) held.push(toClaim(entry));
+      else if (dueAt !== undefined && dueAt <= now) due.add(registration.route);
+    }
+    return { due: [...due], held };
   }
 
-  delete(record: TaskRecord, configId: string): void {
-    const configs = this.#byTask.get(record);
-    const placed = configs?.get(configId);
-    if (configs === undefined || placed === undefined) return;
-    configs.delete(configId);
-    this.#open.delete(placed);
-    if (configs.size === 0) this.#byTask.delete(record);
+  #putOne(
+    record: TaskRecord,
+    registration: DeliveryRegistration,
+    cursor: number,
+    now: number,
+    notifyAfterMs: number,
+  ): DeliveryEntry {
+    const { heldBy: _, ...registered } = registration;
+    const known = this.#byTask.get(record);
+    const entries = known ?? new Map<string, DeliveryEntry>();
+    if (known === undefined) this.#byTask.set(record, entries);
+    const key = keyOf(groupOf(registered.route), registered.id);
+    const earlier = entries.get(key);
+    if (earlier !== undefined) this.#close(earlier);
+    const state = registeredState(registration, earlier?.state.cursor ?? cursor, record, now, notifyAfterMs);
+    const entry: DeliveryEntry = {
+      place: earlier?.place ?? ++this.#lastPlace,
+      record,
+      delivery: { ...registered, taskId: record.id, createdAt: earlier?.delivery.createdAt ?? now },
+      lane: laneOf(registered),
+      state,
+      claim: (earlier?.claim ?? 0) + 1,
+    };
+    entries.set(key, entry);
+    this.#keep(entry, state);
+    return entry;
+  }
+
+  delete(record: TaskRecord, group: DeliveryGroup, id: string): void {
+    const entry = this.#byTask.get(record)?.get(keyOf(group, id));
+    if (entry !== undefined) this.#remove(entry);
   }
 
   /** The task is gone. */
   deleteAll(record: TaskRecord): void {
-    for (const placed of this.#byTask.get(record)?.values() ?? []) this.#open.delete(placed);
+    for (const entry of this.#byTask.get(record)?.values() ?? []) this.#close(entry);
     this.#byTask.delete(record);
   }
 
-  get(record: TaskRecord | undefined, configId: string): OwnedPushConfig | undefined {
+  get(record: TaskRecord | undefined, group: DeliveryGroup, id: string): OwnedDelivery | undefined {
     if (record === undefined) return undefined;
-    const found = this.#byTask.get(record)?.get(configId);
-    return found === undefined ? undefined : { config: toStoredConfig(found), scope: record.scope };
+    const found = this.#byTask.get(record)?.get(keyOf(group, id));
+    return found === undefined ? undefined : { delivery: toStored(found), scope: record.scope };
   }
 
-  list(record: TaskRecord | undefined, { after = 0, limit }: PushConfigQuery): PushConfigList | undefined {
+  list(record: TaskRecord | undefined, { group, after = 0, limit }: DeliveryQuery): DeliveryPage | undefined {
     if (record === undefined) return undefined;
-    const following: ConfigEntry[] = [];
-    for (const placed of this.#byTask.get(record)?.values() ?? []) {
-      if (placed.place > after && following.push(placed) > limit) break;
+    const following: DeliveryEntry[] = [];
+    for (const entry of this.#byTask.get(record)?.values() ?? []) {
+      if (groupOf(entry.delivery.route) !== group || entry.place <= after) continue;
+      if (following.push(entry) > limit) break;
     }
     const shown = following.slice(0, limit);
     const last = shown.at(-1);
     return {
-      configs: shown.map(toStoredConfig),
+      deliveries: shown.map(toStored),
       ...(following.length > shown.length && last !== undefined ? { next: last.place } : undefined),
       scope: record.scope,
     };
   }
 
-  /** The task has events that its configs do not know. Says whether that makes one due. */
-  markDue(record: TaskRecord): boolean {
-    if (this.#byTask.size === 0) return false;
-    let due = false;
-    for (const placed of this.#byTask.get(record)?.values() ?? []) {
-      const { state } = placed;
-      const now = this.#clock.now();
+  /** The task has events that its deliveries do not know. */
+  markDue(record: TaskRecord): DeliveryEffects {
+    const entries = this.#byTask.size === 0 ? undefined : this.#byTask.get(record);
+    if (entries === undefined) return NO_EFFECTS;
+    const now = this.#clock.now();
+    const due = new Set<string>();
+    for (const entry of entries.values()) {
+      const { delivery, state } = entry;
+      if (!isDeliverable(delivery.wants, record.state)) continue;
       if (state.holder !== undefined || state.deadAt !== undefined || state.attempts > 0) continue;
       if (state.dueAt !== undefined && state.dueAt <= now) continue;
-      this.#keep(placed, { ...state, dueAt: now });
-      due = true;
+      this.#keep(entry, { ...state, dueAt: now });
+      due.add(delivery.route);
     }
-    return due;
+    return { due: [...due] };
   }
 
-  progress(record: TaskRecord, write: PushProgress): "missing" | "fenced" | boolean {
-    const placed = [...(this.#byTask.get(record)?.values() ?? [])].find(({ place }) => place === write.place);
-    if (placed === undefined) return "missing";
-    if (placed.claim !== write.claim || placed.state.holder === undefined) return "fenced";
+  progress(record: TaskRecord, write: DeliveryProgress): "missing" | "fenced" | DeliveryEffects {
+    const entry = [...(this.#byTask.get(record)?.values() ?? [])].find(({ place }) => place === write.place);
+    if (entry === undefined) return "missing";
+    if (entry.claim !== write.claim || entry.state.holder === undefined) return "fenced";
+    const { route, wants } = entry.delivery;
     const now = this.#clock.now();
-    const state = applyPushProgress(placed.state, write, record.number, now);
-    this.#keep(placed, state);
-    return state.holder === undefined && state.dueAt !== undefined && state.dueAt <= now;
+    const state = applyDeliveryProgress(entry.state, wants, write, record, now);
+    if (state === undefined) this.#remove(entry);
+    else this.#keep(entry, state);
+    const isDue = state?.holder === undefined && state?.dueAt !== undefined && state.dueAt <= now;
+    return isDue ? { due: [route] } : NO_EFFECTS;
   }
 
-  claim({ node, max, ttlMs, perHost, busy }: PushClaimQuery): PushClaims {
+  claim({ node, route, max, ttlMs, perLane, busy }: DeliveryClaimQuery): DeliveryClaims {
     const now = this.#clock.now();
     const counts = new Map(busy);
-    const waiting = [...this.#open].filter(({ state }) => state.dueAt !== undefined).sort(byDueTime);
-    const claims: PushClaim[] = [];
-    let nextAt: number | undefined;
-    for (const placed of waiting) {
-      const dueAt = placed.state.dueAt as number;
-      if (dueAt > now) {
-        nextAt = dueAt;
-        break;
-      }
-      const count = counts.get(placed.host) ?? 0;
-      if (claims.length >= max || count >= perHost) continue;
-      counts.set(placed.host, count + 1);
-      placed.claim++;
-      this.#keep(placed, { ...placed.state, holder: node, dueAt: now + ttlMs });
-      const { place, claim, host, record } = placed;
-      const { attempts } = placed.state;
-      claims.push({ config: toStoredConfig(placed), place, claim, attempts, host, scope: record.scope });
+    const due: DeliveryEntry[] = [];
+    let nextAt = Number.POSITIVE_INFINITY;
+    for (const entry of this.#open.get(route) ?? []) {
+      const { dueAt } = entry.state;
+      if (dueAt === undefined) continue;
+      if (dueAt <= now) due.push(entry);
+      else nextAt = Math.min(nextAt, dueAt);
     }
-    return { claims, ...(nextAt === undefined ? undefined : { nextAt }) };
+    const claims: DeliveryClaim[] = [];
+    for (const entry of due.sort(byDueTime)) {
+      const count = counts.get(entry.lane) ?? 0;
+      if (claims.length >= max || count >= perLane) continue;
+      counts.set(entry.lane, count + 1);
+      entry.claim++;
+      this.#keep(entry, { ...entry.state, holder: node, dueAt: now + ttlMs });
+      claims.push(toClaim(entry));
+    }
+    return { claims, ...(nextAt === Number.POSITIVE_INFINITY ? undefined : { nextInMs: nextAt - now }) };
   }
 
-  deliveries({ after = 0, limit, dead = false, taskId }: PushDeliveryQuery): PushDelivery[] {
-    return [...this.#open]
+  pending({ after = 0, limit, dead = false, taskId }: PendingDeliveryQuery): PendingDelivery[] {
+    return [...this.#open.values()]
+      .flatMap((entries) => [...entries])
       .filter(({ place, state }) => place > after && (!dead || state.deadAt !== undefined))
       .filter(({ record }) => taskId === undefined || record.id === taskId)
       .sort((one, other) => one.place - other.place)
       .slice(0, limit)
-      .map(toDelivery);
+      .map(toPending);
   }
 
-  redeliver({ taskId, configId, from }: Redelivery): Redelivered[] {
-    const due: Redelivered[] = [];
-    for (const [record, configs] of this.#byTask) {
+  redeliver({ taskId, deliveryId, from }: Redelivery): Redelivered[] {
+    const made: Redelivered[] = [];
+    for (const [record, entries] of this.#byTask) {
       if (taskId !== undefined && record.id !== taskId) continue;
-      for (const placed of configs.values()) {
-        if (taskId !== undefined && configId !== undefined && placed.config.id !== configId) continue;
-        const { state } = placed;
+      for (const entry of entries.values()) {
+        if (taskId !== undefined && deliveryId !== undefined && entry.delivery.id !== deliveryId) continue;
+        const { state } = entry;
         const failing = state.deadAt !== undefined || (taskId !== undefined && state.attempts > 0);
         if (!failing && (taskId === undefined || from === undefined)) continue;
         const first = taskId === undefined || from === undefined ? state.cursor : Math.max(from - 1, 0);
-        placed.claim++;
-        this.#keep(placed, { ...INITIAL_STATE, cursor: Math.min(state.cursor, first), dueAt: this.#clock.now() });
-        const { id, dialect } = placed.config;
-        due.push({ taskId: record.id, configId: id, dialect, scope: record.scope });
+        entry.claim++;
+        const cursor = Math.min(state.cursor, first);
+        this.#keep(entry, { ...INITIAL_STATE, cursor, dueAt: this.#clock.now() });
+        const { id, dialect } = entry.delivery;
+        made.push({ taskId: record.id, deliveryId: id, dialect, scope: record.scope });
       }
     }
-    return due;
+    return made;
   }
 
-  #keep(placed: ConfigEntry, state: PushState): void {
-    placed.state = state;
+  #remove(entry: DeliveryEntry): void {
+    const { record, delivery } = entry;
+    const entries = this.#byTask.get(record);
+    entries?.delete(keyOf(groupOf(delivery.route), delivery.id));
+    if (entries?.size === 0) this.#byTask.delete(record);
+    this.#close(entry);
+  }
+
+  #close(entry: DeliveryEntry): void {
+    const { route } = entry.delivery;
+    const entries = this.#open.get(route);
+    entries?.delete(entry);
+    if (entries?.size === 0) this.#open.delete(route);
+  }
+
+  #keep(entry: DeliveryEntry, state: DeliveryState): void {
+    entry.state = state;
     // At the end again: of two that are due at the same moment, the one that came back last is behind.
-    this.#open.delete(placed);
-    if (state.dueAt !== undefined || state.deadAt !== undefined) this.#open.add(placed);
+    this.#close(entry);
+    if (state.dueAt === undefined && state.deadAt === undefined) return;
+    const { route } = entry.delivery;
+    const entries = this.#open.get(route) ?? new Set();
+    this.#open.set(route, entries.add(entry));
   }
 }
 
 const INITIAL_STATE = { attempts: 0, holder: undefined, lastError: undefined, deadAt: undefined };
 
-function byDueTime(one: ConfigEntry, other: ConfigEntry): number {
+function keyOf(group: DeliveryGroup, id: string): string {
+  return `${group} ${id}`;
+}
+
+function byDueTime(one: DeliveryEntry, other: DeliveryEntry): number {
   return (one.state.dueAt ?? 0) - (other.state.dueAt ?? 0);
 }
 
-function toStoredConfig({ config, state }: ConfigEntry): StoredPushConfig {
-  return { ...config, cursor: state.cursor };
+function toStored({ delivery, state }: DeliveryEntry): StoredDelivery {
+  return { ...delivery, cursor: state.cursor };
 }
 
-function toDelivery({ place, record, config, state }: ConfigEntry): PushDelivery {
+function toClaim(entry: DeliveryEntry): DeliveryClaim {
+  const { place, claim, lane, record, state } = entry;
+  return { delivery: toStored(entry), place, claim, attempts: state.attempts, lane, scope: record.scope };
+}
+
+function toPending({ place, record, delivery, state }: DeliveryEntry): PendingDelivery {
   const { cursor, attempts, dueAt, lastError, deadAt } = state;
   return {
     place,
     taskId: record.id,
-    configId: config.id,
-    url: config.url,
-    dialect: config.dialect,
+    deliveryId: delivery.id,
+    route: delivery.route,
+    address: delivery.address,
+    dialect: delivery.dialect,
     scope: record.scope,
     cursor,
     number: record.number,

@@ -2,6 +2,9 @@ import type { Clock } from "../../model/ports.ts";
 import { isTerminal, STATE_CLASS, type TaskState } from "../../model/task.ts";
 import {
   type Append,
+  type DeliveryDelete,
+  type DeliveryProgress,
+  type DeliveryPut,
   type Discard,
   type IdempotencyClaim,
   type IdempotencyRecord,
@@ -10,9 +13,6 @@ import {
   LIST_VIEW_MS,
   type ListPage,
   type ListQuery,
-  type PushDelete,
-  type PushProgress,
-  type PushPut,
   type Remember,
   type RequestCancel,
   type Scope,
@@ -22,9 +22,19 @@ import {
   type Write,
   type WriteResult,
 } from "../contract.ts";
-import { acceptWrite, assertOneWritePerTask, findRefusal, scopeKey, statusTime, takePage } from "../rules.ts";
+import {
+  acceptWrite,
+  assertOneWritePerTask,
+  findRefusal,
+  joinEffects,
+  NO_EFFECTS,
+  scopeKey,
+  statusTime,
+  takePage,
+} from "../rules.ts";
 import { createLiveness, createWakeups, type Liveness, parseView } from "../single-process.ts";
-import { PushConfigs } from "./deliveries.ts";
+import { Deliveries } from "./deliveries.ts";
+import { Records } from "./records.ts";
 import { ScopeIndex } from "./scope-index.ts";
 import { OwnerUsageCounter, TaskRecord } from "./task-record.ts";
 
@@ -46,11 +56,13 @@ export function createMemoryStore(options: { readonly clock: Clock }): TaskStore
     heartbeat: (node, ttlMs) => Promise.resolve(core.heartbeat(node, ttlMs)),
     claim: (node, agents, max) => Promise.resolve(core.claim(node, agents, max)),
     memory: (id) => Promise.resolve(new Map(core.tasks.get(id)?.memory)),
-    pushConfig: (id, configId) => Promise.resolve(core.pushConfigs.get(core.tasks.get(id), configId)),
-    pushConfigs: (id, query) => Promise.resolve(core.pushConfigs.list(core.tasks.get(id), query)),
-    claimPush: (query) => Promise.resolve(core.pushConfigs.claim(query)),
-    pushDeliveries: (query) => Promise.resolve(core.pushConfigs.deliveries(query)),
-    redeliverPush: (redelivery) => Promise.resolve(core.pushConfigs.redeliver(redelivery)),
+    delivery: (id, group, deliveryId) => Promise.resolve(core.deliveries.get(core.tasks.get(id), group, deliveryId)),
+    deliveries: (id, query) => Promise.resolve(core.deliveries.list(core.tasks.get(id), query)),
+    claimDeliveries: (query) => Promise.resolve(core.deliveries.claim(query)),
+    pendingDeliveries: (query) => Promise.resolve(core.deliveries.pending(query)),
+    redeliver: (redelivery) => Promise.resolve(core.deliveries.redeliver(redelivery)),
+    record: (space, key) => Promise.resolve(core.records.get(space, key)),
+    records: (space, query) => Promise.resolve(core.records.list(space, query)),
     compact: (ageMs, max) => Promise.resolve(core.compact(ageMs, max)),
     prune: (ageMs, max) => Promise.resolve(core.prune(ageMs, max)),
     storedBytes: (owner) => Promise.resolve(core.storedBytes(owner)),
@@ -61,7 +73,8 @@ export function createMemoryStore(options: { readonly clock: Clock }): TaskStore
 
 class MemoryCore {
   readonly tasks = new Map<string, TaskRecord>();
-  readonly pushConfigs: PushConfigs;
+  readonly deliveries: Deliveries;
+  readonly records: Records;
   readonly #scopes = new Map<string, ScopeIndex>();
   readonly #usage = new OwnerUsageCounter();
   /** Tasks that a node runs, should run or waits with: few, however many have ended. */
@@ -82,7 +95,8 @@ class MemoryCore {
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#liveness = createLiveness(clock);
-    this.pushConfigs = new PushConfigs(clock);
+    this.deliveries = new Deliveries(clock);
+    this.records = new Records(clock);
   }
 
   write(writes: readonly Write[]): WriteResult[] {
@@ -95,9 +109,10 @@ class MemoryCore {
 
   #apply(write: Write): WriteResult {
     if (write.kind === "submit") return this.#submit(write);
+    if (write.kind === "record-put" || write.kind === "record-delete") return this.records.write(write);
     const record = this.tasks.get(write.id);
-    if (write.kind === "push-put" || write.kind === "push-delete") return this.#register(record, write);
-    if (write.kind === "push-progress") return this.#progress(record, write);
+    if (write.kind === "delivery-put" || write.kind === "delivery-delete") return this.#register(record, write);
+    if (write.kind === "delivery-progress") return this.#progress(record, write);
     const duplicate = write.kind === "append" ? this.#duplicate(record?.scope, write.idempotency) : undefined;
     if (duplicate !== undefined) return duplicate;
     const refusal = findRefusal(record, write, this.#liveness);
@@ -121,22 +136,22 @@ class MemoryCore {
     if (record.node !== undefined) this.#liveness.recordLease(record.node);
     this.#retain(record, write.idempotency);
     const { number, fence } = record;
-    if (write.push === undefined) return { ok: true, number, fence };
-    return acceptWrite(number, fence, this.pushConfigs.put(record, write.push, 0, write.notifyAfter));
+    if (write.deliveries === undefined) return { ok: true, number, fence };
+    return acceptWrite(number, fence, this.deliveries.put(record, write.deliveries, 0, write.notifyAfterMs));
   }
 
-  #register(record: TaskRecord | undefined, write: PushPut | PushDelete): WriteResult {
+  #register(record: TaskRecord | undefined, write: DeliveryPut | DeliveryDelete): WriteResult {
     if (record === undefined || !record.scope.isScope(write)) return { ok: false, refusal: "missing" };
     const { number, fence } = record;
-    if (write.kind === "push-put") {
-      return acceptWrite(number, fence, this.pushConfigs.put(record, [write.config], number));
+    if (write.kind === "delivery-put") {
+      return acceptWrite(number, fence, this.deliveries.put(record, [write.delivery], write.after ?? number));
     }
-    this.pushConfigs.delete(record, write.configId);
+    this.deliveries.delete(record, write.group, write.deliveryId);
     return { ok: true, number, fence };
   }
 
-  #progress(record: TaskRecord | undefined, write: PushProgress): WriteResult {
-    const result = record === undefined ? "missing" : this.pushConfigs.progress(record, write);
+  #progress(record: TaskRecord | undefined, write: DeliveryProgress): WriteResult {
+    const result = record === undefined ? "missing" : this.deliveries.progress(record, write);
     if (record === undefined || typeof result === "string") {
       return { ok: false, refusal: result === "fenced" ? "fenced" : "missing" };
     }
@@ -202,9 +217,9 @@ class MemoryCore {
       if (isTerminal(write.status.state)) this.#end(record, now);
     }
     const { number, fence } = record;
-    const grown = write.entries.length > 0 && this.pushConfigs.markDue(record);
-    if (write.push === undefined) return acceptWrite(number, fence, grown);
-    return acceptWrite(number, fence, this.pushConfigs.put(record, write.push, write.expect) || grown);
+    const grown = write.entries.length > 0 ? this.deliveries.markDue(record) : NO_EFFECTS;
+    if (write.deliveries === undefined) return acceptWrite(number, fence, grown);
+    return acceptWrite(number, fence, joinEffects(grown, this.deliveries.put(record, write.deliveries, write.expect)));
   }
 
   #end(record: TaskRecord, now: number): void {
@@ -216,7 +231,7 @@ class MemoryCore {
   #remove(record: TaskRecord): void {
     this.tasks.delete(record.id);
     this.#unended.delete(record);
-    this.pushConfigs.deleteAll(record);
+    this.deliveries.deleteAll(record);
     this.#events -= record.number;
     this.#usage.removeTask(record);
     record.scope.remove(record);
@@ -290,6 +305,7 @@ class MemoryCore {
     this.#compacted = Math.max(this.#compacted, this.#pruned);
     this.#dropPruned();
     this.#forgetKeys();
+    this.records.deleteExpired();
     for (const scope of this.#scopes.values()) {
       scope.dropPast(now - LIST_VIEW_MS);
       if (scope.size === 0 && scope.keys.size === 0) this.#forgetScope(scope);

@@ -33,6 +33,8 @@ export class Connection {
   readonly #removeProbe: SqliteStatement<object>;
   readonly #ports: ConnectionPorts;
   readonly #reported = new Set<string>();
+  /** Transactions that were undone: what was remembered of their writes is wrong. */
+  rollbacks = 0;
   /** Why the disk did not take the newest write, if it did not. */
   #trouble: StoreError | undefined;
   #triedAt = Number.NEGATIVE_INFINITY;
@@ -131,6 +133,7 @@ export class Connection {
   }
 
   #rollback(): void {
+    this.rollbacks++;
     // Scopes that were added are gone again.
     this.#scopeIds.clear();
     this.#scopes.clear();

@@ -1,6 +1,6 @@
 import type { TaskState } from "../../model/task.ts";
 import type { Connection } from "./connection.ts";
-import type { PushConfigs } from "./deliveries.ts";
+import type { Deliveries } from "./deliveries.ts";
 import type { SqliteStatement } from "./driver.ts";
 import { columns, STATE_CODES, toText } from "./rows.ts";
 
@@ -18,7 +18,7 @@ interface RemovedTask {
  */
 export class CommitCounters {
   readonly #connection: Connection;
-  readonly #pushConfigs: PushConfigs;
+  readonly #deliveries: Deliveries;
   readonly #changes = new Map<string, { scope: number; state: number; by: number }>();
   /** Bytes by scope. */
   readonly #growth = new Map<number, number>();
@@ -33,10 +33,10 @@ export class CommitCounters {
   /** Events this commit adds. */
   events = 0;
 
-  constructor(connection: Connection, pushConfigs: PushConfigs) {
+  constructor(connection: Connection, deliveries: Deliveries) {
     const { driver } = connection;
     this.#connection = connection;
-    this.#pushConfigs = pushConfigs;
+    this.#deliveries = deliveries;
     this.#addToCounter = driver.prepare(
       "INSERT INTO counter (scope, state, n) VALUES (?, ?, ?) ON CONFLICT (scope, state) DO UPDATE SET n = n + excluded.n",
     );
@@ -114,7 +114,7 @@ export class CommitCounters {
   /** Deletes a task with all it has. */
   removeTask({ seq, scope, state, number, bytes }: RemovedTask): void {
     for (const removal of this.#removals) removal.run(seq);
-    this.#pushConfigs.deleteAll(seq);
+    this.#deliveries.deleteAll(seq);
     this.addTasks(scope, state, -1);
     this.addBytes(scope, -bytes);
     this.events -= number;

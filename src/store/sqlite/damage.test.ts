@@ -53,13 +53,14 @@ const KEY = { key: "key", fingerprint: "print", ttlMs: MINUTE };
 async function fill(store: TaskStore): Promise<void> {
   for (const [at, id] of IDS.entries()) {
     const idempotency = { ...KEY, key: `${KEY.key} ${id}` };
-    await accept(store, submit(id, [], { node: "n", idempotency, push: [registration("c", { token: "t" })] }));
+    await accept(store, submit(id, [], { node: "n", idempotency, deliveries: [registration("c", { secret: "{}" })] }));
     await accept(store, { kind: "remember", id, fence: 1, key: "k", value: '"v"' });
     const working = statusEvent(id, status(WORKING, at, "yes"));
     await accept(store, append(id, 1, [working, chunkEvent(id, [{ text: "hällo" }])], { fence: 1 }));
     await accept(store, finished(`old ${id}`, at));
     await store.list(listQuery(ALICE, { limit: 1 }));
     await accept(store, append(id, 3, [statusEvent(id, status(WORKING, at, "yes"))], { fence: 1 }));
+    await accept(store, { kind: "record-put", space: "s", key: id, value: "1", ttlMs: MINUTE });
   }
   await accept(store, { kind: "discard", id: (await answered(store)).id, fence: 1, reply: message("plain") });
   await store.compact(0, 10);
@@ -71,7 +72,7 @@ async function answered(store: TaskStore) {
   return write;
 }
 
-const claims = { node: "m", max: 10, ttlMs: 1_000, perHost: 10, busy: new Map<string, number>() };
+const claims = { node: "m", route: "webhook", max: 10, ttlMs: 1_000, perLane: 10, busy: new Map<string, number>() };
 
 /** Everything that can be asked. Returns the errors; what does not throw must answer in the form of the contract. */
 async function tour(store: TaskStore): Promise<readonly unknown[]> {
@@ -85,8 +86,9 @@ async function tour(store: TaskStore): Promise<readonly unknown[]> {
     await ask(store.snapshot(id, { history: 1, artifacts: false }));
     await ask(store.read([{ id, after: 0 }], 10));
     await ask(store.memory(id));
-    await ask(store.pushConfig(id, "c"));
-    await ask(store.pushConfigs(id, { limit: 10 }));
+    await ask(store.delivery(id, "webhooks", "c"));
+    await ask(store.deliveries(id, { group: "webhooks", limit: 10 }));
+    await ask(store.record("s", id));
     await ask(store.findIdempotencyRecord({ ...ALICE, key: `key ${id}` }));
     await ask(store.write([{ kind: "request-cancel", id }]));
   }
@@ -96,9 +98,11 @@ async function tour(store: TaskStore): Promise<readonly unknown[]> {
     await ask(walk(store, listQuery(ALICE, { limit: 2, history: 5, ...more })));
     await ask(walk(store, listQuery(ALICE, { limit: 2, artifacts: true, ...more })));
   }
-  await ask(store.claimPush(claims));
-  await ask(store.pushDeliveries({ limit: 10 }));
-  await ask(store.redeliverPush({}));
+  await ask(store.claimDeliveries(claims));
+  await ask(store.pendingDeliveries({ limit: 10 }));
+  await ask(store.redeliver({}));
+  await ask(store.records("s", { limit: 10 }));
+  await ask(store.write([{ kind: "record-put", space: "s", key: "new", value: "1", keep: 3 }]));
   await ask(store.storedBytes(ALICE.owner));
   await ask(store.stats());
   await ask(store.compact(0, 10));
@@ -123,6 +127,7 @@ const ROWS: Readonly<Record<string, string>> = {
   store: "1",
   counter: "1",
   owner_usage: "1",
+  record: "key = 'bad'",
 };
 const OF_TASK = "task = (SELECT seq FROM task WHERE id = 'bad')";
 

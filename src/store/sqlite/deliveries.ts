@@ -1,115 +1,171 @@
-import type { AuthenticationInfo } from "../../model/operation.ts";
 import type { Clock } from "../../model/ports.ts";
-import type {
-  OwnedPushConfig,
-  PushConfigList,
-  PushConfigQuery,
-  PushRegistration,
-  StoredPushConfig,
+import type { TaskState } from "../../model/task.ts";
+import {
+  type DeliveryClaim,
+  type DeliveryGroup,
+  type DeliveryPage,
+  type DeliveryQuery,
+  type DeliveryRegistration,
+  type OwnedDelivery,
+  type StoredDelivery,
+  WEBHOOK_ROUTE,
 } from "../contract.ts";
-import { hostOf } from "../rules.ts";
+import { type DeliveryEffects, isDeliverable, laneOf } from "../rules.ts";
+import type { Liveness } from "../single-process.ts";
 import type { Connection } from "./connection.ts";
 import type { SqliteStatement } from "./driver.ts";
-import { columns, decodeJson, fromText, type StoredText, toText } from "./rows.ts";
+import { columns, fromText, type StoredText, textOrNull, textOrUndefined, toText } from "./rows.ts";
 
-export interface PushConfigRow {
+export interface DeliveryRow {
   readonly place: number;
   readonly id: StoredText;
-  readonly url: StoredText;
-  readonly token: StoredText | null;
-  readonly authentication: StoredText | null;
+  readonly route: StoredText;
+  readonly address: StoredText;
+  readonly secret: StoredText | null;
   readonly dialect: StoredText;
+  readonly wants: number;
   readonly created_at: number;
   readonly cursor: number;
 }
 
-/** Of `push_config c`. */
-export const CONFIG_COLUMNS = columns(
-  "c.place, c.created_at, c.cursor",
-  "c.id, c.url, c.token, c.authentication, c.dialect",
+/** Of `delivery d`. */
+export const DELIVERY_COLUMNS = columns(
+  "d.place, d.created_at, d.cursor, d.wants",
+  "d.id, d.route, d.address, d.secret, d.dialect",
 );
 
-/** Where the events of tasks are to be told. */
-export class PushConfigs {
+/** On disk, so never renumbered. */
+export const WANTS_CODES = { events: 0, outcome: 1 } as const satisfies Record<DeliveryRegistration["wants"], number>;
+
+/** As the unique index has it: ids of webhooks and of other deliveries are kept apart. */
+const IS_WEBHOOK = `(route = '${WEBHOOK_ROUTE}')`;
+
+interface PutRow {
+  readonly place: number;
+  readonly claim: number;
+  readonly cursor: number;
+  readonly created_at: number;
+  readonly due_at: number | null;
+}
+
+/** A task as a write leaves it. */
+interface WrittenTask {
+  readonly id: string;
+  readonly seq: number;
+  readonly scope: number;
+  readonly number: number;
+  readonly state: TaskState;
+}
+
+/** Where events of tasks are delivered. */
+export class Deliveries {
   readonly #connection: Connection;
   readonly #clock: Clock;
+  readonly #liveness: Liveness;
   readonly #task: SqliteStatement<{ seq: number; scope: number }>;
-  readonly #find: SqliteStatement<PushConfigRow>;
-  readonly #following: SqliteStatement<PushConfigRow>;
-  readonly #put: SqliteStatement<{ due_at: number | null }>;
+  readonly #find: SqliteStatement<DeliveryRow>;
+  readonly #following: SqliteStatement<DeliveryRow>;
+  readonly #put: SqliteStatement<PutRow>;
   readonly #follow: SqliteStatement<object>;
   readonly #delete: SqliteStatement<object>;
   readonly #forget: SqliteStatement<object>;
-  /** False while nobody has registered anything: then no task that goes needs to be looked up here. */
+  /** False while nothing was ever registered: then a task that is deleted need not be looked up here. */
   #any: boolean;
 
-  constructor(connection: Connection, clock: Clock) {
+  constructor(connection: Connection, clock: Clock, liveness: Liveness) {
     const { driver } = connection;
     this.#connection = connection;
     this.#clock = clock;
+    this.#liveness = liveness;
     this.#task = driver.prepare(`SELECT ${columns("seq, scope")} FROM task WHERE id = ?`);
-    this.#find = driver.prepare(`SELECT ${CONFIG_COLUMNS} FROM push_config c WHERE c.task = ? AND c.id = ?`);
+    this.#find = driver.prepare(
+      `SELECT ${DELIVERY_COLUMNS} FROM delivery d WHERE d.task = ? AND d.id = ? AND ${IS_WEBHOOK} = ?`,
+    );
     this.#following = driver.prepare(
-      `SELECT ${CONFIG_COLUMNS} FROM push_config c INDEXED BY push_config_by_place WHERE c.task = ? AND c.place > ?
-       ORDER BY c.place LIMIT ?`,
+      `SELECT ${DELIVERY_COLUMNS} FROM delivery d INDEXED BY delivery_by_place
+       WHERE d.task = ? AND d.place > ? AND ${IS_WEBHOOK} = ? ORDER BY d.place LIMIT ?`,
     );
     this.#put = driver.prepare(
-      `INSERT INTO push_config (task, id, url, token, authentication, dialect, created_at, cursor, host, due_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (task, id) DO UPDATE SET
-         url = excluded.url, token = excluded.token, authentication = excluded.authentication,
-         dialect = excluded.dialect, host = excluded.host, holder = NULL, claim = claim + 1, attempts = 0,
+      `INSERT INTO delivery
+         (task, id, route, address, secret, dialect, wants, created_at, cursor, lane, holder, due_at, claim)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT (task, id, ${IS_WEBHOOK}) DO UPDATE SET
+         route = excluded.route, address = excluded.address, secret = excluded.secret, dialect = excluded.dialect,
+         wants = excluded.wants, lane = excluded.lane, holder = excluded.holder, claim = claim + 1, attempts = 0,
          last_error = NULL, dead_at = NULL,
-         due_at = CASE WHEN cursor < ? THEN ? END
-       RETURNING ${columns("due_at")}`,
+         due_at = CASE WHEN excluded.holder IS NOT NULL OR cursor < ? THEN ? END
+       RETURNING ${columns("place, claim, cursor, created_at, due_at")}`,
     );
-    this.#follow = driver.prepare("UPDATE task SET push = 1 WHERE seq = ? AND push = 0");
-    this.#delete = driver.prepare("DELETE FROM push_config WHERE task = ? AND id = ?");
-    this.#forget = driver.prepare("DELETE FROM push_config WHERE task = ?");
-    this.#any = driver.prepare("SELECT 1 FROM push_config LIMIT 1").get() !== undefined;
+    this.#follow = driver.prepare("UPDATE task SET deliveries = 1 WHERE seq = ? AND deliveries = 0");
+    this.#delete = driver.prepare(`DELETE FROM delivery WHERE task = ? AND id = ? AND ${IS_WEBHOOK} = ?`);
+    this.#forget = driver.prepare("DELETE FROM delivery WHERE task = ?");
+    this.#any = driver.prepare("SELECT 1 FROM delivery LIMIT 1").get() !== undefined;
   }
 
-  /**
-   * Within a transaction. `number` is where the log stands after it; nothing is told before `notifyAfter`. Says whether
-   * a config has something to tell at once.
-   */
+  /** Within a transaction. `cursor` is that of a delivery that is new; nothing is due for `notifyAfterMs`. */
   put(
-    task: number,
-    configs: readonly PushRegistration[],
-    {
-      cursor,
-      number,
-      notifyAfter,
-    }: { readonly cursor: number; readonly number: number; readonly notifyAfter?: number },
-  ): boolean {
+    task: WrittenTask,
+    registrations: readonly DeliveryRegistration[],
+    cursor: number,
+    notifyAfterMs = 0,
+  ): DeliveryEffects {
     const now = this.#clock.now();
-    let isDue = false;
-    const due = Math.max(now, notifyAfter ?? now);
+    const due = new Set<string>();
+    const held: DeliveryClaim[] = [];
     this.#any = true;
-    this.#follow.run(task);
-    for (const { id, url, token, authentication, dialect } of configs) {
-      const rows = this.#put.all(
-        task,
-        toText(id),
-        toText(url),
-        token === undefined ? null : toText(token),
-        authentication === undefined ? null : JSON.stringify(authentication),
-        toText(dialect),
-        now,
-        cursor,
-        toText(hostOf(url)),
-        cursor < number ? due : null,
-        number,
-        due,
-      );
-      const dueAt = rows[0]?.due_at ?? undefined;
-      if (dueAt !== undefined && dueAt <= now) isDue = true;
+    this.#follow.run(task.seq);
+    for (const registration of registrations) {
+      const row = this.#putOne(task, registration, cursor, now, notifyAfterMs);
+      if (registration.heldBy !== undefined) held.push(this.#toClaim(task, registration, row));
+      else if (row.due_at !== null && row.due_at <= now) due.add(registration.route);
     }
-    return isDue;
+    return { due: [...due], held };
+  }
+
+  #putOne(
+    { seq, number, state }: WrittenTask,
+    registration: DeliveryRegistration,
+    cursor: number,
+    now: number,
+    notifyAfterMs: number,
+  ): PutRow {
+    const { id, route, address, secret, dialect, wants, heldBy } = registration;
+    if (heldBy !== undefined) this.#liveness.recordLease(heldBy.node);
+    const dueAt = now + (heldBy?.ttlMs ?? notifyAfterMs);
+    // Up to here the cursor of one that is known must be for it to be due.
+    const dueBelow = isDeliverable(wants, state) ? number : 0;
+    const [row] = this.#put.all(
+      seq,
+      toText(id),
+      toText(route),
+      toText(address),
+      textOrNull(secret),
+      toText(dialect),
+      WANTS_CODES[wants],
+      now,
+      cursor,
+      toText(laneOf(registration)),
+      textOrNull(heldBy?.node),
+      heldBy !== undefined || cursor < dueBelow ? dueAt : null,
+      dueBelow,
+      dueAt,
+    );
+    return row as PutRow;
+  }
+
+  #toClaim(task: WrittenTask, { heldBy: _, ...registered }: DeliveryRegistration, row: PutRow): DeliveryClaim {
+    return {
+      delivery: { ...registered, taskId: task.id, createdAt: row.created_at, cursor: row.cursor },
+      place: row.place,
+      claim: row.claim,
+      attempts: 0,
+      lane: laneOf(registered),
+      scope: this.#connection.scopeOf(task.scope),
+    };
   }
 
   /** Within a transaction. */
-  delete(task: number, configId: string): void {
-    this.#delete.run(task, toText(configId));
+  delete(task: number, group: DeliveryGroup, deliveryId: string): void {
+    this.#delete.run(task, toText(deliveryId), toFlag(group));
   }
 
   /** The task is gone. Within a transaction. */
@@ -117,36 +173,40 @@ export class PushConfigs {
     if (this.#any) this.#forget.run(task);
   }
 
-  get(taskId: string, configId: string): OwnedPushConfig | undefined {
+  get(taskId: string, group: DeliveryGroup, deliveryId: string): OwnedDelivery | undefined {
     const task = this.#task.get(toText(taskId));
-    const row = task === undefined ? undefined : this.#find.get(task.seq, toText(configId));
+    const row = task === undefined ? undefined : this.#find.get(task.seq, toText(deliveryId), toFlag(group));
     if (task === undefined || row === undefined) return undefined;
-    return { config: toConfig(taskId, row), scope: this.#connection.scopeOf(task.scope) };
+    return { delivery: toDelivery(taskId, row), scope: this.#connection.scopeOf(task.scope) };
   }
 
-  list(taskId: string, { after = 0, limit }: PushConfigQuery): PushConfigList | undefined {
+  list(taskId: string, { group, after = 0, limit }: DeliveryQuery): DeliveryPage | undefined {
     const task = this.#task.get(toText(taskId));
     if (task === undefined) return undefined;
-    const rows = this.#following.all(task.seq, after, limit + 1);
+    const rows = this.#following.all(task.seq, after, toFlag(group), limit + 1);
     const shown = rows.slice(0, limit);
     const last = shown.at(-1);
     return {
-      configs: shown.map((row) => toConfig(taskId, row)),
+      deliveries: shown.map((row) => toDelivery(taskId, row)),
       ...(rows.length > shown.length && last !== undefined ? { next: last.place } : undefined),
       scope: this.#connection.scopeOf(task.scope),
     };
   }
 }
 
-export function toConfig(taskId: string, row: PushConfigRow): StoredPushConfig {
+function toFlag(group: DeliveryGroup): number {
+  return group === "webhooks" ? 1 : 0;
+}
+
+export function toDelivery(taskId: string, row: DeliveryRow): StoredDelivery {
+  const secret = textOrUndefined(row.secret);
   return {
     id: fromText(row.id),
-    url: fromText(row.url),
-    ...(row.token === null ? undefined : { token: fromText(row.token) }),
-    ...(row.authentication === null
-      ? undefined
-      : { authentication: decodeJson(row.authentication) as AuthenticationInfo }),
+    route: fromText(row.route),
+    address: fromText(row.address),
+    ...(secret === undefined ? undefined : { secret }),
     dialect: fromText(row.dialect),
+    wants: row.wants === WANTS_CODES.outcome ? "outcome" : "events",
     taskId,
     createdAt: row.created_at,
     cursor: row.cursor,

@@ -1,31 +1,34 @@
 import type { Clock } from "../../model/ports.ts";
+import type { TaskState } from "../../model/task.ts";
 import type {
-  PushClaim,
-  PushClaimQuery,
-  PushClaims,
-  PushDelivery,
-  PushDeliveryQuery,
-  PushProgress,
+  DeliveryClaim,
+  DeliveryClaimQuery,
+  DeliveryClaims,
+  DeliveryProgress,
+  PendingDelivery,
+  PendingDeliveryQuery,
   Redelivered,
   Redelivery,
 } from "../contract.ts";
-import { applyPushProgress } from "../rules.ts";
+import { applyDeliveryProgress, type DeliveryEffects, isDeliverable, NO_EFFECTS } from "../rules.ts";
 import type { Liveness } from "../single-process.ts";
 import type { Connection } from "./connection.ts";
 import { commitAll, fallBackIfDamaged, salvage } from "./damage.ts";
-import { CONFIG_COLUMNS, type PushConfigRow, toConfig } from "./deliveries.ts";
+import { DELIVERY_COLUMNS, type DeliveryRow, toDelivery, WANTS_CODES } from "./deliveries.ts";
 import type { SqliteStatement } from "./driver.ts";
-import { columns, fromText, type StoredText, toText } from "./rows.ts";
+import { columns, fromText, type StoredText, textOrNull, textOrUndefined, toText } from "./rows.ts";
 
-interface DueRow extends PushConfigRow {
+interface DueRow extends DeliveryRow {
   readonly task_id: StoredText;
   readonly scope: number;
-  readonly host: StoredText;
+  readonly lane: StoredText;
   readonly claim: number;
   readonly attempts: number;
 }
 
 interface StateRow {
+  readonly route: StoredText;
+  readonly wants: number;
   readonly claim: number;
   readonly cursor: number;
   readonly attempts: number;
@@ -35,13 +38,13 @@ interface StateRow {
   readonly dead_at: number | null;
 }
 
-interface DeliveryRow extends Omit<StateRow, "claim" | "holder"> {
+interface PendingRow extends Omit<StateRow, "wants" | "claim" | "holder"> {
   readonly place: number;
   readonly task_id: StoredText;
   readonly scope: number;
   readonly number: number;
   readonly id: StoredText;
-  readonly url: StoredText;
+  readonly address: StoredText;
   readonly dialect: StoredText;
 }
 
@@ -52,8 +55,8 @@ interface RedeliveredRow {
   readonly dialect: StoredText;
 }
 
-/** What is left to tell, and to whom: the log is the outbox, this is how far each config has come with it. */
-export class PushOutbox {
+/** What is left to deliver, and which node does it: the log is the outbox, this is how far each delivery has come. */
+export class DeliveryOutbox {
   readonly #connection: Connection;
   readonly #clock: Clock;
   readonly #liveness: Liveness;
@@ -66,35 +69,43 @@ export class PushOutbox {
     this.#statements = prepare(connection);
   }
 
-  /** The task has events that its configs do not know. Within a transaction. Says whether that makes one due. */
-  markDue(task: number): boolean {
+  /** The task has events that its deliveries do not know. Within a transaction. */
+  markDue(task: number, state: TaskState): DeliveryEffects {
     const now = this.#clock.now();
-    return this.#statements.grown.run(now, task, now) > 0;
+    const wants = isDeliverable("outcome", state) ? WANTS_CODES.outcome : WANTS_CODES.events;
+    const rows = this.#statements.grown.all(now, task, wants, now);
+    return rows.length === 0 ? NO_EFFECTS : { due: [...new Set(rows.map(({ route }) => fromText(route)))] };
   }
 
   /** Within a transaction. */
   progress(
-    task: { readonly seq: number; readonly number: number },
-    write: PushProgress,
-  ): "missing" | "fenced" | boolean {
+    task: { readonly seq: number; readonly number: number; readonly state: TaskState },
+    write: DeliveryProgress,
+  ): "missing" | "fenced" | DeliveryEffects {
     const row = this.#statements.state.get(write.place, task.seq);
     if (row === undefined) return "missing";
     if (row.claim !== write.claim || row.holder === null) return "fenced";
     const now = this.#clock.now();
-    const after = applyPushProgress(toState(row), write, task.number, now);
+    const wants = row.wants === WANTS_CODES.outcome ? "outcome" : "events";
+    const after = applyDeliveryProgress(toState(row), wants, write, task, now);
+    if (after === undefined) {
+      this.#statements.remove.run(write.place);
+      return NO_EFFECTS;
+    }
     this.#statements.setState.run(
       after.cursor,
       after.attempts,
       after.dueAt ?? null,
-      after.holder === undefined ? null : toText(after.holder),
-      after.lastError === undefined ? null : toText(after.lastError),
+      textOrNull(after.holder),
+      textOrNull(after.lastError),
       after.deadAt ?? null,
       write.place,
     );
-    return after.holder === undefined && after.dueAt !== undefined && after.dueAt <= now;
+    const isDue = after.holder === undefined && after.dueAt !== undefined && after.dueAt <= now;
+    return isDue ? { due: [fromText(row.route)] } : NO_EFFECTS;
   }
 
-  claim(query: PushClaimQuery): PushClaims {
+  claim(query: DeliveryClaimQuery): DeliveryClaims {
     const now = this.#clock.now();
     const rows = this.#due(query, now);
     if (rows.length > 0) {
@@ -104,40 +115,40 @@ export class PushOutbox {
       });
       this.#liveness.recordLease(query.node);
     }
-    const nextAt = this.#statements.next.get(now)?.due_at;
+    const nextAt = this.#statements.next.get(toText(query.route), now)?.due_at;
     const claims = salvage(rows, (row) => this.#toClaim(row), this.#report);
-    return { claims, ...(nextAt === undefined ? undefined : { nextAt }) };
+    return { claims, ...(nextAt === undefined ? undefined : { nextInMs: nextAt - now }) };
   }
 
   readonly #report = ({ place }: { readonly place: number }, error: unknown): void =>
-    this.#connection.reportDamage(`push config number ${place}`, error);
+    this.#connection.reportDamage(`delivery number ${place}`, error);
 
-  /** Asks again without the hosts that turned out to be full, so that those behind them get their turn. */
-  #due({ max, perHost, busy }: PushClaimQuery, now: number): DueRow[] {
+  /** Asks again without the lanes that turned out to be full, so that those behind them get their turn. */
+  #due({ route, max, perLane, busy }: DeliveryClaimQuery, now: number): DueRow[] {
     const counts = new Map(busy);
     const taken = new Map<number, DueRow>();
     for (;;) {
-      const full = [...counts].filter(([, count]) => count >= perHost).map(([host]) => toText(host));
-      const rows = this.#dueElsewhere(now, JSON.stringify(full), max);
+      const full = [...counts].filter(([, count]) => count >= perLane).map(([lane]) => toText(lane));
+      const rows = this.#dueElsewhere(toText(route), now, JSON.stringify(full), max);
       const before = taken.size;
       for (const row of rows) {
         if (taken.size >= max || taken.has(row.place)) continue;
-        const [host = ""] = salvage([row.host], fromText, () => {});
-        const count = counts.get(host) ?? 0;
-        if (count >= perHost) continue;
-        counts.set(host, count + 1);
+        const [lane = ""] = salvage([row.lane], fromText, () => {});
+        const count = counts.get(lane) ?? 0;
+        if (count >= perLane) continue;
+        counts.set(lane, count + 1);
         taken.set(row.place, row);
       }
       if (taken.size >= max || rows.length < max || taken.size === before) return [...taken.values()];
     }
   }
 
-  #dueElsewhere(now: number, fullHosts: string, max: number): DueRow[] {
+  #dueElsewhere(route: string, now: number, fullLanes: string, max: number): DueRow[] {
     const { due, dueOne, duePlaces } = this.#statements;
     return fallBackIfDamaged(
-      () => due.all(now, fullHosts, max),
+      () => due.all(route, now, fullLanes, max),
       () => {
-        const places = duePlaces.all(now, fullHosts);
+        const places = duePlaces.all(route, now, fullLanes);
         return salvage(places, ({ place }) => dueOne.all(place), this.#report)
           .flat()
           .slice(0, max);
@@ -157,14 +168,15 @@ export class PushOutbox {
     commitAll(held, commit, this.#report);
   }
 
-  deliveries({ after = 0, limit, dead = false, taskId }: PushDeliveryQuery): PushDelivery[] {
-    const task = taskId === undefined ? null : toText(taskId);
-    const rows = this.#statements.deliveries.all(after, dead ? 1 : 0, task, task, limit);
-    const toDelivery = (row: DeliveryRow): PushDelivery => ({
+  pending({ after = 0, limit, dead = false, taskId }: PendingDeliveryQuery): PendingDelivery[] {
+    const task = textOrNull(taskId);
+    const rows = this.#statements.pending.all(after, dead ? 1 : 0, task, task, limit);
+    const toPending = (row: PendingRow): PendingDelivery => ({
       place: row.place,
       taskId: fromText(row.task_id),
-      configId: fromText(row.id),
-      url: fromText(row.url),
+      deliveryId: fromText(row.id),
+      route: fromText(row.route),
+      address: fromText(row.address),
       dialect: fromText(row.dialect),
       scope: this.#connection.scopeOf(row.scope),
       cursor: row.cursor,
@@ -174,94 +186,94 @@ export class PushOutbox {
       ...(row.last_error === null ? undefined : { lastError: fromText(row.last_error) }),
       ...(row.dead_at === null ? undefined : { deadAt: row.dead_at }),
     });
-    return salvage(rows, toDelivery, this.#report);
+    return salvage(rows, toPending, this.#report);
   }
 
-  redeliver({ taskId, configId, from }: Redelivery): Redelivered[] {
+  redeliver({ taskId, deliveryId, from }: Redelivery): Redelivered[] {
     const now = this.#clock.now();
     const { reviveAll, revive } = this.#statements;
     const rows = this.#connection.transact(() => {
       if (taskId === undefined) return reviveAll.all(now);
-      const config = configId === undefined ? null : toText(configId);
+      const id = textOrNull(deliveryId);
       const first = from === undefined ? null : Math.max(from - 1, 0);
-      return revive.all(first, now, toText(taskId), config, config, first);
+      return revive.all(first, now, toText(taskId), id, id, first);
     });
     return rows.map((row) => ({
       taskId: fromText(row.task_id),
-      configId: fromText(row.id),
+      deliveryId: fromText(row.id),
       dialect: fromText(row.dialect),
       scope: this.#connection.scopeOf(row.scope),
     }));
   }
 
-  #toClaim(row: DueRow): PushClaim {
+  #toClaim(row: DueRow): DeliveryClaim {
     return {
-      config: toConfig(fromText(row.task_id), row),
+      delivery: toDelivery(fromText(row.task_id), row),
       place: row.place,
       claim: row.claim + 1,
       attempts: row.attempts,
-      host: fromText(row.host),
+      lane: fromText(row.lane),
       scope: this.#connection.scopeOf(row.scope),
     };
   }
 }
 
-const DUE = `SELECT ${CONFIG_COLUMNS}, ${columns("c.claim, c.attempts, t.scope", "c.host, t.id AS task_id")}`;
-const NOT_AT_HOSTS = "c.host NOT IN (SELECT value FROM json_each(?))";
+const DUE = `SELECT ${DELIVERY_COLUMNS}, ${columns("d.claim, d.attempts, t.scope", "d.lane, t.id AS task_id")}`;
+const IS_DUE = "d.route = ? AND d.due_at <= ? AND d.lane NOT IN (SELECT value FROM json_each(?))";
 
 /** An update may not join in what it returns. */
 const REDELIVERED = `RETURNING ${columns("", "id, dialect")},
-         (SELECT CAST(t.id AS BLOB) FROM task t WHERE t.seq = push_config.task) AS task_id,
-         (SELECT CAST(t.scope AS NUMERIC) FROM task t WHERE t.seq = push_config.task) AS scope`;
+         (SELECT CAST(t.id AS BLOB) FROM task t WHERE t.seq = delivery.task) AS task_id,
+         (SELECT CAST(t.scope AS NUMERIC) FROM task t WHERE t.seq = delivery.task) AS scope`;
 
 function prepare({ driver }: Connection) {
   return {
-    grown: driver.prepare(
-      `UPDATE push_config SET due_at = ? WHERE task = ? AND holder IS NULL AND dead_at IS NULL AND attempts = 0
-         AND (due_at IS NULL OR due_at > ?)`,
+    grown: driver.prepare<{ route: StoredText }>(
+      `UPDATE delivery SET due_at = ? WHERE task = ? AND wants <= ? AND holder IS NULL AND dead_at IS NULL
+         AND attempts = 0 AND (due_at IS NULL OR due_at > ?) RETURNING ${columns("", "route")}`,
     ),
     state: driver.prepare<StateRow>(
-      `SELECT ${columns("claim, cursor, attempts, due_at, dead_at", "holder, last_error")} FROM push_config
+      `SELECT ${columns("wants, claim, cursor, attempts, due_at, dead_at", "route, holder, last_error")} FROM delivery
        WHERE place = ? AND task = ?`,
     ),
     setState: driver.prepare(
-      `UPDATE push_config SET cursor = ?, attempts = ?, due_at = ?, holder = ?, last_error = ?, dead_at = ?
+      `UPDATE delivery SET cursor = ?, attempts = ?, due_at = ?, holder = ?, last_error = ?, dead_at = ?
        WHERE place = ?`,
     ),
+    remove: driver.prepare("DELETE FROM delivery WHERE place = ?"),
     due: driver.prepare<DueRow>(
-      `${DUE} FROM push_config c INDEXED BY push_config_due CROSS JOIN task t ON t.seq = c.task
-       WHERE c.due_at <= ? AND ${NOT_AT_HOSTS} ORDER BY c.due_at LIMIT ?`,
+      `${DUE} FROM delivery d INDEXED BY delivery_due CROSS JOIN task t ON t.seq = d.task
+       WHERE ${IS_DUE} ORDER BY d.due_at LIMIT ?`,
     ),
     duePlaces: driver.prepare<{ place: number }>(
-      `SELECT c.place FROM push_config c INDEXED BY push_config_due WHERE c.due_at <= ? AND ${NOT_AT_HOSTS}
-       ORDER BY c.due_at`,
+      `SELECT d.place FROM delivery d INDEXED BY delivery_due WHERE ${IS_DUE} ORDER BY d.due_at`,
     ),
-    dueOne: driver.prepare<DueRow>(`${DUE} FROM push_config c CROSS JOIN task t ON t.seq = c.task WHERE c.place = ?`),
-    take: driver.prepare("UPDATE push_config SET holder = ?, due_at = ?, claim = claim + 1 WHERE place = ?"),
+    dueOne: driver.prepare<DueRow>(`${DUE} FROM delivery d CROSS JOIN task t ON t.seq = d.task WHERE d.place = ?`),
+    take: driver.prepare("UPDATE delivery SET holder = ?, due_at = ?, claim = claim + 1 WHERE place = ?"),
     next: driver.prepare<{ due_at: number }>(
-      `SELECT ${columns("c.due_at")} FROM push_config c INDEXED BY push_config_due WHERE c.due_at > ?
-       ORDER BY c.due_at LIMIT 1`,
+      `SELECT ${columns("d.due_at")} FROM delivery d INDEXED BY delivery_due WHERE d.route = ? AND d.due_at > ?
+       ORDER BY d.due_at LIMIT 1`,
     ),
     heldEarlier: driver.prepare<{ place: number }>(
-      `SELECT place FROM push_config INDEXED BY push_config_held
+      `SELECT place FROM delivery INDEXED BY delivery_held
        WHERE holder IS NOT NULL AND holder NOT IN (SELECT value FROM json_each(?))`,
     ),
-    giveUp: driver.prepare("UPDATE push_config SET holder = NULL, due_at = ? WHERE place = ?"),
-    deliveries: driver.prepare<DeliveryRow>(
+    giveUp: driver.prepare("UPDATE delivery SET holder = NULL, due_at = ? WHERE place = ?"),
+    pending: driver.prepare<PendingRow>(
       `SELECT ${columns(
-        "c.place, c.cursor, c.attempts, c.due_at, c.dead_at, t.scope, t.number",
-        "c.id, c.url, c.dialect, c.last_error, t.id AS task_id",
+        "d.place, d.cursor, d.attempts, d.due_at, d.dead_at, t.scope, t.number",
+        "d.id, d.route, d.address, d.dialect, d.last_error, t.id AS task_id",
       )}
-       FROM push_config c JOIN task t ON t.seq = c.task
-       WHERE c.place > ? AND (c.dead_at IS NOT NULL OR (c.due_at IS NOT NULL AND ? = 0)) AND (? IS NULL OR t.id = ?)
-       ORDER BY c.place LIMIT ?`,
+       FROM delivery d JOIN task t ON t.seq = d.task
+       WHERE d.place > ? AND (d.dead_at IS NOT NULL OR (d.due_at IS NOT NULL AND ? = 0)) AND (? IS NULL OR t.id = ?)
+       ORDER BY d.place LIMIT ?`,
     ),
     reviveAll: driver.prepare<RedeliveredRow>(
-      `UPDATE push_config SET dead_at = NULL, attempts = 0, claim = claim + 1, due_at = ? WHERE dead_at IS NOT NULL
+      `UPDATE delivery SET dead_at = NULL, attempts = 0, claim = claim + 1, due_at = ? WHERE dead_at IS NOT NULL
        ${REDELIVERED}`,
     ),
     revive: driver.prepare<RedeliveredRow>(
-      `UPDATE push_config SET cursor = min(cursor, coalesce(?, cursor)), due_at = ?, dead_at = NULL, attempts = 0,
+      `UPDATE delivery SET cursor = min(cursor, coalesce(?, cursor)), due_at = ?, dead_at = NULL, attempts = 0,
          holder = NULL, claim = claim + 1
        WHERE task = (SELECT seq FROM task WHERE id = ?) AND (? IS NULL OR id = ?)
          AND (? IS NOT NULL OR dead_at IS NOT NULL OR attempts > 0)
@@ -275,8 +287,8 @@ function toState(row: StateRow) {
     cursor: row.cursor,
     attempts: row.attempts,
     dueAt: row.due_at ?? undefined,
-    holder: row.holder === null ? undefined : fromText(row.holder),
-    lastError: row.last_error === null ? undefined : fromText(row.last_error),
+    holder: textOrUndefined(row.holder),
+    lastError: textOrUndefined(row.last_error),
     deadAt: row.dead_at ?? undefined,
   };
 }

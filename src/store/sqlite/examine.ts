@@ -2,9 +2,10 @@
 
 import { type Clock, SILENT_LOG } from "../../model/ports.ts";
 import { StoreError } from "../errors.ts";
+import { createLiveness } from "../single-process.ts";
 import { Connection } from "./connection.ts";
 import { fallBackIfDamaged, isDamage, salvage } from "./damage.ts";
-import { PushConfigs } from "./deliveries.ts";
+import { Deliveries } from "./deliveries.ts";
 import { openDriver, type SqliteDriver } from "./driver.ts";
 import { Reader } from "./reader.ts";
 import { columns, decodeText, fromText, packColumns, parseJson, type StoredText, unpackRows } from "./rows.ts";
@@ -69,7 +70,7 @@ async function examineTables(driver: SqliteDriver, onProgress: Progress): Promis
 async function examineTasks(driver: SqliteDriver, file: string, clock: Clock, onProgress: Progress) {
   const connection = new Connection(driver, file, { clock, log: SILENT_LOG });
   const reader = new Reader(connection);
-  const configs = new PushConfigs(connection, clock);
+  const deliveries = new Deliveries(connection, clock, createLiveness(clock));
   const damaged = new Map<number, string>();
   const report = (seq: number, error: unknown) => damaged.set(seq, messageOf(error));
   const between = driver.prepare<{ seq: number }>("SELECT seq FROM task WHERE seq BETWEEN ? AND ? ORDER BY seq");
@@ -88,7 +89,9 @@ async function examineTasks(driver: SqliteDriver, file: string, clock: Clock, on
     if (reader.head(row.id) === undefined) throw new StoreError("damaged", "The task is not found by its id.");
     reader.toTask(row, { history: Number.POSITIVE_INFINITY, artifacts: true });
     reader.memory(row.id);
-    configs.list(row.id, { limit: Number.MAX_SAFE_INTEGER - 1 });
+    for (const group of ["webhooks", "replies"] as const) {
+      deliveries.list(row.id, { group, limit: Number.MAX_SAFE_INTEGER - 1 });
+    }
   };
   const newest = driver.prepare<{ seq: number | null }>("SELECT max(seq) AS seq FROM task").get()?.seq ?? 0;
   let tasks = 0;

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SILENT_LOG } from "../../model/ports.ts";
-import { LIST_VIEW_MS, type ListPosition, type PushRegistration, type TaskStore } from "../contract.ts";
+import { LIST_VIEW_MS, type ListPosition, type TaskStore } from "../contract.ts";
 import {
   ALICE,
   accept,
@@ -18,6 +18,7 @@ import {
   listQuery,
   MINUTE,
   message,
+  registration,
   status,
   statusEvent,
   submit,
@@ -38,6 +39,9 @@ beforeAll(async () => {
 afterAll(async () => {
   await rm(folder, { recursive: true });
 });
+
+const WEBHOOKS = { group: "webhooks", limit: 10 } as const;
+const CLAIM = { node: "m", route: "webhook", max: 10, ttlMs: 60_000, perLane: 10, busy: new Map<string, number>() };
 
 const newFile = () => join(folder, `${uniqueId("data")}.db`);
 
@@ -164,8 +168,8 @@ describe("inspection", () => {
 });
 
 describe("a file of an earlier schema", () => {
-  /** As that version left it, with the same content. */
-  async function earlierFile(newer: string, version: number): Promise<string> {
+  /** As that version left it, with the same content in the tables and columns that have kept their names. */
+  async function earlierFile(newer: string, version: number, more = ""): Promise<string> {
     const file = newFile();
     const driver = await openDriver(file);
     migrate(driver, 0, version);
@@ -183,11 +187,12 @@ describe("a file of an earlier schema", () => {
       driver.exec(`DELETE FROM main.${table};
         INSERT INTO main.${table} (${columns.join(", ")}) SELECT ${values.join(", ")} FROM newer.${table};`);
     }
+    driver.exec(more);
     driver.close();
     return file;
   }
 
-  it("keeps all it has when it is brought up to date, and takes push configs", async () => {
+  it("keeps all it has when it is brought up to date, and takes deliveries", async () => {
     const newer = newFile();
     const before = await open(newer);
     const idempotency = { key: "key", fingerprint: "print", ttlMs: MINUTE };
@@ -212,42 +217,86 @@ describe("a file of an earlier schema", () => {
     await expect(open(file, "inspect")).rejects.toMatchObject({ code: "older-schema" });
     const after = await open(file);
     expect(await view(after)).toEqual(known);
-    const config = { id: "c", url: "https://hook.example/", dialect: "a2a-v1" };
-    await accept(after, { kind: "push-put", ...ALICE, id: "running", config });
+    const delivery = registration("c");
+    await accept(after, { kind: "delivery-put", ...ALICE, id: "running", delivery });
     await after.close();
 
     const again = await open(file);
-    expect((await again.pushConfigs("running", { limit: 10 }))?.configs).toMatchObject([{ ...config, cursor: 2 }]);
+    const { deliveries } = (await again.deliveries("running", WEBHOOKS)) ?? {};
+    expect(deliveries).toMatchObject([{ ...delivery, cursor: 2 }]);
     await again.close();
   });
 
-  it("with push configs gives what these have not told yet to whoever asks first", async () => {
+  it("with push configs gives what these have not delivered yet to the first who asks", async () => {
     const newer = newFile();
     const before = await open(newer);
-    const push = [{ id: "c", url: "https://hook.example/", dialect: "a2a-v1" }];
-    await accept(before, finished("telling", 1, { push }), finished("told"), submit("later"));
-    for (const id of ["told", "later"]) {
-      await accept(before, { kind: "push-put", ...ALICE, id, config: { ...push[0], id: "c" } as PushRegistration });
-    }
+    await accept(before, finished("due"), finished("idle"), submit("later"));
     await before.close();
 
-    const after = await open(await earlierFile(newer, 2));
-    const query = { node: "n", max: 10, ttlMs: 1_000, perHost: 10, busy: new Map<string, number>() };
-    const claimed = async () => (await after.claimPush(query)).claims.map(({ config }) => config.taskId);
-    expect(await claimed()).toEqual(["telling"]);
+    const row = (id: string, cursor: number) =>
+      `INSERT INTO push_config (task, id, url, dialect, created_at, cursor)
+         SELECT seq, 'c', 'https://hook.example/', 'a2a-v1', 7, ${cursor} FROM task WHERE id = '${id}';`;
+    const after = await open(await earlierFile(newer, 2, row("due", 0) + row("idle", 2) + row("later", 1)));
+    const claimed = async () => (await after.claimDeliveries(CLAIM)).claims.map(({ delivery }) => delivery.taskId);
+    expect(await claimed()).toEqual(["due"]);
     await accept(after, append("later", 1, [chunkEvent("later", [{ text: "a" }])]));
     expect(await claimed()).toEqual(["later"]);
     await after.close();
   });
 
-  it.each([1, 2, 3, 4])("%i is then the same as one that was made new", async (version) => {
+  it("with push configs under way keeps their cursors, claims and failures as deliveries to webhooks", async () => {
+    const newer = newFile();
+    const before = await open(newer);
+    await accept(before, finished("task"));
+    await before.close();
+
+    const row = (place: number, members: Record<string, string | number>) => {
+      const all = { place, task: 1, id: `c${place}`, url: "https://hook.example/", host: "hook.example", ...members };
+      const given = { ...all, dialect: "a2a-v1", created_at: 7, cursor: 1, ...members };
+      const values = Object.values(given).map((value) => (typeof value === "number" ? value : `'${value}'`));
+      return `INSERT INTO push_config (${Object.keys(given).join(", ")}) VALUES (${values.join(", ")});`;
+    };
+    const rows = [
+      row(1, { cursor: 2, token: 'to"ken' }),
+      row(3, { due_at: 5, attempts: 2, last_error: "HTTP 503", token: `\u0001${JSON.stringify("a\0b")}` }),
+      row(4, { due_at: Number.MAX_SAFE_INTEGER, holder: "n", claim: 4, authentication: '{"scheme":"Basic"}' }),
+      row(5, { dead_at: 9, attempts: 12, last_error: "gone", token: "t", authentication: '{"scheme":"Basic"}' }),
+      row(9, {}),
+      "DELETE FROM push_config WHERE place = 9; UPDATE task SET push = 1;",
+    ];
+    const after = await open(await earlierFile(newer, 4, rows.join("")));
+    const kept = await after.deliveries("task", WEBHOOKS);
+    const secrets = [{ token: 'to"ken' }, { token: "a\0b" }, { authentication: { scheme: "Basic" } }];
+    expect(kept?.deliveries.map(({ id, cursor, secret }) => [id, cursor, JSON.parse(secret ?? "")])).toEqual([
+      ["c1", 2, secrets[0]],
+      ["c3", 1, secrets[1]],
+      ["c4", 1, secrets[2]],
+      ["c5", 1, { token: "t", ...secrets[2] }],
+    ]);
+    const [first] = kept?.deliveries ?? [];
+    expect(first).toMatchObject({ ...registration("c1"), address: "https://hook.example/", createdAt: 7 });
+    expect(await after.pendingDeliveries({ limit: 10 })).toMatchObject([
+      { place: 3, route: "webhook", attempts: 2, lastError: "HTTP 503" },
+      { place: 4, cursor: 1 },
+      { place: 5, attempts: 12, lastError: "gone", deadAt: 9 },
+    ]);
+    const { claims } = await after.claimDeliveries(CLAIM);
+    expect(claims).toMatchObject([{ place: 3, lane: "hook.example", attempts: 2, delivery: { cursor: 1 } }]);
+    const held = { kind: "delivery-progress" as const, id: "task", place: 4, claim: 4, cursor: 2 };
+    await accept(after, { ...held, next: { kind: "release" } });
+    await accept(after, { kind: "delivery-put", ...ALICE, id: "task", after: 0, delivery: registration("new") });
+    expect((await after.claimDeliveries(CLAIM)).claims).toMatchObject([{ place: 10, delivery: { id: "new" } }]);
+    await after.close();
+  });
+
+  it.each([1, 2, 3, 4, 5])("%i is then the same as one that was made new", async (version) => {
     const newer = newFile();
     await (await open(newer)).close();
     const file = await earlierFile(newer, version);
     await (await open(file)).close();
     const schemas = await Promise.all([file, newer].map(schemaOf));
     expect(schemas[0]).toEqual(schemas[1]);
-    expect(schemas[0]?.join()).toContain("push_config");
+    expect(schemas[0]?.join()).toContain("delivery");
   });
 
   async function schemaOf(file: string): Promise<readonly string[]> {
@@ -367,18 +416,18 @@ describe("the database itself", () => {
     await store.close();
   });
 
-  it("has no push configs without a task, also of an earlier process", async () => {
+  it("has no deliveries without a task, also of an earlier process", async () => {
     const file = newFile();
-    const push = [{ id: "c", url: "https://hook.example/", dialect: "a2a-v1" }];
+    const deliveries = [registration("c")];
     const before = await open(file);
-    await accept(before, finished("ended", 0, { push }), submit("taken", [], { node: "n", push }));
+    await accept(before, finished("ended", 0, { deliveries }), submit("taken", [], { node: "n", deliveries }));
     await before.close();
     const after = await open(file);
     await accept(after, { kind: "discard", id: "taken", fence: 1, reply: message("plain") });
     expect(await after.prune(0, 10)).toBe(1);
     await after.close();
     const driver = await openDriver(file);
-    expect(driver.prepare<{ n: number }>("SELECT count(*) AS n FROM push_config").get()?.n).toBe(0);
+    expect(driver.prepare<{ n: number }>("SELECT count(*) AS n FROM delivery").get()?.n).toBe(0);
     driver.close();
   });
 

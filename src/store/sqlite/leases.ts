@@ -3,7 +3,7 @@ import type { Lease } from "../contract.ts";
 import type { Liveness } from "../single-process.ts";
 import type { Connection } from "./connection.ts";
 import { commitAll, fallBackIfDamaged, salvage } from "./damage.ts";
-import type { PushOutbox } from "./delivery-claims.ts";
+import type { DeliveryOutbox } from "./delivery-claims.ts";
 import type { SqliteStatement } from "./driver.ts";
 import { columns, fromText, PACKED_HEAD, STATE_CODES, type StoredText, toHead, toText } from "./rows.ts";
 
@@ -20,7 +20,7 @@ const OF_AGENTS = "scope IN (SELECT id FROM scope WHERE agent IN (SELECT value F
 export class Leases {
   readonly #connection: Connection;
   readonly #liveness: Liveness;
-  readonly #outbox: PushOutbox;
+  readonly #outbox: DeliveryOutbox;
   readonly #heldEarlier: SqliteStatement<{ seq: number }>;
   readonly #giveUp: SqliteStatement<object>;
   readonly #cancelled: SqliteStatement<{ id: StoredText }>;
@@ -31,7 +31,7 @@ export class Leases {
   readonly #take: SqliteStatement<object>;
   #beaten = false;
 
-  constructor(connection: Connection, liveness: Liveness, outbox: PushOutbox) {
+  constructor(connection: Connection, liveness: Liveness, outbox: DeliveryOutbox) {
     const { driver } = connection;
     this.#connection = connection;
     this.#liveness = liveness;

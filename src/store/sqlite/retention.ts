@@ -7,6 +7,7 @@ import { commitAll, salvage } from "./damage.ts";
 import type { SqliteStatement } from "./driver.ts";
 import type { IdempotencyKeys } from "./idempotency-keys.ts";
 import { ARTIFACTS_PART, MESSAGES_PER_PART, type Reader } from "./reader.ts";
+import type { Records } from "./records.ts";
 import { columns, stateOf } from "./rows.ts";
 import { pragma, SCHEMA_VERSION } from "./schema.ts";
 
@@ -18,11 +19,20 @@ interface EndedRow {
   readonly bytes: number;
 }
 
+interface RetentionParts {
+  readonly clock: Clock;
+  readonly reader: Reader;
+  readonly keys: IdempotencyKeys;
+  readonly records: Records;
+  readonly counters: CommitCounters;
+}
+
 /** What is done to tasks after they have ended, and what there is. */
 export class Retention {
   readonly #connection: Connection;
   readonly #reader: Reader;
   readonly #keys: IdempotencyKeys;
+  readonly #records: Records;
   readonly #counters: CommitCounters;
   readonly #clock: Clock;
   readonly #whole: SqliteStatement<{ seq: number }>;
@@ -37,19 +47,12 @@ export class Retention {
   /** Tasks that cannot be read: they must not keep others from having their turn. */
   readonly #damaged = new Set<number>();
 
-  constructor(
-    connection: Connection,
-    {
-      clock,
-      reader,
-      keys,
-      counters,
-    }: { clock: Clock; reader: Reader; keys: IdempotencyKeys; counters: CommitCounters },
-  ) {
+  constructor(connection: Connection, { clock, reader, keys, records, counters }: RetentionParts) {
     const { driver } = connection;
     this.#connection = connection;
     this.#reader = reader;
     this.#keys = keys;
+    this.#records = records;
     this.#counters = counters;
     this.#clock = clock;
     this.#whole = driver.prepare(
@@ -121,6 +124,7 @@ export class Retention {
   prune(ageMs: number, max: number): number {
     const removals = {
       "idempotency keys": () => this.#keys.deleteExpired(),
+      records: () => this.#records.deleteExpired(),
       "positions of earlier lists": () => this.#forgetPositions.run(this.#clock.now() - LIST_VIEW_MS),
     };
     salvage(

@@ -22,6 +22,14 @@ export function fromText(stored: StoredText): string {
   return unescapeText(decodeText(stored));
 }
 
+export function textOrUndefined(stored: StoredText | null | undefined): string | undefined {
+  return stored === null || stored === undefined ? undefined : fromText(stored);
+}
+
+export function textOrNull(value: string | undefined): string | null {
+  return value === undefined ? null : toText(value);
+}
+
 /** The value of a text that was decoded. */
 function unescapeText(text: string): string {
   return text.startsWith(ESCAPE_MARK) ? (parseJson(text.slice(ESCAPE_MARK.length)) as string) : text;

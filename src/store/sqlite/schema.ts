@@ -171,6 +171,43 @@ const MIGRATIONS: readonly string[] = [
   ) WITHOUT ROWID;
   CREATE INDEX past_position_by_age ON past_position (left_at);
   `,
+  // A webhook is one route of several. A token that SQLite would not keep as it is was stored as JSON behind a mark.
+  `
+  ALTER TABLE push_config RENAME TO delivery;
+  ALTER TABLE delivery RENAME COLUMN url TO address;
+  ALTER TABLE delivery RENAME COLUMN host TO lane;
+  ALTER TABLE delivery ADD COLUMN route TEXT NOT NULL DEFAULT 'webhook';
+  ALTER TABLE delivery ADD COLUMN wants INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE delivery ADD COLUMN secret TEXT;
+  UPDATE delivery SET secret = '{'
+      || CASE WHEN token IS NULL THEN '' WHEN substr(token, 1, 1) = char(1) THEN '"token":' || substr(token, 2)
+           ELSE '"token":' || json_quote(token) END
+      || CASE WHEN token IS NOT NULL AND authentication IS NOT NULL THEN ',' ELSE '' END
+      || coalesce('"authentication":' || authentication, '') || '}'
+    WHERE token IS NOT NULL OR authentication IS NOT NULL;
+  ALTER TABLE delivery DROP COLUMN token;
+  ALTER TABLE delivery DROP COLUMN authentication;
+  DROP INDEX push_config_by_id;
+  DROP INDEX push_config_by_place;
+  DROP INDEX push_config_due;
+  DROP INDEX push_config_held;
+  CREATE UNIQUE INDEX delivery_by_id ON delivery (task, id, (route = 'webhook'));
+  CREATE INDEX delivery_by_place ON delivery (task, place);
+  CREATE INDEX delivery_due ON delivery (route, due_at, lane) WHERE due_at IS NOT NULL;
+  CREATE INDEX delivery_held ON delivery (holder) WHERE holder IS NOT NULL;
+  ALTER TABLE task RENAME COLUMN push TO deliveries;
+
+  CREATE TABLE record (
+    space TEXT NOT NULL,
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    expires_at INTEGER,
+    written INTEGER NOT NULL,
+    PRIMARY KEY (space, key)
+  ) WITHOUT ROWID;
+  CREATE INDEX record_by_age ON record (space, written);
+  CREATE INDEX record_by_expiry ON record (expires_at) WHERE expires_at IS NOT NULL;
+  `,
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;

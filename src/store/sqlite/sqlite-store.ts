@@ -7,14 +7,15 @@ import { createLiveness, createWakeups } from "../single-process.ts";
 import { Connection, type ConnectionPorts } from "./connection.ts";
 import { CommitCounters } from "./counters.ts";
 import { isDamage, toStoreError } from "./damage.ts";
-import { PushConfigs } from "./deliveries.ts";
-import { PushOutbox } from "./delivery-claims.ts";
+import { Deliveries } from "./deliveries.ts";
+import { DeliveryOutbox } from "./delivery-claims.ts";
 import { openDriver, type SqliteDriver } from "./driver.ts";
 import { acquireOwnership, toOpenError } from "./file-access.ts";
 import { createIdempotencyKeys } from "./idempotency-keys.ts";
 import { Leases } from "./leases.ts";
 import { Lister } from "./lister.ts";
 import { Reader } from "./reader.ts";
+import { Records } from "./records.ts";
 import { Retention } from "./retention.ts";
 import { checkSchema, migrate, SCHEMA_VERSION } from "./schema.ts";
 import { Writer } from "./writer.ts";
@@ -106,14 +107,15 @@ export function createSqliteStore(
   const connection = new Connection(driver, file, ports);
   const liveness = createLiveness(clock);
   const keys = createIdempotencyKeys(connection, clock);
-  const pushConfigs = new PushConfigs(connection, clock);
-  const outbox = new PushOutbox(connection, clock, liveness);
-  const counters = new CommitCounters(connection, pushConfigs);
+  const records = new Records(connection, clock);
+  const deliveries = new Deliveries(connection, clock, liveness);
+  const outbox = new DeliveryOutbox(connection, clock, liveness);
+  const counters = new CommitCounters(connection, deliveries);
   const reader = new Reader(connection);
-  const writer = new Writer(connection, clock, liveness, keys, counters, pushConfigs, outbox);
+  const writer = new Writer({ connection, clock, liveness, keys, counters, deliveries, outbox, records });
   const lister = new Lister(connection, reader, counters);
   const leases = new Leases(connection, liveness, outbox);
-  const retention = new Retention(connection, { clock, reader, keys, counters });
+  const retention = new Retention(connection, { clock, reader, keys, records, counters });
   let closed = false;
 
   /** Work is done at once; only how it ended is told by promise. */
@@ -157,11 +159,13 @@ export function createSqliteStore(
     heartbeat: (node, ttlMs) => promised(() => leases.heartbeat(node, ttlMs)),
     claim: (node, agents, max) => promised(() => leases.claim(node, agents, max)),
     memory: (id) => promisedOf(id, () => reader.memory(id)),
-    pushConfig: (id, configId) => promisedOf(id, () => pushConfigs.get(id, configId)),
-    pushConfigs: (id, query) => promisedOf(id, () => pushConfigs.list(id, query)),
-    claimPush: (query) => promised(() => outbox.claim(query)),
-    pushDeliveries: (query) => promised(() => outbox.deliveries(query)),
-    redeliverPush: (redelivery) => promised(() => outbox.redeliver(redelivery)),
+    delivery: (id, group, deliveryId) => promisedOf(id, () => deliveries.get(id, group, deliveryId)),
+    deliveries: (id, query) => promisedOf(id, () => deliveries.list(id, query)),
+    claimDeliveries: (query) => promised(() => outbox.claim(query)),
+    pendingDeliveries: (query) => promised(() => outbox.pending(query)),
+    redeliver: (redelivery) => promised(() => outbox.redeliver(redelivery)),
+    record: (space, key) => promised(() => records.get(space, key)),
+    records: (space, query) => promised(() => records.list(space, query)),
     compact: (ageMs, max) => promised(() => retention.compact(ageMs, max)),
     prune: (ageMs, max) => promised(() => retention.prune(ageMs, max)),
     storedBytes: (owner) => promised(() => counters.storedBytes(owner)),

@@ -3,10 +3,10 @@ import type { Clock } from "../../model/ports.ts";
 import { isTerminal } from "../../model/task.ts";
 import type {
   Append,
+  DeliveryDelete,
+  DeliveryProgress,
+  DeliveryPut,
   Discard,
-  PushDelete,
-  PushProgress,
-  PushPut,
   Remember,
   RequestCancel,
   Submit,
@@ -17,8 +17,10 @@ import {
   acceptWrite,
   assertOneWritePerTask,
   findRefusal,
+  joinEffects,
   leaseAfterAppend,
   leaseAtSubmit,
+  NO_EFFECTS,
   statusTime,
 } from "../rules.ts";
 import { encodeSegment } from "../segment.ts";
@@ -26,12 +28,13 @@ import type { Liveness } from "../single-process.ts";
 import type { Connection } from "./connection.ts";
 import type { CommitCounters } from "./counters.ts";
 import { fallBackIfDamaged, isDamage } from "./damage.ts";
-import type { PushConfigs } from "./deliveries.ts";
-import type { PushOutbox } from "./delivery-claims.ts";
+import type { Deliveries } from "./deliveries.ts";
+import type { DeliveryOutbox } from "./delivery-claims.ts";
 import type { SqliteStatement } from "./driver.ts";
 import type { IdempotencyKeys } from "./idempotency-keys.ts";
 import { hasMessages } from "./reader.ts";
-import { columns, fromText, STATE_CODES, type StoredText, stateOf, toText } from "./rows.ts";
+import type { Records } from "./records.ts";
+import { columns, STATE_CODES, type StoredText, stateOf, textOrNull, textOrUndefined, toText } from "./rows.ts";
 
 interface GuardRow {
   readonly seq: number;
@@ -45,16 +48,27 @@ interface GuardRow {
   readonly status_ts: number;
   readonly stamp: number;
   readonly message_segment: number | null;
-  readonly push: number;
+  readonly deliveries: number;
   /** Only a discard asks for these. */
   readonly bytes?: number;
   readonly idempotency_key?: StoredText | null;
 }
 
-const GUARD_COLUMNS = "seq, scope, state, number, fence, turn, attempt, status_ts, stamp, message_segment, push";
+const GUARD_COLUMNS = "seq, scope, state, number, fence, turn, attempt, status_ts, stamp, message_segment, deliveries";
 
 /** A task as a write finds it, within the transaction. */
 type FoundTask = ReturnType<typeof fromGuardRow>;
+
+interface WriterParts {
+  readonly connection: Connection;
+  readonly clock: Clock;
+  readonly liveness: Liveness;
+  readonly keys: IdempotencyKeys;
+  readonly counters: CommitCounters;
+  readonly deliveries: Deliveries;
+  readonly outbox: DeliveryOutbox;
+  readonly records: Records;
+}
 
 /** All changes that callers ask for: one transaction per group, each write judged by the rows as it finds them. */
 export class Writer {
@@ -63,27 +77,21 @@ export class Writer {
   readonly #liveness: Liveness;
   readonly #keys: IdempotencyKeys;
   readonly #counters: CommitCounters;
-  readonly #pushConfigs: PushConfigs;
-  readonly #outbox: PushOutbox;
+  readonly #deliveries: Deliveries;
+  readonly #outbox: DeliveryOutbox;
+  readonly #records: Records;
   readonly #statements: ReturnType<typeof prepare>;
   #nextSeq: number;
 
-  constructor(
-    connection: Connection,
-    clock: Clock,
-    liveness: Liveness,
-    keys: IdempotencyKeys,
-    counters: CommitCounters,
-    pushConfigs: PushConfigs,
-    outbox: PushOutbox,
-  ) {
+  constructor({ connection, clock, liveness, keys, counters, deliveries, outbox, records }: WriterParts) {
     this.#connection = connection;
     this.#clock = clock;
     this.#liveness = liveness;
     this.#keys = keys;
     this.#counters = counters;
-    this.#pushConfigs = pushConfigs;
+    this.#deliveries = deliveries;
     this.#outbox = outbox;
+    this.#records = records;
     this.#statements = prepare(connection);
     this.#nextSeq = (this.#statements.maxSeq.get()?.seq ?? 0) + 1;
   }
@@ -102,7 +110,7 @@ export class Writer {
     try {
       return this.#counters.commit(() => this.#apply(write));
     } catch (error) {
-      if (write.kind === "submit" || !isDamage(error)) throw error;
+      if (write.kind === "submit" || !("id" in write) || !isDamage(error)) throw error;
       this.#connection.reportDamage(`task ${write.id}`, error);
       return { ok: false, refusal: "missing" };
     }
@@ -110,11 +118,12 @@ export class Writer {
 
   #apply(write: Write): WriteResult {
     if (write.kind === "submit") return this.#submit(write);
+    if (write.kind === "record-put" || write.kind === "record-delete") return this.#records.write(write);
     const { guard, guardOfDiscard } = this.#statements;
     const row = (write.kind === "discard" ? guardOfDiscard : guard).get(toText(write.id));
     const task = row === undefined ? undefined : fromGuardRow(row);
-    if (write.kind === "push-put" || write.kind === "push-delete") return this.#register(task, write);
-    if (write.kind === "push-progress") return this.#progress(task, write);
+    if (write.kind === "delivery-put" || write.kind === "delivery-delete") return this.#register(task, write);
+    if (write.kind === "delivery-progress") return this.#progress(task, write);
     if (write.kind === "append" && task !== undefined && write.idempotency !== undefined) {
       const record = this.#keys.find(task.scope, write.idempotency.key);
       if (record !== undefined) return { ok: false, refusal: "duplicate", record };
@@ -170,24 +179,25 @@ export class Writer {
     this.#counters.events += number;
     if (lease.node !== undefined) this.#liveness.recordLease(lease.node);
     if (idempotency !== undefined) this.#keys.add(scope, write.id, idempotency);
-    if (write.push === undefined) return { ok: true, number, fence: lease.fence };
-    const due = this.#pushConfigs.put(seq, write.push, { cursor: 0, number, notifyAfter: write.notifyAfter ?? now });
-    return acceptWrite(number, lease.fence, due);
+    if (write.deliveries === undefined) return { ok: true, number, fence: lease.fence };
+    const task = { id: write.id, seq, scope, number, state: status.state };
+    return acceptWrite(number, lease.fence, this.#deliveries.put(task, write.deliveries, 0, write.notifyAfterMs));
   }
 
-  #register(task: FoundTask | undefined, write: PushPut | PushDelete): WriteResult {
+  #register(task: FoundTask | undefined, write: DeliveryPut | DeliveryDelete): WriteResult {
     if (task === undefined || task.scope !== this.#connection.findScope(write))
       return { ok: false, refusal: "missing" };
     const { number, fence } = task;
     this.#counters.markChanged();
-    if (write.kind === "push-put") {
-      return acceptWrite(number, fence, this.#pushConfigs.put(task.seq, [write.config], { cursor: number, number }));
+    if (write.kind === "delivery-put") {
+      const { id, delivery, after = number } = write;
+      return acceptWrite(number, fence, this.#deliveries.put({ ...task, id }, [delivery], after));
     }
-    this.#pushConfigs.delete(task.seq, write.configId);
+    this.#deliveries.delete(task.seq, write.group, write.deliveryId);
     return { ok: true, number, fence };
   }
 
-  #progress(task: FoundTask | undefined, write: PushProgress): WriteResult {
+  #progress(task: FoundTask | undefined, write: DeliveryProgress): WriteResult {
     const result = task === undefined ? "missing" : this.#outbox.progress(task, write);
     if (task === undefined || typeof result === "string") {
       return { ok: false, refusal: result === "fenced" ? "fenced" : "missing" };
@@ -263,10 +273,12 @@ export class Writer {
     this.#counters.markChanged();
     if (typeof write.lease === "object") this.#liveness.recordLease(write.lease.take);
     if (write.idempotency !== undefined) this.#keys.add(task.scope, write.id, write.idempotency);
-    const grown = task.push && entries.length > 0 && this.#outbox.markDue(task.seq);
-    if (write.push === undefined) return acceptWrite(number, lease.fence, grown);
-    const due = this.#pushConfigs.put(task.seq, write.push, { cursor: task.number, number });
-    return acceptWrite(number, lease.fence, due || grown);
+    const { state } = status ?? task;
+    const grown = task.deliveries && entries.length > 0 ? this.#outbox.markDue(task.seq, state) : NO_EFFECTS;
+    if (write.deliveries === undefined) return acceptWrite(number, lease.fence, grown);
+    const { seq, scope } = task;
+    const put = this.#deliveries.put({ id: write.id, seq, scope, number, state }, write.deliveries, task.number);
+    return acceptWrite(number, lease.fence, joinEffects(grown, put));
   }
 
   #addSegment(seq: number, entries: readonly LogEntry[], body: string, earlier: number | null): void {
@@ -325,18 +337,10 @@ function fromGuardRow(row: GuardRow) {
     statusTime: row.status_ts,
     stamp: row.stamp,
     messageSegment: row.message_segment,
-    push: row.push === 1,
+    deliveries: row.deliveries === 1,
     bytes: row.bytes ?? 0,
     idempotencyKey: textOrUndefined(row.idempotency_key),
   };
-}
-
-function textOrUndefined(stored: StoredText | null | undefined): string | undefined {
-  return stored === null || stored === undefined ? undefined : fromText(stored);
-}
-
-function textOrNull(value: string | undefined): string | null {
-  return value === undefined ? null : toText(value);
 }
 
 function metadataOf(entries: readonly LogEntry[]): string | null {

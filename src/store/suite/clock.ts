@@ -8,6 +8,7 @@ import {
   COMPLETED,
   listQuery,
   MINUTE,
+  registration,
   StoreClock,
   statusEvent,
   submit,
@@ -46,6 +47,35 @@ export function describeClock(open: (clock?: Clock) => Promise<TaskStore>): void
       clock.advance(1);
       expect(await store.findIdempotencyRecord({ ...ALICE, key: "key" })).toBeUndefined();
       await accept(store, submit(uniqueId(), [], { idempotency }));
+    });
+
+    it("keeps a record for its time", async () => {
+      const { clock, store, id } = await start();
+      await accept(store, { kind: "record-put", space: "s", key: id, value: "1", ttlMs: MINUTE });
+      clock.advance(MINUTE - 1);
+      await store.prune(0, 10);
+      expect(await store.record("s", id)).toBe("1");
+      clock.advance(1);
+      expect(await store.record("s", id)).toBeUndefined();
+    });
+
+    it("lets a delivery be claimed when its task can no longer be taken back, and again when the claim has ended", async () => {
+      const { clock, store, id } = await start();
+      const claim = {
+        node: "n1",
+        route: "webhook",
+        max: 1,
+        ttlMs: MINUTE,
+        perLane: 1,
+        busy: new Map<string, number>(),
+      };
+      await accept(store, submit(id, [], { deliveries: [registration("one")], notifyAfterMs: MINUTE }));
+      for (const node of ["n1", "n2"]) {
+        clock.advance(MINUTE - 1);
+        expect(await store.claimDeliveries({ ...claim, node })).toEqual({ claims: [], nextInMs: 1 });
+        clock.advance(1);
+        expect((await store.claimDeliveries({ ...claim, node })).claims).toHaveLength(1);
+      }
     });
 
     it("keeps a task for its time after it has ended, whatever the timestamp of its status", async () => {

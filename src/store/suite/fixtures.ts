@@ -6,9 +6,9 @@ import type { Task, TaskState, TaskStatus } from "../../model/task.ts";
 import {
   type Append,
   COUNTER_LAG_MS,
+  type DeliveryRegistration,
   type ListPage,
   type ListQuery,
-  type PushRegistration,
   type Scope,
   type Submit,
   type TaskStore,
@@ -24,7 +24,6 @@ export const INPUT_REQUIRED = "TASK_STATE_INPUT_REQUIRED";
 
 /** Statuses are dated from here on, in small numbers. */
 export const EPOCH = Date.UTC(2026, 0, 1);
-const FAR_FUTURE = Date.UTC(2200, 0, 1);
 export const MINUTE = 60_000;
 
 const NOTHING = { history: 0, artifacts: false };
@@ -131,11 +130,15 @@ export async function writeOne(store: TaskStore, write: Write): Promise<WriteRes
   return result as WriteResult;
 }
 
-/** In as few calls as the contract allows: each has at most one write per task. */
+function rowOf(write: Write): string {
+  return "id" in write ? write.id : JSON.stringify([write.space, write.key]);
+}
+
+/** In as few calls as the contract allows: each has at most one write per task or record. */
 export async function writeAll(store: TaskStore, writes: readonly Write[]): Promise<readonly WriteResult[]> {
   const calls: Write[][] = [[]];
   for (const write of writes) {
-    if (calls.at(-1)?.some(({ id }) => id === write.id)) calls.push([]);
+    if (calls.at(-1)?.some((other) => rowOf(other) === rowOf(write))) calls.push([]);
     calls.at(-1)?.push(write);
   }
   const results: WriteResult[] = [];
@@ -158,8 +161,10 @@ export function listQuery(scope: Scope, more: Partial<ListQuery> = {}): ListQuer
   return { agent: scope.agent, tenant: scope.tenant, owner: scope.owner, limit: 10, ...NOTHING, ...more };
 }
 
-export function registration(id: string, more: Partial<PushRegistration> = {}): PushRegistration {
-  return { id, url: `https://hook.example/${id}`, dialect: "a2a-v1", ...more };
+/** A webhook, unless another route is given. */
+export function registration(id: string, more: Partial<DeliveryRegistration> = {}): DeliveryRegistration {
+  const address = `https://hook.example/${id}`;
+  return { id, route: "webhook", address, dialect: "a2a-v1", wants: "events", ...more };
 }
 
 export function uniqueScope(): Scope {

@@ -4,11 +4,13 @@ import { LogEntry, type TaskEvent } from "../../model/event.ts";
 import { fold } from "../../model/fold.ts";
 import { isTerminal, isTransitionAllowed, type TaskState, type TaskStatus } from "../../model/task.ts";
 import type { TaskStore, Write } from "../contract.ts";
+import { groupOf } from "../rules.ts";
 import {
   ALICE,
   chunkEvent,
   contextOf,
   message,
+  registration,
   SUBMITTED,
   status,
   statusEvent,
@@ -24,8 +26,8 @@ interface ModelTask {
   fence: number;
   node: string | undefined;
   memory: Map<string, string>;
-  /** What was registered, and the cursor it began with. */
-  push: Map<string, { url: string; cursor: number }>;
+  /** What was registered by group and id, and the cursor it began with. */
+  deliveries: Map<string, Registered & { cursor: number }>;
 }
 
 type Step =
@@ -36,18 +38,19 @@ type Step =
       wrongPosition: boolean;
       wrongFence: boolean;
       lease: number;
-      push: Push | undefined;
+      registered: Registered | undefined;
     }
-  | { kind: "submit"; task: number; pieces: Piece[]; leased: boolean; push: Push | undefined }
+  | { kind: "submit"; task: number; pieces: Piece[]; leased: boolean; registered: Registered | undefined }
   | { kind: "remember"; task: number; key: string; value: string | undefined }
-  | { kind: "push-put"; task: number; push: Push; stranger: boolean }
-  | { kind: "push-delete"; task: number; push: Push; stranger: boolean }
+  | { kind: "delivery-put"; task: number; registered: Registered; stranger: boolean }
+  | { kind: "delivery-delete"; task: number; registered: Registered; stranger: boolean }
   | { kind: "discard"; task: number }
   | { kind: "cancel"; task: number };
 
-interface Push {
+interface Registered {
   readonly id: string;
-  readonly url: string;
+  readonly route: string;
+  readonly address: string;
 }
 
 interface Piece {
@@ -69,11 +72,12 @@ const piece: fc.Arbitrary<Piece> = fc.record({
 });
 const pieces = fc.array(piece, { maxLength: 4 });
 const rarely = fc.integer({ min: 0, max: 9 }).map((roll) => roll === 0);
-const push: fc.Arbitrary<Push> = fc.record({
+const registered: fc.Arbitrary<Registered> = fc.record({
   id: fc.constantFrom("a", "b", "\ud800"),
-  url: fc.string({ unit: "binary", maxLength: 5 }),
+  route: fc.constantFrom("webhook", "webhook", "room:a", "room:b"),
+  address: fc.string({ unit: "binary", maxLength: 5 }),
 });
-const sometimes = fc.option(push, { nil: undefined, freq: 3 });
+const sometimes = fc.option(registered, { nil: undefined, freq: 3 });
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 2,
@@ -82,7 +86,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       task,
       pieces,
       leased: fc.boolean(),
-      push: sometimes,
+      registered: sometimes,
     }),
   },
   {
@@ -94,7 +98,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       wrongPosition: rarely,
       wrongFence: rarely,
       lease: fc.nat(6),
-      push: sometimes,
+      registered: sometimes,
     }),
   },
   {
@@ -108,7 +112,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   {
     weight: 2,
-    arbitrary: fc.record({ kind: fc.constantFrom("push-put", "push-delete"), task, push, stranger: rarely }),
+    arbitrary: fc.record({
+      kind: fc.constantFrom("delivery-put", "delivery-delete"),
+      task,
+      registered,
+      stranger: rarely,
+    }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("discard" as const), task }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("cancel" as const), task }) },
@@ -131,9 +140,9 @@ class Model {
           fence: 0,
           node: undefined,
           memory: new Map(),
-          push: new Map(),
+          deliveries: new Map(),
         };
-        register(task, doing.push, 0);
+        register(task, doing.registered, 0);
         if (doing.leased && !isTerminal(task.status.state)) Object.assign(task, { fence: 1, node: "n" });
         if (known === undefined) this.tasks.set(id, task);
         const write: Write = {
@@ -146,7 +155,7 @@ class Model {
           status: task.status,
           turn: 1,
           ...(doing.leased ? { node: "n" } : undefined),
-          ...toPush(doing.push),
+          ...toDeliveries(doing.registered),
         };
         return { write, expected: known === undefined ? accepted(task) : "exists" };
       }
@@ -158,19 +167,25 @@ class Model {
         if (open(known)) value === undefined ? known.memory.delete(key) : known.memory.set(key, value);
         return { write, expected: outcome(known) };
       }
-      case "push-put": {
-        const { push, stranger } = doing;
+      case "delivery-put": {
+        const { registered, stranger } = doing;
         const scope = { ...ALICE, owner: stranger ? "bob" : ALICE.owner };
-        const write: Write = { kind: "push-put", ...scope, id, config: { ...push, dialect: "a2a-v1" } };
+        const write: Write = { kind: "delivery-put", ...scope, id, delivery: registration(registered.id, registered) };
         if (known === undefined || stranger) return { write, expected: "missing" };
-        register(known, push, known.entries.length);
+        register(known, registered, known.entries.length);
         return { write, expected: accepted(known) };
       }
-      case "push-delete": {
+      case "delivery-delete": {
         const scope = { ...ALICE, owner: doing.stranger ? "bob" : ALICE.owner };
-        const write: Write = { kind: "push-delete", ...scope, id, configId: doing.push.id };
+        const write: Write = {
+          kind: "delivery-delete",
+          ...scope,
+          id,
+          group: groupOf(doing.registered.route),
+          deliveryId: doing.registered.id,
+        };
         if (known === undefined || doing.stranger) return { write, expected: "missing" };
-        known.push.delete(doing.push.id);
+        known.deliveries.delete(keyOf(doing.registered));
         return { write, expected: accepted(known) };
       }
       case "discard": {
@@ -196,12 +211,12 @@ class Model {
       entries,
       ...(now === undefined || now === known?.status ? undefined : { status: now }),
       ...(lease === undefined ? undefined : { lease }),
-      ...toPush(doing.push),
+      ...toDeliveries(doing.registered),
     };
     if (!open(known)) return { write, expected: outcome(known) };
     if (doing.wrongFence) return { write, expected: "fenced" };
     if (doing.wrongPosition) return { write, expected: "position" };
-    register(known, doing.push, before);
+    register(known, doing.registered, before);
     known.entries.push(...entries);
     known.status = now ?? known.status;
     if (lease === "release") known.node = undefined;
@@ -231,12 +246,18 @@ class Model {
   }
 }
 
-function toPush(push: Push | undefined) {
-  return push === undefined ? undefined : { push: [{ ...push, dialect: "a2a-v1" }] };
+function toDeliveries(registered: Registered | undefined) {
+  return registered === undefined ? undefined : { deliveries: [registration(registered.id, registered)] };
 }
 
-function register(task: ModelTask, push: Push | undefined, cursor: number): void {
-  if (push !== undefined) task.push.set(push.id, { url: push.url, cursor: task.push.get(push.id)?.cursor ?? cursor });
+function keyOf({ id, route }: Registered): string {
+  return `${groupOf(route)} ${id}`;
+}
+
+function register(task: ModelTask, registered: Registered | undefined, cursor: number): void {
+  if (registered === undefined) return;
+  const key = keyOf(registered);
+  task.deliveries.set(key, { ...registered, cursor: task.deliveries.get(key)?.cursor ?? cursor });
 }
 
 function open(task: ModelTask | undefined): task is ModelTask {
@@ -282,12 +303,16 @@ async function compare(store: TaskStore, id: string, known: ModelTask | undefine
   const head = await store.head(id);
   if (known === undefined) {
     expect(head).toBeUndefined();
-    expect(await store.pushConfigs(id, { limit: 10 })).toBeUndefined();
+    expect(await store.deliveries(id, { group: "webhooks", limit: 10 })).toBeUndefined();
     return;
   }
-  const { entries, status: now, fence, node, memory, push } = known;
-  const kept = await store.pushConfigs(id, { limit: 10 });
-  expect(kept?.configs.map(({ id, url, cursor }) => [id, { url, cursor }])).toEqual([...push]);
+  const { entries, status: now, fence, node, memory, deliveries } = known;
+  for (const group of ["webhooks", "replies"] as const) {
+    const kept = await store.deliveries(id, { group, limit: 10 });
+    const expected = [...deliveries.values()].filter(({ route }) => groupOf(route) === group);
+    expect(kept?.deliveries).toMatchObject(expected);
+    expect(kept?.deliveries).toHaveLength(expected.length);
+  }
   expect(head).toMatchObject({ number: entries.length, status: now, fence, node });
   expect(await store.memory(id)).toEqual(memory);
   const [read] = await store.read([{ id, after }], 7);

@@ -115,15 +115,25 @@ export function describeWrites(store: () => TaskStore): void {
       const again = [submit(other), submit(id), append(id, 1, [statusEvent(id, status(WORKING, 1))])];
       await expect(store().write(again)).rejects.toThrow(id);
       expect(await store().numbers([id, other])).toEqual([0, 0]);
-      const progress: Write = { kind: "push-progress", id, place: 1, claim: 1, cursor: 1, next: { kind: "release" } };
-      const put: Write = { kind: "push-put", ...ALICE, id, config: registration("one") };
+      const next = { kind: "release" } as const;
+      const progress: Write = { kind: "delivery-progress", id, place: 1, claim: 1, cursor: 1, next };
+      const put: Write = { kind: "delivery-put", ...ALICE, id, delivery: registration("one") };
       for (const group of [
         [progress, progress],
         [put, progress],
+        [progress, submit(id, [], { deliveries: [registration("one")] })],
       ])
         await expect(store().write(group)).rejects.toThrow(id);
       const [, refused] = await store().write([submit(id), progress]);
       expect(refused).toEqual({ ok: false, refusal: "missing" });
+    });
+
+    it("has at most one write per record, which is no write of a task", async () => {
+      const id = uniqueId();
+      const record: Write = { kind: "record-put", space: "a group", key: id, value: "1" };
+      await expect(store().write([record, { ...record, kind: "record-delete" }])).rejects.toThrow(id);
+      await expect(store().write([submit(id), record, { ...record, space: id }])).resolves.toHaveLength(3);
+      expect(await store().record("a group", id)).toBe("1");
     });
 
     it("is not harmed by a refused neighbour, and the refused one changes nothing", async () => {
