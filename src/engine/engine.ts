@@ -3,20 +3,41 @@ import type { AgentProfile } from "../model/card.ts";
 import { ProtocolError } from "../model/errors.ts";
 import { checkHopLimit, type Hops, readHops, withHops } from "../model/extensions.ts";
 import type { CallContext, Dispatcher, Operation, OutcomeOf, Outcomes } from "../model/operation.ts";
+import {
+  type RecordPut,
+  type RecordWrite,
+  type TaskStore,
+  WEBHOOK_ROUTE,
+  type WriteResult,
+} from "../store/contract.ts";
 import type { Agent } from "./agent.ts";
 import { QuotaCounter, RunQueue } from "./concurrency.ts";
+import { Deliveries } from "./deliveries/deliveries.ts";
+import type { DeliveryRoute } from "./deliveries/route-worker.ts";
+import { createWebhookRoute } from "./deliveries/webhook-route.ts";
 import { Housekeeping, Recovery } from "./maintenance.ts";
 import { CancelHandler } from "./operations/cancel-task.ts";
 import { PushConfigs } from "./operations/push-configs.ts";
 import { SendHandler } from "./operations/send-message.ts";
 import { TaskQueries } from "./operations/task-queries.ts";
 import { type EngineContext, type EngineOptions, toEngineContext } from "./options.ts";
-import { PushDelivery } from "./push-delivery.ts";
 import { Runner, type ServedAgent } from "./runs/runner.ts";
 
 /** An agent as the engine serves it. */
 interface EngineAgent extends Dispatcher {
   readonly profile: AgentProfile;
+}
+
+/** Small durable facts beside tasks, by space and key, as JSON text. Writes go with the commits of tasks. */
+export interface EngineRecords extends Pick<TaskStore, "record" | "records"> {
+  /** False: the record is not what `ifValue` names. */
+  put(record: Omit<RecordPut, "kind">): Promise<boolean>;
+  /** As `put` with what `change` makes of the present value, as often as another writer comes between. Undefined: no change. */
+  update(
+    record: Omit<RecordPut, "kind" | "value" | "ifValue">,
+    change: (before: string | undefined) => string | undefined,
+  ): Promise<void>;
+  delete(space: string, key: string): Promise<void>;
 }
 
 /** Runs agents and answers every operation on their tasks. Knows no dialect and no carrier. */
@@ -25,7 +46,8 @@ export class Engine {
   readonly #agents = new Map<string, ServedAgent>();
   readonly #runner: Runner;
   readonly #pushConfigs: PushConfigs;
-  readonly #pushDelivery: PushDelivery | undefined;
+  readonly #deliveries: Deliveries;
+  readonly #records: EngineRecords;
   readonly #sending: SendHandler;
   readonly #reading: TaskQueries;
   readonly #cancelling: CancelHandler;
@@ -42,11 +64,13 @@ export class Engine {
     this.#streamsOfAddresses = new QuotaCounter(this.#context.limits.streamsPerAddress);
     for (const [name, agent] of agents) this.#agents.set(name, { name, agent, queue: new RunQueue(agent.concurrency) });
     this.#runner = new Runner(this.#context);
-    this.#pushConfigs = new PushConfigs(this.#context, this.#runner);
+    this.#deliveries = new Deliveries(this.#context, this.#runner);
+    this.#pushConfigs = new PushConfigs(this.#context, this.#runner, this.#deliveries);
     const { pushSender } = options;
     if (pushSender !== undefined && this.#context.push) {
-      this.#pushDelivery = new PushDelivery(this.#context, this.#runner, pushSender);
+      this.#deliveries.serve(createWebhookRoute(this.#context, pushSender));
     }
+    this.#records = createRecords(this.#context.store, (write) => this.#runner.committer.write(write));
     this.#sending = new SendHandler(this.#context, this.#runner, this.#pushConfigs);
     this.#reading = new TaskQueries(this.#context, this.#runner);
     this.#cancelling = new CancelHandler(this.#context, this.#runner, this.#reading);
@@ -58,7 +82,7 @@ export class Engine {
   async start(): Promise<void> {
     await this.#recovery.start();
     this.#housekeeping.start();
-    this.#pushDelivery?.start();
+    this.#deliveries.start();
   }
 
   /** New messages go to the new definition; turns under way finish with the old one. */
@@ -101,9 +125,24 @@ export class Engine {
     return { tasks: this.#runner.tasks.size, queued, streams: this.#streamsOfOwners.total };
   }
 
-  /** Push configs that are being told something at this moment. */
+  /** Webhooks that are being notified at this moment. */
   get activePushes(): number {
-    return this.#pushDelivery?.size ?? 0;
+    return this.#deliveries.countOf(WEBHOOK_ROUTE);
+  }
+
+  /** Has this node deliver what is registered for the route. Returns how to end that; what is under way is released. */
+  serveRoute(route: DeliveryRoute): () => Promise<void> {
+    return this.#deliveries.serve(route);
+  }
+
+  /** Deliveries other than webhooks, for tasks that exist; those of new messages come as `replyTo`. */
+  get replies(): Pick<Deliveries, "put" | "delete" | "find"> {
+    return this.#deliveries;
+  }
+
+  /** Small durable facts beside tasks. */
+  get records(): EngineRecords {
+    return this.#records;
   }
 
   /** Refuses new messages from now on. Resolves when all runs have ended, or after `graceMs` with those left cut off. */
@@ -124,7 +163,7 @@ export class Engine {
     this.#housekeeping.stop();
     this.#runner.tasks.abandonAll(new ProtocolError("UNAVAILABLE", "The server is shutting down.", { retryAfter: 1 }));
     this.#runner.readers.close();
-    await this.#pushDelivery?.stop();
+    await this.#deliveries.stop();
     await this.#context.store.close();
   }
 
@@ -245,4 +284,23 @@ function findMissingExtension(agent: Agent, call: CallContext): string | undefin
 
 function reject(code: ConstructorParameters<typeof ProtocolError>[0], message: string): Promise<never> {
   return Promise.reject(new ProtocolError(code, message));
+}
+
+function createRecords(store: TaskStore, write: (write: RecordWrite) => Promise<WriteResult>): EngineRecords {
+  const put: EngineRecords["put"] = async (record) => (await write({ kind: "record-put", ...record })).ok;
+  return {
+    record: (space, key) => store.record(space, key),
+    records: (space, query) => store.records(space, query),
+    put,
+    async update(record, change) {
+      for (;;) {
+        const before = await store.record(record.space, record.key);
+        const value = change(before);
+        if (value === undefined || (await put({ ...record, value, ifValue: before ?? null }))) return;
+      }
+    },
+    async delete(space, key) {
+      await write({ kind: "record-delete", space, key });
+    },
+  };
 }

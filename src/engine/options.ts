@@ -9,7 +9,7 @@ import {
   SILENT_LOG,
 } from "../model/ports.ts";
 import type { TaskStore } from "../store/contract.ts";
-import type { PushAttempt, PushSender } from "./push-delivery.ts";
+import type { PushAttempt, PushSender } from "./deliveries/webhook-route.ts";
 
 export interface EngineLimits {
   /** Newest messages of a task that are kept at hand and returned, at most. */

@@ -13,6 +13,18 @@ export interface SendConfiguration {
   readonly returnImmediately?: boolean;
 }
 
+/** Where the task is delivered besides the answer to the call: registered together with the message. */
+export interface ReplyTo {
+  /** Unique within the task: the same id again changes where the rest goes. */
+  readonly id: string;
+  /** The carrier that delivers it. */
+  readonly route: string;
+  /** Where to, as the route understands it. */
+  readonly address: string;
+  /** Every event, or only how the task ends and when it is interrupted. */
+  readonly wants: "events" | "outcome";
+}
+
 export interface SendInput {
   readonly message: Message;
   /** In dialects whose callers choose: the id of the task, made under it if there is none. The message names no task then. */
@@ -21,6 +33,8 @@ export interface SendInput {
   readonly alwaysTask?: boolean;
   readonly configuration?: SendConfiguration;
   readonly metadata?: JsonObject;
+  /** Set by carriers, never by what comes over a wire. The answer is a task then, as with `alwaysTask`. */
+  readonly replyTo?: ReplyTo;
 }
 
 export interface ListInput {

@@ -139,7 +139,6 @@ export class FollowUps {
    * its turn ends. Undefined if the log has grown since.
    */
   async #leave(send: IncomingSend, head: TaskHead): Promise<StoredSend | undefined> {
-    const { store } = this.#context;
     const { id } = head;
     const message = placeInTask(send.input.message, id, head.contextId);
     const { request, claim, deliveries } = this.#extrasOf(message, send);
@@ -155,15 +154,13 @@ export class FollowUps {
       ...(claim === undefined ? undefined : { idempotency: claim }),
       ...(deliveries === undefined ? undefined : { deliveries }),
     };
-    // At once, before the run writes again; the committer is for when the store fails.
-    const results = await store.write([append]).catch(async () => [await this.#runner.committer.write(append)]);
-    const [result] = results;
-    if (result?.ok !== true) {
-      if (result?.refusal === "duplicate") throw new DuplicateSend(result.record);
-      if (result?.refusal !== "position" || !(await this.#isWritten(id, entry))) return undefined;
+    // Before the run writes again.
+    const result = await this.#runner.committer.writeAtOnce(append);
+    if (!result.ok) {
+      if (result.refusal === "duplicate") throw new DuplicateSend(result.record);
+      if (result.refusal !== "position" || !(await this.#isWritten(id, entry))) return undefined;
     }
-    const isDue = result?.ok === true && result.due !== undefined;
-    store.wakeups.publish({ log: [id], work: true, ...(isDue ? { deliveries: true } : undefined) });
+    this.#context.store.wakeups.publish({ log: [id], work: true });
     return { taskId: id };
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Operation, PushConfigPage, TaskPushNotificationConfig } from "../../model/operation.ts";
 import type { StoredDelivery } from "../../store/contract.ts";
-import { toWebhook } from "../push-delivery.ts";
+import { toWebhook } from "../deliveries/webhook-route.ts";
 import { agentOf, chunk, createGate, echo, messageAgent, status } from "../testing/agents.ts";
 import { promptly, settle } from "../testing/fake-clock.ts";
 import { type CallInput, callOf, framesOf, Harness } from "../testing/harness.ts";

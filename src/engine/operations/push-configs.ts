@@ -8,8 +8,9 @@ import type {
 } from "../../model/operation.ts";
 import { type DeliveryQuery, type DeliveryRegistration, WEBHOOK_ROUTE } from "../../store/contract.ts";
 import { KeyedMutex } from "../concurrency.ts";
+import type { Deliveries } from "../deliveries/deliveries.ts";
+import { toWebhook, toWebhookSecret } from "../deliveries/webhook-route.ts";
 import type { EngineContext } from "../options.ts";
-import { toWebhook, toWebhookSecret } from "../push-delivery.ts";
 import { isSameScope, toScope } from "../request-identity.ts";
 import type { Runner, ServedAgent } from "../runs/runner.ts";
 import { fromPushPageToken, toPushPageToken } from "./task-queries.ts";
@@ -27,12 +28,14 @@ const INLINE_PATH = "configuration.taskPushNotificationConfig.";
 export class PushConfigs {
   readonly #context: EngineContext;
   readonly #runner: Runner;
+  readonly #deliveries: Pick<Deliveries, "toRegistration">;
   /** By scope and task: whoever adds a config has seen those that were added before, and waits for no stranger. */
   readonly #turns = new KeyedMutex();
 
-  constructor(context: EngineContext, runner: Runner) {
+  constructor(context: EngineContext, runner: Runner, deliveries: Pick<Deliveries, "toRegistration">) {
     this.#context = context;
     this.#runner = runner;
+    this.#deliveries = deliveries;
   }
 
   async create(
@@ -90,8 +93,15 @@ export class PushConfigs {
     return undefined;
   }
 
-  /** What came with a message, checked; undefined for most. It is stored with the message or not at all. */
-  readInline({ message, chosenId, configuration }: SendInput, call: CallContext): DeliveryRegistration | undefined {
+  /** What is registered with a message or not at all: the caller's webhook and the carrier's reply. Undefined for most. */
+  registrationsOf(input: SendInput, call: CallContext): readonly DeliveryRegistration[] | undefined {
+    const webhook = this.#readInline(input, call);
+    if (input.replyTo === undefined) return webhook && [webhook];
+    const reply = this.#deliveries.toRegistration(input.replyTo, call.dialect);
+    return webhook === undefined ? [reply] : [webhook, reply];
+  }
+
+  #readInline({ message, chosenId, configuration }: SendInput, call: CallContext): DeliveryRegistration | undefined {
     const config = configuration?.taskPushNotificationConfig;
     if (config === undefined) return undefined;
     const { taskId = "" } = config;

@@ -3,6 +3,7 @@ import { TaskFold } from "../../model/fold.ts";
 import { type Message, placeInTask } from "../../model/message.ts";
 import type { CallContext, FrameStream, SendInput, SendOutcome } from "../../model/operation.ts";
 import { formatTimestamp, isTerminal } from "../../model/task.ts";
+import type { DeliveryRegistration } from "../../store/contract.ts";
 import { KeyedMutex } from "../concurrency.ts";
 import { checkCapacity, checkIds, checkParts, inputSize, toRequestDetails, toTurn } from "../incoming-message.ts";
 import type { EngineContext } from "../options.ts";
@@ -99,8 +100,7 @@ export class SendHandler {
     const { served, input, call } = send;
     checkParts(served.agent.profile, input.message, this.#context.limits);
     checkIds(input, call, this.#context.limits.id);
-    const webhook = this.#pushConfigs.readInline(input, call);
-    send.deliveries = webhook && [webhook];
+    send.deliveries = this.#pushConfigs.registrationsOf(input, call);
     const { taskId } = input.message;
     if (input.chosenId !== undefined) return this.#acceptChosen(send, input.chosenId);
     if (taskId === undefined) return this.#submit(send, this.#context.ids.task());
@@ -127,7 +127,8 @@ export class SendHandler {
     const contextId = input.message.contextId ?? ids.context();
     const message = placeInTask(input.message, id, contextId);
     const claim = claimOf(this.#context, send);
-    const visible = (input.configuration?.returnImmediately === true && !follow) || input.alwaysTask === true;
+    const stays = input.alwaysTask === true || input.replyTo !== undefined;
+    const visible = (input.configuration?.returnImmediately === true && !follow) || stays;
     // A webhook is sent the task as late as a stream would show it.
     const notifyAfterMs = deliveries === undefined || visible ? undefined : times.showTaskAfterMs;
     const live = this.#tasks.add(
@@ -148,7 +149,7 @@ export class SendHandler {
       },
       bytes,
     );
-    if (notifyAfterMs !== undefined) this.#revealLater(live);
+    if (deliveries !== undefined && notifyAfterMs !== undefined) this.#revealLater(live, deliveries);
     const reader = follow ? this.#runner.readers.open(id, 0, true) : undefined;
     const status = { state: "TASK_STATE_SUBMITTED" as const, timestamp: formatTimestamp(clock.now()) };
     const task = { id, contextId, status, history: [message] };
@@ -171,11 +172,11 @@ export class SendHandler {
     return this.#pushConfigs.addWithinLimit(served, call, taskId, deliveries, add);
   }
 
-  #revealLater(live: LiveTask): void {
-    const { clock, times, store } = this.#context;
+  #revealLater(live: LiveTask, deliveries: readonly DeliveryRegistration[]): void {
+    const { clock, times } = this.#context;
     clock.after(times.showTaskAfterMs, () => {
       live.reveal();
-      store.wakeups.publish({ deliveries: true });
+      this.#runner.committer.notifyDue(deliveries.map(({ route }) => route));
     });
   }
 

@@ -1,5 +1,12 @@
 import { ProtocolError } from "../../model/errors.ts";
-import { describeStoreError, registersDeliveries, type Write, type WriteResult } from "../../store/contract.ts";
+import {
+  type AcceptedWrite,
+  type DeliveryClaim,
+  describeStoreError,
+  registersDeliveries,
+  type Write,
+  type WriteResult,
+} from "../../store/contract.ts";
 import type { EngineContext } from "../options.ts";
 
 export type RefusedWrite = Extract<WriteResult, { ok: false }>;
@@ -17,6 +24,14 @@ export interface Committable {
   onRefused(result: RefusedWrite, repeated: boolean): void;
   /** Nothing more of the task can be written here. */
   markLost(error: Error): void;
+}
+
+/** Learns what writes did to deliveries. */
+export interface DeliveryListener {
+  /** Deliveries of these routes may be due. */
+  onDue(routes: readonly string[]): void;
+  /** These were written as held by this node. */
+  onHeld(claims: readonly DeliveryClaim[]): void;
 }
 
 /** Something that may add to the next group when it is put together, at the end of this turn of the event loop. */
@@ -45,9 +60,19 @@ export class Committer {
   #participants: CommitParticipant[] = [];
   #scheduled = false;
   #flushing = false;
+  #deliveries: DeliveryListener | undefined;
 
   constructor(context: EngineContext) {
     this.#context = context;
+  }
+
+  setDeliveryListener(listener: DeliveryListener): void {
+    this.#deliveries = listener;
+  }
+
+  /** Deliveries of these routes may be due, though no write made them so. */
+  notifyDue(routes: readonly string[]): void {
+    this.#deliveries?.onDue(routes);
   }
 
   /** The task has something to write. */
@@ -68,6 +93,15 @@ export class Committer {
       this.#singles.push({ write, resolve, reject });
       this.#schedule();
     });
+  }
+
+  /** A write that should get between those of another node: at once, and in a group only when the store fails. */
+  async writeAtOnce(write: Write): Promise<WriteResult> {
+    const results = await this.#context.store.write([write]).catch(() => undefined);
+    if (results === undefined) return this.write(write);
+    const [result] = results as readonly [WriteResult];
+    if (result.ok) this.#notifyDeliveries([result]);
+    return result;
   }
 
   #schedule(): void {
@@ -153,7 +187,7 @@ export class Committer {
     repeated: boolean,
   ): void {
     const grown: string[] = [];
-    let isDue = false;
+    const changed: AcceptedWrite[] = [];
     for (let index = 0; index < tasks.length; index++) {
       const task = tasks[index] as Committable;
       const result = results[index] as WriteResult;
@@ -161,16 +195,26 @@ export class Committer {
         task.onRefused(result, repeated);
         continue;
       }
-      if (result.due !== undefined) isDue = true;
       this.#settleTask(task, result.fence);
+      if (result.due !== undefined || result.held !== undefined) changed.push(result);
       grown.push(task.id);
     }
     for (let index = 0; index < singles.length; index++) {
       const result = results[tasks.length + index] as WriteResult;
-      if (result.ok && result.due !== undefined) isDue = true;
+      if (result.ok && (result.due !== undefined || result.held !== undefined)) changed.push(result);
       (singles[index] as SingleWrite).resolve(result);
     }
-    this.#context.store.wakeups.publish(isDue ? { log: grown, deliveries: true } : { log: grown });
+    this.#context.store.wakeups.publish({ log: grown });
+    if (changed.length > 0) this.#notifyDeliveries(changed);
+  }
+
+  #notifyDeliveries(results: readonly AcceptedWrite[]): void {
+    const due = new Set<string>();
+    for (const result of results) {
+      if (result.held !== undefined) this.#deliveries?.onHeld(result.held);
+      for (const route of result.due ?? []) due.add(route);
+    }
+    if (due.size > 0) this.#deliveries?.onDue([...due]);
   }
 
   /** Whatever goes wrong with one task after the commit must not reach the others of its group. */

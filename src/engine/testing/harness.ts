@@ -4,6 +4,7 @@ import type { Message, Part } from "../../model/message.ts";
 import type {
   CallContext,
   FrameStream,
+  ReplyTo,
   SendInput,
   SendOutcome,
   StreamFrame,
@@ -18,9 +19,9 @@ import { openDriver } from "../../store/sqlite/driver.ts";
 import { migrate } from "../../store/sqlite/schema.ts";
 import { createSqliteStore } from "../../store/sqlite/sqlite-store.ts";
 import type { Agent } from "../agent.ts";
+import type { PushAttempt, PushSender } from "../deliveries/webhook-route.ts";
 import { Engine } from "../engine.ts";
 import type { EngineLimits, EngineTimes } from "../options.ts";
-import type { PushAttempt, PushSender } from "../push-delivery.ts";
 import { FakeClock } from "./fake-clock.ts";
 
 export interface HarnessOptions {
@@ -77,6 +78,7 @@ interface SendCallInput extends CallInput {
   readonly parts?: readonly Part[];
   readonly returnImmediately?: boolean;
   readonly push?: TaskPushNotificationConfig;
+  readonly replyTo?: ReplyTo;
 }
 
 let incarnations = 0;
@@ -242,10 +244,11 @@ function inputOf(text: string, options: SendCallInput): SendInput {
     ...(options.taskId === undefined ? undefined : { taskId: options.taskId }),
     ...(options.contextId === undefined ? undefined : { contextId: options.contextId }),
   };
-  const { returnImmediately, push, chosenId, alwaysTask } = options;
+  const { returnImmediately, push, chosenId, alwaysTask, replyTo } = options;
   const beside = {
     ...(chosenId === undefined ? undefined : { chosenId }),
     ...(alwaysTask === undefined ? undefined : { alwaysTask }),
+    ...(replyTo === undefined ? undefined : { replyTo }),
   };
   if (returnImmediately === undefined && push === undefined) return { message, ...beside };
   const configuration = {

@@ -1,4 +1,4 @@
-import type { PushNotification, PushOutcome, PushSender } from "../push-delivery.ts";
+import type { PushNotification, PushOutcome, PushSender } from "../deliveries/webhook-route.ts";
 
 interface ReceivedPush {
   readonly url: string;

@@ -148,7 +148,7 @@ export class WriteRecord {
   readonly wrap = (inner: TaskStore): TaskStore =>
     overrideStore(inner, {
       write: async (writes) => {
-        const ids = writes.filter(({ kind }) => kind !== "push-progress").map(({ id }) => id);
+        const ids = writes.flatMap((write) => ("id" in write && write.kind !== "delivery-progress" ? [write.id] : []));
         if (new Set(ids).size < ids.length) this.violations.push("two writes to one task in one call");
         const results = await inner.write(writes);
         for (const [index, result] of results.entries()) this.#note(writes[index] as Write, result);

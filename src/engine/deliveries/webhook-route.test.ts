@@ -1,13 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { textOf } from "../model/message.ts";
-import type { PendingDelivery } from "../store/contract.ts";
-import { backoffDelay, type PushAttempt, type PushOutcome } from "./push-delivery.ts";
-import { agentOf, chunk, createGate, echo, inputText, messageAgent, status, textDraft } from "./testing/agents.ts";
-import { promptly, settle } from "./testing/fake-clock.ts";
-import { callOf, Harness, type HarnessOptions } from "./testing/harness.ts";
-import { FAILED, Receivers } from "./testing/receivers.ts";
-import { FlakyStore } from "./testing/stores.ts";
+import { textOf } from "../../model/message.ts";
+import type { PendingDelivery } from "../../store/contract.ts";
+import { agentOf, chunk, createGate, echo, inputText, messageAgent, status, textDraft } from "../testing/agents.ts";
+import { promptly, settle } from "../testing/fake-clock.ts";
+import { callOf, Harness, type HarnessOptions } from "../testing/harness.ts";
+import { FAILED, Receivers } from "../testing/receivers.ts";
+import { FlakyStore } from "../testing/stores.ts";
+import { backoffDelay } from "./open-delivery.ts";
+import type { PushAttempt, PushOutcome } from "./webhook-route.ts";
 
 const HOOK = "https://hook.example/a";
 const OTHER = "https://other.example/b";
