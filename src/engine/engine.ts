@@ -107,12 +107,12 @@ export class Engine {
     };
   }
 
-  /** Whether callers may ask to be told of their tasks' events. */
+  /** Whether callers may register webhooks for their tasks. */
   get push(): boolean {
     return this.#context.push;
   }
 
-  /** The dialect a task was made over; undefined for whoever may not see the task. */
+  /** The dialect a task was made over; undefined for a caller that may not see the task. */
   async findTaskDialect(agentName: string, taskId: string, caller: Caller): Promise<string | undefined> {
     const head = await this.#context.store.head(taskId);
     return head?.agent === agentName && head.owner === caller.owner ? head.dialect : undefined;

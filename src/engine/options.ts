@@ -51,7 +51,7 @@ export interface EngineLimits {
   readonly attempts: number;
   /** Push notification configs of one task. */
   readonly pushConfigs: number;
-  /** Tries of one push notification before its config is given up. */
+  /** Attempts at one event before a delivery is given up. */
   readonly pushAttempts: number;
   /** Push notifications in flight at the same time. */
   readonly pushConcurrency: number;
@@ -95,15 +95,15 @@ export interface EngineOptions {
   readonly monitor?: RunMonitor;
   readonly limits?: Partial<EngineLimits>;
   readonly times?: Partial<EngineTimes>;
-  /** False refuses push notification configs. True unless given. */
+  /** False refuses push notification configs. Default: true. */
   readonly push?: boolean;
-  /** Carries push notifications; without one they are kept and wait for an engine that has one. */
+  /** Sends push notifications; without one they wait for an engine that has one. */
   readonly pushSender?: PushSender;
-  /** Told what came of every try to deliver a push notification. */
+  /** Called with the result of every attempt to deliver a push notification. */
   readonly onPushAttempt?: (tried: PushAttempt) => void;
   /** From 0 up to but not 1, for what must not happen everywhere at once. */
   readonly random?: () => number;
-  /** By what an agent is known among those a request came through: its URL where it has one. Its name unless given. */
+  /** By what an agent is known among those a request came through: its URL where it has one. Default: its name. */
   readonly toAgentId?: (agent: string) => string;
 }
 

@@ -13,20 +13,20 @@ import type { Clock, IdGenerator } from "../model/ports.ts";
 export interface PushOptions {
   /**
    * Let webhooks be in private networks and on this machine. Anyone who may call can then make the server call there;
-   * unless given, it is so where only this machine may call.
+   * default: only where no other machine may call.
    */
   readonly allowPrivateTargets?: boolean;
-  /** Tries of one notification before its config is given up; 12 unless given. */
+  /** Attempts at one notification before its config is given up. Default: 12. */
   readonly attempts?: number;
-  /** Longest time of one try; 10 s unless given. */
+  /** Longest time of one attempt. Default: 10 s. */
   readonly timeoutMs?: number;
-  /** A notification that failed is tried again at most this long after; then twice as long each time. 5 s unless given. */
+  /** A notification that failed is tried again at most this long after; then twice as long each time. Default: 5 s. */
   readonly retryMs?: number;
   /** Signs every notification with a secret that the receivers know too. */
   readonly hmac?: { readonly secret: string };
   /** Signs every notification with a key whose public half is at `/.well-known/jwks.json`. */
   readonly jwt?: Omit<SigningKeyOptions, "jku"> & {
-    /** The address of the server unless given. */
+    /** Default: the address of the server. */
     readonly issuer?: string;
   };
   /** Carries them, instead of the one that keeps to public addresses. */
@@ -39,7 +39,7 @@ interface PushDependencies {
   readonly ids: IdGenerator;
   readonly report: (dialect: string, losses: readonly Loss[]) => void;
   readonly where: { baseUrl(): string };
-  /** Only this machine can call, and so webhooks on it and around it harm nobody. */
+  /** Only this machine can call, so webhooks on it and around it do no harm. */
   readonly local: boolean;
   /** That of `jwt`. */
   readonly key: SigningKey | undefined;
@@ -51,7 +51,7 @@ interface PushSetup {
   readonly times: Partial<EngineTimes>;
 }
 
-/** Nobody reads what a webhook answers. */
+/** What a webhook answers is not read. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 const DEFAULT_TIMEOUT_MS = 10_000;
 
@@ -106,12 +106,12 @@ interface PushSenderOptions {
   readonly signing?: { readonly key: SigningKey; readonly issuer: () => string };
 }
 
-/** The number of the event in its task's log: whoever sees it again has been told already. */
+/** The number of the event in its task's log: a receiver that sees it again has had it already. */
 const EVENT_HEADER = "x-dragoman-event";
 /** In use under both names, and named by neither version of the protocol. */
 const TOKEN_HEADERS = ["x-a2a-notification-token", "a2a-notification-token"] as const;
 
-/** Puts events into the words of the dialect their config was registered in, and posts them. */
+/** Encodes events in the dialect their config was registered in, and posts them. */
 function createPushSender(options: PushSenderOptions): PushSender {
   return {
     sendsWholeTask: (dialect) => options.encodings.get(dialect)?.wholeTask === true,
@@ -153,7 +153,7 @@ async function send(
   try {
     const request = { method: "POST", headers, body: encoded.body, redirect: "manual", signal } as const;
     const { status, body } = await options.fetch(config.url, request);
-    // What it says is nobody's business, and may be endless.
+    // It is not read, and may be endless.
     await body?.cancel();
     return status >= 200 && status < 300 ? { ok: true } : { ok: false, reason: `HTTP ${status}` };
   } catch (error) {

@@ -166,7 +166,7 @@ export interface Wakeups {
   subscribe(listener: (wakeup: Wakeup | "all") => void): () => void;
 }
 
-/** Whose tasks: nobody outside the scope can tell that they exist. */
+/** Whose tasks: outside the scope no one can find out that they exist. */
 export interface Scope {
   readonly agent: string;
   readonly tenant: string;
@@ -210,7 +210,7 @@ export interface Submit extends Scope {
   readonly turn: number;
   /** The node that takes the lease (fence 1); absent: the task waits for a claim. Ignored if the entries end the task. */
   readonly node?: string;
-  /** False: the run waits in line and has not begun, so that a crash finds nothing half done. True unless given. */
+  /** False: the run waits in line and has not begun, so that a crash finds nothing half done. Default: true. */
   readonly begins?: boolean;
   readonly idempotency?: IdempotencyClaim;
   /** Registered for the task that this write creates; they follow it from before its first event. */
@@ -321,7 +321,7 @@ export interface SnapshotOptions {
   /** Newest messages to include, at most. */
   readonly history: number;
   readonly artifacts: boolean;
-  /** Whoever asks: a task of another scope does not exist, and costs no more than one that does not. */
+  /** Of the caller: a task of another scope does not exist, and costs no more than one that does not. */
   readonly scope?: Scope;
 }
 

@@ -191,6 +191,20 @@ describe("dragoman push deliveries and redeliver", () => {
       });
       expect(text.stdout + json.stdout).not.toContain("planted");
 
+      const room = registration("reply", { route: "room:lobby", address: '{"post":1}' });
+      await accept(serving, finished("task-2", 1, { deliveries: [room] }));
+      const other = await runInProcess("push", "deliveries", "--task", "task-2", "--store", spec);
+      expect(other.stdout).toMatch(
+        /^Task: task-2\nConfig: reply\nRoute: room:lobby\nAddress: {"post":1}\nState: waiting/,
+      );
+      const routes = await runInProcess("push", "deliveries", "--store", spec, "-o", "json");
+      expect(JSON.parse(routes.stdout)).toMatchObject({
+        deliveries: [
+          { route: "webhook", url: "https://hook.example/path" },
+          { route: "room:lobby", address: '{"post":1}' },
+        ],
+      });
+
       expect((await serving.claimDeliveries(claiming)).claims).toEqual([]);
       const again = await runInProcess("push", "redeliver", "task-1", "--id", "one", "--store", spec);
       expect([again.code, again.stdout]).toEqual([0, expect.stringContaining("Configs Due Again: 1")]);

@@ -227,8 +227,8 @@ describe("a delivery under way", () => {
     await settle();
     expect(phone.states).toEqual(["INPUT_REQUIRED"]);
     expect(phone.calls[0]?.record).toMatchObject({ id: "reply", cursor: 0 });
-    expect(await delivery.hold(1)).toBe(false);
     expect(delivery.signal.aborted).toBe(true);
+    expect(await delivery.hold(1)).toBe(false);
     expect(await harness.engine.replies.put({ ...ALICE, owner: "bob" }, id, { ...address, dialect: "test" })).toBe(
       false,
     );

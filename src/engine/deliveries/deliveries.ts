@@ -91,12 +91,18 @@ export class Deliveries {
     const delivery = { ...reply, dialect };
     const cursor = after === undefined ? undefined : { after };
     const write = { kind: "delivery-put" as const, agent, tenant, owner, id: taskId, delivery, ...cursor };
+    this.#abort(taskId, reply.id);
     return (await this.#runner.committer.write(write)).ok;
   }
 
   async delete({ agent, tenant, owner }: Scope, taskId: string, deliveryId: string): Promise<void> {
     const which = { id: taskId, group: "replies" as const, deliveryId };
+    this.#abort(taskId, deliveryId);
     await this.#runner.committer.write({ kind: "delivery-delete", agent, tenant, owner, ...which });
+  }
+
+  /** Before the write that ends it: what the write makes due must not be aborted. */
+  #abort(taskId: string, deliveryId: string): void {
     for (const worker of this.#workers.values()) worker.abort(taskId, deliveryId);
   }
 

@@ -1,5 +1,5 @@
 import { STATE_CLASS } from "../../model/task.ts";
-import type { DeliveryClaim } from "../../store/contract.ts";
+import { type DeliveryClaim, WEBHOOK_ROUTE } from "../../store/contract.ts";
 import type { EngineContext } from "../options.ts";
 import type { Runner } from "../runs/runner.ts";
 import { waitUntil } from "../tasks/log-stream.ts";
@@ -58,9 +58,11 @@ export class RouteWorker {
     await Promise.all(this.#running);
   }
 
+  /** Webhooks have ids of their own. */
   abort(taskId: string, id: string): void {
     for (const open of this.#open.values()) {
-      if (open.record.taskId === taskId && open.record.id === id) open.abort();
+      const { record } = open;
+      if (record.taskId === taskId && record.id === id && record.route !== WEBHOOK_ROUTE) open.abort();
     }
   }
 

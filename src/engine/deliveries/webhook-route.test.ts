@@ -50,7 +50,7 @@ const silent = (pass: () => Promise<void>) =>
   );
 
 describe("events", () => {
-  test("are told one by one and in order to a config that came with the message", async () => {
+  test("are sent one by one and in order to a config that came with the message", async () => {
     const { harness, receivers } = await start({ agent: echo() });
     const { id } = await promptly(harness.task("hello", { push: { url: HOOK } }));
     await settle();
@@ -65,7 +65,7 @@ describe("events", () => {
     expect(await deliveries(harness)).toEqual([]);
   });
 
-  test("are told to each config from where it began", async () => {
+  test("are sent to each config from where it began", async () => {
     const { harness, receivers } = await start({ agent: asker });
     const { id } = await promptly(harness.task("0", { push: { url: HOOK } }));
     await settle();
@@ -79,7 +79,7 @@ describe("events", () => {
     expect(receivers.numbers(OTHER)).toEqual([3, 4, 5]);
   });
 
-  test("are never told to an address that may not be called: it is not even registered", async () => {
+  test("are never sent to an address that may not be called: it is not even registered", async () => {
     const { harness } = await start({ agent: echo() });
     const push = { url: "https://forbidden.example/" };
     await expect(harness.send("hello", { push })).rejects.toMatchObject({ code: "INVALID_PARAMS" });
@@ -88,7 +88,7 @@ describe("events", () => {
     expect((await harness.list()).totalSize).toBe(1);
   });
 
-  test("are not told of a task that had ended before", async () => {
+  test("are not sent for a task that had ended before", async () => {
     const { harness, receivers } = await start({ agent: echo() });
     const { id } = await promptly(harness.task("hello"));
     await register(harness, id, HOOK);
@@ -96,7 +96,7 @@ describe("events", () => {
     expect(receivers.received).toEqual([]);
   });
 
-  test("of a long log are all told, and others get their turn between them", async () => {
+  test("of a long log are all sent, and others get their turn between them", async () => {
     const { harness, receivers } = await start({ agent: asker, limits: { pushConcurrency: 1, mergeAfter: 1_000 } });
     await promptly(harness.task("100", { push: { url: HOOK } }));
     await promptly(harness.task("0", { push: { url: OTHER } }));
@@ -125,7 +125,7 @@ describe("events", () => {
     expect(texts.at(-1)).toBe("TASK_STATE_INPUT_REQUIRED 0,1,2,3,4");
   });
 
-  test("whose log was reduced meanwhile are told as the task they came to", async () => {
+  test("whose log was reduced meanwhile are sent as the task they came to", async () => {
     const { harness, receivers } = await start({ agent: echo() });
     receivers.answer = () => FAILED;
     const { id } = await promptly(harness.task("hello", { push: { url: HOOK } }));
@@ -143,7 +143,7 @@ describe("events", () => {
 });
 
 describe("a task that may still be taken back", () => {
-  test("is not told of, and leaves nothing when it is answered by a message", async () => {
+  test("is not announced, and leaves nothing when it is answered by a message", async () => {
     const { harness, receivers } = await start({ agent: messageAgent() });
     expect(await promptly(harness.send("hello", { push: { url: HOOK } }))).toHaveProperty("message");
     await harness.clock.advance(60_000);
@@ -151,7 +151,7 @@ describe("a task that may still be taken back", () => {
     expect(await deliveries(harness)).toEqual([]);
   });
 
-  test("is told of after a while, and then stays", async () => {
+  test("is announced after a while, and then stays", async () => {
     const gate = createGate();
     const { harness, receivers } = await start({ agent: silent(gate.pass) });
     const sent = harness.send("hello", { push: { url: HOOK } });
@@ -181,7 +181,7 @@ describe("a failure", () => {
     expect(harness.counts).toMatchObject({ push_failed: 4, push_delivered: 4 });
   });
 
-  test("is forgiven when something is told", async () => {
+  test("no longer counts once something is delivered", async () => {
     const { harness, receivers } = await start({ agent: echo(), limits: { pushAttempts: 3 } });
     receivers.answer = () => (receivers.received.length % 3 === 0 ? { ok: true } : FAILED);
     await promptly(harness.task("hello", { push: { url: HOOK } }));
@@ -307,7 +307,7 @@ describe("a slow receiver", () => {
 });
 
 describe("a config", () => {
-  test("that is deleted is told nothing more, not even what was left", async () => {
+  test("that is deleted is sent nothing more, not even what was left", async () => {
     const { harness, receivers } = await start({ agent: echo() });
     const gate = createGate();
     receivers.answer = async () => {
@@ -334,7 +334,7 @@ describe("a config", () => {
 });
 
 describe("an engine", () => {
-  test("that takes over from one that died tells what that one had not noted down", async () => {
+  test("that takes over from one that died sends what that one had not noted down", async () => {
     const { harness, receivers } = await start({ agent: asker });
     const gate = createGate();
     receivers.answer = async ({ frame }) => {
@@ -347,13 +347,13 @@ describe("an engine", () => {
     const later = new Receivers();
     const next = await Harness.start({ agent: asker, after: harness, pushSender: later });
     await settle();
-    // Nobody can tell yet that its holder is dead.
+    // It is not known yet that its holder is dead.
     expect(later.received).toEqual([]);
     await next.clock.advance(30_000);
     expect(later.numbers()).toEqual([2, 3, 4, 5, 6]);
   });
 
-  test("that is closed leaves what it was telling to the next, at once", async () => {
+  test("that is closed leaves what it was sending to the next, at once", async () => {
     const { harness, receivers } = await start({ agent: asker });
     receivers.answer = () => new Promise<PushOutcome>(() => {});
     await promptly(harness.task("1", { push: { url: HOOK } }));

@@ -24,12 +24,12 @@ const MAX_SECRET_LENGTH = 4_096;
 /** Where a config that comes with a message stands in its request. */
 const INLINE_PATH = "configuration.taskPushNotificationConfig.";
 
-/** Where callers want to be told of their tasks' events: what they register, read back and delete. */
+/** The webhooks that callers register for their tasks, read back and delete. */
 export class PushConfigs {
   readonly #context: EngineContext;
   readonly #runner: Runner;
   readonly #deliveries: Pick<Deliveries, "toRegistration">;
-  /** By scope and task: whoever adds a config has seen those that were added before, and waits for no stranger. */
+  /** By scope and task: a caller that adds a config has seen those that were added before, and waits for no stranger. */
   readonly #turns = new KeyedMutex();
 
   constructor(context: EngineContext, runner: Runner, deliveries: Pick<Deliveries, "toRegistration">) {
@@ -126,7 +126,7 @@ export class PushConfigs {
     return this.#turns.runExclusive(key, async () => {
       const { store, limits } = this.#context;
       const live = this.#runner.get(taskId);
-      // Whoever chose the id of a task knows it before the store does.
+      // A caller that chose the id of a task knows it before the store does.
       if (live?.fold.number === 0 && isSameScope(live, scope)) await live.whenFlushed();
       const page = await store.deliveries(taskId, { group: "webhooks", limit: limits.pushConfigs });
       if (page === undefined || !isSameScope(page.scope, scope)) throw taskNotFound(taskId);
