@@ -99,7 +99,7 @@ export class Engine {
     return {
       get profile() {
         const profile = findProfile();
-        if (profile === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "There is no such agent.");
+        if (profile === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "Agent not found.");
         return profile;
       },
       dispatch: <O extends Operation>(operation: O, call: CallContext) =>

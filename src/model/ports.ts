@@ -63,5 +63,3 @@ export interface RunMonitor {
 export const NO_MONITOR: RunMonitor = { enter() {}, leave() {} };
 export const SILENT_LOG: Log = { debug() {}, info() {}, warn() {}, error() {} };
 export const NO_METER: Meter = { count() {} };
-/** For those who wait for nothing: its time stands still. */
-export const NO_CLOCK: Clock = { now: () => 0, after: () => () => {} };

@@ -380,7 +380,7 @@ export interface ListPage {
 /** Filters that no counter covers are counted up to here. */
 export const MAX_COUNTED = 10_000;
 
-/** A counter includes every write that was answered at least this long ago. */
+/** A counter includes every write that was answered at least this long ago. @public for stores. */
 export const COUNTER_LAG_MS = 5_000;
 
 export interface StoreStats {

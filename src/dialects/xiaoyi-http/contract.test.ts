@@ -1,4 +1,5 @@
-import { NO_CLOCK, SILENT_LOG } from "../../model/ports.ts";
+import { SILENT_LOG } from "../../model/ports.ts";
+import { NO_CLOCK } from "../../model/testing/no-clock.ts";
 import type { Dialect, HttpServing } from "../contract.ts";
 import { describeDialect } from "../contract-suite.ts";
 import { outcomeOfStream } from "../suite/values.ts";
