@@ -148,6 +148,7 @@ async function openCore(
     tools,
     gate,
     endpoint: where.endpoint,
+    serveRoute: (route) => engine.serveRoute(route),
     hostFor: (dialect) => ({
       ids: uuidIds,
       report: (losses) => report(dialect, losses),

@@ -2,16 +2,17 @@
  * A dialect for rooms that people and agents share: a caller per post, an agent per mention, answers as replies that are
  * edited while they grow. A reply to an answer continues or cancels it. Written against the contract alone.
  */
-import type { Carrier, CarrierHost, PeerCaller } from "../../src/dialects/carrier.ts";
+import type { Carrier, CarrierHost, Delivery, PeerCaller } from "../../src/dialects/carrier.ts";
 import type { Dialect, DialectTools } from "../../src/dialects/contract.ts";
 import type { BackoffPolicy } from "../../src/model/backoff.ts";
 import type { Caller } from "../../src/model/caller.ts";
 import { ProtocolError } from "../../src/model/errors.ts";
 import type { Message } from "../../src/model/message.ts";
+import { isInterrupted, isTerminal, type Task } from "../../src/model/task.ts";
 import type { Channel, Post } from "../../src/wire/channel.ts";
 import { createDeferred } from "../../src/wire/link.ts";
 import { RoomCalls } from "./room-calls.ts";
-import { RoomReply } from "./room-reply.ts";
+import { type ReplyAddress, RoomReply } from "./room-reply.ts";
 
 export interface RoomSettings {
   readonly room: string;
@@ -51,8 +52,10 @@ class RoomCarrier {
   readonly #settings: RoomSettings;
   readonly #calls: RoomCalls;
   /** By the id of the post that shows them. */
+  readonly #posted = new Map<string, RoomReply>();
+  /** By task and delivery. */
   readonly #replies = new Map<string, RoomReply>();
-  readonly #open = new Set<RoomReply>();
+  readonly #showing = new Set<Promise<unknown>>();
   readonly #seen = new Set<string>();
   #channel: Channel | undefined;
   #connected = createDeferred();
@@ -76,11 +79,11 @@ class RoomCarrier {
           converse: (channel) => this.#converse(channel),
         },
       ],
+      deliver: (delivery) => this.#deliver(delivery),
       peer: (id): PeerCaller => this.#calls.peer(id),
       settle: (milliseconds) => this.#settle(milliseconds),
       close: () => {
         this.#closed = true;
-        for (const reply of this.#open) reply.abandon();
       },
     };
   }
@@ -106,10 +109,10 @@ class RoomCarrier {
   }
 
   async #receive(post: Post): Promise<void> {
-    const answered = post.replyTo === undefined ? undefined : this.#replies.get(post.replyTo);
+    const answered = post.replyTo === undefined ? undefined : this.#posted.get(post.replyTo);
     if (answered !== undefined) {
       if (/^cancel$/i.test(post.text.trim())) await this.#cancel(post, answered);
-      else await this.#answer(post, answered.participant, answered.contextId, answered.waitingTask);
+      else await this.#answer(post, answered.address.as, answered.address.contextId, answered.waitingTask);
       return;
     }
     const mentioned = [...new Set(post.mentions)].filter((id) => this.#settings.agents.has(id));
@@ -118,7 +121,7 @@ class RoomCarrier {
   }
 
   async #answer(post: Post, participant: string, contextId: string, taskId?: string): Promise<void> {
-    const reply = this.#createReply(post, participant, contextId);
+    const address: ReplyAddress = { room: post.room, replyTo: post.id, as: participant, contextId };
     try {
       const { ids, service } = this.#contextOf(participant, post);
       const message: Message = {
@@ -130,24 +133,68 @@ class RoomCarrier {
         ],
         ...(taskId === undefined ? { contextId: `${contextId}-${participant}` } : { taskId }),
       };
-      const call = { caller: callerOf(this.#settings.room, post), tenant: "", extensions: [], dialect: "room" };
-      await reply.follow(await service.dispatch({ kind: "stream", message }, call));
+      const route = this.carrier.name;
+      const replyTo = { id: post.id, route, address: JSON.stringify(address), wants: "events" } as const;
+      const configuration = { returnImmediately: true };
+      await service.dispatch({ kind: "send", message, configuration, replyTo }, this.#callOf(post));
     } catch (error) {
-      await reply.fail(toText(error));
-    } finally {
-      this.#open.delete(reply);
+      await this.#refuse(address, error);
     }
   }
 
-  async #cancel(post: Post, { participant, taskId }: RoomReply): Promise<void> {
+  /** Every event changes the same post, which therefore shows the task as a whole. */
+  async #deliver(delivery: Delivery): Promise<void> {
+    const { address, cursor: before, id, taskId } = delivery.record;
+    const key = JSON.stringify([taskId, id]);
+    const reply = this.#replies.get(key) ?? new RoomReply(JSON.parse(address) as ReplyAddress, before > 0);
+    this.#replies.set(key, reply);
+    let cursor = before;
+    while (!delivery.signal.aborted) {
+      const entries = await delivery.read(cursor);
+      const last = entries?.at(-1)?.number;
+      const task = entries === undefined ? undefined : await delivery.task(last);
+      if (task === undefined) return void (await delivery.done());
+      if (last === undefined) return void (await delivery.release(cursor));
+      reply.task = task;
+      if (!(await this.#show(reply, task, delivery.signal))) return;
+      cursor = last;
+      const { state } = task.status;
+      if (isTerminal(state) || isInterrupted(state)) {
+        this.#replies.delete(key);
+        return void (await delivery.done());
+      }
+      await delivery.hold(cursor);
+    }
+  }
+
+  /** On the next connection if this one closes; false if the signal was aborted before it was shown. */
+  async #show(reply: RoomReply, content: Task | string, signal?: AbortSignal): Promise<boolean> {
+    const aborted = new Promise<undefined>((resolve) => signal?.addEventListener("abort", () => resolve(undefined)));
+    for (;;) {
+      const channel = await Promise.race([this.#reachable(), aborted]);
+      if (channel === undefined || signal?.aborted === true) return false;
+      try {
+        const shown = reply.show(channel, content);
+        this.#showing.add(shown);
+        this.#posted.set(await shown.finally(() => this.#showing.delete(shown)), reply);
+        return true;
+      } catch {
+        // Nobody knows what arrived: the next connection gets it again, under the same key.
+        await channel.closed;
+      }
+    }
+  }
+
+  async #refuse(address: ReplyAddress, error: unknown): Promise<void> {
+    await this.#show(new RoomReply(address, false), toText(error));
+  }
+
+  async #cancel(post: Post, { address: { as, contextId, room }, task }: RoomReply): Promise<void> {
     try {
-      const { service } = this.#contextOf(participant, post);
-      const call = { caller: callerOf(this.#settings.room, post), tenant: "", extensions: [], dialect: "room" };
-      await service.dispatch({ kind: "cancel", id: taskId ?? "" }, call);
+      const { service } = this.#contextOf(as, post);
+      await service.dispatch({ kind: "cancel", id: task?.id ?? "" }, this.#callOf(post));
     } catch (error) {
-      const reply = this.#createReply(post, participant, "");
-      await reply.fail(toText(error));
-      this.#open.delete(reply);
+      await this.#refuse({ room, replyTo: post.id, as, contextId }, error);
     }
   }
 
@@ -155,20 +202,13 @@ class RoomCarrier {
     return this.#host.context(this.#settings.agents.get(participant) ?? "", callerOf(this.#settings.room, post));
   }
 
-  #createReply(post: Post, participant: string, contextId: string): RoomReply {
-    const reply = new RoomReply(
-      { room: post.room, as: participant, replyTo: post.id, key: `${post.id}/${participant}` },
-      contextId,
-      () => this.#reachable(),
-      (id) => this.#replies.set(id, reply),
-    );
-    this.#open.add(reply);
-    return reply;
+  #callOf(post: Post) {
+    return { caller: callerOf(this.#settings.room, post), tenant: "", extensions: [], dialect: "room" };
   }
 
   async #settle(milliseconds: number): Promise<void> {
     const late = new Promise<void>((resolve) => this.#tools.clock.after(milliseconds, resolve));
-    await Promise.race([Promise.all([...this.#open].map((reply) => reply.shown)), late]);
+    await Promise.race([Promise.allSettled(this.#showing), late]);
   }
 }
 

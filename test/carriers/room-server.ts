@@ -40,6 +40,8 @@ export const MAX_TEXT = 400;
 
 export class RoomServer {
   readonly posts: RoomPost[] = [];
+  /** New connections are cut. */
+  isFull = false;
   readonly #http: Server = createServer((request, response) => {
     const bytes = this.#files.get(request.url ?? "");
     response.writeHead(bytes === undefined ? 404 : 200).end(bytes);
@@ -48,7 +50,7 @@ export class RoomServer {
   readonly #keys = new Map<string, string>();
   readonly #members = new Map<WebSocket, Map<string, RoomPost["from"]>>();
 
-  readonly #joining: (() => void)[] = [];
+  readonly #watchers: (() => void)[] = [];
 
   static async open(): Promise<RoomServer> {
     const room = new RoomServer();
@@ -67,10 +69,13 @@ export class RoomServer {
   }
 
   /** Resolves when a participant is in the room. */
-  async joined(participant: string): Promise<void> {
-    while (![...this.#members.values()].some((members) => members.has(participant))) {
-      await new Promise<void>((resolve) => this.#joining.push(resolve));
-    }
+  joined(participant: string): Promise<void> {
+    return this.#until(() => this.#has(participant));
+  }
+
+  /** Resolves when a participant is not in the room. */
+  left(participant: string): Promise<void> {
+    return this.#until(() => !this.#has(participant));
   }
 
   /** A frame that only the connection of one participant gets, whatever it says. */
@@ -90,12 +95,25 @@ export class RoomServer {
     await once(this.#http, "close");
   }
 
+  #has(participant: string): boolean {
+    return [...this.#members.values()].some((members) => members.has(participant));
+  }
+
+  async #until(holds: () => boolean): Promise<void> {
+    while (!holds()) await new Promise<void>((resolve) => this.#watchers.push(resolve));
+  }
+
   #accept(socket: WebSocket): void {
+    if (this.isFull) {
+      socket.terminate();
+      return;
+    }
     const members = new Map<string, RoomPost["from"]>();
     this.#members.set(socket, members);
     socket.on("error", () => {});
     socket.on("close", () => {
       this.#members.delete(socket);
+      for (const wake of this.#watchers.splice(0)) wake();
       for (const id of members.keys()) this.#broadcast({ left: id });
     });
     socket.on("message", (data) => this.#receive(socket, members, JSON.parse(String(data)) as RoomRequest));
@@ -104,7 +122,7 @@ export class RoomServer {
   #receive(socket: WebSocket, members: Map<string, RoomPost["from"]>, request: RoomRequest): void {
     if ("join" in request) {
       members.set(request.join.id, request.join);
-      for (const wake of this.#joining.splice(0)) wake();
+      for (const wake of this.#watchers.splice(0)) wake();
       this.#broadcast({ joined: request.join.id });
       if (request.since === undefined) return;
       const { since } = request;

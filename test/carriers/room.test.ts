@@ -1,5 +1,11 @@
 /** Two people and three agents in one room; what is compared is what the room's server has sent to the people. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { SILENT_LOG } from "../../src/model/ports.ts";
+import { systemClock } from "../../src/server/clock-and-ids.ts";
+import { openStore } from "../../src/store/open.ts";
 import { Participant } from "./participant.ts";
 import { RoomServer } from "./room-server.ts";
 import { openRoomStage, type RoomStage } from "./stage.ts";
@@ -158,6 +164,31 @@ describe("a connection that is lost", () => {
     expect(ada.answersTo(asked)).toHaveLength(1);
     expect(bob.answersTo(missed)).toHaveLength(1);
     expect(stage.lines.filter((line) => line === "Connected to the room lobby.")).toHaveLength(2);
+  });
+});
+
+describe("a server that restarts", () => {
+  it("shows in the same post how a task ended while the room could not be reached", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "room-"));
+    const open = () =>
+      openStore(`sqlite:${join(folder, "tasks.db")}`, { baseDirectory: folder, clock: systemClock, log: SILENT_LOG });
+    await stage.close();
+    await room.left("ghost");
+    stage = await openRoomStage(room, await open());
+    await room.joined("ghost");
+    const asked = await ada.say("Count!", { mentions: ["counter"] });
+    const { id } = await ada.answerTo(asked, "counter", (text) => text.startsWith("1"));
+    room.isFull = true;
+    room.cut("counter");
+    for (let step = 0; step < 3; step++) stage.step();
+    await stage.close(60_000);
+    room.isFull = false;
+    stage = await openRoomStage(room, await open());
+    expect(await ada.answerTo(asked, "counter")).toMatchObject({ id, text: "1 2 3 " });
+    expect(ada.answersTo(asked)).toHaveLength(1);
+    await stage.close();
+    await rm(folder, { recursive: true });
+    stage = await openRoomStage(room);
   });
 });
 

@@ -9,6 +9,7 @@ import { ServedAgentService } from "../../src/server/agent-service.ts";
 import { type Carriers, openCarriers } from "../../src/server/carriers/carriers.ts";
 import { createPeerAgent } from "../../src/server/carriers/peer-agent.ts";
 import { systemClock, systemTools, uuidIds } from "../../src/server/clock-and-ids.ts";
+import type { TaskStore } from "../../src/store/contract.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import { dialRoom } from "./room-channel.ts";
 import { createRoom } from "./room-dialect.ts";
@@ -20,7 +21,8 @@ export interface RoomStage {
   step(): void;
   /** Log messages. */
   readonly lines: string[];
-  close(): Promise<void>;
+  /** Waits so long for runs at most. */
+  close(drainMs?: number): Promise<void>;
 }
 
 const asker = defineAgent({
@@ -46,7 +48,10 @@ const asker = defineAgent({
   },
 });
 
-export async function openRoomStage(room: RoomServer): Promise<RoomStage> {
+export async function openRoomStage(
+  room: RoomServer,
+  store: TaskStore = createMemoryStore({ clock: systemClock }),
+): Promise<RoomStage> {
   const steps: (() => void)[] = [];
   const waiting: (() => void)[] = [];
   const next = (signal: AbortSignal) =>
@@ -73,7 +78,6 @@ export async function openRoomStage(room: RoomServer): Promise<RoomStage> {
     description: "Asks the oracle.",
   });
   const agents = { asker, counter, scout };
-  const store = createMemoryStore({ clock: systemClock });
   const engine = new Engine({ store, clock: systemClock, ids: uuidIds }, new Map(Object.entries(agents)));
   await engine.start();
   const services = new Map(
@@ -115,6 +119,7 @@ export async function openRoomStage(room: RoomServer): Promise<RoomStage> {
     tools,
     gate: { checkAddress: () => undefined, refuse: (error) => error },
     endpoint: undefined,
+    serveRoute: (route) => engine.serveRoute(route),
     hostFor: () => ({
       ids: uuidIds,
       limits,
@@ -135,8 +140,8 @@ export async function openRoomStage(room: RoomServer): Promise<RoomStage> {
       if (resolve === undefined) steps.push(() => {});
       else resolve();
     },
-    async close() {
-      await engine.drain(0);
+    async close(drainMs = 0) {
+      await engine.drain(drainMs);
       await carriers.settle();
       await engine.close();
       carriers.close();

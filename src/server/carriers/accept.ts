@@ -108,7 +108,7 @@ export function createAcceptor(
 const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
 
 /** Where a peer reaches this server: at the name that it dialled, else at the address of the socket. */
-export function originOf({ headers: { host }, socket }: IncomingMessage): string | undefined {
+function originOf({ headers: { host }, socket }: IncomingMessage): string | undefined {
   const scheme = "encrypted" in socket && socket.encrypted === true ? "https" : "http";
   const named = `${scheme}://${host}`;
   if (host !== undefined && HOST.test(host) && URL.canParse(named)) return named;

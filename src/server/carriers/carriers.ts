@@ -1,6 +1,6 @@
 /** Opens and keeps the connections of all dialects. What is sent over them is theirs. */
 
-import type { AcceptedConnections, Carrier, CarrierHost } from "../../dialects/carrier.ts";
+import type { AcceptedConnections, Carrier, CarrierHost, Delivery } from "../../dialects/carrier.ts";
 import type { Dialect, DialectTools } from "../../dialects/contract.ts";
 import type { Agent } from "../../engine/agent.ts";
 import type { RequestHead } from "../../wire/exchange.ts";
@@ -15,6 +15,8 @@ export interface CarriersOptions {
   readonly gate: AcceptorOptions["gate"];
   /** Absent: connections cannot be accepted. */
   readonly endpoint: AcceptorOptions["endpoint"] | undefined;
+  /** Returns how to end it. */
+  serveRoute(route: { readonly route: string; deliver(delivery: Delivery): Promise<void> }): () => Promise<void>;
   hostFor(dialect: string): Omit<CarrierHost, "accepts">;
 }
 
@@ -35,7 +37,7 @@ const SETTLE_MS = 1_000;
 
 /** Throws a TypeError for settings that make no sense. Does not wait for connections: they open when they can. */
 export async function openCarriers(options: CarriersOptions): Promise<Carriers> {
-  const { agents, dialects, endpoint, gate, hostFor, tools } = options;
+  const { agents, dialects, endpoint, gate, hostFor, serveRoute, tools } = options;
   const opened = new Map<string, readonly Carrier[]>();
   for (const { name, serving } of dialects) {
     if (serving.carriers === undefined) continue;
@@ -51,6 +53,11 @@ export async function openCarriers(options: CarriersOptions): Promise<Carriers> 
     endpoint === undefined || accepting.length === 0
       ? undefined
       : (await import("./accept.ts")).createAcceptor(accepting, { endpoint, gate, ...tools });
+  const routes = carriers.flatMap((carrier) =>
+    carrier.deliver === undefined
+      ? []
+      : [serveRoute({ route: carrier.name, deliver: async (delivery) => carrier.deliver?.(delivery) })],
+  );
   const loops = new Map<string, readonly DialLoop[]>();
   for (const [dialect, own] of opened) loops.set(dialect, await dialAll(own, tools));
   return {
@@ -66,6 +73,7 @@ export async function openCarriers(options: CarriersOptions): Promise<Carriers> 
     async settle() {
       await Promise.all(carriers.map((carrier) => carrier.settle(SETTLE_MS)));
       for (const carrier of carriers) carrier.close();
+      await Promise.all(routes.map((end) => end()));
       await Promise.all([...loops.values()].flat().map((loop) => loop.stop()));
     },
     close: () => acceptor?.close(),
