@@ -20,7 +20,7 @@ export interface RecordPut {
 }
 
 /** Accepted also if there is no such record. */
-export interface RecordDelete {
+interface RecordDelete {
   readonly kind: "record-delete";
   readonly space: string;
   readonly key: string;

@@ -117,7 +117,7 @@ describe("reading", () => {
     );
   });
 
-  it("gives the same for any chunks, of bytes or of text", () => {
+  it("[CLIENT-STREAM-001] gives the same for any chunks, of bytes or of text", () => {
     fc.assert(
       fc.property(streamText, places, (text, cuts) => {
         const whole = read([text]);

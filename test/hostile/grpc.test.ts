@@ -41,7 +41,7 @@ describe.each(STORES)("hostile calls over gRPC on $name", (spec) => {
     return GRPC_DIALECTS.map((tongue) => ({ tongue, agent, known: () => known }));
   };
 
-  it("that must be refused are refused, and leave nothing behind", { timeout: MINUTES }, async () => {
+  it("[GRPC-SVC-002] that must be refused are refused, and leave nothing behind", { timeout: MINUTES }, async () => {
     const calls = fc.oneof(...(await aimsAt("strict")).map(refusedCalls));
     const client = scene.client("strict");
     const before = await client.list({ includeArtifacts: true });

@@ -55,7 +55,7 @@ describe.each(STORES)("push notifications on $name", (spec) => {
     remove();
   });
 
-  it("of 1.0 are one stream response for each event, with all that the receiver wants to see", async () => {
+  it("[PUSH-DELIVER-001, PUSH-DELIVER-003, PUSH-DELIVER-004] of 1.0 are one stream response for each event, with all that the receiver wants to see", async () => {
     const path = newPath();
     const authentication = { scheme: "Bearer", credentials: "theirs" };
     const { task } = (await send(server, COMPLETED, { url: receiver.url(path), token: "sesame", authentication })) as {
@@ -86,7 +86,7 @@ describe.each(STORES)("push notifications on $name", (spec) => {
     }
   });
 
-  it("of 0.3 are the whole task each time", async () => {
+  it("[PUSH-DELIVER-003, PUSH-DELIVER-004] of 0.3 are the whole task each time", async () => {
     const path = newPath();
     const message = { kind: "message", messageId: "m", role: "user", parts: [{ kind: "text", text: COMPLETED }] };
     const pushNotificationConfig = {
@@ -149,7 +149,7 @@ describe.each(STORES)("push notifications on $name", (spec) => {
     expect((await receiver.takenAt(late, 1))[0]?.number).toBeGreaterThan(2);
   });
 
-  it("are repeated until they are taken, and stay in order", async () => {
+  it("[PUSH-DELIVER-002] are repeated until they are taken, and stay in order", async () => {
     const path = newPath();
     const replies = [500, "cut", 204, 429, 302, "silence", 204] as const;
     let asked = 0;

@@ -109,7 +109,7 @@ describe("a check of one's own", () => {
     throw new ProtocolError("UNAUTHENTICATED", "Who are you?");
   };
 
-  test("[9] shows the extended card to callers it knows, and to nobody else", async () => {
+  test("[CARD-EXT-001] shows the extended card to callers it knows, and to nobody else", async () => {
     const { url } = await start({ agents: { secretive }, authenticate });
     const card = JSON.parse((await ask(`${url}/.well-known/agent-card.json`, {})).text);
     expect(card.capabilities.extendedAgentCard).toBe(true);
@@ -138,7 +138,7 @@ describe("a check of one's own", () => {
     expect(sizes).toEqual([1, 0]);
   });
 
-  test("[8] says so when an extended card is offered but nothing is in it", async () => {
+  test("[CARD-EXT-002] says so when an extended card is offered but nothing is in it", async () => {
     const bare = defineAgent({ name: "Bare", description: "Bare.", run: async () => "hi", extended: {} });
     const { url } = await start({ agents: { bare }, authenticate });
     const answer = await ask(url, { ...A2A, authorization: "Bearer alice" }, rpc("GetExtendedAgentCard"));

@@ -27,7 +27,7 @@ const auth = {
 };
 
 describeBindings("Authentication", { auth }, (scene) => {
-  it.each(Object.keys(REQUESTS) as Method[])("[81] comes before all else that %s does", async (method) => {
+  it.each(Object.keys(REQUESTS) as Method[])("[AUTH-SERVER-002] comes before all else that %s does", async (method) => {
     const params = { ...REQUESTS[method] };
     for (const headers of [{}, { "x-api-key": "wrong" }]) {
       expect((await scene.client().refusal(method, params, headers)).reason).toBe("UNAUTHENTICATED");
@@ -39,14 +39,14 @@ describeBindings("Authentication", { auth }, (scene) => {
     ["another's key", "Bearer bob-key"],
     ["another's password", `Basic ${btoa("bob:p")}`],
     ["a token that is not valid", "Bearer wrong"],
-  ])("[81] refuses a key together with %s", async (_, authorization) => {
+  ])("[AUTH-SERVER-002] refuses a key together with %s", async (_, authorization) => {
     const headers = { "x-api-key": "alice-key", authorization };
     const refused = await scene.client().refusal("SendMessage", { message: userMessage("work") }, headers);
     expect(refused.reason).toBe("UNAUTHENTICATED");
     expect(scene.stage.started).toEqual([]);
   });
 
-  it("[81] takes several credentials of one caller", async () => {
+  it("[AUTH-SERVER-002] takes several credentials of one caller", async () => {
     for (const key of ["alice-key", "alice-other-key"]) {
       const headers = { "x-api-key": "alice-key", authorization: `Bearer ${key}` };
       expect((await scene.client().call("ListTasks", {}, headers)).result).toMatchObject({ tasks: [] });

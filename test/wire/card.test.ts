@@ -14,7 +14,7 @@ describe("the agent card", () => {
     return { ...reply, card: reply.body.length > 0 ? JSON.parse(reply.body.toString("utf8")) : undefined };
   };
 
-  it("[1] has every required field", async () => {
+  it("[CARD-DISC-001, CARD-STRUCT-001] has every required field", async () => {
     const { status, headers, card } = await fetchCard();
     expect(status).toBe(200);
     expect(headers["content-type"]).toBe("application/json");
@@ -37,7 +37,7 @@ describe("the agent card", () => {
     }
   });
 
-  it("[2, 4] names every binding, and each interface answers at its URL", async () => {
+  it("[CARD-PROTO-001, BIND-EQUIV-001, CARD-PROTO-002, CARD-PROTO-003] names every binding, and each interface answers at its URL", async () => {
     const { card } = await fetchCard(`${scene.server.url}/agents/second%20agent`);
     const base = `${scene.server.url}/agents/second%20agent`;
     expect(card.supportedInterfaces).toEqual([
@@ -57,7 +57,7 @@ describe("the agent card", () => {
     expect(JSON.parse(restListed.body.toString("utf8"))).toMatchObject({ tasks: [], totalSize: 0 });
   });
 
-  it("[3] holds nothing but members of A2A 1.0 in camelCase for those who ask for 1.0", async () => {
+  it("[CARD-JSON-001] holds nothing but members of A2A 1.0 in camelCase for those who ask for 1.0", async () => {
     const { card } = await fetchCard(scene.server.url, { headers: { "a2a-version": "1.0" } });
     const known = [
       "name description supportedInterfaces provider version documentationUrl capabilities securitySchemes",
@@ -79,7 +79,7 @@ describe("the agent card", () => {
     ]);
   });
 
-  it("may be kept for a while and is then asked for by its ETag", async () => {
+  it("[CARD-CACHE-001, CARD-CACHE-002] may be kept for a while and is then asked for by its ETag", async () => {
     const { headers } = await fetchCard();
     expect(headers["cache-control"]).toMatch(/max-age=[1-9]\d*/);
     expect(headers.vary).toBe("A2A-Version");
@@ -130,12 +130,12 @@ describeBindings(
   "the extended card",
   { agents: { extended: { extended: { description: "For those we know." } } } },
   (scene) => {
-    it("[7] is an unsupported operation for an agent without one", async () => {
+    it("[CORE-CAP-003] is an unsupported operation for an agent without one", async () => {
       const { reason } = await scene.client().refusal("GetExtendedAgentCard");
       expect(reason).toBe("UNSUPPORTED_OPERATION");
     });
 
-    it("[9] is neither offered nor given where nobody can show who they are", async () => {
+    it("[CARD-EXT-001] is neither offered nor given where nobody can show who they are", async () => {
       const { body } = await sendRaw(`${scene.server.url}/agents/extended`, { path: CARD });
       expect(JSON.parse(body.toString("utf8")).capabilities.extendedAgentCard).toBe(false);
       expect(body.toString("utf8")).not.toContain("For those we know.");

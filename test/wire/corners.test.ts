@@ -22,7 +22,7 @@ describeStores("streams at rest", {}, (scene) => {
     expect(await resumed.rest()).toEqual(await first.rest());
   });
 
-  it("[83] stay open for a message to a task that waits for authentication", async () => {
+  it("[AUTH-INTASK-001, AUTH-INTASK-005] stay open for a message to a task that waits for authentication", async () => {
     const first = await scene.client().stream("work; auth Log in first.; hold elsewhere; work; artifact private");
     const { id } = await first.task();
     await scene.stage.reached("elsewhere");

@@ -8,7 +8,7 @@ import type { WirePart } from "../support/wire-types.ts";
 const ANY_CONTENT = { inputModes: ["*/*"] };
 
 describeStores("encoding", { agents: { any: ANY_CONTENT } }, (scene, binding) => {
-  it("[23, 24] uses full names for enums and no discriminators", async () => {
+  it("[DM-SERIAL-002, DM-SERIAL-006, DM-SERIAL-001, DM-MSG-001] uses full names for enums and no discriminators", async () => {
     const client = scene.client();
     const stream = await client.stream("work busy; artifact ok; input more?");
     const frames = await stream.rest();
@@ -30,7 +30,7 @@ describeStores("encoding", { agents: { any: ANY_CONTENT } }, (scene, binding) =>
     expect(page.totalSize).toBe(1);
   });
 
-  it("[25] keeps every kind of part, also when it is empty", async () => {
+  it("[DM-PART-001, DM-PART-002] keeps every kind of part, also when it is empty", async () => {
     const parts: WirePart[] = [
       { text: "mirror" },
       { text: "" },
@@ -54,12 +54,12 @@ describeStores("encoding", { agents: { any: ANY_CONTENT } }, (scene, binding) =>
     ["two kinds of content", { text: "a", data: 1 }],
     ["no content", { mediaType: "text/plain" }],
     ["no members", {}],
-  ])("[25] refuses a part with %s", async (_, part) => {
+  ])("[DM-PART-001, DM-PART-002] refuses a part with %s", async (_, part) => {
     const { reason } = await scene.client("any").refusal("SendMessage", { message: userMessage([part]) });
     expect(reason).toBe("INVALID_PARAMS");
   });
 
-  it("[26] writes timestamps in UTC", async () => {
+  it("[DM-SERIAL-003] writes timestamps in UTC", async () => {
     const before = Date.now();
     const task = await scene.client().task("artifact ok");
     expect(task.status.timestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
@@ -67,7 +67,7 @@ describeStores("encoding", { agents: { any: ANY_CONTENT } }, (scene, binding) =>
     expect(Date.parse(task.status.timestamp)).toBeLessThanOrEqual(Date.now());
   });
 
-  it("[27] gives bytes back as they were, in standard base64", async () => {
+  it("[DM-BYTES-001] gives bytes back as they were, in standard base64", async () => {
     const bytes = Buffer.from(Array.from({ length: 256 }, (_, at) => 255 - at));
     const standard = bytes.toString("base64");
     const spellings = [standard, standard.replaceAll("=", ""), bytes.toString("base64url")];
@@ -86,7 +86,7 @@ describeStores("encoding", { agents: { any: ANY_CONTENT } }, (scene, binding) =>
     });
   }
 
-  it("[28] ignores members it does not know", async () => {
+  it("[DM-SERIAL-005] ignores members it does not know", async () => {
     const message = userMessage([{ text: "mirror", novelty: 1 } as WirePart], { surprise: { deep: [1] } });
     const task = await scene.client().task(message, { unheardOf: true, configuration: { futuristic: "yes" } });
     expect(task.status.state).toBe("TASK_STATE_COMPLETED");
@@ -118,7 +118,7 @@ describeStores("encoding", { agents: { any: ANY_CONTENT } }, (scene, binding) =>
     ["an unknown role", { message: { ...complete, role: "user" } }],
     ["no parts", { message: { ...complete, parts: undefined } }],
     ["a negative historyLength", { message: complete, configuration: { historyLength: -1 } }],
-  ])("[29] refuses %s before any work starts", async (_, params) => {
+  ])("[CORE-ERR-002] refuses %s before any work starts", async (_, params) => {
     const before = (await scene.client().list()).totalSize;
     const { reason, details } = await scene.client().refusal("SendMessage", params);
     expect(reason).toBe("INVALID_PARAMS");
@@ -129,7 +129,7 @@ describeStores("encoding", { agents: { any: ANY_CONTENT } }, (scene, binding) =>
     expect(scene.stage.started).not.toContain("artifact never");
   });
 
-  it("[30] refuses a message without parts", async () => {
+  it("[DM-PARTS-001] refuses a message without parts", async () => {
     const refused = await scene.client().refusal("SendMessage", { message: userMessage([]) });
     expect(refused.reason).toBe("INVALID_PARAMS");
     expect(refused.details.flatMap(({ fieldViolations = [] }) => fieldViolations)).toEqual([

@@ -77,21 +77,24 @@ const TABLE: readonly Row[] = [
 ];
 
 describeStores("errors", { agents: AGENTS, push: false }, (scene, binding) => {
-  it.each(TABLE)("[77, 78] $reason has its code, status and details", async (row) => {
-    const ended = (await scene.client().task("artifact ok")).id;
-    const answer = await scene.client(row.agent).call(row.method, row.params({ ended }), row.headers);
-    expect(answer.error?.reason).toBe(row.reason);
-    expect(answer.error?.code).toBe({ "JSON-RPC": row.rpc, "HTTP+JSON": row.http, gRPC: row.grpc }[binding.name]);
-    if (binding.name === "HTTP+JSON") expect(answer.status).toBe(row.http);
-    for (const detail of answer.error?.details ?? []) {
-      expect(detail["@type"]).toMatch(/^type\.googleapis\.com\/google\.rpc\.\w+$/);
-      if (detail.metadata !== undefined) {
-        expect(Object.values(detail.metadata).filter((value) => typeof value !== "string")).toEqual([]);
+  it.each(TABLE)(
+    "[ERR-CODE-001, JSONRPC-ERR-004, JSONRPC-ERR-003, HTTP_JSON-ERR-001, HTTP_JSON-ERR-002, GRPC-ERR-001] $reason has its code, status and details",
+    async (row) => {
+      const ended = (await scene.client().task("artifact ok")).id;
+      const answer = await scene.client(row.agent).call(row.method, row.params({ ended }), row.headers);
+      expect(answer.error?.reason).toBe(row.reason);
+      expect(answer.error?.code).toBe({ "JSON-RPC": row.rpc, "HTTP+JSON": row.http, gRPC: row.grpc }[binding.name]);
+      if (binding.name === "HTTP+JSON") expect(answer.status).toBe(row.http);
+      for (const detail of answer.error?.details ?? []) {
+        expect(detail["@type"]).toMatch(/^type\.googleapis\.com\/google\.rpc\.\w+$/);
+        if (detail.metadata !== undefined) {
+          expect(Object.values(detail.metadata).filter((value) => typeof value !== "string")).toEqual([]);
+        }
       }
-    }
-  });
+    },
+  );
 
-  it("[78] names the task that was not found and the fields that do not fit", async () => {
+  it("[JSONRPC-ERR-004] names the task that was not found and the fields that do not fit", async () => {
     const missing = await scene.client().refusal("GetTask", { id: "no-such-task" });
     expect(missing.details[0]?.metadata).toEqual({ taskId: "no-such-task" });
     const bad = await scene.client().refusal("ListTasks", { pageSize: 0, historyLength: -1 });
@@ -116,7 +119,7 @@ describe("JSON-RPC envelopes", () => {
     ["a torn object", '{"jsonrpc":"2.0","id":7,'],
     ["two values", '{"jsonrpc":"2.0"} {}'],
     ["bytes that are no UTF-8", Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')])],
-  ])("[79] %s cannot be parsed", async (_, body) => {
+  ])("[JSONRPC-ERR-001] %s cannot be parsed", async (_, body) => {
     expect(await post(body)).toMatchObject({ status: 200, jsonrpc: "2.0", id: null, error: { code: -32700 } });
   });
 
@@ -133,24 +136,27 @@ describe("JSON-RPC envelopes", () => {
     ["params that are null", envelope({ params: null }), 7],
     ["an id that is an object", envelope({ id: {} }), null],
     ["an id that is true", envelope({ id: true }), null],
-  ])("[79] %s is an invalid request", async (_, body, id) => {
+  ])("[JSONRPC-FMT-001] %s is an invalid request", async (_, body, id) => {
     expect(await post(body)).toMatchObject({ status: 200, jsonrpc: "2.0", id, error: { code: -32600 } });
   });
 
   it.each(["", "listTasks", "tasks/get", "message/send", "toString", "__proto__", "rpc.discover"])(
-    "[79] there is no method %j",
+    "[JSONRPC-FMT-001] there is no method %j",
     async (method) => {
       expect(await post(envelope({ method }))).toMatchObject({ status: 200, id: 7, error: { code: -32601 } });
       expect(await post(envelope({ method, id: undefined }))).toMatchObject({ id: null, error: { code: -32601 } });
     },
   );
 
-  it.each([0, "", "0", -1, 1.5, '\u2713 "quoted"', 9007199254740991, null])("[79] the id %j comes back", async (id) => {
-    expect(await post(envelope({ id }))).toMatchObject({ id, result: { tasks: [] } });
-    expect(await post(envelope({ id, method: "GetTask" }))).toMatchObject({ id, error: { code: -32602 } });
-  });
+  it.each([0, "", "0", -1, 1.5, '\u2713 "quoted"', 9007199254740991, null])(
+    "[JSONRPC-FMT-001, JSONRPC-FMT-001, JSONRPC-ERR-005] the id %j comes back",
+    async (id) => {
+      expect(await post(envelope({ id }))).toMatchObject({ id, result: { tasks: [] } });
+      expect(await post(envelope({ id, method: "GetTask" }))).toMatchObject({ id, error: { code: -32602 } });
+    },
+  );
 
-  it("[79] params that are a list do not fit", async () => {
+  it("[JSONRPC-FMT-001] params that are a list do not fit", async () => {
     expect(await post(envelope({ params: [] }))).toMatchObject({ id: 7, error: { code: -32602 } });
   });
 
@@ -172,7 +178,7 @@ describe("all bindings", () => {
   const scene = useScene(BINDINGS[0] as Binding, { agents: AGENTS });
   const clients = () => BINDINGS.map((binding) => new WireClient(binding, scene.server.url));
 
-  it("[4, 80] see the same tasks in the same form", async () => {
+  it("[BIND-EQUIV-001, BIND-EQUIV-002, BIND-EQUIV-003] see the same tasks in the same form", async () => {
     for (const one of clients()) {
       for (const other of clients()) {
         const made = await one.task("work; artifact ok; input more?");
@@ -186,7 +192,7 @@ describe("all bindings", () => {
     }
   });
 
-  it("[80] stream the same events", async () => {
+  it("[BIND-EQUIV-002, BIND-EQUIV-003] stream the same events", async () => {
     const started = await (clients()[0] as WireClient).start("work; hold both; chunks 20; work done");
     await scene.stage.reached("both");
     const streams = await Promise.all(clients().map((client) => client.subscribe(started.id)));
@@ -196,7 +202,7 @@ describe("all bindings", () => {
     for (const other of others) expect(other).toEqual(one);
   });
 
-  it("[80] refuse the same things for the same reasons", async () => {
+  it("[BIND-EQUIV-002, BIND-EQUIV-003] refuse the same things for the same reasons", async () => {
     const { id } = await (clients()[0] as WireClient).task("artifact ok");
     const requests: readonly (readonly [Method, Params])[] = [
       ["SendMessage", {}],
@@ -237,7 +243,7 @@ const write = (fields: object, message: string) => {
 const log: Log = { debug: write, info: write, warn: write, error: write };
 
 describeBindings("logs", { log }, (scene) => {
-  it("[84] hold no credentials, whatever goes wrong", async () => {
+  it("[SEC-LOG-001] hold no credentials, whatever goes wrong", async () => {
     const secrets = {
       authorization: "Bearer secret-bearer",
       "x-api-key": "secret-key",

@@ -48,7 +48,7 @@ describe("paths and methods", () => {
   });
 
   it.each(["/rest", "/rest/", "/rest/nothing", "/rest/tasks/1/2/3", "/rest/message:fly", "/rest//tasks//x"])(
-    "%s is nothing in HTTP+JSON",
+    "[HTTP_JSON-URL-001] %s is nothing in HTTP+JSON",
     async (path) => {
       const { status, headers, body } = await ask("GET", path);
       expect(status).toBe(404);

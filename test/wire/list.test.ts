@@ -23,7 +23,7 @@ describeStores("lists", { agents: { other: {} } }, (scene, binding) => {
   const make = (contextId: string, count: number, script = "artifact ok") =>
     Promise.all(Array.from({ length: count }, () => scene.client().task(userMessage(script, { contextId }))));
 
-  it("[51] hold the tasks of this agent only, with and without filters", async () => {
+  it("[AUTH-SCOPE-002] hold the tasks of this agent only, with and without filters", async () => {
     const elsewhere = await scene.client("other").task(userMessage("artifact ok", { contextId: "shared" }));
     const here = await scene.client().task(userMessage("artifact ok", { contextId: "shared" }));
     expect(ids((await scene.client().list({ contextId: "shared" })).tasks)).toEqual([here.id]);
@@ -31,7 +31,7 @@ describeStores("lists", { agents: { other: {} } }, (scene, binding) => {
     expect(ids((await scene.client("other").list()).tasks)).toEqual([elsewhere.id]);
   });
 
-  it("[52] are ordered by the time of the status, newest first", async () => {
+  it("[CORE-LIST-003] are ordered by the time of the status, newest first", async () => {
     await make("ordered", 12);
     const first = await scene.client().task(userMessage("input more?", { contextId: "ordered" }));
     await make("ordered", 6);
@@ -44,7 +44,7 @@ describeStores("lists", { agents: { other: {} } }, (scene, binding) => {
     expect(ids(tasks)).toEqual(ids((await scene.client().list({ contextId: "ordered", pageSize: 100 })).tasks));
   });
 
-  it("[53] can be walked page by page, each task once", async () => {
+  it("[CORE-LIST-002] can be walked page by page, each task once", async () => {
     const made = await make("walked", 23);
     for (const pageSize of [1, 7, 22, 23, 24, 100]) {
       const seen = await walk(scene.client(), { contextId: "walked", pageSize });
@@ -52,7 +52,7 @@ describeStores("lists", { agents: { other: {} } }, (scene, binding) => {
     }
   });
 
-  it("[53] can be walked while tasks come and change: none twice, none left out that was there", async () => {
+  it("[CORE-LIST-002] can be walked while tasks come and change: none twice, none left out that was there", async () => {
     const still = await make("moving", 10);
     const waiting = await make("moving", 6, "input more?");
     const later = await make("moving", 10);
@@ -67,7 +67,7 @@ describeStores("lists", { agents: { other: {} } }, (scene, binding) => {
     for (const { id } of [...still, ...waiting, ...later]) expect(found).toContain(id);
   });
 
-  it("[54] have all four members, also when they are empty and on the last page", async () => {
+  it("[CORE-LIST-004] have all four members, also when they are empty and on the last page", async () => {
     const none = await scene.client().call("ListTasks", { contextId: "nowhere" });
     expect(none.result).toEqual({ tasks: [], nextPageToken: "", pageSize: 50, totalSize: 0 });
     await make("counted", 5);
@@ -81,7 +81,7 @@ describeStores("lists", { agents: { other: {} } }, (scene, binding) => {
     expect([exact.tasks.length, exact.nextPageToken]).toEqual([5, ""]);
   });
 
-  it("[55] show artifacts only when asked", async () => {
+  it("[CORE-LIST-005] show artifacts only when asked", async () => {
     const [task] = await make("artifacts", 1);
     for (const params of [{}, { includeArtifacts: false }]) {
       const { tasks } = await scene.client().list({ contextId: "artifacts", ...params });
@@ -110,14 +110,14 @@ describeStores("lists", { agents: { other: {} } }, (scene, binding) => {
     ["pageToken", Buffer.from("[]").toString("base64url")],
     ["pageToken", Buffer.from('{"__proto__":1}').toString("base64url")],
     ["historyLength", -1],
-  ])("[56] refuse %s %j and name it", async (field, value) => {
+  ])("[CORE-LIST-006] refuse %s %j and name it", async (field, value) => {
     const { reason, details } = await scene.client().refusal("ListTasks", { [field]: value });
     expect(reason).toBe("INVALID_PARAMS");
     const fields = details.flatMap(({ fieldViolations = [] }) => fieldViolations.map((violation) => violation.field));
     expect(fields).toEqual([field]);
   });
 
-  it("[56] refuse a token of another list", async () => {
+  it("[CORE-LIST-006] refuse a token of another list", async () => {
     await make("tokens", 3);
     const { nextPageToken: pageToken } = await scene.client().list({ contextId: "tokens", pageSize: 1 });
     for (const other of [{}, { contextId: "ordered" }, { contextId: "tokens", status: "TASK_STATE_FAILED" }]) {
@@ -127,7 +127,7 @@ describeStores("lists", { agents: { other: {} } }, (scene, binding) => {
     expect(wider.tasks).toHaveLength(2);
   });
 
-  it("[56] refuse a token of the form that earlier versions gave out", async () => {
+  it("[CORE-LIST-006] refuse a token of the form that earlier versions gave out", async () => {
     await make("earlier", 2);
     const { nextPageToken } = await scene.client().list({ contextId: "earlier", pageSize: 1 });
     const [timestamp, id, , binding] = JSON.parse(Buffer.from(nextPageToken, "base64url").toString("utf8"));
@@ -137,7 +137,7 @@ describeStores("lists", { agents: { other: {} } }, (scene, binding) => {
     );
   });
 
-  it("[56] answer a token that was tampered with by refusing it or by a page, never by breaking", async () => {
+  it("[CORE-LIST-006] answer a token that was tampered with by refusing it or by a page, never by breaking", async () => {
     await make("forged", 3);
     const { nextPageToken } = await scene.client().list({ contextId: "forged", pageSize: 1 });
     const place = JSON.parse(Buffer.from(nextPageToken, "base64url").toString("utf8")) as unknown[];
@@ -154,7 +154,7 @@ describeStores("lists", { agents: { other: {} } }, (scene, binding) => {
     }
   });
 
-  it("[57] reach from the first instant there is to the last", async () => {
+  it("[CORE-LIST-007] reach from the first instant there is to the last", async () => {
     await make("ages", 2);
     const since = async (statusTimestampAfter: string) =>
       (await scene.client().list({ contextId: "ages", statusTimestampAfter })).totalSize;
@@ -166,7 +166,7 @@ describeStores("lists", { agents: { other: {} } }, (scene, binding) => {
     expect(await since("9999-12-31T23:59:59.999999999Z")).toBe(0);
   });
 
-  it("[57] include tasks exactly at the instant asked for", async () => {
+  it("[CORE-LIST-007] include tasks exactly at the instant asked for", async () => {
     const [task] = await make("instant", 1);
     const at = task?.status.timestamp ?? "";
     const found = async (statusTimestampAfter: string) =>
@@ -177,7 +177,7 @@ describeStores("lists", { agents: { other: {} } }, (scene, binding) => {
     expect(await found("1999-12-31T23:59:59Z")).toBe(1);
   });
 
-  it("can be narrowed by state, and by all filters together", async () => {
+  it("[CORE-LIST-008] can be narrowed by state, and by all filters together", async () => {
     const [failed] = await make("states", 1, "fail no");
     const [asking] = await make("states", 1, "input more?");
     await make("states", 2);

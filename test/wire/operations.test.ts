@@ -3,7 +3,7 @@ import { describeStores } from "../support/scene.ts";
 import { userMessage } from "../support/wire-client.ts";
 
 describeStores("every operation", {}, (scene, binding) => {
-  it("SendMessage answers with the task it led to", async () => {
+  it("[VER-SERVER-001, DM-TASK-001, DM-ART-001, JSONRPC-FMT-002, HTTP_JSON-SVC-001] SendMessage answers with the task it led to", async () => {
     const answer = await scene.client().call("SendMessage", { message: userMessage("artifact ok") });
     expect(answer.status).toBe(200);
     expect(answer.headers["content-type"]).toBe(binding.http?.mediaType ?? "application/grpc+proto");
@@ -17,7 +17,7 @@ describeStores("every operation", {}, (scene, binding) => {
     });
   });
 
-  it("SendStreamingMessage answers with the events of the task", async () => {
+  it("[CORE-STREAM-001, CORE-STREAM-004] SendStreamingMessage answers with the events of the task", async () => {
     const stream = await scene.client().stream("work; artifact ok");
     const events = await stream.rest();
     expect(events.map(({ event }) => Object.keys(event).join())).toEqual([
@@ -26,9 +26,12 @@ describeStores("every operation", {}, (scene, binding) => {
       "artifactUpdate",
       "statusUpdate",
     ]);
+    const read = await scene.client().get(events[0]?.event.task?.id ?? "");
+    expect(read.status).toEqual(events.at(-1)?.event.statusUpdate?.status);
+    expect(read.artifacts).toEqual(events.flatMap(({ event }) => event.artifactUpdate?.artifact ?? []));
   });
 
-  it("GetTask answers with the bare task", async () => {
+  it("[CORE-GET-001] GetTask answers with the bare task", async () => {
     const task = await scene.client().task("artifact ok");
     const { status, result } = await scene.client().call("GetTask", { id: task.id });
     expect(status).toBe(200);

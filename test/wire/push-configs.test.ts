@@ -36,7 +36,7 @@ const authenticate = ({ headers }: { readonly headers: Readonly<Record<string, s
 });
 
 describeStores("push configs", { agents: { other: {} }, authenticate }, (scene, binding) => {
-  it("[69] get an id, and are read back without what is secret", async () => {
+  it("[PUSH-CREATE-001, PUSH-GET-001] get an id, and are read back without what is secret", async () => {
     const { id: taskId } = await scene.client().task("artifact ok");
     const answer = await scene.client().call("CreateTaskPushNotificationConfig", { taskId, url: URL, ...SECRETS });
     expect(answer.status).toBe(binding.name === "HTTP+JSON" ? 201 : 200);
@@ -48,7 +48,7 @@ describeStores("push configs", { agents: { other: {} }, authenticate }, (scene, 
     expect((await list(scene.client(), { taskId })).configs).toEqual([made]);
   });
 
-  it("[69] keep the id they come with, and the newest of an id counts", async () => {
+  it("[PUSH-CREATE-001] keep the id they come with, and the newest of an id counts", async () => {
     const { id: taskId } = await scene.client().task("artifact ok");
     await create(scene.client(), { taskId, id: "mine/1", url: "https://old.example.com" });
     const made = await create(scene.client(), { taskId, id: "mine/1", url: URL });
@@ -56,7 +56,7 @@ describeStores("push configs", { agents: { other: {} }, authenticate }, (scene, 
     expect((await list(scene.client(), { taskId })).configs).toEqual([made]);
   });
 
-  it("[70] that come with a message are there", async () => {
+  it("[PUSH-INLINE-001] that come with a message are there", async () => {
     const configuration = { taskPushNotificationConfig: { url: URL, ...SECRETS } };
     const { id: taskId } = await scene.client().task("input more?", { configuration });
     const { configs } = await list(scene.client(), { taskId });
@@ -72,7 +72,7 @@ describeStores("push configs", { agents: { other: {} }, authenticate }, (scene, 
     expect((await list(scene.client(), { taskId: streamed.id })).configs).toHaveLength(1);
   });
 
-  it("[70] leave nothing behind when the answer is a message", async () => {
+  it("[PUSH-INLINE-001] leave nothing behind when the answer is a message", async () => {
     const before = (await scene.client().list()).totalSize;
     const configuration = { taskPushNotificationConfig: { url: URL } };
     const answer = await scene.client().call("SendMessage", { message: userMessage("reply hello"), configuration });
@@ -80,7 +80,7 @@ describeStores("push configs", { agents: { other: {} }, authenticate }, (scene, 
     expect((await scene.client().list()).totalSize).toBe(before);
   });
 
-  it("[71] of others do not exist", async () => {
+  it("[AUTH-SCOPE-003, PUSH-GET-002] of others do not exist", async () => {
     const { id: taskId } = await scene.client().task("artifact ok");
     await create(scene.client(), { taskId, id: "one", url: URL });
     const strangers: [WireClient, Params, Record<string, string>][] = [
@@ -109,7 +109,7 @@ describeStores("push configs", { agents: { other: {} }, authenticate }, (scene, 
     expect((await list(scene.client(), { taskId })).configs).toEqual([{ id: "one", taskId, url: URL }]);
   });
 
-  it("[72] may be deleted twice, and are then not there", async () => {
+  it("[PUSH-DEL-001, PUSH-DEL-002] may be deleted twice, and are then not there", async () => {
     const { id: taskId } = await scene.client().task("artifact ok");
     const { id } = await create(scene.client(), { taskId, url: URL });
     for (const _ of [1, 2]) {
@@ -124,7 +124,7 @@ describeStores("push configs", { agents: { other: {} }, authenticate }, (scene, 
     expect((await list(scene.client(), { taskId })).configs).toEqual([]);
   });
 
-  it("come in pages, in the order of creation", async () => {
+  it("[PUSH-LIST-001] come in pages, in the order of creation", async () => {
     const { id: taskId } = await scene.client().task("artifact ok");
     for (const id of ["c", "a", "d", "b"]) await create(scene.client(), { taskId, id, url: URL });
     const met: string[] = [];
@@ -159,20 +159,23 @@ describeStores("without push notifications", { push: false }, (scene, binding) =
     ["DeleteTaskPushNotificationConfig", { id: "config-1" }],
   ];
 
-  it("[68] the card says so", async () => {
+  it("[CORE-CAP-001] the card says so", async () => {
     const reply = await sendRaw(scene.server.url, { path: "/.well-known/agent-card.json" });
     expect(JSON.parse(reply.body.toString("utf8")).capabilities).toMatchObject({ pushNotifications: false });
   });
 
-  it.each(operations)("[68] %s says that there is no push, for known and unknown tasks", async (method, params) => {
-    const { id } = await scene.client().task("artifact ok");
-    for (const taskId of [id, "no-such-task"]) {
-      const { reason } = await scene.client().refusal(method, { taskId, ...params });
-      expect(reason).toBe("PUSH_NOTIFICATION_NOT_SUPPORTED");
-    }
-  });
+  it.each(operations)(
+    "[CORE-CAP-001] %s says that there is no push, for known and unknown tasks",
+    async (method, params) => {
+      const { id } = await scene.client().task("artifact ok");
+      for (const taskId of [id, "no-such-task"]) {
+        const { reason } = await scene.client().refusal(method, { taskId, ...params });
+        expect(reason).toBe("PUSH_NOTIFICATION_NOT_SUPPORTED");
+      }
+    },
+  );
 
-  it("[68] a push config in a message is refused and nothing is run", async () => {
+  it("[CORE-CAP-001] a push config in a message is refused and nothing is run", async () => {
     const before = (await scene.client().list()).totalSize;
     const text = `artifact pushed-${binding.name}`;
     const configuration = { taskPushNotificationConfig: { url: URL } };

@@ -4,7 +4,7 @@ import { userMessage, WireStream } from "../support/wire-client.ts";
 import { textOf, type WireTask } from "../support/wire-types.ts";
 
 describeStores("sending", { agents: { slow: { timeout: 60 } } }, (scene) => {
-  it("[31] is answered with a task or with a message, never both", async () => {
+  it("[CORE-SEND-001] is answered with a task or with a message, never both", async () => {
     const client = scene.client();
     const withTask = await client.call("SendMessage", { message: userMessage("artifact ok") });
     expect(Object.keys(withTask.result as object)).toEqual(["task"]);
@@ -22,7 +22,7 @@ describeStores("sending", { agents: { slow: { timeout: 60 } } }, (scene) => {
     expect((await client.list()).totalSize).toBe(before);
   });
 
-  it("[32, 34] waits for the end and gives all artifacts and the last status", async () => {
+  it("[CORE-EXECUTION-MODE-001, CORE-EXECUTION-MODE-003] waits for the end and gives all artifacts and the last status", async () => {
     const sent = scene.client().task("work; artifact first; hold blocking; chunks 300; work almost");
     await scene.stage.reached("blocking");
     let answered = false;
@@ -41,14 +41,14 @@ describeStores("sending", { agents: { slow: { timeout: 60 } } }, (scene) => {
     expect(await scene.client().get(task.id)).toEqual(task);
   });
 
-  it("[33] returns at once when asked to", async () => {
+  it("[CORE-EXECUTION-MODE-002] returns at once when asked to", async () => {
     const started = await scene.client().start("work; hold immediate; artifact ok");
     expect(["TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"]).toContain(started.status.state);
     scene.stage.open("immediate");
     expect((await scene.client().ended(started.id)).status.state).toBe("TASK_STATE_COMPLETED");
   });
 
-  it("[33] gives a task even where the agent would only reply", async () => {
+  it("[CORE-EXECUTION-MODE-002] gives a task even where the agent would only reply", async () => {
     const started = await scene.client().start("hold reply-later; reply hello");
     scene.stage.open("reply-later");
     const ended = await scene.client().ended(started.id);
@@ -58,7 +58,7 @@ describeStores("sending", { agents: { slow: { timeout: 60 } } }, (scene) => {
   it.each([
     ["input", "TASK_STATE_INPUT_REQUIRED"],
     ["auth", "TASK_STATE_AUTH_REQUIRED"],
-  ])("[35] returns when %s is required", async (verb, state) => {
+  ])("[CORE-EXECUTION-MODE-004] returns when %s is required", async (verb, state) => {
     const task = await scene.client().task(`work; ${verb} Who are you?`);
     expect(task.status).toMatchObject({ state, message: { role: "ROLE_AGENT", parts: [{ text: "Who are you?" }] } });
     expect(task.status.message).toMatchObject({ taskId: task.id, contextId: task.contextId });
@@ -87,7 +87,7 @@ describeStores("sending", { agents: { slow: { timeout: 60 } } }, (scene) => {
     expect(task.history?.filter(({ role }) => role === "ROLE_USER")).toHaveLength(6);
   });
 
-  it("[83] goes on by itself once the caller has authenticated elsewhere, on streams that stay open", async () => {
+  it("[AUTH-INTASK-001, AUTH-INTASK-005] goes on by itself once the caller has authenticated elsewhere, on streams that stay open", async () => {
     const stream = await scene.client().stream("work; auth Log in first.; hold login; work; artifact private");
     const { id } = await stream.task();
     await scene.stage.reached("login");
@@ -121,7 +121,7 @@ describeStores("sending", { agents: { slow: { timeout: 60 } } }, (scene) => {
     ["failed", "fail no"],
     ["rejected", "reject no"],
     ["canceled", undefined],
-  ])("[36] to a task that is %s is refused and changes nothing", async (_, script) => {
+  ])("[CORE-SEND-002] to a task that is %s is refused and changes nothing", async (_, script) => {
     const client = scene.client();
     let task: WireTask;
     if (script === undefined) task = await client.cancel((await client.start("work; hold never")).id);
@@ -133,7 +133,7 @@ describeStores("sending", { agents: { slow: { timeout: 60 } } }, (scene) => {
     expect(await client.get(task.id)).toEqual(task);
   });
 
-  it("[37] to an unknown task is refused and creates none", async () => {
+  it("[CORE-MULTI-004] to an unknown task is refused and creates none", async () => {
     const before = (await scene.client().list()).totalSize;
     const message = userMessage("artifact ok", { taskId: "made-up-by-the-client" });
     expect((await scene.client().refusal("SendMessage", { message })).reason).toBe("TASK_NOT_FOUND");
@@ -144,14 +144,14 @@ describeStores("sending", { agents: { slow: { timeout: 60 } } }, (scene) => {
     expect((await scene.client().refusal("GetTask", { id: "made-up-by-the-client" })).reason).toBe("TASK_NOT_FOUND");
   });
 
-  it("[38] gives every task an id of its own, also when messages share theirs", async () => {
+  it("[CORE-MULTI-003] gives every task an id of its own, also when messages share theirs", async () => {
     const message = userMessage("artifact ok");
     const tasks = await Promise.all(Array.from({ length: 40 }, () => scene.client().task(message)));
     expect(new Set(tasks.map(({ id }) => id)).size).toBe(40);
     expect(tasks.map(({ id }) => id)).not.toContain(message.messageId);
   });
 
-  it("[39] tells the context it made", async () => {
+  it("[CORE-MULTI-001a] tells the context it made", async () => {
     const one = await scene.client().task("artifact ok");
     const other = await scene.client().task("artifact ok");
     expect(one.contextId).not.toBe("");
@@ -159,14 +159,14 @@ describeStores("sending", { agents: { slow: { timeout: 60 } } }, (scene) => {
     expect((await scene.client().message("reply hello")).contextId).toMatch(/./);
   });
 
-  it("[40] takes the context from the task", async () => {
+  it("[CORE-MULTI-005] takes the context from the task", async () => {
     const asked = await scene.client().task("input more?");
     const done = await scene.client().task(userMessage("artifact ok", { taskId: asked.id }));
     expect(done.contextId).toBe(asked.contextId);
     for (const said of done.history ?? []) expect(said.contextId).toBe(asked.contextId);
   });
 
-  it("[41] refuses a context that is not the task's", async () => {
+  it("[CORE-MULTI-006] refuses a context that is not the task's", async () => {
     const asked = await scene.client().task("input more?");
     const message = userMessage("artifact ok", { taskId: asked.id, contextId: "elsewhere" });
     expect((await scene.client().refusal("SendMessage", { message })).reason).toBe("INVALID_PARAMS");
@@ -175,7 +175,7 @@ describeStores("sending", { agents: { slow: { timeout: 60 } } }, (scene) => {
     expect((await scene.client().task(right)).status.state).toBe("TASK_STATE_COMPLETED");
   });
 
-  it("[42] keeps the context the client chose, for all its tasks", async () => {
+  it("[CORE-MULTI-002a] keeps the context the client chose, for all its tasks", async () => {
     for (const contextId of ["chosen", "with spaces / \u2713", "x".repeat(500)]) {
       const one = await scene.client().task(userMessage("artifact one", { contextId }));
       const two = await scene.client().task(userMessage("artifact two", { contextId }));
@@ -184,7 +184,7 @@ describeStores("sending", { agents: { slow: { timeout: 60 } } }, (scene) => {
     }
   });
 
-  it("[43] refuses content the agent does not take, before anything runs", async () => {
+  it("[CORE-SEND-003] refuses content the agent does not take, before anything runs", async () => {
     const before = (await scene.client().list()).totalSize;
     const parts = [{ text: "artifact ok" }, { raw: "aGk=", mediaType: "image/png" }];
     const { reason, details } = await scene.client().refusal("SendMessage", { message: userMessage(parts) });

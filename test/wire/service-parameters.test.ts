@@ -15,7 +15,7 @@ describeBindings("versions", {}, (scene, binding) => {
 
   // Over gRPC, the package of the service is a version.
   if (http !== undefined) {
-    it("[17] none at all means 0.3, which has no such method", async () => {
+    it("[VER-SERVER-003] none at all means 0.3, which has no such method", async () => {
       const raw = http.request("SendMessage", { message: userMessage("artifact ok") });
       const { "a2a-version": _, ...headers } = raw.headers as Record<string, string>;
       const reply = await sendRaw(scene.server.url, { ...raw, headers });
@@ -27,7 +27,7 @@ describeBindings("versions", {}, (scene, binding) => {
   }
 
   it.each(["99.0", "0.9", "1", "1.1", "2.0", "one", "1.0 beta", "1.0,0.3"])(
-    "[18] %s is refused as a version that is not spoken",
+    "[VER-SERVER-002] %s is refused as a version that is not spoken",
     async (version) => {
       const { error, status } = await withVersion({ "a2a-version": version });
       expect(error?.reason).toBe("VERSION_NOT_SUPPORTED");
@@ -41,7 +41,7 @@ describeBindings("versions", {}, (scene, binding) => {
     expect(error?.reason).toBe(binding.name === "JSON-RPC" ? "METHOD_NOT_FOUND" : "VERSION_NOT_SUPPORTED");
   });
 
-  it.each(["1.0", "1.0.0", "1.0.7", " 1.0 "])("[19] %s is 1.0", async (version) => {
+  it.each(["1.0", "1.0.0", "1.0.7", " 1.0 "])("[VER-CLIENT-002] %s is 1.0", async (version) => {
     expect((await withVersion({ "a2a-version": version })).error).toBeUndefined();
   });
 
@@ -67,7 +67,7 @@ describeBindings(
     const sendWith = (headers: Record<string, string>, agent?: string) =>
       scene.client(agent).call("SendMessage", { message: userMessage("artifact ok") }, headers);
 
-    it("[20] are asked for in a list, by a header in any case, and those in use are named in the answer", async () => {
+    it("[SVC-PARAM-001, SVC-PARAM-002] are asked for in a list, by a header in any case, and those in use are named in the answer", async () => {
       const answer = await sendWith({ "A2A-EXTENSIONS": ` ${REPLAY} ,, ${IDEMPOTENCY}` });
       expect(answer.headers["a2a-extensions"]).toBe(`${REPLAY},${IDEMPOTENCY}`);
       const lower = await sendWith({ "a2a-extensions": IDEMPOTENCY, "A2a-VeRsIoN": "1.0" });
@@ -80,7 +80,7 @@ describeBindings(
       await stream.rest();
     });
 
-    it("[21] that are required must be asked for, by every operation", async () => {
+    it("[CORE-CAP-004] that are required must be asked for, by every operation", async () => {
       const client = scene.client("strict");
       const message = userMessage("artifact ok");
       for (const [method, params] of [
@@ -105,7 +105,7 @@ describeBindings(
       expect(answer.headers["a2a-extensions"]).toBe(REQUIRED);
     });
 
-    it("[22] that are unknown, or another version of a known one, are left out", async () => {
+    it("[SVC-PARAM-002, EXT-FALLBACK-001] that are unknown, or another version of a known one, are left out", async () => {
       const answer = await sendWith({ "a2a-extensions": "urn:example:unknown, urn:dragoman:ext:replay:v2" });
       expect(answer.error).toBeUndefined();
       expect(answer.headers["a2a-extensions"]).toBeUndefined();
@@ -116,7 +116,7 @@ describeBindings(
 );
 
 describeBindings("tenants", { agents: { other: {} } }, (scene, binding) => {
-  it("[82] do not see each other's tasks", async () => {
+  it("[TENANT-001] do not see each other's tasks", async () => {
     const client = scene.client();
     const mine = await client.task("artifact mine", { tenant: "blue" });
     const { id, contextId } = mine;

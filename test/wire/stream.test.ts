@@ -8,7 +8,7 @@ import { textOf } from "../support/wire-types.ts";
 const OPEN = "dragoman_streams_open";
 
 describeStores("streams", { agents: { mute: { streaming: false } } }, (scene, binding) => {
-  it("[58] are refused by an agent that does not stream, without starting anything", async () => {
+  it("[CORE-CAP-002] are refused by an agent that does not stream, without starting anything", async () => {
     const client = scene.client("mute");
     const started = await client.start("work; hold mute");
     for (const [method, params] of [
@@ -21,7 +21,7 @@ describeStores("streams", { agents: { mute: { streaming: false } } }, (scene, bi
     await client.cancel(started.id);
   });
 
-  it("[59] of a reply are one event", async () => {
+  it("[CORE-STREAM-002] of a reply are one event", async () => {
     const stream = await scene.client().stream("reply hello");
     const events = await stream.rest();
     expect(events).toEqual([
@@ -33,7 +33,7 @@ describeStores("streams", { agents: { mute: { streaming: false } } }, (scene, bi
     expect(await readMetric(scene.server.url, OPEN)).toBe(0);
   });
 
-  it("[60] begin with the task and end with its last event", async () => {
+  it("[CORE-STREAM-003] begin with the task and end with its last event", async () => {
     const events = await (await scene.client().stream("work busy; artifact ok; work more")).rest();
     expect(events[0]?.event.task?.status.state).toBe("TASK_STATE_SUBMITTED");
     expect(events[0]?.event.task?.history).toHaveLength(1);
@@ -75,7 +75,7 @@ describeStores("streams", { agents: { mute: { streaming: false } } }, (scene, bi
     expect(text).toBe(Array.from({ length: 25 }, (_, at) => `${at},`).join(""));
   });
 
-  it("[61, 63] of a subscription begin with the task as it is and end with it", async () => {
+  it("[STREAM-SUB-001, STREAM-SUB-002] of a subscription begin with the task as it is and end with it", async () => {
     const started = await scene.client().start("work; artifact first; hold subscribed; artifact second");
     await scene.stage.reached("subscribed");
     const stream = await scene.client().subscribe(started.id);
@@ -88,7 +88,7 @@ describeStores("streams", { agents: { mute: { streaming: false } } }, (scene, bi
     expect(rest.map(({ number }) => number)).toEqual(rest.map((_, at) => (first?.number ?? 0) + 1 + at));
   });
 
-  it("[61] of a subscription to a task that waits stay open until it has ended", async () => {
+  it("[STREAM-SUB-001] of a subscription to a task that waits stay open until it has ended", async () => {
     const asked = await scene.client().task("input more?");
     const stream = await scene.client().subscribe(asked.id);
     expect(await stream.task()).toEqual(asked);
@@ -99,7 +99,7 @@ describeStores("streams", { agents: { mute: { streaming: false } } }, (scene, bi
     expect(states).toEqual(["WORKING", "INPUT_REQUIRED", "WORKING", "COMPLETED"]);
   });
 
-  it("[62] are refused for tasks that have ended or never were, as ordinary errors", async () => {
+  it("[STREAM-SUB-003, STREAM-SUB-004] are refused for tasks that have ended or never were, as ordinary errors", async () => {
     const ended = await scene.client().task("artifact ok");
     const refused = await scene.client().call("SubscribeToTask", { id: ended.id });
     expect(refused.error?.reason).toBe("UNSUPPORTED_OPERATION");
@@ -111,7 +111,7 @@ describeStores("streams", { agents: { mute: { streaming: false } } }, (scene, bi
     expect(bad.error?.reason).toBe("INVALID_PARAMS");
   });
 
-  it("[64] of one task all have the same events; closing some leaves the rest", async () => {
+  it("[STREAM-ORDER-003, STREAM-ORDER-004] of one task all have the same events; closing some leaves the rest", async () => {
     const first = await scene.client().stream("work; hold fan; chunks 60; work more; artifact ok");
     const { id } = await first.task();
     await scene.stage.reached("fan");
@@ -132,7 +132,7 @@ describeStores("streams", { agents: { mute: { streaming: false } } }, (scene, bi
     await untilMetric(scene.server.url, OPEN, 0);
   });
 
-  it("[65] may be left: the task goes on, and the reader's place is free at once", async () => {
+  it("[STREAM-LEAVE-001] may be left: the task goes on, and the reader's place is free at once", async () => {
     const stream = await scene.client().stream("work; hold left; chunks 30; artifact ok");
     const { id } = await stream.task();
     await scene.stage.reached("left");
@@ -146,7 +146,7 @@ describeStores("streams", { agents: { mute: { streaming: false } } }, (scene, bi
     expect(ended.artifacts).toHaveLength(2);
   });
 
-  it("[65] a caller that leaves before a blocking answer does not stop the task either", async () => {
+  it("[STREAM-LEAVE-001] a caller that leaves before a blocking answer does not stop the task either", async () => {
     const message = userMessage("work; hold gone; artifact ok", { contextId: `gone-${binding.name}` });
     const { answered, leave } = scene.client().begin("SendMessage", { message });
     const outcome = answered.then(
@@ -163,7 +163,7 @@ describeStores("streams", { agents: { mute: { streaming: false } } }, (scene, bi
 
   const { http } = binding;
   if (http !== undefined) {
-    it("[66] have the headers and frames of their binding", async () => {
+    it("[STREAM-FRAME-001] have the headers and frames of their binding", async () => {
       const raw = http.request("SendStreamingMessage", { message: userMessage("work; artifact line\nbreak") });
       const reply = await openRequest(scene.server.url, raw);
       expect(reply.status).toBe(200);

@@ -7,7 +7,7 @@ import { textOf } from "../support/wire-types.ts";
 const DROPPED = "dragoman_events_dropped_after_terminal_total";
 
 describeStores("tasks", { agents: { other: {} }, times: { cancelGraceMs: 80 } }, (scene) => {
-  it("[44] that are unknown and those of another agent look the same", async () => {
+  it("[AUTH-SCOPE-003, CORE-GET-002] that are unknown and those of another agent look the same", async () => {
     const { id } = await scene.client("other").task("artifact ok");
     const invisible = await scene.client().refusal("GetTask", { id });
     const unknown = await scene.client().refusal("GetTask", { id: "no-such-task" });
@@ -15,14 +15,14 @@ describeStores("tasks", { agents: { other: {} }, times: { cancelGraceMs: 80 } },
     expect(unknown.reason).toBe("TASK_NOT_FOUND");
   });
 
-  it("[44] with odd ids are not found", async () => {
+  it("[AUTH-SCOPE-003, CORE-GET-002] with odd ids are not found", async () => {
     for (const id of ["a/b", "a:cancel", "..", "%", "\u2713", "__proto__", "x".repeat(2_000), " "]) {
       const { reason } = await scene.client().refusal("GetTask", { id });
       expect(reason, id).toBe("TASK_NOT_FOUND");
     }
   });
 
-  it("[45] give no more history than asked for, the newest messages, oldest first", async () => {
+  it("[CORE-HIST-001, CORE-HIST-002, CORE-HIST-005] give no more history than asked for, the newest messages, oldest first", async () => {
     let task = await scene.client().task("input 0?");
     for (let round = 1; round < 4; round++) {
       task = await scene.client().task(userMessage(`input ${round}?`, { taskId: task.id }));
@@ -49,7 +49,7 @@ describeStores("tasks", { agents: { other: {} }, times: { cancelGraceMs: 80 } },
     expect(listed.tasks.some((each) => "history" in each)).toBe(false);
   });
 
-  it("[45] give no more history than asked for in the answer to a message", async () => {
+  it("[CORE-HIST-001, CORE-HIST-002, CORE-HIST-003] give no more history than asked for in the answer to a message", async () => {
     const asked = await scene.client().task("input 0?", { configuration: { historyLength: 0 } });
     expect("history" in asked).toBe(false);
     const message = userMessage("artifact ok", { taskId: asked.id });
@@ -57,7 +57,7 @@ describeStores("tasks", { agents: { other: {} }, times: { cancelGraceMs: 80 } },
     expect(done.history?.map(({ parts }) => textOf(parts))).toEqual(["artifact ok"]);
   });
 
-  it("[46] that run are cancelled, and their agent is told to stop", async () => {
+  it("[CORE-CANCEL-001] that run are cancelled, and their agent is told to stop", async () => {
     const script = "work; artifact half; hold for-cancel; artifact never";
     const started = await scene.client().start(script);
     await scene.stage.reached("for-cancel");
@@ -68,7 +68,7 @@ describeStores("tasks", { agents: { other: {} }, times: { cancelGraceMs: 80 } },
     expect(await scene.client().get(started.id)).toEqual(cancelled);
   });
 
-  it("[46] that wait for input are cancelled too", async () => {
+  it("[CORE-CANCEL-001] that wait for input are cancelled too", async () => {
     for (const verb of ["input", "auth"]) {
       const asked = await scene.client().task(`${verb} more?`);
       const cancelled = await scene.client().cancel(asked.id);
@@ -76,7 +76,7 @@ describeStores("tasks", { agents: { other: {} }, times: { cancelGraceMs: 80 } },
     }
   });
 
-  it("[46] end after the grace time when their agent does not listen", async () => {
+  it("[CORE-CANCEL-001] end after the grace time when their agent does not listen", async () => {
     const started = await scene.client().start("work; deaf ignoring; artifact too-late");
     await scene.stage.reached("ignoring");
     const cancelled = await scene.client().cancel(started.id);
@@ -85,7 +85,7 @@ describeStores("tasks", { agents: { other: {} }, times: { cancelGraceMs: 80 } },
   });
 
   it.each(["artifact ok", "fail no", "reject no"])(
-    "[47] that ended by themselves are not cancelable (%s)",
+    "[CORE-CANCEL-002] that ended by themselves are not cancelable (%s)",
     async (script) => {
       const task = await scene.client().task(script);
       const { reason, details } = await scene.client().refusal("CancelTask", { id: task.id });
@@ -95,7 +95,7 @@ describeStores("tasks", { agents: { other: {} }, times: { cancelGraceMs: 80 } },
     },
   );
 
-  it("[48] that are unknown, or another agent's, are not found when cancelled", async () => {
+  it("[CORE-CANCEL-003] that are unknown, or another agent's, are not found when cancelled", async () => {
     expect((await scene.client().refusal("CancelTask", { id: "no-such-task" })).reason).toBe("TASK_NOT_FOUND");
     const { id } = await scene.client("other").start("work; hold others");
     expect((await scene.client().refusal("CancelTask", { id })).reason).toBe("TASK_NOT_FOUND");
@@ -104,7 +104,7 @@ describeStores("tasks", { agents: { other: {} }, times: { cancelGraceMs: 80 } },
     await scene.client("other").ended(id);
   });
 
-  it("[49] may be cancelled twice, one after the other and at once", async () => {
+  it("[CORE-CANCEL-004] may be cancelled twice, one after the other and at once", async () => {
     const started = await scene.client().start("work; hold twice");
     await scene.stage.reached("twice");
     const both = await Promise.all([1, 2, 3].map(() => scene.client().cancel(started.id)));
@@ -113,7 +113,7 @@ describeStores("tasks", { agents: { other: {} }, times: { cancelGraceMs: 80 } },
     expect(again.status.state).toBe("TASK_STATE_CANCELED");
   });
 
-  it("[50] that have ended drop what their agent still says, and count it", async () => {
+  it("[CORE-TASK-001] that have ended drop what their agent still says, and count it", async () => {
     const stream = await scene.client().stream("work; deaf late-words; artifact never; fail never");
     const { id } = await stream.task();
     await scene.stage.reached("late-words");
@@ -126,7 +126,7 @@ describeStores("tasks", { agents: { other: {} }, times: { cancelGraceMs: 80 } },
     await untilMetric(scene.server.url, DROPPED, (value) => value > before);
   });
 
-  it("[50] ignore a second ending", async () => {
+  it("[CORE-TASK-001] ignore a second ending", async () => {
     const stream = await scene.client().stream("fail first; reject second; artifact third");
     const events = await stream.rest();
     expect(statesOf(events)).toEqual(["SUBMITTED", "FAILED"]);

@@ -30,7 +30,7 @@ describe("A2A 0.3", () => {
     };
   };
 
-  it("[85] is spoken where no version is named, and 1.0 at the same URL where it is", async () => {
+  it("[CORE-SEND-001, V03-KIND-001] is spoken where no version is named, and 1.0 at the same URL where it is", async () => {
     const older = await ask("message/send", said("artifact ok"));
     expect(older).toMatchObject({ id: 1, result: { kind: "task", status: { state: "completed" } } });
     const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "artifact ok" }] };
@@ -38,7 +38,7 @@ describe("A2A 0.3", () => {
     expect(newer).toMatchObject({ result: { task: { status: { state: "TASK_STATE_COMPLETED" } } } });
   });
 
-  it("[86] spells states and roles as each of its forms does", async () => {
+  it("[DM-SERIAL-002, V03-FINAL-001] spells states and roles as each of its forms does", async () => {
     const begun = await ask("message/send", { ...said("work; hold spelled"), configuration: { blocking: false } });
     const { id } = begun.result as { id: string };
     expect(begun.result).toMatchObject({ kind: "task", history: [{ kind: "message", role: "user" }] });
@@ -50,7 +50,7 @@ describe("A2A 0.3", () => {
     });
   });
 
-  it.each(["GET", "POST"])("[88] is subscribed to by %s", async (method) => {
+  it.each(["GET", "POST"])("[V03-SUB-001, V03-PUSH-001] is subscribed to by %s", async (method) => {
     const gate = `subscribed by ${method}`;
     const begun = await ask("message/send", { ...said(`work; hold ${gate}`), configuration: { blocking: false } });
     const { id } = begun.result as { id: string };

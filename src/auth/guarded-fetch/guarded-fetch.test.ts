@@ -129,7 +129,7 @@ describe("targets that must not be reached", () => {
     "fd00::1",
     "64:ff9b::7f00:1",
     "not an address",
-  ])("a name that leads to %s", async (address) => {
+  ])("[PUSH-SSRF-001] a name that leads to %s", async (address) => {
     const lookup = async () => [address];
     const error = await refusal(at("http://agents.example.com:PORT/"), { lookup });
     expect([error.code, error.message]).toEqual([

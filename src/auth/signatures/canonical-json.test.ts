@@ -43,7 +43,7 @@ describe("canonical JSON", () => {
     ["the smallest", "5e-324", "5e-324"],
     ["the largest that is exact", "9007199254740993", "9007199254740992"],
     ["RFC 8785 §3.2.2", "[4.50,2e-3,0.000000000000000000000000001]", "[4.5,0.002,1e-27]"],
-  ])("%s", (_, given, canonical) => {
+  ])("[CARD-SIGN-001] %s", (_, given, canonical) => {
     expect(canonicalJson(JSON.parse(given))).toBe(canonical);
   });
 

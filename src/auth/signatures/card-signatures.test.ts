@@ -70,7 +70,7 @@ describe("a signed card", () => {
     expect(await verifyCard(text, { keys: pin(keyFor("ES256")), normalise })).toMatchObject({ status: "verified" });
   });
 
-  it("is not verified once any member changed", async () => {
+  it("[CARD-SIGN-004] is not verified once any member changed", async () => {
     const document = signed(CARD, keyFor("ES256"));
     for (const [name, changed] of Object.entries({
       name: "Evil",
@@ -89,7 +89,7 @@ describe("a signed card", () => {
     expect(await check(document)).toMatchObject({ status: "verified", document: CARD, uncovered });
   });
 
-  it("needs one of several signatures, for keys that are rotated", async () => {
+  it("[CARD-SIGN-002] needs one of several signatures, for keys that are rotated", async () => {
     const old = { ...keyFor("RS256", "old") };
     const document = signed(CARD, old, keyFor("ES256", "new"));
     expect(await check(document, pin(keyFor("ES256", "new")))).toMatchObject({ status: "verified", kid: "new" });
@@ -167,7 +167,7 @@ describe("what is not verified", () => {
     expect(await check({ ...CARD, signatures: [] })).toEqual({ status: "absent" });
   });
 
-  it("lacks kid or typ", async () => {
+  it("[CARD-SIGN-003] lacks kid or typ", async () => {
     for (const header of [
       { alg: "ES256", typ: "JOSE" },
       { alg: "ES256", kid: "k-1" },

@@ -20,7 +20,7 @@ describe("a push signature", () => {
     );
   });
 
-  it("is not valid for another body, secret, time or receiver", () => {
+  it("[PUSH-RECEIVER-001] is not valid for another body, secret, time or receiver", () => {
     const header = signPush(SECRET, PUSH, NOW);
     expect(verifyPushSignature(header, SECRET, { ...PUSH, body: "bod" }, NOW)).toBe("wrong");
     expect(verifyPushSignature(header, "other", PUSH, NOW)).toBe("wrong");

@@ -15,7 +15,7 @@ async function codeOf(promise: Promise<unknown>): Promise<string> {
   throw new Error(`expected a typed error, got ${String(error)}`);
 }
 
-test("sends a text over JSON-RPC with version, credentials, extensions and the entry's tenant", async () => {
+test("[VER-CLIENT-001, CLIENT-TENANT-001] sends a text over JSON-RPC with version, credentials, extensions and the entry's tenant", async () => {
   await using server = await startFakeAgent((_, response) => sendResult(response, { task: task() }), {
     tenant: "Blue / Team",
   });
@@ -38,7 +38,7 @@ test("sends a text over JSON-RPC with version, credentials, extensions and the e
   });
 });
 
-test("leaves out a tenant the entry does not have", async () => {
+test("[CLIENT-TENANT-001] leaves out a tenant the entry does not have", async () => {
   await using server = await startFakeAgent((_, response) => sendResult(response, task()));
   const agent = await connect(server.url);
   await agent.get("t1");

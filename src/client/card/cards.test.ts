@@ -171,7 +171,7 @@ const entry = (protocolBinding: string, protocolVersion: string, url = "https://
 const cardWith = (...supportedInterfaces: object[]) =>
   cardOf("https://x.example", { card: { supportedInterfaces } }) as never;
 
-test("interfaces that can be spoken are kept in the card's order; patch numbers do not matter", () => {
+test("[CLIENT-IFACE-001] interfaces that can be spoken are kept in the card's order; patch numbers do not matter", () => {
   const card = cardWith(
     entry("PIGEON", "1.0", "x.example:443"),
     entry("JSONRPC", "9.3"),

@@ -5,7 +5,6 @@ export const DELIVERY_REQUIREMENTS = {
   "CORE-CAP-002": {
     level: "MUST",
     sections: { "1.0": "3.3.4", "0.3": "8.2" },
-    numbers: [58],
     title: "An agent that does not stream refuses both streaming operations",
   },
   "CORE-STREAM-001": {
@@ -16,13 +15,11 @@ export const DELIVERY_REQUIREMENTS = {
   "CORE-STREAM-002": {
     level: "MUST",
     sections: { "1.0": "3.1.2" },
-    numbers: [59],
     title: "A reply without a task is one event, then the stream ends",
   },
   "CORE-STREAM-003": {
     level: "MUST",
     sections: { "1.0": "3.1.2" },
-    numbers: [60],
     title: "The stream of a task begins with the task and ends when the task does",
   },
   "CORE-STREAM-004": {
@@ -33,67 +30,56 @@ export const DELIVERY_REQUIREMENTS = {
   "STREAM-SUB-001": {
     level: "MUST",
     sections: { "1.0": "3.1.6" },
-    numbers: [61],
     title: "A subscription begins with the task as it is",
   },
   "STREAM-SUB-002": {
     level: "MUST",
     sections: { "1.0": "3.1.6", "0.3": "7.9" },
-    numbers: [63],
     title: "A subscription ends when the task does",
   },
   "STREAM-SUB-003": {
     level: "MUST",
     sections: { "1.0": "3.1.6" },
-    numbers: [62],
     title: "Subscribing to a task that has ended is refused without a stream",
   },
   "STREAM-SUB-004": {
     level: "MUST",
     sections: { "1.0": "3.1.6", "0.3": "8.2" },
-    numbers: [62],
     title: "Subscribing to an unknown task is refused without a stream",
   },
   "STREAM-ORDER-003": {
     level: "MUST",
     sections: { "1.0": "3.5.2" },
-    numbers: [64],
     title: "All streams of a task have the same events in the same order",
   },
   "STREAM-ORDER-004": {
     level: "MUST",
     sections: { "1.0": "3.5.2" },
-    numbers: [64],
     title: "Closing one stream leaves the others alone",
   },
   "STREAM-LEAVE-001": {
     level: "MUST",
     sections: { "1.0": "3.5.2" },
-    numbers: [65],
     title: "A task continues when its client leaves",
   },
   "STREAM-FRAME-001": {
     level: "MUST",
     sections: { "1.0": "5.3", "0.3": "3.3" },
-    numbers: [66],
     title: "Events are framed as the binding says",
   },
   "CORE-CAP-001": {
     level: "MUST",
     sections: { "1.0": "3.3.4", "0.3": "8.2" },
-    numbers: [68],
     title: "Without the capability, all operations on push configs say so",
   },
   "PUSH-CREATE-001": {
     level: "MUST",
     sections: { "1.0": "3.1.7", "0.3": "7.5" },
-    numbers: [69],
     title: "A new push config gets an id and is returned",
   },
   "PUSH-INLINE-001": {
     level: "MUST",
     sections: { "1.0": "3.2.2", "0.3": "7.1.1" },
-    numbers: [70],
     title: "A push config sent with a message is there",
   },
   "PUSH-GET-001": {
@@ -104,7 +90,6 @@ export const DELIVERY_REQUIREMENTS = {
   "PUSH-GET-002": {
     level: "MUST",
     sections: { "1.0": "3.1.8", "0.3": "7.6" },
-    numbers: [71],
     title: "Reading a push config that does not exist fails",
   },
   "PUSH-LIST-001": {
@@ -115,43 +100,36 @@ export const DELIVERY_REQUIREMENTS = {
   "PUSH-DEL-001": {
     level: "MUST",
     sections: { "1.0": "3.1.10", "0.3": "7.8" },
-    numbers: [72],
     title: "A deleted push config is gone",
   },
   "PUSH-DEL-002": {
     level: "MUST",
     sections: { "1.0": "3.1.10" },
-    numbers: [72],
     title: "Deleting a push config twice is not an error",
   },
   "PUSH-DELIVER-001": {
     level: "MUST",
     sections: { "1.0": "4.3.3" },
-    numbers: [74],
     title: "Webhooks get the credentials they were registered with",
   },
   "PUSH-DELIVER-002": {
     level: "MUST",
     sections: { "1.0": "4.3.3", "0.3": "9.5" },
-    numbers: [73, 87],
     title: "Every webhook is called at least once",
   },
   "PUSH-DELIVER-003": {
     level: "MUST",
     sections: { "1.0": "4.3.3", "0.3": "9.5" },
-    numbers: [73, 87],
     title: "The body of a webhook is what the version says: a stream response, or the task in 0.3",
   },
   "PUSH-DELIVER-004": {
     level: "SHOULD",
     sections: { "1.0": "4.3.3", "0.3": "9.5" },
-    numbers: [73, 87],
     title: "A webhook has the version's content type, and in 0.3 the token's header",
   },
   "PUSH-SSRF-001": {
     level: "SHOULD",
     sections: { "1.0": "13.2", "0.3": "10.2" },
-    numbers: [76],
     title: "Link-local webhook targets are refused",
   },
 } as const satisfies RequirementRows;

@@ -5,37 +5,31 @@ export const DISCOVERY_REQUIREMENTS = {
   "CARD-DISC-001": {
     level: "MUST",
     sections: { "1.0": "8.2", "0.3": "5.3" },
-    numbers: [1],
     title: "The card is a JSON document that can be fetched",
   },
   "CARD-STRUCT-001": {
     level: "MUST",
     sections: { "1.0": "4.4.1", "0.3": "5.5" },
-    numbers: [1],
     title: "The card has every required member",
   },
   "CARD-PROTO-001": {
     level: "MUST",
     sections: { "1.0": "8.3", "0.3": "5.6.4" },
-    numbers: [2],
     title: "The card declares at least one interface",
   },
   "CARD-PROTO-002": {
     level: "MUST",
     sections: { "1.0": "8.3.1", "0.3": "5.6.1" },
-    numbers: [2],
     title: "Every interface of the card has its URL, binding and version",
   },
   "CARD-PROTO-003": {
     level: "MUST",
     sections: { "1.0": "8.3.1", "0.3": "5.6.2" },
-    numbers: [2],
     title: "The binding that a card declares for a URL is served there",
   },
   "CARD-JSON-001": {
     level: "MUST",
     sections: { "1.0": "5.5" },
-    numbers: [3],
     title: "The card is ProtoJSON in camelCase, each security scheme with exactly one member",
   },
   "CARD-CACHE-001": {
@@ -48,25 +42,21 @@ export const DISCOVERY_REQUIREMENTS = {
   "CARD-SIGN-003": {
     level: "MUST",
     sections: { "1.0": "8.4.2" },
-    numbers: [14],
     title: "The protected header of a signature has alg, kid and typ",
   },
   "CARD-EXT-001": {
     level: "MUST",
     sections: { "1.0": "3.1.11", "0.3": "7.10" },
-    numbers: [9],
     title: "The extended card is refused to callers who have not shown who they are",
   },
   "CARD-EXT-002": {
     level: "MUST",
     sections: { "1.0": "3.1.11" },
-    numbers: [8],
     title: "A declared extended card is given, or said not to be configured",
   },
   "CORE-CAP-003": {
     level: "MUST",
     sections: { "1.0": "3.3.4" },
-    numbers: [7],
     title: "An extended card that is not declared is an unsupported operation",
   },
   "VER-SERVER-001": {
@@ -77,79 +67,66 @@ export const DISCOVERY_REQUIREMENTS = {
   "VER-SERVER-002": {
     level: "MUST",
     sections: { "1.0": "3.6.2" },
-    numbers: [18],
     title: "A version that is not supported is refused as such",
   },
   "VER-SERVER-003": {
     level: "MUST",
     sections: { "1.0": "3.6.2" },
-    numbers: [17],
     title: "A request without a version is one in 0.3",
   },
   "VER-CLIENT-002": {
     level: "MUST",
     sections: { "1.0": "3.6" },
-    numbers: [19],
     title: "The patch part of a version does not matter",
   },
   "SVC-PARAM-001": {
     level: "MUST",
     sections: { "1.0": "3.2.6" },
-    numbers: [20],
     title: "Names of service parameters have no case",
   },
   "SVC-PARAM-002": {
     level: "MUST",
     sections: { "1.0": "3.2.6" },
-    numbers: [20, 22],
     title: "Extensions are a list with commas, and unknown ones are ignored",
   },
   "EXT-FALLBACK-001": {
     level: "MUST",
     sections: { "1.0": "4.6.3" },
-    numbers: [22],
     title: "An extension that is not supported is never replaced by another version",
   },
   "CORE-CAP-004": {
     level: "MUST",
     sections: { "1.0": "3.3.4" },
-    numbers: [21],
     title: "A required extension that was not asked for is an error",
   },
   "AUTH-SERVER-002": {
     level: "MUST",
     sections: { "1.0": "7.4", "0.3": "4.4" },
-    numbers: [81],
     title: "Operations are refused to callers without the credentials the card asks for",
   },
   "AUTH-SCOPE-002": {
     level: "MUST",
     sections: { "1.0": "13.1", "0.3": "4.6" },
-    numbers: [51],
     title: "Lists hold the tasks of their caller only",
   },
   "AUTH-SCOPE-003": {
     level: "MUST",
     sections: { "1.0": "3.3.2", "0.3": "4.6" },
-    numbers: [44, 71],
     title: "Tasks and push configs of another caller are as unknown ones",
   },
   "TENANT-001": {
     level: "MUST",
     sections: { "1.0": "4.4.6" },
-    numbers: [82],
     title: "A task is not visible under another tenant",
   },
   "AUTH-INTASK-001": {
     level: "MUST",
     sections: { "1.0": "7.6.1", "0.3": "4.5" },
-    numbers: [83],
     title: "A demand for authentication is a task in that state, with a message that explains it",
   },
   "AUTH-INTASK-005": {
     level: "SHOULD",
     sections: { "1.0": "7.6.1" },
-    numbers: [83],
     title: "Streams stay open while authentication is required",
   },
 } as const satisfies RequirementRows;

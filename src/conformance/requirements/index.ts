@@ -2,8 +2,12 @@ import { BINDING_REQUIREMENTS } from "./bindings.ts";
 import { DELIVERY_REQUIREMENTS } from "./delivery.ts";
 import { DISCOVERY_REQUIREMENTS } from "./discovery.ts";
 import { OPERATION_REQUIREMENTS } from "./operations.ts";
+import { UNOBSERVABLE_REQUIREMENTS } from "./unobservable.ts";
 
-/** What is tested, as data. What a requirement means for a server is in the checks that show it. */
+/**
+ * What is tested, as data. What a requirement means for a server is in the checks that show it; our own tests cite the ids
+ * at the start of their titles.
+ */
 
 export const LEVELS = ["MUST", "SHOULD", "MAY"] as const;
 export type Level = (typeof LEVELS)[number];
@@ -19,8 +23,8 @@ interface Requirement {
   /** Where the specification of each version says it; a version that is missing here does not ask for it. */
   readonly sections: Readonly<Partial<Record<Version, string>>>;
   readonly title: string;
-  /** Rows of the numbered list of obligations in `test/wire/requirements.ts` that it belongs to. */
-  readonly numbers?: readonly number[];
+  /** Why it cannot be observed from outside a server; such a requirement has no check, only tests of our own. */
+  readonly unobservable?: string;
 }
 
 export type RequirementRows = Readonly<Record<string, Requirement>>;
@@ -30,12 +34,16 @@ const ROWS = {
   ...OPERATION_REQUIREMENTS,
   ...DELIVERY_REQUIREMENTS,
   ...BINDING_REQUIREMENTS,
+  ...UNOBSERVABLE_REQUIREMENTS,
 };
 
 export type RequirementId = keyof typeof ROWS;
 
 export const REQUIREMENTS: Readonly<Record<RequirementId, Requirement>> = ROWS;
-export const REQUIREMENT_IDS = Object.keys(ROWS) as RequirementId[];
+/** Those that a server can be checked for. */
+export const REQUIREMENT_IDS = (Object.keys(ROWS) as RequirementId[]).filter(
+  (id) => REQUIREMENTS[id].unobservable === undefined,
+);
 
 /** Whether servers of that version are asked for it, at one of the levels down to the given one. */
 export function isApplicable(id: RequirementId, version: Version, lowest: Level = "MAY"): boolean {

@@ -46,22 +46,25 @@ describe("routes", () => {
     expect(http.version).toBe("1.0");
   });
 
-  it.each(EXCHANGES)("[80] [55] [69] $name", async ({ params, http: at, operation, tenant, outcome, result }) => {
-    const target = at.query === undefined ? at.path : `${at.path}?${at.query}`;
-    const { status, headers, body, asked } = await ask(
-      request(at.method, target, at.bodyIsParams ? { body: params } : {}),
-      () => outcome,
-    );
-    expect(asked[0]?.operation).toEqual(operation);
-    expect(asked[0]?.call.tenant).toBe(tenant ?? "");
-    expect(status).toBe(at.status ?? 200);
-    if (status === 204) {
-      expect(body).toBeUndefined();
-      return;
-    }
-    expect(headers).toEqual({ "content-type": "application/a2a+json", "cache-control": "private, no-store" });
-    expect(body).toStrictEqual(result);
-  });
+  it.each(EXCHANGES)(
+    "[BIND-EQUIV-002, CORE-LIST-005, PUSH-CREATE-001] $name",
+    async ({ params, http: at, operation, tenant, outcome, result }) => {
+      const target = at.query === undefined ? at.path : `${at.path}?${at.query}`;
+      const { status, headers, body, asked } = await ask(
+        request(at.method, target, at.bodyIsParams ? { body: params } : {}),
+        () => outcome,
+      );
+      expect(asked[0]?.operation).toEqual(operation);
+      expect(asked[0]?.call.tenant).toBe(tenant ?? "");
+      expect(status).toBe(at.status ?? 200);
+      if (status === 204) {
+        expect(body).toBeUndefined();
+        return;
+      }
+      expect(headers).toEqual({ "content-type": "application/a2a+json", "cache-control": "private, no-store" });
+      expect(body).toStrictEqual(result);
+    },
+  );
 
   it.each([
     ["/tasks/a%3Acancel", "a:cancel"],
@@ -91,7 +94,7 @@ describe("routes", () => {
     expect(asked[0]?.operation.kind).toBe("send");
   });
 
-  it.each(["GET", "POST"])("[61] subscribes with %s", async (method) => {
+  it.each(["GET", "POST"])("[STREAM-SUB-001] subscribes with %s", async (method) => {
     const service = fakeService(() => batches([FRAMES]));
     const reply = await http.handle(
       request(method, "/acme/tasks/t1:subscribe", { headers: { ...V1, "last-event-id": "2" } }),
@@ -159,7 +162,7 @@ describe("routes", () => {
 describe("version", () => {
   it.each([
     ["the header", request("GET", "/tasks/t1", { headers: { "a2a-version": "1.0" } })],
-    ["[19] a patch number", request("GET", "/tasks/t1", { headers: { "a2a-version": "1.0.7" } })],
+    ["[VER-CLIENT-002] a patch number", request("GET", "/tasks/t1", { headers: { "a2a-version": "1.0.7" } })],
     ["the query", request("GET", "/tasks/t1?A2A-Version=1.0", { headers: {} })],
     [
       "the query beside an empty header",
@@ -170,13 +173,13 @@ describe("version", () => {
   });
 
   it.each([
-    ["[17] absent", {}],
-    ["[17] empty", { "a2a-version": "" }],
-    ["[17] 0.3", { "a2a-version": "0.3" }],
-    ["[18] 99.0", { "a2a-version": "99.0" }],
-    ["[18] 1", { "a2a-version": "1" }],
-    ["[18] 1.1", { "a2a-version": "1.1" }],
-    ["[18] nonsense", { "a2a-version": "one" }],
+    ["[VER-SERVER-003] absent", {}],
+    ["[VER-SERVER-003] empty", { "a2a-version": "" }],
+    ["[VER-SERVER-003] 0.3", { "a2a-version": "0.3" }],
+    ["[VER-SERVER-002] 99.0", { "a2a-version": "99.0" }],
+    ["[VER-SERVER-002] 1", { "a2a-version": "1" }],
+    ["[VER-SERVER-002] 1.1", { "a2a-version": "1.1" }],
+    ["[VER-SERVER-002] nonsense", { "a2a-version": "one" }],
   ])("%s is refused", async (_name, headers) => {
     const { status, body, asked } = await ask(request("GET", "/tasks/t1", { headers }));
     expect(status).toBe(400);
@@ -199,7 +202,7 @@ describe("tenant", () => {
     ["body", "/message:send", { ...body, tenant: "acme" }],
     ["query", "/message:send?tenant=acme", body],
     ["encoded path", "/%61cme/message:send", body],
-  ])("[82] comes from the %s", async (_name, path, sent) => {
+  ])("[TENANT-001] comes from the %s", async (_name, path, sent) => {
     const { asked } = await ask(request("POST", path, { body: sent }), outcome);
     expect(asked[0]?.call.tenant).toBe("acme");
   });
@@ -209,7 +212,7 @@ describe("tenant", () => {
     ["/acme/message:send?tenant=other", body, "tenant"],
     ["/tasks/t1:cancel", { id: "t2" }, "id"],
     ["/tasks/t1/pushNotificationConfigs", { task_id: "t2", url: "https://x" }, "task_id"],
-  ])("[82] that %s and %j disagree about is refused", async (path, sent, field) => {
+  ])("[TENANT-001] that %s and %j disagree about is refused", async (path, sent, field) => {
     const { status, body: answer, asked } = await ask(request("POST", path, { body: sent }), outcome);
     expect(status).toBe(400);
     expect(answer.error.details[1].fieldViolations[0].field).toBe(field);
@@ -229,7 +232,7 @@ describe("query", () => {
     "includeArtifacts=1",
     "statusTimestampAfter=2026-01-01",
     "status=TASK_STATE_WORKING&status=TASK_STATE_FAILED",
-  ])("[56] refuses %s", async (query) => {
+  ])("[CORE-LIST-006] refuses %s", async (query) => {
     const { status, body } = await ask(request("GET", `/tasks?${query}`));
     expect(status).toBe(400);
     expect(body.error.status).toBe("INVALID_ARGUMENT");
@@ -241,7 +244,7 @@ describe("query", () => {
     ["status=0&pageToken=", {}],
     ["contextId=a&contextId=a&unknown=1&__proto__=2", { contextId: "a" }],
     ["statusTimestampAfter=2026-01-01T00:00:00.5Z", { statusTimestampAfter: 1767225600500 }],
-  ])("[57] reads %s", async (query, input) => {
+  ])("[CORE-LIST-007] reads %s", async (query, input) => {
     const page = { tasks: [], nextPageToken: "", pageSize: 50, totalSize: 0 };
     const { asked } = await ask(request("GET", `/tasks?${query}`), () => page);
     expect(asked[0]?.operation).toEqual({ kind: "list", ...input });
@@ -249,7 +252,7 @@ describe("query", () => {
 });
 
 describe("errors", () => {
-  it.each(ERROR_CODES)("[77] [78] %s has its status, reason and domain", async (code) => {
+  it.each(ERROR_CODES)("[ERR-CODE-001, HTTP_JSON-ERR-001] %s has its status, reason and domain", async (code) => {
     const { status, headers, body } = await ask(request("GET", "/tasks/t1"), () => {
       throw new ProtocolError(code, "Told to.");
     });
@@ -279,8 +282,8 @@ describe("errors", () => {
   });
 
   it.each([
-    ["[29] no body", undefined, "INVALID_PARAMS"],
-    ["[30] no parts", { message: { ...MESSAGE, parts: [] } }, "INVALID_PARAMS"],
+    ["[CORE-ERR-002] no body", undefined, "INVALID_PARAMS"],
+    ["[DM-PARTS-001] no parts", { message: { ...MESSAGE, parts: [] } }, "INVALID_PARAMS"],
     ["a list", "[]", "INVALID_PARAMS"],
     ["broken JSON", "{", "PARSE_ERROR"],
     ["deep JSON", `${"[".repeat(65)}${"]".repeat(65)}`, "INVALID_REQUEST"],
@@ -313,7 +316,7 @@ describe("media type", () => {
     );
   });
 
-  it.each(["text/plain", "application/xml"])("[77] refuses %s", async (type) => {
+  it.each(["text/plain", "application/xml"])("[ERR-CODE-001] refuses %s", async (type) => {
     const { status, body: answer } = await ask(
       request("POST", "/message:send", { body, headers: { ...V1, "content-type": type } }),
     );
@@ -333,7 +336,7 @@ describe("media type", () => {
 describe("streams", () => {
   const stream = request("POST", "/message:stream", { body: { message: MESSAGE } });
 
-  it("[66] have no envelope and number their frames", async () => {
+  it("[STREAM-FRAME-001] have no envelope and number their frames", async () => {
     const reply = streamed(
       await http.handle(stream, contextOf(fakeService(() => batches([FRAMES.slice(0, 2), FRAMES.slice(2)])))),
     );
@@ -342,7 +345,7 @@ describe("streams", () => {
     expect(await writesOf(reply)).toEqual([`${text[0]}${text[1]}`, text[2]]);
   });
 
-  it("[62] refused before they begin are an ordinary error", async () => {
+  it("[STREAM-SUB-003] refused before they begin are an ordinary error", async () => {
     const { status, headers, body } = await ask(stream, () => {
       throw taskNotFound("t1");
     });

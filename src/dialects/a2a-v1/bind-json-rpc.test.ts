@@ -55,7 +55,7 @@ describe("methods", () => {
   });
 
   it.each(EXCHANGES)(
-    "[23] [24] [25] [31] [54] [55] $name",
+    "[DM-SERIAL-002, DM-SERIAL-006, DM-PART-001, CORE-SEND-001, CORE-LIST-004, CORE-LIST-005] $name",
     async ({ method, params, operation, tenant, outcome, result }) => {
       const service = fakeService(() => outcome);
       const reply = full(await post(rpc(method, params, "x"), contextOf(service)));
@@ -76,14 +76,14 @@ describe("methods", () => {
     },
   );
 
-  it.each([0, "", "a", -1, 1.5, null])("[79] echoes the id %j", async (id) => {
+  it.each([0, "", "a", -1, 1.5, null])("[JSONRPC-FMT-001] echoes the id %j", async (id) => {
     const { body } = await answerTo(rpc("GetTask", { id: "t1" }, id));
     expect(body.id).toBe(id);
   });
 });
 
 describe("errors", () => {
-  it.each(ERROR_CODES)("[77] [78] %s has its code, reason and domain", async (code) => {
+  it.each(ERROR_CODES)("[ERR-CODE-001, JSONRPC-ERR-004] %s has its code, reason and domain", async (code) => {
     const { body } = await answerTo(rpc("GetTask", { id: "t1" }), () => {
       throw new ProtocolError(code, "Told to.", { metadata: { taskId: "t1" } });
     });
@@ -135,7 +135,7 @@ describe("errors", () => {
     expect(body.error.data[1]).toEqual({ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "1.5s" });
   });
 
-  it("[79] refuses an unknown method", async () => {
+  it("[JSONRPC-FMT-001] refuses an unknown method", async () => {
     const { status, body } = await answerTo(rpc("message/send", {}));
     expect(status).toBe(200);
     expect(body).toMatchObject({ id: 1, error: { code: -32601 } });
@@ -145,30 +145,34 @@ describe("errors", () => {
     ["a known task", "GetTask", { id: "t1" }, { result: { id: "t1" } }],
     ["bad params", "GetTask", {}, { error: { code: -32602 } }],
     ["an unknown method", "GetTasks", {}, { error: { code: -32601 } }],
-  ])("[79] answers a request without an id: %s", async (_, method, params, answer) => {
+  ])("[JSONRPC-FMT-001] answers a request without an id: %s", async (_, method, params, answer) => {
     const { status, body } = await answerTo({ jsonrpc: "2.0", method, params }, () => ({ id: "t1" }));
     expect(status).toBe(200);
     expect(body).toMatchObject({ id: null, ...answer });
   });
 
   it.each([
-    ["[79] params missing", undefined, ["message"]],
-    ["[79] params as a list", [MESSAGE], [""]],
-    ["[29] message missing", {}, ["message"]],
-    ["[29] messageId missing", { message: { ...MESSAGE, messageId: undefined } }, ["message.messageId"]],
-    ["[29] messageId empty", { message: { ...MESSAGE, messageId: "" } }, ["message.messageId"]],
-    ["[29] role missing", { message: { ...MESSAGE, role: undefined } }, ["message.role"]],
-    ["[29] role unspecified", { message: { ...MESSAGE, role: "ROLE_UNSPECIFIED" } }, ["message.role"]],
-    ["[29] role of 0.3", { message: { ...MESSAGE, role: "user" } }, ["message.role"]],
-    ["[29] parts missing", { message: { ...MESSAGE, parts: undefined } }, ["message.parts"]],
-    ["[30] parts empty", { message: { ...MESSAGE, parts: [] } }, ["message.parts"]],
+    ["[JSONRPC-FMT-001] params missing", undefined, ["message"]],
+    ["[JSONRPC-FMT-001] params as a list", [MESSAGE], [""]],
+    ["[CORE-ERR-002] message missing", {}, ["message"]],
+    ["[CORE-ERR-002] messageId missing", { message: { ...MESSAGE, messageId: undefined } }, ["message.messageId"]],
+    ["[CORE-ERR-002] messageId empty", { message: { ...MESSAGE, messageId: "" } }, ["message.messageId"]],
+    ["[CORE-ERR-002] role missing", { message: { ...MESSAGE, role: undefined } }, ["message.role"]],
+    ["[CORE-ERR-002] role unspecified", { message: { ...MESSAGE, role: "ROLE_UNSPECIFIED" } }, ["message.role"]],
+    ["[CORE-ERR-002] role of 0.3", { message: { ...MESSAGE, role: "user" } }, ["message.role"]],
+    ["[CORE-ERR-002] parts missing", { message: { ...MESSAGE, parts: undefined } }, ["message.parts"]],
+    ["[DM-PARTS-001] parts empty", { message: { ...MESSAGE, parts: [] } }, ["message.parts"]],
     [
-      "[25] a part with two contents",
+      "[DM-PART-001] a part with two contents",
       { message: { ...MESSAGE, parts: [{ text: "a", url: "b" }] } },
       ["message.parts[0]"],
     ],
-    ["[25] a part with none", { message: { ...MESSAGE, parts: [{ text: "a" }, {}] } }, ["message.parts[1]"]],
-    ["[27] raw that is not base64", { message: { ...MESSAGE, parts: [{ raw: "a*b" }] } }, ["message.parts[0].raw"]],
+    ["[DM-PART-001] a part with none", { message: { ...MESSAGE, parts: [{ text: "a" }, {}] } }, ["message.parts[1]"]],
+    [
+      "[DM-BYTES-001] raw that is not base64",
+      { message: { ...MESSAGE, parts: [{ raw: "a*b" }] } },
+      ["message.parts[0].raw"],
+    ],
     [
       "all at once, in the caller's spelling",
       { message: { message_id: 7, role: 9, parts: [{ text: 1 }] }, configuration: { history_length: -1 } },
@@ -194,7 +198,7 @@ describe("errors", () => {
     { historyLength: -1 },
     { statusTimestampAfter: "yesterday" },
     { includeArtifacts: "true" },
-  ])("[56] [26] refuses ListTasks with %j", async (params) => {
+  ])("[CORE-LIST-006, DM-SERIAL-003] refuses ListTasks with %j", async (params) => {
     const { body } = await answerTo(rpc("ListTasks", params));
     expect(body.error.code).toBe(-32602);
     expect(body.error.data[1].fieldViolations[0].field).toBe(Object.keys(params)[0]);
@@ -234,7 +238,7 @@ describe("media type", () => {
     expect(body.result).toEqual({ id: "t1" });
   });
 
-  it("[77] refuses another one with -32005", async () => {
+  it("[ERR-CODE-001] refuses another one with -32005", async () => {
     const { status, body } = await answerTo(rpc("GetTask", { id: "t1" }), undefined, {
       headers: { "content-type": "text/plain" },
     });
@@ -247,20 +251,20 @@ describe("tenant, extensions and keys", () => {
   const send = rpc("SendMessage", { tenant: "acme", message: MESSAGE });
   const outcome = { message: { ...MESSAGE, role: "ROLE_AGENT" } };
 
-  it("[82] partitions by a tenant that names no agent", async () => {
+  it("[TENANT-001] partitions by a tenant that names no agent", async () => {
     const service = fakeService(() => outcome);
     await post(send, contextOf(service));
     expect(service.asked[0]?.call.tenant).toBe("acme");
   });
 
-  it("[82] goes to the agent a tenant names", async () => {
+  it("[TENANT-001] goes to the agent a tenant names", async () => {
     const [own, other] = [fakeService(() => outcome), fakeService(() => outcome)];
     await post(send, contextOf(own, { agentOfTenant: (tenant) => (tenant === "acme" ? other : undefined) }));
     expect(own.asked).toEqual([]);
     expect(other.asked[0]?.call.tenant).toBe("");
   });
 
-  it("[20] [22] passes on the list of extensions and names those activated", async () => {
+  it("[SVC-PARAM-001, SVC-PARAM-002] passes on the list of extensions and names those activated", async () => {
     const service = fakeService(
       () => outcome,
       (requested) => requested.filter((uri) => uri === "urn:a"),
@@ -274,7 +278,7 @@ describe("tenant, extensions and keys", () => {
     });
   });
 
-  it("[22] says nothing of extensions when none is active", async () => {
+  it("[SVC-PARAM-002] says nothing of extensions when none is active", async () => {
     const reply = await post(send, contextOf(fakeService(() => outcome)), { headers: { "a2a-extensions": "urn:b" } });
     expect(reply.headers["a2a-extensions"]).toBeUndefined();
   });
@@ -300,7 +304,7 @@ describe("tenant, extensions and keys", () => {
 describe("streams", () => {
   const stream = rpc("SendStreamingMessage", { message: MESSAGE }, "r");
 
-  it("[60] [66] repeat the id in every frame, number them, and write a batch at once", async () => {
+  it("[CORE-STREAM-003, STREAM-FRAME-001] repeat the id in every frame, number them, and write a batch at once", async () => {
     const service = fakeService(() => batches([FRAMES.slice(0, 2), FRAMES.slice(2)]));
     const reply = streamed(await post(stream, contextOf(service)));
     expect(service.asked[0]?.operation).toEqual({ kind: "stream", message: MESSAGE });
@@ -316,7 +320,7 @@ describe("streams", () => {
     expect(await writesOf(reply)).toEqual([`${text[0]}${text[1]}`, text[2]]);
   });
 
-  it("[59] carry the one message of an agent that made no task", async () => {
+  it("[CORE-STREAM-002] carry the one message of an agent that made no task", async () => {
     const event = { message: { ...MESSAGE, role: "ROLE_AGENT" as const } };
     const reply = await post(stream, contextOf(fakeService(() => batches([[frame(undefined, event)]]))));
     expect(await writesOf(reply)).toEqual([`data: {"jsonrpc":"2.0","id":"r","result":${JSON.stringify(event)}}\n\n`]);
@@ -333,7 +337,7 @@ describe("streams", () => {
   });
 
   it.each(["SendStreamingMessage", "SubscribeToTask"])(
-    "[58] [62] %s refused at once is an ordinary error",
+    "[CORE-CAP-002, STREAM-SUB-003] %s refused at once is an ordinary error",
     async (method) => {
       const { status, headers, body } = await answerTo(rpc(method, { message: MESSAGE, id: "t1" }, "r"), () => {
         throw new ProtocolError("UNSUPPORTED_OPERATION", "The task has ended.");
@@ -344,7 +348,7 @@ describe("streams", () => {
     },
   );
 
-  it("[62] refused before they begin are an ordinary error", async () => {
+  it("[STREAM-SUB-003] refused before they begin are an ordinary error", async () => {
     const { headers, body } = await answerTo(stream, () => {
       throw taskNotFound("t1");
     });
@@ -361,7 +365,7 @@ describe("streams", () => {
     expect(last).not.toContain("secret");
   });
 
-  it("[61] resume after the event the caller names", async () => {
+  it("[STREAM-SUB-001] resume after the event the caller names", async () => {
     const service = fakeService(() => batches([FRAMES]));
     await writesOf(
       await post(rpc("SubscribeToTask", { id: "t1" }), contextOf(service), { headers: { "last-event-id": "17" } }),

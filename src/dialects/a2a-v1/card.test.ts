@@ -30,7 +30,7 @@ const FULL: AgentCard = {
 };
 
 describe("toWireCard", () => {
-  it("[1] [3] [12] [13] follows the presence rules", () => {
+  it("[CARD-DISC-001, CARD-JSON-001, CARD-SIGN-005, CARD-SIGN-006] follows the presence rules", () => {
     expect(JSON.parse(toWireCard(FULL))).toStrictEqual({
       name: "Echo",
       description: "",
@@ -108,7 +108,7 @@ describe("a card read from the wire", () => {
     ],
     ["", "card"],
     ["", null],
-  ])("[2] refuses a card for its %s", (field, wire) => {
+  ])("[CARD-PROTO-001] refuses a card for its %s", (field, wire) => {
     expect(() => fromWireCard(wire)).toThrow(ProtocolError);
     try {
       fromWireCard(wire);

@@ -4,7 +4,7 @@ import { codeOfReason, readErrorDetails, toPublicError } from "../shared/errors.
 import { codeOfJsonRpc, ERRORS, toHttpError, toJsonRpcError } from "./errors.ts";
 
 describe("the table", () => {
-  it("[77] is that of A2A 1.0.1", () => {
+  it("[ERR-CODE-001] is that of A2A 1.0.1", () => {
     const rows = ERROR_CODES.map((code) => [code, ERRORS[code].jsonRpc, ERRORS[code].http, ERRORS[code].grpcStatus]);
     expect(rows).toEqual([
       ["TASK_NOT_FOUND", -32001, 404, "NOT_FOUND"],
@@ -53,7 +53,7 @@ describe("details", () => {
     data: { from: "a peer" },
   });
 
-  it("[78] are the same in both bindings, each with its type", () => {
+  it("[JSONRPC-ERR-004] are the same in both bindings, each with its type", () => {
     const { data } = JSON.parse(toJsonRpcError(error));
     const { details } = JSON.parse(toHttpError(error)).error;
     expect(details).toEqual(data);

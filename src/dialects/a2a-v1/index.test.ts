@@ -7,7 +7,7 @@ it("can say everything there is to say", () => {
   expect(Object.keys(operations)).toHaveLength(11);
 });
 
-it("[4] serves and calls the same bindings, all in version 1.0", () => {
+it("[BIND-EQUIV-001] serves and calls the same bindings, all in version 1.0", () => {
   expect(a2aV1.name).toBe("a2a-v1");
   const { jsonRpc, http = [], rpc } = a2aV1.serving;
   expect([jsonRpc?.versions, ...http.map(({ version }) => version), rpc?.version]).toEqual([["1.0"], "1.0", "1.0"]);

@@ -46,7 +46,7 @@ function refusalOf(name: WireName, value: unknown, options?: Parameters<typeof r
 }
 
 describe.each(SAMPLES)("%s", (name, samples) => {
-  it("[25] [27] written and read is itself", () => {
+  it("[DM-PART-001, DM-BYTES-001] written and read is itself", () => {
     fc.assert(
       fc.property(samples, (value) => {
         const wire = JSON.parse(JSON.stringify(writeWire(name, value)));
@@ -100,7 +100,7 @@ describe("reading", () => {
     expect(request).toStrictEqual(before);
   });
 
-  it("[28] [24] leaves unknown members out, wherever they stand", () => {
+  it("[DM-SERIAL-005, DM-SERIAL-006] leaves unknown members out, wherever they stand", () => {
     expect(
       readWire("Message", { kind: "message", ...MESSAGE, parts: [{ kind: "text", text: "a", x: {} }] }),
     ).toStrictEqual({
@@ -119,7 +119,7 @@ describe("reading", () => {
     ]);
   });
 
-  it("[25] keeps empty text and drops empty names", () => {
+  it("[DM-PART-001] keeps empty text and drops empty names", () => {
     expect(readWire("Part", { text: "", filename: "", mediaType: "" })).toStrictEqual({ text: "" });
   });
 
@@ -127,7 +127,7 @@ describe("reading", () => {
     [1, "ROLE_USER"],
     [2, "ROLE_AGENT"],
     ["ROLE_AGENT", "ROLE_AGENT"],
-  ])("[23] reads the role %j as %s", (role, read) => {
+  ])("[DM-SERIAL-002] reads the role %j as %s", (role, read) => {
     expect(readWire("Message", { ...MESSAGE, role }).role).toBe(read);
   });
 
@@ -145,13 +145,16 @@ describe("reading", () => {
     ["YQ", "YQ=="],
     ["YQ=", "YQ=="],
     ["YWJj", "YWJj"],
-  ])("[27] reads the bytes %j as %j", (raw, read) => {
+  ])("[DM-BYTES-001] reads the bytes %j as %j", (raw, read) => {
     expect(readWire("Part", { raw })).toStrictEqual({ raw: read });
   });
 
-  it.each(["Y", "YQ===", "=", "Y=Q=", "YQ==YQ==", "Y Q=", "YÄ==", 5, ["YQ=="]])("[27] refuses the bytes %j", (raw) => {
-    expect(refusalOf("Part", { raw }).violations).toEqual([{ field: "raw", description: "must be base64" }]);
-  });
+  it.each(["Y", "YQ===", "=", "Y=Q=", "YQ==YQ==", "Y Q=", "YÄ==", 5, ["YQ=="]])(
+    "[DM-BYTES-001] refuses the bytes %j",
+    (raw) => {
+      expect(refusalOf("Part", { raw }).violations).toEqual([{ field: "raw", description: "must be base64" }]);
+    },
+  );
 
   it("reads long bytes without running out of stack", () => {
     const raw = "A".repeat(12_000_000);
@@ -163,7 +166,7 @@ describe("reading", () => {
     ["2026-01-01T00:00:00Z", "2026-01-01T00:00:00.000Z"],
     ["2026-01-01T00:00:00.123456789Z", "2026-01-01T00:00:00.123Z"],
     ["2026-01-01T01:00:00+01:00", "2026-01-01T00:00:00.000Z"],
-  ])("[26] reads the timestamp %s as %s", (timestamp, read) => {
+  ])("[DM-SERIAL-003] reads the timestamp %s as %s", (timestamp, read) => {
     expect(readWire("TaskStatus", { state: 1, timestamp })).toStrictEqual({
       state: "TASK_STATE_SUBMITTED",
       timestamp: read,
@@ -171,7 +174,7 @@ describe("reading", () => {
   });
 
   it.each(["", "2026-01-01", "2026-13-01T00:00:00Z", "2026-01-01T00:00:00", 1767225600000])(
-    "[26] refuses the timestamp %j",
+    "[DM-SERIAL-003] refuses the timestamp %j",
     (timestamp) => {
       expect(refusalOf("TaskStatus", { state: 1, timestamp }).violations?.[0]?.field).toBe("timestamp");
     },

@@ -162,7 +162,7 @@ describe("eventStreamReply", () => {
     expect((await reader.next()).done).toBe(true);
   });
 
-  it("[65] closes the source at once when the reader returns, though a batch is awaited", async () => {
+  it("[STREAM-LEAVE-001] closes the source at once when the reader returns, though a batch is awaited", async () => {
     const source = new Source();
     const opening = open(source);
     source.give("a");
