@@ -1,12 +1,12 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 
-/** Only the time is signed: Base64 of HMAC-SHA256 with the secret key over decimal milliseconds. */
+/** Only the timestamp is signed: Base64 of HMAC-SHA256 with the secret key over decimal milliseconds. */
 export function sign(secretKey: string, timestamp: string): string {
   return createHmac("sha256", secretKey).update(timestamp).digest("base64");
 }
 
-/** How far a signed time may be off, either way. Documented for calls; whether the link has it too is an assumption. */
+/** Maximum clock skew of a signed timestamp, in either direction. Documented for calls; assumed for the link. */
 export const DEFAULT_SKEW_MS = 15 * 60_000;
 
 type SignatureVerdict = "valid" | "wrong" | "stale" | "no-time";
@@ -23,22 +23,22 @@ function checkSignature(signature: string, timestamp: string, check: SignatureCh
   return Math.abs(check.now - Number(timestamp)) < check.skewMs ? "valid" : "stale";
 }
 
-/** Takes as long whether they are equal or not. */
+/** Constant-time comparison. */
 function equalSecrets(one: string, other: string): boolean {
   return timingSafeEqual(digest(one), digest(other));
 }
 
 const digest = (text: string) => createHash("sha256").update(text).digest();
 
-/** An agent as its owner registered it with the platform. */
+/** An agent as registered with the platform. */
 export interface RegisteredAgent {
   readonly agentId: string;
   readonly accessKey: string;
   readonly secretKey: string;
-  /** The other set of credentials, which uploads need. */
+  /** The second set of credentials, required for uploads. */
   readonly uid?: string;
   readonly apiKey?: string;
-  /** Of the trigger that push notifications go through. */
+  /** Id of the trigger that push notifications use. */
   readonly apiId?: string;
 }
 
@@ -54,7 +54,7 @@ export type AuthenticationResult =
 
 const refuse = (status: 401 | 403, why: string): AuthenticationResult => ({ status, reason: why });
 
-/** Who signs a request: by access key and signature, or by user id and API key. */
+/** Identifies the caller by access key and signature, or by user id and API key. */
 export function authenticate(headers: IncomingHttpHeaders, rules: AuthenticationRules): AuthenticationResult {
   return headers["x-api-key"] === undefined ? authenticateSigned(headers, rules) : authenticateByKey(headers, rules);
 }
@@ -92,7 +92,7 @@ function authenticateByKey(headers: IncomingHttpHeaders, { agents }: Authenticat
   return known?.apiKey === undefined ? refuse(401, "The API key is unknown.") : { agent: known, claw: true };
 }
 
-/** A link is for one agent, which its headers name as well. */
+/** A link belongs to one agent, which must also be named in the headers. */
 export function authenticateLink(headers: IncomingHttpHeaders, rules: AuthenticationRules): AuthenticationResult {
   const admission = authenticate(headers, rules);
   if ("status" in admission) return admission;

@@ -6,12 +6,12 @@ import type { AuthenticationResult, RegisteredAgent } from "./authentication.ts"
 import type { AgentSocket } from "./link/connection.ts";
 import type { Report } from "./violations.ts";
 
-/** Answers a request if it is its own. */
+/** Resolves with false if the request is not for this route. */
 export type Route = (request: IncomingMessage, url: URL, response: ServerResponse) => Promise<boolean>;
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
-/** Undefined if there is too much of it. */
+/** Undefined if the body is too large. */
 export async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -29,7 +29,7 @@ export function replyJson(response: ServerResponse, status: number, value: unkno
 
 const LINK_PATH = "/openclaw/v1/ws/link";
 
-/** More than any frame the platform could mean; a bound all the same. */
+/** Larger than any frame the platform could expect. */
 const MAX_FRAME_BYTES = 16 * 1024 * 1024;
 
 interface PlatformServerOptions {
@@ -38,19 +38,19 @@ interface PlatformServerOptions {
   readonly routes: readonly Route[];
   readonly report: Report;
   readonly authenticate: (headers: IncomingMessage["headers"]) => AuthenticationResult;
-  /** A status that every upgrade is refused with, while there is one. */
+  /** Status with which every upgrade is refused; undefined to accept them. */
   readonly refusalStatus: () => number | undefined;
   readonly onAgent: (agent: RegisteredAgent, socket: AgentSocket) => void;
 }
 
-/** One server of the platform: the link, and what is reached beside it over HTTP. */
+/** One server of the platform: the link and the HTTP services beside it. */
 export class PlatformServer {
   readonly #options: PlatformServerOptions;
   readonly #server: Server;
   readonly #sockets = new WebSocketServer({
     noServer: true,
     clientTracking: false,
-    // Pongs are given by hand, so that they can be withheld.
+    // Pongs are sent by hand so that they can be withheld.
     autoPong: false,
     perMessageDeflate: false,
     maxPayload: MAX_FRAME_BYTES,
@@ -73,7 +73,7 @@ export class PlatformServer {
     });
   }
 
-  /** Of HTTP, without a path. */
+  /** HTTP origin, without a path. */
   get origin(): string {
     const { port } = this.#server.address() as AddressInfo;
     const { address } = this.#options;
@@ -98,7 +98,7 @@ export class PlatformServer {
       for (const route of this.#options.routes) if (await route(request, url, response)) return;
       response.writeHead(404).end();
     } catch {
-      // The caller went away in the middle of its request.
+      // The client disconnected before its request was complete.
       response.destroy();
     }
   }

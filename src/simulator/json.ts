@@ -1,11 +1,11 @@
 import { isObject } from "../model/json.ts";
 
-/** What is wrong with something that was read; the message names the member. */
+/** A value that could not be decoded; the message names the member. */
 export class DecodeError extends Error {
   override readonly name = "DecodeError";
 }
 
-/** Values of strangers, looked at without believing anything about them. */
+/** Access to untrusted values, without assumptions about their shape. */
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -15,7 +15,7 @@ export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(val
 
 export const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
 
-/** Undefined for what is no JSON object. */
+/** Undefined if the text is not a JSON object. */
 export function parseObject(text: string): Fields | undefined {
   try {
     const value: unknown = JSON.parse(text);

@@ -6,30 +6,30 @@ import type { Random } from "./random.ts";
 import { PUSH_SPACING_MS } from "./services/webhook.ts";
 import type { Profile } from "./task/screen.ts";
 
-/** Everything about the platform that differs between versions, is not known for sure, or is wanted otherwise. */
+/** Properties of the platform that differ between versions, are not known for certain, or are configurable. */
 export interface PlatformTraits {
-  /** How the app shows what comes. */
+  /** How the app renders updates. */
   readonly profile: Profile;
-  /** How far the time of a signature may be off. */
+  /** Maximum clock skew of a signature. */
   readonly skewMs: number;
-  /** What becomes of an agent that speaks before it has introduced itself. */
+  /** How to treat an agent that sends frames before its init frame. */
   readonly beforeInit: "ignore" | "close";
-  /** How long an agent may take to introduce itself. Assumed. */
+  /** How long an agent may take to send its init frame. Assumed. */
   readonly initMs: number;
   readonly echoHeartbeat: boolean;
   readonly idleMs: number;
-  /** What becomes of a second connection of one agent to one server. */
+  /** How to treat a second connection of an agent to the same server. */
   readonly secondConnection: "replace" | "refuse";
-  /** How many servers there are, and how traffic is spread over two. */
+  /** Number of servers, and how traffic is distributed over two. */
   readonly hosts: 1 | 2;
   readonly spread: "duplicate" | "partition";
-  /** Silence after which the phone gives up. Assumed: no such time is published. */
+  /** Silence after which the phone gives up. Assumed: the actual time is not published. */
   readonly silenceMs: number;
-  /** Characters that the text of one frame may have. */
+  /** Maximum characters in the text of one frame. */
   readonly textLimit: number;
-  /** Characters above which the connection is cut. Assumed, hence off. */
+  /** Characters in one frame above which the connection is cut. Assumed, therefore off. */
   readonly cutAbove: number;
-  /** How long the phone waits for the answer to cancelling and clearing. Assumed. */
+  /** How long the phone waits for the answer to cancel and clear. Assumed. */
   readonly controlPatienceMs: number;
   readonly pushSpacingMs: number;
   readonly emptyPushAnswers: boolean;
@@ -55,16 +55,16 @@ export const DEFAULT_TRAITS: PlatformTraits = {
 
 export interface SimulatorOptions extends Partial<PlatformTraits> {
   readonly clock: Clock;
-  /** All ids and all chance come from here: the same source gives the same run. */
+  /** Source of all ids and random choices: the same source gives the same run. */
   readonly random: Random;
-  /** Loopback unless given: what is said here is not encrypted. */
+  /** Default: loopback, since the traffic is not encrypted. */
   readonly address?: string;
-  /** A free one unless given. A second server takes the one after it. */
+  /** Default: a free port. A second server uses the next one. */
   readonly port?: number;
-  /** The first one is the phones'. One is made up if none is given. */
+  /** Phones use the first one. Default: a generated agent. */
   readonly agents?: readonly [RegisteredAgent, ...RegisteredAgent[]];
-  /** What the first phone is. */
+  /** Device kind of the first phone. */
   readonly device?: DeviceKind;
-  /** Call the agent at an address instead of waiting for it to dial. */
+  /** Call the agent at an address instead of waiting for it to connect. */
   readonly http?: CloudOptions;
 }

@@ -3,7 +3,7 @@ import { hexDigits, type Random, uuidFrom } from "./random.ts";
 import type { Notification, PushDevice } from "./services/webhook.ts";
 import { SimulatedTask, type TaskRules } from "./task/simulated-task.ts";
 
-/** How the platform hands over what it knows of the device, if the owner of the agent asked for it. */
+/** How the platform passes device variables, if the agent's owner enabled them. */
 type VariablesForm = "none" | "object" | "list";
 
 interface DeviceFacts {
@@ -11,7 +11,7 @@ interface DeviceFacts {
   readonly kind: DeviceKind;
 }
 
-/** A phone's id looks like a UUID; that of the desktop app does not. Nothing else tells them apart. */
+/** A phone's id looks like a UUID; that of the desktop app does not. There is no other difference. */
 export type DeviceKind = "mobile" | "desktop";
 
 const textPart = (text: string): Fields => ({ kind: "text", text });
@@ -29,18 +29,18 @@ export interface DeviceEvent {
   readonly payload: Fields;
 }
 
-/** What a device reports is a message of data alone. */
+/** Device events are sent as a message with data parts only. */
 const eventPart = ({ name, namespace, payload }: DeviceEvent): Fields =>
   dataPart({ events: [{ header: { namespace, name }, payload }] });
 
-/** The tap on a notification whose content is still with the agent. */
+/** The tap on a notification whose content the agent still has to deliver. */
 const triggerEvent = (pushDataId: string): DeviceEvent => ({
   namespace: "Common",
   name: "Trigger",
   payload: { dataMap: { pushDataId } },
 });
 
-/** An object on devices, a list of objects in the documents. */
+/** An object on devices, a list of objects in the documentation. */
 function variableParts(form: VariablesForm, device: DeviceFacts): readonly Fields[] {
   if (form === "none") return [];
   const facts = {
@@ -53,15 +53,15 @@ function variableParts(form: VariablesForm, device: DeviceFacts): readonly Field
   return [dataPart({ variables: { systemVariables } })];
 }
 
-/** Who speaks, in the ids of the platform. */
+/** The sender of a message, in the platform's ids. */
 interface Sender {
   readonly agentId: string;
   readonly deviceId: string;
   /** New whenever the app is opened. */
   readonly appSessionId: string;
-  /** Stays until the user clears the context. */
+  /** Unchanged until the user clears the context. */
   readonly conversationId: string;
-  /** Empty while the user has not bound an account. */
+  /** Empty until the user has linked an account. */
   readonly loginSessionId: string;
 }
 
@@ -80,19 +80,19 @@ export interface OutgoingControl {
   readonly taskId: string | undefined;
 }
 
-/** In the agent's words, or what happened instead of an answer. */
+/** The state that the agent answered with, or what happened instead of an answer. */
 export type ControlAnswer = "canceled" | "cleared" | "failed" | "unknown" | "error" | "no-answer";
 
-/** How a phone's words reach the agent, and how its words come back to the task. */
+/** Sends a phone's messages to the agent and delivers the agent's responses to the task. */
 export interface Channel {
-  /** False if there is nobody to tell. */
+  /** False if no agent is connected. */
   sendMessage(message: OutgoingMessage, task: SimulatedTask): boolean;
   sendControl(control: OutgoingControl): Promise<ControlAnswer>;
 }
 
 export interface UserFile {
   readonly name: string;
-  /** As the app says it, which need not be a registered type: `jpeg` is one. */
+  /** As the app reports it; not necessarily a registered type, such as `jpeg`. */
   readonly mimeType: string;
   readonly bytes: Uint8Array;
 }
@@ -102,7 +102,7 @@ export interface PhoneOptions {
   readonly variables?: VariablesForm;
 }
 
-/** What a phone stands on; the same for all phones of a simulator. */
+/** Shared by all phones of a simulator. */
 interface PhoneDependencies {
   readonly agentId: string;
   readonly channel: Channel;
@@ -116,23 +116,23 @@ interface PhoneDependencies {
 export class Phone implements PushDevice {
   readonly device: DeviceKind;
   readonly deviceId: string;
-  /** Where notifications for this device are sent. */
+  /** Address of notifications for this device. */
   readonly pushId: string;
   readonly notifications: Notification[] = [];
   appSessionId: string;
   conversationId: string;
   loginSessionId = "";
-  /** How the device's variables are sent along from now on. */
+  /** How device variables are sent from now on. */
   variables: VariablesForm;
   /** The newest task: the only one whose channel is open. */
   current: SimulatedTask | undefined;
-  readonly #surroundings: PhoneDependencies;
-  /** Messages of each conversation. */
+  readonly #dependencies: PhoneDependencies;
+  /** Number of messages by conversation. */
   readonly #turns = new Map<string, number>();
 
-  constructor(surroundings: PhoneDependencies, { device = "mobile", variables = "none" }: PhoneOptions = {}) {
-    const { random } = surroundings;
-    this.#surroundings = surroundings;
+  constructor(dependencies: PhoneDependencies, { device = "mobile", variables = "none" }: PhoneOptions = {}) {
+    const { random } = dependencies;
+    this.#dependencies = dependencies;
     this.device = device;
     this.deviceId = device === "mobile" ? uuidFrom(random) : `PC_${hexDigits(random, 40)}`;
     this.pushId = hexDigits(random, 32);
@@ -143,7 +143,7 @@ export class Phone implements PushDevice {
 
   get sender(): Sender {
     return {
-      agentId: this.#surroundings.agentId,
+      agentId: this.#dependencies.agentId,
       deviceId: this.deviceId,
       appSessionId: this.appSessionId,
       conversationId: this.conversationId,
@@ -152,34 +152,34 @@ export class Phone implements PushDevice {
   }
 
   /**
-   * Sends a message. While the agent waits for an answer it goes to the same task under the same ids; else it begins a
-   * new task, and an older one that still runs has lost its channel.
+   * Sends a message. While the agent waits for an answer it goes to the same task with the same ids; otherwise it
+   * starts a new task, and an older one that still runs loses its channel.
    */
   say(text: string, files: readonly UserFile[] = []): SimulatedTask {
-    const { host } = this.#surroundings;
+    const { host } = this.#dependencies;
     const content = text === "" && files.length > 0 ? [] : [textPart(text)];
     return this.send([...content, ...files.map((file) => filePart(host(file)))], text);
   }
 
-  /** As `say`, with parts of the caller's own making. */
-  send(parts: readonly Fields[], said = ""): SimulatedTask {
+  /** Like `say`, with custom parts. */
+  send(parts: readonly Fields[], text = ""): SimulatedTask {
     const answered = this.current?.asks === true ? this.current : undefined;
     if (answered === undefined) this.current?.end("superseded");
     else answered.resume();
-    const task = answered ?? this.#newTask(said);
+    const task = answered ?? this.#newTask(text);
     this.current = task;
     this.#deliver(task, [...variableParts(this.variables, { pushId: this.pushId, kind: this.device }), ...parts]);
     return task;
   }
 
-  /** The device reports something by itself. It belongs to the running task, if there is one, and takes no turn. */
+  /** Sends a device event. It belongs to the running task, if there is one, and does not count as a turn. */
   report(event: DeviceEvent): SimulatedTask {
     const task = this.current?.isOpen === true ? this.current : this.#newTask("", Number.POSITIVE_INFINITY);
-    this.#deliver(task, [eventPart(event)], uuidFrom(this.#surroundings.random));
+    this.#deliver(task, [eventPart(event)], uuidFrom(this.#dependencies.random));
     return task;
   }
 
-  /** Asks the agent to stop the running task. */
+  /** Asks the agent to cancel the running task. */
   async cancel(): Promise<ControlAnswer> {
     const task = this.current;
     const answer = await this.#control("cancel", task?.id);
@@ -187,48 +187,48 @@ export class Phone implements PushDevice {
     return answer;
   }
 
-  /** Forgets the conversation, here and at the agent; the next message begins another one. */
+  /** Clears the conversation, here and at the agent; the next message starts a new one. */
   async clear(): Promise<ControlAnswer> {
     const answer = this.#control("clear", undefined);
     this.current?.end("superseded");
     this.current = undefined;
-    this.conversationId = uuidFrom(this.#surroundings.random);
+    this.conversationId = uuidFrom(this.#dependencies.random);
     return answer;
   }
 
-  /** Closes the app and opens it again: another session, the same conversation. */
+  /** Closes and reopens the app: a new session, the same conversation. */
   reopen(): void {
-    this.appSessionId = uuidFrom(this.#surroundings.random);
+    this.appSessionId = uuidFrom(this.#dependencies.random);
     this.current?.reenter();
   }
 
   notify(notification: Notification): void {
     this.notifications.push(notification);
-    this.#surroundings.onNotification(this, notification);
+    this.#dependencies.onNotification(this, notification);
   }
 
-  /** Taps a notification. One that only names its content has the agent asked for it. */
+  /** Taps a notification. If it only refers to its content, the agent is asked for it. */
   tap({ pushDataId }: Notification): SimulatedTask | undefined {
     return pushDataId === undefined ? undefined : this.send([eventPart(triggerEvent(pushDataId))]);
   }
 
-  #newTask(said: string, silenceMs = this.#surroundings.rules.silenceMs): SimulatedTask {
-    const { random, rules } = this.#surroundings;
+  #newTask(text: string, silenceMs = this.#dependencies.rules.silenceMs): SimulatedTask {
+    const { random, rules } = this.#dependencies;
     const { conversationId } = this;
     const turn = (this.#turns.get(conversationId) ?? 0) + 1;
     this.#turns.set(conversationId, turn);
-    const origin = { id: `${conversationId}&${turn}`, conversationId, requestId: uuidFrom(random), said };
+    const origin = { id: `${conversationId}&${turn}`, conversationId, requestId: uuidFrom(random), said: text };
     return new SimulatedTask(origin, { ...rules, silenceMs });
   }
 
   #deliver(task: SimulatedTask, parts: readonly Fields[], requestId = task.requestId): void {
-    const { channel, random } = this.#surroundings;
+    const { channel, random } = this.#dependencies;
     const message = { sender: this.sender, requestId, taskId: task.id, messageId: uuidFrom(random), parts };
     if (!channel.sendMessage(message, task)) task.end("away");
   }
 
   #control(what: OutgoingControl["kind"], taskId: string | undefined): Promise<ControlAnswer> {
-    const { channel, random } = this.#surroundings;
+    const { channel, random } = this.#dependencies;
     return channel.sendControl({ kind: what, sender: this.sender, requestId: uuidFrom(random), taskId });
   }
 }

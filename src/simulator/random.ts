@@ -1,7 +1,7 @@
-/** In [0, 1), as `Math.random`. */
+/** In [0, 1), like `Math.random`. */
 export type Random = () => number;
 
-/** The same numbers for the same seed, so that a run with faults at random can be had again (mulberry32). */
+/** Deterministic by seed, so that a run with random faults can be repeated (mulberry32). */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0;
   return () => {
@@ -18,7 +18,7 @@ export function hexDigits(random: Random, count: number): string {
   return digits;
 }
 
-/** In the shape of a random UUID; as unpredictable as its source. */
+/** Formatted as a random UUID; as unpredictable as its source. */
 export function uuidFrom(random: Random): string {
   const digits = hexDigits(random, 30);
   const variant = "89ab"[Math.floor(random() * 4)];

@@ -15,7 +15,7 @@ import { type Violation, Violations } from "./violations.ts";
 
 const TOKEN_PATH = "/oauth2/v3/token";
 
-/** The account service: what an agent asks who the user is that wants to be bound. */
+/** The account service: agents exchange a code for the identity of a user who links an account. */
 class AccountService {
   readonly #random: Random;
   readonly #codes = new Set<string>();
@@ -58,14 +58,14 @@ export type SimulatorEvent =
   | { readonly kind: "violation"; readonly violation: Violation }
   | { readonly kind: "notification"; readonly phone: Phone; readonly notification: Notification };
 
-/** By the clock of the machine: the injected one may stand still. */
+/** Measured by the system clock: the injected one may not advance. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
 type SimulatorListener = (event: SimulatorEvent) => void;
 
 /** The platform and its phones. */
 export class Simulator {
-  /** The agent that the phones talk to. */
+  /** The agent that the phones use. */
   readonly agent: RegisteredAgent;
   readonly phone: Phone;
   readonly faults: LinkFaults;
@@ -89,7 +89,7 @@ export class Simulator {
     this.#options = options;
     this.traits = traits;
     this.agent = agents[0];
-    this.#violations = new Violations(clock, (violation) => this.#tell({ kind: "violation", violation }));
+    this.#violations = new Violations(clock, (violation) => this.#notify({ kind: "violation", violation }));
     const { report } = this.#violations;
     const origin = () => this.origin;
     this.#files = new HostedFiles(random, origin);
@@ -109,7 +109,7 @@ export class Simulator {
       ...traits,
       clock,
       report,
-      onConnection: (connection) => this.#tell({ kind: "connection", connection }),
+      onConnection: (connection) => this.#notify({ kind: "connection", connection }),
     });
     const { controlPatienceMs } = traits;
     this.cloud =
@@ -137,12 +137,12 @@ export class Simulator {
     for (const host of this.#hosts) await host.listen();
   }
 
-  /** Of everything that is reached over HTTP. */
+  /** Origin of the HTTP services. */
   get origin(): string {
     return this.#host(0).origin;
   }
 
-  /** Where agents dial; that of the second server comes after it. */
+  /** URLs that agents connect to, one per server. */
   get linkUrls(): readonly string[] {
     return this.#hosts.map(({ linkUrl }) => linkUrl);
   }
@@ -159,7 +159,7 @@ export class Simulator {
     return this.#violations.list;
   }
 
-  /** How the platform spells what it says from now on. */
+  /** How the platform encodes its requests from now on. */
   get style(): WireStyle {
     return (this.cloud ?? this.link).style;
   }
@@ -168,7 +168,7 @@ export class Simulator {
     (this.cloud ?? this.link).style = style;
   }
 
-  /** Another device, with a conversation of its own. */
+  /** Another device, with its own conversation. */
   addPhone(options: PhoneOptions = {}): Phone {
     const { clock, random } = this.#options;
     const { report } = this.#violations;
@@ -185,9 +185,9 @@ export class Simulator {
           textLimit: this.traits.textLimit,
           report,
           isUploaded: (fileId) => this.uploads.has(fileId),
-          onChange: (task) => this.#tell({ kind: "task", task }),
+          onChange: (task) => this.#notify({ kind: "task", task }),
         },
-        onNotification: (device, notification) => this.#tell({ kind: "notification", phone: device, notification }),
+        onNotification: (device, notification) => this.#notify({ kind: "notification", phone: device, notification }),
         host: (file) => this.#files.add(file),
       },
       options,
@@ -200,7 +200,7 @@ export class Simulator {
     return task.screen();
   }
 
-  /** Resolves when the agent is there on every server; at once if it is called instead. */
+  /** Resolves when the agent is connected to every server; immediately if the platform calls the agent instead. */
   ready(): Promise<void> {
     return this.cloud === undefined ? this.link.ready(this.agent.agentId) : Promise.resolve();
   }
@@ -209,13 +209,13 @@ export class Simulator {
     return this.cloud !== undefined || this.link.isReady(this.agent.agentId);
   }
 
-  /** What is returned ends it. */
+  /** Returns a function that unsubscribes. */
   subscribe(listener: SimulatorListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Agents are taken leave of, but not waited for long. */
+  /** Closes connections gracefully, but does not wait long for agents. */
   async close(): Promise<void> {
     let stop = (): void => {};
     const late = new Promise<void>((resolve) => {
@@ -232,7 +232,7 @@ export class Simulator {
     return host;
   }
 
-  #tell(event: SimulatorEvent): void {
+  #notify(event: SimulatorEvent): void {
     for (const listener of this.#listeners) listener(event);
   }
 }
@@ -243,7 +243,7 @@ export async function createSimulator(options: SimulatorOptions): Promise<Simula
   return simulator;
 }
 
-/** In the shape of what the console of the platform shows. */
+/** Formatted like the values that the platform's console shows. */
 function generateAgent(random: Random): RegisteredAgent {
   return {
     agentId: `agent${hexDigits(random, 32)}`,

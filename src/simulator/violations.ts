@@ -1,6 +1,6 @@
 import type { Clock } from "../model/ports.ts";
 
-/** What is known of the platform, by where it can be read: pages of Huawei's developer documentation by their number. */
+/** Sources of what is known about the platform: pages of Huawei's developer documentation by number. */
 export const SOURCES = {
   SPECIFICATION: "Huawei, Agent2Agent specification (0000002500412353)",
   STREAM: "Huawei, Agent2Agent message/stream",
@@ -14,11 +14,11 @@ export const SOURCES = {
 
 interface RuleText {
   readonly about: string;
-  /** Where the rule can be read. Without one it is an assumption, and breaking it is worth a note but fails nothing. */
+  /** The document with the rule. A rule without one is an assumption: breaking it is noted but fails nothing. */
   readonly source?: string;
 }
 
-/** Everything an agent can do wrong, and what the platform makes of it. */
+/** Every rule an agent can break, and how the platform reacts. */
 export const RULES = {
   "upgrade-refused": { about: "The connection was refused.", source: SOURCES.PLUGIN },
   "not-a-frame": {
@@ -76,7 +76,7 @@ export type Rule = keyof typeof RULES;
 
 export interface Violation {
   readonly rule: Rule;
-  /** What was seen. Never holds a credential. */
+  /** What was observed. Never contains a credential. */
   readonly detail: string;
   readonly taskId: string | undefined;
   /** Milliseconds since the epoch. */
@@ -85,7 +85,7 @@ export interface Violation {
 
 export type Report = (rule: Rule, detail: string, taskId?: string) => void;
 
-/** Whether it is only worth a note, because no document has the rule. */
+/** Whether the violation is only a note, because the rule is not documented. */
 export function isNote({ rule }: Violation): boolean {
   return sourceOf(rule) === undefined;
 }
@@ -102,7 +102,7 @@ export function describeViolation(violation: Violation): string {
   return isNote(violation) ? `Note: ${text}` : `${text} [${sourceOf(rule)}]`;
 }
 
-/** Keeps the newest; an agent that is wrong all day must not fill the memory. */
+/** Older violations are dropped, to bound memory for an agent that keeps failing. */
 const MAX_VIOLATIONS = 10_000;
 
 export class Violations {

@@ -11,14 +11,14 @@ import { AgentSessions, type CloudCredentials, type CredentialParams, Credential
 import { contentTypeOf, describeStatus, post, readText, receiveStream } from "./http-client.ts";
 
 export interface CloudOptions {
-  /** The one address of the agent, as typed into the console. */
+  /** The agent's only endpoint, as entered in the console. */
   readonly url: string;
   readonly credentials: CloudCredentials;
-  /** With `session` the credentials are shown once and an id after that; `stateless` shows them every time. */
+  /** `session` sends the credentials once and a session id afterwards; `stateless` sends them with every request. */
   readonly mode?: "session" | "stateless";
-  /** Ids in use at the same time. */
+  /** Number of concurrent session ids. */
   readonly sessions?: number;
-  /** The id as the documents print it, with a space after it. */
+  /** Sends the session id with a trailing space, as printed in the documentation. */
   readonly trailingSpace?: boolean;
 }
 
@@ -29,22 +29,22 @@ interface CloudDependencies {
   readonly controlPatienceMs: number;
 }
 
-/** The platform as a caller of agents that have an address: one endpoint, JSON-RPC, streams for messages. */
+/** The platform as a client of agents that have an address: one endpoint, JSON-RPC, streams for messages. */
 export class CloudPlatform implements Channel {
   style: WireStyle = DEFAULT_STYLE;
-  /** The next stream is left after so many frames. */
+  /** Disconnects from the next stream after this many frames. */
   leaveAfter: number | undefined;
-  /** How often a session had to be opened again because the agent refused the one it had given. */
+  /** How often a session was reopened because the agent rejected the id it had issued. */
   reopenedSessions = 0;
   readonly #options: CloudOptions;
-  readonly #surroundings: CloudDependencies;
+  readonly #dependencies: CloudDependencies;
   readonly #source: CredentialSource;
   readonly #sessions: AgentSessions;
 
-  constructor(options: CloudOptions, surroundings: CloudDependencies) {
-    const { clock, report } = surroundings;
+  constructor(options: CloudOptions, dependencies: CloudDependencies) {
+    const { clock, report } = dependencies;
     this.#options = options;
-    this.#surroundings = surroundings;
+    this.#dependencies = dependencies;
     this.#source = new CredentialSource(options.credentials, clock);
     this.#sessions = new AgentSessions(options.sessions ?? 1, clock, report, () => this.#initialize());
   }
@@ -59,7 +59,7 @@ export class CloudPlatform implements Channel {
   }
 
   sendControl(control: OutgoingControl): Promise<ControlAnswer> {
-    const { clock, controlPatienceMs } = this.#surroundings;
+    const { clock, controlPatienceMs } = this.#dependencies;
     return new Promise((resolve) => {
       const stop = clock.after(controlPatienceMs, () => resolve("no-answer"));
       void this.#control(control).then(resolve).finally(stop);
@@ -84,12 +84,14 @@ export class CloudPlatform implements Channel {
     }
   }
 
-  /** The user binds an account; the agent may exchange the code for who it is. Undefined if the agent refused. */
+  /**
+   * The user links an account; the agent may exchange the code for the user's identity. Undefined if the agent refused.
+   */
   async authorize(authCode: string): Promise<string | undefined> {
     const result = await this.#accountCall("authorize", { authCode });
     const id = textOf(result?.agentLoginSessionId);
     if (result !== undefined && id === undefined)
-      this.#surroundings.report("bad-response", "agentLoginSessionId is missing.");
+      this.#dependencies.report("bad-response", "agentLoginSessionId is missing.");
     return id;
   }
 
@@ -99,7 +101,7 @@ export class CloudPlatform implements Channel {
 
   async #accountCall(method: string, data: Fields): Promise<Fields | undefined> {
     const message = { role: "user", parts: [dataPart(data)] };
-    const request = { jsonrpc: "2.0", id: uuidFrom(this.#surroundings.random), method, params: { message } };
+    const request = { jsonrpc: "2.0", id: uuidFrom(this.#dependencies.random), method, params: { message } };
     try {
       const result = await this.#ask(request);
       if (result.version !== "1.0") throw new DecodeError(`version of the answer to ${method} is not "1.0".`);
@@ -119,7 +121,7 @@ export class CloudPlatform implements Channel {
       const answer = await this.#call(request, "text/event-stream");
       await receiveStream(answer, task, {
         id,
-        report: this.#surroundings.report,
+        report: this.#dependencies.report,
         ...(leaveAfter === undefined ? {} : { leaveAfter }),
       });
     } catch (error) {
@@ -128,9 +130,9 @@ export class CloudPlatform implements Channel {
     }
   }
 
-  /** Introduces the platform: credentials for an id, and a word that it arrived. */
+  /** Exchanges the credentials for a session id and confirms its receipt. */
   async #initialize(): Promise<Fields> {
-    const { random, report } = this.#surroundings;
+    const { random, report } = this.#dependencies;
     const request = { jsonrpc: "2.0", id: uuidFrom(random), method: "initialize" };
     const result = await this.#readResult(
       await this.#post(request, await this.#source.toParams(), JSON_TYPE),
@@ -150,20 +152,20 @@ export class CloudPlatform implements Channel {
     return this.#readResult(await this.#call(request, JSON_TYPE), request.id);
   }
 
-  /** Throws `DecodeError` for what is no result. */
+  /** Throws `DecodeError` if the body is not a JSON-RPC result. */
   async #readResult(answer: IncomingMessage, id: string): Promise<Fields> {
     const text = await readText(answer);
     if (answer.statusCode !== 200) {
       const refusal = describeStatus(answer, text);
-      this.#surroundings.report("http-status", refusal);
+      this.#dependencies.report("http-status", refusal);
       throw new Refused(refusal);
     }
     if (contentTypeOf(answer) !== JSON_TYPE)
-      this.#surroundings.report("wrong-content-type", `It was ${contentTypeOf(answer)}.`);
+      this.#dependencies.report("wrong-content-type", `It was ${contentTypeOf(answer)}.`);
     const value = parseObject(text);
     if (value === undefined) throw new DecodeError("The answer holds no JSON object.");
     const response = decodeResponse(value);
-    if (!echoesId(response, id)) this.#surroundings.report("id-not-echoed", "");
+    if (!echoesId(response, id)) this.#dependencies.report("id-not-echoed", "");
     if (response.kind === "error") throw new Refused(response.error.message);
     if (response.kind === "update") throw new DecodeError("An update came in place of an answer.");
     return fieldsOf(response.result);
@@ -192,7 +194,7 @@ export class CloudPlatform implements Channel {
 
   #report(error: unknown, rule: "bad-response" | "wrong-control-answer", taskId?: string): void {
     if (error instanceof Refused) return;
-    const { report } = this.#surroundings;
+    const { report } = this.#dependencies;
     if (error instanceof DecodeError) report(rule, error.message, taskId);
     else
       report(
@@ -209,7 +211,7 @@ interface Request extends Fields {
   readonly id: string;
 }
 
-/** The agent answered with an error, which it may, or with another status than 200, which has been reported. */
+/** The agent answered with an error, which is allowed, or with a status other than 200, which has been reported. */
 class Refused extends Error {
   override readonly name = "Refused";
 }

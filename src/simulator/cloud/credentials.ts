@@ -4,7 +4,7 @@ import { DecodeError, type Fields, parseObject, textOf } from "../json.ts";
 import type { Report } from "../violations.ts";
 import { post, readText } from "./http-client.ts";
 
-/** Longer ids may not come back whole. */
+/** Longer ids may be truncated. */
 const MAX_ID_LENGTH = 64;
 
 interface AgentSession {
@@ -12,7 +12,7 @@ interface AgentSession {
   readonly until: number;
 }
 
-/** What the agent gave out for credentials, to be shown instead of them; several at a time. */
+/** Session ids issued by the agent in exchange for credentials; several can be in use at a time. */
 export class AgentSessions {
   readonly #sessions: (AgentSession | undefined)[];
   readonly #openings = new Map<number, Promise<string>>();
@@ -32,7 +32,7 @@ export class AgentSessions {
     return this.#sessions.flatMap((session) => session?.id ?? []);
   }
 
-  /** They are used in turn. Whoever comes while one is being opened waits for that. */
+  /** Ids are used round-robin. Callers that arrive while a session is being opened wait for it. */
   async acquire(): Promise<{ readonly slot: number; readonly id: string }> {
     const slot = this.#turn++ % this.#sessions.length;
     const session = this.#sessions[slot];
@@ -40,7 +40,7 @@ export class AgentSessions {
     return { slot, id: await this.#open(slot) };
   }
 
-  /** The agent no longer knows it. */
+  /** Discards an id that the agent no longer accepts. */
   forget(slot: number, id: string): void {
     if (this.#sessions[slot]?.id === id) this.#sessions[slot] = undefined;
   }
@@ -76,7 +76,7 @@ export class AgentSessions {
   }
 }
 
-/** What the owner of an agent typed into the console of the platform. */
+/** Credentials as entered in the platform's console. */
 export type CloudCredentials =
   | { readonly kind: "signed"; readonly accessKey: string; readonly secretKey: string }
   | { readonly kind: "header"; readonly key: string; readonly name?: string; readonly bearer?: boolean }
@@ -90,7 +90,7 @@ export type CloudCredentials =
     }
   | { readonly kind: "none" };
 
-/** The console cuts what is longer, and says nothing. */
+/** The console silently truncates longer values. */
 const MAX_CONSOLE_LENGTH = 64;
 
 const truncateToConsole = (secret: string) => secret.slice(0, MAX_CONSOLE_LENGTH);

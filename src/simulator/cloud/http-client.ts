@@ -7,14 +7,14 @@ import type { SimulatedTask } from "../task/simulated-task.ts";
 import type { Report } from "../violations.ts";
 
 interface StreamExpectations {
-  /** Of the request, which every frame repeats. */
+  /** Id of the request, repeated in every frame. */
   readonly id: string;
   readonly report: Report;
-  /** Go away after so many frames. */
+  /** Disconnect after this many frames. */
   readonly leaveAfter?: number;
 }
 
-/** Reads the answer to a message into its task. Throws `DecodeError`, or what the connection broke with. */
+/** Reads the response to a message into its task. Throws `DecodeError`, or the error of the broken connection. */
 export async function receiveStream(
   answer: IncomingMessage,
   task: SimulatedTask,
@@ -48,7 +48,7 @@ export async function receiveStream(
   task.end("broken");
 }
 
-/** True if nothing needs to follow: the end, or a question. */
+/** True if no further frame is required: the task has ended or asks the user a question. */
 function receiveFrame(text: string, task: SimulatedTask, { id, report }: StreamExpectations): boolean {
   const value = parseObject(text);
   if (value === undefined) throw new DecodeError("A frame holds no JSON object.");
@@ -67,12 +67,12 @@ function receiveFrame(text: string, task: SimulatedTask, { id, report }: StreamE
 
 interface HttpCall {
   readonly url: URL;
-  /** Sent as they are: `fetch` would trim values, and the platform does not. */
+  /** Sent unmodified: `fetch` would trim values, the platform does not. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** Resolves with the head of the answer; its body is read from what is returned. */
+/** Resolves once the response headers have arrived; the caller reads the body. */
 export function post({ body, headers, url }: HttpCall): Promise<IncomingMessage> {
   const request = url.protocol === "https:" ? requestSecure : requestPlain;
   return new Promise((resolve, reject) => {
@@ -92,11 +92,11 @@ export async function readText(answer: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** An answer that is none, with the agent's own words for it, wherever it has put them. */
+/** Describes an error status, with the agent's own message wherever the body has it. */
 export function describeStatus({ statusCode }: IncomingMessage, body: string): string {
   const { detail, error, message, title } = parseObject(body) ?? {};
-  const words = [fieldsOf(error).message, error, message, detail, title].find((word) => typeof word === "string");
-  return words === undefined || words === "" ? `HTTP ${statusCode}.` : `HTTP ${statusCode}: ${words}`;
+  const reason = [fieldsOf(error).message, error, message, detail, title].find((value) => typeof value === "string");
+  return reason === undefined || reason === "" ? `HTTP ${statusCode}.` : `HTTP ${statusCode}: ${reason}`;
 }
 
 export function contentTypeOf({ headers }: IncomingMessage): string {

@@ -6,20 +6,20 @@ import type { Report } from "../violations.ts";
 
 export interface AgentSocket {
   readonly webSocket: WebSocket;
-  /** What the WebSocket runs on. */
+  /** The stream underneath the WebSocket. */
   readonly carrier: Duplex;
 }
 
 export interface ConnectionRules {
   readonly clock: Clock;
   readonly report: Report;
-  /** What becomes of an agent that speaks before it has introduced itself. */
+  /** How to treat an agent that sends frames before its init frame. */
   readonly beforeInit: "ignore" | "close";
-  /** How long an agent may take to introduce itself. */
+  /** How long an agent may take to send its init frame. */
   readonly initMs: number;
-  /** The platform does not promise to; agents must not wait for it. */
+  /** The platform does not guarantee an echo; agents must not wait for it. */
   readonly echoHeartbeat: boolean;
-  /** Close connections on which nothing came for so long. */
+  /** Closes connections that were idle for this long. */
   readonly idleMs: number;
 }
 
@@ -32,22 +32,22 @@ interface ConnectionEvents {
 const GOING_AWAY = 1001;
 const POLICY_VIOLATION = 1008;
 
-/** One WebSocket of an agent, from the upgrade to its end. */
+/** One WebSocket of an agent, from upgrade to close. */
 export class AgentConnection {
   readonly agentId: string;
   readonly hostIndex: number;
-  /** Has introduced itself. */
+  /** The init frame was received. */
   ready = false;
-  /** Neither answers pings nor reads: what a network that swallows everything looks like. */
+  /** Neither answers pings nor reads, like a network that drops everything. */
   frozen = false;
-  /** By which the agent can know what has arrived. */
+  /** Pings answered so far: they confirm to the agent that earlier frames arrived. */
   answeredPings = 0;
   readonly #socket: WebSocket;
   readonly #carrier: Duplex;
   readonly #rules: ConnectionRules;
   readonly #events: ConnectionEvents;
-  #leaving = false;
-  #heardAt: number;
+  #closing = false;
+  #lastReceivedAt: number;
   #stopWatching = (): void => {};
   #stopExpecting = (): void => {};
 
@@ -63,21 +63,21 @@ export class AgentConnection {
     this.#carrier = socket.carrier;
     this.#rules = rules;
     this.#events = events;
-    this.#heardAt = rules.clock.now();
+    this.#lastReceivedAt = rules.clock.now();
     this.#watch(rules.idleMs);
-    this.#stopExpecting = this.#expectIntroduction();
-    this.#socket.on("message", (data, isBinary) => this.#take(data.toString(), isBinary));
+    this.#stopExpecting = this.#expectInit();
+    this.#socket.on("message", (data, isBinary) => this.#receive(data.toString(), isBinary));
     this.#socket.on("ping", (data) => {
-      this.#heardAt = this.#rules.clock.now();
-      if (this.frozen || this.#leaving) return;
+      this.#lastReceivedAt = this.#rules.clock.now();
+      if (this.frozen || this.#closing) return;
       this.answeredPings++;
       this.#socket.pong(data);
     });
     this.#socket.on("pong", () => {
-      this.#heardAt = this.#rules.clock.now();
+      this.#lastReceivedAt = this.#rules.clock.now();
     });
     this.#socket.on("error", ({ code, message }: NodeJS.ErrnoException) => {
-      // What the network does is nobody's fault.
+      // Network errors do not violate any rule.
       if (code?.startsWith("WS_ERR") === true) this.#rules.report("not-a-frame", `${message}.`);
     });
     this.#socket.on("close", (code, reason) => {
@@ -91,32 +91,32 @@ export class AgentConnection {
     return this.ready && !this.isOver;
   }
 
-  /** Nothing is said on it any more. */
+  /** Nothing is sent on it any more. */
   get isOver(): boolean {
-    return this.#leaving || this.#socket.readyState !== this.#socket.OPEN;
+    return this.#closing || this.#socket.readyState !== this.#socket.OPEN;
   }
 
   send(text: string): void {
     if (!this.isOver) this.#socket.send(text);
   }
 
-  /** Ends with a close frame. What the agent sent until it saw that is still read. */
+  /** Closes with a close frame. Frames that the agent sent before it saw that are still read. */
   kick(code: number, reason: string): void {
-    if (this.#leaving) return;
-    this.#leaving = true;
+    if (this.#closing) return;
+    this.#closing = true;
     this.#socket.close(code, reason);
   }
 
   /**
-   * Ends with the platform: what the agent has said is read and what it has asked is answered before it is told. Nothing
-   * is left of which it could not know that it had come. Resolves when the connection is gone.
+   * Graceful shutdown: frames already sent by the agent are read and its requests answered before the close frame is
+   * sent, so that the arrival of every frame is confirmed. Resolves when the connection is closed.
    */
   async closeGracefully(): Promise<void> {
     const gone = new Promise<void>((resolve) => this.#socket.once("close", () => resolve()));
     if (this.#socket.readyState === this.#socket.CLOSED) return;
     if (this.frozen) this.cut();
     else if (!this.isOver) {
-      // Everything that was sent before the answer to a ping comes before it.
+      // Frames sent before the pong arrive before it.
       const answered = new Promise<void>((resolve) => this.#socket.once("pong", () => resolve()));
       this.#socket.ping();
       await Promise.race([answered, gone]);
@@ -125,33 +125,33 @@ export class AgentConnection {
     await gone;
   }
 
-  /** Ends without a close frame: the agent sees 1006. What it sent until then is still read. */
+  /** Closes without a close frame: the agent sees 1006. Frames sent until then are still read. */
   drop(): void {
-    if (this.#leaving) return;
-    this.#leaving = true;
+    if (this.#closing) return;
+    this.#closing = true;
     this.#carrier.end();
   }
 
-  /** Tears the connection; what was on its way in either direction is lost. */
+  /** Aborts the connection; frames in flight in either direction are lost. */
   cut(): void {
-    this.#leaving = true;
+    this.#closing = true;
     this.#socket.terminate();
   }
 
-  #take(text: string, isBinary: boolean): void {
+  #receive(text: string, isBinary: boolean): void {
     if (this.frozen) return;
-    this.#heardAt = this.#rules.clock.now();
+    this.#lastReceivedAt = this.#rules.clock.now();
     const frame = isBinary ? undefined : parseObject(text);
     if (frame === undefined) this.#rules.report("not-a-frame", isBinary ? "It was binary." : "");
-    else if (!this.ready && frame.msgType !== "clawd_bot_init") this.#speaksTooEarly(frame);
+    else if (!this.ready && frame.msgType !== "clawd_bot_init") this.#rejectEarlyFrame(frame);
     else if (frame.msgType === undefined && frame.jsonrpc !== undefined) this.#rules.report("bare-json-rpc", "");
-    else if (this.#isFromOwnAgent(frame)) this.#obey(frame);
+    else if (this.#isFromOwnAgent(frame)) this.#handleFrame(frame);
   }
 
-  #obey(frame: Fields): void {
+  #handleFrame(frame: Fields): void {
     switch (frame.msgType) {
       case "clawd_bot_init":
-        this.#introduce(frame);
+        this.#handleInit(frame);
         break;
       case "heartbeat":
         if (this.#rules.echoHeartbeat) this.send(JSON.stringify({ msgType: "heartbeat", agentId: this.agentId }));
@@ -164,8 +164,8 @@ export class AgentConnection {
     }
   }
 
-  /** There is no answer to this. */
-  #introduce({ msgDetail }: Fields): void {
+  /** The init frame is not answered. */
+  #handleInit({ msgDetail }: Fields): void {
     if (msgDetail !== undefined && typeof msgDetail !== "string") {
       this.#rules.report("detail-not-a-string", "In clawd_bot_init.");
     } else if (!this.ready) {
@@ -175,12 +175,12 @@ export class AgentConnection {
     }
   }
 
-  #speaksTooEarly({ msgType }: Fields): void {
+  #rejectEarlyFrame({ msgType }: Fields): void {
     this.#rules.report("init-first", `${JSON.stringify(msgType) ?? "A frame without msgType"} came before it.`);
     this.#closeEarly();
   }
 
-  #expectIntroduction(): () => void {
+  #expectInit(): () => void {
     const { clock, initMs, report } = this.#rules;
     if (initMs === Number.POSITIVE_INFINITY) return () => {};
     return clock.after(initMs, () => {
@@ -203,7 +203,7 @@ export class AgentConnection {
     const { clock, idleMs } = this.#rules;
     if (idleMs === Number.POSITIVE_INFINITY) return;
     this.#stopWatching = clock.after(milliseconds, () => {
-      const rest = this.#heardAt + idleMs - clock.now();
+      const rest = this.#lastReceivedAt + idleMs - clock.now();
       if (rest > 0) this.#watch(rest);
       else this.kick(1000, "idle");
     });

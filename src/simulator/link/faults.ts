@@ -1,6 +1,6 @@
 import type { LinkPlatform, Reordering } from "./link-platform.ts";
 
-/** What can go wrong between an agent and the platform, at will. */
+/** Injects faults between an agent and the platform. */
 export class LinkFaults {
   readonly #platform: LinkPlatform;
   readonly #agentId: string;
@@ -10,37 +10,37 @@ export class LinkFaults {
     this.#agentId = agentId;
   }
 
-  /** Closes the connection politely, as the platform does when the agent connects from elsewhere. */
+  /** Closes with a close frame, as the platform does when the agent connects from elsewhere. */
   kick(code = 1000, reason = ""): void {
     for (const connection of this.#platform.connections(this.#agentId)) connection.kick(code, reason);
   }
 
-  /** Closes without a word: the agent sees 1006, but what it had sent arrives. */
+  /** Closes without a close frame: the agent sees 1006, but frames it had sent arrive. */
   drop(): void {
     for (const connection of this.#platform.connections(this.#agentId)) connection.drop();
   }
 
-  /** Tears the connection; what was on its way in either direction is lost. */
+  /** Aborts the connection; frames in flight in either direction are lost. */
   cut(): void {
     for (const connection of this.#platform.connections(this.#agentId)) connection.cut();
   }
 
-  /** The connections stay open but nothing is read or answered any more, pings included. */
+  /** Connections stay open, but nothing is read or answered any more, pings included. */
   freeze(): void {
     for (const connection of this.#platform.connections(this.#agentId)) connection.frozen = true;
   }
 
-  /** Every frame to the agent so many times more, byte for byte. */
+  /** Sends every frame to the agent this many additional times, byte for byte. */
   duplicate(copies: number): void {
     this.#platform.copies = copies;
   }
 
-  /** The last frame once more, byte for byte. */
+  /** Sends the last frame again, byte for byte. */
   repeatLast(): void {
     this.#platform.repeatLast();
   }
 
-  /** A delay somewhat below the 300 ms after which ends are known to be safe. */
+  /** The default delay is slightly below the 300 ms after which ends are known to be safe. */
   reorder(reordering: Reordering = { aboveBytes: 2048, delayMs: 250 }): void {
     this.#platform.reordering = reordering;
   }
@@ -49,12 +49,12 @@ export class LinkFaults {
     this.#platform.reordering = undefined;
   }
 
-  /** New connections are refused with this status until it is called without one. */
+  /** Refuses new connections with this status until called without one. */
   refuse(status?: number): void {
     this.#platform.refusal = status;
   }
 
-  /** Anything at all, as it is. */
+  /** Sends any text, unmodified. */
   send(text: string): void {
     this.#platform.sendRaw(this.#agentId, text);
   }

@@ -14,7 +14,9 @@ import {
   type WireStyle,
 } from "./wire-format.ts";
 
-/** Long bodies take a slower way through the platform, so that a short end sent right after one arrives before it. */
+/**
+ * Long bodies take a slower path through the platform, so that a short final frame sent right after one arrives first.
+ */
 export interface Reordering {
   readonly aboveBytes: number;
   readonly delayMs: number;
@@ -23,11 +25,11 @@ export interface Reordering {
 interface LinkPolicy extends ConnectionRules {
   readonly clock: Clock;
   readonly report: Report;
-  /** What becomes of a second connection of one agent to one server. */
+  /** How to treat a second connection of an agent to the same server. */
   readonly secondConnection: "replace" | "refuse";
   /** With two servers: each message on both, or each conversation on one of them. */
   readonly spread: "duplicate" | "partition";
-  /** Characters in one frame above which the connection is cut; an assumption, and off unless given. */
+  /** Characters in one frame above which the connection is cut. An assumption; default: off. */
   readonly cutAbove: number;
   readonly controlPatienceMs: number;
   readonly onConnection: (event: ConnectionEvent) => void;
@@ -37,36 +39,36 @@ export interface ConnectionEvent {
   readonly kind: "connected" | "ready" | "closed";
   readonly agentId: string;
   readonly hostIndex: number;
-  /** How it was closed. */
+  /** The close code. */
   readonly code?: number;
 }
 
 interface Route {
   readonly task: SimulatedTask;
-  /** Ids that agents may put into the envelope. */
+  /** Session ids that agents may put into the envelope. */
   readonly sessionIds: Set<string>;
-  /** Servers that the message went out on. */
+  /** Servers that the message was sent on. */
   readonly hosts: Set<number>;
-  /** How the end of the task came. */
+  /** How the end of the task arrived. */
   end?: Arrival;
 }
 
-/** Something that came over a connection, after so many pings of the agent had been answered there. */
+/** A frame's arrival: its connection, and how many of the agent's pings had been answered there by then. */
 interface Arrival {
   readonly connection: AgentConnection;
   readonly pings: number;
 }
 
-/** Tasks whose late frames can still be told from nonsense. */
+/** Tasks remembered in order to tell their late frames from invalid ones. */
 const MAX_ROUTES = 100_000;
 
-/** The platform between phones and agents that have dialled it. */
+/** The platform between phones and the agents connected to it. */
 export class LinkPlatform implements Channel {
   style: WireStyle = DEFAULT_STYLE;
   reordering: Reordering | undefined;
-  /** Further copies of every frame to the agent. */
+  /** Additional copies of every frame to the agent. */
   copies = 0;
-  /** A status every new connection is refused with, while there is one. */
+  /** Status with which new connections are refused; undefined to accept them. */
   refusal: number | undefined;
   readonly #policy: LinkPolicy;
   readonly #controls: PendingControls;
@@ -84,7 +86,7 @@ export class LinkPlatform implements Channel {
     this.#controls = new PendingControls(policy.clock, policy.report, policy.controlPatienceMs);
   }
 
-  /** Resolves when a connection of the agent has introduced itself, on every server there is or on the given one. */
+  /** Resolves when the agent has sent its init frame, on every server or on the given one. */
   ready(agentId: string, hostIndex?: number): Promise<void> {
     return this.#changes.waitUntil(() => this.isReady(agentId, hostIndex));
   }
@@ -115,20 +117,20 @@ export class LinkPlatform implements Channel {
     return answer;
   }
 
-  /** The last frame again, byte for byte. */
+  /** Sends the last frame again, byte for byte. */
   repeatLast(): void {
     const last = this.#lastFrame;
     if (last !== undefined) this.#send(last.agentId, last.conversationId, last.text);
   }
 
-  /** Goes out of service in peace; whoever dials meanwhile is refused. */
+  /** Shuts down gracefully; new connections are refused meanwhile. */
   async close(): Promise<void> {
     this.refusal = 503;
     const all = this.#connections.flatMap((host) => [...host.values()]);
     await Promise.all(all.map((connection) => connection.closeGracefully()));
   }
 
-  /** Anything at all, to every connection of the agent. */
+  /** Sends any text to every connection of the agent. */
   sendRaw(agentId: string, text: string): void {
     for (const connection of this.connections(agentId)) connection.send(text);
   }
@@ -181,7 +183,7 @@ export class LinkPlatform implements Channel {
     }
   }
 
-  /** Where it went out. */
+  /** Returns the servers that the frame was sent on. */
   #send(agentId: string, conversationId: string, text: string): readonly number[] {
     const usable = this.connections(agentId).filter(({ isUsable }) => isUsable);
     const chosen = this.#policy.spread === "duplicate" ? usable : this.#home(conversationId, usable);
@@ -210,15 +212,15 @@ export class LinkPlatform implements Channel {
 }
 
 /**
- * The connection over which something came has ended before the agent could know that it had come. Whoever would lose
- * nothing says it again, over the next.
+ * The connection that delivered a frame ended before the agent could know that the frame had arrived. An agent that
+ * must not lose anything sends it again over the next connection.
  */
 function isUnconfirmed(arrival: Arrival | undefined, next: AgentConnection): boolean {
   if (arrival === undefined || arrival.connection === next) return false;
   return arrival.connection.isOver && arrival.connection.answeredPings === arrival.pings;
 }
 
-/** Why an answer that is well formed reaches no task. */
+/** Why a well-formed answer cannot be routed to a task. */
 function routingFault(route: Route | undefined, envelope: Envelope, hostIndex: number): [Rule, string] | undefined {
   const { response, sessionId, taskId } = envelope;
   if (response.kind === "answer") return ["answer-to-nothing", ""];

@@ -10,7 +10,7 @@ interface Pending {
   readonly settle: (answer: ControlAnswer) => void;
 }
 
-/** Requests to cancel and to clear that wait for their answer. */
+/** Cancel and clear requests that wait for their answer. */
 export class PendingControls {
   readonly #pending = new Set<Pending>();
   readonly #clock: Clock;
@@ -38,7 +38,7 @@ export class PendingControls {
     });
   }
 
-  /** False if nothing like it was asked. */
+  /** False if no pending request matches. */
   answer({ response, sessionId, taskId }: Envelope): boolean {
     const found = this.#find(response.id, taskId, sessionId);
     if (found === undefined) return false;
@@ -55,7 +55,7 @@ export class PendingControls {
     return true;
   }
 
-  /** By the id of the request first; agents also name the task or the session in its place. */
+  /** Matched by request id first; some agents send the task or session id in its place. */
   #find(id: unknown, taskId: string, sessionId: string): Pending | undefined {
     const all = [...this.#pending];
     return (

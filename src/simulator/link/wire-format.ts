@@ -3,16 +3,16 @@ import type { OutgoingControl, OutgoingMessage } from "../phone.ts";
 import { type AgentResponse, decodeResponse } from "../task/decode-response.ts";
 import type { Report } from "../violations.ts";
 
-/** An `agent_response` whose outside is as it should be. */
+/** An `agent_response` with a valid envelope. */
 export interface Envelope {
   readonly sessionId: string;
   readonly taskId: string;
   readonly response: AgentResponse;
-  /** Bytes of `msgDetail`, about. */
+  /** Approximate size of `msgDetail` in bytes. */
   readonly size: number;
 }
 
-/** Undefined if the platform would not take it; why not has been reported. */
+/** Undefined if the platform would reject it; the reason has been reported. */
 export function decodeEnvelope({ msgDetail, sessionId, taskId }: Fields, report: Report): Envelope | undefined {
   const known = typeof taskId === "string" ? taskId : undefined;
   if (typeof msgDetail !== "string") {
@@ -32,17 +32,19 @@ export function decodeEnvelope({ msgDetail, sessionId, taskId }: Fields, report:
   }
 }
 
-/** The platform says the same in many ways; agents must understand them all. */
+/** The platform encodes the same request in several ways; agents must support all of them. */
 export interface WireStyle {
-  /** Plain JSON-RPC; the same as text in an envelope; for clearing and cancelling also the form before JSON-RPC. */
+  /** Plain JSON-RPC; JSON-RPC as a string in an envelope; for clear and cancel also the form that predates JSON-RPC. */
   readonly encoding: "direct" | "wrapped" | "action";
   /** `clearContext` and `tasks/cancel`, or `clear_context` and `tasks_cancel`. */
   readonly spelling: "documented" | "underscored";
-  /** Where clearing and cancelling name their session: the app's at the top, or the conversation in `params`. */
+  /**
+   * Where clear and cancel requests name their session: the app's at the top level, or the conversation in `params`.
+   */
   readonly controlSession: "top" | "params";
-  /** Where cancelling names its task, if at all. */
+  /** Where cancel requests name their task, if at all. */
   readonly cancelNames: "nothing" | "id" | "taskId" | "params";
-  /** Messages need not have an id of their own. */
+  /** Message ids are optional. */
   readonly messageIds: "given" | "left-out";
 }
 
@@ -59,7 +61,7 @@ const METHODS = {
   clear: { documented: "clearContext", underscored: "clear_context", action: "clear", msgType: "clearContext" },
 } as const satisfies Record<OutgoingControl["kind"], Record<string, string>>;
 
-/** The content that both ways of reaching an agent share. */
+/** The content shared by both channels to an agent. */
 export function messageParams({ messageId, parts, sender, taskId }: OutgoingMessage, style: WireStyle): Fields {
   return {
     id: taskId,

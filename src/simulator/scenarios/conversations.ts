@@ -2,7 +2,7 @@ import { DEFAULT_STYLE, type WireStyle } from "../link/wire-format.ts";
 import type { Phone } from "../phone.ts";
 import { NotShown, type ScenarioContext, shorten } from "./scenario-context.ts";
 
-/** Every frame comes twice, with and without an id by which a message could be known again; it is answered once. */
+/** Every frame arrives twice, with and without a message id to deduplicate by; it must be answered once. */
 export async function duplicates(context: ScenarioContext): Promise<void> {
   const { phone, simulator } = context;
   simulator.faults.duplicate(1);
@@ -18,7 +18,7 @@ export async function duplicates(context: ScenarioContext): Promise<void> {
   }
 }
 
-/** The platform closes the connection with 1000 while the agent works; the answer comes over the next one. */
+/** The platform closes the connection with 1000 while the agent works; the answer arrives over the next one. */
 export async function kick(context: ScenarioContext): Promise<void> {
   const { phone } = context;
   const { faults } = context.simulator;
@@ -30,8 +30,8 @@ export async function kick(context: ScenarioContext): Promise<void> {
 }
 
 /**
- * The connection is torn while the agent works. Nobody can know which of the last frames arrived; as long as the end is
- * not among them, all of it can be said again.
+ * The connection is aborted while the agent works. Neither side can know which of the last frames arrived; unless the
+ * end is among them, everything may be sent again.
  */
 export async function cut(context: ScenarioContext): Promise<void> {
   const { phone } = context;
@@ -44,13 +44,13 @@ export async function cut(context: ScenarioContext): Promise<void> {
 }
 
 const TALKERS = 3;
-/** How long the platform cannot be reached after it has closed a connection. */
+/** Maximum downtime of the platform after it has closed a connection. */
 const MAX_DOWN_MS = 30;
 
 /**
- * Conversations that go on while the connection is lost again and again, at any moment, with and without a close frame.
- * What was sent has arrived. Nothing is lost, every task ends once, and nothing comes again of which the agent could know
- * that it had come.
+ * Conversations during which the connection is lost repeatedly, at any moment, with and without a close frame. What was
+ * sent has arrived. Nothing is lost, every task ends once, and nothing is sent again whose arrival the agent could know
+ * of.
  */
 export async function disconnects(context: ScenarioContext): Promise<void> {
   const { faults } = context.simulator;
@@ -80,7 +80,7 @@ export async function disconnects(context: ScenarioContext): Promise<void> {
   });
 }
 
-/** Long bodies are overtaken by what ends them, if that comes too soon after. */
+/** Long bodies are overtaken by the final frame if that is sent too soon after them. */
 export async function reordering(context: ScenarioContext): Promise<void> {
   const { phone } = context;
   const { faults } = context.simulator;
@@ -94,7 +94,7 @@ export async function reordering(context: ScenarioContext): Promise<void> {
 
 const TOO_LATE = "The answer was there before it could be cancelled.";
 
-/** A message and its answer; then the app is opened anew and the conversation goes on. */
+/** A message and its answer; then the app is reopened and the conversation continues. */
 export async function normal(context: ScenarioContext): Promise<void> {
   const { phone } = context;
   await context.ask(phone, context.phrases.plain);
@@ -102,7 +102,7 @@ export async function normal(context: ScenarioContext): Promise<void> {
   await context.ask(phone, context.phrases.plain);
 }
 
-/** An answer in pieces: what is shown on the way is always the beginning of what is shown in the end. */
+/** A streamed answer: every intermediate text is a prefix of the final one. */
 export async function streaming(context: ScenarioContext): Promise<void> {
   const task = await context.say(context.phone, context.phrases.streamed);
   const seen = new Set<string>();
@@ -117,7 +117,7 @@ export async function streaming(context: ScenarioContext): Promise<void> {
   if (seen.size < 2) throw new NotShown("The answer came in one piece.");
 }
 
-/** An answer of which a frame can carry only a part. */
+/** An answer that does not fit into one frame. */
 export async function long(context: ScenarioContext): Promise<void> {
   const task = await context.ask(context.phone, context.phrases.long);
   const { length } = task.screen().text;
@@ -125,7 +125,7 @@ export async function long(context: ScenarioContext): Promise<void> {
   if (length <= textLimit) throw new NotShown(`The answer has only ${length} characters.`);
 }
 
-/** Two messages of one conversation at once, and one of another: the newest of each conversation is answered. */
+/** Two concurrent messages in one conversation and one in another: the newest of each conversation is answered. */
 export async function twoMessages(context: ScenarioContext): Promise<void> {
   const { phone } = context;
   const older = await context.say(phone, context.phrases.slow);
@@ -135,24 +135,24 @@ export async function twoMessages(context: ScenarioContext): Promise<void> {
   context.check(older.ending === "superseded", "The older message still had a channel.");
 }
 
-/** The user stops a task in the middle; nothing more is shown of it, and the next message is answered. */
+/** The user cancels a running task; nothing more of it is shown, and the next message is answered. */
 export async function cancel(context: ScenarioContext): Promise<void> {
   const { phone } = context;
   const task = await context.say(phone, context.phrases.slow);
   if (!(await context.tryCancel(phone, task))) throw new NotShown(TOO_LATE);
   context.check(task.state === "canceled", `The cancelled task is ${task.state}.`);
   const before = task.ignored;
-  // On a link everything comes in order: after the answer at most what was about to be said, and that it was cancelled.
-  const goesOn = (): boolean => context.simulator.cloud === undefined && task.ignored > before + 2;
-  // Looked at before the next message: that one would stop it, too.
-  await context.waitForQuiet(task.waitUntil(goesOn));
-  context.check(!goesOn(), "The cancelled task went on.");
+  // A link keeps the order: the answer is followed at most by one update in flight and the cancelled status.
+  const isStillRunning = (): boolean => context.simulator.cloud === undefined && task.ignored > before + 2;
+  // Checked before the next message, which would also stop the task.
+  await context.waitForQuiet(task.waitUntil(isStillRunning));
+  context.check(!isStillRunning(), "The cancelled task went on.");
   await context.ask(phone, context.phrases.plain);
   await context.ask(phone, context.phrases.plain);
-  context.check(!goesOn(), "The cancelled task went on when the next message came.");
+  context.check(!isStillRunning(), "The cancelled task went on when the next message came.");
 }
 
-/** The user has everything forgotten and begins anew: what was said is not known there. */
+/** The user clears the context: the agent must not remember earlier messages. */
 export async function clear(context: ScenarioContext): Promise<void> {
   const { phone, phrases } = context;
   const secret = String(100_000 + context.randomInt(900_000));
@@ -164,7 +164,7 @@ export async function clear(context: ScenarioContext): Promise<void> {
   const elsewhere = await context.askAndRead(phone, phrases.recalling);
   context.check(!elsewhere.includes(secret), "What was cleared is known in the next conversation.");
   if (context.simulator.cloud === undefined) {
-    // The platform goes on under a new id, so that nothing depends on whether the old conversation was found.
+    // The platform continues under a new id, so that this does not depend on whether the old conversation was found.
     phone.conversationId = conversationId;
     const there = await context.askAndRead(phone, phrases.recalling);
     if (there.includes(secret))
@@ -173,7 +173,7 @@ export async function clear(context: ScenarioContext): Promise<void> {
   if (!isKnown) throw new NotShown("The agent kept nothing in mind that could be forgotten.");
 }
 
-/** The agent asks back; the answer comes under the ids of the question's task and must not pass for a duplicate. */
+/** The agent asks a question; the user's answer has the ids of that task and must not be taken for a duplicate. */
 export async function question(context: ScenarioContext): Promise<void> {
   const { phone } = context;
   const task = await context.say(phone, context.phrases.asking);
@@ -188,7 +188,9 @@ export async function question(context: ScenarioContext): Promise<void> {
 
 interface Spelling {
   readonly style: Partial<WireStyle>;
-  /** Whether a document or the publisher's plugin has it; what only others have been seen to accept is not demanded. */
+  /**
+   * Whether a document or the publisher's plugin has it; forms that only other agents were seen to accept are optional.
+   */
   readonly isKnown?: true;
 }
 
@@ -204,7 +206,7 @@ const SPELLINGS = {
   "without ids of messages": { style: { messageIds: "left-out" } },
 } as const satisfies Record<string, Spelling>;
 
-/** Messages, cancelling and clearing in all ways the platform was seen to spell them. */
+/** Messages, cancel and clear in every encoding the platform was seen to use. */
 export async function spellings(context: ScenarioContext): Promise<void> {
   const { simulator } = context;
   let tooLate = 0;
@@ -228,7 +230,7 @@ export async function spellings(context: ScenarioContext): Promise<void> {
   if (tooLate > 0) throw new NotShown(TOO_LATE);
 }
 
-/** Many conversations at once. */
+/** Many concurrent conversations. */
 export async function crowd(context: ScenarioContext): Promise<void> {
   await context.waitUntilReady();
   const phones = Array.from({ length: context.crowd }, () => context.addPhone());

@@ -22,10 +22,10 @@ export { PHRASE_NAMES, type Phrases, type ScenarioOptions } from "./scenario-con
 
 interface Scenario {
   readonly about: string;
-  /** Where it can be read that agents must master this. */
+  /** The document that requires agents to support this. */
   readonly source: string;
   readonly run: (context: ScenarioContext) => Promise<void>;
-  /** Needs an agent that has dialled. */
+  /** Requires an agent that connects over a link. */
   readonly overLink?: true;
 }
 
@@ -67,13 +67,13 @@ export const SCENARIO_NAMES = Object.keys(SCENARIOS) as readonly ScenarioName[];
 export interface ScenarioReport {
   readonly name: ScenarioName;
   readonly outcome: "passed" | "failed" | "not-shown";
-  /** What went wrong, or why it could not be seen. */
+  /** Why it failed or could not be shown. */
   readonly why: string | undefined;
-  /** Where the rule can be read that `why` is about; only of a failure. */
+  /** Source of the rule that `why` refers to; only for failures. */
   readonly source?: string;
-  /** Documented rules broken on the way; any makes it a failure. */
+  /** Documented rules broken during the run; any of them makes it a failure. */
   readonly violations: readonly Violation[];
-  /** What no document has, but agents of others do otherwise. */
+  /** Deviations from other agents in what no document specifies. */
   readonly notes: readonly string[];
 }
 

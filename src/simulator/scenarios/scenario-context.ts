@@ -4,26 +4,26 @@ import type { Random } from "../random.ts";
 import type { Simulator } from "../simulator.ts";
 import type { SimulatedTask } from "../task/simulated-task.ts";
 
-/** What to say to bring an agent to where something can be seen. Which words do that is for the agent to know. */
+/** Messages that trigger the behaviour a scenario needs. Their texts depend on the agent. */
 export interface Phrases {
   readonly plain: string;
-  /** Answered in several pieces. */
+  /** Answered in several updates. */
   readonly streamed: string;
-  /** Answered after a while, so that there is something to interrupt. */
+  /** Answered after a delay, so that it can be interrupted. */
   readonly slow: string;
   /** Answered with a question. */
   readonly asking: string;
-  /** The user's answer to that. */
+  /** The user's answer to that question. */
   readonly reply: string;
-  /** Answered with more than one frame can carry. */
+  /** Answered with more than fits into one frame. */
   readonly long: string;
-  /** With a number after it: something to keep in mind. */
+  /** Followed by a number, which the agent should remember. */
   readonly memorable: string;
-  /** Answered with that number, as long as the agent has it in mind. */
+  /** Answered with that number, as long as the agent remembers it. */
   readonly recalling: string;
 }
 
-/** Words for agents that understand people, after those that the built-in conformance agent goes by. */
+/** Natural language for agents that understand it, based on the triggers of the built-in conformance agent. */
 const DEFAULT_PHRASES: Phrases = {
   plain: "你好",
   streamed: "tck-stream-chunked 请慢慢写一段介绍你自己的文字",
@@ -41,34 +41,34 @@ export interface ScenarioOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly phrases?: Partial<Phrases>;
-  /** What must be on the screen in the end, for agents of which that is known. */
-  readonly expected?: (said: string) => string;
-  /** How long anything may take. */
+  /** The expected final text, for agents whose answers are predictable. */
+  readonly expected?: (sent: string) => string;
+  /** Timeout of each step. */
   readonly patienceMs?: number;
   readonly disconnects?: number;
-  /** How long a connection holds before it is lost: agents wait longer each time for one that never does. */
+  /** How long a connection lasts before it is lost: agents back off longer each time if it never lasts. */
   readonly steadyMs?: number;
   readonly crowd?: number;
-  /** How long to listen for more after the end; what is wrong with an answer may come after it. */
+  /** How long to wait for further frames after the end, since a faulty one may follow it. */
   readonly quietMs?: number;
 }
 
 const QUIET_MS = 500;
 
-/** The agent did something wrong. */
+/** The agent violated a requirement. */
 export class ScenarioFailure extends Error {
   override readonly name = "ScenarioFailure";
 }
 
-/** The agent could not be brought to where it could be seen. */
+/** The agent could not be brought into the required state. */
 export class NotShown extends Error {
   override readonly name = "NotShown";
 }
 
-/** What a scenario works with: a platform, something to say, and checks. */
+/** What a scenario receives: a simulator, phrases and assertions. */
 export class ScenarioContext {
   readonly simulator: Simulator;
-  /** One of this scenario's own: what another has left unfinished is no concern of it. */
+  /** Owned by this scenario, so that unfinished tasks of another one do not affect it. */
   readonly phone: Phone;
   readonly phrases: Phrases;
   readonly random: Random;
@@ -78,9 +78,9 @@ export class ScenarioContext {
   readonly #clock: Clock;
   readonly #patienceMs: number;
   readonly #quietMs: number;
-  readonly #expected: ((said: string) => string) | undefined;
+  readonly #expected: ((sent: string) => string) | undefined;
 
-  /** Takes down what is unusual, but no rule that could be cited. */
+  /** Records unusual behaviour that violates no citable rule. */
   readonly note: (text: string) => void;
 
   constructor(simulator: Simulator, options: ScenarioOptions, note: (text: string) => void) {
@@ -98,13 +98,13 @@ export class ScenarioContext {
     this.#expected = options.expected;
   }
 
-  /** Another device of the kind that the simulator has. */
+  /** Another device of the simulator's kind. */
   addPhone(): Phone {
     const { device, variables } = this.simulator.phone;
     return this.simulator.addPhone({ device, variables });
   }
 
-  /** Fails if it takes too long. */
+  /** Fails on timeout. */
   async within<T>(promise: Promise<T>, what: string): Promise<T> {
     let stop = (): void => {};
     const late = new Promise<never>((_resolve, reject) => {
@@ -117,7 +117,7 @@ export class ScenarioContext {
     }
   }
 
-  /** What no document asks for: where it fails, that is a note. */
+  /** For what no document requires: a failure becomes a note. */
   async attempt(what: string, run: () => Promise<void>): Promise<void> {
     try {
       await run();
@@ -133,7 +133,7 @@ export class ScenarioContext {
     });
   }
 
-  /** Listens for what should not come, until it has come or long enough. */
+  /** Waits until something unwanted happens or the quiet time is over. */
   async waitForQuiet(unwanted: Promise<void> = new Promise(() => {})): Promise<void> {
     await Promise.race([unwanted, this.pause(this.#quietMs)]);
   }
@@ -142,12 +142,12 @@ export class ScenarioContext {
     if (!isSo) throw new ScenarioFailure(otherwise);
   }
 
-  /** The agent is there at this very moment: it may be gone again by the time that a wait for it is over. */
+  /** The agent is connected at this moment: it may have disconnected again by the time a wait for it resolves. */
   async waitUntilReady(): Promise<void> {
     while (!this.simulator.isReady) await this.within(this.simulator.ready(), "Waiting for the agent to connect");
   }
 
-  /** Says something as soon as there is somebody to say it to. */
+  /** Sends a message as soon as an agent is connected. */
   async say(phone: Phone, text: string): Promise<SimulatedTask> {
     await this.waitUntilReady();
     return phone.say(text);
@@ -159,7 +159,7 @@ export class ScenarioContext {
     return task;
   }
 
-  /** Ended once, with the right words on the screen. */
+  /** Ended once, with the expected text on the screen. */
   async expectAnswer(task: SimulatedTask): Promise<void> {
     await this.expectEnd(task, task.said);
     const { text } = task.screen();
@@ -170,40 +170,40 @@ export class ScenarioContext {
     );
   }
 
-  /** As `answered`, for what the user said last; the question may still stand above it. */
-  async expectReply(task: SimulatedTask, said: string): Promise<void> {
-    await this.expectEnd(task, said);
+  /** Like `expectAnswer`, for the user's last message; the question may still precede the answer. */
+  async expectReply(task: SimulatedTask, sent: string): Promise<void> {
+    await this.expectEnd(task, sent);
     const { text } = task.screen();
-    const expected = this.#expected?.(said) ?? "";
+    const expected = this.#expected?.(sent) ?? "";
     this.check(
       text.endsWith(expected),
-      `The answer to ${shorten(said)} shows ${shorten(text)} without ${shorten(expected)}.`,
+      `The answer to ${shorten(sent)} shows ${shorten(text)} without ${shorten(expected)}.`,
     );
   }
 
-  async expectEnd(task: SimulatedTask, said: string): Promise<void> {
-    await this.within(task.waitUntilSettled(), `The answer to ${shorten(said)}`);
+  async expectEnd(task: SimulatedTask, sent: string): Promise<void> {
+    await this.within(task.waitUntilSettled(), `The answer to ${shorten(sent)}`);
     const how = task.ending ?? task.state;
-    this.check(task.ending === "final", `${shorten(said)} was not answered to its end, but: ${how}.`);
-    this.check(task.state === "completed", `${shorten(said)} ended as ${task.state}.`);
-    this.check(task.finals === 1, `${shorten(said)} was ended ${task.finals} times.`);
-    this.check(task.screen().text !== "", `The answer to ${shorten(said)} shows no text.`);
+    this.check(task.ending === "final", `${shorten(sent)} was not answered to its end, but: ${how}.`);
+    this.check(task.state === "completed", `${shorten(sent)} ended as ${task.state}.`);
+    this.check(task.finals === 1, `${shorten(sent)} was ended ${task.finals} times.`);
+    this.check(task.screen().text !== "", `The answer to ${shorten(sent)} shows no text.`);
   }
 
-  /** Something of the task is shown, or it is over. */
+  /** An update of the task is shown, or the task has ended. */
   async waitForFirstUpdate(task: SimulatedTask): Promise<void> {
     const sign = task.waitUntil(({ isOpen, shown }) => !isOpen || shown > 0);
     await this.within(sign, `The first sign of an answer to ${shorten(task.said)}`);
   }
 
-  /** The text that is shown in the end, whatever it is. */
+  /** Returns the final text, whatever it is. */
   async askAndRead(phone: Phone, text: string): Promise<string> {
     const task = await this.say(phone, text);
     await this.expectEnd(task, text);
     return task.screen().text;
   }
 
-  /** False if there was nothing left to cancel; agents may know that earlier than the phone does. */
+  /** False if there was nothing left to cancel; agents may know that before the phone does. */
   async tryCancel(phone: Phone, task: SimulatedTask): Promise<boolean> {
     await this.waitForFirstUpdate(task);
     if (!task.isOpen) return false;
@@ -225,7 +225,7 @@ export class ScenarioContext {
     this.check(given === wanted, `The agent answered ${given} instead of ${wanted}.`);
   }
 
-  /** Resolves after so many changes of any task. */
+  /** Resolves after this many changes of any task. */
   async waitForChanges(count: number): Promise<void> {
     let left = count;
     if (left === 0) return;
@@ -242,7 +242,7 @@ export class ScenarioContext {
     }
   }
 
-  /** A whole number from 0 to one below the limit. */
+  /** An integer from 0 to `limit - 1`. */
   randomInt(limit: number): number {
     return Math.floor(this.random() * limit);
   }
@@ -250,7 +250,7 @@ export class ScenarioContext {
 
 const MAX_SHOWN_LENGTH = 40;
 
-/** The end tells as much as the beginning: what is missing is mostly missing there. */
+/** Shows both ends: missing text is mostly missing at the end. */
 export function shorten(text: string): string {
   return text.length <= MAX_SHOWN_LENGTH
     ? `"${text}"`

@@ -9,7 +9,7 @@ import type { Report } from "../violations.ts";
 
 const PREFIX = "/files/";
 
-/** What users attach: links that work without credentials, as those of the platform do. */
+/** Files attached by users, at URLs that require no credentials, as on the platform. */
 export class HostedFiles {
   readonly #files = new Map<string, UserFile>();
   readonly #random: Random;
@@ -60,7 +60,7 @@ interface Upload {
   complete: boolean;
 }
 
-/** Files that agents hand over in three steps: prepare, send the bytes, complete. */
+/** Uploads by agents in three steps: prepare, send the bytes, complete. */
 export class Uploads {
   readonly #options: UploadOptions;
   readonly #uploads = new Map<string, Upload>();
@@ -103,7 +103,7 @@ export class Uploads {
   }
 
   #manage(step: string, headers: IncomingHttpHeaders, body: Fields): Fields {
-    // Signed requests have no place here: only the other set of credentials can upload.
+    // Signed requests are not accepted: only the second set of credentials can upload.
     const admission = authenticate(
       { "x-api-key": "", ...headers },
       { agents: this.#options.agents, skewMs: 0, now: 0 },

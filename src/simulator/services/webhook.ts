@@ -7,16 +7,16 @@ import { DecodeError, type Fields, fieldsOf, listOf, parseObject, textOf } from 
 import { type Random, uuidFrom } from "../random.ts";
 import type { Report } from "../violations.ts";
 
-/** A line in the notification bar. The open chat is not touched by it. */
+/** An entry of the notification bar. It does not change the open chat. */
 export interface Notification {
   readonly artifactId: string;
   readonly title: string;
-  /** The title was longer than the bar shows. */
+  /** The title was truncated. */
   readonly cut: boolean;
   readonly text: string | undefined;
-  /** Names content that the agent is asked for when the notification is tapped. */
+  /** Refers to content that the agent is asked for when the notification is tapped. */
   readonly pushDataId: string | undefined;
-  /** Commands for the device, carried out without a word. */
+  /** Commands for the device, executed silently. */
   readonly directives: readonly Fields[];
 }
 
@@ -24,7 +24,7 @@ const MAX_LATIN_CHARACTERS = 84;
 const MAX_WIDE_CHARACTERS = 57;
 const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\u{20000}-\u{3fffd}]/u;
 
-/** As much of a text as three lines of the bar hold: 84 Latin or 57 Chinese characters, or a mixture. */
+/** Truncates to three lines of the bar: 84 Latin or 57 Chinese characters, or a mixture. */
 export function truncateTitle(text: string): { readonly title: string; readonly cut: boolean } {
   const characters = [...text];
   let room = 1;
@@ -37,7 +37,7 @@ export function truncateTitle(text: string): { readonly title: string; readonly 
 
 export const WEBHOOK_PATH = "/open-ability-agent/v1/agent-webhook";
 
-/** Pushes to one device that come sooner than this after the last one are accepted and forgotten. */
+/** Pushes to one device within this time after the last one are accepted and dropped. */
 export const PUSH_SPACING_MS = 15_000;
 
 export interface PushDevice {
@@ -51,9 +51,9 @@ interface WebhookOptions {
   readonly agents: readonly RegisteredAgent[];
   readonly skewMs: number;
   readonly spacingMs: number;
-  /** Some answers of the platform have no body. */
+  /** Some responses of the platform have no body. */
   readonly emptyAnswers: boolean;
-  /** The device that would show it, if there is one. */
+  /** The device that would show the notification, if there is one. */
   readonly deviceOf: (pushId: string) => PushDevice | undefined;
 }
 
@@ -63,9 +63,9 @@ interface Push {
   readonly notification: Notification;
 }
 
-/** Where agents send what their user should hear of later. */
+/** The endpoint to which agents send push notifications. */
 export class Webhook {
-  /** Accepted but never shown: too soon after another, or shown before. */
+  /** Accepted but never shown: too soon after another, or a duplicate. */
   swallowed = 0;
   readonly #options: WebhookOptions;
   readonly #shownAt = new Map<string, number>();
@@ -149,7 +149,7 @@ function required(fields: Fields, name: string): string {
   return value;
 }
 
-/** Where text and data come together, the text is all that counts. */
+/** If an artifact has text and data, only the text counts. */
 function decodeArtifact(artifacts: unknown): Pick<Notification, "artifactId" | "directives" | "pushDataId" | "text"> {
   const [artifact] = listOf(artifacts);
   const { artifactId, parts } = fieldsOf(artifact);

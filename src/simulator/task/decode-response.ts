@@ -11,9 +11,9 @@ type Part =
 export interface FilePart {
   readonly name: string;
   readonly mimeType: string;
-  /** Of a file that was uploaded before. */
+  /** Id of a file that was uploaded before. */
   readonly fileId?: string;
-  /** Nobody has seen a phone show these two. */
+  /** No phone has been observed to show these two. */
   readonly uri?: string;
   readonly bytes?: string;
 }
@@ -41,7 +41,7 @@ function decodePart(value: unknown): Part {
   }
 }
 
-/** The text of a part stands in a member named like its kind. */
+/** The text of a part is in a member named after its kind. */
 function decodeText(part: Fields, member: "reasoningText" | "text"): string {
   const text = part[member];
   if (typeof text !== "string") throw new DecodeError(`A ${member} part has no text in ${member}.`);
@@ -63,7 +63,7 @@ const ANSWERS = {
   clear: ["cleared", "failed", "unknown"],
 } as const satisfies Record<OutgoingControl["kind"], readonly ControlAnswer[]>;
 
-/** How an agent answered a request to cancel or to clear. Throws `DecodeError`. */
+/** Decodes the answer to a cancel or clear request. Throws `DecodeError`. */
 export function decodeControlAnswer(result: Fields, { requestId, taskId, kind }: OutgoingControl): ControlAnswer {
   const state = fieldsOf(result.status).state;
   const known = ANSWERS[kind].find((answer) => answer === state);
@@ -80,7 +80,7 @@ export function decodeControlAnswer(result: Fields, { requestId, taskId, kind }:
 const MAX_CARDS = 20;
 const MAX_CHIP_LENGTH = 64;
 
-/** Why the phone cannot show a data part: what it asks of commands, cards, chips and references. */
+/** Why the phone cannot show a data part: the rules for commands, cards, chips and references. */
 export function findDataFault(data: Fields): string | undefined {
   return commandFault(data.commands) ?? cardFault(data.cardsInfo) ?? chipFault(data.chipsInfo) ?? referenceFault(data);
 }
@@ -96,7 +96,7 @@ function commandFault(commands: unknown): string | undefined {
   return whole ? undefined : "A command needs header.namespace, header.name and payload.";
 }
 
-/** A list by the book; a single object was printed early on and is taken too. */
+/** A list according to the documentation; a single object, documented in an early version, is accepted too. */
 function cardFault(cardsInfo: unknown): string | undefined {
   if (cardsInfo === undefined) return undefined;
   const cards = Array.isArray(cardsInfo) ? cardsInfo : [cardsInfo];
@@ -128,7 +128,7 @@ function referenceFault({ reference }: Fields): string | undefined {
   return whole ? undefined : "A reference needs card.type.";
 }
 
-/** The states the platform knows. */
+/** The states that the platform supports. */
 const STATES = ["submitted", "working", "input-required", "completed", "canceled", "failed", "unknown"] as const;
 export type State = (typeof STATES)[number];
 
@@ -161,13 +161,15 @@ export interface ResponseError {
 
 type ResponseId = string | number | null;
 
-/** An error may stand beside a result: code 0 is success and is left out here, another code tells how the task failed. */
+/**
+ * An error may accompany a result: code 0 is success and is left out here, another code is the reason of the failure.
+ */
 export type AgentResponse =
   | { readonly kind: "update"; readonly id: ResponseId; readonly update: Update; readonly error?: ResponseError }
   | { readonly kind: "answer"; readonly id: ResponseId; readonly result: Fields; readonly error?: ResponseError }
   | { readonly kind: "error"; readonly id: ResponseId; readonly error: ResponseError };
 
-/** Throws `DecodeError`. Unknown extra members are tolerated, as the platform does. */
+/** Throws `DecodeError`. Unknown members are ignored, as on the platform. */
 export function decodeResponse(value: Fields): AgentResponse {
   if (value.jsonrpc !== "2.0") throw new DecodeError('jsonrpc is not "2.0".');
   const id = decodeId(value.id);
@@ -182,7 +184,7 @@ export function decodeResponse(value: Fields): AgentResponse {
   return { kind: "update", id, update: decodeUpdate(value.result), ...beside };
 }
 
-/** An error may have no id: whoever could not read a request does not know it. */
+/** An error may have no id: an agent that could not parse a request does not know its id. */
 export function echoesId(response: AgentResponse, id: string): boolean {
   return response.id === id || (response.kind === "error" && response.id === null);
 }
@@ -222,7 +224,7 @@ function decodeTaskId(taskId: unknown): string | undefined {
   throw new DecodeError("result.taskId is not a string.");
 }
 
-/** They stand beside `taskId`; inside the artifact nobody looks for them. */
+/** Flags are siblings of `taskId`; inside the artifact they are ignored. */
 function decodeFlag(result: Fields, name: "append" | "final" | "lastChunk"): boolean {
   const value = result[name];
   if (typeof value === "boolean") return value;

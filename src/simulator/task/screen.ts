@@ -1,7 +1,7 @@
 import { type Fields, fieldsOf, listOf, textOf } from "../json.ts";
 import type { FilePart, State, StatusUpdate, Update } from "./decode-response.ts";
 
-/** How pieces of text become what is read: the one thing in which phones and documents disagree. */
+/** How updates add up to the visible text: the only difference between phones and documentation. */
 interface TextLayer {
   put(artifactId: string, append: boolean, text: string): void;
   text(): string;
@@ -12,7 +12,7 @@ interface Piece {
   text: string;
 }
 
-/** By the book: every artifact is a paragraph of its own, which grows or is replaced. */
+/** As documented: every artifact is a separate paragraph, which is appended to or replaced. */
 class DocumentedText implements TextLayer {
   readonly #artifacts = new Map<string, string>();
 
@@ -27,8 +27,8 @@ class DocumentedText implements TextLayer {
 }
 
 /**
- * As seen on devices in April 2026: a piece that does not append replaces all text there is, of whichever artifact; one
- * that appends to an artifact it knows replaces that artifact's piece; only one of a new artifact is added.
+ * As observed on devices in April 2026: an update without `append` replaces all text, of any artifact; one that appends
+ * to a known artifact replaces that artifact's text; only one of a new artifact is added.
  */
 class ObservedText implements TextLayer {
   #pieces: Piece[] = [];
@@ -50,9 +50,9 @@ class ObservedText implements TextLayer {
 
 interface ProfileTraits {
   readonly createText: () => TextLayer;
-  /** Texts of status updates stay in the chat instead of passing through a status bar. */
+  /** Texts of status updates stay in the chat instead of appearing temporarily in a status bar. */
   readonly keepsStatusTexts: boolean;
-  /** Text is on the screen while the task runs. */
+  /** Text is visible while the task runs. */
   readonly paintsEarly: boolean;
 }
 
@@ -65,38 +65,38 @@ export type Profile = keyof typeof PROFILES;
 
 interface Thinking {
   readonly text: string;
-  /** Closed to a line, since the answer has begun. */
+  /** Collapsed to a line, since the answer has begun. */
   readonly folded: boolean;
 }
 
 interface ShownFile {
   readonly name: string;
   readonly mimeType: string;
-  /** Only files that were uploaded are known to be shown. */
+  /** Only uploaded files are known to be shown. */
   readonly shown: boolean;
 }
 
-/** What the user has before them for one task. */
+/** What the user sees of one task. */
 export interface Screen {
   readonly text: string;
-  /** The text is there but not on the screen yet: the phone still says that it is working. */
+  /** False while the text has been received but the phone still shows the task as working. */
   readonly painted: boolean;
   readonly thinking: Thinking | undefined;
-  /** Three moving dots: the agent thinks and has not said what. */
+  /** Three moving dots: the agent is thinking and has not sent any text. */
   readonly dots: boolean;
-  /** Status texts that became entries of the chat. */
+  /** Status texts that became chat entries. */
   readonly notes: readonly string[];
-  /** Status text that passes. */
+  /** Temporary status text. */
   readonly statusBar: string;
-  /** Commands, cards, chips and references, as they came. */
+  /** Commands, cards, chips and references, as received. */
   readonly data: readonly Fields[];
   readonly files: readonly ShownFile[];
   readonly state: State;
-  /** What the phone says by itself when the task did not end well. */
+  /** The phone's own message when the task did not end well. */
   readonly failure: string | undefined;
 }
 
-/** Applies updates one by one, as an app of the given profile would. */
+/** Applies updates one by one, like an app of the given profile. */
 export class ScreenRenderer {
   readonly #traits: ProfileTraits;
   readonly #text: TextLayer;
@@ -147,7 +147,7 @@ export class ScreenRenderer {
   }
 
   #status({ state, text = "" }: StatusUpdate): void {
-    // A question that could not be read could not be answered.
+    // A question must be visible to be answered.
     if (state === "input-required") this.#painted = true;
     if (!this.#traits.keepsStatusTexts) this.#statusBar = text;
     else if (text !== "") this.#notes.push(text);
@@ -182,7 +182,7 @@ function shownFile({ fileId, mimeType, name }: FilePart): ShownFile {
   return { name, mimeType, shown: fileId !== undefined };
 }
 
-/** The other way to name uploaded files. */
+/** The alternative reference to uploaded files. */
 function filesInData({ fileInfo }: Fields): readonly ShownFile[] {
   return listOf(fileInfo).map((file) => {
     const { fileName, fileType } = fieldsOf(file);
@@ -190,7 +190,7 @@ function filesInData({ fileInfo }: Fields): readonly ShownFile[] {
   });
 }
 
-/** Ids of uploaded files that a data part names. */
+/** Ids of uploaded files that a data part refers to. */
 export function fileIdsIn({ fileInfo }: Fields): readonly string[] {
   return listOf(fileInfo).flatMap((file) => textOf(fieldsOf(file).fileId) ?? []);
 }

@@ -8,7 +8,7 @@ interface Waiter {
   readonly resolve: () => void;
 }
 
-/** Waiting for something to become true, looked at whenever something changed. */
+/** Waits for conditions, which are evaluated after every change. */
 export class ChangeNotifier {
   readonly #waiters = new Set<Waiter>();
 
@@ -28,12 +28,12 @@ export class ChangeNotifier {
   }
 }
 
-/** What the app says when an agent cannot be reached or stays silent. */
+/** The app's message when an agent cannot be reached or stays silent. */
 export const AGENT_IS_AWAY = "小艺开小差了，请稍后再试";
 
 /**
- * Why nothing more is shown of a task: the agent's `final`, an error without a result, the user's cancellation, a newer
- * message of the same conversation, silence, no agent to ask, a connection that broke, or one that the phone left.
+ * Why nothing more of a task is shown: the agent's `final`, an error without a result, the user's cancellation, a newer
+ * message of the same conversation, silence, no agent available, a connection that broke, or one that the phone closed.
  */
 type Ending = "final" | "error" | "canceled" | "superseded" | "silence" | "away" | "broken" | "left";
 
@@ -42,11 +42,11 @@ const UNANSWERED: ReadonlySet<Ending | undefined> = new Set(["silence", "away", 
 export interface TaskRules {
   readonly clock: Clock;
   readonly profile: Profile;
-  /** Silence after which the phone gives up. That there is such a time is known, how long it is is not. */
+  /** Silence after which the phone gives up. The platform has such a limit; its value is not known. */
   readonly silenceMs: number;
-  /** A question ends the stream of its turn, but not the task. On a link it leaves everything open. */
+  /** A question ends the stream of its turn, but not the task. On a link everything stays open. */
   readonly questionsEndStreams: boolean;
-  /** Characters in the text of one frame. */
+  /** Maximum characters in the text of one frame. */
   readonly textLimit: number;
   readonly report: Report;
   readonly isUploaded: (fileId: string) => boolean;
@@ -56,12 +56,12 @@ export interface TaskRules {
 interface TaskOrigin {
   readonly id: string;
   readonly conversationId: string;
-  /** Id of the request being answered; an answer to a question of the agent comes with the same one. */
+  /** Id of the request being answered; the user's answer to a question has the same one. */
   readonly requestId: string;
   readonly said: string;
 }
 
-/** One turn of the user as the phone sees it, from the message to the end of its channel. */
+/** One turn of the user as seen by the phone, from the message to the end of its channel. */
 export class SimulatedTask implements TaskOrigin {
   readonly id: string;
   readonly conversationId: string;
@@ -69,23 +69,23 @@ export class SimulatedTask implements TaskOrigin {
   readonly said: string;
   /** Updates that had an effect. */
   shown = 0;
-  /** Updates that came when nobody was looking any more. */
+  /** Updates received after the task was closed. */
   ignored = 0;
-  /** Updates that came again, since the agent could not know that the end had come; phones ignore them. */
+  /** Updates sent again because the agent could not know that the end had arrived; phones ignore them. */
   repeated = 0;
-  /** Updates of this turn that said `final:true`. */
+  /** Updates of this turn with `final:true`. */
   finals = 0;
   state: State = "submitted";
   ending: Ending | undefined;
   readonly #rules: TaskRules;
-  readonly #painter: ScreenRenderer;
+  readonly #renderer: ScreenRenderer;
   readonly #changes = new ChangeNotifier();
   #failure: string | undefined;
-  /** Something of this turn was shown. */
+  /** An update of this turn was shown. */
   #begun = false;
   #turnIsOver = false;
-  #heardAt: number;
-  #stopListening = (): void => {};
+  #lastReceivedAt: number;
+  #stopSilenceTimer = (): void => {};
 
   constructor(origin: TaskOrigin, rules: TaskRules) {
     this.id = origin.id;
@@ -93,16 +93,16 @@ export class SimulatedTask implements TaskOrigin {
     this.requestId = origin.requestId;
     this.said = origin.said;
     this.#rules = rules;
-    this.#painter = new ScreenRenderer(rules.profile);
-    this.#heardAt = rules.clock.now();
-    this.#listenFor(rules.silenceMs);
+    this.#renderer = new ScreenRenderer(rules.profile);
+    this.#lastReceivedAt = rules.clock.now();
+    this.#startSilenceTimer(rules.silenceMs);
   }
 
   get isOpen(): boolean {
     return this.ending === undefined;
   }
 
-  /** The user has waited for nothing. */
+  /** The task ended without an answer. */
   get isUnanswered(): boolean {
     return UNANSWERED.has(this.ending);
   }
@@ -112,10 +112,10 @@ export class SimulatedTask implements TaskOrigin {
   }
 
   screen(): Screen {
-    return this.#painter.screen(this.state, this.#failure);
+    return this.#renderer.screen(this.state, this.#failure);
   }
 
-  /** Resolves when the condition holds, looked at after every change of this task. */
+  /** Resolves when the condition holds; it is evaluated after every change of this task. */
   waitUntil(isSo: (task: SimulatedTask) => boolean): Promise<void> {
     return this.#changes.waitUntil(() => isSo(this));
   }
@@ -132,13 +132,13 @@ export class SimulatedTask implements TaskOrigin {
     this.#changed();
   }
 
-  /** Nothing changes on the screen. */
+  /** Does not change the screen. */
   countRepeated(): void {
     this.repeated++;
     this.#changes.notify();
   }
 
-  /** An error in place of a result ends a task, too. */
+  /** An error in place of a result also ends the task. */
   fail(error: ResponseError): void {
     if (this.isOpen) {
       this.state = "failed";
@@ -157,24 +157,24 @@ export class SimulatedTask implements TaskOrigin {
     this.finals = 0;
     this.#begun = false;
     this.#turnIsOver = false;
-    this.#heardAt = this.#rules.clock.now();
-    this.#listenFor(this.#rules.silenceMs);
+    this.#lastReceivedAt = this.#rules.clock.now();
+    this.#startSilenceTimer(this.#rules.silenceMs);
     this.#changed();
   }
 
   end(ending: Ending): void {
     if (!this.isOpen) return;
     this.ending = ending;
-    this.#stopListening();
+    this.#stopSilenceTimer();
     if (ending === "canceled") this.state = "canceled";
     if (this.isUnanswered || ending === "left") this.#failure = AGENT_IS_AWAY;
-    // What was never begun may never have come to the agent.
+    // If nothing was received, the message may never have reached the agent.
     if (ending === "silence" && this.#begun) this.#report("no-final", "Nothing more came.");
     this.#changed();
   }
 
   reenter(): void {
-    this.#painter.reenter();
+    this.#renderer.reenter();
     this.#changed();
   }
 
@@ -182,8 +182,8 @@ export class SimulatedTask implements TaskOrigin {
     this.#check(update);
     this.shown++;
     this.#begun = true;
-    this.#heardAt = this.#rules.clock.now();
-    this.#painter.apply(update);
+    this.#lastReceivedAt = this.#rules.clock.now();
+    this.#renderer.apply(update);
     if (update.kind === "status-update") this.state = update.state;
     if (error !== undefined) {
       this.state = "failed";
@@ -192,7 +192,7 @@ export class SimulatedTask implements TaskOrigin {
     if (!update.final) return;
     this.#turnIsOver = true;
     if (this.state === "input-required" && this.#rules.questionsEndStreams) return;
-    // The last artifact ends a task as well as a status does.
+    // The last artifact ends a task just like a final status.
     if (update.kind === "artifact-update" && !isTerminal(this.state)) this.state = "completed";
     this.end("final");
   }
@@ -229,15 +229,15 @@ export class SimulatedTask implements TaskOrigin {
     this.#rules.report(rule, detail, this.id);
   }
 
-  /** One timer at a time, set anew when it fires: updates come far more often than silence does. */
-  #listenFor(milliseconds: number): void {
-    this.#stopListening();
+  /** One timer at a time, re-armed when it fires: updates are far more frequent than timeouts. */
+  #startSilenceTimer(milliseconds: number): void {
+    this.#stopSilenceTimer();
     const { clock, silenceMs } = this.#rules;
     if (silenceMs === Number.POSITIVE_INFINITY) return;
-    this.#stopListening = clock.after(milliseconds, () => {
+    this.#stopSilenceTimer = clock.after(milliseconds, () => {
       if (!this.isOpen || this.asks) return;
-      const rest = this.#heardAt + silenceMs - clock.now();
-      if (rest > 0) this.#listenFor(rest);
+      const rest = this.#lastReceivedAt + silenceMs - clock.now();
+      if (rest > 0) this.#startSilenceTimer(rest);
       else this.end("silence");
     });
   }
@@ -256,11 +256,11 @@ function blanksScreen({ append, final, parts }: ArtifactUpdate): boolean {
   return final && !append && parts.every((part) => part.kind === "text" && part.text === "");
 }
 
-/** All that a frame has to be read, in characters as people count them. How long data may be is not known. */
+/** Total text of a frame, in characters as users count them. The limit for data is not known. */
 export function textLength(update: Update): number {
   if (update.kind === "status-update") return countCharacters(update.text ?? "");
   return update.parts.reduce((sum, part) => sum + ("text" in part ? countCharacters(part.text) : 0), 0);
 }
 
-/** Not code units. */
+/** Counts code points, not code units. */
 const countCharacters = (text: string): number => [...text].length;

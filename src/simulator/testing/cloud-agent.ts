@@ -5,7 +5,7 @@ import { type Fields, fieldsOf, parseObject } from "../json.ts";
 
 interface CloudRequest {
   readonly headers: IncomingHttpHeaders;
-  /** As they came, before Node trimmed or joined anything. */
+  /** Raw headers, before Node trimmed or joined anything. */
   readonly rawHeaders: readonly string[];
   readonly url: string;
   readonly body: Fields;
@@ -13,11 +13,11 @@ interface CloudRequest {
 
 export type Handler = (request: CloudRequest, response: ServerResponse) => void;
 
-/** An agent with an address, written by hand; each method can be answered otherwise. */
+/** An agent with an address, written by hand; the answer to each method can be overridden. */
 export class CloudAgent {
   readonly received: CloudRequest[] = [];
   readonly handlers: Record<string, Handler>;
-  /** Ids given out and still known. */
+  /** Session ids that were issued and are still valid. */
   readonly sessions = new Set<string>();
   ttl: number | string = "604800";
   readonly #server: Server;
@@ -85,7 +85,7 @@ export function frame(response: ServerResponse, body: Fields, result: Fields, mo
 export const open = (response: ServerResponse): ServerResponse =>
   response.writeHead(200, { "content-type": "text/event-stream" });
 
-/** Works, says everything so far each time, completes. */
+/** Sends a working status, cumulative text updates and the completion. */
 function stream(response: ServerResponse, body: Fields, texts: readonly string[]): void {
   open(response);
   frame(response, body, { kind: "status-update", final: false, status: { state: "working" } });

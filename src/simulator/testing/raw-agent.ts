@@ -9,7 +9,7 @@ interface Closure {
   readonly reason: string;
 }
 
-/** Headers as an agent signs them, written out by hand. */
+/** Signed headers of an agent, built by hand. */
 export function signedHeaders(agent: RegisteredAgent, now: number): Record<string, string> {
   const ts = String(now);
   return {
@@ -20,7 +20,7 @@ export function signedHeaders(agent: RegisteredAgent, now: number): Record<strin
   };
 }
 
-/** The status that an upgrade was refused with, or undefined if it went through. */
+/** The status with which an upgrade was refused, or undefined if it was accepted. */
 export async function tryUpgrade(url: string, headers: Record<string, string>): Promise<number | undefined> {
   const socket = new WebSocket(url, { headers });
   return new Promise((resolve, reject) => {
@@ -37,7 +37,7 @@ export async function tryUpgrade(url: string, headers: Record<string, string>): 
   });
 }
 
-/** A peer that says exactly what it is told, right or wrong. */
+/** A peer that sends exactly what a test specifies, valid or not. */
 export class RawAgent {
   readonly frames: Fields[] = [];
   readonly texts: string[] = [];
@@ -67,7 +67,7 @@ export class RawAgent {
     });
   }
 
-  /** Connected, without a word said. */
+  /** Connects without sending anything. */
   static async dial(simulator: Simulator, now: number, host = 0): Promise<RawAgent> {
     const { agent } = simulator;
     const socket = new WebSocket(simulator.linkUrls[host] ?? "", { headers: signedHeaders(agent, now) });
@@ -94,7 +94,7 @@ export class RawAgent {
     this.socket.send(typeof frame === "string" ? frame : JSON.stringify(frame));
   }
 
-  /** The next frame that nobody has asked for yet. */
+  /** The next frame that no test has read yet. */
   async next(): Promise<Fields> {
     const index = this.#read++;
     await this.until(() => this.frames.length > index);
@@ -124,7 +124,7 @@ export class RawAgent {
     });
   }
 
-  /** As `respond`, but anything can be put in the place of anything. */
+  /** Like `respond`, with any member overridden. */
   envelope(request: Fields, changes: Fields): void {
     const { id: taskId, sessionId } = fieldsOf(request.params);
     this.send({ msgType: "agent_response", agentId: this.agentId, sessionId, taskId, ...changes });

@@ -3,7 +3,7 @@ import type { RegisteredAgent } from "../authentication.ts";
 import { type Fields, fieldsOf, parseObject, textOf } from "../json.ts";
 import { artifact, messageText, signedHeaders, status } from "./raw-agent.ts";
 
-/** Ways to be wrong that only show in the course of a conversation. */
+/** Faults that only show in the course of a conversation. */
 export type Flaw =
   | "answers-duplicates"
   | "knows-duplicates-by-message-ids"
@@ -23,7 +23,7 @@ export type Flaw =
   | "hides-questions"
   | "ignores-envelopes";
 
-/** Where an agent dials, and as whom; a simulator is such a place. */
+/** Where an agent connects, and its credentials; a simulator has this shape. */
 interface Place {
   readonly agent: RegisteredAgent;
   readonly linkUrls: readonly string[];
@@ -35,26 +35,27 @@ interface Turn {
 }
 
 const STEP_MS = 2;
-/** Characters that a frame can carry. */
+/** Maximum characters in a frame. */
 const MAX_FRAME_TEXT = 4000;
-/** After a long body, before the end. */
+/** Delay between a long body and the final frame. */
 const PAUSE_MS = 300;
 
 /**
- * A small agent that does everything right, unless it is told not to: it sends texts back, in pieces if they are to be
- * slow, asks about those that begin with `ask`, and answers `recall` with what it was last told in the conversation.
+ * A small agent without faults, unless configured otherwise: it echoes texts, in several updates if they begin with
+ * `slow`, asks a question about those that begin with `ask`, and answers `recall` with the previous message of the
+ * conversation.
  */
 export class ReferenceAgent {
   readonly #place: Place;
   readonly #flaws: ReadonlySet<Flaw>;
   readonly #inFlight = new Set<string>();
-  /** Session of the app → conversation. */
+  /** App session → conversation. */
   readonly #aliases = new Map<string, string>();
-  /** Conversation → what runs there. */
+  /** Conversation → running turn. */
   readonly #turns = new Map<string, Turn>();
-  /** Conversation → what was last said there. */
+  /** Conversation → last message received. */
   readonly #memory = new Map<string, string>();
-  /** Conversations in which the agent has asked something. */
+  /** Conversations in which the agent has asked a question. */
   readonly #asking = new Set<string>();
   readonly #unsent: string[] = [];
   #socket: WebSocket | undefined;
@@ -80,14 +81,14 @@ export class ReferenceAgent {
       socket.send(JSON.stringify({ msgType: "clawd_bot_init", agentId: this.#place.agent.agentId }));
       for (const text of this.#unsent.splice(0)) socket.send(text);
     });
-    socket.on("message", (data) => this.#take(parseObject(data.toString()) ?? {}));
+    socket.on("message", (data) => this.#receive(parseObject(data.toString()) ?? {}));
     socket.on("error", () => {});
     socket.on("close", () => {
       if (!this.#stopped && !this.#flaws.has("stays-away")) this.#dial();
     });
   }
 
-  #take(frame: Fields): void {
+  #receive(frame: Fields): void {
     if (frame.msgDetail !== undefined && this.#flaws.has("ignores-envelopes")) return;
     const request = typeof frame.msgDetail === "string" ? (parseObject(frame.msgDetail) ?? {}) : frame;
     const params = fieldsOf(request.params);
@@ -126,8 +127,8 @@ export class ReferenceAgent {
   }
 
   async #answer(turn: Turn, conversation: string, isReply: boolean): Promise<void> {
-    const heard = messageText(turn.request);
-    const text = this.#recall(turn.request, conversation, heard);
+    const received = messageText(turn.request);
+    const text = this.#recall(turn.request, conversation, received);
     this.#respond(turn, status("working"));
     await pause(STEP_MS);
     if (text.startsWith("ask") && !isReply) {
@@ -136,38 +137,38 @@ export class ReferenceAgent {
       this.#respond(turn, status("input-required"));
       return;
     }
-    const words = text.startsWith("slow") ? text.split(/(?<= )/) : [text];
+    const chunks = text.startsWith("slow") ? text.split(/(?<= )/) : [text];
     const fixed = this.#artifactId();
-    for (const [index, word] of words.entries()) {
-      if (this.#flaws.has("sends-deltas")) this.#respond(turn, artifact(fixed, word, { append: index > 0 }));
-      else this.#tell(turn, words.slice(0, index + 1).join(""));
+    for (const [index, chunk] of chunks.entries()) {
+      if (this.#flaws.has("sends-deltas")) this.#respond(turn, artifact(fixed, chunk, { append: index > 0 }));
+      else this.#sendText(turn, chunks.slice(0, index + 1).join(""));
       await pause(STEP_MS);
     }
     if (text.length > 200 && !this.#flaws.has("hurries")) await pause(PAUSE_MS);
     this.#respond(turn, status("completed", { final: !this.#flaws.has("leaves-answers-open") }));
   }
 
-  /** What to say: what was heard, unless it asks for what was heard before. */
-  #recall({ deviceId }: Fields, conversation: string, heard: string): string {
+  /** The text to answer with: the received one, or for `recall` the one before it. */
+  #recall({ deviceId }: Fields, conversation: string, received: string): string {
     const place = this.#flaws.has("remembers-by-device") ? String(deviceId) : conversation;
-    if (heard === "recall") return this.#memory.get(place) ?? "nothing";
-    this.#memory.set(place, heard);
-    return heard;
+    if (received === "recall") return this.#memory.get(place) ?? "nothing";
+    this.#memory.set(place, received);
+    return received;
   }
 
-  /** All of it, in as many frames as it takes. */
-  #tell(turn: Turn, text: string): void {
-    const longest = this.#flaws.has("sends-long-frames") ? text.length : MAX_FRAME_TEXT;
-    for (let at = 0; at < text.length; at += longest) {
-      this.#respond(turn, artifact(this.#artifactId(), text.slice(at, at + longest), { append: at > 0 }));
+  /** Sends all of the text, in as many frames as necessary. */
+  #sendText(turn: Turn, text: string): void {
+    const limit = this.#flaws.has("sends-long-frames") ? text.length : MAX_FRAME_TEXT;
+    for (let at = 0; at < text.length; at += limit) {
+      this.#respond(turn, artifact(this.#artifactId(), text.slice(at, at + limit), { append: at > 0 }));
     }
   }
 
   #cancel(request: Fields, conversation: string): void {
     const turn = this.#turns.get(conversation);
     const state = turn === undefined ? "unknown" : "canceled";
-    const goesOn = this.#flaws.has("cannot-stop") || this.#flaws.has("stops-for-the-next-only");
-    if (turn !== undefined && !goesOn) turn.stopped = true;
+    const keepsRunning = this.#flaws.has("cannot-stop") || this.#flaws.has("stops-for-the-next-only");
+    if (turn !== undefined && !keepsRunning) turn.stopped = true;
     this.#control(request, conversation, { id: request.id, status: { state } });
   }
 
@@ -199,7 +200,7 @@ export class ReferenceAgent {
     const isOpen = this.#socket?.readyState === WebSocket.OPEN;
     if (isOpen) this.#socket?.send(text);
     const repeats = this.#flaws.has("repeats-frames");
-    // It could know that its frames have come.
+    // A pong confirms that the frames arrived.
     if (isOpen && repeats) this.#socket?.ping();
     if ((!isOpen && !this.#flaws.has("loses-frames")) || repeats) this.#unsent.push(text);
   }

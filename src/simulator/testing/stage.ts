@@ -8,13 +8,13 @@ import { RawAgent } from "./raw-agent.ts";
 interface Stage {
   readonly clock: FakeClock;
   simulate(options?: Partial<SimulatorOptions>): Promise<Simulator>;
-  /** An agent that is connected and has introduced itself. */
+  /** An agent that is connected and has sent its init frame. */
   join(simulator: Simulator, host?: number): Promise<RawAgent>;
-  /** One that is connected only. */
+  /** An agent that is only connected. */
   dial(simulator: Simulator, host?: number): Promise<RawAgent>;
 }
 
-/** Simulators on a clock that stands still; all are closed after each test. */
+/** Simulators on a clock that does not advance; all are closed after each test. */
 export function createStage(): Stage {
   const clock = new FakeClock();
   const simulators: Simulator[] = [];
@@ -33,7 +33,7 @@ export function createStage(): Stage {
   };
 }
 
-/** Resolves when the simulator has found as many violations. */
+/** Resolves when the simulator has found this many violations. */
 export function waitForViolations(simulator: Simulator, count: number): Promise<void> {
   if (simulator.violations.length >= count) return Promise.resolve();
   return new Promise((resolve) => {
