@@ -19,7 +19,7 @@ import type {
 import type { Version } from "./requirements/index.ts";
 import type { WebhookReceiver } from "./webhook-receiver.ts";
 
-/** What agents are asked to do, by the start of the message's id and of its text, as the public kits do it. */
+/** Behaviours that agents are asked for by the prefix of the message's id and text, as in the public kits. */
 type Behaviour =
   | "tck-complete-task"
   | "tck-artifact-text"
@@ -32,7 +32,7 @@ type Behaviour =
   | "tck-stream-001"
   | "test-resubscribe-message-id";
 
-/** What the card says an agent can do. */
+/** The capabilities that the card declares. */
 export interface DeclaredCapabilities {
   readonly streaming: boolean;
   readonly push: boolean;
@@ -40,7 +40,7 @@ export interface DeclaredCapabilities {
   readonly inputModes: readonly string[];
   readonly requiredExtensions: readonly string[];
   readonly optionalExtensions: readonly string[];
-  /** Callers must show who they are. */
+  /** Callers must authenticate. */
   readonly authenticated: boolean;
 }
 
@@ -49,7 +49,7 @@ interface CheckContextOptions {
   readonly webhooks: WebhookReceiver;
   readonly hasOtherCaller: boolean;
   readonly hasCredentials: boolean;
-  /** How long a task may take to get where a check waits for it. */
+  /** How long a task may take to reach the state that a check waits for. */
   readonly patienceMs: number;
 }
 
@@ -62,12 +62,12 @@ export interface SeenTask {
 
 type SendOutcome = { readonly task: SeenTask } | { readonly message: Fields };
 
-/** One interface of the agent, with what checks need to bring it somewhere. */
+/** One interface of the agent, with helpers that bring it into the state a check needs. */
 export class CheckContext {
   readonly peer: Peer;
   readonly observations: Observations;
   readonly options: CheckContextOptions;
-  readonly #made = new Set<string>();
+  readonly #openTasks = new Set<string>();
   readonly #once = new Map<string, Promise<unknown>>();
 
   constructor(peer: Peer, seen: Observations, options: CheckContextOptions) {
@@ -102,13 +102,13 @@ export class CheckContext {
     return this.peer.open(operation, params, options);
   }
 
-  /** The result, or a failure that says how the server refused. */
+  /** The result; fails with the server's error if the request was refused. */
   async result(operation: OperationName, params: Fields, options?: CallOptions): Promise<unknown> {
     const answer = await this.call(operation, params, options);
     return answer.ok ? answer.result : fail(`${operation} was refused: ${showError(answer.error)}`);
   }
 
-  /** Sends and insists on an answer that is a task or a message. */
+  /** Sends a message; fails unless the response is a task or a message. */
   async send(message: Fields, configuration?: Fields): Promise<SendOutcome> {
     const sent = await this.result("SendMessage", withConfiguration(message, configuration));
     return this.readOutcome(sent);
@@ -120,7 +120,7 @@ export class CheckContext {
     return isObject(message) ? { message } : fail(`a send is answered with neither task nor message: ${show(sent)}`);
   }
 
-  /** A task that the agent made of a message; not shown with agents that answer without one. */
+  /** The task created for a message; not shown for agents that answer without one. */
   async task(message: Fields, configuration?: Fields): Promise<SeenTask> {
     const sent = await this.send(message, configuration);
     return "task" in sent ? sent.task : notShown("the agent answers without a task");
@@ -130,12 +130,12 @@ export class CheckContext {
     return this.recordTask(fieldsOf(await this.result("GetTask", { id, ...more })));
   }
 
-  /** A task that has completed; the same one for all who only look at it. */
+  /** A completed task, shared by all checks that only read it. */
   completedTask(): Promise<SeenTask> {
     return this.once("completed", () => this.newCompletedTask());
   }
 
-  /** Something wrong on purpose: what the server makes of it is not judged beyond what the check looks at. */
+  /** Runs requests that are invalid on purpose: responses are validated only by the check itself. */
   async withoutValidation<T>(body: () => Promise<T>): Promise<T> {
     this.observations.paused = true;
     try {
@@ -145,11 +145,11 @@ export class CheckContext {
     }
   }
 
-  /** What several checks look at is brought about for the first of them. */
-  once<T>(what: string, bring: () => Promise<T>): Promise<T> {
-    const brought = (this.#once.get(what) as Promise<T> | undefined) ?? bring();
-    this.#once.set(what, brought);
-    return brought;
+  /** Runs `create` for the first caller and shares its result with all others. */
+  once<T>(what: string, create: () => Promise<T>): Promise<T> {
+    const created = (this.#once.get(what) as Promise<T> | undefined) ?? create();
+    this.#once.set(what, created);
+    return created;
   }
 
   async newCompletedTask(more: Fields = {}): Promise<SeenTask> {
@@ -164,23 +164,23 @@ export class CheckContext {
     return task.state === "TASK_STATE_INPUT_REQUIRED" ? task : notShown("the agent never asks for input");
   }
 
-  /** A task the agent is still at work on. */
+  /** A task that the agent is still working on. */
   async runningTask(behaviours: readonly Behaviour[] = LASTING_BEHAVIOURS): Promise<SeenTask> {
     for (const behaviour of behaviours) {
-      const task = await this.#started(this.message(behaviour));
+      const task = await this.#startTask(this.message(behaviour));
       if (task !== undefined && !isTerminalState(task.state) && !isInterruptedState(task.state)) return task;
     }
     return notShown("the agent ends its tasks at once");
   }
 
-  /** A task that can be cancelled or subscribed to, whether the agent works on it or waits for someone. */
+  /** A task that can be cancelled or subscribed to, whether it is running or interrupted. */
   async openTask(): Promise<SeenTask> {
     const running = await undefinedIfNotShown(this.runningTask(["tck-cancel"]));
     return running ?? (await undefinedIfNotShown(this.pausedTask())) ?? notShown("the agent ends its tasks at once");
   }
 
-  /** gRPC of 0.3 cannot say that the answer should come at once, so the first event of a stream has to do there. */
-  async #started(message: Fields): Promise<SeenTask | undefined> {
+  /** gRPC of 0.3 has no field for returning immediately, so the first event of a stream is used there. */
+  async #startTask(message: Fields): Promise<SeenTask | undefined> {
     if (this.peer.binding !== "GRPC" || this.version === "1.0") {
       const sent = await this.send(message, { returnImmediately: true });
       return "task" in sent ? sent.task : undefined;
@@ -197,7 +197,7 @@ export class CheckContext {
     return opened.ok === "stream" ? opened.frames : fail(`${operation} gave no stream: ${showError(opened.error)}`);
   }
 
-  /** Events to the end of a stream. An error among them is a failure. */
+  /** All events until the stream ends. An error among them is a failure. */
   async events(frames: OpenStream["frames"]): Promise<Fields[]> {
     return (await frames.rest(this.options.patienceMs)).map(eventOf);
   }
@@ -210,28 +210,28 @@ export class CheckContext {
     if (!this.declared.push) notShown("the card does not offer push notifications");
   }
 
-  /** Cancels a task, which may have come to its end meanwhile. */
+  /** Cancels a task, which may have ended meanwhile. */
   async cancel(id: string): Promise<SeenTask> {
     const answer = await this.call("CancelTask", { id });
     if (answer.ok) return this.recordTask(fieldsOf(answer.result));
-    await this.#unlessEnded(id);
+    await this.#notShownIfEnded(id);
     return fail(`CancelTask was refused: ${showError(answer.error)}`);
   }
 
-  /** Subscribes to a task, which may have come to its end meanwhile. */
+  /** Subscribes to a task, which may have ended meanwhile. */
   async subscribe(id: string): Promise<OpenStream["frames"]> {
     const opened = await this.open("SubscribeToTask", { id });
     if (opened.ok === "stream") return opened.frames;
-    await this.#unlessEnded(id);
+    await this.#notShownIfEnded(id);
     return fail(`SubscribeToTask gave no stream: ${showError(opened.error)}`);
   }
 
-  async #unlessEnded(id: string): Promise<void> {
+  async #notShownIfEnded(id: string): Promise<void> {
     const { state } = await this.get(id);
     if (isTerminalState(state) && state !== "TASK_STATE_CANCELED") notShown("the agent ended its task by itself");
   }
 
-  /** Reads the task until it has ended. */
+  /** Polls the task until it has ended. */
   async waitUntilEnded(id: string): Promise<SeenTask> {
     const until = Date.now() + this.options.patienceMs;
     for (;;) {
@@ -242,7 +242,7 @@ export class CheckContext {
     }
   }
 
-  /** Insists on a refusal with that error, and judges how it is told. */
+  /** Fails unless the request is refused with that error, and records how the error is encoded. */
   async expectError(
     expected: ErrorName,
     operation: OperationName,
@@ -259,7 +259,7 @@ export class CheckContext {
     if (opened.ok !== "stream") return this.checkError(expected, opened.error, operation);
     const first = await opened.frames.next();
     opened.frames.close();
-    // 0.3 does not say that an error comes instead of a stream.
+    // 0.3 does not specify that an error is sent instead of a stream.
     if (first?.error !== undefined && this.version === "0.3") return this.checkError(expected, first.error, operation);
     return fail(
       first?.error === undefined
@@ -283,15 +283,15 @@ export class CheckContext {
       state: textOf(fieldsOf(status).state) ?? "",
       value: task,
     };
-    if (isTerminalState(seen.state)) this.#made.delete(seen.id);
-    else this.#made.add(seen.id);
+    if (isTerminalState(seen.state)) this.#openTasks.delete(seen.id);
+    else this.#openTasks.add(seen.id);
     return seen;
   }
 
-  /** Ends what checks left open, so that nothing is left running at the agent. */
+  /** Cancels tasks that checks left open, so that none stays running at the agent. */
   async cancelOpenTasks(): Promise<void> {
-    for (const id of this.#made) await this.call("CancelTask", { id }).catch(() => undefined);
-    this.#made.clear();
+    for (const id of this.#openTasks) await this.call("CancelTask", { id }).catch(() => undefined);
+    this.#openTasks.clear();
   }
 }
 
@@ -305,7 +305,7 @@ function withConfiguration(message: Fields, configuration: Fields | undefined): 
   return configuration === undefined ? { message } : { message, configuration };
 }
 
-/** The event of a frame; an error in its place is a failure. */
+/** The event of a frame; an error frame is a failure. */
 export function eventOf(frame: Frame): Fields {
   return frame.error === undefined ? frame.event : fail(`the stream ended in an error: ${showError(frame.error)}`);
 }
@@ -328,11 +328,11 @@ export function historyOf(task: SeenTask): readonly Fields[] {
 }
 
 export function showError({ code, details, message, name }: WireError): string {
-  const told = details.length === 0 ? "" : ` ${show(details)}`;
-  return `${code}${name === undefined ? "" : ` ${name}`} ${show(message)}${told}`;
+  const suffix = details.length === 0 ? "" : ` ${show(details)}`;
+  return `${code}${name === undefined ? "" : ` ${name}`} ${show(message)}${suffix}`;
 }
 
-/** A state the server could not be brought to is no failure of what asks for any of several. */
+/** For callers with alternatives: a state that the server cannot be created into is not a failure. */
 async function undefinedIfNotShown<T>(attempt: Promise<T>): Promise<T | undefined> {
   try {
     return await attempt;

@@ -5,16 +5,16 @@ import type { Fields } from "./json.ts";
 import type { FullResponse } from "./peers/http-client.ts";
 import type { Binding, RequirementId, Version } from "./requirements/index.ts";
 
-/** The card as readers of one version get it. */
+/** The card as served to clients of one version. */
 export interface CardContext {
   readonly version: Version;
   readonly log: ExchangeLog;
-  /** The card over HTTP; undefined if it came from a file. */
+  /** Fetches the card over HTTP; undefined if it was read from a file. */
   fetch(): Promise<FullResponse | undefined>;
   readonly text: string;
 }
 
-/** The answer with the card, where there is one. */
+/** The HTTP response with the card; not shown if the card was read from a file. */
 export async function fetchCard(context: CardContext): Promise<FullResponse> {
   return (await context.fetch()) ?? notShown("the card came from a file");
 }
@@ -29,12 +29,10 @@ export function parseCard(context: CardContext): Fields {
   return isObject(value) ? value : fail("the card is not a JSON object");
 }
 
-/** How a check ends other than by passing. */
-
-/** The server does not do what the requirement says. */
+/** The server violates the requirement. */
 export class Failed extends Error {
   override readonly name = "Failed";
-  /** Where it was seen, if not in the last exchanges. */
+  /** The exchanges that show it; default: the last ones. */
   readonly evidence: readonly Exchange[] | undefined;
 
   constructor(message: string, evidence?: readonly Exchange[]) {
@@ -43,12 +41,12 @@ export class Failed extends Error {
   }
 }
 
-/** The server could not be brought to where the requirement can be seen. */
+/** The server could not be brought into a state in which the requirement can be tested. */
 export class NotShown extends Error {
   override readonly name = "NotShown";
 }
 
-/** No answer, or one that is not of the binding. In a check it is a failure. */
+/** No response, or one that is invalid for the binding. In a check it is a failure. */
 export class PeerError extends Error {
   override readonly name = "PeerError";
 }
@@ -66,25 +64,25 @@ export function ensure(holds: boolean, otherwise: string): asserts holds {
 }
 
 interface CheckBase {
-  /** Unique, in kebab-case: people ask for a check by it. */
+  /** Unique, in kebab-case; selects the check on the command line. */
   readonly name: string;
-  /** The requirements that are shown to hold when it passes. */
+  /** The requirements that hold if the check passes. */
   readonly shows: readonly RequirementId[];
 }
 
-/** Something to try on one interface. Returns when the server does as it should; see `outcome.ts` for the rest. */
+/** A check of one interface. Returns if the server conforms, throws `Failed` or `NotShown` otherwise. */
 export interface InterfaceCheck extends CheckBase {
-  /** Absent: in every binding. */
+  /** Default: all bindings. */
   readonly bindings?: readonly Binding[];
   readonly run: (context: CheckContext) => Promise<void>;
 }
 
-/** Something about the card, without a call. */
+/** A check of the card, without calling the agent. */
 export interface CardCheck extends CheckBase {
   readonly run: (context: CardContext) => Promise<void>;
 }
 
-/** Something that compares the interfaces of one version. */
+/** A check that compares the interfaces of one version. */
 export interface CrossCheck extends CheckBase {
   readonly run: (contexts: readonly CheckContext[]) => Promise<void>;
 }

@@ -1,11 +1,11 @@
-/** What went over the wire during a check, to be shown when it fails. */
+/** Requests and responses of a check, shown when it fails. */
 
 export interface Exchange {
   /** `POST http://…` or the full name of a gRPC method. */
   readonly request: string;
   readonly requestHeaders: Readonly<Record<string, string>>;
   readonly requestBody: string;
-  /** `200`, a gRPC status, or what went wrong. */
+  /** `200`, a gRPC status, or the connection error. */
   response: string;
   responseHeaders: Readonly<Record<string, string>>;
   responseBody: string;
@@ -13,10 +13,10 @@ export interface Exchange {
 
 const MAX_EXCHANGES = 6;
 const MAX_BODY_LENGTH = 2_000;
-/** Of the answer's headers only these tell something. */
+/** Response headers worth showing. */
 const SHOWN_HEADERS = new Set(["content-type", "a2a-extensions", "www-authenticate", "allow", "etag", "cache-control"]);
 
-/** Shorter ones are no secrets, and taking them out everywhere would garble the evidence. */
+/** Shorter values are not secrets, and redacting them everywhere would garble the evidence. */
 const MIN_SECRET_LENGTH = 4;
 
 export class ExchangeLog {
@@ -28,7 +28,7 @@ export class ExchangeLog {
     this.#secrets = [...new Set(spellings)].filter(({ length }) => length >= MIN_SECRET_LENGTH);
   }
 
-  /** Begins a new check. */
+  /** Called at the start of each check. */
   clear(): void {
     this.#exchanges = [];
   }
@@ -52,7 +52,7 @@ export class ExchangeLog {
     exchange.responseHeaders = this.#shown(Object.entries(headers).filter(([name]) => SHOWN_HEADERS.has(name)));
   }
 
-  /** Text as it may be shown: without secrets, and not longer than is useful. */
+  /** Text for display: redacted and truncated. */
   body(text: string): string {
     const clean = this.redact(text);
     return clean.length <= MAX_BODY_LENGTH ? clean : `${clean.slice(0, MAX_BODY_LENGTH)}… (${clean.length} characters)`;

@@ -1,10 +1,10 @@
-/** Looking at values of strangers without believing anything about them. */
+/** Access to untrusted values, without assumptions about their shape. */
 
 import { isObject } from "../model/json.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** The members of an object; none of what is not an object. */
+/** The members of an object; empty if the value is not an object. */
 export function fieldsOf(value: unknown): Fields {
   return isObject(value) ? value : {};
 }
@@ -17,12 +17,12 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** The same object without members that are undefined, so that they are not sent. */
+/** Copy without undefined members, so that they are not sent. */
 export function withoutUndefined(value: Fields): Fields {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined));
 }
 
-/** Equal as JSON: the order of members does not matter, that of lists does. */
+/** Equality as JSON: the order of members does not matter, that of list items does. */
 export function sameJson(one: unknown, other: unknown): boolean {
   return canonical(one) === canonical(other);
 }
@@ -37,8 +37,8 @@ function canonical(value: unknown): string {
   return `{${members.join()}}`;
 }
 
-/** A value for people, cut where it gets long. */
-export function show(value: unknown, longest = 160): string {
+/** Formats a value for messages, truncated. */
+export function show(value: unknown, maxLength = 160): string {
   const text = typeof value === "string" ? JSON.stringify(value) : (JSON.stringify(value) ?? "nothing");
-  return text.length <= longest ? text : `${text.slice(0, longest)}…`;
+  return text.length <= maxLength ? text : `${text.slice(0, maxLength)}…`;
 }

@@ -10,7 +10,7 @@ const JSON_BINDINGS: readonly Binding[] = ["JSONRPC", "HTTP+JSON"];
 
 type PassiveRow = readonly [name: string, requirement: RequirementId, bindings?: readonly Binding[]];
 
-/** What is judged by every answer and event of the checks before. */
+/** Requirements validated on every response and event of the other checks. */
 const PASSIVE_ROWS: readonly PassiveRow[] = [
   ["tasks-complete", "DM-TASK-001"],
   ["messages-complete", "DM-MSG-001"],
@@ -34,7 +34,7 @@ const PASSIVE_ROWS: readonly PassiveRow[] = [
   ["statuses-name-reason", "GRPC-ERR-001", ["GRPC"]],
 ];
 
-/** They come last, when there is something to judge. */
+/** Run last, after all observations have been made. */
 export const PASSIVE_CHECKS: readonly InterfaceCheck[] = PASSIVE_ROWS.map(([name, id, bindings]) => ({
   name,
   shows: [id],
@@ -46,7 +46,7 @@ export const PASSIVE_CHECKS: readonly InterfaceCheck[] = PASSIVE_ROWS.map(([name
   },
 }));
 
-/** What was seen of a requirement in passing, while checks of other things ran. */
+/** Observations of one requirement, made while other checks ran. */
 interface Observation {
   seen: number;
   readonly problems: string[];
@@ -56,13 +56,13 @@ interface Observation {
 const MAX_PROBLEMS = 5;
 
 /**
- * Judges everything an interface ever sends: some requirements hold for every answer, so that no request is made for
+ * Validates everything an interface sends: some requirements hold for every response, so that no request is made for
  * them alone.
  */
 export class Observations implements Observer {
   readonly #target: Target;
   readonly #found = new Map<RequirementId, Observation>();
-  /** While something wrong is sent on purpose, its echo is no fault of the server's. */
+  /** Set while invalid requests are sent on purpose: the server may echo their content. */
   paused = false;
   /** Set once the peer exists: its log is the evidence. */
   peer: Peer | undefined;
@@ -75,7 +75,7 @@ export class Observations implements Observer {
     return this.#found.get(id);
   }
 
-  /** One more look at a requirement; without a problem it was met. */
+  /** Counts one observation; without a problem the requirement was met. */
   record(id: RequirementId, problem?: string): void {
     const found = this.#found.get(id) ?? { seen: 0, problems: [], evidence: [] };
     this.#found.set(id, found);
@@ -87,11 +87,11 @@ export class Observations implements Observer {
 
   result(operation: OperationName, wire: unknown): void {
     const type = RESULT_TYPES[operation];
-    if (type !== undefined) this.#judge(type, wire);
+    if (type !== undefined) this.#validate(type, wire);
   }
 
   frame(wire: unknown, fault?: string): void {
-    this.#judge("Event", wire);
+    this.#validate("Event", wire);
     this.record("STREAM-FRAME-001", fault);
   }
 
@@ -119,13 +119,13 @@ export class Observations implements Observer {
     else if (version === "1.0") this.record("HTTP_JSON-SVC-001", problem("application/a2a+json"));
   }
 
-  /** An error that was provoked: it must be told as the table says. */
+  /** Checks that an expected error is encoded as the table of errors specifies. */
   recordError(expected: ErrorName, error: WireError): void {
     const { binding, version } = this.#target;
     const codes = codesOf(expected, binding, version);
     const where = binding === "JSONRPC" ? "code" : "status";
-    const told = `${expected} has the ${where} ${error.code}, not ${codes.join(" or ")}`;
-    this.record("ERR-CODE-001", codes.includes(error.code) ? undefined : told);
+    const mismatch = `${expected} has the ${where} ${error.code}, not ${codes.join(" or ")}`;
+    this.record("ERR-CODE-001", codes.includes(error.code) ? undefined : mismatch);
     if (version !== "1.0" || !A2A_ERRORS.has(expected)) return;
     const reason = findErrorInfo(error.details)?.reason;
     const problem =
@@ -136,7 +136,7 @@ export class Observations implements Observer {
     );
   }
 
-  #judge(type: string, wire: unknown): void {
+  #validate(type: string, wire: unknown): void {
     if (this.paused) return;
     const { binding, version } = this.#target;
     const problems = validate(schemaFor(version, binding), type, wire);
@@ -145,7 +145,7 @@ export class Observations implements Observer {
   }
 }
 
-/** What every task, message and event is judged by. */
+/** Requirements validated on every task, message and event. */
 const SCHEMA_REQUIREMENTS: readonly RequirementId[] = [
   "DM-TASK-001",
   "DM-MSG-001",

@@ -4,7 +4,7 @@ import { type Fields, fieldsOf, listOf, textOf } from "./json.ts";
 import type { Target } from "./peers/peer.ts";
 import { BINDINGS, type Binding, type Version } from "./requirements/index.ts";
 
-/** What a card of that version says the agent can do. */
+/** The capabilities that a card of this version declares. */
 export function readCapabilities(card: Fields, version: Version): DeclaredCapabilities {
   const capabilities = fieldsOf(card.capabilities);
   const extensions = listOf(capabilities.extensions).map(fieldsOf);
@@ -23,7 +23,7 @@ export function readCapabilities(card: Fields, version: Version): DeclaredCapabi
   };
 }
 
-/** One alternative that asks for nothing lets everyone in. */
+/** One alternative without schemes makes authentication optional. */
 function requiresCredentials(requirements: readonly Fields[], version: Version): boolean {
   if (requirements.length === 0) return false;
   const schemesOf = (one: Fields) => (version === "1.0" ? fieldsOf(one.schemes) : one);
@@ -32,11 +32,11 @@ function requiresCredentials(requirements: readonly Fields[], version: Version):
 
 interface FoundTargets {
   readonly targets: readonly Target[];
-  /** Interfaces this suite has no words for, as people read them. */
+  /** Interfaces that this suite does not support, formatted for display. */
   readonly unsupported: readonly string[];
 }
 
-/** The interfaces that cards declare, each once, in the order of the first card that names it. */
+/** The declared interfaces without duplicates, in the order of the first card that names each. */
 export function findTargets(documents: readonly unknown[], cardUrl: string): FoundTargets {
   const found = new Map<string, Target>();
   const unknown = new Set<string>();
@@ -68,7 +68,7 @@ function entriesV1(card: Fields): Entry[] {
     }));
 }
 
-/** What a card of 0.3 says: one URL with the preferred transport, and others beside it. */
+/** Interfaces of a 0.3 card: one URL with the preferred transport, and additional interfaces. */
 function entriesV03(card: Fields): Entry[] {
   const url = textOf(card.url);
   const version = textOf(card.protocolVersion) ?? "";
@@ -96,11 +96,11 @@ function parseVersion(text: string): Version | undefined {
 
 function toTarget({ binding, tenant, url, version }: Entry, cardUrl: string): Target | undefined {
   const known = BINDINGS.find((name): name is Binding => name === binding.toUpperCase());
-  const spoken = parseVersion(version);
-  if (known === undefined || spoken === undefined) return undefined;
-  if (known === "GRPC") return url === "" ? undefined : { binding: known, version: spoken, url, tenant };
+  const supported = parseVersion(version);
+  if (known === undefined || supported === undefined) return undefined;
+  if (known === "GRPC") return url === "" ? undefined : { binding: known, version: supported, url, tenant };
   if (!URL.canParse(url, cardUrl)) return undefined;
-  return { binding: known, version: spoken, url: new URL(url, cardUrl).href, tenant };
+  return { binding: known, version: supported, url: new URL(url, cardUrl).href, tenant };
 }
 
 function keyOf({ binding, tenant, url, version }: Target): string {

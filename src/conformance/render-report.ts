@@ -10,7 +10,7 @@ import {
 } from "./report.ts";
 import { LEVELS, type Level } from "./requirements/index.ts";
 
-/** For build servers: one suite for each interface, one case for each requirement. */
+/** For build servers: one suite per interface, one case per requirement. */
 export function renderJunit(report: Report): string {
   const suites = report.groups.map(renderSuite).join("");
   const cases = report.groups.flatMap(({ requirements }) => requirements);
@@ -51,7 +51,7 @@ function failureDetails(checks: readonly CheckResult[]): string {
     .join("\n\n");
 }
 
-/** A requirement below MUST that failed is a failure of the case, too; the level is in its class name. */
+/** A failed requirement below MUST also fails its case; the level is in the class name. */
 function countResults(results: readonly RequirementResult[]) {
   const count = (wanted: RequirementResult["status"]) => results.filter(({ status }) => status === wanted).length;
   return {
@@ -76,7 +76,7 @@ function renderAttributes(values: Readonly<Record<string, string>>): string {
     .join(" ");
 }
 
-// XML 1.0 has no way to write these, not even escaped.
+// Characters that XML 1.0 cannot represent, not even escaped.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const INVALID_XML_CHARACTERS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g;
 
@@ -96,17 +96,17 @@ function escapeAttribute(text: string): string {
 }
 
 interface TextOptions {
-  /** Also what passed, and why something was not applicable. */
+  /** Also lists passed requirements and the reasons why others were not applicable. */
   readonly verbose?: boolean;
 }
 
 const MARKS = { passed: "pass", failed: "FAIL", "not-shown": "  - " } as const satisfies Record<Status, string>;
 
-/** Columns as wide as what is commonly in them. */
+/** Column widths that fit common values. */
 const ID_WIDTH = 23;
 const PLACE_WIDTH = 14;
 
-/** For people: by interface, what failed with what was seen, and the counts. */
+/** For the terminal: failures with their evidence by interface, and the totals. */
 export function renderText(report: Report, options: TextOptions = {}): string {
   const { agent, complete, conformant, durationMs, groups, tally, untested } = report;
   const title = [`Agent: ${agent.name} ${agent.version}`.trimEnd(), `Card: ${agent.card}`];

@@ -1,4 +1,4 @@
-/** The outcome of a run, as data. */
+/** The result of a run, as data. */
 
 import type { Exchange } from "./exchange-log.ts";
 import type { Binding, Level, RequirementId, Version } from "./requirements/index.ts";
@@ -53,17 +53,17 @@ export interface Report {
   readonly agent: { readonly name: string; readonly version: string; readonly card: string };
   readonly startedAt: string;
   readonly durationMs: number;
-  /** False when the run was cut short; what had not run by then is not shown. */
+  /** False if the run was aborted; checks that had not run by then are not shown. */
   readonly complete: boolean;
   /** No requirement of level MUST failed. */
   readonly conformant: boolean;
   readonly tally: Readonly<Record<Level, Tally>>;
   readonly groups: readonly Group[];
-  /** Interfaces the suite does not know how to speak with. */
+  /** Interfaces that the suite does not support. */
   readonly untested: readonly string[];
 }
 
-/** Failed if any of its checks did; shown by any that passed. */
+/** Failed if any check failed; otherwise passed if any check passed. */
 export function statusOf(checks: readonly CheckResult[]): Status {
   if (checks.some(({ status }) => status === "failed")) return "failed";
   return checks.some(({ status }) => status === "passed") ? "passed" : "not-shown";

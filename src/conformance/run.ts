@@ -34,32 +34,32 @@ import {
 import { WebhookReceiver } from "./webhook-receiver.ts";
 
 export interface ConformanceOptions {
-  /** Where the card was found; a `file:` URL if it came from a file. */
+  /** URL of the card; a `file:` URL if it was read from a file. */
   readonly cardUrl: string;
   readonly cardText: string;
-  /** Sent with every request, such as credentials. */
+  /** Headers of every request, such as credentials. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly query?: readonly (readonly [string, string])[];
-  /** Instead of those credentials, for a second caller. */
+  /** Credentials of a second caller, sent instead of the first one's. */
   readonly otherHeaders?: Readonly<Record<string, string>>;
-  /** Names of those headers that say who calls; all of `headers` unless given. */
+  /** Names of the headers that identify the caller; default: all of `headers`. */
   readonly credentialNames?: readonly string[];
   readonly bindings?: readonly Binding[];
   readonly versions?: readonly Version[];
-  /** Requirements down to this level are tested. */
+  /** Lowest level of the requirements to test. */
   readonly level?: Level;
   /** Only these requirements or checks, by id or name. */
   readonly only?: readonly string[];
   readonly failFast?: boolean;
   readonly insecure?: boolean;
   readonly requestTimeoutMs?: number;
-  /** How long a task may take to get where a check waits for it. */
+  /** How long a task may take to reach the state that a check waits for. */
   readonly patienceMs?: number;
-  /** How the agent reaches this machine, for push notifications. */
+  /** Host under which the agent can reach this machine, for push notifications. */
   readonly webhookHost?: string;
-  /** The bytes of gRPC messages, by version. Interfaces without one are not tested. */
+  /** Codecs for gRPC messages, by version. Interfaces without one are not tested. */
   readonly codecs?: Readonly<Partial<Record<Version, MessageCodec>>>;
-  /** Ends the run early; what has not run by then is not shown. */
+  /** Aborts the run; checks that have not run by then are not shown. */
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
 }
@@ -73,7 +73,7 @@ export interface Progress {
 const DEFAULT_REQUEST_TIMEOUT_MS = 10_000;
 const DEFAULT_PATIENCE_MS = 15_000;
 
-/** The agent refused the first request of the run for who is asking: without credentials nothing can be shown. */
+/** The agent rejected the first request as unauthenticated: without credentials nothing can be shown. */
 export class CredentialsNeeded extends Error {
   override readonly name = "CredentialsNeeded";
 }
@@ -131,7 +131,7 @@ class Run {
     const wanted = targets.filter((target) => this.#wants(target));
     const groups: Group[] = [];
     for (const version of VERSIONS) {
-      if (this.#judgesCard(version, wanted))
+      if (this.#checksCard(version, wanted))
         groups.push(await this.#cardGroup(version, cards.get(version) ?? this.#options.cardText));
     }
     groups.push(...(await this.#interfaceGroups(wanted, cards)));
@@ -173,13 +173,13 @@ class Run {
     return (bindings?.includes(binding) ?? true) && (versions?.includes(version) ?? true);
   }
 
-  /** A card is judged as those read it who would use it; one that nobody can use, as one of the newest version. */
-  #judgesCard(version: Version, wanted: readonly Target[]): boolean {
+  /** A card is checked for the versions of its interfaces; one without a usable interface, for the newest version. */
+  #checksCard(version: Version, wanted: readonly Target[]): boolean {
     if (this.#options.versions?.includes(version) === true) return true;
     return wanted.length === 0 ? version === "1.0" : wanted.some((target) => target.version === version);
   }
 
-  /** The card as readers of each version get it; a server may have one for all. */
+  /** The card as served to clients of each version; a server may have one for all. */
   async #cards(): Promise<ReadonlyMap<Version | "any", string>> {
     const cards = new Map<Version | "any", string>([["any", this.#options.cardText]]);
     if (!/^https?:/.test(this.#options.cardUrl)) return cards;
@@ -214,7 +214,7 @@ class Run {
     return results.group();
   }
 
-  /** Interfaces do not wait for each other; on each, one thing happens after the other. */
+  /** Interfaces are tested in parallel, the checks of each in order. */
   async #interfaceGroups(
     targets: readonly Target[],
     cards: ReadonlyMap<Version | "any", string>,
@@ -254,7 +254,7 @@ class Run {
     const place = { binding, version, url: log.redact(url), ...(tenant === undefined ? {} : { tenant }) };
     const results = new Results({ kind: "interface", ...place }, this.#options.level);
     const fits = (check: InterfaceCheck) => check.bindings?.includes(binding) ?? true;
-    await this.#knock(context);
+    await this.#checkCredentials(context);
     for (const check of INTERFACE_CHECKS) {
       if (!fits(check) || !results.isAskedFor(check, this.#options.only)) continue;
       await this.#try(check, results, [log], () => check.run(context));
@@ -263,7 +263,7 @@ class Run {
     return results.group();
   }
 
-  async #knock(context: CheckContext): Promise<void> {
+  async #checkCredentials(context: CheckContext): Promise<void> {
     const answer = await context.call("GetTask", { id: "conformance-unknown-task" }).catch(() => undefined);
     if (answer?.ok === false && isAuthenticationError(answer.error, context.peer.binding))
       throw new CredentialsNeeded(answer.error.message);
@@ -308,14 +308,14 @@ async function outcomeOf(body: () => Promise<void>): Promise<unknown> {
 
 function toResult(name: string, ended: unknown, durationMs: number, logs: readonly ExchangeLog[]): CheckResult {
   if (ended === undefined) return { name, status: "passed", durationMs };
-  const said = ended instanceof Error ? ended.message : String(ended);
-  const reason = logs[0]?.redact(said) ?? said;
+  const message = ended instanceof Error ? ended.message : String(ended);
+  const reason = logs[0]?.redact(message) ?? message;
   if (ended instanceof NotShown) return { name, status: "not-shown", durationMs, reason };
   const seen = ended instanceof Failed ? ended.evidence : undefined;
   return { name, status: "failed", durationMs, reason, evidence: seen ?? logs.flatMap(({ exchanges }) => exchanges) };
 }
 
-/** What was found about one subject, by requirement. */
+/** Results of one subject, by requirement. */
 class Results {
   readonly subject: Subject;
   readonly #level: Level;

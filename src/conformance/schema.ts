@@ -1,4 +1,7 @@
-/** Judging values by tables of their members. A table says what a version's binding writes; what it does not list is free. */
+/**
+ * Validates values against tables of their members. A table lists what a version's binding sends; members it does not
+ * list are not validated.
+ */
 
 import { isObject } from "../model/json.ts";
 import { TASK_STATES } from "../model/task.ts";
@@ -6,7 +9,7 @@ import { type Fields, show } from "./json.ts";
 import type { OperationName } from "./peers/peer.ts";
 import type { Binding, RequirementId, Version } from "./requirements/index.ts";
 
-/** What each version and binding writes. */
+/** The tables, by version and binding. */
 
 const STATES_V1: readonly string[] = [...TASK_STATES, "TASK_STATE_UNSPECIFIED"];
 
@@ -157,7 +160,7 @@ const SCHEMA_V03_PROTO: Schema = {
   },
   oneOf: { ...SCHEMA_V1.oneOf, Part: ["text", "file", "data"], File: ["fileWithUri", "fileWithBytes"] },
   enums: {
-    // The proto of 0.3 spells the cancelled state with two l; servers that write one are understood by all.
+    // The proto of 0.3 spells the cancelled state with two l; all clients also understand the spelling with one.
     State: [...STATES_V1, "TASK_STATE_CANCELLED"],
     Role: ["ROLE_USER", "ROLE_AGENT"],
   },
@@ -169,7 +172,7 @@ export function schemaFor(version: Version, binding: Binding): Schema {
   return binding === "JSONRPC" ? SCHEMA_V03_JSON : SCHEMA_V03_PROTO;
 }
 
-/** The type of an operation's answer, where there is something to judge. */
+/** The result type of each operation that is validated. */
 export const RESULT_TYPES: Readonly<Partial<Record<OperationName, string>>> = {
   SendMessage: "Sent",
   GetTask: "Task",
@@ -177,19 +180,19 @@ export const RESULT_TYPES: Readonly<Partial<Record<OperationName, string>>> = {
   ListTasks: "TaskPage",
 };
 
-/** A member: its type, with `!` if it must be there; a list has `[]`, one that must not be empty `[+]`. */
+/** A member's type, with `!` if it is required; `[]` is a list, `[+]` a list that must not be empty. */
 type ObjectSchema = Readonly<Record<string, string>>;
 
 interface Schema {
   readonly objects: Readonly<Record<string, ObjectSchema>>;
-  /** Which requirement asks for the members of a shape. */
+  /** The requirement that covers the members of each type. */
   readonly requirements: Readonly<Record<string, RequirementId>>;
-  /** Of these members exactly one is there. */
+  /** Exactly one of these members is present. */
   readonly oneOf: Readonly<Record<string, readonly string[]>>;
-  /** Types that stand for one of several shapes, told apart by the value of `kind`. */
+  /** Union types, discriminated by the value of `kind`. */
   readonly kinds: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly enums: Readonly<Record<string, readonly string[]>>;
-  /** Members no object may have. */
+  /** Members that no object may have. */
   readonly banned: readonly string[];
 }
 
@@ -198,7 +201,7 @@ interface SchemaViolation {
   readonly text: string;
 }
 
-/** Inside these anything goes: they belong to applications. */
+/** Not validated: the content belongs to applications. */
 const OPAQUE = new Set(["any", "object"]);
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z$/;
 const BASE_64 = /^[A-Za-z0-9+/]*={0,2}$/;

@@ -1,4 +1,4 @@
-/** Where push notifications of a run arrive. */
+/** Receives the push notifications of a run. */
 
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -20,21 +20,21 @@ export class WebhookReceiver {
   readonly #arrived = new Map<string, Notification[]>();
   #wake: (() => void)[] = [];
 
-  /** `host` is how the agent reaches this machine; without one nothing can be received. */
+  /** `host` is the name under which the agent reaches this machine; without it nothing can be received. */
   constructor(host: string | undefined, signal: AbortSignal) {
     this.#host = host;
     this.#signal = signal;
     signal.addEventListener("abort", () => this.#wakeAll());
   }
 
-  /** An address of its own for each config. */
+  /** A separate URL for each config. */
   async urlFor(key: string): Promise<string> {
     const host = this.#host ?? notShown("the agent cannot reach this machine; --webhook-host says how it could");
     if (this.#server === undefined) await this.#listen(host);
     return `http://${host}:${this.#port}/${key}`;
   }
 
-  /** What has arrived under a key, once that is anything. */
+  /** Resolves with the notifications received for a key, as soon as there are any. */
   async waitForNotifications(key: string, timeoutMs: number): Promise<readonly Notification[]> {
     const until = Date.now() + timeoutMs;
     for (;;) {

@@ -6,12 +6,11 @@ import { OPERATION_NAMES, type OperationName } from "../peers/peer.ts";
 
 const nameOf = ({ peer }: CheckContext): string => peer.target.binding;
 
-/** Interfaces that stand for the same agent: those of one tenant. */
 function requireSeveralBindings(contexts: readonly CheckContext[]): readonly CheckContext[] {
   return contexts.length < 2 ? notShown("the card declares one binding only") : contexts;
 }
 
-/** What a task says, without what bindings may leave out. */
+/** The content of a task, without members that bindings may omit. */
 function toComparable(task: SeenTask): Fields {
   const { artifacts, history, status } = task.value;
   const { message, state, timestamp } = fieldsOf(status);
@@ -30,7 +29,7 @@ function toComparable(task: SeenTask): Fields {
   };
 }
 
-/** How much of the history is shown without being asked for is up to the server, and may differ by binding. */
+/** How much history is included by default is up to the server, and may differ by binding. */
 function sameTask(one: Fields, other: Fields): boolean {
   const both = listOf(one.history).length > 0 && listOf(other.history).length > 0;
   return both ? sameJson(one, other) : sameJson({ ...one, history: [] }, { ...other, history: [] });
@@ -40,7 +39,7 @@ function textsOf(parts: unknown): readonly unknown[] {
   return listOf(parts).map((part) => textOf(fieldsOf(part).text) ?? Object.keys(fieldsOf(part)).sort());
 }
 
-/** Requests without effect that show whether an operation exists. */
+/** Requests without side effects that show whether an operation exists. */
 function probeParams(operation: OperationName): Fields {
   const unknown = "conformance-unknown-task";
   if (operation === "ListTasks") return { pageSize: 1 };
@@ -64,7 +63,7 @@ async function supportsOperation(context: CheckContext, operation: OperationName
   return true;
 
   function isMissing(error: Parameters<typeof isError>[0]): boolean {
-    // A task that is not found has the same status as a route that is not.
+    // "Task not found" has the same status as "route not found".
     if (isError(error, "TASK_NOT_FOUND", binding, target.version) && error.name !== undefined) return false;
     if (binding === "HTTP+JSON" && error.code === 404)
       return error.name === undefined && !/task|config/i.test(error.message);
@@ -98,10 +97,10 @@ export const EQUIVALENCE_CHECKS: readonly CrossCheck[] = [
         const answer = await other.call("GetTask", { id: made.id });
         if (!answer.ok)
           fail(`a task made over ${nameOf(first)} is refused over ${nameOf(other)}: ${showError(answer.error)}`);
-        const told = toComparable(other.recordTask(fieldsOf(answer.result)));
+        const actual = toComparable(other.recordTask(fieldsOf(answer.result)));
         ensure(
-          sameTask(told, expected),
-          `a task is ${show(expected)} over ${nameOf(first)} and ${show(told)} over ${nameOf(other)}`,
+          sameTask(actual, expected),
+          `a task is ${show(expected)} over ${nameOf(first)} and ${show(actual)} over ${nameOf(other)}`,
         );
       }
     },

@@ -58,7 +58,7 @@ function findSnakeCase(value: unknown, path: string): string[] {
   if (Array.isArray(value)) return value.flatMap((item, at) => findSnakeCase(item, `${path}[${at}]`));
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([name, member]) => {
-    // Names of schemes and scopes, and what extensions put into their params, are not the protocol's.
+    // Names of schemes and scopes, and the params of extensions, are not defined by the protocol.
     if (["params", "scopes", "schemes", "securitySchemes", "header"].includes(name)) return [];
     const found = /^[a-z0-9]+(_[a-z0-9]+)+$/.test(name) ? [`${path}${name} is not in camelCase`] : [];
     return [...found, ...findSnakeCase(member, `${path}${name}.`)];

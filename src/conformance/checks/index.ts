@@ -13,7 +13,7 @@ import { ENCODING_CHECKS, ENVELOPE_CHECKS, LEGACY_CHECKS } from "./wire-format.t
 
 export const CARD_CHECKS: readonly CardCheck[] = CARD;
 
-/** In this order: what others build on first, what judges the others last. */
+/** In order: checks that others build on first, those that evaluate the others last. */
 export const INTERFACE_CHECKS: readonly InterfaceCheck[] = [
   ...SERVICE_PARAMETER_CHECKS,
   ...SEND_CHECKS,

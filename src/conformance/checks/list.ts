@@ -2,7 +2,7 @@ import { ensure, fail, type InterfaceCheck, notShown } from "../check.ts";
 import type { CheckContext, SeenTask } from "../check-context.ts";
 import { type Fields, fieldsOf, listOf, show, textOf } from "../json.ts";
 
-/** Tasks of one context, which no one else adds to meanwhile. */
+/** Tasks in a context that no other client adds to. */
 async function createThreeTasks(context: CheckContext): Promise<readonly SeenTask[]> {
   const first = await context.newCompletedTask();
   const { contextId } = first;
@@ -26,7 +26,7 @@ const INVALID_REQUESTS: readonly (readonly [string, Fields])[] = [
   ["a page token that was never given", { pageToken: "conformance-no-such-token" }],
 ];
 
-/** What a field of protobuf cannot even hold. */
+/** Values that a protobuf field cannot represent. */
 const INVALID_JSON_REQUESTS: readonly (readonly [string, Fields])[] = [
   ["an unknown state", { status: "TASK_STATE_CONFORMANCE" }],
   ["a pageSize that is text", { pageSize: "many" }],
@@ -77,7 +77,7 @@ export const LIST_CHECKS: readonly InterfaceCheck[] = [
     async run(context) {
       const { contextId } = await context.completedTask();
       const { wire } = await listWire(context, { contextId });
-      // Protobuf leaves empty members out; there they are as good as sent.
+      // Protobuf omits empty members; there they count as sent.
       const written = context.peer.binding !== "GRPC";
       const { nextPageToken, pageSize, tasks, totalSize } = wire;
       ensure(Array.isArray(tasks), `tasks is ${show(tasks)}`);
@@ -153,7 +153,7 @@ export const LIST_CHECKS: readonly InterfaceCheck[] = [
   },
 ];
 
-/** A page as it is written, where it matters whether a member is there. */
+/** A page as encoded on the wire, for checks on the presence of members. */
 async function listWire(context: CheckContext, params: Fields): Promise<{ readonly wire: Fields }> {
   const answer = await context.call("ListTasks", params);
   return answer.ok ? { wire: fieldsOf(answer.wire) } : fail(`ListTasks was refused: ${answer.error.message}`);

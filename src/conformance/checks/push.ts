@@ -6,7 +6,7 @@ import { type Fields, fieldsOf, listOf, show, textOf } from "../json.ts";
 import { schemaFor, validate } from "../schema.ts";
 import type { Notification } from "../webhook-receiver.ts";
 
-/** A target that exists nowhere: what is only registered is never called. */
+/** A host that does not exist, for configs that are only registered and never called. */
 const UNCALLED_URL = "https://webhook.conformance.example/notify";
 const METADATA_SERVICE = "http://169.254.169.254/latest/meta-data/";
 
@@ -27,7 +27,7 @@ async function listConfigIds(context: CheckContext, taskId: string): Promise<rea
   return listOf(configs).map((config) => idOf(fieldsOf(config)));
 }
 
-/** Registers a webhook, makes something happen and waits for the call. */
+/** Registers a webhook, triggers a notification and waits for it. */
 function deliverOnce(context: CheckContext) {
   context.requirePush();
   return context.once("delivered", () => deliver(context));
@@ -183,7 +183,7 @@ export const PUSH_CHECKS: readonly InterfaceCheck[] = [
     async run(context) {
       const { notification, task } = await receiveNotification(context);
       const body = parse(notification.body);
-      // Webhooks of 0.3 get the task in the form of JSON-RPC, whichever binding registered them.
+      // Webhooks of 0.3 receive the task in JSON-RPC format, whichever binding registered them.
       const type = context.version === "1.0" ? "Event" : "Task";
       const [problem] = validate(schemaFor(context.version, "JSONRPC"), type, body);
       if (problem !== undefined) throw new Failed(problem.text, [toExchange(notification)]);
@@ -216,12 +216,12 @@ export const PUSH_CHECKS: readonly InterfaceCheck[] = [
   },
 ];
 
-/** A call of the webhook, seen from this side. */
+/** A webhook call as evidence. */
 function toExchange({ body, headers }: Notification): Exchange {
-  const telling = Object.entries(headers).filter(([name]) => /^(content-type|authorization|x-)/.test(name));
+  const relevant = Object.entries(headers).filter(([name]) => /^(content-type|authorization|x-)/.test(name));
   return {
     request: "POST to the webhook",
-    requestHeaders: Object.fromEntries(telling.map(([name, value]) => [name, String(value)])),
+    requestHeaders: Object.fromEntries(relevant.map(([name, value]) => [name, String(value)])),
     requestBody: body.slice(0, 2_000),
     response: "204",
     responseHeaders: {},

@@ -8,7 +8,7 @@ const omit = (message: Fields, name: string): Fields => {
   return rest;
 };
 
-/** Wrong messages, each with what is wrong. 0.3 readers may give a message without an id one of their own. */
+/** Invalid messages, each with its defect. In 0.3 servers may assign an id to a message without one. */
 function incompleteRequests(context: CheckContext): (readonly [string, Fields])[] {
   const message = context.message("tck-complete-task");
   const cases: (readonly [string, Fields])[] = [
@@ -56,7 +56,8 @@ export const SEND_CHECKS: readonly InterfaceCheck[] = [
         await context.waitUntilEnded(id);
         return;
       }
-      // An agent that cannot be told to take its time shows nothing; one that took it both times was waited for.
+      // An agent that cannot be made to delay shows nothing; one as slow as the blocking send ignored
+      // returnImmediately.
       const tookItsTime = blocking.ms >= 200 && blocking.ms >= 5 * quick.ms;
       ensure(
         !tookItsTime || returned.ms < blocking.ms / 2,
@@ -129,7 +130,7 @@ export const SEND_CHECKS: readonly InterfaceCheck[] = [
         await context.expectError("UNSUPPORTED_OPERATION", "SendMessage", { message });
         return;
       }
-      // 0.3 does not say with which error.
+      // 0.3 does not specify the error.
       const answer = await context.call("SendMessage", { message });
       if (answer.ok) fail(`a message to a task that has ended was taken: ${show(answer.wire)}`);
     },

@@ -5,7 +5,7 @@ import { extensionsHeader, VERSION_HEADER } from "../peers/peer.ts";
 
 const UNKNOWN_TASK = "conformance-unknown-task";
 
-/** A request without effect that every version knows: it is understood if the task is not found. */
+/** Sends a request without side effects that every version supports: it was understood if the task is not found. */
 async function expectUnderstood(
   context: CheckContext,
   headers: Readonly<Record<string, string | undefined>>,
@@ -36,7 +36,7 @@ export const SERVICE_PARAMETER_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "version-absent",
     shows: ["VER-SERVER-003"],
-    // On gRPC the package already says which version is meant.
+    // On gRPC the package name already determines the version.
     bindings: ["JSONRPC", "HTTP+JSON"],
     async run(context) {
       for (const value of [undefined, ""]) {

@@ -21,7 +21,7 @@ function taskIdOf(events: readonly Fields[]): string | undefined {
   return textOf(fieldsOf(events[0]?.task).id) ?? textOf(fieldsOf(events[0]?.statusUpdate).taskId);
 }
 
-/** Artifacts as the events of a stream add up to: text by text, and the number of parts. */
+/** Content of each artifact by id, with adjacent text parts joined. */
 function textsOf(artifacts: readonly Fields[]): Record<string, string> {
   const texts: Record<string, string> = {};
   for (const { artifactId, parts } of artifacts) {
@@ -93,7 +93,7 @@ export const STREAM_CHECKS: readonly InterfaceCheck[] = [
       }
       const again = events.slice(1, -1).find((event) => isObject(event.task));
       ensure(again === undefined, `within the stream came another task: ${show(again)}`);
-      // A last look at the whole task is allowed before the stream closes.
+      // A final snapshot of the task is allowed before the stream closes.
       const late = events.slice(end + 1).filter((event) => !isObject(event.task));
       ensure(late.length === 0, `after the end of the task came ${show(late[0])}`);
     },
@@ -107,9 +107,12 @@ export const STREAM_CHECKS: readonly InterfaceCheck[] = [
       const task = await context.get(id);
       const last = events.map(stateOfEvent).findLast((state) => state !== undefined);
       ensure(last === task.state, `the stream ends with ${last}, and the task is ${task.state}`);
-      const told = textsOf(artifactsOf(events));
-      const kept = textsOf(listOf(task.value.artifacts).map(fieldsOf));
-      ensure(sameJson(told, kept), `the stream's artifacts are ${show(told)}, those of the task ${show(kept)}`);
+      const streamed = textsOf(artifactsOf(events));
+      const stored = textsOf(listOf(task.value.artifacts).map(fieldsOf));
+      ensure(
+        sameJson(streamed, stored),
+        `the stream's artifacts are ${show(streamed)}, those of the task ${show(stored)}`,
+      );
     },
   },
   {
@@ -173,11 +176,11 @@ export const STREAM_CHECKS: readonly InterfaceCheck[] = [
       context.requireStreaming();
       const { id } = await context.openTask();
       const left = await openSubscription(context, id);
-      const kept = await openSubscription(context, id);
+      const remaining = await openSubscription(context, id);
       left.close();
       await context.get(id);
       await context.cancel(id);
-      const states = (await context.events(kept)).map(stateOfEvent);
+      const states = (await context.events(remaining)).map(stateOfEvent);
       ensure(states.some(isTerminalState), "a stream ended when another one was closed");
     },
   },
@@ -228,7 +231,7 @@ async function openSubscription(context: CheckContext, id: string) {
   return frames;
 }
 
-/** The events after the first look, to the end of the task, which is brought about if it does not come by itself. */
+/** The events after the first snapshot until the task ends; the task is cancelled if it does not end by itself. */
 async function eventsUntilEnd(context: CheckContext, frames: Awaited<ReturnType<typeof openSubscription>>, id: string) {
   const timer = setTimeout(() => {
     context.call("CancelTask", { id }).catch(() => undefined);

@@ -124,7 +124,8 @@ export const TASK_CHECKS: readonly InterfaceCheck[] = [
       await context.cancel(open.id);
       const once = await context.waitUntilEnded(open.id);
       const again = await context.call("CancelTask", { id: open.id });
-      // The specification calls cancelling idempotent and also lists cancelled tasks among those that cannot be.
+      // The specification calls cancelling idempotent and also lists cancelled tasks among those that cannot be
+      // cancelled.
       if (!again.ok && again.error.name !== undefined && again.error.name !== "TASK_NOT_CANCELABLE")
         fail(`a second cancellation was refused as ${showError(again.error)}`);
       const twice = await context.get(open.id);

@@ -6,7 +6,7 @@ import { isError } from "../peers/errors.ts";
 import type { FullResponse } from "../peers/http-client.ts";
 import type { GrpcPeer, HttpPeer, JsonRpcPeer } from "../peers/peer.ts";
 
-/** Sends parts and gives them back as the server has kept them. */
+/** Sends parts and returns them as the server stored them. */
 function roundTripParts(context: CheckContext, parts: readonly Fields[], what: string): Promise<readonly unknown[]> {
   return context.withoutValidation(() => sendAndReadParts(context, parts, what));
 }
@@ -25,8 +25,8 @@ async function sendAndReadParts(
   }
   const sent = context.readOutcome(answer.result);
   if (!("task" in sent)) notShown("the agent answers without a task");
-  const kept = historyOf(await context.get(sent.task.id)).find(({ messageId }) => messageId === message.messageId);
-  return kept === undefined ? notShown("the server does not keep a history") : listOf(kept.parts);
+  const stored = historyOf(await context.get(sent.task.id)).find(({ messageId }) => messageId === message.messageId);
+  return stored === undefined ? notShown("the server does not keep a history") : listOf(stored.parts);
 }
 
 const BYTES = Buffer.from(Uint8Array.from({ length: 256 }, (_, byte) => byte)).toString("base64");
@@ -37,8 +37,8 @@ export const ENCODING_CHECKS: readonly InterfaceCheck[] = [
     shows: ["DM-PART-002"],
     async run(context) {
       const text = { text: "tck-complete-task (conformance check)" };
-      const kept = await roundTripParts(context, [text, { text: "" }], "an empty text");
-      ensure(fieldsOf(kept[1]).text === "", `an empty text came back as ${show(kept[1])}`);
+      const stored = await roundTripParts(context, [text, { text: "" }], "an empty text");
+      ensure(fieldsOf(stored[1]).text === "", `an empty text came back as ${show(stored[1])}`);
       if (!acceptsMediaType(context, "application/json")) return;
       const values = await roundTripParts(context, [text, { data: null, mediaType: "application/json" }], "data");
       const part = fieldsOf(values[1]);
@@ -54,10 +54,10 @@ export const ENCODING_CHECKS: readonly InterfaceCheck[] = [
         { text: "tck-complete-task (conformance check)" },
         { raw: BYTES, filename: "bytes.bin", mediaType: mediaType ?? "application/octet-stream" },
       ];
-      const kept = await roundTripParts(context, parts, "bytes");
-      const raw = fieldsOf(kept[1]).raw;
+      const stored = await roundTripParts(context, parts, "bytes");
+      const raw = fieldsOf(stored[1]).raw;
       const same = typeof raw === "string" && sameJson(Buffer.from(raw, "base64").toString("base64"), BYTES);
-      ensure(same, `256 bytes came back as ${show(kept[1])}`);
+      ensure(same, `256 bytes came back as ${show(stored[1])}`);
     },
   },
 ];
@@ -70,7 +70,7 @@ function httpOf({ peer }: CheckContext): HttpPeer {
   return peer.binding === "HTTP+JSON" ? peer : fail("this is a check of HTTP+JSON");
 }
 
-/** What only 0.3 has. */
+/** Features that only 0.3 has. */
 export const LEGACY_CHECKS: readonly InterfaceCheck[] = [
   {
     name: "old-subscribe-verbs",
@@ -78,7 +78,7 @@ export const LEGACY_CHECKS: readonly InterfaceCheck[] = [
     bindings: ["HTTP+JSON"],
     async run(context) {
       context.requireStreaming();
-      // An unknown task is enough: a server that knows the verb says that it is not found, and opens no stream.
+      // An unknown task is enough: a server that supports the verb answers "not found" and opens no stream.
       for (const method of ["GET", "POST"]) {
         const body = method === "POST" ? "{}" : undefined;
         const { status, text } = await httpOf(context).request(method, "/v1/tasks/conformance-unknown:subscribe", body);
@@ -120,7 +120,7 @@ export const LEGACY_CHECKS: readonly InterfaceCheck[] = [
   },
 ];
 
-/** Tells a task that is not found from a route that is not. */
+/** Distinguishes "task not found" from "route not found". */
 function namesTask(text: string): boolean {
   return /task/i.test(text);
 }
@@ -137,7 +137,7 @@ function requireGrpc({ peer }: CheckContext): GrpcPeer {
   return peer.binding === "GRPC" ? peer : fail("this is a check of gRPC");
 }
 
-/** The response to a body that is wrong in some way. */
+/** The JSON-RPC response to an invalid body. */
 function parseResponse(answer: FullResponse, what: string): Readonly<Record<string, unknown>> {
   let value: unknown;
   try {
@@ -158,9 +158,9 @@ async function expectCode(
   ids: readonly unknown[],
 ): Promise<void> {
   const response = parseResponse(await requireJsonRpc(context).post(body), what);
-  const told = fieldsOf(response.error).code;
-  const fits = typeof told === "number" && codes.includes(told);
-  ensure(fits, `${what} was answered with the code ${show(told)}, not ${codes.join(" or ")}`);
+  const code = fieldsOf(response.error).code;
+  const fits = typeof code === "number" && codes.includes(code);
+  ensure(fits, `${what} was answered with the code ${show(code)}, not ${codes.join(" or ")}`);
   ensure(ids.includes(response.id), `${what} was answered with the id ${show(response.id)}`);
   ensure(response.jsonrpc === "2.0", `${what} was answered with jsonrpc ${show(response.jsonrpc)}`);
 }
@@ -191,7 +191,7 @@ export const ENVELOPE_CHECKS: readonly InterfaceCheck[] = [
       for (const [what, envelope] of envelopes) {
         await expectCode(context, what, JSON.stringify(envelope), [-32600], [7, null]);
       }
-      // Neither specification says whether the envelope is wrong then, or only what is in it.
+      // Neither specification defines whether the envelope or only its content is invalid then.
       const text = JSON.stringify({ jsonrpc: "2.0", id: 7, method, params: "text" });
       await expectCode(context, "a request with params that are text", text, [-32600, -32602], [7, null]);
     },
