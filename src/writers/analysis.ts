@@ -3,14 +3,14 @@ import { detectLanguage, type Language } from "./language.ts";
 import { cleanInline, columns, endsSentence, isWide } from "./plain-text.ts";
 import { type Sentence, sampleEvenly, splitSentences, splitWords, type Word } from "./segment.ts";
 
-/** A text taken apart once; outline, article and summary are views of it. */
+/** The analysis of a text, from which outline, article and summary are derived. */
 export interface Analysis {
   readonly text: string;
   readonly language: Language;
   readonly blocks: readonly Block[];
-  /** All sentences of the source. */
+  /** Number of sentences in the source. */
   readonly total: number;
-  /** The sentences looked at: all of them, or an even spread of a long text. */
+  /** The analysed sentences: all of them, or an even sample of a long text. */
   readonly sentences: readonly Sentence[];
   readonly words: readonly (readonly Word[])[];
   readonly ranking: Ranking;
@@ -20,7 +20,7 @@ export interface SourceSection {
   readonly title: string;
   /** Indexes into the analysed sentences, in order. */
   readonly sentences: readonly number[];
-  /** The sentence that became the title, where one did: it need not be said twice. */
+  /** The sentence used as the title, if any; it is not repeated below it. */
   readonly titleSentence?: number;
   /** Headings below this section's own. */
   readonly subtitles: readonly string[];
@@ -40,14 +40,14 @@ export function sentenceText({ text, sentences }: Analysis, index: number): stri
   return sentence === undefined ? "" : cleanInline(text.slice(sentence.start, sentence.end));
 }
 
-/** Sentences that lean on the one before them read badly alone. */
+/** Sentences that refer to the previous one read badly on their own. */
 const DEPENDENT_OPENING =
   /^(?:this|these|those|it|they|he|she|such|otherwise|still|also|but|and|so|thus|then)\b|^(?:这|那|它|他|她|其次|此外|因此|所以|同时|然后|但)/i;
-/** What a sentence is worth once its paragraph is already represented. */
+/** Factor for the score of a sentence whose paragraph is already represented. */
 const SAME_PARAGRAPH = 0.6;
 const REPETITION = 0.6;
 
-/** The best sentences among `candidates`, in the order of the text, spread over its paragraphs, without near repetitions. */
+/** The best sentences among `candidates`, in source order, spread over its paragraphs, without near duplicates. */
 export function bestSentences(
   analysis: Analysis,
   candidates: readonly number[],
@@ -84,7 +84,7 @@ export function bestSentences(
   return chosen.sort((a, b) => a - b);
 }
 
-/** Ranking compares every pair of sentences; this bound keeps that at 80,000 pairs however long the source is. */
+/** Ranking compares every pair of sentences; this limits it to 80,000 pairs for any source. */
 export const MAX_RANKED_SENTENCES = 400;
 const DAMPING = 0.85;
 const MAX_ROUNDS = 50;
@@ -93,15 +93,15 @@ const CONVERGENCE = 1e-6;
 type Terms = ReadonlyMap<string, number>;
 
 interface Ranking {
-  /** One score per sentence; they average 1. */
+  /** One score per sentence; the average is 1. */
   readonly scores: readonly number[];
-  /** 0 (nothing shared) to 1 (the same words). */
+  /** 0 (no shared words) to 1 (the same words). */
   similarity(left: number, right: number): number;
 }
 
 /**
- * TextRank: a sentence matters when sentences that matter share its words. Words that many sentences share count less, otherwise
- * the subject named everywhere would make all sentences equal. Sentences after the first 400 score 0.
+ * TextRank: a sentence is important if important sentences share its words. Words shared by many sentences count less,
+ * otherwise a subject named everywhere would make all sentences equal. Sentences after the first 400 score 0.
  */
 export function rankSentences(sentences: readonly (readonly Word[])[]): Ranking {
   const considered = sentences.slice(0, MAX_RANKED_SENTENCES);
@@ -164,9 +164,9 @@ function sum(values: Iterable<number>, of: (value: number) => number): number {
   return total;
 }
 
-/** Indexes by score, the best first; equal scores keep the order of the text. */
+/** Indexes by descending score; equal scores are in source order. */
 export function byScore(scores: readonly number[]): number[] {
-  // Rounding keeps the order independent of the last bits of the sums.
+  // Rounding makes the order independent of floating-point error.
   const rounded = scores.map((score) => Math.round(score * 1e9));
   return rounded.map((_, index) => index).sort((a, b) => rounded[b]! - rounded[a]! || a - b);
 }
@@ -180,17 +180,17 @@ export interface Keyword {
 interface Phrase {
   readonly key: string;
   readonly parts: readonly string[];
-  /** How often each spelling occurs; capitals at the beginning of a sentence do not count as a spelling of their own. */
+  /** Count of each spelling; a capital at the start of a sentence does not count as a separate spelling. */
   readonly spellings: Map<string, number>;
   readonly first: number;
   count: number;
 }
 
 const MAX_PHRASE_WORDS = 3;
-/** Weight of a phrase of one, two, three words: what is said in more words says more. */
+/** Weight of a phrase of one, two, three words: longer phrases are more specific. */
 const PHRASE_WEIGHT = [0, 1, 1.7, 2.2] as const;
 
-/** Words and repeated phrases by weight, the heaviest first; ties keep the order of the text. */
+/** Words and repeated phrases by descending weight; ties are in source order. */
 export function findKeywords(sentences: readonly (readonly Word[])[], language: Language, limit: number): Keyword[] {
   const candidates = collectPhrases(sentences, language);
   const ranked = [...candidates.values()]
@@ -202,7 +202,7 @@ export function findKeywords(sentences: readonly (readonly Word[])[], language: 
   const covered = new Map<string, number>();
   for (const { candidate, weight } of ranked) {
     if (chosen.length >= limit) break;
-    // "learning" next to "machine learning" says nothing unless it also occurs often without it.
+    // "learning" next to "machine learning" adds nothing unless it also occurs often without it.
     const coveredCount = Math.max(...candidate.parts.map((part) => covered.get(part) ?? 0));
     if (coveredCount > 0 && candidate.count < 2 * coveredCount) continue;
     for (const part of candidate.parts) covered.set(part, Math.max(covered.get(part) ?? 0, candidate.count));

@@ -1,12 +1,12 @@
 import { columns, endsSentence } from "./plain-text.ts";
 
-/** A stretch of the source: offsets of its content without list marker, heading marks or quote sign. */
+/** A range of the source: offsets of its content without list marker, heading marks or quote sign. */
 export interface Block {
   /** A row is the first cell of a table row. */
   readonly kind: "heading" | "paragraph" | "item" | "row";
   /** 1 to 6 for headings, 0 otherwise. */
   readonly level: number;
-  /** Blocks of one paragraph or list share a number; it grows along the text. */
+  /** Blocks of the same paragraph or list share a number; it increases along the text. */
   readonly group: number;
   readonly start: number;
   readonly end: number;
@@ -17,11 +17,11 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 const MARKER = /^(?:[-*+•●▪]\s+|\d{1,3}[.)]\s+|\d{1,3}[、．]\s*|[（(]\d{1,3}[)）]\s*)/;
 const RULE = /^(?:[-*_=]\s*){3,}$/;
 const HEADING_COLUMNS = 80;
-/** Lines at least this wide were probably broken by an editor, not by the author. */
+/** Lines at least this wide were probably wrapped by an editor, not by the author. */
 const WRAPPED_COLUMNS = 45;
 const MAX_SHORT_LINE = 200;
 
-/** Numbered headings of plain text, the strongest first; the index gives the level. */
+/** Numbered headings in plain text, highest level first; the index gives the level. */
 const NUMBERED_HEADINGS = [
   /^(?:第[一二三四五六七八九十百\d]{1,4}[章篇部编]|(?:chapter|part)\s+(?:\d{1,3}|[ivxlc]{1,6})\b)/i,
   /^(?:[一二三四五六七八九十]{1,3}、|第[一二三四五六七八九十百\d]{1,4}[节条])/,
@@ -30,13 +30,15 @@ const NUMBERED_HEADINGS = [
 const HEADING_NUMBER =
   /^(?:第[一二三四五六七八九十百\d]{1,4}[章篇部编节条][\s:：、.]*|(?:chapter|part)\s+(?:\d{1,3}|[ivxlc]{1,6})\b[\s:：.—-]*|[一二三四五六七八九十]{1,3}、\s*|[（(][一二三四五六七八九十\d]{1,3}[）)]\s*|\d{1,3}(?:\.\d{1,3})*[.、．]?\s+|\d{1,3}[.、．]\s*)/i;
 
-/** "2.1 Results" → "Results"; a title that is nothing but its number stays. */
+/** "2.1 Results" → "Results"; a title that consists only of its number is unchanged. */
 export function stripHeadingNumber(title: string): string {
   const rest = title.replace(HEADING_NUMBER, "");
   return rest === "" || /^[\p{P}\s]/u.test(rest) ? title : rest;
 }
 
-/** One pass over the lines. Code is left out and tables give their first column only: neither holds sentences. */
+/**
+ * One pass over the lines. Code is skipped and tables contribute their first column only: neither contains sentences.
+ */
 export function splitBlocks(text: string): Block[] {
   const blocks: Mutable<Block>[] = [];
   let group = 0;
@@ -50,7 +52,7 @@ export function splitBlocks(text: string): Block[] {
     let [start, end] = trimRange(text, lineStart, lineEnd);
     const indented = start > lineStart;
     lineStart = lineEnd + 1;
-    // Only short lines can be markup; looking at a prefix keeps a line of a megabyte cheap.
+    // Only short lines can be markup; matching a prefix keeps a line of a megabyte cheap.
     let head = text.slice(start, Math.min(end, start + MAX_SHORT_LINE));
 
     if (fence !== undefined) {
@@ -93,7 +95,7 @@ export function splitBlocks(text: string): Block[] {
     }
     if (head.startsWith("|") && (!short || head.endsWith("|"))) {
       openLine = undefined;
-      // The line of dashes makes the row above it the head of the table.
+      // A line of dashes makes the row above it the table header.
       if (/^[|:\-\s]+$/.test(head)) {
         if (blocks.at(-1)?.kind === "row") blocks.pop();
         continue;
@@ -145,7 +147,7 @@ function plainHeadingLevel(line: string): number {
   return /^\*\*[^*]{1,80}\*\*[:：]?$/.test(line) ? 6 : 0;
 }
 
-/** Whether `next` goes on with the sentence of the line before it. */
+/** Whether `next` continues the sentence of the previous line. */
 function isWrapped(text: string, open: Block, next: string): boolean {
   const lineStart = Math.max(open.start, text.lastIndexOf("\n", open.end - 1) + 1, open.end - MAX_SHORT_LINE);
   const line = text.slice(lineStart, open.end);
@@ -156,7 +158,7 @@ function isOneLine(text: string, block: Block): boolean {
   return block.end - block.start < MAX_SHORT_LINE && !text.slice(block.start, block.end).includes("\n");
 }
 
-/** Plain text has headings too: a short line without a full stop, standing alone above a paragraph. */
+/** A heading in plain text: a short line without a full stop, on its own above a paragraph. */
 function promoteTitles(text: string, blocks: Mutable<Block>[]): Block[] {
   const hasHeadings = blocks.some((block) => block.kind === "heading");
   blocks.forEach((block, index) => {

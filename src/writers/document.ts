@@ -15,19 +15,22 @@ export interface Article {
   title: string;
   language: Language;
   basis: Basis;
-  /** For a skeleton: that it is one, and its plan. An article drawn from a text begins with its first section. */
+  /** For a skeleton: a note that it is one, and its plan. An article based on a text begins with its first section. */
   introduction: string[];
   sections: ArticleSection[];
   markdown: string;
 }
 
-/** An article from a text keeps about this many of its sentences; the rest of a long text is left to the reader of the source. */
+/** Approximate number of sentences that an article takes from a text; the rest of a long text is omitted. */
 const MAX_SENTENCES = 80;
 const MIN_PER_SECTION = 3;
 const OPENING_BONUS = 1.2;
 const SENTENCES_PER_PARAGRAPH = 5;
 
-/** An article from an outline (ours or another agent's) or, without a usable one, from the text. Never throws on odd data. */
+/**
+ * An article from an outline (ours or another agent's) or, without a usable one, from the text. Never throws on invalid
+ * data.
+ */
 export function writeDocument(input: { outline?: unknown; text?: string }): Article {
   const text = typeof input.text === "string" ? input.text : "";
   const source = typeof input.outline === "string" && input.outline.trim() !== "" ? input.outline : text;
@@ -66,14 +69,14 @@ function articleFromText(text: string, basis: Basis): Article {
   return toArticle({ title: plan.title, language: analysis.language, basis, sections });
 }
 
-/** Keeps the paragraphs and lists of the source. */
+/** Preserves the paragraphs and lists of the source. */
 function sourceParagraphs(analysis: Analysis, section: SourceSection, limit: number): string[] {
   const body = section.sentences.filter((index) => index !== section.titleSentence);
-  const kept = body.length <= limit ? body : bestSentences(analysis, body, limit, OPENING_BONUS);
+  const selected = body.length <= limit ? body : bestSentences(analysis, body, limit, OPENING_BONUS);
   const paragraphs: string[] = [];
   let openGroup: string | undefined;
   let openBlock = -1;
-  for (const index of kept) {
+  for (const index of selected) {
     const { block: blockIndex } = analysis.sentences[index]!;
     const block = analysis.blocks[blockIndex]!;
     const group = `${block.kind} ${block.group}`;
@@ -90,7 +93,7 @@ function sourceParagraphs(analysis: Analysis, section: SourceSection, limit: num
   return paragraphs.length > 0 ? paragraphs : listOf(section.subtitles.filter((subtitle) => subtitle !== ""));
 }
 
-/** Sentences become prose as they are; phrases stay a list, since nothing is known that would make them sentences. */
+/** Sentences become prose; phrases stay a list, since turning them into sentences would require invented content. */
 function writtenParagraphs(points: readonly string[], language: Language): string[] {
   const sentences = points
     .filter(isSentence)
@@ -135,13 +138,16 @@ function toArticle(draft: Omit<Article, "introduction" | "markdown">): Article {
 const MAX_CHUNK_LENGTH = 400;
 const CHUNK_END = /\n+|[.!?][)"'”’]*\s+|[。！？][”’」』）]*/g;
 
-/** The Markdown in pieces for streaming: a heading, a list entry, a sentence at a time. Joined they are the Markdown exactly. */
+/**
+ * Splits the Markdown for streaming: one heading, list entry or sentence per chunk. Joined, the chunks equal the
+ * Markdown.
+ */
 export function* splitDocument(article: Pick<Article, "markdown">): Generator<string, void, undefined> {
   const { markdown } = article;
   let start = 0;
   for (const { index, 0: mark } of markdown.matchAll(CHUNK_END)) {
     const end = index + mark.length;
-    // Sentence ends take the line breaks after them along, so that no piece is white space alone.
+    // Trailing line breaks belong to the sentence, so that no chunk is only white space.
     if (markdown.charAt(end) === "\n") continue;
     yield* boundedPieces(markdown, start, end);
     start = end;

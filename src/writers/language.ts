@@ -1,8 +1,11 @@
 export type Language = "en" | "zh";
 
-/** Enough to tell the language; the rest of a long text would only cost time. */
+/** Enough to detect the language; reading the rest of a long text would only cost time. */
 const SAMPLE_LENGTH = 20_000;
-/** A Han character counts as much as a whole word of another script, so technical Chinese full of English names stays Chinese. */
+/**
+ * A Han character counts as much as a whole word of another script, so that technical Chinese with many English names
+ * is detected as Chinese.
+ */
 const HAN_SHARE_OF_CHINESE = 0.3;
 
 const TOKEN = /(\p{Script=Han})|(?:(?!\p{Script=Han})[\p{L}\p{M}])+/gu;
@@ -23,24 +26,24 @@ interface Labels {
   readonly keyPoints: string;
   readonly untitled: string;
   readonly part: (number: number) => string;
-  /** Title made of words of equal weight. */
+  /** Title composed of words of equal weight. */
   readonly list: (words: readonly string[]) => string;
-  /** Title made of key phrases, the first being the main one. */
+  /** Title composed of key phrases, the main one first. */
   readonly titleOf: (phrases: readonly string[]) => string;
-  /** Says that the article holds no facts yet. */
+  /** Notes that the article does not contain facts yet. */
   readonly skeletonNote: (title: string) => string;
-  /** Recognises that note, so that a summary of a skeleton says so too. */
+  /** Matches that note, so that a summary of a skeleton repeats it. */
   readonly skeletonMark: RegExp;
-  /** Names the parts of an article that is still to be written. */
+  /** Lists the parts of an article that is still to be written. */
   readonly plan: (titles: readonly string[]) => string;
-  /** Recognises that plan, which is not a part of what is summed up or outlined. */
+  /** Matches that plan, which is excluded from summaries and outlines. */
   readonly planMark: RegExp;
-  /** One sentence that tells the author what a section has to say. */
+  /** One sentence that describes to the author what to write in a section. */
   readonly guide: (points: readonly string[]) => string;
   readonly fullStop: string;
 }
 
-/** A text of ours without its remark that it is a skeleton and without its plan; undefined for any other text. */
+/** One of our skeletons without its note and its plan; undefined for any other text. */
 export function skeletonBody(text: string): string | undefined {
   const lines = text.split("\n", REMARK_LINES).map((line) => line.replace(/^[>\s]+/, ""));
   const labels = Object.values<Labels>(LABELS).find(({ skeletonMark }) =>
@@ -53,7 +56,7 @@ export function skeletonBody(text: string): string | undefined {
     .join("\n");
 }
 
-/** The remark stands below the title. */
+/** The note is below the title. */
 const REMARK_LINES = 20;
 
 const ENGLISH_NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
@@ -63,7 +66,7 @@ function englishList(words: readonly string[]): string {
   return words.length <= 1 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words[words.length - 1]}`;
 }
 
-/** Lower-cases a leading "The" or "What", leaves names such as "Rome", "HTTP" and "The Old Man" alone. */
+/** Lower-cases a leading "The" or "What", but not names such as "Rome", "HTTP" and "The Old Man". */
 export function insideEnglishSentence(text: string): string {
   const first = /^([A-Z][a-z]*)(?:,? (?=[a-z0-9“])|,|$)/u.exec(text)?.[1];
   return first !== undefined && OPENING_WORDS.has(first.toLowerCase())
@@ -85,7 +88,7 @@ function englishGuide(points: readonly string[]): string {
   const [first, ...rest] = inside;
   const last = rest.pop();
   if (first === undefined) return "";
-  // Capitals that may belong to a name stay, and read better in a list than inside a clause.
+  // Capitals that may belong to a name are preserved; such points read better in a list than inside a clause.
   if (last === undefined || inside.some((point) => /^\p{Lu}/u.test(point)))
     return `This section covers: ${points.join("; ")}.`;
   return `Start with ${[first, ...rest.map((point) => `then turn to ${point}`), `close with ${last}`].join("; ")}.`;

@@ -5,7 +5,7 @@ import { planSections } from "./sections.ts";
 import { buildSkeleton } from "./skeletons.ts";
 import { readRequest } from "./topic.ts";
 
-/** "text": drawn from a text; "topic": a skeleton made from a bare topic, without facts. */
+/** "text": based on a text; "topic": a skeleton for a bare topic, without facts. */
 export type Basis = "text" | "topic";
 
 interface OutlineSection {
@@ -24,11 +24,11 @@ const MAX_POINTS_PER_SECTION = 4;
 const MAX_SUBTITLES = 12;
 const OPENING_BONUS = 1.2;
 
-/** An outline of the text given, or a skeleton for the topic given; no sections when there is neither. */
+/** An outline of a text, or a skeleton for a topic; no sections if the input has neither. */
 export function writeOutline(text: string): Outline {
   const { content, isTopic } = readRequest(text);
   const body = skeletonBody(content);
-  // Nothing but the remark that something is a skeleton: there is neither a topic in it nor a text.
+  // Only the note that something is a skeleton: neither a topic nor a text.
   if (body?.trim() === "") return topicOutline("", text);
   if (!isTopic) {
     const analysis = analyse(body ?? content);
@@ -45,7 +45,7 @@ export function writeOutline(text: string): Outline {
 
 function topicOutline(content: string, request: string): Outline {
   const topic = truncate(cleanInline(content.slice(0, 2 * MAX_TITLE_LENGTH)), MAX_TITLE_LENGTH);
-  // The words around the topic say in which language the answer is wanted: "写一份关于 Kubernetes 的大纲".
+  // The text around the topic determines the language of the answer: "写一份关于 Kubernetes 的大纲".
   const language = detectLanguage(request);
   if (!/[\p{L}\p{N}\p{Extended_Pictographic}]/u.test(topic))
     return { topic: "", language, basis: "topic", sections: [] };
@@ -78,7 +78,7 @@ const MAX_DEPTH = 6;
 const MAX_LINES = 1_000;
 const MAX_POINT_LENGTH = 2_000;
 
-/** Names under which agents of different makers put the same thing; the first that holds something wins. */
+/** Member names that different agents use for the same thing; the first non-empty one is used. */
 const TITLE_KEYS = ["topic", "title", "heading", "name", "subject", "section", "chapter", "标题", "题目", "主题"];
 const SECTION_KEYS = [
   "sections",
@@ -110,12 +110,12 @@ const POINT_KEYS = [
   "内容",
 ];
 const TEXT_KEYS = ["text", "point", "title", "heading", "content", "name", "description", "标题", "内容"];
-/** Wrappers around the outline proper. */
+/** Members that wrap the actual outline. */
 const ENVELOPE_KEYS = ["outline", "data", "result", "output", "大纲"];
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Reads an outline in our shape or in one that another agent may have made; undefined when there is none in the value. */
+/** Reads an outline in our format or that of another agent; undefined if the value does not contain one. */
 export function readOutline(value: unknown): Outline | undefined {
   const { title, sections } = readValue(value, 0) ?? {};
   if (sections === undefined || (sections.length === 0 && !title)) return undefined;
@@ -131,7 +131,7 @@ export function readOutline(value: unknown): Outline | undefined {
   };
 }
 
-/** Points that are mostly sentences were taken from somewhere; bare phrases only say what is to be written. */
+/** Points that are mostly sentences come from a source; bare phrases only describe what to write. */
 function basisOf(points: readonly string[]): Basis {
   return points.filter(isSentence).length * 2 > points.length ? "text" : "topic";
 }
@@ -179,14 +179,14 @@ function readValue(
 
 const HEADING = /^\s*(#{1,6})\s+(\S.*)$/;
 const ITEM = /^(\s*)(?:[-*+•]\s+|\d{1,3}[.)、．]\s*(?!\d)|(\d{1,3}(?:\.\d{1,3})+)[.)、．]?\s+)(\S.*)$/;
-/** What asks for a document above the outline itself. */
+/** A request for a document, above the outline itself. */
 const LEAD_IN = /[:：]\s*$/;
-/** Remarks about the outline, as ours has when it is a skeleton. */
+/** Notes about the outline, such as the one in our skeletons. */
 const REMARK = /^\s*>/;
 
 /**
- * An outline as people write it: headings with lists below them, or a list of two levels. A line of prose makes it a text,
- * and so does a list in which nothing stands below anything.
+ * An outline written by hand: headings with lists below them, or a list of two levels. A line of prose makes it a text,
+ * and so does a flat list.
  */
 function readMarkdown(text: string): { title: string | undefined; sections: OutlineSection[] } | undefined {
   const lines = text.split("\n", MAX_LINES + 1).filter((line) => line.trim() !== "" && !REMARK.test(line));
@@ -213,7 +213,7 @@ function readMarkdown(text: string): { title: string | undefined; sections: Outl
   return isOutline && sections.length <= MAX_SECTIONS ? { title, sections } : undefined;
 }
 
-/** JSON that travelled as text, bare or in a code fence. */
+/** JSON sent as text, bare or in a code fence. */
 function parseJson(text: string): unknown {
   const body = text
     .trim()

@@ -22,7 +22,7 @@ export function cleanInline(text: string): string {
     .trim();
 }
 
-/** Drops list, quote and heading marks, which would otherwise become structure of the Markdown the line is put into. */
+/** Removes list, quote and heading marks, which would become structure of the surrounding Markdown. */
 export function stripMarks(line: string): string {
   return line.replace(/^(?:[-*+•>#]+\s+)+/, "");
 }
@@ -35,7 +35,7 @@ export function stripFinalPunctuation(text: string): string {
   return text.slice(0, -8).concat(text.slice(-8).replace(/[\s.。!！?？,，;；:：、…]+$/u, ""));
 }
 
-/** Width on a screen, counting at most `limit`: a Han character takes two columns. */
+/** Display width, counted up to `limit`: a Han character takes two columns. */
 export function columns(text: string, limit: number): number {
   let width = 0;
   for (let index = 0; index < text.length && width < limit; index += 1) {
@@ -57,7 +57,7 @@ function continuesCharacter(code: number): boolean {
   return (code >= 0xdc00 && code <= 0xdfff) || (code >= 0x300 && code <= 0x36f) || code === 0xfe0f || code === 0x200d;
 }
 
-/** Cuts at or before `limit` without splitting a character, as far as that is possible within a few steps. */
+/** Cuts at or before `limit` without splitting a character, as far as possible within a few steps. */
 export function safeCut(text: string, start: number, limit: number): number {
   const earliest = Math.max(start + 1, limit - 32);
   let cut = limit;
@@ -65,7 +65,7 @@ export function safeCut(text: string, start: number, limit: number): number {
   return cut;
 }
 
-/** At most `limit` characters, on a word boundary where there is one, with an ellipsis when something was left out. */
+/** At most `limit` characters, cut at a word boundary if possible, with an ellipsis if text was removed. */
 export function truncate(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const cut = safeCut(text, 0, limit - 1);
@@ -73,7 +73,10 @@ export function truncate(text: string, limit: number): string {
   return `${text.slice(0, space > cut / 2 ? space : cut).trimEnd()}…`;
 }
 
-/** What stands between two sentences: nothing after Chinese punctuation, else a space. Curly quotation marks go with what they enclose. */
+/**
+ * Separator between two sentences: none after Chinese punctuation, otherwise a space. Curly quotation marks belong to
+ * the text they enclose.
+ */
 export function gapBetween(before: string, after: string): string {
   const last = before
     .slice(-8)

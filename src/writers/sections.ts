@@ -19,7 +19,7 @@ interface SourcePlan {
 const MAX_SECTIONS = 24;
 const FIRST_SENTENCE_AS_TITLE_COLUMNS = 60;
 
-/** The text's own headings where it has them, else groups of sentences that belong together. */
+/** The headings of the text if it has them, otherwise groups of related sentences. */
 export function planSections(analysis: Analysis): SourcePlan {
   const headed = headedPlan(analysis);
   if (headed !== undefined) return headed;
@@ -69,7 +69,7 @@ function highestLevel<T extends { level: number }>(headings: readonly T[]): T[] 
   return headings.filter((heading) => heading.level === level);
 }
 
-/** What a section that is nothing but a table is about: the first column. */
+/** The subject of a section that contains only a table: its first column. */
 function rowsBetween({ text, blocks }: Analysis, from: number, to: number): string[] {
   return blocks
     .slice(from, to)
@@ -81,7 +81,7 @@ function rowsBetween({ text, blocks }: Analysis, from: number, to: number): stri
     .filter((cell) => cell !== "");
 }
 
-/** Two or three headings name an untitled text best; more of them are too long for a title. */
+/** Two or three headings name an untitled text best; more are too long for a title. */
 function joinedTitle(analysis: Analysis, sections: readonly SourceSection[]): string {
   const title = sections.length > 3 ? "" : LABELS[analysis.language].list(sections.map((section) => section.title));
   const fits = title !== "" && columns(title, MAX_TITLE_LENGTH) < MAX_TITLE_LENGTH;
@@ -115,7 +115,7 @@ interface Name {
   readonly titleSentence?: number;
 }
 
-/** Cuts the run of sentences where neighbours share least, and names each part after the words that set it apart. */
+/** Splits the sentences where neighbours share the fewest words, and names each part after its distinctive words. */
 function findSections(analysis: Analysis, title: string): SourceSection[] {
   const { sentences, language } = analysis;
   if (sentences.length === 0) return [];
@@ -156,16 +156,16 @@ function cutPoints(analysis: Analysis, count: number): number[] {
   return cuts.sort((a, b) => a - b);
 }
 
-/** "However, reefs recover" makes the title "Reefs recover". */
+/** "However, reefs recover" becomes the title "Reefs recover". */
 const CONNECTIVE =
   /^(?:however|but|still|moreover|furthermore|in addition|finally|first|second|third|today|now|meanwhile|therefore|thus|of course|for example|for instance),?\s+|^(?:不过|但是|然而|此外|另外|同时|首先|其次|最后|因此|所以|总之|如今|目前|当然|例如|比如|专家普遍认为|专家认为)，/i;
-/** Openings whose first clause means nothing alone, and words that point back. */
+/** Openings whose first clause is meaningless on its own, and words that refer back. */
 const DEPENDENT =
   /^(?:when|while|if|although|though|because|since|as|after|before|until|unless|in|on|at|by|for|from|with|without|according|despite|during|under|over|to|this|these|those|that|it|they|he|she|such|otherwise|there|we|i|you|and|or)\b|^(?:当|如果|虽然|尽管|由于|因为|随着|根据|按照|对于|关于|除了|为了|在|从|过去|以前|这|那|它|他|她|其|借助|通过|要)/i;
 
 /**
- * A short opening sentence is the best title a paragraph has; next come words that it repeats and its neighbours do not, then the
- * opening clause of one of its sentences, and last any words that set it apart.
+ * A short opening sentence is the best title of a paragraph; next are words that it repeats and its neighbours do not
+ * contain, then the opening clause of one of its sentences, and finally any distinctive words.
  */
 function groupNames(
   analysis: Analysis,
@@ -211,7 +211,7 @@ function toName(title: string | undefined): Name | undefined {
 
 function openingTitle(analysis: Analysis, group: readonly number[]): Name | undefined {
   const [first] = group;
-  // A title taken from the text must leave something to stand under it.
+  // A title taken from the text must leave some sentences below it.
   if (first === undefined || group.length < 3) return undefined;
   const sentence = sentenceText(analysis, first);
   const title = stripFinalPunctuation(sentence.replace(CONNECTIVE, ""));

@@ -4,7 +4,7 @@ import { isWide, safeCut } from "./plain-text.ts";
 
 const toWordSet = (list: string): ReadonlySet<string> => new Set(list.trim().split(/\s+/));
 
-/** Words that carry structure rather than subject. Small on purpose: they only have to keep such words out of titles and rankings. */
+/** Function words, excluded from titles and rankings. The list is short on purpose. */
 const STOP_WORDS = {
   en: toWordSet(`
     a about above according across actually after again against ago all almost along already also although always am among an and
@@ -36,12 +36,12 @@ const STOP_WORDS = {
     做 起来 出来 下来 过来 进入 提出 带来 变得 仍然 仍 依然 往往 通常 常常 经常 有时 有些 有的 第一 第二 第三 两 三 四 五 多 大 小 高 低 新 好 地方 普遍 有望 超过 领域 不仅仅 逐渐 逐步 实现 主任 一位 方式 产生 发现 深刻`),
 } as const satisfies Record<Language, ReadonlySet<string>>;
 
-/** A full stop after one of these does not end a sentence. */
+/** Abbreviations: the full stop after them does not end a sentence. */
 const ABBREVIATIONS = toWordSet(`
     dr mr mrs ms prof st vs e.g i.e eg ie cf al fig figs no nos vol pp inc ltd co corp jr sr approx dept est gen gov hon rev sen
     rep jan feb mar apr jun jul aug sep sept oct nov dec mt ft u.s u.k ca ed eds`);
 
-/** Offsets of one sentence in the source, and the block it stands in. */
+/** Offsets of a sentence in the source, and the block that contains it. */
 export interface Sentence {
   readonly start: number;
   readonly end: number;
@@ -51,14 +51,14 @@ export interface Sentence {
 export interface Word {
   /** As written. */
   readonly text: string;
-  /** Lower case, without English plural and possessive endings: two words with one key are the same word. */
+  /** Lower case, without English plural and possessive endings: words with the same key count as the same word. */
   readonly key: string;
   readonly stop: boolean;
-  /** Nothing but a space (or, in Chinese, nothing at all) stands between this word and the one before it. */
+  /** Only a space (or, in Chinese, nothing) separates this word from the previous one. */
   readonly joined: boolean;
 }
 
-/** Longer stretches without punctuation are cut, so that every later step works on bounded pieces. */
+/** Longer stretches without punctuation are split, so that later steps work on bounded input. */
 export const MAX_SENTENCE_LENGTH = 400;
 
 const TERMINAL = /[.!?。！？؟۔।｡]/;
@@ -67,8 +67,8 @@ const CLOSER = /["'”’」』）)\]】»›*_`]/;
 const HAS_CONTENT = /[\p{L}\p{N}\p{Extended_Pictographic}\p{Surrogate}]/u;
 
 /**
- * Sentences of the blocks given, in order. A scanner of our own: `Intl.Segmenter` takes quadratic time on long input and knows no
- * abbreviations.
+ * Splits blocks into sentences, in order. Does not use `Intl.Segmenter`, which takes quadratic time on long input and
+ * does not recognise abbreviations.
  */
 export function splitSentences(text: string, blocks: readonly Block[] = splitBlocks(text)): Sentence[] {
   const sentences: Sentence[] = [];
@@ -109,7 +109,7 @@ function splitBlock(text: string, block: Block, blockIndex: number, into: Senten
   close(block.end);
 }
 
-/** The end of the punctuation that begins at `position`, and whether it closes the sentence. */
+/** The end of the punctuation that starts at `position`, and whether it ends the sentence. */
 function afterMarks(text: string, start: number, position: number, limit: number): { end: number; closes: boolean } {
   const mark = text.charAt(position);
   const furthest = Math.min(limit, start + MAX_SENTENCE_LENGTH);
@@ -123,7 +123,7 @@ function afterMarks(text: string, start: number, position: number, limit: number
     const next = text.charAt(end);
     const quoted = end > marksEnd;
     if (isWide(mark)) {
-      // “…！”他说 goes on after the quotation; “…。”他说 usually does not.
+      // “…！”他说 continues after the quotation; “…。”他说 usually does not.
       const goesOn = quoted && mark !== "。" && isWide(next) && !/[“「『]/.test(next);
       return !goesOn && !/[，、；：,;:]/.test(next);
     }
@@ -166,7 +166,7 @@ function segmenterFor(language: Language): Intl.Segmenter {
   return segmenter;
 }
 
-/** Words of one sentence. Callers pass bounded pieces: the segmenter's time grows with the square of its input. */
+/** Words of one sentence. Callers pass bounded input: the segmenter's time grows with the square of its length. */
 export function splitWords(sentence: string, language: Language): Word[] {
   const found: Word[] = [];
   let previousEnd = -1;
@@ -188,7 +188,10 @@ export function splitWords(sentence: string, language: Language): Word[] {
   return found;
 }
 
-/** One letter or character, a number, an English adverb, a Chinese character with its particle: too little to name a subject. */
+/**
+ * One letter or character, a number, an English adverb, a Chinese character with its particle: too short to name a
+ * subject.
+ */
 function isTrivial(word: string): boolean {
   return word.length < 2 || /^[\p{N}.,:%_]+$/u.test(word) || /^[a-z]{3,}ly$/.test(word) || /^.[的了着]$/.test(word);
 }
@@ -200,7 +203,7 @@ function stripEnding(word: string): string {
   return /^[a-z]{3,}s$/.test(bare) && !/(?:ss|us|is)$/.test(bare) ? bare.slice(0, -1) : bare;
 }
 
-/** Evenly spread choice of at most `limit` items, always with the first one. */
+/** At most `limit` items, evenly spread and always including the first one. */
 export function sampleEvenly<T>(items: readonly T[], limit: number): T[] {
   if (items.length <= limit) return [...items];
   return Array.from({ length: limit }, (_, index) => items[Math.floor((index * items.length) / limit)]!);

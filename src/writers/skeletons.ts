@@ -9,8 +9,9 @@ type Kind = "subject" | "guide" | "comparison" | "question" | "history";
 type Template = readonly (readonly [title: string, ...points: string[]])[];
 
 /**
- * `{topic}` stands for the topic, `{a}` and `{b}` for the two sides of a comparison, `{a}` also for what a history is of. Points are phrases that read well on their own and
- * inside the sentence that the article makes of them ("Start with …; then turn to …; and close with …").
+ * Placeholders: `{topic}` is the topic, `{a}` and `{b}` are the two sides of a comparison, `{a}` is also the subject of
+ * a history. Points are phrases that read well on their own and inside the sentence that the article builds from them
+ * ("Start with …; then turn to …; and close with …").
  */
 const TEMPLATES = {
   en: {
@@ -238,7 +239,7 @@ const COMPARISONS = [
   /^(.{1,30}?)(?:与|和|跟|同|及)(.{1,30}?)(?:之间)?的?(?:区别|差异|对比|比较|异同|不同)$/,
 ] as const;
 
-/** Topics whose sections follow the order of time. */
+/** Topics whose sections are in chronological order. */
 const HISTORIES = [
   /^(?:(?:a|the)\s+)?(?:(?:brief|short|long|early|modern|complete)\s+)*(?:history|origins?|evolution)\s+of\s+(.{1,80})$/i,
   /^(.{1,60}?)['’]s\s+history$/i,
@@ -275,7 +276,7 @@ export function buildSkeleton(given: string, language: Language): { topic: strin
   const reading = readTopic(given);
   const inside = language === "en" ? insideEnglishSentence(reading.topic) : reading.topic;
   const values: Record<string, string> = { topic: inside, a: reading.a ?? "", b: reading.b ?? "" };
-  // A function as replacement: a topic may hold "$&" or "{a}".
+  // A replacer function, because a topic may contain "$&" or "{a}".
   const fill = (template: string): string =>
     template.replace(/\{(topic|a|b)\}/g, (_, name: string) => values[name] ?? "");
   return {

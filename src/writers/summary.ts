@@ -5,24 +5,24 @@ import type { Sentence } from "./segment.ts";
 
 export interface Summary {
   language: Language;
-  /** The chosen sentences as running text, without Markdown marks and line breaks. */
+  /** The selected sentences as running text, without Markdown marks and line breaks. */
   text: string;
-  /** The chosen sentences exactly as they stand in the source, in its order. */
+  /** The selected sentences exactly as in the source, in its order. */
   sentences: string[];
   keywords: string[];
-  /** How many sentences the source has. */
+  /** Number of sentences in the source. */
   sourceSentences: number;
 }
 
 const DEFAULT_MAX_SENTENCES = 5;
-/** A text of this many sentences, or of this many columns, is as short as its summary would be. */
+/** A text of this many sentences or columns is already as short as its summary would be. */
 const SHORT_SENTENCES = 2;
 const SHORT_COLUMNS = 80;
 const KEYWORDS = 6;
-/** Writers tend to say first what they are going to say. */
+/** Authors tend to state the main point first. */
 const OPENING_BONUS = 1.5;
 
-/** The sentences that say most of the text, all of a short one; empty for an empty text. */
+/** The most significant sentences, or all of a short text; empty for an empty text. */
 export function summarize(text: string, options: { sentences?: number } = {}): Summary {
   const analysis = analyse(text);
   const isShort = analysis.total <= SHORT_SENTENCES || columns(text, SHORT_COLUMNS) < SHORT_COLUMNS;
@@ -39,7 +39,7 @@ export function summarize(text: string, options: { sentences?: number } = {}): S
   };
 }
 
-/** All sentences; of a skeleton only that it is one, since the rest is advice to the author and holds nothing to sum up. */
+/** All sentences; for a skeleton only the note that it is one, since the rest is advice to the author. */
 function candidatesOf(analysis: Analysis): number[] {
   const all = analysis.sentences.map((_, index) => index);
   if (skeletonBody(analysis.text) === undefined) return all;
@@ -53,7 +53,7 @@ function wantedSentences(asked: number | undefined, total: number): number {
   return Math.min(DEFAULT_MAX_SENTENCES, Math.max(1, Math.round(Math.sqrt(total))));
 }
 
-/** Joins with no more than stood between the sentences in the source, so the summary never outgrows it. */
+/** Uses separators no longer than those in the source, so that the summary is never longer than it. */
 function runningText({ text }: Analysis, chosen: readonly Sentence[]): string {
   let joined = "";
   chosen.forEach((sentence, index) => {

@@ -2,16 +2,16 @@ import { cleanInline, columns, stripFinalPunctuation, stripMarks } from "./plain
 import { splitSentences } from "./segment.ts";
 
 interface Request {
-  /** What is left when the words that ask for an outline or an article are gone. */
+  /** The input without the phrase that asks for an outline or an article. */
   readonly content: string;
-  /** A short line that names a subject, as opposed to a text to work on. */
+  /** A short line that names a subject, as opposed to source material. */
   readonly isTopic: boolean;
 }
 
-/** Lead-ins stand at the very beginning; patterns never look further than this. */
+/** Lead-ins are at the very beginning; patterns are only matched against this many characters. */
 const LEAD_IN_LENGTH = 300;
 const TOPIC_COLUMNS = 160;
-/** With a lead-in the first sentence is the subject even when wishes about style follow it. */
+/** After a lead-in, the first sentence is the subject even if remarks about style follow it. */
 const ASKED_TOPIC_COLUMNS = 320;
 
 const EN_NOUN =
@@ -72,7 +72,7 @@ export function readRequest(input: string): Request {
     const rest = text.slice(following[0].length);
     return { content: rest, isTopic: isShortLine(rest) };
   }
-  // More lines than one, or more than a long line, is material: only a line that asks may stand above it.
+  // Several lines, or a very long one, are source material: only a line with a request may precede it.
   if (text.length > ASKED_TOPIC_COLUMNS || text.includes("\n")) return { content: text, isTopic: false };
   const subject = stripLeadIn(text);
   if (subject !== text) {
@@ -102,7 +102,8 @@ function stripEnglishLeadIn(text: string): string {
   const asked = rest !== text;
   for (const pattern of ENGLISH_REQUESTS) {
     const match = pattern.exec(rest);
-    // "The story of Rome" is a title; it is a request only with a verb, with a courtesy, or when it names an outline.
+    // "The story of Rome" is a title; it is a request only with a verb, with a polite phrase, or if it names an
+    // outline.
     if (match !== null && (asked || ENGLISH_ASKS.test(match[0]))) {
       return rest.slice(match[0].length);
     }
@@ -110,7 +111,7 @@ function stripEnglishLeadIn(text: string): string {
   return /^(.{2,120}?)\s*[:—-]?\s+(?:article )?outline[.]?$/i.exec(rest)?.[1] ?? text;
 }
 
-/** "Could you write about bees?": the question mark belongs to the request unless the subject itself asks. */
+/** "Could you write about bees?": the question mark belongs to the request unless the subject itself is a question. */
 function stripBorrowedQuestion(subject: string): string {
   const asks =
     /^(?:what|why|how|when|where|who|which|is|are|do|does|can|should|will)\b|为什么|为何|如何|怎么|怎样|什么|是否|吗/i.test(
@@ -130,7 +131,7 @@ function isShortLine(text: string): boolean {
   return splitSentences(line).length <= 1 && !isStatement(line);
 }
 
-/** A full sentence that states something is material, however short: it ends with a full stop and has some length. */
+/** A complete statement is source material, however short: it ends with a full stop and has a minimum length. */
 function isStatement(line: string): boolean {
   return (/[.]$/.test(line) && line.split(/\s+/).length >= 8) || (/。$/.test(line) && line.length >= 18);
 }
