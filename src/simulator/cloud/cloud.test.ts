@@ -48,10 +48,10 @@ describe("with sessions", () => {
   });
 
   test("the id may have a space after it", async () => {
-    const heard: string[] = [];
+    const chunks: string[] = [];
     const wire = createListener((socket) =>
       socket.on("data", (data) => {
-        heard.push(data.toString());
+        chunks.push(data.toString());
         socket.end("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
       }),
     );
@@ -59,7 +59,7 @@ describe("with sessions", () => {
     const url = new URL(`http://127.0.0.1:${(wire.address() as AddressInfo).port}`);
     (await post({ url, headers: { "agent-session-id": "session-1 " }, body: "" })).resume();
     wire.close();
-    expect(heard.join("")).toContain("agent-session-id: session-1 \r\n");
+    expect(chunks.join("")).toContain("agent-session-id: session-1 \r\n");
     const simulator = await call({ trailingSpace: true });
     await simulator.phone.say("hello").waitUntilSettled();
     expect(agent.methods).toEqual(["initialize", "notifications/initialized", "message/stream"]);
