@@ -69,7 +69,7 @@ function declareCard(card: Command, output: Output): void {
   addExamples(sign, [["dragoman card sign card.json --key key.pem --kid 2026-01", "the card with its signature"]]);
 }
 
-/** The flags that make up a message share one list, which keeps their order across kinds. */
+/** All part flags append to one list, which preserves their order across kinds. */
 function addPartOptions(command: Command): void {
   const parts: PartFlag[] = [];
   const add =
@@ -119,9 +119,9 @@ function declareSend(send: Command, output: Output): void {
   send.addOption(new Option("--no-wait", "same as --async").hideHelp());
   send.option("--accepted-output <type>", "media type the agent may answer with; may be repeated", collect);
   addAgentOptions(send, "follow the agent's events as they come, with -o json one per line");
-  send.action(async (words: readonly string[], flags: SendFlags & { readonly returnImmediately?: boolean }) => {
+  send.action(async (args: readonly string[], flags: SendFlags & { readonly returnImmediately?: boolean }) => {
     const { send: run } = await import("./commands/send.ts");
-    await run(output, words, flags.returnImmediately === true ? { ...flags, async: true } : flags);
+    await run(output, args, flags.returnImmediately === true ? { ...flags, async: true } : flags);
   });
   addExamples(send, [
     [`dragoman send -a ${AGENT} --text hello`, "the answer, and the ids to continue with"],

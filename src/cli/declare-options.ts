@@ -12,7 +12,7 @@ type Example = readonly [command: string, purpose: string];
 
 const EXAMPLES = new WeakMap<Command, readonly Example[]>();
 
-/** Examples belong to every command: they are shown in its help and in the documentation. */
+/** Every command has examples; they appear in its help and in the documentation. */
 export function addExamples(command: Command, examples: readonly Example[]): void {
   EXAMPLES.set(command, examples);
   const lines = examples.map(([line, purpose]) => `  $ ${line}\n      ${purpose}`);
@@ -27,7 +27,7 @@ export function collect(value: string, earlier: readonly string[] | undefined): 
   return [...(earlier ?? []), value];
 }
 
-/** A setting as an option. Defaults are told, not set: the environment and files come between flag and default. */
+/** Defaults are documented, not set in commander: environment and files take precedence over them. */
 function createSettingOption(name: SettingName, description?: string): Option {
   const definition: SettingDefinition = SETTINGS[name];
   const fallback = describeDefault(name);
@@ -45,7 +45,7 @@ export function addSettings(
 ): void {
   for (const name of names) {
     command.addOption(createSettingOption(name, own[name]));
-    // What the environment switches on, a flag can switch off. `--wait` and `--async` do that for each other.
+    // A flag can negate what the environment enables. `--wait` and `--async` negate each other.
     if (SETTINGS[name].kind === "switch" && name !== "wait" && name !== "async") {
       command.addOption(new Option(`--no-${longFlag(SETTINGS[name].flags)}`).hideHelp());
     }
@@ -80,7 +80,7 @@ export const STREAM_FLAGS = "--stream";
 
 export const AGENT_OPTIONS_HEADING = "Agent options (also as A2ACLI_… variables or in a .env file):";
 
-/** What every command that talks to an agent understands. */
+/** Options shared by all commands that call an agent. */
 export function addAgentOptions(command: Command, streamDescription = "with -o json: one JSON object per line"): void {
   command.option(STREAM_FLAGS, `${streamDescription}; only ever by this flag`);
   command.optionsGroup(AGENT_OPTIONS_HEADING);

@@ -11,7 +11,7 @@ import { addExamples, collect } from "./declare-options.ts";
 import type { Output } from "./output.ts";
 import { TRAIT_LIST } from "./simulate/platform-traits.ts";
 
-/** Repeated here, so that help and completion need not load the schema. */
+/** Duplicated here so that help and completion do not load the schema. */
 const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"];
 
 export function declareServerCommands(program: Command, output: Output): void {

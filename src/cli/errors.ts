@@ -3,7 +3,7 @@ import { ConnectionError, type ConnectionErrorCode } from "../client/errors.ts";
 import { type ErrorCode, ProtocolError } from "../model/errors.ts";
 import { StoreError, type StoreErrorCode } from "../store/errors.ts";
 
-/** What the process says when it ends. The first six are fixed by the a2a-cli specification, section 11.6. */
+/** Exit codes. The first six are defined by the a2a-cli specification, section 11.6. */
 export const EXIT = {
   done: 0,
   failure: 1,
@@ -11,7 +11,7 @@ export const EXIT = {
   unreachable: 3,
   authentication: 4,
   timeout: 5,
-  /** Of a server whose watchdog ended it; `STALLED_EXIT_CODE` there. */
+  /** A server ended by its watchdog; `STALLED_EXIT_CODE` there. */
   stalled: 70,
   /** 128 + SIGINT, as shells expect. */
   interrupted: 130,
@@ -19,7 +19,7 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** Ends a command that has already said everything with a code other than 0. */
+/** Ends a command with a non-zero code and no further output. */
 export class CommandExit extends Error {
   readonly exit: ExitCode;
 
@@ -30,7 +30,7 @@ export class CommandExit extends Error {
   }
 }
 
-/** Codes of the a2a-cli specification, appendix D, for what goes wrong outside the protocol. */
+/** Codes of the a2a-cli specification, appendix D, for errors outside the protocol. */
 type CliErrorCode =
   | "A2ACLI_ERR_USAGE"
   | "A2ACLI_ERR_CARD_NOT_FOUND"
@@ -41,7 +41,7 @@ type CliErrorCode =
   | "A2ACLI_ERR_TIMEOUT"
   | "A2ACLI_ERR_INTERNAL";
 
-/** Conditions neither the protocol nor the specification names; theirs is a closed list, so these have our prefix. */
+/** Errors that neither the protocol nor the specification defines. Their lists are closed, so these have our prefix. */
 type DragomanErrorCode = `DRAGOMAN_ERR_${string}`;
 
 export const CLI_ERROR_EXITS = {
@@ -55,7 +55,7 @@ export const CLI_ERROR_EXITS = {
   A2ACLI_ERR_INTERNAL: EXIT.failure,
 } as const satisfies Record<CliErrorCode, ExitCode>;
 
-/** What a command reports when it fails. `hint` says what to do about it. */
+/** What a command reports when it fails. `hint` suggests a fix. */
 export interface Failure {
   readonly code: string;
   readonly message: string;
@@ -64,7 +64,7 @@ export interface Failure {
   readonly exit: ExitCode;
 }
 
-/** A failure the command line itself found. */
+/** An error raised by the CLI itself. */
 export class CommandError extends Error {
   readonly code: CliErrorCode | DragomanErrorCode;
   readonly hint: string | null;
@@ -87,9 +87,9 @@ export function usageError(message: string, hint: string | null = null): Command
 }
 
 interface ProtocolName {
-  /** The name A2A section 3.3.2 gives the error, or the code used where A2A has none. */
+  /** The error's name in A2A section 3.3.2, or the code used where A2A defines none. */
   readonly name: string;
-  /** Its JSON-RPC number, the one code all bindings can be mapped to. */
+  /** Its JSON-RPC code, to which all bindings can be mapped. */
   readonly number: number | null;
   readonly exit: ExitCode;
 }
@@ -240,7 +240,7 @@ function describePortInUse(error: Error): string {
   return `${port} is already in use.`;
 }
 
-/** The one shape of a failure in JSON: a2a-cli specification, appendix B. */
+/** The JSON form of a failure: a2a-cli specification, appendix B. */
 export function errorEnvelope({ code, message, hint, a2aCode }: Failure): { readonly error: Omit<Failure, "exit"> } {
   return { error: { code, message, hint, a2aCode } };
 }

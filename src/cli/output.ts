@@ -1,7 +1,7 @@
 import picocolors from "picocolors";
 import { truncateToWidth } from "./render/text.ts";
 
-/** The part of a Node stream that is needed; tests give something smaller than a terminal. */
+/** The subset of a Node stream in use, so that tests can pass a stub. */
 export interface OutputStream {
   write(text: string): boolean;
   readonly isTTY?: boolean;
@@ -11,25 +11,25 @@ export interface OutputStream {
 type Style = (text: string) => string;
 
 /**
- * Where everything the command line says goes: data to stdout, talk to stderr. stdout never carries control sequences,
- * so what a pipe sees is what a person sees; only talk is coloured, and only on a terminal.
+ * All output of the CLI: data to stdout, messages to stderr. stdout never carries control sequences, so a pipe receives
+ * the same bytes as a terminal; only messages are coloured, and only on a terminal.
  */
 export interface Output {
-  /** Write to stdout as it is. */
+  /** Write to stdout unchanged. */
   write(text: string): void;
   /** One line to stderr. */
   info(line: string): void;
   warn(line: string): void;
-  /** The last line of the terminal, replaced in place; undefined removes it. Only where `statusIsShown`. */
+  /** Sets the status line at the bottom of the terminal; undefined removes it. No effect unless `canShowStatus`. */
   status(line: string | undefined): void;
-  /** From now on this credential is kept out of all talk, whoever repeats it. */
+  /** From now on, redact this credential in all messages. */
   addSecret(secret: string): void;
   redact(text: string): string;
   readonly stdoutIsTerminal: boolean;
   readonly stderrIsTerminal: boolean;
-  /** Talk is on a terminal that can replace a line. */
+  /** stderr is a terminal that can replace a line. */
   readonly canShowStatus: boolean;
-  /** Columns of the terminal that data goes to. */
+  /** Columns of the terminal on stdout. */
   readonly columns: number;
   readonly dim: Style;
   readonly bold: Style;
@@ -41,8 +41,8 @@ export function createOutput(
   stderr: OutputStream,
   environment: Readonly<Record<string, string | undefined>>,
 ): Output {
-  const talkIsTerminal = stderr.isTTY === true;
-  const statusIsShown = talkIsTerminal && environment.TERM !== "dumb";
+  const stderrIsTerminal = stderr.isTTY === true;
+  const statusIsShown = stderrIsTerminal && environment.TERM !== "dumb";
   const colours = picocolors.createColors(statusIsShown && !environment.NO_COLOR);
   const secrets = new Set<string>();
   const redact = (text: string): string => {
@@ -52,7 +52,7 @@ export function createOutput(
   };
   let statusLine: string | undefined;
   let isDrawn = false;
-  /** Data ended in the middle of a line of this terminal: a status would be written into it. */
+  /** The data written last did not end its line on this terminal: a status line would be appended to it. */
   let lineIsOpen = false;
   const erase = (): void => {
     if (isDrawn) stderr.write(ERASE_LINE);
@@ -97,7 +97,7 @@ export function createOutput(
     },
     redact,
     stdoutIsTerminal: stdout.isTTY === true,
-    stderrIsTerminal: talkIsTerminal,
+    stderrIsTerminal,
     dim: colours.dim,
     bold: colours.bold,
     red: colours.red,
@@ -106,12 +106,12 @@ export function createOutput(
 
 const ERASE_LINE = "\r\u001b[K";
 
-/** A terminal that does not tell its size says 0. */
+/** A terminal of unknown size reports 0 columns. */
 function columnsOf({ columns }: OutputStream): number {
   return columns || 80;
 }
 
-/** The output of this process. A reader that went away (`| head`) ends the program quietly. */
+/** The output of this process. A closed pipe (`| head`) ends the program without an error. */
 export function processOutput(): Output {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
@@ -121,7 +121,7 @@ export function processOutput(): Output {
   return createOutput(process.stdout, process.stderr, process.env);
 }
 
-/** Wait until what was written has left the process; ending it earlier would cut a pipe short. */
+/** Wait until all output is flushed; exiting earlier would truncate what a pipe receives. */
 export async function flushProcessOutput(): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) {
     await new Promise<void>((resolve) => stream.write("", () => resolve()));

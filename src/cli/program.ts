@@ -7,11 +7,11 @@ import { packageVersion } from "./version.ts";
 
 interface ProgramOptions {
   readonly output: Output;
-  /** The value of a setting as it stands without flags, for the help; absent where only the built-in ones are wanted. */
+  /** The effective value of a setting without flags, shown in the help. Absent: only built-in defaults are shown. */
   readonly inEffect?: (attribute: string) => string | undefined;
 }
 
-/** The whole tree of commands. Declaring it loads none of them. */
+/** The command tree. Commands are loaded when they run, not when they are declared. */
 export function createProgram({ inEffect, output }: ProgramOptions): Command {
   const program = new Command("dragoman");
   program

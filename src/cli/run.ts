@@ -16,8 +16,8 @@ import { findSettingFiles } from "./settings/files.ts";
 const GLOBAL_FLAGS = [...SETTING_NAMES.map((name) => SETTINGS[name].flags as string), CONFIG_FLAGS, STREAM_FLAGS];
 
 /**
- * The command line in the form the tree expects: options that every agent-facing command has may also stand before
- * the command, and `help a b` is `a b --help`.
+ * Rewrites the command line to what the command tree expects: options that all agent-facing commands share may also
+ * precede the command, and `help a b` means `a b --help`.
  */
 export function normalizeArguments(program: Command, given: readonly string[]): readonly string[] {
   const leading: string[] = [];
@@ -33,58 +33,58 @@ export function normalizeArguments(program: Command, given: readonly string[]): 
 }
 
 function parseGlobalOption(
-  word: string | undefined,
+  arg: string | undefined,
 ): { readonly takesValue: boolean; readonly hasValue: boolean } | undefined {
-  if (word === undefined || !word.startsWith("-")) return undefined;
-  const [name] = word.split("=", 1);
+  if (arg === undefined || !arg.startsWith("-")) return undefined;
+  const [name] = arg.split("=", 1);
   const flags = GLOBAL_FLAGS.find(
     (candidate) => `--${longFlag(candidate)}` === name || candidate.startsWith(`${name},`),
   );
-  return flags === undefined ? undefined : { takesValue: flags.includes("<"), hasValue: word.includes("=") };
+  return flags === undefined ? undefined : { takesValue: flags.includes("<"), hasValue: arg.includes("=") };
 }
 
-function commandDepth(program: Command, words: readonly string[]): number {
+function commandDepth(program: Command, args: readonly string[]): number {
   let command: Command | undefined = program;
-  for (const [depth, word] of words.entries()) {
-    command = command.commands.find((candidate) => candidate.name() === word);
+  for (const [depth, arg] of args.entries()) {
+    command = command.commands.find((candidate) => candidate.name() === arg);
     if (command === undefined) return depth;
   }
-  return words.length;
+  return args.length;
 }
 
-/** The format the user wants, as far as it can be told from a command line that may be wrong elsewhere. */
-export function formatFromArguments(words: readonly string[]): string | undefined {
+/** The requested output format, read leniently from a command line that may be invalid elsewhere. */
+export function formatFromArguments(args: readonly string[]): string | undefined {
   let found: string | undefined;
-  for (const [index, word] of words.entries()) {
-    if (word === "--") break;
-    if (word === "-o" || word === "--output") found = words[index + 1];
-    else if (word.startsWith("--output=")) found = word.slice("--output=".length);
-    else if (/^-o./.test(word)) found = word.slice(2);
+  for (const [index, arg] of args.entries()) {
+    if (arg === "--") break;
+    if (arg === "-o" || arg === "--output") found = args[index + 1];
+    else if (arg.startsWith("--output=")) found = arg.slice("--output=".length);
+    else if (/^-o./.test(arg)) found = arg.slice(2);
   }
   return found;
 }
 
-/** Run one command line and say how it ended. */
+/** Runs one command line and returns its exit code. */
 export async function run(given: readonly string[], output: Output): Promise<ExitCode> {
   const program = createProgram({ output, inEffect: describeEffectiveSetting });
-  const words = normalizeArguments(program, given);
+  const args = normalizeArguments(program, given);
   try {
-    await program.parseAsync([...words], { from: "user" });
+    await program.parseAsync([...args], { from: "user" });
     return EXIT.done;
   } catch (error) {
     if (error instanceof CommanderError && isHelpOrVersion(error)) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
     if (error instanceof CommandExit) return error.exit;
     const failure = toFailure(error instanceof CommanderError ? toUsageError(error) : error);
-    reportFailure(output, words, failure);
-    // Something nobody foresaw: whoever asked for details gets to see where.
-    if (failure.code === "A2ACLI_ERR_INTERNAL" && words.includes("--debug") && error instanceof Error) {
+    reportFailure(output, args, failure);
+    // An unexpected error: `--debug` shows where it came from.
+    if (failure.code === "A2ACLI_ERR_INTERNAL" && args.includes("--debug") && error instanceof Error) {
       output.info(output.dim(error.stack ?? ""));
     }
     return failure.exit;
   }
 }
 
-/** Help and version have been printed; there is nothing to add. */
+/** Commander has already printed help or version. */
 function isHelpOrVersion(error: CommanderError): boolean {
   return ["commander.help", "commander.helpDisplayed", "commander.version"].includes(error.code);
 }
@@ -93,11 +93,11 @@ function toUsageError(error: CommanderError): Error {
   return usageError(error.message.replace(/^error: /, ""), "dragoman <command> --help shows what is possible.");
 }
 
-function reportFailure(output: Output, words: readonly string[], failure: Failure): void {
-  if (wantsJson(words)) {
+function reportFailure(output: Output, args: readonly string[], failure: Failure): void {
+  if (wantsJson(args)) {
     const envelope = errorEnvelope({ ...failure, message: output.redact(failure.message) });
-    // A phone's screens are a line each, as events of a stream are.
-    const inLines = words.includes("--stream") || words[0] === "simulate";
+    // `simulate` prints one line per screen, like the events of a stream.
+    const inLines = args.includes("--stream") || args[0] === "simulate";
     printJson(output, envelope, inLines ? "line" : "document");
     output.info(`${output.red("Error:")} ${failure.message}`);
     return;
@@ -107,8 +107,8 @@ function reportFailure(output: Output, words: readonly string[], failure: Failur
   if (failure.hint !== null) output.info(`Hint: ${failure.hint}`);
 }
 
-function wantsJson(words: readonly string[]): boolean {
-  return (formatFromArguments(words) ?? effectiveFormat()) === "json";
+function wantsJson(args: readonly string[]): boolean {
+  return (formatFromArguments(args) ?? effectiveFormat()) === "json";
 }
 
 function effectiveFormat(): unknown {
@@ -123,7 +123,7 @@ function settingFiles() {
   return findSettingFiles({ explicit: process.env.A2ACLI_CONFIG, workingDirectory: process.cwd() });
 }
 
-/** For the help: a setting that does not have its built-in value, and who says so. */
+/** For the help: the value of a setting that overrides its default, and where it comes from. */
 function describeEffectiveSetting(attribute: string): string | undefined {
   const name = SETTING_NAMES.find((candidate) => candidate === attribute);
   if (name === undefined) return undefined;

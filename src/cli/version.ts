@@ -5,9 +5,9 @@ import { fileURLToPath } from "node:url";
 const ROOT = new URL("../../", import.meta.url);
 
 /**
- * How another project names this package: by version if it was installed from a registry, and otherwise by its place,
- * since a version that is not published would not be found, or be somebody else's. How it was installed is what the
- * project it is in asked for; without one (a clone, a global installation) nothing tells.
+ * The dependency specifier of this package for another project: a version if it was installed from a registry, its
+ * path otherwise, since an unpublished version would not be found or would be someone else's package. How it was
+ * installed is read from the project that contains it; a clone or a global installation has none.
  */
 export function packageDependency(projectFolder: string): string {
   const root = fileURLToPath(ROOT);
@@ -28,7 +28,7 @@ function dependencyOf(host: string): string | undefined {
   return dependencies?.dragoman ?? devDependencies?.dragoman;
 }
 
-/** The package this file belongs to; sources and build are equally deep below it. */
+/** The version of the package this file belongs to; sources and build are at the same depth below its root. */
 export function packageVersion(): string {
   const manifest: unknown = JSON.parse(readFileSync(new URL("package.json", ROOT), "utf8"));
   const found =
