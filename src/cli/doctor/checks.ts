@@ -11,10 +11,10 @@ import { loadSigningKey, type SigningKeyOptions } from "../../auth/signatures/ke
 import { hasErrorCode } from "../../model/errors.ts";
 import type { DragomanConfig } from "../../server/config/index.ts";
 
-/** What a server needs besides its store and fails without: certificates, keys, the file for records. */
+/** Checks what a server requires besides its store: certificates, keys, the audit file. */
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
-/** Sooner than this a certificate should have been renewed by whatever renews it. */
+/** Automatic renewal should have replaced a certificate that is this close to its expiry. */
 const RENEWAL_WARNING_DAYS = 14;
 
 export async function checkFiles(config: DragomanConfig, now: number): Promise<readonly Check[]> {
@@ -89,7 +89,7 @@ async function checkKey(name: string, options: SigningKeyOptions): Promise<Check
   }
 }
 
-/** Looks without writing: an empty record would be one, too. */
+/** Does not create the file: an empty audit file would count as one. */
 async function checkAudit({ file, required }: { readonly file: string; readonly required: boolean }): Promise<Check> {
   const name = "audit";
   try {
@@ -107,7 +107,7 @@ async function checkAudit({ file, required }: { readonly file: string; readonly 
 
 export interface Check {
   readonly name: string;
-  /** `warning`: works, but not as one may expect. `skipped`: there was nothing to look at. */
+  /** `warning`: works, but perhaps not as expected. `skipped`: there was nothing to check. */
   readonly status: "ok" | "warning" | "failed" | "skipped";
   readonly detail: string;
 }
@@ -146,7 +146,7 @@ export async function checkConfig(file: string): Promise<{ readonly check: Check
   }
 }
 
-/** gRPC has the port after that of HTTP unless it has one of its own. */
+/** Checks the HTTP and gRPC ports; default of gRPC: the HTTP port plus one. */
 export async function checkPorts({ host, port, grpcPort, tls }: DragomanConfig["server"]): Promise<readonly Check[]> {
   const http = await checkPort(host, port, tls !== undefined);
   const other = grpcPort ?? (port === 0 ? 0 : port + 1);
@@ -154,13 +154,13 @@ export async function checkPorts({ host, port, grpcPort, tls }: DragomanConfig["
   const problem = await tryListen(host, other);
   const name = "gRPC port";
   if (problem === undefined) return [http, { name, status: "ok", detail: `${host}:${other} is free` }];
-  // Of a dragoman that listens there the other port is taken, too.
+  // If dragoman already listens on the HTTP port, its gRPC port is in use as well.
   const isOwn = http.status === "warning";
   const detail = isOwn ? `${host}:${other} is used by it, too` : describePortProblem(host, other, problem);
   return [http, { name, status: isOwn ? "warning" : "failed", detail }];
 }
 
-/** Whether a server could listen there. A dragoman that already does is what one usually wants to find. */
+/** Whether a server could listen on the port. A dragoman that already listens there is usually expected. */
 export async function checkPort(host: string, port: number, secure = false): Promise<Check> {
   if (port === 0) return { name: "port", status: "ok", detail: "any free one" };
   const problem = await tryListen(host, port);
@@ -186,17 +186,17 @@ function tryListen(host: string, port: number): Promise<string | undefined> {
 
 const HEALTH_TIMEOUT_MS = 2_000;
 
-/** Whose certificate it shows does not matter: nothing is said to it. */
+/** The certificate is not verified: nothing confidential is sent. */
 function isDragoman(host: string, port: number, secure: boolean): Promise<boolean> {
   const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
   const where = { host: reachable, port, path: "/healthz", timeout: HEALTH_TIMEOUT_MS, rejectUnauthorized: false };
   return new Promise((resolve) => {
-    const asking = (secure ? askSecurely : ask)(where, (answer) => {
+    const request = (secure ? askSecurely : ask)(where, (answer) => {
       resolve(answer.statusCode === 200);
       answer.destroy();
     });
-    asking.on("timeout", () => asking.destroy());
-    asking.on("error", () => resolve(false)).end();
+    request.on("timeout", () => request.destroy());
+    request.on("error", () => resolve(false)).end();
   });
 }
 

@@ -10,7 +10,7 @@ interface IssuerConfig {
   readonly clockSkew?: number | undefined;
 }
 
-/** What is looked at of a configuration. */
+/** The part of a configuration that is checked. */
 export interface SecurityConfig {
   readonly server: {
     readonly host: string;
@@ -47,14 +47,14 @@ export interface SecurityConfig {
 
 type Finding = Pick<Check, "status" | "detail"> & { readonly about: string };
 
-/** A secret that is typed rather than made takes this long to guess only if it is longer. */
+/** Shorter secrets can be guessed when a person chose them rather than a generator. */
 const MIN_SECRET_LENGTH = 16;
 const MIN_DISTINCT_CHARACTERS = 6;
-/** Taken from examples, or the first thing that comes to mind. */
+/** Values copied from examples, and obvious choices. */
 const COMMON_SECRETS =
   /change.?me|example|secret|password|passw0rd|default|sample|insert|replace|your.?(?:api.?)?key|test|demo|alice|dragoman|12345|abcdef|qwert|letmein/i;
 
-/** What of the settings would be weak where others can reach the server; one line that all is well if none is. */
+/** Settings that are weak on a server that others can reach; a single passed check if there are none. */
 export async function checkSecurity(config: SecurityConfig, file: string): Promise<readonly Check[]> {
   const findings = [
     ...checkCallers(config),
@@ -73,7 +73,7 @@ export async function checkSecurity(config: SecurityConfig, file: string): Promi
   return findings.map(({ about, status, detail }) => ({ name: `security: ${about}`, status, detail }));
 }
 
-/** Reached from elsewhere, by itself or through a proxy. */
+/** Reachable from other machines, directly or through a proxy. */
 function isPublic({ server: { host, publicUrl } }: SecurityConfig): boolean {
   return externallyReachableHost(host, publicUrl) !== undefined;
 }
@@ -99,7 +99,7 @@ function checkCallers(config: SecurityConfig): Finding[] {
 
 const MAX_CLOCK_SKEW_MS = 5 * 60_000;
 
-/** What makes tokens and keys worth less than they seem. */
+/** Settings that weaken tokens and keys. */
 function checkTokens({ auth: { apiKey, jwt } }: SecurityConfig): Finding[] {
   const findings: Finding[] = [];
   for (const [name, url] of [["issuer", jwt?.issuer] as const, ["jwksUrl", jwt?.jwksUrl] as const]) {
@@ -118,7 +118,7 @@ function checkTokens({ auth: { apiKey, jwt } }: SecurityConfig): Finding[] {
   return findings;
 }
 
-/** Those who give out tokens and certificates choose names; those in the configuration are chosen here. */
+/** Issuers of tokens and certificates choose the owner names in them; names of keys and passwords are configured here. */
 function checkOwners({ auth: { apiKeys = [], basic = [], jwt, mtls } }: SecurityConfig): Finding[] {
   const given = [jwt !== undefined, mtls !== undefined, apiKeys.length + basic.length > 0];
   if (given.filter((is) => is).length < 2) return [];
@@ -127,7 +127,7 @@ function checkOwners({ auth: { apiKeys = [], basic = [], jwt, mtls } }: Security
   return [{ about: "owners", status: "warning", detail }];
 }
 
-/** Credentials and messages that anyone on the way can read. */
+/** Credentials and messages that anyone on the network path can read. */
 function checkTransport(config: SecurityConfig): Finding[] {
   const { host, publicUrl, tls } = config.server;
   const findings: Finding[] = [];
@@ -158,7 +158,7 @@ function checkSecrets(config: SecurityConfig): Finding[] {
   return findings;
 }
 
-/** Says nothing of the secret itself. */
+/** The result does not reveal the secret. */
 export function findWeakness(secret: string): string | undefined {
   const advice = "make one with: openssl rand -base64 32";
   if (secret.length < MIN_SECRET_LENGTH) return `is shorter than ${MIN_SECRET_LENGTH} characters; ${advice}`;
@@ -184,7 +184,7 @@ async function checkFilePermissions(config: SecurityConfig, file: string): Promi
 const OTHERS_READ = 0o004;
 const GROUP_READS = 0o040;
 
-/** Whether others on this machine may read a file; one that does not exist yet is nobody's to read. */
+/** Whether other users of this machine can read a file. A file that does not exist yet passes. */
 async function checkPermissions(about: string, file: string | undefined, status: Check["status"]): Promise<Finding[]> {
   if (file === undefined) return [];
   const mode = await stat(file).then(
@@ -202,7 +202,7 @@ const SECRET_PATH =
   /^(?:auth\.apiKeys\[\d+\]\.key|auth\.basic\[\d+\]\.password|push\.hmac\.secret|[a-z]+\..+\.(?:sk|apiKey|clientSecret))$/;
 const VARIABLE_PATH = /^agents\..+\.env\.([^.]+)$/;
 
-/** Written out rather than taken from the environment. */
+/** Whether the file contains secrets literally rather than as environment variables. */
 function holdsSecrets({ origins }: SecurityConfig): boolean {
   return [...origins].some(([path, { variables }]) => {
     const variable = VARIABLE_PATH.exec(path)?.[1] ?? "";

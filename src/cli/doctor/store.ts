@@ -1,4 +1,4 @@
-/** Whether a server could keep its tasks where the configuration says, and whether what is there can be read. */
+/** Checks that a server can use the configured store, and that the existing content can be read. */
 import { access, constants, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { SILENT_LOG } from "../../model/ports.ts";
@@ -8,9 +8,9 @@ import { openStore } from "../../store/open.ts";
 import { type Check, messageOf } from "./checks.ts";
 
 interface StoreCheckOptions {
-  /** Read everything that is in it. */
+  /** Read the whole content. */
   readonly deep?: boolean;
-  /** Called now and then while that takes long. */
+  /** Called at intervals during a long check. */
   readonly onProgress?: (line: string) => void;
 }
 
@@ -35,7 +35,7 @@ export async function checkStore(spec: string, options: StoreCheckOptions = {}):
 
 interface Found {
   readonly check: Check;
-  /** Whether it is a store of the current schema. */
+  /** Whether it is a store with the current schema. */
   readonly readable: boolean;
 }
 
@@ -71,7 +71,7 @@ async function isFree(file: string): Promise<boolean> {
   }
 }
 
-/** The folder, or the one that it would be made in. */
+/** Checks the file's folder, or the parent in which it would be created. */
 async function checkNewFile(file: string): Promise<Found> {
   let folder = dirname(file);
   while (!(await exists(folder)) && dirname(folder) !== folder) folder = dirname(folder);
@@ -88,13 +88,13 @@ async function requireAccess(file: string, path: string): Promise<void> {
   }
 }
 
-async function checkContent(file: string, tell: (line: string) => void): Promise<readonly Check[]> {
+async function checkContent(file: string, onProgress: (line: string) => void): Promise<readonly Check[]> {
   const { examineFile } = await import("../../store/sqlite/examine.ts");
   let shownAt = systemClock.now();
   const { tasks, damage } = await examineFile(file, systemClock, (what, done, of) => {
     if (systemClock.now() - shownAt < PROGRESS_MS) return;
     shownAt = systemClock.now();
-    tell(`Checking ${file}: ${done} of ${of} ${what}`);
+    onProgress(`Checking ${file}: ${done} of ${of} ${what}`);
   });
   const name = "store content";
   if (damage.length === 0) return [{ name, status: "ok", detail: `${tasks} tasks can be read; nothing is damaged` }];

@@ -1,4 +1,4 @@
-/** What would make conversations with Xiaoyi's phones unsafe, or keep them from ever beginning. */
+/** Checks for settings that make conversations with Xiaoyi's phones unsafe or impossible. */
 import { isIP } from "node:net";
 import { SIGNATURE_WINDOW_MS } from "../../dialects/xiaoyi/signature.ts";
 import { externallyReachableHost, hostNameOf, isLoopback } from "../../server/access/loopback.ts";
@@ -18,7 +18,7 @@ type CheckedConfig = Pick<DragomanConfig, "agents" | "origins" | "server" | "xia
 type XiaoyiHttpConfig = DragomanConfig["xiaoyi"]["http"][number];
 type XiaoyiLinkConfig = DragomanConfig["xiaoyi"]["links"][number];
 
-/** Nothing where Xiaoyi is not spoken. */
+/** Empty if Xiaoyi is not configured. */
 export function checkXiaoyi(config: CheckedConfig, now: number): readonly Check[] {
   const { http, links } = config.xiaoyi;
   const findings = [
@@ -42,7 +42,7 @@ const failed = (name: string, detail: string): Check => ({ name, status: "failed
 
 const REACHED_PORTS: ReadonlySet<string> = new Set(["", "80", "443"]);
 
-/** The platform calls the address that was typed into its console, and gives up without a word. */
+/** The platform calls the address entered in its console, and reports nothing when that fails. */
 function checkReachability({ server: { host, publicUrl }, xiaoyi }: CheckedConfig): readonly Check[] {
   const name = "xiaoyi.http";
   if (xiaoyi.http.length === 0) return [];
@@ -54,7 +54,7 @@ function checkReachability({ server: { host, publicUrl }, xiaoyi }: CheckedConfi
   return REACHED_PORTS.has(port) ? [] : [failed(name, `the platform reaches ports 80 and 443 only: ${publicUrl}`)];
 }
 
-/** Those that are chosen here: the keys of links are made by the platform. Sessions are sealed with those of http, too. */
+/** Checks secrets chosen by the operator; the platform issues the keys of links. Those of http also seal sessions. */
 function checkSecrets({ agents, server: { host, publicUrl }, xiaoyi }: CheckedConfig): readonly Check[] {
   const chosen = [
     ...xiaoyi.http.flatMap(({ apiKey, oauth, sk }, index) => [
@@ -73,7 +73,7 @@ function checkSecrets({ agents, server: { host, publicUrl }, xiaoyi }: CheckedCo
   });
 }
 
-/** What stands in examples where a value from the console belongs. */
+/** Placeholders that examples use for values from the console. */
 const PLACEHOLDER =
   /^(?:<.*>|\[.*\]|\{.*\}|\$.*|x{2,}|\*{2,}|\.{2,}|…|\?+|.*\b(?:your|change[-_ ]?me|replace|placeholder|example|dummy|todo)\b.*|(?:your|change|replace).+|(?:access|secret|api)[-_ ]?key|agent[-_ ]?id|ak|sk)$/i;
 
@@ -105,7 +105,7 @@ function checkKeyInQuery({ query }: XiaoyiHttpConfig, path: string): readonly Ch
   return [warning(`${path}.query`, "puts the key into addresses, which end up in the logs of proxies")];
 }
 
-/** Of two entries that one proof fits, the first decides whose the tasks are. */
+/** If a credential matches two entries, the first one determines the owner of the tasks. */
 function checkDuplicateCallers(http: readonly XiaoyiHttpConfig[]): readonly Check[] {
   const known = new Map<string, number>();
   return http.flatMap(({ agent, ak, apiKey, oauth }, index) => {
@@ -130,7 +130,7 @@ function checkBackup({ backup, url }: XiaoyiLinkConfig, path: string): readonly 
   return [warning(`${path}.url`, detail)];
 }
 
-/** The platform takes one link of an agent at a time. */
+/** The platform accepts one link per agent at a time. */
 function checkDuplicateAgents(links: readonly XiaoyiLinkConfig[]): readonly Check[] {
   try {
     checkDuplicateLinks(links);
@@ -150,7 +150,7 @@ function checkDuplicateAgents(links: readonly XiaoyiLinkConfig[]): readonly Chec
 const CREDENTIAL_PATH =
   /^(?:xiaoyi\.(?:http|links)\[\d+\]\.(?:.+\.)?(?:ak|sk|apiKey|clientSecret)|agents\..+\.link\.(?:ak|sk))$/;
 
-/** Whoever reads the file, or its history, has them. */
+/** Anyone who can read the file or its history has the credentials. */
 function checkPlainCredentials({ origins }: CheckedConfig): readonly Check[] {
   const written = [...origins].filter(([path, { variables }]) => variables.length === 0 && CREDENTIAL_PATH.test(path));
   return written.map(([path]) => {
@@ -168,8 +168,8 @@ const DIAL_MS = 5_000;
 const PING = { everyMs: 30_000, deadlineMs: 10_000 };
 
 /**
- * Whether the platform accepts the keys of each link: it says so by opening a connection, and only then. Asked only on
- * request, because it ends the connection that the agent may have. To be offline is no fault of the set-up.
+ * Whether the platform accepts the keys of each link, which only opening a connection shows. Runs only on request,
+ * because it closes the agent's existing connection. Being offline is not a configuration error.
  */
 export async function checkLinks(links: readonly DialledEntry[], online: boolean): Promise<readonly Check[]> {
   if (links.length === 0) return [];
