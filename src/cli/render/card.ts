@@ -3,7 +3,7 @@ import type { AgentCard, AgentInterface } from "../../model/card.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { field } from "./text.ts";
 
-/** `signature` is what the signatures say, in words. */
+/** `signature` describes the outcome of the verification. */
 export function renderCard(
   card: AgentCard,
   selected: AgentInterface | undefined,
@@ -49,7 +49,7 @@ function describeInterface(entry: AgentInterface): string {
   return `${entry.protocolBinding} ${entry.protocolVersion} ${entry.url}${tenant}`;
 }
 
-/** A scheme is an object with one member that names its kind. */
+/** A scheme is an object with a single member, whose name is the kind. */
 function describeScheme(scheme: JsonObject): string {
   for (const [kind, details] of Object.entries(scheme)) {
     const read = (name: string): string => {
@@ -83,7 +83,7 @@ function optional(label: string, value: string | undefined): string {
   return value === undefined ? "" : field(label, value);
 }
 
-/** The outcome in a few words. */
+/** A short description of the outcome. */
 export function describeVerification(verification: CardVerification): string {
   switch (verification.status) {
     case "verified":
@@ -98,7 +98,7 @@ export function describeVerification(verification: CardVerification): string {
 
 const MAX_NAMED = 12;
 
-/** What a signature says nothing of. */
+/** The fields that the signature does not cover. */
 function describeUncovered(uncovered: readonly string[]): string {
   if (uncovered.length === 0) return "";
   const more = uncovered.length > MAX_NAMED ? ` and ${uncovered.length - MAX_NAMED} more` : "";

@@ -14,8 +14,8 @@ import {
 import { ensureNewline, safeText } from "./text.ts";
 
 /**
- * Events as text while they come. Text of one artifact that arrives in pieces is written as one open block, piece by
- * piece, so that words appear as the agent finds them; whatever comes next closes the block first.
+ * Renders events as text while they arrive. The chunks of one artifact are appended to an open block as they are
+ * received; any other event closes the block first.
  */
 export class StreamRenderer {
   readonly #output: Output;
@@ -37,12 +37,12 @@ export class StreamRenderer {
     else if ("message" in event) this.#output.write(renderReply(event.message, this.#verbose));
     else {
       const { contextId, status, taskId } = event.statusUpdate;
-      const said = status.message === undefined ? "" : renderMessage(status.message, this.#verbose);
-      this.#output.write(`${said}${renderTaskIds(taskId, contextId, status, this.#verbose)}`);
+      const message = status.message === undefined ? "" : renderMessage(status.message, this.#verbose);
+      this.#output.write(`${message}${renderTaskIds(taskId, contextId, status, this.#verbose)}`);
     }
   }
 
-  /** Ends an open block. Also to be called when the stream ends without a closing event. */
+  /** Closes an open block. Must also be called when the stream ends without a closing event. */
   close(): void {
     if (this.#open === undefined) return;
     this.#output.write(this.#open.endsLine ? "\n" : "\n\n");
@@ -76,7 +76,7 @@ export class StreamRenderer {
   }
 }
 
-/** What an agent says, for a person at a terminal: words as they come, without labels; states as talk. */
+/** Renders events for an interactive chat: text as it arrives, without labels; states as messages on stderr. */
 export class ChatRenderer {
   readonly #output: Output;
   /** The artifact whose text is being written, and whether its line is still open. */

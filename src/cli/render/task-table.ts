@@ -7,7 +7,7 @@ const MIN_MESSAGE_WIDTH = 10;
 const PREFERRED_MESSAGE_WIDTH = 24;
 const MIN_AGENT_WIDTH = 8;
 const MAX_AGENT_WIDTH = 20;
-/** More of a message than any terminal shows in one line. */
+/** Wider than any terminal line. */
 const MAX_MESSAGE_WIDTH = 500;
 
 export interface TaskRow {
@@ -17,21 +17,21 @@ export interface TaskRow {
   readonly message: string;
 }
 
-/** One task as cells of the table. The age is that of its state: A2A does not tell when a task began. */
+/** One task as table cells. The age is that of its state: A2A has no creation time. */
 export function toTaskRow(task: Task, now: number): TaskRow {
   const changed = Date.parse(task.status.timestamp ?? "");
   return {
     id: toCell(task.id),
     state: stateName(task.status.state),
-    // The largest unit is enough here, and leaves more room for the message.
+    // Only the largest unit, to leave more room for the message.
     age: Number.isNaN(changed) ? "-" : (/^\d+\D/.exec(formatElapsed(now - changed))?.[0] ?? "-"),
     message: truncateToWidth(toCell(firstLine(task)), MAX_MESSAGE_WIDTH),
   };
 }
 
 /**
- * The rows as a table no wider than the terminal. Ids are never cut, because they are what other commands take: what
- * gives way is the message, then the agent. Undefined where not even that helps.
+ * The rows as a table no wider than the terminal. Ids are never truncated, because other commands take them as
+ * arguments: the message is truncated first, then the agent. Undefined if the table still does not fit.
  */
 export function renderTaskTable(rows: readonly TaskRow[], agentName: string, columns: number): string | undefined {
   const head: TaskRow = { id: "ID", state: "STATE", age: "AGE", message: "MESSAGE" };
@@ -56,12 +56,12 @@ export function renderTaskTable(rows: readonly TaskRow[], agentName: string, col
   );
 }
 
-/** As it is given to `--status`. */
+/** The spelling that `--status` accepts. */
 export function stateName(state: TaskState): string {
   return state.slice("TASK_STATE_".length).toLowerCase().replaceAll("_", "-");
 }
 
-/** What a person knows the task by: their own words, else the agent's. */
+/** The line that identifies the task to the user: from their own message, else from the agent's. */
 function firstLine({ artifacts, history, status }: Task): string {
   const asked = history?.find(({ role }) => role === "ROLE_USER");
   return firstLineOf(asked) || firstLineOf(status.message) || (artifacts?.[0]?.name ?? "");

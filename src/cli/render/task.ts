@@ -9,19 +9,19 @@ interface RenderOptions {
   readonly history: boolean;
 }
 
-/** What the agent said with its current status, then what it made, then what the task is called: the end is what a terminal shows. */
+/** The status message, then the artifacts, then the ids: last, because a terminal shows the end of the output. */
 export function renderTask(task: Task, options: RenderOptions): string {
   const history = options.history ? (task.history ?? []).map((message) => renderHistory(message, options.verbose)) : [];
-  const said = task.status.message === undefined ? "" : renderMessage(task.status.message, options.verbose);
+  const message = task.status.message === undefined ? "" : renderMessage(task.status.message, options.verbose);
   const artifacts = (task.artifacts ?? []).map((artifact) => renderArtifact(artifact, options.verbose));
   const metadata =
     options.verbose && task.metadata !== undefined ? block("Task Metadata", prettyJson(task.metadata)) : "";
-  return `${history.join("")}${said}${artifacts.join("")}${metadata}${renderTaskIds(task.id, task.contextId, task.status, options.verbose)}`;
+  return `${history.join("")}${message}${artifacts.join("")}${metadata}${renderTaskIds(task.id, task.contextId, task.status, options.verbose)}`;
 }
 
 export function renderTaskIds(taskId: string, contextId: string, status: TaskStatus, verbose = false): string {
   const updated = verbose && status.timestamp !== undefined ? field("Updated", status.timestamp) : "";
-  // Streams of the oldest dialects do not tell the context.
+  // Streams of the oldest dialects do not carry the context id.
   const context = contextId === "" ? "" : field("Context ID", contextId);
   return `${field("Task ID", taskId)}${context}${field("State", status.state)}${updated}`;
 }
@@ -53,13 +53,13 @@ function renderHistory(message: Message, verbose: boolean): string {
   return `${field("History", message.messageId)}${renderMessage(message, verbose)}`;
 }
 
-/** An answer without a task: there is no task to name, but a context may go on. */
+/** A response without a task: it has no task id, but its context may be continued. */
 export function renderReply(message: Message, verbose: boolean): string {
   const context = message.contextId === undefined ? "" : field("Context ID", message.contextId);
   return `${renderMessage(message, verbose)}${context}`;
 }
 
-/** A task among others: what the list was asked to include, and a blank line to tell it from the next. */
+/** A task in a list: what the query included, and a blank line as a separator. */
 export function renderListedTask(task: Task, options: { readonly history: boolean }): string {
   const messages = options.history ? (task.history ?? []) : [];
   const history = messages.map((message) => renderHistory(message, false)).join("");
@@ -67,13 +67,13 @@ export function renderListedTask(task: Task, options: { readonly history: boolea
   return `${history}${artifacts}${renderTaskIds(task.id, task.contextId, task.status, true)}\n`;
 }
 
-/** Bytes a base64 text stands for, without decoding it. */
+/** The number of bytes that a base64 string encodes, without decoding it. */
 function decodedSize(base64: string): number {
   const length = base64.replace(/=+$/, "").length;
   return Math.floor((length * 3) / 4);
 }
 
-/** No part is ever left out: text as text, data as JSON, files by name, type and size. */
+/** Every part is rendered: text as text, data as JSON, files by name, type and size. */
 export function renderPart(part: Part, verbose: boolean): string {
   return `${renderContent(part)}${verbose ? renderDetails(part) : ""}`;
 }

@@ -1,10 +1,10 @@
 /**
- * The `text` form of the a2a-cli specification, section 11.2: one `Label: value` field per line; longer content is a
- * block under a label of its own, closed by a blank line.
+ * The `text` format of the a2a-cli specification, section 11.2: one `Label: value` field per line; longer content is a
+ * block under its own label, closed by a blank line.
  */
 
-// Everything a terminal would act on: C0 without tab and newline, DEL, C1, and the characters that reorder a line.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+// Characters that a terminal interprets: C0 except tab and newline, DEL, C1, and the bidirectional controls.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression matches control characters
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
 function escapeCharacter(character: string): string {
@@ -12,7 +12,7 @@ function escapeCharacter(character: string): string {
   return code < 0x100 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
 }
 
-/** What agents say may hold escape sequences; they are shown, not obeyed. */
+/** Text from agents may contain escape sequences; they are made visible instead of being interpreted. */
 export function safeText(text: string): string {
   return text.replaceAll("\r\n", "\n").replace(CONTROL, escapeCharacter);
 }
@@ -33,12 +33,12 @@ export function ensureNewline(text: string): string {
   return text.endsWith("\n") ? text : `${text}\n`;
 }
 
-/** Quoted only where a POSIX shell needs it, so that what is printed can be pasted. */
+/** Quoted only where a POSIX shell requires it, so that printed commands can be pasted. */
 export function quoteForShell(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** Columns padded to their widest cell; the last one is left ragged. */
+/** Pads each column to its widest cell, except the last one. */
 export function table(rows: readonly (readonly string[])[], indent = ""): string {
   const widths: number[] = [];
   for (const row of rows) {
@@ -61,15 +61,15 @@ const WIDE =
   /^[\p{Emoji_Presentation}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Bopomofo}\p{Script=Yi}\p{Script=Tangut}\u2e80-\u303e\u3200-\u33ff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6]$/u;
 const EMOJI_SELECTOR = "\ufe0f";
 
-/** Columns of one character. Where terminals differ (half-width forms, joined emoji) the larger number is taken. */
+/** Columns of one character. Where terminals differ (half-width forms, joined emoji), the larger width. */
 function characterWidth(character: string): number {
-  // It makes an emoji of the character before it, which then takes two columns.
+  // It turns the preceding character into an emoji, which takes two columns.
   if (character === EMOJI_SELECTOR) return 1;
   if (ZERO_WIDTH.test(character)) return 0;
   return WIDE.test(character) ? 2 : 1;
 }
 
-/** Columns that a line takes on a terminal: Chinese, Japanese and Korean characters take two each. */
+/** Columns that a line takes on a terminal; Chinese, Japanese and Korean characters take two each. */
 export function displayWidth(line: string): number {
   let width = 0;
   for (const character of line) width += characterWidth(character);
@@ -78,7 +78,7 @@ export function displayWidth(line: string): number {
 
 const GRAPHEMES = new Intl.Segmenter();
 
-/** As much of a line as fits, with an ellipsis where something is left out; what is one character to a reader stays whole. */
+/** Truncates a line to fit, with an ellipsis; grapheme clusters are not split. */
 export function truncateToWidth(line: string, columns: number): string {
   if (displayWidth(line) <= columns) return line;
   let kept = "";
@@ -91,7 +91,7 @@ export function truncateToWidth(line: string, columns: number): string {
   return columns < 1 ? "" : `${kept.trimEnd()}…`;
 }
 
-/** `12s`, `3m05s`, `2h10m`, `4d3h`: the two largest units, for people. */
+/** `12s`, `3m05s`, `2h10m`, `4d3h`: the two largest units. */
 export function formatElapsed(milliseconds: number): string {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000));
   const [minutes, hours, days] = [Math.floor(seconds / 60), Math.floor(seconds / 3600), Math.floor(seconds / 86_400)];
