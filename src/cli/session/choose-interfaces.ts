@@ -17,10 +17,10 @@ const BINDING_ALIASES: Readonly<Record<string, string>> = {
   GRPC: "GRPC",
 };
 
-/** As cards spell them. */
+/** The canonical names, as used in cards. */
 export const BINDING_NAMES: readonly string[] = [...new Set(Object.values(BINDING_ALIASES))];
 
-/** The spelling a card uses for a binding a user may have typed in another. */
+/** Maps an alternative spelling of a binding to the one used in cards. */
 export function canonicalBinding(text: string): string {
   return BINDING_ALIASES[text.toUpperCase()] ?? text;
 }
@@ -28,13 +28,13 @@ export function canonicalBinding(text: string): string {
 interface InterfaceChoice {
   /** In the order to try them. */
   readonly interfaces: readonly AgentInterface[];
-  /** Nothing of 1.0 or later is offered, and nobody asked for what is. */
+  /** The card offers nothing of 1.0 or later, and the user did not ask for an older version. */
   readonly isOlder: boolean;
 }
 
 /**
- * The card's interfaces that may be spoken: the user's bindings first, the card's own order otherwise. Versions below
- * 1.0 are spoken when they are asked for (a2a-cli specification, section 13.2), and when there is nothing else.
+ * The card's interfaces that may be used: the user's bindings first, otherwise in the card's order. Versions below 1.0
+ * are used on request (a2a-cli specification, section 13.2), and when the card offers nothing else.
  */
 export function chooseInterfaces(card: AgentCard, wishes: InterfacePreferences): InterfaceChoice {
   const offered = card.supportedInterfaces;
@@ -67,13 +67,13 @@ function sortByPreference(
   return [...entries].sort((one, other) => rank(one) - rank(other));
 }
 
-/** Whether any of the bindings a user wishes for is among the interfaces. */
+/** Whether the interfaces include any of the bindings that the user prefers. */
 export function offersBinding(transport: readonly string[], interfaces: readonly AgentInterface[]): boolean {
   const offered = interfaces.map(({ protocolBinding }) => canonicalBinding(protocolBinding));
   return transport.some((wanted) => offered.includes(canonicalBinding(wanted)));
 }
 
-/** Bindings of somebody's own count their versions as they like. */
+/** Custom bindings have their own version numbers. */
 function isCurrent({ protocolBinding, protocolVersion }: AgentInterface): boolean {
   return Object.hasOwn(BINDING_ALIASES, protocolBinding.toUpperCase()) && Number(protocolVersion.split(".")[0]) >= 1;
 }

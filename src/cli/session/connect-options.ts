@@ -7,7 +7,7 @@ import type { Output } from "../output.ts";
 import { safeText } from "../render/text.ts";
 import type { Settings } from "../settings/read.ts";
 
-/** The exchange for `--debug`: what was sent and what came back, with the time since the request. */
+/** Logs requests and responses for `--debug`, with the time since the request. */
 export function createExchangeLog(output: Output): (trace: ExchangeTrace) => void {
   let started = performance.now();
   const say = (line: string): void => output.info(output.dim(safeText(line)));
@@ -25,7 +25,7 @@ export function createExchangeLog(output: Output): (trace: ExchangeTrace) => voi
   };
 }
 
-/** The codes of gRPC are better known by their names. */
+/** gRPC status codes are shown by name. */
 function formatStatus({ method, status }: ExchangeTrace): string {
   const name = method === "gRPC" ? Object.entries(RPC_CODES).find(([, code]) => code === status)?.[0] : undefined;
   return `${status ?? ""}${name === undefined ? "" : ` ${name}`}`;
@@ -33,7 +33,7 @@ function formatStatus({ method, status }: ExchangeTrace): string {
 
 type TrustOptions = Pick<CardOptions, "signatures" | "cardKeys" | "jkuOrigins">;
 
-/** What the settings say about signatures, with the keys read from their files. */
+/** The settings about signatures, with the keys read from their files. */
 export async function readTrustOptions({ cardKey, jkuOrigin, signatures }: Settings): Promise<TrustOptions> {
   const files = await Promise.all(cardKey.map(readPublicKeys));
   return {

@@ -14,9 +14,9 @@ import type { Output } from "../output.ts";
 import type { Settings } from "../settings/read.ts";
 import { canonicalBinding } from "./choose-interfaces.ts";
 
-/** What `auth login` left behind, for the commands that come after it. */
+/** Access to the credentials that `auth login` stored. */
 
-/** XDG base directories: state is what outlives a restart and is nothing to copy elsewhere. */
+/** XDG base directories: state persists across restarts but is not portable to other machines. */
 export function credentialFolder(
   environment: Readonly<Record<string, string | undefined>> = process.env,
   home: string = homedir(),
@@ -34,7 +34,7 @@ export function openVault(output: Output): CredentialVault {
   });
 }
 
-/** The origin an agent's credentials are kept under: that of its card, or of its first interface if that is a file. */
+/** The origin under which an agent's credentials are stored: that of its card, or of its first interface for a file. */
 export function agentOrigin(cardUrl: string | undefined, card: AgentCard): string | undefined {
   if (cardUrl !== undefined && /^https?:/i.test(cardUrl)) return new URL(cardUrl).origin;
   const [first] = card.supportedInterfaces;
@@ -44,13 +44,13 @@ export function agentOrigin(cardUrl: string | undefined, card: AgentCard): strin
   return address && new URL(`${address.secure ? "https" : "http"}://${address.authority}`).origin;
 }
 
-/** The same from what was typed, where that is enough to tell. */
+/** The same from the command line argument, if it contains the origin. */
 export function originOfTarget(target: string): string | undefined {
   const place = locateCard(target);
   return place.kind === "web" ? new URL(place.urls[0]).origin : undefined;
 }
 
-/** Origins of the card's interfaces that credentials are kept from. */
+/** Origins of the card's interfaces to which credentials are not sent. */
 export function untrustedOrigins(card: AgentCard, cardUrl: string, allowed: readonly string[] = []): readonly string[] {
   const mayHaveCredentials = createCredentialGate({ cardUrl, credentialOrigins: allowed });
   const others = new Set<string>();
@@ -70,11 +70,11 @@ export function isLoopbackOrigin(url: string): boolean {
 export interface StoredLogin {
   readonly provider: CredentialProvider;
   readonly schemes: readonly string[];
-  /** Origins besides the card's that the person who logged in allowed. */
+  /** Origins besides the card's that were allowed at login. */
   readonly origins: readonly string[];
 }
 
-/** Undefined when nothing is kept that the agent would take. Without a card, all that is kept for the origin counts. */
+/** Undefined if no stored credential fits the agent. Without a card, all credentials of the origin fit. */
 export async function loadStoredLogin(
   output: Output,
   origin: string | undefined,
@@ -95,7 +95,7 @@ export async function loadStoredLogin(
     allowLoopback: isLoopbackOrigin(origin),
     onSecret: (secret) => output.addSecret(secret),
   });
-  // Whoever edits the file by hand may write anything there; what is no origin allows nothing.
+  // The file may have been edited by hand: entries that are not origins are ignored.
   const origins = known.origins.filter((text) => URL.canParse(text) && /^https?:/i.test(text));
   return { provider, schemes, origins };
 }
@@ -103,11 +103,11 @@ export async function loadStoredLogin(
 export interface Credentials {
   readonly headers: Record<string, string>;
   readonly query: readonly (readonly [name: string, value: string])[];
-  /** Worth telling the user: a credential goes somewhere the card does not mention. */
+  /** Messages for the user: a credential is sent in a place that the card does not mention. */
   readonly notes: readonly string[];
 }
 
-/** Attach what the user gave where the card says it belongs: A2A sections 4.5 and 7.3. */
+/** Attaches the user's credentials as the card's schemes specify: A2A sections 4.5 and 7.3. */
 export function attachCredentials(card: AgentCard, settings: Pick<Settings, "bearer" | "apiKey">): Credentials {
   const headers: Record<string, string> = {};
   const query: [string, string][] = [];
@@ -131,8 +131,8 @@ export function attachCredentials(card: AgentCard, settings: Pick<Settings, "bea
 }
 
 /**
- * The schemes of the card, those it requires before those it merely describes. By name otherwise: the order of members
- * is not part of what is signed.
+ * The schemes of the card, required ones before those that are only declared. Otherwise sorted by name: the signature
+ * does not cover the order of members.
  */
 function orderSchemes(card: AgentCard): JsonObject[] {
   const all = card.securitySchemes ?? {};
@@ -162,7 +162,7 @@ function textMember(value: JsonObject | undefined, name: string): string | undef
   return typeof found === "string" && found !== "" ? found : undefined;
 }
 
-/** Which flags would satisfy the card, for a hint. */
+/** A hint that lists the flags which would satisfy the card. */
 export function credentialHint(card: AgentCard): string | null {
   if (card.supportedInterfaces.some(({ protocolBinding }) => protocolBinding === BINDING))
     return "Set A2ACLI_ACCESS_KEY and A2ACLI_SECRET_KEY to sign requests, or A2ACLI_BEARER for an API key.";
@@ -174,7 +174,7 @@ export function credentialHint(card: AgentCard): string | null {
   return ways.length === 0 ? "Set A2ACLI_BEARER or A2ACLI_API_KEY." : `The agent's card asks for ${ways.join(" or ")}.`;
 }
 
-/** A fetch that adds query credentials, to the agent's own origin and nowhere else. */
+/** A fetch that adds query credentials to requests to the agent's own origin only. */
 export function fetchWithQuery(
   query: Credentials["query"],
   origin: string,

@@ -8,7 +8,7 @@ import { type Artifact, isInterrupted, isTerminal, type Task, type TaskState } f
 import { CommandError } from "../errors.ts";
 import type { Session } from "./session.ts";
 
-/** Nothing more comes without the caller. An unknown state is neither: waiting goes on. */
+/** The task has ended or needs its caller. An unknown state is neither, so waiting continues. */
 export function isSettled(state: TaskState): boolean {
   return isTerminal(state) || isInterrupted(state);
 }
@@ -17,7 +17,7 @@ const POLLS_BEFORE_BACKOFF = 10;
 const BACKOFF_FACTOR = 1.5;
 const MAX_BACKOFF = 5;
 
-/** Ask for the task until it is settled, `--poll-interval` apart and after a while up to five times that. */
+/** Polls the task until it is settled, every `--poll-interval`, backing off to five times that. */
 export async function pollTask(
   session: Session,
   agent: RemoteAgent,
@@ -38,7 +38,7 @@ export async function pollTask(
   }
 }
 
-/** Undefined while the agent calls the state unspecified: that is neither an end nor a question, so waiting goes on. */
+/** Undefined while the agent reports the state as unspecified: that is not settled, so waiting continues. */
 export async function tryGetTask(
   agent: RemoteAgent,
   id: string,
@@ -60,9 +60,9 @@ function isUnspecifiedState(error: ProtocolError): boolean {
 
 interface FollowOptions {
   readonly onEvent: (event: StreamEvent) => void;
-  /** The first frame shows a task that waits for the very message being sent. */
+  /** The first frame shows the task still waiting for the message being sent. */
   readonly resumesTask: boolean;
-  /** Go on while the task waits for an authorisation: it is given elsewhere, and the task goes on by itself. */
+  /** Keep following a task that requires authorisation: it is granted out of band, and the task then continues. */
   readonly throughAuthorisation?: boolean;
 }
 
@@ -70,7 +70,7 @@ function stopsFollowing(state: TaskState, throughAuthorisation = false): boolean
   return isSettled(state) && !(throughAuthorisation && state === "TASK_STATE_AUTH_REQUIRED");
 }
 
-/** Follow until the task is settled or the agent answered with a message; where the stream fails, polling takes over. */
+/** Follows until the task is settled or the agent replies with a message; falls back to polling if the stream fails. */
 export async function follow(
   session: Session,
   agent: RemoteAgent,
@@ -101,7 +101,7 @@ export async function follow(
   return { task };
 }
 
-/** The events of a task; of one that ended before anyone could follow it, the task as it ended. */
+/** The events of a task; if it ended before the subscription, only the final task. */
 export async function* subscribeToTask(
   { output }: Session,
   agent: RemoteAgent,
@@ -123,7 +123,7 @@ export async function* subscribeToTask(
   }
 }
 
-/** The stream is lost, or the agent will not give it again; the task itself may be well. */
+/** The stream broke, or the agent refuses to resume it; the task itself may still be running. */
 function isStreamFailure(error: unknown): error is Error {
   if (ConnectionError.is(error)) return error.code !== "aborted";
   return ProtocolError.is(error) && ["UNSUPPORTED_OPERATION", "METHOD_NOT_FOUND", "UNAVAILABLE"].includes(error.code);
@@ -159,8 +159,8 @@ function rememberTask(session: Session, event: StreamEvent): void {
 }
 
 /**
- * A task as a stream shows it. Unlike the fold of a log it refuses nothing: agents of any make are on the other side,
- * and what they send is to be shown.
+ * A task assembled from stream events. Unlike the fold of a log, it accepts any event: third-party agents may break the
+ * rules, and what they send is still to be shown.
  */
 export class StreamedTask {
   #task: Task | undefined;

@@ -4,7 +4,7 @@ import type { JsonValue } from "../../model/json.ts";
 import type { Part } from "../../model/message.ts";
 import { usageError } from "../errors.ts";
 
-/** A part as the flags describe it, in the order of the command line. */
+/** A part given as a flag. */
 export interface PartFlag {
   readonly kind: "text" | "file" | "data";
   readonly value: string;
@@ -13,19 +13,19 @@ export interface PartFlag {
 
 type InputReader = () => Promise<Buffer>;
 
-/** Words first, then the flags in their order. `-` stands for standard input. */
+/** Positional arguments first, then the flags in command line order. `-` means standard input. */
 export async function readParts(
-  words: readonly string[],
+  args: readonly string[],
   flags: readonly PartFlag[],
   input: { readonly isTerminal: boolean; readonly read: InputReader },
 ): Promise<readonly Part[]> {
   const onInput =
     flags.filter((flag) => flag.kind !== "text" && flag.value === "-").length +
-    words.filter((word) => word === "-").length;
+    args.filter((arg) => arg === "-").length;
   if (onInput > 1) throw usageError("Standard input can be read only once.");
   const parts: Part[] = [];
-  if (words.length === 1 && words[0] === "-") parts.push({ text: await readText(input.read) });
-  else if (words.length > 0) parts.push({ text: words.join(" ") });
+  if (args.length === 1 && args[0] === "-") parts.push({ text: await readText(input.read) });
+  else if (args.length > 0) parts.push({ text: args.join(" ") });
   for (const flag of flags) parts.push(await toPart(flag, input.read));
   if (parts.length > 0) return parts;
   const piped = input.isTerminal ? "" : await readText(input.read);
@@ -38,7 +38,7 @@ export async function readParts(
 }
 
 async function readText(read: InputReader): Promise<string> {
-  // A pipe ends its last line; the message does not need to.
+  // Strip the newline that ends piped input.
   return (await read()).toString("utf8").replace(/\r?\n$/, "");
 }
 
@@ -135,12 +135,12 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 };
 
-/** The usual type of a name; nothing where it is not known, since a wrong type is worse than none. */
+/** The media type for a file name; undefined if unknown, since a wrong type is worse than none. */
 export function mediaTypeOf(filename: string): string | undefined {
   return MEDIA_TYPES[extname(filename).toLowerCase()];
 }
 
-/** The usual extension of a type, with its dot. */
+/** The usual extension of a media type, including the dot. */
 export function extensionOf(mediaType: string): string | undefined {
   const bare = mediaType.split(";", 1)[0]?.trim().toLowerCase();
   return Object.entries(MEDIA_TYPES).find(([, type]) => type === bare)?.[0];
@@ -151,7 +151,6 @@ function inferMediaType(filename: string): { mediaType: string } | undefined {
   return mediaType === undefined ? undefined : { mediaType };
 }
 
-/** All of standard input. */
 export async function readStandardInput(): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk as Buffer));

@@ -10,19 +10,19 @@ const MAX_STATUS_WIDTH = 60;
 
 interface ProgressOptions {
   readonly agent: string;
-  /** Events are printed as they arrive: once one has, the wait needs no explanation. */
+  /** Events are printed as they arrive: after the first one, no waiting message is needed. */
   readonly eventsAreShown?: boolean;
 }
 
 /**
- * What is known while a command waits for an agent: on a terminal the newest status in place, with the time that has
- * passed; everywhere one line on what is waited for, and one for any number of failed connections.
+ * Progress while a command waits for an agent. A terminal shows the latest status and the elapsed time on a status
+ * line; any output gets one line on what the command waits for, and one for all failed connections together.
  */
 export interface Progress {
   start(options: ProgressOptions): void;
-  /** Something arrived from the agent, by which failures before it are over. */
+  /** An event arrived from the agent, which ends earlier connection failures. */
   receive(event: StreamEvent): void;
-  /** The agent could not be reached and is tried again. */
+  /** The agent could not be reached; the request is retried. */
   retry(reason: string): void;
   stop(): void;
 }
@@ -85,7 +85,7 @@ export function createProgress(output: Output): Progress {
         task ??= { id: event.artifactUpdate.taskId, contextId: event.artifactUpdate.contextId };
       }
       if (task !== undefined) announce();
-      // Pieces of an answer can be many a second, and change nothing in the line.
+      // Artifact chunks can arrive many times a second and do not change the line.
       if (!("artifactUpdate" in event)) draw();
     },
     retry(why) {

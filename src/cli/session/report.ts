@@ -5,12 +5,12 @@ import { renderReply, renderTask } from "../render/task.ts";
 import { field, quoteForShell } from "../render/text.ts";
 import { commandLine, type Session } from "./session.ts";
 
-/** How a session prints JSON: one document, or one line each under `--stream`. */
+/** How a session prints JSON: one document, or with `--stream` one object per line. */
 export function jsonLayout(session: Session): "document" | "line" {
   return session.settings.stream ? "line" : "document";
 }
 
-/** The end of `send`: the answer, and how to go on. */
+/** The final output of `send`: the response, and how to continue. */
 export function reportOutcome(session: Session, outcome: SendOutcome): void {
   const { output, settings } = session;
   if (settings.output === "json") printJson(output, outcome, jsonLayout(session));
@@ -21,11 +21,11 @@ export function reportOutcome(session: Session, outcome: SendOutcome): void {
 
 interface TaskReportOptions {
   readonly history: boolean;
-  /** The state the user asked for: no word of warning is due. */
+  /** The state the user asked for; it does not cause a warning. */
   readonly expected?: TaskState;
 }
 
-/** The end of the commands that answer with a bare task. */
+/** The final output of commands whose result is a task. */
 export function reportTask(session: Session, task: Task, options: TaskReportOptions): void {
   const { output, settings } = session;
   const { expected, history } = options;
@@ -34,7 +34,7 @@ export function reportTask(session: Session, task: Task, options: TaskReportOpti
   reportNextStep(session, task, expected);
 }
 
-/** The command that continues from here: in text beside the identifiers, in JSON as talk. And a word on bad ends. */
+/** Prints the command that continues the task, in text after the ids, in JSON on stderr; warns about failure states. */
 export function reportNextStep(session: Session, task: Task, expected?: TaskState): void {
   const next = formatNextCommand(session, task);
   const { state } = task.status;
@@ -46,8 +46,8 @@ export function reportNextStep(session: Session, task: Task, expected?: TaskStat
 }
 
 /**
- * A2A 7.6: the authorisation is given outside of this conversation, and the task may go on by itself afterwards; a
- * message to it is for what has to be said about that.
+ * A2A 7.6: the authorisation is granted out of band, after which the task may continue by itself; messages to the task
+ * are only for communication about it.
  */
 function describeAuthRequired({ settings, tasksCanBeRead }: Session, task: Task): string {
   const id = quoteForShell(task.id);

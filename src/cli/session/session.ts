@@ -29,24 +29,24 @@ import {
 import { createProgress, type Progress } from "./progress.ts";
 import { StopSignal } from "./stop-signal.ts";
 
-/** The flags every agent-facing command understands. */
+/** The flags common to all agent-facing commands. */
 export type ClientFlags = FlagValues & { readonly stream?: boolean; readonly config?: string };
 
-/** One agent-facing command while it runs. */
+/** The state of one agent-facing command while it runs. */
 export interface Session {
   readonly settings: Settings;
   readonly output: Output;
   readonly stop: StopSignal;
   readonly progress: Progress;
-  /** The card in use, once there is one: hints are made from it. */
+  /** The card in use, once resolved; hints are derived from it. */
   card: AgentCard | undefined;
-  /** Where the card was found. */
+  /** The URL of the card. */
   cardUrl: string | undefined;
-  /** A login is used that an earlier command left behind. */
+  /** A stored login is in use. */
   usesLogin: boolean;
-  /** Tasks can be looked at after their answer broke off, as far as is known. */
+  /** As far as is known, tasks can be read after their stream broke. */
   tasksCanBeRead: boolean;
-  /** The task being followed, so that a command cut short can say how to go on. */
+  /** The task being followed, so that an interrupted command can print how to continue. */
   followedTask: { readonly taskId: string; readonly contextId: string } | undefined;
 }
 
@@ -89,7 +89,7 @@ export async function withSession<T>(
   }
 }
 
-/** A shorter service parameter is no credential, and replacing it everywhere would garble what is said. */
+/** Shorter service parameters are not credentials, and redacting them everywhere would garble messages. */
 const MIN_SECRET_LENGTH = 6;
 
 function registerSecrets({ apiKey, authCode, bearer, keys, svcParam }: Settings, output: Output): void {
@@ -97,7 +97,7 @@ function registerSecrets({ apiKey, authCode, bearer, keys, svcParam }: Settings,
   for (const [, value] of svcParam) if (value.length >= MIN_SECRET_LENGTH) output.addSecret(value);
 }
 
-/** What the error means in this session: a timeout of ours, a missing credential, a task left behind. */
+/** Adds the session's context to an error: our own timeout, a missing credential, a task that is still running. */
 function explainError(error: unknown, session: Session): unknown {
   const { settings, stop } = session;
   if (error instanceof CommandExit) return error;
@@ -148,7 +148,7 @@ function resumeHint(session: Session): string | null {
   return `${commandLine(session.settings, "task get --wait", task)} waits for it, ${cancels}`;
 }
 
-/** A command to paste that addresses the same agent. */
+/** A command line for the same agent, ready to paste. */
 export function commandLine(settings: Settings, command: string, ...rest: readonly string[]): string {
   const agent = settings.agentCardFlag === undefined ? [] : ["-a", quoteForShell(settings.agentCardFlag)];
   const dialect = settings.dialect === undefined ? [] : ["--dialect", settings.dialect];
@@ -159,11 +159,11 @@ export interface ResolvedCard {
   readonly card: AgentCard;
   readonly url: string;
   readonly raw: string;
-  /** What its signatures say, where the settings ask for it. */
+  /** The result of verifying its signatures, if the settings ask for it. */
   readonly verification?: CardVerification;
 }
 
-/** The card is read without credentials, unless they are asked for: nobody has said yet that they are wanted there. */
+/** The card is fetched without credentials unless requested: before it is read, nothing shows that they are required. */
 export async function resolveCard(session: Session): Promise<ResolvedCard> {
   const { output, settings, stop } = session;
   if (settings.agentCard === undefined) {
@@ -197,7 +197,7 @@ export async function resolveCard(session: Session): Promise<ResolvedCard> {
   }
 }
 
-/** The client calls every card it cannot use bad; for the exit code it matters whether there was one. */
+/** The client reports one error for all unusable cards; the exit code depends on whether there was a card at all. */
 function toCardError(error: unknown): unknown {
   if (!ConnectionError.is(error) || error.code !== "bad-card" || !isMissing(error)) return error;
   return new CommandError(
@@ -213,7 +213,7 @@ function isMissing(error: ConnectionError): boolean {
   return fileCause || / answered \d{3}\b| does not name an agent/.test(error.message);
 }
 
-/** Careless cards have relative URLs; they mean the place the card was found at. Addresses of gRPC only look so. */
+/** Resolves relative URLs, which some cards contain, against the card's URL. gRPC addresses only look relative. */
 function resolveInterfaceUrls(card: AgentCard, base: string): AgentCard {
   const supportedInterfaces = card.supportedInterfaces.map((entry) => {
     const { protocolBinding, url } = entry;
@@ -274,23 +274,23 @@ export async function connectTo(session: Session, card: AgentCard): Promise<Remo
 
 const CREDENTIAL_ORIGIN_HINT = "Name that origin with --credential-origin";
 
-/** Losses are many and matter to few: one line tells that there are some, --debug tells each. */
+/** Losses are frequent and rarely matter: one line reports that there are some, --debug shows each. */
 function createNoticeHandler({ output, progress, settings }: Session): (notice: Notice) => void {
-  let toldOfLosses = false;
+  let lossesReported = false;
   return ({ kind, loss, message }) => {
     if (kind === "credentials")
       output.warn(message.replace("Name that origin in credentialOrigins", CREDENTIAL_ORIGIN_HINT));
     else if (kind === "reconnect") progress.retry(message);
     else if (loss === undefined) output.info(message);
     else if (settings.debug) output.info(output.dim(safeText(`Loss: ${loss.path} ${loss.kind}: ${loss.reason}`)));
-    else if (!toldOfLosses) {
-      toldOfLosses = true;
+    else if (!lossesReported) {
+      lossesReported = true;
       output.info("The agent's dialect could not express everything; --debug shows what was lost.");
     }
   };
 }
 
-/** A credential that is given now wins over a login. */
+/** A credential in the settings takes precedence over a login. */
 export function findStoredLogin(
   { output, settings }: Session,
   origin: string | undefined,
@@ -300,12 +300,12 @@ export function findStoredLogin(
   return isGiven ? Promise.resolve(undefined) : loadStoredLogin(output, origin, card);
 }
 
-/** Where credentials may go besides the card's origin: as said now, and as said when logging in. */
+/** Origins besides the card's to which credentials may be sent: from the settings, and from the login. */
 export function allowedOrigins({ credentialOrigin }: Settings, stored: StoredLogin | undefined): readonly string[] {
   return [...credentialOrigin, ...(stored?.origins ?? [])];
 }
 
-/** A key in the query goes no further than one in a header would. */
+/** A key in the query is sent to the same origins as one in a header. */
 function createQueryFetch(
   { cardUrl, settings }: Session,
   interfaces: AgentCard["supportedInterfaces"],
@@ -329,7 +329,7 @@ function hasCredentials(settings: Settings): boolean {
 }
 
 function disableCertificateChecks(session: Session): void {
-  // Node's fetch offers no switch per request; the process does nothing else, so the process-wide one is as narrow.
+  // Node's fetch has no per-request option; the process makes no other requests, so the process-wide one is as narrow.
   process.env.NODE_TLS_REJECT_UNAUTHORIZED = "0";
   session.output.warn("--insecure: TLS certificates are not verified. Anyone on the way can pose as the agent.");
 }

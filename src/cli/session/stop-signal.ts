@@ -20,7 +20,7 @@ export class StopSignal {
     this.#timer = setTimeout(() => this.#end("timeout"), milliseconds);
   }
 
-  /** The first Ctrl-C is handled here; the listener is gone by then, so that a second one ends the process at once. */
+  /** Handles the first Ctrl-C and removes the listener, so that a second one ends the process immediately. */
   listenForInterrupt(): void {
     this.#onSignal = () => this.#end("interrupted");
     process.once("SIGINT", this.#onSignal);
