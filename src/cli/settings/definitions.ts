@@ -3,19 +3,19 @@ import { formatDuration } from "../../model/duration.ts";
 import { usageError } from "../errors.ts";
 import type { SettingFile } from "./files.ts";
 
-/** How a setting's text is read. A list may be given as several flags, or in one variable with its separator. */
+/** How a setting's value is parsed. A list is given as repeated flags, or in one variable with its separator. */
 type SettingKind = "text" | "json" | "switch" | "duration" | "format" | { readonly list: string };
 
 export interface SettingDefinition {
   readonly flags: string;
   readonly kind: SettingKind;
   readonly description: string;
-  /** What holds when nobody says anything, in words. */
+  /** A description of the default. */
   readonly fallback?: string;
   readonly secret?: true;
 }
 
-/** Every option that may also come from the environment or a file, under the name of its long flag. */
+/** Options that can also be set in the environment or a file, keyed by the name of their long flag. */
 export const SETTINGS = {
   agentCard: {
     flags: "-a, --agent-card <ref>",
@@ -175,7 +175,7 @@ export function variableName(name: SettingName): string {
   return `A2ACLI_${longFlag(SETTINGS[name].flags).replaceAll("-", "_").toUpperCase()}`;
 }
 
-/** What commander makes of the flags: text, a switch, or a list. */
+/** Flags as parsed by commander: a string, a boolean or a list. */
 export type FlagValues = Readonly<Partial<Record<SettingName, string | boolean | readonly string[]>>>;
 
 type SettingSource =
@@ -189,7 +189,7 @@ export interface ResolvedSetting {
   readonly source: SettingSource;
 }
 
-/** Flag, then environment, then the files in the order given, nearest first. */
+/** Precedence: flag, environment, then the files in the given order, nearest first. */
 export function resolveSetting(
   name: SettingName,
   flags: FlagValues,
@@ -243,7 +243,7 @@ export function describeSource(source: SettingSource): string {
   }
 }
 
-/** A setting's value for people: secrets are only said to be there. */
+/** A setting's value for display; of secrets, only that they are set. */
 export function formatValue(name: SettingName, value: ResolvedSetting["value"]): string {
   const definition: SettingDefinition = SETTINGS[name];
   if (definition.secret) return typeof value === "object" && value.length > 1 ? `(${value.length} set)` : "(set)";

@@ -7,20 +7,20 @@ import { usageError } from "../errors.ts";
 export interface SettingFile {
   readonly path: string;
   readonly values: Readonly<Record<string, string | undefined>>;
-  /** True when the file holds a credential and others may read it. */
+  /** The file contains a credential and other users can read it. */
   readonly exposed: boolean;
 }
 
 const CREDENTIAL_VARIABLES = ["A2ACLI_BEARER", "A2ACLI_API_KEY", "A2ACLI_SECRET_KEY", "A2ACLI_SVC_PARAM"];
 
 interface FileSearch {
-  /** The file named by `--config`; it stands in for the local one. */
+  /** The file named by `--config`; it replaces the local one. */
   readonly explicit: string | undefined;
   readonly workingDirectory: string;
   readonly home?: string;
 }
 
-/** The files that hold settings, nearest first. They are only ever read. */
+/** The files that contain settings, nearest first. They are never written. */
 export function findSettingFiles(search: FileSearch): readonly SettingFile[] {
   const files: SettingFile[] = [];
   const local = search.explicit === undefined ? findLocalFile(search.workingDirectory) : readExplicitFile(search);
@@ -41,7 +41,7 @@ function readExplicitFile(search: FileSearch): SettingFile {
   return file;
 }
 
-/** Like git: the nearest file on the way up. One without settings of ours belongs to someone else and does not count. */
+/** Like git: the nearest file, searching upwards. Files without our settings belong to other tools and are skipped. */
 function findLocalFile(from: string): SettingFile | undefined {
   for (let directory = resolve(from); ; directory = dirname(directory)) {
     const file = readSettingFile(join(directory, ".env"));

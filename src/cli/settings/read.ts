@@ -18,10 +18,10 @@ import type { SettingFile } from "./files.ts";
 
 export interface Settings {
   readonly agentCard: string | undefined;
-  /** The reference as it must be repeated in a command to paste; undefined if it comes from elsewhere than a flag. */
+  /** The agent as given in a flag, to be repeated in commands to paste; undefined if it comes from elsewhere. */
   readonly agentCardFlag: string | undefined;
   readonly output: "text" | "json";
-  /** The format was asked for, and is not just the default. */
+  /** The format was set explicitly. */
   readonly outputIsGiven: boolean;
   readonly transport: readonly string[];
   readonly a2aVersion: string | undefined;
@@ -150,8 +150,8 @@ function readServiceParameter(text: string): readonly [string, string] {
   const name = text.slice(0, colon).trim();
   const value = text.slice(colon + 1).trim();
   if (colon < 1 || !/^[\w!#$%&'*+.^`|~-]+$/.test(name)) throw usageError("--svc-param must look like name:value.");
-  // The value may be a credential: it must not be repeated in the message.
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: no header value may hold them
+  // The value may be a credential: it must not appear in the message.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: header values must not contain them
   if (/[\u0000-\u0008\u000a-\u001f\u007f]/.test(value))
     throw usageError(`The value of --svc-param ${name} is not one line.`);
   return [name, value];
