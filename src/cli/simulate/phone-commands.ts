@@ -5,7 +5,7 @@ import { DEFAULT_STYLE, type DeviceEvent, type Simulator, type WireStyle } from 
 import { usageError } from "../errors.ts";
 import { mediaTypeOf } from "../session/message-parts.ts";
 
-/** What a command of the phone works on. */
+/** What phone commands operate on. */
 export interface PhoneContext {
   readonly simulator: Simulator;
   /** Prints how the agent answered. */
@@ -18,7 +18,7 @@ export interface PhoneContext {
 
 interface PhoneCommand {
   readonly argument?: string;
-  /** What it cannot do without: an agent to talk to, or one that has dialled. */
+  /** What it requires: a reachable agent, or one that has connected by link. */
   readonly needs?: "agent" | "link";
   readonly about: string;
   readonly run: (desk: PhoneContext, argument: string) => void | Promise<void>;
@@ -183,19 +183,19 @@ export function phoneHelp(): readonly (readonly [string, string])[] {
   return [...commands, ["/help", "this list"], ["/quit", "leave"]];
 }
 
-/** Phones name the type of a photograph in their own way. */
+/** Phones have their own name for the media type of a photograph. */
 const phoneMediaType = (name: string): string => {
   const type = mediaTypeOf(name) ?? "application/octet-stream";
   return type === "image/jpeg" ? "jpeg" : type;
 };
 
 async function sendFile({ phone }: Simulator, argument: string): Promise<void> {
-  const [path = "", ...words] = argument.split(" ");
+  const [path = "", ...text] = argument.split(" ");
   if (path === "") throw usageError("Say which file.");
   const bytes = await readFile(path).catch(() => {
     throw usageError(`${path} cannot be read.`);
   });
-  phone.say(words.join(" "), [{ name: basename(path), mimeType: phoneMediaType(path), bytes }]);
+  phone.say(text.join(" "), [{ name: basename(path), mimeType: phoneMediaType(path), bytes }]);
 }
 
 function readEvent(argument: string): DeviceEvent {
@@ -207,7 +207,7 @@ function readEvent(argument: string): DeviceEvent {
       return { namespace, name, payload: { ...value } };
     }
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw usageError("What the event carries must be a JSON object.");
 }

@@ -22,29 +22,29 @@ interface PhoneTerminalOptions {
   readonly timeoutMs: number;
 }
 
-/** A phone in words: lines in, what the screen shows out. */
+/** A text interface to the phone: reads lines, prints what the screen shows. */
 export class PhoneTerminal implements PhoneContext {
   readonly simulator: Simulator;
   readonly #options: PhoneTerminalOptions;
-  /** Messages that nobody answered. */
+  /** Number of messages without a response. */
   unanswered = 0;
-  /** How each task stood when it was shown last, so that it is shown once for every time it comes to rest. */
+  /** The state in which each task was last shown, so that it is shown once each time it settles. */
   readonly #shown = new WeakMap<SimulatedTask, string>();
 
   constructor(options: PhoneTerminalOptions) {
     this.#options = options;
     this.simulator = options.simulator;
-    options.simulator.subscribe((event) => this.#tell(event));
+    options.simulator.subscribe((event) => this.#handleEvent(event));
   }
 
   /**
-   * Follows a line; false if it was the last one. If `waits`, nothing is said before the agent is there, and what is said
-   * is waited for.
+   * Executes a line; false if it was the last one. If `waits`, a message is sent only once the agent is connected, and
+   * its response is awaited.
    */
   async handleLine(line: string, waits: boolean): Promise<boolean> {
     const text = line.trim();
     if (text === "/quit") return false;
-    if (text.startsWith("/")) await this.#obey(text.slice(1), waits);
+    if (text.startsWith("/")) await this.#runCommand(text.slice(1), waits);
     else if (text !== "" && !text.startsWith("#")) {
       if (waits) await this.waitForAgent();
       this.simulator.phone.say(text);
@@ -53,12 +53,11 @@ export class PhoneTerminal implements PhoneContext {
     return true;
   }
 
-  /** The phone gives up by itself when nothing comes. */
+  /** Needs no timeout: the phone gives up by itself when nothing arrives. */
   async wait(): Promise<void> {
     await this.simulator.phone.current?.waitUntilSettled();
   }
 
-  /** Waits for the agent to connect. */
   async waitForAgent(): Promise<void> {
     const { clock, timeoutMs } = this.#options;
     let stop = (): void => {};
@@ -69,7 +68,7 @@ export class PhoneTerminal implements PhoneContext {
       });
     });
     try {
-      // It may be gone again by the time that a wait for it is over.
+      // The agent may have disconnected again before the wait resumes.
       while (!this.simulator.isReady) await Promise.race([this.simulator.ready(), late]);
     } finally {
       stop();
@@ -93,9 +92,9 @@ export class PhoneTerminal implements PhoneContext {
     if (task !== undefined) this.#print(task);
   }
 
-  async #obey(words: string, waits: boolean): Promise<void> {
+  async #runCommand(line: string, waits: boolean): Promise<void> {
     const { output } = this.#options;
-    const [name = "", ...rest] = words.split(" ");
+    const [name = "", ...rest] = line.split(" ");
     const command = Object.hasOwn(PHONE_COMMANDS, name) ? PHONE_COMMANDS[name] : undefined;
     if (name === "help") output.info(table(phoneHelp(), "  ").trimEnd());
     else if (command === undefined) output.info(`There is no /${safeLine(name)}; /help lists what there is.`);
@@ -108,11 +107,11 @@ export class PhoneTerminal implements PhoneContext {
     }
   }
 
-  #tell(event: SimulatorEvent): void {
+  #handleEvent(event: SimulatorEvent): void {
     const { json, output } = this.#options;
     switch (event.kind) {
       case "task":
-        this.#rest(event.task);
+        this.#handleTask(event.task);
         break;
       case "violation":
         if (json) printJson(output, { violation: event.violation }, "line");
@@ -128,14 +127,14 @@ export class PhoneTerminal implements PhoneContext {
     }
   }
 
-  #rest(task: SimulatedTask): void {
-    const rests = !task.isOpen || task.asks;
-    const standing = rests ? (task.ending ?? "asks") : "";
-    if (this.#shown.get(task) === standing) return;
-    this.#shown.set(task, standing);
+  #handleTask(task: SimulatedTask): void {
+    const isSettled = !task.isOpen || task.asks;
+    const state = isSettled ? (task.ending ?? "asks") : "";
+    if (this.#shown.get(task) === state) return;
+    this.#shown.set(task, state);
     if (task.isUnanswered) this.unanswered++;
     if (task.ending === "superseded") this.#options.output.info("An older message has lost its channel.");
-    else if (rests) this.#print(task);
+    else if (isSettled) this.#print(task);
   }
 
   #print(task: SimulatedTask): void {
@@ -161,7 +160,7 @@ function describeConnection({
   }
 }
 
-/** What a phone has on its screen for a task: the answer as it is, everything beside it in brackets. */
+/** What the phone shows for a task: the answer unchanged, everything else in brackets. */
 function renderScreen(screen: Screen): string {
   const { data, failure, files, notes, painted, state, statusBar, text, thinking } = screen;
   return [

@@ -29,7 +29,7 @@ function durationTrait(name: "idleMs" | "initMs" | "skewMs"): Trait {
   };
 }
 
-/** What is not known of the platform, differs between its versions, or should be tried otherwise. */
+/** Behaviour of the platform that is unknown, differs between its versions, or should be tested in variants. */
 const TRAITS: Readonly<Record<string, Trait>> = {
   hosts: choiceTrait("hosts", [1, 2]),
   spread: choiceTrait("spread", ["duplicate", "partition"]),
