@@ -9,7 +9,10 @@ interface Received {
   readonly body: JsonObject;
 }
 
-/** `result` answers; `events` streams, then what `more` yields, and ends unless `keepOpen`; `error` refuses; `silence` never answers. */
+/**
+ * `result` responds; `events` streams, then what `more` yields, and ends unless `keepOpen`; `error` fails the request;
+ * `silence` never responds.
+ */
 type Reply =
   | { readonly result: JsonValue }
   | {
@@ -24,29 +27,29 @@ type Reply =
 
 export interface TestAgent {
   readonly url: string;
-  /** What came in, the card's requests aside. */
+  /** Requests received, except those for the card. */
   readonly received: Received[];
-  /** What came in for the card. */
+  /** Requests received for the card. */
   readonly cardRequests: Received[];
   /** Replaces members of the card. */
   card: JsonObject;
-  /** One reply per method; a list is used up, its last entry stays. */
+  /** Replies by method; a list is consumed in order, and its last entry repeats. */
   replies: Record<string, Reply | Reply[]>;
-  /** Resolves when a stream is open and has sent what it had. */
+  /** Resolves when a stream is open and has sent its events. */
   streaming: Promise<void>;
   close(): Promise<void>;
 }
 
-/** A minimal A2A 1.0 agent over JSON-RPC, written by hand so that the command line is tested against nothing of ours. */
+/** A minimal A2A 1.0 agent over JSON-RPC, written by hand so that the CLI is not tested against Dragoman's own code. */
 export async function startTestAgent(): Promise<TestAgent> {
-  let tellStreaming = (): void => {};
+  let notifyStreaming = (): void => {};
   const agent = {
     received: [] as Received[],
     cardRequests: [] as Received[],
     card: {} as JsonObject,
     replies: {} as Record<string, Reply | Reply[]>,
     streaming: new Promise<void>((resolve) => {
-      tellStreaming = resolve;
+      notifyStreaming = resolve;
     }),
   };
   const server = createServer(async (request, response) => {
@@ -69,7 +72,7 @@ export async function startTestAgent(): Promise<TestAgent> {
       response,
       received.body.id ?? null,
       reply ?? { error: { code: -32601, message: `No ${method}.` } },
-      tellStreaming,
+      notifyStreaming,
     );
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -111,7 +114,12 @@ function cardOf(request: IncomingMessage, changes: JsonObject): JsonObject {
   };
 }
 
-async function answer(response: ServerResponse, id: JsonValue, reply: Reply, tellStreaming: () => void): Promise<void> {
+async function answer(
+  response: ServerResponse,
+  id: JsonValue,
+  reply: Reply,
+  notifyStreaming: () => void,
+): Promise<void> {
   const envelope = (content: JsonObject): string => JSON.stringify({ jsonrpc: "2.0", id, ...content });
   if ("silence" in reply) return;
   if ("status" in reply) {
@@ -126,13 +134,13 @@ async function answer(response: ServerResponse, id: JsonValue, reply: Reply, tel
   response.writeHead(200, { "content-type": "text/event-stream" });
   for (const event of reply.events) response.write(`data: ${envelope({ result: event })}\n\n`);
   for await (const event of reply.more ?? []) response.write(`data: ${envelope({ result: event })}\n\n`);
-  // Only once written out: what a destroyed socket still held would be lost.
+  // Only after the write is flushed: destroying the socket discards what is buffered.
   if (reply.cut === true) response.write(":\n\n", () => response.destroy());
   else if (reply.keepOpen !== true) response.end();
-  tellStreaming();
+  notifyStreaming();
 }
 
-/** Things agents say, in 1.0 JSON. */
+/** A task in 1.0 JSON. */
 export function task(state: string, more: JsonObject = {}): JsonObject {
   return { id: "task-1", contextId: "context-1", status: { state: `TASK_STATE_${state}` }, ...more };
 }

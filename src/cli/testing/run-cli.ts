@@ -18,18 +18,18 @@ const TSX = import.meta.resolve("tsx");
 
 const running = new Set<ChildProcessWithoutNullStreams>();
 
-/** Ends what a failed test left behind. */
+/** Kills processes that a failed test left running. */
 export function stopAll(): void {
   for (const child of running) child.kill("SIGKILL");
 }
 
-/** The command line from its sources, as a process of its own, in an environment that holds no settings. */
-export function startCli(words: readonly string[], options: RunOptions = {}): ChildProcessWithoutNullStreams {
-  const kept = Object.entries(process.env).filter(
+/** Starts the CLI from its sources in a separate process, in an environment without settings. */
+export function startCli(args: readonly string[], options: RunOptions = {}): ChildProcessWithoutNullStreams {
+  const inherited = Object.entries(process.env).filter(
     ([name]) => !name.startsWith("A2ACLI_") && !/^(FORCE_COLOR|NODE_OPTIONS|VITEST)/.test(name),
   );
-  const child = spawn(process.execPath, ["--import", TSX, MAIN, ...words], {
-    env: { ...Object.fromEntries(kept), HOME: "/nonexistent", ...options.environment },
+  const child = spawn(process.execPath, ["--import", TSX, MAIN, ...args], {
+    env: { ...Object.fromEntries(inherited), HOME: "/nonexistent", ...options.environment },
     ...(options.workingDirectory === undefined ? {} : { cwd: options.workingDirectory }),
   });
   running.add(child);
@@ -37,8 +37,8 @@ export function startCli(words: readonly string[], options: RunOptions = {}): Ch
   return child;
 }
 
-export async function runCli(words: readonly string[], options: RunOptions = {}): Promise<Finished> {
-  const child = startCli(words, options);
+export async function runCli(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
+  const child = startCli(args, options);
   child.stdin.on("error", () => {});
   child.stdin.end(options.stdin ?? "");
   return finished(child);

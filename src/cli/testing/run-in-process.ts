@@ -8,7 +8,7 @@ interface CapturedOutput {
   err: string;
 }
 
-/** An output whose two sides can be read. */
+/** An output that captures stdout and stderr. */
 export function captureOutput(
   options: { readonly isTTY?: boolean; readonly columns?: number; readonly environment?: Record<string, string> } = {},
 ): CapturedOutput {
@@ -24,9 +24,9 @@ export function captureOutput(
   return Object.assign(captured, { output: createOutput(sink("out"), sink("err"), options.environment ?? {}) });
 }
 
-/** A command line in this process: as `runCli`, for what needs neither signals nor standard input. */
-export async function runInProcess(...words: readonly string[]): Promise<Finished> {
+/** Like `runCli`, but in this process, for commands that need neither signals nor standard input. */
+export async function runInProcess(...args: readonly string[]): Promise<Finished> {
   const captured = captureOutput();
-  const code = await run(words, captured.output);
+  const code = await run(args, captured.output);
   return { code, stdout: captured.out, stderr: captured.err };
 }
