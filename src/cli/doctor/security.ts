@@ -118,7 +118,7 @@ function checkTokens({ auth: { apiKey, jwt } }: SecurityConfig): Finding[] {
   return findings;
 }
 
-/** Issuers of tokens and certificates choose the owner names in them; names of keys and passwords are configured here. */
+/** Issuers choose the owner names in tokens and certificates; those of keys and passwords are in the configuration. */
 function checkOwners({ auth: { apiKeys = [], basic = [], jwt, mtls } }: SecurityConfig): Finding[] {
   const given = [jwt !== undefined, mtls !== undefined, apiKeys.length + basic.length > 0];
   if (given.filter((is) => is).length < 2) return [];

@@ -163,7 +163,7 @@ export interface ResolvedCard {
   readonly verification?: CardVerification;
 }
 
-/** The card is fetched without credentials unless requested: before it is read, nothing shows that they are required. */
+/** The card is fetched without credentials unless requested: at this point, nothing shows that they are required. */
 export async function resolveCard(session: Session): Promise<ResolvedCard> {
   const { output, settings, stop } = session;
   if (settings.agentCard === undefined) {
