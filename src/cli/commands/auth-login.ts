@@ -19,27 +19,27 @@ import { jsonLayout } from "../session/report.ts";
 import { type ClientFlags, type ResolvedCard, resolveCard, type Session, withSession } from "../session/session.ts";
 import { renderCredential, toCredentialView } from "./auth.ts";
 
-/** Secrets come from the environment, standard input or a prompt, never from an argument that others can see. */
+/** Secrets are read from the environment, standard input or a prompt, never from an argument that others can see. */
 
 interface SecretSource {
-  /** What it is, for the question and the error. */
+  /** What it is, for the prompt and the error. */
   readonly what: string;
   readonly variable: string;
-  /** The flag that says that it comes on standard input, and whether it was given. */
+  /** The flag that selects standard input, and whether it was given. */
   readonly flag: string;
   readonly fromStandardInput: boolean;
-  /** Already given by a setting. */
+  /** The value from a setting. */
   readonly given?: string | undefined;
 }
 
-/** Undefined when nobody gave it and nobody can be asked. */
+/** Undefined if it was not given and there is no terminal to prompt on. */
 async function readSecret(output: Output, source: SecretSource): Promise<string | undefined> {
   const secret = source.fromStandardInput
     ? (await readStandardInput()).toString("utf8").replace(/\r?\n$/, "")
     : (source.given ?? process.env[source.variable] ?? (await promptFor(output, source.what, "secret")));
   if (secret === undefined || secret === "") return undefined;
   output.addSecret(secret);
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: no header may hold them
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: headers must not contain them
   if (/[\u0000-\u001f\u007f]/.test(secret)) throw usageError(`The ${source.what} is not one line of text.`);
   return secret;
 }
@@ -54,7 +54,7 @@ async function requireSecret(output: Output, source: SecretSource): Promise<stri
   );
 }
 
-/** Undefined where there is no terminal to ask at. */
+/** Undefined without a terminal. */
 async function promptFor(output: Output, what: string, kind: "secret" | "text"): Promise<string | undefined> {
   if (process.stdin.isTTY !== true || !output.stderrIsTerminal) return undefined;
   const { isCancel, password, text } = await import("@clack/prompts");
@@ -99,9 +99,9 @@ export function authLogin(output: Output, flags: AuthLoginFlags): Promise<void> 
     const obtained: (readonly [string, StoredCredential])[] = [];
     for (const named of way) obtained.push([named.name, await obtainCredential(session, flags, named, agent)]);
     const { credentialOrigin } = session.settings;
-    // What a file or a variable says holds for as long as it says so; a flag is meant for this login.
+    // Only origins from a flag are stored with the login; those from a file or variable apply while they are set.
     const origins = flags.credentialOrigin === undefined ? [] : credentialOrigin;
-    const kept = await openVault(output).update(agent, (current) => ({
+    const stored = await openVault(output).update(agent, (current) => ({
       agent,
       origins: [...new Set([...current.origins, ...origins])],
       schemes: { ...current.schemes, ...Object.fromEntries(obtained) },
@@ -109,7 +109,7 @@ export function authLogin(output: Output, flags: AuthLoginFlags): Promise<void> 
     const views = obtained.map(([name, credential]) => toCredentialView(agent, name, credential, Date.now()));
     if (session.settings.output === "json") printJson(output, views, jsonLayout(session));
     else output.write(views.map(renderCredential).join(""));
-    warnAboutUntrustedOrigins(output, found, [...credentialOrigin, ...kept.origins]);
+    warnAboutUntrustedOrigins(output, found, [...credentialOrigin, ...stored.origins]);
   });
 }
 
@@ -126,7 +126,7 @@ function grantOf({ device, flow }: AuthLoginFlags): Grant | undefined {
   return device === true ? "device-code" : flow;
 }
 
-/** What the flags speak for, where the card leaves a choice. */
+/** The kinds of scheme that the flags suggest, for cards that offer a choice. */
 function preparedKinds({ settings }: Session, flags: AuthLoginFlags): readonly Scheme["kind"][] {
   const kinds: Scheme["kind"][] = [];
   if (settings.apiKey !== undefined) kinds.push("api-key");
@@ -210,7 +210,7 @@ async function obtainTokens(
     flag: "--client-secret-stdin",
     fromStandardInput: flags.clientSecretStdin === true,
   };
-  // Clients on a person's machine are public and have none; only client credentials cannot do without.
+  // Clients on a user's machine are public and have no secret; only the client credentials grant requires one.
   const isGiven = source.fromStandardInput || process.env.A2ACLI_CLIENT_SECRET !== undefined;
   const clientSecret =
     grant === "client-credentials"
@@ -248,7 +248,10 @@ async function obtainTokens(
   return credential;
 }
 
-/** The card says who is asked for tokens: nobody in a private network, unless the agent or the person is there, too. */
+/**
+ * The card names the authorization server, so private addresses are refused, except for a local agent and for the hosts
+ * of the agent and of the issuer that the user named.
+ */
 function createServerFetch(agent: string, issuer: string | undefined): typeof globalThis.fetch {
   const trusted = issuer !== undefined && URL.canParse(issuer) ? [agent, issuer] : [agent];
   return createGuardedFetch({
@@ -264,7 +267,7 @@ function readPort(text: string | undefined): number | undefined {
   throw usageError(`--redirect-port must be a port, not "${text}".`);
 }
 
-/** An interface on another host than the card gets no credentials unless the person says so. */
+/** Interfaces on another origin than the card's receive no credentials unless the user allows it. */
 function warnAboutUntrustedOrigins(output: Output, { card, url }: ResolvedCard, origins: readonly string[]): void {
   for (const origin of untrustedOrigins(card, url, origins)) {
     output.warn(

@@ -7,13 +7,13 @@ import { agentOrigin, credentialFolder, isLoopbackOrigin, openVault, originOfTar
 import { jsonLayout } from "../session/report.ts";
 import { type ClientFlags, commandLine, resolveCard, type Session, withSession } from "../session/session.ts";
 
-/** Stored credentials for people and programs: everything but the secrets. */
+/** Displays stored credentials, without the secrets. */
 
 export interface CredentialView {
   readonly agent: string;
   readonly scheme: string;
   readonly kind: StoredCredential["kind"];
-  /** `expired` means that a person has to log in again. */
+  /** `expired`: the user has to log in again. */
   readonly state: "valid" | "renewable" | "expired";
   readonly user?: string;
   readonly flow?: string;
@@ -65,13 +65,13 @@ export function renderCredential(view: CredentialView): string {
   ].join("");
 }
 
-/** Without an agent, all logins. With one, whether it can be called: exit 4 if nobody is logged in, or not any more. */
+/** Without an agent, lists all logins. With one, exits with 4 if there is no login or it has expired. */
 export function authStatus(output: Output, flags: ClientFlags): Promise<void> {
   return withSession(flags, output, async (session) => {
     const { settings } = session;
     const agent = settings.agentCard === undefined ? undefined : await requireAgentOrigin(session);
-    const kept = (await openVault(output).list()).filter((one) => (agent ?? one.agent) === one.agent);
-    const views = kept.flatMap((one) =>
+    const stored = (await openVault(output).list()).filter((one) => (agent ?? one.agent) === one.agent);
+    const views = stored.flatMap((one) =>
       Object.entries(one.schemes).map(([name, credential]) =>
         toCredentialView(one.agent, name, credential, Date.now()),
       ),
@@ -98,17 +98,17 @@ export interface AuthLogoutFlags extends ClientFlags {
 interface RemovedLogin {
   readonly agent: string;
   readonly scheme: string;
-  /** Whether the authorization server was told; null where there is nothing to tell. */
+  /** Whether the authorization server revoked the tokens; null if there is nothing to revoke. */
   readonly revoked: boolean | null;
 }
 
 export function authLogout(output: Output, flags: AuthLogoutFlags): Promise<void> {
   return withSession(flags, output, async (session) => {
     const vault = openVault(output);
-    const kept =
+    const stored =
       flags.all === true ? await vault.list() : await vault.list().then(ofAgent(await requireAgentOrigin(session)));
     const removed: RemovedLogin[] = [];
-    for (const credentials of kept) {
+    for (const credentials of stored) {
       const names = Object.keys(credentials.schemes).filter((name) => (flags.scheme ?? name) === name);
       for (const name of names) removed.push(await revokeLogin(session, credentials, name));
       await vault.update(credentials.agent, (current) => ({
@@ -126,7 +126,7 @@ export function authLogout(output: Output, flags: AuthLogoutFlags): Promise<void
 
 const ofAgent = (agent: string) => (all: readonly AgentCredentials[]) => all.filter((one) => one.agent === agent);
 
-/** Told from the address alone where possible: an agent that is gone must not keep anyone logged in. */
+/** Derived from the address alone if possible: logging out must not require that the agent still exists. */
 async function requireAgentOrigin(session: Session): Promise<string> {
   const { agentCard } = session.settings;
   if (agentCard === undefined) throw usageError("No agent is named.", "Name one with -a/--agent-card, or take --all.");
@@ -154,7 +154,7 @@ async function revokeTokens(output: Output, agent: string, credential: OAuthCred
   try {
     return await revoke(credential, { fetch: globalThis.fetch, allowLoopback: isLoopbackOrigin(agent) });
   } catch (error) {
-    // The tokens are forgotten here in any case; what the server still believes ends with their lifetime.
+    // The tokens are deleted here in any case; at the server they remain valid until they expire.
     output.warn(`The tokens could not be revoked: ${error instanceof Error ? error.message : String(error)}`);
     return false;
   }

@@ -31,7 +31,7 @@ export function cardGet(output: Output, flags: CardGetFlags): Promise<void> {
       found.verification ?? (await verifyCardSignatures(found.raw, await readTrustOptions(session.settings)));
     const extended = flags.extended === true ? await fetchExtendedCard(session, found.card) : undefined;
     if (session.settings.output === "json") {
-      // The document is the card as it was served, which has no place for the outcome.
+      // The document is the card as served, which has no field for the outcome.
       output.info(`Signature: ${safeText(describeVerification(verification))}`);
       printJson(output, extended ?? document, jsonLayout(session));
       return;
@@ -58,7 +58,7 @@ async function fetchExtendedCard(session: Session, card: AgentCard): Promise<Age
   return (await connectTo(session, card)).extendedCard();
 }
 
-/** The interface the other commands would use; none is worth showing, not a failure of reading the card. */
+/** The interface that other commands would use. Having none is shown, and is not an error of this command. */
 async function findSelectedInterface(session: Session, card: AgentCard): Promise<AgentInterface | undefined> {
   try {
     const { binding, tenant, url, version } = (await connectTo(session, card)).interface;
@@ -69,7 +69,7 @@ async function findSelectedInterface(session: Session, card: AgentCard): Promise
   }
 }
 
-/** Exit 0 only for a card that a trusted key has signed. */
+/** Exits with 0 only if a trusted key signed the card. */
 export function cardVerify(output: Output, file: string | undefined, flags: ClientFlags): Promise<void> {
   const named = file === undefined ? flags : { ...flags, agentCard: file };
   return withSession({ ...named, signatures: "ignore" }, output, async (session) => {
@@ -95,7 +95,7 @@ export interface CardSignFlags {
   readonly out?: string;
 }
 
-/** The card with its signatures; earlier ones by other keys stay. */
+/** Prints the signed card; earlier signatures by other keys are preserved. */
 export async function cardSign(output: Output, file: string, flags: CardSignFlags): Promise<void> {
   const alg = SIGNING_ALGORITHMS.find((known) => known === flags.alg);
   if (flags.alg !== undefined && alg === undefined) throw usageError(`--alg must be ${SIGNING_ALGORITHMS.join(", ")}.`);
@@ -139,7 +139,7 @@ async function readCard(file: string): Promise<JsonObject> {
   return document as JsonObject;
 }
 
-/** Signing again with the same key replaces what it signed before. */
+/** Signing again with the same key replaces its earlier signature. */
 function otherSignatures({ signatures }: JsonObject, kid: string): readonly JsonValue[] {
   return Array.isArray(signatures) ? signatures.filter((signature: JsonValue) => kidOf(signature) !== kid) : [];
 }
@@ -153,7 +153,7 @@ function kidOf(signature: JsonValue): unknown {
   }
 }
 
-/** An empty list that 1.0 leaves out is not missed. */
+/** Empty values that 1.0 omits are not reported. */
 function isEmpty(value: JsonValue | undefined): boolean {
   return value === "" || JSON.stringify(value) === "[]" || JSON.stringify(value) === "{}";
 }
@@ -161,7 +161,7 @@ function isEmpty(value: JsonValue | undefined): boolean {
 const nonEmpty = z.string().min(1);
 const mediaTypes = z.array(nonEmpty).min(1);
 
-/** What A2A 1.0 requires of a card (section 4.4). Members it does not know are allowed: extensions may add them. */
+/** What A2A 1.0 requires of a card (section 4.4). Unknown members are allowed: extensions may add them. */
 const cardSchema = z.looseObject({
   name: nonEmpty,
   description: nonEmpty,
@@ -193,7 +193,7 @@ const cardSchema = z.looseObject({
   iconUrl: z.string().optional(),
 });
 
-/** Why a document is no valid 1.0 card, one sentence each; empty if it is one. */
+/** Why a document is not a valid 1.0 card, one sentence per problem; empty if it is valid. */
 function findCardProblems(document: unknown): readonly string[] {
   const result = cardSchema.safeParse(document);
   if (result.success) return [];

@@ -15,7 +15,7 @@ import { type ClientFlags, commandLine, openAgent, type Session, withSession } f
 
 const HELP = "Every line is a message. /cancel ends the current task, /follow watches one that waits, /quit leaves.";
 
-/** Several turns with one agent. What the next turn needs lives only here, and is said when the chat ends. */
+/** Several turns with one agent. The state for the next turn exists only here, and is printed when the chat ends. */
 interface Conversation {
   readonly session: Session;
   readonly agent: RemoteAgent;
@@ -61,7 +61,7 @@ function createRenderer(session: Session): Conversation["show"] {
     : new StreamRenderer(output, settings.verbose);
 }
 
-/** Messages from a pipe, one after the other; the first failure ends the chat. */
+/** Sends messages from a pipe one at a time; the first failure ends the chat. */
 async function runFromPipe(conversation: Conversation): Promise<void> {
   const lines = createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY });
   for await (const line of lines) {
@@ -73,7 +73,7 @@ async function runFromPipe(conversation: Conversation): Promise<void> {
   lines.close();
 }
 
-/** A person at a terminal: commands work while the agent is busy, and a failed turn is no reason to leave. */
+/** Interactive mode: commands work while the agent is busy, and a failed turn does not end the chat. */
 function runInteractive(conversation: Conversation): Promise<void> {
   const { output } = conversation.session;
   const lines = createInterface({ input: process.stdin, output: process.stderr, prompt: "> " });
@@ -116,7 +116,7 @@ function takeTurn(conversation: Conversation, text: string): Promise<void> {
   return runTurn(conversation, (signal) => streamAnswer(conversation, text, signal), { resumesTask });
 }
 
-/** Watches a task that waits for something outside of the conversation until it goes on and needs its caller again. */
+/** Follows a task that waits for something out of band until it has continued and needs its caller again. */
 function followTask(conversation: Conversation): Promise<void> {
   const { agent, session, taskId } = conversation;
   if (taskId === undefined) {
@@ -171,7 +171,7 @@ async function runTurn(
   }
 }
 
-/** A stream where the agent has one; otherwise its one answer as if it were a stream. */
+/** Streams if the agent supports it; otherwise yields its single response as a stream. */
 async function* streamAnswer(
   conversation: Conversation,
   text: string,
@@ -203,7 +203,7 @@ async function cancelTask(conversation: Conversation): Promise<void> {
   }
   const task = await agent.cancel(id);
   conversation.taskId = undefined;
-  // A running turn sees the end of its task by itself.
+  // A running turn receives the end of its task itself.
   if (conversation.turn === undefined) {
     show.show({ statusUpdate: { taskId: task.id, contextId: task.contextId, status: task.status } });
     show.close();

@@ -8,9 +8,9 @@ export function completion(output: Output, program: Command, shell: keyof typeof
   output.write(SCRIPTS[shell](program));
 }
 
-/** One command of the tree with all that can follow it. */
+/** One command of the tree with everything that can follow it. */
 interface CommandNode {
-  /** Words that lead to it; none for the program itself. */
+  /** Command names that lead to it; empty for the program itself. */
   readonly path: readonly string[];
   readonly children: readonly { readonly name: string; readonly description: string }[];
   readonly options: readonly Option[];
@@ -32,7 +32,7 @@ function flagsOf(option: Option): readonly string[] {
 
 const FILE_OPTIONS = new Set(["--file", "--data", "--config", "--directory", "--agent-card"]);
 
-/** The values an option can have, or `file` where it names one. */
+/** The values an option accepts, or `file` if it takes a file name. */
 function valuesOf(option: Option): readonly string[] | "file" | undefined {
   if (option.argChoices !== undefined) return option.argChoices;
   if (option.long === "--output") return ["text", "json"];

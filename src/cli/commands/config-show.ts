@@ -23,7 +23,7 @@ interface ShownSetting {
   readonly source: string;
 }
 
-/** The settings in effect and where each comes from; with a file, what that server configuration means. */
+/** Shows the effective settings and where each comes from; with a file, the resolved server configuration. */
 export async function configShow(output: Output, file: string | undefined, flags: ConfigShowFlags): Promise<void> {
   if (file !== undefined) return showServerConfig(output, file, flags);
   const files = findSettingFiles({

@@ -47,10 +47,10 @@ import {
   withSession,
 } from "../session/session.ts";
 
-/** The bytes of gRPC messages, by the tables of the dialects. Names and values come from the suite, which knows them. */
+/** Encodes gRPC messages with the tables of the dialects. The suite passes only known names and valid values. */
 export const MESSAGE_CODECS: Readonly<Record<Version, MessageCodec>> = {
   "1.0": {
-    // The request to create a config is the config itself; the dialect has a table of its own for it, with the tenant.
+    // The request to create a config is the config itself; the dialect has a separate table for it, with the tenant.
     encode: (message, value) =>
       toBytes(
         message === "TaskPushNotificationConfig" ? "CreateTaskPushNotificationConfigRequest" : (message as WireName),
@@ -97,7 +97,7 @@ export function conformance(output: Output, flags: ConformanceFlags): Promise<vo
       const code = exitCode(session, report);
       if (code !== EXIT.done) throw new CommandExit(code);
     },
-    // The timer is started above: here it has a default, and what was found until it ends is reported.
+    // The timer is started above: this command has a default timeout, and reports what was found until it fires.
     { timeoutCoversAll: false },
   );
 }
@@ -131,7 +131,7 @@ async function buildOptions(session: Session, found: ResolvedCard): Promise<Conf
   };
 }
 
-/** What a login has for the agent, if the whole card is about the place the login is for. */
+/** The stored credentials for the agent, if all interfaces of the card are on origins that the login covers. */
 async function findLogin(
   session: Session,
   { card, url }: ResolvedCard,
@@ -147,7 +147,7 @@ async function findLogin(
   return { headers: { ...(await stored.provider.headersFor(url)) }, query: Object.entries(query) };
 }
 
-/** Service parameters that say who calls; the rest is sent also where nobody is to be told. */
+/** Service parameters that identify the caller; the others are also sent in anonymous requests. */
 function isCredential(name: string): boolean {
   return /auth|key|token|cookie|secret/i.test(name);
 }
@@ -201,7 +201,7 @@ function toHeaders(pairs: readonly string[], output: Output): Readonly<Record<st
   );
 }
 
-/** What is being tested, and what fails, as it comes; with --verbose every check. */
+/** Prints what is being tested and failures as they occur; with --verbose, every check. */
 function createProgressPrinter({ output, settings }: Session): (progress: Progress) => void {
   const begun = new Set<string>();
   return ({ requirements, result, subject }) => {

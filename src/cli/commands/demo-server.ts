@@ -7,14 +7,14 @@ export interface DemoServerFlags {
   readonly port?: string;
 }
 
-/** The built-in agents, kept in memory: something to practise on that leaves nothing behind. */
+/** Serves the built-in agents from memory, for trying things out without leaving files behind. */
 export async function demoServer(output: Output, flags: DemoServerFlags): Promise<void> {
   await runUntilStopped(output, await start(output, flags));
 }
 
 async function start(output: Output, flags: DemoServerFlags): Promise<DragomanServer> {
   const agents = Object.fromEntries(Object.entries(BUILTIN_AGENTS).map(([name, create]) => [name, create()]));
-  // Who practises has a webhook on this machine, from where alone this server can be called.
+  // Webhooks of its users are on this machine, the only one from which this server can be called.
   const push = { allowPrivateTargets: true };
   const options = { agents, default: "echo", store: "memory:", push, log: false as const, ...readAddress(flags) };
   try {

@@ -18,11 +18,11 @@ import { findConfig } from "./serve.ts";
 
 export interface DoctorFlags {
   readonly output?: "text" | "json";
-  /** Warnings are failures, too. */
+  /** Treat warnings as failures. */
   readonly strict?: boolean;
-  /** Reads everything in the store. */
+  /** Read the whole content of the store. */
   readonly deep?: boolean;
-  /** Dials the platform of each link. */
+  /** Connect to the platform of each link. */
   readonly online?: boolean;
 }
 

@@ -11,7 +11,7 @@ export interface InitFlags {
   readonly force?: boolean;
 }
 
-/** A folder with an agent that runs. Nothing that exists is touched unless that is asked for. */
+/** Creates a folder with a runnable agent. Existing files are not overwritten unless requested. */
 export async function init(output: Output, directory: string, flags: InitFlags): Promise<void> {
   const root = resolve(directory);
   const dependency = packageDependency(root);
@@ -51,7 +51,7 @@ function printNextSteps(output: Output, folder: string): void {
   output.info(`\nNext:\n${steps.map((step) => `  ${step}`).join("\n")}`);
 }
 
-/** A name npm accepts, made of the folder's. */
+/** A valid npm package name derived from the folder's name. */
 export function packageName(folder: string): string {
   const plain = folder
     .toLowerCase()
@@ -63,11 +63,11 @@ export function packageName(folder: string): string {
 export interface ScaffoldOptions {
   readonly name: string;
   readonly language: "ts" | "js";
-  /** How the project names this package, as npm writes it: a range or a place. */
+  /** The dependency specifier of this package as npm writes it: a range or a path. */
   readonly dependency: string;
 }
 
-/** The files of a new project by path. */
+/** The files of a new project, keyed by path. */
 export function scaffold(options: ScaffoldOptions): Readonly<Record<string, string>> {
   const agentFile = `agents/hello.${options.language}`;
   return {

@@ -73,11 +73,11 @@ export async function pushRedeliver(
   });
 }
 
-/** Beside the server's own lines. Rejects where nothing may be done that cannot be recorded. */
+/** Appends to the same audit log as the server. Rejects if auditing is required but not possible. */
 async function openAudit(output: Output, options: AuditOptions | undefined): Promise<AuditLog | undefined> {
   if (options === undefined) return undefined;
-  const say = (_fields: LogFields, message: string) => output.info(message);
-  const log = { debug: say, info: say, warn: say, error: say };
+  const print = (_fields: LogFields, message: string) => output.info(message);
+  const log = { debug: print, info: print, warn: print, error: print };
   const audit = new AuditLog(options, { clock: systemClock, log, meter: NO_METER });
   try {
     await audit.open();
@@ -92,7 +92,7 @@ function currentOperator(): Operator {
   return { user: userName(), machine: hostname() };
 }
 
-/** In a container the user may have no name. */
+/** In a container, the user may have no name. */
 function userName(): string {
   try {
     return userInfo().username;
@@ -141,7 +141,7 @@ function renderDelivery(delivery: PendingDelivery): string {
 
 const timeOf = (milliseconds: number) => new Date(milliseconds).toISOString();
 
-/** Owners may have put a secret there. */
+/** The query may contain a secret of the task's owner. */
 function withoutQuery(url: string): string {
   if (!URL.canParse(url)) return url;
   const { origin, pathname } = new URL(url);

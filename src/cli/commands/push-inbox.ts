@@ -15,9 +15,9 @@ import { type Output, printJson } from "../output.ts";
 import { field } from "../render/text.ts";
 import { readPort } from "./serve.ts";
 
-/** A webhook that checks what it is sent: the receiving side of push notifications, for people who write one. */
+/** A webhook that verifies the push notifications it receives, for developers who write a receiver. */
 
-/** What every notification must show; what is absent here is not asked for. */
+/** What every notification must carry; absent checks are skipped. */
 interface InboxChecks {
   readonly token?: string;
   readonly secret?: string;
@@ -28,9 +28,9 @@ interface InboxChecks {
 export interface InboxOptions extends InboxChecks {
   readonly host: string;
   readonly port: number;
-  /** Origin by which senders know this receiver; what it listens on unless given. */
+  /** Origin of this receiver as senders see it; default: the address it listens on. */
   readonly origin?: string;
-  /** From 0 to 1: how many of those that are in order are answered with 503 all the same. */
+  /** Fraction, from 0 to 1, of the valid notifications that are answered with 503. */
   readonly fail: number;
   readonly random: () => number;
   readonly now: () => number;
@@ -38,16 +38,16 @@ export interface InboxOptions extends InboxChecks {
 }
 
 export interface ReceivedNotification {
-  /** Counts the arrivals. */
+  /** Sequence number of the request. */
   readonly arrival: number;
   readonly path: string;
   readonly answer: number;
-  /** Number of the event in its task's log, if the sender says. */
+  /** Number of the event in its task's log, if the sender provides it. */
   readonly event: number | undefined;
   readonly task: string | undefined;
   readonly what: string;
   readonly contentType: string;
-  /** By name of the check: `valid`, or what is wrong. */
+  /** Results by name of the check: `valid`, or what is wrong. */
   readonly checks: Readonly<Record<string, string>>;
   readonly verified: boolean;
   readonly body: unknown;
@@ -117,7 +117,7 @@ function chooseStatus(verified: boolean, isJson: boolean, { fail, random }: Inbo
   return random() < fail ? 503 : 204;
 }
 
-/** Undefined if there is too much of it, or the sender went away. */
+/** Undefined if it is too large or the sender disconnected. */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -157,7 +157,7 @@ async function runChecks(
   return checks;
 }
 
-/** Senders spell it either way. */
+/** Senders use either header name. */
 function checkToken(headers: IncomingHttpHeaders, token: string): "valid" | "absent" | "wrong" {
   const given = firstValue(headers["x-a2a-notification-token"]) ?? firstValue(headers["a2a-notification-token"]);
   if (given === undefined) return "absent";
@@ -188,7 +188,7 @@ function parseObject(body: string): JsonFields | undefined {
   }
 }
 
-/** In the words of whichever version it came in. */
+/** Uses the names of the protocol version in which it was received. */
 function describeNotification(content: JsonFields | undefined): {
   readonly task: string | undefined;
   readonly what: string;
@@ -224,7 +224,7 @@ export interface PushInboxFlags {
   readonly output?: "text" | "json";
 }
 
-/** Secrets do not belong on a command line, where other users of the machine can read them. */
+/** Not a flag: other users of the machine can read command lines. */
 const SECRET_VARIABLE = "DRAGOMAN_PUSH_SECRET";
 
 export async function pushInbox(output: Output, flags: PushInboxFlags): Promise<void> {

@@ -23,11 +23,11 @@ type SendRequest = {
   readonly metadata?: NonNullable<Session["settings"]["metadata"]>;
 };
 
-export function send(output: Output, words: readonly string[], flags: SendFlags): Promise<void> {
+export function send(output: Output, args: readonly string[], flags: SendFlags): Promise<void> {
   return withSession(flags, output, async (session) => {
     const { settings } = session;
     const input = { isTerminal: process.stdin.isTTY === true, read: readStandardInput };
-    const parts = await readParts(words, flags.parts ?? [], input);
+    const parts = await readParts(args, flags.parts ?? [], input);
     const message: Message = {
       messageId: randomUUID(),
       role: "ROLE_USER",
@@ -81,9 +81,9 @@ async function stream(session: Session, agent: RemoteAgent, request: SendRequest
 }
 
 /**
- * Where the agent streams, waiting means following: the task's id is known at once, and a long wait survives proxies
- * that cut silent connections. A message to an existing task is sent plainly, because there the first frame of a
- * stream does not tell whether the message has already been seen.
+ * If the agent supports streaming, waits by following the stream: the task's id is known at once, and a long wait
+ * survives proxies that close idle connections. A message to an existing task is sent without streaming, because the
+ * first frame of a stream does not show whether the task has already received the message.
  */
 async function sendAndWait(session: Session, agent: RemoteAgent, request: SendRequest): Promise<SendOutcome> {
   session.progress.start({ agent: agent.card.name });
@@ -92,7 +92,7 @@ async function sendAndWait(session: Session, agent: RemoteAgent, request: SendRe
       const outcome = await followQuietly(session, agent, request);
       if (outcome !== undefined) return outcome;
     }
-    // Waits for the agent as long as it takes: the usual time is meant for one request.
+    // No limit by default: the usual timeout is meant for a single request.
     const outcome = await agent.send(request, { timeoutMs: session.settings.timeoutMs ?? MAX_TIMER_MS });
     if ("message" in outcome || isSettled(outcome.task.status.state)) return outcome;
     session.followedTask = { taskId: outcome.task.id, contextId: outcome.task.contextId };
@@ -102,7 +102,7 @@ async function sendAndWait(session: Session, agent: RemoteAgent, request: SendRe
   }
 }
 
-/** The agent's own view of the finished task, or undefined if the agent turns out not to stream after all. */
+/** The finished task as the agent returns it; undefined if the agent does not stream after all. */
 async function followQuietly(
   session: Session,
   agent: RemoteAgent,
@@ -121,7 +121,7 @@ async function followQuietly(
   try {
     return { task: await agent.get(outcome.task.id) };
   } catch {
-    // The stream has already told everything; an agent that forgets finished tasks is no failure of this turn.
+    // The stream delivered everything; an agent that does not store finished tasks is not an error here.
     return outcome;
   }
 }

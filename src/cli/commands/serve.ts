@@ -28,7 +28,7 @@ export async function serve(output: Output, config: string | undefined, flags: S
   await runUntilStopped(output, await startServer({ configFile, overrides, watch: flags.watch === true }));
 }
 
-/** A file in a flag is meant from where the command is given, one in the configuration from where that lies. */
+/** A path in a flag is relative to the working directory, one in the configuration to the configuration's folder. */
 function resolveStore(store: string): string {
   return store.startsWith("sqlite:") ? `sqlite:${resolve(store.slice("sqlite:".length))}` : store;
 }
@@ -74,7 +74,7 @@ export function readPort(flag: string, text: string, otherwise: string): number 
 
 export type StartedServer = Pick<DragomanServer, "agents" | "close" | "closed" | "grpc" | "store" | "url">;
 
-/** Says what is served, and returns when that has ended. The first signal lets running work finish; a second one does not wait for it. */
+/** Prints what is served and waits until the server closes. The first signal drains running tasks; a second one exits. */
 export async function runUntilStopped(output: Output, server: StartedServer): Promise<void> {
   output.write(renderBanner(server));
   let stopping = false;

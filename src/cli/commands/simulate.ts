@@ -44,7 +44,7 @@ export interface SimulateFlags {
   readonly output: "json" | "text";
 }
 
-/** The platform on this machine, with a phone to talk through. */
+/** Runs the platform on this machine, with a phone to send messages from. */
 export async function simulateXiaoyi(output: Output, flags: SimulateFlags): Promise<void> {
   const timeoutMs = readTimeout(flags.timeout);
   const names = readScenarioNames(flags.scenario ?? []);
@@ -90,7 +90,7 @@ async function runPhone(
 
 const VARIABLES = { agentId: "XIAOYI_AGENT", accessKey: "XIAOYI_AK", secretKey: "XIAOYI_SK", apiKey: "XIAOYI_API_KEY" };
 
-/** Taken from the variables that a configuration takes them from, so that both sides agree; else made up. */
+/** Read from the same variables as the configuration, so that both sides agree; otherwise random. */
 function agentFrom(environment: Readonly<Record<string, string | undefined>>): RegisteredAgent {
   const given = (name: keyof typeof VARIABLES, bytes: number) =>
     environment[VARIABLES[name]] || randomBytes(bytes).toString("hex");
@@ -116,7 +116,7 @@ function cloudOptions(url: string, agent: RegisteredAgent, flags: SimulateFlags)
   return { url, credentials, mode };
 }
 
-/** What the other side needs to be told. */
+/** Prints the configuration that the agent's side needs. */
 function printSetup(output: Output, simulator: Simulator, flags: SimulateFlags, seed: number): void {
   const { accessKey: ak, agentId, apiId, apiKey, secretKey: sk, uid } = simulator.agent;
   const { origin, webhookUrl } = simulator;
@@ -137,20 +137,20 @@ function printSetup(output: Output, simulator: Simulator, flags: SimulateFlags, 
   output.info(output.dim(`Accounts: ${simulator.accountTokenUrl}. Seed: ${seed}.`));
 }
 
-/** Notifications are signed, also where the agent is called with a key. */
+/** Notifications are signed even if the agent is called with an API key. */
 function httpEntry({ agent: { accessKey: ak, secretKey: sk } }: Simulator, push: object): object {
   const key = process.env[VARIABLES.apiKey];
   return key ? { apiKey: key, push: { ...push, ak, sk } } : { ak, sk, push };
 }
 
-/** Lines from a file or a pipe, one after the other; broken rules and unanswered messages make it a failure. */
+/** Runs lines from a file or a pipe one at a time; fails on broken rules and unanswered messages. */
 async function runScript(
   terminal: PhoneTerminal,
   simulator: Simulator,
   open: () => Iterable<string> | Interface,
 ): Promise<void> {
   await terminal.waitForAgent();
-  // Opened no earlier: lines that nobody waits for are lost.
+  // Not opened earlier: lines that arrive before they are read are lost.
   for await (const line of open()) if (!(await terminal.handleLine(line, true))) break;
   const count = simulator.violations.filter((violation) => !isNote(violation)).length;
   if (count > 0)
@@ -159,7 +159,7 @@ async function runScript(
   if (unanswered > 0) throw new CommandError("DRAGOMAN_ERR_UNANSWERED", `Messages without an answer: ${unanswered}.`);
 }
 
-/** A person at a terminal: what is typed works while the agent is busy, and a mistake is no reason to leave. */
+/** Interactive mode: input works while the agent is busy, and an invalid line does not end it. */
 function runInteractive(output: Output, terminal: PhoneTerminal): Promise<void> {
   const lines = createInterface({ input: process.stdin, output: process.stderr, prompt: "> " });
   output.info("Every line is a message. /help lists what else a phone can do.");
@@ -191,9 +191,9 @@ interface ScenarioRun {
   readonly timeoutMs: number;
 }
 
-/** Losses of a connection, unless told otherwise. */
+/** Default number of times that the connection is dropped. */
 const DEFAULT_DISCONNECTS = 5;
-/** An agent that keeps to the rules waits longer after each loss of a connection that held for less than 10 s. */
+/** A compliant agent backs off after each loss of a connection that lasted less than 10 s. */
 const STEADY_MS = 10_500;
 
 async function runScenarios(
@@ -231,7 +231,7 @@ function readPhrase(given: string): readonly [string, string] {
   return [name, given.slice(at + 1)];
 }
 
-/** What would have no effect is a mistake. */
+/** Flags that would have no effect are usage errors. */
 function rejectUnusedFlags({ disconnects, http, phrase, scenario, stateless, trait }: SimulateFlags): void {
   if (stateless === true && http === undefined) throw usageError("--stateless goes with --http.");
   if (trait !== undefined && http !== undefined) throw usageError("--trait is for agents that dial, not for --http.");
@@ -271,7 +271,7 @@ const OUTCOME_LABELS = { passed: "passed", failed: "FAILED", "not-shown": "not s
 
 const MAX_VIOLATIONS = 10;
 
-/** One line for how it went, and one for each rule that was broken and each note. */
+/** One line for the outcome, and one for each broken rule and each note. */
 function renderScenarioReport({ name, notes, outcome, source, violations, why }: ScenarioReport): string {
   const cited = source === undefined ? "" : ` [${source}]`;
   const reason = why === undefined ? "" : `: ${safeLine(why)}${cited}`;

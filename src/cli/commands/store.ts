@@ -22,7 +22,7 @@ export interface StorePruneFlags extends StoreFlags {
 }
 
 const DEFAULT_STORE = "sqlite:.dragoman/data.db";
-/** Tasks per transaction: enough to be quick, few enough that a killed process has little to undo. */
+/** Tasks per transaction: enough to be fast, few enough that a killed process has little to roll back. */
 const PRUNE_BATCH = 500;
 
 export async function storeStats(output: Output, flags: StoreFlags): Promise<void> {
@@ -30,7 +30,7 @@ export async function storeStats(output: Output, flags: StoreFlags): Promise<voi
 }
 
 export async function storeMigrate(output: Output, flags: StoreFlags): Promise<void> {
-  // Opening a store to serve from it brings it up to date.
+  // Opening a store in mode `serve` migrates it.
   await withStore(flags, "serve", async (store) => {
     const { schemaVersion } = await store.stats();
     if (flags.output === "json") printJson(output, { store: store.description, schemaVersion }, "document");
@@ -82,7 +82,7 @@ export async function withStore(
   }
 }
 
-/** Of the file that was named; else of the one in this folder, unless a store was named in its place. */
+/** The named configuration file, else the one in this folder; none if a store was named instead. */
 async function loadConfigOf(flags: StoreFlags): Promise<DragomanConfig | undefined> {
   const file = flags.config ?? findConfig();
   if (flags.config === undefined && (flags.store !== undefined || !existsSync(file))) return undefined;

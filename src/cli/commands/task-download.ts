@@ -108,8 +108,8 @@ function allowedHosts({ allowHost = [] }: TaskDownloadFlags): readonly string[] 
 }
 
 /**
- * Without any credential, and not into the network around this machine: the address is the agent's choice, not the
- * user's. The agent's own host was.
+ * Sends no credentials and refuses private addresses: the URL was chosen by the agent, not by the user. The agent's own
+ * host is allowed, because the user chose it.
  */
 async function createLinkFetch(session: Session, card: AgentCard, hosts: readonly string[]): Promise<LinkFetch> {
   const { createGuardedFetch } = await import("../../auth/guarded-fetch/guarded-fetch.ts");
@@ -143,7 +143,7 @@ async function fetchBytes(url: string, links: LinkFetch): Promise<Uint8Array> {
   }
 }
 
-/** Never in place of another file unless that was asked for; then the old one stays until the new one is whole. */
+/** Overwrites an existing file only if requested, and then replaces it once the new one is complete. */
 async function save(file: string, bytes: Uint8Array, force: boolean): Promise<void> {
   if (force) {
     const draft = `${file}.${randomUUID().slice(0, 8)}.part`;
@@ -163,9 +163,9 @@ async function save(file: string, bytes: Uint8Array, force: boolean): Promise<vo
   }
 }
 
-/** Safe names, each given once: a second `a.txt` of the same download becomes `a-2.txt`. */
+/** Safe and unique file names: a second `a.txt` of the same download becomes `a-2.txt`. */
 export class FileNames {
-  // Compared without case, since some file systems do.
+  // Case-insensitive, like some file systems.
   readonly #taken = new Set<string>();
 
   reserve(wanted: string): string {

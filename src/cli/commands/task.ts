@@ -32,14 +32,14 @@ export function taskGet(output: Output, id: string | undefined, flags: TaskGetFl
   });
 }
 
-/** The state is told as it was received; the model has no word for it, so nothing else of the task is known. */
+/** Prints the state as received; the model cannot represent it, so nothing else of the task is known. */
 function reportUnspecified(session: Session, id: string): void {
   const state = "TASK_STATE_UNSPECIFIED";
   if (session.settings.output === "json") printJson(session.output, { id, status: { state } }, jsonLayout(session));
   else session.output.write(field("Task ID", id) + field("State", state));
 }
 
-/** The task a command is about: its argument, or `--task-id` and what stands for it. */
+/** The task id of a command: its argument, or the setting `--task-id`. */
 export function requireTaskId(session: Session, id: string | undefined): string {
   const found = id ?? session.settings.taskId;
   if (found === undefined || found === "") throw usageError("No task is named.", "Give the task's id as the argument.");
@@ -90,7 +90,7 @@ async function printPage(session: Session, agent: RemoteAgent, query: ListInput)
   }
 }
 
-/** All pages. As one JSON document they are one page: the whole answer, with no more to follow. */
+/** Prints all pages. As a single JSON document they form one page without a next page token. */
 async function printAll(session: Session, agent: RemoteAgent, query: ListInput): Promise<void> {
   const { output, settings } = session;
   const list = createTaskPrinter(session, agent, query);
@@ -111,8 +111,8 @@ async function printAll(session: Session, agent: RemoteAgent, query: ListInput):
 }
 
 /**
- * Tasks as text. A person at a terminal gets a table; a pipe, a caller that asks for `-o text` and one that asks
- * for more than fits into a row get the fields of the a2a-cli specification.
+ * Prints tasks as text: a table on a terminal; the fields of the a2a-cli specification in a pipe, with `-o text`, or if
+ * more was requested than fits into a row.
  */
 function createTaskPrinter(
   { output, settings }: Session,
@@ -154,7 +154,7 @@ function readQuery({ settings }: Session, flags: TaskListFlags): ListInput {
   };
 }
 
-/** `working`, `input-required` and `TASK_STATE_WORKING` are all understood. */
+/** Accepts `working`, `input-required` and `TASK_STATE_WORKING`. */
 function readState(text: string): TaskState {
   const name = text.toUpperCase().replaceAll("-", "_");
   const found = TASK_STATES.find((state) => state === name || state === `TASK_STATE_${name}`);
@@ -215,7 +215,7 @@ export function taskSubscribe(output: Output, id: string | undefined, flags: Tas
   });
 }
 
-/** The one who watches may be the one who can give it. */
+/** The user who follows the task may be the one who can grant the authorisation. */
 function warnIfAuthRequired({ output }: Session, event: StreamEvent): void {
   const status = "statusUpdate" in event ? event.statusUpdate.status : "task" in event ? event.task.status : undefined;
   if (status?.state !== "TASK_STATE_AUTH_REQUIRED") return;
