@@ -5,7 +5,7 @@ import { createOutput } from "../src/cli/output.ts";
 import { createProgram } from "../src/cli/program.ts";
 import { longFlag, SETTING_NAMES, SETTINGS, variableName } from "../src/cli/settings/definitions.ts";
 
-/** The page about the command line, generated from the commands themselves so that it cannot fall behind them. */
+/** The CLI page, generated from the commands so that it cannot become outdated. */
 export function cliPage(): string {
   const nothing = { write: () => true };
   const program = createProgram({ output: createOutput(nothing, nothing, {}) });
@@ -19,9 +19,9 @@ interface DocumentedCommand {
   readonly name: string;
 }
 
-function collectCommands(command: Command, words: readonly string[] = []): readonly DocumentedCommand[] {
-  if (command.commands.length === 0) return [{ command, name: words.join(" ") }];
-  return command.commands.flatMap((child) => collectCommands(child, [...words, child.name()]));
+function collectCommands(command: Command, path: readonly string[] = []): readonly DocumentedCommand[] {
+  if (command.commands.length === 0) return [{ command, name: path.join(" ") }];
+  return command.commands.flatMap((child) => collectCommands(child, [...path, child.name()]));
 }
 
 const INTRODUCTION = `# The command line
@@ -77,7 +77,7 @@ Options that all of these commands have may also precede the command.
 ${variables.join("\n")}`;
 }
 
-/** The same for all commands that have them, so they are described once. */
+/** Identical for all commands that have them, so documented once. */
 function agentOptions(leaves: readonly DocumentedCommand[]): string {
   const options = leaves
     .map(({ command }) =>

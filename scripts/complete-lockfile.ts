@@ -1,7 +1,7 @@
 /**
- * Adds to package-lock.json the optional platform packages that npm left out because the registry it was made with does
- * not carry them. Without an entry for each, `npm ci` refuses the lock file, although it would not install them.
- * Run it after every change of dependencies: `npm run lockfile`.
+ * Adds the optional platform packages that npm omitted from package-lock.json because they are missing from the registry
+ * in use. Without an entry for each, `npm ci` rejects the lock file, although it would not install them.
+ * Run after every change of dependencies: `npm run lockfile`.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 
@@ -60,16 +60,16 @@ function placeFor(path: string, name: string): string {
   return `node_modules/${name}` in packages ? `${parentOf(path)}node_modules/${name}` : `node_modules/${name}`;
 }
 
-/** Such packages are named after the platform they are for: `@scope/binding-linux-x64-musl`. */
+/** Platform packages contain the platform in their name: `@scope/binding-linux-x64-musl`. */
 function platformEntry(name: string, version: string, dev: boolean): LockEntry {
-  const words = (name.split("/").at(-1) ?? "").split("-");
-  const os = words.find((word) => OPERATING_SYSTEMS.includes(word));
-  const cpu = words.find((word) => PROCESSORS.includes(word));
+  const segments = (name.split("/").at(-1) ?? "").split("-");
+  const os = segments.find((segment) => OPERATING_SYSTEMS.includes(segment));
+  const cpu = segments.find((segment) => PROCESSORS.includes(segment));
   return {
     version,
     ...(cpu === undefined ? {} : { cpu: [cpu] }),
     ...(dev ? { dev } : {}),
-    ...(words.some((word) => word.startsWith("musl")) ? { libc: ["musl"] } : {}),
+    ...(segments.some((segment) => segment.startsWith("musl")) ? { libc: ["musl"] } : {}),
     optional: true,
     ...(os === undefined ? {} : { os: [os] }),
   };

@@ -3,7 +3,7 @@ import { parseConfig } from "../src/server/config/load.ts";
 import { UNAVAILABLE_KEYS } from "../src/server/config/problems.ts";
 import { AGENT_KINDS, configSchema } from "../src/server/config/schema.ts";
 
-/** The part of JSON Schema that the configuration needs. */
+/** The subset of JSON Schema that the configuration uses. */
 export interface JsonSchema {
   readonly type?: string;
   readonly description?: string;
@@ -19,7 +19,7 @@ export interface JsonSchema {
   readonly [key: string]: unknown;
 }
 
-/** The schema as the validator has it: what may be written, before variables are put in. */
+/** The validator's input schema, before variables are substituted. */
 export function plainSchema(): JsonSchema {
   return z.toJSONSchema(configSchema, { io: "input", target: "draft-7" }) as JsonSchema;
 }
@@ -121,9 +121,8 @@ artifacts up to \`limits.task\`; a program that writes more is killed and its ta
 at startup by \`serve\`, and by \`dragoman doctor\`.
 `;
 
-/** The page about the configuration. */
 export function configurationPage(schema: JsonSchema): string {
-  // What is documented must work.
+  // The documented example must be valid.
   parseConfig(EXAMPLE, { source: "the example", folder: "/", environment: {} });
   const all = Object.entries(schema.properties ?? {});
   const single = all.filter(([, value]) => !isSection(value)).map(([key, value]) => rowOf(key, value, false));
@@ -152,7 +151,7 @@ interface Row {
   readonly required: boolean;
 }
 
-/** Nested maps and the members of lists are rows of the same table. */
+/** Nested maps and list members become rows of the same table. */
 function rowsOf(schema: JsonSchema, prefix: string): readonly Row[] {
   return Object.entries(schema.properties ?? {}).flatMap(([key, value]): readonly Row[] => {
     const path = `${prefix}${key}`;

@@ -24,7 +24,7 @@ const PART_LABELS = {
   data: "structured data",
 } as const satisfies Record<keyof Abilities["parts"], string>;
 
-/** What each dialect supports, from what it declares; a test compares the declarations with what its codecs do. */
+/** What each dialect supports, as it declares; a test compares the declarations with its codecs. */
 export function dialectsPage(dialects: readonly Dialect[]): string {
   return `# Dialects
 
@@ -49,9 +49,9 @@ ${dialects.map(lossesSection).join("\n\n")}
 }
 
 function abilityRows(dialects: readonly Dialect[]): string[][] {
-  const row = (words: string, tell: (can: Abilities) => boolean) => [
-    words,
-    ...dialects.map(({ can }) => (tell(can) ? "yes" : "no")),
+  const row = (label: string, isSupported: (can: Abilities) => boolean) => [
+    label,
+    ...dialects.map(({ can }) => (isSupported(can) ? "yes" : "no")),
   ];
   const operations = Object.keys(OPERATION_LABELS) as (keyof Abilities["operations"])[];
   const parts = Object.keys(PART_LABELS) as (keyof Abilities["parts"])[];

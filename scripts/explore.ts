@@ -1,6 +1,7 @@
 /**
- * Looks for what no one knows of yet: faults, hostile callers and properties with many more cases than the suite has, and a
- * new seed each time. `npm run explore`, or `npm run explore -- --seed N [paths of tests]` to repeat what was found.
+ * Searches for unknown bugs: runs the tests of faults, hostile callers and properties with many more cases than the
+ * suite, and with a new seed each time. `npm run explore`, or `npm run explore -- --seed N [test paths]` to reproduce a
+ * failure.
  */
 import { spawnSync } from "node:child_process";
 

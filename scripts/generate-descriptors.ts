@@ -1,6 +1,6 @@
 /**
- * What server reflection shows, made from the same tables that read and write the messages, and written into the source:
- * a running server needs no library for it. Run by `npm run docs`.
+ * Generates the descriptors for server reflection from the tables that encode and decode the messages. They are written
+ * to source files, so that a running server needs no library for them. Run by `npm run docs`.
  */
 import { create, toBinary } from "@bufbuild/protobuf";
 import {
@@ -38,7 +38,7 @@ import {
 import { HEALTH_TABLES } from "../src/server/grpc/services/health.ts";
 import { REFLECTION_TABLES } from "../src/server/grpc/services/reflection.ts";
 
-/** By path from the root of the repository. */
+/** Paths are relative to the root of the repository. */
 export function descriptorFiles(): readonly [path: string, content: string][] {
   return [
     ["src/dialects/a2a-v1/proto/descriptor.generated.ts", generatedFile([toDescriptor(A2A_V1)])],
@@ -90,7 +90,7 @@ function healthFile(): FileDescriptorProto {
       ],
     },
   });
-  // The tables have no enums within messages.
+  // The tables have no enums nested in messages.
   const response = file.messageType.find(({ name }) => name === types.response);
   response?.enumType.push(...file.enumType.splice(0));
   for (const field of response?.field ?? []) field.typeName = `.grpc.health.v1.${types.response}.ServingStatus`;
@@ -158,7 +158,7 @@ function messageDescriptor(
     return { type: type in tables.enums ? Type.ENUM : Type.MESSAGE, typeName: nameOf(type) };
   };
   const oneofs = [...new Set(fields.flatMap(({ oneof }) => oneof ?? []))];
-  // The keyword `optional` is a oneof of its own, after the real ones.
+  // Each `optional` field has a synthetic oneof, after the real ones.
   for (const field of fields) if (field.optional) oneofs.push(`_${field.name}`);
   const entryName = (field: Field) => `${upperFirst(camelCase(field.name))}Entry`;
   return create(DescriptorProtoSchema, {

@@ -83,7 +83,7 @@ Every option and member of \`defineAgent\`, \`serve\` and \`connect\`. [library.
 refused with the name that was probably meant.
 `;
 
-/** The page about the library, from its types and their comments. A member without a comment is an error. */
+/** The library reference, generated from its types and their comments. A member without a comment is an error. */
 export function referencePage(): string {
   const files = [...new Set(SECTIONS.map(({ file }) => root + file))];
   const program = ts.createProgram(files, {
@@ -133,7 +133,7 @@ function rowOf(checker: ts.TypeChecker, symbol: ts.Symbol): { name: string; type
   };
 }
 
-/** As it is written, for that is what an author knows the names of. */
+/** The type as written in the source, because authors know those names. */
 function typeText(declaration: ts.Declaration): string {
   if (ts.isMethodSignature(declaration) || ts.isMethodDeclaration(declaration)) {
     const parameters = declaration.parameters.map((parameter) => parameter.getText().replace(/ = .*$/s, "?"));
