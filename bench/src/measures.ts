@@ -1,4 +1,4 @@
-/** Everything a scenario can measure, with how it is printed. */
+/** Everything a scenario can measure, and how to print it. */
 export const measures = {
   perSecond: { title: "per second", digits: 0 },
   cpuMicros: { title: "CPU µs each", digits: 1 },
@@ -14,10 +14,10 @@ export const measures = {
 
 export type Measure = keyof typeof measures;
 
-/** What one contestant showed in one round. */
+/** The measurements of one contestant in one round. */
 export type Sample = Partial<Record<Measure, number>>;
 
-/** Samples of all rounds, by the contestant's label, in the order they are printed. */
+/** Samples of all rounds by the contestant's label, in printing order. */
 export type Samples = ReadonlyMap<string, readonly Sample[]>;
 
 export function series(samples: Samples, label: string, measure: Measure): number[] {

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 
 export interface Options {
-  /** Names of scenarios to run; all when absent. */
+  /** Names of scenarios to run; default: all. */
   only?: string[];
   rounds: number;
   quick: boolean;

@@ -4,9 +4,9 @@ import { cpus } from "node:os";
 import { join } from "node:path";
 import type { ScenarioReport } from "./report.ts";
 
-/** Ratios mean something only within one run, so each scenario says which run it is of. */
+/** Ratios are meaningful only within one run, so each scenario records its run. */
 interface RecordedScenario extends ScenarioReport {
-  /** With `+` if the work tree had changes. */
+  /** With `+` if the work tree was dirty. */
   commit: string;
   at: string;
   rounds: number;
@@ -18,7 +18,7 @@ export interface Results {
   scenarios: RecordedScenario[];
 }
 
-/** The day's results with these reports in them: a scenario that was run again replaces the earlier run. */
+/** Merges the reports into the day's results; a scenario that was run again replaces its earlier run. */
 export function mergeResults(
   earlier: Results | undefined,
   run: { readonly commit: string; readonly at: string; readonly rounds: number },
@@ -53,7 +53,7 @@ export async function recordResults(
 }
 
 function currentCommit(folder: string): string {
-  const git = (...words: string[]): string => execFileSync("git", words, { cwd: folder, encoding: "utf8" }).trim();
+  const git = (...args: string[]): string => execFileSync("git", args, { cwd: folder, encoding: "utf8" }).trim();
   try {
     const isClean = git("status", "--porcelain", "--", ":/", ":!/bench/results") === "";
     return `${git("rev-parse", "--short=12", "HEAD")}${isClean ? "" : "+"}`;

@@ -6,7 +6,7 @@ import type { Workspace } from "./workspace.ts";
 
 export interface Context {
   rounds: number;
-  /** Picks the size of something: the full one, or a small one for a quick run. */
+  /** Returns the full size, or the small one for a quick run. */
   size(full: number, quick: number): number;
   workspace: Workspace;
 }
@@ -27,7 +27,7 @@ export interface Entry {
   link?: LinkSettings;
 }
 
-/** Collects samples by label, and what went wrong. */
+/** Collects samples and failures by label. */
 export class Recorder {
   readonly #samples = new Map<string, Sample[]>();
   readonly failures = new Map<string, string>();
@@ -49,7 +49,7 @@ export class Recorder {
 
 /**
  * Measures all entries in every round, each in a fresh process with a fresh store, so that no round
- * inherits the heap of an earlier one. Every other round runs backwards, so that nobody always goes first.
+ * inherits the heap of an earlier one. Every other round is in reverse order, so that no entry always goes first.
  */
 export async function compare(
   context: Context,
@@ -85,7 +85,7 @@ export async function withContestant<Result>(
   }
 }
 
-/** Runs some work and tells how fast it went and what the server paid for each unit of it. */
+/** Runs some work and returns its throughput and the server's CPU cost per unit. */
 export async function costOf(
   contestant: Contestant,
   work: () => Promise<{ completed: number; seconds: number }>,

@@ -1,4 +1,4 @@
-/** The middle value; the mean of the two middle ones when their number is even. */
+/** The middle value; for an even number of values, the mean of the two middle ones. */
 export function median(values: readonly number[]): number {
   if (values.length === 0) throw new RangeError("median of no values");
   const sorted = [...values].sort((a, b) => a - b);

@@ -7,15 +7,15 @@ interface Bound {
 }
 
 /**
- * One promise about one measure: of a contestant alone, or compared with another.
- * `times` judges the ratio of the two, `plus` their difference.
+ * A target for one measure: of one contestant, or relative to another.
+ * `times` checks the ratio of the two, `plus` their difference.
  */
 export type Target = { measure: Measure; of: string } & Bound &
   ({ times: string } | { plus: string } | { alone: true });
 
 export interface Verdict {
   text: string;
-  /** Absent when one of the contestants could not be measured. */
+  /** Absent if one of the contestants could not be measured. */
   value?: number;
   met: boolean;
 }

@@ -6,8 +6,8 @@ import type { Endpoint } from "./client/requests.ts";
 import { withContestant } from "./scenario.ts";
 
 /**
- * Scratch files of one run. They lie beside the results and not in the system's temporary folder, which
- * is often memory, where a durable write costs nothing.
+ * Scratch files of one run, next to the results and not in the system's temporary folder, which is
+ * often in memory, where a durable write costs nothing.
  */
 export class Workspace {
   readonly #folder: string;
@@ -34,7 +34,7 @@ export class Workspace {
     return kind === "memory" ? "memory:" : `sqlite:${this.path(`store-${++this.#stores}.db`)}`;
   }
 
-  /** A Dragoman store in a file of its own that holds this many completed tasks; filled once per run, then copied. */
+  /** A Dragoman store file with this many completed tasks; filled once per run, then copied. */
   async filledStore(tasks: number): Promise<string> {
     let filled = this.#filled.get(tasks);
     if (!filled) {

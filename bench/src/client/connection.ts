@@ -44,9 +44,9 @@ export class Connection {
     });
   }
 
-  /** Sends a whole request; resolves with the status once the sink has got the whole response. */
+  /** Sends a whole request; resolves with the status once the sink has received the whole response. */
   exchange(request: Buffer, sink: ResponseSink): Promise<number> {
-    // A socket that is gone says nothing about what is written to it.
+    // A closed socket does not report what happens to further writes.
     if (this.#error !== undefined) return Promise.reject(this.#error);
     return new Promise((resolve, reject) => {
       this.#sink = sink;

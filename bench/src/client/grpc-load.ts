@@ -3,13 +3,13 @@ import { chunkCharacter } from "../contestants/protocol.ts";
 import { GrpcSession } from "./grpc-session.ts";
 import type { LoadResult, Until } from "./load.ts";
 
-/** gRPC by hand, so that the client costs little beside the servers. */
+/** Uses a hand-written gRPC client, so that its cost is small compared to the servers. */
 export interface GrpcLoad {
   readonly port: number;
   readonly method: "SendMessage" | "SendStreamingMessage";
   readonly text: string;
   readonly sessions: number;
-  /** Calls at a time on each session. */
+  /** Concurrent calls per session. */
   readonly callsEach: number;
   /** Bytes of streamed text that every answer must carry. */
   readonly textBytes: number;
@@ -40,14 +40,14 @@ export async function runGrpcLoad(load: GrpcLoad, until: Until): Promise<LoadRes
   }
 }
 
-/** The number of messages; throws unless they carry all the text. */
+/** Returns the number of messages; throws unless they carry all the text. */
 function checked(answer: Buffer, load: GrpcLoad): number {
   const { messages, text } = countIn(answer);
   if (messages > 0 && text >= load.textBytes) return messages;
   throw new Error(`a call failed: ${messages} messages, ${text} bytes of text`);
 }
 
-/** One call by a client that understands all of the answer. */
+/** One call with a client that decodes the whole response. */
 async function checkStatus(load: GrpcLoad, path: string): Promise<void> {
   const session = connect(`http://127.0.0.1:${load.port}`, { settings: { initialWindowSize: 1 << 24 } });
   try {

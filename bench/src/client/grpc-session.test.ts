@@ -44,13 +44,13 @@ describe("GrpcSession", () => {
   });
 
   it("says the same headers with every call", async () => {
-    const heard: IncomingHttpHeaders[] = [];
+    const received: IncomingHttpHeaders[] = [];
     const session = await sessionWith((stream, body, headers) => {
-      heard.push({ ...headers });
+      received.push({ ...headers });
       reply(stream, body);
     });
     for (let call = 0; call < 3; call++) await session.call(Buffer.from("x"));
-    expect(heard[0]).toMatchObject({
+    expect(received[0]).toMatchObject({
       ":method": "POST",
       ":scheme": "http",
       ":path": "/a.B/C",
@@ -58,8 +58,8 @@ describe("GrpcSession", () => {
       te: "trailers",
       "a2a-version": "1.0",
     });
-    expect(heard[1]).toEqual(heard[0]);
-    expect(heard[2]).toEqual(heard[0]);
+    expect(received[1]).toEqual(received[0]);
+    expect(received[2]).toEqual(received[0]);
   });
 
   it("takes answers of any length", async () => {

@@ -20,8 +20,8 @@ interface Waiting {
 }
 
 /**
- * gRPC calls of one method on one connection. The headers of answers are not decoded: an answer is what ends with
- * trailers, and whoever gets its messages sees whether they are all there, which those of a failed call are not.
+ * gRPC calls of one method on one connection. Response headers are not decoded: a response ends with trailers, and the
+ * caller checks that its messages are complete, which those of a failed call are not.
  */
 export class GrpcSession {
   readonly #socket: Socket;
@@ -59,7 +59,7 @@ export class GrpcSession {
     });
   }
 
-  /** Resolves with the messages of the answer, each with its length before it. */
+  /** Resolves with the length-prefixed messages of the response. */
   call(request: Buffer): Promise<Buffer> {
     const id = this.#nextStream;
     this.#nextStream += 2;
@@ -75,7 +75,7 @@ export class GrpcSession {
     this.#socket.destroy();
   }
 
-  /** What is sent in one turn leaves in one piece. */
+  /** Batches everything that is sent in one turn of the event loop into one write. */
   #send(bytes: Buffer): void {
     this.#out.push(bytes);
     if (this.#inTurn) return;
@@ -117,7 +117,7 @@ export class GrpcSession {
     if ((type === FRAME.data || type === FRAME.headers) && (flags & END_STREAM) !== 0) this.#end(id);
   }
 
-  /** Gives back the room that was used, long before there is none. */
+  /** Updates the flow-control window long before it is exhausted. */
   #acknowledge(length: number): void {
     this.#unacknowledged += length;
     if (this.#unacknowledged < CONNECTION_WINDOW / 4) return;
@@ -159,20 +159,20 @@ function windowUpdate(size: number): Buffer {
   return frame(FRAME.windowUpdate, 0, 0, bytes);
 }
 
-/** `:method: POST` and `:scheme: http` of the static table of HPACK (RFC 7541). */
+/** `:method: POST` and `:scheme: http` in the static table of HPACK (RFC 7541). */
 const POST = 0x83;
 const HTTP = 0x86;
 
-/** As ordinary clients do, the first call teaches the server its headers and later ones refer to them by number. */
+/** As in ordinary clients, the first call adds its headers to the dynamic table; later calls refer to their index. */
 function firstHeaders(port: number, path: string): Buffer {
   const named = [namedBefore(4, path), namedBefore(1, `127.0.0.1:${port}`), namedBefore(31, "application/grpc")];
   return Buffer.concat([Buffer.from([POST, HTTP]), ...named, literal("te", "trailers"), literal("a2a-version", "1.0")]);
 }
 
-/** The five above, the last of which has number 62. */
+/** The five headers above, the last of which has index 62. */
 const LATER_HEADERS = Buffer.from([POST, HTTP, 0x80 | 66, 0x80 | 65, 0x80 | 64, 0x80 | 63, 0x80 | 62]);
 
-/** A header to remember whose name is in the static table. */
+/** A literal header with indexing whose name is in the static table. */
 function namedBefore(index: number, value: string): Buffer {
   return Buffer.concat([Buffer.from([0x40 | index]), text(value)]);
 }
@@ -181,7 +181,7 @@ function literal(name: string, value: string): Buffer {
   return Buffer.concat([Buffer.from([0x40]), text(name), text(value)]);
 }
 
-/** Shorter than 127 bytes. */
+/** A string literal; must be shorter than 127 bytes. */
 function text(value: string): Buffer {
   return Buffer.concat([Buffer.from([value.length]), Buffer.from(value)]);
 }

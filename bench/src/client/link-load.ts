@@ -1,7 +1,7 @@
 import type { LinkPlatform } from "./link-platform.ts";
 import type { LoadResult } from "./load.ts";
 
-/** Conversations over one link, each of which says something whenever it was answered. */
+/** Runs conversations over one link, each of which sends its next message once the previous one is answered. */
 export async function runLinkLoad(platform: LinkPlatform, sessions: number, seconds: number): Promise<LoadResult> {
   const start = performance.now();
   const end = start + seconds * 1000;

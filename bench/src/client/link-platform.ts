@@ -7,10 +7,10 @@ import { type LinkCredentials, linkCredentials } from "../contestants/protocol.t
 
 interface Waiting {
   frames: number;
-  /** The answer must have said these words before it is complete. */
+  /** Text that the response must contain before it is complete. */
   readonly words: string;
   heard: boolean;
-  /** What the last frame that is waited for contains. */
+  /** Content that identifies the last frame to wait for. */
   readonly mark: string;
   readonly resolve: (frames: number) => void;
   readonly reject: (error: Error) => void;
@@ -18,13 +18,13 @@ interface Waiting {
 
 const host = "127.0.0.1";
 const path = "/openclaw/v1/ws/link";
-/** An answer is JSON in the text of an envelope, so that quotes inside it are escaped and those of the envelope are not. */
+/** A response is a JSON string inside an envelope: quotes in it are escaped, those of the envelope are not. */
 const finalMark = '\\"final\\":true';
 const taskMark = '"taskId":"';
 
 /**
- * Xiaoyi's platform as far as a load needs it: it takes one link of one agent, says messages and counts the frames that
- * answer them. Frames are searched and not parsed, so that the platform costs little beside the agent.
+ * The part of Xiaoyi's platform that a load needs: it accepts one link of one agent, sends messages and counts the
+ * response frames. Frames are searched, not parsed, so that the platform costs little compared to the agent.
  */
 export class LinkPlatform {
   readonly #server: WebSocketServer;
@@ -49,7 +49,7 @@ export class LinkPlatform {
     return `ws://${host}:${(this.#server.address() as AddressInfo).port}${path}`;
   }
 
-  /** Resolves when an agent has dialled and said who it is. */
+  /** Resolves when an agent has connected and identified itself. */
   async linked(): Promise<void> {
     if (this.#introduced) return;
     await new Promise<void>((resolve) => {
@@ -57,17 +57,17 @@ export class LinkPlatform {
     });
   }
 
-  /** Says something to the agent; resolves with the number of frames when the answer has ended. */
+  /** Sends a message to the agent; resolves with the number of frames when the response has ended. */
   say(session: string, task: string, text: string): Promise<number> {
     return this.#send(messageFrame(session, task, text), task, { words: text, mark: finalMark });
   }
 
-  /** Says something to the agent; resolves when the words were heard back, although the answer goes on. */
+  /** Sends a message to the agent; resolves when its text was echoed, although the response continues. */
   begin(session: string, task: string, text: string): Promise<number> {
     return this.#send(messageFrame(session, task, text), task, { words: text, mark: text });
   }
 
-  /** Cancels a task; resolves when its answer has ended. */
+  /** Cancels a task; resolves when its response has ended. */
   cancel(session: string, task: string): Promise<number> {
     return this.#send(cancelFrame(session, task), task, { words: "", mark: finalMark });
   }
@@ -87,7 +87,7 @@ export class LinkPlatform {
 
   #take(link: WebSocket): void {
     this.#link = link;
-    link.on("message", (data: Buffer) => this.#hear(data.toString("latin1")));
+    link.on("message", (data: Buffer) => this.#receive(data.toString("latin1")));
     link.on("close", () => {
       this.#link = undefined;
       this.#introduced = false;
@@ -96,7 +96,7 @@ export class LinkPlatform {
     });
   }
 
-  #hear(frame: string): void {
+  #receive(frame: string): void {
     const start = frame.indexOf(taskMark);
     if (start < 0) {
       if (frame.includes("clawd_bot_init")) this.#meet();

@@ -2,7 +2,7 @@ import { Connection } from "./connection.ts";
 import { type Endpoint, type MessageOptions, MessageTemplate, rpcRequest } from "./requests.ts";
 import { BodySink, StreamSink, saysCompleted } from "./sinks.ts";
 
-/** When to stop sending: after a time (requests in flight are then awaited) or after a number of requests. */
+/** When to stop: after a time (requests in flight are then awaited) or after a number of requests. */
 export type Until = { seconds: number } | { requests: number };
 
 export interface LoadResult {
@@ -11,10 +11,10 @@ export interface LoadResult {
   frames: number;
 }
 
-/** What one connection does once; it returns how many frames came. */
+/** One iteration on a connection; returns the number of frames received. */
 type Act = (connection: Connection) => Promise<number>;
 
-/** Runs an action on many connections at once, each in its own loop. */
+/** Runs an action on many connections concurrently, each in its own loop. */
 export async function runLoad(
   endpoint: Endpoint,
   connections: number,
@@ -44,7 +44,7 @@ export async function runLoad(
   }
 }
 
-/** Blocking sends; every answer must be a completed task. */
+/** Blocking sends; every response must be a completed task. */
 export function sends(endpoint: Endpoint, options?: MessageOptions): (index: number) => Act {
   return (index) => {
     const template = new MessageTemplate(endpoint, "SendMessage", `c${index}`, options);
@@ -72,7 +72,7 @@ export function streams(endpoint: Endpoint, chunks: number, chunkBytes: number):
   };
 }
 
-/** The same JSON-RPC call again and again, or one of several in turn. */
+/** Repeats one JSON-RPC call, or several in turn. */
 export function calls(requests: readonly Buffer[]): (index: number) => Act {
   return (index) => {
     let turn = index;
@@ -86,7 +86,7 @@ export function calls(requests: readonly Buffer[]): (index: number) => Act {
   };
 }
 
-/** One call on a connection of its own choosing, with its result parsed. */
+/** One call on the given connection, with its result parsed. */
 export async function call<Result>(
   connection: Connection,
   endpoint: Endpoint,

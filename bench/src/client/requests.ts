@@ -1,4 +1,4 @@
-/** Where a contestant answers JSON-RPC, and gRPC if it does. */
+/** Where a contestant serves JSON-RPC and, if supported, gRPC. */
 export interface Endpoint {
   port: number;
   path: string;
@@ -26,8 +26,8 @@ export function rpcRequest(endpoint: Endpoint, method: string, params: unknown):
 }
 
 /**
- * A message request whose `messageId` is new each time, counted up inside the ready-made bytes so that
- * the client spends nothing on building requests.
+ * A message request with a new `messageId` each time, incremented inside the prebuilt bytes so that
+ * the client spends no time on building requests.
  */
 export class MessageTemplate {
   readonly #bytes: Buffer;
@@ -48,7 +48,7 @@ export class MessageTemplate {
     this.#lastDigit = this.#bytes.indexOf(messageId) + messageId.length - 1;
   }
 
-  /** The returned bytes are reused: call again only after the response has come. */
+  /** The returned buffer is reused: call again only after the response has arrived. */
   next(): Buffer {
     const nine = 57;
     const zero = 48;

@@ -1,4 +1,4 @@
-/** Receives one HTTP response. `body` gets a range of a buffer that is reused after the call only by the reader itself. */
+/** Receives one HTTP response. `body` gets a range of a buffer, which only the reader itself reuses after the call. */
 export interface ResponseSink {
   body(data: Buffer, start: number, end: number): void;
   end(status: number): void;
@@ -10,8 +10,8 @@ const headEnd = Buffer.from("\r\n\r\n");
 const lineEnd = Buffer.from("\r\n");
 
 /**
- * Reads HTTP/1.1 responses of one connection, one after the other. It knows only what the
- * measured servers send (a length or chunks), so that the client stays far cheaper than they are.
+ * Parses the HTTP/1.1 responses of one connection. It supports only what the measured servers send
+ * (a content length or chunks), so that the client stays far cheaper than they are.
  */
 export class ResponseParser {
   #state: State = "head";
@@ -33,7 +33,7 @@ export class ResponseParser {
     }
   }
 
-  /** Consumes one element from `at` and returns where the next begins; `at` itself when more bytes are needed. */
+  /** Consumes one element at `at` and returns the offset of the next; `at` itself if more bytes are needed. */
   #step(data: Buffer, at: number, sink: ResponseSink): number {
     switch (this.#state) {
       case "head":

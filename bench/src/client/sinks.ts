@@ -3,7 +3,7 @@ import type { ResponseSink } from "./response-parser.ts";
 
 const completed = Buffer.from("TASK_STATE_COMPLETED");
 
-/** Gathers a response whole. */
+/** Buffers a whole response. */
 export class BodySink implements ResponseSink {
   #pieces: Buffer[] = [];
 
@@ -13,7 +13,7 @@ export class BodySink implements ResponseSink {
 
   end(): void {}
 
-  /** The body of the last response; the sink is then ready for the next. */
+  /** Returns the body of the last response and resets the sink. */
   take(): Buffer {
     const body = this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces);
     this.#pieces = [];
@@ -26,7 +26,7 @@ const newLine = "\n".charCodeAt(0);
 const tailLength = 4096;
 
 /**
- * Counts what a stream carries without parsing it: text, frames, and whether it ended completed. Text is
+ * Measures a stream without parsing it: bytes of text, frames, and whether it ended completed. Text is
  * counted rather than chunks because a server may merge adjacent chunks.
  */
 export class StreamSink implements ResponseSink {
@@ -36,7 +36,7 @@ export class StreamSink implements ResponseSink {
   #tail: Buffer = Buffer.alloc(0);
   #previous = 0;
 
-  /** @param expected how many bytes of text the stream will carry; what follows them is kept, to see how it ended */
+  /** @param expected bytes of text that the stream will carry; what follows is buffered, to see how it ended */
   constructor(expected: number) {
     this.#expected = expected;
   }
@@ -60,7 +60,7 @@ export class StreamSink implements ResponseSink {
 
   end(): void {}
 
-  /** True when all the text came, no more than that, and the task ended completed. */
+  /** True if exactly the expected text arrived and the task ended completed. */
   isWhole(): boolean {
     return this.text === this.#expected && this.#tail.includes(completed);
   }

@@ -3,8 +3,8 @@ import { Kysely, SqliteDialect } from "kysely";
 import Database from "libsql";
 
 /**
- * The SDK's own persistent store, which its README recommends, on a database that is durable on commit. The table is the
- * one its migration makes; the driver is the one Dragoman uses, so that only the stores differ.
+ * The SDK's own persistent store, as its README recommends, on a database that is durable on commit. The table is that
+ * of its migration; the driver is the one Dragoman uses, so that only the stores differ.
  */
 export async function openSqliteTaskStore(file: string): Promise<DatabaseTaskStore> {
   const database = new Database(file);

@@ -1,7 +1,7 @@
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { runContestant } from "./child.ts";
 
-/** The floor for gRPC: the library that all contestants use, which takes bytes and gives them back. */
+/** The baseline for gRPC: only the library that all contestants use, which receives bytes and returns them. */
 await runContestant(async () => {
   const server = new Server();
   const bytes = { serialize: (message: Buffer) => message, deserialize: (message: Buffer) => message };

@@ -5,8 +5,8 @@ import { runContestant } from "./child.ts";
 import { linkCredentials } from "./protocol.ts";
 
 /**
- * The floor: `ws` that parses what the platform says and answers it, with nothing behind it but an entry for every
- * conversation. `onlyFinal` says the answer and its end in one frame; otherwise it is said as phones like it, in the
+ * The baseline: `ws` that parses the platform's messages and responds, with nothing behind it but a map entry for every
+ * conversation. `onlyFinal` sends the whole response in one frame; otherwise it is sent as phones expect it, in the
  * same frames as Dragoman's.
  */
 interface Request {
@@ -61,6 +61,6 @@ await runContestant(async ({ agent, link }) => {
     say(socket, request, artifact(text, false));
     if (agent === "echo") say(socket, request, status("completed", true));
   });
-  // It listens nowhere.
+  // It does not listen on a port.
   return { port: 0, path: "", close: () => socket.terminate() };
 });

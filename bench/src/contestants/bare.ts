@@ -5,8 +5,8 @@ import { runContestant } from "./child.ts";
 import { type AgentName, chunkText } from "./protocol.ts";
 
 /**
- * The floor: `node:http` that parses the request and answers what an agent server would, with no
- * protocol behind it. Handlers are passed inline because the TypeScript runner wraps named inner functions at every call.
+ * The baseline: `node:http` that parses the request and responds as an agent server would, with no
+ * protocol behind it. Handlers are inline because the TypeScript runner wraps named inner functions at every call.
  */
 interface SendRequest {
   id: number;

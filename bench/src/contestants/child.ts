@@ -4,7 +4,7 @@ interface Running extends Ready {
   close(): Promise<void> | void;
 }
 
-/** Makes the current process a contestant: starts it as the parent asked and answers the parent's questions. */
+/** Runs the current process as a contestant: starts it as the parent requested and replies to the parent's messages. */
 export async function runContestant(start: (settings: Settings) => Promise<Running>): Promise<void> {
   const settings: Settings = JSON.parse(process.argv[2] ?? "{}");
   const running = await start(settings);
@@ -25,7 +25,7 @@ export async function runContestant(start: (settings: Settings) => Promise<Runni
   reply({ ready });
 }
 
-/** Collects until nothing more is freed: finalizers of sockets need a turn of the loop between two collections. */
+/** Collects garbage until nothing more is freed: socket finalizers need an event loop turn between collections. */
 async function settleMemory() {
   for (let pass = 0; pass < 4; pass++) {
     globalThis.gc?.();

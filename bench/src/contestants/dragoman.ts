@@ -59,7 +59,7 @@ await runContestant(async ({ agent, link, store }) => {
     agents: { [agent]: agents[agent] },
     log: false,
     ...(link && { xiaoyi: { links: [{ agent, ...linkCredentials, url: link.url }] } }),
-    // A run this fast would have its chunks merged; the rivals send every one, so Dragoman must too.
+    // At this rate chunks would be merged; the other contestants send every one, so Dragoman must, too.
     limits: { mergeAfter: Number.POSITIVE_INFINITY },
   });
   const grpcPort = Number(server.grpc?.split(":").at(-1));

@@ -7,14 +7,14 @@ import type { Memory, Question, Reply, Settings } from "./protocol.ts";
 export type ContestantName = "dragoman" | "a2a-js" | "bare" | "bare-grpc" | "bare-link";
 
 export interface Contestant extends Endpoint {
-  /** CPU microseconds the server process has used since it began. */
+  /** CPU microseconds that the server process has used since its start. */
   cpu(): Promise<number>;
   /** Memory after garbage collection. */
   memory(): Promise<Memory>;
   stop(): Promise<void>;
 }
 
-/** Starts a contestant in a process of its own and waits until it listens. */
+/** Starts a contestant in a separate process and waits until it listens. */
 export async function launch(name: ContestantName, settings: Settings): Promise<Contestant> {
   const file = fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
   const child = fork(file, [JSON.stringify(settings)], {
@@ -39,7 +39,7 @@ export async function launch(name: ContestantName, settings: Settings): Promise<
 
 type ReplyWith<Key extends string> = Extract<Reply, Record<Key, unknown>>;
 
-/** What the process has said on its standard error, as far as that is of interest. */
+/** The relevant line of what the process wrote to stderr. */
 export function complaintOf(child: ChildProcess): () => string {
   let complaint = "";
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {
@@ -48,7 +48,7 @@ export function complaintOf(child: ChildProcess): () => string {
   return () => reasonIn(complaint);
 }
 
-/** The next reply that has this key. A process that ends never replies: whoever waits for it must learn that. */
+/** The next reply with this key. Rejects if the process ends, since it will never reply. */
 export function nextReply<Key extends string>(
   child: ChildProcess,
   key: Key,
@@ -74,7 +74,7 @@ export function nextReply<Key extends string>(
   });
 }
 
-/** The line of a crash report that says what happened. */
+/** The line of a crash report with the error. */
 function reasonIn(complaint: string): string {
   const lines = complaint.trim().split("\n");
   return lines.find((line) => /^\w*Error\b/.test(line)) ?? lines.at(-1) ?? "";

@@ -1,15 +1,15 @@
-/** What a contestant is asked to serve. Each process serves one agent, so that none pays for routes it does not use. */
+/** What a contestant serves. Each process serves one agent, so that none pays for unused routes. */
 export interface Settings {
   agent: AgentName;
   /** `memory:` or `sqlite:<file>` */
   store: string;
-  /** The agent dials this platform of Xiaoyi. */
+  /** The Xiaoyi platform that the agent connects to. */
   link?: LinkSettings;
 }
 
 export interface LinkSettings {
   url: string;
-  /** Of the bare contestant: the whole answer in one frame. */
+  /** Bare contestant only: send the whole response in one frame. */
   onlyFinal?: boolean;
 }
 
@@ -19,7 +19,7 @@ export interface LinkCredentials {
   sk: string;
 }
 
-/** By which an agent and the platform know each other. */
+/** Credentials shared by the agent and the platform. */
 export const linkCredentials: LinkCredentials = {
   agentId: "measured-agent",
   ak: "measured-key",
@@ -27,9 +27,9 @@ export const linkCredentials: LinkCredentials = {
 };
 
 /**
- * `echo` answers a task with one artifact; `stream` answers with as many chunks as the message says;
- * `hold` works until it is cancelled, and `linger` does so after it has said something; `ask` asks for more input at
- * every turn.
+ * `echo` completes a task with one artifact; `stream` sends as many chunks as the message requests;
+ * `hold` works until it is cancelled, `linger` does the same after sending some output; `ask` requires input at every
+ * turn.
  */
 export type AgentName = "echo" | "stream" | "hold" | "linger" | "ask";
 
@@ -40,7 +40,7 @@ export interface Memory {
 
 export type Question = "cpu" | "memory" | "stop";
 
-/** `grpcPort` where the contestant also answers gRPC. */
+/** `grpcPort` is set if the contestant also serves gRPC. */
 export interface Ready {
   port: number;
   path: string;
@@ -49,7 +49,7 @@ export interface Ready {
 
 export type Reply = { ready: Ready } | { cpu: number } | { memory: Memory };
 
-/** What streamed chunks consist of. It occurs nowhere else on the wire, so counting it counts the text. */
+/** The content of streamed chunks. It occurs nowhere else on the wire, so counting it counts the text. */
 export const chunkCharacter = "~";
 export const chunkBytes = 20;
 export const chunkText = chunkCharacter.repeat(chunkBytes);

@@ -10,7 +10,7 @@ import { startUp } from "./start-up.ts";
 import { stream } from "./stream.ts";
 import { subscriptions } from "./subscriptions.ts";
 
-/** All scenarios in the order they run. Adding one means adding its file and a line here. */
+/** All scenarios in running order. To add one, add its file and a line here. */
 export const scenarios: readonly Scenario[] = [
   sendMemory,
   sendSqlite,

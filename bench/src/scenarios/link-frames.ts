@@ -3,8 +3,8 @@ import { LinkPlatform } from "../client/link-platform.ts";
 import { compare, costOf, type Entry, type Scenario } from "../scenario.ts";
 
 /**
- * The last frame of an answer waits 300 ms, as the platform wants it, so that one conversation takes a message three
- * times a second at most. With this many the pause does not limit what is measured.
+ * The last frame of a response is delayed by 300 ms, as the platform requires, so one conversation handles at most
+ * three messages a second. With this many conversations, the delay does not limit the measured throughput.
  */
 const conversations = 4_000;
 

@@ -30,7 +30,7 @@ export const linkSessions: Scenario = {
 };
 
 async function measureSessions(contestant: Contestant, platform: LinkPlatform, count: number) {
-  // The first conversations also pay for compiled code and pools that stay: they come before the mark.
+  // The first conversations also allocate compiled code and pools that persist: they run before the measurement.
   const early = await open(platform, "early", Math.ceil(count / 10));
   await end(platform, early);
   const before = await contestant.memory();

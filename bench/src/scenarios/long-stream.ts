@@ -35,7 +35,7 @@ export const longStream: Scenario = {
             const until = { requests: chunksEach / chunks };
             const load = () => runLoad(contestant, 1, until, streams(contestant, chunks, chunkBytes));
             const sample = await costOf(contestant, load, chunks);
-            // The round before the first only warms up.
+            // Round -1 is a warm-up.
             if (round >= 0) record.add(labelOf(length, store), { cpuMicros: sample.cpuMicros });
           }
         }

@@ -6,7 +6,7 @@ import type { Contestant } from "../contestants/launch.ts";
 import { type Context, costOf, type Recorder, type Scenario, withContestant } from "../scenario.ts";
 import type { Target } from "../verdict.ts";
 
-/** Tasks that grow side by side, so that a window holds enough messages to measure. */
+/** Tasks that grow in parallel, so that a window has enough messages to measure. */
 const tasks = 8;
 const window = 100;
 const early = 10;
@@ -40,7 +40,7 @@ export const longTask: Scenario = {
 };
 
 async function measureTasks(contestant: Contestant, context: Context, record: Recorder, store: Store): Promise<void> {
-  // The old tasks grow first, so that young and old ones meet the same warm server, in turn.
+  // The old tasks grow first, so that young and old ones are measured in turn on the same warm server.
   const old = await startTasks(contestant);
   await talk(old, context.size(5_000, 300));
   for (let round = -1; round < context.rounds; round++) {
@@ -49,7 +49,7 @@ async function measureTasks(contestant: Contestant, context: Context, record: Re
     const youngCost = await costOf(contestant, () => talk(young, window));
     const oldCost = await costOf(contestant, () => talk(old, window));
     closeAll(young);
-    // The round before the first only warms up.
+    // Round -1 is a warm-up.
     if (round < 0) continue;
     record.add(labelOf("10th", store), youngCost);
     record.add(labelOf("5,000th", store), oldCost);
@@ -62,7 +62,7 @@ interface Speaker {
   say(messages: number): Promise<void>;
 }
 
-/** Sends this many more messages to every task and tells how many that were and how long it took. */
+/** Sends this many more messages to every task; returns their total number and the elapsed time. */
 async function talk(speakers: readonly Speaker[], messages: number): Promise<{ completed: number; seconds: number }> {
   const start = performance.now();
   await Promise.all(speakers.map((speaker) => speaker.say(messages)));

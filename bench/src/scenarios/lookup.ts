@@ -59,7 +59,7 @@ async function measureStore(context: Context, record: Recorder, store: Store): P
             const count = context.size(name === "get" ? 8_000 : 2_000, 100);
             const load = () => runLoad(contestant, connections, { requests: count }, calls(requests[name]));
             const sample = await costOf(contestant, load);
-            // The round before the first only warms up.
+            // Round -1 is a warm-up.
             if (round >= 0) record.add(labelOf(name, amount, store), sample);
           }
         }
@@ -74,7 +74,7 @@ interface Page {
   totalSize: number;
 }
 
-/** Walks the whole list once, to know the token of the last page and ids from everywhere in it. */
+/** Pages through the whole list once, to obtain the token of the last page and ids from all over the list. */
 async function requestsFor(contestant: Contestant, expected: number): Promise<Requests> {
   const connection = await Connection.open(contestant.port);
   const ids: string[] = [];

@@ -7,10 +7,10 @@ import { complaintOf, nextReply } from "../contestants/launch.ts";
 import type { Scenario } from "../scenario.ts";
 import type { Workspace } from "../workspace.ts";
 
-/** A server that takes longer to start, be measured and stop is killed, which ends all waiting for it. */
+/** A server that takes longer to start, be measured and stop is killed, which ends all waits for it. */
 const deadlineMillis = 60_000;
 
-/** Loaded into the measured process ahead of it; answers any message with the CPU used so far. */
+/** Preloaded into the measured process; replies to any message with the CPU time used so far. */
 const probe = `data:text/javascript,${encodeURIComponent(
   'process.on("message", () => { const { user, system } = process.cpuUsage(); process.send({ cpu: user + system }); }); process.channel.unref();',
 )}`;
@@ -33,7 +33,7 @@ export const startUp: Scenario = {
 
 async function startOnce(workspace: Workspace, store: string): Promise<{ cpuMillis: number }> {
   const config = workspace.path("dragoman.yaml");
-  // Any free ports: one that was found free before may be taken when it is needed, and so may the one after it.
+  // Any free ports: a port found free beforehand may be taken by the time it is needed, and so may the next one.
   const server = { host: "127.0.0.1", port: 0 };
   await writeFile(config, JSON.stringify({ server, store, agents: { echo: { use: "echo" } } }));
   const child = fork(await commandFile(), ["serve", config], {
@@ -58,13 +58,13 @@ async function startOnce(workspace: Workspace, store: string): Promise<{ cpuMill
   }
 }
 
-/** Where it says that it listens. */
+/** The address that the server prints at start-up. */
 function addressOf({ stdout }: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
-    let said = "";
+    let printed = "";
     stdout?.setEncoding("utf8").on("data", (text: string) => {
-      said += text;
-      const address = /listens on (\S+)\n/.exec(said)?.[1];
+      printed += text;
+      const address = /listens on (\S+)\n/.exec(printed)?.[1];
       if (address !== undefined) resolve(address);
     });
     stdout?.on("end", () => reject(new Error("ended before it listened")));

@@ -6,7 +6,7 @@ import { compare, type Entry, type Scenario } from "../scenario.ts";
 
 const tasks = 100;
 const openedAtOnce = 100;
-/** Descriptors a process needs beside the sockets of the streams. */
+/** File descriptors that a process needs besides the sockets of the streams. */
 const spareDescriptors = 200;
 
 const entries: Entry[] = [
@@ -35,7 +35,7 @@ export const subscriptions: Scenario = {
 
 async function measureStreams(contestant: Contestant, kind: ContestantName, count: number) {
   const ids = kind === "bare" ? ["none"] : await startTasks(contestant);
-  // The first streams also pay for compiled code and pools that stay: they come before the mark.
+  // The first streams also allocate compiled code and pools that persist: they run before the measurement.
   await closeAll(contestant, await openStreams(contestant, ids, Math.ceil(count / 10)));
   const before = await contestant.memory();
   const opened = await openStreams(contestant, ids, count);
@@ -62,7 +62,7 @@ async function startTasks(contestant: Contestant): Promise<string[]> {
   return ids;
 }
 
-/** Opens streams in batches; each counts as open when its first frame has come. */
+/** Opens streams in batches; a stream counts as open when its first frame has arrived. */
 async function openStreams(contestant: Contestant, ids: readonly string[], count: number): Promise<Connection[]> {
   const opened: Connection[] = [];
   while (opened.length < count) {
@@ -86,7 +86,7 @@ async function openStream(contestant: Contestant, id: string): Promise<Connectio
 
 async function closeAll(contestant: Contestant, connections: readonly Connection[]): Promise<void> {
   for (const connection of connections) connection.close();
-  // A server has seen every close once it answers on a connection opened after them.
+  // A server has processed every close once it responds on a connection opened afterwards.
   (await Connection.open(contestant.port)).close();
 }
 
