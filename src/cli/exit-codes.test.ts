@@ -22,8 +22,8 @@ async function deadUrl(): Promise<string> {
   return `http://127.0.0.1:${port}`;
 }
 
-async function failure(...words: readonly string[]) {
-  const { code, stdout } = await runInProcess(...words, "-o", "json");
+async function failure(...args: readonly string[]) {
+  const { code, stdout } = await runInProcess(...args, "-o", "json");
   return { exit: code, ...JSON.parse(stdout).error };
 }
 
@@ -36,7 +36,7 @@ describe("exit codes agree with the error reported", () => {
   });
 
   it("2: wrong usage", async () => {
-    for (const words of [
+    for (const args of [
       ["send", "-a", agent.url, "--bogus"],
       ["frobnicate"],
       ["task", "get", "-a", agent.url],
@@ -46,7 +46,7 @@ describe("exit codes agree with the error reported", () => {
       ["task", "list", "-a", agent.url, "--status", "bored"],
       ["card", "get", "-a", agent.url, "unexpected"],
     ]) {
-      expect(await failure(...words), words.join(" ")).toMatchObject({
+      expect(await failure(...args), args.join(" ")).toMatchObject({
         exit: 2,
         code: "A2ACLI_ERR_USAGE",
         a2aCode: null,
@@ -146,8 +146,8 @@ describe("failures", () => {
       events: [{ task: task("WORKING") }, statusUpdate("WORKING")],
       keepOpen: true,
     };
-    const words = ["send", "-a", agent.url, "hello", "--stream", "-o", "json", "--timeout", "300ms"];
-    const { code, stdout } = await runInProcess(...words);
+    const args = ["send", "-a", agent.url, "hello", "--stream", "-o", "json", "--timeout", "300ms"];
+    const { code, stdout } = await runInProcess(...args);
     const lines = stdout
       .trimEnd()
       .split("\n")
@@ -175,10 +175,10 @@ describe("help", () => {
     vi.stubEnv("A2ACLI_BEARER", "sesame");
     const { code, stdout } = await runInProcess("help", "send");
     expect(code).toBe(0);
-    const words = stdout.replace(/\s+/g, " ");
-    expect(words).toContain("(default: 2s) (now: 7s, environment A2ACLI_POLL_INTERVAL)");
-    expect(words).toContain("Examples: $ dragoman send -a");
-    expect(words).toContain("process list");
+    const text = stdout.replace(/\s+/g, " ");
+    expect(text).toContain("(default: 2s) (now: 7s, environment A2ACLI_POLL_INTERVAL)");
+    expect(text).toContain("Examples: $ dragoman send -a");
+    expect(text).toContain("process list");
     expect(stdout).not.toContain("sesame");
     expect((await runInProcess("--version")).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
   });

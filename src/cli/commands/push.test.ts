@@ -108,8 +108,8 @@ describe("the inbox", () => {
 
 describe("dragoman push inbox", () => {
   test("receives from a server, checks and ends after as many as it was told", async () => {
-    const words = ["push", "inbox", "--port", "0", "--token", "sesame", "--count", "3", "-o", "json"];
-    const child = startCli(words, { environment: { DRAGOMAN_PUSH_SECRET: SECRET } });
+    const args = ["push", "inbox", "--port", "0", "--token", "sesame", "--count", "3", "-o", "json"];
+    const child = startCli(args, { environment: { DRAGOMAN_PUSH_SECRET: SECRET } });
     const done = ended(child);
     const url = await new Promise<string>((resolve) => {
       let talk = "";
@@ -152,8 +152,8 @@ describe("dragoman push inbox", () => {
     [["--port", "x"], "--port must be 0 to 65535"],
     [["--jwks", "keys.json"], "--jwks must be an http or https URL"],
     [["--public-url", "here"], "--public-url must be a URL"],
-  ])("%j is refused", async (words, message) => {
-    const { code, stderr } = await runInProcess("push", "inbox", ...words);
+  ])("%j is refused", async (args, message) => {
+    const { code, stderr } = await runInProcess("push", "inbox", ...args);
     expect(code).toBe(2);
     expect(stderr).toContain(message);
   });
@@ -226,8 +226,8 @@ describe("dragoman push deliveries and redeliver", () => {
     [["redeliver", "--all", "--from", "1"], "--id and --from need a task"],
     [["redeliver", "task-1", "--from", "0"], "--from must be the number of an event"],
     [["deliveries", "--store", "memory:"], "exists only while its server runs"],
-  ])("%j is refused", async (words, message) => {
-    const { code, stderr } = await runInProcess("push", ...words);
+  ])("%j is refused", async (args, message) => {
+    const { code, stderr } = await runInProcess("push", ...args);
     expect(code).toBe(2);
     expect(stderr).toContain(message);
   });

@@ -26,8 +26,8 @@ afterEach(async () => {
 });
 
 /** The platform as a process, and an agent that dials it once it says where it is. */
-async function simulate(words: readonly string[], input: string, ...flaws: readonly Flaw[]): Promise<Finished> {
-  const child = startCli(["simulate", "xiaoyi", "--port", "0", "--seed", "5", ...words], { environment: ENVIRONMENT });
+async function simulate(args: readonly string[], input: string, ...flaws: readonly Flaw[]): Promise<Finished> {
+  const child = startCli(["simulate", "xiaoyi", "--port", "0", "--seed", "5", ...args], { environment: ENVIRONMENT });
   const done = finished(child);
   child.stdin.end(input);
   const url = await new Promise<string>((resolve) => {
@@ -88,8 +88,8 @@ describe("dragoman simulate xiaoyi", () => {
   });
 
   test("fails when an answer does not end, and says so in JSON", async () => {
-    const words = ["--timeout", "5s", "-o", "json"];
-    const { code, stdout } = await simulate(words, "hello\n", "leaves-answers-open");
+    const args = ["--timeout", "5s", "-o", "json"];
+    const { code, stdout } = await simulate(args, "hello\n", "leaves-answers-open");
     const records = stdout
       .trim()
       .split("\n")
@@ -116,7 +116,7 @@ describe("dragoman simulate xiaoyi", () => {
   });
 
   test("plays scenarios", async () => {
-    const words = ["--scenario", "normal", "--scenario", "cancel", "--scenario", "question"];
+    const args = ["--scenario", "normal", "--scenario", "cancel", "--scenario", "question"];
     const phrase = [
       "--phrase",
       "plain=hello",
@@ -125,7 +125,7 @@ describe("dragoman simulate xiaoyi", () => {
       "--phrase",
       "asking=ask me",
     ];
-    const { code, stdout } = await simulate([...words, ...phrase, "--timeout", "5s"], "", "hides-questions");
+    const { code, stdout } = await simulate([...args, ...phrase, "--timeout", "5s"], "", "hides-questions");
     expect(stdout).toBe(
       "normal: passed\ncancel: passed\nquestion: FAILED: The question cannot be read. [the publisher's plugin @ynhcj/xiaoyi 2.6]\n",
     );
@@ -141,8 +141,8 @@ describe("dragoman simulate xiaoyi", () => {
   });
 
   test("is the platform that it is told to be", async () => {
-    const words = ["--trait", "hosts=2", "--trait", "cut=3", "--timeout", "100ms"];
-    const { code, stderr } = await runInProcess("simulate", "xiaoyi", "--port", "0", ...words);
+    const args = ["--trait", "hosts=2", "--trait", "cut=3", "--timeout", "100ms"];
+    const { code, stderr } = await runInProcess("simulate", "xiaoyi", "--port", "0", ...args);
     expect(stderr.match(/ws:\S+/g)).toHaveLength(2);
     expect(code).toBe(5);
   });
@@ -193,12 +193,12 @@ describe("dragoman simulate xiaoyi", () => {
     [["--stateless"], "--stateless goes with --http"],
     [["--script", "nowhere"], "--script: nowhere cannot be read"],
     [["--profile", "x"], "--profile"],
-  ])("%j is refused", async (words, message) => {
+  ])("%j is refused", async (args, message) => {
     const { code, stderr } = await runInProcess(
       "simulate",
       "xiaoyi",
-      ...(words.includes("--port") ? [] : ["--port", "0"]),
-      ...words,
+      ...(args.includes("--port") ? [] : ["--port", "0"]),
+      ...args,
     );
     expect(code).toBe(2);
     expect(stderr).toContain(message);
