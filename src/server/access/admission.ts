@@ -4,19 +4,19 @@ import { ProtocolError } from "../../model/errors.ts";
 import { type Meter, NO_METER } from "../../model/ports.ts";
 
 export interface Rate {
-  /** Requests a second, in the long run. */
+  /** Sustained requests per second. */
   readonly perSecond: number;
-  /** Requests that may come at once after a time of silence. */
+  /** Maximum number of requests at once after a quiet period. */
   readonly burst: number;
 }
 
-/** As many are remembered as this, and at most as many again. */
+/** Entries per generation; two generations are stored. */
 const MAX_REMEMBERED = 20_000;
 
 /**
- * How often each of many asks. One number is kept of each: when its bucket will be full again (the generic cell rate
- * algorithm). Two generations bound the memory: whoever did not ask while a whole generation did is forgotten, which
- * at worst gives it a full bucket.
+ * Rate limiter per key. Stores one number per key: when its bucket will be full again (the generic cell rate
+ * algorithm). Two generations bound the memory: a key without requests during a whole generation is dropped, which at
+ * worst gives it a full bucket.
  */
 export class RateLimiter {
   readonly #interval: number;
@@ -33,12 +33,12 @@ export class RateLimiter {
     this.#remembered = remembered;
   }
 
-  /** How many are remembered. */
+  /** Number of stored keys. */
   get size(): number {
     return this.#young.size + this.#old.size;
   }
 
-  /** 0 if the request may pass, which counts as `cost` of them, else the seconds after which the next one may. */
+  /** Returns 0 if the request is allowed, which consumes `cost` tokens; otherwise the seconds until the next one is. */
   take(who: string, cost = 1): number {
     const now = this.#now();
     const full = this.#young.get(who) ?? this.#old.get(who) ?? now;
@@ -58,27 +58,27 @@ export class RateLimiter {
 }
 
 export interface AdmissionLimits {
-  /** Requests a second from one address; absent: any number. */
+  /** Requests per second from one address; absent: unlimited. */
   readonly ratePerAddress?: number;
-  /** Requests from one address that may come at once. Default: five seconds' worth of its rate. */
+  /** Burst size per address. Default: five seconds' worth of its rate. */
   readonly burstPerAddress?: number;
-  /** Requests a second of one owner; absent: any number. */
+  /** Requests per second of one owner; absent: unlimited. */
   readonly ratePerOwner?: number;
-  /** Requests of one owner that may come at once. Default: five seconds' worth of its rate. */
+  /** Burst size per owner. Default: five seconds' worth of its rate. */
   readonly burstPerOwner?: number;
-  /** Requests from one address that are being answered at the same time. */
+  /** Maximum number of concurrent requests from one address. */
   readonly requestsPerAddress: number;
-  /** Requests of one owner that are being answered at the same time. */
+  /** Maximum number of concurrent requests of one owner. */
   readonly requestsPerOwner: number;
 }
 
 export const DEFAULT_REQUESTS = { requestsPerAddress: 20_000, requestsPerOwner: 20_000 };
 
 const BURST_SECONDS = 5;
-/** When a request ends that is waited for cannot be known. */
+/** An estimate: when a running request will end is unknown. */
 const RETRY_AFTER_SECONDS = 1;
 
-/** An owner asks too often. */
+/** An owner exceeds its request rate. */
 export class OwnerLimitError extends ProtocolError {
   readonly caller: Caller;
 
@@ -88,7 +88,7 @@ export class OwnerLimitError extends ProtocolError {
   }
 }
 
-/** How much callers may ask, by where they call from and by who they are. */
+/** Limits requests by address and by owner. */
 export class Admission {
   readonly #addressRate: RateLimiter | undefined;
   readonly #ownerRate: RateLimiter | undefined;
@@ -105,14 +105,14 @@ export class Admission {
     this.#ofOwners = new QuotaCounter(limits.requestsPerOwner);
   }
 
-  /** Why a request from there is refused before anyone looks at it; undefined for most. */
+  /** Why requests from the address are refused before they are examined; undefined for most. */
   checkAddress(address: string | undefined): ProtocolError | undefined {
     if (this.#addressRate === undefined || address === undefined) return undefined;
     const wait = this.#addressRate.take(toNetworkPrefix(address));
     return wait === 0 ? undefined : this.#exhausted("Too many requests come from your address.", wait);
   }
 
-  /** A caller who has been recognised, with where it calls from. Throws if its owner asks too often. */
+  /** Adds the address to an authenticated caller. Throws if its owner exceeds the request rate. */
   admit(caller: Caller, address: string | undefined): Caller {
     const wait = this.#ownerRate?.take(caller.owner) ?? 0;
     if (wait > 0) {
@@ -122,7 +122,7 @@ export class Admission {
     return address === undefined ? caller : this.#placed(caller, address);
   }
 
-  /** Most callers are the same ones again, from the same place. */
+  /** Caches the last result: consecutive requests often have the same caller and address. */
   #placed(caller: Caller, address: string): Caller {
     if (caller === this.#last?.caller && address === this.#last.placed.address) return this.#last.placed;
     const placed = { ...caller, address };
@@ -130,7 +130,7 @@ export class Admission {
     return placed;
   }
 
-  /** Throws if too many are under way; otherwise `leave` must follow. */
+  /** Throws if too many requests are running; otherwise `endRequest` must follow. */
   startRequest({ owner, address }: Caller): void {
     if (!this.#ofOwners.acquire(owner))
       throw this.#exhausted("Too many of your requests are under way.", RETRY_AFTER_SECONDS);

@@ -8,13 +8,15 @@ import type { Log } from "../../model/ports.ts";
 import { type ExchangeRequest, type FullReply, jsonReply } from "../../wire/exchange.ts";
 import { hostNameOf, isLoopback } from "./loopback.ts";
 
-/** What cards say of a check of one's own, in the words of A2A 1.0. */
+/** What cards declare about a custom check, in the format of A2A 1.0. */
 export interface DeclaredSecurity {
   readonly schemes: Readonly<Record<string, JsonObject>>;
   readonly requirements: readonly SecurityRequirement[];
 }
 
-/** Who is calling, by a check of one's own; undefined where that cannot tell. Throw a ProtocolError to refuse. */
+/**
+ * A custom check of credentials. Returns undefined if it cannot identify the caller; throws a ProtocolError to refuse.
+ */
 export type OwnCheck = (request: RequestCredentials) => Caller | undefined | Promise<Caller | undefined>;
 
 interface AuthenticationOptions {
@@ -27,17 +29,17 @@ interface AuthenticationOptions {
   readonly log: Log;
 }
 
-/** Who calls, what cards say of it, and what those are told who are not let in. */
+/** Authenticates callers, declares security in cards, and challenges callers that are refused. */
 export interface Authentication {
-  /** Whether callers can show who they are. */
+  /** Whether callers can authenticate. */
   readonly identifies: boolean;
   readonly security: DeclaredSecurity;
   authenticate(presented: RequestCredentials): Caller | Promise<Caller>;
-  /** A refusal with a word on how one is let in to that agent, or to the server as a whole. */
+  /** Adds a challenge to a refusal: how to authenticate to that agent, or to the server as a whole. */
   challenged(error: ProtocolError, agent: string | undefined): ProtocolError;
-  /** Paths of protected resource metadata (RFC 9728), for the server as a whole and for each agent. */
+  /** Protected resource metadata (RFC 9728) by path, for the server as a whole and for each agent. */
   metadataPaths(agents: readonly string[], scopes: () => readonly string[]): ReadonlyMap<string, () => FullReply>;
-  /** Answers only those who are known, or on this machine. */
+  /** Replies only to authenticated callers and to requests from this machine. */
   guarded(reply: () => FullReply): (exchange: ExchangeRequest) => FullReply | Promise<FullReply>;
 }
 
@@ -79,7 +81,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
       if (!identifies || isLocalRequest(exchange)) return reply();
       const needed = new ProtocolError("UNAUTHENTICATED", "Credentials are needed.");
       const challenge = authenticator.challenge(needed, `${baseUrl()}${METADATA_PATH}`);
-      return replyIfAuthenticated(authenticate, exchange, reply, notKnown(challenge));
+      return replyIfAuthenticated(authenticate, exchange, reply, unauthenticatedReply(challenge));
     },
   };
 }
@@ -100,7 +102,7 @@ function resourceMetadata(resource: string, issuers: readonly string[], scopes: 
   return jsonReply(200, JSON.stringify(document), { "cache-control": "public, max-age=60" });
 }
 
-/** What proxies add, and browsers for pages of other origins. */
+/** Headers added by proxies, and by browsers for cross-origin requests. */
 const FORWARDING_HEADERS = [
   "origin",
   "forwarded",
@@ -111,7 +113,7 @@ const FORWARDING_HEADERS = [
   "x-forwarded-proto",
 ];
 
-/** What came through a proxy on this machine, or from a page that bound its name to our address, came from elsewhere. */
+/** A request through a local proxy, or from a page that bound its name to our address (DNS rebinding), is not local. */
 function isLocalRequest({ remoteAddress, headers }: ExchangeRequest): boolean {
   if (remoteAddress === undefined || !isLoopback(remoteAddress)) return false;
   if (headers.host !== undefined && !isLoopback(hostNameOf(headers.host))) return false;
@@ -122,12 +124,12 @@ function replyIfAuthenticated(
   authenticate: Authentication["authenticate"],
   exchange: ExchangeRequest,
   reply: () => FullReply,
-  notKnown: FullReply,
+  unauthenticated: FullReply,
 ): FullReply | Promise<FullReply> {
-  const answer = (caller: Caller) => (caller.authenticated ? reply() : notKnown);
+  const answer = (caller: Caller) => (caller.authenticated ? reply() : unauthenticated);
   const refuse = (error: unknown): FullReply => {
     if (!ProtocolError.is(error)) throw error;
-    return error.code === "RESOURCE_EXHAUSTED" ? tooManyRequestsReply(error) : notKnown;
+    return error.code === "RESOURCE_EXHAUSTED" ? tooManyRequestsReply(error) : unauthenticated;
   };
   try {
     const caller = authenticate(exchange);
@@ -139,7 +141,7 @@ function replyIfAuthenticated(
 
 const UNAUTHENTICATED_BODY = '{"error":{"code":401,"status":"UNAUTHENTICATED","message":"Credentials are needed."}}';
 
-function notKnown(challenge: string | undefined): FullReply {
+function unauthenticatedReply(challenge: string | undefined): FullReply {
   return jsonReply(401, UNAUTHENTICATED_BODY, challenge === undefined ? undefined : { "www-authenticate": challenge });
 }
 

@@ -1,8 +1,8 @@
 import type { Log, Meter } from "../../model/ports.ts";
 
 /**
- * Bytes of answers that their readers have not taken, by owner and of all together. Callers that are not known count as
- * one owner. One answer may always wait, however long it is: it could not be had otherwise.
+ * Bytes of responses that have not been read, per owner and in total. Anonymous callers count as one owner. One
+ * response is always accepted, whatever its size: it could not be delivered otherwise.
  */
 export class UnsentByteBudget {
   readonly #max: number;
@@ -26,7 +26,7 @@ export class UnsentByteBudget {
     return own === 0 || own + bytes <= this.#maxPerOwner;
   }
 
-  /** False, and nothing is taken, if there are too many. */
+  /** Returns false, and takes nothing, if the budget is exceeded. */
   take(bytes: number, owner = UNKNOWN_OWNER): boolean {
     if (!this.fits(bytes, owner)) return false;
     this.#held += bytes;
@@ -44,14 +44,14 @@ export class UnsentByteBudget {
 
 /** How long and how much readers may leave unread. */
 export interface UnreadLimits {
-  /** A reader that takes nothing for this long is cut off; that of a stream can resume from its cursor. */
+  /** A reader that takes nothing for this long is disconnected; the reader of a stream can resume from its cursor. */
   readonly stalledReaderMs: number;
   readonly unsent: UnsentByteBudget;
   readonly log: Log;
   readonly meter: Meter;
 }
 
-/** No owner has an empty name. */
+/** Never the name of a real owner. */
 const UNKNOWN_OWNER = "";
 
 export const TOO_MUCH_UNSENT = "Too many answers wait to be read; read those first.";
@@ -59,8 +59,8 @@ export const TOO_MUCH_UNSENT = "Too many answers wait to be read; read those fir
 export const DEFAULT_UNSENT_LIMITS = { unsent: 512 * 1024 * 1024, unsentPerOwner: 128 * 1024 * 1024 };
 
 /**
- * Bytes of requests that are on their way in, of all callers together: what is waited for is kept, and no one else can
- * use it. Callers that have not shown credentials have a share of it, so that they never keep out those that have.
+ * Bytes of requests that are being received, of all callers together: buffered bytes are unavailable to others. Callers
+ * without credentials have a share of the budget, so that they never block those with credentials.
  */
 export class IncomingByteBudget {
   readonly #max: number;
@@ -82,7 +82,7 @@ export class IncomingByteBudget {
     return hasCredentials || this.#heldWithoutCredentials + bytes <= this.#maxWithoutCredentials;
   }
 
-  /** False, and nothing is taken, if there are too many. */
+  /** Returns false, and takes nothing, if the budget is exceeded. */
   take(bytes: number, hasCredentials: boolean): boolean {
     if (!this.fits(bytes, hasCredentials)) return false;
     if (!hasCredentials) this.#heldWithoutCredentials += bytes;
@@ -95,16 +95,16 @@ export class IncomingByteBudget {
     if (!hadCredentials) this.#heldWithoutCredentials -= bytes;
   }
 
-  /** Their caller has shown credentials meanwhile. */
+  /** To be called when the caller has authenticated while its request was being received. */
   recognise(bytes: number): void {
     this.#heldWithoutCredentials -= bytes;
   }
 }
 
-/** A request that is longer is read on only when its caller is authorised. */
+/** The rest of a larger request is read only after its caller is authorised. */
 export const LARGE_REQUEST_BYTES = 64 * 1024;
 
-/** Of `limits.arriving`, where callers can show credentials. */
+/** Fraction of `limits.arriving`, where callers can authenticate. */
 const SHARE_WITHOUT_CREDENTIALS = 1 / 4;
 
 /** Shared by all carriers of one server. */
@@ -119,7 +119,7 @@ interface ByteLimits {
   readonly unsentPerOwner: number;
 }
 
-/** Where callers cannot show credentials, all of them count as one and may use everything. */
+/** Where callers cannot authenticate, anonymous callers may use the whole budget. */
 export function createByteBudgets(limits: ByteLimits, identifies: boolean): ByteBudgets {
   const withoutCredentials = identifies ? limits.arriving * SHARE_WITHOUT_CREDENTIALS : limits.arriving;
   return {

@@ -6,13 +6,13 @@ import { type PeerCertificate, toPeerCertificate } from "../../wire/tls.ts";
 
 const known = new WeakMap<TLSSocket, PeerCertificate>();
 
-/** The certificate a peer has shown, if it has; read once for each connection. */
+/** The peer's client certificate, if any; read once per connection. */
 export function peerCertificateOf(socket: Socket): PeerCertificate | undefined {
   if (!(socket instanceof TLSSocket)) return undefined;
   let certificate = known.get(socket);
   if (certificate === undefined) {
     const shown = socket.getPeerCertificate();
-    // Node shows an empty object where there is none, and nothing at all once the socket is gone.
+    // Node returns an empty object if there is no certificate, and undefined once the socket is closed.
     if (shown?.raw === undefined) return undefined;
     certificate = toPeerCertificate(shown, socket.authorized);
     known.set(socket, certificate);
@@ -20,19 +20,19 @@ export function peerCertificateOf(socket: Socket): PeerCertificate | undefined {
   return certificate;
 }
 
-/** Bounds on connections and on how long a request may take to arrive, for whoever opens many or sends slowly. */
+/** Bounds on connections and on the time a request may take to arrive, against floods and slow senders. */
 export interface ConnectionLimits {
-  /** Open connections in all; HTTP and gRPC count apart. */
+  /** Maximum number of open connections; HTTP and gRPC are counted separately. */
   readonly connections: number;
-  /** Open connections from one address; HTTP and gRPC count apart. */
+  /** Maximum number of open connections from one address; HTTP and gRPC are counted separately. */
   readonly connectionsPerAddress: number;
-  /** Calls of gRPC from one address that are reset within a second before their caller is known. */
+  /** gRPC calls per second from one address that are reset before their caller is authenticated. */
   readonly resetsPerAddress: number;
-  /** Bytes of a request's headers; HTTP answers more with 431. */
+  /** Maximum size of a request's headers in bytes; HTTP answers more with 431. */
   readonly headers: number;
-  /** The headers of a request must be there by then, in milliseconds. */
+  /** Maximum time to receive the headers of a request, in milliseconds. */
   readonly headersTimeout: number;
-  /** The whole request must be there by then, in milliseconds. */
+  /** Maximum time to receive the whole request, in milliseconds. */
   readonly requestTimeout: number;
 }
 
@@ -45,7 +45,7 @@ export const DEFAULT_CONNECTION_LIMITS: ConnectionLimits = {
   requestTimeout: 300_000,
 };
 
-/** Hangs up on connections above the limits, before a byte of them is read. */
+/** Closes connections above the limits before anything is read from them. */
 export function limitConnections(
   server: Server,
   { connections, connectionsPerAddress }: ConnectionLimits,

@@ -16,24 +16,24 @@ interface GateOptions {
   /** Answers requests that name no agent. */
   readonly defaultAgent: AgentService;
   readonly limits: ServeLimits;
-  /** Throws LOSS_REFUSED where nothing may be lost. */
+  /** Throws LOSS_REFUSED if losses are not allowed. */
   readonly report: (dialect: string, losses: readonly Loss[]) => void;
   readonly ids: IdGenerator;
 }
 
-/** Who calls, or why the request is refused. */
+/** The caller, or why the request is refused. */
 export type Verdict = Caller | ProtocolError;
 
-/** The agent that a request is for, as far as its address says. */
+/** The agent that a request addresses, as far as the URL tells. */
 export interface Addressee {
   readonly service: AgentService | undefined;
-  /** False where the address names none, and the default agent answers. */
+  /** False if the URL names no agent, and the default agent answers. */
   readonly isNamed: boolean;
 }
 
 /**
- * What every request passes, over whatever carrier it comes: the rate of its address, its credentials, the rate of its
- * owner. Refusals are audited here. Nothing waits unless a check of credentials has to.
+ * The checks that every request passes on any carrier: rate of its address, credentials, rate of its owner. Audits
+ * refusals. Synchronous unless the check of credentials is not.
  */
 export class Gate {
   readonly limits: ServeLimits;
@@ -44,23 +44,23 @@ export class Gate {
     this.limits = options.limits;
   }
 
-  /** Why a request is refused for where it comes from, before anything else of it is looked at; undefined for most. */
+  /** Why a request is refused because of its address, before anything else is examined; undefined for most. */
   checkAddress(address: string | undefined, agent: string | undefined, dialect: string): ProtocolError | undefined {
     const error = this.#options.admission.checkAddress(address);
     return error && this.refuse(error, address, agent, dialect);
   }
 
-  /** A first look, before much of a request is read. Not counted: `admit` follows. */
+  /** A preliminary check, before much of a request is read. Not counted: `admit` follows. */
   screen(presented: RequestCredentials, to: Addressee | undefined, dialect: string): Verdict | Promise<Verdict> {
     return this.#authenticate(presented, to, dialect, false);
   }
 
-  /** Counts the request for its owner. `to` is undefined where the agent is named in a message that was not read. */
+  /** Counts the request for its owner. `to` is undefined if the agent is named in a message that was not read. */
   admit(presented: RequestCredentials, to: Addressee | undefined, dialect: string): Verdict | Promise<Verdict> {
     return this.#authenticate(presented, to, dialect, true);
   }
 
-  /** Counts a request whose caller a dialect recognises by a check of its own. Throws why it is refused. */
+  /** Counts a request whose caller is authenticated by the dialect itself. Throws if it is refused. */
   admitBy<T extends { readonly caller: Caller }>(
     check: () => T,
     address: string | undefined,
@@ -75,7 +75,7 @@ export class Gate {
     }
   }
 
-  /** For one message of a caller that its carrier has recognised: counted, like a request. Throws why it is refused. */
+  /** Counts one message of a caller that its carrier has authenticated, like a request. Throws if it is refused. */
   enter(caller: Caller, agent: string, dialect: string): ServeContext {
     const service = this.#options.agents.get(agent);
     if (service === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "Agent not found.");
@@ -93,7 +93,7 @@ export class Gate {
       ids,
       caller,
       limits,
-      // Below /agents/NAME the path has chosen already; the name again is no other partition.
+      // Below /agents/NAME the path has already selected the agent; the same name is not another partition.
       agentOfTenant: (tenant) => (agent === defaultAgent || tenant === agent.name ? agents.get(tenant) : undefined),
     };
   }
@@ -128,7 +128,7 @@ export class Gate {
     return this.#options.authentication.challenged(error, to?.isNamed === true ? name : undefined);
   }
 
-  /** Audits a refusal, for those that are decided elsewhere. */
+  /** Audits a refusal that was decided elsewhere. */
   refuse(error: ProtocolError, address: string | undefined, agent: string | undefined, dialect: string): ProtocolError {
     const known = error instanceof OwnerLimitError && { caller: error.caller };
     const refusal = { ...known, address, agent, dialect, operation: "authenticate", result: error.code };

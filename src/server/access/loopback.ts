@@ -1,10 +1,10 @@
 import { isLoopback as isLoopbackHost } from "../../wire/loopback.ts";
 
 /**
- * Which Host headers a server may answer to that takes anonymous callers. One that listens on loopback is reached from
- * this machine or through a proxy that `publicUrl` names; any other name in a request is that of a web page which has
- * bound it to our address to get at the agents with its visitor's browser. Such a page has no credentials to show, so
- * that a server which requires them need not ask for names.
+ * Which Host headers are accepted by a server that allows anonymous callers. A server on loopback is reached from this
+ * machine or through a proxy that `publicUrl` names; any other name is that of a web page that has bound it to our
+ * address (DNS rebinding) to reach the agents with its visitor's browser. Such a page has no credentials, so a server
+ * that requires them need not check names.
  */
 export function createHostCheck(
   listensOn: string,
@@ -16,7 +16,7 @@ export function createHostCheck(
     const name = hostNameOf(host);
     return name === publicName || isLoopback(name);
   };
-  // Callers come back under the same name, and looking at an address costs more than all else there is to route.
+  // Cached: callers repeat the same name, and parsing an address costs more than the rest of routing.
   let last: string | undefined;
   return (host) => {
     if (host === undefined || host === last) return true;
@@ -26,12 +26,12 @@ export function createHostCheck(
   };
 }
 
-/** True for names and addresses by which only this machine reaches the server. */
+/** True for names and addresses that only this machine can reach. */
 export function isLoopback(host: string): boolean {
   return isLoopbackHost(host, { subdomains: true });
 }
 
-/** The host by which other machines reach a server, its own or that of a proxy; undefined where none can. */
+/** The host by which other machines reach a server, its own or that of a proxy; undefined if none can. */
 export function externallyReachableHost(host: string, publicUrl: string | undefined): string | undefined {
   if (!isLoopback(host)) return host;
   if (publicUrl === undefined || !URL.canParse(publicUrl)) return undefined;
@@ -39,7 +39,7 @@ export function externallyReachableHost(host: string, publicUrl: string | undefi
   return isLoopback(name) ? undefined : name;
 }
 
-/** Of a Host header: without port and brackets, in lower case. */
+/** Host name of a Host header: without port and brackets, in lower case. */
 export function hostNameOf(host: string): string {
   return host
     .replace(/:\d*$/, "")

@@ -5,8 +5,8 @@ import type { JsonObject } from "../../model/json.ts";
 import type { SendInput } from "../../model/operation.ts";
 
 /**
- * Throws or rejects unless the caller has the scopes of the skill that its message asks for by id. Waits only where the
- * agent has to say which skills there are for this caller.
+ * Throws or rejects unless the caller has the scopes of the skill that its message requests by id. Asynchronous only if
+ * the agent has to return the skills of this caller.
  */
 export function requireScopes(
   profile: AgentProfile,
@@ -28,8 +28,8 @@ export function requireScopes(
 }
 
 /**
- * Of skills that each caller is told of apart, those that this one is not told of are not for it: what scopes they need
- * is not known then.
+ * Checks skills of a card that depends on the caller. A skill that is not in the caller's card is denied: its scopes
+ * are unknown.
  */
 async function requireVisibleSkills(
   extended: Extract<AgentProfile["extended"], (caller: Caller) => unknown>,
@@ -67,9 +67,9 @@ function requireScopesOf(skill: ProfileSkill, caller: Caller): void {
   });
 }
 
-/** Sets of scopes of which one must be had in full. */
+/** Alternative sets of scopes; the caller needs every scope of one of them. */
 function scopeAlternatives({ scopes = [], securityRequirements = [] }: ProfileSkill): readonly (readonly string[])[] {
-  // A requirement that names no scheme is met by everyone.
+  // A requirement without schemes is met by every caller.
   if (scopes.length === 0 && securityRequirements.some(({ schemes }) => Object.keys(schemes).length === 0)) return [];
   const declared = securityRequirements.map(({ schemes }) => Object.values(schemes).flatMap(({ list }) => list));
   if (scopes.length === 0) return declared;

@@ -4,25 +4,27 @@ import { basename, dirname, resolve } from "node:path";
 import { createSecureContext, type TlsOptions as NodeTlsOptions, type SecureContextOptions } from "node:tls";
 import type { Log } from "../../model/ports.ts";
 
-/** Files by which the server shows who it is; paths are meant from the folder of the configuration. */
+/** Certificate files of the server; paths are relative to the folder of the configuration. */
 export interface TlsOptions {
-  /** Certificate, followed by those between it and a known authority. */
+  /** Certificate, followed by intermediate certificates. */
   readonly cert: string;
   readonly key: string;
-  /** Authorities for the certificates of clients. */
+  /** Authorities for client certificates. */
   readonly ca?: string;
-  /** Ask clients for a certificate, for a check of your own; `auth.mtls` does so by itself. */
+  /** Request a client certificate, for a custom check; `auth.mtls` implies it. */
   readonly requestClientCertificate?: boolean;
 }
 
 type TlsMaterial = Pick<SecureContextOptions, "cert" | "key" | "ca">;
 
 const DEBOUNCE_MS = 100;
-/** For changes that nobody announces, behind links for instance. */
+/** For changes without a file event, behind symbolic links for instance. */
 const POLL_MS = 60_000;
 const HANDSHAKE_MS = 10_000;
 
-/** Certificate and key of the server, read again when their files change. What cannot be used is not put to use. */
+/**
+ * Certificate and key of the server, read again when their files change. Unusable files are ignored after the start.
+ */
 export class TlsFiles {
   readonly #files: readonly (readonly [name: keyof TlsMaterial, file: string])[];
   readonly #requestCert: boolean;
@@ -41,7 +43,7 @@ export class TlsFiles {
     this.#log = log;
   }
 
-  /** Throws when the files cannot be used. */
+  /** Throws if the files cannot be used. */
   static async open(options: TlsOptions, folder: string, log: Log): Promise<TlsFiles> {
     const files = new TlsFiles(options, folder, log);
     files.#material = await files.#read();
@@ -49,7 +51,10 @@ export class TlsFiles {
     return files;
   }
 
-  /** For a server. Whether a client's certificate is good is for the authenticator to say, in the words of the dialect. */
+  /**
+   * Options of a Node server. Client certificates are verified by the authenticator, so that the dialect encodes the
+   * error.
+   */
   get serverOptions(): NodeTlsOptions {
     return {
       ...this.#material,
@@ -59,7 +64,7 @@ export class TlsFiles {
     };
   }
 
-  /** Tells of new material. Connections that are open keep what they were made with. */
+  /** Registers a callback for new material. Open connections keep the material they were opened with. */
   onChange(take: (material: TlsMaterial) => void): void {
     this.#takers.push(take);
   }
@@ -74,11 +79,11 @@ export class TlsFiles {
     this.#timer = setInterval(() => void this.#look(), POLL_MS);
     this.#timer.unref();
     const names = new Set(this.#files.map(([, file]) => basename(file)));
-    // Folders rather than files: a file that is replaced by another is no longer the one that is watched.
+    // Watches folders: a watch of a file ends when another file replaces it.
     for (const folder of new Set(this.#files.map(([, file]) => dirname(file)))) {
       try {
         const watcher = watch(folder, { persistent: false }, (_event, name) => {
-          // Folders of Kubernetes have links, and what changes is where `..data` leads.
+          // Kubernetes mounts symbolic links; what changes is the target of `..data`.
           if (name === null || names.has(name) || name.startsWith("..")) this.#settle();
         });
         watcher.on("error", (error) => this.#log.warn({ err: error, folder }, "A folder can no longer be watched."));
@@ -89,7 +94,7 @@ export class TlsFiles {
     }
   }
 
-  /** Certificate and key are written one after the other. */
+  /** Debounced: certificate and key are written one after the other. */
   #settle(): void {
     if (this.#settling !== undefined) return;
     this.#settling = setTimeout(() => {
@@ -120,7 +125,7 @@ export class TlsFiles {
       }
     });
     const material: TlsMaterial = Object.fromEntries(await Promise.all(read));
-    // A key that does not belong to the certificate is noticed here rather than by every caller.
+    // Detects a key that does not match the certificate here rather than at every handshake.
     createSecureContext(material);
     return material;
   }
