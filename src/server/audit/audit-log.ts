@@ -5,33 +5,33 @@ import { ProtocolError } from "../../model/errors.ts";
 import type { Clock, Log, Meter } from "../../model/ports.ts";
 import type { Redelivered } from "../../store/contract.ts";
 
-/** One line of the audit log, without its time. What is undefined is left out. */
+/** One line of the audit log, without its time. Undefined members are omitted. */
 type AuditRecord = Readonly<Record<string, string | number | boolean | undefined>>;
 
 export interface AuditedCall {
-  /** Absent for a caller who was not recognised. */
+  /** Absent for a caller that was not authenticated. */
   readonly caller?: Caller;
   readonly address?: string | undefined;
-  /** Absent where the request was not read as far as that. */
+  /** Absent if the request was not read that far. */
   readonly agent?: string | undefined;
   readonly dialect: string;
   readonly operation: string;
   readonly task?: string | undefined;
-  /** Id of the push config it is about. */
+  /** Id of the push config that the operation is about. */
   readonly config?: string | undefined;
   /** `OK` or the code of the error. */
   readonly result: string;
-  /** Milliseconds. */
+  /** In milliseconds. */
   readonly duration?: number;
 }
 
-/** Who uses a command beside the server. */
+/** The user of a command that runs beside the server. */
 export interface Operator {
   readonly user: string;
   readonly machine: string;
 }
 
-/** Of an id that a caller made up. */
+/** Maximum length of an id chosen by a caller. */
 const MAX_TEXT_LENGTH = 256;
 
 const DELIVERY_RESULTS = {
@@ -40,7 +40,7 @@ const DELIVERY_RESULTS = {
   "given-up": "GIVEN_UP",
 } as const satisfies Record<PushAttempt["result"], string>;
 
-/** Who did what to which task, from where, and how it ended. Neither contents nor anything secret. */
+/** Who did what to which task, from where, and with what result. Contains neither contents nor secrets. */
 export function toCallRecord(call: AuditedCall): AuditRecord {
   const { caller, address, agent, dialect, operation, task, config, result, duration } = call;
   return {
@@ -74,7 +74,7 @@ export function toDeliveryRecord({ delivery, scope, lane, event, attempt, result
   };
 }
 
-/** `from` is the first event that is told again, if somebody named one. */
+/** `from` is the first event that is sent again, if the operator named one. */
 export function toRedeliveryRecord(
   { taskId, deliveryId, dialect, scope }: Redelivered,
   { user, machine }: Operator,
@@ -99,9 +99,9 @@ function truncate(text: string | undefined): string | undefined {
 }
 
 export interface AuditOptions {
-  /** Records are appended to it, one line of JSON each. It may be moved away at any time: the next line makes it anew. */
+  /** Records are appended to it as JSON lines. It may be moved away at any time: the next write creates it again. */
   readonly file: string;
-  /** Refuse to work while nothing can be written. Otherwise that is logged and counted. */
+  /** Refuse requests while the file cannot be written. Otherwise failures are logged and counted. */
   readonly required?: boolean;
 }
 
@@ -109,17 +109,17 @@ interface AuditPorts {
   readonly clock: Clock;
   readonly log: Log;
   readonly meter: Meter;
-  /** Adds to the end of a file; injected so that a failing disk can be had. */
+  /** Appends to a file; injected so that tests can simulate a failing disk. */
   readonly append?: (file: string, text: string) => Promise<void>;
 }
 
-/** Lines are collected for this long and written together. */
+/** Lines are batched for this long. */
 const BATCH_MS = 100;
 const RETRY_MS = 1_000;
-/** Characters that wait at most; a disk that takes nothing must not cost the process its memory. */
+/** Maximum number of buffered characters: a failing disk must not exhaust the memory of the process. */
 const MAX_WAITING = 8 * 1024 * 1024;
 
-/** The append-only record of what callers did, and of what was done for them. */
+/** The append-only log of what callers did, and of what was done for them. */
 export class AuditLog {
   readonly #options: AuditOptions;
   readonly #ports: AuditPorts;
@@ -135,7 +135,7 @@ export class AuditLog {
     this.#ports = ports;
   }
 
-  /** Finds out whether the file can be written, before there is anything to write. Rejects where that is required. */
+  /** Checks whether the file can be written before the first record. Rejects if `required` and it cannot. */
   async open(): Promise<void> {
     await this.#write("");
     if (this.#failing && this.#options.required === true) {
@@ -143,7 +143,7 @@ export class AuditLog {
     }
   }
 
-  /** Throws UNAVAILABLE if nothing may be done that cannot be recorded. */
+  /** Throws UNAVAILABLE if records are required and cannot be written. */
   assertWritable(): void {
     if (!this.#failing || this.#options.required !== true) return;
     throw new ProtocolError("UNAVAILABLE", "The server cannot record what it does.", { retryAfter: RETRY_MS / 1_000 });
@@ -165,7 +165,7 @@ export class AuditLog {
     this.#schedule(BATCH_MS);
   }
 
-  /** Writes what waits. */
+  /** Writes buffered lines. */
   async close(): Promise<void> {
     this.#stopTimer?.();
     this.#stopTimer = undefined;
@@ -188,7 +188,7 @@ export class AuditLog {
     const lines = this.#waiting;
     this.#waiting = [];
     if (!(await this.#write(lines.join("")))) {
-      // Before what came meanwhile: the order is part of the record.
+      // Before newer lines: the order is part of the record.
       this.#waiting = [...lines, ...this.#waiting];
       return;
     }
@@ -213,7 +213,7 @@ export class AuditLog {
   }
 }
 
-/** Opened for every batch, so that whoever rotates the file need not tell us. */
+/** Opens the file for every batch, so that it can be rotated at any time. */
 function appendPrivateFile(file: string, text: string): Promise<void> {
   return appendFile(file, text, { mode: 0o600 });
 }

@@ -1,13 +1,16 @@
 import type { FrameStream, Operation, Outcomes, StreamFrame } from "../../model/operation.ts";
 
-/** A stream whose first frame is looked at: only it says which task a new message made. Told once, also if none comes. */
+/**
+ * A stream that reports the task id of its first frame, where a new task's id first appears. Reports once, even without
+ * a frame.
+ */
 export class AuditedFrames implements FrameStream, AsyncIterator<readonly StreamFrame[], undefined> {
   readonly #frames: AsyncIterator<readonly StreamFrame[]>;
-  #tell: ((taskId: string | undefined) => void) | undefined;
+  #notify: ((taskId: string | undefined) => void) | undefined;
 
-  constructor(frames: FrameStream, tell: (taskId: string | undefined) => void) {
+  constructor(frames: FrameStream, notify: (taskId: string | undefined) => void) {
     this.#frames = frames[Symbol.asyncIterator]();
-    this.#tell = tell;
+    this.#notify = notify;
   }
 
   [Symbol.asyncIterator](): this {
@@ -16,22 +19,22 @@ export class AuditedFrames implements FrameStream, AsyncIterator<readonly Stream
 
   next(): Promise<IteratorResult<readonly StreamFrame[], undefined>> {
     const step = this.#frames.next();
-    if (this.#tell === undefined) return step;
+    if (this.#notify === undefined) return step;
     return step.then((result) => {
-      this.#told(result.done === true ? undefined : taskIdOf(result.value[0]));
+      this.#report(result.done === true ? undefined : taskIdOf(result.value[0]));
       return result;
     });
   }
 
   async return(): Promise<IteratorReturnResult<undefined>> {
-    this.#told(undefined);
+    this.#report(undefined);
     await this.#frames.return?.();
     return { done: true, value: undefined };
   }
 
-  #told(taskId: string | undefined): void {
-    this.#tell?.(taskId);
-    this.#tell = undefined;
+  #report(taskId: string | undefined): void {
+    this.#notify?.(taskId);
+    this.#notify = undefined;
   }
 }
 
@@ -50,7 +53,7 @@ export interface AuditSubject {
   readonly config: string | undefined;
 }
 
-/** A webhook that comes with a message is registered without an answer that names it; the record is to name it. */
+/** Assigns an id to a webhook that comes with a message: the response does not contain one, and the record needs it. */
 export function assignPushConfigId<O extends Operation>(operation: O, nextId: () => string): O {
   if (operation.kind !== "send" && operation.kind !== "stream") return operation;
   const config = operation.configuration?.taskPushNotificationConfig;
@@ -61,7 +64,7 @@ export function assignPushConfigId<O extends Operation>(operation: O, nextId: ()
   };
 }
 
-/** What the caller named. */
+/** The subject named by the caller. */
 export function subjectOfRequest(operation: Operation): AuditSubject {
   switch (operation.kind) {
     case "send":
@@ -86,13 +89,13 @@ export function subjectOfRequest(operation: Operation): AuditSubject {
   }
 }
 
-/** What came into being, where the caller named nothing. */
+/** Adds the ids that the operation created. */
 export function subjectOfOutcome(
-  asked: AuditSubject,
+  requested: AuditSubject,
   kind: Operation["kind"],
   outcome: Outcomes[Operation["kind"]],
 ): AuditSubject {
-  if (outcome === undefined) return asked;
-  if (kind === "push-create" && "url" in outcome) return { ...asked, config: outcome.id };
-  return "task" in outcome ? { ...asked, task: asked.task ?? outcome.task.id } : asked;
+  if (outcome === undefined) return requested;
+  if (kind === "push-create" && "url" in outcome) return { ...requested, config: outcome.id };
+  return "task" in outcome ? { ...requested, task: requested.task ?? outcome.task.id } : requested;
 }
