@@ -10,7 +10,7 @@ import type {
 import { EXTENSIONS } from "../../model/extensions.ts";
 import type { DeclaredSecurity } from "../access/authentication.ts";
 
-/** What every agent served here can do beside its own extensions. */
+/** Capabilities of every served agent, in addition to its own extensions. */
 const SERVER_EXTENSIONS: readonly AgentExtension[] = [
   {
     uri: EXTENSIONS.replay,
@@ -28,13 +28,13 @@ const SERVER_EXTENSIONS: readonly AgentExtension[] = [
 ];
 
 interface CardOptions {
-  /** Whether callers can show who they are. */
+  /** Whether callers can authenticate. */
   readonly identifies: boolean;
   readonly security: DeclaredSecurity;
   readonly push: boolean;
 }
 
-/** An extended card is offered only where callers can show who they are. */
+/** An extended card is offered only where callers can authenticate. */
 export function toAgentCard(
   profile: AgentProfile,
   interfaces: readonly AgentInterface[],
@@ -63,9 +63,9 @@ export function toAgentCard(
   };
 }
 
-/** The card for callers who have shown who they are. */
+/** The card for authenticated callers. */
 export function toExtendedCard(card: AgentCard, extended: ExtendedProfile, security: DeclaredSecurity): AgentCard {
-  // It is another card than the one that was signed.
+  // The signatures cover the public card only.
   const { signatures: _, ...unsigned } = card;
   return {
     ...unsigned,
@@ -74,14 +74,14 @@ export function toExtendedCard(card: AgentCard, extended: ExtendedProfile, secur
   };
 }
 
-/** Scopes are needed whichever way a caller shows who it is. */
+/** Scopes are required with every security scheme. */
 function toCardSkill({ scopes, ...skill }: ProfileSkill, { schemes }: DeclaredSecurity): AgentSkill {
   if (scopes === undefined || scopes.length === 0 || skill.securityRequirements !== undefined) return skill;
   const requirements = Object.keys(schemes).map((name) => ({ schemes: { [name]: { list: scopes } } }));
   return requirements.length === 0 ? skill : { ...skill, securityRequirements: requirements };
 }
 
-/** Of the requested extensions, those this agent honours, in the order asked for. */
+/** The requested extensions that this agent supports, in the order of the request. */
 export function activatedExtensions(card: AgentCard, requested: readonly string[]): readonly string[] {
   if (requested.length === 0) return requested;
   const offered = new Set(card.capabilities.extensions?.map(({ uri }) => uri));

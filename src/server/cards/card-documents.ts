@@ -12,17 +12,19 @@ interface CachedDocument {
 
 const MAX_AGE_SECONDS = 60;
 
-/** Card for a reader that names no version: one version's document, or one that readers of all versions understand. */
+/**
+ * Card for readers that name no version: the document of one version, or one that readers of all versions understand.
+ */
 export type CardForm = { readonly version: string } | "hybrid";
 
-/** `version` is what the reader names, if it names one. */
+/** `version` is the one that the reader names, if any. */
 export type CardReply = (card: AgentCard, version: string | undefined, exchange: ExchangeRequest) => FullReply;
 
-/** The documents of one path as bytes with their ETags, made once for each card object and version. */
+/** The documents of one path as bytes with their ETags, created once per card object and version. */
 export function createCardDocuments(servings: readonly CardServing[], form: CardForm, now: () => number): CardReply {
   const documents = new Map<string, WeakMap<AgentCard, CachedDocument>>();
   const isServed = (wanted: string) => servings.some(({ version }) => version === wanted);
-  /** A version that is not served is no reason to hide who the agent is. */
+  /** An unsupported version gets the default document rather than an error. */
   const choose = (version: string | undefined): string => {
     if (version !== undefined && isServed(version)) return version;
     return form !== "hybrid" && isServed(form.version) ? form.version : "hybrid";
@@ -58,7 +60,7 @@ function toDocument(card: AgentCard, servings: readonly CardServing[], chosen: s
   return { body, headers, etag };
 }
 
-/** Both documents in one: members of either, together where both have objects; where they disagree the first stands. */
+/** Merges two documents: objects recursively; on conflict the first wins. */
 function merge(first: JsonObject, second: JsonObject): JsonObject {
   const merged: Record<string, JsonValue> = { ...first };
   for (const [name, value] of Object.entries(second)) {
@@ -76,7 +78,7 @@ function mergeValues(first: JsonValue, second: JsonValue): JsonValue {
   return isObject(first) && isObject(second) ? merge(first, second) : first;
 }
 
-/** The reader has this very document. Its tag decides if it sent one, as RFC 9110 §13.2.2 has it. */
+/** Whether the reader has this document. Its ETag takes precedence (RFC 9110 §13.2.2). */
 function isNotModified(exchange: ExchangeRequest, etag: string, lastModified: string | undefined): boolean {
   const tags = exchange.headers["if-none-match"];
   if (tags !== undefined) return matchesEtag(tags, etag);
@@ -84,7 +86,7 @@ function isNotModified(exchange: ExchangeRequest, etag: string, lastModified: st
   return lastModified !== undefined && since >= Date.parse(lastModified);
 }
 
-/** Weak comparison, as RFC 9110 asks for If-None-Match. */
+/** Weak comparison, as RFC 9110 requires for If-None-Match. */
 function matchesEtag(header: string, etag: string): boolean {
   return header.split(",").some((candidate) => {
     const tag = candidate.trim();

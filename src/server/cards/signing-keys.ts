@@ -14,8 +14,8 @@ type Jwk = Readonly<Record<string, unknown>> & { readonly kid: string };
 const MAX_AGE_SECONDS = 300;
 
 /**
- * Where the public keys of this server are served as one JWK set (RFC 7517 §5); a server without keys has none. One key
- * may serve several purposes; several under one name would leave verifiers to guess.
+ * Serves the public keys as one JWK set (RFC 7517 §5); no route without keys. One key may serve several purposes;
+ * different keys with the same `kid` would be ambiguous to verifiers.
  */
 export function createJwksRoutes(keys: readonly Jwk[]): ReadonlyMap<string, () => FullReply> {
   const named = new Map<string, Jwk>();
@@ -34,10 +34,10 @@ export function createJwksRoutes(keys: readonly Jwk[]): ReadonlyMap<string, () =
   return new Map([[JWKS_PATH, () => reply]]);
 }
 
-/** Adds its signatures to a card. */
+/** Adds signatures to a card. */
 export type CardSigner = (card: AgentCard) => AgentCard;
 
-/** What is signed is the card as A2A 1.0 writes it; documents that have more in them carry the same signatures. */
+/** Signs the A2A 1.0 form of the card; merged documents carry the same signatures. */
 export function createCardSigner(key: SigningKey, baseUrl: () => string): CardSigner {
   return (card) => {
     const { signatures: _, ...unsigned } = card;
@@ -45,17 +45,17 @@ export function createCardSigner(key: SigningKey, baseUrl: () => string): CardSi
   };
 }
 
-/** The key set that is served here is worth naming where verifiers would fetch it: they take nothing unencrypted. */
+/** Names the key set of this server only if it is served over https: verifiers do not fetch it over plain http. */
 function jkuOf({ jku }: SigningKey, baseUrl: string): { readonly jku?: string } {
   if (jku !== undefined) return { jku };
   return baseUrl.startsWith("https://") ? { jku: `${baseUrl}${JWKS_PATH}` } : {};
 }
 
-/** What this server signs with, and what it publishes of that. */
+/** Signing keys of this server, and the routes of their public parts. */
 export interface ServerKeys {
   readonly card: SigningKey | undefined;
   readonly push: SigningKey | undefined;
-  /** Where the public ones are published. */
+  /** Serves the public keys. */
   readonly routes: ReadonlyMap<string, () => FullReply>;
 }
 
@@ -65,7 +65,7 @@ interface ServerKeyOptions {
   readonly baseDirectory?: string;
 }
 
-/** Read when the server starts, so that a key that cannot be used is noticed then. */
+/** Called when the server starts, so that an unusable key fails early. */
 export async function loadServerKeys({ baseDirectory, push, signing }: ServerKeyOptions): Promise<ServerKeys> {
   const folder = baseDirectory ?? process.cwd();
   const load = (options: SigningKeyOptions | undefined) =>
