@@ -1,4 +1,4 @@
-/** The endpoints that peers dial. Requests are judged before a WebSocket is made of them. */
+/** The endpoints that peers dial. Requests are checked before the upgrade to WebSocket. */
 
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
@@ -11,7 +11,7 @@ import { createWebSocketAcceptor } from "../../wire/websocket-link.ts";
 import type { Gate } from "../access/gate.ts";
 import { errorReply, refuseUpgrade } from "../http/error-replies.ts";
 
-/** Takes an upgrade request of the HTTP server. */
+/** Handles an upgrade request of the HTTP server. */
 export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
 export interface AcceptorOptions {
@@ -19,21 +19,21 @@ export interface AcceptorOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly endpoint: {
-    /** Where peers reach this server, if that is not where they dialled. */
+    /** URL where peers reach this server, if it differs from the one they dialled. */
     readonly publicUrl: string | undefined;
-    /** Path below which this server answers; empty for the root. */
+    /** Path prefix of this server; empty for the root. */
     readonly mount: string;
   };
 }
 
 interface Acceptor {
   readonly upgrade: UpgradeHandler;
-  /** Ends all connections and takes no more. */
+  /** Closes all connections and accepts no more. */
   close(): void;
 }
 
 const PING = { everyMs: 30_000, deadlineMs: 10_000 };
-/** Between two log lines about refused requests: a peer with wrong credentials tries again and again. */
+/** Interval between log lines about refused requests: a peer with wrong credentials retries forever. */
 const REFUSAL_LOG_INTERVAL_MS = 60_000;
 
 export function createAcceptor(

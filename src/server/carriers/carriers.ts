@@ -1,4 +1,4 @@
-/** Opens and keeps the connections of all dialects. What is sent over them is theirs. */
+/** Opens and maintains the connections of all dialects. The messages on them belong to the dialects. */
 
 import type { AcceptedConnections, Carrier, CarrierHost, Delivery } from "../../dialects/carrier.ts";
 import type { Dialect, DialectTools } from "../../dialects/contract.ts";
@@ -21,21 +21,21 @@ export interface CarriersOptions {
 }
 
 export interface Carriers {
-  /** Of the connections that are dialled, by dialect; for every dialect that may dial. */
+  /** States of dialled connections by dialect; includes every dialect that can dial. */
   states(): ReadonlyMap<string, readonly ConnectionState[]>;
-  /** Absent: there is nothing to accept. */
+  /** Absent if no dialect accepts connections. */
   readonly upgrade: UpgradeHandler | undefined;
-  /** Plain requests that belong to accepted connections. */
+  /** Plain HTTP requests that belong to accepted connections. */
   readonly answer: NonNullable<AcceptedConnections["answer"]>;
-  /** Gives complete answers a moment to leave and ends the dialled connections; agents can still be called. */
+  /** Gives complete responses a moment to be sent and closes the dialled connections; agents can still be called. */
   settle(): Promise<void>;
-  /** Ends the accepted connections. To be called when the engine has closed. */
+  /** Closes the accepted connections. To be called after the engine has closed. */
   close(): void;
 }
 
 const SETTLE_MS = 1_000;
 
-/** Throws a TypeError for settings that make no sense. Does not wait for connections: they open when they can. */
+/** Throws a TypeError for invalid settings. Does not wait for connections to open. */
 export async function openCarriers(options: CarriersOptions): Promise<Carriers> {
   const { agents, dialects, endpoint, gate, hostFor, serveRoute, tools } = options;
   const opened = new Map<string, readonly Carrier[]>();
@@ -48,7 +48,7 @@ export async function openCarriers(options: CarriersOptions): Promise<Carriers> 
   const accepting = [...opened].flatMap(([dialect, own]) =>
     own.flatMap(({ accept, name }) => (accept === undefined ? [] : [{ ...accept, name, dialect }])),
   );
-  // What it takes to accept or dial is loaded only where it is used.
+  // Modules for accepting and dialling are loaded only if used.
   const acceptor =
     endpoint === undefined || accepting.length === 0
       ? undefined

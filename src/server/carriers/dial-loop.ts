@@ -1,4 +1,4 @@
-/** Keeps one connection open: opens it again whenever it closes, until too many attempts in a row have failed. */
+/** Maintains one connection: reopens it whenever it closes, until too many attempts in a row have failed. */
 import type { ConnectionTrouble, DialledConnection } from "../../dialects/carrier.ts";
 import type { DialectTools } from "../../dialects/contract.ts";
 import { type Backoff, createBackoff } from "../../model/backoff.ts";
@@ -18,7 +18,7 @@ export class DialLoop {
   readonly #stopping = new AbortController();
   readonly #running: Promise<void>;
   #current: Connection | undefined;
-  /** Logged last about dialling: the same error again is not logged. */
+  /** The last logged dial error: repeated errors are not logged. */
   #lastError: string | undefined;
   #explained = false;
 
@@ -34,7 +34,7 @@ export class DialLoop {
     return this.#state;
   }
 
-  /** Closes the connection and opens no other. */
+  /** Closes the connection and does not reopen it. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#current?.close();
@@ -58,7 +58,7 @@ export class DialLoop {
     this.#state = "stopped";
   }
 
-  /** One connection from its opening to its end; nothing is left of it when this resolves. */
+  /** Runs one connection; it is fully closed when this resolves. */
   async #connect(signal: AbortSignal): Promise<void> {
     const { about, label } = this.#connection;
     const { clock, log } = this.#tools;
@@ -80,7 +80,7 @@ export class DialLoop {
       log.error({ ...about, err: error }, `The connection to ${label} failed unexpectedly.`);
       return { code: INTERNAL_ERROR_CLOSURE, reason: "" };
     });
-    // Platforms may take one connection at a time: whatever is left of this one goes before another comes.
+    // Platforms may allow one connection at a time: this one is closed before the next is opened.
     current.close();
     await current.closed;
     this.#current = undefined;

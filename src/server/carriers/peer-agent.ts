@@ -1,4 +1,4 @@
-/** Agents that are peers on a carrier: called over whatever connection they have. */
+/** Agents that are peers on a carrier: called over any connection they have. */
 
 import type { AgentDefinition } from "../../agents/define.ts";
 import { createForwardingAgent } from "../../agents/forward.ts";
@@ -25,7 +25,7 @@ export function createPeerAgent({ carrier, peer: id, ...definition }: PeerAgentO
   return Object.assign(createForwardingAgent({ ...definition, peer }), { [PEER]: peer });
 }
 
-/** From now on these agents can be called. */
+/** Makes these agents callable. */
 export function bindPeers(agents: Readonly<Record<string, Agent>>, carriers: readonly Carrier[]): void {
   for (const agent of Object.values(agents)) {
     if (PEER in agent) (agent as PeerAgent)[PEER].bind(carriers);
