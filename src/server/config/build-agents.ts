@@ -8,20 +8,22 @@ import type { AgentConfig, AgentOverrides, DragomanConfig } from "./config.ts";
 import { createDialInAgent } from "./sections.ts";
 
 export interface BuildOptions {
-  /** Read modules anew, for reloading after a change. */
+  /** Bypass the module cache, for reloading after a change. */
   readonly fresh?: boolean;
-  /** For what agents have to report that is not for their callers. */
+  /** For reports of agents that callers do not see. */
   readonly log?: Log;
 }
 
-/** The agents of a configuration by name, in its order. Throws an AgentModuleError for a module that cannot be used. */
+/**
+ * The agents of a configuration by name, in file order. Throws an AgentModuleError for a module that cannot be used.
+ */
 export async function buildAgents(config: DragomanConfig, options: BuildOptions = {}): Promise<Map<string, Agent>> {
   const agents = new Map<string, Agent>();
   for (const [name, agent] of config.agents) agents.set(name, await buildAgent(name, agent, config, options));
   return agents;
 }
 
-/** One agent of a configuration. What it takes to have an agent of some kind is loaded only where there is one. */
+/** One agent of a configuration. The code for each kind of agent is loaded only if needed. */
 export async function buildAgent(
   name: string,
   agent: AgentConfig,
@@ -54,7 +56,7 @@ export async function buildAgent(
       const { kind, ...how } = source;
       const about = {
         name: overrides.name ?? name,
-        // Where the program lies is not for callers.
+        // Callers must not see the path of the program.
         description: overrides.description ?? `Runs ${basename(source.command[0])}.`,
         cancelGraceMs: config.times.cancelGraceMs,
         maxOutput: config.limits.part,
@@ -90,7 +92,7 @@ function withOverrides(agent: Agent, overrides: AgentOverrides): Agent {
     onCrash: onCrash ?? agent.onCrash,
     concurrency: concurrency ?? agent.concurrency,
     timeoutMs: timeoutMs ?? agent.timeoutMs,
-    // Called on the agent, since one from a module may be an object that needs its `this`.
+    // Called on the agent: one from a module may be an object whose methods use `this`.
     run: (turn) => agent.run(turn),
     ...(agent.dropped !== undefined && { dropped: async (task) => agent.dropped?.(task) }),
   };

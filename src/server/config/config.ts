@@ -9,30 +9,30 @@ import type { TlsOptions } from "../access/tls.ts";
 import type { ParsedAgent, ParsedConfig } from "./schema.ts";
 import { type DialInCredentials, type SectionConfigs, toSectionConfigs } from "./sections.ts";
 
-/** A configuration ready for use: defaults filled in, times in milliseconds, sizes in bytes, paths absolute. */
+/** A validated configuration: defaults filled in, times in milliseconds, sizes in bytes, paths absolute. */
 export interface DragomanConfig extends SectionConfigs {
-  /** Folder that relative paths were meant from. */
+  /** Folder that relative paths were resolved against. */
   readonly folder: string;
   readonly server: {
     readonly host: string;
     readonly port: number;
-    /** Undefined: the one after `port`; false: gRPC is not served. */
+    /** Undefined: the one after `port`; false: gRPC is disabled. */
     readonly grpcPort: number | false | undefined;
-    /** Without a slash at its end. */
+    /** Without a trailing slash. */
     readonly publicUrl: string | undefined;
     readonly grpcPublicUrl: string | undefined;
     readonly path: string;
     readonly card: ParsedConfig["server"]["card"];
     readonly cors: { readonly origins: readonly string[] };
     readonly watchdogMs: number | false;
-    /** Files are absolute. */
+    /** File paths are absolute. */
     readonly tls: TlsOptions | undefined;
   };
-  /** `memory:` or `sqlite:` and an absolute path. */
+  /** `memory:`, or `sqlite:` and an absolute path. */
   readonly store: string;
-  /** Name of an agent that exists. */
+  /** Name of an existing agent. */
   readonly default: string;
-  /** In the order of the file; at least one. */
+  /** In file order; at least one. */
   readonly agents: ReadonlyMap<string, AgentConfig>;
   readonly auth: AuthOptions;
   readonly signing: SigningKeyOptions | undefined;
@@ -45,20 +45,20 @@ export interface DragomanConfig extends SectionConfigs {
     readonly compactAfterMs: number;
     readonly pruneAfterMs: number | undefined;
   };
-  /** The file is an absolute path. */
+  /** The file path is absolute. */
   readonly audit: { readonly file: string; readonly required: boolean } | undefined;
   readonly log: {
     readonly level: ParsedConfig["log"]["level"];
-    /** Undefined: decide by whether stderr is a terminal. */
+    /** Undefined: depends on whether stderr is a terminal. */
     readonly pretty: boolean | undefined;
   };
-  /** Where values come from, by path; what is not in it is a default. */
+  /** Origins of values, by path; a value without an entry is a default. */
   readonly origins: ReadonlyMap<string, Origin>;
 }
 
 interface PushConfig {
   readonly enabled: boolean;
-  /** Absent: where only this machine can reach the server. */
+  /** Absent: true if only this machine can reach the server. */
   readonly allowPrivateTargets?: boolean;
   readonly attempts: number;
   readonly timeoutMs: number;
@@ -69,11 +69,11 @@ interface PushConfig {
 export interface Origin {
   /** `dragoman.yaml:3:5`, or `command line`. */
   readonly place: string;
-  /** Environment variables the value was made of. */
+  /** Environment variables used in the value. */
   readonly variables: readonly string[];
 }
 
-/** What a configuration says of an agent besides what it is; absent: as the agent itself says. */
+/** Settings of an agent other than its source; absent: as defined by the agent itself. */
 export interface AgentOverrides {
   readonly name?: string;
   readonly description?: string;

@@ -7,14 +7,14 @@ import { type EffectiveScalar, formatSize, membersOf, type ShownValue, size, wai
 
 export interface EffectiveValue {
   readonly value: EffectiveScalar | readonly EffectiveScalar[];
-  /** `default`, `command line`, or the place in the file, with the variables that went into it. */
+  /** `default`, `command line`, or the position in the file, with the variables used in it. */
   readonly origin: string;
 }
 
 const REDACTED = "***";
 const SECRET_NAME = /key|secret|token|passw|credential|auth|^(?:ak|sk)$|_(?:ak|sk)$/i;
 
-/** Every value in force by its path in the file, with where it comes from; secrets are not shown. */
+/** Every effective value by its path in the file, with its origin; secrets are redacted. */
 export function effectiveConfig(config: DragomanConfig): Readonly<Record<string, EffectiveValue>> {
   const shown: Record<string, EffectiveValue> = {};
   for (const [path, value] of valuesOf(config)) {
@@ -63,7 +63,7 @@ function* pushValues(push: DragomanConfig["push"]): Generator<readonly [string, 
   for (const [key, value] of Object.entries(jwt ?? {})) yield [`push.jwt.${key}`, value];
 }
 
-/** Keys and passwords are not even looked at. */
+/** Never reads keys and passwords. */
 function* authValues(auth: DragomanConfig["auth"]): Generator<readonly [string, ShownValue], void, undefined> {
   const { anonymous = false, apiKeys = [], apiKey = {}, basic = [], jwt, mtls } = auth;
   yield ["auth.anonymous", anonymous];
@@ -87,7 +87,7 @@ function* authValues(auth: DragomanConfig["auth"]): Generator<readonly [string, 
   for (const [key, value] of Object.entries(mtls ?? {})) yield [`auth.mtls.${key}`, value];
 }
 
-/** The kind of value that each limit is written as. */
+/** The schema type of each limit. */
 const LIMIT_KINDS: ReadonlyMap<string, unknown> = new Map(
   Object.entries(limits.shape).map(([key, { def }]) => [key, "innerType" in def ? def.innerType : undefined]),
 );
@@ -114,7 +114,7 @@ function* agentValues(path: string, agent: AgentConfig): Generator<readonly [str
     yield [`${path}.format`, source.format];
     yield [`${path}.cwd`, source.cwd];
     yield [`${path}.stderr`, source.stderr];
-    // What programs are given may hold secrets under any name and in any form.
+    // Arguments and environments of programs may contain secrets under any name and in any form.
     for (const name of Object.keys(source.env)) yield [`${path}.env.${name}`, REDACTED];
   }
   if (source.kind === "link") {
@@ -146,7 +146,7 @@ function redactValue(
   );
 }
 
-/** Among others the login in an address. */
+/** Redacts secrets within a string, such as credentials in a URL. */
 function redactScalar(value: EffectiveScalar): EffectiveScalar {
   return typeof value === "string" ? redactText(value) : value;
 }
@@ -158,7 +158,7 @@ function isSecretOption(before: EffectiveScalar | undefined): boolean {
 
 const isList = (value: Exclude<ShownValue, undefined>): value is readonly EffectiveScalar[] => Array.isArray(value);
 
-/** Keys whose values are secrets however they are written. */
+/** Keys whose values are always secret. */
 const SECRET_KEY = /\.(?:secret|password|key|apiKey|clientSecret|ak|sk)$/;
 
 /** By its key or by the name of the variable it came from. */

@@ -14,24 +14,24 @@ import {
 import { formatPath, type Path, type Problem } from "./problems.ts";
 
 interface ExpansionFault {
-  /** The faulty text as it is written. */
+  /** The invalid expression as written. */
   readonly expression: string;
   readonly message: string;
 }
 
 interface Expansion {
   readonly value: string;
-  /** Variables the value was made of, whether set or not. */
+  /** Variables used in the value, whether set or not. */
   readonly variables: readonly string[];
   readonly faults: readonly ExpansionFault[];
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** `$${` (a literal `${`), `${NAME}`, `${NAME:-default}`, or a `${` that is none of these. */
+/** `$${` (a literal `${`), `${NAME}`, `${NAME:-default}`, or an invalid `${`. */
 const VARIABLE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}|\$\{/g;
 
-/** Puts environment variables into a text. A default stands in for a variable that is unset or empty, as in shells. */
+/** Expands environment variables in a string. The default replaces a variable that is unset or empty, as in shells. */
 export function expandVariables(text: string, environment: Environment): Expansion {
   const variables: string[] = [];
   const faults: ExpansionFault[] = [];
@@ -60,18 +60,18 @@ export function expandVariables(text: string, environment: Environment): Expansi
   return { value, variables, faults };
 }
 
-/** `${…}` and `$${` as they may stand in a file. */
+/** `${…}` and `$${` in a file. */
 const VARIABLE_IN_YAML = /\$\$\{|\$\{[^}\n]*\}/g;
 
 const FIRST_PRIVATE = 0xe000;
 const LAST_PRIVATE = 0xf8ff;
 
 /**
- * Braces end an unquoted value inside `{ }`, so YAML cannot read `{ key: ${KEY} }` as it is meant. While it reads,
- * each expression is hidden behind characters of private use that are exactly as long, so that every place stays true.
+ * Braces end an unquoted value inside `{ }`, so YAML cannot parse `{ key: ${KEY} }` as intended. During parsing each
+ * expression is replaced by private-use characters of the same length, so that positions stay correct.
  */
 export class Placeholders {
-  /** The text with its expressions hidden. */
+  /** The text with placeholders for its expressions. */
   readonly hidden: string;
   readonly #expressions = new Map<string, string>();
   readonly #padding: string;
@@ -91,7 +91,7 @@ export class Placeholders {
     this.#pattern = new RegExp(`[${[...this.#expressions.keys()].join("")}]${this.#padding}+`, "g");
   }
 
-  /** A piece of the hidden text as it was written. */
+  /** Replaces placeholders with the original expressions. */
   reveal(text: string): string {
     if (!text.includes(this.#padding)) return text;
     return text.replace(this.#pattern, (hidden) => this.#expressions.get(hidden.charAt(0)) ?? hidden);
@@ -112,14 +112,14 @@ interface Position {
 
 interface FoundNode {
   readonly node: Node | undefined;
-  /** The key under which the node is, in its parent. */
+  /** Key of the node in its parent. */
   readonly key: Node | undefined;
 }
 
-/** A YAML text with the places of its values, and environment variables put into them. */
+/** A YAML document with the positions of its values, and environment variables expanded. */
 export class ConfigDocument {
   readonly problems: Problem[] = [];
-  /** The values; undefined if the text is no YAML. */
+  /** The values; undefined if the text is not valid YAML. */
   readonly values: unknown;
   readonly #source: string;
   readonly #lines = new LineCounter();
@@ -143,30 +143,30 @@ export class ConfigDocument {
     }
   }
 
-  /** Where the value at a path is written, or the nearest thing around it. */
+  /** Position of the value at a path, or of its nearest ancestor. */
   position(path: Path): Position {
     const { node } = this.#find(path);
     return this.#at(node?.range?.[0] ?? 0);
   }
 
-  /** Where the key itself is written. */
+  /** Position of the key itself. */
   keyPosition(path: Path): Position {
     const { node, key } = this.#find(path);
     return this.#at((key ?? node)?.range?.[0] ?? 0);
   }
 
-  /** True if exactly this path is written in the file. */
+  /** True if exactly this path is present in the file. */
   has(path: Path): boolean {
     return this.#find(path, true).node !== undefined;
   }
 
-  /** Variables the value at a path was made of. */
+  /** Variables used in the value at a path. */
   variables(path: Path): readonly string[] {
     const { node } = this.#find(path, true);
     return isScalar(node) ? (this.#variables.get(node) ?? []) : [];
   }
 
-  /** True if the value at a path could not be made, so that nothing else can be said of it. */
+  /** True if the value at a path could not be expanded, so that further checks of it are meaningless. */
   isFaulty(path: Path): boolean {
     const { node } = this.#find(path, true);
     return node !== undefined && this.#faulty.has(node);
@@ -242,7 +242,7 @@ function isPairLike(value: unknown): value is { readonly key: unknown } {
   return typeof value === "object" && value !== null && "key" in value && "value" in value && !isScalar(value);
 }
 
-/** After a fault of syntax the rest is guesswork; keys written twice are faults of their own. */
+/** After a syntax error other errors are unreliable; duplicate keys are reported separately. */
 function relevantErrors(errors: readonly YAMLParseError[]): readonly YAMLParseError[] {
   const [first] = errors.filter((error) => error.code !== "DUPLICATE_KEY");
   return errors.filter((error) => error === first || error.code === "DUPLICATE_KEY");

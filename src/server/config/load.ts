@@ -8,7 +8,7 @@ import { ConfigError, formatPath, type LocatedFinding, type Path, type Problem, 
 import { checkRules } from "./rules.ts";
 import { configSchema, type ParsedConfig } from "./schema.ts";
 
-/** What a command line may say instead of the file. */
+/** Command line options that override the file. */
 export interface ConfigOverrides {
   readonly host?: string;
   readonly port?: number;
@@ -22,7 +22,7 @@ export interface ConfigOverrides {
 export interface ParseOptions {
   /** Name of the text in messages. */
   readonly source: string;
-  /** Absolute; relative paths are meant from here. */
+  /** Absolute; relative paths are resolved against it. */
   readonly folder: string;
   readonly environment: Environment;
   readonly overrides?: ConfigOverrides;
@@ -41,8 +41,8 @@ const OVERRIDE_PATHS = {
 const COMMAND_LINE = "command line";
 
 /**
- * Reads a configuration file, with the variables of this process and of a `.env` file beside it. Throws a ConfigError
- * with all that is wrong with it.
+ * Reads a configuration file, with the environment variables of this process and of a `.env` file beside it. Throws a
+ * ConfigError with all problems found.
  */
 export async function loadConfig(
   file: string,
@@ -58,7 +58,7 @@ export async function loadConfig(
   });
 }
 
-/** The variables of this process, and those of the `.env` file beside a configuration that it does not have. */
+/** The environment variables of this process, completed by the `.env` file beside the configuration. */
 export async function environmentFor(file: string): Promise<Environment> {
   const beside = join(dirname(file), ".env");
   const text = await readText(beside).catch((error: unknown) => {
@@ -77,7 +77,7 @@ async function readText(file: string): Promise<string> {
   }
 }
 
-/** The same for a text that is at hand. */
+/** Like `loadConfig`, for a text in memory. */
 export function parseConfig(text: string, options: ParseOptions): DragomanConfig {
   const document = new ConfigDocument(text, options.source, options.environment);
   if (document.values === undefined) throw new ConfigError(document.problems);
@@ -102,14 +102,14 @@ interface Validation {
   readonly findings: readonly LocatedFinding[];
 }
 
-/** The schema is used once or twice: compiling code for it costs more than that code saves. */
+/** The schema is used once or twice: compiling it costs more than it saves. */
 const PARSE_PARAMS = { jitless: true };
 
 function validate(values: unknown, document: ConfigDocument): Validation {
   let result = configSchema.safeParse(values, PARSE_PARAMS);
   let coerced = false;
   for (const issue of result.error?.issues ?? []) {
-    // Variables are text: where a number or a truth value is due, the text of one will do.
+    // Variables are strings: they are converted where a number or boolean is expected.
     if (issue.code !== "invalid_type" || document.variables(issue.path).length === 0) continue;
     coerced = coerce(values, issue.path, issue.expected) || coerced;
   }

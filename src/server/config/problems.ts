@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { isObject } from "../../model/json.ts";
 import { closestMatch } from "../../model/suggestions.ts";
 
-/** Keys that have a meaning, but not in this version. `*` stands for any name. */
+/** Reserved keys that are not available in this version. `*` matches any name. */
 export const UNAVAILABLE_KEYS: Readonly<Record<string, string>> = {
   "agents.*.workflow": "workflows",
   "agents.*.llm": "language model agents",
@@ -13,7 +13,7 @@ export const UNAVAILABLE_KEYS: Readonly<Record<string, string>> = {
   telemetry: "telemetry",
 };
 
-/** What the key would be for, if it is one that this version does not have. */
+/** The feature of a reserved key that is not available in this version. */
 export function unavailableFeature(path: Path): string | undefined {
   const steps = path.map(String);
   const pattern = steps[0] === "agents" && steps.length > 1 ? ["agents", "*", ...steps.slice(2)] : steps;
@@ -45,7 +45,7 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   array: "a list",
 };
 
-/** What a validator found, in words for whoever wrote the file. */
+/** Translates a validation issue into findings for the author of the file. */
 export function toFindings(
   issue: z.core.$ZodIssue,
   schema: z.core.$ZodType,
@@ -88,7 +88,7 @@ function unknownKey(path: Path, known: readonly string[]): string {
 
 function wrongType(expected: string, message: string, value: unknown): string {
   if (value === undefined) return "is required";
-  // A schema that explains itself does it better than the name of a type.
+  // A message of the schema is more specific than the name of a type.
   if (!message.startsWith("Invalid input")) return message;
   return `must be ${TYPE_NAMES[expected] ?? expected}, not ${nameOf(value)}`;
 }
@@ -104,7 +104,7 @@ function nameOf(value: unknown): string {
   if (value === null) return "nothing";
   if (Array.isArray(value)) return "a list";
   if (typeof value === "object") return "a map of keys";
-  // Text may be a secret that a variable brought to the wrong place.
+  // Never shows strings: one may be a secret from a misplaced variable.
   return typeof value === "string" ? "text" : String(value);
 }
 
@@ -117,7 +117,7 @@ function valueAt(values: unknown, path: Path): unknown {
   return value;
 }
 
-/** The keys a map at this path may have. */
+/** The keys that a map at this path may have. */
 function keysAt(schema: z.core.$ZodType, path: Path): readonly string[] {
   let current: z.core.$ZodType | undefined = schema;
   for (const step of path) current = current && childOf(withoutWrappers(current), step);
@@ -154,19 +154,19 @@ function isDef<K extends keyof Defs>(def: { readonly type: string } | undefined,
 
 export type Path = readonly PropertyKey[];
 
-/** Something wrong with a configuration, and where. */
+/** A problem with a configuration, and its position. */
 export interface Problem {
   /** Path of the key, e.g. `server.port`; empty for the file as a whole. */
   readonly path: string;
   readonly message: string;
-  /** Name of the file as it was given, or what else the value came from. */
+  /** Name of the file as given, or another origin of the value. */
   readonly source: string;
-  /** From 1; undefined where the value is not written in a file. */
+  /** Starts at 1; undefined if the value does not come from a file. */
   readonly line: number | undefined;
   readonly column: number | undefined;
 }
 
-/** A configuration that cannot be used, with all that is wrong with it. */
+/** An invalid configuration, with all problems found. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
   readonly problems: readonly Problem[];
@@ -182,7 +182,7 @@ function formatProblem({ source, line, column, path, message }: Problem): string
   return path === "" ? `${where}: ${message}` : `${where}: ${path}: ${message}`;
 }
 
-/** `["agents", "a", "exec", 0]` is `agents.a.exec[0]`. */
+/** Formats `["agents", "a", "exec", 0]` as `agents.a.exec[0]`. */
 export function formatPath(path: Path): string {
   let text = "";
   for (const step of path) {
@@ -192,7 +192,7 @@ export function formatPath(path: Path): string {
   return text;
 }
 
-/** Values of a file before they were parsed. */
+/** Values of a file before validation. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 export function listOf(value: unknown): readonly unknown[] {

@@ -5,8 +5,8 @@ import { AGENT_KINDS, EXEC_ONLY, MODULE_ONLY, TCK_ONLY } from "./schema.ts";
 import { checkSections } from "./sections.ts";
 
 /**
- * What one key demands of another. Read from the values as they are written, not as they were parsed, so that these
- * are reported together with whatever else is wrong.
+ * Rules between keys. Checked on the raw values, not the parsed ones, so that violations are reported together with all
+ * other problems.
  */
 export function checkRules(values: unknown): readonly Finding[] {
   const root = fieldsOf(values);
@@ -60,10 +60,10 @@ function checkPublicHost(root: Fields): readonly Finding[] {
   return [{ path: ["server", reached === host ? "host" : "publicUrl"], message }];
 }
 
-/** Any of them lets callers show who they are. */
+/** Settings that let callers authenticate. */
 const IDENTIFYING = ["apiKeys", "basic", "jwt", "mtls"] as const;
 
-/** Client certificates need TLS, and one set of authorities. */
+/** Client certificates require TLS, and one set of authorities. */
 function checkCertificates(root: Fields): readonly Finding[] {
   const { tls } = fieldsOf(root.server);
   const hasMtls = isObject(fieldsOf(root.auth).mtls);
@@ -88,7 +88,7 @@ function checkDuplicateKeys(root: Fields): readonly Finding[] {
   );
 }
 
-/** Where keys stand says nothing where there are none, and whoever writes it means to have some. */
+/** A location of API keys without any API keys is a mistake. */
 function checkUnusedKeyPlaces(root: Fields): readonly Finding[] {
   const { apiKey, apiKeys } = fieldsOf(root.auth);
   const isForgotten =

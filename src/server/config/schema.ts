@@ -9,7 +9,7 @@ import { auth, tls } from "./schema-auth.ts";
 import { dialIn, sectionSchemas } from "./sections.ts";
 import { count, duration, mediaType, port, rate, size, text, timer, wait, watchdog } from "./value-types.ts";
 
-/** Anything shorter could be guessed by whoever sees one signature. */
+/** A shorter secret could be guessed from a single signature. */
 const MIN_SECRET_LENGTH = 16;
 
 const PUBLIC_URL_ERROR = "must be an http or https address without query, fragment or login";
@@ -102,7 +102,7 @@ const agent = z.strictObject({
   timeout: wait.exactOptional().describe("Maximum duration of one turn; after that the task fails."),
 });
 
-/** A name is part of the agent's address. */
+/** A name is part of the agent's URL. */
 const AGENT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
 const server = z.strictObject({
@@ -315,7 +315,7 @@ const STORE_ERROR = 'must be "memory:" or "sqlite:<file>"';
 const describeStoreError = ({ input }: { readonly input?: unknown }): string =>
   String(input).startsWith("postgres") ? unavailableMessage("PostgreSQL") : STORE_ERROR;
 
-/** The whole file, after variables were put in. What keys exclude or need each other is in `rules.ts`. */
+/** The whole file, after expansion of variables. Rules between keys are in `rules.ts`. */
 export const configSchema = z.strictObject({
   server: server.prefault({}).describe("Where and how the server is reached."),
   store: z

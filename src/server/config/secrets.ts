@@ -8,13 +8,16 @@ interface SecretSources extends SectionOptions {
   readonly push?: boolean | { readonly hmac?: { readonly secret: string } | undefined };
 }
 
-/** What is known to be secret and therefore hidden wherever it would be written. */
+/** Configured secrets, to be redacted wherever they occur. */
 export function collectSecrets({ auth = {}, push, ...sections }: SecretSources): readonly string[] {
   const hmac = typeof push === "object" ? push.hmac : undefined;
   return [...secretsOf(auth), ...(hmac === undefined ? [] : [hmac.secret]), ...sectionSecrets(sections)];
 }
 
-/** The same of a whole configuration, with what dial-in agents authenticate by and what programs have in their environment. */
+/**
+ * Like `collectSecrets`, for a whole configuration: includes credentials of dial-in agents and environments of
+ * programs.
+ */
 export function collectConfigSecrets(config: DragomanConfig): readonly string[] {
   return [...collectSecrets(config), ...[...config.agents.values()].flatMap(({ source }) => secretsOfSource(source))];
 }

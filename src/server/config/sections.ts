@@ -1,4 +1,4 @@
-/** Sections that dialects contribute to a configuration. One line of each function is one section. */
+/** Sections that dialects contribute to a configuration. Each function has one line per section. */
 
 import { z } from "zod";
 import { checkXiaoyi, secretsOfXiaoyi, toXiaoyiConfig, type XiaoyiConfig, xiaoyiValues } from "../xiaoyi/config.ts";
@@ -27,7 +27,7 @@ export interface SectionOptions {
   readonly xiaoyi?: XiaoyiOptions;
 }
 
-/** What they hold is checked where they are read. */
+/** Contents are validated by the section itself. */
 export const sectionChecks = { xiaoyi: z.record(z.string(), z.unknown()).optional() };
 
 export function sectionOptions({ xiaoyi }: SectionConfigs): SectionOptions {

@@ -1,4 +1,4 @@
-/** Kinds of values that many keys have. */
+/** Value types shared by many keys. */
 
 import { z } from "zod";
 import { DURATION_PATTERN, parseDuration } from "../../model/duration.ts";
@@ -17,7 +17,7 @@ const BYTES = {
 /** A whole or decimal number and a unit: `512KiB`, `16MiB`, `1.5GB`. */
 const SIZE_PATTERN = /^(\d+(?:\.\d+)?)(B|KB|MB|GB|KiB|MiB|GiB)$/;
 
-/** Bytes of a written size; undefined if it is not one. */
+/** Parses a size into bytes; undefined if it is not a size. */
 export function parseSize(text: string): number | undefined {
   const match = SIZE_PATTERN.exec(text);
   if (match === null) return undefined;
@@ -25,7 +25,7 @@ export function parseSize(text: string): number | undefined {
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 }
 
-/** The shortest whole-number spelling that parses back to the same bytes. */
+/** The shortest whole-number notation that parses back to the same bytes. */
 export function formatSize(bytes: number): string {
   for (const unit of ["GiB", "MiB", "KiB"] as const) {
     const size = BYTES[unit];
@@ -45,7 +45,7 @@ export const timer = duration.refine((milliseconds) => milliseconds <= MAX_TIMER
 });
 export const wait = timer.refine((milliseconds) => milliseconds > 0, { error: "must be longer than nothing" });
 
-/** Shorter, and work that every server does now and then would count. */
+/** A shorter limit would trigger on the normal work of a server. */
 const MIN_WATCHDOG_MS = 1_000;
 const WATCHDOG_ERROR = "must be a duration of at least 1s, or false";
 export const watchdog = z.union(
@@ -71,7 +71,7 @@ export const mediaType = z
   .regex(/^[\w!#$&^.+-]+\/(?:\*|[\w!#$&^.+-]+)$/, { error: MEDIA_TYPE_ERROR })
   .transform((type) => type.toLowerCase());
 
-/** Values as they are shown to people. */
+/** Values as shown to users. */
 export type EffectiveScalar = string | number | boolean | null;
 export type ShownValue = EffectiveScalar | undefined | readonly EffectiveScalar[];
 export type ShownValues = Generator<readonly [path: string, value: ShownValue], void, undefined>;

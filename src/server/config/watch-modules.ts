@@ -6,7 +6,7 @@ import { buildAgent, type DragomanConfig } from "./index.ts";
 
 const DEBOUNCE_MS = 100;
 const IGNORED_FOLDERS = new Set(["node_modules", "dist"]);
-/** Everything else beside a module, logs and databases for instance, may change as it likes. */
+/** Changes of other files beside a module, logs and databases for instance, are ignored. */
 const SOURCE_FILE = /\.(?:[cm]?[jt]sx?|json)$/;
 
 interface WatchedConfig {
@@ -16,8 +16,8 @@ interface WatchedConfig {
 }
 
 /**
- * Loads agents again when files beside their modules or their lines of the configuration change. What does not load
- * leaves the version in place that did, and is reported with its reason.
+ * Reloads agents when files beside their modules or their entries in the configuration change. If loading fails, the
+ * previous version stays in use and the error is logged.
  */
 export function watchModules(
   config: DragomanConfig,
@@ -47,7 +47,7 @@ class Reloader {
   readonly #server: Pick<DragomanServer, "replace">;
   readonly #log: Log;
   #current: DragomanConfig;
-  /** One at a time, so that the newest version is also the last to be put in place. */
+  /** Serialised, so that the newest version is the last to be applied. */
   #working: Promise<void> = Promise.resolve();
 
   constructor(config: DragomanConfig, server: Pick<DragomanServer, "replace">, log: Log) {
@@ -64,7 +64,7 @@ class Reloader {
     return new Set(files.map((file) => dirname(file)));
   }
 
-  /** Loads the modules again that are meant. */
+  /** Reloads the matching modules. */
   reload(isMeant: (file: string) => boolean): Promise<void> {
     return this.#next(async () => {
       for (const [name, { source }] of this.#current.agents) {
@@ -73,7 +73,7 @@ class Reloader {
     });
   }
 
-  /** Takes up what a changed configuration says of agents that are served, and reports what needs a restart. */
+  /** Applies changes of served agents, and reports changes that require a restart. */
   configure(load: () => Promise<DragomanConfig>, file: string): Promise<void> {
     return this.#next(async () => {
       let next: DragomanConfig;
@@ -117,12 +117,12 @@ class Reloader {
 
 function isReplaceable(name: string, before: DragomanConfig, next: DragomanConfig): boolean {
   const [old, now] = [before.agents.get(name), next.agents.get(name)];
-  // An agent that dials in is known to the door of the server, which was made when it started.
+  // Dial-in agents are registered with the acceptor when the server starts.
   if (old?.source.kind === "link" || now?.source.kind === "link") return false;
   return !isSame(old, now);
 }
 
-/** What a running server cannot take up, by its keys in the file. */
+/** Changed keys that a running server cannot apply. */
 function restartNeeded(started: DragomanConfig, next: DragomanConfig): readonly string[] {
   const { agents, folder, origins, ...sections } = started;
   const changed = (Object.keys(sections) as (keyof typeof sections)[]).filter(
@@ -148,7 +148,7 @@ function watchConfig(source: WatchedConfig, reloader: Reloader, configured: () =
   const { file, load } = source;
   const reload = debounce(() => reloader.configure(load, file).then(configured));
   const warn = debounce(() => log.warn({ file: ".env" }, "Restart to apply: .env"));
-  // The folder and not the file: editors put a new file in the place of the old one.
+  // Watches the folder, not the file: editors replace the file.
   const watcher = watch(dirname(file), { persistent: false }, (_event, name) => {
     if (name === null || name === basename(file)) reload();
     else if (name === ".env") warn();
@@ -157,7 +157,7 @@ function watchConfig(source: WatchedConfig, reloader: Reloader, configured: () =
   return () => watcher.close();
 }
 
-/** Saving is several changes of a folder: only when it has been quiet for a moment is the file complete. */
+/** Debounced: saving causes several events, and the file is complete only after a quiet moment. */
 function debounce(run: () => unknown): () => void {
   let timer: NodeJS.Timeout | undefined;
   return () => {
@@ -167,8 +167,8 @@ function debounce(run: () => unknown): () => void {
 }
 
 /**
- * Watches a folder and those in it, each as a folder: a watch of a file ends when another file is renamed into its
- * place, which is how most editors save.
+ * Watches a folder and its sub-folders, not files: a watch of a file ends when another file is renamed over it, which
+ * is how most editors save.
  */
 function watchTree(root: string, changed: () => void, log: Log): () => void {
   const watchers = new Map<string, FSWatcher>();
@@ -194,7 +194,8 @@ function watchTree(root: string, changed: () => void, log: Log): () => void {
     }
   };
   add(root);
-  // A folder may be replaced as a whole, by a build or another branch; the watch of the old one sees nothing more.
+  // A folder may be replaced as a whole, by a build or a branch switch; a watch of the old one would see no more
+  // changes.
   const parent = watch(dirname(root), { persistent: false }, (_event, name) => {
     if (name !== basename(root) || !isWatchedFolder(dirname(root), name)) return;
     add(root);
