@@ -19,7 +19,7 @@ const WITH_TRAILERS: ServerStreamResponseOptions = Object.freeze({ waitForTraile
 const WITHOUT_MORE: ServerStreamResponseOptions = Object.freeze({ endStream: true, sendDate: false });
 const DEADLINE_EXCEEDED: RpcStatus = { code: RPC_CODES.DEADLINE_EXCEEDED, message: "Deadline exceeded" };
 
-/** One call on its HTTP/2 stream: headers, messages and a status, each sent at most once or in order. */
+/** One call on its HTTP/2 stream: headers, messages in order, and a status. */
 export class Call {
   readonly stream: ServerHttp2Stream;
   readonly connection: Connection;
@@ -29,7 +29,7 @@ export class Call {
   readonly #log: Log;
   #timer: NodeJS.Timeout | undefined;
   #trailers: OutgoingHttpHeaders = OK_TRAILERS;
-  #left: (() => void) | undefined;
+  #onCancelled: (() => void) | undefined;
   #isOver = false;
 
   constructor(
@@ -44,24 +44,24 @@ export class Call {
     this.#rawHeaders = rawHeaders;
     this.connection = connection;
     this.#log = log;
-    // What went wrong is seen by the stream's end; unheard, it would end the process.
+    // Errors are handled through the stream's close; without a listener they would end the process.
     stream.on("error", ignoreError);
     stream.on("aborted", this.#onAborted);
-    // A caller may have left before its call was seen.
+    // The caller may have cancelled before the call was received.
     if (stream.closed || stream.destroyed) this.#finish(RESET_COST);
   }
 
-  /** Its status is decided, or its caller has left: nothing more can be said. */
+  /** The status is decided, or the caller has cancelled: nothing more can be sent. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** For whoever works for this call: called once if it ends by itself, by its deadline or because the caller leaves. */
-  set onCancelled(left: (() => void) | undefined) {
-    this.#left = left;
+  /** Called once if the call ends early, by its deadline or because the caller cancels. */
+  set onCancelled(listener: (() => void) | undefined) {
+    this.#onCancelled = listener;
   }
 
-  /** Who makes it, once that is known. */
+  /** The caller, once admitted. */
   get caller(): Caller | undefined {
     return this.#caller;
   }
@@ -75,7 +75,7 @@ export class Call {
     return decodeMetadata(this.headers, this.#rawHeaders, this.#log);
   }
 
-  /** False if the caller sets a deadline that is none; the call is then answered. */
+  /** Returns false if the timeout header is invalid; the call has then failed. */
   startDeadline(): boolean {
     const header = this.headers["grpc-timeout"];
     if (header === undefined) return true;
@@ -89,7 +89,7 @@ export class Call {
     }
   }
 
-  /** Sends what comes before the first message. */
+  /** Sends the response headers. */
   begin(metadata: RpcMetadata | undefined): void {
     if (this.#isOver) return;
     const headers: OutgoingHttpHeaders = {
@@ -102,17 +102,20 @@ export class Call {
     this.stream.respond(headers, WITH_TRAILERS);
   }
 
-  /** Calls back when the messages have left. False if the caller does not take what it was sent before. */
+  /** Calls back when the messages are flushed. Returns false if the caller does not read earlier messages. */
   write(messages: readonly Uint8Array[], taken?: (error?: Error | null) => void): boolean {
     return !this.#isOver && this.stream.write(encodeFrames(messages), taken);
   }
 
-  /** The call went well. */
+  /** Ends the call with status OK. */
   end(): void {
     if (this.#finish()) this.stream.end();
   }
 
-  /** The one message of a call, and its end. Piece by piece if it is long, so that it can be seen whether it is taken. */
+  /**
+   * Sends the one message of a unary call and ends it. Large messages are sent in chunks, so that progress is
+   * observable.
+   */
   answer(message: Uint8Array, metadata: RpcMetadata | undefined, onProgress: () => void): void {
     this.begin(metadata);
     if (!this.#finish()) return;
@@ -148,29 +151,29 @@ export class Call {
     this.#sendOnly(headers);
   }
 
-  /** Answers what is no call of gRPC. */
+  /** Answers a request that is not a gRPC call. */
   refuse(headers: OutgoingHttpHeaders): void {
     if (this.#finish()) this.#sendOnly(headers);
   }
 
   #sendOnly(headers: OutgoingHttpHeaders): void {
     this.stream.respond(headers, WITHOUT_MORE);
-    // Whatever the caller still sends is thrown away. A reset would spare it that, but clients made with Node have been
-    // seen to spin for ever on one that meets their own.
+    // Discards the rest of the request. A reset would avoid it, but Node clients have been seen to spin forever on a
+    // reset that crosses their own.
     this.stream.resume();
   }
 
-  /** Does not wait for the rest of the request any longer. */
+  /** Fails the call without waiting for the rest of the request. */
   failAndClose(status: RpcStatus): void {
     const hasBegun = this.stream.headersSent;
     const close = () => this.stream.close(constants.NGHTTP2_NO_ERROR);
     this.fail(status);
-    // The status of an answer that has begun comes after all else, and a reset at once would overtake it.
+    // If the response has begun, the status comes last, and an immediate reset would overtake it.
     if (hasBegun) this.stream.once("wantTrailers", () => setImmediate(close));
     else close();
   }
 
-  /** By an error that has its status with it, or by one that nobody foresaw and nobody is told. */
+  /** Fails with the status of the error, or with INTERNAL for an unexpected error, whose details are not sent. */
   failWith(error: unknown): void {
     if (error instanceof RpcStatusError) {
       this.fail(error.status);
@@ -180,19 +183,19 @@ export class Call {
     this.fail({ code: RPC_CODES.INTERNAL, message: "The server failed to answer." });
   }
 
-  /** Ends the call in place of whoever works for it. */
+  /** Ends the call early and notifies `onCancelled`. */
   cancel(status: RpcStatus): void {
     this.fail(status);
-    this.#tellLeft();
+    this.#notifyCancelled();
   }
 
-  /** Ends the call although its reader takes nothing. A status would wait behind what was not taken. */
+  /** Ends a call whose reader takes nothing. A status would be queued behind the unread data. */
   reset(): void {
     this.#finish();
     this.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
   }
 
-  /** False if it was over already. */
+  /** Returns false if the call was over already. */
   #finish(cost = CALL_COST): boolean {
     if (this.#isOver) return false;
     this.#isOver = true;
@@ -201,17 +204,17 @@ export class Call {
     return !this.stream.destroyed && !this.stream.closed;
   }
 
-  #tellLeft(): void {
-    const left = this.#left;
-    this.#left = undefined;
-    left?.();
+  #notifyCancelled(): void {
+    const listener = this.#onCancelled;
+    this.#onCancelled = undefined;
+    listener?.();
   }
 
   readonly #onWantTrailers = (): void => this.stream.sendTrailers(this.#trailers);
 
   readonly #onAborted = (): void => {
     this.#finish(RESET_COST);
-    this.#tellLeft();
+    this.#notifyCancelled();
   };
 }
 

@@ -6,26 +6,26 @@ import type { PeerCertificate } from "../../wire/tls.ts";
 import { type Rate, RateLimiter } from "../access/admission.ts";
 import { peerCertificateOf } from "../access/connections.ts";
 
-/** Of calls that ended before their caller was admitted: a reset can be sent without waiting for anything. */
+/** Costs of calls that end before their caller is admitted. A reset costs more: it can be sent without waiting. */
 export const CALL_COST = 1;
 export const RESET_COST = 10;
 
 const BURST_SECONDS = 10;
-/** Calls of all addresses together that no one was admitted for. */
+/** For calls without an admitted caller, from all addresses together. */
 const GLOBAL_RATE: Rate = { perSecond: 500 * RESET_COST, burst: 500 * RESET_COST * BURST_SECONDS };
 const BLOCK_MS = 10_000;
 const MAX_BLOCKED = 20_000;
 
-/** `address`: nothing is taken from there for a while; `all`: the call was one too many of all callers together. */
+/** `address`: the address is blocked for a while; `all`: the total of all addresses is exceeded. */
 type Excess = "address" | "all";
 
-/** How many calls without an admitted caller come from each address and from all together. */
+/** Limits calls without an admitted caller, per address and in total. */
 export class FloodGuard {
   readonly #ofAddress: RateLimiter;
   readonly #ofAll: RateLimiter;
   readonly #now: () => number;
-  /** Until when, in the order in which they were refused. */
-  readonly #refused = new Map<string, number>();
+  /** Expiry by address, in the order in which addresses were blocked. */
+  readonly #blocked = new Map<string, number>();
 
   constructor(resetsPerAddress: number, now: () => number) {
     const perSecond = resetsPerAddress * RESET_COST;
@@ -34,28 +34,28 @@ export class FloodGuard {
     this.#now = now;
   }
 
-  /** Undefined if that was not too much. What is too much from one address does not count for all. */
+  /** Returns undefined if within the limits. Calls above the limit of their address do not count towards the total. */
   charge(network: string, cost: number): Excess | undefined {
     if (this.isBlocked(network) || this.#ofAddress.take(network, cost) > 0) {
-      this.#refuse(network);
+      this.#block(network);
       return "address";
     }
     return this.#ofAll.take("", cost) > 0 ? "all" : undefined;
   }
 
   isBlocked(network: string): boolean {
-    const until = this.#refused.get(network);
+    const until = this.#blocked.get(network);
     if (until === undefined) return false;
     if (until > this.#now()) return true;
-    this.#refused.delete(network);
+    this.#blocked.delete(network);
     return false;
   }
 
-  #refuse(network: string): void {
-    if (this.#refused.has(network)) return;
-    const [first] = this.#refused.keys();
-    if (first !== undefined && this.#refused.size >= MAX_BLOCKED) this.#refused.delete(first);
-    this.#refused.set(network, this.#now() + BLOCK_MS);
+  #block(network: string): void {
+    if (this.#blocked.has(network)) return;
+    const [first] = this.#blocked.keys();
+    if (first !== undefined && this.#blocked.size >= MAX_BLOCKED) this.#blocked.delete(first);
+    this.#blocked.set(network, this.#now() + BLOCK_MS);
   }
 }
 
@@ -64,25 +64,25 @@ export interface KeepAlive {
   readonly timeoutMs: number;
 }
 
-/** For the reason of a cut to reach the peer. */
+/** Time for the GOAWAY frame to reach the peer. */
 const GOAWAY_FLUSH_MS = 1_000;
 
-/** One HTTP/2 connection: asks from time to time whether its peer is still there. */
+/** One HTTP/2 connection, with keepalive pings. */
 export class Connection {
   /** Without a port. */
   readonly remoteAddress: string | undefined;
   readonly certificate: PeerCertificate | undefined;
-  /** A caller on it has shown credentials. */
+  /** A caller on this connection has authenticated. */
   isKnown = false;
   #isCut = false;
   readonly #session: ServerHttp2Session;
   readonly #socket: Socket | undefined;
   readonly #onUnadmitted: (connection: Connection, cost: number) => void;
   readonly #timeoutMs: number;
-  readonly #asking: NodeJS.Timeout;
-  #waiting: NodeJS.Timeout | undefined;
+  readonly #pingTimer: NodeJS.Timeout;
+  #pongTimer: NodeJS.Timeout | undefined;
 
-  /** `socket` is what the session runs on, beneath TLS if there is any. */
+  /** `socket` is the transport of the session, beneath TLS if any. */
   constructor(
     session: ServerHttp2Session,
     socket: Socket | undefined,
@@ -94,23 +94,23 @@ export class Connection {
     this.#socket = socket;
     this.#onUnadmitted = onUnadmitted;
     this.#timeoutMs = timeoutMs;
-    // Asked for now: what was connected has no address any more once it is closed.
+    // Read now: a closed socket has no address.
     this.remoteAddress = session.socket.remoteAddress;
     this.certificate = peerCertificateOf(session.socket);
-    this.#asking = setInterval(this.#ask, afterMs);
-    this.#asking.unref();
+    this.#pingTimer = setInterval(this.#ping, afterMs);
+    this.#pingTimer.unref();
     session.on("error", (error) => log.debug({ err: error }, "A gRPC connection failed."));
     session.on("close", this.#onClose);
   }
 
-  /** Tells the peer to call elsewhere, and closes after the calls under way. */
+  /** Sends GOAWAY, and closes after running calls have ended. */
   closeGracefully(): void {
     this.#session.close();
   }
 
   /**
-   * The connection itself, not the session: destroying a session with hundreds of calls that have begun to be answered
-   * loops in Node's native code without end (seen on Node 20.20).
+   * Destroys the socket, not the session: destroying a session with hundreds of partly answered calls loops forever in
+   * Node's native code (seen on Node 20.20).
    */
   destroy(): void {
     if (this.#socket === undefined) this.#session.destroy();
@@ -125,43 +125,43 @@ export class Connection {
     return this.remoteAddress === undefined ? "" : toNetworkPrefix(this.remoteAddress);
   }
 
-  /** A call on it ended before its caller was admitted. */
+  /** Counts a call that ended before its caller was admitted. */
   countUnadmitted(cost: number): void {
     if (!this.isKnown && !this.#isCut) this.#onUnadmitted(this, cost);
   }
 
-  /** Tells the peer that it asks for too much, and takes nothing more from it. */
+  /** Sends GOAWAY with ENHANCE_YOUR_CALM, and accepts nothing more from the peer. */
   closeForAbuse(): void {
     if (this.#isCut) return;
     this.#isCut = true;
-    // Not at once: the call that was counted may be about to be answered.
+    // Deferred: the counted call may be about to be answered.
     process.nextTick(() => {
       if (this.#session.destroyed) return;
       this.#session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
       this.#socket?.destroySoon();
-      // A peer that reads nothing would keep what is left to be sent waiting.
+      // A peer that reads nothing would block the flush forever.
       setTimeout(() => this.destroy(), GOAWAY_FLUSH_MS).unref();
     });
   }
 
-  readonly #ask = (): void => {
-    if (this.#waiting !== undefined) return;
-    this.#waiting = setTimeout(this.#onSilence, this.#timeoutMs);
-    this.#waiting.unref();
-    // False while the connection is being closed, and then nobody will answer.
-    if (!this.#session.destroyed) this.#session.ping(this.#onAnswer);
+  readonly #ping = (): void => {
+    if (this.#pongTimer !== undefined) return;
+    this.#pongTimer = setTimeout(this.#onPongTimeout, this.#timeoutMs);
+    this.#pongTimer.unref();
+    // A closing connection cannot send the ping, and the timeout applies.
+    if (!this.#session.destroyed) this.#session.ping(this.#onPong);
   };
 
-  readonly #onAnswer = (error: Error | null): void => {
+  readonly #onPong = (error: Error | null): void => {
     if (error !== null) return;
-    clearTimeout(this.#waiting);
-    this.#waiting = undefined;
+    clearTimeout(this.#pongTimer);
+    this.#pongTimer = undefined;
   };
 
-  readonly #onSilence = (): void => this.destroy();
+  readonly #onPongTimeout = (): void => this.destroy();
 
   readonly #onClose = (): void => {
-    clearInterval(this.#asking);
-    clearTimeout(this.#waiting);
+    clearInterval(this.#pingTimer);
+    clearTimeout(this.#pongTimer);
   };
 }

@@ -33,14 +33,15 @@ import {
   ReflectionSessions,
 } from "./services/reflection-calls.ts";
 
-/** In plain text unless there is something to secure it with. New certificates are put to use as they come. */
+/** Plain text without `tls`. New certificates are applied while the server runs. */
 export function createHttp2Server(
   maxConcurrentStreams: number,
   tls: Pick<TlsFiles, "serverOptions" | "onChange"> | undefined,
 ): Http2Server | Http2SecureServer {
   const options: ServerOptions = {
     settings: { maxConcurrentStreams, enablePush: false },
-    // Both are bounded here, by the size of a message and of its metadata; reaching Node's own limits ends connections.
+    // Both are limited elsewhere, by the sizes of messages and metadata; exceeding Node's own limits closes
+    // connections.
     maxSessionMemory: Number.MAX_SAFE_INTEGER,
     maxSendHeaderBlockLength: Number.MAX_SAFE_INTEGER,
   };
@@ -67,7 +68,9 @@ function describeUnimplemented(path: string, offer: MethodsByService): string {
 }
 
 const DEFAULT_MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
-/** Of health and reflection, which are open to all: a question names a service, a file or a type. */
+/**
+ * For health and reflection, which are open to all: their requests only contain the name of a service, file or type.
+ */
 const MAX_OPEN_MESSAGE_BYTES = 4 * 1024;
 const DEFAULT_MAX_CONCURRENT_CALLS = 10_000;
 const DEFAULT_KEEP_ALIVE = { afterMs: 60_000, timeoutMs: 20_000 };
@@ -87,8 +90,8 @@ class Endpoint implements GrpcEndpoint {
   readonly #leaving: CoarseTimeouts;
   readonly #guard: FloodGuard;
   readonly #health: Health;
-  readonly #talks: ReflectionSessions;
-  /** By the address of the peer, by which a session finds the one that it runs on. */
+  readonly #sessions: ReflectionSessions;
+  /** By address of the peer; used to find the socket of a session. */
   readonly #sockets = new Map<string, Socket>();
   readonly #connections = new Set<Connection>();
   readonly #offer = new Map<string, readonly string[]>();
@@ -108,13 +111,13 @@ class Endpoint implements GrpcEndpoint {
     const [arrivals, leaving] = [this.#arrivals, this.#leaving];
     const common = { log, meter, stalledReaderMs, arrivals, leaving, arriving, unsent };
     const own = { ...common, maxMessageBytes, decompressor: new Decompressor() };
-    // Callers that are admitted do not wait behind any that need not be.
+    // A separate decompressor: admitted callers do not queue behind callers that need no admission.
     const maxOpenBytes = Math.min(maxMessageBytes, MAX_OPEN_MESSAGE_BYTES);
     const open = { ...common, maxMessageBytes: maxOpenBytes, decompressor: new Decompressor() };
     const servings = options.services.map(({ serving }) => serving);
     const names = [...servings.map(({ service }) => service), HEALTH_SERVICE, ...REFLECTION_SERVICES];
     this.#health = new Health(names);
-    this.#talks = new ReflectionSessions(servings, names);
+    this.#sessions = new ReflectionSessions(servings, names);
     for (const binding of options.services) {
       const { service, methods } = binding.serving;
       this.#add(service, methods, toRpcService(binding, options), own);
@@ -122,7 +125,7 @@ class Endpoint implements GrpcEndpoint {
     this.#add(HEALTH_SERVICE, HEALTH_METHODS, this.#health, open);
     for (const service of REFLECTION_SERVICES) {
       this.#offer.set(service, [REFLECTION_METHOD]);
-      this.#handlers.set(`/${service}/${REFLECTION_METHOD}`, createReflectionHandler(this.#talks, open));
+      this.#handlers.set(`/${service}/${REFLECTION_METHOD}`, createReflectionHandler(this.#sessions, open));
     }
     this.#server = createHttp2Server(options.maxConcurrentCalls ?? DEFAULT_MAX_CONCURRENT_CALLS, options.tls);
     this.#server.on("connection", (socket: Socket) => {
@@ -166,7 +169,7 @@ class Endpoint implements GrpcEndpoint {
     session.on("stream", onStream);
   }
 
-  /** Connections on which callers have shown credentials stay, also from an address that is refused. */
+  /** Connections with authenticated callers stay open, even from a blocked address. */
   readonly #onUnadmitted = (connection: Connection, cost: number): void => {
     const { network } = connection;
     const excess = this.#guard.charge(network, cost);
@@ -222,7 +225,7 @@ class Endpoint implements GrpcEndpoint {
   async #close(graceMs: number): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#health.close();
-    this.#talks.close();
+    this.#sessions.close();
     for (const connection of this.#connections) connection.closeGracefully();
     const timer = setTimeout(() => this.#cut(), graceMs);
     await closed;

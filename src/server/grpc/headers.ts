@@ -13,7 +13,7 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   n: 0.000_001,
 };
 
-/** Milliseconds of a `grpc-timeout`; undefined if it is too far off to wait for. Throws for what is no time. */
+/** Milliseconds of a `grpc-timeout`; undefined if too large for a timer. Throws if it is invalid. */
 export function parseTimeout(header: string): number | undefined {
   const [, digits, unit = ""] = TIMEOUT_PATTERN.exec(header) ?? [];
   const unitMs = UNIT_MS[unit];
@@ -24,16 +24,18 @@ export function parseTimeout(header: string): number | undefined {
   return ms > MAX_TIMER_MS ? undefined : ms;
 }
 
-/** Clients refuse answers with more than about 8 KiB of metadata, and the caller would see that instead of the error. */
+/**
+ * Clients reject responses with more than about 8 KiB of metadata, and the caller would see that instead of the error.
+ */
 const MAX_STATUS_MESSAGE = 2_000;
 const MAX_DETAILS_BYTES = 4_096;
 
 const PRINTABLE = /^[ -~]*$/;
 const METADATA_NAME = /^[0-9a-z_.-]+$/;
-/** Names that belong to HTTP/2 or to gRPC itself. */
+/** Names reserved by HTTP/2 or gRPC. */
 const RESERVED_NAMES =
   /^(grpc-|(connection|content-length|content-type|host|http2-settings|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade)$)/;
-/** What callers say to the carrier, not to the service. */
+/** Request headers for the carrier, not for the service. */
 const TRANSPORT_HEADERS = new Set([
   "grpc-timeout",
   "grpc-encoding",
@@ -44,8 +46,8 @@ const TRANSPORT_HEADERS = new Set([
 ]);
 
 /**
- * Entries of text, those of one name joined. What is not printable ASCII may be a secret, so only its name is logged.
- * `rawHeaders` are names and values in turn; going through these is quicker than through the names of an object.
+ * Text entries; values of the same name are joined. A value that is not printable ASCII may be a secret, so only its
+ * name is logged. `rawHeaders` alternates names and values; iterating it is faster than iterating an object.
  */
 export function decodeMetadata(
   headers: IncomingHttpHeaders,
@@ -75,7 +77,7 @@ export function encodeMetadata(headers: OutgoingHttpHeaders, entries: RpcMetadat
   }
 }
 
-/** The headers that say how a call ended. */
+/** The headers that carry the status of a call. */
 export function statusHeaders(status: RpcStatus, log: Log): OutgoingHttpHeaders {
   const headers: OutgoingHttpHeaders = {
     "grpc-status": String(status.code),
@@ -91,7 +93,7 @@ export function statusHeaders(status: RpcStatus, log: Log): OutgoingHttpHeaders 
   return headers;
 }
 
-/** Half a surrogate pair cannot be encoded. */
+/** Lone surrogates cannot be encoded. */
 function truncate(text: string): string {
   return (text.length <= MAX_STATUS_MESSAGE ? text : `${text.slice(0, MAX_STATUS_MESSAGE)}…`).toWellFormed();
 }

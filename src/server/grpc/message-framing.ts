@@ -2,7 +2,7 @@ import { addAbortSignal, type Transform } from "node:stream";
 import { createGunzip, createInflate, type ZlibOptions } from "node:zlib";
 import { RPC_CODES, RpcStatusError } from "../../wire/rpc.ts";
 
-/** What callers may compress their messages with. */
+/** Compression algorithms accepted in requests. */
 export const ACCEPTED_ENCODINGS = "identity,deflate,gzip";
 
 const DECOMPRESSORS: ReadonlyMap<string, (options: ZlibOptions) => Transform> = new Map([
@@ -10,21 +10,21 @@ const DECOMPRESSORS: ReadonlyMap<string, (options: ZlibOptions) => Transform> = 
   ["deflate", createInflate],
 ]);
 
-/** Fewer than Node has threads for such work, so that files and names are still looked up meanwhile. */
+/** Fewer than the threads of Node's pool, which also serves file access and DNS. */
 const MAX_CONCURRENT = 2;
 const CHUNK_BYTES = 64 * 1024;
 
 interface DecompressOptions {
-  /** What the call's headers name. */
+  /** From the call's headers. */
   readonly encoding: string | undefined;
   readonly maxBytes: number;
-  /** Called with what came out, as it comes out; throws where that is more than there is room for. */
+  /** Called with the number of decompressed bytes as they are produced; throws if the budget is exceeded. */
   readonly take: (bytes: number) => void;
-  /** Aborted when the result is no longer of use. */
+  /** Aborted when the result is no longer needed. */
   readonly signal: AbortSignal;
 }
 
-/** Decompresses a few messages at a time; the others wait in turn. */
+/** Decompresses a few messages at a time; others are queued. */
 export class Decompressor {
   #running = 0;
   readonly #waiting = new Set<() => void>();
@@ -42,7 +42,7 @@ export class Decompressor {
     }
   }
 
-  /** One that ends hands its place to the next. */
+  /** A message that finishes passes its slot to the next. */
   #turn(signal: AbortSignal): Promise<void> | undefined {
     if (this.#running < MAX_CONCURRENT) {
       this.#running++;
@@ -54,7 +54,7 @@ export class Decompressor {
         this.#waiting.delete(settle);
         resolve();
       };
-      // Not only when its turn comes: until then it would keep its bytes.
+      // Rejects at once: a queued message would hold its bytes until its turn.
       const leave = (): void => {
         this.#waiting.delete(settle);
         reject(decompressionError());
@@ -65,7 +65,7 @@ export class Decompressor {
   }
 }
 
-/** Asks for more only when what came out was counted. */
+/** Backpressure: reads more only after the output was counted. */
 async function collect(stream: Transform, bytes: Uint8Array, options: DecompressOptions): Promise<Buffer> {
   const { maxBytes, take, signal } = options;
   const chunks: Buffer[] = [];
@@ -106,17 +106,17 @@ function statusError(code: number, message: string): RpcStatusError {
   return new RpcStatusError({ code, message });
 }
 
-/** A flag that says whether the message is compressed, and its length. */
+/** A flag for compression, and the length of the message. */
 export const PREFIX_BYTES = 5;
 
-/** Finds messages in the bytes of a request, however these were cut on their way. */
+/** Extracts messages from the bytes of a request, however they are split into chunks. */
 export class MessageReader {
   readonly #maxBytes: number;
-  /** What came and was not taken. The first piece has the prefix of the next message, if that is there. */
+  /** Unread bytes. The first chunk contains the whole prefix of the next message, if it was received. */
   #first: Buffer = EMPTY;
   #more: Buffer[] | undefined;
   #length = 0;
-  /** Bytes up to the end of the next message; up to the end of its prefix while that has not come. */
+  /** Bytes to the end of the next message; to the end of its prefix until that is received. */
   #wanted = PREFIX_BYTES;
   #isCompressed = false;
 
@@ -124,17 +124,17 @@ export class MessageReader {
     this.#maxBytes = maxBytes;
   }
 
-  /** Bytes that came and were not taken. */
+  /** Number of unread bytes. */
   get length(): number {
     return this.#length;
   }
 
-  /** Nothing is left but what was taken. */
+  /** No unread bytes are left. */
   get isEmpty(): boolean {
     return this.#length === 0;
   }
 
-  /** Of the message that was taken last. */
+  /** Whether the last message returned is compressed. */
   get isCompressed(): boolean {
     return this.#isCompressed;
   }
@@ -146,7 +146,7 @@ export class MessageReader {
     this.#length += piece.length;
   }
 
-  /** The next message, if it is there in full. Throws an RpcStatusError for one that is larger than allowed. */
+  /** The next message, if complete. Throws an RpcStatusError for one that is larger than allowed. */
   next(): Buffer | undefined {
     if (this.#length < this.#wanted) return undefined;
     this.#join();
@@ -164,7 +164,7 @@ export class MessageReader {
     return bytes.subarray(PREFIX_BYTES, end);
   }
 
-  /** Twice for each message at most, for its prefix and for its end, so that many small pieces are not copied often. */
+  /** At most twice per message, for its prefix and its end, so that many small chunks are not copied repeatedly. */
   #join(): void {
     if (this.#more === undefined) return;
     this.#first = Buffer.concat([this.#first, ...this.#more], this.#length);
@@ -179,7 +179,7 @@ function messageTooLarge(maxBytes: number): RpcStatusError {
   return new RpcStatusError({ code: RPC_CODES.RESOURCE_EXHAUSTED, message });
 }
 
-/** Messages with their prefixes, in one piece. */
+/** Messages with their prefixes, in one buffer. */
 export function encodeFrames(messages: readonly Uint8Array[]): Buffer {
   let length = 0;
   for (const message of messages) length += PREFIX_BYTES + message.length;
@@ -195,7 +195,7 @@ export function encodeFrame(message: Uint8Array): Buffer {
   return bytes;
 }
 
-/** What comes before a message that is not compressed. */
+/** Prefix of an uncompressed message. */
 export function encodePrefix(message: Uint8Array): Buffer {
   const bytes = Buffer.alloc(PREFIX_BYTES);
   bytes.writeUInt32BE(message.length, 1);

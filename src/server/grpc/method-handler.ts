@@ -14,16 +14,16 @@ import {
 } from "./request-reader.ts";
 import { closeSource, StreamPump } from "./stream-pump.ts";
 
-/** Takes a call that has just come in. */
+/** Handles an incoming call. */
 export type CallHandler = (call: Call) => void;
 
 /** Answers the requests of a service. */
 export interface RpcService {
-  /** Notes in the call who makes it. */
+  /** Sets the caller of the call. */
   answer(request: RpcRequest, call: Call): Promise<RpcReply>;
-  /** Whether the caller has shown credentials. Throws for a request that is refused whatever is in its message. */
+  /** Whether the caller has authenticated. Throws if the request is refused regardless of its message. */
   screen?(request: Omit<RpcRequest, "message">): Promise<boolean>;
-  /** The reply to an error that was thrown instead. */
+  /** Converts a thrown error to a reply. */
   toFailure(error: unknown): RpcFailure;
 }
 
@@ -62,11 +62,11 @@ function toCredentials({ metadata, remoteAddress, certificate }: Omit<RpcRequest
 }
 
 export interface MethodOptions extends RequestLimits, UnreadLimits {
-  /** Answers that have not been taken. */
+  /** Timeouts of unread responses. */
   readonly leaving: CoarseTimeouts;
 }
 
-/** One message that waits to be taken by its caller, which is cut off like that of a stream if it takes nothing. */
+/** A unary response until it is read; a reader that takes nothing is disconnected, as with streams. */
 class PendingAnswer implements TimeoutTarget {
   readonly #call: Call;
   readonly #options: MethodOptions;
@@ -93,7 +93,7 @@ class PendingAnswer implements TimeoutTarget {
   }
 }
 
-/** A method that takes one message. */
+/** Handler of a method with one request message. */
 export function createMethodHandler(
   service: string,
   method: string,
@@ -126,7 +126,7 @@ export function createMethodHandler(
   const headOf = ({ metadata, connection: { certificate, remoteAddress } }: Call) => {
     return { service, method, metadata, remoteAddress, certificate };
   };
-  const taker: MessageHandler = {
+  const handler: MessageHandler = {
     async admit(call) {
       try {
         return (await answering.screen?.(headOf(call))) === true;
@@ -145,5 +145,5 @@ export function createMethodHandler(
       }
     },
   };
-  return (call) => void new UnaryRequestReader(call, options, taker);
+  return (call) => void new UnaryRequestReader(call, options, handler);
 }

@@ -15,24 +15,24 @@ export interface RpcBinding {
 export interface GrpcOptions {
   readonly services: readonly RpcBinding[];
   readonly host: string;
-  /** 0 takes any free port. */
+  /** 0 selects any free port. */
   readonly port: number;
   readonly gate: Pick<Gate, "admit" | "checkAddress" | "contextFor" | "screen">;
   /** Shared with the other carriers. */
   readonly arriving?: IncomingByteBudget;
-  /** Likewise, of answers that wait to be read. */
+  /** Shared with the other carriers; for unread responses. */
   readonly unsent?: UnsentByteBudget;
-  /** Bytes of a request message; more is answered with RESOURCE_EXHAUSTED. Default: 16 MiB. */
+  /** Maximum size of a request message in bytes; more is answered with RESOURCE_EXHAUSTED. Default: 16 MiB. */
   readonly maxMessageBytes?: number;
-  /** Calls at a time on one connection. Default: 10,000. */
+  /** Maximum number of concurrent calls per connection. Default: 10,000. */
   readonly maxConcurrentCalls?: number;
-  /** Bounds on connections and on how long requests may take to come in full. Default: those of HTTP. */
+  /** Bounds on connections and on the time to receive a request. Default: those of HTTP. */
   readonly connections?: Partial<ConnectionLimits>;
-  /** Silent connections are asked whether they are still there, and closed if they do not answer in time. */
+  /** Idle connections are pinged, and closed if they do not answer in time. */
   readonly keepAlive?: KeepAlive;
-  /** A reader that takes nothing for this long is cut off; that of a stream can resume from its cursor. */
+  /** A reader that takes nothing for this long is disconnected; the reader of a stream can resume from its cursor. */
   readonly stalledReaderMs: number;
-  /** Milliseconds, by which calls a second are counted; default: the system's clock. */
+  /** Clock in milliseconds for counting calls per second; default: the system's clock. */
   readonly now?: () => number;
   /** Absent: plain text. */
   readonly tls?: TlsFiles;
@@ -42,13 +42,16 @@ export interface GrpcOptions {
 
 export interface GrpcEndpoint {
   readonly port: number;
-  /** From now on the health service says NOT_SERVING. Calls are answered all the same. */
+  /** Makes the health service report NOT_SERVING. Calls are still answered. */
   drain(): void;
-  /** Takes no more calls and waits for those under way; what is open after the time of grace is cut off. */
+  /** Accepts no more calls and waits for running ones; those still open after the grace period are aborted. */
   close(graceMs: number): Promise<void>;
 }
 
-/** Opens the endpoint that all agents share. Loaded only here, so that servers without gRPC do not pay for it. */
+/**
+ * Opens the endpoint that all agents share. Loads its modules on demand, so that servers without gRPC do not pay for
+ * them.
+ */
 export async function createGrpcServer(options: GrpcOptions): Promise<GrpcEndpoint> {
   const { openEndpoint } = await import("./endpoint.ts");
   return openEndpoint(options);

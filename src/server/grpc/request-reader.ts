@@ -3,15 +3,15 @@ import { type IncomingByteBudget, LARGE_REQUEST_BYTES } from "../access/byte-bud
 import type { Call } from "./call.ts";
 import { type Decompressor, MessageReader } from "./message-framing.ts";
 
-/** Something that is waited for. */
+/** Something with a timeout. */
 export interface TimeoutTarget {
   /** It did not arrive in time. */
   onTimeout(): void;
 }
 
 /**
- * Requests whose message has not come in full. What takes longer than the time allowed, and at most twice as long, is
- * given up. Two generations and one timer: the usual request costs an entry in a set, not a timer of its own.
+ * Coarse timeouts: an entry expires after one to two times `allowedMs`. Two generations and one timer: an entry costs a
+ * place in a set, not a timer of its own.
  */
 export class CoarseTimeouts {
   #young = new Set<TimeoutTarget>();
@@ -50,31 +50,34 @@ export interface RequestLimits {
   readonly decompressor: Decompressor;
 }
 
-/** Gets the message once it is there in full. */
+/** Receives the message once it is complete. */
 export interface MessageHandler {
-  /** Whether the caller has shown credentials, asked before much is read or done; one that is refused has been answered. */
+  /** Whether the caller has authenticated, checked before much is read or done; a refused call has been answered. */
   admit(call: Call): Promise<boolean>;
   handle(call: Call, message: Uint8Array): void;
 }
 
-/** Reads the request of a call that has one message, and ends the call if it has not. Waits for its end in any case. */
+/**
+ * Reads the request of a unary call, and fails the call unless it has exactly one message. Always waits for the end of
+ * the request.
+ */
 export class UnaryRequestReader implements TimeoutTarget {
   readonly #call: Call;
   readonly #limits: RequestLimits;
-  readonly #taker: MessageHandler;
+  readonly #handler: MessageHandler;
   readonly #reader: MessageReader;
   #message: Uint8Array | undefined;
   #size = 0;
-  #isJudged = false;
+  #isScreened = false;
   #hasCredentials = false;
 
-  constructor(call: Call, limits: RequestLimits, taker: MessageHandler) {
+  constructor(call: Call, limits: RequestLimits, handler: MessageHandler) {
     this.#call = call;
     this.#limits = limits;
-    this.#taker = taker;
+    this.#handler = handler;
     this.#reader = new MessageReader(limits.maxMessageBytes);
     limits.arrivals.add(this);
-    call.onCancelled = this.#leave;
+    call.onCancelled = this.#clearTimeout;
     call.stream.on("data", this.#onData);
     call.stream.on("end", this.#onEnd);
     call.stream.on("close", this.#release);
@@ -88,28 +91,28 @@ export class UnaryRequestReader implements TimeoutTarget {
     if (this.#call.isOver) return;
     try {
       if (this.#message !== undefined) throw notOneMessage();
-      if (this.#take(piece.length)) this.#keep(piece);
-      else if (this.#isJudged) throw tooManyBytes();
-      else void this.#judge(() => this.#takeAgain(piece));
+      if (this.#take(piece.length)) this.#push(piece);
+      else if (this.#isScreened) throw tooManyBytes();
+      else void this.#authenticate(() => this.#retry(piece));
     } catch (error) {
       this.#call.failWith(error);
     }
   };
 
-  #keep(piece: Buffer): void {
+  #push(piece: Buffer): void {
     this.#reader.push(piece);
     this.#message = this.#reader.next();
-    if (this.#size > LARGE_REQUEST_BYTES && !this.#isJudged) void this.#judge();
+    if (this.#size > LARGE_REQUEST_BYTES && !this.#isScreened) void this.#authenticate();
   }
 
-  /** The share of those without credentials is used up, which is no reason to refuse one that has some. */
-  #takeAgain(piece: Buffer): void {
+  /** Retries after authentication: only the share of callers without credentials may be exhausted. */
+  #retry(piece: Buffer): void {
     if (!this.#take(piece.length)) throw tooManyBytes();
-    this.#keep(piece);
+    this.#push(piece);
   }
 
-  /** No more is read until it is known who calls. */
-  async #judge(proceed?: () => void): Promise<void> {
+  /** Pauses reading until the caller is authenticated. */
+  async #authenticate(proceed?: () => void): Promise<void> {
     this.#call.stream.pause();
     await this.#admit();
     try {
@@ -121,8 +124,8 @@ export class UnaryRequestReader implements TimeoutTarget {
   }
 
   async #admit(): Promise<void> {
-    this.#isJudged = true;
-    const hasCredentials = await this.#taker.admit(this.#call);
+    this.#isScreened = true;
+    const hasCredentials = await this.#handler.admit(this.#call);
     if (hasCredentials) this.#limits.arriving.recognise(this.#size);
     this.#hasCredentials = hasCredentials;
   }
@@ -133,16 +136,16 @@ export class UnaryRequestReader implements TimeoutTarget {
     return true;
   }
 
-  /** It has arrived, or never will. */
+  /** Releases the bytes of a request that is complete or aborted. */
   readonly #release = (): void => {
     this.#limits.arriving.release(this.#size, this.#hasCredentials);
     this.#size = 0;
   };
 
   readonly #onEnd = (): void => {
-    this.#leave();
+    this.#clearTimeout();
     const message = this.#message;
-    // Not kept for as long as the call takes.
+    // Not retained for the duration of the call.
     this.#message = undefined;
     const isOne = message !== undefined && this.#reader.isEmpty;
     if (isOne && this.#reader.isCompressed && !this.#call.isOver) {
@@ -152,16 +155,18 @@ export class UnaryRequestReader implements TimeoutTarget {
     this.#release();
     if (this.#call.isOver) return;
     this.#call.onCancelled = undefined;
-    if (isOne) this.#taker.handle(this.#call, message);
+    if (isOne) this.#handler.handle(this.#call, message);
     else this.#call.failWith(notOneMessage());
   };
 
-  /** Little can become much, so only for callers that are admitted, and only while they wait for the answer. */
+  /**
+   * A small message can expand to a large one, so only for admitted callers, and only while they wait for the response.
+   */
   async #decompress(message: Uint8Array): Promise<void> {
     const left = new AbortController();
     this.#call.onCancelled = () => left.abort();
     try {
-      if (!this.#isJudged) await this.#admit();
+      if (!this.#isScreened) await this.#admit();
       if (this.#call.isOver) return;
       const bytes = await this.#limits.decompressor.decompress(message, {
         encoding: this.#call.headers["grpc-encoding"]?.toString(),
@@ -173,7 +178,7 @@ export class UnaryRequestReader implements TimeoutTarget {
       });
       if (this.#call.isOver) return;
       this.#call.onCancelled = undefined;
-      this.#taker.handle(this.#call, bytes);
+      this.#handler.handle(this.#call, bytes);
     } catch (error) {
       this.#call.failWith(error);
     } finally {
@@ -181,7 +186,7 @@ export class UnaryRequestReader implements TimeoutTarget {
     }
   }
 
-  readonly #leave = (): void => this.#limits.arrivals.delete(this);
+  readonly #clearTimeout = (): void => this.#limits.arrivals.delete(this);
 }
 
 export function tooManyBytes(): RpcStatusError {

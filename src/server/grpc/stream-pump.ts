@@ -4,15 +4,15 @@ import { TOO_MUCH_UNSENT, type UnreadLimits } from "../access/byte-budgets.ts";
 import type { Call } from "./call.ts";
 import { PREFIX_BYTES } from "./message-framing.ts";
 
-/** A batch of this size may take as long again as a small one: progress within a batch cannot be seen. */
+/** A batch gets one more timeout per this many bytes: progress within a batch is not observable. */
 const BYTES_PER_EXTRA_TIMEOUT = 1024 * 1024;
 
-/** Writes one stream of messages to its call, no faster than the reader takes it. */
+/** Writes one stream of messages to its call, with backpressure. */
 export class StreamPump {
   readonly #options: UnreadLimits;
   readonly #call: Call;
   #messages: AsyncIterator<readonly Uint8Array[]> | undefined;
-  /** Bytes that were given to the call and have not left. */
+  /** Bytes written to the call and not flushed. */
   #unsent = 0;
   #patience = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -28,7 +28,7 @@ export class StreamPump {
     this.#pull();
   }
 
-  /** Called back rather than awaited: what a waiting stream holds is then one promise, not a suspended function. */
+  /** Callbacks instead of `await`: a waiting stream then holds one promise, not a suspended function. */
   #pull(): void {
     try {
       this.#messages?.next().then(this.#onStep, this.#onBroken);
@@ -69,7 +69,7 @@ export class StreamPump {
     else this.#leave();
   };
 
-  /** Also when nothing is being sent: the timer is not stopped between batches, only set anew by the next. */
+  /** May fire while nothing is being sent: the timer is not stopped between batches, only restarted by the next. */
   readonly #onTime = (): void => {
     if (this.#unsent === 0) return;
     if (this.#patience > 0) {
@@ -116,7 +116,7 @@ export class StreamPump {
   }
 }
 
-/** Ends a source that is no longer read. */
+/** Closes a source that is no longer read. */
 export function closeSource(messages: AsyncIterator<unknown>, log: Log): void {
   const failed = (error: unknown) => log.error({ err: error }, "A stream could not be closed.");
   try {

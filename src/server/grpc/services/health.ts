@@ -1,4 +1,4 @@
-/** The health service of gRPC, `grpc.health.v1.Health`. */
+/** The gRPC health service, `grpc.health.v1.Health`. */
 
 import { compileProtobuf } from "../../../dialects/shared/proto/binary-codec.ts";
 import type { ProtoTables } from "../../../dialects/shared/proto/json-codec.ts";
@@ -27,7 +27,7 @@ export class Health implements RpcService {
   #draining = false;
   #closed = false;
 
-  /** The empty name stands for the server as a whole. */
+  /** The empty name denotes the server as a whole. */
   constructor(services: readonly string[]) {
     this.#services = new Set(["", ...services]);
   }
@@ -49,14 +49,14 @@ export class Health implements RpcService {
     return { kind: "failure", status: { code: RPC_CODES.INTERNAL, message: "The server failed to answer." } };
   }
 
-  /** Tells those who watch that this server will stop. */
+  /** Notifies watchers that this server is shutting down. */
   drain(): void {
     if (this.#draining) return;
     this.#draining = true;
     for (const watch of this.#watches) watch.notify(this.#statusOf(watch.service));
   }
 
-  /** Ends the watches, which would keep their connections open for ever. */
+  /** Ends the watches, which would keep their connections open forever. */
   close(): void {
     this.drain();
     this.#closed = true;
@@ -80,19 +80,19 @@ type Step = IteratorResult<readonly Uint8Array[], undefined>;
 
 const DONE: Step = { done: true, value: undefined };
 
-/** The state of one service, now and whenever it changes. Of several changes a slow reader learns the last. */
+/** The status of one service, now and on every change. A slow reader receives only the latest change. */
 class Watch implements AsyncIterableIterator<readonly Uint8Array[], undefined> {
   readonly service: string;
-  readonly #left: () => void;
-  #told: ServingStatus | undefined;
-  #news: ServingStatus | undefined;
+  readonly #onClosed: () => void;
+  #sent: ServingStatus | undefined;
+  #pending: ServingStatus | undefined;
   #ended = false;
   #waiting: { readonly resolve: (step: Step) => void; readonly reject: (error: Error) => void } | undefined;
 
-  constructor(service: string, status: ServingStatus, left: () => void) {
+  constructor(service: string, status: ServingStatus, onClosed: () => void) {
     this.service = service;
-    this.#news = status;
-    this.#left = left;
+    this.#pending = status;
+    this.#onClosed = onClosed;
   }
 
   [Symbol.asyncIterator](): this {
@@ -100,8 +100,8 @@ class Watch implements AsyncIterableIterator<readonly Uint8Array[], undefined> {
   }
 
   notify(status: ServingStatus): void {
-    if (status === this.#told) return;
-    this.#news = status;
+    if (status === this.#sent) return;
+    this.#pending = status;
     this.#settle();
   }
 
@@ -118,7 +118,7 @@ class Watch implements AsyncIterableIterator<readonly Uint8Array[], undefined> {
   }
 
   return(): Promise<Step> {
-    this.#left();
+    this.#onClosed();
     this.#waiting?.resolve(DONE);
     this.#waiting = undefined;
     return Promise.resolve(DONE);
@@ -127,13 +127,13 @@ class Watch implements AsyncIterableIterator<readonly Uint8Array[], undefined> {
   #settle(): void {
     const waiting = this.#waiting;
     if (waiting === undefined) return;
-    if (this.#news !== undefined) {
-      this.#told = this.#news;
-      this.#news = undefined;
+    if (this.#pending !== undefined) {
+      this.#sent = this.#pending;
+      this.#pending = undefined;
       this.#waiting = undefined;
-      waiting.resolve({ done: false, value: [encodeStatus(this.#told)] });
+      waiting.resolve({ done: false, value: [encodeStatus(this.#sent)] });
     } else if (this.#ended) {
-      this.#left();
+      this.#onClosed();
       this.#waiting = undefined;
       waiting.reject(new RpcStatusError({ code: RPC_CODES.UNAVAILABLE, message: "The server is closing." }));
     }

@@ -13,7 +13,7 @@ export const REFLECTION_SERVICES = [
 ] as const;
 export const REFLECTION_METHOD = "ServerReflectionInfo";
 
-/** Reflection is loaded when someone first asks for it: few ever do. */
+/** Loads reflection on first use: it is rarely needed. */
 export class ReflectionSessions {
   readonly #services: readonly RpcServing[];
   readonly #names: readonly string[];
@@ -37,34 +37,31 @@ export class ReflectionSessions {
   }
 }
 
-/** One answer for each question. No more is read while the caller does not take the answers. */
-export function createReflectionHandler(talks: ReflectionSessions, options: MethodOptions): CallHandler {
-  const converse = async (call: Call): Promise<void> => {
-    const talk = await talks.open(call);
-    const questions = new ReflectionRequests(call, options);
+/** Sends one response per request. Reads no further while the caller does not read the responses. */
+export function createReflectionHandler(sessions: ReflectionSessions, options: MethodOptions): CallHandler {
+  const serve = async (call: Call): Promise<void> => {
+    const session = await sessions.open(call);
+    const requests = new ReflectionRequests(call, options);
     call.begin(undefined);
     try {
-      for await (const question of questions.read()) await questions.answer(talk.answer(question));
+      for await (const request of requests.read()) await requests.answer(session.answer(request));
     } finally {
-      questions.end();
+      requests.end();
     }
     call.end();
   };
-  return (call) => void converse(call).catch((error: unknown) => fail(call, error, options.log));
+  return (call) => void serve(call).catch((error: unknown) => fail(call, error, options.log));
 }
 
 function fail(call: Call, error: unknown, log: Log): void {
-  // The caller has left, which reads as an error.
+  // The caller has cancelled, which surfaces as an error.
   if (call.isOver) return;
   if (!(error instanceof RpcStatusError)) log.error({ err: error }, "Reflection failed.");
   const broken = { code: RPC_CODES.INTERNAL, message: "Reflection failed." };
   call.fail(error instanceof RpcStatusError ? error.status : broken);
 }
 
-/**
- * The questions of one caller, who has for each of them, and for taking its answer, as long as others have for a
- * request.
- */
+/** The requests of one call. Each request, and reading its response, has the same timeout as a unary request. */
 class ReflectionRequests implements TimeoutTarget {
   readonly #call: Call;
   readonly #options: MethodOptions;
@@ -80,7 +77,7 @@ class ReflectionRequests implements TimeoutTarget {
     call.stream.once("close", () => this.end());
   }
 
-  /** Whatever else the caller sends is thrown away. */
+  /** Discards the rest of the request stream. */
   end(): void {
     this.#options.arrivals.delete(this);
     this.#release();
@@ -88,12 +85,12 @@ class ReflectionRequests implements TimeoutTarget {
   }
 
   onTimeout(): void {
-    // A status would wait behind the answer that is not taken.
+    // A status would be queued behind the unread response.
     if (this.#isAnswering) this.#call.reset();
     else this.#call.failAndClose({ code: RPC_CODES.DEADLINE_EXCEEDED, message: "No question arrived in time." });
   }
 
-  /** Asks for more only when the last was answered. */
+  /** Backpressure: reads more only after the last request was answered. */
   async *read(): AsyncGenerator<Uint8Array> {
     const { stream, headers } = this.#call;
     const reader = this.#reader;
@@ -102,7 +99,7 @@ class ReflectionRequests implements TimeoutTarget {
     this.#call.onCancelled = () => left.abort();
     const encoding = headers["grpc-encoding"]?.toString();
     const options = { encoding, maxBytes, take: () => {}, signal: left.signal };
-    // Its end is the status, which comes after the last question.
+    // Not destroyed at the end: the status is sent after the last request.
     for await (const piece of stream.iterator({ destroyOnReturn: false })) {
       this.#hold(reader.length + piece.length);
       reader.push(piece);

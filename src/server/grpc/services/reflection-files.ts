@@ -1,10 +1,10 @@
-/** Every `.proto` file that reflection can show, found by its name or by what it declares. */
+/** Every `.proto` file available through reflection, by name or by declared symbol. */
 
 import { compileProtobuf } from "../../../dialects/shared/proto/binary-codec.ts";
 import { WireReader } from "../../../dialects/shared/proto/binary-wire.ts";
 import type { ProtoTables } from "../../../dialects/shared/proto/json-codec.ts";
 
-/** Of `google/protobuf/descriptor.proto`, what has a name. */
+/** The named parts of `google/protobuf/descriptor.proto`. */
 const TABLES = {
   messages: {
     FileDescriptorProto: [
@@ -109,7 +109,7 @@ export class ReflectionFiles {
     return this.#messages.has(name);
   }
 
-  /** A file whose imports cannot be found is useless to a caller; those it does without are options of other tools. */
+  /** A file with missing imports is useless to a caller; the omitted ones are options of other tools. */
   #reflect(name: string, { bytes, imports }: KnownFile): ReflectedFile {
     const dependencies = imports.filter((one) => this.#files.has(one));
     const isComplete = dependencies.length === imports.length;
@@ -137,7 +137,7 @@ export class ReflectionFiles {
     for (const nested of enumType) this.#declareEnum(nested, `${name}.`, file);
   }
 
-  /** The values of an enum are declared beside it, not within. */
+  /** Enum values are siblings of their enum, not children. */
   #declareEnum(declared: NamedGroup, scope: string, file: string): void {
     this.#symbols.set(scope + declared.name, file);
     for (const { name } of declared.members ?? NONE) this.#symbols.set(scope + name, file);
@@ -145,10 +145,10 @@ export class ReflectionFiles {
 }
 
 const DEPENDENCY = 3;
-/** Fields that refer to dependencies by their index, or name more of them. */
+/** Fields that refer to dependencies by index, or list more of them. */
 const ABOUT_DEPENDENCIES: ReadonlySet<number> = new Set([10, 11, 15]);
 
-/** The same file with only these imports, all else byte by byte. */
+/** The same file with only these imports; all other bytes are unchanged. */
 function withoutImports(bytes: Buffer, known: ReadonlySet<string>): Buffer {
   const kept: Buffer[] = [];
   const reader = new WireReader(bytes);

@@ -1,4 +1,4 @@
-/** Server reflection: callers ask for the services here and for the files that describe them. */
+/** Server reflection: lists the services and returns the files that describe them. */
 
 import type { RpcServing } from "../../../dialects/contract.ts";
 import { compileProtobuf } from "../../../dialects/shared/proto/binary-codec.ts";
@@ -7,7 +7,7 @@ import { RPC_CODES, RpcStatusError } from "../../../wire/rpc.ts";
 import { DESCRIPTORS } from "./descriptors.generated.ts";
 import { type ReflectedFile, ReflectionFiles } from "./reflection-files.ts";
 
-/** The messages of `grpc.reflection.v1` and of `v1alpha`, which are the same. */
+/** The messages of `grpc.reflection.v1` and of `v1alpha`, which are identical. */
 
 export const REFLECTION_TABLES = {
   messages: {
@@ -63,7 +63,7 @@ export type ReflectionAnswer =
 
 const codec = compileProtobuf<"ServerReflectionRequest" | "ServerReflectionResponse">(REFLECTION_TABLES);
 
-/** Throws a ProtocolError for what is no request. */
+/** Throws a ProtocolError for an invalid request. */
 function decodeReflectionRequest(bytes: Uint8Array): ReflectionRequest {
   return codec.decode("ServerReflectionRequest", bytes);
 }
@@ -73,9 +73,9 @@ function encodeReflectionResponse(request: ReflectionRequest, answer: Reflection
   return codec.encode("ServerReflectionResponse", response);
 }
 
-/** The questions and answers of one call. */
+/** The requests and responses of one call. */
 export interface ReflectionSession {
-  /** Throws an RpcStatusError for what is no question. */
+  /** Throws an RpcStatusError for an invalid request. */
   answer(message: Uint8Array): Uint8Array;
 }
 
@@ -88,33 +88,33 @@ export class Reflection {
     this.#files = files;
   }
 
-  /** `names` are those of all services here, the endpoint's own included. */
+  /** `names` are those of all services, including the endpoint's own. */
   static async of(services: readonly RpcServing[], names: readonly string[]): Promise<Reflection> {
     const descriptors = await Promise.all(services.map((serving) => serving.descriptors()));
     return new Reflection(new ReflectionFiles([...DESCRIPTORS, ...descriptors.flat()]), names);
   }
 
   openSession(): ReflectionSession {
-    const told = new Set<string>();
+    const sent = new Set<string>();
     return {
       answer: (message) => {
         const request = decodeRequest(message);
-        return encodeReflectionResponse(request, this.#answer(request, told));
+        return encodeReflectionResponse(request, this.#answer(request, sent));
       },
     };
   }
 
-  #answer(request: ReflectionRequest, told: Set<string>): ReflectionAnswer {
+  #answer(request: ReflectionRequest, sent: Set<string>): ReflectionAnswer {
     const { fileByFilename, fileContainingSymbol, fileContainingExtension, allExtensionNumbersOfType } = request;
     if (request.listServices !== undefined) {
       return { listServicesResponse: { service: this.#names.map((name) => ({ name })) } };
     }
     if (fileByFilename !== undefined) {
-      return this.#show(this.#files.byName(fileByFilename), told, `There is no file "${fileByFilename}".`);
+      return this.#show(this.#files.byName(fileByFilename), sent, `There is no file "${fileByFilename}".`);
     }
     if (fileContainingSymbol !== undefined) {
       const file = this.#files.bySymbol(fileContainingSymbol.replace(/^\./, ""));
-      return this.#show(file, told, `Nothing here is called "${fileContainingSymbol}".`);
+      return this.#show(file, sent, `Nothing here is called "${fileContainingSymbol}".`);
     }
     if (allExtensionNumbersOfType !== undefined) {
       const name = allExtensionNumbersOfType.replace(/^\./, "");
@@ -125,17 +125,17 @@ export class Reflection {
     throw new RpcStatusError({ code: RPC_CODES.INVALID_ARGUMENT, message: "The request asks for nothing." });
   }
 
-  /** With everything it imports, directly or not, that this caller has not been shown. */
-  #show(file: ReflectedFile | undefined, told: Set<string>, complaint: string): ReflectionAnswer {
-    if (file === undefined) return notFound(complaint);
+  /** Includes all direct and indirect imports that were not sent on this call before. */
+  #show(file: ReflectedFile | undefined, sent: Set<string>, message: string): ReflectionAnswer {
+    if (file === undefined) return notFound(message);
     const shown = new Map([[file.name, file]]);
     for (const { dependencies } of shown.values()) {
       for (const name of dependencies) {
-        const dependency = told.has(name) ? undefined : this.#files.byName(name);
+        const dependency = sent.has(name) ? undefined : this.#files.byName(name);
         if (dependency !== undefined) shown.set(name, dependency);
       }
     }
-    for (const name of shown.keys()) told.add(name);
+    for (const name of shown.keys()) sent.add(name);
     return { fileDescriptorResponse: { fileDescriptorProto: [...shown.values()].map(({ bytes }) => base64(bytes)) } };
   }
 }

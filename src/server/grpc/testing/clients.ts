@@ -16,7 +16,7 @@ import { RawConnection } from "./raw-http2.ts";
 
 const opened: { close(): unknown }[] = [];
 
-/** Closes what a test has opened, the last first. */
+/** Closes what a test has opened, in reverse order. */
 export function closeAfterEach(): void {
   afterEach(async () => {
     for (const one of opened.splice(0).reverse()) await one.close();
@@ -45,7 +45,7 @@ export function connectionTo({ port }: GrpcEndpoint, options: { readonly window?
   return connection;
 }
 
-/** A promise and what settles it. */
+/** A promise and the functions that settle it. */
 export function signal<T = void>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void } {
   let resolve: (value: T) => void = () => {};
   const promise = new Promise<T>((settle) => {
@@ -56,7 +56,7 @@ export function signal<T = void>(): { readonly promise: Promise<T>; readonly res
 
 const FRAME_HEADER = 9;
 
-/** Frame types of HTTP/2 (RFC 9113, section 6). */
+/** HTTP/2 frame types (RFC 9113, section 6). */
 export const FRAME = { headers: 1, reset: 3, settings: 4, goaway: 7 } as const;
 
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
@@ -70,11 +70,11 @@ export function frame(type: number, flags: number, stream: number, payload: Buff
   return Buffer.concat([header, payload]);
 }
 
-/** The headers of a call that goes on after them. */
+/** The headers of a call whose stream stays open. */
 export function begunCall(stream: number, method = "Say"): Buffer {
   const literal = (name: Buffer, value: string) =>
     Buffer.concat([name, Buffer.from([value.length]), Buffer.from(value)]);
-  // Not to be remembered; 4, 1 and 31 are numbers of names in the static table of HPACK.
+  // Literals without indexing; 4, 1 and 31 are indexes of the static table of HPACK.
   const path = literal(Buffer.from([4]), `/${SERVICE}/${method}`);
   const authority = literal(Buffer.from([1]), "x");
   const type = literal(Buffer.from([15, 31 - 15]), "application/grpc");
@@ -83,7 +83,7 @@ export function begunCall(stream: number, method = "Say"): Buffer {
 
 const END_HEADERS = 4;
 
-/** Frames by hand, and the types of those that come back. */
+/** Sends hand-written frames, and collects the types of received ones. */
 export class RawFrames {
   readonly #socket: Socket;
   readonly seen: number[] = [];
@@ -123,7 +123,7 @@ interface Answered {
   readonly metadata: Metadata;
 }
 
-/** Calls by path, with bytes in and bytes out. */
+/** Calls by path, with raw bytes as messages. */
 export class RawClient {
   readonly #client: Client;
 
@@ -195,7 +195,7 @@ function toMetadata({ metadata = {} }: CallOptions): Metadata {
   return made;
 }
 
-/** A stream read to its end, whatever end that is. */
+/** Reads a stream to its end, successful or not. */
 export async function readAll(
   call: ClientReadableStream<Buffer>,
 ): Promise<{ readonly messages: readonly Buffer[]; readonly status: StatusObject }> {

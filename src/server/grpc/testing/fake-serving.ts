@@ -10,7 +10,7 @@ export const SERVICE = "test.v1.Parrot";
 
 type Handle = (request: RpcRequest, context: ServeContext) => RpcReply | Promise<RpcReply>;
 
-/** A service whose methods `Say` and `Repeat` do what a test wants; they echo and repeat unless told otherwise. */
+/** A service whose methods `Say` and `Repeat` behave as a test specifies; by default they echo and repeat. */
 export function fakeServing(handle: Handle = echo, service = SERVICE): RpcServing {
   return {
     version: "1.0",
@@ -33,7 +33,7 @@ export async function* batches(all: readonly (readonly Uint8Array[])[]): AsyncGe
   yield* all;
 }
 
-/** The file of the service, which imports a well-known type that imports nothing and one file nobody has. */
+/** The file of the service; it imports a well-known type without imports, and a file that does not exist. */
 function descriptorOf(name: string): Uint8Array {
   const parts = name.split(".");
   const method = parts.pop() as string;
@@ -92,7 +92,7 @@ export function fakeOptions({ handle, admit, screen, services, ...rest }: FakeOp
   };
 }
 
-/** Nothing of it is touched by the carrier. */
+/** Not used by the carrier. */
 function fakeContext(): ServeContext {
   return {
     service: {} as AgentService,

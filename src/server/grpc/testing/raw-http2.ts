@@ -5,7 +5,7 @@ export interface RawAnswer {
   readonly headers: IncomingHttpHeaders;
   readonly trailers: IncomingHttpHeaders;
   readonly body: Buffer;
-  /** Of the frame that reset the stream; 0 if none did. */
+  /** Error code of the RST_STREAM frame; 0 if there was none. */
   readonly resetCode: number;
 }
 
@@ -61,7 +61,7 @@ export function answerOf(stream: ClientHttp2Stream): Promise<RawAnswer> {
   });
 }
 
-/** A message with its length before it. */
+/** A message with its length prefix. */
 export function framed(message: string | Buffer, announced = Buffer.byteLength(message)): Buffer {
   const head = Buffer.alloc(5);
   head.writeUInt32BE(announced, 1);
