@@ -1,5 +1,5 @@
 export interface CorsOptions {
-  /** Origins that browsers may call from; `"*"` allows all. None: browsers may not, as by default. */
+  /** Origins that browsers may call from; `"*"` allows all. Default: none. */
   readonly origins: readonly string[];
 }
 
@@ -9,17 +9,17 @@ const EXPOSED_HEADERS = "a2a-extensions, x-a2a-extensions, etag, retry-after, ww
 
 type Headers = Readonly<Record<string, string>>;
 
-/** What browsers of other origins may do. */
+/** CORS rules for browsers of other origins. */
 export interface Cors {
-  /** Answers differ by origin, which caches must know also of those that were requested without one. */
+  /** Whether responses depend on the origin, which caches need to know even for requests without one. */
   readonly varies: boolean;
   allows(origin: string): boolean;
-  /** Headers for an answer, or undefined if the origin may not read it. */
+  /** Headers for a response, or undefined if the origin may not read it. */
   headers(origin: string | undefined): Headers | undefined;
   preflight(origin: string | undefined, allow: string): Headers;
 }
 
-/** `keyHeader` is that of API keys, where it is not the usual one. */
+/** `keyHeader` is the header of API keys, if it is not the default one. */
 export function createCors(options: CorsOptions, keyHeader?: string): Cors {
   const allowedHeaders = keyHeader === undefined ? ALLOWED_HEADERS : `${ALLOWED_HEADERS}, ${keyHeader.toLowerCase()}`;
   const all = options.origins.includes("*");

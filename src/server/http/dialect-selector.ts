@@ -11,7 +11,7 @@ import {
   PARSE_ERROR,
 } from "../../wire/json-rpc.ts";
 
-/** The same request as its binding sees it: from its own prefix on. */
+/** The same request with its path relative to the prefix of its binding. */
 export class PrefixedRequest implements ExchangeRequest {
   readonly path: string;
   readonly #outer: ExchangeRequest;
@@ -43,7 +43,7 @@ export class PrefixedRequest implements ExchangeRequest {
 
 const VERSION_PATTERN = /^(\d+\.\d+)(?:\.\d+)?$/;
 
-/** `Major.Minor` the caller asks for, by header or query; undefined when it asks for none. The patch part never matters. */
+/** `Major.Minor` version that the caller requests, by header or query; undefined if none. The patch part is ignored. */
 export function versionOf(exchange: Pick<ExchangeRequest, "headers" | "query">): string | undefined {
   const header = exchange.headers["a2a-version"]?.trim();
   if (header === "1.0") return header;
@@ -52,18 +52,18 @@ export function versionOf(exchange: Pick<ExchangeRequest, "headers" | "query">):
   return VERSION_PATTERN.exec(named)?.[1] ?? named.slice(0, 32);
 }
 
-/** A dialect at the one URL that all JSON-RPC dialects share. */
+/** A dialect at the URL that all JSON-RPC dialects share. */
 export interface JsonRpcDialect {
   readonly dialect: string;
   readonly serving: JsonRpcServing;
 }
 
-/** Several dialects share methods; which of them answers depends on the task. */
+/** Several dialects may share a method; which of them answers depends on the task. */
 type DialectsByMethod = ReadonlyMap<string, readonly [JsonRpcDialect, ...JsonRpcDialect[]]>;
 
-/** Who answers at the shared URL: by the version the caller names, else by method, else by where the task came from. */
+/** Selects the dialect at the shared URL: by requested version, else by method, else by the dialect of the task. */
 export class DialectSelector {
-  /** Answers where it is not known which dialect the caller uses. */
+  /** Used if the dialect of the caller is unknown. */
   readonly #defaultDialect: JsonRpcDialect;
   readonly #byVersion = new Map<string, JsonRpcDialect>();
   readonly #unversioned: DialectsByMethod;
@@ -71,32 +71,32 @@ export class DialectSelector {
   readonly #versioned: DialectsByMethod;
 
   constructor(dialects: readonly Dialect[]) {
-    const speakers = dialects.flatMap(({ name, serving: { jsonRpc } }): JsonRpcDialect[] =>
+    const candidates = dialects.flatMap(({ name, serving: { jsonRpc } }): JsonRpcDialect[] =>
       jsonRpc === undefined ? [] : [{ dialect: name, serving: jsonRpc }],
     );
-    const [first] = speakers;
+    const [first] = candidates;
     if (first === undefined) throw new Error("No dialect serves JSON-RPC.");
     this.#defaultDialect = first;
-    for (const speaker of speakers)
-      for (const version of speaker.serving.versions) this.#byVersion.set(version, speaker);
-    const unversioned = speakers.filter(({ serving }) => serving.unversioned);
+    for (const candidate of candidates)
+      for (const version of candidate.serving.versions) this.#byVersion.set(version, candidate);
+    const unversioned = candidates.filter(({ serving }) => serving.unversioned);
     this.#unversioned = groupByMethod(unversioned);
     this.#firstUnversioned = unversioned[0] ?? first;
-    this.#versioned = groupByMethod(speakers.filter(({ serving }) => !serving.unversioned));
+    this.#versioned = groupByMethod(candidates.filter(({ serving }) => !serving.unversioned));
   }
 
-  /** For what goes wrong before a method is known. */
+  /** For errors before a method is known. */
   fallback(version: string | undefined): JsonRpcDialect {
     return version === undefined ? this.#firstUnversioned : (this.#byVersion.get(version) ?? this.#defaultDialect);
   }
 
-  /** For a caller that may be refused: the dialect it most likely uses, found without looking at any task. */
+  /** For a caller that may be refused: its most likely dialect, found without reading any task. */
   selectForRefusal(version: string | undefined, method: string): JsonRpcDialect {
     if (version !== undefined) return this.fallback(version);
     return this.#unversioned.get(method)?.[0] ?? this.#versioned.get(method)?.[0] ?? this.#firstUnversioned;
   }
 
-  /** VERSION_NOT_SUPPORTED for a version that no dialect has; `fallback` encodes it. */
+  /** VERSION_NOT_SUPPORTED for a version that no dialect supports; `fallback` encodes it. */
   checkVersion(version: string): ProtocolError | undefined {
     if (this.#byVersion.has(version)) return undefined;
     const supported = [...this.#byVersion.keys()].join(", ");
@@ -105,18 +105,18 @@ export class DialectSelector {
     });
   }
 
-  /** For a caller who names no version. */
+  /** For a caller that names no version. */
   async selectByTask(request: JsonRpcRequest, service: AgentService, caller: Caller): Promise<JsonRpcDialect> {
-    const speakers = this.#unversioned.get(request.method);
-    if (speakers === undefined) return this.#firstUnversioned;
-    const [usual, ...others] = speakers;
+    const candidates = this.#unversioned.get(request.method);
+    if (candidates === undefined) return this.#firstUnversioned;
+    const [usual, ...others] = candidates;
     const taskId = others.length === 0 ? undefined : usual.serving.taskIdOf?.(request);
     if (taskId === undefined) return usual;
     const origin = await service.originOf(taskId, caller);
     return others.find(({ dialect }) => dialect === origin) ?? usual;
   }
 
-  /** The dialect that has this method but wants its version named, if no other has it. */
+  /** The dialect that has this method but requires a version, if no other dialect has the method. */
   selectRequiringVersion(method: string): JsonRpcDialect | undefined {
     return this.#unversioned.has(method) ? undefined : this.#versioned.get(method)?.[0];
   }
@@ -136,20 +136,20 @@ const PARSE_ERROR_CODES = {
   [INVALID_PARAMS]: "INVALID_PARAMS",
 } as const satisfies Record<JsonRpcParseFailure["code"], ErrorCode>;
 
-/** What does not claim to be JSON is refused for that, rather than for not being JSON. */
+/** A media type other than JSON is reported as such rather than as invalid JSON. */
 export function toParseError({ headers }: ExchangeRequest, { code, message }: JsonRpcParseFailure): ProtocolError {
   const mediaType = mediaTypeOf(headers);
   if (mediaType !== undefined && !isJson(mediaType)) return unsupportedContentType(mediaType);
   return new ProtocolError(PARSE_ERROR_CODES[code], message);
 }
 
-function groupByMethod(speakers: readonly JsonRpcDialect[]): DialectsByMethod {
+function groupByMethod(candidates: readonly JsonRpcDialect[]): DialectsByMethod {
   const found = new Map<string, [JsonRpcDialect, ...JsonRpcDialect[]]>();
-  for (const speaker of speakers) {
-    for (const method of speaker.serving.methods) {
-      const known = found.get(method);
-      if (known === undefined) found.set(method, [speaker]);
-      else known.push(speaker);
+  for (const candidate of candidates) {
+    for (const method of candidate.serving.methods) {
+      const group = found.get(method);
+      if (group === undefined) found.set(method, [candidate]);
+      else group.push(candidate);
     }
   }
   return found;

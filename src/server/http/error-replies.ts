@@ -1,4 +1,4 @@
-/** Answers about the HTTP request itself, which belong to no dialect. */
+/** Replies about the HTTP request itself, independent of any dialect. */
 
 import { IncomingMessage, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
@@ -8,23 +8,23 @@ import { type ExchangeReply, type FullReply, isStreamReply, jsonReply } from "..
 const UPGRADE_REQUESTED = Symbol("upgrade asked");
 
 /**
- * Once somebody takes upgrades, Node hands over every request that asks for one, to whatever protocol. Many clients ask
- * for HTTP/2 in passing (`Upgrade: h2c`) and expect an answer in HTTP/1.1.
+ * With an upgrade listener, Node emits `upgrade` for every protocol. Many clients opportunistically request HTTP/2
+ * (`Upgrade: h2c`) and expect a response in HTTP/1.1.
  */
 export class WebSocketOrPlainRequest extends IncomingMessage {
   declare [UPGRADE_REQUESTED]: boolean | null;
 
-  /** Set and asked for by Node's server. */
+  /** Set and read by Node's server. */
   get upgrade(): boolean {
     return this[UPGRADE_REQUESTED] === true && this.headers.upgrade?.toLowerCase() === "websocket";
   }
 
-  set upgrade(asked: boolean | null) {
-    this[UPGRADE_REQUESTED] = asked;
+  set upgrade(requested: boolean | null) {
+    this[UPGRADE_REQUESTED] = requested;
   }
 }
 
-/** Answers an upgrade request instead of upgrading, and ends the connection, which Node no longer looks after. */
+/** Answers an upgrade request without upgrading, and closes the connection, which Node no longer manages. */
 export function refuseUpgrade(socket: Duplex, { body = "", headers, status }: FullReply): void {
   socket.on("error", () => {});
   const fields = { ...headers, connection: "close", "content-length": Buffer.byteLength(body) };

@@ -28,7 +28,7 @@ const COUNTER_HELP = {
   phone_notices_dropped: "Notifications to phones that came to nothing because too many waited, or for too long.",
 } as const satisfies Record<CounterName, string>;
 
-/** Counters of this process in the text format that Prometheus reads. */
+/** Counters of this process in the Prometheus text format. */
 export class Counters implements Meter {
   readonly #values = new Map<CounterName, number>();
   readonly #losses = new Map<string, number>();
@@ -72,7 +72,7 @@ interface MonitoringOptions {
   readonly isStarting: () => boolean;
 }
 
-/** Paths for those who run the server: is it alive, can it work, what has it done. The last is not for everyone. */
+/** Operational endpoints: liveness, readiness and metrics. Metrics are not public. */
 export function createMonitoringRoutes(options: MonitoringOptions) {
   const { engine, store, counters, authentication, connections, budgets, isStarting } = options;
   const alive = (): FullReply => jsonReply(200, '{"status":"ok"}');
@@ -111,7 +111,7 @@ export function createMonitoringRoutes(options: MonitoringOptions) {
   ]);
 }
 
-/** Named after the dialect, in the plural. */
+/** Plural of the dialect's name. */
 function connectionGauges(states: ReturnType<Carriers["states"]>) {
   const gauges = [...states].flatMap(([dialect, own]) => {
     const name = `${dialect.replaceAll("-", "_")}s`;
@@ -124,7 +124,7 @@ function connectionGauges(states: ReturnType<Carriers["states"]>) {
   return Object.fromEntries(gauges);
 }
 
-/** Asked by anyone: the reason is one of a few. */
+/** Public, so the reason is one of a fixed set. */
 function notReady(reason: string): FullReply {
   return jsonReply(503, JSON.stringify({ status: "not ready", reason }));
 }

@@ -24,33 +24,33 @@ import { endResponse, StreamPump } from "./stream-pump.ts";
 
 export interface NodeHttpOptions extends UnreadLimits {
   readonly handle: (exchange: ExchangeRequest) => Promise<ExchangeReply> | ExchangeReply;
-  /** The answer to a request whose body is too large, encoded in a way we do not read, or one of too many. */
+  /** The reply to a request whose body is too large, has an unsupported encoding, or exceeds the byte budget. */
   readonly refuse: (status: 413 | 415 | 429, exchange: RequestHead, message?: string) => FullReply;
-  /** The answer to a request that is refused whatever its body says, or whether its caller has shown credentials. */
+  /** The reply to a request that is refused regardless of its body; otherwise whether its caller has authenticated. */
   readonly screen: (exchange: RequestHead) => Promise<FullReply | { readonly hasCredentials: boolean }>;
   readonly maxBodyBytes: number;
   readonly arriving: IncomingByteBudget;
 }
 
 const NO_BODY = Buffer.alloc(0);
-/** Longer than the usual idle time of proxies, so that they close first. */
+/** Longer than the usual idle timeout of proxies, so that they close first. */
 const KEEP_ALIVE_MS = 65_000;
 const LINGER_MS = 1_000;
-/** The operating system usually takes a shorter answer at once, so that it need not be refused for those that wait. */
+/** The operating system usually buffers a shorter response at once, so it need not be checked against the budget. */
 const LARGE_ANSWER_BYTES = 64 * 1024;
 
-/** Late requests are looked for this often. */
+/** Interval of checks for late requests. */
 const TIMEOUT_CHECK_MS = 5_000;
 
-/** Takes requests to go on with a WebSocket; without it they are answered like any other. */
+/** Handles upgrades to WebSocket; without it such requests are answered like any other. */
 type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
 interface NodeServerOptions {
   readonly limits: ConnectionLimits;
-  /** Over TLS where files for it are given. */
+  /** Serves TLS if present. */
   readonly tls?: TlsFiles | undefined;
   readonly takeUpgrade?: UpgradeHandler | undefined;
-  /** Path without a slash at its end below which everything is served; empty for the root. */
+  /** Path prefix without a trailing slash; empty for the root. */
   readonly mount?: string;
 }
 
@@ -65,7 +65,7 @@ export function createNodeServer(
     connectionsCheckingInterval: Math.min(TIMEOUT_CHECK_MS, limits.headersTimeout, limits.requestTimeout),
     maxHeaderSize: limits.headers,
     ...(takeUpgrade !== undefined && { IncomingMessage: WebSocketOrPlainRequest }),
-    // Rather than to forget all but the first, which may not be the one that a proxy went by.
+    // Otherwise Node drops all but the first, which may not be the one that a proxy used.
     joinDuplicateHeaders: true,
   };
   const open = (request: IncomingMessage, response: ServerResponse): NodeExchange | undefined => {
@@ -100,7 +100,7 @@ function outsideMountReply(mount: string): FullReply {
   return errorReply(404, `Everything here is below ${mount}.`);
 }
 
-/** Leaves of the request's URL what follows the mount path; false, and nothing changed, for one that is elsewhere. */
+/** Strips the mount path from the request's URL; returns false, without a change, for a URL outside of it. */
 function removeMountPath(request: IncomingMessage, mount: string): boolean {
   const rest = pathBelowMount(toOriginForm(request.url ?? "/"), mount);
   if (rest === undefined) return false;
@@ -108,7 +108,7 @@ function removeMountPath(request: IncomingMessage, mount: string): boolean {
   return true;
 }
 
-/** What follows the mount path, always with a slash at its beginning; undefined for what is not below it. */
+/** The path below the mount path, with a leading slash; undefined for a path outside of it. */
 export function pathBelowMount(target: string, mount: string): string | undefined {
   if (!target.startsWith(mount)) return undefined;
   const rest = target.slice(mount.length);
@@ -116,7 +116,7 @@ export function pathBelowMount(target: string, mount: string): string | undefine
   return rest === "" || rest.startsWith("?") ? `/${rest}` : undefined;
 }
 
-/** Whether it names two hosts (RFC 9112 §3.2) or two callers. What is joined has a comma in it, and little else has. */
+/** Whether it has two hosts (RFC 9112 §3.2) or two credentials. Joined values contain a comma, which few others do. */
 function isAmbiguous({ headers: { host, authorization }, rawHeaders }: IncomingMessage): boolean {
   return (
     (host?.includes(",") === true && isRepeated("host", rawHeaders)) ||
@@ -124,12 +124,12 @@ function isAmbiguous({ headers: { host, authorization }, rawHeaders }: IncomingM
   );
 }
 
-/** Names and values stand in turn. */
+/** `rawHeaders` alternates names and values. */
 function isRepeated(name: string, rawHeaders: readonly string[]): boolean {
   return rawHeaders.filter((text, at) => at % 2 === 0 && text.toLowerCase() === name).length > 1;
 }
 
-/** The same for a framework that has its own server. `path` is what follows the mount point. */
+/** The same for a framework with its own server. `url` is relative to the mount point. */
 export function serveNodeRequest(
   options: NodeHttpOptions,
   request: IncomingMessage,
@@ -149,11 +149,11 @@ class NodeExchange implements ExchangeRequest {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   #isScreened = false;
-  /** The caller sends its body only after it is asked to continue. */
-  #isWaitedFor = false;
-  #isTurnedAway = false;
+  /** The caller sends its body only after 100 Continue. */
+  #expectsContinue = false;
+  #isRejected = false;
   #hasCredentials = false;
-  /** What has come of a body that did not come at once, counted as bytes on their way in. */
+  /** Chunks received so far, counted against the budget; undefined if the body arrived in one chunk. */
   #chunks: Buffer[] | undefined;
   #size = 0;
 
@@ -170,7 +170,7 @@ class NodeExchange implements ExchangeRequest {
   get method(): string {
     return this.#request.method ?? "GET";
   }
-  /** Node joins repeated headers of these names, so every value is one string. */
+  /** Node joins repeated headers, so every value is one string. */
   get headers(): Readonly<Record<string, string | undefined>> {
     return this.#request.headers as Readonly<Record<string, string | undefined>>;
   }
@@ -180,14 +180,14 @@ class NodeExchange implements ExchangeRequest {
   get certificate(): PeerCertificate | undefined {
     return peerCertificateOf(this.#request.socket);
   }
-  /** The caller hung up before it had its answer. */
-  get #gone(): boolean {
+  /** The caller disconnected before the response. */
+  get #isDisconnected(): boolean {
     return this.#response.destroyed;
   }
 
   /** For a caller that expects 100 Continue. */
   async beginBeforeBody(): Promise<void> {
-    this.#isWaitedFor = true;
+    this.#expectsContinue = true;
     await this.#screen(() => this.begin());
   }
 
@@ -207,21 +207,21 @@ class NodeExchange implements ExchangeRequest {
       void this.#answer();
     } else {
       this.#readBody(announced);
-      if (this.#isWaitedFor) this.#response.writeContinue();
+      if (this.#expectsContinue) this.#response.writeContinue();
       if (announced > LARGE_REQUEST_BYTES) void this.#screenLarge();
     }
   }
 
   #readBody(announced: number): void {
     this.#request.on("data", (chunk: Buffer) => {
-      // Nothing is held for a caller that may never send the rest.
+      // A body in one chunk is not counted: nothing is buffered while waiting.
       if (chunk.length === announced) this.body = chunk;
       else if (this.#size + chunk.length > this.#options.maxBodyBytes) this.#refuse(413);
-      else if (!this.#keep(chunk)) this.#keepIfRecognised(chunk);
+      else if (!this.#buffer(chunk)) this.#bufferIfAuthenticated(chunk);
       else if (this.#size > LARGE_REQUEST_BYTES) void this.#screenLarge();
     });
     this.#request.on("end", () => {
-      if (this.#isTurnedAway) return;
+      if (this.#isRejected) return;
       if (this.#chunks !== undefined) {
         this.body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks, this.#size);
         this.#release();
@@ -230,8 +230,8 @@ class NodeExchange implements ExchangeRequest {
     });
   }
 
-  /** False, and nothing is kept, if there is no room. */
-  #keep(chunk: Buffer): boolean {
+  /** Returns false, and buffers nothing, if the budget is exceeded. */
+  #buffer(chunk: Buffer): boolean {
     if (!this.#options.arriving.take(chunk.length, this.#hasCredentials)) return false;
     this.#size += chunk.length;
     if (this.#chunks === undefined) {
@@ -241,8 +241,8 @@ class NodeExchange implements ExchangeRequest {
     return true;
   }
 
-  /** The share of those without credentials is used up, which is no reason to refuse one that has some. */
-  #keepIfRecognised(chunk: Buffer): void {
+  /** Retries after authentication: only the share of callers without credentials may be exhausted. */
+  #bufferIfAuthenticated(chunk: Buffer): void {
     if (this.#isScreened) {
       this.#refuse(429);
       return;
@@ -250,27 +250,27 @@ class NodeExchange implements ExchangeRequest {
     this.#request.pause();
     void this.#screen(() => {
       if (this.#request.destroyed) return;
-      if (this.#keep(chunk)) this.#request.resume();
+      if (this.#buffer(chunk)) this.#request.resume();
       else this.#refuse(429);
     });
   }
 
-  /** Forgets what has been read of the body. */
+  /** Discards what has been read of the body. */
   readonly #release = (): void => {
     this.#options.arriving.release(this.#size, this.#hasCredentials);
     this.#size = 0;
     this.#chunks = undefined;
   };
 
-  /** Of a request that turns out to be large no more is read until its caller is authorised. */
+  /** Pauses a large request until its caller is authorised. */
   async #screenLarge(): Promise<void> {
     if (this.#isScreened) return;
     this.#request.pause();
     await this.#screen(() => this.#request.resume());
   }
 
-  /** Once for each request. */
-  async #screen(goOn: () => void): Promise<void> {
+  /** At most once per request. */
+  async #screen(proceed: () => void): Promise<void> {
     this.#isScreened = true;
     try {
       const screened = await this.#options.screen(this);
@@ -280,7 +280,7 @@ class NodeExchange implements ExchangeRequest {
       }
       if (screened.hasCredentials) this.#options.arriving.recognise(this.#size);
       this.#hasCredentials = screened.hasCredentials;
-      goOn();
+      proceed();
     } catch (error) {
       this.#options.log.error({ err: error }, "A request could not be judged.");
       this.#response.destroy();
@@ -290,9 +290,9 @@ class NodeExchange implements ExchangeRequest {
   async #answer(): Promise<void> {
     try {
       const reply = await this.#options.handle(this);
-      // A stream may last for hours; what it was asked with need not.
+      // A stream may last for hours; the request body is not retained.
       this.body = NO_BODY;
-      if (this.#gone) {
+      if (this.#isDisconnected) {
         if (isStreamReply(reply)) await reply.frames[Symbol.asyncIterator]().return?.();
         return;
       }
@@ -332,7 +332,7 @@ class NodeExchange implements ExchangeRequest {
       response.end();
       return;
     }
-    // With the first frames if they come at once, and without them if not.
+    // Together with the first frames if they are available at once, otherwise alone.
     setImmediate(() => {
       if (!response.destroyed) response.flushHeaders();
     });
@@ -343,14 +343,14 @@ class NodeExchange implements ExchangeRequest {
     this.reject(this.#options.refuse(status, this));
   }
 
-  /** The rest of the body is thrown away, and the connection cannot be used again. */
+  /** Discards the rest of the body and closes the connection after the response. */
   reject(reply: FullReply): void {
-    this.#isTurnedAway = true;
+    this.#isRejected = true;
     this.#release();
     this.#request.removeAllListeners("data");
     this.#response.shouldKeepAlive = false;
     this.#finish({ ...reply, headers: { ...reply.headers, connection: "close" } });
-    // A caller that is still sending would miss the answer if the connection were cut at once.
+    // A caller that is still sending would miss the response if the connection were closed at once.
     this.#request.resume();
     this.#response.once("finish", () => {
       const { socket } = this.#request;
@@ -361,20 +361,20 @@ class NodeExchange implements ExchangeRequest {
   }
 }
 
-/** The status of a request whose body is not read, as far as its headers tell. */
+/** The status to refuse a body with, judging by its headers. */
 export function statusOfBody(encoding: string | undefined, announced: number, maxBytes: number): 413 | 415 | undefined {
   if (encoding !== undefined && !/^(identity)?$/i.test(encoding)) return 415;
   return announced > maxBytes ? 413 : undefined;
 }
 
-/** Names and values in turn, the form Node passes on without another look. */
+/** Alternating names and values, which Node passes on without further processing. */
 function toHeaderList(headers: Readonly<Record<string, string>>, length: number): string[] {
   const list = ["content-length", String(length)];
   for (const name in headers) list.push(name, headers[name] as string);
   return list;
 }
 
-/** The body, where a parser of the framework's has taken it already: it would never come again. */
+/** The body, if a parser of the framework has already consumed it. */
 function bodyReadByFramework(request: IncomingMessage): Buffer | undefined {
   if (!request.readableEnded || !("body" in request)) return undefined;
   const { body } = request;
@@ -382,7 +382,7 @@ function bodyReadByFramework(request: IncomingMessage): Buffer | undefined {
   return Buffer.from(typeof body === "string" ? body : JSON.stringify(body ?? ""));
 }
 
-/** Requests may name the whole URL (RFC 9112 §3.2.2). */
+/** Converts absolute-form request targets (RFC 9112 §3.2.2). */
 function toOriginForm(url: string): string {
   if (url.startsWith("/")) return url;
   const path = url.replace(/^https?:\/\/[^/?]*/i, "");

@@ -24,7 +24,7 @@ interface RouterOptions {
   readonly gate: Gate;
   readonly cors: Cors;
   readonly now: () => number;
-  /** Whether a Host header can be meant for this server: a page that rebinds its name to our address is not. */
+  /** Whether a Host header may address this server; protects against DNS rebinding. */
   readonly isOwnHost: (host: string | undefined) => boolean;
   /** Paths at the root that belong to no agent, e.g. `/healthz`. */
   readonly serverRoutes: ReadonlyMap<string, (exchange: ExchangeRequest) => Promise<FullReply> | FullReply>;
@@ -38,21 +38,21 @@ interface HttpBinding {
   readonly serving: HttpServing;
 }
 
-/** The agent that a path names, and what of the path follows it. */
+/** The agent that a path names, and the rest of the path. */
 interface Location extends Addressee {
   readonly path: string;
 }
 
-/** From a request to the binding that answers it: agent by path, dialect by path, version and method. */
+/** Finds the binding for a request: agent by path, dialect by path, version and method. */
 export class Router {
   readonly #options: RouterOptions;
-  readonly #speakers: DialectSelector;
+  readonly #selector: DialectSelector;
   readonly #http = new Map<string, HttpBinding>();
   readonly #cards = new Map<string, CardReply>();
 
   constructor(options: RouterOptions) {
     this.#options = options;
-    this.#speakers = new DialectSelector(options.dialects);
+    this.#selector = new DialectSelector(options.dialects);
     const cards = new Map<string, CardServing[]>();
     for (const { name, serving } of options.dialects) {
       for (const http of serving.http ?? []) this.#http.set(http.prefix, { dialect: name, serving: http });
@@ -63,7 +63,7 @@ export class Router {
     }
   }
 
-  /** Whether there is anything at a path; for servers that have paths of their own besides. */
+  /** Whether anything is served at a path; for servers with other routes. */
   serves(method: string, path: string): boolean {
     if (path === "" || path === "/") return method === "POST" || method === "OPTIONS";
     if (path.startsWith(AGENTS_PREFIX) || this.#options.serverRoutes.has(path) || this.#cards.has(path)) return true;
@@ -85,8 +85,8 @@ export class Router {
   }
 
   /**
-   * The answer to a request that is refused whatever its body says, so that only callers that are authorised can send
-   * much; for most, whether the caller has shown credentials.
+   * The reply to a request that is refused regardless of its body, so that only authorised callers can send large ones;
+   * otherwise whether the caller has authenticated.
    */
   async screen(exchange: RequestHead): Promise<FullReply | { readonly hasCredentials: boolean }> {
     const { cors, gate, isOwnHost } = this.#options;
@@ -111,7 +111,7 @@ export class Router {
     return error && this.#options.gate.refuse(error, exchange.remoteAddress, agent, dialect);
   }
 
-  /** Errors about the HTTP request itself, before a binding has seen it, encoded by the one it was meant for. */
+  /** Errors about the HTTP request itself, before a binding has seen it, encoded by the binding it was addressed to. */
   refuse(status: 413 | 415 | 429, message: string, exchange: RequestHead): FullReply {
     const error = new ProtocolError(CODE_OF_STATUS[status], message, status === 429 ? { retryAfter: 1 } : {});
     const { path } = this.#locate(exchange.path);
@@ -145,7 +145,7 @@ export class Router {
     if (place.serving.screen !== undefined) return this.#atOwnGate(place, exchange, below, service);
     const verdict = this.#options.gate.admit(exchange, at, place.dialect);
     return isPromise(verdict)
-      ? verdict.then((known) => this.#atPlace(place, exchange, below, service, known))
+      ? verdict.then((settled) => this.#atPlace(place, exchange, below, service, settled))
       : this.#atPlace(place, exchange, below, service, verdict);
   }
 
@@ -161,7 +161,7 @@ export class Router {
     return serving.handle(below, this.#options.gate.contextFor(caller, service, dialect));
   }
 
-  /** The binding recognises its callers itself, and has them counted. */
+  /** The binding authenticates its callers itself, and the gate counts them. */
   #atOwnGate(
     { dialect, serving }: HttpBinding,
     exchange: ExchangeRequest,
@@ -184,17 +184,20 @@ export class Router {
     return { service, isNamed: true, path: end < 0 ? "" : path.slice(end) };
   }
 
-  /** The dialect that most likely answers, as far as that can be known without the body. */
+  /** The most likely dialect, as far as it can be known without the body. */
   #dialectAt(place: HttpBinding | undefined, exchange: RequestHead): string {
-    return place?.dialect ?? this.#speakers.fallback(versionOf(exchange)).dialect;
+    return place?.dialect ?? this.#selector.fallback(versionOf(exchange)).dialect;
   }
 
   #refusal(error: ProtocolError, place: HttpBinding | undefined, exchange: RequestHead): ExchangeReply {
     if (place !== undefined) return place.serving.refuse(error, exchange);
-    return this.#speakers.fallback(versionOf(exchange)).serving.refuse(error, null);
+    return this.#selector.fallback(versionOf(exchange)).serving.refuse(error, null);
   }
 
-  /** What answers below a base. Of two that fit, the one whose version the caller names, else the one that says more. */
+  /**
+   * The binding below a base. If two match, the one whose version the caller names, else the one with the longer
+   * prefix.
+   */
   #httpAt(
     path: string,
     exchange: RequestHead | undefined,
@@ -219,15 +222,15 @@ export class Router {
     const parsed = parseJsonRpc(exchange.body, gate.limits);
     const version = versionOf(exchange);
     const likely = parsed.ok
-      ? this.#speakers.selectForRefusal(version, parsed.request.method)
-      : this.#speakers.fallback(version);
+      ? this.#selector.selectForRefusal(version, parsed.request.method)
+      : this.#selector.fallback(version);
     const verdict = gate.admit(exchange, at, likely.dialect);
     return isPromise(verdict)
-      ? verdict.then((known) => this.#byJsonRpc(exchange, parsed, service, known, likely))
+      ? verdict.then((settled) => this.#byJsonRpc(exchange, parsed, service, settled, likely))
       : this.#byJsonRpc(exchange, parsed, service, verdict, likely);
   }
 
-  /** A caller that is refused learns nothing else, also not that the request could not have been answered. */
+  /** A refused caller learns nothing else, not even that the request was invalid. */
   #byJsonRpc(
     exchange: ExchangeRequest,
     parsed: ReturnType<typeof parseJsonRpc>,
@@ -241,7 +244,7 @@ export class Router {
     const { request } = parsed;
     const version = versionOf(exchange);
     if (version === undefined) return this.#withoutVersion(request, exchange, service, caller);
-    const unknown = this.#speakers.checkVersion(version);
+    const unknown = this.#selector.checkVersion(version);
     if (unknown !== undefined) return likely.serving.refuse(unknown, request.id);
     return likely.serving.handle(request, exchange, this.#options.gate.contextFor(caller, service, likely.dialect));
   }
@@ -252,12 +255,12 @@ export class Router {
     service: AgentService,
     caller: Caller,
   ): Promise<ExchangeReply> {
-    const strict = this.#speakers.selectRequiringVersion(request.method);
+    const strict = this.#selector.selectRequiringVersion(request.method);
     if (strict !== undefined) {
       const [version = ""] = strict.serving.versions;
       return strict.serving.refuse(missingVersionError(request.method, version), request.id);
     }
-    const { dialect, serving } = await this.#speakers.selectByTask(request, service, caller);
+    const { dialect, serving } = await this.#selector.selectByTask(request, service, caller);
     return serving.handle(request, exchange, this.#options.gate.contextFor(caller, service, dialect));
   }
 
@@ -275,8 +278,8 @@ export class Router {
   }
 
   /**
-   * A page from elsewhere must not use a visitor's browser to reach an agent on the visitor's own machine; one that may
-   * call must say what it sends, since a browser asks us first only about what is not a form or plain text.
+   * A page of another origin must not use a visitor's browser to reach an agent on the visitor's machine. An allowed
+   * page must declare JSON: browsers send forms and plain text without a preflight.
    */
   #refusesPage({ method, headers }: RequestHead, origin: string | undefined): FullReply | undefined {
     if (origin === undefined || (method !== "POST" && method !== "DELETE")) return undefined;

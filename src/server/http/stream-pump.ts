@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { UnreadLimits } from "../access/byte-budgets.ts";
 
-/** Writes one stream to its response, no faster than the reader takes it. */
+/** Writes one stream to its response, with backpressure. */
 export class StreamPump {
   readonly #options: UnreadLimits;
   readonly #response: ServerResponse;
@@ -25,7 +25,7 @@ export class StreamPump {
     this.#pump();
   }
 
-  /** Called back rather than awaited: what a waiting stream holds is then one promise, not a suspended function. */
+  /** Callbacks instead of `await`: a waiting stream then holds one promise, not a suspended function. */
   #pump(): void {
     this.#frames?.next().then(this.#onStep, this.#onBroken);
   }
@@ -57,7 +57,7 @@ export class StreamPump {
   }
 }
 
-/** Ends a response with the last of its body. What the reader does not take at once it has to take in time. */
+/** Ends a response with the last of its body. What is not flushed at once is subject to the reader timeout. */
 export function endResponse(
   options: UnreadLimits,
   response: ServerResponse,
@@ -69,9 +69,9 @@ export function endResponse(
 }
 
 /**
- * Holds what waits in a response against the budget of its owner until it is taken. A reader that takes nothing for too
- * long is cut off, and so is one for which there is no room. The socket's own timer knows of writes that make progress,
- * which a timer of ours would not.
+ * Counts the buffered bytes of a response against the budget of its owner until they are read. Disconnects a reader
+ * that takes nothing for too long, or that exceeds the budget. Uses the socket's timer, which is reset by partial
+ * writes.
  */
 function waitUntilRead(
   { stalledReaderMs, unsent, meter }: UnreadLimits,
@@ -80,7 +80,7 @@ function waitUntilRead(
   owner: string | undefined,
   settled?: (isTaken: boolean) => void,
 ): void {
-  // A response behind others of its connection has no socket of its own until those have left.
+  // A pipelined response has no socket until earlier responses are sent.
   const socket = response.socket ?? response.req.socket;
   const bytes = response.writableLength;
   const cut = () => {
@@ -101,7 +101,7 @@ function waitUntilRead(
   };
   const onTaken = () => settle(true);
   const onClose = () => settle(false);
-  // Before Node's own listener, which sets how long the connection may be idle.
+  // Before Node's own listener, which sets the idle timeout of the connection.
   response.prependOnceListener(event, onTaken);
   // Many responses may wait for one socket.
   socket.setMaxListeners(0).once("close", onClose);
