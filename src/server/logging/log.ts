@@ -4,15 +4,15 @@ import { markAsRedacting, Redactor } from "./redact.ts";
 
 interface LogOptions {
   readonly level: string;
-  /** For people: colours and one short line each. Otherwise JSON lines. */
+  /** Human-readable: colours and one short line each. Otherwise JSON lines. */
   readonly pretty: boolean;
-  /** Where lines go; stderr unless given. */
+  /** Default: stderr. */
   readonly destination?: DestinationStream;
-  /** Hidden wherever they occur, besides all that can be recognised as a secret by its name or form. */
+  /** Redacted wherever they occur, in addition to secrets recognised by name or form. */
   readonly secrets?: readonly string[];
 }
 
-/** No option writes secrets: they are taken out of every line on its way. */
+/** Redacts secrets in every line; no option disables it. */
 export async function createLog(options: LogOptions): Promise<Log> {
   const destination = options.destination ?? (await openStderr(options.pretty));
   const redactor = new Redactor(options.secrets);
@@ -21,7 +21,7 @@ export async function createLog(options: LogOptions): Promise<Log> {
       level: options.level,
       base: null,
       formatters: { log: (fields) => redactor.fields(fields) },
-      // The redactor has made plain objects of errors already.
+      // The redactor has already converted errors to plain objects.
       serializers: { err: (value: unknown) => value },
     },
     destination,
@@ -42,7 +42,7 @@ async function openStderr(pretty: boolean): Promise<DestinationStream> {
   return pretty ? openPrettyStderr() : pino.destination({ dest: 2, sync: false });
 }
 
-/** Loaded only for people: starting without it is faster. */
+/** Loaded on demand: starting without it is faster. */
 async function openPrettyStderr(): Promise<DestinationStream> {
   const { default: pretty } = await import("pino-pretty");
   return pretty({ destination: 2, ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss.l", singleLine: true });

@@ -2,14 +2,14 @@ import type { Log, LogFields } from "../../model/ports.ts";
 
 export const REDACTED = "[redacted]";
 
-/** Names under which secrets stand, in any spelling. What stands under one of them is never shown, whatever it is. */
+/** Names of secrets, in any spelling. Their values are never shown. */
 const SECRET_NAME =
   /authori[sz]ation|cookie|token|api[-_]?key|access[-_]?key|passw(?:or)?d|passphrase|secret|credential|private[-_]?key|signing[-_]?key|assertion|client[-_]?key|session[-_]?id|^(?:ak|sk|pin|otp|jwt|auth|x-auth.*|code[-_]?verifier)$/i;
-/** Cursors, counts and places that only sound like secrets. */
+/** Cursors, counts and URLs whose names only resemble those of secrets. */
 const NOT_SECRET =
   /^(?:(?:next[-_]?)?page[-_]?token|idempotency[-_]?key|max[-_]?tokens|tokens|token[-_]?(?:url|type|endpoint|count)|authori[sz]ation[-_]?(?:url|endpoint))$/i;
 
-/** Bounds on what is looked at: a log line is for reading. */
+/** Bounds on what is logged. */
 const MAX_DEPTH = 8;
 const MAX_ITEMS = 100;
 const MAX_TEXT_LENGTH = 16 * 1024;
@@ -18,30 +18,30 @@ const SCHEMES = /\b(bearer|basic|digest|negotiate|dpop|(?<!unexpected )token|api
 const JSON_WEB_TOKEN = /(?<![\w-])eyJ[\w-]{5,}\.[\w-]{5,}\.[\w-]*/g;
 const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g;
 const USER_INFO = /\b([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/?#@"']*@/gi;
-/** Their values may have several parts. */
+/** Headers whose values may have several parts. */
 const HEADER_LINE = /\b((?:set-)?cookie|(?:proxy-)?authorization)(["']?\s*[:=]\s*["']?)[^\r\n"']+/gi;
-/** What is handed over in the addresses of logins and of signed requests. */
+/** Parameters in URLs of logins and of signed requests. */
 const QUERY_VALUE = /([?&](?:code|state|sig|signature|x-amz-[a-z-]+)=)[^&\s"'#]+/gi;
-/** A name, a sign, a value, as in queries, JSON, headers and sentences: `api_key=…`, `"token": "…"`, `password: …`. */
+/** Name, separator and value, as in queries, JSON, headers and prose: `api_key=…`, `"token": "…"`, `password: …`. */
 const NAMED_VALUE =
   /(["']?)(?<![\w-])([\w-]{0,64}(?:authori[sz]ation|cookie|token|key|passw(?:or)?d|passphrase|secret|credentials?|assertion|session[-_]?id)[\w-]{0,64})\1(\s*[:=]\s*|%3D)("(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|[^\s&;,"'<>()[\]{}]+)/gi;
-/** An id or a name: every form of a secret has some other sign in it. */
+/** An id or a name: every form of a secret contains other characters. */
 const PLAIN_WORD = /^[\w-]*$/;
-/** Cheap to look for; most texts have none of it, and then nothing else is tried. */
+/** A cheap check first: most texts do not match, and are not searched further. */
 const MAY_HOLD_SECRET =
   /bearer|basic|digest|negotiate|dpop|token|key|passw|passphrase|secret|credential|assertion|cookie|authori|session|eyJ|@|PRIVATE|[?&]/i;
 
-/** A text without the secrets that can be recognised in it. */
+/** Redacts the secrets that can be recognised in a text. */
 export function redactText(text: string, known: readonly SecretPattern[] = []): string {
   if (text.length <= MAX_TEXT_LENGTH) return replaceSecrets(text, known);
-  // Cut twice, so that a secret at the end of what is shown is not cut before it can be recognised.
+  // Truncated twice, so that a secret at the end is not cut before it can be recognised.
   return `${replaceSecrets(text.slice(0, 2 * MAX_TEXT_LENGTH), known).slice(0, MAX_TEXT_LENGTH)}…`;
 }
 
-/** The secret itself where it cannot be a part of something else, else an expression for it as a word of its own. */
+/** A string if the secret cannot be part of another word, otherwise an expression that matches it as a whole word. */
 type SecretPattern = string | RegExp;
 
-/** A short secret may be a part of ordinary words: of "change" in "changed" nothing needs to be hidden. */
+/** A short secret may be part of an ordinary word: "change" is not redacted in "changed". */
 function toSecretPattern(secret: string): SecretPattern {
   if (secret.length >= MIN_UNAMBIGUOUS_LENGTH) return secret;
   return new RegExp(`(?<![\\p{L}\\p{N}])${secret.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&")}(?![\\p{L}\\p{N}])`, "gu");
@@ -69,13 +69,16 @@ export function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name) && !NOT_SECRET.test(name);
 }
 
-/** A copy without secrets: by name wherever they stand, by form within texts. Errors become plain objects, causes included. */
+/**
+ * Copies values without secrets: by name in objects, by form within strings. Errors become plain objects, causes
+ * included.
+ */
 export class Redactor {
-  /** Longest first, so that a secret which contains another is not left half. */
+  /** Longest first, so that a secret that contains another is redacted as a whole. */
   readonly #known: readonly SecretPattern[];
   readonly #names = new Map<string, CachedName>();
 
-  /** `known` are secrets that are hidden wherever they occur; short ones are left out, as they would be words too. */
+  /** `known` secrets are redacted wherever they occur; very short ones are skipped, as they may be ordinary words. */
   constructor(known: readonly string[] = []) {
     this.#known = known
       .filter((secret) => secret.length >= MIN_SECRET_LENGTH)
@@ -118,7 +121,7 @@ export class Redactor {
 
   #items(items: readonly unknown[], seen: Set<object>, depth: number): unknown[] {
     const shown = items.slice(0, MAX_ITEMS).map((item, at) => {
-      // `["authorization", "…"]` and the raw headers of Node: a value follows its name.
+      // `["authorization", "…"]` and Node's raw headers: a value follows its name.
       const before = items[at - 1];
       if (typeof item === "string" && typeof before === "string" && isHeaderName(before)) return REDACTED;
       return this.#value(item, seen, depth + 1);
@@ -141,7 +144,7 @@ export class Redactor {
     return shown;
   }
 
-  /** Lines have the same names again and again. */
+  /** Cached: log lines repeat the same names. */
   #nameOf(key: string): CachedName {
     let known = this.#names.get(key);
     if (known === undefined) {
@@ -169,7 +172,7 @@ export class Redactor {
 }
 
 interface CachedName {
-  /** As it may be shown. */
+  /** The name with secrets redacted. */
   readonly name: string;
   readonly secret: boolean;
 }
@@ -185,15 +188,15 @@ function isHeaderName(text: string): boolean {
 }
 
 /**
- * Pairs of names and values, as headers of HTTP may be given. Plain objects need not be compared with `Headers`: the first
- * mention of it loads all of Node's fetch, which costs more than the rest of the line.
+ * Name-value pairs, as in HTTP headers. Plain objects are not compared with `Headers`: the first use of it loads all of
+ * Node's fetch, which costs more than the rest of the line.
  */
 function hasPairs(value: object): value is Headers | URLSearchParams {
   if (Object.getPrototypeOf(value) === Object.prototype) return false;
   return value instanceof URLSearchParams || value instanceof Headers;
 }
 
-/** Getters may do anything, also throw. */
+/** Getters may throw. */
 function entriesOf(value: object): [string, unknown][] {
   return Object.keys(value).map((key) => {
     try {
@@ -204,7 +207,7 @@ function entriesOf(value: object): [string, unknown][] {
   });
 }
 
-/** Logs that redact by themselves. */
+/** Logs that already redact. */
 const REDACTING = new WeakSet<Log>();
 
 export function markAsRedacting(log: Log): Log {
@@ -212,7 +215,7 @@ export function markAsRedacting(log: Log): Log {
   return log;
 }
 
-/** The same log, but no secret reaches it: whatever log a server is given, its lines go through here. */
+/** Wraps a log so that no secret reaches it. */
 export function withRedaction(log: Log, redactor: Redactor = new Redactor()): Log {
   if (REDACTING.has(log)) return log;
   const through =
