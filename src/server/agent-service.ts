@@ -20,7 +20,7 @@ import {
 import { activatedExtensions, toAgentCard, toExtendedCard } from "./cards/agent-card.ts";
 import type { CardSigner } from "./cards/signing-keys.ts";
 
-/** A stream that lasts no longer than its caller's credentials; a caller with newer ones resumes where it ended. */
+/** Ends a stream when its caller's credentials expire; a caller with newer ones resumes where it ended. */
 function expireFrames(source: FrameStream, clock: Clock, expires: number): FrameStream {
   const frames = source[Symbol.asyncIterator]();
   const left = Math.min(Math.max(expires - clock.now(), 0), MAX_TIMER_MS);
@@ -36,7 +36,7 @@ interface AgentServiceOptions {
   readonly clock: Clock;
   readonly interfaces: () => readonly AgentInterface[];
   readonly authentication: Pick<Authentication, "identifies" | "security" | "challenged">;
-  /** Absent: callers may ask for anything at any time. */
+  /** Absent: requests are not limited. */
   readonly admission?: Admission;
   readonly audit?: AuditLog | undefined;
   /** Absent: cards are not signed. */
@@ -83,7 +83,7 @@ export class ServedAgentService implements AgentService {
     return this.#card;
   }
 
-  /** The agent was defined anew. */
+  /** To be called when the agent is replaced. */
   invalidateCard(): void {
     this.#card = undefined;
   }
@@ -101,8 +101,8 @@ export class ServedAgentService implements AgentService {
     const { caller, dialect } = call;
     const began = audit.now();
     const named = assignPushConfigId(operation, () => this.#ids.pushConfig());
-    const asked = subjectOfRequest(named);
-    const tell = (result: string, subject: AuditSubject) => {
+    const requested = subjectOfRequest(named);
+    const record = (result: string, subject: AuditSubject) => {
       const duration = audit.now() - began;
       const { kind } = operation;
       audit.record(toCallRecord({ caller, agent: this.name, dialect, operation: kind, ...subject, result, duration }));
@@ -110,15 +110,15 @@ export class ServedAgentService implements AgentService {
     try {
       const outcome = await this.#perform(named, call);
       if (operation.kind === "stream" || operation.kind === "subscribe") {
-        // `dispatch` ties an outcome to its operation, which the compiler cannot follow through a union.
+        // `dispatch` relates an outcome to its operation, which the compiler cannot follow through a union.
         const frames = outcome as FrameStream;
-        const told = (task: string | undefined) => tell("OK", { ...asked, task: asked.task ?? task });
-        return new AuditedFrames(frames, told) as FrameStream as OutcomeOf<O>;
+        const onFirstFrame = (task: string | undefined) => record("OK", { ...requested, task: requested.task ?? task });
+        return new AuditedFrames(frames, onFirstFrame) as FrameStream as OutcomeOf<O>;
       }
-      tell("OK", subjectOfOutcome(asked, operation.kind, outcome));
+      record("OK", subjectOfOutcome(requested, operation.kind, outcome));
       return outcome;
     } catch (error) {
-      tell(ProtocolError.is(error) ? error.code : "INTERNAL_ERROR", asked);
+      record(ProtocolError.is(error) ? error.code : "INTERNAL_ERROR", requested);
       throw error;
     }
   }

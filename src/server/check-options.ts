@@ -8,7 +8,7 @@ import { DEFAULT_SERVE_LIMITS, DEFAULT_SERVE_TIMES, type ServeOptions } from "./
 
 const object = z.record(z.string(), z.unknown());
 const callable = z.custom((value) => typeof value === "function", { error: "must be a function" });
-/** Infinity included: it is how a program switches a limit off. */
+/** Accepts Infinity, which disables a limit. */
 const atLeast = (least: number) =>
   z.custom((value) => typeof value === "number" && value >= least, { error: `must be a number of ${least} or more` });
 
@@ -34,7 +34,7 @@ const log = z.custom(
   { error: "must be false or an object with the functions debug, info, warn and error" },
 );
 
-/** Every known name, with one kind of value. */
+/** Every name as an optional key with the same value type. */
 const each = <T extends z.ZodType>(names: readonly string[], value: T) =>
   Object.fromEntries(names.map((name) => [name, value.optional()]));
 
@@ -46,7 +46,7 @@ const limits = z.strictObject({
 });
 const times = z.strictObject(each(Object.keys({ ...DEFAULT_TIMES, ...DEFAULT_SERVE_TIMES }), atLeast(0)));
 
-/** What `serve`, `createHandler` and the middleware take. Sections of their own are checked by those who read them. */
+/** Options of `serve`, `createHandler` and the middleware. Nested sections are validated by their consumers. */
 const SHAPE = {
   agents: z.record(z.string(), agent),
   default: text.optional(),
@@ -77,7 +77,7 @@ const SHAPE = {
 
 const serveOptions = z.strictObject(SHAPE);
 
-/** Refuses unknown names and values that cannot be meant, all of them at once, before anything is opened. */
+/** Rejects unknown names and invalid values, all at once, before anything is opened. */
 export function checkServeOptions(what: string, options: ServeOptions): void {
   const { error } = serveOptions.safeParse(options, { jitless: true });
   if (error === undefined) return;
@@ -87,7 +87,7 @@ export function checkServeOptions(what: string, options: ServeOptions): void {
   throw new TypeError(`${what}: ${problems.join("\n")}`);
 }
 
-/** Nothing but the caller knows where a framework's own server is reached; a Host header could be anyone's. */
+/** The URL of a framework's own server cannot be derived: a Host header is not trustworthy. */
 export function requirePublicUrl(what: string, { publicUrl }: ServeOptions): string {
   if (publicUrl === undefined) {
     throw new TypeError(`${what}: publicUrl is required: where callers reach it, e.g. "https://example.com/a2a".`);

@@ -15,7 +15,7 @@ const POOL_BYTES = 8 * 1024;
 const pool = Buffer.alloc(POOL_BYTES);
 let poolPosition = POOL_BYTES;
 
-/** Random bits. Asking the operating system for every id on its own costs more than all the rest of an id. */
+/** Random bits from a pool: a system call for every id would cost more than the rest of it. */
 function random(bytes: 2 | 4): number {
   if (poolPosition > POOL_BYTES - bytes) {
     randomFillSync(pool);
@@ -40,9 +40,9 @@ function writeHex(value: number, start: number, end: number): void {
 }
 
 /**
- * A UUID of version 7 (RFC 9562 §5.7, with the counter of §6.2): milliseconds, a counter that begins anywhere in the
- * lower half, 62 random bits. Ids made one after the other sort that way, which keeps the store's indexes compact. Written into one buffer because two of them go into every task: the general
- * libraries spend on each what the engine spends on an event.
+ * A version 7 UUID (RFC 9562 §5.7, with the counter of §6.2): milliseconds, a counter that starts anywhere in the lower
+ * half, 62 random bits. Successive ids sort in order, which keeps the store's indexes compact. Written into one buffer
+ * because every task needs two: general libraries spend on each what the engine spends on an event.
  */
 export function uuidV7(now: number = Date.now()): string {
   if (now !== textTime) {

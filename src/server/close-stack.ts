@@ -1,4 +1,4 @@
-/** Steps that close what was opened, last first: when the server closes, or at once if it fails to start. */
+/** Closes resources in reverse order: when the server closes, or at once if it fails to start. */
 export class CloseStack {
   readonly #steps: (() => unknown)[] = [];
 
@@ -6,7 +6,7 @@ export class CloseStack {
     this.#steps.push(step);
   }
 
-  /** Runs every step, also after one that failed; rejects with the first failure. */
+  /** Runs every step, even after a failure; rejects with the first error. */
   async close(): Promise<void> {
     const failures: unknown[] = [];
     for (const step of this.#steps.splice(0).reverse()) {
@@ -20,13 +20,13 @@ export class CloseStack {
   }
 }
 
-/** Runs the steps of a start-up. If one fails, what the others opened is closed before its error is passed on. */
+/** Runs the steps of a start-up. If one fails, closes what the others opened and rethrows its error. */
 export async function openAll<T>(open: (closing: CloseStack) => Promise<T>): Promise<T> {
   const closing = new CloseStack();
   try {
     return await open(closing);
   } catch (error) {
-    // Why the server cannot start says more than what then failed to close.
+    // The error of the start is more useful than a later error of closing.
     await closing.close().catch(() => {});
     throw error;
   }

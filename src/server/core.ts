@@ -33,18 +33,18 @@ export interface Core {
   readonly gate: Gate;
   readonly router: Router;
   readonly http: NodeHttpOptions;
-  /** Takes upgrade requests; undefined where no dialect accepts any. */
+  /** Handles upgrade requests; undefined if no dialect accepts any. */
   readonly upgrade: Carriers["upgrade"];
   readonly store: TaskStore;
   readonly log: Log;
   readonly meter: Meter;
   readonly services: ReadonlyMap<string, ServedAgentService>;
   readonly connections: ConnectionLimits;
-  /** Lets runs finish, then closes everything; waits for runs for `drainMs` at most, default: as configured. */
+  /** Waits for running tasks, at most `drainMs` (default: as configured), then closes everything. */
   close(drainMs?: number): Promise<void>;
 }
 
-/** Read when a card is first made, by when the ports are known. */
+/** Read when a card is first created, by when the ports are known. */
 interface ServerLocation {
   baseUrl(): string;
   /** `host:port` of gRPC, if it is served. */
@@ -53,7 +53,7 @@ interface ServerLocation {
   readonly local?: boolean;
   /** Not all ports are open yet. */
   isStarting?(): boolean;
-  /** Where connections are accepted; absent where the server does not listen by itself. */
+  /** Where connections are accepted; absent if the server does not listen itself. */
   readonly endpoint?: CarriersOptions["endpoint"];
 }
 
@@ -187,7 +187,7 @@ interface EngineParts {
   readonly closing: CloseStack;
 }
 
-/** The engine with its store and its webhooks; not started. */
+/** The engine with its store and push sender; not started. */
 async function openEngine(settings: ServerSettings, parts: EngineParts) {
   const { log, limits, times, monitor = NO_MONITOR } = settings;
   const { where, dialects, report, keys, audit, counters, closing } = parts;
@@ -261,7 +261,7 @@ function createHttp(
   meter: Meter,
 ): NodeHttpOptions {
   return {
-    // Asked first: who may have a file that was offered over a connection is judged by its address, not by the caller.
+    // Carriers first: access to a file offered over a connection is authorised by its URL, not by the caller.
     handle: (exchange) => carriers.answer(exchange) ?? router.handle(exchange),
     refuse: (status, exchange, message = BODY_ERROR_MESSAGES[status](limits.body)) =>
       router.refuse(status, message, exchange),
@@ -290,7 +290,7 @@ function skillScopesOf(services: Iterable<ServedAgentService>): readonly string[
   return [...new Set([...services].flatMap(({ profile }) => profile.skills.flatMap(({ scopes = [] }) => scopes)))];
 }
 
-/** Counted and logged in any case; refused where nothing may be lost. */
+/** Counts and logs losses; throws in strict mode. */
 function reportLosses(dialect: string, losses: readonly Loss[], strict: boolean, counters: Counters, log: Log): void {
   const [first] = losses;
   if (first === undefined) return;

@@ -5,7 +5,7 @@ import type { Dialect, DialectTools } from "../dialects/contract.ts";
 import { tasksRest } from "../dialects/tasks-rest/index.ts";
 import { createXiaoyi, type XiaoyiServeOptions } from "./xiaoyi/open-xiaoyi.ts";
 
-/** Every dialect that is served. The first answers where it cannot be told which one the caller uses. */
+/** Every served dialect. The first answers if the caller's dialect is unknown. */
 export function createDialects(tools: DialectTools, options: XiaoyiServeOptions): readonly [Dialect, ...Dialect[]] {
   return [a2aV1, a2aV03, a2aV01, tasksRest, ...createXiaoyi(tools, options)];
 }

@@ -9,9 +9,9 @@ export type ExpressMiddleware = ((request: IncomingMessage, response: ServerResp
 };
 
 /**
- * Middleware for Express and everything else that passes on Node's own request and response. `publicUrl` is required
- * and includes the path it is mounted at: `app.use("/a2a", await dragoman({ … }))`. Requests for paths that are not
- * Dragoman's go on to the next handler.
+ * Middleware for Express and other frameworks that pass on Node's own request and response. `publicUrl` is required and
+ * includes the path it is mounted at: `app.use("/a2a", await dragoman({ … }))`. Requests for other paths are passed to
+ * the next handler.
  */
 export async function dragoman(options: ServeOptions & { readonly publicUrl: string }): Promise<ExpressMiddleware> {
   checkServeOptions("dragoman", options);

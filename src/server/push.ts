@@ -22,14 +22,14 @@ export interface PushOptions {
   readonly timeoutMs?: number;
   /** A notification that failed is tried again at most this long after; then twice as long each time. Default: 5 s. */
   readonly retryMs?: number;
-  /** Signs every notification with a secret that the receivers know too. */
+  /** Signs every notification with a secret shared with the receivers. */
   readonly hmac?: { readonly secret: string };
-  /** Signs every notification with a key whose public half is at `/.well-known/jwks.json`. */
+  /** Signs every notification with a key whose public part is at `/.well-known/jwks.json`. */
   readonly jwt?: Omit<SigningKeyOptions, "jku"> & {
     /** Default: the address of the server. */
     readonly issuer?: string;
   };
-  /** Carries them, instead of the one that keeps to public addresses. */
+  /** Sends notifications. Default: a `fetch` that only calls allowed targets. */
   readonly fetch?: PushFetch;
 }
 
@@ -41,7 +41,7 @@ interface PushDependencies {
   readonly where: { baseUrl(): string };
   /** Only this machine can call, so webhooks on it and around it do no harm. */
   readonly local: boolean;
-  /** That of `jwt`. */
+  /** The key of `jwt`. */
   readonly key: SigningKey | undefined;
 }
 
@@ -55,12 +55,12 @@ interface PushSetup {
 const MAX_ANSWER_BYTES = 64 * 1024;
 const DEFAULT_TIMEOUT_MS = 10_000;
 
-export function openPush(given: boolean | PushOptions, around: PushDependencies): PushSetup {
+export function openPush(given: boolean | PushOptions, dependencies: PushDependencies): PushSetup {
   if (given === false) return { engine: { push: false }, limits: {}, times: {} };
   const options = given === true ? {} : given;
   const { attempts, timeoutMs, retryMs, hmac, jwt } = options;
-  const { key } = around;
-  const policy = { allowPrivate: options.allowPrivateTargets ?? around.local };
+  const { key } = dependencies;
+  const policy = { allowPrivate: options.allowPrivateTargets ?? dependencies.local };
   const { check } = createTargetPolicy(policy);
   const guarded = createGuardedFetch({
     ...policy,
@@ -69,14 +69,16 @@ export function openPush(given: boolean | PushOptions, around: PushDependencies)
     timeoutMs: timeoutMs ?? DEFAULT_TIMEOUT_MS,
   });
   const pushSender = createPushSender({
-    encodings: new Map(around.dialects.flatMap(({ name, serving: { push } }) => (push ? [[name, push]] : []))),
+    encodings: new Map(dependencies.dialects.flatMap(({ name, serving: { push } }) => (push ? [[name, push]] : []))),
     fetch: options.fetch ?? guarded,
     check,
-    clock: around.clock,
-    ids: around.ids,
-    report: around.report,
+    clock: dependencies.clock,
+    ids: dependencies.ids,
+    report: dependencies.report,
     ...(hmac === undefined ? undefined : { secret: hmac.secret }),
-    ...(key === undefined ? undefined : { signing: { key, issuer: () => jwt?.issuer ?? around.where.baseUrl() } }),
+    ...(key === undefined
+      ? undefined
+      : { signing: { key, issuer: () => jwt?.issuer ?? dependencies.where.baseUrl() } }),
   });
   return {
     engine: { push: true, pushSender },
@@ -88,18 +90,18 @@ export function openPush(given: boolean | PushOptions, around: PushDependencies)
   };
 }
 
-/** As much of `fetch` as is needed. */
+/** The part of `fetch` that is used. */
 type PushFetch = (url: string, init: RequestInit) => Promise<Pick<Response, "status" | "body">>;
 
 interface PushSenderOptions {
-  /** By the name of the dialect that a config was registered in. */
+  /** By name of the dialect that a config was registered in. */
   readonly encodings: ReadonlyMap<string, PushEncoding>;
   readonly fetch: PushFetch;
-  /** Throws for a target that will not be called, as far as its spelling tells. */
+  /** Throws for a forbidden target, as far as the URL itself tells. */
   readonly check: (url: string) => unknown;
   readonly clock: Clock;
   readonly ids: IdGenerator;
-  /** Throws LOSS_REFUSED where nothing may be lost. */
+  /** Throws LOSS_REFUSED if losses are not allowed. */
   readonly report: (dialect: string, losses: readonly Loss[]) => void;
   /** Shared with all receivers. */
   readonly secret?: string;
@@ -108,7 +110,7 @@ interface PushSenderOptions {
 
 /** The number of the event in its task's log: a receiver that sees it again has had it already. */
 const EVENT_HEADER = "x-dragoman-event";
-/** In use under both names, and named by neither version of the protocol. */
+/** Both names are in use; neither version of the protocol defines one. */
 const TOKEN_HEADERS = ["x-a2a-notification-token", "a2a-notification-token"] as const;
 
 /** Encodes events in the dialect their config was registered in, and posts them. */
@@ -161,7 +163,7 @@ async function send(
   }
 }
 
-/** What shows the receiver who is calling: what it asked for itself, and our signatures. */
+/** Authenticates to the receiver: with the credentials of its config, and with our signatures. */
 async function authenticationHeaders(
   { clock, ids, secret, signing }: PushSenderOptions,
   { url, token, authentication, taskId }: PushNotification["config"],
@@ -183,7 +185,7 @@ async function authenticationHeaders(
   return headers;
 }
 
-/** A word that is made for programs, never a message: those may repeat the address, with whatever is in it. */
+/** An error code, never a message: messages may contain the URL, and with it secrets. */
 function failureReason(error: unknown, signal: AbortSignal): string {
   if (signal.aborted) return "no answer in time";
   const code = codeOf(error) ?? (error instanceof Error ? codeOf(error.cause) : undefined);

@@ -64,7 +64,7 @@ export async function serve(options: ServeOptions): Promise<DragomanServer> {
   const mount = (options.path ?? "").replace(/\/+$/, "");
   let url = "";
   let grpcUrl: string | undefined;
-  // A check of one's own may leave callers anonymous.
+  // A custom check may leave callers anonymous.
   const needsCredentials = identifiesCallers(auth) && auth.anonymous !== true;
   const isOwnHost = needsCredentials ? undefined : createHostCheck(host, options.publicUrl);
   let starting = true;
@@ -81,7 +81,7 @@ export async function serve(options: ServeOptions): Promise<DragomanServer> {
     let grpc: GrpcEndpoint | undefined;
     const tls = await openTls(options);
     closing.add(() => tls?.close());
-    // Answers leave after everything else has ended, so connections are closed after what was opened later.
+    // Responses are sent after everything else has ended, so connections are closed after what was opened later.
     closing.add(() => Promise.all([server && endConnections(server), grpc?.close(CLOSE_GRACE_MS)]));
     const core = await createCore(options, where, isOwnHost);
     closing.add(() => core.close(starting ? 0 : undefined));
@@ -100,7 +100,7 @@ export async function serve(options: ServeOptions): Promise<DragomanServer> {
   });
 }
 
-/** Client certificates can be shown only where there is TLS, and are trusted by the authorities of `auth.mtls`. */
+/** Client certificates require TLS, and are verified against the authorities of `auth.mtls`. */
 async function openTls(options: ServeOptions): Promise<TlsFiles | undefined> {
   const { tls, auth: { mtls } = {} } = options;
   if (tls === undefined) {
@@ -116,7 +116,7 @@ async function openTls(options: ServeOptions): Promise<TlsFiles | undefined> {
   return TlsFiles.open(all, options.baseDirectory ?? process.cwd(), log);
 }
 
-/** The port after that of HTTP, or any where that one was any. */
+/** Default port: the one after that of HTTP, or any free one if that was 0. */
 function openGrpc(
   options: ServeOptions,
   core: Core,
@@ -182,7 +182,7 @@ function runningServer(
   };
 }
 
-/** Time for answers that are being written; connections that are still open then are cut. */
+/** Time to finish responses; connections still open afterwards are destroyed. */
 const CLOSE_GRACE_MS = 1_000;
 
 function endConnections(server: Server): Promise<void> {
@@ -206,7 +206,10 @@ function listen(server: Server, host: string, port: number): Promise<AddressInfo
   });
 }
 
-/** A wildcard is no address to call: cards then name one that other machines can reach. IPv6 needs brackets in a URL. */
+/**
+ * A wildcard address cannot be called: cards then contain an address that other machines can reach. IPv6 needs brackets
+ * in a URL.
+ */
 function urlHost(host: string): string {
   if (host === "0.0.0.0" || host === "::") return externalAddress() ?? "127.0.0.1";
   return host.includes(":") ? `[${host}]` : host;

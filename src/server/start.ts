@@ -11,9 +11,9 @@ import { type DragomanServer, type ServeOptions, serve } from "./serve.ts";
 import { createWatchdog, type Watchdog } from "./watchdog.ts";
 
 /**
- * An agent's forgotten `await` must not take the other agents' tasks down with it: a rejection that nobody handles is
- * logged and survived. After an exception that nobody caught nothing can be relied on, so the server is closed in order.
- * Returns what takes the guard away again.
+ * A missing `await` in an agent must not abort the tasks of other agents: an unhandled rejection is only logged. After
+ * an uncaught exception the state is unreliable, so the server is shut down gracefully. Returns a function that removes
+ * the handlers.
  */
 function handleUncaughtErrors(log: Log, close: () => Promise<void>): () => void {
   const onRejection = (error: unknown) => {
@@ -38,15 +38,15 @@ function handleUncaughtErrors(log: Log, close: () => Promise<void>): () => void 
 export interface StartOptions {
   readonly configFile: string;
   readonly overrides?: ConfigOverrides & { readonly pretty?: boolean };
-  /** Load agents again when their modules or the configuration change. */
+  /** Reload agents when their modules or the configuration change. */
   readonly watch?: boolean;
 }
 
-/** Serves what a configuration file says. */
+/** Serves a configuration file. */
 export async function startServer(options: StartOptions): Promise<DragomanServer> {
   const { pretty, ...overrides } = options.overrides ?? {};
   const environment = await environmentFor(options.configFile);
-  // Modules and programs find the variables of the file, too.
+  // Modules and programs also see the variables of the `.env` file.
   Object.assign(process.env, environment);
   const config = await loadConfig(options.configFile, environment, overrides);
   const isPretty = config.log.pretty ?? pretty ?? false;
@@ -97,7 +97,7 @@ function createConfiguredWatchdog(config: DragomanConfig, isPretty: boolean, log
   return createWatchdog({ limitMs: watchdogMs, agentFiles, form, log });
 }
 
-/** Each run looks for its program again, so one that is installed later is found. */
+/** Only a warning: each run looks for its program again, so one that is installed later is found. */
 function warnAboutMissingPrograms(config: DragomanConfig, log: Log): void {
   for (const [agent, { source }] of config.agents) {
     const missing = source.kind === "process" ? findMissingProgram(source) : undefined;

@@ -1,4 +1,4 @@
-/** The thread of the watchdog. Everything here happens while the thread that serves may never run again. */
+/** The thread of the watchdog. Must not rely on the main thread, which may never run again. */
 import { writeSync } from "node:fs";
 import { type Debugger, Session } from "node:inspector";
 import { isAbsolute, sep } from "node:path";
@@ -8,14 +8,17 @@ import { StallDetector, threadCpuMs } from "../agents/threads.ts";
 import { CELL, NOTE_OFFSET, type WatchdogData } from "./watchdog.ts";
 
 const CHECK_MS = 250;
-/** For the other thread to stop where it is, and then to end in order. */
+/** Time for the main thread to pause, and then to exit in order. */
 const DEBUGGER_TIMEOUT_MS = 1_500;
 const MAX_FRAMES = 20;
 const FATAL = 60;
 const WARN = 40;
-/** Times the limit after which the process is ended even if no agent's code runs: the server may be busy for a while. */
+/**
+ * Multiple of the limit after which the process is ended even if no agent code runs: the server itself may be busy for
+ * a while.
+ */
 const OWN_CODE_FACTOR = 12;
-/** Our own files, from the build and from the sources alike. */
+/** Our own files, in the build as well as in the sources. */
 const OWN_ROOT = fileURLToPath(new URL("..", import.meta.url));
 
 const { agentFiles, exitCode, form, limitMs, shared, thread } = workerData as WatchdogData;
@@ -24,7 +27,7 @@ const stall = new StallDetector(limitMs, () => threadCpuMs(thread));
 const longStall = new StallDetector(OWN_CODE_FACTOR * limitMs, () => threadCpuMs(thread));
 let reported = false;
 let reporting = false;
-/** The last beat before which the server was busy with its own work. */
+/** The last heartbeat before which the server was busy with its own work. */
 let excusedBeat = -1;
 
 setInterval(() => {
@@ -88,20 +91,20 @@ function endStalled(isLong: boolean): void {
   }, DEBUGGER_TIMEOUT_MS);
 }
 
-/** Not ours, nor Node's, nor that of a package: an agent's own, or what serves beside us in one program. */
+/** Not ours, Node's or a package's: an agent's own code, or other code of the embedding program. */
 function isAgentCode(file: string): boolean {
   if (agentFiles.some(([known]) => known === file)) return true;
   return isAbsolute(file) && !file.startsWith(OWN_ROOT) && !file.includes(`${sep}node_modules${sep}`);
 }
 
-/** The server works, if slowly: what it does is worth a line, and no reason to end it. */
+/** The server is slow but works: logged, not ended. */
 function reportBusy(beats: number, stack: readonly string[]): void {
   excusedBeat = beats;
   reporting = false;
   write(WARN, "WARN", `The server was busy for ${limitMs / 1_000} s of CPU time without a pause`, { stack });
 }
 
-/** What the thread noted before it called an agent; nothing once the agent has waited for something in between. */
+/** The note written before an agent was called; undefined once the agent has awaited something. */
 function readNote(): Culprit | undefined {
   if (cells[CELL.running] === 0) return undefined;
   const text = Buffer.from(shared, NOTE_OFFSET, cells[CELL.noteLength]).toString("utf8");
@@ -109,7 +112,7 @@ function readNote(): Culprit | undefined {
   return { agent, task };
 }
 
-/** The turn is a variable of one of the functions that run. */
+/** The turn is a variable of one of the functions on the stack. */
 const TASK_OF_FRAME = `(() => {
   for (const read of [() => turn, () => arguments[0]]) {
     try { const { id } = read().task; if (typeof id === "string") return id; } catch {}
@@ -134,7 +137,7 @@ function findTask(
   });
 }
 
-/** The loop is broken off, and the process ends from the other thread, so that programs of agents end with it. */
+/** Breaks the loop and exits on the main thread, so that child processes of agents end as well. */
 function endProcess(session: Session): void {
   const expression = `setImmediate(() => process.exit(${exitCode}))`;
   session.post("Runtime.evaluate", { expression }, () => {

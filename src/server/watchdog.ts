@@ -3,27 +3,27 @@ import type { Worker } from "node:worker_threads";
 import { currentThreadId, startThread } from "../agents/threads.ts";
 import type { Log, RunMonitor } from "../model/ports.ts";
 
-/** How the process ends when one agent keeps all others from running. */
+/** Exit code if one agent blocks all others. */
 export const STALLED_EXIT_CODE = 70;
 
 interface WatchdogOptions {
-  /** CPU time after which the thread that serves counts as stalled. */
+  /** CPU time after which the main thread counts as stalled. */
   readonly limitMs: number;
-  /** Names of agents by the files of their modules, to recognise in a stack whose code runs. */
+  /** Names of agents by module file, to attribute a stack to an agent. */
   readonly agentFiles: readonly (readonly [file: string, agent: string])[];
-  /** How the last line of the log is written. */
+  /** Format of the last log line. */
   readonly form: "json" | "pretty" | "silent";
   readonly log: Log;
 }
 
 export interface WatchdogData extends Omit<WatchdogOptions, "log"> {
   readonly shared: SharedArrayBuffer;
-  /** The thread that serves, as the operating system calls it. */
+  /** The main thread's id in the operating system. */
   readonly thread: string;
   readonly exitCode: number;
 }
 
-/** Places in the shared memory, as 32-bit numbers; the text of the note follows them. */
+/** Indexes of 32-bit cells in the shared memory; the text of the note follows them. */
 export const CELL = { beats: 0, running: 1, noteLength: 2, debugged: 3 } as const;
 export const NOTE_OFFSET = 16;
 const MAX_NOTE_BYTES = 1_024;
@@ -31,15 +31,15 @@ const BEAT_MS = 250;
 
 export interface Watchdog {
   readonly monitor: RunMonitor;
-  /** To be called once the server listens: what it does before may take its time. */
+  /** To be called once the server listens: start-up may take longer than the limit. */
   start(): void;
   stop(): void;
 }
 
 /**
- * Watches the thread that serves from another one. An endless loop in an agent stops everything, timeouts and signals
- * included; the watchdog then writes whose code ran and ends the process, so that whatever supervises it starts it again
- * and tasks are recovered as after any crash.
+ * Watches the main thread from another thread. An endless loop in an agent blocks everything, including timeouts and
+ * signals; the watchdog then logs whose code ran and ends the process, so that its supervisor restarts it and tasks are
+ * recovered as after any crash.
  */
 export function createWatchdog({ log, ...options }: WatchdogOptions): Watchdog {
   const shared = new SharedArrayBuffer(NOTE_OFFSET + MAX_NOTE_BYTES);

@@ -11,8 +11,8 @@ export type WebHandler = ((request: Request) => Promise<Response>) & { close(): 
 
 /**
  * The same server as a web-standard function, for Hono, Next, Bun and Deno. `publicUrl` is required and includes the
- * path it is mounted at. A `Request` does not show where it comes from, nor a `Response` whether it is being read: limits
- * by address and on unread answers are up to the framework's own server.
+ * path it is mounted at. A `Request` does not contain its address, nor does a `Response` show whether it is being read:
+ * limits by address and on unread responses are left to the framework's own server.
  */
 export async function createHandler(options: ServeOptions & { readonly publicUrl: string }): Promise<WebHandler> {
   checkServeOptions("createHandler", options);
@@ -23,7 +23,7 @@ export async function createHandler(options: ServeOptions & { readonly publicUrl
     const { pathname, search } = new URL(request.url);
     const exchange: ExchangeRequest = {
       method: request.method,
-      // A framework may have taken the mount path away already.
+      // A framework may have stripped the mount path already.
       path: pathBelowMount(pathname, mount) ?? pathname,
       query: search.slice(1),
       headers: Object.fromEntries(request.headers),
@@ -39,7 +39,7 @@ export async function createHandler(options: ServeOptions & { readonly publicUrl
   return Object.assign(handle, { close: () => core.close() });
 }
 
-/** The body, or the answer to a request whose body is not read on; under the same limits as over Node's HTTP. */
+/** Reads the body, under the same limits as over Node's HTTP; returns a reply if it is refused. */
 async function readBody(
   { body }: Request,
   exchange: ExchangeRequest,
@@ -63,7 +63,7 @@ async function readBody(
     for await (const chunk of body) {
       if (size + chunk.length > maxBodyBytes) return refuse(413, exchange);
       const isLarge = Math.max(announced, size + chunk.length) > LARGE_REQUEST_BYTES;
-      // Callers that have shown credentials have a larger share of the budget.
+      // Authenticated callers have a larger share of the budget.
       if (hasCredentials === undefined && (isLarge || !arriving.fits(chunk.length, false))) {
         const refusal = await recognise();
         if (refusal !== undefined) return refusal;
@@ -88,7 +88,7 @@ function toResponse(reply: FullReply, bodyless = false): Response {
   return new Response(body, { status: reply.status, headers: { ...reply.headers } });
 }
 
-/** Pulled by the consumer, so a slow one slows the reader of the log and nothing piles up. */
+/** Pulled by the consumer, so a slow one slows the reader of the log and nothing is buffered. */
 function toReadable(frames: AsyncIterable<string>): ReadableStream<Uint8Array> {
   const iterator = frames[Symbol.asyncIterator]();
   const encoder = new TextEncoder();
