@@ -53,11 +53,11 @@ describe("a connection", () => {
       },
     });
     const connection = connectionTo(endpoint);
-    const told = new Promise<number>((resolve) => connection.session.once("goaway", resolve));
+    const goaway = new Promise<number>((resolve) => connection.session.once("goaway", resolve));
     const answer = connection.call("Say", framed("late"));
     await begun.promise;
     const closed = endpoint.close(30_000);
-    expect(await told).toBe(constants.NGHTTP2_NO_ERROR);
+    expect(await goaway).toBe(constants.NGHTTP2_NO_ERROR);
     release.resolve();
     expect((await answer).body).toEqual(framed("late"));
     await closed;

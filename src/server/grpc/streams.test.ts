@@ -19,7 +19,7 @@ closeAfterEach();
 
 type Step = IteratorResult<readonly Uint8Array[]>;
 
-/** Messages for as long as someone asks; remembers how many and whether it was told to stop. */
+/** Endless messages; records how many were pulled and whether it was closed. */
 class Source implements AsyncIterableIterator<readonly Uint8Array[]> {
   readonly left = signal();
   readonly asked = signal();
