@@ -80,7 +80,7 @@ class Scene {
     await this.clock.advance(0);
   }
 
-  get said(): string[] {
+  get messages(): string[] {
     return this.lines.map(({ level, message }) => `${level}: ${message}`);
   }
 }
@@ -95,7 +95,7 @@ describe("a connection that is kept open", () => {
     expect(waits.slice(0, 7)).toEqual([2, 4, 8, 16, 32, 60, 60]);
     expect(waits).toHaveLength(50);
     expect(scene.loop.state).toBe("given-up");
-    expect(scene.said).toEqual([
+    expect(scene.messages).toEqual([
       "warn: Could not connect to Xiaoyi; will retry.",
       expect.stringMatching(/^error: Gave up connecting to Xiaoyi/),
     ]);
@@ -151,13 +151,13 @@ describe("a connection that is kept open", () => {
     await scene.kick(1000);
     await scene.clock.advance(5_000);
     await scene.kick(1000);
-    const explained = scene.said.filter((line) => line.includes("same agent id"));
+    const explained = scene.messages.filter((line) => line.includes("same agent id"));
     expect(explained).toHaveLength(1);
     await scene.loop.stop();
     const later = new Scene("link");
     await later.clock.advance(20_000);
     await later.kick(1000);
-    expect(later.said.filter((line) => line.includes("same agent id"))).toEqual([]);
+    expect(later.messages.filter((line) => line.includes("same agent id"))).toEqual([]);
     await later.loop.stop();
   });
 
@@ -169,7 +169,7 @@ describe("a connection that is kept open", () => {
     await scene.kick(1006);
     expect(scene.loop.state).toBe("waiting");
     await scene.clock.advance(6_100);
-    expect(scene.said.map((line) => line.slice(0, 26))).toEqual([
+    expect(scene.messages.map((line) => line.slice(0, 26))).toEqual([
       "warn: Could not connect to",
       "info: Connected to Xiaoyi.",
       "warn: The connection to Xi",
