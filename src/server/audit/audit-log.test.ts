@@ -23,12 +23,12 @@ function auditOn(disk: { broken: boolean }, required = false) {
   const written: string[] = [];
   const counted: CounterName[] = [];
   const logged: [string, LogFields][] = [];
-  const say = (fields: LogFields, message: string) => logged.push([message, fields]);
+  const write = (fields: LogFields, message: string) => logged.push([message, fields]);
   const audit = new AuditLog(
     { file: "/audit.jsonl", required },
     {
       clock,
-      log: { debug: say, info: say, warn: say, error: say },
+      log: { debug: write, info: write, warn: write, error: write },
       meter: { count: (name) => counted.push(name) },
       append: async (_, text) => {
         if (disk.broken) throw new Error("no space left");
