@@ -83,13 +83,13 @@ describe("what is logged", () => {
   });
 
   it.each(PLANTED)("holds none from %s in a log of one's own either", (_, fields, message) => {
-    const heard: unknown[] = [];
-    const say = (...said: unknown[]) => heard.push(...said);
-    const own = { debug: say, info: say, warn: say, error: say };
+    const received: unknown[] = [];
+    const write = (...args: unknown[]) => received.push(...args);
+    const own = { debug: write, info: write, warn: write, error: write };
     const log = withRedaction(own);
     log.debug(fields, message);
-    expect(heard).toHaveLength(2);
-    expect(JSON.stringify(heard)).not.toContain(SECRET);
+    expect(received).toHaveLength(2);
+    expect(JSON.stringify(received)).not.toContain(SECRET);
     expect(withRedaction(log)).toBe(log);
   });
 
