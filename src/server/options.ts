@@ -114,10 +114,10 @@ export const DEFAULT_SERVE_LIMITS = {
 };
 export const DEFAULT_SERVE_TIMES = { keepAliveMs: 15_000, stalledReaderMs: 60_000, drainMs: 10_000 };
 
-/** Options with their defaults, as the parts of the server take them. */
+/** Options with defaults applied, as the parts of the server use them. */
 export type ServerSettings = ReturnType<typeof resolveOptions>;
 
-/** Throws a TypeError where there is no agent to answer at the root. */
+/** Throws a TypeError if the default agent does not exist. */
 export function resolveOptions(options: ServeOptions) {
   const names = Object.keys(options.agents);
   const defaultName = options.default ?? names[0];
