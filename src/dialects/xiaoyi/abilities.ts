@@ -1,10 +1,10 @@
-/** What Xiaoyi has no words for, in either access mode. */
+/** What Xiaoyi cannot express, in either access mode. */
 
 import type { LossRule } from "../../model/loss.ts";
 import type { Abilities } from "../contract.ts";
 import { PART_LOSSES, STATE_LOSSES } from "../shared/legacy/losses.ts";
 
-/** A task is followed by the one stream that its message is answered with; it cannot be looked at later. */
+/** A task can only be followed through the stream that answers its message; it cannot be fetched later. */
 export const can: Abilities = {
   streaming: true,
   replay: false,

@@ -1,4 +1,4 @@
-/** Tasks of one agent for one caller: what both ways of access ask of it. */
+/** One agent's tasks for one caller: the operations that both access modes need. */
 
 import { ProtocolError } from "../../model/errors.ts";
 import type { StreamEvent } from "../../model/event.ts";
@@ -10,9 +10,9 @@ import type { AgentService } from "../contract.ts";
 import { createFrame } from "../shared/responses.ts";
 import type { CancelState } from "./control.ts";
 
-/** Tasks that a message continues, and ids that no longer can be continued. */
+/** Tasks that a message continues, and task ids that can no longer be continued. */
 
-/** The id that was chosen for a task is that of one that takes no more messages, or not these. */
+/** Whether the chosen id belongs to a task that accepts no more messages, or none from this caller. */
 function isTaskIdTaken(error: unknown, taskId: string): boolean {
   if (!ProtocolError.is(error)) return false;
   if (error.code === "UNSUPPORTED_OPERATION") return error.metadata?.taskId === taskId;
@@ -23,20 +23,20 @@ function isTaskIdTaken(error: unknown, taskId: string): boolean {
 
 const NO_VIOLATION = { field: "", description: "" };
 
-/** A task that goes on begins its stream with all it ever said. */
+/** The stream of a continued task begins with every artifact the task has produced so far. */
 export function withoutEarlierArtifacts(event: StreamEvent): StreamEvent {
   if (!("task" in event)) return event;
   const { artifacts, ...rest } = event.task;
   return { task: rest };
 }
 
-/** How soon an agent that does not stream is asked for its task again: first, and at most. */
+/** Polling interval for agents that do not stream: initial and maximum. */
 const POLL_MS = 50;
 const MAX_POLL_MS = 1_000;
 
 interface OpenedTask {
   readonly frames: FrameStream;
-  /** The task has the id that was wanted. */
+  /** Whether the task has the requested id. */
   readonly hasChosenId: boolean;
 }
 
@@ -56,8 +56,8 @@ export class AgentTasks {
   }
 
   /**
-   * Takes a message in, for the task of that id or a new one of that id. An id whose task has ended, or is somebody
-   * else's, is not ours to give again: the new task gets one of its own then.
+   * Sends a message to the task with this id, or to a new task with this id. If the id belongs to a task that has ended
+   * or has another owner, it cannot be reused and the new task gets an id of its own.
    */
   async open(message: Message, id: string): Promise<OpenedTask> {
     try {
@@ -68,7 +68,7 @@ export class AgentTasks {
     }
   }
 
-  /** A task as it stands, and what follows; of one that asks nothing follows, unless `moreComes`. */
+  /** The current task, followed by its updates. A task that waits for input has none, unless `moreComes`. */
   async follow(id: string, moreComes: boolean): Promise<FrameStream> {
     const task = await this.dispatch({ kind: "get", id });
     if (isTerminal(task.status.state) || (isInterrupted(task.status.state) && !moreComes)) return singleFrame({ task });
@@ -76,7 +76,7 @@ export class AgentTasks {
     try {
       return await this.dispatch({ kind: "subscribe", id });
     } catch (error) {
-      // Ended since it was looked at.
+      // The task ended after it was read.
       if (!ProtocolError.is(error) || error.code !== "UNSUPPORTED_OPERATION") throw error;
       return singleFrame({ task: await this.dispatch({ kind: "get", id }) });
     }
@@ -92,7 +92,9 @@ export class AgentTasks {
     }
   }
 
-  /** The platform follows every answer; that of an agent that does not stream is looked at until it is there. */
+  /**
+   * The platform expects a stream for every answer, so an agent that does not stream is polled until its task is done.
+   */
   async #send(input: SendInput): Promise<FrameStream> {
     if (this.#service.profile.streaming) return this.dispatch({ kind: "stream", ...input });
     const before = input.chosenId === undefined ? NO_ARTIFACTS : await this.#artifactsBefore(input.chosenId);
@@ -101,7 +103,7 @@ export class AgentTasks {
     return "task" in outcome ? this.#poll(outcome.task, before) : singleFrame(outcome);
   }
 
-  /** What a task that goes on has given was shown then. */
+  /** Artifacts of a continued task that were sent with earlier answers. */
   async #artifactsBefore(id: string): Promise<ReadonlySet<string>> {
     try {
       const { artifacts = [] } = await this.dispatch({ kind: "get", id, historyLength: 0 });
@@ -120,7 +122,7 @@ export class AgentTasks {
       await new Promise<void>((resolve) => {
         this.#clock.after(wait, resolve);
       });
-      // Whoever left meanwhile is let go here.
+      // Gives the consumer a chance to return if the caller has disconnected.
       yield NO_FRAMES;
       task = await this.dispatch({ kind: "get", id: begun.id });
     }
@@ -135,7 +137,7 @@ function isRunning({ status: { state } }: Task): boolean {
   return !isTerminal(state) && !isInterrupted(state);
 }
 
-/** As updates, which whoever wants only what is new takes for new. */
+/** As updates, because a reader that wants only new content treats updates as new. */
 function toAnswerFrames({ artifacts = [], ...task }: Task, before: ReadonlySet<string>): readonly StreamFrame[] {
   const scope = { taskId: task.id, contextId: task.contextId };
   const given = artifacts.filter((artifact) => !before.has(JSON.stringify(artifact)));

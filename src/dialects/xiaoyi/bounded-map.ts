@@ -1,10 +1,10 @@
-/** A map that forgets what was not asked for the longest when it is full. */
+/** A map that evicts the least recently used entry when it is full. */
 export class BoundedMap<K, V> {
   readonly #entries = new Map<K, V>();
   readonly #maxSize: number;
   readonly #isEvictable: (value: V) => boolean;
 
-  /** `mayGo`: what must not be forgotten yet stays, and the map then grows beyond its bound. */
+  /** `mayGo`: entries for which it returns false are not evicted, so the map may grow beyond its maximum size. */
   constructor(maxSize: number, mayGo: (value: V) => boolean = () => true) {
     this.#maxSize = maxSize;
     this.#isEvictable = mayGo;
@@ -32,7 +32,9 @@ export class BoundedMap<K, V> {
     return this.#entries.delete(key);
   }
 
-  /** Looks at few, so that a map of nothing but what must stay costs little, but at more than it grows by. */
+  /**
+   * Checks few entries, so that a map full of entries that must stay costs little, but more than are added at a time.
+   */
   #evict(): void {
     let looked = 0;
     for (const [key, value] of this.#entries) {

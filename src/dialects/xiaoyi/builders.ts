@@ -1,11 +1,11 @@
-/** What agents can give a device beside text. Others are shown the text that comes with it. */
+/** Content other than text that agents can send to a device. Other clients show the fallback text. */
 
 import type { JsonObject, JsonValue } from "../../model/json.ts";
 import type { Part } from "../../model/message.ts";
 import { fallbackTextOf, reasoningPart, showablePart } from "./metadata.ts";
 
 export interface Shown {
-  /** For those who cannot show the thing; titles and links of it unless given. */
+  /** Fallback for clients that cannot show the content. Default: its titles and links. */
   readonly text?: string;
 }
 
@@ -31,22 +31,22 @@ export interface ActionOptions extends Shown {
   readonly bundleName: string;
   readonly intentParam?: JsonObject;
   readonly executeMode?: "background" | "foreground";
-  /** Whether the device reports what came of it, as an event in a later message. */
+  /** Whether the device reports the result, as an event in a later message. */
   readonly needUploadResult?: boolean;
   /** Further members of `executeParam`, e.g. `needUnlock`, `timeOut`, `permissionId`. */
   readonly more?: JsonObject;
 }
 
 export interface Card {
-  /** As the console's output configuration names it. */
+  /** The name in the console's output configuration. */
   readonly cardName: string;
   readonly cardData: JsonObject;
-  /** Under the text unless given. */
+  /** Default: below the text. */
   readonly displayType?: "EmbedMarkdown" | "DisplayFaCard";
 }
 
 export interface Chip {
-  /** What is asked when the chip is tapped. */
+  /** The question that is sent when the chip is tapped. */
   readonly text: string;
   readonly domain?: "AIGC" | "documentSummary";
   readonly icon?: string;
@@ -67,7 +67,7 @@ const MAX_CARDS = 20;
 const MAX_CHIP_LENGTH = 64;
 const LOCATION = { intentName: "GetCurrentLocation", bundleName: "com.huawei.hmos.aidispatchservice" } as const;
 
-/** Something for the device to do. */
+/** A command that the device executes. */
 function command({ name, namespace, payload, ...shown }: CommandOptions): Part {
   return toShowablePart({ commands: [{ header: { namespace, name }, payload }] }, shown);
 }
@@ -78,7 +78,7 @@ function deeplink({ appName, appType, packageName, url, ...shown }: DeeplinkOpti
   return command({ namespace: "Command", name: "Deeplink", payload, ...shown });
 }
 
-/** Runs an intent that is registered with the platform under the same names; others are dropped by it. */
+/** Runs an intent that is registered with the platform under the same names; the platform drops others. */
 function action({ bundleName, intentName, intentParam, more, ...options }: ActionOptions): Part {
   const { executeMode = "background", needUploadResult = true, ...shown } = options;
   const executeParam = { executeMode, intentName, bundleName, achieveType: "INTENT", intentParam: intentParam ?? {} };
@@ -86,7 +86,7 @@ function action({ bundleName, intentName, intentParam, more, ...options }: Actio
   return command({ namespace: "Common", name: "Action", payload, ...shown });
 }
 
-/** Where the device is, in WGS84, as an event in a later message. */
+/** Requests the device's location, in WGS84, which arrives as an event in a later message. */
 function location(shown: Shown = {}): Part {
   return action({ ...LOCATION, ...shown });
 }
@@ -105,7 +105,7 @@ function card(one: Card, shown: Shown = {}): Part {
   return cards([one], shown);
 }
 
-/** Questions to tap, below the answer. */
+/** Suggested questions, below the answer. */
 function chips(all: readonly (Chip | string)[], shown: Shown = {}): Part {
   const chipsList = all.map((one) => toChip(typeof one === "string" ? { text: one } : one));
   return toShowablePart({ chipsInfo: { displayChips: { chipsList } } }, shown);
@@ -117,7 +117,7 @@ function toChip({ domain = "AIGC", icon, text }: Chip): JsonObject {
   return { content, domain, ...withoutUndefined({ icon }) };
 }
 
-/** Where an answer comes from. */
+/** Sources of an answer. */
 function references(all: readonly Reference[], shown: Shown = {}): Part {
   return toShowablePart({ reference: { items: all.map(toReference) } }, shown);
 }
@@ -137,12 +137,12 @@ function toReference({ imageUrl, name, open = "xiaoyi", source, subTitle, title,
   };
 }
 
-/** A thought to show while the user waits; it folds away when the answer comes. Others do not see it. */
+/** Reasoning that is shown while the user waits and collapses when the answer arrives. Other clients do not show it. */
 function reasoning(text: string): Part {
   return reasoningPart(text);
 }
 
-/** A link, in Markdown, that asks the user to log in; what comes of it is told by `authorize`. */
+/** A Markdown link that asks the user to log in; the result arrives as `authorize`. */
 function loginLink({
   agentId,
   appId,
@@ -155,7 +155,6 @@ function loginLink({
   return `[${label}](superlink://vassistant?hwIdAuth=phone&appId=${encodeURIComponent(appId)}&agentId=${encodeURIComponent(agentId)})`;
 }
 
-/** Those that are there. */
 function withoutUndefined(members: Readonly<Record<string, JsonValue | undefined>>): JsonObject {
   const present = Object.entries(members).filter((entry): entry is [string, JsonValue] => entry[1] !== undefined);
   return Object.fromEntries(present);

@@ -1,4 +1,4 @@
-/** Methods, in every spelling there is, and what those that steer a conversation are about. */
+/** Methods in all their spellings, and the targets of those that control a conversation. */
 
 import { isObject } from "../../model/json.ts";
 
@@ -10,7 +10,7 @@ const METHODS: ReadonlyMap<unknown, Method> = new Map<unknown, Method>([
   ["tasks_cancel", "cancel"],
   ["clearContext", "clear"],
   ["clear_context", "clear"],
-  // An `action` of older links.
+  // An `action` of the older link protocol.
   ["clear", "clear"],
   ["initialize", "initialize"],
   ["notifications/initialized", "initialized"],
@@ -24,11 +24,11 @@ export function methodOf(word: unknown): Method | undefined {
 
 type Envelope = Readonly<Record<string, unknown>>;
 
-/** A request to cancel or to clear: most come without params and name the session beside the method. */
+/** The target of a cancel or clear request: most have no params and name the session beside the method. */
 export interface ControlTarget {
-  /** All that may be the session, the most likely first. */
+  /** Candidates for the session id, most likely first. */
   readonly sessionIds: readonly string[];
-  /** All that may be the task, the most likely first. */
+  /** Candidates for the task id, most likely first. */
   readonly taskIds: readonly string[];
 }
 
@@ -64,7 +64,7 @@ export function toClearResult(state: ClearState): object {
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** Phones and tablets have a UUID; what the assistant on a desktop has is opaque. Nothing else tells them apart. */
+/** Phones and tablets have a UUID, the desktop assistant has an opaque id. Nothing else tells them apart. */
 export function isDesktop(deviceId: unknown): boolean {
   return typeof deviceId === "string" && deviceId !== "" && !UUID.test(deviceId);
 }

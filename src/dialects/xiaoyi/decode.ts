@@ -1,4 +1,4 @@
-/** What the platform says: the params of `message/stream`. */
+/** Decodes what the platform sends: the params of `message/stream`. */
 
 import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import type { Lossy } from "../../model/loss.ts";
@@ -9,7 +9,7 @@ import type { ReadOptions } from "../shared/proto/json-reading.ts";
 import { XIAOYI_EXTENSION } from "./metadata.ts";
 import { decodeKnownPart } from "./parts.ts";
 
-/** Variables of the platform: groups of them as objects, as devices send them, or as lists of objects, as documented. */
+/** The platform's variables: groups are objects, as devices send them, or lists of objects, as documented. */
 
 type VariableGroup = "systemVariables" | "clientVariables" | "memoryVariables";
 
@@ -23,13 +23,13 @@ function mergeVariables(variables: JsonObject, group: VariableGroup): JsonObject
   return merged;
 }
 
-/** In lists, a variable may also be told as a name and a value. */
+/** In lists, a variable may also be encoded as a name and a value. */
 function fromNameAndValue(one: JsonObject): JsonObject {
   const { name, value } = one;
   return typeof name === "string" && value !== undefined && name !== "__proto__" ? { [name]: value } : one;
 }
 
-/** Something the device did or was told, not something the user said. */
+/** An event of the device, as opposed to input from the user. */
 interface DeviceEvent {
   readonly namespace: string;
   readonly name: string;
@@ -39,25 +39,24 @@ interface DeviceEvent {
 export interface DecodedMessage {
   /** The platform's id of the task. */
   readonly taskId: string;
-  /** The conversation. */
   readonly sessionId: string;
-  /** What `authorize` gave the user, if it did. */
+  /** The login session that `authorize` created, if any. */
   readonly loginSessionId: string | undefined;
-  /** In the context of the session; it names no task. */
+  /** Its context is the session; it names no task. */
   readonly message: Message;
   readonly events: readonly DeviceEvent[];
-  /** False: nothing but events of the device, which are for whoever waits for them. */
+  /** False: the message holds only device events, which go to the task that waits for them. */
   readonly isTurn: boolean;
-  /** Where the user's device can be told of something later. */
+  /** The push address of the user's device. */
   readonly pushId: string | undefined;
 }
 
 interface MessageDefaults {
-  /** Where the params name no session. */
+  /** Used if the params name no session. */
   readonly sessionId?: string | undefined;
 }
 
-/** Throws INVALID_PARAMS for what is no message. */
+/** Throws INVALID_PARAMS if the params are not a message. */
 export function decodeMessageParams(
   params: unknown,
   options: ReadOptions,
@@ -71,15 +70,15 @@ function decodeParams(members: Members, ids: CodecTools["ids"], defaults: Messag
   const taskId = members.requiredText("id");
   const sessionId = members.text("sessionId") ?? defaults.sessionId ?? members.requiredText("sessionId");
   const loginSessionId = members.text("agentLoginSessionId");
-  const said = members.requiredObject("message", decodeMessage);
-  const { events, isTurn, parts, variables } = sortParts(said.parts, variablesBeside(members));
+  const decoded = members.requiredObject("message", decodeMessage);
+  const { events, isTurn, parts, variables } = sortParts(decoded.parts, variablesBeside(members));
   const mark = toMetadata(variables, loginSessionId);
   return {
     taskId,
     sessionId,
     loginSessionId,
     message: {
-      messageId: said.messageId ?? ids.message(),
+      messageId: decoded.messageId ?? ids.message(),
       role: "ROLE_USER",
       contextId: sessionId,
       parts,
@@ -92,15 +91,15 @@ function decodeParams(members: Members, ids: CodecTools["ids"], defaults: Messag
 }
 
 function decodeMessage(members: Members): { readonly messageId: string | undefined; readonly parts: readonly Part[] } {
-  const said = members.requiredList("parts", decodeKnownPart);
-  const parts = said.filter((part) => part !== undefined);
-  if (parts.length === 0 && said.length > 0) {
+  const decoded = members.requiredList("parts", decodeKnownPart);
+  const parts = decoded.filter((part) => part !== undefined);
+  if (parts.length === 0 && decoded.length > 0) {
     members.reading.violateMember("parts", "must have one of text, reasoningText, file, data");
   }
   return { messageId: members.text("messageId"), parts };
 }
 
-/** Some put the variables beside the message instead of into it. */
+/** Some clients send the variables beside the message instead of inside it. */
 function variablesBeside(members: Members): JsonObject {
   const data = members.raw("data");
   return isObject(data) && isObject(data.variables) ? data.variables : {};
@@ -115,7 +114,7 @@ interface SortedParts {
 
 const EMPTY_PARTS: readonly Part[] = [{ text: "" }];
 
-/** Variables are not part of what was said; events are, for an agent that asked for them. */
+/** Variables are not part of the message's content; events are, for an agent that asked for them. */
 function sortParts(all: readonly Part[], beside: JsonObject): SortedParts {
   const parts: Part[] = [];
   const events: DeviceEvent[] = [];
@@ -143,7 +142,7 @@ function eventsIn(value: JsonValue | undefined): DeviceEvent[] {
   return Array.isArray(value) ? (value as readonly JsonValue[]).flatMap(decodeEvent) : [];
 }
 
-/** An older form has no header: the name of what was asked for, and what came of it. */
+/** An older format has no header: it holds the name of the request and its result. */
 function decodeEvent(value: JsonValue): DeviceEvent[] {
   if (!isObject(value)) return [];
   const { header, payload } = value;
@@ -155,7 +154,7 @@ function decodeEvent(value: JsonValue): DeviceEvent[] {
 
 const RESULT_EVENT = { namespace: "Common", name: "UploadExeResult" } as const;
 
-/** The push id is an address for this server's own use, hence not for agents, which may be someone else's. */
+/** The push id is an address for this server only; agents do not receive it, as they may belong to someone else. */
 function toMetadata(variables: JsonObject, loginSessionId: string | undefined): JsonObject | undefined {
   const shown = withoutPushId(variables);
   const hasVariables = Object.keys(shown).length > 0;
@@ -169,10 +168,10 @@ function toMetadata(variables: JsonObject, loginSessionId: string | undefined): 
 function withoutPushId(variables: JsonObject): JsonObject {
   const { systemVariables, ...others } = variables;
   if (systemVariables === undefined) return variables;
-  const kept = Array.isArray(systemVariables)
+  const remaining = Array.isArray(systemVariables)
     ? (systemVariables as readonly JsonValue[]).filter((one) => !namesPushId(one)).map(dropPushId)
     : dropPushId(systemVariables);
-  return { ...others, systemVariables: kept };
+  return { ...others, systemVariables: remaining };
 }
 
 function namesPushId(value: JsonValue): boolean {
@@ -189,7 +188,7 @@ function nonEmptyString(value: JsonValue | undefined): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** The id of what a push notification stood for, when the user tapped it. */
+/** The id in the push notification that the user tapped, if any. */
 export function tappedNotificationId(events: readonly DeviceEvent[]): string | undefined {
   const trigger = events.find(({ name, namespace }) => namespace === "Common" && name === "Trigger");
   const map = trigger?.payload.dataMap;

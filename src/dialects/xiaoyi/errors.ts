@@ -1,10 +1,10 @@
-/** Every error code both ways. */
+/** Maps every error code in both directions. */
 
 import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
 import { peerErrorMessage } from "../shared/errors.ts";
 import type { FrameError } from "./frames.ts";
 
-/** Codes of the platform beside those of JSON-RPC. */
+/** Platform codes in addition to those of JSON-RPC. */
 export const PLATFORM_CODES = {
   flowControl: 99_911_113,
   contentRejected: 99_911_114,
@@ -36,7 +36,7 @@ const CODES = {
   LOSS_REFUSED: -32602,
 } as const satisfies Record<ErrorCode, number>;
 
-/** `message` is that of the error where the peer reads it, and not a person. */
+/** `shown` defaults to the error's message, for a peer that is not a person. */
 export function toFrameError({ code, message }: ProtocolError, shown: string = message): FrameError {
   return { code: CODES[code], message: shown };
 }
@@ -60,7 +60,7 @@ const CODE_OF_NUMBER: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCode
 
 type ErrorMembers = Readonly<Record<string, unknown>>;
 
-/** Codes are numbers or numbers as text; 0, beside a result, says that all is well. */
+/** Codes are numbers or numeric strings; 0, beside a result, means success. */
 export function isSuccess({ code }: ErrorMembers): boolean {
   return code === 0 || code === "0";
 }

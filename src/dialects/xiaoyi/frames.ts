@@ -1,4 +1,4 @@
-/** Frames on their way to the platform. */
+/** Frames that are sent to the platform. */
 
 import type { JsonObject } from "../../model/json.ts";
 import type { Loss } from "../../model/loss.ts";
@@ -6,14 +6,14 @@ import type { Part } from "../../model/message.ts";
 import type { Artifact } from "../../model/task.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
 
-/** Xiaoyi's JSON: what an agent says to the platform. Members that are undefined are left out by `JSON.stringify`. */
+/** Xiaoyi's JSON, from the agent to the platform. `JSON.stringify` omits undefined members. */
 
 export interface TextWire {
   readonly kind: "text";
   readonly text: string;
 }
 
-/** Shown as a bubble of its own that folds away when the answer comes; empty text shows three dots. */
+/** Shown in a separate bubble that collapses when the answer arrives; empty text shows three dots. */
 interface ReasoningWire {
   readonly kind: "reasoningText";
   readonly reasoningText: string;
@@ -26,7 +26,7 @@ export interface FileWire {
     readonly mimeType?: string | undefined;
     readonly uri?: string;
     readonly bytes?: string;
-    /** Of a file that was uploaded to the platform. */
+    /** The id of a file that was uploaded to the platform. */
     readonly fileId?: string;
   };
 }
@@ -50,7 +50,7 @@ interface StatusResult {
   };
 }
 
-/** `append`, `lastChunk` and `final` stand beside the artifact, not in it. */
+/** `append`, `lastChunk` and `final` are siblings of the artifact, not members of it. */
 interface ArtifactResult {
   readonly taskId: string;
   readonly kind: "artifact-update";
@@ -60,14 +60,14 @@ interface ArtifactResult {
   readonly artifact: { readonly artifactId: string; readonly parts: readonly PartWire[] };
 }
 
-/** Stands beside the result, also where nothing is wrong: `code` is 0 then. */
+/** Sent beside the result, also on success: `code` is 0 then. */
 export interface FrameError {
   readonly code: number;
   readonly message: string;
 }
 
 export const SUCCESS: FrameError = Object.freeze({ code: 0, message: "" });
-/** One whole answer, or one frame of a stream. Every frame echoes the id of its request. */
+/** A complete answer, or one frame of a stream. Every frame echoes the request id. */
 export function toResponse(id: JsonRpcId, result: object, error: FrameError = SUCCESS): string {
   return JSON.stringify({ jsonrpc: "2.0", id, result, error });
 }
@@ -76,15 +76,15 @@ export function toErrorResponse(id: JsonRpcId, error: FrameError): string {
   return JSON.stringify({ jsonrpc: "2.0", id, error });
 }
 
-/** Text in pieces that a frame can carry. */
+/** Splits text into pieces that fit a frame. */
 
-/** Of one frame, in code points. Longer ones are reported to cost the connection. */
+/** Maximum text of one frame, in code points. Longer frames are reported to close the connection. */
 export const MAX_FRAME_TEXT = 4_000;
 
 const HIGH_SURROGATES = [0xd800, 0xdbff] as const;
 const LOW_SURROGATES = [0xdc00, 0xdfff] as const;
 
-/** Where the code point after the one at `at` begins. */
+/** Index of the code point after the one at `at`. */
 function nextCodePoint(text: string, at: number): number {
   return isWithin(text.charCodeAt(at), HIGH_SURROGATES) && isWithin(text.charCodeAt(at + 1), LOW_SURROGATES)
     ? at + 2
@@ -101,7 +101,7 @@ export function countCodePoints(text: string): number {
   return count;
 }
 
-/** The last code points of a text, at most so many. */
+/** The last `max` code points of a text. */
 export function lastCodePoints(text: string, max: number = MAX_FRAME_TEXT): string {
   if (text.length <= max) return text;
   const surplus = countCodePoints(text) - max;
@@ -110,9 +110,9 @@ export function lastCodePoints(text: string, max: number = MAX_FRAME_TEXT): stri
   return text.slice(start);
 }
 
-/** Pieces of at most `longest` code points that joined are the text; none for empty text. No pair is torn apart. */
+/** Splits text into pieces of at most `max` code points; empty text has none. Surrogate pairs are not split. */
 export function splitText(text: string, max: number = MAX_FRAME_TEXT): string[] {
-  // Never more code points than code units: most texts need no counting.
+  // A text never has more code points than code units, so most texts need no counting.
   if (text.length <= max) return text === "" ? [] : [text];
   const pieces: string[] = [];
   let start = 0;
@@ -132,13 +132,13 @@ export function splitText(text: string, max: number = MAX_FRAME_TEXT): string[] 
 export interface RenderedFrame {
   readonly result: StatusResult | ArtifactResult;
   readonly error: FrameError;
-  /** What of the screen it changes, where a later frame can stand for it. */
+  /** What the frame changes on the screen, if a later frame can replace it. */
   readonly shows?: "all-text" | "all-reasoning" | "more-text";
-  /** Said again it would show twice, or be done twice: a card, a command, a file. */
+  /** Must not be sent twice, as it would be shown or executed twice: a card, a command, a file. */
   readonly once?: true;
 }
 
-/** What a task's own frames have in common. */
+/** Common to all frames of a task. */
 export interface FrameScope {
   /** The platform's id of the task. */
   readonly taskId: string;
@@ -165,7 +165,7 @@ interface ArtifactOptions {
   readonly append: boolean;
   readonly lastChunk?: boolean;
   readonly shows?: NonNullable<RenderedFrame["shows"]>;
-  /** A new one unless given. */
+  /** Default: a new id. */
   readonly artifactId?: string;
 }
 
@@ -184,8 +184,8 @@ export function artifactFrame(
 }
 
 /**
- * One frame for two that follow each other, if the first has not been sent yet; undefined where both are needed. Whoever
- * cannot send as fast as an agent speaks keeps one frame instead of thousands.
+ * Merges two consecutive frames if the first has not been sent yet; undefined if both are needed. A sender that is
+ * slower than the agent then queues one frame instead of thousands.
  */
 export function coalesce(earlier: RenderedFrame, later: RenderedFrame): RenderedFrame | undefined {
   if (earlier.shows === undefined || earlier.shows !== later.shows) return undefined;
@@ -197,13 +197,13 @@ export function coalesce(earlier: RenderedFrame, later: RenderedFrame): Rendered
   return { ...later, result: { ...result, artifact } };
 }
 
-/** Frames that show more text have one part. */
+/** Frames with `more-text` have one part. */
 function onlyText({ result }: RenderedFrame): string {
   const [part] = result.kind === "artifact-update" ? result.artifact.parts : [];
   return part?.kind === "text" ? part.text : "";
 }
 
-/** Adds frames to those not sent yet. */
+/** Adds frames to the queue, coalescing where possible. */
 export function enqueueFrames(frames: readonly RenderedFrame[], waiting: RenderedFrame[]): void {
   for (const frame of frames) {
     const last = waiting.at(-1);
@@ -213,16 +213,16 @@ export function enqueueFrames(frames: readonly RenderedFrame[], waiting: Rendere
   }
 }
 
-/** How one kind of reader is told things. Frames and losses are added to what is given. */
+/** Renders for one kind of reader. Methods append to the given frames and losses. */
 export interface ModeRenderer {
-  /** Beside the first status. */
+  /** Sent with the first status. */
   begin(into: RenderedFrame[]): void;
   artifact(update: ArtifactChunk, into: RenderedFrame[], losses: Loss[]): void;
-  /** What a working agent says. */
+  /** A message from a working agent. */
   progress(parts: MessageParts, into: RenderedFrame[], losses: Loss[]): void;
-  /** The agent waits for an answer; `final` ends the stream with the question. */
+  /** The agent waits for input; `final` ends the stream with the question. */
   question(message: MessageParts | undefined, final: boolean, into: RenderedFrame[], losses: Loss[]): void;
-  /** The last frame, with what stands before it. */
+  /** The last frame, and what is sent before it. */
   end(
     state: StateName,
     message: MessageParts | undefined,

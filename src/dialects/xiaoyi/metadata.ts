@@ -1,13 +1,16 @@
-/** What of Xiaoyi the model has no field for, in `metadata`. */
+/** Xiaoyi content for which the model has no field, stored in `metadata`. */
 
 import { EXTENSIONS } from "../../model/extensions.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import { isTextPart, isUrlPart, type Part, type UrlPart } from "../../model/message.ts";
 
-/** In the `metadata` of a part whose text others show: what only Xiaoyi shows (cards, commands, chips, references). */
+/**
+ * Key in the `metadata` of a part whose text is a fallback: content that only Xiaoyi shows (cards, commands, chips,
+ * references).
+ */
 export const XIAOYI_EXTENSION = "urn:dragoman:ext:xiaoyi:v1";
 
-/** Cards, commands, chips and references as text, for those who cannot show them: titles and links are what matters. */
+/** Fallback text of cards, commands, chips and references: their titles and links. */
 
 const TITLES = ["title", "cardName", "appName", "intentName"] as const;
 const LINKS = ["url", "link", "webLink"] as const;
@@ -32,7 +35,7 @@ function collect(value: JsonValue, lines: string[], depth: number): void {
   for (const inner of Object.values(value)) collect(inner, lines, depth + 1);
 }
 
-/** A title together with the nearest link below it, or either alone. */
+/** A title with the nearest link below it, or either alone. */
 function lineOf(value: JsonObject): string | undefined {
   const title = firstString(value, TITLES) ?? chipText(value.content);
   const link = linkIn(value, 0);
@@ -58,17 +61,17 @@ function linkIn(value: JsonObject, depth: number): string | undefined {
   return undefined;
 }
 
-/** Chips say what is asked when they are tapped in a link of the assistant's own. */
+/** Chips encode the question they ask in a URL of the assistant's own scheme. */
 function chipText(content: JsonValue | undefined): string | undefined {
   if (typeof content !== "string") return undefined;
   if (!content.startsWith("superlink://")) return undefined;
   return new URLSearchParams(content.slice(content.indexOf("?") + 1)).get("text") ?? undefined;
 }
 
-/** The members of a data part that the platform acts upon. */
+/** The members of a data part that the platform interprets. */
 const SHOWABLE_MEMBERS = ["commands", "cardsInfo", "chipsInfo", "reference", "fileInfo"] as const;
 
-/** Whether a device would make anything of it. */
+/** Whether a device can show or execute it. */
 export function isShowable(data: JsonValue): data is JsonObject {
   return isObject(data) && SHOWABLE_MEMBERS.some((member) => data[member] !== undefined);
 }
@@ -78,7 +81,7 @@ export function xiaoyiMetadata(metadata: JsonObject | undefined): JsonObject | u
   return isObject(mark) ? mark : undefined;
 }
 
-/** What a part says that is the agent's reasoning, not its answer. */
+/** The agent's reasoning in a part, if any, as opposed to its answer. */
 export function reasoningOf(part: Part): string | undefined {
   const mark = part.metadata?.[EXTENSIONS.reasoning];
   if (typeof mark === "string") return mark;
@@ -89,41 +92,41 @@ export function reasoningPart(reasoning: string): Part {
   return { text: "", metadata: { [EXTENSIONS.reasoning]: reasoning } };
 }
 
-/** A thing only Xiaoyi can show, as a text that others show in its place. */
+/** Content that only Xiaoyi can show, with fallback text for other clients. */
 export function showablePart(data: JsonObject, text: string): Part {
   return { text, metadata: { [XIAOYI_EXTENSION]: { data } } };
 }
 
-/** The thing itself, where a part is one. */
+/** The Xiaoyi content of a part, if it has any. */
 export function showableDataOf(part: Part): JsonObject | undefined {
   const data = xiaoyiMetadata(part.metadata)?.data;
   return isObject(data) ? data : undefined;
 }
 
-/** Of a file that was uploaded to the platform. */
+/** The id of a file that was uploaded to the platform. */
 export function fileIdOf(part: Part): string | undefined {
   const id = xiaoyiMetadata(part.metadata)?.fileId;
   return typeof id === "string" ? id : undefined;
 }
 
-/** The bytes of a file that came with an address, too: for when nothing can be fetched from there. */
+/** Attaches the bytes that were sent along with a file's URL, in case the URL cannot be fetched. */
 export function withInlineBytes(part: UrlPart, raw: string): UrlPart {
   return { ...part, metadata: { [XIAOYI_EXTENSION]: { raw } } };
 }
 
-/** A file of a message without its spare bytes, and these. */
+/** Separates a file from its inline bytes. */
 export function splitInlineBytes(file: UrlPart): { readonly part: UrlPart; readonly raw: string | undefined } {
   const { metadata, ...part } = file;
   const raw = xiaoyiMetadata(metadata)?.raw;
   return typeof raw === "string" ? { part, raw } : { part: file, raw: undefined };
 }
 
-/** On the machine of the agent: nobody else can open it, or should know where it is. */
+/** Whether the file is on the agent's machine: other clients cannot open it and must not learn its path. */
 export function isLocalFile(part: Part): boolean {
   return isUrlPart(part) && /^file:/i.test(part.url);
 }
 
-/** The same part, with the id under which the platform has it. */
+/** Adds the id of the uploaded file. */
 export function withFileId(part: Part, fileId: string): Part {
   return { ...part, metadata: { ...part.metadata, [XIAOYI_EXTENSION]: { ...xiaoyiMetadata(part.metadata), fileId } } };
 }

@@ -1,4 +1,4 @@
-/** Parts of messages and artifacts, both ways. */
+/** Encodes and decodes parts of messages and artifacts. */
 
 import { EXTENSIONS } from "../../model/extensions.ts";
 import { isObject, type JsonObject, type Writable } from "../../model/json.ts";
@@ -21,7 +21,7 @@ import {
   XIAOYI_EXTENSION,
 } from "./metadata.ts";
 
-/** The platform sometimes names a kind of file where a media type belongs, e.g. `jpeg`. Kinds are endings of names, too. */
+/** The platform sometimes sends a file kind instead of a media type, e.g. `jpeg`. Kinds are also file extensions. */
 
 const MEDIA_TYPE_OF_KIND: ReadonlyMap<string, string> = new Map(
   Object.entries({
@@ -58,12 +58,12 @@ const MEDIA_TYPE_OF_KIND: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** What is no known kind stays as it was. */
+/** Unknown kinds are returned unchanged. */
 export function toMediaType(word: string): string {
   return MEDIA_TYPE_OF_KIND.get(word.toLowerCase()) ?? word;
 }
 
-/** By the ending of a file's name. */
+/** By the file extension. */
 export function mediaTypeOfName(name: string): string | undefined {
   const dot = name.lastIndexOf(".");
   return dot < 0 ? undefined : MEDIA_TYPE_OF_KIND.get(name.slice(dot + 1).toLowerCase());
@@ -72,12 +72,12 @@ export function mediaTypeOfName(name: string): string | undefined {
 const TEXTUAL =
   /^(?:text\/.+|application\/(?:json|x-ndjson|xml|yaml|x-yaml|toml|javascript|x-sh|sql)|[^/]+\/.+\+(?:json|xml|yaml))$/i;
 
-/** Whether such files are made of characters. Parameters are disregarded. */
+/** Whether files of this type are text. Parameters are ignored. */
 export function isTextual(mediaType: string): boolean {
   return TEXTUAL.test(mediaType.replace(/\s*;.*$/s, ""));
 }
 
-/** `path` is that of the part. */
+/** `path` is the path of the part. */
 export function encodePart(part: Part, path: string, losses: Loss[]): PartWire {
   loseMetadata(part.metadata, path, losses);
   const reasoning = reasoningOf(part);
@@ -105,7 +105,7 @@ export function encodePart(part: Part, path: string, losses: Loss[]): PartWire {
   return { kind: "file", file: { name, mimeType, uri: part.url } };
 }
 
-/** `path` is that of whatever has the parts. */
+/** `path` is the path of the object that holds the parts. */
 export function encodeParts(parts: readonly Part[], path: string, losses: Loss[]): PartWire[] {
   return parts.map((part, index) => encodePart(part, `${path}.parts[${index}]`, losses));
 }
@@ -119,7 +119,7 @@ export function loseMetadata(metadata: JsonObject | undefined, path: string, los
   losses.push(toLoss(LOSSES.partMetadata, `${path}.metadata`));
 }
 
-/** A media type that goes without saying is not lost by not being said. */
+/** Omitting an implied media type is not a loss. */
 export function loseNames({ filename, mediaType }: Part, implied: string, path: string, losses: Loss[]): void {
   if (filename !== undefined) losses.push(toLoss(LOSSES.partFilename, `${path}.filename`));
   if (mediaType !== undefined && mediaType !== implied) {
@@ -127,11 +127,11 @@ export function loseNames({ filename, mediaType }: Part, implied: string, path: 
   }
 }
 
-/** A part's content is in the member named like its kind. */
+/** A part's content is in the member with the name of its kind. */
 const KINDS = ["text", "reasoningText", "file", "data"] as const;
 type Kind = (typeof KINDS)[number];
 
-/** `kind` decides where it names what is there, else the only content does. */
+/** `kind` decides if the member it names exists, otherwise the only content does. */
 function kindOf(members: Members): Kind | undefined {
   const named = KINDS.find((kind) => kind === members.raw("kind"));
   if (named !== undefined && members.raw(named) !== undefined) return named;
@@ -139,14 +139,14 @@ function kindOf(members: Members): Kind | undefined {
   return present.length === 1 ? present[0] : undefined;
 }
 
-/** As `readPart`; undefined for a part that holds nothing known, for there will be kinds that are not known yet. */
+/** As `decodePart`; undefined for a part without known content, as new kinds may be added. */
 export function decodeKnownPart(members: Members): Part | undefined {
   if (KINDS.some((kind) => members.raw(kind) !== undefined)) return decodePart(members, true);
   members.reading.lose(LOSSES.unknownPart);
   return undefined;
 }
 
-/** `keepsBytes`: a file with an address keeps the bytes that came with it. */
+/** `keepsBytes`: a file with a URL keeps the bytes that were sent with it. */
 export function decodePart(members: Members, keepsBytes = false): Part {
   switch (kindOf(members)) {
     case "text":
@@ -169,8 +169,8 @@ function decodeData(members: Members): Part {
 }
 
 /**
- * A file may come with both its bytes and a place to fetch it from. The place is the platform's preference; a
- * reader that does not fetch (`keepsBytes` is false) gets the bytes, which need no place.
+ * A file may have both bytes and a URL. The platform prefers the URL; a reader that does not fetch (`keepsBytes` is
+ * false) gets the bytes, which need no fetching.
  */
 function decodeFile(members: Members, keepsBytes: boolean): Part {
   const file: Writable<Part> = decodeFileContent(members);

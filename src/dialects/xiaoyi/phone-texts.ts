@@ -1,4 +1,4 @@
-/** Every sentence that the server itself shows to a person, in the languages that an entry may choose. */
+/** Every text that the server itself shows to users, in the languages that an entry can select. */
 
 import type { ErrorCode, ProtocolError } from "../../model/errors.ts";
 import { isPlainText, type Part } from "../../model/message.ts";
@@ -8,7 +8,7 @@ export const LANGUAGES = ["zh", "en"] as const;
 export type Language = (typeof LANGUAGES)[number];
 export const DEFAULT_LANGUAGE: Language = "zh";
 
-/** `{}` stands for a value. */
+/** `{}` is a placeholder for a value. */
 type Sentence = Readonly<Record<Language, string>>;
 
 const PHONE_TEXTS = {
@@ -51,7 +51,7 @@ function fillPlaceholders(sentence: string, values: readonly (string | number)[]
 const UNSUPPORTED = "暂不支持此操作。";
 const UNREADABLE = "消息无法处理，可能格式有误或内容过大。";
 
-/** In English, errors have a message of their own. */
+/** In English, the error's own message is used. */
 const ERROR_TEXTS_ZH = {
   TASK_NOT_FOUND: "任务不存在或已失效。",
   TASK_NOT_CANCELABLE: "任务已结束，无法取消。",
@@ -77,13 +77,13 @@ const ERROR_TEXTS_ZH = {
 
 const MAX_MEDIA_TYPE = 100;
 
-/** What a person can make of an error: which member of a request is wrong is for the log. */
+/** The text of an error for users: which field of a request is invalid belongs in the log. */
 export function errorText({ code, message, metadata }: ProtocolError, language: Language): string {
   if (language === "en") return message;
   return fillPlaceholders(ERROR_TEXTS_ZH[code], [metadata?.mediaType?.slice(0, MAX_MEDIA_TYPE) ?? "?"]);
 }
 
-/** In English they are as the task's log has them. */
+/** In English, the texts from the task's log are used. */
 const STATUS_TEXTS_ZH = {
   agentFailed: "智能体处理这条消息时出错了，请稍后重试。",
   agentTimedOut: "智能体未能在 {} 秒内完成任务。",
@@ -107,13 +107,13 @@ const STATUS_TEXTS_ZH = {
   peerSilent: "智能体重新连接后没有继续回答，请重试。",
 } as const satisfies Record<StatusTextName, string>;
 
-/** What a failed task says, as far as the server wrote it; what its agent wrote stays. */
+/** Translates the message of a failed task if the server wrote it; text from the agent is unchanged. */
 export function translateStatus(parts: readonly Part[], language: Language): readonly Part[] {
   if (language === "en") return parts;
   return parts.map((part) => (isPlainText(part) ? { text: translateText(part.text) } : part));
 }
 
-/** Below the sentence there may be what a program wrote. */
+/** The sentence may be followed by the output of a program. */
 function translateText(text: string): string {
   const end = text.indexOf("\n");
   const line = end < 0 ? text : text.slice(0, end);
@@ -123,7 +123,7 @@ function translateText(text: string): string {
     : fillPlaceholders(STATUS_TEXTS_ZH[found.name], [found.value]) + text.slice(line.length);
 }
 
-/** Whether a text is what this server calls every failure, in any language, and so says nothing about one. */
+/** Whether a text is one of this server's generic failure messages, in any language, which carry no information. */
 export function isGenericFailure(text: string): boolean {
   return [PHONE_TEXTS.failed, PHONE_TEXTS.rejected].some((sentence) =>
     Object.values(sentence).some((one) => one === text),

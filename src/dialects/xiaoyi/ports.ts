@@ -3,25 +3,27 @@ import type { DecodedMessage } from "./decode.ts";
 import { splitInlineBytes } from "./metadata.ts";
 import type { Language } from "./phone-texts.ts";
 
-/** Something small about each of some conversations or tasks, beyond the life of a process. Never rejects. */
+/** Stores a short string for each of some conversations or tasks, across restarts. Never rejects. */
 export interface PersistentMap {
-  /** Ids, and what was noted of them. */
   entries(): Promise<readonly (readonly [string, string])[]>;
   get(id: string): Promise<string | undefined>;
-  /** Resolves when it is kept. */
+  /** Resolves when the value is stored. */
   set(id: string, value: string): Promise<void>;
   delete(id: string): Promise<void>;
 }
 
-/** Brings the files of a message here: where the platform has them, they are for a short time only. */
+/** Downloads the files of a message: the platform offers them only for a short time. */
 export interface FileIntake {
-  /** Whether the message has any; it need not wait otherwise. */
+  /** Whether the message has files; if not, it need not wait. */
   hasFiles(message: Message): boolean;
-  /** The message as an agent can read it. Never rejects: what cannot be had is said in its place. */
+  /**
+   * The message with its files readable by an agent. Never rejects: a file that cannot be fetched is replaced by an
+   * error text.
+   */
   download(message: Message, language: Language): Promise<Message>;
 }
 
-/** Leaves files where the platform has them: an agent that fetches them needs no other copy. */
+/** Leaves files at the platform: an agent that fetches them needs no other copy. */
 export const NO_INTAKE: FileIntake = {
   hasFiles: ({ parts }) => parts.some(isUrlPart),
   download: async (message) => ({
@@ -30,22 +32,22 @@ export const NO_INTAKE: FileIntake = {
   }),
 };
 
-/** The message as it is, where there is nothing to take in. */
+/** Returns the message unchanged if it has no files. */
 export async function downloadFiles(message: Message, language: Language, intake = NO_INTAKE): Promise<Message> {
   return intake.hasFiles(message) ? intake.download(message, language) : message;
 }
 
-/** Told to users who left before the answer came, on whatever devices they have. */
+/** Notifies users who left before the answer arrived, on their devices. */
 export interface OfflineNotifications {
-  /** Whoever speaks may be reached later. Resolves when it is kept where. Never rejects. */
+  /** Remembers the sender's device for later notifications. Resolves when it is stored. Never rejects. */
   registerDevice(message: Pick<DecodedMessage, "sessionId" | "pushId" | "loginSessionId">): Promise<void>;
-  /** Nobody will see how the task ends, so that the user is told then. */
+  /** The user has left: notify them when the task ends. */
   notifyWhenDone(taskId: string, sessionId: string): void;
-  /** The user has seen how it ended after all. */
+  /** The user has seen the end of the task after all. */
   cancel(taskId: string): void;
-  /** Whether somebody is to be told how the task ends; also by what an earlier process was told. Never rejects. */
+  /** Whether a notification is pending for the task, also one from an earlier process. Never rejects. */
   isPending(taskId: string): Promise<boolean>;
-  /** What a notification stood for that was tapped; undefined where it is gone. Never rejects. */
+  /** The answer behind a tapped notification; undefined if it no longer exists. Never rejects. */
   readAnswer(pushDataId: string): Promise<string | undefined>;
 }
 

@@ -1,10 +1,10 @@
-/** How Xiaoyi signs: only a timestamp, with the secret key. Both access modes, and both directions, do it alike. */
+/** Xiaoyi's signatures: an HMAC over nothing but a timestamp. The same in both access modes and both directions. */
 import { createHmac, timingSafeEqual } from "node:crypto";
 
-/** How far a signed time may lie from ours. */
+/** Maximum difference between a signed timestamp and the local clock. */
 export const SIGNATURE_WINDOW_MS = 15 * 60 * 1000;
 
-/** `timestamp` is milliseconds since the epoch in decimal, exactly as it is sent. */
+/** `timestamp` is milliseconds since the epoch in decimal, exactly as sent. */
 export function signTimestamp(secretKey: string, timestamp: string): string {
   return createHmac("sha256", secretKey).update(timestamp).digest("base64");
 }
@@ -14,7 +14,7 @@ export interface KeyPair {
   readonly secretKey: string;
 }
 
-/** What a request to the platform proves itself by: made anew for each, for its time is looked at. */
+/** Authentication headers for a request to the platform: created for each request, as the timestamp is checked. */
 export function signedHeaders({ accessKey, secretKey }: KeyPair, now: number): Readonly<Record<string, string>> {
   const timestamp = String(now);
   return { "x-access-key": accessKey, "x-sign": signTimestamp(secretKey, timestamp), "x-ts": timestamp };
@@ -29,7 +29,7 @@ export type SignatureVerdict = "good" | "wrong" | "stale";
 
 const TIMESTAMP = /^\d{1,15}$/;
 
-/** A signature is judged before its time: whoever does not know the key learns nothing about our clock. */
+/** The signature is checked before the timestamp, so a caller without the key learns nothing about the local clock. */
 export function verifySignature(
   secretKey: string,
   { sign, timestamp }: SignedTimestamp,
@@ -41,7 +41,7 @@ export function verifySignature(
   return Math.abs(now - Number(timestamp)) < windowMs ? "good" : "stale";
 }
 
-/** In constant time, whatever the lengths: what is compared are keyed digests. */
+/** In constant time for any lengths, as it compares keyed digests. */
 export function secretsEqual(given: string, expected: string): boolean {
   return timingSafeEqual(digestOf(given), digestOf(expected));
 }

@@ -1,4 +1,6 @@
-/** Giving the platform a file to show: it is told of it, takes its bytes where it says, and is told that they are there. */
+/**
+ * Uploads a file to the platform: announces it, sends the bytes to the URL in the response, and confirms completion.
+ */
 
 import { createHash } from "node:crypto";
 import type { StreamEvent } from "../../model/event.ts";
@@ -16,9 +18,9 @@ export interface UploadAccount {
 }
 
 interface UploadCarriers {
-  /** To the platform's own address. */
+  /** Sends requests to the platform's own address. */
   readonly ask: Exchanger;
-  /** To wherever the platform says the bytes go, hence one that may be sent to targets that others name. */
+  /** Sends the bytes to a URL that the platform names, so it must be safe for untrusted targets. */
   readonly send: (url: string, request: BytesRequest) => Promise<{ readonly status: number }>;
 }
 
@@ -28,7 +30,7 @@ export interface BytesRequest {
   readonly body: Uint8Array<ArrayBuffer>;
 }
 
-/** A local error. It quotes nothing that the platform said: addresses for uploads are keys. */
+/** A local error. It does not quote the platform's response: upload URLs are secrets. */
 export class UploadError extends Error {
   override readonly name = "UploadError";
 }
@@ -37,7 +39,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const TIMEOUT_MS = 30_000;
 
-/** Rejects with an UploadError, or with the error of a carrier. */
+/** Rejects with an UploadError or a carrier's error. */
 export function createUploader(account: UploadAccount, baseUrl: string, { ask, send }: UploadCarriers): UploadFile {
   const { apiKey, uid } = account;
   const manager = `${baseUrl.replace(/\/+$/, "")}/osms/v1/file/manager`;
@@ -53,7 +55,7 @@ export function createUploader(account: UploadAccount, baseUrl: string, { ask, s
     const call = { method: "POST", url: `${manager}/${step}`, headers, body: JSON.stringify(body) };
     const answer = await ask({ ...call, timeoutMs: TIMEOUT_MS });
     const result = parseFields(await answer.text());
-    // A word, in their documents; a number, in some answers.
+    // A string in the documentation, a number in some responses.
     if (answer.status === 200 && String(result.code) === "0") return result;
     throw new UploadError(`Xiaoyi refused to ${step} an upload with status ${answer.status}.`);
   }
@@ -82,7 +84,7 @@ function toPrepareRequest({ bytes, name }: OutgoingFile, uid: string): object {
   };
 }
 
-/** The first is as good as any: all of them are for all bytes. */
+/** Any target will do: each accepts all bytes. */
 function uploadTargetOf({ uploadInfos }: Fields): { readonly url: string } & Pick<BytesRequest, "headers" | "method"> {
   const [info] = Array.isArray(uploadInfos) ? uploadInfos : [];
   const { headers, method, url } = isObject(info) ? info : {};
@@ -100,12 +102,12 @@ function parseFields(text: string): Fields {
     const value: unknown = JSON.parse(text);
     return isObject(value) ? value : {};
   } catch {
-    // The status says what there is to know.
+    // The status is sufficient.
     return {};
   }
 }
 
-/** Files of an answer: phones show those that the platform has. */
+/** Files of an answer: phones show only files that were uploaded to the platform. */
 
 export interface OutgoingFile {
   readonly name: string;
@@ -113,7 +115,7 @@ export interface OutgoingFile {
   readonly bytes: Uint8Array;
 }
 
-/** Gives the platform a file and returns the id it has there. */
+/** Uploads a file to the platform and returns its id there. */
 export type UploadFile = (file: OutgoingFile) => Promise<string>;
 
 const MAX_REMEMBERED = 1_000;
@@ -123,7 +125,7 @@ const DEFAULT_MEDIA_TYPE = "application/octet-stream";
 export class FileUploads {
   readonly #upload: UploadFile;
   readonly #log: Log;
-  /** What was uploaded before, by where it stands in which task: an answer that is said anew names the same files. */
+  /** Files already uploaded, by their position in the task: an answer that is sent again names the same files. */
   readonly #known = new BoundedMap<string, string>(MAX_REMEMBERED);
 
   constructor(upload: UploadFile, log: Log) {
@@ -131,7 +133,7 @@ export class FileUploads {
     this.#log = log;
   }
 
-  /** The same event, its files marked with the ids they have on the platform. */
+  /** Returns the event with its files marked with their ids on the platform. */
   readonly prepare = async (event: StreamEvent): Promise<StreamEvent> => {
     if ("artifactUpdate" in event) {
       const { artifactUpdate } = event;
@@ -173,7 +175,7 @@ export class FileUploads {
     return Promise.all(parts.map((part) => (needsUpload(part) ? this.#one(part, place) : part)));
   }
 
-  /** A file that cannot be uploaded is told by its name, as where there are no uploads at all. */
+  /** A file that cannot be uploaded is represented by its name, as without uploads. */
   async #one(part: RawPart, place: string): Promise<Part> {
     const key = `${place} ${part.filename ?? ""} ${part.raw.length} ${part.raw.slice(-64)}`;
     const known = this.#known.get(key);

@@ -1,4 +1,7 @@
-/** The frames of an agent's answer as events of a task, whichever habit the agent has, with one end. */
+/**
+ * Decodes the frames of an agent's answer into events of a task with exactly one end, whatever convention the agent
+ * follows.
+ */
 
 import type { TaskEvent } from "../../../model/event.ts";
 import type { Part } from "../../../model/message.ts";
@@ -14,74 +17,74 @@ export interface AnswerScope {
   readonly contextId: string;
 }
 
-/** How much reasoning is held back: agents send it word by word, and each frame would become a message of the task. */
+/** Maximum buffered reasoning: agents send it word by word, and each frame would become a message of the task. */
 const MAX_HELD_REASONING = 200;
 
-/** What the last frame says where no status said it. */
+/** The outcome if the last frame arrives without a status. */
 const COMPLETED: Pick<StatusFrame, "state" | "parts"> = { state: "TASK_STATE_COMPLETED", parts: [] };
 
 export class AnswerDecoder {
   #scope: AnswerScope | undefined;
   readonly #artifacts = new ArtifactTracker();
   #reasoning = "";
-  /** What of the reasoning has still to be told. */
+  /** Reasoning that was not passed on yet. */
   #held = "";
   #messages = 0;
   #isWorking = false;
   #progress = "";
-  /** A last state, of which the last frame has still to come. */
+  /** A terminal state whose last frame has not arrived yet. */
   #outcome: StatusFrame | undefined;
   #ended = false;
   #asks = false;
 
-  /** Without a scope, the frames say which task it is. */
+  /** Without a scope, the task is identified by its frames. */
   constructor(scope?: AnswerScope) {
     this.#scope = scope;
   }
 
-  /** Nothing belongs to the answer any more: the task has ended, or waits for somebody. */
+  /** No more frames belong to the answer: the task has ended or waits for input. */
   get ended(): boolean {
     return this.#ended;
   }
 
-  /** It ended with a question. */
+  /** The answer ended with a question. */
   get endsWithQuestion(): boolean {
     return this.#asks;
   }
 
-  /** The agent told how the task ended, but not that this was all: some say more after it, others forget to say. */
+  /** The agent sent a terminal state, but not `final`: some agents send more after it, others never send `final`. */
   get isSettling(): boolean {
     return this.#outcome !== undefined && !this.#ended;
   }
 
-  /** Reasoning arrived that was not passed on yet: a caller that can wait flushes it after a while. */
+  /** Reasoning is buffered: a caller that can wait flushes it after a while. */
   get holdsReasoning(): boolean {
     return this.#held.trim() !== "" && !this.#ended;
   }
 
-  /** Characters of the text so far. */
+  /** Length of the text so far, in characters. */
   get length(): number {
     return this.#artifacts.length;
   }
 
-  /** Whether a frame calls the task by another name than the one it has. */
+  /** Whether a frame names a different task id. */
   namesOtherTask({ taskId }: AnswerFrame): boolean {
     return taskId !== undefined && this.#scope !== undefined && taskId !== this.#scope.taskId;
   }
 
-  /** Throws INVALID_AGENT_RESPONSE where nobody knows which task it is about. */
+  /** Throws INVALID_AGENT_RESPONSE if the task cannot be identified. */
   decode(frame: AnswerFrame): TaskEvent[] {
     if (this.#ended) return [];
     this.#scope ??= scopeOf(frame);
     return frame.kind === "artifact" ? this.#artifact(frame) : this.#status(frame);
   }
 
-  /** All that is to come has come. */
+  /** No more frames are expected. */
   settle(): TaskEvent[] {
     return this.isSettling ? this.#end(undefined) : [];
   }
 
-  /** Passes on what is held. */
+  /** Passes on buffered reasoning. */
   flush(): TaskEvent[] {
     const events: TaskEvent[] = [];
     if (!this.#ended) this.#flush(events);
@@ -108,7 +111,7 @@ export class AnswerDecoder {
     return state === "TASK_STATE_WORKING" ? this.#work(parts) : [];
   }
 
-  /** Most of these only say that the agent is still there. */
+  /** Most of these are only signs of life. */
   #work(parts: readonly Part[]): TaskEvent[] {
     const key = JSON.stringify(parts);
     if (this.#isWorking && (parts.length === 0 || key === this.#progress)) return [];
@@ -116,7 +119,7 @@ export class AnswerDecoder {
     return [this.#toStatus("TASK_STATE_WORKING", parts)];
   }
 
-  /** Where the status has no question, the text is the question. */
+  /** If the status has no question, the text is the question. */
   #ask(state: TaskState, parts: readonly Part[]): TaskEvent[] {
     const events: TaskEvent[] = [];
     this.#flush(events);
@@ -133,14 +136,14 @@ export class AnswerDecoder {
     this.#ended = true;
     const { parts, state = "TASK_STATE_FAILED" } = this.#outcome ?? COMPLETED;
     const failed = failure !== undefined && state === "TASK_STATE_COMPLETED";
-    // What every failure is called says nothing about this one.
+    // A generic failure text carries no information.
     const isSilent = failure === undefined || isGenericFailure(failure);
     const message = parts.length > 0 || isSilent ? parts : [{ text: failure }];
     events.push(this.#toStatus(failed ? "TASK_STATE_FAILED" : state, message));
     return events;
   }
 
-  /** Told as progress: at once where it is something new, in lines or longer pieces where it grows. */
+  /** Sent as progress: immediately if it is new, in lines or longer pieces if it grows. */
   #think(reasoning: string, append: boolean): TaskEvent[] {
     const events: TaskEvent[] = [];
     const before = this.#reasoning;
@@ -179,7 +182,7 @@ export class AnswerDecoder {
   }
 }
 
-/** Before the first frame, when nothing is said. */
+/** Used before the first frame, when there are no events. */
 const NO_SCOPE: AnswerScope = { taskId: "", contextId: "" };
 
 function scopeOf({ taskId }: AnswerFrame): AnswerScope {

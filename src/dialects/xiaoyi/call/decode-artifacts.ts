@@ -1,17 +1,17 @@
 /**
- * Which artifact a frame of an agent's answer is about. Some agents do as the documents print: what belongs together
- * has one id, and another id is something else. Others do as phones need it: every frame has a new id, and a text is
- * sent whole each time it grows, or in pieces that append. No frame declares which, but it shows:
+ * Determines which artifact a frame of an agent's answer belongs to. Some agents follow the documentation: chunks of one
+ * artifact share an id, and another id is another artifact. Others do what phones need: every frame has a new id, and a
+ * text is sent in full each time it grows, or in pieces that append. No frame declares which, so it is inferred:
  *
- * - A piece that appends under a new id continues the text that was sent last, whatever else the frame declares: there
- *   is nothing else that it could append to, and phones show it so.
- * - An agent that uses an id again means something by ids; so does one that sends a text as not the last piece, as long
- *   as it does not append under new ids.
- * - An agent that sends under a new id what was sent before, and more, or appends under new ids, means nothing by them;
- *   nor does one that begins with the three dots that only phones show. From these a text that does not append replaces
- *   all of it.
+ * - A chunk that appends under a new id continues the latest text, whatever else the frame declares: there is nothing
+ *   else it could append to, and phones show it that way.
+ * - An agent that reuses an id has meaningful ids; so does one that sends a text without `lastChunk`, as long as it does
+ *   not append under new ids.
+ * - An agent that repeats the previous text and extends it under a new id, or appends under new ids, has meaningless
+ *   ids; so has one that begins with the three dots that only phones show. From these agents, a text that does not
+ *   append replaces all of it.
  *
- * While it does not show, another id is another artifact: to show too much is better than to lose a text.
+ * Until this is known, another id is another artifact: showing too much is better than losing text.
  */
 
 import type { Part } from "../../../model/message.ts";
@@ -20,44 +20,44 @@ import { type ArtifactFrame, isAnswerText } from "./decode-frame.ts";
 
 export interface ArtifactChange {
   readonly artifactId: string;
-  /** False: instead of all that the artifact was. */
+  /** False: replaces the artifact's content. */
   readonly append: boolean;
   readonly parts: readonly Part[];
 }
 
-/** How many artifacts, and how many things of which it is known that they were given already. */
+/** Maximum number of artifacts, and of items, that are remembered in order to detect repetitions. */
 const MAX_TRACKED = 1_000;
 
 export class ArtifactTracker {
-  /** The text of each artifact; empty where there is more to it than text. */
+  /** The text of each artifact; empty if the artifact holds anything other than text. */
   readonly #texts = new Map<string, string>();
   readonly #items = new Set<string>();
-  /** The artifact whose text was said last. */
+  /** The artifact whose text was received last. */
   #latest: string | undefined;
-  /** An id was used for more than one piece. */
+  /** An id was used for more than one chunk. */
   #reusesIds = false;
-  /** A text was sent of which more was to come. */
+  /** A text was sent with more to follow. */
   #leavesOpen = false;
   #appendsUnderNewIds = false;
   #forPhones = false;
   #length = 0;
 
-  /** Characters of all texts. */
+  /** Length of all texts, in characters. */
   get length(): number {
     return this.#length;
   }
 
-  /** The text that was said last. */
+  /** The text that was received last. */
   get latestText(): string {
     return this.#latest === undefined ? "" : (this.#texts.get(this.#latest) ?? "");
   }
 
-  /** Whether it can be believed that a piece was the last of its artifact: phones are told so each time. */
+  /** Whether `lastChunk` is reliable: agents written for phones set it on every frame. */
   get usesStableIds(): boolean {
     return this.#reusesIds || (this.#leavesOpen && !this.#appendsUnderNewIds);
   }
 
-  /** Empty text says nothing: those who end an answer with it do not mean to erase it. */
+  /** Empty text is ignored: agents that end an answer with it do not mean to erase the answer. */
   put({ append, artifactId, lastChunk, parts, reasoning }: ArtifactFrame): ArtifactChange[] {
     if (reasoning === "") this.#forPhones = true;
     const texts = parts.filter(isAnswerText);
@@ -74,7 +74,7 @@ export class ArtifactTracker {
     return this.#forPhones && !this.usesStableIds;
   }
 
-  /** Whether a piece appends to what only the text that was sent last can be. */
+  /** Whether a chunk appends to something that can only be the latest text. */
   #continuesLatest(artifactId: string, append: boolean): boolean {
     return append && this.#latest !== undefined && !this.#texts.has(artifactId);
   }
@@ -97,13 +97,13 @@ export class ArtifactTracker {
     return this.#change(into, text, append, parts);
   }
 
-  /** The artifact that a text under a new id is the continuation or another version of, if any. */
+  /** The artifact that a text under a new id continues or replaces, if any. */
   #continued(text: string, append: boolean, lastChunk: boolean | undefined): string | undefined {
     const isVersion = this.#isGrown(text) || (lastChunk !== false && isVersionOf(text, this.latestText));
     return append || this.#likePhones || isVersion ? this.#latest : undefined;
   }
 
-  /** All of the text that was sent last, and more: in its place nothing is lost, whatever else was meant. */
+  /** Whether the text starts with the whole latest text: replacing that one loses nothing, whatever the agent meant. */
   #isGrown(text: string): boolean {
     return this.latestText !== "" && text.startsWith(this.latestText);
   }
@@ -121,7 +121,7 @@ export class ArtifactTracker {
     return added === "" ? [] : [{ artifactId, append: true, parts: [{ text: added }] }];
   }
 
-  /** Agents whose connection broke say again what may not have arrived, and cards have a new id each time. */
+  /** After a lost connection, agents repeat what may not have arrived, and cards get a new id each time. */
   #putItems(artifactId: string, parts: readonly Part[]): ArtifactChange[] {
     const things = parts.filter((part) => !isAnswerText(part) && this.#isNew(part));
     if (things.length === 0) return [];
@@ -145,7 +145,7 @@ export class ArtifactTracker {
   }
 }
 
-/** Whether both begin alike: two versions of one text do, two texts do not. */
+/** Whether both texts share a long enough prefix: versions of one text do, different texts do not. */
 function isVersionOf(text: string, before: string): boolean {
   const enough = before.length / 2;
   let alike = 0;

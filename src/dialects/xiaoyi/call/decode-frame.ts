@@ -1,4 +1,7 @@
-/** One frame of an agent's answer, for those who act as the platform. Agents differ widely, so it is read with good will. */
+/**
+ * Decodes one frame of an agent's answer, for the side that acts as the platform. Agents differ widely, so decoding is
+ * lenient.
+ */
 
 import { EXTENSIONS } from "../../../model/extensions.ts";
 import { isObject } from "../../../model/json.ts";
@@ -15,7 +18,7 @@ import { decodePart } from "../parts.ts";
 interface FrameBase {
   readonly taskId: string | undefined;
   readonly final: boolean;
-  /** What a frame of a task that failed says beside its words. */
+  /** The error message that accompanies a frame of a failed task. */
   readonly failure: string | undefined;
 }
 
@@ -23,35 +26,37 @@ export interface ArtifactFrame extends FrameBase {
   readonly kind: "artifact";
   readonly artifactId: string;
   readonly append: boolean;
-  /** Undefined where nothing is said of it. */
+  /** Undefined if the frame does not specify it. */
   readonly lastChunk: boolean | undefined;
-  /** Empty reasoning is a sign that somebody is there, and made for phones; undefined where there is none at all. */
+  /** Empty reasoning is a sign of life meant for phones; undefined if the frame has no reasoning. */
   readonly reasoning: string | undefined;
-  /** All but the reasoning. */
+  /** Without reasoning. */
   readonly parts: readonly Part[];
 }
 
 export interface StatusFrame extends FrameBase {
   readonly kind: "status";
-  /** Undefined: the agent says that it does not know, or what nobody knows. */
+  /** Undefined: the state is `unknown`, or not a known one. */
   readonly state: TaskState | undefined;
-  /** Without those that say nothing. */
+  /** Without empty parts. */
   readonly parts: readonly Part[];
 }
 
 export type AnswerFrame = ArtifactFrame | StatusFrame;
 
-/** The members of a response that count. */
 interface ResponseMembers {
   readonly result?: unknown;
   readonly error?: unknown;
 }
 
-/** Throws the agent's error as a ProtocolError, and INVALID_AGENT_RESPONSE for what is neither an artifact nor a status. */
+/**
+ * Throws the agent's error as a ProtocolError, and INVALID_AGENT_RESPONSE for anything that is neither an artifact nor
+ * a status.
+ */
 export function decodeAnswerFrame({ error, result }: ResponseMembers): Lossy<AnswerFrame> {
   const refusal = isObject(error) && !isSuccess(error) ? decodeError(error) : undefined;
   if (!isObject(result)) throw refusal ?? invalidResponse("a frame has neither result nor error");
-  // A task that failed says so beside its last words; any other code is about the answer as a whole.
+  // A failed task sends its error code with the last frame; any other code concerns the answer as a whole.
   if (refusal !== undefined && refusal.metadata?.code !== String(PLATFORM_CODES.taskFailed)) throw refusal;
   return readResponse(result, (members) => {
     const taskId = members.text("taskId");
@@ -63,7 +68,7 @@ export function decodeAnswerFrame({ error, result }: ResponseMembers): Lossy<Ans
   });
 }
 
-/** The artifact of agents that give theirs no id. */
+/** Used for agents that send artifacts without an id. */
 const ANSWER = "answer";
 
 function decodeArtifact(members: Members, always: FrameBase): ArtifactFrame {
@@ -108,14 +113,14 @@ const STATE_OF_NAME: ReadonlyMap<unknown, TaskState> = new Map<unknown, TaskStat
 
 const CONTENTS = ["text", "reasoningText", "file", "data"] as const;
 
-/** None for what is no part; a text that was left out because it is empty is empty. */
+/** Empty for anything that is not a part. A text part without its text is one whose text is empty. */
 function decodeAnswerPart(members: Members): Part[] {
   if (CONTENTS.some((name) => members.raw(name) !== undefined)) return [decodePart(members)];
   if (members.raw("kind") !== "text") members.reading.lose(LOSSES.unknownPart);
   return [];
 }
 
-/** What people read as the answer: neither reasoning nor something that has text only for those who cannot show it. */
+/** Text of the answer itself: neither reasoning nor the fallback text of something else. */
 export function isAnswerText(part: Part): part is TextPart {
   return isTextPart(part) && reasoningOf(part) === undefined && xiaoyiMetadata(part.metadata) === undefined;
 }
@@ -124,7 +129,7 @@ function isEmpty(part: Part): boolean {
   return (isAnswerText(part) && part.text === "") || reasoningOf(part) === "";
 }
 
-/** Reasoning that others can read, too: here it is told with a status, where nobody takes it for the answer. */
+/** Reasoning that other dialects can read, too: sent with a status, so that it is not taken for the answer. */
 export function progressPart(text: string): Part {
   return { text, metadata: { [EXTENSIONS.reasoning]: true } };
 }

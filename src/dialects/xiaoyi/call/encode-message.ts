@@ -1,4 +1,4 @@
-/** A user's message as the platform says it to an agent: the params of `message/stream`. */
+/** Encodes a user's message as the platform sends it to an agent: the params of `message/stream`. */
 
 import { ProtocolError, taskNotFound } from "../../../model/errors.ts";
 import { isObject, type JsonObject } from "../../../model/json.ts";
@@ -12,25 +12,25 @@ import type { FileWire, PartWire } from "../frames.ts";
 import { XIAOYI_EXTENSION, xiaoyiMetadata } from "../metadata.ts";
 import { encodeParts } from "../parts.ts";
 
-/** Where a message belongs. */
+/** The task and session of a message. */
 export interface MessageIds {
   readonly taskId: string;
   readonly sessionId: string;
 }
 
-/** The platform chooses the ids: a new session is named after the message, and every task after its session. */
+/** The platform chooses the ids: a new session is named after the message, and each task after its session. */
 export function messageIdsOf({ chosenId, message }: SendInput): MessageIds {
   const { contextId, messageId, taskId } = message;
   const sessionId = contextId ?? (taskId === undefined ? deriveId("session", messageId) : sessionIdOf(taskId));
   return { sessionId, taskId: taskId ?? createTaskId(sessionId, chosenId ?? messageId) };
 }
 
-/** All that is known of a task by its id. */
+/** Derived from the task id alone. */
 export function messageIdsOfTask(taskId: string): MessageIds {
   return { taskId, sessionId: sessionIdOf(taskId) };
 }
 
-/** The address of a file that is sent as bytes; undefined where it has none. `path` is that of the part. */
+/** The URL of a file that is sent as bytes; undefined if it has none. `path` is the path of the part. */
 type FileUrlOf = (file: FileWire["file"] & { readonly bytes: string }, path: string) => string | undefined;
 
 export function encodeMessageParams(
@@ -48,7 +48,7 @@ export function encodeMessageParams(
     withFileUrl(part, `message.parts[${index}]`, addressOf),
   );
   if (isObject(mark?.variables)) parts.push({ kind: "data", data: { variables: mark.variables } });
-  // Said also where nobody has logged in.
+  // Sent even if no user has logged in.
   const { agentLoginSessionId = "" } = mark ?? {};
   return {
     id: taskId,
@@ -58,7 +58,7 @@ export function encodeMessageParams(
   };
 }
 
-/** Some agents read a file's address only, and some its bytes only. */
+/** Some agents read only a file's URL, some only its bytes. */
 function withFileUrl(part: PartWire, path: string, addressOf: FileUrlOf): PartWire {
   if (part.kind !== "file" || part.file.bytes === undefined) return part;
   const { bytes, ...file } = part.file;
@@ -66,7 +66,7 @@ function withFileUrl(part: PartWire, path: string, addressOf: FileUrlOf): PartWi
   return uri === undefined ? part : { kind: "file", file: { ...file, uri, bytes } };
 }
 
-/** Metadata in which there is nothing is not lost by not being said. */
+/** Omitting empty metadata is not a loss. */
 export function loseRequestMetadata(metadata: JsonObject | undefined, losses: Loss[]): void {
   if (!isEmpty(metadata)) losses.push(toLoss(LOSSES.requestMetadata, "metadata"));
 }
@@ -80,14 +80,16 @@ function isEmpty(value: object | undefined): boolean {
   return value === undefined || Object.keys(value).length === 0;
 }
 
-/** Cancelling a task, in the platform's place. */
+/** Cancels a task, acting as the platform. */
 
-/** Some look for the session beside the method, some for the task in the params: both stand wherever they may be looked for. */
+/**
+ * Some agents read the session beside the method, some the task in the params, so both are sent in every such place.
+ */
 export function encodeCancel({ sessionId, taskId }: MessageIds): object {
   return { id: taskId, method: "tasks/cancel", sessionId, taskId, params: { id: taskId, sessionId } };
 }
 
-/** `state` is what the agent says became of the task. */
+/** `state` is the task's state as reported by the agent. */
 export function decodeCanceledTask({ sessionId, taskId }: MessageIds, state: unknown): Task {
   switch (state) {
     case "canceled":
@@ -102,14 +104,14 @@ export function decodeCanceledTask({ sessionId, taskId }: MessageIds, state: unk
   }
 }
 
-/** Ids of tasks as the platform makes them: that of the session, and what is the task's own. */
+/** Separates the session id from the rest of a task id, as the platform builds them. */
 const SEPARATOR = "&";
 
 function createTaskId(sessionId: string, own: string): string {
   return `${sessionId}${SEPARATOR}${own}`;
 }
 
-/** The session a task belongs to; an id of another form is all there is to go by. */
+/** The session of a task; an id in another format is used as the session id. */
 export function sessionIdOf(taskId: string): string {
   const at = taskId.lastIndexOf(SEPARATOR);
   return at <= 0 ? taskId : taskId.slice(0, at);

@@ -1,4 +1,4 @@
-/** Notifications: how a user who does not look any more is told of an answer, and what follows when it is tapped. */
+/** Notifications: how a user who has left learns of an answer, and what is sent when the notification is tapped. */
 
 import type { JsonObject } from "../../../model/json.ts";
 import { isInterrupted, type Task } from "../../../model/task.ts";
@@ -15,35 +15,34 @@ import {
 import { type Language, phoneText, translateStatus } from "../phone-texts.ts";
 import { visibleTextOf } from "./phone-renderer.ts";
 
-/** Where one of the user's devices can be told things. */
+/** The push address of one of the user's devices. */
 export interface PhoneAddress {
   readonly pushId: string;
   readonly loginSessionId?: string;
 }
 
-/** What is told. */
 export interface PhoneNotification {
   readonly taskId: string;
-  /** The platform knows no notification of a task that waits: a question is complete in itself. */
+  /** The platform has no notification for a task that waits for input: a question is sent as completed. */
   readonly state: "completed" | "failed";
   readonly text: string;
-  /** Which of the task's questions it is, if it is one. */
+  /** Identifies the question, if the notification is one. */
   readonly question?: string;
 }
 
 interface NotificationTarget {
-  /** Of the trigger that the owner of the agent set up in the platform's console. */
+  /** The id of the trigger that the agent's owner configured in the platform's console. */
   readonly apiId: string;
   readonly address: PhoneAddress;
-  /** Made once, also where the request is repeated. */
+  /** The same when the request is retried. */
   readonly requestId: string;
   readonly resultId: string;
 }
 
-/** Characters that travel with a notification; the platform asks for what is longer when it is tapped. */
+/** Maximum text in a notification, in characters; the platform requests longer text when the notification is tapped. */
 const MAX_INLINE_TEXT = 1_000;
 
-/** What there is to tell of a task; undefined while it works, and where the user knows: it was canceled. */
+/** The notification for a task; undefined while the task is working, and if it was canceled, which the user knows. */
 export function toPhoneNotification(task: Task, language: Language): PhoneNotification | undefined {
   const { message, state, timestamp } = task.status;
   if (state === "TASK_STATE_COMPLETED")
@@ -57,7 +56,7 @@ export function toPhoneNotification(task: Task, language: Language): PhoneNotifi
   return { taskId: task.id, state: "failed", text: answerTextOf(task, language) };
 }
 
-/** All that a task gave, as text: what cannot be told in a notification is told by its name, its link or its words. */
+/** The whole answer of a task as text: other content is represented by its name, link or fallback text. */
 export function answerTextOf({ artifacts = [], status }: Task, language: Language): string {
   const { message, state } = status;
   const parts = message?.parts ?? [];
@@ -66,7 +65,7 @@ export function answerTextOf({ artifacts = [], status }: Task, language: Languag
   return sections.filter((text) => text !== "").join("\n\n");
 }
 
-/** The body of the request. Where a part is text, the platform disregards all others; it takes no files. */
+/** The request body. If one part is text, the platform ignores all others; it does not accept files. */
 export function encodeNotification(
   { question, state, taskId, text }: PhoneNotification,
   route: NotificationTarget,
@@ -86,7 +85,7 @@ export function encodeNotification(
       agentLoginSessionId: address.loginSessionId,
       pushText: truncateNotificationText(content),
       kind: "task",
-      // The platform shows no artifact twice, so that a repeated request does no harm.
+      // The platform shows each artifact once, so repeating a request is safe.
       artifacts: [{ artifactId, parts: [contentOf(content, taskId)] }],
       status: { state },
     },
@@ -99,7 +98,7 @@ function contentOf(text: string, taskId: string): TextWire | DataWire {
   return { kind: "data", data };
 }
 
-/** What a tapped notification stood for, if it is still there: the one answer whose last artifact is also its end. */
+/** The answer behind a tapped notification, if it still exists: the only answer whose last artifact is also its end. */
 export function toTapAnswerFrames(scope: FrameScope, text: string | undefined, language: Language): RenderedFrame[] {
   const shown = text ?? phoneText(language, "gone");
   const pieces = shown === "" ? [phoneText(language, "completed")] : splitText(shown);
@@ -111,14 +110,14 @@ export function toTapAnswerFrames(scope: FrameScope, text: string | undefined, l
 
 export type PushResult =
   | { readonly kind: "sent" }
-  /** Trying again may help. */
+  /** Retryable. */
   | { readonly kind: "busy"; readonly why: string }
   | { readonly kind: "refused"; readonly why: string };
 
 const FLOW_CONTROL = "99911113";
 const TOO_MANY = 429;
 
-/** What the platform made of a notification. Some of its answers are empty. */
+/** Decodes the platform's response to a notification. Some responses are empty. */
 export function decodePushResponse(status: number, body: string): PushResult {
   if (status >= 500 || status === TOO_MANY) return { kind: "busy", why: `status ${status}` };
   if (status < 200 || status >= 300) return { kind: "refused", why: `status ${status}` };
@@ -135,28 +134,28 @@ function codeIn(body: string): string | undefined {
     const code = String(answer?.result?.code ?? answer?.error?.code ?? "0");
     return CODE.test(code) ? code : "unreadable";
   } catch {
-    // No JSON: the status says all there is to know.
+    // Not JSON: the status is sufficient.
     return undefined;
   }
 }
 
-/** The words of a notification: the bar shows three lines, which hold 84 Latin or 57 Chinese characters. */
+/** Notification text: the notification bar shows three lines, which hold 84 Latin or 57 Chinese characters. */
 
 const LATIN_ROOM = 84;
 const WIDE_ROOM = 57;
-/** A whole bar, in units that both kinds of characters take a whole number of. */
+/** The width of the bar, in units of which both kinds of characters take a whole number. */
 const ROOM = LATIN_ROOM * WIDE_ROOM;
 
-/** Whatever is not surely narrow is taken for wide: a bar with room left is better than a word that is cut. */
+/** Characters that may be wide count as wide: unused space is better than a word that is cut off. */
 const NARROW = /^[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\p{Nd}\p{M}\x20-\x7e\u00a0-\u00ff]$/u;
 const SPACES = /[\p{White_Space}\p{Cc}]+/gu;
 const ELLIPSIS = "…";
 
-/** As much of a text as the bar shows, on one line, with dots where there was more. */
+/** Truncates a text to what the bar shows, on one line, with an ellipsis if it was longer. */
 export function truncateNotificationText(text: string): string {
   const line = text.replaceAll(SPACES, " ").trim();
   let room = ROOM;
-  // Where the text ends if dots must follow.
+  // The end of the text if an ellipsis must follow.
   let end = 0;
   for (const { index, segment } of graphemeSegmenter().segment(line)) {
     room -= widthOf(segment);
@@ -168,7 +167,7 @@ export function truncateNotificationText(text: string): string {
 
 let segmenter: Intl.Segmenter | undefined;
 
-/** Made for the first notification: it loads tables, and most servers send none. */
+/** Created on first use: it loads tables, and most servers send no notifications. */
 function graphemeSegmenter(): Intl.Segmenter {
   segmenter ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
   return segmenter;

@@ -1,4 +1,4 @@
-/** As phones really show it; see README.md for what they do with frames. */
+/** Renders frames for phones; README.md describes how phones show them. */
 
 import { type Loss, toLoss } from "../../../model/loss.ts";
 import { type DataPart, isDataPart, isRawPart, isTextPart, type Part } from "../../../model/message.ts";
@@ -21,12 +21,12 @@ import { fileIdOf, isLocalFile, isShowable, reasoningOf, showableDataOf } from "
 import { encodePart, loseMetadata, loseNames } from "../parts.ts";
 import { type Attachments, ShownAttachments, ShownText, type TextStep } from "./phone-screen.ts";
 
-/** The parts of something that is said, by where they show. */
+/** Parts, grouped by where they are shown. */
 interface SortedParts extends Attachments {
   readonly text: string;
-  /** As blocks of JSON, shown where there is no text. */
+  /** As blocks of JSON, shown only if there is no text. */
   readonly data: string;
-  /** Where the data was. */
+  /** The paths of the data parts. */
   readonly dataPaths: readonly string[];
 }
 
@@ -37,7 +37,7 @@ export class PhoneRenderer implements ModeRenderer {
   readonly #desktop: boolean;
   readonly #shown = new ShownText();
   readonly #attachments = new ShownAttachments();
-  /** What artifacts show so far. */
+  /** What each artifact shows so far. */
   readonly #content = new Map<string, "text" | "data">();
   #reasoning = "";
   #reasoningIsCut = false;
@@ -48,7 +48,7 @@ export class PhoneRenderer implements ModeRenderer {
     this.#desktop = desktop;
   }
 
-  /** Empty reasoning shows three dots: the quickest sign that somebody is there. */
+  /** Empty reasoning shows three dots: the fastest sign of life. */
   begin(into: RenderedFrame[]): void {
     if (this.#reasoning === "") this.#putReasoning("", into, []);
   }
@@ -70,7 +70,10 @@ export class PhoneRenderer implements ModeRenderer {
     this.#putAttachments(items, files, into);
   }
 
-  /** A question of a phone must be in the answer; on a desktop it opens with the status, unless that cannot carry it. */
+  /**
+   * On phones a question must be in the answer's text; on a desktop it is in the status, unless the status cannot carry
+   * it.
+   */
   question(message: readonly Part[] | undefined, final: boolean, into: RenderedFrame[], losses: Loss[]): void {
     const sorted = message && sortParts(message, "status.message", losses);
     const text = (sorted?.text || sorted?.data) ?? "";
@@ -93,7 +96,7 @@ export class PhoneRenderer implements ModeRenderer {
   }
 
   #putSection(key: string, message: SortedParts, into: RenderedFrame[], losses: Loss[]): void {
-    // No artifact has a key that begins like this.
+    // No artifact id starts with this character.
     this.#putArtifact(`\0${key}`, message, false, into, losses);
   }
 
@@ -107,7 +110,7 @@ export class PhoneRenderer implements ModeRenderer {
     this.#putAttachments(items, files, into);
   }
 
-  /** Data is shown only while it stands alone: text that comes to the same artifact takes its place. */
+  /** Data is shown only on its own: text in the same artifact replaces it. */
   #steps(key: string, sorted: SortedParts, append: boolean, losses: Loss[]): TextStep[] {
     const content = append ? this.#content.get(key) : undefined;
     const isData = sorted.text === "" && content !== "text";
@@ -128,7 +131,7 @@ export class PhoneRenderer implements ModeRenderer {
     }
   }
 
-  /** Told whole each time, as all there is: that reasoning can be added to is not known of any phone. */
+  /** Sent in full each time: no phone is known to support appending to reasoning. */
   #putReasoning(added: string, into: RenderedFrame[], losses: Loss[]): void {
     const all = this.#reasoning + added;
     this.#reasoning = lastCodePoints(all);
@@ -168,7 +171,7 @@ function joinLines(texts: readonly string[]): string {
   return texts.filter((text) => text !== "").join("\n");
 }
 
-/** The text of what is shown once and as a whole. */
+/** The text of content that is shown once and in full. */
 function textOrData(sorted: Pick<SortedParts, "text" | "data" | "dataPaths">, losses: Loss[]): string {
   loseData(sorted, sorted.text === "", losses);
   return sorted.text || sorted.data;
@@ -183,14 +186,14 @@ function toJsonBlock({ data }: DataPart): string {
   return `\n\`\`\`json\n${JSON.stringify(data, undefined, 2)}\n\`\`\`\n`;
 }
 
-/** What people read of parts that are shown once, without their reasoning. */
+/** The visible text of parts that are shown once, without reasoning. */
 export function visibleTextOf(parts: readonly Part[]): string {
   const read = parts.filter((part) => reasoningOf(part) === undefined);
   const text = joinLines(read.flatMap((part) => (isDataPart(part) ? [] : [toText(part, "", [])])));
   return text === "" ? joinLines(read.filter(isDataPart).map(toJsonBlock)) : text;
 }
 
-/** A part as words, for a reader that can be shown nothing else. */
+/** A part as text, for a reader that can show nothing else. */
 function toText(part: Exclude<Part, DataPart>, path: string, losses: Loss[]): string {
   loseMetadata(part.metadata, path, losses);
   if (isTextPart(part)) {
@@ -205,7 +208,7 @@ function toText(part: Exclude<Part, DataPart>, path: string, losses: Loss[]): st
   return `[${linkText(part.filename ?? part.url)}](${part.url})`;
 }
 
-/** Brackets would end the text of a link. */
+/** Brackets would end the link text. */
 function linkText(text: string): string {
   return text.replaceAll(/[[\]\\]/g, "\\$&");
 }

@@ -1,14 +1,14 @@
 /**
- * The one text that a phone shows for a task. A frame that does not append replaces all of it, whatever artifact it
- * names; one that appends under a new id adds to it. So the beginning is told whole each time it grows, and once it
- * fills a frame the rest is added piece by piece.
+ * The text that a phone shows for a task. A frame that does not append replaces all of it, whichever artifact it names;
+ * a frame that appends under a new id adds to it. The beginning is therefore sent in full each time it grows, and once
+ * it fills a frame, the rest is appended in pieces.
  */
 
 import { deriveId } from "../../shared/responses.ts";
 import { countCodePoints, MAX_FRAME_TEXT, type PartWire, splitText } from "../frames.ts";
 
 export interface TextStep {
-  /** False: instead of everything shown so far. */
+  /** False: replaces everything shown so far. */
   readonly append: boolean;
   readonly text: string;
 }
@@ -22,12 +22,12 @@ const BETWEEN_SECTIONS = "\n\n";
 
 export class ShownText {
   readonly #sections: Section[] = [];
-  /** As much of the text as one frame takes. */
+  /** The part of the text that fits one frame. */
   #head = "";
   #headLength = 0;
   #full = false;
 
-  /** Says something in a section of the text: an artifact, or what a status says. */
+  /** Sets or extends a section of the text: an artifact or a status message. */
   put(key: string, text: string, append: boolean): TextStep[] {
     const known = this.#sections.find((section) => section.key === key);
     if (known === undefined) return text === "" ? [] : this.#open(key, text);
@@ -46,7 +46,7 @@ export class ShownText {
     return this.#grow(isFirst ? text : BETWEEN_SECTIONS + text);
   }
 
-  /** Something changed that was told already, so that all of it is told anew. */
+  /** Text that was already sent has changed, so everything is sent again. */
   #again(): TextStep[] {
     this.#head = "";
     this.#headLength = 0;
@@ -71,11 +71,13 @@ function toAppendStep(text: string): TextStep {
   return { append: true, text };
 }
 
-/** What was shown of artifacts beside their text. It cannot be taken back: of what replaces it, only what is new shows. */
+/**
+ * What artifacts show besides text. It cannot be removed from the screen: of a replacement, only new content is shown.
+ */
 
 export interface Attachments {
   readonly reasoning: string;
-  /** Cards and the like, and files the platform has: shown by themselves. */
+  /** Cards, commands and similar content, and uploaded files, each shown separately. */
   readonly items: readonly PartWire[];
   readonly files: readonly PartWire[];
 }
@@ -88,7 +90,7 @@ interface ShownState {
 export class ShownAttachments {
   readonly #artifacts = new Map<string, ShownState>();
 
-  /** What of it is to be shown. */
+  /** The attachments that were not shown yet. */
   put(key: string, attachments: Attachments, append: boolean): Attachments {
     const { files, reasoning, items } = attachments;
     if (reasoning === "" && items.length === 0 && files.length === 0) return attachments;

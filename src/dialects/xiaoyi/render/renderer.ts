@@ -1,6 +1,6 @@
 /**
- * A task's events as frames for the platform: first that it is being worked on, then what comes of it, at last exactly
- * one frame that says `final`, and nothing after it. Pure but for the ids it is given.
+ * Renders a task's events as frames for the platform: first a `working` status, then the content, and last exactly one
+ * frame with `final`, after which nothing is sent. Pure except for the injected ids.
  */
 
 import type { ProtocolError } from "../../../model/errors.ts";
@@ -25,19 +25,19 @@ import { errorText, type Language, type PhoneTextName, phoneText, translateStatu
 import { PhoneRenderer } from "./phone-renderer.ts";
 import { SpecRenderer } from "./spec-renderer.ts";
 
-/** `phone`: what devices show well. `spec`: what the documents print. */
+/** `phone`: what devices display well. `spec`: the format in the documentation. */
 export const RENDER_MODES = ["phone", "spec"] as const;
 export type RenderMode = (typeof RENDER_MODES)[number];
 
 export interface RenderOptions extends FrameScope {
   readonly mode: RenderMode;
-  /** Of what the server itself says. */
+  /** Language of the server's own texts. */
   readonly language: Language;
-  /** The assistant on a desktop asks its questions elsewhere. */
+  /** The desktop assistant shows questions from the status. */
   readonly desktop?: boolean;
   /**
-   * A question to the user ends the stream, as the answer to a request ends; otherwise, and where the device is asked,
-   * the task stays open for the answer.
+   * A question to the user ends the stream, as in a response to a request. Otherwise, and if the question is for the
+   * device, the task stays open for the answer.
    */
   readonly questionEnds?: boolean;
   readonly report: (losses: readonly Loss[]) => void;
@@ -54,17 +54,17 @@ export class Renderer {
       options.mode === "phone" ? new PhoneRenderer(options, options.desktop === true) : new SpecRenderer(options);
   }
 
-  /** `final` was said. */
+  /** `final` was sent. */
   get ended(): boolean {
     return this.#phase === "ended";
   }
 
-  /** The agent waits for an answer. */
+  /** The agent waits for input. */
   get asking(): boolean {
     return this.#phase === "asking";
   }
 
-  /** That somebody is at work, as soon as a message was taken in; nothing if that was said already. */
+  /** The first `working` status, sent as soon as a message is accepted; nothing if it was already sent. */
   begin(): RenderedFrame[] {
     const frames: RenderedFrame[] = [];
     this.#work(frames);
@@ -86,7 +86,7 @@ export class Renderer {
     return frames;
   }
 
-  /** The stream broke before the task ended. */
+  /** The stream failed before the task ended. */
   fail(error: ProtocolError): RenderedFrame[] {
     if (this.ended) return [];
     const frames: RenderedFrame[] = [];
@@ -96,7 +96,7 @@ export class Renderer {
     return frames;
   }
 
-  /** Says that the task is alive, without a word that would stay on the screen; nothing while nobody works. */
+  /** A keep-alive status without text, which would stay on the screen; nothing unless the task is working. */
   keepAlive(): RenderedFrame | undefined {
     return this.#phase === "working" ? statusFrame(this.#options, "working") : undefined;
   }
@@ -151,20 +151,20 @@ export class Renderer {
     return { code: PLATFORM_CODES.taskFailed, message: phoneText(this.#options.language, failure) };
   }
 
-  /** Why a task failed, the server may have written itself. */
+  /** The reason for a failure may be one of the server's own texts. */
   #translated(state: EndState, message: Message | undefined): Pick<Message, "parts"> | undefined {
     if (message === undefined || state !== "TASK_STATE_FAILED") return message;
     return { parts: translateStatus(message.parts, this.#options.language) };
   }
 
-  /** A question was answered. */
+  /** Called when a question was answered. */
   #resume(frames: RenderedFrame[]): void {
     if (this.#phase !== "asking") return;
     this.#phase = "working";
     frames.push(statusFrame(this.#options, "working"));
   }
 
-  /** The state itself cannot be expressed, so that a question without words would ask for nothing. */
+  /** The state cannot be expressed, so a question without text would ask for nothing. */
   #authorization(): Pick<Message, "parts"> {
     return { parts: [{ text: phoneText(this.#options.language, "authorization") }] };
   }
@@ -187,7 +187,7 @@ export class Renderer {
   }
 }
 
-/** `final` would close the way by which the device reports what came of a command. */
+/** `final` would close the channel on which the device reports a command's result. */
 function asksDevice(part: Part): boolean {
   const data = showableDataOf(part) ?? (isDataPart(part) && isObject(part.data) ? part.data : {});
   const commands = Array.isArray(data.commands) ? (data.commands as readonly JsonValue[]) : [];

@@ -1,4 +1,4 @@
-/** As the documents print it: statuses with their messages, artifacts in chunks under their own ids. */
+/** Renders frames as documented: statuses with their messages, artifacts in chunks under their own ids. */
 
 import { type Loss, toLoss } from "../../../model/loss.ts";
 import type { Part } from "../../../model/message.ts";
@@ -20,12 +20,12 @@ import {
 } from "../frames.ts";
 import { encodeParts } from "../parts.ts";
 
-/** Closes an artifact of which all has been sent. */
+/** Closes an artifact whose content has all been sent. */
 const EMPTY_CHUNK: readonly PartWire[] = [{ kind: "text", text: "" }];
 
 export class SpecRenderer implements ModeRenderer {
   readonly #scope: FrameScope;
-  /** Artifacts that were begun and not closed: agents need not say which chunk is the last. */
+  /** Artifacts that are still open: agents need not mark the last chunk. */
   readonly #open = new Set<string>();
 
   constructor(scope: FrameScope) {
@@ -78,7 +78,7 @@ export class SpecRenderer implements ModeRenderer {
     this.#open.clear();
   }
 
-  /** A state is said once, by the last of as many frames as the words need: nobody reads on after an end. */
+  /** The state is sent once, in the last of the frames that the message needs: readers stop at a final state. */
   #status(
     state: StateName,
     message: readonly Part[] | undefined,
@@ -94,7 +94,7 @@ export class SpecRenderer implements ModeRenderer {
   }
 }
 
-/** As few frames as can carry the parts, none with more text than a frame takes. */
+/** Distributes the parts over as few frames as possible, none of which exceeds the maximum text length. */
 function splitIntoFrames(parts: readonly PartWire[]): PartWire[][] {
   const loads: PartWire[][] = [[]];
   let room = MAX_FRAME_TEXT;

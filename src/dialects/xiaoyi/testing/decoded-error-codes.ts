@@ -1,6 +1,6 @@
 import type { ErrorCode } from "../../../model/errors.ts";
 
-/** Codes that Xiaoyi has no word of its own for, and what they become. */
+/** Codes for which Xiaoyi has no equivalent, and what they are decoded as. */
 export const DECODED_ERROR_CODES: Partial<Record<ErrorCode, ErrorCode>> = {
   PUSH_NOTIFICATION_NOT_SUPPORTED: "UNSUPPORTED_OPERATION",
   CONTENT_TYPE_NOT_SUPPORTED: "INVALID_PARAMS",

@@ -1,6 +1,6 @@
 import type { OfflineNotifications } from "../ports.ts";
 
-/** Writes down what it is told, and answers taps with what a test says. */
+/** Records its calls, and answers taps with what the test provides. */
 export class RecordedNotifications implements OfflineNotifications {
   readonly calls: unknown[][] = [];
   answer: string | undefined;
@@ -22,11 +22,11 @@ export class RecordedNotifications implements OfflineNotifications {
     return this.answer;
   };
 
-  /** Of an earlier process. */
+  /** Tasks left by an earlier process. */
   readonly awaited = new Set<string>();
   isPending = async (taskId: string): Promise<boolean> => this.awaited.has(taskId);
 
-  /** All but who was heard. */
+  /** All calls except `registerDevice`. */
   get told(): unknown[][] {
     return this.calls.filter(([what]) => what !== "heard");
   }
