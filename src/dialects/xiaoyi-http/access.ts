@@ -1,4 +1,4 @@
-/** Who is calling: the platform by its credentials, or by the session that these opened. */
+/** Authenticates the caller: the platform, by its credentials or by the session that these opened. */
 
 import { createHmac } from "node:crypto";
 import type { Caller } from "../../model/caller.ts";
@@ -12,17 +12,16 @@ import { type Access, type Entry, secretOf } from "./options.ts";
 export interface Authentication {
   readonly caller: Caller;
   readonly entry: Entry;
-  /** `session`: by an `agentSessionId` alone, which opens no further session. */
+  /** `session`: by an `agentSessionId` alone, which cannot open further sessions. */
   readonly by: "credentials" | "session";
 }
 
-/** Why somebody is not let in. */
 type DenialReason = "stale" | "bad-session" | "wrong-credentials" | "no-credentials";
 
-/** The peer is told in words that help nobody who tries keys. */
+/** The message sent to the peer reveals nothing that would help to guess keys. */
 export class AccessDenied extends ProtocolError {
   readonly why: DenialReason;
-  /** For whoever runs the server, and nobody else. */
+  /** For the operator only. */
   readonly hint: string;
 
   constructor(why: DenialReason, hint: string) {
@@ -50,7 +49,7 @@ export function accessScope(entry: Entry, agent: string): TokenScope {
   return { secret: secretOf(entry), purpose: `access-token ${agent}` };
 }
 
-/** Throws AccessDenied. Every entry of the agent is tried, always all of them. */
+/** Throws AccessDenied. Always checks all entries of the agent. */
 export function authenticate(
   from: RequestCredentials,
   entries: readonly Entry[],
@@ -65,7 +64,7 @@ export function authenticate(
     if (verdict === "good") found ??= foundBy("credentials", entry);
   }
   if (found !== undefined) return found;
-  // Some send the value with a space at its end.
+  // Some callers send the value with a trailing space.
   const session = from.headers[SESSION_HEADER]?.trim() ?? "";
   for (const entry of entries) {
     if (isValidToken(sessionScope(entry, agent), session, now)) found ??= foundBy("session", entry);
@@ -97,7 +96,7 @@ function clockHint(driftMs: number): string {
   return `The signed time is ${minutes} minutes ${direction} the clock of this machine: is that clock right?`;
 }
 
-/** Whether something is there that could be right. */
+/** Whether the request has credentials of the configured kind. */
 function hasCredentials({ headers, query }: RequestCredentials, access: Access): boolean {
   switch (access.kind) {
     case "signature":
@@ -151,13 +150,13 @@ function bearerTokenOf(header: string | undefined): string {
 }
 
 /**
- * Tokens that need no memory: they say until when they are good and are signed with a key made from a credential, so that
- * every node knows them, any number may be valid at a time, and a new credential ends them all.
+ * Stateless tokens: they hold their expiry and are signed with a key derived from a credential, so every node can
+ * verify them, any number may be valid at a time, and changing the credential revokes them all.
  */
 
 interface TokenScope {
   readonly secret: string;
-  /** What the token is good for, and for which agent: the same credential may serve several. */
+  /** The purpose and agent of the token: the same credential may be used for several. */
   readonly purpose: string;
 }
 
@@ -165,7 +164,10 @@ const UNIQUE_CHARACTERS = 16;
 const SIGNATURE_BYTES = 24;
 const TOKEN = /^([0-9a-z]{1,9})\.([\w-]{1,16})\.([\w-]{32})$/;
 
-/** At most 64 characters: the platform's console cuts longer ones. `unique` makes tokens of the same moment differ. */
+/**
+ * At most 64 characters: the platform's console truncates longer ones. `unique` distinguishes tokens of the same
+ * moment.
+ */
 export function issueToken(scope: TokenScope, expiresAt: number, unique: string): string {
   const head = `${Math.ceil(expiresAt / 1_000).toString(36)}.${unique.replaceAll(/[^\w-]/g, "").slice(-UNIQUE_CHARACTERS)}`;
   return `${head}.${signatureOf(scope, head)}`;
@@ -185,24 +187,24 @@ function signatureOf({ purpose, secret }: TokenScope, head: string): string {
   return digest.subarray(0, SIGNATURE_BYTES).toString("base64url");
 }
 
-/** What whoever runs the server should know of requests that were refused. */
+/** Reasons for refused requests, logged for the operator. */
 
 type RefusalReason = DenialReason | ErrorCode | "nothing-to-cancel";
 
-/** Some of it repeats what the peer has said. */
+/** Hints may quote input from the peer. */
 const MAX_HINT_LENGTH = 200;
 
-/** Says each reason once for each agent: whoever sends one odd request sends many. */
+/** Logs each reason once per agent: a caller that sends one malformed request sends many. */
 export class RefusalLog {
   readonly #log: Log;
-  /** Bounded: there are as many agents as are configured, and the reasons are a closed list. */
+  /** Bounded by the configured agents and the closed list of reasons. */
   readonly #logged = new Set<string>();
 
   constructor(log: Log) {
     this.#log = log;
   }
 
-  /** `agent` is undefined where the request was refused before anybody asked which it is for. */
+  /** `agent` is undefined if the request was refused before its agent was determined. */
   note(agent: string | undefined, error: unknown): void {
     if (!ProtocolError.is(error)) this.#log.error({ agent, err: error }, "A request of Xiaoyi could not be answered.");
     else if (error instanceof AccessDenied) this.warn(agent, error.why, error.hint);

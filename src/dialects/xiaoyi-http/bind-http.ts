@@ -1,4 +1,7 @@
-/** `POST /agent/message`: JSON-RPC of the platform's own kind, answered in full or, for messages, by a stream. */
+/**
+ * `POST /agent/message`: the platform's variant of JSON-RPC. Messages are answered by a stream, other requests by one
+ * response.
+ */
 
 import type { Caller } from "../../model/caller.ts";
 import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
@@ -28,7 +31,7 @@ import { streamReply, tapAnswerReply } from "./stream.ts";
 import { respondImmediately } from "./watch-reader.ts";
 
 export interface XiaoyiHttpOptions {
-  /** How an agent is connected; an agent without entries has no such place. */
+  /** The agent's connections to the platform; an agent without entries has no such endpoint. */
   readonly entriesFor: (agent: string) => readonly Entry[];
   readonly clock: Clock;
   readonly log: Log;
@@ -37,7 +40,7 @@ export interface XiaoyiHttpOptions {
 export function createHttpServing({ clock, entriesFor, log }: XiaoyiHttpOptions): readonly HttpServing[] {
   const refusals = new RefusalLog(log);
   const refuseHere: HttpServing["refuse"] = (error, _exchange, status) => {
-    // Without a status it is known, and noted, for which agent it is.
+    // Without a status, the error was already logged with its agent.
     if (status !== undefined) refusals.note(undefined, error);
     return errorReply(toPublicError(error), null, status);
   };
@@ -69,9 +72,9 @@ export function createHttpServing({ clock, entriesFor, log }: XiaoyiHttpOptions)
       async handle(exchange, { ids, service: { name: agent } }, admit: AdmitBy) {
         const refused = refuseWrongEndpoint(exchange);
         if (refused !== undefined) return refused;
-        const desk = { agent, entries: entriesFor(agent), now: clock.now(), unique: ids.context(), admit };
+        const tokens = { agent, entries: entriesFor(agent), now: clock.now(), unique: ids.context(), admit };
         try {
-          return answerTokenRequest(exchange, desk);
+          return answerTokenRequest(exchange, tokens);
         } catch (error) {
           refusals.note(agent, error);
           if (error instanceof AccessDenied) return tokenErrorReply(401, "invalid_client");
@@ -105,13 +108,13 @@ async function handle(
   }
 }
 
-/** Also of a request that is not read any further: its caller matches the answer by it. */
+/** The id of a request, even of one that is not decoded further: the caller matches the response by it. */
 function requestIdOf({ body }: ExchangeRequest, limits: ServeContext["limits"]): JsonRpcId {
   const parsed = parseJsonRpc(body, limits);
   return parsed.ok ? parsed.request.id : parsed.id;
 }
 
-/** Both places take POST, and have nothing below them. */
+/** Both endpoints accept POST only and have no subpaths. */
 function refuseWrongEndpoint({ method, path }: ExchangeRequest): FullReply | undefined {
   if (path !== "" && path !== "/") {
     return errorReply(new ProtocolError("METHOD_NOT_FOUND", "There is nothing at this path."), null, 404);
@@ -121,7 +124,7 @@ function refuseWrongEndpoint({ method, path }: ExchangeRequest): FullReply | und
   return { ...reply, headers: { ...reply.headers, allow: "POST" } };
 }
 
-/** One request of the platform, which is who it says. */
+/** One authenticated request from the platform. */
 class Request {
   readonly #exchange: ExchangeRequest;
   readonly #context: ServeContext;
@@ -157,7 +160,7 @@ class Request {
     }
   }
 
-  /** `hasOwnText`: the error has a sentence for people already. */
+  /** `hasOwnText`: the error's message is already meant for users. */
   #refuse(error: unknown, id: JsonRpcId, hasOwnText = false): FullReply {
     this.#refusals.note(this.#context.service.name, error);
     const refusal = toPublicError(error);
@@ -233,7 +236,7 @@ class Request {
     };
     const onFailure = (error: unknown) => this.#refusals.note(this.#context.service.name, error);
     const how = { id, taskId, render, language, attendance, prepare: uploads?.prepare, onFailure };
-    // Before the task can end: of one that ends as the process does, the next one tells the user.
+    // Stored before the task can end: if it ends as the process does, the next process notifies the user.
     if (notifications !== undefined) await unanswered?.set(taskId, sessionId);
     const answering = await this.#send(decoded).catch((error: unknown) => {
       void unanswered?.delete(taskId);
@@ -243,7 +246,7 @@ class Request {
     return streamReply(answering, how, this.#context);
   }
 
-  /** Files may take a while, in which the user should see that somebody is there. */
+  /** Downloading files may take a while, so the user gets a sign of life first. */
   async #send(decoded: DecodedMessage): Promise<OpenedAnswer | undefined> {
     const { intake = NO_INTAKE, language } = this.#entry;
     const message = await withAccount(decoded, this.#entry);
@@ -259,7 +262,7 @@ class Request {
     return new Conversation({ tasks, cleared: this.#entry.cleared, newContext: this.#context.ids.context });
   }
 
-  /** With the members that JSON-RPC does not know: most requests name their session beside the method. */
+  /** Includes members that are not part of JSON-RPC: most requests name their session beside the method. */
   #envelope(): Readonly<Record<string, unknown>> {
     const value = parseJson(decodeUtf8(this.#exchange.body), this.#context.limits);
     return isObject(value) ? value : {};
@@ -272,7 +275,7 @@ const DEVELOPER_ERRORS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "METHOD_NOT_FOUND",
 ]);
 
-/** The request itself is wrong, which is for developers; what a user sent may be, which is for the user. */
+/** An invalid request is an error for developers; invalid user input is one for the user. */
 function isDeveloperError({ code, violations }: ProtocolError): boolean {
   const [{ field } = { field: "" }] = violations ?? [];
   return DEVELOPER_ERRORS.has(code) || (code === "INVALID_PARAMS" && !field.startsWith("message.parts"));
@@ -281,18 +284,18 @@ function isDeveloperError({ code, violations }: ProtocolError): boolean {
 const NOTHING_TO_CANCEL_HINT = "No task of that id is known, and none runs in that session.";
 const NO_EXTENSIONS: readonly string[] = [];
 
-/** Replies that are no streams. */
+/** Replies other than streams. */
 
 function resultReply(id: JsonRpcId, result: object): FullReply {
   return jsonReply(200, toResponse(id, result));
 }
 
-/** Unlike in A2A, a body that is not a JSON-RPC request has a status of its own. */
+/** Unlike in A2A, a body that is not a JSON-RPC request has its own HTTP status. */
 function statusOf(error: ProtocolError): number {
   return error.code === "PARSE_ERROR" || error.code === "INVALID_REQUEST" ? 400 : httpStatusOf(error);
 }
 
-/** `shown` takes the place of the error's own message, where a person may read it. */
+/** `shown` replaces the error's message if a user may read it. */
 function errorReply(
   error: ProtocolError,
   id: JsonRpcId,

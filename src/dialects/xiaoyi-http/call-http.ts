@@ -1,4 +1,4 @@
-/** Calling agents as the platform does: with credentials in every request, and in a session where the agent requires one. */
+/** Calls agents as the platform does: with credentials in every request, and in a session if the agent requires one. */
 
 import { ProtocolError } from "../../model/errors.ts";
 import { LogEntry, type TaskEvent } from "../../model/event.ts";
@@ -51,10 +51,10 @@ function requestOf(operation: Operation, { loginId }: CallTarget, losses: Loss[]
   }
 }
 
-/** A bare host, or an agent of a server like ours. */
+/** A host without a path, or an agent of a Dragoman server. */
 const BASE = /^https?:\/\/[^/]+(?:\/agents\/[^/]+)?$/i;
 
-/** The address is that of the endpoint, whatever it is called; below a base it is where ours is. */
+/** A URL is the endpoint itself, whatever its path; for a base URL, the endpoint is at our own path. */
 function endpointOf(url: string): string {
   const [place = "", ...query] = url.split("?");
   const path = place.replace(/\/+$/, "");
@@ -62,16 +62,16 @@ function endpointOf(url: string): string {
 }
 
 function headersOf({ headers, keys }: CallTarget, accept: string): Readonly<Record<string, string>> {
-  const said: Record<string, string> = {
+  const requestHeaders: Record<string, string> = {
     ...headers,
     accept,
     "content-type": "application/json",
   };
   if (keys !== undefined) {
     const ts = String(keys.now);
-    Object.assign(said, { accessKey: keys.ak, ts, sign: signTimestamp(keys.sk, ts) });
+    Object.assign(requestHeaders, { accessKey: keys.ak, ts, sign: signTimestamp(keys.sk, ts) });
   }
-  return said;
+  return requestHeaders;
 }
 
 const JSON_TYPE = "application/json";
@@ -99,7 +99,7 @@ const sessions: SessionCalling = {
   decodeLogin: (answer) => requiredId(resultOf(answer), "agentLoginSessionId"),
 };
 
-/** What a header takes. */
+/** Characters that are valid in a header. */
 const ID = /^[\x21-\x7e]{1,1024}$/;
 
 function requiredId(result: unknown, name: string): string {
@@ -126,14 +126,14 @@ export const httpCalling: ExchangeCalling = {
   decode<Kind extends Exclude<OperationKind, "stream" | "subscribe">>(
     kind: Kind,
     answer: BufferedResponse,
-    asked?: Operation,
+    operation?: Operation,
   ) {
     const { contentType, status, text } = answer;
     if (status >= 200 && status <= 299 && kind === "send" && contentType.startsWith("text/event-stream")) {
-      return decodeWholeStream(text, asked) as Lossy<Outcomes[Kind]>;
+      return decodeWholeStream(text, operation) as Lossy<Outcomes[Kind]>;
     }
     const result = resultOf(answer);
-    if (kind === "cancel") return { value: decodeCancelResult(result, asked) as Outcomes[Kind], losses: NO_LOSSES };
+    if (kind === "cancel") return { value: decodeCancelResult(result, operation) as Outcomes[Kind], losses: NO_LOSSES };
     throw invalidResponse("it is not a stream");
   },
 
@@ -146,8 +146,8 @@ export const httpCalling: ExchangeCalling = {
     return { losses, value: first };
   },
 
-  openFrames(asked) {
-    const answer = createAnswerDecoder(asked);
+  openFrames(operation) {
+    const answer = createAnswerDecoder(operation);
     let isFirst = true;
     return {
       decode({ data }) {
@@ -160,14 +160,14 @@ export const httpCalling: ExchangeCalling = {
   },
 };
 
-/** A task has the id that we have chosen for it, whatever the agent calls it. */
-function createAnswerDecoder(asked: Operation | undefined): AnswerDecoder {
-  if (asked?.kind !== "send" && asked?.kind !== "stream") return new AnswerDecoder();
-  const { sessionId, taskId } = messageIdsOf(asked);
+/** A task has the id that we chose for it, whatever id the agent uses. */
+function createAnswerDecoder(operation: Operation | undefined): AnswerDecoder {
+  if (operation?.kind !== "send" && operation?.kind !== "stream") return new AnswerDecoder();
+  const { sessionId, taskId } = messageIdsOf(operation);
   return new AnswerDecoder({ taskId, contextId: sessionId });
 }
 
-/** The result of an answer that is not a stream. */
+/** The result of a response that is not a stream. */
 function resultOf({ status, text }: BufferedResponse): unknown {
   const envelope = parseResponse(text);
   if (isObject(envelope) && isObject(envelope.error) && !isSuccess(envelope.error)) {
@@ -178,7 +178,7 @@ function resultOf({ status, text }: BufferedResponse): unknown {
   return envelope.result;
 }
 
-/** Only the first frame can refuse the message: after that the agent has accepted it. */
+/** Only the first frame can refuse the message: afterwards, the agent has accepted it. */
 function decodeFrameData(answer: AnswerDecoder, data: string, isFirst: boolean): Lossy<readonly TaskEvent[]> {
   const envelope = parseResponse(data);
   if (!isObject(envelope)) throw invalidResponse("a frame of the stream is not a JSON object");
@@ -193,13 +193,16 @@ function toFrame(event: TaskEvent): StreamFrame {
   return createFrame(event, undefined);
 }
 
-/** The HTTP status tells a refused caller better than the codes do, and no code is reserved for a session that is required. */
+/**
+ * The HTTP status identifies an unauthenticated caller better than the codes do, and no code is reserved for a required
+ * session.
+ */
 function toRefusal(error: Readonly<Record<string, unknown>>, status: number): ProtocolError {
-  const said = decodeError(error, status);
-  return status === 401 || mentionsSession(said) ? new ProtocolError("UNAUTHENTICATED", said.message) : said;
+  const decoded = decodeError(error, status);
+  return status === 401 || mentionsSession(decoded) ? new ProtocolError("UNAUTHENTICATED", decoded.message) : decoded;
 }
 
-/** A session of the caller's own, neither the conversation (`sessionId`) nor the login of a user. */
+/** The caller's session (`agentSessionId`), neither the conversation (`sessionId`) nor a user's login. */
 const REQUIRES_SESSION = new RegExp(
   [
     String.raw`agent[-_\s]?session`,
@@ -211,7 +214,7 @@ const REQUIRES_SESSION = new RegExp(
   "i",
 );
 
-/** Codes that say that something was tried and failed, which must not be tried again. */
+/** Codes for a request that was attempted and failed, and so must not be retried. */
 const NOT_RETRYABLE: ReadonlySet<string> = new Set(
   [-32603, PLATFORM_CODES.taskFailed, PLATFORM_CODES.flowControl, PLATFORM_CODES.contentRejected].map(String),
 );
@@ -220,16 +223,16 @@ function mentionsSession({ message, metadata }: ProtocolError): boolean {
   return REQUIRES_SESSION.test(message) && !NOT_RETRYABLE.has(metadata?.code ?? "");
 }
 
-function decodeCancelResult(result: unknown, asked: Operation | undefined): Task {
+function decodeCancelResult(result: unknown, operation: Operation | undefined): Task {
   const { id: named, status } = isObject(result) ? result : {};
-  const id = asked?.kind === "cancel" ? asked.id : named;
+  const id = operation?.kind === "cancel" ? operation.id : named;
   if (typeof id !== "string") throw invalidResponse("result.id is missing");
   return decodeCanceledTask(messageIdsOfTask(id), isObject(status) ? status.state : undefined);
 }
 
-/** A whole stream, as the task it tells of. */
-function decodeWholeStream(text: string, asked: Operation | undefined): Lossy<{ readonly task: Task }> {
-  const answer = createAnswerDecoder(asked);
+/** Folds a complete stream into its task. */
+function decodeWholeStream(text: string, operation: Operation | undefined): Lossy<{ readonly task: Task }> {
+  const answer = createAnswerDecoder(operation);
   const losses: Loss[] = [];
   const events: TaskEvent[] = [];
   let isFirst = true;

@@ -1,15 +1,15 @@
 import type { AgentCard } from "../../model/card.ts";
 
-/** What `initialize` answers with. */
+/** The version in the response to `initialize`. */
 export const VERSION = "1.0";
 export const DIALECT_NAME = "xiaoyi-http";
-/** Its name in lists of interfaces; no other document has one for it. */
+/** The name in lists of interfaces; no specification defines one. */
 export const BINDING = "urn:dragoman:binding:xiaoyi-http";
 export const MESSAGE_PATH = "agent/message";
 export const TOKEN_PATH = "agent/token";
 export const SESSION_HEADER = "agent-session-id";
 
-/** What is known of an agent at an address: that it can be spoken to. */
+/** A minimal card for an agent of which only the URL is known. */
 export function cardOf(url: string): AgentCard {
   return {
     name: new URL(url).host,

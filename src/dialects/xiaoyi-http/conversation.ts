@@ -1,4 +1,6 @@
-/** What the platform asks of conversations, as operations on tasks. A session is a context; its tasks are in the store. */
+/**
+ * Maps the platform's conversation requests to operations on tasks. A session is a context; its tasks are in the store.
+ */
 
 import { ProtocolError } from "../../model/errors.ts";
 import type { Message } from "../../model/message.ts";
@@ -10,12 +12,12 @@ import type { CancelState, ClearState, ControlTarget } from "../xiaoyi/control.t
 import type { DecodedMessage } from "../xiaoyi/decode.ts";
 import type { PersistentMap } from "../xiaoyi/ports.ts";
 
-/** Enough to find what runs; a session has one task at a time, now and then two. */
+/** Enough to find running tasks; a session has one at a time, occasionally two. */
 const PAGE = 20;
 
 interface ConversationOptions {
   readonly tasks: AgentTasks;
-  /** By session, the context of one that was cleared. */
+  /** Contexts of cleared sessions, by session id. */
   readonly cleared: PersistentMap | undefined;
   readonly newContext: () => string;
 }
@@ -32,8 +34,8 @@ export class Conversation {
   }
 
   /**
-   * The answer to a message, or undefined where nobody waits for it. The platform's id is the task's own; where that
-   * task has ended, or belongs to someone else, there is a new one of which only the answer bears the platform's id.
+   * The answer to a message, or undefined if no task waits for it. The platform's task id is the task's own id. If that
+   * task has ended or has another owner, a new task is created, and only its answer uses the platform's id.
    */
   async send(decoded: DecodedMessage, message: Message): Promise<OpenedAnswer | undefined> {
     const contextId = await this.#contextOf(decoded.sessionId);
@@ -44,8 +46,8 @@ export class Conversation {
   }
 
   /**
-   * The first of those that may be meant and can be found. A task that is named is meant, and if nobody knows it, none
-   * is. The id of the request is no more than a guess: it may be that of a task of the same session.
+   * Cancels the first candidate that exists. If a task is named but unknown, nothing is canceled. The request id is
+   * only a guess: it may be the id of a task of the same session.
    */
   async cancel({ sessionIds, taskIds }: ControlTarget, requestId: JsonRpcId): Promise<CancelOutcome> {
     const named = taskIds.filter((id) => id !== requestId);
@@ -66,7 +68,7 @@ export class Conversation {
     return { id: ended, state: ended === undefined ? "unknown" : "failed" };
   }
 
-  /** What still runs in the session is for nobody any more, and what follows in it begins anew. */
+  /** Cancels the session's running tasks, which have no reader left; later messages start a new context. */
   async clear({ sessionIds }: ControlTarget): Promise<ClearState> {
     if (sessionIds.length === 0) return "unknown";
     for (const sessionId of sessionIds) {
@@ -77,12 +79,12 @@ export class Conversation {
     return "cleared";
   }
 
-  /** Its own id, unless it was cleared. */
+  /** The session id itself, unless the session was cleared. */
   async #contextOf(sessionId: string): Promise<string> {
     return (await this.#cleared?.get(sessionId)) ?? sessionId;
   }
 
-  /** The newest task, if it waits for an answer. */
+  /** The newest task, if it waits for input. */
   async #waiting(contextId: string): Promise<Task | undefined> {
     const { tasks } = await this.#tasks.dispatch({ kind: "list", contextId, pageSize: 1, historyLength: 0 });
     return tasks.find(({ status }) => isInterrupted(status.state));
@@ -98,7 +100,7 @@ export class Conversation {
     return task !== undefined && isActive(task);
   }
 
-  /** Those of the tasks that are in one of the contexts, or all where there is none. */
+  /** The tasks that are in one of the contexts; all of them if no context is given. */
   async #within(contexts: readonly string[], taskIds: readonly string[]): Promise<readonly string[]> {
     const found = await Promise.all(taskIds.map((id) => this.#find(id)));
     return found.flatMap((task) =>
@@ -127,6 +129,6 @@ interface CancelOutcome {
 
 export interface OpenedAnswer {
   readonly frames: FrameStream;
-  /** The task had begun before: what it gave then was shown then. */
+  /** The task existed before: its earlier artifacts were already shown. */
   readonly continues: boolean;
 }

@@ -8,7 +8,7 @@ import { LOSSES } from "./losses.ts";
 export { DIALECT_NAME } from "./card.ts";
 export type { Access, Bindings, Entry } from "./options.ts";
 
-/** Huawei's assistant Xiaoyi, calling over HTTP. Cards are not published for it: its console is given the address. */
+/** Huawei's assistant Xiaoyi, calling over HTTP. No card is published for it: the URL is entered in its console. */
 export const xiaoyiHttp: CallableDialect = {
   name: DIALECT_NAME,
   can,

@@ -1,4 +1,4 @@
-/** Where the platform trades its client credentials for a token (RFC 6749 §4.4). */
+/** The token endpoint, where the platform exchanges its client credentials for a token (RFC 6749 §4.4). */
 
 import { invalidParams, ProtocolError } from "../../model/errors.ts";
 import { isObject, type JsonObject } from "../../model/json.ts";
@@ -14,7 +14,7 @@ import { AccessDenied, type Authentication, accessScope, foundBy, issueToken, KE
 import { VERSION } from "./card.ts";
 import type { Entry } from "./options.ts";
 
-/** The platform asks again when one is used up. */
+/** The platform requests a new token when one expires. */
 const TOKEN_SECONDS = 3_600;
 const MAX_BODY_BYTES = 16 * 1024;
 
@@ -28,9 +28,9 @@ interface TokenContext {
   readonly admit: AdmitBy;
 }
 
-/** Throws for a client that is refused. */
-export function answerTokenRequest(exchange: ExchangeRequest, desk: TokenContext): FullReply {
-  const { admit, agent, entries, now, unique } = desk;
+/** Throws if the client is refused. */
+export function answerTokenRequest(exchange: ExchangeRequest, context: TokenContext): FullReply {
+  const { admit, agent, entries, now, unique } = context;
   const request = decodeTokenRequest(exchange);
   if (request === undefined) return tokenErrorReply(400, "invalid_request");
   if (request.grantType !== "client_credentials") return tokenErrorReply(400, "unsupported_grant_type");
@@ -52,7 +52,7 @@ function authenticateClient({ clientId, clientSecret }: TokenRequest, entries: r
   return foundBy("credentials", found);
 }
 
-/** Throws INVALID_REQUEST for a body that is too long, or does not say how long it is where somebody has to ask. */
+/** Throws INVALID_REQUEST if the body is too long, or has no declared length. */
 export function requireShortBody({ headers }: RequestHead): void {
   if (Number(headers["content-length"]) <= MAX_BODY_BYTES) return;
   throw new ProtocolError("INVALID_REQUEST", "A request for a token is short, and says how long it is.");
@@ -76,7 +76,7 @@ function decodeTokenRequest({ body, headers }: ExchangeRequest): TokenRequest | 
   };
 }
 
-/** A form, as the standard wants it, or JSON, as some consoles send it. */
+/** A form, as specified, or JSON, as some consoles send it. */
 function decodeForm(body: Buffer, contentType: string): URLSearchParams | undefined {
   try {
     const text = decodeUtf8(body);
@@ -86,12 +86,12 @@ function decodeForm(body: Buffer, contentType: string): URLSearchParams | undefi
     const texts = Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string");
     return new URLSearchParams(texts);
   } catch {
-    // Not UTF-8 or not JSON: the answer says so in the standard's words.
+    // Not UTF-8 or not JSON: reported by the error response of RFC 6749.
     return undefined;
   }
 }
 
-/** Both halves are encoded like a form (RFC 6749 §2.3.1). */
+/** Both parts are form-encoded (RFC 6749 §2.3.1). */
 function decodeBasic(header: string | undefined): { readonly id: string; readonly secret: string } | undefined {
   const encoded = /^basic\s+(\S+)\s*$/i.exec(header ?? "")?.[1];
   if (encoded === undefined) return undefined;
@@ -108,7 +108,7 @@ export function tokenErrorReply(status: 400 | 401, error: string): FullReply {
   return jsonReply(status, JSON.stringify({ error }), { ...NO_STORE, ...challenge });
 }
 
-/** Users who log in: `authorize` and `deauthorize`. */
+/** User logins: `authorize` and `deauthorize`. */
 
 export async function authorize(
   params: unknown,
@@ -128,14 +128,14 @@ export async function authorize(
   return { version: VERSION, agentLoginSessionId };
 }
 
-/** A login that is not known is one that is over already. */
+/** An unknown login counts as already ended. */
 export async function deauthorize(params: unknown, { accounts }: Entry): Promise<object> {
   const { agentLoginSessionId } = firstPartData(params);
   if (typeof agentLoginSessionId === "string") await accounts?.bindings.forget(agentLoginSessionId);
   return { version: VERSION };
 }
 
-/** Of the first part of the message. */
+/** The data of the message's first part. */
 function firstPartData(params: unknown): Readonly<Record<string, unknown>> {
   const message = isObject(params) ? params.message : undefined;
   const parts = isObject(message) ? message.parts : undefined;
@@ -143,7 +143,7 @@ function firstPartData(params: unknown): Readonly<Record<string, unknown>> {
   return isObject(first) && isObject(first.data) ? first.data : {};
 }
 
-/** The message with what is known of the user. A login that is over is not passed on: nobody vouches for it. */
+/** Adds the user's account to the message. A login that has ended is not passed on, as it is no longer verified. */
 export async function withAccount(decoded: DecodedMessage, { accounts }: Entry): Promise<Message> {
   const { loginSessionId, message } = decoded;
   if (loginSessionId === undefined || accounts === undefined) return message;

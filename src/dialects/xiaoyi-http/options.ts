@@ -1,4 +1,4 @@
-/** How one agent is connected to the platform. */
+/** How an agent is connected to the platform. */
 
 import type { JsonObject } from "../../model/json.ts";
 import type { Language } from "../xiaoyi/phone-texts.ts";
@@ -6,7 +6,7 @@ import type { FileIntake, OfflineNotifications, PersistentMap } from "../xiaoyi/
 import type { RenderMode } from "../xiaoyi/render/renderer.ts";
 import type { FileUploads } from "../xiaoyi/upload.ts";
 
-/** How the platform proves who it is; chosen in its console. */
+/** How the platform authenticates; chosen in its console. */
 export type Access =
   | { readonly kind: "signature"; readonly accessKey: string; readonly secretKey: string }
   | {
@@ -14,50 +14,50 @@ export type Access =
       readonly apiKey: string;
       /** Lower-case. */
       readonly header: string;
-      /** Parameter of the query that may hold the key instead. */
+      /** Query parameter that may hold the key instead. */
       readonly query: string | undefined;
     }
   | { readonly kind: "oauth"; readonly clientId: string; readonly clientSecret: string };
 
 export interface Entry {
   readonly access: Access;
-  /** To whom the platform's tasks belong. */
+  /** The owner of the platform's tasks. */
   readonly owner: string;
   readonly render: RenderMode;
-  /** Of what the server itself says. */
+  /** Language of the server's own texts. */
   readonly language: Language;
-  /** How long an `agentSessionId` is good for. */
+  /** Lifetime of an `agentSessionId`. */
   readonly sessionTtlMs: number;
   /** Absent: users cannot log in. */
   readonly accounts: Accounts | undefined;
-  /** Absent: users who left are told of nothing. */
+  /** Absent: users who left are not notified. */
   readonly notifications?: OfflineNotifications | undefined;
-  /** Tasks with the conversation whose stream is open. Absent: a crash leaves its readers without a word. */
+  /** The conversations whose streams are open, by task. Absent: after a crash, their readers are not notified. */
   readonly unanswered?: PersistentMap | undefined;
-  /** By session, the context of one that was cleared. Absent: a session that goes on stays in its context. */
+  /** Contexts of cleared sessions, by session id. Absent: a cleared session stays in its context. */
   readonly cleared?: PersistentMap | undefined;
-  /** Absent: files stay where the platform has them. */
+  /** Absent: files stay at the platform. */
   readonly intake?: FileIntake | undefined;
-  /** Absent: files of answers are told by their names and links. */
+  /** Absent: files of answers are represented by their names and links. */
   readonly uploads?: FileUploads | undefined;
 }
 
-/** What becomes of a user's login. */
+/** Handles user logins. */
 export interface Accounts {
-  /** Who the user is, by the code that the login gave. Throws a ProtocolError for a code that is not good. */
+  /** Exchanges the login's authorization code for the user's account. Throws a ProtocolError for an invalid code. */
   exchange(authCode: string): Promise<JsonObject>;
-  /** What is known of those who logged in, by `agentLoginSessionId`. */
+  /** Accounts of logged-in users, by `agentLoginSessionId`. */
   readonly bindings: Bindings;
 }
 
 export interface Bindings {
   save(loginSessionId: string, account: JsonObject): Promise<void>;
   find(loginSessionId: string): Promise<JsonObject | undefined>;
-  /** Also where there is none. */
+  /** Succeeds also if there is none. */
   forget(loginSessionId: string): Promise<void>;
 }
 
-/** The secret that all of an entry's own tokens hang on: whoever changes it ends them. */
+/** The secret from which the keys of all tokens of an entry are derived: changing it revokes them. */
 export function secretOf({ access }: Entry): string {
   switch (access.kind) {
     case "signature":

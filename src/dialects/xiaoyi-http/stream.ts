@@ -1,4 +1,4 @@
-/** The answer to `message/stream`: frames for the device as server-sent events. */
+/** The response to `message/stream`: frames for the device as server-sent events. */
 
 import { ProtocolError } from "../../model/errors.ts";
 import type { StreamEvent } from "../../model/event.ts";
@@ -24,11 +24,11 @@ interface StreamOptions {
   readonly taskId: string;
   readonly render: RenderMode;
   readonly language: Language;
-  /** Makes of an event what the platform can show, e.g. by uploading its files. */
+  /** Converts an event into what the platform can show, e.g. by uploading its files. */
   readonly prepare?: ((event: StreamEvent) => Promise<StreamEvent>) | undefined;
-  /** Told what the answer broke at. */
+  /** Called with the error if the stream fails. */
   readonly onFailure: (error: unknown) => void;
-  /** Told which task it is and whether the reader stays, if anybody wants to know. */
+  /** Receives the task's id and whether the reader stayed to the end. */
   readonly attendance?:
     | (Pick<ReaderWatch, "onDisconnected" | "onFinished"> & { readonly onTask: (taskId: string) => void })
     | undefined;
@@ -56,7 +56,7 @@ export function streamReply(
     return finished;
   };
   const frames = mapFrames(source, map, () => {
-    // A server that stops ends its streams early, and a phone would wait for ever.
+    // A server that shuts down ends its streams early, and the phone would wait forever.
     return renderer.asking ? [] : renderer.fail(STOPPED).map((rendered) => new DeviceFrame(rendered, NO_EVENT));
   });
   const watched =
@@ -69,7 +69,7 @@ export function streamReply(
   });
 }
 
-/** The answer to a notification that was tapped: known from its beginning to its end. */
+/** The response to a tapped notification: complete from the start. */
 export function tapAnswerReply(
   text: string | undefined,
   { id, language, taskId }: Pick<StreamOptions, "id" | "language" | "taskId">,
@@ -85,7 +85,7 @@ export function tapAnswerReply(
   return eventStreamReply(source, { keepAliveMs: limits.keepAliveMs, framing });
 }
 
-/** Not a generator: `return` must reach the source also while a `next` is waiting. */
+/** Not a generator: `return` must reach the source even while a `next` is pending. */
 function preparedFrames(source: FrameStream, prepare: NonNullable<StreamOptions["prepare"]>): FrameStream {
   return {
     [Symbol.asyncIterator]() {
@@ -109,7 +109,7 @@ function preparedFrames(source: FrameStream, prepare: NonNullable<StreamOptions[
 
 const STOPPED = new ProtocolError("UNAVAILABLE", "The agent was interrupted; please ask again.");
 
-/** A stream for what was only to be taken note of. */
+/** Used for streams without events, for messages that are only acknowledged. */
 const NO_EVENT: StreamEvent = {
   statusUpdate: { taskId: "", contextId: "", status: { state: "TASK_STATE_COMPLETED" } },
 };
@@ -119,7 +119,7 @@ const EMPTY_ANSWER: FrameStream = {
   },
 };
 
-/** What follows in the same batch may say the same and more. */
+/** Later frames of the same batch may supersede earlier ones. */
 function add(frames: readonly RenderedFrame[], event: StreamEvent, into: StreamFrame[]): void {
   for (const rendered of frames) {
     const last = into.at(-1);
@@ -139,7 +139,7 @@ class DeviceFrame implements StreamFrame {
     this.event = event;
   }
 
-  /** The result; the envelope is that of the stream. */
+  /** The result only; the stream adds the envelope. */
   get json(): string {
     this.#json ??= JSON.stringify(this.rendered.result);
     return this.#json;
@@ -169,7 +169,7 @@ class DeviceFraming implements EventFraming {
       .join("");
   }
 
-  /** The platform counts silence, and comments are silence to it. */
+  /** The platform has an idle timeout, and ignores comments of the event stream. */
   keepAlive(): string | undefined {
     const rendered = this.#renderer.keepAlive();
     return rendered && toEvent(this.#id, rendered);

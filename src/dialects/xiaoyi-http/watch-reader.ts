@@ -1,13 +1,13 @@
-/** Whether whoever reads a stream stays to its end, and an answer that begins before there is anything to say. */
+/** Detects whether the reader of a stream stays to its end, and begins responses before there is content. */
 import type { StreamEvent } from "../../model/event.ts";
 import type { FrameStream, StreamFrame } from "../../model/operation.ts";
 import { DONE } from "../../wire/pipe-frames.ts";
 import type { OpenedAnswer } from "./conversation.ts";
 
 export interface ReaderWatch {
-  /** What there was to see was seen. */
+  /** Whether everything was delivered. */
   readonly isFinished: () => boolean;
-  /** The engine's id of the task; undefined before the first frame has come. */
+  /** The engine's task id; undefined before the first frame has arrived. */
   readonly taskId: () => string | undefined;
   readonly onFinished: (taskId: string) => void;
   readonly onDisconnected: (taskId: string) => void;
@@ -17,7 +17,7 @@ export function watchReader(source: FrameStream, attendance: ReaderWatch): Frame
   return { [Symbol.asyncIterator]: () => new WatchedFrames(source[Symbol.asyncIterator](), attendance) };
 }
 
-/** Not a generator: `return` must take effect also while a `next` is waiting. */
+/** Not a generator: `return` must take effect even while a `next` is pending. */
 class WatchedFrames implements AsyncIterator<readonly StreamFrame[], undefined> {
   readonly #source: AsyncIterator<readonly StreamFrame[]>;
   readonly #attendance: ReaderWatch;
@@ -44,7 +44,7 @@ class WatchedFrames implements AsyncIterator<readonly StreamFrame[], undefined> 
     return Promise.resolve(DONE);
   }
 
-  /** The first frame says which task it is. Whoever leaves sooner is told of it just as well. */
+  /** The first frame identifies the task. A reader that leaves before it is notified all the same. */
   async #leave(): Promise<void> {
     this.#left = true;
     try {
@@ -54,7 +54,7 @@ class WatchedFrames implements AsyncIterator<readonly StreamFrame[], undefined> 
       }
       await this.#source.return?.();
     } catch {
-      // The message was refused, or its stream broke: nobody is there to be told so.
+      // The message was refused, or its stream failed: there is no reader left to report it to.
     }
     this.#judge();
   }
@@ -75,14 +75,14 @@ export function taskIdOf(event: StreamEvent): string | undefined {
   return "artifactUpdate" in event ? event.artifactUpdate.taskId : undefined;
 }
 
-/** Begins at once, with nothing but that somebody is there. */
+/** Begins the response immediately, with no content but a sign of life. */
 export function respondImmediately(answering: Promise<OpenedAnswer | undefined>): OpenedAnswer {
   let continues = false;
   const source = answering.then((answer) => {
     continues = answer?.continues === true;
     return answer?.frames[Symbol.asyncIterator]();
   });
-  // Whoever reads is told; nobody may be there to do so.
+  // The reader receives the error; there may be no reader.
   source.catch(() => {});
   let begun = false;
   return {
