@@ -1,4 +1,4 @@
-/** An agent that dials the platform. Conversations, answers and queues are its own: the next connection continues them. */
+/** An agent that dials the platform. Its conversations, answers and queues outlive a connection. */
 
 import { ProtocolError } from "../../model/errors.ts";
 import type { Message } from "../../model/message.ts";
@@ -22,9 +22,9 @@ import { ControlHandler, type Session, Sessions } from "./sessions.ts";
 import { LinkTasks } from "./tasks.ts";
 import { findUnansweredTasks, type ReplyAddress, withReplyAddress } from "./unanswered-tasks.ts";
 
-/** Longer frames are not read. */
+/** Longer frames are dropped. */
 const MAX_FRAME_LENGTH = 4 * 1024 * 1024;
-/** How long after it was answered a request to cancel or clear is still recognised. */
+/** How long a cancel or clear request is still recognised as a duplicate after its answer. */
 const DUPLICATE_CONTROL_MS = 2_000;
 
 const SETTLE_POLL_MS = 20;
@@ -58,7 +58,7 @@ export class LinkAgent {
     this.#controls = new ControlHandler(this.#tasks, this.#sessions, options.context.ids);
   }
 
-  /** Until the link closes. `server` is where it leads: one link at a time to each. */
+  /** Serves a link until it closes. `server` identifies the remote end: one link at a time to each. */
   async serve(link: Link, server: string): Promise<Closure> {
     const { agentId, clock } = this.#options;
     const connection: LinkConnection = new Connection(link, clock);
@@ -75,12 +75,12 @@ export class LinkAgent {
     const closure = await link.closed;
     stopBeating();
     if (this.#connections.get(server) === connection) this.#connections.delete(server);
-    // However it closed: a platform that was asked and did not say so may have read everything, or nothing.
+    // However the link closed: without a pong, the platform may have read everything or nothing.
     for (const reply of connection.end()) reply.resend();
     return closure;
   }
 
-  /** Takes up what an earlier process left; answers to a server that is not there go to the first. */
+  /** Resumes the tasks of an earlier process; answers for a server that is no longer configured go to the first. */
   async resume(since: number, servers: readonly [string, ...string[]]): Promise<void> {
     const { agentId, unanswered } = this.#options;
     await this.#sessions.load();
@@ -98,7 +98,7 @@ export class LinkAgent {
     }
   }
 
-  /** Resolves when all complete answers have left, or after this time. */
+  /** Resolves when all complete answers have been sent, or after this time. */
   async settle(milliseconds: number): Promise<void> {
     const { clock } = this.#options;
     const end = clock.now() + milliseconds;
@@ -113,7 +113,7 @@ export class LinkAgent {
   close(): void {
     this.#closed = true;
     for (const session of this.#sessions.busy) {
-      // The next process takes up what is under way, but not what has ended or waits for the user.
+      // The next process resumes running tasks, but not those that have ended or wait for the user.
       const { reply } = session;
       if (reply?.isUndelivered === true) this.#abandonReply(session);
       else if (reply?.isComplete === true) void this.#options.unanswered?.delete(session.taskOf(reply.platformId));
@@ -182,7 +182,7 @@ export class LinkAgent {
     };
   }
 
-  /** The conversation that a message belongs to, where it does not say so itself. */
+  /** The conversation of a message; an app session is resolved to its conversation. */
   #sessionOf({ appSessionId, conversationId }: MessageFrame): string | undefined {
     return conversationId ?? (appSessionId === undefined ? undefined : this.#sessions.idOf(appSessionId));
   }
@@ -199,7 +199,7 @@ export class LinkAgent {
     }
   }
 
-  /** A phone waits for an end, also of what could not be read; what is under way has one of its own. */
+  /** A phone waits for a final frame, even for an undecodable message; a running task sends its own. */
   #unreadable(frame: MessageFrame, server: string, error: ProtocolError): void {
     this.#drop("bad-message");
     const target = decodeControl({ params: frame.params, conversationId: this.#sessionOf(frame) });
@@ -233,7 +233,7 @@ export class LinkAgent {
       this.#addTo(session, current, message);
       return;
     }
-    // A question is answered under the ids that led to it, but who knows.
+    // The answer to a question normally has the ids of the message that led to it, but this is not guaranteed.
     const answers = current?.following === false;
     if (answers) session.tasks.set(address.taskId, session.taskOf(current.platformId));
     else this.#abandonReply(session);
@@ -242,7 +242,7 @@ export class LinkAgent {
     this.#open(session, reply, message, answers);
   }
 
-  /** Phones listen to the newest task only: how another ends is told elsewhere. */
+  /** Phones show the newest task only: the end of any other is sent as a notification. */
   #abandonReply(session: Session): void {
     const { reply } = session;
     if (reply?.isSent === false) this.#notifyLater(session.taskOf(reply.platformId), session.id);
@@ -255,7 +255,7 @@ export class LinkAgent {
     void this.#options.unanswered?.delete(taskId);
   }
 
-  /** What a notification stood for is all there is to say. */
+  /** The stored answer is sent, without calling the agent. */
   #notificationTapped(
     session: Session,
     { requestId, taskId }: ReplyAddress,
@@ -272,7 +272,7 @@ export class LinkAgent {
     });
   }
 
-  /** What a device did is for the task that asked it to; without one nobody waits for it. */
+  /** Device events go to the task that requested them; without one they are dropped. */
   #deviceEvent(session: Session, message: Message, received: ReceivedFrame): void {
     const { reply } = session;
     if (reply === undefined || reply.ended) {
@@ -284,7 +284,7 @@ export class LinkAgent {
     }
   }
 
-  /** A task under way gets another message; one that waits for its answer goes on with it. */
+  /** A running task gets another message; a task that waits for input continues with it. */
   #addTo(session: Session, reply: Reply, message: Message): void {
     if (!reply.following) {
       this.#open(session, reply, message, true);
@@ -305,7 +305,7 @@ export class LinkAgent {
     const open = async () => {
       const taken = await this.#downloadFiles(message);
       const id = session.taskOf(reply.platformId);
-      // Before the task can end: the answer to one that ends as the process does is owed by the next.
+      // Stored before the task can end: if it ends as the process does, the next process sends the answer.
       await this.#options.unanswered?.set(id, session.id);
       return (await this.#tasks.open(taken, id)).frames;
     };
@@ -351,11 +351,11 @@ export class LinkAgent {
 
   #control(frame: ControlFrame, text: string, server: string): void {
     const { id, kind, target } = frame;
-    // Without an id nothing else tells one request from the next.
+    // Without an id, only the content distinguishes requests.
     const received = this.#duplicates.add(id === null ? [kind, text] : [kind, id, target]);
     if (received === undefined) return;
     const session = this.#sessions.find(target.sessionIds);
-    // Answered where it came from, which need not be where the conversation is.
+    // Answered on the server it came from, which may not be that of the conversation.
     const place =
       session?.server === server
         ? session
@@ -369,12 +369,12 @@ export class LinkAgent {
 
   #refuse(error: ProtocolError, id: JsonRpcId, target: ControlTarget, server: string): void {
     const place = this.#sessions.createTransient(target.sessionIds[0] ?? "", server);
-    // A request that names no session is still known by its id; without either there is no one to answer.
+    // A request without a session can be answered by its id; without either, there is no recipient.
     if (place.id === "" && id === null) return;
     this.#send(place, target.taskIds[0] ?? place.id, toErrorResponse(id, toFrameError(error)));
   }
 
-  /** Nobody could be told without a session. */
+  /** Without a session, there is no recipient. */
   #sendIfAddressed(session: Session, taskId: string, detail: string): void {
     if (session.id !== "") this.#send(session, taskId, detail);
   }
@@ -386,7 +386,7 @@ export class LinkAgent {
     this.#connections.get(session.server)?.wake(session);
   }
 
-  /** Said once for each reason: whoever sends one odd frame sends many. */
+  /** Logged once per reason: a peer that sends one malformed frame sends many. */
   #drop(why: DropReason | "too-long" | "bad-message" | "unknown-method" | "event"): void {
     if (this.#logged.has(why)) return;
     this.#logged.add(why);

@@ -1,4 +1,4 @@
-/** One link to one server of the platform, for as long as it holds. */
+/** One link to one server of the platform, until it closes. */
 
 import { createHash } from "node:crypto";
 import type { Clock } from "../../model/ports.ts";
@@ -8,38 +8,41 @@ import type { RenderedFrame } from "../xiaoyi/frames.ts";
 
 export interface OutgoingFrame<R> {
   readonly text: string;
-  /** The answer it belongs to, where it must not get lost. */
+  /** The answer it belongs to, if delivery must be confirmed. */
   readonly reply?: R;
-  /** It should not be said twice. */
+  /** Must not be sent twice. */
   readonly once?: boolean;
 }
 
-/** Whoever has something to send. It is asked for one frame at a time, so that nobody waits for another's thousands. */
+/** A source of frames. It is polled for one frame at a time, so that sources share the link fairly. */
 export interface FrameSource<R> {
-  /** What is to be sent next; undefined while nothing is. */
+  /** The next frame to send; undefined if there is none at present. */
   peek(): OutgoingFrame<R> | undefined;
-  /** What `peek` gave has left. */
+  /** The frame from `peek` was sent. */
   sent(): void;
 }
 
-/** Something of which not all that was sent is known to have arrived. */
+/** Something whose frames are not all confirmed as delivered. */
 export interface Unconfirmed {
-  /** The platform is asked whether it has got what was sent so far. */
+  /** A ping was sent, which will confirm the frames sent so far. */
   pingSent(): void;
-  /** It has; `all` unless more was sent since it was asked. */
+  /** The ping was answered; `all` unless more was sent after it. */
   confirmed(all: boolean): void;
 }
 
-/** How soon after a frame the platform is asked whether it has got it; after one that should not be said twice, at once. */
+/**
+ * Delay between a frame and the ping that confirms it; a frame that must not be sent twice is followed by a ping
+ * immediately.
+ */
 const PING_AFTER_MS = 1_000;
-/** Between the platform's answer and the next question: a line on which much ends is not to be full of pings. */
+/** Delay between a pong and the next ping: a link on which many answers end must not be flooded with pings. */
 const PING_AGAIN_MS = 10;
 
 export class Connection<R extends Unconfirmed> {
   readonly #link: Link;
   readonly #clock: Clock;
   readonly #ready = new Set<FrameSource<R>>();
-  /** With the number of the last frame that was sent of each. */
+  /** Each with the number of its last frame. */
   readonly #unconfirmed = new Map<R, number>();
   #sent = 0;
   #full = false;
@@ -54,9 +57,9 @@ export class Connection<R extends Unconfirmed> {
     this.#clock = clock;
   }
 
-  /** Somebody has something to send. It is asked once for all that it is woken for at one time. */
-  wake(talker: FrameSource<R>): void {
-    this.#ready.add(talker);
+  /** A source has frames to send. It is polled once for all wake-ups of the same moment. */
+  wake(source: FrameSource<R>): void {
+    this.#ready.add(source);
     if (this.#full || this.#sendsSoon) return;
     this.#sendsSoon = true;
     queueMicrotask(() => {
@@ -65,7 +68,7 @@ export class Connection<R extends Unconfirmed> {
     });
   }
 
-  /** Ahead of all that waits. */
+  /** Sends ahead of all queued frames. */
   sendNow(text: string): void {
     try {
       void this.#link.send(text);
@@ -74,7 +77,7 @@ export class Connection<R extends Unconfirmed> {
     }
   }
 
-  /** The link is gone. Returns those of which it is not known whether all has arrived. */
+  /** The link has closed. Returns those with unconfirmed frames. */
   end(): readonly R[] {
     this.#cancelPing();
     this.#ready.clear();
@@ -87,9 +90,9 @@ export class Connection<R extends Unconfirmed> {
   }
 
   #pump(): void {
-    for (const talker of this.#ready) {
-      this.#ready.delete(talker);
-      const outgoing = talker.peek();
+    for (const source of this.#ready) {
+      this.#ready.delete(source);
+      const outgoing = source.peek();
       if (outgoing === undefined) continue;
       let wait: void | Promise<void>;
       try {
@@ -98,10 +101,10 @@ export class Connection<R extends Unconfirmed> {
         if (!(error instanceof LinkError)) throw error;
         return;
       }
-      // Last in line again: a set is walked in the order things were added, also while it is walked.
-      this.#ready.add(talker);
+      // Moves it to the end: a set is iterated in insertion order, including entries added during iteration.
+      this.#ready.add(source);
       this.#noteSent(outgoing);
-      talker.sent();
+      source.sent();
       if (wait === undefined) continue;
       this.#full = true;
       void wait.then(() => {
@@ -134,28 +137,28 @@ export class Connection<R extends Unconfirmed> {
     this.#mustPing = false;
     this.#cancelPing();
     this.#pingAt = Number.POSITIVE_INFINITY;
-    const asked = this.#sent;
-    for (const doubtful of this.#unconfirmed.keys()) doubtful.pingSent();
+    const sentBefore = this.#sent;
+    for (const reply of this.#unconfirmed.keys()) reply.pingSent();
     const received = await this.#link.received();
     this.#pinging = false;
     if (!received) return;
-    for (const [doubtful, number] of this.#unconfirmed) {
-      const all = number <= asked;
-      if (all) this.#unconfirmed.delete(doubtful);
-      doubtful.confirmed(all);
+    for (const [reply, number] of this.#unconfirmed) {
+      const all = number <= sentBefore;
+      if (all) this.#unconfirmed.delete(reply);
+      reply.confirmed(all);
     }
     if (this.#unconfirmed.size > 0) this.#pingAfter(PING_AGAIN_MS);
   }
 }
 
 /**
- * What of an answer must not be said twice, and is known to have arrived. An answer that is told anew is told without it:
- * text replaces what was told before, but cards would show twice and commands be done twice.
+ * Items of an answer that must not be sent twice and are known to be delivered. An answer is resent without them: text
+ * replaces earlier text, but cards would be shown twice and commands executed twice.
  */
 export class DeliveredItems {
   readonly #delivered = new Map<string, number>();
   #sent: string[] = [];
-  /** Sent before the question that is under way. */
+  /** Sent before the pending ping. */
   #pinged: string[] = [];
   #toSkip = new Map<string, number>();
 
@@ -167,24 +170,24 @@ export class DeliveredItems {
     this.#pinged.push(...this.#sent.splice(0));
   }
 
-  /** What was sent before `asked` has arrived. */
+  /** Everything sent before the pending ping has been delivered. */
   confirmed(): void {
     for (const key of this.#pinged.splice(0)) this.#delivered.set(key, (this.#delivered.get(key) ?? 0) + 1);
   }
 
-  /** Everything is told anew, until `toldAnew`. */
+  /** Everything is sent again, until `endResend`. */
   beginResend(): void {
     this.#sent = [];
     this.#pinged = [];
     this.#toSkip = new Map(this.#delivered);
   }
 
-  /** What comes from here on is new, also if it is the same once more. */
+  /** What follows is new, even if it equals an earlier item. */
   endResend(): void {
     this.#toSkip.clear();
   }
 
-  /** Those of the frames that are still to be sent. */
+  /** The frames that still have to be sent. */
   withoutDelivered(frames: readonly RenderedFrame[]): readonly RenderedFrame[] {
     return this.#toSkip.size === 0 ? frames : frames.filter((frame) => !this.#skips(frame));
   }
@@ -203,19 +206,19 @@ function keyOf({ result }: RenderedFrame): string {
   return createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
 }
 
-/** Frames that came before: two servers may both deliver one, and one may deliver it twice. */
+/** Received frames: two servers may deliver the same frame, and one server may deliver it twice. */
 
 const MAX_REMEMBERED_FRAMES = 10_000;
 
 interface Expiry {
-  /** Undefined while it is being answered. */
+  /** Undefined while the frame is being answered. */
   until: number | undefined;
 }
 
 /**
- * A frame is known by its ids and its content, while it is being answered and for a while after: what else it says may
- * differ from server to server. Ids alone say nothing: the answer to an agent's question comes under the ids of the
- * message that led to the question.
+ * A frame is identified by its ids and its content, while it is being answered and for a while after: other fields may
+ * differ between servers. Ids alone are not sufficient: the answer to an agent's question has the ids of the message
+ * that led to the question.
  */
 export class DuplicateFilter {
   readonly #seen = new BoundedMap<string, Expiry>(MAX_REMEMBERED_FRAMES);
@@ -225,7 +228,7 @@ export class DuplicateFilter {
     this.#clock = clock;
   }
 
-  /** Takes note of a frame. Undefined: it was seen before. */
+  /** Records a frame. Returns undefined for a duplicate. */
   add(content: unknown): ReceivedFrame | undefined {
     const key = createHash("sha256").update(JSON.stringify(content)).digest("base64url");
     const before = this.#seen.get(key);
@@ -233,7 +236,7 @@ export class DuplicateFilter {
     return isKnown ? undefined : this.restore(key);
   }
 
-  /** A frame that is being answered, whichever process took note of it. */
+  /** Records a frame that is being answered, possibly received by an earlier process. */
   restore(key: string): ReceivedFrame {
     const expiry: Expiry = { until: undefined };
     this.#seen.set(key, expiry);
@@ -250,10 +253,10 @@ export class DuplicateFilter {
 }
 
 export interface ReceivedFrame {
-  /** By which it is known, also to another process. */
+  /** Identifies the frame, also across processes. */
   readonly key: string;
-  /** From now on it is known only for `keepMs`. */
+  /** The frame is forgotten after `keepMs`. */
   expireIn(keepMs: number): void;
-  /** What comes under the same ids now is something new. */
+  /** Later frames with the same ids and content are new. */
   forget(): void;
 }

@@ -1,6 +1,6 @@
 /**
- * What the platform says on a link: JSON-RPC as it is, the same as text in an envelope, or an action of before there was
- * JSON-RPC. Never throws: what cannot be understood is told as that.
+ * Decodes what the platform sends on a link: plain JSON-RPC, JSON-RPC as a string in an envelope, or an `action` of the
+ * older protocol. Never throws: frames that cannot be decoded are returned as dropped.
  */
 
 import { isObject } from "../../model/json.ts";
@@ -15,7 +15,7 @@ export interface MessageFrame {
   readonly id: JsonRpcId;
   readonly method: string;
   readonly params: Fields;
-  /** What the app calls its session, if the frame says so: another name for the conversation. */
+  /** The app's session id, if the frame has one: an alias of the conversation. */
   readonly appSessionId: string | undefined;
   readonly conversationId: string | undefined;
   readonly deviceId: unknown;
@@ -34,7 +34,7 @@ interface UnknownMethodFrame {
   readonly target: ControlTarget;
 }
 
-/** Frames that nothing is done about. */
+/** Reasons for dropping a frame. */
 export type DropReason = "not-json" | "too-deep" | "no-object" | "other-agent" | "error" | "no-method" | "long-id";
 
 export type PlatformFrame =
@@ -60,7 +60,7 @@ export function decodeFrame(text: string, agentId: string, limits: FrameLimits):
   return decodeRequest({ msgType, sessionId, taskId, ...inner });
 }
 
-/** What is said in an envelope may also be said by the envelope alone. */
+/** The detail of an envelope may be missing if the envelope itself has all fields. */
 function decodeDetail(detail: unknown, limits: FrameLimits): Fields | DropReason {
   if (detail === "" || detail === null) return {};
   return typeof detail === "string" ? decodeFields(detail, limits) : "no-object";
@@ -84,7 +84,7 @@ function drop(why: DropReason): PlatformFrame {
   return { kind: "disregarded", why };
 }
 
-/** Ids are kept for as long as somebody may come back to them; no agent takes longer ones either. */
+/** Ids are stored for as long as they may be needed; agents do not accept longer ones either. */
 const MAX_ID_LENGTH = 1_024;
 const ID_MEMBERS = ["id", "taskId", "sessionId", "session_id", "conversationId"] as const;
 
@@ -107,7 +107,7 @@ function decodeRequest(request: Fields): PlatformFrame {
   const known = methodOf(method);
   if (known === "cancel" || known === "clear") return { kind: known, id, target: decodeControl(request) };
   const params = isObject(request.params) ? request.params : {};
-  // Whatever carries a message is one: the platform's own test tools use other methods.
+  // Any request with a message counts as a message: the platform's test tools use other methods.
   if (known !== "message" && !isObject(params.message)) {
     return { kind: "unknown-method", id, method, target: decodeControl(request) };
   }
@@ -122,7 +122,7 @@ function decodeRequest(request: Fields): PlatformFrame {
   };
 }
 
-/** Echoed as it is, whatever it is worth. */
+/** Echoed unchanged. */
 function toId(value: unknown): JsonRpcId {
   return typeof value === "string" || (typeof value === "number" && Number.isFinite(value)) ? value : null;
 }

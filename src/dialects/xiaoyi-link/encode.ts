@@ -1,6 +1,9 @@
-/** What an agent says on a link. Answers are JSON in the JSON of an envelope: nothing else is accepted. */
+/**
+ * Encodes what an agent sends on a link. Answers are JSON strings inside a JSON envelope: the platform accepts nothing
+ * else.
+ */
 
-/** The first frame of every connection; there is no answer to it. */
+/** The first frame of every connection; it is not answered. */
 export function toIntroduction(agentId: string): string {
   return JSON.stringify({ msgType: "clawd_bot_init", agentId });
 }
@@ -9,10 +12,10 @@ export function toHeartbeat(agentId: string): string {
   return JSON.stringify({ msgType: "heartbeat", agentId });
 }
 
-/** Where an answer belongs. */
+/** The recipient of an answer. */
 export interface AnswerAddress {
   readonly agentId: string;
-  /** The conversation, not what the app calls its session: that changes whenever the app is opened. */
+  /** The conversation, not the app's session id, which changes whenever the app is opened. */
   readonly sessionId: string;
   readonly taskId: string;
 }

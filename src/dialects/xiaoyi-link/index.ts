@@ -9,7 +9,7 @@ export { linkCalling } from "./call/call-link.ts";
 
 export { DIALECT_NAME } from "./version.ts";
 
-/** Huawei's assistant Xiaoyi over links that agents dial. Cards are not published for it: its console gives out the ids. */
+/** Huawei's assistant Xiaoyi over links that agents dial. No card is published for it: its console issues the ids. */
 export const xiaoyiLink: CallableDialect = {
   name: DIALECT_NAME,
   can,

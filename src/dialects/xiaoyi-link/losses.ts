@@ -1,4 +1,4 @@
-/** All that this dialect has no fields for. */
+/** Everything that this dialect cannot express. */
 import type { LossRule } from "../../model/loss.ts";
 import { LOSSES as SHARED } from "../xiaoyi/abilities.ts";
 

@@ -1,4 +1,4 @@
-/** What an agent on the link is made of. */
+/** Options of an agent on a link. */
 
 import type { Clock, Log } from "../../model/ports.ts";
 import type { ServeContext } from "../contract.ts";
@@ -17,18 +17,21 @@ export interface LinkAgentOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly mode: RenderMode;
-  /** Of what the server itself says. */
+  /** Language of the server's own texts. */
   readonly language: Language;
   readonly times?: Partial<LinkTimes>;
-  /** Absent: files are told by their names and links. */
+  /** Absent: files are represented by their names and links. */
   readonly upload?: UploadFile;
-  /** Absent: users who left are told of nothing. */
+  /** Absent: users who left are not notified. */
   readonly notifications?: OfflineNotifications | undefined;
-  /** Absent: files stay where the platform has them. */
+  /** Absent: files stay at the platform. */
   readonly intake?: FileIntake | undefined;
-  /** Absent: that a conversation was cleared is forgotten when the process ends. */
+  /** Absent: cleared conversations are forgotten when the process ends. */
   readonly cleared?: PersistentMap | undefined;
-  /** Tasks with the conversation that waits for their answer. Absent: a crash leaves those without that had just ended. */
+  /**
+   * The conversations that wait for an answer, by task. Absent: after a crash, tasks that had just ended stay
+   * unanswered.
+   */
   readonly unanswered?: PersistentMap | undefined;
 }
 

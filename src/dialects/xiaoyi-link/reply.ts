@@ -16,13 +16,13 @@ import { DeliveredItems, type OutgoingFrame, type ReceivedFrame, type Unconfirme
 import { type AnswerAddress, toAnswer } from "./encode.ts";
 
 export interface ReplyTimes {
-  /** A task that says nothing is said to be alive this often. */
+  /** Interval of keep-alive frames for a silent task. */
   readonly keepAliveMs: number;
-  /** How long the last frame waits after those with content, which the platform carries slower. */
+  /** Delay of the last frame after frames with content, which the platform delivers more slowly. */
   readonly finalAfterMs: number;
-  /** Between two frames of which the second stands for the first. */
+  /** Minimum interval between two frames of which the second replaces the first. */
   readonly paceMs: number;
-  /** How long what is complete may wait for a link before it is told elsewhere. */
+  /** How long a complete answer may wait for a link before a notification is sent instead. */
   readonly undeliveredMs: number;
 }
 
@@ -35,45 +35,45 @@ interface ReplyOptions {
   readonly times: ReplyTimes;
   readonly artifactId: () => string;
   readonly report: (losses: readonly Loss[]) => void;
-  /** Makes of an event what the platform can show, e.g. by uploading its files. */
+  /** Converts an event into what the platform can show, e.g. by uploading its files. */
   readonly prepare: ((event: StreamEvent) => Promise<StreamEvent>) | undefined;
-  /** The task as it stands, and what follows; with `moreComes` also if it asks, for it will be answered. */
+  /** The current task, followed by its updates; with `moreComes` also if it waits for input, which will follow. */
   readonly reopen: (moreComes: boolean) => Promise<FrameStream>;
-  /** The engine's id of the task is known. */
+  /** The engine's task id is known. */
   readonly onTask: (id: string) => void;
   /** Frames can be sent. */
   readonly onReady: () => void;
-  /** The answer, or a question, is complete and has not left for too long. */
+  /** A complete answer or question has been unsent for too long. */
   readonly onUndelivered: () => void;
-  /** All of it has arrived, and nothing follows: it is over, or waits for the user. */
+  /** Everything was delivered and nothing follows: the task has ended or waits for the user. */
   readonly onSettled: () => void;
 }
 
-/** Frames of one answer that wait to be sent; beyond that the task's log is not read on. */
+/** Maximum queued frames of one answer; beyond that, reading the task's log pauses. */
 const MAX_WAITING_FRAMES = 500;
-/** A stream that broke is taken up again after this. */
+/** Delay before a failed stream is reopened. */
 const RETRY_MS = 1_000;
-/** How long after it was answered a message is still recognised. */
+/** How long a message is still recognised as a duplicate after its answer. */
 const DUPLICATE_MESSAGE_MS = 10_000;
 
 export class Reply implements Unconfirmed {
   requestId: JsonRpcId;
   /** The messages it answers. */
   readonly frames: ReceivedFrame[] = [];
-  /** A message was added to the task while it was under way: should it ask, that is the answer. */
+  /** A message was added to the running task: if the task asks for input, that message is the answer. */
   expectsInput = false;
   readonly #options: ReplyOptions;
   #renderer: Renderer;
   #waiting: RenderedFrame[] = [];
   readonly #items = new DeliveredItems();
   #room: Deferred | undefined;
-  /** Counts the streams that were followed; only the newest is. */
+  /** Counts the streams; only the newest is followed. */
   #round = 0;
   #following = false;
   #stopStream = (): void => {};
   #abandoned = false;
   #settled = false;
-  /** The message was not taken in. */
+  /** Set if the message was refused. */
   #refusal: ProtocolError | undefined;
   readonly #started = createDeferred();
   #lastSentAt = 0;
@@ -98,39 +98,39 @@ export class Reply implements Unconfirmed {
     return this.#renderer.ended;
   }
 
-  /** The task's log is being read: whatever happens to it will be shown. */
+  /** The task's log is being read: all its updates will be sent. */
   get following(): boolean {
     return this.#following;
   }
 
-  /** Resolves when it is known what became of the message. */
+  /** Resolves when the message was accepted or refused. */
   get started(): Promise<void> {
     return this.#started.promise;
   }
 
-  /** Its last frame has left. */
+  /** The last frame was sent. */
   get isSent(): boolean {
     return this.ended && this.#waiting.length === 0;
   }
 
-  /** It has an end, or has come to a question. */
+  /** The answer has ended or reached a question. */
   get isComplete(): boolean {
     return this.ended || this.#renderer.asking;
   }
 
-  /** What completes it has not left. */
+  /** The frames that complete the answer are not sent yet. */
   get isUndelivered(): boolean {
     return this.isComplete && this.#waiting.length > 0;
   }
 
-  /** Nothing happens until the user says something; all that was said has arrived. */
+  /** Everything was delivered, and nothing happens until the user sends a message. */
   get isSettled(): boolean {
     return this.#settled;
   }
 
   /**
-   * Says at once that somebody is there, then what the stream brings until the task ends or asks; of a task that goes
-   * on, only what is new.
+   * Sends a sign of life immediately, then the stream's content until the task ends or asks for input; of a continued
+   * task, only new content.
    */
   follow(open: () => Promise<FrameStream> = this.#reopen, continues = false): void {
     this.#settled = false;
@@ -140,7 +140,7 @@ export class Reply implements Unconfirmed {
     void this.#read(open, continues);
   }
 
-  /** Says all of it anew: it is not known how much of what was said has arrived. */
+  /** Sends everything again: it is unknown how much was delivered. */
   resend(): void {
     void this.#started.promise.then(() => {
       if (this.#abandoned) return;
@@ -152,7 +152,7 @@ export class Reply implements Unconfirmed {
     });
   }
 
-  /** Says that the message was not taken in: a phone waits for an end, whatever it said. */
+  /** Sends the refusal of the message: a phone waits for a final frame in any case. */
   refuse(error: ProtocolError): void {
     this.#refusal = error;
     this.#started.resolve();
@@ -160,13 +160,13 @@ export class Reply implements Unconfirmed {
     this.#noticeEnd();
   }
 
-  /** Something that no stream tells. */
+  /** Shows an event that is not part of the stream. */
   show(event: StreamEvent): void {
     this.#queue(this.#renderer.push(event));
     this.#noticeEnd();
   }
 
-  /** Nobody listens any more; the task goes on. */
+  /** The reader has left; the task continues. */
   abandon(): void {
     this.#abandoned = true;
     this.#round++;
@@ -243,7 +243,7 @@ export class Reply implements Unconfirmed {
           if (isOver()) return stop();
           if ("task" in event) this.#options.onTask(event.task.id);
           if (!this.#isAskedAlready(event)) this.#queue(this.#renderer.push(shown));
-          // The task as it stands is all that was told before.
+          // The task snapshot holds everything that was sent before.
           if ("task" in event) this.#items.endResend();
         }
         this.#started.resolve();
@@ -276,7 +276,7 @@ export class Reply implements Unconfirmed {
     return this.#options.reopen(expectsInput);
   };
 
-  /** The question that a task has come to is known. */
+  /** Whether the task's question was already sent. */
   #isAskedAlready(event: StreamEvent): boolean {
     return this.#renderer.asking && "task" in event && event.task.status.state === "TASK_STATE_INPUT_REQUIRED";
   }
@@ -297,7 +297,7 @@ export class Reply implements Unconfirmed {
     });
   }
 
-  /** It may be the same words under the same ids. */
+  /** The answer may have the same content and ids as an earlier message. */
   #expectAnswer(): void {
     for (const frame of this.frames.splice(0)) frame.forget();
     this.#watchLeaving();
@@ -313,7 +313,7 @@ export class Reply implements Unconfirmed {
     this.#options.onReady();
   }
 
-  /** How long the frame has to wait: for those before it to be through, or for a better one to take its place. */
+  /** How long the frame has to wait: for earlier frames to be delivered, or for a newer one to replace it. */
   #delayOf({ result, shows }: RenderedFrame): number {
     const { clock, times } = this.#options;
     const now = clock.now();

@@ -6,18 +6,18 @@ import type { ControlFrame } from "./decode.ts";
 import type { Reply } from "./reply.ts";
 import type { LinkTasks } from "./tasks.ts";
 
-/** Tasks of one conversation that a cancellation can still name. */
+/** Maximum number of tasks per conversation that can still be canceled by id. */
 const MAX_TASKS = 32;
 
-/** A conversation. What is to be said in it is said in order, and on the server that it came from. */
+/** A conversation. Its frames are sent in order, on the server that its messages come from. */
 export class Session implements FrameSource<Reply> {
   readonly id: string;
   readonly contextId: string;
-  /** The newest answer: phones listen to no other. */
+  /** The newest answer: phones show no other. */
   reply: Reply | undefined;
-  /** The server its last message came over. */
+  /** The server that delivered its last message. */
   server: string;
-  /** The engine's ids of tasks, by those of the platform. */
+  /** The engine's task ids, by the platform's. */
   readonly tasks = new BoundedMap<string, string>(MAX_TASKS);
   readonly #controls: string[] = [];
   readonly #onIdle: (session: Session) => void;
@@ -29,23 +29,23 @@ export class Session implements FrameSource<Reply> {
     this.#onIdle = onIdle;
   }
 
-  /** Nothing is under way here. */
+  /** No answer is pending. */
   get idle(): boolean {
     return this.reply?.isSettled !== false && this.#controls.length === 0;
   }
 
-  /** The engine's id of a task, as far as it is known to be another than the platform's. */
+  /** The engine's task id, if known to differ from the platform's. */
   taskOf(platformId: string): string {
     return this.tasks.get(platformId) ?? platformId;
   }
 
-  /** All of an answer has arrived. */
+  /** The whole answer was delivered. */
   settle(reply: Reply): void {
     if (this.reply === reply && reply.ended) this.reply = undefined;
     if (this.idle) this.#onIdle(this);
   }
 
-  /** Says something that belongs to no task's answer. */
+  /** Sends a frame that is not part of a task's answer. */
   enqueue(text: string): void {
     this.#controls.push(text);
   }
@@ -61,11 +61,11 @@ export class Session implements FrameSource<Reply> {
   }
 }
 
-/** What comes of requests to cancel a task and to clear a conversation. */
+/** Results of cancel and clear requests. */
 
 interface ControlResult {
   readonly result: object;
-  /** The task it was about. */
+  /** The target task. */
   readonly taskId?: string;
 }
 
@@ -84,7 +84,7 @@ export class ControlHandler {
     this.#ids = ids;
   }
 
-  /** What follows in the conversation follows nothing that was said before; what is under way is for nobody. */
+  /** Later messages in the conversation start a new context; running tasks have no reader left. */
   async clear({ target }: ControlRequest, session: Session | undefined): Promise<ControlResult> {
     const sessionId = session?.id ?? target.sessionIds[0];
     if (sessionId === undefined) return { result: toClearResult("unknown") };
@@ -93,25 +93,25 @@ export class ControlHandler {
     return { result: toClearResult("cleared") };
   }
 
-  /** The task that is named, in whichever place; the one that is under way if none is. */
+  /** Cancels the named task, wherever the request names it; the running task if none is named. */
   async cancel({ id: requestId, target }: ControlRequest, session: Session | undefined): Promise<ControlResult> {
     const { taskIds } = target;
     const reply = session?.reply?.ended === false ? session.reply : undefined;
     await reply?.started;
     const known = taskIds.find((id) => id === reply?.platformId || session?.tasks.get(id) !== undefined);
-    // The id of a request may be that of a task, but most are not.
+    // A request id may be a task id, but most are not.
     const namesNone = taskIds.every((id) => id === requestId);
     const platformId = known ?? (namesNone ? reply?.platformId : undefined);
     if (session === undefined || platformId === undefined) return this.#cancelStored(taskIds);
     const { state, task } = await this.#tasks.cancel(session.taskOf(platformId));
-    // Nobody reads the log of a task that waits for an answer.
+    // The log of a task that waits for input is not being read.
     if (reply?.platformId === platformId && !reply.following && task !== undefined) {
       reply.show({ statusUpdate: { taskId: task.id, contextId: task.contextId, status: task.status } });
     }
     return { taskId: platformId, result: toCancelResult(platformId, state) };
   }
 
-  /** A task of before this process began, if one of the ids is one's. */
+  /** Cancels a task of an earlier process, if one of the ids belongs to one. */
   async #cancelStored(taskIds: readonly string[]): Promise<ControlResult> {
     for (const id of taskIds) {
       const { state } = await this.#tasks.cancel(id);
@@ -124,14 +124,14 @@ export class ControlHandler {
 const MAX_SESSIONS = 10_000;
 const MAX_ALIASES = 20_000;
 
-/** Conversations, by every name they are called. */
+/** Conversations, by all their ids. */
 export class Sessions {
-  /** Those in which something is under way, also if they were cleared since. */
+  /** Conversations with a pending answer, including cleared ones. */
   readonly busy = new Set<Session>();
   readonly #known = new BoundedMap<string, Session>(MAX_SESSIONS, (session) => session.idle);
-  /** What the app calls its session, and which conversation that is: another one each time the app is opened. */
+  /** The app's session ids and their conversations: the app uses a new one each time it is opened. */
   readonly #aliases = new BoundedMap<string, string>(MAX_ALIASES);
-  /** Contexts of conversations that were cleared, should they go on under their old id. */
+  /** Contexts of cleared conversations, in case they continue under their old id. */
   readonly #contexts = new BoundedMap<string, string>(MAX_ALIASES);
 
   readonly #cleared: PersistentMap | undefined;
@@ -140,7 +140,7 @@ export class Sessions {
     this.#cleared = cleared;
   }
 
-  /** Takes up what an earlier process has kept. */
+  /** Loads what an earlier process stored. */
   async load(): Promise<void> {
     for (const [id, contextId] of (await this.#cleared?.entries()) ?? []) this.#contexts.set(id, contextId);
   }
@@ -153,7 +153,7 @@ export class Sessions {
     return session;
   }
 
-  /** The first that is known, by whichever name. */
+  /** The first known conversation, by any of its ids. */
   find(ids: readonly string[]): Session | undefined {
     for (const id of ids) {
       const session = this.#known.get(id) ?? this.#known.get(this.idOf(id));
@@ -162,7 +162,7 @@ export class Sessions {
     return undefined;
   }
 
-  /** The id of the conversation that is called so. */
+  /** The conversation id for an alias. */
   idOf(name: string): string {
     return this.#aliases.get(name) ?? name;
   }
@@ -171,14 +171,14 @@ export class Sessions {
     if (name !== id) this.#aliases.set(name, id);
   }
 
-  /** What is said from now on under this id is in another context. Resolves when that will outlast the process. */
+  /** Later messages under this id are in another context. Resolves when that is stored. */
   async clear(id: string, contextId: string): Promise<void> {
     this.#known.delete(id);
     this.#contexts.set(id, contextId);
     await this.#cleared?.set(id, contextId);
   }
 
-  /** For a word to a conversation that is not known and will not be. */
+  /** For a response to a conversation that is not stored. */
   createTransient(id: string, server: string): Session {
     return new Session(id, id, server, this.#onIdle);
   }

@@ -1,4 +1,4 @@
-/** What a link asks of the agent it serves. */
+/** The operations that a link performs on its agent. */
 
 import { ProtocolError } from "../../model/errors.ts";
 import type { Message } from "../../model/message.ts";
@@ -8,7 +8,7 @@ import { AgentTasks } from "../xiaoyi/agent-tasks.ts";
 import type { LinkAgentOptions } from "./options.ts";
 import { DIALECT_NAME } from "./version.ts";
 
-/** Messages of a task in which the user's last one is looked for. */
+/** Number of messages of a task that are searched for the user's last one. */
 const HISTORY_LENGTH = 100;
 const PAGE_SIZE = 50;
 
@@ -23,19 +23,19 @@ export class LinkTasks extends AgentTasks {
     this.#admit = admit;
   }
 
-  /** What users ask for is counted, unlike what is only read to answer them. */
+  /** User requests count against the limit, reads on their behalf do not. */
   override dispatch<O extends Operation>(operation: O): Promise<OutcomeOf<O>> {
     if (operation.kind === "stream" || operation.kind === "send" || operation.kind === "cancel") this.#admit();
     return super.dispatch(operation);
   }
 
-  /** Gives a task that is under way another message; what comes of it is told to those who follow the task. */
+  /** Sends another message to a running task; the readers of the task receive its effects. */
   async add(message: Message, id: string): Promise<void> {
     const configuration = { returnImmediately: true };
     await this.dispatch({ kind: "send", message: { ...message, taskId: id }, configuration });
   }
 
-  /** Tasks that are under way, and those that ended since; in whichever dialect they were made, some perhaps twice. */
+  /** Running tasks, and those that ended since then; from any dialect, some possibly twice. */
   async *unfinished(since: number): AsyncGenerator<Task> {
     yield* this.#all("TASK_STATE_SUBMITTED", undefined);
     yield* this.#all("TASK_STATE_WORKING", undefined);
@@ -44,7 +44,7 @@ export class LinkTasks extends AgentTasks {
     }
   }
 
-  /** A task that is over, or waits for its user; undefined for others, and for none. */
+  /** A task that has ended or waits for its user; undefined for any other. */
   async ended(id: string): Promise<Task | undefined> {
     try {
       const task = await this.dispatch({ kind: "get", id, historyLength: HISTORY_LENGTH });
@@ -55,7 +55,7 @@ export class LinkTasks extends AgentTasks {
     }
   }
 
-  /** Whether a task was made over this dialect. */
+  /** Whether a task was created over this dialect. */
   async isOwn(id: string): Promise<boolean> {
     return (await this.#originOf(id)) === DIALECT_NAME;
   }

@@ -6,7 +6,7 @@ import { XIAOYI_EXTENSION, xiaoyiMetadata } from "../xiaoyi/metadata.ts";
 import type { OfflineNotifications, PersistentMap } from "../xiaoyi/ports.ts";
 import type { LinkTasks } from "./tasks.ts";
 
-/** What a process that takes up a task of another one must know to answer it: kept in the metadata of the message. */
+/** What a process needs to answer a task of an earlier one: stored in the message's metadata. */
 
 export interface ReplyAddress {
   readonly agentId: string;
@@ -16,9 +16,9 @@ export interface ReplyAddress {
   readonly requestId: JsonRpcId;
   readonly server: string;
   readonly desktop: boolean;
-  /** When the message came. */
+  /** When the message was received. */
   readonly at: number;
-  /** By which the frames of the task's messages are known: the platform may deliver them again. */
+  /** Keys of the frames with the task's messages: the platform may deliver them again. */
   readonly frames: readonly string[];
 }
 
@@ -27,7 +27,7 @@ export function withReplyAddress(message: Message, recalled: ReplyAddress): Mess
   return { ...message, metadata: { ...message.metadata, [XIAOYI_EXTENSION]: mark } };
 }
 
-/** By the user's last message. Good only for tasks that are known to be made over this dialect. */
+/** Read from the user's last message. Reliable only for tasks that are known to be created over this dialect. */
 function readReplyAddress({ history = [] }: Task): ReplyAddress | undefined {
   const links = history.flatMap(({ metadata, role }) => {
     const link = role === "ROLE_USER" ? xiaoyiMetadata(metadata)?.link : undefined;
@@ -55,20 +55,20 @@ function isString(value: unknown): value is string {
 }
 
 interface UnansweredTask {
-  /** The engine's id of the task. */
+  /** The engine's task id. */
   readonly id: string;
   readonly address: ReplyAddress;
 }
 
 interface UnansweredQuery {
   readonly agentId: string;
-  /** When this process began to take up the tasks of earlier ones. */
+  /** When this process started to resume tasks of earlier ones. */
   readonly since: number;
-  /** What earlier processes have not said all of. */
+  /** Answers that earlier processes did not complete. */
   readonly unanswered: PersistentMap | undefined;
 }
 
-/** What an earlier process left to answer: of each conversation the newest, for phones listen to no other. */
+/** Tasks that an earlier process left unanswered: the newest of each conversation, as phones show no other. */
 export async function findUnansweredTasks(
   { agentId, since, unanswered }: UnansweredQuery,
   tasks: Pick<LinkTasks, "ended" | "isOwn" | "unfinished">,
@@ -79,7 +79,7 @@ export async function findUnansweredTasks(
     const address = readReplyAddress(task);
     if (address === undefined || address.agentId !== agentId) return;
     if (address.at < (newest.get(address.sessionId)?.address.at ?? 0)) return;
-    // Anyone can write metadata. What is told by a notification is not told here.
+    // Metadata is not trusted: any client can write it. Tasks with a pending notification are not answered here.
     if (!(await tasks.isOwn(task.id)) || (await notifications.isPending(task.id))) return;
     newest.set(address.sessionId, { id: task.id, address });
   };

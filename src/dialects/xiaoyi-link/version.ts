@@ -1,2 +1,2 @@
-/** Stands with every task that was made over it, so it never changes. */
+/** Stored with every task that is created over it, so it must never change. */
 export const DIALECT_NAME = "xiaoyi-link";

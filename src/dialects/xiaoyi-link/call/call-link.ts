@@ -1,6 +1,6 @@
 /**
- * Calling an agent that dialled us: we speak in the platform's place. Answers under way belong to the agent and not to
- * a link: an agent that comes back in time goes on where it was.
+ * Calls an agent that dialled us, acting as the platform. Pending answers belong to the agent and not to a link: an
+ * agent that reconnects in time continues where it was.
  */
 
 import { ProtocolError } from "../../../model/errors.ts";
@@ -35,9 +35,9 @@ import {
 } from "./frames.ts";
 import { abandonedError, PendingCall, PendingCalls, PendingControls } from "./pending-calls.ts";
 
-/** How long an agent may take to say who it is. */
+/** How long an agent may take to introduce itself. */
 const INTRODUCTION_MS = 10_000;
-/** How long an agent that came back may be silent about a task, at least: those that work on one send more often. */
+/** Minimum time that a reconnected agent may be silent about a task: agents that work on one send more often. */
 const RESUMED_SILENCE_MS = 90_000;
 const MAX_CALLS = 10_000;
 const POLICY_VIOLATION = 1008;
@@ -62,7 +62,7 @@ export class XiaoyiLinkCaller implements LinkCaller {
     this.#options = options;
   }
 
-  /** Whether the agent is there. */
+  /** Whether the agent is connected. */
   get connected(): boolean {
     return this.#connection !== undefined;
   }
@@ -105,14 +105,14 @@ export class XiaoyiLinkCaller implements LinkCaller {
     }
   }
 
-  /** Tells the agent to forget a conversation. */
+  /** Asks the agent to clear a conversation. */
   async clear(contextId: string, signal: AbortSignal): Promise<void> {
     const id = this.#options.ids.message();
     const state = await this.#request((agentId) => toClearRequest(agentId, id, contextId), [id, contextId], signal);
     if (state !== "cleared") throw new ProtocolError("INTERNAL_ERROR", "The agent did not forget the conversation.");
   }
 
-  /** Aborting counts until the stream is open; then whoever reads it leaves it. */
+  /** The signal applies until the stream is open; afterwards the reader ends the stream. */
   async #stream(input: SendInput, signal: AbortSignal): Promise<FrameStream> {
     const call = this.#open(input);
     const giveUp = () => call.fail(abandonedError());
@@ -153,7 +153,7 @@ export class XiaoyiLinkCaller implements LinkCaller {
     return call;
   }
 
-  /** Throws LOSS_REFUSED where nothing may be lost. */
+  /** Throws LOSS_REFUSED if losses are not allowed. */
   #encode(input: SendInput, ids: MessageIds): object {
     const losses: Loss[] = [];
     const params = encodeMessageParams(input, ids, losses, ({ bytes: raw, mimeType: mediaType, name }, path) => {
@@ -173,12 +173,12 @@ export class XiaoyiLinkCaller implements LinkCaller {
   #awaitConnection(call: PendingCall): void {
     const { connectMs } = this.#options;
     const message = statusText("peerNotConnected");
-    // A call that waits already does not wait longer for a link that closed before it could be used.
+    // A call that is already waiting does not wait longer because a link closed before it could be used.
     if (connectMs > 0 && !call.isWaiting) call.expectWithin(connectMs, message);
     if (connectMs === 0 && this.#link === undefined) call.fail(new ProtocolError("UNAVAILABLE", message));
   }
 
-  /** The agent may have the message: what it answers when it is back is the answer. */
+  /** The agent may have received the message: what it sends after reconnecting is the answer. */
   #awaitReturn(call: PendingCall): void {
     const { patienceMs } = this.#options;
     if (patienceMs > 0) call.expectWithin(patienceMs, statusText("peerStayedAway", patienceMs / 1000));
@@ -189,7 +189,7 @@ export class XiaoyiLinkCaller implements LinkCaller {
     const params = call.params();
     if (params === undefined) return;
     const problem = trySend(link, toMessageRequest(agentId, call, params));
-    // A link that has closed is about to be noticed, and the call then waits for the next.
+    // The close of the link is about to be handled; the call then waits for the next link.
     if (problem?.code === "UNAVAILABLE") return;
     if (problem !== undefined) {
       call.fail(problem);
@@ -202,7 +202,7 @@ export class XiaoyiLinkCaller implements LinkCaller {
   }
 
   #close(call: PendingCall): void {
-    // What a question is about may still be fetched while its answer is awaited.
+    // Files of a question may still be fetched while its answer is pending.
     if (!call.endsWithQuestion) this.#options.files?.withdraw(call.taskId);
     const next = this.#calls.remove(call);
     if (next !== undefined) this.#begin(next);
@@ -245,7 +245,7 @@ export class XiaoyiLinkCaller implements LinkCaller {
       this.#drop("not-asked");
       return;
     }
-    // That all is well is no news.
+    // A bare success needs no handling.
     if (result === undefined && (error === undefined || isSuccess(error))) return;
     try {
       const { losses, value } = decodeAnswerFrame(response);
@@ -279,7 +279,7 @@ export class XiaoyiLinkCaller implements LinkCaller {
     if (losses.length > 0) this.#options.report(losses);
   }
 
-  /** Said once for each reason: whoever sends one odd frame sends many. */
+  /** Logged once per reason: a peer that sends one malformed frame sends many. */
   #drop(why: DropReason): void {
     const { log, meter, peerId: agentId } = this.#options;
     meter.count("link_frames_dropped");
@@ -292,7 +292,7 @@ export class XiaoyiLinkCaller implements LinkCaller {
   }
 }
 
-/** Why a frame could not be sent, if it could not. */
+/** Returns the error if the frame could not be sent. */
 function trySend(link: Link, text: string): ProtocolError | undefined {
   try {
     void link.send(text);
@@ -307,7 +307,7 @@ function closeWithError(link: Link, reason: string): void {
   link.close(POLICY_VIOLATION, reason);
 }
 
-/** The task as it stands when it has ended or waits for somebody. */
+/** The task once it has ended or waits for input. */
 async function foldTask(frames: FrameStream): Promise<Task> {
   const fold = new TaskFold();
   for await (const batch of frames) {

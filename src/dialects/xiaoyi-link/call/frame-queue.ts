@@ -1,4 +1,4 @@
-/** Frames of one answer between the link they come over and whoever reads them. */
+/** Buffers frames of one answer between the link and their reader. */
 
 import { ProtocolError } from "../../../model/errors.ts";
 import type { TaskEvent } from "../../../model/event.ts";
@@ -6,12 +6,12 @@ import type { FrameStream, StreamFrame } from "../../../model/operation.ts";
 import { createDeferred, type Deferred } from "../../../wire/link.ts";
 import { createFrame } from "../../shared/responses.ts";
 
-/** Characters that may wait. One reader that does not read must not hold up those of other answers on the link. */
+/** Maximum buffered characters. A reader that does not read must not block other answers on the link. */
 const MAX_QUEUED_CHARACTERS = 16 * 1024 * 1024;
 
 type Step = IteratorResult<readonly StreamFrame[], undefined>;
 
-/** For one reader. */
+/** Has a single reader. */
 export class FrameQueue implements FrameStream, AsyncIterator<readonly StreamFrame[], undefined> {
   readonly #onReturn: () => void;
   #waiting: StreamFrame[] = [];
@@ -20,7 +20,7 @@ export class FrameQueue implements FrameStream, AsyncIterator<readonly StreamFra
   #error: ProtocolError | undefined;
   #wakeUp: Deferred | undefined;
 
-  /** `onLeft`: the reader wants no more. */
+  /** `onLeft`: called when the reader stops reading. */
   constructor(onLeft: () => void) {
     this.#onReturn = onLeft;
   }
@@ -29,7 +29,7 @@ export class FrameQueue implements FrameStream, AsyncIterator<readonly StreamFra
     return this;
   }
 
-  /** `size` is what the events took on the wire. False when there is no more room, and then this is the end. */
+  /** `size` is the size of the events on the wire. Returns false if the queue is full, which also ends it. */
   put(events: readonly TaskEvent[], size: number): boolean {
     if (this.#ended || events.length === 0) return true;
     this.#size += size;
@@ -42,7 +42,7 @@ export class FrameQueue implements FrameStream, AsyncIterator<readonly StreamFra
     return true;
   }
 
-  /** What was put can still be read. */
+  /** Queued frames can still be read. */
   end(): void {
     this.#ended = true;
     this.#wake();

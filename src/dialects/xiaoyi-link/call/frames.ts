@@ -1,16 +1,16 @@
-/** Frames of a link whose agent dialled us: what we say in the platform's place, and what the agent says. */
+/** Frames of a link whose agent dialled us: those we send as the platform, and those the agent sends. */
 
 import { isObject } from "../../../model/json.ts";
 import { parseResponse } from "../../shared/responses.ts";
 import { encodeCancel, type MessageIds } from "../../xiaoyi/call/encode-message.ts";
 
 /**
- * A name that no phone has: agents ask a phone their questions in the answer's text, and everyone else in the status,
- * which is where callers look for them.
+ * An id that no phone has: agents put questions to a phone into the answer's text, and all others into the status,
+ * which is where callers expect them.
  */
 const DEVICE_ID = "dragoman";
 
-/** The answer to a question is said under the same ids as what led to it, so the task's id serves for both. */
+/** The answer to a question has the same ids as the message that led to it, so the task id is used for both. */
 export function toMessageRequest(agentId: string, { sessionId, taskId }: MessageIds, params: object): string {
   const address = { agentId, deviceId: DEVICE_ID, conversationId: sessionId, sessionId };
   return JSON.stringify({ jsonrpc: "2.0", id: taskId, method: "message/stream", ...address, params });
@@ -32,7 +32,7 @@ export interface AgentResponse {
   readonly kind: "response";
   readonly result: Fields | undefined;
   readonly error: Fields | undefined;
-  /** All that may be the id of the task or request, the most likely first. */
+  /** Candidates for the id of the task or request, most likely first. */
   readonly ids: readonly string[];
 }
 
@@ -44,7 +44,7 @@ type AgentFrame =
   | AgentResponse
   | { readonly kind: "disregarded"; readonly why: DropReason };
 
-/** `agentId` is that of whoever introduced itself; frames that name another are none of its. Never throws. */
+/** `agentId` is the id from the introduction; frames that name another agent are dropped. Never throws. */
 export function decodeAgentFrame(text: string, agentId: string | undefined): AgentFrame {
   const envelope = parseResponse(text);
   if (!isObject(envelope)) return drop("not-json");

@@ -1,4 +1,4 @@
-/** One message to an agent that dialled us, from when it is to be said until its answer has ended. */
+/** One message to an agent that dialled us, until its answer has ended. */
 
 import { ProtocolError } from "../../../model/errors.ts";
 import { isObject } from "../../../model/json.ts";
@@ -11,18 +11,20 @@ import { decodeError, isSuccess } from "../../xiaoyi/errors.ts";
 import { FrameQueue } from "./frame-queue.ts";
 import type { AgentResponse } from "./frames.ts";
 
-/** How long after the last word a task has ended whose agent told how it ended, but not that this was all. */
+/** How long after its last frame a task is considered ended if the agent sent a terminal state but not `final`. */
 const SETTLE_MS = 5_000;
-/** Between what arrives and what is shown, at most: reasoning comes word by word and is gathered for so long. */
+/** Maximum delay for reasoning, which arrives word by word and is buffered. */
 const GATHER_MS = 250;
-/** Characters of the longest answer: it is kept to tell what is new in one that is told whole again and again. */
+/**
+ * Maximum length of an answer, in characters: it is stored to find what is new in an answer that is repeated in full.
+ */
 const MAX_ANSWER_LENGTH = 64 * 1024 * 1024;
 
 export class PendingCall {
   readonly taskId: string;
   readonly sessionId: string;
   readonly frames: FrameQueue;
-  /** The agent has got the message: it said so, or speaks of the task. */
+  /** The agent has received the message: it acknowledged it, or sent a frame about the task. */
   delivered = false;
   readonly #answer: AnswerDecoder;
   readonly #encode: () => object;
@@ -49,8 +51,8 @@ export class PendingCall {
   }
 
   /**
-   * The params of the message; undefined where encoding them failed the call. They are encoded once, when the message is
-   * first sent: before that it is not known where the agent can fetch its files.
+   * The params of the message; undefined if encoding them failed the call. They are encoded once, when the message is
+   * first sent: before that, the URL at which the agent can fetch its files is unknown.
    */
   params(): object | undefined {
     try {
@@ -61,7 +63,7 @@ export class PendingCall {
     return this.#params;
   }
 
-  /** It ended with a question to the caller: the task waits for the answer. */
+  /** The answer ended with a question to the caller: the task waits for input. */
   get endsWithQuestion(): boolean {
     return this.#answer.endsWithQuestion;
   }
@@ -71,25 +73,25 @@ export class PendingCall {
     return this.#wasSent;
   }
 
-  /** The call has a deadline until which the agent must do something. */
+  /** The call has a deadline by which the agent must respond. */
   get isWaiting(): boolean {
     return this.#cancelTimer !== undefined;
   }
 
-  /** Resolves when the message was said; rejects with why it was not. */
+  /** Resolves when the message was sent; rejects if it could not be sent. */
   async sent(): Promise<void> {
     await this.#sent.promise;
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** The message was said, again if need be. */
+  /** The message was sent, possibly again. */
   markSent(): void {
     this.#stopWaiting();
     this.#wasSent = true;
     this.#sent.resolve();
   }
 
-  /** Without a sign of the agent until then the call fails. */
+  /** The call fails if the agent sends nothing by then. */
   expectWithin(milliseconds: number, otherwise: string): void {
     this.#after(milliseconds, () => {
       if (this.#answer.isSettling) this.#settle();
@@ -97,7 +99,7 @@ export class PendingCall {
     });
   }
 
-  /** `size` is that of the frame on the wire. */
+  /** `size` is the size of the frame on the wire. */
   receive(frame: AnswerFrame, size: number): void {
     this.delivered = true;
     this.#stopWaiting();
@@ -116,7 +118,7 @@ export class PendingCall {
     this.#finish();
   }
 
-  /** What is held is shown in time however slowly more of it comes, so a running timer is not set again. */
+  /** A running timer is not restarted, so that buffered reasoning is shown in time however slowly more arrives. */
   #flushLater(): void {
     if (!this.#answer.holdsReasoning) {
       this.#cancelFlush?.();
@@ -155,7 +157,9 @@ export class PendingCall {
   }
 }
 
-/** Agents answer only the newest message of a conversation, so each is said when the one before it was answered. */
+/**
+ * Agents answer only the newest message of a conversation, so each message is sent after the previous one was answered.
+ */
 export class PendingCalls {
   readonly #calls = new Map<string, PendingCall>();
   readonly #sessions = new Map<string, PendingCall[]>();
@@ -168,7 +172,7 @@ export class PendingCalls {
     return this.#calls.get(taskId);
   }
 
-  /** True when it is the call's turn. */
+  /** Returns true if the call can be sent now. */
   add(call: PendingCall): boolean {
     this.#calls.set(call.taskId, call);
     const queue = this.#sessions.get(call.sessionId);
@@ -177,7 +181,7 @@ export class PendingCalls {
     return queue === undefined;
   }
 
-  /** Returns the call whose turn it is now, if the one that ended was in its way. */
+  /** Returns the next call of the session, if it was waiting for this one. */
   remove(call: PendingCall): PendingCall | undefined {
     this.#calls.delete(call.taskId);
     const queue = this.#sessions.get(call.sessionId) ?? [];
@@ -187,13 +191,13 @@ export class PendingCalls {
     return place === 0 ? queue[0] : undefined;
   }
 
-  /** Those whose turn it is. */
+  /** Calls that are not waiting for another. */
   begun(): PendingCall[] {
     return [...this.#sessions.values()].flatMap(([first]) => first ?? []);
   }
 }
 
-/** Requests to cancel or clear that wait for their answer. */
+/** Cancel and clear requests that wait for their response. */
 
 interface PendingControl {
   readonly settle: (state: string) => void;
@@ -207,7 +211,7 @@ export function abandonedError(): ProtocolError {
 export class PendingControls {
   readonly #open = new Map<string, PendingControl>();
 
-  /** What became of it, in the agent's word. Agents answer under any of the `ids`. */
+  /** Resolves with the state that the agent reports. Agents answer under any of the `ids`. */
   open(ids: readonly string[], signal: AbortSignal): Promise<string> {
     return new Promise<string>((resolve, reject) => {
       const close = () => {
@@ -230,7 +234,7 @@ export class PendingControls {
     });
   }
 
-  /** Whether the response was for one of these. */
+  /** Returns whether the response answered a pending request. */
   answer({ error, ids, result }: AgentResponse): boolean {
     const control = ids.map((id) => this.#open.get(id)).find((known) => known !== undefined);
     if (control === undefined) return false;
@@ -249,7 +253,7 @@ export class PendingControls {
   }
 }
 
-/** A status that is no frame of an answer: these say which kind they are, or whether they are the last. */
+/** The state of a control response. Frames of an answer have a `kind` or `final` instead. */
 function controlState(result: AgentResponse["result"]): string | undefined {
   if (result === undefined || result.kind !== undefined || result.final !== undefined) return undefined;
   const state = isObject(result.status) ? result.status.state : undefined;

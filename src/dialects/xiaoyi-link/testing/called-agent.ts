@@ -1,4 +1,4 @@
-/** An agent that dialled in, by hand, and the caller that it is called through. */
+/** An agent that dialled in, driven by the test, and the caller it is called through. */
 import { expect } from "vitest";
 import { FakeClock, promptly, settle } from "../../../engine/testing/fake-clock.ts";
 import { ProtocolError } from "../../../model/errors.ts";
@@ -21,7 +21,7 @@ interface Request {
   readonly params: { readonly id: string; readonly sessionId: string; readonly message: { readonly parts: unknown[] } };
 }
 
-/** The agent's end of a link, by hand. */
+/** The agent's end of a link, driven by the test. */
 export class CalledAgent {
   readonly link: Link;
   readonly #messages: AsyncIterator<string>;
@@ -42,14 +42,14 @@ export class CalledAgent {
     return JSON.parse(step.value) as Request;
   }
 
-  /** Nothing is to be read here, and nothing is left to happen. */
+  /** Asserts that no frame arrives and that no work is pending. */
   async receivesNothing(): Promise<void> {
-    let heard: unknown;
+    let received: unknown;
     void this.#messages.next().then((step) => {
-      heard = step.value;
+      received = step.value;
     });
     await settle();
-    expect(heard).toBeUndefined();
+    expect(received).toBeUndefined();
   }
 
   respond(envelope: object, detail: object): void {

@@ -1,4 +1,4 @@
-/** An agent on a link, with an engine behind it and the platform in the hands of the test. */
+/** An agent on a link, backed by an engine, with the platform driven by the test. */
 import type { Agent } from "../../../engine/agent.ts";
 import { type FakeClock, settle } from "../../../engine/testing/fake-clock.ts";
 import { Harness } from "../../../engine/testing/harness.ts";
@@ -23,7 +23,7 @@ interface StageOptions
     >
   > {
   readonly agent: Agent;
-  /** The stage of a process that went before. */
+  /** The stage of an earlier process. */
   readonly after?: Stage;
   readonly limits?: { readonly maxDepth: number; readonly maxParts: number };
 }
@@ -72,7 +72,7 @@ export class Stage {
       log,
       mode: options.mode ?? "phone",
       language: options.language ?? "en",
-      // Most tests have nothing to do with time, and would all have to let it pass.
+      // Most tests do not depend on time, and would all have to advance it.
       times: { finalAfterMs: 0, ...options.times },
       ...(options.upload === undefined ? undefined : { upload: options.upload }),
       cleared: options.cleared,
@@ -109,7 +109,7 @@ export class Stage {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** An answer as the platform reads it: the envelope, and what is in it. */
+/** An answer as the platform decodes it: the envelope and its content. */
 interface Answer {
   readonly sessionId: string;
   readonly taskId: string;
@@ -122,11 +122,11 @@ interface Answer {
 }
 
 class Platform {
-  /** Every frame that came, as it came. */
+  /** Every received frame, unchanged. */
   readonly raw: string[] = [];
   served: Promise<unknown> = Promise.resolve();
   readonly #link: Link;
-  /** Resolves when the platform reads on. */
+  /** Resolves when the platform reads again. */
   #awake: Promise<void> = Promise.resolve();
 
   constructor(link: Link) {
@@ -141,7 +141,7 @@ class Platform {
     }
   }
 
-  /** From here on nothing more is read: what is sent is on its way for ever. */
+  /** Stops reading: frames sent from now on stay in flight forever. */
   sleep(): void {
     this.#awake = new Promise(() => {});
   }
@@ -150,7 +150,7 @@ class Platform {
     void this.#link.send(typeof frame === "string" ? frame : JSON.stringify(frame));
   }
 
-  /** Says something and waits until all that follows without time passing has happened. */
+  /** Sends a frame and waits until all immediate effects have happened. */
   async say(frame: unknown): Promise<void> {
     this.send(frame);
     await settle(20);
@@ -161,7 +161,7 @@ class Platform {
     return this.served;
   }
 
-  /** The link breaks. */
+  /** The link is lost. */
   tear(): Promise<unknown> {
     return this.close(1006);
   }
@@ -178,7 +178,7 @@ class Platform {
     );
   }
 
-  /** What became of one task, in short: states, texts and thoughts in order, `final` marked. */
+  /** A summary of one task: states, texts and reasoning in order, `final` marked. */
   story(taskId: string): string[] {
     return this.answers
       .filter(({ detail, taskId: named }) => named === taskId && detail.result?.kind !== undefined)
@@ -189,8 +189,8 @@ class Platform {
 function toStory(result: Answer["detail"]["result"]): string {
   const mark = result.final === true ? " final" : "";
   if (result.kind === "status-update") {
-    const said = result.status.message?.parts.map((part: { text: string }) => part.text).join("");
-    return `${result.status.state}${said === undefined ? "" : `: ${said}`}${mark}`;
+    const statusText = result.status.message?.parts.map((part: { text: string }) => part.text).join("");
+    return `${result.status.state}${statusText === undefined ? "" : `: ${statusText}`}${mark}`;
   }
   const how = result.append ? "+" : "=";
   const [part] = result.artifact.parts;
@@ -198,7 +198,7 @@ function toStory(result: Answer["detail"]["result"]): string {
   return `${how}${what}${mark}`;
 }
 
-let asked = 0;
+let requests = 0;
 
 interface MessageWords {
   readonly id?: string;
@@ -209,22 +209,22 @@ interface MessageWords {
   readonly parts?: readonly unknown[];
 }
 
-/** As the platform says it, plainly. */
-export function message(text: string, words: MessageWords = {}): Fields {
-  const { sessionId = "session-1" } = words;
+/** A message as the platform sends it, without an envelope. */
+export function message(text: string, fields: MessageWords = {}): Fields {
+  const { sessionId = "session-1" } = fields;
   return {
     jsonrpc: "2.0",
-    id: words.id ?? `request-${++asked}`,
+    id: fields.id ?? `request-${++requests}`,
     method: "message/stream",
     agentId: AGENT_ID,
-    deviceId: words.deviceId ?? "7d0f8a44-0a6f-4b8e-9b0d-0e1c5c6f9f10",
+    deviceId: fields.deviceId ?? "7d0f8a44-0a6f-4b8e-9b0d-0e1c5c6f9f10",
     conversationId: sessionId,
-    sessionId: words.appSessionId ?? "app-1",
+    sessionId: fields.appSessionId ?? "app-1",
     params: {
-      id: words.taskId ?? `task-of-${asked}`,
+      id: fields.taskId ?? `task-of-${requests}`,
       sessionId,
       agentLoginSessionId: "",
-      message: { role: "user", parts: words.parts ?? [{ kind: "text", text }] },
+      message: { role: "user", parts: fields.parts ?? [{ kind: "text", text }] },
     },
   };
 }
