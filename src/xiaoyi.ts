@@ -1,4 +1,4 @@
-/** For agents that Xiaoyi's users talk to: cards, commands, chips, references and reasoning as parts of an answer. */
+/** For agents with Xiaoyi users: cards, commands, chips, references and reasoning as parts of an answer. */
 export {
   type ActionOptions,
   type Card,

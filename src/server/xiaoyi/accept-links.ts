@@ -1,4 +1,4 @@
-/** The endpoint that agents dial, in the platform's place. */
+/** The endpoint that agents dial; the server acts as the platform. */
 
 import type { Carrier, ConnectionRefusal, UpgradeRequest } from "../../dialects/carrier.ts";
 import type { LinkCaller, LinkTools } from "../../dialects/contract.ts";
@@ -17,21 +17,21 @@ export const LINK_PATH = "/openclaw/v1/ws/link";
 
 /** How long a new message waits for an agent that is not connected. */
 const CONNECT_MS = 10_000;
-/** What a stranger may put into the log. */
+/** Limits what an unauthenticated peer can write to the log. */
 const MAX_LOGGED_ID_LENGTH = 64;
 
 interface DialInEndpoint {
   readonly name: string;
   readonly credentials: DialInCredentials;
   readonly caller: LinkCaller;
-  /** Where the agent reaches this server. */
+  /** The URL at which the agent reaches this server. */
   baseUrl: string | undefined;
 }
 
-/** What is the same for all agents that dial in. */
+/** Shared by all agents that dial in. */
 type DialInTools = Omit<LinkTools, "peerId" | "connectMs" | "patienceMs" | "files">;
 
-/** From now on the agents can be waited for. */
+/** Once created, calls can wait for the agents to connect. */
 export function createDialInCarrier(dialIns: ReadonlyMap<string, DialIn>, tools: DialInTools): Carrier<Link> {
   const files = new OfferedFiles(tools.clock);
   const endpoints = [...dialIns].map(([name, { credentials, patienceMs }]): DialInEndpoint => {
@@ -84,7 +84,7 @@ const REASONS = {
   "other-agent": "The credentials do not belong to the agent that x-agent-id names.",
 } as const;
 
-/** Every key is compared, so that how long this takes says nothing about which one was nearly right. */
+/** Compares every key, so that timing does not reveal which one was nearly right. */
 function authenticate(
   headers: UpgradeHeaders,
   endpoints: readonly DialInEndpoint[],
@@ -106,7 +106,7 @@ function authenticate(
   return own?.endpoint ?? { status: 403, why: "other-agent" };
 }
 
-/** By the signature or by the key, whichever the configuration has for the agent. */
+/** By signature or by API key, whichever is configured for the agent. */
 function verifyCredentials(headers: UpgradeHeaders, credentials: DialInCredentials, now: number): SignatureVerdict {
   const { ak, apiKey, sk, uid } = credentials;
   const accessKey = headerOf(headers, "x-access-key") ?? "";

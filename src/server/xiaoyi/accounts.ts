@@ -1,4 +1,7 @@
-/** Who a user is, by the code that a login gave: asked of the server the user logged in at (RFC 6749 §4.1.3). */
+/**
+ * Exchanges a login's authorization code for the user's account, at the server where the user logged in (RFC 6749
+ * §4.1.3).
+ */
 
 import { type Language, phoneText } from "../../dialects/xiaoyi/phone-texts.ts";
 import type { Bindings } from "../../dialects/xiaoyi-http/index.ts";
@@ -20,7 +23,7 @@ export interface AccountServer {
 const TIMEOUT_MS = 10_000;
 const MAX_RESPONSE_BYTES = 256 * 1024;
 
-/** Throws a TypeError for a server to which the secret would go in the clear. */
+/** Throws a TypeError for a server to which the secret would be sent unencrypted. */
 export function createAccountExchange(
   { clientId, clientSecret, redirectUri, tokenUrl }: AccountServer,
   language: Language,
@@ -67,13 +70,13 @@ function unavailable(language: Language, cause?: unknown): ProtocolError {
 
 const TOKEN_NAME = /token|expires|secret/i;
 
-/** What it says about the user, from beside the tokens and from within the one about identity; no token is kept. */
+/** The user's account, from the members beside the tokens and the claims of the ID token; tokens are not stored. */
 function accountOf(answer: JsonObject): JsonObject {
   const beside = Object.entries(answer).filter(([name]) => !TOKEN_NAME.test(name));
   return { ...Object.fromEntries(beside), ...claimsOf(answer.id_token) };
 }
 
-/** Not verified: it came straight from the server that signed it (OpenID Connect Core §3.1.3.7). */
+/** Not verified: it was received directly from the server that signed it (OpenID Connect Core §3.1.3.7). */
 function claimsOf(token: JsonValue | undefined): JsonObject {
   const payload = typeof token === "string" ? token.split(".")[1] : undefined;
   if (payload === undefined) return {};
@@ -90,20 +93,20 @@ function parseObject(text: string): JsonObject | undefined {
   }
 }
 
-/** Who logged in, by login. */
+/** Accounts of logged-in users, by login session. */
 
-/** Logins beyond this many are forgotten, the oldest first: those users are asked to log in again. */
+/** Maximum number of logins; the oldest are evicted, and those users are asked to log in again. */
 const MAX_BINDINGS = 100_000;
 
 export class AccountBindings {
   readonly #accounts: FileBackedMap<JsonObject>;
 
-  /** Without a file they last as long as the process. */
+  /** Without a file, bindings last as long as the process. */
   constructor(file: string | undefined, log: Log, maxSize: number = MAX_BINDINGS) {
     this.#accounts = new FileBackedMap(file, maxSize, log, { synced: true });
   }
 
-  /** Those of one entry. */
+  /** The bindings of one entry. */
   scope(agent: string, owner: string): Bindings {
     const keyOf = (loginSessionId: string) => JSON.stringify([agent, owner, loginSessionId]);
     return {

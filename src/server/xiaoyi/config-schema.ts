@@ -1,4 +1,4 @@
-/** The section of a configuration about Huawei's assistant Xiaoyi, and agents that dial in. */
+/** The configuration section for Huawei's assistant Xiaoyi and for agents that dial in. */
 
 import { z } from "zod";
 import { isAllowEntry } from "../../auth/guarded-fetch/target-policy.ts";
@@ -9,7 +9,7 @@ import { isLinkUrl, XIAOYI_LINK_URL } from "./link-servers.ts";
 import { PUSH_DEVICES, XIAOYI_PUSH_URL } from "./phone-services.ts";
 import { isSafeUrl, XIAOYI_UPLOAD_URL } from "./trusted-exchanger.ts";
 
-/** The platform's console cuts longer ones without a word, and then nothing fits any more. */
+/** The platform's console silently truncates longer ones, which then no longer match. */
 const MAX_CREDENTIAL_LENGTH = 64;
 
 const credential = text.max(MAX_CREDENTIAL_LENGTH, {
@@ -46,7 +46,7 @@ const language = z
   .default(DEFAULT_LANGUAGE)
   .describe("Language of what the server itself says to people, e.g. that a task failed: `zh` or `en`.");
 
-/** How the platform proves who it is; an entry has exactly one. */
+/** How the platform authenticates; an entry has exactly one. */
 export const HTTP_ACCESS = ["sk", "apiKey", "oauth"] as const;
 
 const http = z.strictObject({

@@ -1,4 +1,4 @@
-/** What a configuration holds about Xiaoyi: its types, its rules, how it is shown and what of it is secret. */
+/** The Xiaoyi configuration: its types, its rules, how it is displayed and which values are secret. */
 
 import type { z } from "zod";
 import type { BackoffPolicy } from "../../model/backoff.ts";
@@ -93,7 +93,7 @@ function checkXiaoyiHttp(entry: Fields, agents: Fields, path: Path): readonly Fi
   return findings;
 }
 
-/** Notifications are signed, whatever the platform proves itself by. */
+/** Notifications are signed, however the platform authenticates. */
 function checkXiaoyiPush(entry: Fields, path: Path): readonly Finding[] {
   if (entry.push === undefined) return [];
   const push = fieldsOf(entry.push);
@@ -103,7 +103,7 @@ function checkXiaoyiPush(entry: Fields, path: Path): readonly Finding[] {
   return (push.sk ?? entry.sk) === undefined ? [{ path: [...path, "push"], message: "needs ak and sk" }] : [];
 }
 
-/** An agent that dials in proves itself by a signature or by a key, and may be allowed both. */
+/** An agent that dials in authenticates by a signature or an API key; both may be allowed. */
 function checkDialIn(name: string, link: unknown): readonly Finding[] {
   if (!isObject(link)) return [];
   const path = ["agents", name, "link"];
@@ -113,7 +113,7 @@ function checkDialIn(name: string, link: unknown): readonly Finding[] {
   return missing.map((key) => ({ path: [...path, key], message: "is required" }));
 }
 
-/** An agent that dials in is known by its id. */
+/** An agent that dials in is identified by its id. */
 function checkDuplicateDialIns(agents: Fields): readonly Finding[] {
   const known = new Map<unknown, string>();
   return Object.entries(agents).flatMap(([name, agent]) => {
@@ -162,7 +162,7 @@ function* phonePushValues(path: string, push: XiaoyiHttpConfig["push"]): ShownVa
   if (spacingMs !== undefined) yield [`${path}.push.spacing`, formatDuration(spacingMs)];
 }
 
-/** What is hidden wherever it would be logged. */
+/** Values that are redacted in logs. */
 export function secretsOfXiaoyi({ http = [], links = [] }: XiaoyiOptions): readonly string[] {
   const given = [
     ...http.flatMap(({ sk, apiKey, oauth, account, upload }) => [

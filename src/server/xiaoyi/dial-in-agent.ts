@@ -1,32 +1,31 @@
-/** Agents that dial us: whatever is behind them, they are called over the link they opened. */
+/** Agents that dial in: whatever their implementation, they are called over the link they opened. */
 import type { AgentDefinition } from "../../agents/define.ts";
 import type { Agent } from "../../engine/agent.ts";
 import { createPeerAgent } from "../carriers/peer-agent.ts";
 
-/** Each pair is complete or absent; at least one is there. */
+/** Each pair is complete or absent; at least one is present. */
 export interface DialInCredentials {
-  /** By which the agent introduces itself. */
+  /** The id with which the agent introduces itself. */
   readonly agentId: string;
-  /** Names `sk`, with which the agent signs the time. */
+  /** Identifies `sk`, with which the agent signs the timestamp. */
   readonly ak?: string;
   readonly sk?: string;
-  /** Names `apiKey`, which the agent sends as it is. */
+  /** Identifies `apiKey`, which the agent sends unchanged. */
   readonly uid?: string;
   readonly apiKey?: string;
 }
 
 interface DialInAgentOptions extends DialInCredentials, Omit<AgentDefinition, "run"> {
-  /** How long a task under way waits for the agent to come back. Real ones take 2 s to 60 s; default: 90 s. */
+  /** How long a running task waits for the agent to reconnect. Real agents take 2 s to 60 s; default: 90 s. */
   readonly patienceMs?: number;
 }
 
 export const DIAL_IN_CARRIER = "xiaoyi-dial-in";
 
 const PATIENCE_MS = 90_000;
-/** Whatever the agent takes: only it knows. */
+/** Only the agent knows what it accepts. */
 const ANY_INPUT: readonly string[] = ["text/plain", "application/json", "*/*"];
 
-/** How one agent dials in. */
 export interface DialIn {
   readonly credentials: DialInCredentials;
   readonly patienceMs: number;
@@ -49,7 +48,7 @@ export function createDialInAgent(options: DialInAgentOptions): DialInAgent {
   return { ...agent, [DIAL_IN]: { credentials, patienceMs } };
 }
 
-/** Throws a TypeError where two agents could not be told apart. */
+/** Throws a TypeError if two agents could not be told apart. */
 export function dialInsOf(agents: Readonly<Record<string, Agent>>): ReadonlyMap<string, DialIn> {
   const found = new Map<string, DialIn>();
   const ids = new Set<string>();

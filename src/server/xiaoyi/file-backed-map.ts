@@ -1,4 +1,4 @@
-/** Few things, all small, that change now and then: in memory, and in one file where they should outlive the process. */
+/** A map of few, small values that rarely change: in memory, and in one file if they should survive the process. */
 
 import { open, readFile, rename } from "node:fs/promises";
 import type { PersistentMap } from "../../dialects/xiaoyi/ports.ts";
@@ -14,10 +14,13 @@ export class FileBackedMap<V extends JsonValue> {
   #loading: Promise<Map<string, V>> | undefined;
   readonly #changes = new Set<Promise<void>>();
   #writing: Promise<void> = Promise.resolve();
-  /** A write that has not begun yet, and so will hold all that changes until then. */
+  /** A scheduled write that has not begun yet, and so will include all changes until then. */
   #nextWrite: Promise<void> | undefined;
 
-  /** Beyond `most` the oldest are forgotten. `synced`: kept also if the power fails, for what changes seldom. */
+  /**
+   * Beyond the maximum size, the oldest entries are evicted. `synced`: survives a power failure, for values that rarely
+   * change.
+   */
   constructor(
     file: string | undefined,
     maxSize: number,
@@ -38,12 +41,12 @@ export class FileBackedMap<V extends JsonValue> {
     return [...(await this.#loaded())];
   }
 
-  /** Resolves when it is kept. What is set again is the newest again. */
+  /** Resolves when the value is stored. Setting a key again makes it the newest. */
   async set(key: string, value: V): Promise<void> {
     await this.update(key, () => value);
   }
 
-  /** As `set`, from what is there: nothing comes between. The value there means that nothing changes. */
+  /** Like `set`, computed atomically from the current value. Returning the current value means no change. */
   update(key: string, change: (before: V | undefined) => V): Promise<void> {
     return this.#change((map) => {
       const before = map.get(key);
@@ -63,12 +66,12 @@ export class FileBackedMap<V extends JsonValue> {
     return this.#change((map) => map.delete(key));
   }
 
-  /** What was changed before is kept then, if it could be. */
+  /** Resolves when earlier changes were written, or failed to be. */
   async flush(): Promise<void> {
     await Promise.allSettled(this.#changes);
   }
 
-  /** `apply` says whether anything is different now. */
+  /** `apply` returns whether anything changed. */
   #change(apply: (map: Map<string, V>) => boolean): Promise<void> {
     const changed = this.#loaded().then((map) => (apply(map) ? this.#save(map) : undefined));
     this.#changes.add(changed);
@@ -94,7 +97,7 @@ export class FileBackedMap<V extends JsonValue> {
     }
   }
 
-  /** Nobody can do anything with a file that is damaged, but somebody may want to see what can be saved of it. */
+  /** A damaged file is unusable, but the operator may want to recover data from it. */
   async #putAside(file: string): Promise<Map<string, V>> {
     const aside = `${file}.damaged`;
     await rename(file, aside);
@@ -105,7 +108,7 @@ export class FileBackedMap<V extends JsonValue> {
     return new Map();
   }
 
-  /** One write at a time; the failure of one is not that of the next. */
+  /** One write at a time; a failed write does not affect the next. */
   #save(map: ReadonlyMap<string, V>): Promise<void> {
     this.#nextWrite ??= this.#writing
       .catch(() => {})
@@ -117,14 +120,14 @@ export class FileBackedMap<V extends JsonValue> {
     return this.#nextWrite;
   }
 
-  /** Whole or not at all: a crash leaves the file before or the file after. Nobody else may read it. */
+  /** Atomic: a crash leaves either the old or the new file. Readable by the owner only. */
   async #write(map: ReadonlyMap<string, V>): Promise<void> {
     if (this.#file === undefined) return;
     const next = `${this.#file}.new`;
     const file = await open(next, "w", 0o600);
     try {
       await file.writeFile(JSON.stringify([...map]));
-      // A new name may reach the disk before what it names does.
+      // A rename may reach the disk before the file's content does.
       if (this.#synced) await file.datasync();
     } finally {
       await file.close();
@@ -141,24 +144,24 @@ function readEntries<V>(text: string): Map<string, V> | undefined {
   }
 }
 
-/** Notes of many, in one file. */
+/** Maps of several scopes, in one file. */
 
-/** All of them are written whenever one is new; the oldest are forgotten. */
+/** The whole file is written on each change; the oldest entries are evicted. */
 const MAX_ENTRIES = 5_000;
-/** Nobody's ids are longer, and what is kept has to end somewhere. */
+/** No known ids are longer; this bounds the size of the file. */
 const MAX_ID_LENGTH = 512;
 
 export class ScopedFileMap {
   readonly #map: FileBackedMap<string>;
   readonly #log: Log;
 
-  /** Without a file they last as long as the process. */
+  /** Without a file, entries last as long as the process. */
   constructor(file: string | undefined, log: Log) {
     this.#map = new FileBackedMap(file, MAX_ENTRIES, log);
     this.#log = log;
   }
 
-  /** Those of one; nobody finds what is another's. */
+  /** The entries of one scope; scopes do not see each other's entries. */
   scope(...names: readonly string[]): PersistentMap {
     const scope = JSON.stringify(names);
     const keyOf = (id: string) => JSON.stringify([scope, id]);
@@ -186,7 +189,7 @@ export class ScopedFileMap {
     };
   }
 
-  /** What was noted before is kept then. */
+  /** Resolves when earlier changes were written. */
   flush(): Promise<void> {
     return this.#map.flush();
   }

@@ -1,4 +1,4 @@
-/** Which servers of the platform an agent dials, and how it proves who it is and judges who they are. */
+/** The platform servers that an agent dials, its authentication, and how it verifies their certificates. */
 
 import { isIP } from "node:net";
 import { signedHeaders } from "../../dialects/xiaoyi/signature.ts";
@@ -7,27 +7,27 @@ import { isLocalUrl } from "./trusted-exchanger.ts";
 
 export const XIAOYI_LINK_URL = "wss://hag.cloud.huawei.com/openclaw/v1/ws/link";
 
-/** What of an entry is about dialling. */
+/** The options of an entry that concern dialling. */
 export interface DialledEntry {
   readonly agent: string;
   /** The platform's id of the agent. */
   readonly agentId: string;
   readonly ak: string;
   readonly sk: string;
-  /** Huawei's server unless given; `ws:` only on this machine. */
+  /** Default: Huawei's server. `ws:` only on this machine. */
   readonly url?: string;
-  /** A second server; messages are answered over the one they came from. None unless given. */
+  /** A second server; messages are answered on the server they came from. Default: none. */
   readonly backup?: XiaoyiBackupOptions;
 }
 
-/** Its certificate must be for the name of the main server, unless something else is said. */
+/** By default, its certificate must be valid for the name of the main server. */
 interface XiaoyiBackupOptions {
   readonly url: string;
-  /** Another name that the certificate must be for. */
+  /** A different name for which the certificate must be valid. */
   readonly servername?: string;
-  /** SHA-256 of the one certificate that is accepted, in hexadecimal. */
+  /** SHA-256 of the only accepted certificate, in hexadecimal. */
   readonly fingerprint?: string;
-  /** Accept any certificate: whoever stands in between can read and change everything. */
+  /** Accepts any certificate: a man in the middle can read and change everything. */
   readonly insecure?: boolean;
 }
 
@@ -37,7 +37,7 @@ interface LinkServer {
   readonly tls: TlsVerifyOptions;
 }
 
-/** Throws a TypeError for what makes no sense. */
+/** Throws a TypeError for invalid options. */
 export function linkServersOf({
   agent,
   backup,
@@ -55,7 +55,7 @@ export function linkServersOf({
   return [main, { name: "backup", url: backupUrl, tls }];
 }
 
-/** Without encryption only where nobody stands in between. */
+/** Unencrypted only on this machine. */
 export function isLinkUrl(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol } = new URL(url);
@@ -67,7 +67,7 @@ function parseLinkUrl(agent: string, url: string): URL {
   throw new TypeError(`xiaoyi.links: the address of "${agent}" must be wss, or ws on this machine.`);
 }
 
-/** The platform ends a link when another of the same agent comes, so that two would end each other for ever. */
+/** The platform closes a link when the same agent opens another, so two would close each other forever. */
 export function checkDuplicateLinks(entries: readonly DialledEntry[]): void {
   const seen = new Set<string>();
   for (const entry of entries) {
@@ -79,7 +79,7 @@ export function checkDuplicateLinks(entries: readonly DialledEntry[]): void {
   }
 }
 
-/** The time is signed, so they are made anew for every connection. */
+/** The timestamp is signed, so headers are created for every connection. */
 export function dialHeaders({ agentId, ak, sk }: DialledEntry, now: number): Record<string, string> {
   return { ...signedHeaders({ accessKey: ak, secretKey: sk }, now), "x-agent-id": agentId };
 }

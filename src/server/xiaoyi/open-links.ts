@@ -18,22 +18,22 @@ import { createPlatformUpload } from "./trusted-exchanger.ts";
 export interface XiaoyiLinkContext {
   readonly tools: DialectTools;
   readonly host: CarrierHost;
-  /** To whom tasks belong where an entry does not say. */
+  /** The default owner of an agent's tasks. */
   readonly defaultOwner: (agent: string) => string;
-  /** When this process began to take up the tasks of earlier ones. */
+  /** When this process started to resume tasks of earlier ones. */
   readonly since: number;
   readonly phones: Pick<PhoneServices, "intake" | "notificationsFor" | "unansweredTasksOf">;
-  /** Where it is kept which conversations were cleared; undefined: in memory. */
+  /** The file that stores cleared conversations; undefined: in memory. */
   readonly contextsFile: string | undefined;
 }
 
 const RECONNECT: BackoffPolicy = { baseMs: 2_000, capMs: 60_000, maxTries: 50, resetAfterMs: 10_000 };
 const CONNECT_MS = 30_000;
 const PING = { everyMs: 30_000, deadlineMs: 10_000 };
-/** A link that the platform ends sooner than this was never welcome. */
+/** A link that the platform closes sooner than this was not accepted. */
 const EARLY_CLOSE_MS = 10_000;
 
-/** One carrier for each entry. Throws a TypeError for an entry that makes no sense. */
+/** Creates one carrier per entry. Throws a TypeError for an invalid entry. */
 export function openXiaoyiLinks(
   entries: readonly XiaoyiLinkOptions[],
   context: XiaoyiLinkContext,
@@ -66,7 +66,7 @@ async function openLink(
     intake: phones.intake,
     cleared,
     unanswered: phones.unansweredTasksOf(DIALECT_NAME, agentId, owner),
-    // The platform knows no users here: all who speak to the agent are its owner.
+    // The platform does not identify users here: all callers of the agent are its owner.
     notifications: phones.notificationsFor({ ...entry, dialect: DIALECT_NAME, owner, language, devices: "all" }),
     ...(heartbeatMs === undefined ? undefined : { times: { heartbeatMs } }),
     ...(uid === undefined || apiKey === undefined

@@ -1,4 +1,4 @@
-/** The options of a server about Xiaoyi, as the dialects it then serves. */
+/** Creates the Xiaoyi dialects from a server's options. */
 
 import { identifiesCallers } from "../../auth/verify/create-authenticator.ts";
 import type { Carrier, CarrierHost } from "../../dialects/carrier.ts";
@@ -39,28 +39,28 @@ export interface XiaoyiOptions {
   readonly http?: readonly XiaoyiHttpEntryOptions[];
   /** Agents that dial the platform. */
   readonly links?: readonly XiaoyiLinkOptions[];
-  /** What becomes of the files that users send. */
+  /** How files from users are handled. */
   readonly files?: XiaoyiFilesOptions;
 }
 
 /** One agent that dials the platform. */
 export interface XiaoyiLinkOptions extends DialledEntry {
-  /** To whom its tasks belong. */
+  /** The owner of its tasks. */
   readonly owner?: string;
   /** `phone` (the default) or `spec`. */
   readonly render?: RenderMode;
-  /** Of what the server itself says to people; `zh` (the default) or `en`. */
+  /** Language of the server's own texts: `zh` (the default) or `en`. */
   readonly language?: Language;
-  /** Between two heartbeats; 20 s unless given. */
+  /** Interval between heartbeats. Default: 20 s. */
   readonly heartbeatMs?: number;
-  /** When a link that closed is opened again; see `RECONNECT` for what is not given. */
+  /** Delays before a closed link is reopened. Defaults: `RECONNECT`. */
   readonly reconnect?: Partial<BackoffPolicy>;
   /** With `apiKey`: lets the agent send files to the phone. */
   readonly uid?: string;
   readonly apiKey?: string;
-  /** Where files are uploaded; Huawei's server unless given. */
+  /** Upload URL. Default: Huawei's server. */
   readonly uploadUrl?: string;
-  /** Tells the user who left before the answer came. */
+  /** Notifies the user if they left before the answer arrived. */
   readonly push?: XiaoyiPushOptions;
 }
 
@@ -72,34 +72,34 @@ interface XiaoyiHttpEntryOptions {
   readonly ak?: string;
   readonly sk?: string;
   readonly apiKey?: string;
-  /** Header with the API key; `Authorization` unless given. */
+  /** Header with the API key. Default: `Authorization`. */
   readonly header?: string;
-  /** Parameter of the query that may hold the API key too. */
+  /** Query parameter that may hold the API key, too. */
   readonly query?: string;
   readonly oauth?: { readonly clientId: string; readonly clientSecret: string };
-  /** Where users who log in are known, or a way of your own from a login's code to who it is. */
+  /** The server where users log in, or a function from a login's authorization code to the account. */
   readonly account?: AccountServer | ((authCode: string) => Promise<JsonObject>);
-  /** To whom its tasks belong. */
+  /** The owner of its tasks. */
   readonly owner?: string;
   /** `phone` (the default) or `spec`. */
   readonly render?: RenderMode;
-  /** Of what the server itself says to people; `zh` (the default) or `en`. */
+  /** Language of the server's own texts: `zh` (the default) or `en`. */
   readonly language?: Language;
-  /** How long a session is good for; 7 days unless given. */
+  /** Lifetime of a session. Default: 7 days. */
   readonly sessionTtlMs?: number;
-  /** Tells users who left before the answer came. */
+  /** Notifies users who left before the answer arrived. */
   readonly push?: XiaoyiPushOptions;
-  /** Lets the agent send files to the phone. `url` is Huawei's server unless given. */
+  /** Lets the agent send files to the phone. Default for `url`: Huawei's server. */
   readonly upload?: UploadAccount & { readonly url?: string };
 }
 
 interface XiaoyiHttpContext {
   readonly clock: Clock;
-  /** To whom tasks belong where an entry does not say. */
+  /** The default owner of an agent's tasks. */
   readonly defaultOwner: (agent: string) => string;
-  /** By agent and owner: nobody finds the logins of another entry. */
+  /** By agent and owner: entries do not see each other's logins. */
   readonly bindings: (agent: string, owner: string) => Bindings;
-  /** By agent and owner too: which sessions were cleared. */
+  /** Cleared sessions, by agent and owner, too. */
   readonly clearedOf: (agent: string, owner: string) => PersistentMap;
   readonly agents: ReadonlySet<string>;
   readonly phones: Pick<PhoneServices, "intake" | "notificationsFor" | "unansweredTasksOf">;
@@ -108,7 +108,7 @@ interface XiaoyiHttpContext {
 
 const SESSION_MS = 7 * 24 * 60 * 60 * 1_000;
 
-/** Throws a TypeError for an entry that makes no sense. */
+/** Throws a TypeError for an invalid entry. */
 function openXiaoyiHttp(
   options: readonly XiaoyiHttpEntryOptions[],
   { agents, bindings, clearedOf, clock, defaultOwner, log, phones }: XiaoyiHttpContext,
@@ -122,7 +122,7 @@ function openXiaoyiHttp(
     const accounts = exchange && { exchange, bindings: bindings(agent, owner) };
     const { ak, push, sk, upload } = option;
     const unanswered = phones.unansweredTasksOf(DIALECT_NAME, agent, owner);
-    const noticed = { dialect: DIALECT_NAME, agent, owner, language, push, ak, sk, unanswered } as const;
+    const notified = { dialect: DIALECT_NAME, agent, owner, language, push, ak, sk, unanswered } as const;
     const entry = {
       access: accessOf(option),
       owner,
@@ -130,8 +130,8 @@ function openXiaoyiHttp(
       language,
       sessionTtlMs,
       accounts,
-      // Whoever calls over HTTP may be anyone: nobody is told what another has asked.
-      notifications: phones.notificationsFor({ ...noticed, devices: "session" }),
+      // HTTP callers may be different users: none is notified of another's requests.
+      notifications: phones.notificationsFor({ ...notified, devices: "session" }),
       unanswered,
       cleared: clearedOf(agent, owner),
       intake: phones.intake,
@@ -150,7 +150,7 @@ function accessOf({ agent, ak, apiKey, header = "Authorization", oauth, query, s
   if (apiKey !== undefined) given.push({ kind: "api-key", apiKey, header: header.toLowerCase(), query });
   if (oauth !== undefined) given.push({ kind: "oauth", ...oauth });
   const [access] = given;
-  // An empty secret would let everyone in.
+  // An empty secret would authorise every caller.
   if (access === undefined || given.length > 1 || Object.values(access).includes("")) {
     throw new TypeError(`xiaoyi.http: "${agent}" needs exactly one of ak with sk, apiKey and oauth.`);
   }
@@ -162,7 +162,7 @@ export type XiaoyiServeOptions = Pick<
   "agents" | "auth" | "authenticate" | "baseDirectory" | "store" | "xiaoyi"
 >;
 
-/** Both ways to the platform, and what they share on one server. Throws a TypeError for what makes no sense. */
+/** Creates both dialects and the services they share on one server. Throws a TypeError for invalid options. */
 export function createXiaoyi(tools: DialectTools, options: XiaoyiServeOptions): readonly [Dialect, Dialect] {
   const { clock, ids, log } = tools;
   const { agents, xiaoyi: { files = {}, http = [], links = [] } = {} } = options;
@@ -190,7 +190,7 @@ export function createXiaoyi(tools: DialectTools, options: XiaoyiServeOptions): 
     log,
   });
 
-  // What it takes to dial and to be dialled is loaded only where it is used.
+  // The code for dialling and accepting links is loaded only if it is used.
   async function carriers(host: CarrierHost): Promise<readonly Carrier<Link>[]> {
     services = host.agents;
     const opened: Carrier<Link>[] = [];
@@ -205,7 +205,7 @@ export function createXiaoyi(tools: DialectTools, options: XiaoyiServeOptions): 
       const { meter } = tools;
       opened.push(createDialInCarrier(dialIns, { clock, log, meter, ids: host.ids, report: host.report }));
     }
-    // What is answered over a link is not notified of, so that links say first what they take up.
+    // Tasks that are answered over a link need no notification, so links first claim the tasks they resume.
     await phones.start();
     return opened;
   }
@@ -213,7 +213,7 @@ export function createXiaoyi(tools: DialectTools, options: XiaoyiServeOptions): 
   return [xiaoyiHttp, { ...xiaoyiLink, serving: { carriers, close: () => phones.stop() } }];
 }
 
-/** Where everybody is anonymous, what came from a phone can be read from elsewhere. */
+/** If all callers are anonymous, tasks from a phone can be read by other clients. */
 function defaultOwner({
   auth = {},
   authenticate,

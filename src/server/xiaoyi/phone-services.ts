@@ -1,4 +1,4 @@
-/** What both ways to Xiaoyi share on one server: files of its users, and news for those who left. */
+/** Services that both Xiaoyi dialects share on one server: users' files, and notifications for users who left. */
 
 import { dirname, join, resolve } from "node:path";
 import { createGuardedFetch } from "../../auth/guarded-fetch/guarded-fetch.ts";
@@ -17,36 +17,39 @@ import { createTrustedExchanger, isSafeUrl } from "./trusted-exchanger.ts";
 export const XIAOYI_PUSH_URL = "https://hag.cloud.huawei.com/open-ability-agent/v1/agent-webhook";
 export const PUSH_DEVICES = ["session", "all"] as const;
 
-/** How users who left before the answer came are told of it. */
+/** How users who left before the answer arrived are notified. */
 export interface XiaoyiPushOptions {
-  /** Of the webhook trigger that was made in the platform's console. */
+  /** The id of the webhook trigger in the platform's console. */
   readonly apiId: string;
-  /** The platform's address unless given; `http:` only on this machine. */
+  /** Default: the platform's URL. `http:` only on this machine. */
   readonly url?: string;
-  /** Those of the entry unless given. */
+  /** Default: the keys of the entry. */
   readonly ak?: string;
   readonly sk?: string;
-  /** Those of the conversation, or all that ever spoke to the agent: right where they are all one user's. */
+  /**
+   * The devices of the conversation, or all that ever sent a message to the agent, which is right if all belong to one
+   * user.
+   */
   readonly devices?: (typeof PUSH_DEVICES)[number];
-  /** Between two notifications; 15 s unless given. To one device it is never less. */
+  /** Minimum interval between notifications. Default: 15 s, which is also the minimum for one device. */
   readonly spacingMs?: number;
 }
 
-/** What becomes of the files that users send. */
+/** How files from users are handled. */
 export interface XiaoyiFilesOptions {
-  /** Of one file; 30 MiB unless given. */
+  /** Maximum size of one file. Default: 30 MiB. */
   readonly maxBytes?: number;
-  /** For fetching one; 60 s unless given. */
+  /** Timeout for fetching one file. Default: 60 s. */
   readonly timeoutMs?: number;
-  /** Hosts and addresses that may be asked for files although they are in a private network. */
+  /** Hosts and addresses in private networks from which files may be fetched. */
   readonly allowHosts?: readonly string[];
-  /** Of all files; 1 GiB unless given. */
+  /** Maximum size of all files. Default: 1 GiB. */
   readonly quotaBytes?: number;
-  /** How long they are kept; 7 days unless given. */
+  /** How long files are stored. Default: 7 days. */
   readonly keepMs?: number;
 }
 
-/** An entry of either way. */
+/** An entry of either dialect. */
 interface NotifiedEntry {
   readonly dialect: string;
   readonly agent: string;
@@ -55,25 +58,25 @@ interface NotifiedEntry {
   readonly push?: XiaoyiPushOptions | undefined;
   readonly ak?: string | undefined;
   readonly sk?: string | undefined;
-  /** Tasks whose readers are gone when the process is. */
+  /** Tasks whose readers are lost when the process ends. */
   readonly unanswered?: PersistentMap;
-  /** Which devices are told where the options do not say. */
+  /** The default for which devices are notified. */
   readonly devices: (typeof PUSH_DEVICES)[number];
 }
 
 export interface PhoneServices {
   readonly intake: FileIntake;
-  /** By task, the conversation that waits for its answer; of one entry. */
+  /** The conversations that wait for an answer, by task; of one entry. */
   unansweredTasksOf(dialect: string, agent: string, owner: string): PersistentMap;
-  /** Undefined where the entry has no push. Throws a TypeError for one that makes no sense. */
+  /** Undefined if the entry has no push options. Throws a TypeError for invalid ones. */
   notificationsFor(entry: NotifiedEntry): OfflineNotifications | undefined;
-  /** Takes up what an earlier process left, for all entries so far. */
+  /** Resumes what an earlier process left, for all entries so far. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface PhoneServicesContext {
-  /** Where tasks are. */
+  /** The store of the tasks. */
   readonly store: string | undefined;
   readonly baseDirectory: string;
   readonly clock: Clock;
@@ -87,7 +90,7 @@ export interface PhoneServicesContext {
 
 const MEBIBYTE = 1024 * 1024;
 const DAY_MS = 24 * 60 * 60 * 1_000;
-/** All of them are written whenever one is new. */
+/** The whole file is written on each change. */
 const MAX_USERS = 5_000;
 const MAX_PENDING = 5_000;
 const MAX_DEVICES = 1_000;
@@ -180,7 +183,7 @@ function createSender(
 
 const SQLITE = "sqlite:";
 
-/** Beside the tasks, if these are in a file; where they end with the process, the rest does too. */
+/** Next to the task store if it is a file; if tasks are lost with the process, so is the rest. */
 export function pathsBesideStore({ baseDirectory, store }: Pick<PhoneServicesContext, "baseDirectory" | "store">) {
   if (store === undefined || store === "memory:") return { folder: undefined, keptFile: () => undefined };
   if (!store.startsWith(SQLITE)) {

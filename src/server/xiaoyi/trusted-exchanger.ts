@@ -1,4 +1,4 @@
-/** Addresses that the operator wrote down. */
+/** Requests to URLs that the operator configured. */
 
 import { createGuardedFetch } from "../../auth/guarded-fetch/guarded-fetch.ts";
 import { createUploader, type UploadAccount, type UploadFile } from "../../dialects/xiaoyi/upload.ts";
@@ -6,7 +6,7 @@ import type { Exchanger } from "../../wire/exchange.ts";
 import { createFetchExchanger } from "../../wire/fetch-exchange.ts";
 import { isLoopback } from "../access/loopback.ts";
 
-/** They may not send us elsewhere: credentials would go along. */
+/** Redirects are not followed: credentials would be sent along. */
 export function createTrustedExchanger(
   maxBodyBytes: number,
   fetch: typeof globalThis.fetch = globalThis.fetch,
@@ -18,7 +18,7 @@ export function isLocalUrl(url: string): boolean {
   return URL.canParse(url) && isLoopback(new URL(url).hostname);
 }
 
-/** Without encryption only where nobody stands in between. */
+/** Unencrypted only on this machine. */
 export function isSafeUrl(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol } = new URL(url);
@@ -28,10 +28,10 @@ export function isSafeUrl(url: string): boolean {
 export const XIAOYI_UPLOAD_URL = "https://hag-drcn.op.dbankcloud.com";
 
 const MAX_RESPONSE_BYTES = 256 * 1024;
-/** For all bytes of one file. */
+/** Timeout for all bytes of one file. */
 const UPLOAD_TIMEOUT_MS = 120_000;
 
-/** Only a platform on this machine may name targets on it. */
+/** Only a platform on this machine may name upload targets on it. */
 export function createPlatformUpload(account: UploadAccount, url: string = XIAOYI_UPLOAD_URL): UploadFile {
   const limits = { maxRedirects: 0, maxBytes: MAX_RESPONSE_BYTES, timeoutMs: UPLOAD_TIMEOUT_MS };
   const fetch = createGuardedFetch({ ...limits, allowPrivate: isLocalUrl(url) });

@@ -1,4 +1,4 @@
-/** Files of a message are brought here before an agent reads it: text as text, all else as a file on this machine. */
+/** Downloads the files of a message before an agent reads it: text files become text, all others local files. */
 
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
@@ -13,19 +13,19 @@ import type { Log } from "../../../model/ports.ts";
 import type { FileStore, StoredFile } from "./file-store.ts";
 
 interface FileIntakeOptions {
-  /** For targets that somebody else named, with limits on time and size. */
+  /** For untrusted targets, with limits on time and size. */
   readonly fetch: (url: string) => Promise<Response>;
   readonly store: Pick<FileStore, "add">;
   readonly log: Log;
 }
 
-/** As many as the platform lets a user send. */
+/** The platform's maximum for one message. */
 const MAX_FILES = 6;
 const MAX_CONCURRENT = 8;
-/** Text beyond this is a file like others. */
+/** Longer text is passed as a file. */
 const MAX_TEXT_BYTES = 256 * 1024;
 
-/** Of a name that a name server can know, with a port. */
+/** Maximum length of a DNS name with a port. */
 const MAX_HOST_LENGTH = 260;
 
 const UNKNOWN_TYPE = "application/octet-stream";
@@ -40,7 +40,7 @@ export function createFileIntake(options: FileIntakeOptions): FileIntake {
         if (isTextFile(part)) return [toTextPart(part)];
         if (!needsFetch(part)) return [part];
         const { part: file, raw } = splitInlineBytes(part);
-        // Nobody has looked where these lead to, so that nobody is led there.
+        // These URLs were not checked by the guard, so they are not passed to the agent.
         if (++files > MAX_FILES) {
           return [raw === undefined ? toErrorPart(file, TOO_MANY, language) : fromInlineBytes(file, raw)];
         }
@@ -52,7 +52,7 @@ export function createFileIntake(options: FileIntakeOptions): FileIntake {
   };
 }
 
-/** Whatever its address is: only the guard knows what addresses mean. What the platform keeps has an id instead. */
+/** Whatever its URL: only the guard interprets URLs. A file stored at the platform has an id instead. */
 function needsFetch(part: Part): part is UrlPart {
   return isUrlPart(part) && fileIdOf(part) === undefined;
 }
@@ -61,7 +61,7 @@ function isTextFile(part: Part): part is RawPart {
   return isRawPart(part) && isTextual(mediaTypeOf(nameOf(part), part.mediaType));
 }
 
-/** `raw`: the bytes of the file, where they came with its address. */
+/** `raw`: the inline bytes that were sent with the URL, if any. */
 async function downloadPart(
   part: UrlPart,
   raw: string | undefined,
@@ -77,16 +77,16 @@ async function downloadPart(
   } catch (error) {
     const reason = reasonOf(error);
     const why = phoneText("en", ...reason);
-    // Neither the path nor the query: they are the key to the file.
+    // Neither the path nor the query is logged: they grant access to the file.
     log.warn({ host: url?.host.slice(0, MAX_HOST_LENGTH), why }, "A file of Xiaoyi's user could not be taken in.");
     if (raw !== undefined) return [fromInlineBytes(part, raw)];
     if (url === undefined || isForbidden(error)) return [toErrorPart(part, reason, language)];
-    // As it was read here: another reader may find another host in what was sent.
+    // The URL as parsed here: another parser might read a different host from the original string.
     return [{ ...part, url: url.href }, toErrorPart(part, reason, language)];
   }
 }
 
-/** Agents fetch without a guard: where it does not go, they are not sent either. */
+/** Agents fetch without a guard, so they do not receive URLs that it refuses. */
 const FORBIDDEN: ReadonlySet<GuardedFetchErrorCode> = new Set<GuardedFetchErrorCode>([
   "bad-url",
   "forbidden-scheme",
@@ -100,7 +100,7 @@ function isForbidden(error: unknown): boolean {
   return error instanceof GuardedFetchError && FORBIDDEN.has(error.code);
 }
 
-/** Why a file is missing: a sentence and what it is about. */
+/** Why a file is missing: the name of a text and its values. */
 type Reason = readonly [name: PhoneTextName, ...values: number[]];
 
 const TOO_MANY: Reason = ["fileTooMany", MAX_FILES];
@@ -118,7 +118,7 @@ const FETCH_TEXTS = {
   "bad-response": "fileUnreadable",
 } as const satisfies Record<GuardedFetchErrorCode, PhoneTextName>;
 
-/** Something else came than the file. */
+/** The response was not the file. */
 class WrongContentError extends Error {
   override readonly name = "WrongAnswer";
   readonly reason: Reason;
@@ -142,7 +142,7 @@ async function contentOf(
   throw new WrongContentError(status === 200 ? ["fileIsPage"] : ["fileStatus", status]);
 }
 
-/** Under the name it is kept by: that one does no harm elsewhere either. */
+/** With the name it is stored under, which is safe elsewhere, too. */
 async function toLocalPart(part: UrlPart, { bytes, path }: StoredFile, mediaType: string): Promise<Part> {
   const { url, ...rest } = part;
   const isShort = bytes <= MAX_TEXT_BYTES;
@@ -153,12 +153,12 @@ async function toLocalPart(part: UrlPart, { bytes, path }: StoredFile, mediaType
     : { ...withoutMediaType(rest), filename, text };
 }
 
-/** Text is taken by whoever takes text; what kind it is its name says. */
+/** Agents that accept text accept it without a media type; the file name shows its kind. */
 function withoutMediaType<T extends object>({ mediaType, ...rest }: T & { readonly mediaType?: string }) {
   return rest;
 }
 
-/** The file as it came with the message. */
+/** The file from its inline bytes. */
 function fromInlineBytes({ url: _dead, ...rest }: UrlPart, raw: string): Part {
   const part: RawPart = { ...rest, raw };
   return isTextFile(part) ? toTextPart(part) : part;
@@ -171,7 +171,7 @@ function toTextPart(part: RawPart): Part {
   return text === undefined ? part : { ...withoutMediaType(rest), text };
 }
 
-/** As text: there are agents that take nothing else, and the rest of the message is for them all the same. */
+/** As text, because some agents accept nothing else, and the rest of the message is still for them. */
 function toErrorPart({ filename }: Part, reason: Reason, language: Language): Part {
   const name = filename === undefined ? "" : ` ${JSON.stringify(filename)}`;
   return { text: phoneText(language, "fileMissing", name, phoneText(language, ...reason)) };
@@ -182,7 +182,7 @@ function reasonOf(error: unknown): Reason {
   return error instanceof WrongContentError ? error.reason : ["fileNotStored"];
 }
 
-/** The name it was sent with, else the end of its address. */
+/** The file name from the message, else the last segment of the URL. */
 function nameOf(part: RawPart | UrlPart): string {
   if (part.filename !== undefined) return part.filename;
   const path = (isUrlPart(part) ? parseUrl(part.url)?.pathname : undefined) ?? "";
@@ -197,18 +197,18 @@ function decodePath(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // Not encoded, or badly: then it is a name as it is.
+    // Not percent-encoded, or incorrectly: the name is used unchanged.
     return text;
   }
 }
 
-/** What was said of it, unless that says nothing. */
+/** The declared media type, unless it is generic. */
 function mediaTypeOf(name: string, declared: string | undefined): string {
   if (declared?.includes("/") === true && declared !== UNKNOWN_TYPE) return declared;
   return mediaTypeOfName(name) ?? UNKNOWN_TYPE;
 }
 
-/** So many at a time; the others wait in line. */
+/** Limits concurrency; further callers wait in order. */
 class Semaphore {
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -230,7 +230,7 @@ class Semaphore {
   }
 }
 
-/** Files as text, where they are text. */
+/** Decodes text files. */
 
 const ENCODINGS = [
   { mark: [0xef, 0xbb, 0xbf], label: "utf-8" },
@@ -238,14 +238,14 @@ const ENCODINGS = [
   { mark: [0xfe, 0xff], label: "utf-16be" },
 ] as const;
 
-/** Undefined for what is no text in UTF-8, or in what its first bytes say it is in. */
+/** Undefined if the bytes are not text in UTF-8 or in the encoding of their byte order mark. */
 function decodeText(bytes: Uint8Array): string | undefined {
   const encoding = ENCODINGS.find(({ mark }) => mark.every((byte, index) => bytes[index] === byte));
   try {
     const text = new TextDecoder(encoding?.label ?? "utf-8", { fatal: true }).decode(bytes);
     return text.includes("\0") ? undefined : text;
   } catch {
-    // Bytes that mean nothing in this encoding.
+    // Invalid in this encoding.
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-/** Files that users sent, for as long as their tasks are likely to need them. Nobody else on the machine may read them. */
+/** Files that users sent, stored for as long as their tasks are likely to need them. Readable by the owner only. */
 
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -10,9 +10,9 @@ import type { Clock, Log } from "../../../model/ports.ts";
 import { safeFileName } from "../../../wire/safe-file-name.ts";
 
 export interface FileStoreOptions {
-  /** Absent: one of its own that ends with the process. */
+  /** Absent: a temporary folder that is removed when the process ends. */
   readonly folder: string | undefined;
-  /** Bytes in all; beyond them the files that were not sent for the longest go. */
+  /** Maximum total size; beyond it, the least recently sent files are deleted. */
   readonly quotaBytes: number;
   readonly keepMs: number;
   readonly clock: Clock;
@@ -26,9 +26,9 @@ export interface StoredFile {
 }
 
 interface StoredContent {
-  /** Of all its names together, for each has the content to itself. */
+  /** The size of all names together, as each has its own copy of the content. */
   readonly bytes: number;
-  /** That which was sent last at the end. */
+  /** The most recently sent last. */
   readonly names: readonly string[];
   /** When it was last sent. */
   readonly at: number;
@@ -37,21 +37,23 @@ interface StoredContent {
 const OWNER_ONLY = 0o700;
 const OWNER_ONLY_FILE = 0o600;
 const MAX_FILES = 10_000;
-/** Of one content. Bytes do not bound them: a file may be empty, and its names are as many as somebody likes. */
+/**
+ * Maximum names per content. The total size does not bound them: a file may be empty, and its sender chooses the names.
+ */
 const MAX_NAMES_PER_CONTENT = 10;
-/** Timers do not reach as far as files may be kept. */
+/** Timers cannot be set as far ahead as files may be stored. */
 const MAX_SWEEP_DELAY_MS = 24 * 60 * 60 * 1_000;
 const INCOMING = "incoming";
 const CONTENT_NAME = /^[0-9a-f]{64}$/;
 
-/** A folder for each content, named after it; in it the content under the names it was sent with. */
+/** One folder per content, named after its digest; it holds the content under the names it was sent with. */
 export class FileStore {
   readonly #options: FileStoreOptions;
   #opening: Promise<string> | undefined;
-  /** By content, that which was not sent for the longest first. */
+  /** By content, least recently sent first. */
   readonly #contents = new Map<string, StoredContent>();
   #total = 0;
-  /** What is put in place or removed, one at a time: nothing is removed that is being put there. */
+  /** Serialises additions and removals, so that nothing is removed while it is being added. */
   #changing: Promise<unknown> = Promise.resolve();
   #cancelSweep = (): void => {};
 
@@ -59,7 +61,7 @@ export class FileStore {
     this.#options = options;
   }
 
-  /** Rejects with the error of the source, or of the disk. */
+  /** Rejects with the error of the source or of the file system. */
   async add(name: string, source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<StoredFile> {
     const folder = await this.#opened();
     const incoming = join(folder, INCOMING, randomUUID());
@@ -74,7 +76,7 @@ export class FileStore {
     }
   }
 
-  /** Removes what an earlier process left and should not be there any more. */
+  /** Removes files of an earlier process that should no longer be stored. */
   async start(): Promise<void> {
     const { folder } = this.#options;
     if (folder !== undefined && existsSync(folder)) await this.#opened();
@@ -101,13 +103,13 @@ export class FileStore {
     await this.#sweep(content);
   }
 
-  #note(content: string, kept: StoredContent): void {
-    this.#total += kept.bytes - (this.#contents.get(content)?.bytes ?? 0);
+  #note(content: string, stored: StoredContent): void {
+    this.#total += stored.bytes - (this.#contents.get(content)?.bytes ?? 0);
     this.#contents.delete(content);
-    this.#contents.set(content, kept);
+    this.#contents.set(content, stored);
   }
 
-  /** What is too old goes, and what is too much, except what just came. */
+  /** Removes expired files, and the oldest ones beyond the quota, except the file just added. */
   async #sweep(spared?: string): Promise<void> {
     const { clock, keepMs, quotaBytes } = this.#options;
     const folder = await this.#opened();
@@ -158,13 +160,14 @@ export class FileStore {
     await chmod(folder, OWNER_ONLY);
     const contents = (await readdir(folder)).filter((name) => CONTENT_NAME.test(name));
     const found = (await Promise.all(contents.map((content) => readContent(folder, content)))).flat();
-    for (const { content, kept } of found.sort((one, other) => one.kept.at - other.kept.at)) this.#note(content, kept);
+    for (const { content, stored } of found.sort((one, other) => one.stored.at - other.stored.at))
+      this.#note(content, stored);
     this.#sweepSoon();
     return folder;
   }
 }
 
-/** Also what it is known by: the content's digest. */
+/** Returns the content's digest, too. */
 async function write(
   source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   path: string,
@@ -184,11 +187,11 @@ async function write(
   return { bytes, content: hash.digest("hex") };
 }
 
-/** Nothing where it goes meanwhile: a process that is ending may still be removing what it kept. */
+/** Empty if the folder is removed meanwhile: a process that is ending may still be deleting its files. */
 async function readContent(
   folder: string,
   content: string,
-): Promise<{ readonly content: string; readonly kept: StoredContent }[]> {
+): Promise<{ readonly content: string; readonly stored: StoredContent }[]> {
   try {
     const files = await Promise.all(
       (await readdir(join(folder, content))).map(async (name) => {
@@ -198,7 +201,7 @@ async function readContent(
     );
     files.sort((one, other) => one.at - other.at);
     const bytes = files.reduce((sum, { size }) => sum + size, 0);
-    return [{ content, kept: { bytes, names: files.map(({ name }) => name), at: files.at(-1)?.at ?? 0 } }];
+    return [{ content, stored: { bytes, names: files.map(({ name }) => name), at: files.at(-1)?.at ?? 0 } }];
   } catch (error) {
     if (hasErrorCode(error, "ENOENT")) return [];
     throw error;

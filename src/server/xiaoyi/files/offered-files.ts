@@ -1,6 +1,6 @@
 /**
- * Bytes for agents that dialled in, each at an address that cannot be guessed: what was made for the platform fetches
- * files and reads no bytes. Knowing the address is the permission, so it is short-lived and never logged.
+ * Files for agents that dialled in, each at a URL that cannot be guessed: agents written for the platform fetch files
+ * and do not read inline bytes. The URL grants access, so it is short-lived and never logged.
  */
 
 import { randomBytes } from "node:crypto";
@@ -13,7 +13,7 @@ import { errorReply, methodNotAllowed } from "../../http/error-replies.ts";
 
 const FILES_PATH = "/openclaw/v1/files/";
 const TOKEN_BYTES = 32;
-/** Of all agents together. What does not fit is sent without an address. */
+/** For all agents together. Files that do not fit are sent without a URL. */
 const MAX_FILES = 1_000;
 const MAX_TOTAL_BYTES = 256 * 1024 * 1024;
 /** Agents fetch a file when they receive the message; this is for those that queue it first. */
@@ -36,7 +36,7 @@ export class OfferedFiles {
     this.#clock = clock;
   }
 
-  /** For one agent. `base` is where it reaches this server, as far as that is known. */
+  /** For one agent. `base` is the URL at which it reaches this server, if known. */
   offersTo(agentId: string, base: () => string | undefined): FileOffers {
     return {
       offer: (taskId, file) => {
@@ -52,7 +52,7 @@ export class OfferedFiles {
     };
   }
 
-  /** Undefined for requests that are not about these files. */
+  /** Undefined for requests to other paths. */
   answer({ method, path }: RequestHead): FullReply | undefined {
     if (!path.startsWith(FILES_PATH)) return undefined;
     if (method !== "GET" && method !== "HEAD") return methodNotAllowed("GET, HEAD");
@@ -89,7 +89,7 @@ export class OfferedFiles {
 const TOKEN = "[\\w!#$&^.+-]+";
 const MEDIA_TYPE = new RegExp(`^${TOKEN}/${TOKEN}(?: *; *${TOKEN}=(?:${TOKEN}|"[\\x20!#-\\[\\]-~]*"))*$`);
 
-/** A browser that opens the address gets a download, and nothing that runs. */
+/** A browser that opens the URL downloads the file and does not execute it. */
 function headersOf({ mediaType, name }: OfferedFile): Readonly<Record<string, string>> {
   const given = mediaType === undefined ? mediaTypeOfName(name ?? "") : toMediaType(mediaType);
   return {
@@ -101,7 +101,7 @@ function headersOf({ mediaType, name }: OfferedFile): Readonly<Record<string, st
   };
 }
 
-/** RFC 6266 §4.3: a name that every reader understands, and the name itself for those that can read it. */
+/** RFC 6266 §4.3: an ASCII name for all clients, and the original name for those that support it. */
 function dispositionOf(name: string): string {
   const plain = name.replaceAll(/[^\x20-\x7e]|["\\%]/g, "_");
   const encoded = encodeURIComponent(name).replaceAll(/['()*]/g, (character) => {

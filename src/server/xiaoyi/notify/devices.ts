@@ -1,4 +1,4 @@
-/** Where users can be told things when they do not look: the devices they have spoken from. */
+/** Devices on which users can be notified: those they have sent messages from. */
 
 import type { PhoneAddress } from "../../../dialects/xiaoyi/render/notification.ts";
 import type { Log } from "../../../model/ports.ts";
@@ -6,7 +6,7 @@ import type { FileBackedMap } from "../file-backed-map.ts";
 
 type StoredDevice = { readonly pushId: string; readonly loginSessionId: string | null };
 
-/** The newest ones of a user; whoever has more of them does not carry all of them about. */
+/** Maximum devices per user, the newest ones; a user with more does not carry all of them. */
 const MAX_DEVICES = 8;
 
 export class DeviceRegistry {
@@ -16,7 +16,7 @@ export class DeviceRegistry {
     this.#devices = devices;
   }
 
-  /** `whose`: the devices of one user, as far as one can tell. */
+  /** `user` identifies the user as well as possible. */
   async add(user: string, { loginSessionId: login, pushId }: DeviceAddress): Promise<void> {
     const loginSessionId = login ?? null;
     await this.#devices.update(user, (before = []) => {
@@ -40,35 +40,35 @@ interface DeviceAddress {
   readonly loginSessionId?: string | undefined;
 }
 
-/** When devices were last told something: a device may be known to several entries, and has a longer life than a process. */
+/** When devices were last notified: a device may be used by several entries, and outlives a process. */
 
-/** The platform says yes to what comes sooner to one device, and shows none of it. */
+/** The platform accepts notifications to the same device that follow sooner, but does not show them. */
 export const DEVICE_SPACING_MS = 15_000;
 
 export class DeviceSpacing {
   readonly #stored: FileBackedMap<number>;
   readonly #log: Log;
-  /** Only of late. */
+  /** Recent notifications only. */
   readonly #notifiedAt = new Map<string, number>();
 
-  constructor(kept: FileBackedMap<number>, log: Log) {
-    this.#stored = kept;
+  constructor(stored: FileBackedMap<number>, log: Log) {
+    this.#stored = stored;
     this.#log = log;
   }
 
-  /** Takes up what an earlier process noted. */
+  /** Loads what an earlier process stored. */
   async load(): Promise<void> {
     for (const [pushId, at] of await this.#stored.entries()) {
       if (!this.#notifiedAt.has(pushId)) this.#notifiedAt.set(pushId, at);
     }
   }
 
-  /** When a device may be told something again. */
+  /** The earliest time of the next notification to a device. */
   readyAt(pushId: string): number {
     return (this.#notifiedAt.get(pushId) ?? Number.NEGATIVE_INFINITY) + DEVICE_SPACING_MS;
   }
 
-  /** What was noted before is kept then. */
+  /** Resolves when earlier changes were written. */
   flush(): Promise<void> {
     return this.#stored.flush();
   }

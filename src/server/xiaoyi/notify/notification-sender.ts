@@ -1,4 +1,7 @@
-/** Notifications on their way to the platform: one after the other, none too soon, each until it is told or refused. */
+/**
+ * Sends notifications to the platform: one at a time, with a minimum interval, retrying each until it is accepted or
+ * refused.
+ */
 
 import type { Language } from "../../../dialects/xiaoyi/phone-texts.ts";
 import {
@@ -18,11 +21,11 @@ export interface NotificationSenderOptions {
   readonly url: string;
   readonly apiId: string;
   readonly keys: KeyPair;
-  /** Of what the server itself says. */
+  /** Language of the server's own texts. */
   readonly language: Language;
-  /** Between two notifications, whomever they are for. */
+  /** Minimum interval between two notifications, to any device. */
   readonly spacingMs: number;
-  /** Shared by all that may tell the same ones. */
+  /** Shared by all senders that may notify the same devices. */
   readonly devices: DeviceSpacing;
   readonly exchanger: Exchanger;
   readonly clock: Clock;
@@ -34,7 +37,7 @@ export interface NotificationSenderOptions {
 
 export type PushOutcome = "sent" | "refused" | "given-up" | "crowded-out" | "stopped";
 
-/** What was stopped is left to the next process, and counted there. */
+/** Stopped notifications are left to the next process and counted there. */
 const COUNTER_OF = {
   sent: "phone_notices_sent",
   refused: "phone_notices_failed",
@@ -48,7 +51,7 @@ interface Job {
   readonly pushId: string;
   readonly body: string;
   readonly backoff: Backoff;
-  /** Not before this. */
+  /** Earliest time to send. */
   dueAt: number;
   readonly settle: (outcome: PushOutcome) => void;
 }
@@ -69,14 +72,14 @@ export class NotificationSender {
     this.#options = options;
   }
 
-  /** Tells every one of the devices; resolves when it is known what became of it, in their order. */
+  /** Notifies all of the devices; resolves with the outcomes, in their order. */
   push(notification: PhoneNotification, addresses: readonly PhoneAddress[]): Promise<PushOutcome[]> {
     const outcomes = addresses.map((address) => this.#enqueue(notification, address));
     this.#pump();
     return Promise.all(outcomes);
   }
 
-  /** What waits is not sent any more. */
+  /** Queued notifications are no longer sent. */
   stop(): void {
     this.#stopped = true;
     this.#cancelTimer();
@@ -105,7 +108,7 @@ export class NotificationSender {
     return promise;
   }
 
-  /** Old news is worth less. */
+  /** Older notifications matter less. */
   #dropOldest(): void {
     const job = this.#waiting.shift();
     if (job === undefined) return;
@@ -145,7 +148,7 @@ export class NotificationSender {
     this.#sending = job;
     const verdict = await this.#post(job.body);
     this.#sending = undefined;
-    // When the platform got it lies before its answer, so that counting from here is on the safe side.
+    // The platform received it before it responded, so measuring from here is safe.
     this.#noteTime(job.pushId);
     if (this.#stopped) return;
     this.#settle(job, verdict);

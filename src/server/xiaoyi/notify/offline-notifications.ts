@@ -1,4 +1,4 @@
-/** Tasks whose users have left: looked at now and then until they end or ask something, and then told of. */
+/** Tasks whose users have left: polled until they end or ask for input, and then announced by a notification. */
 
 import type { AgentService } from "../../../dialects/contract.ts";
 import type { Language } from "../../../dialects/xiaoyi/phone-texts.ts";
@@ -23,41 +23,47 @@ export interface PendingNotification {
 }
 
 export interface PhoneNotificationsOptions {
-  /** One entry of the configuration: nobody else's devices and tasks are touched. */
+  /** Identifies one entry of the configuration: devices and tasks of other entries are not touched. */
   readonly scope: string;
-  /** The dialect of the entry, and to whom its tasks belong. */
+  /** The dialect of the entry and the owner of its tasks. */
   readonly dialect: string;
   readonly owner: string;
-  /** Of what the server itself says. */
+  /** Language of the server's own texts. */
   readonly language: Language;
   /** Undefined before the server has started. */
   readonly service: () => Pick<AgentService, "dispatch" | "originOf"> | undefined;
-  /** All who speak to the agent are one user, who is told on every device; else only on those of the conversation. */
+  /**
+   * All callers of the agent are one user, who is notified on every device; otherwise only on those of the
+   * conversation.
+   */
   readonly everyDevice: boolean;
   readonly push: Pick<NotificationSender, "push" | "stop">;
   readonly book: DeviceRegistry;
   readonly pending: FileBackedMap<PendingNotification>;
-  /** Tasks with the conversations that read their streams: with the process that served them, all have left. */
+  /** The conversations that read a task's stream, by task: when the process that served them ends, all have left. */
   readonly unanswered?: PersistentMap | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly meter: Meter;
 }
 
-/** A task is looked at again after a tenth of the time that it was waited for: the longer it took, the less it matters. */
+/**
+ * A task is polled again after a tenth of the time since the user left: the longer it takes, the less the delay
+ * matters.
+ */
 const POLL_FRACTION = 10;
 const MIN_POLL_MS = 1_000;
 const MAX_POLL_MS = 60_000;
-/** After this nobody wants to know any more. */
+/** After this time, a notification is no longer useful. */
 const MAX_WAIT_MS = 24 * 60 * 60 * 1_000;
 const MAX_PENDING = 1_000;
-/** Nobody's ids are longer, and what is kept has to end somewhere. */
+/** No known ids are longer; this bounds the size of the file. */
 const MAX_ID_LENGTH = 512;
 
 export class PhoneNotifications implements OfflineNotifications {
   readonly #options: PhoneNotificationsOptions;
   readonly #call: CallContext;
-  /** How to stop looking at a task that is awaited. */
+  /** Cancels the polling of a task. */
   readonly #watched = new Map<string, () => void>();
   #stopped = false;
 
@@ -98,7 +104,7 @@ export class PhoneNotifications implements OfflineNotifications {
     try {
       const task = await this.#find(pushDataId);
       if (task === undefined) return undefined;
-      // The platform is answered what it was told of before, and nothing else its owner has.
+      // The platform can read the answers of its own tasks only, not others of the same owner.
       const origin = await service()?.originOf(task.id, this.#call.caller);
       return origin === dialect ? answerTextOf(task, language) : undefined;
     } catch (error) {
@@ -107,7 +113,7 @@ export class PhoneNotifications implements OfflineNotifications {
     }
   }
 
-  /** Takes up what an earlier process has left. */
+  /** Resumes what an earlier process left. */
   async start(): Promise<void> {
     for (const [key, answer] of await this.#options.pending.entries()) {
       const [scope, taskId] = JSON.parse(key) as [string, string];
@@ -120,7 +126,7 @@ export class PhoneNotifications implements OfflineNotifications {
     }
   }
 
-  /** What is not told by now is left to the next process. */
+  /** Notifications that are not sent by now are left to the next process. */
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const cancel of this.#watched.values()) cancel();
@@ -146,9 +152,9 @@ export class PhoneNotifications implements OfflineNotifications {
     if (!this.#watched.has(taskId)) return;
     const notification =
       task === "unknown" || task === undefined ? undefined : toPhoneNotification(task, this.#options.language);
-    const goesOn = task === "unknown" || (task !== undefined && !isTerminal(task.status.state));
-    // Whoever answers a question is there again, so that what follows is told to nobody who is not.
-    if (notification !== undefined || !goesOn) await this.#notify(notification, taskId, answer);
+    const isOngoing = task === "unknown" || (task !== undefined && !isTerminal(task.status.state));
+    // A user who answers a question is back, and needs no notification unless they leave again.
+    if (notification !== undefined || !isOngoing) await this.#notify(notification, taskId, answer);
     else if (this.#options.clock.now() - answer.since < MAX_WAIT_MS) this.#pollLater(taskId, answer);
     else this.#drop(taskId);
   }
@@ -169,7 +175,7 @@ export class PhoneNotifications implements OfflineNotifications {
         "No notification of a task to its Xiaoyi user: not possible, or not needed.",
       );
     }
-    // Whoever answered a question meanwhile, and left again, waits for what comes of it.
+    // A user who answered a question meanwhile and left again waits for the result.
     if (!this.#watched.has(taskId)) this.#forget(taskId);
   }
 
@@ -182,7 +188,7 @@ export class PhoneNotifications implements OfflineNotifications {
     }
   }
 
-  /** Undefined where it does not exist; rejects where that cannot be said. */
+  /** Undefined if the task does not exist; rejects if that cannot be determined. */
   async #find(id: string): Promise<Task | undefined> {
     const service = this.#options.service();
     if (service === undefined) throw new ProtocolError("UNAVAILABLE", "The server has not started.");
