@@ -1,12 +1,12 @@
 /**
- * Determines which artifact a frame of an agent's answer belongs to. Some agents follow the documentation: chunks of one
+ * Determines which artifact a frame of an agent's answer belongs to. Some agents follow the documentation: chunks of an
  * artifact share an id, and another id is another artifact. Others do what phones need: every frame has a new id, and a
  * text is sent in full each time it grows, or in pieces that append. No frame declares which, so it is inferred:
  *
  * - A chunk that appends under a new id continues the latest text, whatever else the frame declares: there is nothing
  *   else it could append to, and phones show it that way.
- * - An agent that reuses an id has meaningful ids; so does one that sends a text without `lastChunk`, as long as it does
- *   not append under new ids.
+ * - An agent that reuses an id has meaningful ids; so has one that sends a text with `lastChunk: false`, as long as it
+ *   does not append under new ids.
  * - An agent that repeats the previous text and extends it under a new id, or appends under new ids, has meaningless
  *   ids; so has one that begins with the three dots that only phones show. From these agents, a text that does not
  *   append replaces all of it.
