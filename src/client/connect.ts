@@ -31,12 +31,12 @@ import { createHttpTransport } from "./transport/http-transport.ts";
 import { createTracer } from "./transport/trace.ts";
 import type { Transport, TransportSetup } from "./transport/transport.ts";
 
-/** Finds the card, chooses an interface and is ready to call. `target` as for `fetchCard`, or a card. */
+/** Finds the card and chooses an interface. `target` as for `fetchCard`, or a card. */
 export async function connect(target: string | AgentCard, options: ConnectOptions = {}): Promise<RemoteAgent> {
   return createRemoteAgent(await connectCaller(target, options));
 }
 
-/** The same for one who passes on operations as they are. */
+/** Like `connect`, for callers that dispatch operations directly. */
 export async function connectCaller(target: string | AgentCard, options: ConnectOptions = {}): Promise<AgentCaller> {
   rejectUnknownKeys("connect", options, CONNECT_OPTIONS);
   trackHops();
@@ -68,12 +68,12 @@ export async function connectCaller(target: string | AgentCard, options: Connect
   return createAgentCaller({ card, caller, signal: options.signal, hops: options.hops });
 }
 
-/** A card that the caller has at hand. */
+/** Uses a card that the caller already has. */
 async function readGivenCard(
   target: AgentCard,
   options: ConnectOptions,
 ): Promise<Partial<FetchedCard> & Pick<FetchedCard, "card">> {
-  // Through JSON, where a member that is undefined is simply not there.
+  // Serialised to JSON, which drops undefined members.
   const raw = JSON.stringify(target);
   const read = (value: unknown) => toCard(value, "the given object", { ...options, cardUrl: options.cardUrl });
   const card = read(JSON.parse(raw));
@@ -96,7 +96,7 @@ function createTransportFactory(
     exchange: createFetchExchanger(createRedirectGuard(options.fetch ?? globalThis.fetch)),
     carrier: sharedGrpcCarrier(),
   };
-  const saying = credentials && {
+  const authenticated = credentials && {
     exchange: createAuthenticatedExchanger(plain.exchange, credentials),
     carrier: createAuthenticatedCarrier(plain.carrier, credentials),
   };
@@ -111,34 +111,34 @@ function createTransportFactory(
     report: options.strict === true ? refuseLosses : (losses) => notifyLosses(losses, notify),
     notifyFallback: (message) => notify({ kind: "fallback", message }),
   };
-  const told = new Set<string>();
-  const tellWithheld = ({ url }: ChosenInterface): void => {
+  const notified = new Set<string>();
+  const notifyWithheld = ({ url }: ChosenInterface): void => {
     const where = originOf(url);
-    if (!told.has(where)) notify(withheldNotice(where, Object.keys(headers), proves));
-    told.add(where);
+    if (!notified.has(where)) notify(withheldNotice(where, Object.keys(headers), proves));
+    notified.add(where);
   };
   return (candidate) => {
     const { address, calling, interface: chosen } = candidate;
     const isTrusted = !hasAny || mayHaveCredentials({ url: chosen.url, address });
     const own = isTrusted ? setup : { ...setup, headers: {}, keys: undefined, authCode: undefined };
-    const { carrier, exchange } = (isTrusted ? saying : undefined) ?? plain;
+    const { carrier, exchange } = (isTrusted ? authenticated : undefined) ?? plain;
     const transport =
       address === undefined
         ? createHttpTransport(calling, chosen, exchange, own)
         : createGrpcTransport(calling, chosen, address, carrier, own);
-    return isTrusted ? transport : runBeforeEach(transport, () => tellWithheld(chosen));
+    return isTrusted ? transport : runBeforeEach(transport, () => notifyWithheld(chosen));
   };
 }
 
-/** A card may list many interfaces that are never called, so that only a call is worth a word. */
-function runBeforeEach(transport: Transport, tell: () => void): Transport {
+/** Notifies when a call is made, not when the interface is listed: a card may list many that are never called. */
+function runBeforeEach(transport: Transport, before: () => void): Transport {
   return {
     attempt(operation, settings) {
-      tell();
+      before();
       return transport.attempt(operation, settings);
     },
     open(operation, settings) {
-      tell();
+      before();
       return transport.open(operation, settings);
     },
   };

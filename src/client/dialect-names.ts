@@ -1,6 +1,6 @@
 /**
- * Dialects that can be called with, in order of preference where a card leaves the choice. Apart from the dialects
- * themselves, so that a command line can name them without loading them.
+ * Names of the supported dialects, in order of preference if the card allows several. Separate from the dialects, so
+ * that the command line can list them without loading them.
  */
 export const DIALECT_NAMES = ["a2a-v1", "a2a-v03", "a2a-v01", "tasks-rest", "xiaoyi-http"] as const;
 

@@ -1,4 +1,4 @@
-/** Every dialect that this client can call with. The one place of the client that names a dialect. */
+/** The dialects that the client supports. The only file of the client that names one. */
 
 import { a2aV1 } from "../dialects/a2a-v1/index.ts";
 import { a2aV01 } from "../dialects/a2a-v01/index.ts";
@@ -22,7 +22,7 @@ export const DIALECTS: readonly CallableDialect[] = DIALECT_NAMES.map((name) => 
 
 type InterfaceCalling = ExchangeCalling | RpcCalling;
 
-/** A way of calling, and the dialect it belongs to. */
+/** A supported binding, and the dialect it belongs to. */
 export interface SupportedBinding {
   readonly dialect: CallableDialect;
   readonly calling: InterfaceCalling;
@@ -32,14 +32,14 @@ export const SUPPORTED_BINDINGS: readonly SupportedBinding[] = DIALECTS.flatMap(
   dialect.calling.flatMap((calling) => (calling.carrier === "link" ? [] : [{ dialect, calling }])),
 );
 
-/** Patch numbers say nothing on the wire: `1.0.1` is spoken as `1.0`. */
+/** Patch versions are not part of the wire format: `1.0.1` is sent as `1.0`. */
 export function toMajorMinor(version: string): string {
   return version.split(".").slice(0, 2).join(".");
 }
 
 export function findBinding(binding: string, version: string): SupportedBinding | undefined {
-  const spoken = toMajorMinor(version);
-  return SUPPORTED_BINDINGS.find(({ calling }) => calling.version === spoken && sameBinding(calling.binding, binding));
+  const wanted = toMajorMinor(version);
+  return SUPPORTED_BINDINGS.find(({ calling }) => calling.version === wanted && sameBinding(calling.binding, binding));
 }
 
 export function sameBinding(one: string, other: string): boolean {
@@ -47,9 +47,9 @@ export function sameBinding(one: string, other: string): boolean {
 }
 
 /**
- * A card in any form one of the dialects can read; `undefined` for anything else. The first dialect that is certain of
- * it has its reading; interfaces that others are as certain of come after its own. Where none is certain, the card may
- * be that of any: then all their interfaces are worth a try, the likely ones first.
+ * Decodes a card in the format of any dialect; `undefined` for anything else. The first dialect that is certain decodes
+ * the card; interfaces from other certain dialects follow its own. If none is certain, the card may belong to any of
+ * them: all their interfaces are listed, the likely ones first.
  */
 export function readCard(
   value: unknown,
@@ -60,31 +60,31 @@ export function readCard(
   const of = (wanted: CardConfidence) => readings.filter(({ confidence }) => confidence === wanted);
   const certain = of("certain");
   const cards = (certain.length > 0 ? certain : [...of("likely"), ...of("possible")]).map(({ card }) => card);
-  // Whoever found no interface in it has not understood much else of it.
+  // A dialect that found no interfaces probably misread the rest of the card as well.
   const [first] = [...cards.filter(({ supportedInterfaces }) => supportedInterfaces.length > 0), ...cards];
   if (first === undefined) return undefined;
   const interfaces = mergeInterfaces([first, ...cards].map(({ supportedInterfaces }) => supportedInterfaces));
   return interfaces.length === first.supportedInterfaces.length ? first : { ...first, supportedInterfaces: interfaces };
 }
 
-/** The 1.0 card in a document as 1.0 writes it, which is what signatures are made over; undefined if there is none. */
+/** The 1.0 card of a document in the 1.0 format, which is what signatures cover; undefined if it is not a 1.0 card. */
 export function toSignedForm(document: JsonObject): JsonObject | undefined {
   const card = a2aV1.readCard?.(document, undefined)?.card;
   const serving = a2aV1.serving.cards?.[0];
   return card === undefined ? undefined : serving?.document(card);
 }
 
-/** The card of an agent at an address, in a dialect whose agents publish none. */
+/** The card of an agent at a URL, for dialects whose agents do not publish cards. */
 export function unpublishedCard(dialect: string | undefined, url: string): AgentCard | undefined {
   return DIALECTS.find(({ name }) => name === dialect)?.cardOf?.(url);
 }
 
-/** What can be said in a dialect; undefined for one that nobody knows. */
+/** What a dialect can express; undefined for an unknown dialect. */
 export function abilitiesOf(dialect: string): Abilities | undefined {
   return DIALECTS.find(({ name }) => name === dialect)?.can;
 }
 
-/** What a caller insists on. */
+/** The dialect or version that a caller requires. */
 export interface RequiredDialect {
   /** Name of a dialect. */
   readonly dialect?: string | undefined;
@@ -92,16 +92,16 @@ export interface RequiredDialect {
   readonly version?: string | undefined;
 }
 
-/** Whether an interface of that dialect or version is among those of the card. */
+/** Whether the card lists an interface of that dialect or version. */
 export function offersDialect({ supportedInterfaces }: AgentCard, { dialect, version }: RequiredDialect): boolean {
   return supportedInterfaces.some(({ protocolBinding, protocolVersion }) => {
-    const spoken = findBinding(protocolBinding, protocolVersion);
-    if (spoken === undefined || (dialect !== undefined && spoken.dialect.name !== dialect)) return false;
-    return version === undefined || spoken.calling.version === toMajorMinor(version);
+    const supported = findBinding(protocolBinding, protocolVersion);
+    if (supported === undefined || (dialect !== undefined && supported.dialect.name !== dialect)) return false;
+    return version === undefined || supported.calling.version === toMajorMinor(version);
   });
 }
 
-/** Like `readCard`; a dialect somebody insists on may read it as its own, too, however uncertain that is. */
+/** Like `readCard`, but also decodes the card in the required dialect, whatever that dialect's confidence. */
 export function readCardFor(value: unknown, cardUrl: string | undefined, wish: RequiredDialect): AgentCard | undefined {
   const card = readCard(value, cardUrl);
   if (card !== undefined && offersDialect(card, wish)) return card;
@@ -114,7 +114,7 @@ export function readCardFor(value: unknown, cardUrl: string | undefined, wish: R
   return { ...card, supportedInterfaces: mergeInterfaces([card.supportedInterfaces, own.supportedInterfaces]) };
 }
 
-/** The first list whole, of the others what is new. */
+/** All entries of the first list, then those of the others that are not in it yet. */
 function mergeInterfaces(lists: readonly (readonly AgentInterface[])[]): readonly AgentInterface[] {
   const [first = [], ...others] = lists;
   const all = [...first];
@@ -127,7 +127,7 @@ function mergeInterfaces(lists: readonly (readonly AgentInterface[])[]): readonl
   return all;
 }
 
-/** Tenants are left out: older cards have no place for them. */
+/** Without the tenant: older cards have no field for it. */
 function interfaceKey({ protocolBinding, protocolVersion, url }: AgentInterface): string {
   return JSON.stringify([url.replace(/\/+$/, ""), protocolBinding.toUpperCase(), toMajorMinor(protocolVersion)]);
 }

@@ -3,7 +3,7 @@ import { CarrierError } from "../wire/exchange.ts";
 import { SseLimitError } from "../wire/sse.ts";
 import { RedirectError } from "./transport/credential-origins.ts";
 
-/** What can go wrong between here and the agent. What the agent itself says is a `ProtocolError`. */
+/** Failures of the connection to the agent. Errors that the agent returns are `ProtocolError`s. */
 
 export const CONNECTION_ERROR_CODES = [
   "unreachable",
@@ -18,11 +18,11 @@ export type ConnectionErrorCode = (typeof CONNECTION_ERROR_CODES)[number];
 
 interface ConnectionErrorOptions {
   readonly cause?: unknown;
-  /** The task whose stream broke: it goes on at the agent, and can be subscribed to again. */
+  /** The task whose stream broke: it continues at the agent, and can be subscribed to again. */
   readonly taskId?: string;
-  /** Number of the last event that was handed over, where the agent numbers them. */
+  /** Number of the last event that was delivered, if the agent numbers events. */
   readonly after?: number;
-  /** Asking again cannot help, e.g. because the answer is larger than allowed. */
+  /** Retrying cannot help, e.g. because the response exceeds the size limit. */
   readonly permanent?: boolean;
 }
 
@@ -50,9 +50,9 @@ export class ConnectionError extends Error {
   }
 }
 
-/** Turning what the carrier reports into errors that say what was tried, what happened and what to do. */
+/** Converts carrier errors into errors that say what was attempted, what happened and what to do. */
 
-/** Fit for messages and logs: user info and query may hold keys. */
+/** Safe for messages and logs: user info and query may contain keys. */
 export function redactUrl(url: string): string {
   if (!URL.canParse(url)) return "an invalid URL";
   const { host, pathname, protocol } = new URL(url);
@@ -60,9 +60,9 @@ export function redactUrl(url: string): string {
 }
 
 interface Explanation {
-  /** Begins the message, before the address. */
+  /** Start of the message, before the URL. */
   readonly title: string;
-  /** What the title leaves open. */
+  /** Details that the title does not contain. */
   readonly what?: string;
   readonly advice: string;
 }
@@ -89,13 +89,13 @@ const SOCKET_CAUSES: Readonly<Record<string, Explanation>> = {
 
 const TLS_CODE = /^(?:ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|ERR_SSL)/;
 
-/** Codes that are only given before anything of a request can have arrived … */
+/** Error codes that only occur before any part of a request can have arrived … */
 const NOT_CONNECTED_CODE =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|EPROTO|ERR_SSL_WRONG_VERSION_NUMBER|ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
-/** … and system calls that come before any other. */
+/** … and system calls that precede sending. */
 const CONNECT_SYSCALLS = new Set(["connect", "getaddrinfo"]);
 
-/** No connection came about. `code` is that of the socket, `""` where it is not known. */
+/** The connection could not be established. `code` is that of the socket, `""` if unknown. */
 export class NotConnectedError extends Error {
   override readonly name = "NotConnectedError";
   readonly code: string;
@@ -106,7 +106,7 @@ export class NotConnectedError extends Error {
   }
 }
 
-/** Whether the way to the agent failed so early that the agent cannot have heard anything. */
+/** Whether the connection failed so early that the agent cannot have received anything. */
 export function failedBeforeSending(error: ConnectionError): boolean {
   for (let cause: unknown = error.cause, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth++) {
     if (cause instanceof RedirectError || cause instanceof NotConnectedError) return true;
@@ -119,7 +119,7 @@ export function failedBeforeSending(error: ConnectionError): boolean {
 
 const URL_IN_TEXT = /https?:\/\/[^\s"']+/g;
 
-/** The first thing in the chain of causes that says something a person can act on. */
+/** The first error in the chain of causes that a user can act on. */
 function explainCause(error: unknown): Explanation {
   let message = "";
   for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth++) {
@@ -192,7 +192,7 @@ export function toConnectionError(error: unknown, attempted: AttemptedCall): Con
   }
 }
 
-/** Asking again would be refused again. */
+/** Whether a retry would be refused again. */
 function isPermanentRefusal(error: unknown): boolean {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof RedirectError || isRefusedTarget(cause)) return true;
@@ -200,7 +200,7 @@ function isPermanentRefusal(error: unknown): boolean {
   return false;
 }
 
-/** Codes of a guarded `fetch` that show that it did not even try. */
+/** Error codes of a guarded `fetch` which show that no request was made. */
 const REFUSED_TARGETS: ReadonlySet<GuardedFetchErrorCode> = new Set<GuardedFetchErrorCode>([
   "bad-url",
   "forbidden-scheme",

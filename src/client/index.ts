@@ -37,5 +37,5 @@ export type {
 } from "./options.ts";
 export { bytesOf, type Content, data, file, text, textOf } from "./parts.ts";
 
-// A program that has this door calls agents: runs that begin from now on are known to the calls they make.
+// Importing the client means that this process calls agents, so runs that start from now on pass their hops to calls.
 trackHops();

@@ -12,7 +12,7 @@ import {
 import type { SendOutcome } from "../model/operation.ts";
 import type { Task } from "../model/task.ts";
 
-/** What an agent says: plain text, or parts. */
+/** Content of a message: plain text, or parts. */
 export type Content = string | readonly Part[];
 
 interface PartOptions {
@@ -21,7 +21,7 @@ interface PartOptions {
   readonly metadata?: JsonObject;
 }
 
-/** T if JSON can carry it, interfaces and optional members included. Functions, dates, maps and bigints cannot. */
+/** T if JSON can represent it, including interfaces and optional members. Functions, dates, maps and bigints cannot. */
 export type Jsonable<T> = T extends JsonPrimitive | JsonValue
   ? T
   : T extends bigint | symbol | ((...values: never[]) => unknown)
@@ -41,7 +41,7 @@ export function data<T>(value: T & Jsonable<T>, options?: PartOptions): DataPart
 
 type FileSource = { readonly bytes: Uint8Array } | { readonly url: string };
 
-/** A file by its content or by its address. */
+/** A file by its content or by its URL. */
 export function file(source: FileSource & PartOptions): RawPart | UrlPart {
   if ("url" in source) return { ...source };
   const { bytes, ...options } = source;
@@ -52,14 +52,14 @@ export function toParts(content: Content): readonly Part[] {
   return typeof content === "string" ? [{ text: content }] : content;
 }
 
-/** The bytes of a file that came with its content; undefined for text, data and a file that is named by its address. */
+/** The bytes of a file with inline content; undefined for text, data and a file that is referenced by URL. */
 export function bytesOf(part: Part): Uint8Array | undefined {
   return isRawPart(part) ? Buffer.from(part.raw, "base64") : undefined;
 }
 
 /**
- * The text of an answer: of a message, or of a task's artifacts, with an empty line between them. A task without text in
- * its artifacts has that of its status, such as a question to its caller or the reason of a failure.
+ * The text of an answer: of a message, or of a task's artifacts, separated by an empty line. Without text in the
+ * artifacts, the text of the task's status, such as a question to the caller or the reason for a failure.
  */
 export function textOf(answer: SendOutcome | Task | Message | readonly Part[]): string {
   if ("task" in answer) return textOf(answer.task);

@@ -1,10 +1,10 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { EXTENSIONS, type Hops, readHops } from "../model/extensions.ts";
 
-/** Where a program that runs as an agent finds how it came to be called. */
+/** Environment variable with the hops of the call that a program was started for. */
 export const HOPS_VARIABLE = "DRAGOMAN_HOPS";
 
-/** Whatever runs an agent knows how the run came about. */
+/** The part of a turn that holds its hops. */
 interface HopsSource {
   readonly hops: Hops;
 }
@@ -12,15 +12,15 @@ interface HopsSource {
 let current: AsyncLocalStorage<HopsSource> | undefined;
 
 /**
- * From here on a run is known to the calls it makes. Not from the start: on Node 20, following a run through all that it
- * awaits costs a tenth of the CPU time of a request and a fifth of that of a stream, so only processes that call agents
- * pay for it.
+ * From now on, calls made during a run inherit its hops. Not enabled from the start: on Node 20, tracking the async
+ * context costs a tenth of the CPU time of a request and a fifth of that of a stream, so only processes that call
+ * agents pay for it.
  */
 export function trackHops(): void {
   current ??= new AsyncLocalStorage();
 }
 
-/** Of the run that this is called in, or that this process was started for; undefined outside of one. */
+/** Hops of the current run, or of the run that this process was started for; undefined outside of a run. */
 export function currentHops(): Hops | undefined {
   return current?.getStore()?.hops ?? processHops();
 }
@@ -35,12 +35,12 @@ function processHops(): Hops | undefined {
   }
 }
 
-/** Does a step of a run. What it calls, also after it has waited for something, is called by that run. */
+/** Executes one step of a run. Calls made in it, including those after an `await`, inherit the hops of the run. */
 export function runWithHops<T>(turn: HopsSource, step: () => T): T {
   return current === undefined ? step() : current.run(turn, step);
 }
 
-/** Whether steps have to be done through `asRunOf`. */
+/** Whether steps must be executed with `runWithHops`. */
 export function areHopsTracked(): boolean {
   return current !== undefined;
 }

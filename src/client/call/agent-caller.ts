@@ -1,4 +1,4 @@
-/** One agent: operations in, outcomes out. Streams continue over broken connections; `RemoteAgent` stands on it. */
+/** Dispatches operations to one agent and resumes streams after broken connections. `RemoteAgent` is built on it. */
 
 import type { Abilities } from "../../dialects/contract.ts";
 import type { AgentCard } from "../../model/card.ts";
@@ -22,10 +22,10 @@ import { followTask } from "./follow.ts";
 import { type JoinedSignal, joinSignals } from "./retry.ts";
 import { pollTask, type RetryingCaller } from "./retrying-caller.ts";
 
-/** Rejects with `ProtocolError` for what the agent answers and `ConnectionError` for the connection. */
+/** Rejects with `ProtocolError` for errors from the agent and `ConnectionError` for connection failures. */
 export interface AgentCaller extends Dispatcher<CallOptions> {
   readonly card: AgentCard;
-  /** In use now; another one once it fails. */
+  /** The interface in use; replaced by another when it fails. */
   readonly interface: ChosenInterface;
   readonly can: Abilities;
   /** The agent recognises a repeated send by its idempotency key. */
@@ -35,9 +35,9 @@ export interface AgentCaller extends Dispatcher<CallOptions> {
 interface AgentCallerSetup {
   readonly card: AgentCard;
   readonly caller: RetryingCaller;
-  /** Ends everything the agent is asked. */
+  /** Aborts all calls. */
   readonly signal: AbortSignal | undefined;
-  /** Of calls that name none themselves. */
+  /** Default for calls without hops of their own. */
   readonly hops?: Hops | undefined;
 }
 
@@ -48,8 +48,8 @@ export function createAgentCaller({ caller, card, signal, hops }: AgentCallerSet
   const knowsHops = declaresExtension(card, EXTENSIONS.hops);
 
   /**
-   * How the run that makes this call came about. Where they could not be sent nothing would be gained by a declared
-   * loss, and an agent that does not know the extension has no use for the addresses of others.
+   * Hops of the current run. Omitted if the dialect cannot send them, because reporting a loss would gain nothing;
+   * reduced to the count for an agent without the extension, which has no use for the addresses of others.
    */
   function inheritedHops(): Hops | undefined {
     const came = currentHops();
@@ -70,7 +70,7 @@ export function createAgentCaller({ caller, card, signal, hops }: AgentCallerSet
     }
   }
 
-  /** Resolves with the first frames at hand, so that a call that is refused rejects as one that has no stream does. */
+  /** Resolves once the first frames have arrived, so that a rejected call rejects like one without a stream. */
   async function open(options: CallOptions, begin: (settings: CallSettings) => Batches): Promise<FrameStream> {
     const joined = joinSignals(signal, options.signal);
     const batches = begin(settingsOf(options, joined));
@@ -96,7 +96,7 @@ export function createAgentCaller({ caller, card, signal, hops }: AgentCallerSet
         return { done: true, value: undefined };
       },
       async return() {
-        // A read that is under way ends at once, and its failure concerns no one.
+        // Ends a pending read at once; its failure is ignored.
         joined.abort();
         await batches.return().catch(() => {});
         return { done: true, value: undefined };
@@ -105,7 +105,7 @@ export function createAgentCaller({ caller, card, signal, hops }: AgentCallerSet
     return { [Symbol.asyncIterator]: () => iterator };
   }
 
-  /** Metadata of an extension counts only where the extension is asked for. */
+  /** Metadata of an extension is only valid if the extension is activated. */
   function withCallHops<T extends SendInput>(input: T, options: CallOptions): { input: T; options: CallOptions } {
     const came = options.hops ?? hops ?? inheritedHops();
     if (came === undefined) return { input, options };
@@ -142,7 +142,7 @@ export function createAgentCaller({ caller, card, signal, hops }: AgentCallerSet
     try {
       return await ask(operation, options, onRepeat);
     } catch (error) {
-      // The first try may have done it, and only its answer was lost.
+      // The first attempt may have succeeded, with only its response lost.
       if (!repeated || !ProtocolError.is(error) || error.code !== "TASK_NOT_CANCELABLE") throw error;
       const task = await ask({ kind: "get", id: operation.id }, options);
       if (task.status.state !== "TASK_STATE_CANCELED") throw error;

@@ -1,4 +1,4 @@
-/** Several interfaces of one agent: the one in use, and the others for when it fails. */
+/** Failover between the interfaces of one agent. */
 
 import type { Abilities } from "../../dialects/contract.ts";
 import { ProtocolError } from "../../model/errors.ts";
@@ -15,11 +15,10 @@ import {
   type Transport,
 } from "../transport/transport.ts";
 
-/** One interface. */
 interface Endpoint {
   readonly candidate: Candidate;
   readonly transport: Transport;
-  /** The agent has answered on it, so that it is known to be spoken there. */
+  /** The agent has responded on it, so it is known to support the dialect. */
   hasAnswered: boolean;
 }
 
@@ -28,13 +27,13 @@ interface FailedEndpoint {
   readonly failure: Failure;
 }
 
-/** Operations that every agent knows. One that does not know these knows none, at least not by this interface. */
+/** Operations that every agent supports. If one of these is unknown, the agent supports none on this interface. */
 const ESSENTIAL: ReadonlySet<OperationKind> = new Set<OperationKind>(["send", "stream", "get", "cancel"]);
 
 export class Endpoints {
   readonly #lines: readonly Endpoint[];
   readonly #notify: (notice: Notice) => void;
-  readonly #told = new Set<string>();
+  readonly #notified = new Set<string>();
   #current: Endpoint;
 
   constructor(
@@ -63,13 +62,13 @@ export class Endpoints {
     return this.#current;
   }
 
-  /** From the one in use through all that come after it and around. */
+  /** All interfaces, beginning with the one in use and wrapping around. */
   inOrder(): readonly Endpoint[] {
     const at = this.#lines.indexOf(this.#current);
     return [...this.#lines.slice(at), ...this.#lines.slice(0, at)];
   }
 
-  /** `line` answered after the others had failed. */
+  /** Called when `line` responded after the others had failed. */
   switchTo(line: Endpoint, failures: readonly FailedEndpoint[], kind: OperationKind): void {
     const [first] = failures;
     if (first === undefined || line === this.#current) return;
@@ -80,25 +79,25 @@ export class Endpoints {
       : `Using ${describeEndpoint(line)} instead.`;
     if (!lacksOnlyThis) this.#current = line;
     const message = `${failures.map(({ failure: { error } }) => error.message).join(" ")} ${how}`;
-    if (lacksOnlyThis && this.#told.has(message)) return;
-    this.#told.add(message);
+    if (lacksOnlyThis && this.#notified.has(message)) return;
+    this.#notified.add(message);
     this.#notify({ kind: "fallback", message });
   }
 }
 
-/** One call's way through the interfaces, over as many rounds as its retries take. */
+/** Failover of one call, over all rounds of its retries. */
 export class Failover {
   readonly #lines: Endpoints;
-  /** Given up for this call, and why. */
+  /** Interfaces given up for this call, and why. */
   readonly #left = new Map<Endpoint, Failure>();
-  /** The one that answered last, or may have. */
+  /** The interface that last responded, or may have. */
   #last: Endpoint | undefined;
 
   constructor(lines: Endpoints) {
     this.#lines = lines;
   }
 
-  /** Tries the interface in use and, where a failure shows that the agent took nothing, the others. */
+  /** Tries the interface in use and, if a failure shows that the agent received nothing, the others. */
   async run<T>(
     operation: Operation,
     signal: AbortSignal,
@@ -111,7 +110,7 @@ export class Failover {
       if (made.ok || (isFinal(made, failures) && !this.#mayBeAnotherDialect(line, made))) {
         if (made.ok || isUnderstood(made)) {
           line.hasAnswered = true;
-          // A request that is invalid here may be invalid there as well.
+          // A request that is invalid on one interface may be invalid on the next as well.
           if (made.ok || !failures.some(({ failure }) => isInvalidRequest(failure))) {
             this.#lines.switchTo(line, failures, operation.kind);
           }
@@ -125,7 +124,7 @@ export class Failover {
     return combineFailures(failures);
   }
 
-  /** Like `run`; a stream whose first word is that the peer does not know the call has not been opened. */
+  /** Like `run`; a stream whose first frame is an unknown-method error counts as not opened. */
   open(
     operation: Operation,
     signal: AbortSignal,
@@ -139,7 +138,7 @@ export class Failover {
 
   /**
    * Gives up the interface that was tried last, for calls that are safe to repeat elsewhere although the agent may have
-   * taken them. False when there is no other left, or when the failure says nothing against the interface.
+   * received them. False if no other interface is left, or if the failure is not caused by the interface.
    */
   giveUpLast(error: Failure["error"]): boolean {
     if (!ConnectionError.is(error) || error.permanent || this.#last === undefined) return false;
@@ -148,7 +147,7 @@ export class Failover {
     return this.#remaining().length > 0;
   }
 
-  /** Early servers call every request invalid whose method they do not know. */
+  /** Legacy servers report an unknown method as an invalid request. */
   #mayBeAnotherDialect(line: Endpoint, failure: Failure): boolean {
     if (line.hasAnswered || !isInvalidRequest(failure)) return false;
     return this.#lines.inOrder().some(({ candidate }) => candidate.dialect !== line.candidate.dialect);
@@ -159,7 +158,7 @@ export class Failover {
   }
 }
 
-/** Whether nothing else is to be tried: the agent may have taken it, or the dialect in use cannot say it. */
+/** Whether to stop trying: the agent may have received the call, or the dialect in use cannot express it. */
 function isFinal({ reach }: Failure, failures: readonly FailedEndpoint[]): boolean {
   return reach === "unknown" || (reach === "unsaid" && failures.length === 0);
 }
@@ -176,14 +175,14 @@ function isUnknownOperation({ error }: Failure): boolean {
   return ProtocolError.is(error) && error.code !== "VERSION_NOT_SUPPORTED";
 }
 
-/** Whatever else goes wrong on a stream is for its reader. */
+/** All other failures of a stream are left to its reader. */
 async function checkFirstFrame(opened: FrameReader): Promise<Attempt<FrameReader>> {
   const { failure, reader } = await awaitFirstFrames(opened);
   if (!ProtocolError.is(failure) || !isUnknownToPeer(failure)) return { ok: true, value: reader };
   return { ok: false, error: failure, transient: false, reach: "untaken" };
 }
 
-/** The first failure is the one to report; that of the interface the card prefers. The others are told beside it. */
+/** Reports the first failure, that of the interface the card prefers; the others are appended to its message. */
 function combineFailures(failures: readonly FailedEndpoint[]): Failure {
   const [first, ...others] = failures;
   if (first === undefined) throw new Error("A call was made without an interface.");
@@ -200,7 +199,7 @@ function combineFailures(failures: readonly FailedEndpoint[]): Failure {
   };
 }
 
-/** One reason for all of them need be read only once. */
+/** A reason that all interfaces share is reported only once. */
 function codeOf({ error }: Failure): string {
   return error.code;
 }

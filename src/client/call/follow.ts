@@ -1,4 +1,4 @@
-/** Following a task over as many connections as it takes. */
+/** Follows a task over as many connections as necessary. */
 
 import type { Backoff } from "../../model/backoff.ts";
 import { ProtocolError } from "../../model/errors.ts";
@@ -11,16 +11,16 @@ import type { CallSettings, Failure, FrameReader, StreamOperation } from "../tra
 import { createRetryBackoff, isTransient, retryDelay } from "./retry.ts";
 import { pollTask, type RetryingCaller, sleepBeforeCall } from "./retrying-caller.ts";
 
-/** Which frames are new. The number of an event is its place in the task's log, the same on every connection. */
+/** Detects new frames. The number of an event is its position in the task's log, the same on every connection. */
 
 export class Cursor {
-  /** The peer says that its ids are such numbers. Others put clocks or counters of a connection there. */
+  /** The peer declares that its ids are log positions. Others use timestamps or per-connection counters. */
   readonly #trusted: boolean;
   #last: number | undefined;
   #first: { readonly number: number; readonly json: string } | undefined;
   #previous: number | undefined;
   #isFirstFrame = true;
-  /** This connection began from the start of the log again. */
+  /** This connection restarted at the beginning of the log. */
   #replaying = false;
   #meaningless = false;
 
@@ -29,7 +29,7 @@ export class Cursor {
     this.#last = after;
   }
 
-  /** What to resume after; `undefined` when the peer does not number its events. */
+  /** The number to resume after; `undefined` if the peer does not number its events. */
   get last(): number | undefined {
     return this.#meaningless ? undefined : this.#last;
   }
@@ -40,7 +40,7 @@ export class Cursor {
     this.#replaying = false;
   }
 
-  /** The frame, with its number if that means something, or `undefined` if it was handed over before. */
+  /** The frame, with its number if that is a log position, or `undefined` if it was delivered before. */
   accept(frame: StreamFrame): StreamFrame | undefined {
     const isFirstFrame = this.#isFirstFrame;
     this.#isFirstFrame = false;
@@ -49,7 +49,7 @@ export class Cursor {
     if (this.#meaningless) return withoutNumber(frame);
     const repeatsId = number === this.#previous;
     this.#previous = number;
-    // An id holds for the frames after it that have none of their own.
+    // SSE: an id also applies to the following frames without an id of their own.
     if (repeatsId && !this.#trusted) return withoutNumber(frame);
     if (this.#last === undefined || number > this.#last) {
       this.#last = number;
@@ -58,12 +58,12 @@ export class Cursor {
     }
     if (this.#trusted || this.#replaying) return undefined;
     if (isFirstFrame) {
-      // The task as it stood at the number we resumed from.
+      // The snapshot of the task at the number we resumed from.
       if (number === this.#last) return undefined;
       this.#replaying = number === this.#first?.number && frame.json === this.#first.json;
       if (this.#replaying) return undefined;
     }
-    // Numbers of one log never run backwards: these are something else, and dropping by them would lose events.
+    // Log positions never decrease: these ids are something else, and dropping frames by them would lose events.
     this.#meaningless = true;
     return withoutNumber(frame);
   }
@@ -73,22 +73,22 @@ function withoutNumber({ event, json }: StreamFrame): StreamFrame {
   return { event, json };
 }
 
-/** A peer may still send a last snapshot after the end of a task; one that never closes is not waited for. */
+/** A peer may still send a last snapshot after the end of a task; it has this long to close the stream. */
 const LINGER_MS = 2_000;
 
 interface FollowOptions {
   readonly caller: RetryingCaller;
   readonly start: StreamOperation;
   readonly settings: CallSettings;
-  /** The card declares that ids are numbers of the log and that resuming can leave out the snapshot. */
+  /** The card declares that ids are log positions and that resuming can omit the snapshot. */
   readonly replay: boolean;
 }
 
-/** What has been seen of the task, as far as it decides what to do when a connection ends. */
+/** The state of the task that decides what to do when a connection ends. */
 class TaskProgress {
   taskId: string | undefined;
   state: TaskState | undefined;
-  /** Nothing can follow: the task ended, or the agent answered with a message. */
+  /** No more events can follow: the task ended, or the agent replied with a message. */
   ended = false;
 
   apply(event: StreamEvent): void {
@@ -118,7 +118,7 @@ export async function* followTask(options: FollowOptions): AsyncGenerator<readon
   const watch = new TaskProgress();
   const newBackoff = (): Backoff => createRetryBackoff(streamRetry.attempts, streamRetry);
   const route = caller.startFailover();
-  // Until something has come it is a request like any other, which someone may be waiting for.
+  // Until the first frame it is a request like any other, and a user may be waiting for the response.
   let backoff = createRetryBackoff(requestRetry.attempts, requestRetry);
   let operation: StreamOperation = start;
 
@@ -135,7 +135,7 @@ export async function* followTask(options: FollowOptions): AsyncGenerator<readon
       let read = 0;
       try {
         for await (const frames of readUnseen(opened.value, cursor, watch)) {
-          // A snapshot alone is no progress: a peer that closes after each would be asked forever.
+          // A snapshot alone is not progress: a peer that closes after each would be called forever.
           const [first] = frames;
           const isSnapshot = resumed && read === 0 && first !== undefined && "task" in first.event;
           if (frames.length > (isSnapshot ? 1 : 0)) backoff = newBackoff();
@@ -156,7 +156,7 @@ export async function* followTask(options: FollowOptions): AsyncGenerator<readon
         return;
       }
       if (!resumed || !isUnsupported(failure.error)) throw failure.error;
-      // The task ended while nobody listened, and this peer does not tell the end of its story again.
+      // The task ended while disconnected, and this peer does not replay the end of the stream.
       const task = await caller.call({ kind: "get", id: watch.taskId as string }, settings);
       watch.setState(task.status.state);
       if (watch.ended || isInterrupted(task.status.state)) {
@@ -186,7 +186,7 @@ function pollInstead({ caller, settings, start }: FollowOptions, id: string) {
   return pollTask({ caller, settings, id, observes: start.kind === "subscribe" });
 }
 
-/** Frames not seen before; empty batches are left out. */
+/** Frames not seen before; empty batches are skipped. */
 async function* readUnseen(
   reader: FrameReader,
   cursor: Cursor,
@@ -215,11 +215,11 @@ function failureOf(error: unknown): Failure {
 }
 
 function isEnd(watch: TaskProgress, start: StreamOperation, failure: Failure | undefined): boolean {
-  // A break after the end takes nothing away; what the peer says is heard in any case.
+  // A broken connection after the end loses nothing; an error from the peer is still reported.
   if (watch.ended) return failure === undefined || failure.transient;
   if (watch.state === undefined || !isInterrupted(watch.state)) return false;
   if (failure === undefined) return true;
-  // Whoever sent the message has to answer now; a mere observer goes on observing.
+  // The sender of the message has to reply now; an observer continues to observe.
   return start.kind === "stream" && watch.state === "TASK_STATE_INPUT_REQUIRED" && failure.transient;
 }
 
@@ -227,12 +227,12 @@ function isUnsupported(error: Failure["error"]): boolean {
   return ProtocolError.is(error) && error.code === "UNSUPPORTED_OPERATION";
 }
 
-/** The peer streams, but knows no way to take a stream up again. */
+/** The peer supports streaming, but not resubscribing. */
 function isMethodNotFound(error: Failure["error"]): boolean {
   return ProtocolError.is(error) && error.code === "METHOD_NOT_FOUND";
 }
 
-/** Before a task is known there is only the send itself, which is repeated if the caller made that safe. */
+/** Before the task id is known, only the send itself can be repeated, if the caller made that safe. */
 function nextOperation(
   start: StreamOperation,
   watch: TaskProgress,
@@ -267,7 +267,7 @@ function canResume({ can: { operations } }: RetryingCaller): boolean {
   return operations.subscribe || operations.get;
 }
 
-/** Without the task's id: there is nothing that could be done with it. */
+/** Without the task id, because the caller could not use it. */
 function notResumableError(broken: Failure["error"]): ConnectionError {
   return new ConnectionError(
     "broken-stream",

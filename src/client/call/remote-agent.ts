@@ -6,7 +6,7 @@ import type { AgentCaller } from "./agent-caller.ts";
 import { type JoinedSignal, joinSignals } from "./retry.ts";
 
 export function createRemoteAgent(caller: AgentCaller): RemoteAgent {
-  /** Nothing is asked, and nothing is listened to, before the first item is wanted. */
+  /** Sends no request and adds no listener before the first item is requested. */
   function iterate<T>(
     options: CallOptions,
     begin: (options: CallOptions) => AsyncGenerator<readonly T[], void, undefined>,
@@ -65,7 +65,7 @@ export function createRemoteAgent(caller: AgentCaller): RemoteAgent {
   };
 }
 
-/** The id is made once, so that a repeated send is the same message. */
+/** The message id is created once, so that a repeated send is the same message. */
 function toSendInput(input: SendText): SendInput {
   const { message, ...rest } = typeof input === "string" ? { message: { parts: [{ text: input }] } } : input;
   return { ...rest, message: { messageId: randomUUID(), role: "ROLE_USER", ...message } };
@@ -75,9 +75,9 @@ function toClientEvent({ event, number }: StreamFrame): ClientEvent {
   return number === undefined ? { event } : { number, event };
 }
 
-/** Batches inside, single events at the edge: a promise is only made where one is asked for. */
+/** Batches internally, single events in the API: a promise is created only when one is requested. */
 
-/** Leaving it early calls `abandon` first, so that a read that is under way ends at once. */
+/** Leaving the iteration early calls `abandon` first, which ends a pending read at once. */
 export function iterateBatches<T>(
   batches: AsyncGenerator<readonly T[], void, undefined>,
   abandon: () => void,

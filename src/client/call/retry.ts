@@ -1,4 +1,4 @@
-/** What may be repeated, and after which failures. */
+/** Which operations may be repeated, and after which failures. */
 
 import { type Backoff, createBackoff } from "../../model/backoff.ts";
 import { ProtocolError } from "../../model/errors.ts";
@@ -9,7 +9,7 @@ import type { RetryOptions } from "../options.ts";
 
 type Repeatable = "always" | "once" | "with-key" | "never";
 
-/** A send may start work, so it is repeated only if the caller made that safe. The rest changes nothing the second time. */
+/** A send may start work, so it is repeated only if the caller made that safe. The others are idempotent. */
 const REPEATABLE = {
   send: "with-key",
   stream: "with-key",
@@ -24,7 +24,7 @@ const REPEATABLE = {
   "extended-card": "always",
 } as const satisfies Record<OperationKind, Repeatable>;
 
-/** How often an operation may be asked in all. */
+/** Maximum number of attempts for an operation, including the first. */
 export function maxAttempts(kind: OperationKind, retry: RetryOptions, idempotencyKey: string | undefined): number {
   switch (REPEATABLE[kind]) {
     case "always":
@@ -38,13 +38,13 @@ export function maxAttempts(kind: OperationKind, retry: RetryOptions, idempotenc
   }
 }
 
-/** Whether a second try does no harm although the agent may have taken the first. */
+/** Whether a second attempt is harmless even if the agent received the first. */
 export function isRepeatable(kind: OperationKind, idempotencyKey: string | undefined): boolean {
   const repeatable = REPEATABLE[kind];
   return repeatable === "always" || (repeatable === "with-key" && idempotencyKey !== undefined);
 }
 
-/** A failure that may be gone the next time. */
+/** Whether a retry may succeed. */
 export function isTransient(error: unknown): boolean {
   if (ConnectionError.is(error)) {
     return (
@@ -56,13 +56,13 @@ export function isTransient(error: unknown): boolean {
 
 const MAX_RETRY_AFTER_MS = 30_000;
 
-/** The peer's own wish, within reason, or ours if that is longer. */
+/** The peer's `retryAfter`, capped, or our own backoff if that is longer. */
 export function retryDelay(backoffMs: number, error: unknown): number {
-  const asked = ProtocolError.is(error) ? (error.retryAfter ?? 0) * 1000 : 0;
-  return Math.max(backoffMs, Math.min(asked, MAX_RETRY_AFTER_MS));
+  const requested = ProtocolError.is(error) ? (error.retryAfter ?? 0) * 1000 : 0;
+  return Math.max(backoffMs, Math.min(requested, MAX_RETRY_AFTER_MS));
 }
 
-/** `tries` includes the first one, which needs no wait. */
+/** `tries` includes the first one, which has no delay. */
 export function createRetryBackoff(tries: number, retry: RetryOptions): Backoff {
   return createBackoff(
     {
@@ -75,12 +75,12 @@ export function createRetryBackoff(tries: number, retry: RetryOptions): Backoff 
   );
 }
 
-/** Abort signals: joining several, and waiting that can be cut short. */
+/** Abort signals: joining several, and a sleep that can be aborted. */
 
 export interface JoinedSignal {
   readonly signal: AbortSignal;
   abort(): void;
-  /** Lets go of the signals it listened to; they may live much longer than one call. */
+  /** Removes the listeners from the joined signals, which may live much longer than one call. */
   release(): void;
 }
 

@@ -1,4 +1,4 @@
-/** Asks an agent again where that is safe, and by another interface where one fails. */
+/** Repeats requests if that is safe, and fails over to another interface. */
 
 import type { Abilities } from "../../dialects/contract.ts";
 import type { OutcomeOf, StreamFrame } from "../../model/operation.ts";
@@ -13,22 +13,22 @@ interface RetryingCallerOptions {
   readonly lines: Endpoints;
   readonly requestRetry: RetryOptions;
   readonly streamRetry: RetryOptions;
-  /** How often a task is asked for that cannot be followed; slower while nothing changes. */
+  /** Polling interval for a task that cannot be subscribed to; grows while nothing changes. */
   readonly polling: { readonly baseMs: number; readonly capMs: number };
   readonly notify: (notice: Notice) => void;
 }
 
 export interface RetryingCaller {
   readonly setup: RetryingCallerOptions;
-  /** In use now; another one once it fails. */
+  /** The interface in use; replaced by another when it fails. */
   readonly interface: ChosenInterface;
-  /** What can be expressed by the interface in use. */
+  /** What the interface in use can express. */
   readonly can: Abilities;
-  /** Asks, and asks again where that is safe. `onRepeat` is called after each failure but the last. */
+  /** Sends the request, with retries if that is safe. `onRepeat` is called before each retry. */
   call<O extends UnaryOperation>(operation: O, settings: CallSettings, onRepeat?: () => void): Promise<OutcomeOf<O>>;
-  /** For opening the streams of one iteration. */
+  /** Failover state for the streams of one iteration. */
   startFailover(): Failover;
-  /** Opens a stream; one try of each interface that may be tried. */
+  /** Opens a stream, with one attempt on each remaining interface. */
   openStream(operation: StreamOperation, settings: CallSettings, route: Failover): Promise<Attempt<FrameReader>>;
 }
 
@@ -68,7 +68,7 @@ export function createRetryingCaller(setup: RetryingCallerOptions): RetryingCall
   };
 }
 
-/** Waits; an abort is reported as an abort of the call that would have followed. */
+/** Sleeps; an abort is reported as an abort of the call that would have followed. */
 export async function sleepBeforeCall(milliseconds: number, signal: AbortSignal, url: string): Promise<void> {
   try {
     await sleep(milliseconds, signal);
@@ -77,21 +77,21 @@ export async function sleepBeforeCall(milliseconds: number, signal: AbortSignal,
   }
 }
 
-/** Following a task that can only be asked for. */
+/** Follows a task by polling. */
 
 interface PollOptions {
   readonly caller: RetryingCaller;
   readonly settings: CallSettings;
   readonly id: string;
-  /** Continues while the task waits for its caller. */
+  /** Continue polling while the task waits for input. */
   readonly observes: boolean;
-  /** The task as it was handed over last. */
+  /** The task as last delivered. */
   readonly known?: Task;
 }
 
 const POLL_SLOWDOWN = 1.5;
 
-/** `{ task }` whenever it has changed, until it has ended. */
+/** Yields `{ task }` whenever it has changed, until it has ended. */
 export async function* pollTask(options: PollOptions): AsyncGenerator<readonly StreamFrame[], void, undefined> {
   const { caller, id, known, observes, settings } = options;
   const { baseMs, capMs } = caller.setup.polling;

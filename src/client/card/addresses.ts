@@ -1,4 +1,4 @@
-/** What people type to name an agent, as places where its card may be. */
+/** Resolves what a user types to name an agent into the URLs where its card may be. */
 
 import { statSync } from "node:fs";
 import { isAbsolute } from "node:path";
@@ -7,12 +7,12 @@ import { isLoopback } from "../../wire/loopback.ts";
 import { ConnectionError } from "../errors.ts";
 
 export const CARD_PATH = "/.well-known/agent-card.json";
-/** Where cards were before A2A 0.3. */
+/** Location of cards before A2A 0.3. */
 const LEGACY_CARD_PATH = "/.well-known/agent.json";
 
 type CardLocation =
   | { readonly kind: "file"; readonly path: string }
-  /** Tried in order; the next one only if the one before does not exist. `address` is what was typed, as a URL. */
+  /** Tried in order; the next one only if the previous one does not exist. `address` is the input, as a URL. */
   | { readonly kind: "web"; readonly urls: readonly [string, ...string[]]; readonly address: string };
 
 const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
@@ -24,7 +24,7 @@ export function locateCard(target: string): CardLocation {
   if (SCHEME.test(target)) throw invalidTargetError(target);
   if (target.startsWith(".") || isAbsolute(target) || isFile(target)) return { kind: "file", path: target };
   if (!HOST.test(target)) throw invalidTargetError(target);
-  // Whoever means a remote host without TLS writes http:// explicitly.
+  // Remote hosts without TLS require an explicit http://.
   return webLocation(`${isLoopback(hostOf(target)) ? "http" : "https"}://${target}`);
 }
 
@@ -50,7 +50,7 @@ function cardUrls(target: string): readonly [string, ...string[]] {
   url.pathname = `${base}${CARD_PATH}`;
   const usual = url.href;
   url.pathname = `${base}${LEGACY_CARD_PATH}`;
-  // A card may live at any address; but the card of the whole host would be that of another agent.
+  // A card may be at any URL; but the card of the whole host would be that of another agent.
   return base === "" ? [usual, url.href] : [usual, url.href, itself];
 }
 
@@ -71,19 +71,19 @@ function invalidTargetError(target: string): ConnectionError {
   );
 }
 
-/** The ways cards spell the address of a gRPC endpoint. */
+/** Parses the notations that cards use for the address of a gRPC endpoint. */
 
 export interface GrpcAddress {
-  /** `host:port`, the host of an IPv6 address in brackets. */
+  /** `host:port`; IPv6 addresses in brackets. */
   readonly authority: string;
   readonly secure: boolean;
   readonly isLoopback: boolean;
 }
 
 interface GrpcAddressOptions {
-  /** Where the card was found. */
+  /** URL of the card. */
   readonly cardUrl?: string | undefined;
-  /** Whether an address without a scheme means TLS; otherwise the card's own URL tells. */
+  /** Whether an address without a scheme uses TLS. Default: as the card's own URL. */
   readonly tls?: boolean | undefined;
 }
 
@@ -94,11 +94,11 @@ const GRPC_SCHEMES: Readonly<Record<string, boolean>> = {
   "grpcs:": true,
 };
 
-/** `undefined` for what is no such address. A path is nothing to gRPC and left out. */
+/** `undefined` if it is not a gRPC address. gRPC has no use for a path, which is dropped. */
 export function parseGrpcAddress(url: string, options: GrpcAddressOptions = {}): GrpcAddress | undefined {
   const scheme = /^([a-z][a-z0-9+.-]*:)\/\//i.exec(url)?.[1]?.toLowerCase();
   if (scheme === undefined ? url.startsWith("/") : GRPC_SCHEMES[scheme] === undefined) return undefined;
-  // Only special schemes have their hosts checked and lowered.
+  // `URL` validates and lower-cases hosts only for special schemes.
   const spelt = `http://${scheme === undefined ? url : url.slice(scheme.length + 2)}`;
   if (!URL.canParse(spelt)) return undefined;
   const { hostname, port, pathname } = new URL(spelt);
@@ -112,12 +112,12 @@ export function parseGrpcAddress(url: string, options: GrpcAddressOptions = {}):
   };
 }
 
-/** `URL` hides a port that is the scheme's own. */
+/** `URL` omits the default port of the scheme. */
 function explicitPort(url: string): string | undefined {
   return /^http:\/\/[^/?#]*:(\d+)(?:[/?#]|$)/.exec(url)?.[1];
 }
 
-/** An agent that shows its card in the open talks in the open; without a card's URL only loopback does. */
+/** Without TLS if the card was served without TLS; without a card URL, only on loopback. */
 function usesTls(isLocal: boolean, { cardUrl, tls }: GrpcAddressOptions): boolean {
   if (tls !== undefined) return tls;
   if (cardUrl !== undefined && /^https?:/i.test(cardUrl)) return /^https:/i.test(cardUrl);

@@ -1,4 +1,4 @@
-/** Which of a card's interfaces can be used, in the card's order: it is the agent's own order of preference. */
+/** Selects the interfaces of a card that the client supports, in the card's order, which is the agent's preference. */
 
 import type { CallableDialect, ExchangeCalling, RpcCalling } from "../../dialects/contract.ts";
 import type { AgentCard, AgentInterface } from "../../model/card.ts";
@@ -14,7 +14,7 @@ import { ConnectionError } from "../errors.ts";
 import type { ChosenInterface } from "../options.ts";
 import { type GrpcAddress, parseGrpcAddress } from "./addresses.ts";
 
-/** An interface of the card with the way to speak it. */
+/** An interface of the card, with the dialect and binding to call it. */
 export type Candidate = {
   readonly dialect: CallableDialect;
   readonly interface: ChosenInterface;
@@ -26,7 +26,7 @@ export type Candidate = {
 interface Choice {
   /** At least one, best first. */
   readonly candidates: readonly [Candidate, ...Candidate[]];
-  /** Entries the card prefers that could not be used, in words. */
+  /** Descriptions of entries that the card prefers but that are not supported. */
   readonly passedOver: readonly string[];
 }
 
@@ -36,7 +36,7 @@ interface ChooseOptions {
   readonly version?: string | undefined;
   /** Name of a dialect. */
   readonly dialect?: string | undefined;
-  /** Where the card was found: careless cards have relative URLs, and it tells whether gRPC is encrypted. */
+  /** URL of the card: resolves relative URLs in it, and determines whether gRPC uses TLS. */
   readonly cardUrl?: string | undefined;
   readonly grpcTls?: boolean | undefined;
 }
@@ -45,9 +45,9 @@ export function chooseInterfaces(card: AgentCard, options: ChooseOptions = {}): 
   const candidates: Candidate[] = [];
   const passedOver: string[] = [];
   for (const entry of card.supportedInterfaces) {
-    const spoken = findBinding(entry.protocolBinding, entry.protocolVersion);
-    if (!matchesOptions(entry, spoken, options)) continue;
-    const candidate = spoken === undefined ? undefined : toCandidate(entry, spoken, options);
+    const supported = findBinding(entry.protocolBinding, entry.protocolVersion);
+    if (!matchesOptions(entry, supported, options)) continue;
+    const candidate = supported === undefined ? undefined : toCandidate(entry, supported, options);
     if (candidate !== undefined) candidates.push(candidate);
     else if (candidates.length === 0) passedOver.push(describeInterface(entry));
   }
@@ -56,11 +56,15 @@ export function chooseInterfaces(card: AgentCard, options: ChooseOptions = {}): 
   return { candidates: [first, ...others], passedOver };
 }
 
-function matchesOptions(entry: AgentInterface, spoken: SupportedBinding | undefined, wishes: ChooseOptions): boolean {
+function matchesOptions(
+  entry: AgentInterface,
+  supported: SupportedBinding | undefined,
+  wishes: ChooseOptions,
+): boolean {
   const { binding, dialect, version } = wishes;
   if (binding !== undefined && !sameBinding(entry.protocolBinding, binding)) return false;
   if (version !== undefined && toMajorMinor(entry.protocolVersion) !== toMajorMinor(version)) return false;
-  return dialect === undefined || spoken?.dialect.name === dialect;
+  return dialect === undefined || supported?.dialect.name === dialect;
 }
 
 function toCandidate(
@@ -89,7 +93,7 @@ function absoluteUrl(url: string, base: string | undefined): string | undefined 
   if (!URL.canParse(url, base)) return undefined;
   const { href, protocol } = new URL(url, base);
   if (protocol !== "http:" && protocol !== "https:") return undefined;
-  // A URL as the card spells it, not as it would be normalised: servers may be picky about a trailing slash.
+  // The URL as written in the card, not normalised: a trailing slash may matter to the server.
   return URL.canParse(url) ? url : href;
 }
 
@@ -99,10 +103,10 @@ function describeInterface(entry: AgentInterface): string {
 
 function noInterface(card: AgentCard, wishes: ChooseOptions): ConnectionError {
   const offered = card.supportedInterfaces.map(describeInterface).join(", ");
-  const spoken = SUPPORTED_BINDINGS.map(({ calling }) => `${calling.binding} ${calling.version}`).join(", ");
+  const supported = SUPPORTED_BINDINGS.map(({ calling }) => `${calling.binding} ${calling.version}`).join(", ");
   return new ConnectionError(
     "no-interface",
-    `The agent "${card.name}" offers ${offered === "" ? "no interface" : offered}; this client speaks ${spoken}, and nothing fits${describeOptions(wishes)}. ${adviceFor(wishes)}`,
+    `The agent "${card.name}" offers ${offered === "" ? "no interface" : offered}; this client speaks ${supported}, and nothing fits${describeOptions(wishes)}. ${adviceFor(wishes)}`,
     { permanent: true },
   );
 }

@@ -1,4 +1,4 @@
-/** Getting an agent's card from wherever the target says it is. */
+/** Fetches an agent's card. */
 
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -22,7 +22,7 @@ import { readVerifiedCard, requireTrustedCard } from "./verify-card.ts";
 const MAX_CARD_BYTES = 1024 * 1024;
 const NEVER = new AbortController().signal;
 
-/** `target` is a host, an agent's base URL, the full URL of a card, or a file. Cards are kept as their server allows. */
+/** `target` is a host, an agent's base URL, the full URL of a card, or a file. Cards are cached as servers allow. */
 export async function fetchCard(target: string, options: CardOptions = {}): Promise<FetchedCard> {
   const fetched = await findCard(target, options);
   const shown = redactUrl(fetched.url);
@@ -47,7 +47,7 @@ async function findCard(target: string, options: CardOptions): Promise<FetchedCa
     else unsuitable ??= fetched;
   }
   if (unsuitable !== undefined) return unsuitable;
-  // Where something was found that is no card, it says more than that there is nothing elsewhere.
+  // A document that is not a card is a more useful error than a location without one.
   throw failures.find((error) => error instanceof NotACardError) ?? failures[0];
 }
 
@@ -55,7 +55,7 @@ function isForced({ dialect, version }: RequiredDialect): boolean {
   return dialect !== undefined || version !== undefined;
 }
 
-/** Something was there, but no card. */
+/** A document was found, but it is not a card. */
 class NotACardError extends ConnectionError {
   constructor(message: string, cause?: unknown) {
     super("bad-card", message, { cause, permanent: true });
@@ -65,7 +65,7 @@ class NotACardError extends ConnectionError {
 interface CardSource {
   readonly exchange: Exchanger;
   readonly fetch: typeof globalThis.fetch;
-  /** For whom cards are kept: what one caller was shown is not for another. */
+  /** Key of the cache: a card that one caller received is not shared with another. */
   readonly reader: object;
   readonly headers: Readonly<Record<string, string>>;
   readonly options: CardOptions;
@@ -78,7 +78,7 @@ function createCardSource(options: CardOptions): CardSource {
   const plain = createFetchExchanger(createRedirectGuard(fetch), { maxBodyBytes: MAX_CARD_BYTES });
   const { credentials } = options;
   return {
-    // The address is the caller's own, so that nothing has to be kept from it.
+    // The caller chose this address, so it may receive the credentials.
     exchange: credentials === undefined ? plain : createChallengedExchanger(plain, credentials),
     fetch,
     reader: credentials ?? fetch,
@@ -88,7 +88,7 @@ function createCardSource(options: CardOptions): CardSource {
   };
 }
 
-/** Resolves with an error when there is no card at that place, so that another place can be tried. */
+/** Resolves with an error if there is no card at that URL, so that the next one can be tried. */
 async function fetchWithRetries(url: string, source: CardSource): Promise<FetchedCard | ConnectionError> {
   const { retry = DEFAULT_REQUEST_RETRY, signal } = source.options;
   const backoff = createRetryBackoff(retry.attempts, retry);
@@ -104,7 +104,7 @@ async function fetchWithRetries(url: string, source: CardSource): Promise<Fetche
       }
     }
   } catch (error) {
-    // Some servers answer every address with the same page.
+    // Some servers respond to every URL with the same page.
     if (error instanceof NotACardError) return error;
     if (ProtocolError.is(error)) throw error;
     throw toConnectionError(error, { method: "GET", url, timeoutMs: source.options.timeoutMs });
@@ -115,17 +115,17 @@ async function fetchWithRetries(url: string, source: CardSource): Promise<Fetche
 
 async function fetchOnce(url: string, source: CardSource): Promise<FetchedCard | ConnectionError> {
   const key = cardCacheKey(url, source.headers, `${source.options.dialect ?? ""} ${source.options.version ?? ""}`);
-  const kept = findCachedCard(source.reader, key);
-  if (kept !== undefined && kept.freshUntil > performance.now()) return kept.fetched;
-  const call = cardRequest(url, source, kept);
+  const cached = findCachedCard(source.reader, key);
+  if (cached !== undefined && cached.freshUntil > performance.now()) return cached.fetched;
+  const call = cardRequest(url, source, cached);
   try {
     source.tracer?.request(call);
     const answer = await source.exchange(call);
     const text = await answer.text();
     source.tracer?.response(call, answer, text);
-    if (answer.status === 304 && kept !== undefined) {
-      kept.freshUntil = performance.now() + (freshnessMs(answer.headers) ?? 0);
-      return kept.fetched;
+    if (answer.status === 304 && cached !== undefined) {
+      cached.freshUntil = performance.now() + (freshnessMs(answer.headers) ?? 0);
+      return cached.fetched;
     }
     if (answer.status !== 200) return toCardError(url, answer);
     return parseAndCacheCard(url, key, text, answer, source);
@@ -135,8 +135,8 @@ async function fetchOnce(url: string, source: CardSource): Promise<FetchedCard |
   }
 }
 
-function cardRequest(url: string, { headers, options }: CardSource, kept: CachedCard | undefined): ExchangeCall {
-  const etag = kept?.fetched.etag;
+function cardRequest(url: string, { headers, options }: CardSource, cached: CachedCard | undefined): ExchangeCall {
+  const etag = cached?.fetched.etag;
   return {
     method: "GET",
     url,
@@ -213,7 +213,7 @@ function parseCard(raw: string, where: string, wish: RequiredDialect): FetchedCa
   return toCard(value, shown, { ...wish, cardUrl: URL.canParse(where) ? where : undefined });
 }
 
-/** Reads what claims to be a card; `where` is for the message. */
+/** Decodes a card; `where` is for the error message. */
 export function toCard(
   value: unknown,
   where: string,
@@ -226,16 +226,16 @@ export function toCard(
   );
 }
 
-/** Cards that were fetched, kept as RFC 9111 allows: while fresh without asking, afterwards for revalidation. */
+/** Cache of fetched cards as in RFC 9111: used without a request while fresh, then revalidated. */
 
 export interface FetchedCard {
   readonly card: AgentCard;
-  /** Where it was found, also after a redirect of ours to another candidate. */
+  /** The candidate URL at which it was found. */
   readonly url: string;
-  /** As received: signatures are verified over this, never over what was read from it. */
+  /** As received: signatures are verified against this, never against the decoded card. */
   readonly raw: string;
   readonly etag?: string;
-  /** What its signatures say, where the caller wants to know. */
+  /** Result of the signature check, if the caller requested one. */
   readonly verification?: CardVerification;
 }
 
@@ -246,12 +246,12 @@ interface CachedCard {
 
 const MAX_CACHED_CARDS = 256;
 
-/** One per `fetch` or caller: what another way into the network, or another caller, was answered is nothing to go by. */
+/** One per `fetch` or caller: responses to another network path or another caller are not reused. */
 const cardCaches = new WeakMap<object, Map<string, CachedCard>>();
 
 /**
- * A server may show different cards to different callers, so credentials are part of the key, as a digest; and so is
- * what the card is read for.
+ * A server may return different cards to different callers, so the key contains a digest of the credentials, and also
+ * the purpose for which the card is decoded.
  */
 function cardCacheKey(url: string, headers: Readonly<Record<string, string>>, purpose: string): string {
   const names = Object.keys(headers).sort();
@@ -264,14 +264,14 @@ function findCachedCard(reader: object, key: string): CachedCard | undefined {
   return cardCaches.get(reader)?.get(key);
 }
 
-function cacheCard(reader: object, key: string, kept: CachedCard): void {
+function cacheCard(reader: object, key: string, cached: CachedCard): void {
   let cache = cardCaches.get(reader);
   if (cache === undefined) {
     cache = new Map();
     cardCaches.set(reader, cache);
   }
   cache.delete(key);
-  cache.set(key, kept);
+  cache.set(key, cached);
   if (cache.size <= MAX_CACHED_CARDS) return;
   const [oldest] = cache.keys();
   if (oldest !== undefined) cache.delete(oldest);
@@ -281,7 +281,7 @@ function dropCachedCard(reader: object, key: string): void {
   cardCaches.get(reader)?.delete(key);
 }
 
-/** Milliseconds for which an answer may be used unasked; `undefined` when it must not be kept at all. */
+/** Milliseconds for which a response may be used without revalidation; `undefined` if it must not be stored. */
 function freshnessMs(headers: { get(name: string): string | null }): number | undefined {
   const directives = (headers.get("cache-control") ?? "").toLowerCase().split(",");
   let maxAge = 0;

@@ -1,4 +1,4 @@
-/** Whether a card may be used, by what its signatures say and what the caller wants of them. */
+/** Decides whether a card may be used, from its signatures and the caller's policy. */
 
 import { createKeySource, type KeySource } from "../../auth/signatures/keys.ts";
 import type { CardVerification } from "../../auth/signatures/verify-card.ts";
@@ -16,7 +16,7 @@ function signaturePolicy({ signatures, cardKeys = [], jkuOrigins = [] }: TrustOp
   return signatures ?? (cardKeys.length + jkuOrigins.length > 0 ? "prefer" : "ignore");
 }
 
-/** What the signatures of a card say, given the card as it was received. */
+/** Verifies the signatures of a card, given the card as received. */
 export async function verifyCardSignatures(raw: string, options: TrustOptions): Promise<CardVerification> {
   const { verifyCard } = await import("../../auth/signatures/verify-card.ts");
   return verifyCard(raw, { keys: await keySourceOf(options), normalise: toSignedForm });
@@ -26,7 +26,7 @@ async function keySourceOf({ cardKeys = [], jkuOrigins = [] }: TrustOptions): Pr
   if (jkuOrigins.length === 0) return createKeySource({ keys: cardKeys });
   const { createGuardedFetch } = await import("../../auth/guarded-fetch/guarded-fetch.ts");
   const fetch = createGuardedFetch({
-    // Whoever names an origin trusts it, wherever it is.
+    // Origins that the caller lists are trusted, even at private addresses.
     allow: jkuOrigins.map((origin) => new URL(origin).hostname),
     maxBytes: MAX_KEY_SET_BYTES,
     timeoutMs: KEY_SET_TIMEOUT_MS,
@@ -35,7 +35,7 @@ async function keySourceOf({ cardKeys = [], jkuOrigins = [] }: TrustOptions): Pr
   return createKeySource({ keys: cardKeys, jkuOrigins, fetch });
 }
 
-/** Throws for a card that may not be used; `where` is for the message. */
+/** Throws for a card that must not be used; `where` is for the error message. */
 export async function requireTrustedCard(
   raw: string,
   where: string,
@@ -64,7 +64,7 @@ export function describeVerification(verification: CardVerification): string {
   }
 }
 
-/** Where a card is verified, only what was signed is read: members beside it could be anybody's. */
+/** For a verified card, decodes only the signed document: members outside of it could come from anyone. */
 export function readVerifiedCard(
   card: AgentCard,
   verification: CardVerification | undefined,

@@ -1,14 +1,14 @@
-/** A server for tests that answers whatever a test says, well or badly. */
+/** A server for tests that returns valid or invalid responses as a test requires. */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
 export interface Recorded {
   readonly method: string;
-  /** With the query. */
+  /** Including the query. */
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
-  /** The body read as JSON-RPC, `{}` for anything else. */
+  /** The body parsed as JSON-RPC, `{}` for anything else. */
   readonly rpc: { readonly method?: string; readonly params?: Readonly<Record<string, unknown>> };
 }
 
@@ -25,11 +25,11 @@ export interface FakeAgentOptions {
   readonly card?: object;
   readonly binding?: string;
   readonly tenant?: string;
-  /** Serves no card by itself. */
+  /** Does not serve a card. */
   readonly cardless?: boolean;
 }
 
-/** Serves a card by itself; everything else goes to the handler. */
+/** Serves a card; all other requests are passed to the handler. */
 export async function startFakeAgent(handler: Handler, options: FakeAgentOptions = {}): Promise<FakeAgent> {
   const requests: Recorded[] = [];
   const server = createServer((incoming, response) => {

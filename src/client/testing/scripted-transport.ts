@@ -1,4 +1,4 @@
-/** Transports that do what a test says, and an agent called by them. */
+/** Transports with scripted results, and an agent that is called with them. */
 
 import { can } from "../../dialects/a2a-v1/index.ts";
 import type { Abilities, Dialect, ExchangeCalling } from "../../dialects/contract.ts";
@@ -14,12 +14,12 @@ import type { Notice, RemoteAgent } from "../options.ts";
 import type { Attempt, FrameReader, Transport } from "../transport/transport.ts";
 import { cardOf } from "./fake-agent.ts";
 
-/** Whole outcomes or streams of events, by what is asked; a failure is given as it is. */
+/** Outcomes or streams of events, by operation; a failure is returned as is. */
 export type Script = (operation: Operation) => Attempt<unknown>;
 
 interface Scripted {
   readonly agent: RemoteAgent;
-  /** `name kind` of every try. */
+  /** `name kind` of every attempt. */
   readonly tried: string[];
   readonly notices: Notice[];
 }

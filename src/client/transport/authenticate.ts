@@ -1,6 +1,6 @@
 /**
- * Carriers that say who asks. They stand below the tracer, so that no trace can show a credential, and above whatever
- * follows redirects, which takes headers off where they do not belong.
+ * Carriers that add credentials. They are below the tracer, so that no trace can contain a credential, and above the
+ * redirect guard, which removes headers when the origin changes.
  */
 
 import type { CredentialProvider } from "../../auth/login/contract.ts";
@@ -15,9 +15,7 @@ type Headers = Readonly<Record<string, string>>;
 
 const UNAUTHORIZED = 401;
 
-/**
- * Repeats a refused request once, if there is something new to say: an agent that refuses the caller has done nothing.
- */
+/** Retries once after a 401 if there are new credentials: an agent that rejects the caller has done nothing. */
 export function createAuthenticatedExchanger(exchange: Exchanger, provider: CredentialProvider): Exchanger {
   return async (call) => {
     const { url } = call;
@@ -43,18 +41,18 @@ export function createAuthenticatedExchanger(exchange: Exchanger, provider: Cred
   };
 }
 
-/** Says nothing of the caller before the server asks for it. */
+/** Sends no credentials until the server requests them. */
 export function createChallengedExchanger(exchange: Exchanger, provider: CredentialProvider): Exchanger {
-  const asked = createAuthenticatedExchanger(exchange, provider);
+  const authenticated = createAuthenticatedExchanger(exchange, provider);
   return async (call) => {
     const answer = await exchange(call);
     if (answer.status !== UNAUTHORIZED) return answer;
     answer.cancel();
-    return asked(call);
+    return authenticated(call);
   };
 }
 
-/** Whatever goes wrong in a provider, the way to the agent is not what failed. */
+/** An error of the provider is an authentication error, not a connection error. */
 async function askProvider<T>(url: string, get: () => Promise<T>): Promise<T> {
   try {
     return await get();
@@ -71,7 +69,7 @@ function challengeOf(answer: ExchangeAnswer): string | undefined {
   return answer.headers.get("www-authenticate") ?? undefined;
 }
 
-/** Undefined when there is nothing that was not refused already. */
+/** Undefined if the provider has no credentials other than the rejected ones. */
 async function refreshCredentials(
   provider: CredentialProvider,
   url: string,
@@ -83,7 +81,7 @@ async function refreshCredentials(
   return Object.entries(better).some(([name, value]) => given[name] !== value) ? better : undefined;
 }
 
-/** What the caller named stands: a header given for this call is meant. */
+/** Headers and query parameters of the call take precedence. */
 function addCredentials(call: ExchangeCall, headers: Headers, query: Headers): ExchangeCall {
   const url = new URL(call.url);
   for (const [name, value] of Object.entries(query)) if (!url.searchParams.has(name)) url.searchParams.set(name, value);
@@ -95,15 +93,15 @@ function lowerCased(headers: Headers): Record<string, string> {
 }
 
 export function createAuthenticatedCarrier(carrier: RpcCarrier, provider: CredentialProvider): RpcCarrier {
-  /** Better credentials than those that were refused; without any, the refusal stands. */
+  /** New credentials in place of the rejected ones; rethrows the error if there are none. */
   async function after(error: unknown, url: string, given: Headers): Promise<Headers> {
     if (!isUnauthenticated(error)) throw error;
     const better = await refreshCredentials(provider, url, given, challengeOfStatus(error));
-    if (better === undefined) throw told(error, url);
+    if (better === undefined) throw reportRefusal(error, url);
     return better;
   }
 
-  function told(error: unknown, url: string): unknown {
+  function reportRefusal(error: unknown, url: string): unknown {
     if (isUnauthenticated(error)) provider.onUnauthorized?.(url, challengeOfStatus(error) ?? "");
     return error;
   }
@@ -117,7 +115,7 @@ export function createAuthenticatedCarrier(carrier: RpcCarrier, provider: Creden
       } catch (error) {
         const better = await after(error, url, given);
         return carrier.unary(address, addMetadata(call, better), options).catch((again: unknown) => {
-          throw told(again, url);
+          throw reportRefusal(again, url);
         });
       }
     },
@@ -141,13 +139,13 @@ export function createAuthenticatedCarrier(carrier: RpcCarrier, provider: Creden
             yield batch;
           }
         } catch (error) {
-          // Once something was said the call was taken, and must not be made twice.
+          // A message was received, so the agent accepted the call, which must not be repeated.
           if (begun) throw error;
           const better = await after(error, url, given);
           try {
             yield* attempt(better);
           } catch (again) {
-            throw told(again, url);
+            throw reportRefusal(again, url);
           }
         }
       }
@@ -180,7 +178,7 @@ function addMetadata(call: RpcCall, headers: Headers): RpcCall {
   return { ...call, metadata };
 }
 
-/** Names in lower case, so that a name given in two spellings is one header. */
+/** Lower-cases names, so that two spellings of a name are one header. */
 export function lowerCaseNames(headers: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }

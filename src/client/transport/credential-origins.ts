@@ -1,14 +1,14 @@
-/** Where what a caller shows of itself may go: a card may name any host, and is not the one to decide. */
+/** Which origins may receive the caller's credentials: a card may name any host, so it does not decide that. */
 
 import { isLoopback } from "../../wire/loopback.ts";
 import type { GrpcAddress } from "../card/addresses.ts";
 
 interface CredentialOptions {
-  /** Where the card was found; one that was found nowhere or in a file is the caller's own word. */
+  /** URL of the card; without one, or with a file, the caller is trusted to have provided the card. */
   readonly cardUrl?: string | undefined;
   /** Origins besides the card's own, as `https://host` or `host:port`; `"card"` trusts every interface of the card. */
   readonly credentialOrigins?: readonly string[] | "card" | undefined;
-  /** The caller said itself how a gRPC address without a scheme is meant. */
+  /** Set if the caller chose whether a gRPC address without a scheme uses TLS. */
   readonly grpcTls?: boolean | undefined;
 }
 
@@ -18,13 +18,13 @@ interface Origin {
   readonly secure: boolean;
 }
 
-/** An interface: its URL, and for gRPC the address that was read from it. */
+/** An interface: its URL, and for gRPC the address parsed from it. */
 interface CredentialTarget {
   readonly url: string;
   readonly address?: GrpcAddress | undefined;
 }
 
-/** Whether an interface may have the headers and credentials of the caller. Throws a TypeError for what is no origin. */
+/** Whether an interface may receive the caller's headers and credentials. Throws a TypeError for an invalid origin. */
 export function createCredentialGate(options: CredentialOptions): (target: CredentialTarget) => boolean {
   const { cardUrl, credentialOrigins = [], grpcTls } = options;
   const card = cardUrl === undefined ? undefined : parseOrigin(cardUrl);
@@ -41,7 +41,7 @@ export function createCredentialGate(options: CredentialOptions): (target: Crede
   };
 }
 
-/** gRPC has a port of its own, so that only hosts can be compared; what was found encrypted is not used in the open. */
+/** gRPC uses its own port, so only hosts are compared; a card served with TLS does not allow gRPC without TLS. */
 function isGrpcOfCard(card: Origin, grpc: Origin, isChosen: boolean): boolean {
   return sameHost(card, grpc) && (grpc.secure || !card.secure || isChosen);
 }
@@ -50,7 +50,7 @@ function sameServer(one: Origin, other: Origin): boolean {
   return one.secure === other.secure && one.port === other.port && sameHost(one, other);
 }
 
-/** The names of this machine are one host: servers write another one into their card than people type. */
+/** All loopback names are one host: the name in a card often differs from the one that the user typed. */
 function sameHost(one: Origin, other: Origin): boolean {
   return one.hostname === other.hostname || (isLoopback(one.hostname) && isLoopback(other.hostname));
 }
@@ -74,12 +74,12 @@ function requireOrigin(text: string): Origin {
   return place;
 }
 
-/** A `fetch` that never carries a caller's credentials or message to a host the caller did not name. */
+/** A `fetch` that never sends the caller's credentials or message to a host that the caller did not name. */
 
 const REDIRECT_STATUSES = new Set([301, 302, 303, 307, 308]);
 const MAX_REDIRECTS = 5;
 
-/** Header names that say nothing about the caller and may go to any host. */
+/** Headers that reveal nothing about the caller and may be sent to any host. */
 const FORWARDED_HEADERS = new Set(["accept", "a2a-version", "if-none-match"]);
 
 export class RedirectError extends Error {
@@ -93,9 +93,9 @@ export class RedirectError extends Error {
 }
 
 /**
- * The platform's own redirects drop `Authorization` across hosts, but keep every other header that may hold a key.
- * Within one origin redirects are followed as usual; across origins only a GET is, stripped of all that is not
- * harmless; a POST never is, since its body is the caller's message.
+ * The redirects of `fetch` itself drop `Authorization` across hosts, but keep every other header that may hold a key.
+ * Here, redirects within one origin are followed as usual; across origins only a GET is followed, with only the
+ * harmless headers; a POST never is, since its body is the caller's message.
  */
 export function createRedirectGuard(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   return async (input, init = {}) => {
@@ -120,7 +120,7 @@ export function createRedirectGuard(fetch: typeof globalThis.fetch): typeof glob
   };
 }
 
-/** `fetch` refuses `user:password@` in a URL; as a header it means the same. */
+/** `fetch` rejects `user:password@` in a URL, so it is sent as the equivalent header. */
 function moveUserInfoToHeader(url: string, options: RequestInit): { url: string; options: RequestInit } {
   if (!url.includes("@") || !URL.canParse(url)) return { url, options };
   const parsed = new URL(url);
@@ -136,7 +136,7 @@ function moveUserInfoToHeader(url: string, options: RequestInit): { url: string;
 function redirectOptions(options: RequestInit, status: number, from: URL, to: URL): RequestInit {
   const method = options.method ?? "GET";
   const readOnly = method === "GET" || method === "HEAD";
-  // 301, 302 and 303 would turn a POST into a GET, which asks for something else than the caller did.
+  // 301, 302 and 303 would turn a POST into a GET, which is a different request.
   const keepsMethod = readOnly || status === 307 || status === 308;
   const sameOrigin = from.origin === to.origin;
   const target = `${to.protocol}//${to.host}${to.pathname}`;

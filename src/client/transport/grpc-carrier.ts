@@ -1,4 +1,4 @@
-/** gRPC over `@grpc/grpc-js`, which is loaded when it is first needed: it costs more than the rest of the client. */
+/** gRPC over `@grpc/grpc-js`, loaded on first use because it costs more than the rest of the client. */
 
 import type { Client, ClientReadableStream, Metadata, ServiceError } from "@grpc/grpc-js";
 import { CarrierError } from "../../wire/exchange.ts";
@@ -12,7 +12,7 @@ type Grpc = typeof import("@grpc/grpc-js");
 
 let shared: RpcCarrier | undefined;
 
-/** One for all agents, so that those at one address share a connection. */
+/** Shared by all agents, so that those at one address share a connection. */
 export function sharedGrpcCarrier(): RpcCarrier {
   shared ??= createGrpcCarrier();
   return shared;
@@ -98,7 +98,7 @@ export function createGrpcCarrier(): RpcCarrier {
   return { unary, stream };
 }
 
-/** Ends a stream whose peer gives no sign at all. The call itself has no deadline: streams may last. */
+/** Ends a stream without any response from the peer. The call itself has no deadline: streams may be long. */
 function watchFirstResponse(
   stream: ClientReadableStream<Uint8Array>,
   { client }: GrpcChannel,
@@ -131,8 +131,8 @@ interface MessageReader {
 }
 
 /**
- * Reads by hand instead of by the stream's own iterator, which gives one message at a time and throws away what came
- * before an error. Nothing is read ahead beyond the stream's own small buffer, so that the peer is held back.
+ * Reads manually instead of with the stream's own iterator, which yields one message at a time and discards messages
+ * received before an error. Reads nothing ahead beyond the stream's own small buffer, for backpressure.
  */
 function openStream({ client }: GrpcChannel, call: RpcCall, metadata: Metadata): MessageReader {
   const stream = startStream(client, call, metadata);
@@ -209,7 +209,7 @@ function toMetadata(grpc: Grpc, entries: RpcMetadata): Metadata {
   for (const [spelt, value] of Object.entries(entries)) {
     const name = spelt.toLowerCase();
     if (EXCLUDED_HEADERS.has(name)) continue;
-    // Checked here because the library would repeat the value, maybe a credential, in its error.
+    // Checked here because the library would include the value, possibly a credential, in its error.
     if (!/^[0-9a-z_.-]+$/.test(name) || !/^[ -~]*$/.test(value)) {
       throw notConnectedError(`the header ${JSON.stringify(name)} cannot be sent over gRPC`, "");
     }
@@ -226,7 +226,7 @@ function textEntries(metadata: Metadata): RpcMetadata {
   return entries;
 }
 
-/** Texts of the library for calls that never left it, and for connections that broke under a call. */
+/** Messages of the library for calls that were never sent, and for connections that broke during a call. */
 const NOT_SENT = /^(?:No connection established|Name resolution failed|Stream refused by server|Channel closed)/;
 const STILL_CONNECTING = /Waiting for LB pick$/;
 const CONNECTION_BROKE = /^Connection dropped|^Call cancelled$|^Received RST_STREAM|ECONNRESET|ETIMEDOUT/;
@@ -255,7 +255,7 @@ function toFailure(error: ServiceError, signal: AbortSignal): Error {
   });
 }
 
-/** What a person can use of the library's words, and the socket's code among them. */
+/** The useful part of the library's error message, and the socket error code in it. */
 function lastError(details: string): [message: string, code: string] {
   if (details.startsWith("Name resolution failed")) return [details, "ENOTFOUND"];
   const found = /Last error: (?:Error: )?(.*?)(?: \(\d{4}-[^)]*\))?\. Resolution note/.exec(details)?.[1] ?? details;

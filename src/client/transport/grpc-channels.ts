@@ -1,4 +1,4 @@
-/** Connections to gRPC endpoints: one for each address, closed when nobody has used it for a while. */
+/** gRPC channels: one for each address, closed when idle. */
 
 import type { ChannelCredentials, ChannelOptions, Client, VerifyOptions } from "@grpc/grpc-js";
 import type { GrpcAddress } from "../card/addresses.ts";
@@ -15,7 +15,7 @@ export interface GrpcChannel {
 
 const IDLE_MS = 30_000;
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
-/** Common servers hang up on whoever probes more often while nothing else is said. */
+/** Common servers close connections with more frequent keepalive pings while idle. */
 const MIN_PROBE_MS = 300_000;
 const PROBE_TIMEOUT_MS = 20_000;
 
@@ -27,7 +27,7 @@ export class GrpcChannels {
     this.#grpc = grpc;
   }
 
-  /** For one call; must be released after it. */
+  /** Acquires a channel for one call; must be released after it. */
   take(address: GrpcAddress, silenceMs: number): GrpcChannel {
     const probeMs = Math.max(silenceMs, MIN_PROBE_MS);
     const key = `${address.secure ? "grpcs" : "grpc"}://${address.authority} ${probeMs}`;
@@ -43,7 +43,7 @@ export class GrpcChannels {
 
   release(channel: GrpcChannel, failure: Error | undefined): void {
     channel.calls--;
-    // The library waits ever longer before it dials again; when to try again is decided elsewhere, so dial anew then.
+    // The library reconnects with its own backoff. Retries are decided elsewhere, so the next call reconnects at once.
     const isDead = failure?.cause instanceof NotConnectedError;
     if (isDead && this.#open.get(channel.key) === channel) this.#open.delete(channel.key);
     if (channel.calls > 0) return;
@@ -67,7 +67,7 @@ export class GrpcChannels {
     });
   }
 
-  /** Whoever switched off the check of certificates for the process means gRPC too; the library does not look. */
+  /** `NODE_TLS_REJECT_UNAUTHORIZED=0` disables certificate checks for gRPC too; the library itself ignores it. */
   #tls(): ChannelCredentials {
     const isUnchecked = process.env.NODE_TLS_REJECT_UNAUTHORIZED === "0";
     return this.#grpc.credentials.createSsl(null, null, null, isUnchecked ? ANY_CERTIFICATE : {});
@@ -80,7 +80,7 @@ const OPTIONS: ChannelOptions = {
   "grpc.max_receive_message_length": MAX_MESSAGE_BYTES,
   "grpc.max_send_message_length": MAX_MESSAGE_BYTES,
   "grpc.keepalive_timeout_ms": PROBE_TIMEOUT_MS,
-  // Otherwise a connection of another channel that is waiting to dial again would be waited for.
+  // Otherwise a call could wait for the reconnect backoff of another channel.
   "grpc.use_local_subchannel_pool": 1,
   "grpc.service_config_disable_resolution": 1,
 };

@@ -1,4 +1,4 @@
-/** Calling over gRPC: messages of bytes, and streams of them. */
+/** Transport over gRPC: unary calls and server streams of encoded messages. */
 
 import type { RpcCalling } from "../../dialects/contract.ts";
 import { ProtocolError } from "../../model/errors.ts";
@@ -22,13 +22,13 @@ import {
   type UnaryOperation,
 } from "./transport.ts";
 
-/** What `rpc-transport.ts` needs of a gRPC library. */
+/** The part of a gRPC library that the transport needs. */
 
 export interface RpcCallOptions {
   readonly signal: AbortSignal;
-  /** Of the whole call; of a stream, until the peer gives its first sign. */
+  /** For the whole call; for a stream, until the first response from the peer. */
   readonly timeoutMs?: number;
-  /** A connection on which nothing comes for longer is probed, where the other side allows it that often. */
+  /** A connection that is silent for longer is pinged, if the server allows pings that often. */
   readonly silenceMs: number;
 }
 
@@ -38,13 +38,13 @@ export interface RpcAnswer {
 }
 
 export interface RpcStream {
-  /** As many at a time as have come. No more are read than are asked for. Fails as `RpcCarrier` says. */
+  /** Batched as received; reads no further than the consumer. Fails like `RpcCarrier`. */
   readonly messages: AsyncGenerator<readonly Uint8Array[], void, undefined>;
   /** Ends the iteration without an error. */
   cancel(): void;
 }
 
-/** Fails with `RpcStatusError` for what the peer says, and with `CarrierError` for the way there. */
+/** Fails with `RpcStatusError` for a status from the peer and with `CarrierError` for connection failures. */
 export interface RpcCarrier {
   unary(address: GrpcAddress, call: RpcCall, options: RpcCallOptions): Promise<RpcAnswer>;
   stream(address: GrpcAddress, call: RpcCall, options: RpcCallOptions): RpcStream;
@@ -70,7 +70,7 @@ export function createGrpcTransport(
     return `${address.secure ? "grpcs" : "grpc"}://${address.authority}/${service}/${method}`;
   }
 
-  /** Statuses as what the peer meant by them; the way there as a connection error. */
+  /** Decodes a status into a protocol error; other failures become connection errors. */
   function explain(error: unknown, kind: OperationKind, attempted: AttemptedCall): Failure["error"] {
     if (ProtocolError.is(error)) return error;
     return error instanceof RpcStatusError
@@ -84,14 +84,14 @@ export function createGrpcTransport(
     }
     const explained = explain(error, kind, attempted);
     const stumbled = ProtocolError.is(explained) && explained.code === "INTERNAL_ERROR";
-    const untaken = ProtocolError.is(explained)
+    const isUnreceived = ProtocolError.is(explained)
       ? isUnknownToPeer(explained) || isUnimplemented(error)
       : failedBeforeSending(explained);
     return {
       ok: false,
       error: explained,
       transient: stumbled || isTransient(explained),
-      reach: untaken ? "untaken" : "unknown",
+      reach: isUnreceived ? "untaken" : "unknown",
     };
   }
 
@@ -123,7 +123,7 @@ export function createGrpcTransport(
           if (failure !== undefined) throw failure;
         }
       } catch (error) {
-        // Before the first message a failure is that of the opening, which looks at it itself.
+        // A failure before the first message is a failure to open the stream, and is converted there.
         throw answered ? explain(error, kind, { method: "gRPC", url }) : error;
       } finally {
         clearTimeout(closing);
@@ -172,7 +172,7 @@ export function createGrpcTransport(
       tracer?.rpcRequest(url, call.metadata, call.message.byteLength);
       const timeoutMs = settings.timeoutMs ?? setup.timeoutMs;
       const stream = carrier.stream(address, call, { signal: settings.signal, timeoutMs, silenceMs });
-      // gRPC opens any stream at once; only what comes on it tells whether the peer took the call.
+      // gRPC opens any stream at once; only the first message or status shows whether the peer accepted the call.
       const opened = await awaitFirstFrames(readMessages(stream, operation.kind, url));
       if (opened.failure === undefined) return { ok: true, value: opened.reader };
       return failure(opened.failure, operation.kind, { method: "gRPC", url, timeoutMs });
@@ -180,7 +180,7 @@ export function createGrpcTransport(
   };
 }
 
-/** Said by whatever answers at that address, not by the agent, which would have given a reason. */
+/** Without details the status comes from the server at that address and not from the agent, which would add them. */
 function isUnimplemented(error: unknown): boolean {
   return (
     error instanceof RpcStatusError &&

@@ -1,4 +1,4 @@
-/** Calling over HTTP: whole answers, and streams as server-sent events. */
+/** Transport over HTTP: buffered responses, and streams as server-sent events. */
 
 import type { BufferedResponse, ExchangeCalling } from "../../dialects/contract.ts";
 import { ProtocolError } from "../../model/errors.ts";
@@ -26,7 +26,7 @@ import {
   type UnaryOperation,
 } from "./transport.ts";
 
-/** What came back, as far as it came. */
+/** The response, as far as it was received. */
 interface Received {
   answer?: ExchangeAnswer;
   text?: string;
@@ -39,7 +39,7 @@ export function createHttpTransport(
   setup: TransportSetup,
 ): Transport {
   const { report, tracer } = setup;
-  /** Set once the peer turned out to know streams only in their other form. */
+  /** Set once the peer turned out to support streams only in the alternative form. */
   let prefersAlternative = false;
 
   const session =
@@ -113,7 +113,7 @@ export function createHttpTransport(
         tracer?.response(call, answer);
         return { ok: true, value: readFrames(answer, decoder, call, { silenceMs: setup.streamSilenceMs, report }) };
       }
-      // Instead of a stream, peers send an error as usual, and some send the only frame there would be.
+      // Instead of a stream, peers respond with an ordinary error, and some with the only frame of the stream.
       const whole = await readWhole(call, answer, received);
       if (!isSuccess(answer.status)) calling.decode(operation.kind === "stream" ? "send" : "get", whole, operation);
       if (isPage(answer, whole.text)) throw unexpectedPageError(whole.contentType);
@@ -163,17 +163,17 @@ function toFailure(error: unknown, call: ExchangeCall, received: Received): Fail
     return { ok: false, error: failed, transient: isTransient(failed), reach };
   }
   const status = received.answer?.status ?? 0;
-  const said = withRetryAfter(error, received.answer);
-  // A server that stumbles says so by a status, or within the protocol, where JSON-RPC has no status to say it by.
-  const stumbled = said.code === "INTERNAL_ERROR" || (status >= 500 && said.code === "INVALID_AGENT_RESPONSE");
-  return { ok: false, error: said, transient: stumbled || isTransient(said), reach: reachOf(said, received) };
+  const failed = withRetryAfter(error, received.answer);
+  // Server errors are reported by the status or, since JSON-RPC has no status, by an error code.
+  const stumbled = failed.code === "INTERNAL_ERROR" || (status >= 500 && failed.code === "INVALID_AGENT_RESPONSE");
+  return { ok: false, error: failed, transient: stumbled || isTransient(failed), reach: reachOf(failed, received) };
 }
 
 function reachOf(error: ProtocolError, { answer, text }: Received): Reach {
   if (isUnknownToPeer(error)) return "untaken";
   const status = answer?.status ?? 0;
-  // A page instead of an answer: somebody else's address. Behind a gateway that failed there may be the agent, though,
-  // and a login page says that credentials are missing.
+  // An HTML page instead of a response is not from the agent. With a gateway error the agent may be behind it, though,
+  // and a login page means that credentials are missing.
   return answer !== undefined && isPage(answer, text) && status < 500 && status !== 401 && status !== 403
     ? "untaken"
     : "unknown";
@@ -213,7 +213,7 @@ function isNoSuchRoute(error: Failure["error"], status: number | undefined): boo
   return status === 405 || ((status === 404 || status === 501) && error.code === "METHOD_NOT_FOUND");
 }
 
-/** The peer looked at the call and did not understand it, so that it has done nothing. */
+/** The peer rejected the call as invalid, so it has done nothing. */
 function isRejectedAsInvalid(error: Failure["error"]): boolean {
   if (!ProtocolError.is(error)) return false;
   return error.code === "INVALID_PARAMS" || error.code === "INVALID_REQUEST" || error.code === "METHOD_NOT_FOUND";

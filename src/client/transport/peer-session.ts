@@ -1,6 +1,6 @@
 /**
- * Sessions that a peer requires before it accepts calls: one is opened when the peer asks for it, shared by all calls
- * and opened again when the peer no longer knows it.
+ * Sessions that a peer requires before it accepts calls: opened when the peer requests one, shared by all calls, and
+ * reopened when the peer no longer accepts it.
  */
 
 import type { BufferedResponse, CallTarget, SessionCalling } from "../../dialects/contract.ts";
@@ -12,7 +12,7 @@ import { type Attempt, awaitFirstFrames, type Failure, type FrameReader } from "
 interface SessionSetup {
   readonly calling: SessionCalling;
   readonly target: () => CallTarget;
-  /** Makes one request and decodes its answer. Never rejects. */
+  /** Makes one request and decodes the response. Never rejects. */
   readonly request: <T>(call: ExchangeCall, decode: (answer: BufferedResponse) => T) => Promise<Attempt<T>>;
   readonly timeoutMs: number;
   readonly authCode: string | undefined;
@@ -31,7 +31,7 @@ export class PeerSession {
     this.#loggingIn = new SharedRequest((signal) => this.#logIn(signal));
   }
 
-  /** Makes a call in the session there is. Where the peer asks for another, opens that and makes the call once more. */
+  /** Makes a call in the current session. If the peer requires a new one, opens it and repeats the call once. */
   async call<T>(call: ExchangeCall, make: (call: ExchangeCall) => Promise<Attempt<T>>): Promise<Attempt<T>> {
     const used = this.#id;
     const first = await make(this.#within(call, used));
@@ -45,7 +45,7 @@ export class PeerSession {
     );
   }
 
-  /** Like `call`. A stream that begins by asking for a session has not been opened. */
+  /** Like `call`. A stream whose first frame requests a session counts as not opened. */
   open(call: ExchangeCall, open: (call: ExchangeCall) => Promise<Attempt<FrameReader>>): Promise<Attempt<FrameReader>> {
     return this.call(call, async (within) => {
       const opened = await open(within);
@@ -56,13 +56,13 @@ export class PeerSession {
     });
   }
 
-  /** The login that messages name; undefined where no code of one was given. */
+  /** The login id for messages; undefined without an `authCode`. */
   async loginId(signal: AbortSignal): Promise<Attempt<string | undefined>> {
     if (this.#setup.authCode === undefined || this.#loginId !== undefined) return { ok: true, value: this.#loginId };
     return this.#loggingIn.join({ signal, method: "POST", url: this.#setup.target().url });
   }
 
-  /** `refused` is what the peer does not accept: another call may have opened a new session since. */
+  /** `refused` is the session that the peer rejected; another call may have opened a new one since. */
   async #renew(refused: string | undefined, call: ExchangeCall): Promise<Attempt<string>> {
     if (this.#id !== undefined && this.#id !== refused) return { ok: true, value: this.#id };
     return this.#opening.join(call);
@@ -74,7 +74,7 @@ export class PeerSession {
     const opened = await request({ ...calling.encodeOpen(target()), ...bounds }, calling.decodeOpen);
     if (!opened.ok) return opened;
     const confirmation = this.#within({ ...calling.encodeOpened(target()), ...bounds }, opened.value);
-    // A peer that refuses this step does not need it: whether the session is good, the next call shows.
+    // A peer that rejects this step does not need it; the next call shows whether the session is valid.
     await request(confirmation, () => undefined);
     this.#id = opened.value;
     return opened;
@@ -105,7 +105,7 @@ function unauthenticatedFailure(message: string): Failure {
   return { ok: false, error: new ProtocolError("UNAUTHENTICATED", message), transient: false, reach: "unknown" };
 }
 
-/** Both refusals are named: what the call was refused with, and why no session came of it. */
+/** The message contains both errors: why the call was rejected, and why no session could be opened. */
 function sessionNotOpened(first: Failure, opened: Failure): Failure {
   if (!ProtocolError.is(opened.error)) return opened;
   const { message: why } = opened.error;
@@ -118,7 +118,7 @@ function sessionNotOpened(first: Failure, opened: Failure): Failure {
   return { ...opened, error };
 }
 
-/** A request that several calls wait for: made once, and ended early only when none of them waits any more. */
+/** A request shared by several calls: sent once, and aborted only when none of them waits for it any more. */
 class SharedRequest {
   readonly #make: (signal: AbortSignal) => Promise<Attempt<string>>;
   #flight: Flight | undefined;
@@ -150,7 +150,7 @@ class SharedRequest {
       if (this.#flight === flight) this.#flight = undefined;
     });
     const flight: Flight = { made, controller, waiting: 0 };
-    // One that no call waits for is given up: the next call begins another.
+    // An aborted request is not shared any more: the next call starts another.
     controller.signal.addEventListener("abort", () => {
       if (this.#flight === flight) this.#flight = undefined;
     });

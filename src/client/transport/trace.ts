@@ -1,4 +1,4 @@
-/** Showing exchanges to a debugger without showing secrets. */
+/** Traces requests and responses for debugging, with secrets redacted. */
 import type { ExchangeAnswer, ExchangeCall } from "../../wire/exchange.ts";
 import type { RpcMetadata } from "../../wire/rpc.ts";
 import type { ExchangeTrace } from "../options.ts";
@@ -7,18 +7,18 @@ const REDACTED = "[redacted]";
 
 const SECRET_NAME = /auth|token|secret|cookie|credential|password|session|sign|key/i;
 const NOT_SECRET = new Set(["idempotency-key"]);
-/** Members of push configs and of sessions; a trace is for reading, so the same names elsewhere may be hidden too. */
+/** Fields of push configs and of sessions. The same names elsewhere are redacted too, which is fine for a trace. */
 const SECRET_FIELDS = /"(credentials|token|agentSessionId|agentLoginSessionId|authCode)"(\s*:\s*)"(?:[^"\\]|\\.)*"/g;
 
 export interface Tracer {
   request(call: ExchangeCall): void;
   response(call: ExchangeCall, answer: ExchangeAnswer, body?: string): void;
-  /** Messages of gRPC are bytes: their size is all that is shown. */
+  /** gRPC messages are binary: only their size is traced. */
   rpcRequest(url: string, metadata: RpcMetadata, bytes: number): void;
   rpcResponse(url: string, code: number, metadata: RpcMetadata, bytes?: number): void;
 }
 
-/** What the caller put into `headers` is redacted whatever its name: credentials come under many names. */
+/** All of the caller's `headers` are redacted, whatever their names: many different headers carry credentials. */
 export function createTracer(
   onExchange: ((trace: ExchangeTrace) => void) | undefined,
   callerHeaders: Readonly<Record<string, string>>,
@@ -74,7 +74,7 @@ function redactTracedUrl(url: string): string {
   shown.username = "";
   shown.password = "";
   for (const name of [...shown.searchParams.keys()]) {
-    // `pageToken` is a cursor and worth seeing.
+    // `pageToken` is a cursor and useful in a trace.
     if (SECRET_NAME.test(name) && name !== "pageToken") shown.searchParams.set(name, REDACTED);
   }
   return shown.href;

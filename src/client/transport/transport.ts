@@ -1,4 +1,4 @@
-/** What every carrier offers: one try of an operation, one opening of a stream. Retries and other interfaces are `caller.ts`. */
+/** Interface of the transports: one attempt of an operation or a stream. Retries and failover are in `call/`. */
 
 import type { CallTarget, ExchangeCalling, FrameDecoder, SigningKeys } from "../../dialects/contract.ts";
 import { ProtocolError } from "../../model/errors.ts";
@@ -10,7 +10,7 @@ import { ConnectionError, redactUrl, toConnectionError } from "../errors.ts";
 import type { ChosenInterface } from "../options.ts";
 import type { Tracer } from "./trace.ts";
 
-/** The circumstances of one call. */
+/** Settings of one call. */
 export interface CallSettings {
   readonly signal: AbortSignal;
   readonly timeoutMs: number | undefined;
@@ -19,16 +19,16 @@ export interface CallSettings {
 }
 
 /**
- * How far a failed try got. `unsaid`: this dialect has no words for it, or not without a loss that is refused;
- * `untaken`: the failure shows that the agent took nothing, so that it can be asked by another way;
- * `unknown`: the agent may have taken it.
+ * How far a failed attempt got. `unsaid`: the dialect cannot express the operation, or only with a refused loss;
+ * `untaken`: the failure shows that the agent received nothing, so another interface can be tried;
+ * `unknown`: the agent may have received it.
  */
 export type Reach = "unsaid" | "untaken" | "unknown";
 
 export interface Failure {
   readonly ok: false;
   readonly error: ProtocolError | ConnectionError;
-  /** Asking again may help. */
+  /** A retry may succeed. */
   readonly transient: boolean;
   readonly reach: Reach;
 }
@@ -38,7 +38,7 @@ export type Attempt<T> = { readonly ok: true; readonly value: T } | Failure;
 export type StreamOperation = Extract<Operation, { kind: "stream" | "subscribe" }>;
 export type UnaryOperation = Exclude<Operation, StreamOperation>;
 
-/** Neither rejects: what goes wrong is a failure. */
+/** Neither method rejects: errors are returned as failures. */
 export interface Transport {
   attempt<O extends UnaryOperation>(operation: O, settings: CallSettings): Promise<Attempt<OutcomeOf<O>>>;
   open(operation: StreamOperation, settings: CallSettings): Promise<Attempt<FrameReader>>;
@@ -47,15 +47,15 @@ export interface Transport {
 export interface TransportSetup {
   readonly headers: Readonly<Record<string, string>>;
   readonly keys?: SigningKeys | undefined;
-  /** Code of a user's login, in dialects in which users log in. */
+  /** Code of a user's login, in dialects with user logins. */
   readonly authCode?: string | undefined;
   readonly extensions: readonly string[];
   readonly timeoutMs: number;
   readonly streamSilenceMs: number;
   readonly tracer: Tracer | undefined;
-  /** Tells what a codec lost; throws LOSS_REFUSED where nothing may be lost. */
+  /** Reports what a codec lost; throws LOSS_REFUSED in strict mode. */
   readonly report: (losses: readonly Loss[]) => void;
-  /** Tells a person that something was done another way. */
+  /** Notifies the user that a fallback was used. */
   readonly notifyFallback: (message: string) => void;
 }
 
@@ -73,7 +73,7 @@ export function callTarget(
   };
 }
 
-/** For requests that belong to no operation. */
+/** For requests that are not part of an operation. */
 export function peerTarget(
   { tenant, url }: ChosenInterface,
   { headers, keys }: Pick<TransportSetup, "headers" | "keys">,
@@ -82,28 +82,28 @@ export function peerTarget(
   return { url, tenant, headers, extensions: [], ...signing };
 }
 
-/** An encoder's refusal; anything but a ProtocolError is a defect and thrown on. */
+/** Failure for an operation that the encoder rejected; anything but a ProtocolError is a bug and rethrown. */
 export function encodingFailure(error: unknown): Failure {
   if (!ProtocolError.is(error)) throw error;
   return { ok: false, error, transient: false, reach: "unsaid" };
 }
 
-/** What a peer says when it knows the caller's dialect or this operation not at all, and so cannot have done anything. */
+/** The peer does not support the dialect or this operation, and so cannot have done anything. */
 export function isUnknownToPeer(error: unknown): boolean {
   return ProtocolError.is(error) && (error.code === "METHOD_NOT_FOUND" || error.code === "VERSION_NOT_SUPPORTED");
 }
 
-/** Frames of one connection, in batches as they come off the network. */
+/** Frames of one connection, batched as they arrive from the network. */
 
 export interface FrameReader {
-  /** Ends when the peer closes; fails with `ProtocolError` for what it says and `ConnectionError` for a break. */
+  /** Ends when the peer closes; fails with `ProtocolError` for the peer's errors, `ConnectionError` for broken streams. */
   readonly frames: AsyncGenerator<readonly StreamFrame[], void, undefined>;
   cancel(): void;
-  /** Nothing of interest is to come: the peer has this long to close, then the stream ends as if it had. */
+  /** No more frames of interest: if the peer does not close within this time, the stream ends as if it had. */
   closeWithin(milliseconds: number): void;
 }
 
-/** The same reader once something has come, it has ended or it has failed; its failure is told beside it. */
+/** Waits until the first frames arrive, the stream ends or it fails; returns an equivalent reader, and the failure. */
 export async function awaitFirstFrames(
   reader: FrameReader,
 ): Promise<{ readonly reader: FrameReader; readonly failure: unknown }> {
@@ -141,7 +141,7 @@ export function readFrames(
   let silent = false;
   let closing: NodeJS.Timeout | undefined;
 
-  /** Every byte is a sign of life, comments too. Time in which nobody asks for more does not count. */
+  /** Any byte resets the timer, comments included. Time in which the consumer does not read is not counted. */
   async function* watchedChunks(): AsyncGenerator<Uint8Array, void, undefined> {
     const chunks = answer.chunks[Symbol.asyncIterator]();
     const onSilence = (): void => {
@@ -194,8 +194,8 @@ export function readFrames(
   };
 }
 
-export function createFrameDecoder(calling: ExchangeCalling, asked: Operation): FrameDecoder {
-  return calling.openFrames?.(asked) ?? decodeEachFrame(calling);
+export function createFrameDecoder(calling: ExchangeCalling, operation: Operation): FrameDecoder {
+  return calling.openFrames?.(operation) ?? decodeEachFrame(calling);
 }
 
 function decodeEachFrame(calling: ExchangeCalling): FrameDecoder {
@@ -207,7 +207,7 @@ function decodeEachFrame(calling: ExchangeCalling): FrameDecoder {
   };
 }
 
-/** What came before a frame that cannot be read is still good. */
+/** Frames before one that cannot be decoded are still delivered. */
 function decodeAll(
   events: readonly SseEvent[],
   decoder: FrameDecoder,

@@ -1,4 +1,4 @@
-/** A process that makes one call and one stream over gRPC and then has nothing to do. */
+/** A process that makes one unary and one streaming call over gRPC and then should exit. */
 
 import { parseGrpcAddress } from "../../card/addresses.ts";
 import { createGrpcCarrier } from "../grpc-carrier.ts";

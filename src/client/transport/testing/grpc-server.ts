@@ -1,4 +1,4 @@
-/** A gRPC server for tests that takes any method of one service and answers with whatever bytes a test says. */
+/** A gRPC server for tests that accepts any method of one service and responds with the bytes a test provides. */
 import {
   type Metadata,
   Server,
