@@ -57,7 +57,7 @@ export function createAgentCaller({ caller, card, signal, hops }: AgentCallerSet
     return knowsHops ? came : { ...NO_HOPS, hops: Math.max(came.hops, came.ancestors.length - 1) };
   }
 
-  async function ask<O extends UnaryOperation>(
+  async function request<O extends UnaryOperation>(
     operation: O,
     options: CallOptions,
     onRepeat?: () => void,
@@ -140,11 +140,11 @@ export function createAgentCaller({ caller, card, signal, hops }: AgentCallerSet
       repeated = true;
     };
     try {
-      return await ask(operation, options, onRepeat);
+      return await request(operation, options, onRepeat);
     } catch (error) {
       // The first attempt may have succeeded, with only its response lost.
       if (!repeated || !ProtocolError.is(error) || error.code !== "TASK_NOT_CANCELABLE") throw error;
-      const task = await ask({ kind: "get", id: operation.id }, options);
+      const task = await request({ kind: "get", id: operation.id }, options);
       if (task.status.state !== "TASK_STATE_CANCELED") throw error;
       return task;
     }
@@ -154,7 +154,7 @@ export function createAgentCaller({ caller, card, signal, hops }: AgentCallerSet
     switch (operation.kind) {
       case "send": {
         const { input, options: own } = withCallHops(operation, options);
-        return ask(input, own);
+        return request(input, own);
       }
       case "stream":
         return stream(operation, options);
@@ -163,7 +163,7 @@ export function createAgentCaller({ caller, card, signal, hops }: AgentCallerSet
       case "cancel":
         return cancel(operation, options);
       default:
-        return ask(operation, options);
+        return request(operation, options);
     }
   }
 

@@ -96,7 +96,7 @@ export function isUnknownToPeer(error: unknown): boolean {
 /** Frames of one connection, batched as they arrive from the network. */
 
 export interface FrameReader {
-  /** Ends when the peer closes; fails with `ProtocolError` for the peer's errors, `ConnectionError` for broken streams. */
+  /** Ends when the peer closes; fails with `ProtocolError` for its errors, `ConnectionError` for a broken stream. */
   readonly frames: AsyncGenerator<readonly StreamFrame[], void, undefined>;
   cancel(): void;
   /** No more frames of interest: if the peer does not close within this time, the stream ends as if it had. */
