@@ -1,3 +1,3 @@
-/** What `use:` in a configuration may name. */
+/** Values of `use:` in a configuration. */
 export const BUILTIN_NAMES = ["echo", "outline", "document", "summary", "tck"] as const;
 export type BuiltinName = (typeof BUILTIN_NAMES)[number];

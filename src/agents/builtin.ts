@@ -23,7 +23,7 @@ export const BUILTIN_AGENTS = {
   tck: createTckAgent,
 } as const satisfies Record<BuiltinName, () => Agent>;
 
-/** Says what it is told: the shortest agent that does everything a task can. */
+/** Repeats its input: the shortest agent that uses every feature of a task. */
 export function createEchoAgent(): Agent {
   return defineAgent({
     name: "Echo",
@@ -47,7 +47,7 @@ export function createEchoAgent(): Agent {
   });
 }
 
-/** A text or a topic in, its outline out. */
+/** Text or a topic in, its outline out. */
 function createOutlineAgent(): Agent {
   return defineAgent({
     name: "Outline writer",
@@ -80,7 +80,7 @@ function createOutlineAgent(): Agent {
   });
 }
 
-/** A skeleton says that it is one, in the text as in the data. */
+/** A skeleton is marked as one, in the text and in the data. */
 function outlineMarkdown(outline: Outline): string {
   const sections = outline.sections.map(
     ({ title, points }) => `${title === "" ? "" : `## ${title}\n\n`}${points.map((point) => `- ${point}\n`).join("")}`,
@@ -90,7 +90,7 @@ function outlineMarkdown(outline: Outline): string {
   return [...title, ...remark, ...sections].join("\n");
 }
 
-/** An outline or a text in, an article out, streamed as it is put together. */
+/** An outline or text in, an article out, streamed as it is written. */
 function createDocumentAgent(): Agent {
   return defineAgent({
     name: "Document writer",
@@ -121,7 +121,7 @@ function createDocumentAgent(): Agent {
   });
 }
 
-/** A text in, its most telling sentences out. */
+/** Text in, its most important sentences out. */
 function createSummaryAgent(): Agent {
   return defineAgent({
     name: "Summary writer",
@@ -150,20 +150,20 @@ function createSummaryAgent(): Agent {
   });
 }
 
-/** What an outline would say as an article, for a caller that hands on the data of one. */
+/** An outline is converted to an article first, for callers that pass on its data. */
 function textToSummarize({ text: given, data: value }: TextInput, parts: readonly Part[]): string {
   const isOutline = !parts.some(isTextPart) && (readOutline(value)?.sections.length ?? 0) > 0;
   return isOutline ? writeDocument({ outline: value }).markdown : given;
 }
 
 interface TextInput {
-  /** All text there is: text parts, else text files, else text that travelled as data. */
+  /** The text of the text parts, else of text files, else of data. */
   readonly text: string;
-  /** The first data part that holds something. */
+  /** The first data part that is not null. */
   readonly data: JsonValue | undefined;
 }
 
-/** Members under which other agents put running text. */
+/** Fields in which other agents put text. */
 const TEXT_FIELDS = ["text", "markdown", "content", "document", "article", "topic", "内容", "主题"];
 
 function readTextInput(parts: readonly Part[]): TextInput {

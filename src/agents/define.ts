@@ -8,13 +8,13 @@ import { parseDuration } from "../model/duration.ts";
 import { rejectUnknownKeys } from "../model/suggestions.ts";
 import { AgentTurn } from "./turn.ts";
 
-/** A skill as an author writes it; `tags` default to the id. */
+/** Definition of a skill; `tags` default to the id. */
 export type SkillDefinition = Omit<ProfileSkill, "tags"> & { readonly tags?: readonly string[] };
 
 /** The type of a function without a return statement. */
 type NoReturn = ReturnType<() => void>;
 
-/** What a run that is a plain function may answer: a message, or nothing, which completes the task. */
+/** Return value of a plain run function: a message, or nothing, which completes the task. */
 type Answer = Content | MessageDraft | undefined | NoReturn;
 
 type RunFunction = (
@@ -22,31 +22,31 @@ type RunFunction = (
 ) => AsyncGenerator<AgentEvent, MessageDraft | undefined | NoReturn, undefined> | Promise<Answer> | Answer;
 
 export interface AgentDefinition {
-  /** Name on the card, for people. */
+  /** Display name on the card. */
   readonly name: string;
-  /** What the agent does, for people and for agents that look for one. */
+  /** What the agent does, for users and for agents that search for one. */
   readonly description: string;
   /** Version of the agent itself. Default: `1.0.0`. */
   readonly version?: string;
-  /** What the agent can do. Default: one skill, the agent as a whole. */
+  /** Default: one skill, the agent as a whole. */
   readonly skills?: readonly SkillDefinition[];
   /**
-   * An async generator that yields events, or a function that returns a message. Falling off the end completes the
-   * task, returning a message before anything was yielded answers without a task, throwing fails the task.
+   * An async generator that yields events, or a function that returns a message. Returning nothing completes the task,
+   * returning a message before any event replies without a task, throwing fails the task.
    */
   readonly run: RunFunction;
   /**
-   * What becomes of a running task when the process dies: `"fail"` (default) fails it, `"resume"` runs it again.
-   * Declare `resume` only if repeating a run does no harm.
+   * What happens to a running task when the process dies: `"fail"` (default) fails it, `"resume"` runs it again.
+   * Declare `resume` only if a run can safely be repeated.
    */
   readonly onCrash?: Agent["onCrash"];
-  /** Maximum number of runs at the same time. Default: unlimited. */
+  /** Maximum number of concurrent runs. Default: unlimited. */
   readonly concurrency?: number;
-  /** Maximum time of one turn: milliseconds, or `500ms`, `60s`, `5m`, `1h`. The task fails after it. Default: none. */
+  /** Maximum duration of one turn: milliseconds, or `500ms`, `60s`, `5m`, `1h`. The task then fails. Default: none. */
   readonly timeout?: number | string;
-  /** Media types that messages may have. Default: `text/plain` and `application/json`. */
+  /** Media types of messages. Default: `text/plain` and `application/json`. */
   readonly inputModes?: readonly string[];
-  /** Media types of the results. Default: `text/plain` and `application/json`. */
+  /** Media types of results. Default: `text/plain` and `application/json`. */
   readonly outputModes?: readonly string[];
   /** Whether callers may stream. Default: true. */
   readonly streaming?: boolean;
@@ -54,13 +54,13 @@ export interface AgentDefinition {
   readonly extensions?: readonly AgentExtension[];
   /** Organisation behind the agent: `{ organization, url }`. */
   readonly provider?: AgentProvider;
-  /** Where people read about the agent. */
+  /** Documentation for users of the agent. */
   readonly documentationUrl?: string;
-  /** An icon for the agent. */
+  /** Icon of the agent. */
   readonly iconUrl?: string;
   /**
-   * What only authenticated callers see on the card: an object for all of them, or a function of the caller;
-   * undefined adds nothing for that caller.
+   * Additions to the card for authenticated callers: an object for all of them, or a function of the caller that
+   * returns undefined to add nothing.
    */
   readonly extended?:
     | ExtendedDefinition
@@ -68,9 +68,9 @@ export interface AgentDefinition {
 }
 
 interface ExtendedDefinition {
-  /** Takes the place of the public one. */
+  /** Replaces the public description. */
   readonly description?: string;
-  /** Beside the public ones. */
+  /** In addition to the public skills. */
   readonly skills?: readonly SkillDefinition[];
 }
 
@@ -107,7 +107,7 @@ export function defineAgent(definition: AgentDefinition): Agent {
   };
 }
 
-/** A generator is handed to the engine as it is, so that an event passes no promise but its own. */
+/** A generator is passed to the engine as is, so that an event needs no additional promise. */
 function startRun(run: RunFunction, turn: Turn): AgentRun {
   try {
     const result = runWithHops(turn, () => run(new AgentTurn(turn)));
@@ -118,7 +118,7 @@ function startRun(run: RunFunction, turn: Turn): AgentRun {
   }
 }
 
-/** A generator continues as part of whatever asks it to, which is the engine: each step has to name its run. */
+/** A generator resumes in the async context of its consumer, the engine: each step has to restore that of its run. */
 function trackSteps(steps: AgentRun, turn: Turn): AgentRun {
   if (!areHopsTracked()) return steps;
   return {
@@ -128,13 +128,13 @@ function trackSteps(steps: AgentRun, turn: Turn): AgentRun {
   };
 }
 
-/** The run of a plain function: it yields nothing and returns its answer. */
+/** The run of a plain function: yields nothing and returns the answer. */
 class AnswerRun implements AsyncIterator<AgentEvent, MessageDraft | undefined> {
   readonly #answer: Promise<Answer>;
 
   constructor(answer: Promise<Answer>) {
     this.#answer = answer;
-    // Whoever asks for the answer gets the rejection; one that nobody asked for must not end the process.
+    // The consumer receives the rejection from `next`; without a consumer it must not end the process.
     answer.catch(() => {});
   }
 
@@ -205,7 +205,7 @@ function timeoutOf(timeout: number | string | undefined): number | undefined {
   return typeof timeout === "string" ? parseDuration(timeout) : timeout;
 }
 
-/** Definitions also come from untyped modules, so nothing about them is taken for granted. */
+/** Definitions may come from untyped modules, so they are validated completely. */
 function checkDefinition(definition: AgentDefinition): void {
   if (typeof definition !== "object" || definition === null) throwInvalid("needs an object that describes the agent");
   rejectUnknownKeys("defineAgent", definition, Object.keys(OPTION_NAMES));

@@ -18,9 +18,9 @@ import { statusText } from "../model/status-texts.ts";
 import { isInterrupted, isTerminal, type TaskState, type TaskStatus } from "../model/task.ts";
 import { type AgentDefinition, defineAgent } from "./define.ts";
 
-/** An agent elsewhere. Leaving one of its streams early stops nothing. */
+/** A remote agent. Leaving one of its streams early does not cancel anything. */
 export interface Peer extends Dispatcher {
-  /** Of the dialect that it is called in; absent: messages can be sent and cancelled, and nothing can be asked. */
+  /** Operations of the dialect in use; if absent, messages can be sent and cancelled, but tasks cannot be queried. */
   readonly can?: { readonly operations: Readonly<Record<OperationKind, boolean>> } | undefined;
   /** It recognises a repeated send by its idempotency key. */
   readonly recognizesRepeats?: boolean;
@@ -31,17 +31,17 @@ interface ForwardingAgentOptions extends Omit<AgentDefinition, "run"> {
 }
 
 /**
- * An agent that passes every message on to a peer, and what the peer answers back to the caller.
+ * An agent that forwards every message to a peer, and the peer's answer to the caller.
  *
- * After a crash it asks the peer what became of the message, and continues where the log ends. Where the peer cannot
- * be asked, or never confirmed the message and would not recognise it, `onCrash` decides whether it is sent again.
+ * After a crash it queries the peer for the task, and continues where the log ends. If the peer cannot be queried, or
+ * never confirmed the message and would not recognise it, `onCrash` decides whether it is sent again.
  */
 export function createForwardingAgent({ peer, ...definition }: ForwardingAgentOptions): Agent {
   const policy = definition.onCrash ?? "fail";
   return {
     ...defineAgent({ ...definition, run: () => undefined }),
     get onCrash() {
-      return canBeAsked(peer) ? "resume" : policy;
+      return canBeQueried(peer) ? "resume" : policy;
     },
     run: (turn) => new Forwarding(turn, peer, policy).run(),
     async dropped({ caller, memory }) {
@@ -51,25 +51,25 @@ export function createForwardingAgent({ peer, ...definition }: ForwardingAgentOp
   };
 }
 
-/** In a task's memory: the peer's task that waits for the answer to a question. */
+/** Key in a task's memory: the peer's task that waits for input. */
 const WAITING = "waiting";
-/** In a task's memory: the newest message for the peer, written before it is sent. */
+/** Key in a task's memory: the newest message for the peer, written before it is sent. */
 const SENT = "sent";
 
 type SentMessage = {
   readonly message: string;
-  /** The peer's task, once the peer has named it. */
+  /** Id of the peer's task, once the peer has sent it. */
   readonly task?: string;
-  /** Of the newest event in the peer's log when that was written, where all up to it needs no showing. */
+  /** Position in the peer's log at the time of writing, if the events up to it need not be forwarded. */
   readonly number?: number;
 };
 
-/** What a peer answers where a task that exists can only be read. */
+/** Error codes of a peer whose task exists but can only be read. */
 const CANNOT_FOLLOW: ReadonlySet<string> = new Set<ErrorCode>(["UNSUPPORTED_OPERATION", "METHOD_NOT_FOUND"]);
-/** How long a peer may take to answer a cancellation. */
+/** Timeout for a cancellation at the peer. */
 const CANCEL_MS = 4_000;
 
-function canBeAsked({ can }: Peer): boolean {
+function canBeQueried({ can }: Peer): boolean {
   return can !== undefined && (can.operations.subscribe || can.operations.get);
 }
 
@@ -81,17 +81,17 @@ async function cancelAtPeer(peer: Peer, id: string, caller: Caller, signal: Abor
   await peer.dispatch({ kind: "cancel", id }, callOf(caller, signal));
 }
 
-/** One message and its answer. */
+/** Forwards one message and its answer. */
 class Forwarding {
   readonly #turn: Turn;
   readonly #peer: Peer;
   readonly #policy: Agent["onCrash"];
-  /** The peer's task, as far as it is known. */
+  /** Id of the peer's task, once known. */
   #taskId: string | undefined;
   #continues = false;
-  /** Of the peer's log: frames up to this one need not be shown. */
+  /** Position in the peer's log: frames up to this one need not be forwarded. */
   #after: number | undefined;
-  /** The newest status is one after which nothing more is to come. */
+  /** No more events follow the newest status. */
   #settled = false;
   #cancelling: Promise<void> | undefined;
   #cancelSent = false;
@@ -127,24 +127,24 @@ class Forwarding {
       signal.removeEventListener("abort", stop);
       if (this.#settled) over.abort();
       await this.#cancelling;
-      // The id may have become known after the abort.
+      // The id may have arrived after the abort.
       if (signal.aborted) await this.#cancel(over.signal);
     }
     return undefined;
   }
 
-  /** Undefined where an earlier process may have sent the message and there is no way to find out. */
+  /** Undefined if an earlier process may have sent the message and the peer cannot be queried. */
   async #open(): Promise<FrameStream | undefined> {
     const { attempt, caller, hops, memory, message, signal, task } = this.#turn;
     const peer = this.#peer;
     const call = { ...callOf(caller, signal), hops };
     const earlier = attempt > 1 ? await memory.get<SentMessage>(SENT) : undefined;
     if (earlier?.message === message.messageId) {
-      if (earlier.task !== undefined && canBeAsked(peer)) return this.#reattach(earlier.task, earlier.number, call);
+      if (earlier.task !== undefined && canBeQueried(peer)) return this.#reattach(earlier.task, earlier.number, call);
       if (peer.recognizesRepeats !== true && this.#policy === "fail") return undefined;
     }
     const input = await this.#input();
-    if (canBeAsked(peer)) await memory.set(SENT, { message: message.messageId });
+    if (canBeQueried(peer)) await memory.set(SENT, { message: message.messageId });
     const idempotencyKey = peer.recognizesRepeats === true ? `${task.id}/${message.messageId}` : undefined;
     return peer.dispatch(
       { kind: "stream", ...input },
@@ -164,13 +164,13 @@ class Forwarding {
       );
     } catch (error) {
       if (!ProtocolError.is(error) || !CANNOT_FOLLOW.has(error.code)) throw error;
-      // It has ended, or can only be read.
+      // The task has ended, or can only be read.
       const task = await this.#peer.dispatch({ kind: "get", id }, call);
       return toStream({ task });
     }
   }
 
-  /** Ends with the stream, or earlier when nothing more is to come. */
+  /** Ends with the stream, or earlier if no more events follow. */
   async *#read(
     frames: AsyncIterator<readonly StreamFrame[]>,
   ): AsyncGenerator<AgentEvent, MessageDraft | undefined, undefined> {
@@ -187,7 +187,7 @@ class Forwarding {
           await this.#remember(event, events.length === 0 ? number : undefined);
           const last = events.pop();
           yield* events;
-          // Together with what came of it, so that a resumed run continues with the frame that follows.
+          // Stored together with the last event of the frame, so that a resumed run continues with the next frame.
           if (last !== undefined) yield number === undefined ? last : { ...last, checkpoint: number };
           if (this.#settled && stateOf(event) === "TASK_STATE_INPUT_REQUIRED") return undefined;
         }
@@ -199,10 +199,10 @@ class Forwarding {
     }
   }
 
-  /** Whatever the peer makes of it, the task here ends. */
+  /** The task ends here whether or not the peer cancels it. */
   async #cancel(over: AbortSignal): Promise<void> {
     const { caller, signal } = this.#turn;
-    // Another process, or this one later, continues with a run that was only lost here.
+    // A run that was only lost here is continued by another process, or by this one later.
     const isLost = ProtocolError.is(signal.reason) && signal.reason.code === "UNAVAILABLE";
     if (this.#taskId === undefined || isLost || this.#cancelSent || over.aborted) return;
     this.#cancelSent = true;
@@ -214,7 +214,7 @@ class Forwarding {
     if ("artifactUpdate" in event) return toArtifact(event.artifactUpdate);
     if ("statusUpdate" in event) return this.#toStatus(event.statusUpdate.status);
     const { artifacts = [], status } = event.task;
-    // A question that has just been answered may still show, with what was shown before it.
+    // The snapshot may still show the question that was just answered, and what was forwarded before it.
     if (this.#taskId === undefined && this.#continues && isInterrupted(status.state)) return [];
     return [...artifacts.flatMap((artifact) => toArtifact({ artifact })), ...this.#toStatus(status)];
   }
@@ -227,11 +227,11 @@ class Forwarding {
     return [{ status: state, ...(hasMessage ? { message: toDraft(message) } : undefined) }];
   }
 
-  /** Before anything of the frame is shown. `number` where nothing of it is. */
+  /** Called before anything of the frame is forwarded. `number` is set if nothing of it is. */
   async #remember(event: TaskEvent, number: number | undefined): Promise<void> {
     const { memory, message } = this.#turn;
     const id = taskIdOf(event);
-    if (this.#taskId === undefined && canBeAsked(this.#peer)) {
+    if (this.#taskId === undefined && canBeQueried(this.#peer)) {
       const sent: SentMessage = {
         message: message.messageId,
         task: id,
@@ -252,12 +252,12 @@ class Forwarding {
     const isFirst = history.length === 0;
     const waiting = isFirst ? undefined : await memory.get<string>(WAITING);
     this.#continues = waiting !== undefined;
-    const { contextId: _own, referenceTaskIds: _unknown, taskId: _here, ...words } = message;
-    const said = { ...words, contextId: peerContextId(caller.owner, task.contextId) };
+    const { contextId: _own, referenceTaskIds: _unknown, taskId: _here, ...fields } = message;
+    const outgoing = { ...fields, contextId: peerContextId(caller.owner, task.contextId) };
     return {
       ...(waiting === undefined
-        ? { message: said, chosenId: isFirst ? task.id : `${task.id}&${message.messageId}` }
-        : { message: { ...said, taskId: waiting } }),
+        ? { message: outgoing, chosenId: isFirst ? task.id : `${task.id}&${message.messageId}` }
+        : { message: { ...outgoing, taskId: waiting } }),
       ...(acceptedOutputModes.length === 0 ? undefined : { configuration: { acceptedOutputModes } }),
       ...(metadata === undefined ? undefined : { metadata }),
     };
@@ -278,7 +278,7 @@ async function* toStream(event: TaskEvent): AsyncGenerator<readonly StreamFrame[
   yield [{ event, json: JSON.stringify(event) }];
 }
 
-/** Callers may choose the ids of contexts, and the same id of two owners must not be the same conversation to a peer. */
+/** Callers may choose context ids, and the same id of two owners must not be the same conversation at the peer. */
 function peerContextId(owner: string, contextId: string): string {
   return createHash("sha256")
     .update(JSON.stringify([owner, contextId]))
@@ -286,7 +286,7 @@ function peerContextId(owner: string, contextId: string): string {
     .slice(0, 32);
 }
 
-/** Those of the request that came here; the peer gets them as one call further. */
+/** Removes the hops of the incoming request; the peer receives them incremented. */
 function withoutHops(metadata: JsonObject | undefined): JsonObject | undefined {
   if (metadata?.[EXTENSIONS.hops] === undefined) return metadata;
   const { [EXTENSIONS.hops]: _hops, ...rest } = metadata;
@@ -309,7 +309,7 @@ function failed(text: string): AgentEvent {
   return { status: "TASK_STATE_FAILED", message: { parts: [{ text }] } };
 }
 
-/** Ids and references are the peer's own. */
+/** Without ids and references, which belong to the peer. */
 function toDraft({ extensions, metadata, parts }: Message): MessageDraft {
   return {
     parts,

@@ -5,14 +5,14 @@ import { fileURLToPath } from "node:url";
 import type { Jiti } from "jiti";
 import type { Agent } from "../engine/agent.ts";
 
-/** A module that could not be used as an agent; the message says why and is meant for whoever wrote it. */
+/** A module that cannot be used as an agent; the message tells its author why. */
 export class AgentModuleError extends Error {
   override readonly name = "AgentModuleError";
 }
 
 export const MODULE_EXTENSIONS: readonly string[] = [".ts", ".mts", ".js", ".mjs"];
 
-/** What a module may import of this package, by where it is beside this file. */
+/** Entry points of this package that a module may import, relative to this file. */
 const OWN_ENTRIES = {
   "dragoman/client": "../client/index",
   "dragoman/express": "../server/express",
@@ -21,7 +21,7 @@ const OWN_ENTRIES = {
 
 const loaders = new Map<boolean, Promise<Jiti>>();
 
-/** Most servers have no modules to load, so the loader itself is only loaded for the first. */
+/** The loader is imported on first use, since most servers load no modules. */
 function loaderFor(file: string): Promise<Jiti> {
   const installed = findsThisPackage(file);
   let loader = loaders.get(installed);
@@ -33,7 +33,7 @@ function loaderFor(file: string): Promise<Jiti> {
   return loader;
 }
 
-/** A module beside which nothing is installed is given the copy that is running. */
+/** If the package is not installed next to the module, the running copy is used. */
 function findsThisPackage(file: string): boolean {
   try {
     createRequire(file).resolve("dragoman");
@@ -55,13 +55,13 @@ function ownEntries(): Record<string, string> {
 
 interface LoadModuleOptions {
   /**
-   * Read the module and what it imports anew, for reloading after a change. What plain JavaScript modules import is
-   * kept by Node itself and stays as it was first read.
+   * Reload the module and its imports after a change. Imports of plain JavaScript modules are cached by Node itself and
+   * are not reloaded.
    */
   readonly fresh?: boolean;
 }
 
-/** The agent that a module exports as its default. `file` is an absolute path. */
+/** Loads the agent that a module exports as its default. `file` is an absolute path. */
 export async function loadAgentModule(file: string, options: LoadModuleOptions = {}): Promise<Agent> {
   if (!MODULE_EXTENSIONS.includes(extname(file))) {
     throw new AgentModuleError(`${file} is not an agent module: it must end in ${MODULE_EXTENSIONS.join(", ")}.`);
@@ -86,7 +86,7 @@ export async function loadAgentModule(file: string, options: LoadModuleOptions =
   return agent;
 }
 
-/** True for what any copy of this package's `defineAgent` returned, where `instanceof` would fail. */
+/** Also true for the result of `defineAgent` of another copy of this package, where `instanceof` would fail. */
 function isAgent(value: unknown): value is Agent {
   if (!isObject(value) || typeof value.run !== "function" || !isObject(value.profile)) return false;
   const { name, description, version, skills } = value.profile;
@@ -110,11 +110,11 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 
 async function importFresh(jiti: Jiti, file: string): Promise<unknown> {
   forgetModules(jiti);
-  // Node never forgets a module it loaded by itself, so the text is given to the loader instead of the file's name.
+  // Node caches the modules that it loads forever, so the loader gets the source instead of the file name.
   return jiti.evalModule(await readFile(file, "utf8"), { filename: file, async: true, forceTranspile: true });
 }
 
-/** An agent may import files from anywhere, so all are forgotten but installed packages, which do not change. */
+/** An agent may import files from anywhere, so all are dropped except installed packages, which do not change. */
 function forgetModules(jiti: Jiti): void {
   for (const key of Object.keys(jiti.cache)) {
     if (!key.includes(`${sep}node_modules${sep}`)) delete jiti.cache[key];

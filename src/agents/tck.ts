@@ -7,14 +7,14 @@ import { defineAgent } from "./define.ts";
 import type { AgentTurn, ArtifactEvent } from "./turn.ts";
 
 export interface TckOptions {
-  /** The time unit of the delayed behaviours; by default TCK_STREAMING_TIMEOUT seconds, or two seconds. */
+  /** Time unit of the delayed behaviours. Default: TCK_STREAMING_TIMEOUT seconds, or two seconds. */
   readonly streamingTimeoutMs?: number;
   readonly streaming?: boolean;
-  /** URI of an extension; callers that do not activate it are refused. */
+  /** URI of an extension; callers that do not activate it are rejected. */
   readonly requiredExtension?: string;
 }
 
-/** What the public conformance kits ask of an agent, told by a prefix of the message's id or of its first text. */
+/** Behaviours that the public conformance kits expect, by a prefix of the message's id or of its first text. */
 type Behaviour = (turn: AgentTurn, unit: number) => AsyncGenerator<AgentEvent, void, undefined> | string;
 
 const GREETING = "Hello from TCK";
@@ -112,10 +112,10 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
 /** Longest first: `tck-artifact-file-url` before `tck-artifact-file`. */
 const PREFIXES = Object.keys(BEHAVIOURS).sort((a, b) => b.length - a.length);
 
-/** After these a message that names no behaviour belongs to the same conversation. */
+/** After these, a message without a behaviour continues the conversation. */
 const LASTING: ReadonlySet<Behaviour | undefined> = new Set([askForInput, stayOpen, BEHAVIOURS["tck-multi-turn"]]);
 
-/** The agent the public conformance kits test a server with. */
+/** The agent with which the public conformance kits test a server. */
 export function createTckAgent(options: TckOptions = {}): Agent {
   const unit = options.streamingTimeoutMs ?? streamingTimeoutFrom(process.env.TCK_STREAMING_TIMEOUT);
   return defineAgent({
@@ -161,7 +161,7 @@ function streamingTimeoutFrom(seconds: string | undefined): number {
   return Number.isFinite(value) && value >= 0 ? value * 1_000 : 2_000;
 }
 
-/** Waits, but no longer than the signal allows; true if the time passed, false if it was aborted. */
+/** Waits until the time has passed or the signal is aborted; true if the time passed. */
 async function sleepUnlessAborted(milliseconds: number, signal: AbortSignal): Promise<boolean> {
   try {
     await after(milliseconds, undefined, { signal });

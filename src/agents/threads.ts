@@ -3,9 +3,8 @@ import { extname } from "node:path";
 import { Worker, type WorkerOptions } from "node:worker_threads";
 
 /**
- * Whether a thread whose event loop should beat has stopped to turn. Judged by the CPU time that the thread used since
- * its last beat and not by the clock: a process that is suspended, stands in a debugger or has to share a busy machine
- * uses none, an endless loop uses all.
+ * Detects a thread whose event loop is blocked, by the CPU time that the thread used since its last beat and not by the
+ * clock: a process that is suspended, paused in a debugger or on a busy machine uses none, an endless loop uses all.
  */
 export class StallDetector {
   readonly #limitMs: number;
@@ -18,7 +17,7 @@ export class StallDetector {
     this.#cpuMs = cpuMs;
   }
 
-  /** To be asked again and again with the number of beats so far. */
+  /** To be called periodically with the number of beats so far. */
   isStalled(beats: number): boolean {
     const used = this.#cpuMs();
     if (beats !== this.#beats) {
@@ -32,19 +31,19 @@ export class StallDetector {
 
 const NANOSECONDS_PER_MS = 1e6;
 
-/** CPU time of one thread of this process in milliseconds. Where only that of all threads is known, it stands for it. */
+/** CPU time of one thread of this process in milliseconds; that of all threads if it is not available per thread. */
 export function threadCpuMs(thread: string): number {
   try {
     const [ran] = readFileSync(`/proc/self/task/${thread}/schedstat`, "utf8").split(" ");
     if (Number(ran) > 0) return Number(ran) / NANOSECONDS_PER_MS;
   } catch {
-    // Not Linux, or a thread that is gone.
+    // Not Linux, or the thread has exited.
   }
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000;
 }
 
-/** What the operating system calls the thread that asks; empty where that is not known. */
+/** Id of the current thread in the operating system; empty if not available. */
 export function currentThreadId(): string {
   try {
     return readlinkSync("/proc/thread-self").split("/").at(-1) ?? "";
@@ -53,11 +52,11 @@ export function currentThreadId(): string {
   }
 }
 
-/** Node reads no TypeScript in a thread of its own, so sources are loaded there as modules of agents are. */
+/** Node does not load TypeScript in worker threads, so sources are loaded like agent modules. */
 const LOAD_SOURCE = `const { workerData } = require("node:worker_threads");
 import(workerData.loader).then(({ createJiti }) => createJiti(workerData.source).import(workerData.source));`;
 
-/** Starts a thread with a module of this package, named by its place below `src` without its extension. */
+/** Starts a worker thread with a module of this package: its path relative to `src`, without extension. */
 export function startThread(module: string, options: Omit<WorkerOptions, "eval"> & { workerData: object }): Worker {
   const extension = extname(import.meta.url);
   const file = new URL(`../${module}${extension}`, import.meta.url);

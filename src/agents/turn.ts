@@ -17,7 +17,7 @@ type ArtifactContent<T> =
 
 interface ArtifactHead {
   readonly name?: string;
-  /** Defaults to the name, so that a repeated run replaces the artifact instead of adding another. */
+  /** Default: the name, so that a repeated run replaces the artifact instead of adding another. */
   readonly artifactId?: string;
   readonly description?: string;
   readonly metadata?: JsonObject;
@@ -28,7 +28,7 @@ export type ArtifactOptions<T = unknown> = ArtifactHead &
   ArtifactContent<T> & {
     /** Add the parts to the artifact of the same id instead of replacing it. */
     readonly append?: boolean;
-    /** Nothing will be added any more. */
+    /** No more parts will be added. */
     readonly lastChunk?: boolean;
   };
 
@@ -39,7 +39,7 @@ type MessageOptions = Omit<MessageDraft, "parts">;
 const WORKING: StatusEvent = { status: "TASK_STATE_WORKING" };
 const COMPLETED: StatusEvent = { status: "TASK_STATE_COMPLETED" };
 
-/** One message to an agent, and the words to answer it with. */
+/** One message to an agent, and the methods to answer it. */
 export class AgentTurn implements Turn {
   readonly #turn: Turn;
   #text: string | undefined;
@@ -64,22 +64,22 @@ export class AgentTurn implements Turn {
     return this.#turn.message.parts;
   }
 
-  /** Messages of this task before this one, oldest first; the newest of them when there are many. */
+  /** Earlier messages of this task, oldest first; only the newest of them if there are many. */
   get history(): readonly Message[] {
     return this.#turn.history;
   }
 
-  /** Which task this is, and the conversation that it belongs to. */
+  /** The task, and the conversation that it belongs to. */
   get task(): Turn["task"] {
     return this.#turn.task;
   }
 
-  /** Who asks: `owner`, `authenticated`, `scopes`, `address`. */
+  /** The caller: `owner`, `authenticated`, `scopes`, `address`. */
   get caller(): Caller {
     return this.#turn.caller;
   }
 
-  /** Aborted when the task is cancelled, times out, or this process lost the right to run it. */
+  /** Aborted when the task is cancelled, times out, or this process may no longer run it. */
   get signal(): AbortSignal {
     return this.#turn.signal;
   }
@@ -89,17 +89,17 @@ export class AgentTurn implements Turn {
     return this.#turn.memory;
   }
 
-  /** 1, and more when the run was started again after a crash. */
+  /** 1, or more if the run was restarted after a crash. */
   get attempt(): number {
     return this.#turn.attempt;
   }
 
-  /** `checkpoint` of the newest event that was written with one, when the run was started again after a crash. */
+  /** `checkpoint` of the newest event that has one, if the run was restarted after a crash. */
   get checkpoint(): JsonValue | undefined {
     return this.#turn.checkpoint;
   }
 
-  /** Media types that the caller accepts; empty if it did not say. */
+  /** Media types that the caller accepts; empty if not specified. */
   get acceptedOutputModes(): readonly string[] {
     return this.#turn.acceptedOutputModes;
   }
@@ -109,42 +109,42 @@ export class AgentTurn implements Turn {
     return this.#turn.metadata;
   }
 
-  /** Which agents the request came through, this one included. Pass it on: `connect(url, { hops: turn.hops })`. */
+  /** Agents that the request came through, including this one. Pass it on: `connect(url, { hops: turn.hops })`. */
   get hops(): Hops {
     return this.#turn.hops;
   }
 
-  /** The task is being worked on; with a message, progress that callers see. */
+  /** The task is in progress; with a message, progress that callers see. */
   working(content?: Content): StatusEvent {
     return content === undefined ? WORKING : status("TASK_STATE_WORKING", content);
   }
 
-  /** Ask the caller something. Yield it last: the answer starts a new turn of the same task. */
+  /** Asks the caller for input. Yield it last: the reply starts a new turn of the same task. */
   inputRequired(content: Content): StatusEvent {
     return status("TASK_STATE_INPUT_REQUIRED", content);
   }
 
-  /** Ask the caller to authenticate somewhere, out of band. */
+  /** Asks the caller to authenticate out of band. */
   authRequired(content: Content): StatusEvent {
     return status("TASK_STATE_AUTH_REQUIRED", content);
   }
 
-  /** Ends the task with a message. Falling off the end of a run completes the task without one. */
+  /** Completes the task with a message. A run that returns nothing completes it without one. */
   completed(content?: Content): StatusEvent {
     return content === undefined ? COMPLETED : status("TASK_STATE_COMPLETED", content);
   }
 
-  /** Ends the task as failed, with the reason for the caller. Throwing fails it too, without telling the caller why. */
+  /** Ends the task as failed, with the reason for the caller. Throwing also fails it, but does not send the reason. */
   failed(content: Content): StatusEvent {
     return status("TASK_STATE_FAILED", content);
   }
 
-  /** Ends the task as rejected: the agent does not do this. */
+  /** Ends the task as rejected: the agent does not accept the request. */
   rejected(content: Content): StatusEvent {
     return status("TASK_STATE_REJECTED", content);
   }
 
-  /** A result, or a piece of one. */
+  /** A result, or a chunk of one. */
   artifact<T>(options: ArtifactOptions<T>): ArtifactEvent {
     const event: Mutable<ArtifactEvent> = { artifact: draftOf(options, partsOf(options)) };
     if (options.append !== undefined) event.append = options.append;
@@ -153,8 +153,8 @@ export class AgentTurn implements Turn {
   }
 
   /**
-   * A text artifact sent in pieces, each as soon as it is there: `yield* turn.stream("notes", chunks)`. The last is
-   * marked as such. Empty pieces are left out; no pieces make no artifact.
+   * A text artifact streamed in chunks: `yield* turn.stream("notes", chunks)`. The last chunk is marked as such. Empty
+   * chunks are skipped; without chunks there is no artifact.
    */
   async *stream(
     name: string,
@@ -167,13 +167,13 @@ export class AgentTurn implements Turn {
     else for (const event of streamSyncChunks(first, next, chunks)) yield event;
   }
 
-  /** The direct answer: return it, before anything was yielded, to answer without a task. */
+  /** A direct reply: return it, before any event was yielded, to reply without a task. */
   reply(content: Content, options?: MessageOptions): MessageDraft {
     return { parts: toParts(content), ...options };
   }
 }
 
-/** Which piece is the last is known only afterwards: holding each back until the next is there would keep readers waiting. */
+/** The end is sent as an empty chunk: holding back each chunk until the next one arrives would delay readers. */
 async function* streamAsyncChunks(
   first: ArtifactHead,
   next: ArtifactHead,
@@ -188,7 +188,7 @@ async function* streamAsyncChunks(
   if (begun) yield { ...chunkEvent(next, "", true), lastChunk: true };
 }
 
-/** Nothing is waited for between two pieces, so each can look ahead whether another follows. */
+/** The next chunk is available at once, so each can look ahead whether it is the last. */
 function* streamSyncChunks(
   first: ArtifactHead,
   next: ArtifactHead,

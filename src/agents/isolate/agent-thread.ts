@@ -22,16 +22,16 @@ import {
 export interface ThreadOptions {
   /** Absolute path of the module. */
   readonly file: string;
-  /** What log entries call the agent. */
+  /** Name of the agent in log entries. */
   readonly id: string;
-  /** Time to stop after a turn was aborted or given up; then the thread is ended. */
+  /** Time to stop after a turn was aborted or abandoned; then the thread is terminated. */
   readonly cancelGraceMs: number;
-  /** CPU time without a pause after which the thread is ended; false: never. */
+  /** CPU time without a pause after which the thread is terminated; false: never. */
   readonly stallMs: number | false;
   readonly log: Log;
 }
 
-/** The thread was ended from here. The text is fit for the caller. */
+/** The thread was terminated by the server. The message may be shown to the caller. */
 export class ThreadEndedError extends Error {
   override readonly name = "ThreadEnded";
 }
@@ -66,7 +66,7 @@ export class AgentThread {
     if (stallMs !== false) this.#stall = new StallDetector(stallMs, () => threadCpuMs(ready.thread));
     worker.on("message", (message: FromThread) => this.#receive(message));
     worker.on("error", (error) => {
-      // A run that waits for the thread fails with the error, and then it is logged there.
+      // A run that waits for the thread fails with the error and logs it.
       const { id: agent, log } = options;
       if (this.#waiting.size === 0) log.error({ agent, err: error }, "The agent's thread failed between two turns");
       this.#fail(error);
@@ -74,7 +74,7 @@ export class AgentThread {
     worker.on("exit", (code) => this.#fail(new Error(`The agent's thread ended with exit code ${code}.`)));
   }
 
-  /** Resolves when the module is loaded. Throws an AgentModuleError if it cannot be used. */
+  /** Resolves when the module is loaded. Rejects with an AgentModuleError if it cannot be used. */
   static start(options: ThreadOptions): Promise<AgentThread> {
     const beats = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
     const workerData: ThreadData = { module: options.file, beats };
@@ -84,7 +84,7 @@ export class AgentThread {
       worker.once("exit", (code) => reject(new AgentModuleError(`${options.file} ended its thread with ${code}.`)));
       worker.once("message", (message: FromThread) => {
         if (message.kind === "ready") {
-          // The server is what keeps the process running.
+          // The thread must not keep the process running; the server does.
           worker.unref();
           resolve(new AgentThread(worker, new Int32Array(beats), message, options));
           return;
@@ -99,7 +99,7 @@ export class AgentThread {
     return this.#ended !== undefined;
   }
 
-  /** Begins a turn. It ends with `next` that is done, `giveUp`, or the end of the thread. */
+  /** Starts a turn. It ends when `next` is done, with `giveUp`, or when the thread ends. */
   begin(turn: Turn): void {
     const { message, history, task, caller, attempt, checkpoint, acceptedOutputModes, metadata, hops } = turn;
     this.#open(task.id, turn.memory);
@@ -108,7 +108,7 @@ export class AgentThread {
   }
 
   next(): Promise<Answer> {
-    return this.#ask({ what: "next", run: this.#run });
+    return this.#request({ what: "next", run: this.#run });
   }
 
   /** The agent may still stop by itself within the grace time. */
@@ -123,13 +123,13 @@ export class AgentThread {
     this.#endAfterGrace();
   }
 
-  /** Lets the agent clean up after a turn whose end is no longer waited for. */
+  /** Lets the agent clean up after an abandoned turn. */
   async giveUp(): Promise<void> {
     this.#endAfterGrace();
-    await this.#ask({ what: "return", run: this.#run }).catch(() => {});
+    await this.#request({ what: "return", run: this.#run }).catch(() => {});
   }
 
-  /** No turn runs any more. */
+  /** Called when no turn is running any more. */
   close(): void {
     clearInterval(this.#watch);
     clearTimeout(this.#grace);
@@ -140,12 +140,12 @@ export class AgentThread {
 
   async extended(caller: Extract<Request, { what: "extended" }>["caller"]): Promise<Answer> {
     this.#open("", undefined);
-    return this.#ask({ what: "extended", caller });
+    return this.#request({ what: "extended", caller });
   }
 
   async dropped({ memory, ...task }: DroppedTask): Promise<void> {
     this.#open(task.id, memory);
-    await this.#ask({ what: "dropped", run: this.#run, task });
+    await this.#request({ what: "dropped", run: this.#run, task });
   }
 
   end(reason: string): void {
@@ -175,7 +175,7 @@ export class AgentThread {
     }, this.#options.cancelGraceMs).unref();
   }
 
-  #ask(request: Request): Promise<Answer> {
+  #request(request: Request): Promise<Answer> {
     if (this.#ended !== undefined) return Promise.reject(this.#ended);
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {

@@ -2,14 +2,15 @@ import type { Agent, AgentEvent, MessageDraft, Turn } from "../../engine/agent.t
 import type { ExtendedProfile } from "../../model/card.ts";
 import { AgentThread, ThreadEndedError, type ThreadOptions } from "./agent-thread.ts";
 
-/** A thread has one turn at a time, so that ending it ends no other; each has its own copy of the module. */
+/** A thread runs one turn at a time, so that terminating it affects no other; each has its own copy of the module. */
 const DEFAULT_CONCURRENCY = 8;
-/** A thread that is not needed gives its memory back. */
+/** An idle thread is terminated after this time to free its memory. */
 const IDLE_MS = 60_000;
 
 /**
- * The agent of a module, in threads of its own: an endless loop ends its thread and fails its task, and the server
- * continues. `maxThreads` is instead of the module's `concurrency`. Throws an AgentModuleError for a module that cannot be used.
+ * Runs the agent of a module in its own threads: an endless loop terminates its thread and fails its task, and the
+ * server continues. `maxThreads` overrides the module's `concurrency`. Throws an AgentModuleError for a module that
+ * cannot be used.
  */
 export async function createIsolatedAgent(options: ThreadOptions, maxThreads?: number): Promise<Agent> {
   const threads = new ThreadPool(options);
@@ -65,7 +66,7 @@ async function* runIsolated(
     return undefined;
   } finally {
     turn.signal.removeEventListener("abort", abort);
-    // Not waited for: the engine that gave the run up is not to be kept by it.
+    // Not awaited: the engine has abandoned the run and must not be blocked by it.
     void (finished ? Promise.resolve() : thread.giveUp()).then(() => threads.putBack(thread));
   }
 }
@@ -73,7 +74,7 @@ async function* runIsolated(
 class ThreadPool {
   readonly #options: ThreadOptions;
   readonly #idle = new Map<AgentThread, NodeJS.Timeout>();
-  /** At most this many at once: one that does not stop keeps its place until it has ended. */
+  /** Maximum number of threads: one that does not stop counts until it has ended. */
   max = DEFAULT_CONCURRENCY;
   #taken = 0;
   readonly #waiting: (() => void)[] = [];
@@ -82,7 +83,7 @@ class ThreadPool {
     this.#options = options;
   }
 
-  /** One that is idle, or a new one. */
+  /** Returns an idle thread, or a new one. */
   async take(): Promise<AgentThread> {
     while (this.#taken >= this.max) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     this.#taken++;

@@ -1,12 +1,12 @@
-/** What an isolated agent's thread and the thread that serves send each other. Values of agents travel as JSON, as they are stored. */
+/** Messages between an isolated agent's thread and the serving thread. Values of agents are sent as JSON, as stored. */
 import type { Agent, DroppedTask, Turn } from "../../engine/agent.ts";
 import type { Caller } from "../../model/caller.ts";
 import type { ErrorCode } from "../../model/errors.ts";
 
 export interface ThreadData {
-  /** Module of the agent. */
+  /** Path of the agent's module. */
   readonly module: string;
-  /** One number, which the thread counts up while its event loop turns. */
+  /** One counter, which the thread increments while its event loop is responsive. */
   readonly beats: SharedArrayBuffer;
 }
 
@@ -15,13 +15,13 @@ export const BEAT_MS = 250;
 export type TurnData = Omit<Turn, "memory" | "signal">;
 
 export interface AgentDescription extends Pick<Agent, "onCrash" | "concurrency" | "timeoutMs"> {
-  /** Without what is a function. */
+  /** Without functions. */
   readonly profile: Agent["profile"];
   readonly asksForExtended: boolean;
   readonly receivesDropped: boolean;
 }
 
-/** `run` numbers the runs of a thread: what comes late from one must not touch the next, which may be someone else's. */
+/** `run` numbers the runs of a thread: late messages of one must not affect the next, which may have another caller. */
 export type Request =
   | { readonly what: "next" | "return"; readonly run: number }
   | { readonly what: "extended"; readonly caller: Caller }

@@ -1,4 +1,4 @@
-/** What runs in the thread of an isolated agent: its module, for one turn at a time. */
+/** Entry point of the thread of an isolated agent: runs its module, one turn at a time. */
 import { parentPort, workerData } from "node:worker_threads";
 import { trackHops } from "../../client/run-hops.ts";
 import type { Agent, AgentRun, Turn, TurnMemory } from "../../engine/agent.ts";
@@ -38,7 +38,7 @@ const send = (message: FromThread): void => parentPort?.postMessage(message);
 setInterval(() => Atomics.add(count, 0, 1), BEAT_MS);
 process.on("unhandledRejection", (error) => send({ kind: "rejection", error: toErrorText(error) }));
 parentPort?.on("message", receive);
-// A thread may be new for every visit of a ring of agents: its first call has to count, too.
+// In a cycle of agents every call may reach a new thread: already its first call has to pass the hops.
 trackHops();
 try {
   agent = await loadAgentModule(module);
@@ -71,10 +71,10 @@ function receive(message: ToThread): void {
       );
       return;
     case "remembered": {
-      const asked = waiting.get(message.id);
+      const pending = waiting.get(message.id);
       waiting.delete(message.id);
-      if (message.error === undefined) asked?.resolve(message.json);
-      else asked?.reject(new Error(message.error));
+      if (message.error === undefined) pending?.resolve(message.json);
+      else pending?.reject(new Error(message.error));
       return;
     }
   }
@@ -114,7 +114,7 @@ async function answer(request: Request): Promise<Answer> {
   }
 }
 
-/** The memory is kept by the thread that serves, where the task's other writes are. */
+/** The memory is stored by the serving thread, together with the task's other writes. */
 class RemoteMemory implements TurnMemory {
   readonly #run: number;
 
@@ -123,16 +123,16 @@ class RemoteMemory implements TurnMemory {
   }
 
   async get<T extends JsonValue>(key: string): Promise<T | undefined> {
-    const json = await this.#ask("get", key);
+    const json = await this.#request("get", key);
     return json === undefined ? undefined : (JSON.parse(json) as T);
   }
 
   async set(key: string, value: JsonValue): Promise<void> {
-    await this.#ask("set", key, JSON.stringify(value));
+    await this.#request("set", key, JSON.stringify(value));
   }
 
   async delete(key: string): Promise<void> {
-    await this.#ask("delete", key);
+    await this.#request("delete", key);
   }
 
   async once<T extends JsonValue>(key: string, compute: () => Promise<T> | T): Promise<T> {
@@ -143,7 +143,7 @@ class RemoteMemory implements TurnMemory {
     return value;
   }
 
-  #ask(action: MemoryRequest["action"], key: string, json?: string): Promise<string | undefined> {
+  #request(action: MemoryRequest["action"], key: string, json?: string): Promise<string | undefined> {
     const id = ++lastId;
     return new Promise((resolve, reject) => {
       waiting.set(id, { resolve, reject });

@@ -4,7 +4,7 @@ export interface ChildOptions {
   readonly command: readonly [string, ...string[]];
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
-  /** Time between the polite and the final signal. */
+  /** Time between SIGTERM and SIGKILL. */
   readonly graceMs: number;
 }
 
@@ -13,16 +13,16 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** How much of stderr is kept. */
+/** Maximum size of the stored end of stderr. */
 const MAX_STDERR_BYTES = 4_096;
 
 const HAS_GROUPS = process.platform !== "win32";
 
-/** Children die with this process even when it ends without waiting for them. */
+/** Killed when this process exits, even if it exits without waiting for them. */
 const alive = new Set<Child>();
 let watchesExit = false;
 
-/** One process with its own group, so that what it started ends with it. */
+/** A process in its own process group, so that its child processes are terminated with it. */
 export class Child {
   readonly exit: Promise<Exit>;
   readonly #process: ChildProcessWithoutNullStreams;
@@ -41,12 +41,12 @@ export class Child {
     this.#stderrClosed = new Promise((resolve) => {
       child.stderr.once("close", resolve);
     });
-    // A process need not read its input: a broken pipe says nothing about its result.
+    // A process need not read its input: a broken pipe is not a failure.
     child.stdin.on("error", () => {});
     this.exit = new Promise((resolve) => {
       child.once("exit", (code, signal) => {
         resolve({ code, signal });
-        // What it left running may still write, but not for ever.
+        // Processes that it left running may still write, but only for the grace time.
         this.#killTimer ??= this.#later("SIGKILL", () => child.stderr.destroy());
       });
       child.once("close", () => {
@@ -63,7 +63,7 @@ export class Child {
     }
   }
 
-  /** Resolves when the process runs; rejects if it cannot be started. */
+  /** Resolves when the process is running; rejects if it cannot be started. */
   static start({ command: [file, ...values], cwd, env, graceMs }: ChildOptions): Promise<Child> {
     return new Promise((resolve, reject) => {
       const child = spawn(file, values, { cwd, env, detached: HAS_GROUPS, stdio: "pipe", windowsHide: true });
@@ -72,7 +72,7 @@ export class Child {
     });
   }
 
-  /** The output, decoded; the process is held up while nobody reads it. */
+  /** The decoded output; the process blocks while it is not read. */
   get stdout(): AsyncIterable<string> {
     return this.#process.stdout.setEncoding("utf8");
   }
@@ -81,12 +81,12 @@ export class Child {
     this.#process.stdin.end(input);
   }
 
-  /** It was asked to end, whatever its exit says. */
+  /** `stop` was called, whatever the exit code. */
   get stopped(): boolean {
     return this.#stopped;
   }
 
-  /** Asks the whole group to end, and makes it end after the grace time. Harmless when it has. */
+  /** Sends SIGTERM to the process group, and SIGKILL after the grace time. No effect if it has exited. */
   stop(): void {
     if (!alive.has(this)) return;
     this.#stopped = true;
@@ -98,7 +98,7 @@ export class Child {
     });
   }
 
-  /** The end of all that was written to stderr: valid UTF-8, no more than 4 KB. */
+  /** The end of stderr: valid UTF-8, at most 4 KB. */
   async stderrTail(): Promise<string> {
     await this.#stderrClosed;
     return lastCharacters(this.#stderr).trim();
@@ -117,18 +117,18 @@ export class Child {
       if (HAS_GROUPS && pid !== undefined) process.kill(-pid, signal);
       else this.#process.kill(signal);
     } catch {
-      // The group is gone already.
+      // The process group no longer exists.
     }
   }
 }
 
 function lastCharacters(bytes: Buffer): string {
-  // Bytes that are no text become longer when they are replaced, so the cut is made after that.
+  // Replacing invalid bytes makes the text longer, so it is truncated after that.
   const text = Buffer.from(withoutBrokenStart(bytes).toString("utf8"), "utf8");
   return withoutBrokenStart(text.subarray(-MAX_STDERR_BYTES)).toString("utf8");
 }
 
-/** A cut inside a character leaves up to three continuation bytes. */
+/** Truncation inside a character leaves up to three continuation bytes. */
 function withoutBrokenStart(bytes: Buffer): Buffer {
   let start = 0;
   while (start < 3 && start < bytes.length && (bytes[start]! & 0xc0) === 0x80) start++;

@@ -7,12 +7,12 @@ interface ProgramLocation {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Why the program of an agent cannot be started, found without starting it; undefined if it can. */
+/** Why the program cannot be started, checked without starting it; undefined if it can. */
 export function findMissingProgram({ command: [program], cwd, env }: ProgramLocation): string | undefined {
   const isPath = isAbsolute(program) || program.includes("/");
   const folders = (env.PATH ?? process.env.PATH ?? "").split(delimiter);
   const candidates = isPath ? [resolve(cwd, program)] : folders.map((folder) => join(folder, program));
-  // Windows finds programs by more than their names.
+  // Windows also looks for programs with other extensions.
   if (process.platform === "win32" || candidates.some(isExecutable)) return undefined;
   return isPath ? `${program} is not a program that can be started` : `${program} is not in the PATH`;
 }

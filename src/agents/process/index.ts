@@ -8,25 +8,25 @@ import { Child, type ChildOptions, type Exit } from "./child.ts";
 import { type OutputEvent, readOutputEvent, splitLines } from "./output.ts";
 
 export interface ProcessAgentOptions extends Omit<AgentDefinition, "run"> {
-  /** The program and its arguments; no shell reads them. */
+  /** The program and its arguments, executed without a shell. */
   readonly command: readonly [string, ...string[]];
   readonly cwd: string;
   /** Added to the environment of this process. */
   readonly env?: Readonly<Record<string, string>>;
-  /** What stdin gets: the text of the message, or one JSON object `{message, history, task}`. */
+  /** Input on stdin: the text of the message, or one JSON object `{message, history, task}`. */
   readonly format?: "text" | "json";
   /** Time between SIGTERM and SIGKILL when the turn is aborted. */
   readonly cancelGraceMs?: number;
-  /** Who reads what the program writes to stderr: only the log, or also the caller of a run that fails. */
+  /** Where the program's stderr is shown: only in the log, or also to the caller if the run fails. */
   readonly stderr?: "log" | "caller";
-  /** Characters of text that one run may write to stdout; a program that writes more is ended. */
+  /** Maximum number of characters that one run may write to stdout; a program that writes more is terminated. */
   readonly maxOutput?: number;
   readonly log?: Log;
-  /** What log entries call the agent. */
+  /** Name of the agent in log entries. */
   readonly id?: string;
 }
 
-/** Processes are dearer than function calls: unless told otherwise, only so many run at a time. */
+/** Default concurrency: processes cost more than function calls, so only this many run at a time. */
 const DEFAULT_CONCURRENCY = 16;
 const DEFAULT_CANCEL_GRACE_MS = 5_000;
 const DEFAULT_MAX_OUTPUT = 16 * 1024 * 1024;
@@ -36,11 +36,11 @@ interface RunOptions extends ChildOptions {
   readonly stderr: "log" | "caller";
   readonly maxOutput: number;
   readonly log: Log;
-  /** In every log entry of the run. */
+  /** Fields added to every log entry of the run. */
   readonly about: Readonly<Record<string, string>>;
 }
 
-/** An agent that starts a process for every turn: message in on stdin, reply out on stdout. */
+/** An agent that starts a process for every turn: message on stdin, reply on stdout. */
 export function createProcessAgent(options: ProcessAgentOptions): Agent {
   const {
     command,
@@ -77,7 +77,7 @@ export function createProcessAgent(options: ProcessAgentOptions): Agent {
   });
 }
 
-/** Callers get plain sentences: paths, tracebacks and what else a program writes to stderr are for the log. */
+/** Callers get generic messages: paths, stack traces and other stderr output are only logged. */
 async function* runProcess(
   turn: AgentTurn,
   input: string,
@@ -123,7 +123,7 @@ async function* runProcess(
   }
 }
 
-/** Apart from the run: what a program left behind may hold stderr open for longer than anyone waits for the result. */
+/** Separate from the run: child processes may keep stderr open after the result is complete. */
 async function logExit(child: Child, { log, about }: RunOptions): Promise<void> {
   const exit = await child.exit;
   const failed = exit.code !== 0 && !child.stopped;
@@ -138,7 +138,7 @@ function describeExit({ code, signal }: Exit): string {
 
 interface Reply {
   readonly message: MessageDraft;
-  /** Nothing else was said, so it needs no task. */
+  /** There was no other output, so no task is required. */
   readonly direct: boolean;
 }
 
@@ -165,7 +165,7 @@ async function* readEvents(
       } else {
         const append = written > 0;
         written += line.text.length;
-        // All lines are one part to a reader of the task, so together they have the bound of one.
+        // All lines become one part of the task, so the limit applies to their total length.
         if (written > maxOutput) return "too-long";
         yield {
           artifact: { artifactId: OUTPUT_ARTIFACT, name: OUTPUT_ARTIFACT, parts: [{ text: line.text }] },
@@ -174,7 +174,7 @@ async function* readEvents(
       }
     }
   } catch (error) {
-    // A stopped process's output is cut off on purpose.
+    // The output of a stopped process is truncated on purpose.
     if (!turn.signal.aborted) throw error;
   }
   return message === undefined ? undefined : { message, direct: silent };

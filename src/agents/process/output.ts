@@ -5,24 +5,24 @@ import type { JsonObject } from "../../model/json.ts";
 import type { Part } from "../../model/message.ts";
 import type { ArtifactOptions } from "../turn.ts";
 
-/** A line without end must not fill the memory: past this many characters it is handed on in pieces. */
+/** Bounds memory: a line longer than this many characters is passed on in pieces. */
 const MAX_LINE_LENGTH = 1_048_576;
 
-/** Lines of one read that are handed on one by one; a flood of short lines would keep all else waiting for as many events. */
+/** Lines of one read that are passed on individually; further ones are joined, so that they do not block other work. */
 const MAX_LINES_PER_READ = 64;
 const MAY_BE_JSON = /^\s*\{/;
 
 export interface Line {
-  /** With its newline, so that all lines joined are the whole output. */
+  /** Including its newline, so that the concatenated lines are the whole output. */
   readonly text: string;
-  /** False for the pieces of a line that was too long to keep, and for lines of text that came in a flood. */
+  /** False for pieces of a line that was too long to buffer, and for lines of text that were joined. */
   readonly whole: boolean;
 }
 
-/** Cuts decoded text into lines as it comes, reading on only when asked for more. */
+/** Splits decoded text into lines, reading only when the consumer requests more. */
 export async function* splitLines(
   chunks: AsyncIterable<string>,
-  longest: number = MAX_LINE_LENGTH,
+  maxLength: number = MAX_LINE_LENGTH,
 ): AsyncGenerator<Line, void, undefined> {
   let pending = "";
   let whole = true;
@@ -43,7 +43,7 @@ export async function* splitLines(
     }
     if (joined !== "") yield { text: joined, whole: false };
     pending += chunk.slice(start);
-    if (pending.length > longest) {
+    if (pending.length > maxLength) {
       yield { text: pending, whole: false };
       pending = "";
       whole = false;
@@ -52,7 +52,7 @@ export async function* splitLines(
   if (pending !== "") yield { text: pending, whole };
 }
 
-/** What a line of output says when it is not plain text. */
+/** A line of output that is an event and not plain text. */
 export type OutputEvent =
   | { readonly kind: "status"; readonly state: AgentState; readonly message: MessageDraft | undefined }
   | { readonly kind: "artifact"; readonly options: ArtifactOptions }
@@ -87,7 +87,7 @@ const part: z.ZodType<Part> = z.union([
 ]);
 const parts = z.array(part).min(1);
 
-/** A text, a list of parts, or an object with one of them. */
+/** A string, a list of parts, or an object with one of them. */
 const content: z.ZodType<Content> = z.union([
   z.string(),
   parts,
@@ -139,10 +139,10 @@ const outputLine: z.ZodType<OutputEvent> = z.union([
     .transform((value) => ({ kind: "artifact" as const, options: value.artifact })),
 ]);
 
-/** Most lines are told to be text by this look alone. */
+/** Cheap check that sorts out most lines of text before parsing. */
 const MAY_BE_EVENT = /^\s*\{\s*"(?:status|artifact|inputRequired|message)"\s*:/;
 
-/** The event a line stands for; undefined if it is text, as is JSON that only resembles an event. */
+/** The event encoded in a line; undefined for text, including JSON that only resembles an event. */
 export function readOutputEvent(text: string): OutputEvent | undefined {
   if (!MAY_BE_EVENT.test(text)) return undefined;
   let value: unknown;
@@ -154,15 +154,15 @@ export function readOutputEvent(text: string): OutputEvent | undefined {
   return outputLine.safeParse(value).data;
 }
 
-function statusOf(to: AgentState, said: Content | undefined): OutputEvent {
-  return { kind: "status", state: to, message: said === undefined ? undefined : draftOf(said) };
+function statusOf(to: AgentState, value: Content | undefined): OutputEvent {
+  return { kind: "status", state: to, message: value === undefined ? undefined : draftOf(value) };
 }
 
-function draftOf(said: Content): MessageDraft {
-  return { parts: toParts(said) };
+function draftOf(value: Content): MessageDraft {
+  return { parts: toParts(value) };
 }
 
-/** `TASK_STATE_INPUT_REQUIRED`, `input-required` and `inputRequired` are one state. */
+/** `TASK_STATE_INPUT_REQUIRED`, `input-required` and `inputRequired` are the same state. */
 function plainName(name: string): string {
   return name
     .replace(/^TASK_STATE_/, "")

@@ -11,7 +11,7 @@ interface TurnOverrides {
   readonly signal?: AbortSignal;
 }
 
-/** A turn as the engine would make it, for tests of agents without an engine. */
+/** A turn like the engine's, for tests of agents without an engine. */
 export function turnOf(overrides: TurnOverrides = {}): Turn {
   return {
     message: {
@@ -38,7 +38,7 @@ interface Outcome {
   readonly answer: MessageDraft | undefined;
 }
 
-/** Runs an agent to its end. */
+/** Runs an agent to completion. */
 export async function runToEnd(agent: Agent, overrides: TurnOverrides = {}): Promise<Outcome> {
   const run = agent.run(turnOf(overrides));
   const events: AgentEvent[] = [];
@@ -49,7 +49,7 @@ export async function runToEnd(agent: Agent, overrides: TurnOverrides = {}): Pro
   }
 }
 
-/** The text of all chunks of an artifact, put together as a reader would. */
+/** The concatenated text of all chunks of an artifact. */
 export function textOfArtifact(events: readonly AgentEvent[], artifactId: string): string {
   let text = "";
   for (const event of events) {
