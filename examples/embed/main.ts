@@ -1,4 +1,4 @@
-/** A server and a client in one process: serve an agent on a free port, call it, follow its answer, stop. */
+/** A server and a client in one process: serve an agent on a free port, call it, stream its answer, stop. */
 import { defineAgent, serve } from "dragoman";
 import { connect } from "dragoman/client";
 

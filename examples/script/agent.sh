@@ -1,3 +1,3 @@
 #!/bin/sh
-# Turns a message into capital letters. stdin is the text of the message; every line of stdout is sent on as it comes.
+# Turns a message into capital letters. stdin is the text of the message; every line of stdout is streamed to the caller.
 tr '[:lower:]' '[:upper:]'
