@@ -10,29 +10,29 @@ import type { FullReply, RequestHead } from "../wire/exchange.ts";
 import type { Link } from "../wire/link.ts";
 import type { Abilities, AgentService, CodecTools, ServeContext, ServeLimits } from "./contract.ts";
 
-/** What a server gives to the carriers of one dialect. */
+/** What the server provides to the carriers of one dialect. */
 export interface CarrierHost extends CodecTools {
   /** The served agents by name. */
   readonly agents: ReadonlyMap<string, AgentService>;
-  /** Connections can be accepted: the server listens by itself. */
+  /** Whether connections can be accepted, i.e. the server owns its listener. */
   readonly accepts: boolean;
   readonly limits: ServeLimits;
   /**
-   * For one message of a caller that the dialect has recognised. Counts it like a request; throws a ProtocolError where
-   * there is no such agent, or the caller sends too many.
+   * For one message of a caller that the dialect has identified. The message counts as a request; throws a
+   * ProtocolError if the agent is not found or the caller sends too many.
    */
   context(agent: string, caller: Caller): ServeContext;
 }
 
 /**
- * Connections that outlast a request: links and channels, over which agents are served, peers are called, or both. What
- * a message is, who sends it and which agent it is for is the dialect's business; the host only keeps connections open.
- * What is under way belongs to the carrier and not to a connection: the next one continues it.
+ * Connections that outlast a request: links and channels, over which agents are served, peers are called, or both. The
+ * dialect decides what a message is, who sent it and which agent it is for; the host only keeps connections open.
+ * Pending work belongs to the carrier, not to a connection: the next connection continues it.
  */
 export interface Carrier<C extends Connection = Connection> {
   /** Unique on a server; the route of its deliveries. */
   readonly name: string;
-  /** Connections that the host dials, and dials again whenever they close. */
+  /** Connections that the host dials, and redials whenever they close. */
   readonly open?: readonly DialledConnection<C>[];
   /** Connections that the server accepts. */
   readonly accept?: AcceptedConnections;
@@ -43,9 +43,9 @@ export interface Carrier<C extends Connection = Connection> {
   deliver?(delivery: Delivery): Promise<void>;
   /** A peer that can be called over these connections; undefined for one that never can. */
   peer?(id: string): PeerCaller | undefined;
-  /** Resolves when all complete answers have left, or after this time. */
+  /** Resolves when all complete replies have been sent, or after this time. */
   settle(milliseconds: number): Promise<void>;
-  /** Sends nothing more; tasks continue in the next process. */
+  /** Stops sending; tasks continue in the next process. */
   close(): void;
 }
 
@@ -78,9 +78,9 @@ export interface Delivery {
 
 /** One connection from its opening to its end. */
 export interface Conversation<C extends Connection = Connection> {
-  /** Which connection this is, for the log. */
+  /** Identifies the connection in the log. */
   readonly about: LogFields;
-  /** Uses the connection until it closes. Called again with the next one. */
+  /** Uses the connection until it closes. Called again for the next connection. */
   converse(connection: C): Promise<Closure>;
 }
 
@@ -90,27 +90,27 @@ export interface DialledConnection<C extends Connection = Connection> extends Co
   /** Rejects with a DialError. */
   dial(signal: AbortSignal): Promise<C>;
   readonly policy: BackoffPolicy;
-  /** What probably caused the trouble, for people. */
+  /** Human-readable probable cause. */
   explain?(trouble: ConnectionTrouble): string | undefined;
 }
 
 export type ConnectionTrouble =
-  /** `status` is that of HTTP. */
+  /** `status` is the HTTP status. */
   | { readonly kind: "refused"; readonly status: number }
   | ({ readonly kind: "closed"; readonly lastedMs: number } & Closure);
 
 export interface AcceptedConnections {
-  /** Below the path that the server is mounted at. */
+  /** Relative to the path that the server is mounted at. */
   readonly path: string;
-  /** Judges a request before a WebSocket is made of it. */
+  /** Called before the request is upgraded to a WebSocket. */
   admit(request: UpgradeRequest): Conversation<Link> | ConnectionRefusal;
-  /** Plain requests that belong to these connections, e.g. for files that were offered over them; undefined for others. */
+  /** Answers plain requests related to these connections, e.g. for files offered over them; undefined for any other. */
   answer?(request: RequestHead): FullReply | undefined;
 }
 
 export interface UpgradeRequest {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** Base URL at which the peer reaches this server, as far as it is known. */
+  /** Base URL at which the peer reaches this server, if known. */
   readonly baseUrl: string | undefined;
 }
 
@@ -121,8 +121,8 @@ export interface ConnectionRefusal {
   readonly about: LogFields;
 }
 
-/** Calls a peer over a connection that both sides use. */
+/** Calls a peer over a bidirectional connection. */
 export interface PeerCaller extends Dispatcher<Pick<CallContext, "signal">> {
-  /** Absent: messages can be sent and cancelled, and nothing can be asked about them. */
+  /** Absent: messages can be sent and cancelled; no other operation is supported. */
   readonly can?: Pick<Abilities, "operations"> | undefined;
 }

@@ -1,4 +1,4 @@
-/** What `contract.ts` means. Every dialect must pass, whatever it speaks and whoever dials. */
+/** The contract of `contract.ts` as tests. Every dialect must pass, whatever its transport and whichever side dials. */
 
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
@@ -12,15 +12,15 @@ import { allFrames, createScriptedService, type Joined, join, nameOf, type Scrip
 import { OPERATIONS, PARTS, streamingOnly, valuesWithin } from "./suite/values.ts";
 
 interface DialectUnderTest extends FidelityOptions {
-  /** Ids and all: what arrives is equal to what was sent. Otherwise only what was said has to arrive. */
+  /** Values arrive unchanged, ids included. Otherwise only their content has to arrive. */
   readonly exact: boolean;
-  /** Codes the dialect has no word of its own for, and what they become. */
+  /** Error codes that the dialect cannot express, and the codes they become. */
   readonly errors?: Partial<Record<ErrorCode, ErrorCode>>;
-  /** It knows nothing but streams: a send is asked as one. */
+  /** The dialect has only streams: a send is sent as one. */
   readonly streamsOnly?: boolean;
-  /** Every send is answered by a task: a message without one comes back as what a completed task said last. */
+  /** Every send returns a task: a message without one arrives as the status message of a completed task. */
   readonly answersByTask?: boolean;
-  /** What is left to compare of a stream where it is told by other events. The events themselves unless given. */
+  /** Projection for comparing streams that the dialect encodes as other events. Default: the events themselves. */
   readonly ofStream?: (frames: readonly StreamFrame[]) => unknown;
 }
 
@@ -94,9 +94,9 @@ function describeRoundTrips(dialect: Dialect, calling: Calling, options: Dialect
   };
   const pair = pairing(dialect, calling, options);
   const values = valuesWithin(dialect.can);
-  const same = (heard: Message, said: Message) => {
-    if (exact) expect(heard).toEqual(said);
-    else expect(comparableText(heard.parts)).toEqual(comparableText(said.parts));
+  const same = (received: Message, sent: Message) => {
+    if (exact) expect(received).toEqual(sent);
+    else expect(comparableText(received.parts)).toEqual(comparableText(sent.parts));
   };
 
   it("what is said arrives, and the message that answers it comes back", async () => {
@@ -123,11 +123,11 @@ function describeRoundTrips(dialect: Dialect, calling: Calling, options: Dialect
         fc.asyncProperty(values.task, async (task) => {
           service.answer = () => (kind === "send" ? { task } : task);
           const outcome = await joined.ask<Operation>(OPERATIONS[kind]);
-          const heard = kind === "send" ? (outcome as { task: typeof task }).task : outcome;
+          const received = kind === "send" ? (outcome as { task: typeof task }).task : outcome;
           const lost = joined.losses.splice(0);
-          if (exact) expect(heard).toEqual(task);
+          if (exact) expect(received).toEqual(task);
           else if (lost.length === 0)
-            expect(heard).toMatchObject({ id: task.id, status: { state: task.status.state } });
+            expect(received).toMatchObject({ id: task.id, status: { state: task.status.state } });
         }),
       );
     });
@@ -142,11 +142,12 @@ function describeRoundTrips(dialect: Dialect, calling: Calling, options: Dialect
           service.answer = async function* () {
             for (const frame of frames) yield [frame];
           };
-          const heard = await allFrames(await joined.ask(OPERATIONS[kind]));
+          const received = await allFrames(await joined.ask(OPERATIONS[kind]));
           const lost = joined.losses.splice(0);
-          if (exact || lost.length === 0) expect(ofStream(heard)).toEqual(ofStream(frames));
-          if (dialect.can.replay) expect(heard.map(({ number }) => number)).toEqual(frames.map(({ number }) => number));
-          expect(heard.map(({ json }) => JSON.parse(json))).toEqual(heard.map(({ event }) => event));
+          if (exact || lost.length === 0) expect(ofStream(received)).toEqual(ofStream(frames));
+          if (dialect.can.replay)
+            expect(received.map(({ number }) => number)).toEqual(frames.map(({ number }) => number));
+          expect(received.map(({ json }) => JSON.parse(json))).toEqual(received.map(({ event }) => event));
         }),
         { numRuns: 30 },
       );
@@ -158,8 +159,8 @@ function describeRoundTrips(dialect: Dialect, calling: Calling, options: Dialect
         yield [];
         throw new ProtocolError("UNAVAILABLE", "gone");
       };
-      const heard = (async () => allFrames(await joined.ask(OPERATIONS.stream)))();
-      await expect(heard).rejects.toMatchObject({ code: "UNAVAILABLE" });
+      const received = (async () => allFrames(await joined.ask(OPERATIONS.stream)))();
+      await expect(received).rejects.toMatchObject({ code: "UNAVAILABLE" });
     });
   }
 
@@ -202,13 +203,13 @@ function describeErrors(dialect: Dialect, calling: Calling, options: DialectUnde
     service.answer = () => {
       throw new ProtocolError(code, "Because.");
     };
-    const heard = await joined.ask(OPERATIONS.send).then(
+    const received = await joined.ask(OPERATIONS.send).then(
       () => undefined,
       (error: unknown) => error,
     );
-    expect(ProtocolError.is(heard)).toBe(true);
-    expect(heard).toMatchObject({ code: errors[code] ?? code });
-    if (code !== "INTERNAL_ERROR") expect((heard as Error).message).toContain("Because.");
+    expect(ProtocolError.is(received)).toBe(true);
+    expect(received).toMatchObject({ code: errors[code] ?? code });
+    if (code !== "INTERNAL_ERROR") expect((received as Error).message).toContain("Because.");
   });
 
   it("tells nothing of an error that is not the protocol's", async () => {
@@ -216,34 +217,34 @@ function describeErrors(dialect: Dialect, calling: Calling, options: DialectUnde
     service.answer = () => {
       throw new Error("password is 1234");
     };
-    const heard = await joined.ask(OPERATIONS.send).then(
+    const received = await joined.ask(OPERATIONS.send).then(
       () => undefined,
       (error: unknown) => error,
     );
-    expect(heard).toMatchObject({ code: "INTERNAL_ERROR" });
-    expect(String((heard as Error).message)).not.toContain("1234");
+    expect(received).toMatchObject({ code: "INTERNAL_ERROR" });
+    expect(String((received as Error).message)).not.toContain("1234");
   });
 }
 
 function describeLosses(dialect: Dialect, calling: Calling, options: DialectUnderTest): void {
   const pair = pairing(dialect, calling, options);
   const kinds = Object.keys(PARTS) as (keyof Abilities["parts"])[];
-  const unsayable = kinds.filter((kind) => !dialect.can.parts[kind]);
+  const unsupported = kinds.filter((kind) => !dialect.can.parts[kind]);
 
   it("says what it lost, in both directions", async () => {
-    for (const kind of unsayable) {
+    for (const kind of unsupported) {
       const parts: Part[] = [{ text: "hello" }, PARTS[kind]];
       const { service, joined } = pair();
       service.answer = () => ({ message: { messageId: "a", role: "ROLE_AGENT", parts: [{ text: "fine" }] } });
       const message: Message = { messageId: "m", role: "ROLE_USER", parts, contextId: "c" };
       await joined.ask({ kind: "send", message });
-      const said = joined.losses.splice(0);
-      expect(said.map(({ path }) => path)).toContain("message.parts[1]");
+      const sent = joined.losses.splice(0);
+      expect(sent.map(({ path }) => path)).toContain("message.parts[1]");
       service.answer = () => ({ message: { messageId: "a", role: "ROLE_AGENT", parts } });
       await joined.ask(OPERATIONS.send);
-      const heard = joined.losses.splice(0);
-      expect(heard.map(({ path }) => path)).toContain("message.parts[1]");
-      for (const loss of [...said, ...heard]) expect(loss.reason).not.toBe("");
+      const received = joined.losses.splice(0);
+      expect(received.map(({ path }) => path)).toContain("message.parts[1]");
+      for (const loss of [...sent, ...received]) expect(loss.reason).not.toBe("");
     }
   });
 }

@@ -14,37 +14,37 @@ import type { RpcCall, RpcReply, RpcRequest, RpcStatus } from "../wire/rpc.ts";
 import type { Carrier, CarrierHost, PeerCaller } from "./carrier.ts";
 
 /**
- * A dialect is a pair of codecs over one model: one for serving, one for calling. Those that hold state or need time are
- * made by a function of `DialectTools` and settings of their own.
+ * A dialect is a pair of codecs over one model: one for serving, one for calling. A dialect that holds state or needs a
+ * clock is created by a function of `DialectTools` and its own settings.
  */
 export interface Dialect extends CallableDialect {
   readonly serving: Serving;
 }
 
-/** All that a client needs of a dialect. */
+/** The part of a dialect that a client needs. */
 export interface CallableDialect {
   readonly name: string;
   readonly can: Abilities;
-  /** Everything its codecs ever report as lost. */
+  /** Every loss that its codecs can report. */
   readonly losses: readonly LossRule[];
   readonly calling: readonly Calling[];
   /** Absent: cards are not published in this dialect. */
   readonly readCard?: CardReader;
-  /** Where cards are not published: all that is known of an agent by its address. */
+  /** For dialects that do not publish cards: a card derived from the agent's address alone. */
   readonly cardOf?: (url: string) => AgentCard;
 }
 
-/** The ports of the server that a dialect is made for. */
+/** The server's ports, injected into dialects that are created for a server. */
 export interface DialectTools {
   readonly clock: Clock;
   readonly ids: IdGenerator;
-  /** In [0, 1), as `Math.random`. */
+  /** In [0, 1), like `Math.random`. */
   readonly random: () => number;
   readonly log: Log;
   readonly meter: Meter;
 }
 
-/** What a dialect can say at all. The core asks for these, never for a dialect's name. */
+/** What a dialect can express. The core checks these flags, never a dialect's name. */
 export interface Abilities {
   readonly streaming: boolean;
   /** Streams can be resumed from a number. */
@@ -56,21 +56,21 @@ export interface Abilities {
   readonly metadata: boolean;
 }
 
-/** One agent, as a dialect sees it. */
+/** One served agent, as dialects see it. */
 export interface AgentService extends Dispatcher {
   readonly name: string;
   readonly profile: AgentProfile;
-  /** The public card. The same object while nothing changed, so that bytes made of it can be kept. */
+  /** The public card. The same object until it changes, so that its encoded form can be cached by identity. */
   readonly card: AgentCard;
-  /** Those of the requested extensions that take effect. */
+  /** Returns those of the requested extensions that are activated. */
   activate(requested: readonly string[]): readonly string[];
-  /** The dialect a task was made over, for one who may see the task. */
+  /** The dialect that created the task, if the caller may read it. */
   originOf(taskId: string, caller: Caller): Promise<string | undefined>;
 }
 
-/** What a codec needs beside the words: somewhere to say what it could not say, and ids for what comes without. */
+/** What a codec needs besides its input: a way to report losses, and ids for messages and contexts without one. */
 export interface CodecTools {
-  /** Throws LOSS_REFUSED where nothing may be lost. */
+  /** Throws LOSS_REFUSED if losses are not allowed. */
   readonly report: (losses: readonly Loss[]) => void;
   readonly ids: Pick<IdGenerator, "message" | "context">;
 }
@@ -79,7 +79,7 @@ export interface ServeContext extends CodecTools {
   readonly service: AgentService;
   readonly caller: Caller;
   readonly limits: ServeLimits;
-  /** The agent a tenant of the request stands for, where tenants name agents. */
+  /** The agent that the request's tenant names, where tenants name agents. */
   readonly agentOfTenant: (tenant: string) => AgentService | undefined;
 }
 
@@ -91,18 +91,18 @@ export interface ServeLimits {
 }
 
 interface Serving {
-  /** Documents that say who the agent is. */
+  /** Agent card documents. */
   readonly cards?: readonly CardServing[];
   /** Entries for a card's list of interfaces. */
   interfaces?(place: AgentEndpoint): readonly AgentInterface[];
   readonly jsonRpc?: JsonRpcServing;
   readonly http?: readonly HttpServing[];
   readonly rpc?: RpcServing;
-  /** Called once, when the engine runs. Throws a TypeError for settings that make no sense. */
+  /** Called once, when the engine has started. Throws a TypeError for invalid settings. */
   carriers?(host: CarrierHost): Promise<readonly Carrier[]>;
-  /** Called when the engine has closed: nothing will be asked any more. */
+  /** Called after the engine has closed; no requests follow. */
   close?(): Promise<void>;
-  /** How those who registered a webhook in this dialect are told of events; absent: nobody can register one. */
+  /** Encodes events for webhooks registered in this dialect. Absent: webhooks cannot be registered in it. */
   readonly push?: PushEncoding;
 }
 
@@ -112,91 +112,91 @@ export interface PushBody {
 }
 
 export interface PushEncoding {
-  /** Every body shows the whole task, so that chunks which another event has already passed need not be told. */
+  /** Every body contains the whole task, so that chunks superseded by a later event need not be sent. */
   readonly wholeTask: boolean;
-  /** One event; `task` is the task as it stood then. */
+  /** Encodes one event; `task` returns the task as of that event. */
   encode(frame: StreamFrame, task: () => Promise<Task>, report: CodecTools["report"]): Promise<PushBody>;
 }
 
 /** Where an agent is served. */
 export interface AgentEndpoint {
-  /** Base URL, without a slash at the end. */
+  /** Base URL without a trailing slash. */
   readonly base: string;
   /** `host:port` of the gRPC endpoint that all agents share, if there is one. */
   readonly rpc: string | undefined;
   readonly name: string;
-  /** Answers where a request names no agent. */
+  /** Whether it serves requests that name no agent. */
   readonly isDefault: boolean;
 }
 
 /**
- * A document at a path below the agent's base. Dialects may share a path: a caller who names a version gets that one's
- * document, all others get them merged into one that readers of each understand.
+ * A document at a path below the agent's base. Dialects may share a path: a caller that names a version gets that
+ * version's document, any other caller gets one merged document that readers of each version understand.
  */
 export interface CardServing {
   readonly path: string;
   /** `Major.Minor`. */
   readonly version: string;
-  /** Members of the document, made once for each card object. */
+  /** Members of the document, built once per card object. */
   document(card: AgentCard): JsonObject;
 }
 
-/** Several dialects share one URL: told apart by the version the caller names and the method. */
+/** Several dialects share one URL; the version that the caller names and the method select one. */
 export interface JsonRpcServing {
-  /** `Major.Minor` of what this dialect speaks, its own first. */
+  /** Supported versions as `Major.Minor`, the dialect's own first. */
   readonly versions: readonly string[];
-  /** Its callers name no version. */
+  /** Whether its callers send no version. */
   readonly unversioned: boolean;
   readonly methods: ReadonlySet<string>;
-  /** The task a request is about. Asked where dialects share a method: the one the task was made over answers. */
+  /** The task that a request refers to. Where dialects share a method, the one that created the task answers. */
   taskIdOf?(request: JsonRpcRequest): string | undefined;
   handle(request: JsonRpcRequest, exchange: ExchangeRequest, context: ServeContext): Promise<ExchangeReply>;
-  /** An error in the dialect's own words, for what goes wrong before a method is known. */
+  /** Encodes an error that occurs before the method is known. */
   refuse(error: ProtocolError, id: JsonRpcId): ExchangeReply;
 }
 
-/** Paths of its own below an agent's base, e.g. everything under `/rest`. */
+/** A binding with its own paths below an agent's base, e.g. everything under `/rest`. */
 export interface HttpServing {
   readonly version: string;
   /**
-   * First one or two path segments this binding answers. Where two bindings fit, the one whose version the caller names
-   * does, else the longer prefix.
+   * First one or two path segments that this binding serves. If two bindings match, the version that the caller names
+   * decides, then the longer prefix.
    */
   readonly prefix: string;
   /**
-   * Present where callers prove who they are in a way of its own: the server does not check them, `context.caller` is
-   * anonymous, and `handle` admits them by `admit`. Why a request is refused whatever is in its body, called before much
-   * of one is read.
+   * Present if the binding authenticates callers itself: the server does not check them, `context.caller` is anonymous,
+   * and `handle` authenticates them with `admit`. Returns why a request is refused regardless of its body; called
+   * before much of the body is read.
    */
   screen?(head: RequestHead, agent: string): ProtocolError | undefined;
-  /** What `screen` does not refuse need not have shown credentials. */
+  /** Requests that pass `screen` may lack credentials. */
   readonly allowsAnonymous?: boolean;
-  /** Absent: it answers for every agent. Where it does not, there is nothing at its paths. */
+  /** Whether the binding serves this agent; if not, its paths do not exist. Absent: it serves every agent. */
   serves?(agent: string): boolean;
-  /** `exchange.path` is what follows the prefix. `admit` is there for bindings with a `screen`. */
+  /** `exchange.path` is relative to the prefix. `admit` is passed to bindings with a `screen`. */
   handle(exchange: ExchangeRequest, context: ServeContext, admit?: AdmitBy): Promise<ExchangeReply>;
-  /** `status` is that of HTTP, where it is not the usual one of the error. */
+  /** `status`: the HTTP status, where it differs from the error's default. */
   refuse(error: ProtocolError, exchange: RequestHead, status?: number): ExchangeReply;
 }
 
 /**
- * Counts a request for the caller that a binding's own check finds, with its address. Throws, and audits, why it is
- * refused: what the check throws, or RESOURCE_EXHAUSTED.
+ * Runs a binding's own authentication check and counts the request for the caller it returns, with its address. Throws
+ * and audits a refusal: the error of the check, or RESOURCE_EXHAUSTED.
  */
 export type AdmitBy = <T extends { readonly caller: Caller }>(check: () => T) => T;
 
 /** A gRPC service on the endpoint that all agents share. */
 export interface RpcServing {
   readonly version: string;
-  /** Full name. */
+  /** Fully qualified name. */
   readonly service: string;
-  /** Whether a method answers by a stream. */
+  /** By name; `streams`: the method is server-streaming. */
   readonly methods: Readonly<Record<string, { readonly streams: boolean }>>;
-  /** Serialised `google.protobuf.FileDescriptorProto`s in base64, for reflection. Loaded when a caller first asks. */
+  /** Serialised `google.protobuf.FileDescriptorProto`s in base64, for reflection. Loaded on first use. */
   descriptors(): Promise<readonly string[]>;
-  /** The same for people: a `.proto` file and the path others import it by. */
+  /** The same as a `.proto` file, with its import path. */
   source(): { readonly path: string; readonly text: string };
-  /** `context.service` is the agent for requests that name none; a named one is `context.agentOfTenant`. Never rejects. */
+  /** `context.service` is the default agent; a request that names one uses `context.agentOfTenant`. Never rejects. */
   handle(request: RpcRequest, context: ServeContext): Promise<RpcReply>;
   refuse(error: ProtocolError): RpcStatus;
 }
@@ -204,9 +204,9 @@ export interface RpcServing {
 export type Calling = ExchangeCalling | RpcCalling | LinkCalling;
 
 /**
- * Reads a published card into the model, with the interfaces by which this dialect would call the agent; undefined for
- * what is no card of its kind. A `certain` one bears a mark that no other dialect's cards have, a `likely` one a mark
- * that others hardly ever have, a `possible` one none.
+ * Decodes a published card, with the interfaces by which this dialect would call the agent; undefined if the value is
+ * not a card of this dialect. `certain`: it has a feature that no other dialect's cards have; `likely`: one that others
+ * rarely have; `possible`: none.
  */
 export type CardReader = (
   value: unknown,
@@ -215,7 +215,7 @@ export type CardReader = (
 
 export type CardConfidence = "certain" | "likely" | "possible";
 
-/** Where and as whom an agent is called. */
+/** Address and credentials for calling an agent. */
 export interface CallTarget {
   readonly url: string;
   readonly tenant: string | undefined;
@@ -223,20 +223,20 @@ export interface CallTarget {
   readonly headers: Readonly<Record<string, string>>;
   readonly extensions: readonly string[];
   readonly idempotencyKey?: string;
-  /** Signs every request, in dialects that sign; `now` is the time to sign. */
+  /** For dialects that sign every request; `now` is the timestamp to sign. */
   readonly keys?: SigningKeys & { readonly now: number };
-  /** Login of the user on whose behalf messages are sent, as the peer named it. */
+  /** Login id that the peer issued for the user on whose behalf messages are sent. */
   readonly loginId?: string;
 }
 
 export interface SigningKeys {
-  /** Names the key. */
+  /** Key id. */
   readonly ak: string;
-  /** Signs, and is never sent. */
+  /** Secret; never sent. */
   readonly sk: string;
 }
 
-/** An answer read to its end. */
+/** A fully read response. */
 export interface BufferedResponse {
   readonly status: number;
   readonly contentType: string;
@@ -246,11 +246,11 @@ export interface BufferedResponse {
 /** Pure in both directions: the client owns sockets, time and retries. */
 export interface ExchangeCalling {
   readonly carrier: "exchange";
-  /** The name in a card, e.g. `JSONRPC`. */
+  /** As named in a card, e.g. `JSONRPC`. */
   readonly binding: string;
   readonly version: string;
   encode(operation: Operation, target: CallTarget): Lossy<ExchangeCall>;
-  /** The same call in the other form some peers want it in, for when they do not know this one. */
+  /** The same call in the other form in use, for peers that do not support the first one. */
   alternative?(call: ExchangeCall): ExchangeCall | undefined;
   /** Throws the peer's error as a ProtocolError, and INVALID_AGENT_RESPONSE for what it cannot read. */
   decode<K extends Exclude<OperationKind, "stream" | "subscribe">>(
@@ -260,25 +260,25 @@ export interface ExchangeCalling {
   ): Lossy<Outcomes[K]>;
   /** One frame of a stream. Throws like `decode`. */
   decodeFrame(frame: ReceivedEvent): Lossy<StreamFrame>;
-  /** For one stream, in place of `decodeFrame`: where a frame is understood only by what was asked and came before. */
+  /** Replaces `decodeFrame` where decoding a frame depends on the request and on earlier frames. One per stream. */
   openFrames?(asked?: Operation): FrameDecoder;
   /** Present where peers may require a session or a login before they accept calls. */
   readonly sessions?: SessionCalling;
 }
 
-/** Requests that open a session with a peer and log a user in. Pure, too: the client keeps what was opened. */
+/** Requests that open a session with a peer and log a user in. Also pure: the client stores sessions and logins. */
 export interface SessionCalling {
-  /** Header that carries the id of the session. */
+  /** Header that carries the session id. */
   readonly header: string;
-  /** Whether a refusal asks for a session, or for another than it was given. The peer has done nothing then. */
+  /** Whether the error asks for a session, or for a new one. The peer has not processed the request in that case. */
   isRequiredBy(error: ProtocolError): boolean;
   encodeOpen(target: CallTarget): ExchangeCall;
-  /** The id of the session. Throws like `decode`. */
+  /** The session id. Throws like `decode`. */
   decodeOpen(answer: BufferedResponse): string;
-  /** Sent once within a new session; the answer carries nothing. */
+  /** Sent once within a new session; the response is empty. */
   encodeOpened(target: CallTarget): ExchangeCall;
   encodeLogin(target: CallTarget, authCode: string): ExchangeCall;
-  /** The id of the login. Throws like `decode`. */
+  /** The login id. Throws like `decode`. */
   decodeLogin(answer: BufferedResponse): string;
 }
 
@@ -290,13 +290,13 @@ interface ReceivedEvent {
 }
 
 export interface FrameDecoder {
-  /** What a frame came to: one, several or none. Throws like `decodeFrame`. */
+  /** Decodes a frame to zero or more frames. Throws like `decodeFrame`. */
   decode(frame: ReceivedEvent): Lossy<readonly StreamFrame[]>;
-  /** What follows from it that no more frames come. */
+  /** Called at the end of the stream; returns any remaining frames. */
   end?(): readonly StreamFrame[];
 }
 
-/** Calling over gRPC. As pure as calling over exchanges. */
+/** Calling over gRPC. Pure, like `ExchangeCalling`. */
 export interface RpcCalling {
   readonly carrier: "rpc";
   readonly binding: string;
@@ -304,11 +304,11 @@ export interface RpcCalling {
   encode(operation: Operation, target: CallTarget): Lossy<RpcCall>;
   decode<K extends Exclude<OperationKind, "stream" | "subscribe">>(kind: K, message: Uint8Array): Lossy<Outcomes[K]>;
   decodeFrame(message: Uint8Array): Lossy<StreamFrame>;
-  /** What the peer meant by a status that is not OK: some are to be told apart only by what was asked. */
+  /** Decodes a status other than OK. The meaning of some depends on the operation. */
   decodeFailure(status: RpcStatus, kind?: OperationKind): ProtocolError;
 }
 
-/** Calling a peer over links: operations go out, their outcomes come back, many at a time. */
+/** Calling a peer over links, with many operations in flight at a time. */
 export interface LinkCalling {
   readonly carrier: "link";
   open(tools: LinkTools): LinkCaller;
@@ -318,21 +318,21 @@ export interface LinkTools extends CodecTools {
   readonly clock: Clock;
   readonly log: Log;
   readonly meter: Meter;
-  /** As whom the peer must introduce itself, where peers do; anyone unless given. */
+  /** The id with which the peer must identify itself, where the dialect has one. Default: any. */
   readonly peerId?: string;
-  /** How long a message waits for a peer that is not connected. */
+  /** How long a message waits for the peer to connect. */
   readonly connectMs: number;
-  /** How long a task that the peer works on waits for a peer that was connected to come back. */
+  /** How long a running task waits for a disconnected peer to reconnect. */
   readonly patienceMs: number;
   /** Absent: files are sent as bytes only. */
   readonly files?: FileOffers;
 }
 
-/** Makes bytes available at an address, for peers that fetch files and read no bytes. */
+/** Offers files at a URL, for peers that fetch files and do not accept inline bytes. */
 export interface FileOffers {
-  /** The address, which is good for as long as the task runs and a while at most; undefined where none can be given. */
+  /** The URL, valid while the task runs and for a limited time at most; undefined if none can be offered. */
   offer(taskId: string, file: OfferedFile): string | undefined;
-  /** The task has ended. */
+  /** Called when the task has ended. */
   withdraw(taskId: string): void;
 }
 
@@ -343,8 +343,8 @@ export interface OfferedFile {
   readonly mediaType: string | undefined;
 }
 
-/** One peer, whichever link it is connected over. */
+/** One peer, independent of the link it is connected over. */
 export interface LinkCaller extends PeerCaller {
-  /** Talks over a link until it closes. A link that is open already is closed: a peer has one. */
+  /** Uses a link until it closes. An earlier link that is still open is closed: a peer has one. */
   attach(link: Link): Promise<Closure>;
 }
