@@ -1,4 +1,4 @@
-/** gRPC: an operation per method, the same messages as bytes. Agents share the endpoint and are told apart by tenant. */
+/** gRPC: one operation per method, the same messages in binary. Agents share the endpoint; the tenant selects one. */
 
 import { EXTENSIONS } from "../../model/extensions.ts";
 import type { RpcMetadata, RpcReply, RpcStatus } from "../../wire/rpc.ts";

@@ -1,4 +1,4 @@
-/** HTTP+JSON: operations by method and path, their fields in path, query and body. */
+/** HTTP+JSON: operations by method and path, with fields in path, query and body. */
 
 import { ProtocolError } from "../../model/errors.ts";
 import type { OperationKind } from "../../model/operation.ts";
@@ -60,7 +60,7 @@ function invokeAt(
   return invoke(kind, request, exchange.headers, context, { maxItems: limits.maxParts });
 }
 
-/** An empty body is an empty message: the path may have everything. */
+/** An empty body is an empty message: the path may contain all fields. */
 function readBody({ body, headers }: ExchangeRequest, limits: JsonLimits): unknown {
   if (body.length === 0) return {};
   requireMediaType(headers, (mediaType) => mediaType === MEDIA_TYPE || mediaType === "application/json");

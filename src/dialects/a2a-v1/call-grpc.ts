@@ -1,4 +1,4 @@
-/** Calling over gRPC: a method per operation, requests and answers as bytes. */
+/** Calling over gRPC: one method per operation, binary requests and responses. */
 
 import { ProtocolError } from "../../model/errors.ts";
 import { NO_LOSSES } from "../../model/loss.ts";

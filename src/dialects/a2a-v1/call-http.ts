@@ -1,4 +1,4 @@
-/** Calling over HTTP+JSON: a path and verb per operation, streams as SSE of bare events. */
+/** Calling over HTTP+JSON: one path and verb per operation, streams as SSE of bare events. */
 
 import { isObject } from "../../model/json.ts";
 import { NO_LOSSES } from "../../model/loss.ts";
@@ -57,7 +57,7 @@ function pushPath(taskId: string): string {
 }
 
 interface HttpCalling extends ExchangeCalling {
-  /** Subscribing is POST in the protocol's text and GET in its proto: the other verb for peers that know only that. */
+  /** Subscribing is POST in the specification's text and GET in its proto; some peers support only one of them. */
   alternative(call: ExchangeCall): ExchangeCall | undefined;
 }
 

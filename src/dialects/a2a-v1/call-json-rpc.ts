@@ -12,7 +12,7 @@ export const METHOD_NAMES = Object.fromEntries(
   Object.entries(METHODS).map(([method, kind]) => [kind, method]),
 ) as Readonly<Record<OperationKind, keyof typeof METHODS>>;
 
-/** Members that are undefined are left out by `JSON.stringify`. */
+/** Undefined members are omitted by `JSON.stringify`. */
 export function paramsOf(operation: Operation, target: CallTarget): object {
   const tenant = tenantOf(target);
   switch (operation.kind) {

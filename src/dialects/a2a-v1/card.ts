@@ -6,11 +6,11 @@ import { HTTP_PREFIX } from "./http-routes.ts";
 import { type ReadOptions, readWire, writeWire } from "./proto/schema.ts";
 import { VERSION } from "./service-parameters.ts";
 
-/** Other people's cards: whatever is unusable in one is left out, so that the rest can be used. */
+/** Decodes cards of other agents: invalid members are dropped, so that the rest can be used. */
 
 const TOLERANT: ReadOptions = { tolerant: true, code: "INVALID_AGENT_RESPONSE" };
 
-/** Only interfaces make a card; everything else has a sensible reading when it is missing or wrong. */
+/** Only interfaces are required; every other member has a sensible fallback when it is missing or invalid. */
 export function readCardLeniently(published: unknown): AgentCard | undefined {
   if (!isObject(published)) return undefined;
   const value = unwrapOneofCases(published);
@@ -22,7 +22,7 @@ export function readCardLeniently(published: unknown): AgentCard | undefined {
   return readMemberwise(value, Array.isArray(interfaces) ? interfaces : []);
 }
 
-/** Optional members, each of which is better missing than in the way. */
+/** Optional members; an invalid one is dropped. */
 const OPTIONAL_MEMBERS = [
   "provider",
   "documentationUrl",
@@ -58,14 +58,14 @@ function readMemberwise(value: Readonly<Record<string, unknown>>, interfaces: re
   return card;
 }
 
-/** Lists that the first reading filled in would count as given in both spellings. */
+/** Lists that the first pass filled in would count as present in both spellings. */
 function withoutSpelling(card: AgentCard, name: string): Partial<AgentCard> {
   if (!name.includes("_")) return {};
   const camelCase = name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
   return camelCase in card ? { [camelCase]: null } : {};
 }
 
-/** An entry without a version is of the release that introduced such entries. */
+/** An entry without a version belongs to 1.0, the release that introduced such entries. */
 function readInterface(entry: unknown): AgentInterface[] {
   if (!isObject(entry)) return [];
   const version = entry.protocolVersion ?? entry.protocol_version;
@@ -92,7 +92,7 @@ function textOr(value: unknown, otherwise: string): string {
   return typeof value === "string" && value !== "" ? value : otherwise;
 }
 
-/** Whatever lists interfaces in this form is a 1.0 card, also if it is an older one besides. */
+/** A document that lists interfaces in this form is a 1.0 card, even if it is also a card of an older version. */
 export const readCard: CardReader = (value) => {
   if (!isObject(value) || !hasInterfaces(value)) return undefined;
   const card = readCardLeniently(value);
@@ -105,8 +105,8 @@ function hasInterfaces(value: Readonly<Record<string, unknown>>): boolean {
 }
 
 /**
- * Some servers publish security schemes as their generated code holds them in memory: `{ scheme: { $case, value } }`,
- * where the JSON of A2A has the member that `$case` names. Read as what it means.
+ * Some servers publish security schemes in the in-memory form of their generated code, `{ scheme: { $case, value } }`,
+ * where A2A's JSON has the member that `$case` names. Converted to that form.
  */
 function unwrapOneofCases(card: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return isObject(card.securitySchemes) ? { ...card, securitySchemes: unwrapCases(card.securitySchemes) } : card;
@@ -126,7 +126,7 @@ function unwrapCases(value: unknown): unknown {
 const documents = new WeakMap<AgentCard, JsonObject>();
 const texts = new WeakMap<AgentCard, string>();
 
-/** The card by the presence rules that signing relies on (§8.4.1). Made once for each card object. */
+/** The card by the presence rules that signing relies on (§8.4.1). Built once per card object. */
 export function toCardDocument(card: AgentCard): JsonObject {
   let document = documents.get(card);
   if (document === undefined) {
@@ -146,7 +146,7 @@ export function toWireCard(card: AgentCard): string {
   return text;
 }
 
-/** On the endpoint that all agents share, the tenant tells them apart; the default agent needs none. */
+/** Agents share the gRPC endpoint; the tenant selects one. The default agent needs none. */
 export function interfaces({ base, rpc, name, isDefault }: AgentEndpoint): readonly AgentInterface[] {
   const overHttp: readonly AgentInterface[] = [
     { url: base, protocolBinding: "JSONRPC", protocolVersion: VERSION },

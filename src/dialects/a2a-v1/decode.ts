@@ -1,4 +1,4 @@
-/** Requests of every binding to operations. JSON-RPC gives params; HTTP gives a body, a query and names in the path. */
+/** Decodes requests of every binding: JSON-RPC has params; HTTP has a body, a query and path parameters. */
 
 import { invalidParams, ProtocolError } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";
@@ -8,7 +8,7 @@ import { asResponse, createFrame, invalidResponse } from "../shared/responses.ts
 import { readCardLeniently } from "./card.ts";
 import { type ReadOptions, readWire, type WireName, type WireTypes } from "./proto/schema.ts";
 
-/** What comes back from a peer, read with good will: unknown members, missing defaults and empty lists are no offence. */
+/** Decodes responses of a peer leniently: unknown members, missing defaults and empty lists are accepted. */
 
 export type UnaryKind = Exclude<OperationKind, "stream" | "subscribe">;
 
@@ -28,7 +28,7 @@ const READERS: Readers = {
   "push-create": (value) => read("TaskPushNotificationConfig", value),
   "push-get": (value) => read("TaskPushNotificationConfig", value),
   "push-list": (value) => read("ListTaskPushNotificationConfigsResponse", value),
-  // Success is all there is to say; servers put null, {} or nothing.
+  // The result carries no data; servers send null, {} or nothing.
   "push-delete": () => undefined,
   "extended-card": (value) => {
     const card = readCardLeniently(value);
@@ -47,7 +47,7 @@ export function decodeFrame(value: unknown, id: string | undefined): StreamFrame
 
 interface Decoded {
   readonly operation: Operation;
-  /** `""` when the caller named none. */
+  /** `""` if the caller named none. */
   readonly tenant: string;
 }
 
@@ -76,7 +76,7 @@ export function kindOfMethod(method: string): OperationKind {
   return kind;
 }
 
-/** `lastEventId` is what the caller says it has of a stream; only subscribing looks at it. */
+/** `lastEventId` is the last event that the caller has received; only `subscribe` uses it. */
 export function decodeRequest(
   kind: OperationKind,
   request: unknown,
@@ -147,8 +147,8 @@ function listInput(request: WireTypes["ListTasksRequest"]): ListInput {
 }
 
 /**
- * One request out of the places HTTP spreads it over. What the path says may be repeated in the body, in either
- * spelling, but not contradicted.
+ * Merges path parameters, query and body into one request. The body may repeat path parameters, in either spelling, but
+ * not contradict them.
  */
 export function joinRequest(named: Readonly<Record<string, string>>, rest: unknown): unknown {
   if (!isObject(rest)) return rest;
@@ -169,10 +169,10 @@ export function joinRequest(named: Readonly<Record<string, string>>, rest: unkno
   return joined;
 }
 
-/** Of the names that occur in paths. */
+/** For the names that occur in paths. */
 const SNAKE_CASE: Readonly<Record<string, string | undefined>> = { taskId: "task_id" };
 
-/** A query as a request whose values are text. No field of these requests repeats, so two values contradict. */
+/** The query as a request with string values. These requests have no repeated fields, so a second value is an error. */
 export function decodeQuery(query: string): Readonly<Record<string, string>> {
   if (query === "") return {};
   const request: Record<string, string> = Object.create(null);

@@ -1,4 +1,4 @@
-/** Outcomes as 1.0 JSON. Tasks are stored in that form already, so this is mostly `JSON.stringify`. */
+/** Encodes outcomes as 1.0 JSON. Tasks are already stored in that form, so this is mostly `JSON.stringify`. */
 
 import type { AnswersByKind, OperationKind, OperationOf, TaskPage } from "../../model/operation.ts";
 import type { Task } from "../../model/task.ts";
@@ -6,7 +6,7 @@ import type { PushEncoding } from "../contract.ts";
 import { toWireCard } from "./card.ts";
 import { writeWire } from "./proto/schema.ts";
 
-/** One stream response for each event, as a stream would show it, whatever carrier the task came over. */
+/** One stream response per event, as in a stream, whichever binding the task was created over. */
 export const push: PushEncoding = {
   wholeTask: false,
   async encode({ json }) {
@@ -53,7 +53,7 @@ function withoutEmptyLists(task: Task): Task {
   };
 }
 
-/** Asked for, artifacts are shown also where there are none (§3.1.4). */
+/** If artifacts are requested, the member is present even when there are none (§3.1.4). */
 function withArtifacts(task: Task): Task {
   return task.artifacts === undefined ? { ...withoutEmptyLists(task), artifacts: [] } : withoutEmptyLists(task);
 }

@@ -1,4 +1,4 @@
-/** Every error code in the words of A2A 1.0.1, for each binding, and back. */
+/** Every error code as an A2A 1.0.1 error of each binding, and back. */
 
 import { ERROR_CODES, type ErrorCode, type ProtocolError } from "../../model/errors.ts";
 import type { RpcCodeName } from "../../wire/rpc.ts";
@@ -11,9 +11,9 @@ import {
   readErrorDetails,
 } from "../shared/errors.ts";
 
-/** A peer's refusal as a ProtocolError, in whichever of the forms in use it comes. */
+/** Decodes a peer's error to a ProtocolError, in any of the forms in use. */
 
-/** For refusals of the protocol that name no reason; several errors share a status, the commonest is taken. */
+/** For errors without a reason. Several errors share a status; the most common one is used. */
 export const CODE_OF_GRPC_STATUS: Readonly<Record<string, ErrorCode>> = {
   NOT_FOUND: "TASK_NOT_FOUND",
   INVALID_ARGUMENT: "INVALID_PARAMS",
@@ -28,8 +28,8 @@ export const CODE_OF_GRPC_STATUS: Readonly<Record<string, ErrorCode>> = {
 };
 
 /**
- * Reads a JSON-RPC error object, a `google.rpc.Status` or a problem document. The reason decides, then a JSON-RPC
- * code, then the name of a gRPC status; the HTTP status only when there is nothing else (`status` 0: there is none).
+ * Decodes a JSON-RPC error object, a `google.rpc.Status` or a problem document. The reason decides, then the JSON-RPC
+ * code, then the gRPC status name; the HTTP status only as a last resort (`status` 0: there is none).
  */
 export function decodeError(given: Readonly<Record<string, unknown>>, status: number): ProtocolError {
   const data = given.data ?? given.details;
@@ -43,7 +43,7 @@ export function decodeError(given: Readonly<Record<string, unknown>>, status: nu
   return createPeerError(code, peerErrorMessage(given, status), details, data);
 }
 
-/** Early 1.0 text showed problem documents, with the error's name at the end of a URL. */
+/** Early revisions of the 1.0 text showed problem documents, with the error's name at the end of a URL. */
 function codeOfProblem(type: unknown): ErrorCode | undefined {
   if (typeof type !== "string") return undefined;
   const name = type.slice(type.lastIndexOf("/") + 1);
@@ -56,7 +56,7 @@ interface ErrorRow {
   readonly grpcStatus: RpcCodeName;
 }
 
-/** The first nine are the protocol's, the next five JSON-RPC's, the rest ours within the range A2A leaves to it. */
+/** The first nine are A2A's, the next five JSON-RPC's, the rest ours within the range that A2A leaves free. */
 export const ERRORS = {
   TASK_NOT_FOUND: row(-32001, 404, "NOT_FOUND"),
   TASK_NOT_CANCELABLE: row(-32002, 400, "FAILED_PRECONDITION"),

@@ -1,7 +1,7 @@
-/** The paths of the HTTP+JSON binding, as the proto's annotations give them, with and without a tenant before them. */
+/** Paths of the HTTP+JSON binding, from the proto's annotations, with and without a leading tenant. */
 import { compileRoutes, type Route } from "../shared/http/routes.ts";
 
-/** First segment of all paths, below the agent. */
+/** First segment of all paths, relative to the agent. */
 export const HTTP_PREFIX = "rest";
 
 /** Subscribing is GET in the proto and POST in the prose. */
@@ -17,7 +17,7 @@ const ROUTES: readonly Route[] = [
   ["/extendedAgentCard", { GET: "extended-card" }],
 ];
 
-/** Paths name `tenant`, `id` and `taskId`. */
+/** Path parameters are `tenant`, `id` and `taskId`. */
 export const matchRoute = compileRoutes([
   ...ROUTES,
   ...ROUTES.map(([path, methods]): Route => [`/{tenant}${path}`, methods]),

@@ -10,7 +10,7 @@ import { push } from "./encode.ts";
 import { DIALECT_NAME } from "./invoke.ts";
 import { VERSION } from "./service-parameters.ts";
 
-/** The model is this dialect's own, so there is nothing it cannot say. */
+/** The model is that of this dialect, so it can express everything. */
 export const can: Abilities = {
   streaming: true,
   replay: true,
@@ -33,7 +33,7 @@ export const can: Abilities = {
   metadata: true,
 };
 
-/** The bindings in which agents of A2A 1.0 can be called. */
+/** The bindings over which A2A 1.0 agents can be called. */
 const A2A_V1_CALLING = [jsonRpcCalling, httpCalling, grpcCalling] as const;
 
 /** A2A 1.0 over JSON-RPC, HTTP+JSON and gRPC. */

@@ -1,4 +1,4 @@
-/** The way from a request to an outcome that all bindings share. */
+/** From request to outcome, shared by all bindings. */
 import type { OperationKind } from "../../model/operation.ts";
 import type { ExchangeRequest } from "../../wire/exchange.ts";
 import type { ServeContext } from "../contract.ts";
@@ -12,7 +12,7 @@ export const DIALECT_NAME = "a2a-v1";
 
 export interface Invoked {
   readonly answer: Answer;
-  /** Of the reply, besides the usual ones. */
+  /** Additional headers of the reply. */
   readonly headers: Readonly<Record<string, string>> | undefined;
 }
 

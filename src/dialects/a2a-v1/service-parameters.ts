@@ -1,4 +1,4 @@
-/** What travels in headers beside a request: version and extensions. Header names are lower-case here. */
+/** Service parameters of a request: version and extensions. Header names are lower-case. */
 
 import { ProtocolError } from "../../model/errors.ts";
 import type { Operation } from "../../model/operation.ts";
@@ -15,7 +15,7 @@ export function serviceHeaders(operation: Operation, target: CallTarget, accept?
   return headers;
 }
 
-/** An entry without a tenant must be called without one. */
+/** An interface without a tenant must be called without one. */
 export function tenantOf({ tenant }: CallTarget): string | undefined {
   return tenant === "" ? undefined : tenant;
 }
@@ -30,7 +30,7 @@ type Headers = ExchangeRequest["headers"];
 
 const VERSION_FORM = /^(\d+\.\d+)(?:\.\d+)?$/;
 
-/** Throws unless the caller asks for this version. The patch part never matters; none at all means 0.3 (§3.6.2). */
+/** Throws unless the caller requests this version. The patch number is ignored; no version means 0.3 (§3.6.2). */
 export function requireVersion(exchange: ExchangeRequest): void {
   const named = exchange.headers["a2a-version"]?.trim() || versionInQuery(exchange.query);
   if (VERSION_FORM.exec(named)?.[1] === VERSION) return;
@@ -38,15 +38,15 @@ export function requireVersion(exchange: ExchangeRequest): void {
   throw versionNotSupported(`A2A-Version ${named}`, named);
 }
 
-/** On gRPC the package says which version is meant; a version that is named as well must not contradict it. */
+/** On gRPC the package determines the version; a version in the metadata must not contradict it. */
 export function requireSameVersion(metadata: Headers): void {
   const named = metadata["a2a-version"]?.trim() ?? "";
   if (named === "" || VERSION_FORM.exec(named)?.[1] === VERSION) return;
   throw versionNotSupported(`A2A-Version ${named}`, named);
 }
 
-function versionNotSupported(said: string, named: string): ProtocolError {
-  return new ProtocolError("VERSION_NOT_SUPPORTED", `${said} is not supported; send A2A-Version: ${VERSION}.`, {
+function versionNotSupported(subject: string, named: string): ProtocolError {
+  return new ProtocolError("VERSION_NOT_SUPPORTED", `${subject} is not supported; send A2A-Version: ${VERSION}.`, {
     metadata: { requestedVersion: named.slice(0, 32), supportedVersions: VERSION },
   });
 }

@@ -1,4 +1,4 @@
-/** The service as a `.proto` file: what the tables say, in the order people read it. */
+/** The service as a `.proto` file: the messages of the tables, in reading order. */
 import type { OperationKind } from "../../../model/operation.ts";
 import type { ProtoFile } from "../../shared/proto/proto-file.ts";
 import { METHODS } from "../decode.ts";
@@ -35,7 +35,7 @@ const RESPONSE_NAMES = {
   "extended-card": "AgentCard",
 } as const satisfies Record<OperationKind, WireName | "google.protobuf.Empty">;
 
-/** On the wire a request to create a config is the config itself, which has a tenant besides. */
+/** On the wire, the request to create a config is the config itself with a tenant added. */
 const CREATE = "CreateTaskPushNotificationConfigRequest";
 const CONFIG = "TaskPushNotificationConfig";
 

@@ -3,7 +3,7 @@ import { COMMON_CARD_MESSAGES } from "../../shared/proto/card-messages.ts";
 import type { FieldRow } from "../../shared/proto/json-codec.ts";
 
 export const CARD_MESSAGES = {
-  // Serialisers leave out empty required text and lists, so that absence of one must not cost us the card.
+  // Serialisers omit empty required strings and lists, so a missing one must not make the card invalid.
   AgentCard: [
     ["name", "string", "required", 1],
     ["description", "string", "filled", 2],

@@ -1,6 +1,6 @@
 /**
- * The messages of A2A 1.0 as tables, after the `lf.a2a.v1` proto: JSON name, type, presence. `readWire` validates a JSON
- * value by them and gives it in the canonical form, which is the model's.
+ * The messages of A2A 1.0 as tables, from the `lf.a2a.v1` proto: JSON name, type, presence. `readWire` validates a JSON
+ * value against them and returns it in canonical form, which is the model's.
  */
 
 import type {
@@ -44,7 +44,7 @@ interface PushConfigNamed extends Tenanted {
   readonly id: string;
 }
 
-/** Every message by name, in the form `readWire` gives it. */
+/** Every message by name, in the form that `readWire` returns. */
 export interface WireTypes extends CommonCardTypes {
   Part: Part;
   Message: Message;
@@ -248,18 +248,18 @@ const MESSAGES = {
   ...CARD_MESSAGES,
 } as const satisfies { readonly [Name in WireName]: Table<WireTypes[Name]> };
 
-/** JSON, bytes and the published `.proto` are all made of these. */
+/** JSON, binary and the published `.proto` are all derived from these. */
 export const TABLES: ProtoTables = { messages: MESSAGES, enums: ENUMS };
 
 const codec = compileProtoJson<WireName>(TABLES);
 const protobuf = compileProtobuf<WireName>(TABLES);
 
-/** The value as that message, or a ProtocolError that names every member that does not fit. */
+/** Validates the value as that message. Throws a ProtocolError that lists every invalid member. */
 export function readWire<Name extends WireName>(name: Name, value: unknown, options?: ReadOptions): WireTypes[Name] {
   return codec.read(name, value, options) as WireTypes[Name];
 }
 
-/** A value of the model in the form that goes on the wire, ready for `JSON.stringify`. */
+/** A model value in its wire form, ready for `JSON.stringify`. */
 export function writeWire<Name extends WireName>(name: Name, value: WireTypes[Name]): object {
   return codec.write(name, value) as object;
 }
@@ -268,7 +268,7 @@ export function toBytes(name: WireName, value: object): Uint8Array {
   return protobuf.encode(name, value);
 }
 
-/** What the bytes say, to be validated by `readWire`. */
+/** The decoded bytes, to be validated with `readWire`. */
 export function fromBytes(name: WireName, bytes: Uint8Array, options?: DecodeOptions): Record<string, unknown> {
   return protobuf.decode(name, bytes, options);
 }
