@@ -1,4 +1,4 @@
-/** gRPC: an operation per method, the messages as bytes. 0.3 has no tenants, so that metadata may name an agent. */
+/** gRPC: one operation per method, binary messages. 0.3 has no tenants, so metadata may name an agent. */
 
 import { ProtocolError } from "../../model/errors.ts";
 import { EXTENSIONS } from "../../model/extensions.ts";
@@ -85,7 +85,7 @@ function isWithoutExtendedCard(error: unknown): boolean {
   return error.code === "UNSUPPORTED_OPERATION" || error.code === "EXTENDED_AGENT_CARD_NOT_CONFIGURED";
 }
 
-/** gRPC has no well-known path for it, so the method that gives the extended card gives it where there is none. */
+/** gRPC has no well-known path for the public card, so `GetAgentCard` returns it if there is no extended one. */
 function publicCard({ card }: AgentService, context: ServeContext): ProtoResponse {
   const { value, losses } = toProtoCard(card);
   if (losses.length > 0) context.report(losses);

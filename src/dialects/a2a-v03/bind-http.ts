@@ -1,4 +1,4 @@
-/** HTTP+JSON as agents of 0.3 really speak it: the messages of the proto in JSON, by method and path. */
+/** HTTP+JSON as 0.3 agents implement it: the messages of the proto in JSON, by method and path. */
 
 import { invalidParams, ProtocolError } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";
@@ -20,7 +20,7 @@ import { toProtoEvent } from "./proto/encode.ts";
 import { pushConfigName, taskName } from "./resource-names.ts";
 import { VERSION } from "./service-parameters.ts";
 
-/** Where 0.2 has the card for callers who have shown who they are: a document of its own, with HTTP's own errors. */
+/** The path where 0.2 serves the card for authenticated callers: a plain document, with plain HTTP errors. */
 
 export const httpExtendedCard: HttpServing = {
   version: "0.2",
@@ -46,7 +46,7 @@ export const httpExtendedCard: HttpServing = {
 
 const METHOD_NOT_ALLOWED: ExchangeReply = { status: 405, headers: { allow: "GET, HEAD" }, body: undefined };
 
-/** An agent without such a card has nothing here. */
+/** 404 for an agent without an extended card. */
 function extendedCardErrorReply(error: ProtocolError): ExchangeReply {
   const status = error.code === "UNSUPPORTED_OPERATION" ? 404 : ERRORS[error.code].http;
   return jsonReply(status, toErrorObject(error), errorHeaders(error));
@@ -72,7 +72,7 @@ export const http = serveHttp({
   },
 });
 
-/** The release has no such header; a caller that names another version knows that it wants something else. */
+/** The release has no version header; a caller that names another version is refused. */
 function requireVersion(named: string | undefined): void {
   if (named === undefined || named.trim() === "" || /^0\.[23](?:\.\d+)?$/.test(named.trim())) return;
   throw new ProtocolError("VERSION_NOT_SUPPORTED", `A2A-Version ${named} is not supported here; ${VERSION} is.`, {
@@ -91,7 +91,7 @@ function replyWith({ kind, answer, headers }: ProtoReply, context: ServeContext)
 
 type Query = Readonly<Record<string, string>>;
 
-/** The request in one piece. What the path names is what is meant, whatever a body repeats. */
+/** Merges path, query and body into one request. Path parameters override those repeated in the body. */
 function requestOf(
   kind: OperationKind,
   { named: { id = "", configId = "" } }: RouteMatch,
@@ -116,7 +116,7 @@ function requestOf(
   }
 }
 
-/** Some send the whole request, some only the config in it, as the proto's annotation has it; the id is then in the query. */
+/** Some clients send the whole request, others only the config (the proto's annotation) and the id in the query. */
 function createRequest(body: unknown, query: Query): Readonly<Record<string, unknown>> {
   if (!isObject(body)) throw invalidParams("config", "must be an object");
   const configId = query.configId ?? query.config_id ?? body.configId ?? body.config_id;
@@ -131,7 +131,7 @@ function decodeQuery(query: string): Query {
   return members;
 }
 
-/** An empty body is an empty message, and so is the `null` that some clients write for it. */
+/** An empty body is an empty message, and so is the `null` that some clients send instead. */
 function readBody({ body, headers }: ExchangeRequest, limits: JsonLimits): unknown {
   if (body.length === 0) return {};
   requireMediaType(headers, isJson);
@@ -146,7 +146,7 @@ function errorReply(
   return jsonReply(status, toErrorObject(error), extraHeaders);
 }
 
-/** Chunks of text are most of what is streamed, and spelled as in 1.0: none of these members, nothing to translate. */
+/** Most streamed events are text chunks, which are the same in 1.0: without these members nothing is converted. */
 const RENAMED_MEMBERS = /"(?:raw|url|data|filename|mediaType)":/;
 
 function framingFor(closesOnInput: boolean, { report }: ServeContext): EventFraming {

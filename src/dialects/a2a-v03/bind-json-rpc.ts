@@ -1,4 +1,4 @@
-/** JSON-RPC 2.0 over HTTP: one URL, the operation in `method`. Results are bare, told apart by their `kind`. */
+/** JSON-RPC 2.0 over HTTP: one URL, the operation in `method`. Results are bare, distinguished by their `kind`. */
 
 import { type ProtocolError, pushConfigNotFound } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";
@@ -58,7 +58,7 @@ export const jsonRpc = serveJsonRpc({
 
 const STREAMING: ReadonlySet<string> = new Set(["message/stream", "tasks/resubscribe"]);
 
-/** Clients of this version that accept nothing but a stream cannot read an error that comes as anything else. */
+/** Clients of this version that accept only a stream cannot decode an error in any other form. */
 function wantsEvents(method: string, accept: string | undefined): boolean {
   return STREAMING.has(method) && accept !== undefined && /^\s*text\/event-stream\s*(?:;[^,]*)?$/i.test(accept);
 }
@@ -130,7 +130,7 @@ function toWireOutcome(outcome: SendOutcome): object {
   return "task" in outcome ? toWireTask(outcome.task) : toWireMessage(outcome.message);
 }
 
-/** There are no pages in 0.3. How many configs a task has is bounded. */
+/** 0.3 has no pagination. The number of configs per task is bounded. */
 async function allPushConfigs(
   taskId: string,
   headers: Headers,
@@ -145,7 +145,7 @@ async function allPushConfigs(
       context,
     );
     all.push(...outcome.configs);
-    // A page that brings nothing new would be asked for without end.
+    // Prevents an endless loop over a page without new configs.
     const { nextPageToken } = outcome;
     pageToken = outcome.configs.length === 0 || nextPageToken === pageToken ? "" : nextPageToken;
   } while (pageToken !== "");

@@ -1,4 +1,4 @@
-/** Calling over gRPC: a method per operation, requests and answers as bytes. */
+/** Calling over gRPC: one method per operation, binary requests and responses. */
 
 import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
 import { type Loss, toLoss } from "../../model/loss.ts";
@@ -15,7 +15,7 @@ import { encodeRequest, type ProtoRequest, REQUEST_NAMES } from "./proto/request
 import { fromBytes, type ProtoName, toBytes } from "./proto/schema.ts";
 import { VERSION } from "./service-parameters.ts";
 
-/** Bytes say a false and a zero only to those who look for them; to most peers they are not there. */
+/** In binary, most peers cannot distinguish an explicit false or zero from an absent field. */
 function omittedDefaults(operation: Operation): readonly Loss[] {
   const losses: Loss[] = [];
   if (operation.kind === "get") {
@@ -75,7 +75,7 @@ function read(name: ProtoName, message: Uint8Array): unknown {
   }
 }
 
-/** For refusals that name no reason; several errors share a status, the commonest is taken. */
+/** For errors without a reason. Several errors share a status; the most common one is used. */
 const CODE_OF_STATUS: Readonly<Partial<Record<RpcCodeName, ErrorCode>>> = {
   NOT_FOUND: "TASK_NOT_FOUND",
   INVALID_ARGUMENT: "INVALID_PARAMS",
@@ -88,7 +88,7 @@ const CODE_OF_STATUS: Readonly<Partial<Record<RpcCodeName, ErrorCode>>> = {
   DEADLINE_EXCEEDED: "UNAVAILABLE",
 };
 
-/** The official Python library begins its messages with the name of the error. */
+/** Messages of the official Python library start with the name of the error. */
 const CODE_OF_PREFIX: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
   ["TaskNotFoundError", "TASK_NOT_FOUND"],
   ["TaskNotCancelableError", "TASK_NOT_CANCELABLE"],
@@ -104,7 +104,7 @@ const CODE_OF_PREFIX: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode
   ["InternalError", "INTERNAL_ERROR"],
 ]);
 
-/** Official servers of 0.3 send no details: what they mean depends on what they were asked. */
+/** Official 0.3 servers send no details: the meaning of a status depends on the operation. */
 function codeOfStatus(name: RpcCodeName, kind: OperationKind | undefined): ErrorCode | undefined {
   if (name === "UNIMPLEMENTED" && kind?.startsWith("push-") === true) return "PUSH_NOTIFICATION_NOT_SUPPORTED";
   if (name === "FAILED_PRECONDITION" && kind === "extended-card") return "EXTENDED_AGENT_CARD_NOT_CONFIGURED";

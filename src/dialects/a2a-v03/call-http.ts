@@ -1,4 +1,4 @@
-/** Calling over HTTP+JSON: a path and verb per operation below `/v1`, streams as SSE of bare events. */
+/** Calling over HTTP+JSON: one path and verb per operation below `/v1`, streams as SSE of bare events. */
 
 import type { ErrorCode } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";
@@ -51,14 +51,14 @@ function pathOf(operation: Operation): string {
   return "id" in operation ? `/tasks/${encodeURIComponent(operation.id)}` : "";
 }
 
-/** Some cards name the `/v1` already. */
+/** Some cards already include the `/v1`. */
 function addressOf({ url }: CallTarget): string {
   const [given = "", ...query] = url.split("?");
   const base = given.replace(/\/+$/, "");
   return [base.endsWith("/v1") ? base : `${base}/v1`, ...query].join("?");
 }
 
-/** What servers mean by a status whose error has no code: those of the official Python library. */
+/** Error codes for statuses of errors without a code, as the official Python library uses them. */
 function codeOfStatus(kind: OperationKind, status: number): ErrorCode | undefined {
   switch (status) {
     case 404:
@@ -74,21 +74,24 @@ function codeOfStatus(kind: OperationKind, status: number): ErrorCode | undefine
   }
 }
 
-/** An error of the protocol has a message. What has none is some server's page about a path it does not know. */
+/** A protocol error has a message. Without one, it is some server's page for an unknown path. */
 function decodeHttpError(kind: OperationKind, value: Readonly<Record<string, unknown>>, status: number) {
   const given = isObject(value.error) ? value.error : value;
   const code = typeof given.message === "string" ? codeOfStatus(kind, status) : undefined;
   return code === undefined ? decodeError(given, status) : decodeError(given, status, () => code);
 }
 
-/** The config alone, as the proto's annotation has it and one official library reads it. */
+/** The config alone, as the proto's annotation has it and one official library expects it. */
 function withoutEnvelope(call: ExchangeCall): ExchangeCall | undefined {
   const body: unknown = parseResponse(call.body ?? "");
   return isObject(body) && body.config !== undefined ? { ...call, body: JSON.stringify(body.config) } : undefined;
 }
 
 interface HttpCalling extends ExchangeCalling {
-  /** Servers of one official library subscribe by GET only, those of the other once by POST only; and so for push configs. */
+  /**
+   * Servers of one official library subscribe by GET only, older ones of the other by POST only; push configs differ
+   * in the same way.
+   */
   alternative(call: ExchangeCall): ExchangeCall | undefined;
 }
 

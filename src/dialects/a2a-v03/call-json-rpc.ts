@@ -28,7 +28,7 @@ const METHOD_NAMES = {
   "extended-card": "agent/getAuthenticatedExtendedCard",
 } as const satisfies Record<Exclude<OperationKind, "list">, string>;
 
-/** Members that are undefined are left out by `JSON.stringify`. */
+/** Undefined members are omitted by `JSON.stringify`. */
 function paramsOf(operation: SupportedOperation): object | undefined {
   switch (operation.kind) {
     case "send":
@@ -56,7 +56,7 @@ function paramsOf(operation: SupportedOperation): object | undefined {
   }
 }
 
-/** What absence of `blocking` means is not settled, and before 0.2.6 the list of modes had to be there. */
+/** The default of `blocking` is not defined, and before 0.2.6 the list of modes was required. */
 function toWireConfiguration(configuration: SendConfiguration = {}): object {
   const {
     acceptedOutputModes = [],
@@ -85,7 +85,7 @@ function lossesOf(operation: SupportedOperation, { tenant }: CallTarget): readon
 const EXTENDED_CARD_REQUEST = jsonRpcBody(METHOD_NAMES["extended-card"], undefined);
 
 interface JsonRpcCalling extends ExchangeCalling {
-  /** 0.2 has the extended card at an address of its own. */
+  /** 0.2 has the extended card at a separate URL. */
   alternative(call: ExchangeCall): ExchangeCall | undefined;
 }
 
@@ -112,7 +112,7 @@ export const jsonRpcCalling: JsonRpcCalling = {
     const read = (result: unknown) => decodeOutcome(kind, result);
     return decodeEnvelope(response, decodeError, read, (value) => {
       if (kind === "push-delete") return read(undefined);
-      // The answer to the alternative of 0.2 has no envelope.
+      // The response to the 0.2 alternative has no envelope.
       return kind === "extended-card" && isObject(value) ? read(value) : undefined;
     });
   },
@@ -120,7 +120,7 @@ export const jsonRpcCalling: JsonRpcCalling = {
   decodeFrame: ({ data, id }) => decodeFrame(decodeFrameEnvelope(data, decodeError), id),
 };
 
-/** `{url}/../`, as 0.2 counts it. */
+/** `{url}/../`, as 0.2 defines it. */
 function parentOf(url: string): string {
   return new URL("..", url.endsWith("/") ? url : `${url}/`).href;
 }

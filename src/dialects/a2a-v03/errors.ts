@@ -1,4 +1,4 @@
-/** Every error code in the words of A2A 0.3, for each binding, and back. */
+/** Every error code as an A2A 0.3 error of each binding, and back. */
 
 import { ERROR_CODES, type ErrorCode, type ProtocolError } from "../../model/errors.ts";
 import type { RpcCodeName } from "../../wire/rpc.ts";
@@ -10,11 +10,11 @@ import {
   readErrorDetails,
 } from "../shared/errors.ts";
 
-/** A peer's refusal as a ProtocolError, in whichever of the forms in use it comes. */
+/** Decodes a peer's error to a ProtocolError, in any of the forms in use. */
 
 /**
- * Reads an error object, or any object in the place of one. A reason decides, then a JSON-RPC code, then what the
- * binding makes of the HTTP status (`status` 0: there is none).
+ * Decodes an error object, or any object in its place. The reason decides, then the JSON-RPC code, then the binding's
+ * mapping of the HTTP status (`status` 0: there is none).
  */
 export function decodeError(
   given: Readonly<Record<string, unknown>>,
@@ -34,8 +34,8 @@ interface ErrorRow {
 }
 
 /**
- * The first seven are the protocol's, the next two are unknown to 0.3 and said by the nearest it has, then come
- * JSON-RPC's and our own. 0.3 never settled HTTP statuses; these are the more telling ones of those in use.
+ * The first seven are A2A's, the next two do not exist in 0.3 and use its nearest code, then come JSON-RPC's and our
+ * own. 0.3 does not define HTTP statuses; these are the most specific of those in use.
  */
 export const ERRORS = {
   TASK_NOT_FOUND: row(-32001, 404, "NOT_FOUND"),
@@ -71,7 +71,7 @@ export function toErrorObject(error: ProtocolError): string {
 
 const CODE_OF_JSON_RPC: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCode>([
   ...ERROR_CODES.map((code): [number, ErrorCode] => [ERRORS[code].jsonRpc, code]),
-  // Only 1.0 has the next two, but servers that speak both may use them to anyone.
+  // Only 1.0 has the next two, but servers that support both versions may send them to any caller.
   [-32008, "EXTENSION_SUPPORT_REQUIRED"],
   [-32009, "VERSION_NOT_SUPPORTED"],
 ]);

@@ -1,15 +1,15 @@
-/** The paths of HTTP+JSON in 0.3, below `/v1`: those of the proto's annotations and those of clients that read them otherwise. */
+/** Paths of the 0.3 HTTP+JSON binding, below `/v1`: those of the proto's annotations, and variants that clients use. */
 import { compileRoutes, type Methods, type Route } from "../shared/http/routes.ts";
 
-/** First segments of all paths, below the agent. Clients append the second to the URL of the interface. */
+/** First segments of all paths, relative to the agent. Clients append the second to the URL of the interface. */
 export const HTTP_PREFIX = "rest/v1";
 
 const CONFIGS: Methods = { GET: "push-list", POST: "push-create" };
 const CONFIG: Methods = { GET: "push-get", DELETE: "push-delete" };
 
 /**
- * Subscribing is GET in the proto and POST in the prose; the proto says `task` once where it means `tasks`; push configs
- * had another name before 0.2.5.
+ * Subscribing is GET in the proto and POST in the prose; the proto has `task` once instead of `tasks`; push configs had
+ * another name before 0.2.5.
  */
 export const matchRoute = compileRoutes([
   ["/message:send", { POST: "send" }],

@@ -11,7 +11,7 @@ import { push } from "./json/encode.ts";
 import { LOSSES, PROTO_LOSSES } from "./losses.ts";
 import { VERSION } from "./service-parameters.ts";
 
-/** Tasks cannot be listed; all else of 1.0 has a place, if need be in metadata. */
+/** Tasks cannot be listed; everything else of 1.0 can be expressed, if necessary in metadata. */
 const can: Abilities = {
   streaming: true,
   replay: true,
@@ -34,7 +34,7 @@ const can: Abilities = {
   metadata: true,
 };
 
-/** A2A 0.3 over JSON-RPC, HTTP+JSON and gRPC; reads and answers 0.2 as well. */
+/** A2A 0.3 over JSON-RPC, HTTP+JSON and gRPC; also supports 0.2. */
 export const a2aV03: Dialect = {
   name: DIALECT_NAME,
   can,

@@ -1,4 +1,4 @@
-/** The way from an operation to its outcome that all bindings share. */
+/** From operation to outcome, shared by all bindings. */
 
 import { ProtocolError } from "../../model/errors.ts";
 import type { Loss } from "../../model/loss.ts";
@@ -21,7 +21,7 @@ import { decodeRequest } from "./proto/requests.ts";
 import type { ProtoTypes } from "./proto/schema.ts";
 import { EXTENSIONS_HEADER, requestedExtensions } from "./service-parameters.ts";
 
-/** From a request of the proto to the message that answers it, the same for both bindings. */
+/** From proto request to response message, shared by both proto bindings. */
 
 type Headers = Readonly<Record<string, string | undefined>>;
 
@@ -48,7 +48,7 @@ export function isFrameStream(answer: ProtoReply["answer"]): answer is FrameStre
   return Symbol.asyncIterator in answer;
 }
 
-/** Throws what the binding then says in its own way. */
+/** Throws errors that the binding encodes. */
 export async function serveRequest(
   kind: OperationKind,
   request: unknown,
@@ -103,11 +103,11 @@ export const DIALECT_NAME = "a2a-v03";
 
 interface Invoked<O extends Operation> {
   readonly outcome: OutcomeOf<O>;
-  /** Of the reply, besides the usual ones. */
+  /** Additional headers of the reply. */
   readonly headers: Readonly<Record<string, string>> | undefined;
 }
 
-/** `headers` may as well be the metadata of a gRPC call. `service` is another than the context's where one was named. */
+/** `headers` may also be gRPC metadata. `service` differs from the context's if the request names an agent. */
 export async function invoke<O extends Operation>(
   operation: O,
   headers: Readonly<Record<string, string | undefined>>,
@@ -123,8 +123,8 @@ export async function invoke<O extends Operation>(
 }
 
 /**
- * In 0.3 whoever subscribes to a task that has ended is shown the task, and that is all; 1.0 refuses. Any other failure
- * remains one.
+ * In 0.3, subscribing to a task that has ended returns the task and ends the stream; 1.0 refuses. Any other error is
+ * passed on.
  */
 async function showEndedTask<O extends Operation>(
   operation: O,

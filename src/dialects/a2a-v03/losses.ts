@@ -1,8 +1,8 @@
-/** All that 0.3 has no words for, and all it says that the model has none for. */
+/** Everything that 0.3 cannot express, and everything in 0.3 that the model cannot. */
 
 import type { LossRule } from "../../model/loss.ts";
 
-/** What the two bindings of the proto have no field for. */
+/** What the two proto bindings have no field for. */
 
 const PROTO_BINDINGS = ["HTTP+JSON", "GRPC"];
 const GRPC = ["GRPC"];

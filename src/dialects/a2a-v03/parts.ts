@@ -1,4 +1,4 @@
-/** Parts, which 0.3 tells apart by `kind` and the model by the member they have. */
+/** Parts. 0.3 distinguishes them by `kind`, the model by the member they have. */
 
 import { isObject, type JsonObject, type JsonValue, type Writable } from "../../model/json.ts";
 import type { DataPart, Part, RawPart, TextPart, UrlPart } from "../../model/message.ts";
@@ -6,22 +6,22 @@ import type { Members } from "../shared/json-members.ts";
 import type { ProtoFile, ProtoPart } from "./proto/schema.ts";
 
 /**
- * What a text or data part of 0.3 has no member for travels in its metadata, under names of its own, and is taken out
- * again by whoever knows them: nothing is lost between two that do.
+ * What a 0.3 text or data part has no member for is carried in its metadata under reserved names. Peers that support
+ * them decode it from there, so that nothing is lost between two such peers.
  */
 
-/** `{filename?, mediaType?}` of a part that is no file; `empty` where the metadata was there with nothing in it. */
+/** `{filename?, mediaType?}` of a part that is not a file; `empty` if the metadata was present but empty. */
 const PART_EXTENSION = "urn:dragoman:ext:part:v1";
 
-/** Set to true where data that is no object stands as `{value: …}`: the official libraries do the same. */
+/** True if data that is not an object is wrapped as `{value: …}`, as the official libraries do. */
 const WRAPPED = "data_part_compat";
 
-/** Data as the object that 0.3 wants it to be. */
+/** Data as an object, as 0.3 requires. */
 export function wrapData(data: JsonValue): { readonly object: JsonObject; readonly wrapped: boolean } {
   return isObject(data) ? { object: data, wrapped: false } : { object: { value: data }, wrapped: true };
 }
 
-/** The part's metadata with what has no other place in it. */
+/** The part's metadata, including what has no member of its own. */
 export function encodePartMetadata(part: TextPart | DataPart, wrapped: boolean): JsonObject | undefined {
   const { metadata, filename, mediaType } = part;
   if (filename === undefined && mediaType === undefined && !wrapped) return metadata;
@@ -41,7 +41,7 @@ interface PartExtras {
   readonly mediaType: string | undefined;
 }
 
-/** Takes out what `metadataOnWire` put in for a text or data part; for data, `readDataObject` goes first. */
+/** Reverses `encodePartMetadata` for a text or data part; for data, `unwrapData` runs first. */
 function decodePartMetadata(metadata: JsonObject | undefined): PartExtras {
   const carried = metadata?.[PART_EXTENSION];
   if (metadata === undefined || !isObject(carried)) return { metadata, filename: undefined, mediaType: undefined };
@@ -52,7 +52,7 @@ function decodePartMetadata(metadata: JsonObject | undefined): PartExtras {
   };
 }
 
-/** Data as it was before it was made an object, and the rest of its metadata. */
+/** Reverses `wrapData`; returns the original data and the remaining metadata. */
 function unwrapData(
   object: JsonObject,
   metadata: JsonObject | undefined,
@@ -61,7 +61,7 @@ function unwrapData(
   return { data: object.value as JsonValue, metadata: omitMember(metadata, WRAPPED) };
 }
 
-/** Undefined where nothing else was in it. */
+/** Undefined if no other member remains. */
 function omitMember(metadata: JsonObject, name: string): JsonObject | undefined {
   const { [name]: _taken, ...rest } = metadata;
   return Object.keys(rest).length === 0 ? undefined : rest;
@@ -71,7 +71,7 @@ function textOf(value: JsonValue | undefined): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** Parts: files and data stand one level deeper here than in the model. */
+/** Proto parts: files and data are nested one level deeper than in the model. */
 
 export function toProtoPart(part: Part): ProtoPart {
   if ("text" in part) return textPart(part);
@@ -80,7 +80,7 @@ export function toProtoPart(part: Part): ProtoPart {
   return part.metadata === undefined ? { file } : { file, metadata: part.metadata };
 }
 
-/** Most parts are text and nothing else, which is spelled the same in both. */
+/** Most parts are plain text, which has the same form in both. */
 function textPart(part: TextPart): ProtoPart {
   if (part.filename === undefined && part.mediaType === undefined) return part;
   const metadata = encodePartMetadata(part, false);
@@ -106,7 +106,7 @@ function fileOf(
   return file;
 }
 
-/** The part was validated: it has one of text, file and data, and a file has one of its two forms. */
+/** For a validated part: it has one of text, file and data, and a file has one of its two forms. */
 export function fromProtoPart(part: ProtoPart): Part {
   const { text, file, metadata } = part;
   if (text !== undefined) return metadata === undefined ? { text } : withPartMetadata({ text }, metadata);
@@ -123,7 +123,7 @@ function readData({ data, metadata }: ProtoPart): Part {
   return withPartMetadata({ data: unwrapped.data }, unwrapped.metadata);
 }
 
-/** The part with what its metadata carries for it. */
+/** Applies what the metadata carries for the part. */
 function withPartMetadata(part: Writable<TextPart> | Writable<DataPart>, given: JsonObject | undefined): Part {
   const { metadata, filename, mediaType } = decodePartMetadata(given);
   return withNames(part, metadata, filename, mediaType);
@@ -154,7 +154,7 @@ export function readPart(members: Members): Part {
     case "data": {
       const data = members.raw("data");
       if (data === undefined) members.violateMember("data", "is required");
-      // By the letter an object; what else is sent can be kept as it is.
+      // The specification requires an object; any other value is accepted as it is.
       const unwrapped = isObject(data) ? unwrapData(data, metadata) : { data: data ?? null, metadata };
       return withPartMetadata({ data: unwrapped.data }, unwrapped.metadata);
     }
@@ -164,10 +164,10 @@ export function readPart(members: Members): Part {
   }
 }
 
-/** Stands where the reading is going to refuse. */
+/** Placeholder: the reading fails anyway. */
 const UNREADABLE_PART: Part = { text: "" };
 
-/** Early clients call `kind` `type`, as before 0.2. Without either, the only content there is decides. */
+/** Early clients send `type` for `kind`, as before 0.2. Without either, the only content member decides. */
 function kindOfPart(members: Members): unknown {
   const kind = members.raw("kind") ?? members.raw("type");
   if (kind === "text" || kind === "file" || kind === "data") return kind;

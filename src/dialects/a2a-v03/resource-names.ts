@@ -1,10 +1,10 @@
-/** Tasks and push configs are named like files in folders here, not by bare ids. */
+/** Tasks and push configs have path-like resource names here instead of bare ids. */
 
 import { invalidParams } from "../../model/errors.ts";
 
 /**
- * The id of a push config that was given none. Before 0.2.5 a task had one config at most and setting it again replaced
- * it; the official servers keep to that by naming it after the task.
+ * Default id of a push config. Before 0.2.5 a task had at most one config and setting it again replaced it; official
+ * servers preserve that by using the task's id.
  */
 export function defaultPushConfigId(taskId: string): string {
   return taskId;
@@ -20,7 +20,7 @@ export function pushConfigName(taskId: string, id: string): string {
   return `${TASKS}${taskId}/pushNotificationConfigs/${id}`;
 }
 
-/** `field` is the one that holds the name, for the error. */
+/** `field`: the field that contains the name, for the error. */
 export function parseTaskName(name: string, field: string): string {
   const id = name.startsWith(TASKS) ? name.slice(TASKS.length) : "";
   if (id === "") throw invalidParams(field, 'must be of the form "tasks/{id}"');
@@ -29,11 +29,11 @@ export function parseTaskName(name: string, field: string): string {
 
 interface PushConfigIds {
   readonly taskId: string;
-  /** Empty for a config that has yet to be given one. */
+  /** Empty for a config without an id yet. */
   readonly id: string;
 }
 
-/** The folder had another name before 0.2.5. Lazy, so that all that follows the first folder is the config's id. */
+/** The collection had another name before 0.2.5. Lazy, so that everything after the first match is the config's id. */
 const PUSH_CONFIG = /^tasks\/(.+?)\/(?:pushNotificationConfigs|pushNotifications)\/(.*)$/s;
 
 export function parsePushConfigName(name: string): PushConfigIds | undefined {

@@ -1,4 +1,4 @@
-/** What travels beside a request: extensions, in headers or in the metadata of gRPC. Names are lower-case here. */
+/** Service parameters of a request: extensions, in HTTP headers or gRPC metadata. Names are lower-case. */
 
 import { ProtocolError } from "../../model/errors.ts";
 import type { Operation } from "../../model/operation.ts";
@@ -6,7 +6,7 @@ import type { CallTarget } from "../contract.ts";
 import { callHeaders } from "../shared/http/calling.ts";
 import { parseListHeader } from "../shared/http/requests.ts";
 
-/** 0.3 names no version. */
+/** 0.3 sends no version. */
 export function serviceHeaders(operation: Operation, target: CallTarget): Record<string, string> {
   const headers = callHeaders(operation, target);
   if (target.extensions.length > 0) headers[EXTENSIONS_HEADER] = target.extensions.join(",");
@@ -21,7 +21,7 @@ type Headers = Readonly<Record<string, string | undefined>>;
 
 const OWN_VERSIONS = /^0\.[23](?:\.\d+)?$/;
 
-/** On gRPC the package says which version is meant; peers of an early 1.0 used the same one for other messages. */
+/** On gRPC the package determines the version, but peers of an early 1.0 used the same package for other messages. */
 export function requireSameVersion(metadata: Headers): void {
   const named = metadata["a2a-version"]?.trim() ?? "";
   if (named === "" || OWN_VERSIONS.test(named)) return;
@@ -30,7 +30,7 @@ export function requireSameVersion(metadata: Headers): void {
   });
 }
 
-/** 1.0 dropped the prefix; callers that speak both may use either name. */
+/** 1.0 dropped the prefix; callers that support both versions may use either name. */
 export function requestedExtensions(headers: Headers): readonly string[] {
   const own = parseListHeader(headers[EXTENSIONS_HEADER]);
   const later = parseListHeader(headers["a2a-extensions"]);

@@ -1,4 +1,4 @@
-/** The card as the documents that readers of 0.3 and 0.2 look for. */
+/** Agent card documents of 0.3 and 0.2. */
 
 import type { AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentSkill } from "../../../model/card.ts";
 import { isObject, type JsonObject } from "../../../model/json.ts";
@@ -18,7 +18,7 @@ import {
   toWireSecurity,
 } from "./security.ts";
 
-/** Cards of 0.3 and 0.2: whatever is unusable in one is left out, so that the rest can be used. */
+/** Decodes cards of 0.3 and 0.2: invalid members are dropped, so that the rest can be used. */
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -29,7 +29,7 @@ export const readCard: CardReader = (value, cardUrl) => {
 
 const OWN_VERSION = /^0\.[23](?:\.|$)/;
 
-/** 0.1 has none of these; 1.0 has no `url`, without which there is no card here. */
+/** 0.1 has none of these members; 1.0 has no `url`, which is required here. */
 function isCertain(value: unknown): boolean {
   if (!isObject(value)) return false;
   if (typeof value.protocolVersion === "string") return OWN_VERSION.test(value.protocolVersion);
@@ -38,7 +38,7 @@ function isCertain(value: unknown): boolean {
   );
 }
 
-/** Undefined for what names no address: only an address makes a card, all else has a sensible reading when missing. */
+/** Undefined without a URL. Only the URL is required; every other member has a sensible fallback. */
 export function fromWireCard(value: unknown, cardUrl: string | undefined): Lossy<AgentCard> | undefined {
   if (!isObject(value)) return undefined;
   const supportedInterfaces = interfacesIn(value, cardUrl);
@@ -70,7 +70,7 @@ export function fromWireCard(value: unknown, cardUrl: string | undefined): Lossy
   return { value: card, losses };
 }
 
-/** The preferred one first; without a transport it is JSON-RPC, as before 0.2.4 there was no other. */
+/** The preferred one first. Without a transport it is JSON-RPC, the only one before 0.2.4. */
 function interfacesIn(value: Members, cardUrl: string | undefined): readonly AgentInterface[] {
   const preferred = { url: value.url, transport: value.preferredTransport ?? "JSONRPC" };
   const found = new Map<string, AgentInterface>();
@@ -85,7 +85,7 @@ function interfacesIn(value: Members, cardUrl: string | undefined): readonly Age
   return [...found.values()];
 }
 
-/** A path counts from where the card was found. A gRPC address has neither scheme nor path and stays as it is. */
+/** A relative URL is resolved against the card's URL. A gRPC address has neither scheme nor path and is left as is. */
 function resolveUrl(url: string, cardUrl: string | undefined): string {
   if (cardUrl === undefined || !/^[./]/.test(url)) return url;
   return URL.canParse(url, cardUrl) ? new URL(url, cardUrl).href : url;
@@ -146,14 +146,14 @@ function flagOf(value: unknown): boolean | undefined {
   return typeof value === "boolean" ? value : undefined;
 }
 
-/** Undefined where there are none. */
+/** Undefined if there are none. */
 function textsOf(value: unknown): readonly string[] | undefined {
   if (!Array.isArray(value)) return undefined;
   const texts = value.filter((item) => typeof item === "string");
   return texts.length === 0 ? undefined : texts;
 }
 
-/** Some cards of 0.2 still name kinds of parts instead of media types, or both. */
+/** Some 0.2 cards still list kinds of parts instead of media types, or both. */
 function modesOf(value: unknown): readonly string[] | undefined {
   const modes = textsOf(value);
   return modes?.some(isPartKind) === true ? fromLegacyModes(modes) : modes;
@@ -165,7 +165,7 @@ function listOf(value: unknown): readonly Members[] {
 
 const LEGACY_DOCUMENT_VERSION = "0.2.6";
 
-/** gRPC of 0.3 has no place for an agent's name, so that only the default agent is offered there. */
+/** 0.3 over gRPC has no field for an agent's name, so only the default agent is listed with it. */
 export function interfaces({ base, rpc, isDefault }: AgentEndpoint): readonly AgentInterface[] {
   const overHttp: readonly AgentInterface[] = [
     { url: base, protocolBinding: "JSONRPC", protocolVersion: VERSION },
@@ -175,14 +175,14 @@ export function interfaces({ base, rpc, isDefault }: AgentEndpoint): readonly Ag
   return [...overHttp, { url: rpc, protocolBinding: "GRPC", protocolVersion: VERSION }];
 }
 
-/** For `agent-card.json`. What it has no member for is listed in `losses.ts`. */
+/** For `agent-card.json`. `losses.ts` lists what it has no member for. */
 export function toCardDocument(card: AgentCard): JsonObject {
   return toWireCard(card).value;
 }
 
 /**
- * For `agent.json`. Its skills name what they take and give in media types, and in the plain words that readers from
- * before 0.2 expect.
+ * For `agent.json`. The modes of its skills are media types, and also the kinds of parts that readers older than 0.2
+ * expect.
  */
 export function toLegacyCardDocument(card: AgentCard): JsonObject {
   const { defaultInputModes, defaultOutputModes } = card;
@@ -197,7 +197,7 @@ export function toLegacyCardDocument(card: AgentCard): JsonObject {
 export function toWireCard(card: AgentCard): Lossy<JsonObject> {
   const losses: Loss[] = [];
   const lose: ReportLoss = (rule, path) => losses.push(toLoss(rule, path));
-  // They are JSON, which the compiler does not see in interfaces.
+  // They are JSON, but an interface is not assignable to the JSON type.
   const members: unknown = cardMembers(card, losses);
   const value = omitUndefined({
     ...(isObject(members) && members),

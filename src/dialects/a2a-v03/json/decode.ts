@@ -1,4 +1,4 @@
-/** Requests of JSON-RPC to operations. */
+/** Decodes JSON-RPC requests to operations. */
 
 import { ProtocolError } from "../../../model/errors.ts";
 import type { Writable } from "../../../model/json.ts";
@@ -20,7 +20,7 @@ import { defaultPushConfigId } from "../resource-names.ts";
 import { fromWireCard } from "./card.ts";
 import { readEvent, readMessage, readPushConfig, readTask } from "./read.ts";
 
-/** What comes back from a peer over JSON-RPC, read with good will. */
+/** Decodes responses of a peer over JSON-RPC leniently. */
 
 type UnaryKind = Exclude<OperationKind, "stream" | "subscribe">;
 
@@ -50,13 +50,13 @@ const READERS: Readers = {
   "push-create": (value) => read(value, readTaskPushConfig),
   "push-get": (value) => read(value, readTaskPushConfig),
   "push-list"(value) {
-    // The list is the whole answer; some servers send none instead of an empty one.
+    // The result is the list itself; some servers omit an empty one.
     return read({ configs: value }, (members) => ({
       configs: members.list("configs", readTaskPushConfig) ?? [],
       nextPageToken: "",
     }));
   },
-  // Success is all there is to say; servers put null, {} or nothing.
+  // The result carries no data; servers send null, {} or nothing.
   "push-delete": () => ({ value: undefined, losses: NO_LOSSES }),
   "extended-card"(value) {
     const card = fromWireCard(value, undefined);
@@ -74,7 +74,7 @@ export function decodeFrame(value: unknown, id: string | undefined): Lossy<Strea
   return { value: createFrame(event, id), losses };
 }
 
-/** The last one is how 0.2.6 named the one before. */
+/** The last one is the 0.2.6 name of the one before it. */
 export const METHODS = {
   "message/send": "send",
   "message/stream": "stream",
@@ -101,14 +101,14 @@ export function kindOfMethod(method: string): SupportedKind {
   return kind;
 }
 
-/** `push-first`: the config of a task that had only one, which earlier releases ask for without its id. */
+/** `push-first`: the only config of a task, which earlier releases request without its id. */
 export type RequestedOperation =
   | Exclude<Operation, { readonly kind: "list" }>
   | { readonly kind: "push-first"; readonly taskId: string };
 
 interface RequestOptions {
   readonly maxItems: number;
-  /** What the caller says it has of a stream; only subscribing looks at it. */
+  /** The last event that the caller has received; only `subscribe` uses it. */
   readonly lastEventId: string | undefined;
 }
 
@@ -180,7 +180,7 @@ function readSend(members: Members): SendInput {
   };
 }
 
-/** Undefined when it says nothing beyond what goes without saying. */
+/** Undefined if every member is at its default. */
 function readConfiguration(members: Members): SendConfiguration | undefined {
   const configuration: Writable<SendConfiguration> = {};
   const acceptedOutputModes = members.texts("acceptedOutputModes");
@@ -189,7 +189,7 @@ function readConfiguration(members: Members): SendConfiguration | undefined {
   if (acceptedOutputModes !== undefined) configuration.acceptedOutputModes = acceptedOutputModes;
   if (push !== undefined) configuration.taskPushNotificationConfig = push;
   if (historyLength !== undefined) configuration.historyLength = historyLength;
-  // 0.3 leaves open what absence means; its servers all waited.
+  // 0.3 does not define what absence means; its servers all waited.
   if (members.flag("blocking") === false) configuration.returnImmediately = true;
   return Object.keys(configuration).length === 0 ? undefined : configuration;
 }

@@ -1,4 +1,4 @@
-/** Values of the model in the shapes of 0.3, ready for `JSON.stringify`, which leaves out what is undefined. */
+/** Encodes model values as 0.3 JSON, ready for `JSON.stringify`, which omits undefined members. */
 
 import type { StreamEvent } from "../../../model/event.ts";
 import { isDataPart, isRawPart, isTextPart, type Message, type Part } from "../../../model/message.ts";
@@ -8,7 +8,7 @@ import type { PushEncoding } from "../../contract.ts";
 import { ROLE_NAMES, STATE_NAMES } from "../../shared/state-names.ts";
 import { encodePartMetadata, wrapData } from "../parts.ts";
 
-/** The whole task each time, in the form of JSON-RPC also for configs that were registered over another carrier. */
+/** The whole task each time, in the JSON-RPC form even for configs registered over another binding. */
 export const push: PushEncoding = {
   wholeTask: true,
   async encode(_, task) {
@@ -79,10 +79,10 @@ function omitEmpty<T>(list: readonly T[] | undefined): readonly T[] | undefined 
   return list === undefined || list.length === 0 ? undefined : list;
 }
 
-/** Whether a stream ends with an event that brought the task to a state. */
+/** Whether a stream ends with an event that sets this state. */
 export type EndsStream = (state: TaskState) => boolean;
 
-/** A stream that was opened by a message waits for no further one. */
+/** A stream opened by a message also ends when the task requires input. */
 export const endsSendStream: EndsStream = (state) => state === "TASK_STATE_INPUT_REQUIRED" || isTerminal(state);
 
 export const endsSubscription: EndsStream = isTerminal;
@@ -108,7 +108,7 @@ export function toWireEvent(event: StreamEvent, ends: EndsStream): object {
   return "task" in event ? toWireTask(event.task) : toWireMessage(event.message);
 }
 
-/** Without the task, which is named beside it. */
+/** Without the task id, which is a sibling of the config. */
 export function toWirePushConfig({ id, url, token, authentication }: TaskPushNotificationConfig): object {
   return {
     id,

@@ -1,4 +1,4 @@
-/** Shapes of 0.3 as values of the model. Requests are read strictly, answers (`reading.tolerant`) with good will. */
+/** Decodes the JSON of 0.3 to model values: requests strictly, responses (`reading.tolerant`) leniently. */
 
 import type { StreamEvent, TaskArtifactUpdate, TaskStatusUpdate } from "../../../model/event.ts";
 import { isObject, type Writable } from "../../../model/json.ts";
@@ -30,7 +30,7 @@ export function readMessage(members: Members): Message {
   return message;
 }
 
-/** 0.2 and 0.3 require it of everyone; in an answer nothing depends on it. */
+/** Required by 0.2 and 0.3 in both directions; in a response nothing depends on it. */
 function messageIdIn(members: Members): string {
   if (!members.reading.tolerant) return members.requiredText("messageId");
   return members.text("messageId") ?? "";
@@ -49,8 +49,8 @@ function roleIn(members: Members): Role {
 }
 
 function refuseOtherKind(members: Members, kind: string): void {
-  const said = members.raw("kind");
-  if (said !== undefined && said !== kind) members.violateMember("kind", `must be ${kind}`);
+  const received = members.raw("kind");
+  if (received !== undefined && received !== kind) members.violateMember("kind", `must be ${kind}`);
 }
 
 function readArtifact(members: Members): Artifact {
@@ -80,7 +80,7 @@ function readStatus(members: Members): TaskStatus {
 
 const KNOWN_STATES = TASK_STATES.map((state) => STATE_NAMES[state]).join(", ");
 
-/** `unknown` is refused as 1.0 refuses its unspecified state: in the same words, so that callers can tell. */
+/** `unknown` is refused like the unspecified state of 1.0, with the same message, so that callers can recognise it. */
 function stateIn(members: Members): TaskState {
   const word = members.raw("state");
   const state = decodeState(word);
@@ -92,7 +92,7 @@ function stateIn(members: Members): TaskState {
 
 const TIMESTAMP = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(Z|z|[+-]\d\d:?\d\d)?$/;
 
-/** The examples of 0.3 have no zone; they mean UTC. */
+/** The examples of 0.3 have no time zone; they mean UTC. */
 function timestampIn(members: Members): string | undefined {
   const value = members.raw("timestamp");
   if (value === undefined) return undefined;
@@ -143,7 +143,7 @@ function readArtifactUpdate(members: Members): TaskArtifactUpdate {
   return update;
 }
 
-/** What a stream or a send answers with: told apart by `kind`, else by the members only one of them has. */
+/** The result of a stream or a send, distinguished by `kind`, else by the members that only one of them has. */
 export function readEvent(members: Members): StreamEvent {
   switch (members.raw("kind") ?? kindByShape(members)) {
     case "task":
@@ -166,7 +166,7 @@ function kindByShape(members: Members): string | undefined {
   return Array.isArray(members.raw("parts")) ? "message" : undefined;
 }
 
-/** Without the task, which is named beside it. */
+/** Without the task id, which is a sibling of the config. */
 export function readPushConfig(members: Members): TaskPushNotificationConfig {
   const config: Writable<TaskPushNotificationConfig> = { url: members.requiredText("url") };
   const id = members.text("id");

@@ -1,4 +1,4 @@
-/** Security schemes: 0.3 spells them as OpenAPI does, with a `type`; 1.0 wraps each kind in a member of its own. */
+/** Security schemes: 0.3 uses the OpenAPI form with a `type`; 1.0 wraps each kind in its own member. */
 
 import type { SecurityRequirement } from "../../../model/card.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../../model/json.ts";
@@ -9,10 +9,10 @@ type Members = Readonly<Record<string, unknown>>;
 type Schemes = Readonly<Record<string, JsonObject>>;
 export type ReportLoss = (rule: LossRule, path: string) => void;
 
-/** Flows that both know. */
+/** Flows that both versions have. */
 const FLOWS = ["authorizationCode", "clientCredentials", "implicit", "password"] as const;
 
-/** The object without members that are undefined. */
+/** Omits undefined members. */
 export function omitUndefined(members: Readonly<Record<string, JsonValue | undefined>>): JsonObject {
   return Object.fromEntries(
     Object.entries(members).filter((entry): entry is [string, JsonValue] => entry[1] !== undefined),
@@ -21,13 +21,13 @@ export function omitUndefined(members: Readonly<Record<string, JsonValue | undef
 
 export function toWireSchemes(schemes: Schemes | undefined, lose: ReportLoss): JsonObject | undefined {
   if (schemes === undefined) return undefined;
-  const said = Object.entries(schemes).flatMap(([name, scheme]) => {
+  const encoded = Object.entries(schemes).flatMap(([name, scheme]) => {
     const path = `card.securitySchemes.${name}`;
     const wire = toWireScheme(scheme, path, lose);
     if (wire === undefined) lose(LOSSES.unknownScheme, path);
     return wire === undefined ? [] : [[name, wire] as const];
   });
-  return said.length === 0 ? undefined : Object.fromEntries(said);
+  return encoded.length === 0 ? undefined : Object.fromEntries(encoded);
 }
 
 function toWireScheme(scheme: JsonObject, path: string, lose: ReportLoss): JsonObject | undefined {
@@ -38,8 +38,8 @@ function toWireScheme(scheme: JsonObject, path: string, lose: ReportLoss): JsonO
     return omitUndefined({ type: "apiKey", in: location, name, description });
   }
   if (isObject(http)) {
-    const { scheme: word, bearerFormat, description } = http;
-    return omitUndefined({ type: "http", scheme: word, bearerFormat, description });
+    const { scheme: authScheme, bearerFormat, description } = http;
+    return omitUndefined({ type: "http", scheme: authScheme, bearerFormat, description });
   }
   if (isObject(oauth2)) {
     const { flows, oauth2MetadataUrl, description } = oauth2;
@@ -59,15 +59,15 @@ function toWireScheme(scheme: JsonObject, path: string, lose: ReportLoss): JsonO
 
 function toWireFlows(flows: JsonObject, path: string, lose: ReportLoss): JsonObject {
   if (flows.deviceCode !== undefined) lose(LOSSES.deviceCode, `${path}.deviceCode`);
-  const said: Record<string, JsonValue> = {};
+  const encoded: Record<string, JsonValue> = {};
   for (const name of FLOWS) {
     const flow = flows[name];
     if (!isObject(flow)) continue;
     const { authorizationUrl, tokenUrl, refreshUrl, scopes, pkceRequired } = flow;
     if (pkceRequired === true) lose(LOSSES.pkceRequired, `${path}.${name}.pkceRequired`);
-    said[name] = omitUndefined({ authorizationUrl, tokenUrl, refreshUrl, scopes: scopes ?? {} });
+    encoded[name] = omitUndefined({ authorizationUrl, tokenUrl, refreshUrl, scopes: scopes ?? {} });
   }
-  return said;
+  return encoded;
 }
 
 export function toWireSecurity(
@@ -78,13 +78,13 @@ export function toWireSecurity(
   );
 }
 
-/** Schemes of the model, and the names of those that one scheme of 0.3 became. */
+/** Model schemes, and the names of those that one 0.3 scheme was decoded to. */
 export interface ReadSchemes {
   readonly schemes: Schemes | undefined;
   readonly namesOf: (name: string) => readonly string[];
 }
 
-/** A scheme of the model has one flow, so that one with several becomes several schemes, the first under its own name. */
+/** A model scheme has one flow. A scheme with several is split into several, the first under the original name. */
 export function fromWireSchemes(value: unknown, lose: ReportLoss): ReadSchemes {
   const given = isObject(value) ? value : {};
   const schemes = new Map<string, JsonObject>();
@@ -115,14 +115,14 @@ function unusedName(wish: string, given: Members, taken: ReadonlyMap<string, unk
 
 interface ReadScheme {
   readonly scheme: JsonObject;
-  /** Tells apart what one scheme of the wire became. */
+  /** Distinguishes the schemes that one wire scheme was split into. */
   readonly suffix: string;
 }
 
-/** It cannot be satisfied; the rest of the card can be used. */
+/** Cannot be satisfied; the rest of the card remains usable. */
 const UNKNOWN_SCHEME: readonly ReadScheme[] = [{ scheme: {}, suffix: "" }];
 
-/** Empty for what is of no known kind. */
+/** Empty for an unknown kind. */
 function fromWireScheme(wire: Members): readonly ReadScheme[] {
   const description = textOf(wire.description);
   switch (wire.type) {
@@ -179,7 +179,7 @@ function fromFlow({ authorizationUrl, tokenUrl, refreshUrl, scopes }: Members): 
   });
 }
 
-/** One requirement that names a scheme of several flows can be met by any of them, so that it becomes several. */
+/** A requirement of a scheme that was split can be met by any of its parts, so it becomes several requirements. */
 export function fromWireSecurity(value: unknown, { namesOf }: ReadSchemes): readonly SecurityRequirement[] | undefined {
   if (!Array.isArray(value) || value.length === 0) return undefined;
   return value.filter(isObject).flatMap((wire) => {
@@ -195,7 +195,7 @@ export function fromWireSecurity(value: unknown, { namesOf }: ReadSchemes): read
   });
 }
 
-/** Four flows in each of a dozen schemes would be millions of ways to log in. */
+/** Four flows in each of a dozen schemes would yield millions of alternatives. */
 const MAX_ALTERNATIVES = 64;
 
 function textOf(value: unknown): string | undefined {

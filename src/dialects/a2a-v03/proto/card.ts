@@ -1,4 +1,4 @@
-/** The card in the shape of the proto, and back. Security schemes are spelled as in the model, less what 0.3 lacks. */
+/** The card as a proto message, and back. Security schemes have the model's form, minus what 0.3 lacks. */
 
 import type { AgentCapabilities, AgentCard, AgentInterface, AgentSkill } from "../../../model/card.ts";
 import { isObject, type JsonObject, type Writable } from "../../../model/json.ts";
@@ -12,7 +12,7 @@ const DEFAULT_TRANSPORT = "JSONRPC";
 
 const cards = new WeakMap<AgentCard, Lossy<ProtoCard>>();
 
-/** Made once for each card object. */
+/** Built once per card object. */
 export function toProtoCard(card: AgentCard): Lossy<ProtoCard> {
   let made = cards.get(card);
   if (made === undefined) {
@@ -30,7 +30,7 @@ function toCard(card: AgentCard, losses: Loss[]): ProtoCard {
   return encoded;
 }
 
-/** What is the same in the JSON of this version: all but how security is spelled. */
+/** What is the same in this version's JSON: everything except the form of security. */
 export function cardMembers(card: AgentCard, losses: Loss[]): Omit<ProtoCard, "skills"> {
   if (card.signatures !== undefined) losses.push(toLoss(LOSSES.signaturesSent, "card.signatures"));
   const interfaces = toProtoInterfaces(card.supportedInterfaces, losses);
@@ -56,7 +56,7 @@ export function cardMembers(card: AgentCard, losses: Loss[]): Omit<ProtoCard, "s
   return encoded;
 }
 
-/** Interfaces of other versions are for readers of other documents. */
+/** Interfaces of other versions are published in other documents. */
 function toProtoInterfaces(interfaces: readonly AgentInterface[], losses: Loss[]): ProtoInterface[] {
   return interfaces.flatMap(({ url, protocolBinding, protocolVersion, tenant }, index) => {
     if (protocolVersion !== VERSION && !protocolVersion.startsWith(`${VERSION}.`)) return [];
@@ -80,13 +80,13 @@ const SCHEME_KINDS = [
 type Schemes = Readonly<Record<string, JsonObject>>;
 
 function toProtoSchemes(schemes: Schemes, losses: Loss[]): Schemes {
-  const said: Record<string, JsonObject> = {};
+  const encoded: Record<string, JsonObject> = {};
   for (const [name, scheme] of Object.entries(schemes)) {
     const path = `card.securitySchemes.${name}`;
-    if (SCHEME_KINDS.some((kind) => isObject(scheme[kind]))) said[name] = toProtoScheme(scheme, path, losses);
+    if (SCHEME_KINDS.some((kind) => isObject(scheme[kind]))) encoded[name] = toProtoScheme(scheme, path, losses);
     else losses.push(toLoss(LOSSES.unknownScheme, path));
   }
-  return said;
+  return encoded;
 }
 
 function toProtoScheme(scheme: JsonObject, path: string, losses: Loss[]): JsonObject {
@@ -96,14 +96,14 @@ function toProtoScheme(scheme: JsonObject, path: string, losses: Loss[]): JsonOb
   const where = `${path}.oauth2SecurityScheme.flows`;
   const { deviceCode, authorizationCode, ...others } = flows;
   if (deviceCode !== undefined) losses.push(toLoss(LOSSES.deviceCode, `${where}.deviceCode`));
-  const said: Writable<JsonObject> = others;
+  const encoded: Writable<JsonObject> = others;
   const flow = objectIn(flows, "authorizationCode");
   if (flow !== undefined) {
     const { pkceRequired, ...rest } = flow;
     if (pkceRequired === true) losses.push(toLoss(LOSSES.pkceRequired, `${where}.authorizationCode.pkceRequired`));
-    said.authorizationCode = rest;
+    encoded.authorizationCode = rest;
   }
-  return { oauth2SecurityScheme: { ...oauth2, flows: said } };
+  return { oauth2SecurityScheme: { ...oauth2, flows: encoded } };
 }
 
 function objectIn(object: JsonObject, name: string): JsonObject | undefined {
@@ -111,7 +111,7 @@ function objectIn(object: JsonObject, name: string): JsonObject | undefined {
   return isObject(member) ? member : undefined;
 }
 
-/** A card that was validated. Every interface of it is called as 0.3, whichever release the card names. */
+/** For a validated card. Each of its interfaces is called as 0.3, whichever release the card names. */
 export function fromProtoCard(card: ProtoCard, losses: Loss[]): AgentCard {
   const read: Writable<AgentCard> = {
     name: card.name,
@@ -152,7 +152,7 @@ function fromProtoSkill({ security, ...skill }: ProtoSkill): AgentSkill {
   return security === undefined ? skill : { ...skill, securityRequirements: security };
 }
 
-/** Those of a kind that is not known have been read as empty: they cannot be satisfied, the rest can be used. */
+/** Schemes of an unknown kind were decoded as empty: they cannot be satisfied, the others remain usable. */
 function reportUnknownSchemes(schemes: Schemes, losses: Loss[]): void {
   for (const [name, scheme] of Object.entries(schemes)) {
     if (Object.keys(scheme).length > 0) continue;

@@ -1,4 +1,4 @@
-/** Shapes of the proto, once validated, as the model. What the model has no place for is added to `losses`. */
+/** Decodes validated proto messages to the model. What the model cannot express is added to `losses`. */
 
 import type { StreamEvent, TaskArtifactUpdate, TaskStatusUpdate } from "../../../model/event.ts";
 import type { Writable } from "../../../model/json.ts";
@@ -34,7 +34,7 @@ import {
   readProto,
 } from "./schema.ts";
 
-/** What comes back from a peer in messages of the proto, read with good will. */
+/** Decodes responses of a peer in proto messages leniently. */
 
 export type UnaryKind = Exclude<OperationKind, "stream" | "subscribe">;
 
@@ -56,7 +56,7 @@ const READERS: Readers = {
   "push-create": (value, losses) => fromProtoTaskPushConfig(read("TaskPushNotificationConfig", value), losses),
   "push-get": (value, losses) => fromProtoTaskPushConfig(read("TaskPushNotificationConfig", value), losses),
   "push-list": (value, losses) => fromProtoPushPage(read("ListTaskPushNotificationConfigResponse", value), losses),
-  // Success is all there is to say; servers put null, {} or nothing.
+  // The result carries no data; servers send null, {} or nothing.
   "push-delete": () => undefined,
   "extended-card": (value, losses) => fromProtoCard(read("AgentCard", value), losses),
 };
@@ -73,7 +73,7 @@ export function decodeProtoEvent(value: unknown): Lossy<StreamEvent> {
   return { value: event, losses: losses.length === 0 ? NO_LOSSES : losses };
 }
 
-/** Requests have been checked for a role before, so that a message without one stands in an answer. */
+/** Validation requires a role in requests, so a message without one is part of a response. */
 export function fromProtoMessage(message: ProtoMessage, losses: Loss[]): Message {
   const { messageId, contextId, taskId, role, content, metadata, extensions } = message;
   if (role === undefined) losses.push(toLoss(LOSSES.unreadableRole, "message.role"));
@@ -111,7 +111,7 @@ function fromProtoTask(task: ProtoTask, losses: Loss[]): Task {
   return read;
 }
 
-/** Validation has seen to it that there is one of the two. */
+/** Validation guarantees one of the two. */
 function fromProtoOutcome({ task, message }: ProtoTypes["SendMessageResponse"], losses: Loss[]): SendOutcome {
   if (task !== undefined) return { task: fromProtoTask(task, losses) };
   return { message: fromProtoMessage(message as ProtoMessage, losses) };
@@ -151,7 +151,7 @@ function fromProtoPushConfig(config: ProtoPushConfig, losses: Loss[]): TaskPushN
   return read;
 }
 
-/** The ids are in the name; a config that repeats its own agrees with it. */
+/** The ids are in the name; an id that the config repeats is assumed to match. */
 export function fromProtoTaskPushConfig(config: ProtoTaskPushConfig, losses: Loss[]): TaskPushNotificationConfig {
   const read: Writable<TaskPushNotificationConfig> = fromProtoPushConfig(config.pushNotificationConfig, losses);
   const place = parsePushConfigName(config.name ?? "");
@@ -169,8 +169,8 @@ function fromProtoPushPage(
 }
 
 /**
- * Without a configuration a send waits. Within one, libraries of 0.3 leave out a `blocking` that is false, so that only
- * a true one means to wait.
+ * Without a configuration a send blocks. In a configuration, 0.3 libraries omit `blocking: false`, so only `true` means
+ * blocking.
  */
 export function fromProtoConfiguration(
   { acceptedOutputModes, pushNotification, historyLength, blocking }: ProtoConfiguration,

@@ -1,4 +1,4 @@
-/** The model in the shapes of the proto. What has no field is added to `losses`, with the place where it stood. */
+/** Encodes the model as proto messages. What has no field is added to `losses`, with its path. */
 
 import type { StreamEvent } from "../../../model/event.ts";
 import type { Writable } from "../../../model/json.ts";
@@ -29,7 +29,7 @@ import {
   toProtoState,
 } from "./schema.ts";
 
-/** `path` and `index` say where the message stands, for the case that something of it is lost. */
+/** `path` and `index` locate the message, for reporting losses. */
 export function toProtoMessage(message: Message, losses: Loss[], path: string, index?: number): ProtoMessage {
   const { messageId, contextId, taskId, role, parts, metadata, extensions, referenceTaskIds } = message;
   if (referenceTaskIds !== undefined && referenceTaskIds.length > 0) {
@@ -77,7 +77,7 @@ export function toProtoOutcome(outcome: SendOutcome, losses: Loss[]): ProtoTypes
   return { message: toProtoMessage(outcome.message, losses, "message") };
 }
 
-/** `closesOnInput`: the stream is that of a message, and ends when the agent asks for another. */
+/** `closesOnInput`: the stream was opened by a message and ends when the agent requires input. */
 export function toProtoEvent(event: StreamEvent, losses: Loss[], closesOnInput: boolean): ProtoStreamResponse {
   if ("artifactUpdate" in event) {
     const { taskId, contextId, artifact, append, lastChunk, metadata } = event.artifactUpdate;
@@ -98,7 +98,7 @@ export function toProtoEvent(event: StreamEvent, losses: Loss[], closesOnInput: 
   return toProtoOutcome(event, losses);
 }
 
-/** `final` is about the stream: nothing follows on it. A caller that has to log in keeps its stream meanwhile. */
+/** `final` refers to the stream: no more events follow. The stream stays open while the caller has to log in. */
 function isFinal(state: TaskState, closesOnInput: boolean): boolean {
   return isTerminal(state) || (closesOnInput && state === "TASK_STATE_INPUT_REQUIRED");
 }
@@ -130,7 +130,7 @@ export function toProtoPushPage(
   return nextPageToken === "" ? { configs: said } : { configs: said, nextPageToken };
 }
 
-/** Whether to wait is always said: agents of 0.3 do not agree on what silence means. */
+/** `blocking` is always sent: agents of 0.3 disagree on its default. */
 export function toProtoConfiguration(configuration: SendConfiguration | undefined): ProtoConfiguration {
   const said: Writable<ProtoConfiguration> = { blocking: configuration?.returnImmediately !== true };
   if (configuration === undefined) return said;

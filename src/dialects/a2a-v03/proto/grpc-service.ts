@@ -1,4 +1,4 @@
-/** The service as a `.proto` file: what the tables say, in the order people read it. */
+/** The service as a `.proto` file: the messages of the tables, in reading order. */
 import type { OperationKind } from "../../../model/operation.ts";
 import type { FieldRow, Presence } from "../../shared/proto/json-codec.ts";
 import type { ProtoFile } from "../../shared/proto/proto-file.ts";
@@ -48,7 +48,7 @@ export function isStreaming(kind: OperationKind): kind is "stream" | "subscribe"
 
 const SCALARS: ReadonlySet<string> = new Set(["string", "bool", "length"]);
 
-/** The release has no fields with the keyword `optional`; that some are read as if they had is our own affair. */
+/** The release has no `optional` fields. Some are decoded as if they were; the published file does not show that. */
 function asReleased([name, type, presence, number, protoName]: FieldRow): FieldRow {
   const released: Presence = presence === "optional" && SCALARS.has(type) ? "implicit" : presence;
   return protoName === undefined ? [name, type, released, number] : [name, type, released, number, protoName];

@@ -1,4 +1,4 @@
-/** Requests of the proto as operations, and back. HTTP spreads them over path, query and body; they are whole here. */
+/** Proto requests as operations, and back. HTTP splits them into path, query and body; here they are whole. */
 
 import { invalidParams, ProtocolError } from "../../../model/errors.ts";
 import { type Loss, type Lossy, toLoss } from "../../../model/loss.ts";
@@ -17,15 +17,15 @@ import { fromProtoConfiguration, fromProtoMessage, fromProtoTaskPushConfig } fro
 import { toProtoConfiguration, toProtoMessage, toProtoTaskPushConfig } from "./encode.ts";
 import { type ProtoTypes, readProto } from "./schema.ts";
 
-/** There is a path for it in a table of 0.3, but neither a request nor an answer. */
+/** 0.3 lists a path for it, but defines neither request nor response. */
 function listNotSupported(): ProtocolError {
   return new ProtocolError("UNSUPPORTED_OPERATION", "Tasks cannot be listed in A2A 0.3.");
 }
 
-/** What surrounds a request. */
+/** The context of a request. */
 interface RequestContext {
   readonly options: ReadOptions;
-  /** What the caller says it has of a stream; only subscribing looks at it. */
+  /** The last event that the caller has received; only `subscribe` uses it. */
   readonly lastEventId: string | undefined;
 }
 
@@ -100,7 +100,7 @@ function withConfigId(
   return { ...config, taskId, id: configId ?? config.id ?? defaultPushConfigId(taskId) };
 }
 
-/** The message that asks for an operation. */
+/** The request message of each operation. */
 export type ProtoRequest = {
   readonly [Kind in Exclude<OperationKind, "list">]: {
     readonly kind: Kind;
@@ -121,7 +121,7 @@ export const REQUEST_NAMES = {
   "extended-card": "GetAgentCardRequest",
 } as const satisfies Record<Exclude<OperationKind, "list">, keyof ProtoTypes>;
 
-/** Throws UNSUPPORTED_OPERATION for what 0.3 cannot ask. */
+/** Throws UNSUPPORTED_OPERATION for operations that 0.3 does not have. */
 export function encodeRequest(operation: Operation, losses: Loss[]): ProtoRequest {
   const { kind } = operation;
   switch (kind) {

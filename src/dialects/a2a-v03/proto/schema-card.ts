@@ -58,7 +58,7 @@ export interface ProtoCardTypes extends CommonCardTypes {
 }
 
 export const PROTO_CARD_MESSAGES = {
-  // Only what a card is of no use without is required: serialisers leave out what is empty.
+  // Serialisers omit empty values, so only members without which a card is useless are required.
   AgentCard: [
     ["protocolVersion", "string", "implicit", 16],
     ["name", "string", "required", 1],

@@ -1,6 +1,6 @@
 /**
- * The messages of 0.3 as HTTP+JSON and gRPC carry them, after the `a2a.v1` proto of that release: JSON name, type,
- * presence, number. Three numbers are younger than the release, and in use: a part's metadata, a file's name, the icon.
+ * The messages of 0.3 over HTTP+JSON and gRPC, from the `a2a.v1` proto of that release: JSON name, type, presence,
+ * number. Three fields are newer than the release but in use: a part's metadata, a file's name, the icon.
  */
 
 import type { JsonObject, JsonValue } from "../../../model/json.ts";
@@ -110,7 +110,7 @@ interface Named {
   readonly name: string;
 }
 
-/** Every message by name, in the form `readProto` gives it. */
+/** Every message by name, in the form that `readProto` returns. */
 export interface ProtoTypes extends ProtoCardTypes {
   Part: ProtoPart;
   FilePart: ProtoFile;
@@ -163,7 +163,7 @@ const ENUMS = {
   Role: ["ROLE_UNSPECIFIED", "ROLE_USER", "ROLE_AGENT"],
 } as const;
 
-/** The one state that is spelled otherwise. */
+/** The only state with a different spelling. */
 export function toProtoState(state: TaskState): ProtoTaskState {
   return state === "TASK_STATE_CANCELED" ? "TASK_STATE_CANCELLED" : state;
 }
@@ -203,7 +203,7 @@ const MESSAGES = {
     ["messageId", "string", "required", 1],
     ["contextId", "string", "implicit", 2],
     ["taskId", "string", "implicit", 3],
-    // Required of callers; an answer without one is the agent's.
+    // Required in requests; in a response, a message without a role is the agent's.
     ["role", "Role", "implicit", 4],
     ["content", "Part[]", "required", 5],
     ["metadata", "struct", "optional", 6],
@@ -252,8 +252,8 @@ const MESSAGES = {
     ["artifactUpdate", "TaskArtifactUpdateEvent", "oneof", 4],
   ],
 
-  // The proto's own fields have no presence. Kept when set, a false or a zero can be heard where it was written, which in
-  // JSON people do; in bytes only we do, and others read the same as if it had been left out.
+  // The proto's fields have no presence. With presence, an explicit false or zero is decoded where it was sent: JSON
+  // peers send it; in binary only we do, and other peers decode the same as if it were absent.
   SendMessageConfiguration: [
     ["acceptedOutputModes", "string[]", "implicit", 1],
     ["pushNotification", "PushNotificationConfig", "optional", 2],
@@ -308,18 +308,18 @@ const MESSAGES = {
   ...PROTO_CARD_MESSAGES,
 } as const satisfies { readonly [Name in ProtoName]: Table<ProtoTypes[Name]> };
 
-/** JSON, bytes and the published `.proto` are all made of these. */
+/** JSON, binary and the published `.proto` are all derived from these. */
 export const PROTO_TABLES: ProtoTables = {
   messages: MESSAGES,
   enums: ENUMS,
-  // As 1.0 and dialects in words spell it.
+  // The spelling of 1.0 and of dialects with lower-case state names.
   aliases: { TASK_STATE_CANCELED: "TASK_STATE_CANCELLED" },
 };
 
 const codec = compileProtoJson<ProtoName>(PROTO_TABLES);
 const protobuf = compileProtobuf<ProtoName>(PROTO_TABLES);
 
-/** The value as that message, or a ProtocolError that names every member that does not fit. */
+/** Validates the value as that message. Throws a ProtocolError that lists every invalid member. */
 export function readProto<Name extends ProtoName>(name: Name, value: unknown, options?: ReadOptions): ProtoTypes[Name] {
   return codec.read(name, value, options) as ProtoTypes[Name];
 }
@@ -328,7 +328,7 @@ export function toBytes<Name extends ProtoName>(name: Name, value: ProtoTypes[Na
   return protobuf.encode(name, value);
 }
 
-/** What the bytes say, to be validated by `readProto`. */
+/** The decoded bytes, to be validated with `readProto`. */
 export function fromBytes(name: ProtoName, bytes: Uint8Array, options?: DecodeOptions): Record<string, unknown> {
   return protobuf.decode(name, bytes, options);
 }
