@@ -21,8 +21,8 @@ export const DIALECT_NAME = "a2a-v01";
 const NO_PARAMS = {};
 
 /**
- * 0.1 has no extensions to ask for. A resumed stream begins with the task for another reason, too: it tells which
- * artifact is which.
+ * 0.1 has no extensions to request. A resumed stream also has to start with the task, since the task determines the
+ * indexes of artifacts.
  */
 async function invoke(
   { method, params = NO_PARAMS }: JsonRpcRequest,
@@ -44,7 +44,7 @@ async function invoke(
   return { kind: operation.kind, operation, outcome } as Answer;
 }
 
-/** 0.1 knows one push config for each task: its own, or else the first that another dialect made. */
+/** 0.1 has one push config per task: its own, else the first that was created in another dialect. */
 async function findPushConfig(
   taskId: string,
   call: CallContext,

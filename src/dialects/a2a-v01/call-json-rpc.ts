@@ -17,7 +17,7 @@ import { decodeError } from "./errors.ts";
 
 type SendOperation = Extract<Operation, { readonly kind: "send" | "stream" }>;
 
-/** Members that are undefined are left out by `JSON.stringify`. */
+/** Undefined members are omitted by `JSON.stringify`. */
 function encodeRequest(operation: Operation, losses: Loss[]): { readonly method: string; readonly params: object } {
   switch (operation.kind) {
     case "send":
@@ -41,7 +41,7 @@ function encodeRequest(operation: Operation, losses: Loss[]): { readonly method:
   }
 }
 
-/** The caller chooses the id of a task here. One who did not choose gets the id of the message, which is as unique. */
+/** The caller chooses the task id here. Default: the message id, which is as unique. */
 function sendParams({ chosenId, configuration, message, metadata }: SendOperation, losses: Loss[]): object {
   const { historyLength, taskPushNotificationConfig } = configuration ?? {};
   return {

@@ -5,7 +5,7 @@ export const VERSION = "0.1";
 
 export const CARD_PATH = "/.well-known/agent.json";
 
-/** Later versions say how to log in by other members, and which version they are. */
+/** Later versions declare authentication in other members, and name their version. */
 export const readCard = legacyCardReader({
   interfaceAt: (url) => ({ url, protocolBinding: "JSONRPC", protocolVersion: VERSION }),
   impliedModes: ["text/plain"],

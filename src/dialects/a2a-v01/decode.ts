@@ -1,4 +1,4 @@
-/** Requests of 0.1 as operations of the model. */
+/** Decodes requests and responses of 0.1. */
 
 import { ProtocolError } from "../../model/errors.ts";
 import type { StreamEvent } from "../../model/event.ts";
@@ -32,7 +32,7 @@ function readPushAuthentication(members: Members): TaskPushNotificationConfig["a
   return credentials === undefined ? { scheme } : { scheme, credentials };
 }
 
-/** Only tasks have these members; a server that answers with one instead of a stream says it all at once. */
+/** Only tasks have these members. Some servers return a complete task instead of a stream. */
 const ONLY_IN_TASKS = ["sessionId", "artifacts", "history"];
 
 export function readStreamEvent(members: Members): StreamEvent {
@@ -72,7 +72,7 @@ export function kindOfMethod(method: string): SupportedKind {
 
 export type SupportedOperation = Extract<Operation, { readonly kind: SupportedKind }>;
 
-/** `lastEventId` is what the caller says it has of a stream; only subscribing looks at it. */
+/** `lastEventId` is the last event that the caller has received; only `subscribe` uses it. */
 export function decodeRequest(
   kind: SupportedKind,
   params: unknown,
@@ -132,11 +132,11 @@ function readSend(kind: "send" | "stream", members: Members, ids: CodecTools["id
   };
 }
 
-/** A task has one push config here, so that it is named after the task and setting it again replaces it. */
+/** A task has one push config here. Its id is the task's, so that setting it again replaces it. */
 function readConfiguration(members: Members, taskId: string): SendConfiguration | undefined {
   const historyLength = members.count("historyLength");
   const pushConfig = members.object("pushNotification", readPushConfig);
-  // Not in the specification, but the libraries of its time sent it.
+  // Not in the specification, but sent by libraries of that time.
   const acceptedOutputModes = members.texts("acceptedOutputModes");
   if (historyLength === undefined && pushConfig === undefined && acceptedOutputModes === undefined) return undefined;
   return {

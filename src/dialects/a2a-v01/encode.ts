@@ -1,4 +1,4 @@
-/** Outcomes as the JSON of 0.1: whole answers here, streams frame by frame below. */
+/** Encodes outcomes as 0.1 JSON: unary responses first, streams frame by frame below. */
 
 import type { Loss } from "../../model/loss.ts";
 import type { AnswersByKind, StreamFrame, TaskPushNotificationConfig } from "../../model/operation.ts";
@@ -26,7 +26,7 @@ export function toPushConfig({ authentication, token, url }: TaskPushNotificatio
   };
 }
 
-/** 0.1 leaves open what is sent; the task itself is what its callers can read. */
+/** 0.1 does not define the body; the task itself is what its clients can decode. */
 export const push: PushEncoding = {
   wholeTask: true,
   async encode(_, task, report) {
@@ -63,7 +63,7 @@ function taskOf({ operation, outcome }: Answers["send"], losses: Loss[]): Task {
   return toCompletedTask(outcome.message, { id, contextId: message.contextId }, losses);
 }
 
-/** One stream. Frames of 0.1 name artifacts by their index, which takes knowing those that came before. */
+/** Encodes one stream. 0.1 identifies artifacts by index, so the encoder tracks those it has seen. */
 export class StreamEncoder {
   readonly #operation: Answers["stream" | "subscribe"]["operation"];
   readonly #report: (losses: readonly Loss[]) => void;
@@ -94,14 +94,14 @@ export class StreamEncoder {
       this.#encodeTask(task, frame, into, losses);
     }
     if (losses.length > 0) this.#report(losses);
-    // Streams of the engine end by themselves but for this state, which here is sent as one that ends them.
+    // The engine ends its streams itself, except at a state that is sent here as one that ends the stream.
     return "statusUpdate" in event && this.#endsAt(event.statusUpdate.status.state);
   };
 
   /**
-   * There are no tasks in streams of 0.1: the status stands for the task. A caller that comes back gets the artifacts it
-   * may have missed, before a status that may be final and without a number: it has that number only after the last of
-   * these frames.
+   * Streams of 0.1 have no tasks: a task is sent as its status. A caller that reconnects first gets the artifacts that
+   * it may have missed: before a status that may be final, and without a number, since the caller has received that
+   * number only after the last of these frames.
    */
   #encodeTask(task: Task, frame: StreamFrame, into: StreamFrame[], losses: Loss[]): void {
     const { artifacts = [], id, status } = task;
@@ -116,7 +116,7 @@ export class StreamEncoder {
     into.push(withJson(frame, JSON.stringify({ id, status: toStatus(status, "status", losses, FORM), final })));
   }
 
-  /** Only a send is answered by a message. */
+  /** Only a send can return a message. */
   get #chosenId(): string {
     const operation = this.#operation;
     return (operation.kind === "stream" ? operation.chosenId : operation.id) ?? "";
@@ -127,7 +127,7 @@ export class StreamEncoder {
     return operation.kind === "subscribe" && (operation.after === undefined || operation.after !== number);
   }
 
-  /** The stream of a send closes when the task asks something; an observer's continues. */
+  /** The stream of a send closes when the task requires input; a subscription continues. */
   #endsAt(state: TaskState): boolean {
     return this.#operation.kind === "stream" ? endsSendStream(state) : isTerminal(state);
   }

@@ -1,11 +1,11 @@
-/** Every error code in the words of A2A 0.1, and back. */
+/** Every error code as an A2A 0.1 error, and back. */
 
 import type { ErrorCode, ProtocolError } from "../../model/errors.ts";
 import { codeOfHttpStatus, createPeerError, errorDetails, readErrorDetails } from "../shared/errors.ts";
 
-/** A peer's refusal as a ProtocolError. */
+/** Decodes a peer's error to a ProtocolError. */
 
-/** The reason in `data` decides, then the code; the HTTP status only when there is nothing else (0: there is none). */
+/** The reason in `data` decides, then the code; the HTTP status only as a last resort (0: there is none). */
 export function decodeError(given: Readonly<Record<string, unknown>>, status: number): ProtocolError {
   const { data } = given;
   const details = readErrorDetails(data);
@@ -20,9 +20,9 @@ function messageOf({ detail, message }: Readonly<Record<string, unknown>>): stri
 }
 
 /**
- * -32001 to -32005 are in the schema of 0.1, -32007 on in its prose; releases since gave some of these numbers other
- * meanings, so they are for this dialect only. What 0.1 has no word for is said by the nearest it has; `data` has the
- * code itself.
+ * -32001 to -32005 are in the schema of 0.1, -32007 and up in its prose; later releases gave some of these numbers
+ * other meanings, so they apply to this dialect only. Errors that 0.1 cannot express use its nearest code; `data`
+ * carries the exact one.
  */
 const JSON_RPC_CODES = {
   TASK_NOT_FOUND: -32001,
@@ -63,7 +63,7 @@ const CODE_OF_JSON_RPC: ReadonlyMap<unknown, ErrorCode> = new Map<unknown, Error
   [-32003, "PUSH_NOTIFICATION_NOT_SUPPORTED"],
   [-32004, "UNSUPPORTED_OPERATION"],
   [-32005, "CONTENT_TYPE_NOT_SUPPORTED"],
-  // No streaming, and a message for a task that takes none: both are things the agent does not do.
+  // No streaming, and a message for a task that does not accept any: both are unsupported operations.
   [-32006, "UNSUPPORTED_OPERATION"],
   [-32009, "UNSUPPORTED_OPERATION"],
   [-32007, "UNAUTHENTICATED"],

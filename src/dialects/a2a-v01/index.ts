@@ -5,7 +5,7 @@ import { CARD_PATH, readCard, toCardDocument, VERSION } from "./card.ts";
 import { push } from "./encode.ts";
 import { LOSSES } from "./losses.ts";
 
-/** One push config for each task, which is set and read; nothing can be listed. */
+/** One push config per task, which can be set and read; nothing can be listed. */
 export const can: Abilities = {
   streaming: true,
   replay: true,
@@ -28,7 +28,7 @@ export const can: Abilities = {
   metadata: true,
 };
 
-/** A2A as it was in April and May 2025, over JSON-RPC. Lists of interfaces came later, so that it is in none. */
+/** A2A of April and May 2025, over JSON-RPC. Lists of interfaces were introduced later, so it appears in none. */
 export const a2aV01: Dialect = {
   name: DIALECT_NAME,
   can,
