@@ -1,4 +1,4 @@
-/** Plain HTTP: operations by method and path, tasks and errors as bare JSON, streams as server-sent events of it. */
+/** Plain HTTP: operations by method and path, tasks and errors as bare JSON, streams as server-sent events. */
 
 import { ProtocolError } from "../../model/errors.ts";
 import type { Loss } from "../../model/loss.ts";
@@ -40,7 +40,7 @@ export const http = serveHttp({
 
 const FRAMING = bareFraming(toErrorBody);
 
-/** There are no extensions to ask for, above all none that leaves out the task a resumed stream begins with. */
+/** There are no extensions to request, in particular none that omits the task at the start of a resumed stream. */
 async function invoke(
   kind: SupportedKind,
   id: string,

@@ -1,4 +1,4 @@
-/** Calling over plain HTTP: a path for each operation, streams as SSE of bare JSON. */
+/** Calling over plain HTTP: one path per operation, streams as SSE of bare JSON. */
 
 import { ProtocolError } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";
@@ -28,7 +28,7 @@ function routeOf(operation: Operation, losses: Loss[]): HttpCall {
     }
     case "get": {
       const { historyLength, id } = operation;
-      // An agent that does not know this answers with more than was asked for.
+      // An agent that does not support this returns more than was requested.
       return { method: "GET", path: taskPath(id), query: { historyLength } };
     }
     case "cancel":
@@ -73,7 +73,7 @@ export const httpCalling: ExchangeCalling = {
     if (value === undefined) throw invalidResponse("it is not JSON");
     if (isObject(value) && isObject(value.error)) throw decodeError(kind, value, status);
     const { losses, value: task } = readResponse(value, (members) => readTask(members, FORM));
-    // Every answer of this dialect is a task.
+    // Every response of this dialect is a task.
     return { value: (kind === "send" ? { task } : task) as Outcomes[Kind], losses };
   },
 

@@ -1,10 +1,10 @@
 import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import { isPartKind, legacyCardDocument, legacyCardReader } from "../shared/legacy/card.ts";
 
-/** This dialect never named one. */
+/** The dialect defines no version. */
 export const VERSION = "1";
 export const DIALECT_NAME = "tasks-rest";
-/** Its name in lists of interfaces; no other document has one for it. */
+/** Its name in lists of interfaces; no other document defines one. */
 export const BINDING = "urn:dragoman:binding:tasks-rest";
 
 export const CARD_PATH = "/.well-known/agent.json";
@@ -15,7 +15,7 @@ export const readCard = legacyCardReader({
   isLikely: looksLikeTasksRest,
 });
 
-/** Only here are all modes words for kinds of parts; elsewhere they are media types, or both. */
+/** Only in this dialect are all modes kinds of parts; elsewhere they are media types, or both. */
 function looksLikeTasksRest({ authentication, skills }: JsonObject): boolean {
   return isObject(authentication) && Array.isArray(skills) && skills.length > 0 && skills.every(hasPartKindsForModes);
 }

@@ -1,4 +1,4 @@
-/** Requests of this dialect as operations of the model. */
+/** Decodes requests and responses of this dialect. */
 
 import { invalidParams } from "../../model/errors.ts";
 import type { StreamEvent } from "../../model/event.ts";
@@ -12,7 +12,7 @@ import type { ReadOptions } from "../shared/proto/json-reading.ts";
 import { FORM } from "./encode.ts";
 import type { SupportedKind } from "./http-routes.ts";
 
-/** A server that does not stream may answer with the bare task that a send is answered with. */
+/** A server that does not stream may return the bare task, as for a send. */
 export function readStreamEvent(members: Members): StreamEvent {
   if (members.raw("artifact") !== undefined) return readArtifactFrame(members);
   if (members.raw("task") === undefined && members.raw("status") !== undefined)
@@ -30,12 +30,12 @@ function readArtifactFrame(members: Members): StreamEvent {
 
 export type SupportedOperation = Extract<Operation, { readonly kind: SupportedKind }>;
 
-/** What a request says, wherever in it. */
+/** The fields of a request, from path, query, body and headers. */
 interface RequestFields {
-  /** In the path; empty where the path names no task. */
+  /** From the path; empty if the path has no task id. */
   readonly id: string;
   readonly query: string;
-  /** Undefined where there is none. */
+  /** Undefined if there is none. */
   readonly body: unknown;
   readonly lastEventId: string | undefined;
 }

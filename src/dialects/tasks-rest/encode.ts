@@ -1,4 +1,4 @@
-/** Outcomes as the JSON of this dialect: whole answers here, streams frame by frame below. */
+/** Encodes outcomes as JSON: unary responses first, streams frame by frame below. */
 
 import { LogEntry, type TaskEvent } from "../../model/event.ts";
 import { TaskFold } from "../../model/fold.ts";
@@ -15,7 +15,7 @@ import { LOSSES } from "./losses.ts";
 
 export const FORM: LegacyForm = { context: "contextId", hasIds: true, acceptsData: isObject };
 
-/** Named after the answer it stands for. */
+/** Its id is derived from the message that it replaces. */
 function toAnsweredTask(message: Message, asked: Message | undefined, losses: Loss[]): Task {
   const id = message.taskId ?? message.messageId;
   const task = toCompletedTask(message, { id, contextId: asked?.contextId }, losses);
@@ -33,7 +33,7 @@ export function encodeAnswer(answer: UnaryAnswer, losses: Loss[]): string {
   return JSON.stringify(toTask(task, losses, FORM));
 }
 
-/** One stream. A change of state is sent as the whole task, which takes keeping the task. */
+/** Encodes one stream. A state change is sent as the whole task, so the encoder maintains the task. */
 export class StreamEncoder {
   readonly #operation: Answers["stream" | "subscribe"]["operation"];
   readonly #report: (losses: readonly Loss[]) => void;
@@ -74,7 +74,7 @@ export class StreamEncoder {
     );
   };
 
-  /** What happened is shown as it did, also where the model's rules would not have it so. */
+  /** Events are applied as they occurred, even if the model's rules would refuse them. */
   #follow(event: TaskUpdate, frame: StreamFrame): void {
     const refusal = this.#fold.refusal(event);
     if (refusal !== undefined) {
@@ -82,7 +82,7 @@ export class StreamEncoder {
       const known = refusal === "no-task-yet" || refusal === "other-task" ? undefined : this.#fold.toTask();
       this.#fold = TaskFold.from({ ...known, id: taskId, contextId, status: INITIAL_STATUS }, 0);
     }
-    // The caller's own messages are in the history, but no event shows them.
+    // The caller's own messages are in the history but not in any event.
     const received = frame instanceof LogEntry ? frame.received : undefined;
     this.#fold.apply(LogEntry.of(this.#fold.number + 1, event, received));
   }

@@ -1,13 +1,13 @@
-/** Every error code as an HTTP status and a body. The dialect never said how its errors look, so this form is ours. */
+/** Every error code as an HTTP status and a body. The dialect does not define errors, so this form is ours. */
 
 import { ERROR_CODES, type ErrorCode, type FieldViolation, ProtocolError } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";
 import type { OperationKind } from "../../model/operation.ts";
 import { codeOfHttpStatus, httpStatusError } from "../shared/errors.ts";
 
-/** A peer's refusal as a ProtocolError: in our form, in that of the web frameworks such agents are built with, or bare. */
+/** Decodes a peer's error: in our form, in that of the web frameworks that such agents are built with, or bare. */
 
-/** Answers for paths nobody serves, as frameworks give them unasked. */
+/** Default responses of web frameworks for unknown paths. */
 const NO_SUCH_ROUTE = /^(not found|method not allowed|no (such )?route|cannot (get|post)\b)/i;
 
 export function decodeError(kind: OperationKind, value: unknown, status: number): ProtocolError {
@@ -21,7 +21,7 @@ export function decodeError(kind: OperationKind, value: unknown, status: number)
     : new ProtocolError(code, text, violationsIn(error?.detail));
 }
 
-/** An error in the middle of a stream has no status. */
+/** An error within a stream has no status. */
 export function decodeStreamError(value: unknown, text: string): ProtocolError {
   const error = isObject(value) ? (isObject(value.error) ? value.error : value) : {};
   const message = messageIn(error) ?? text;
@@ -46,8 +46,8 @@ function isViolation(value: unknown): value is FieldViolation {
 }
 
 /**
- * A path that is not there: nobody speaks this dialect there, or at least not these words of it. Cancelling is our
- * addition, which others need not have. A 404 that gives a reason is about the task.
+ * If the path does not exist, the peer does not support this dialect, or not this operation. Cancelling is our
+ * addition, which other agents may lack. A 404 with a reason refers to the task.
  */
 function codeOfStatus(kind: OperationKind, status: number, text: string | undefined): ErrorCode {
   if (status !== 404 && status !== 405 && status !== 501) return codeOfHttpStatus(status);
@@ -62,7 +62,7 @@ function messageIn({ detail, error, message }: Readonly<Record<string, unknown>>
   return first === undefined ? undefined : `${first.field} ${first.description}`;
 }
 
-/** FastAPI lists what it does not like about a request as `[{loc, msg}]`. */
+/** FastAPI lists validation errors as `[{loc, msg}]`. */
 function violationsIn(detail: unknown): { readonly violations?: readonly FieldViolation[] } {
   if (!Array.isArray(detail)) return {};
   const violations = detail
@@ -75,7 +75,7 @@ export const HTTP_STATUSES = {
   TASK_NOT_FOUND: 404,
   TASK_NOT_CANCELABLE: 409,
   PUSH_NOTIFICATION_NOT_SUPPORTED: 501,
-  // Mostly a message to a task that has ended.
+  // Usually a message to a task that has ended.
   UNSUPPORTED_OPERATION: 409,
   CONTENT_TYPE_NOT_SUPPORTED: 415,
   INVALID_AGENT_RESPONSE: 502,

@@ -9,11 +9,11 @@ type Methods = Readonly<Partial<Record<Method, SupportedKind>>>;
 
 interface RouteMatch {
   readonly methods: Methods;
-  /** Of the task, decoded; empty where the path names none. */
+  /** The task id, decoded; empty if the path has none. */
   readonly id: string;
 }
 
-/** A task may be called `send`: only its method tells the two apart. */
+/** A task id may be `send`: only the HTTP method distinguishes the two. */
 const NAMED_PATHS: Readonly<Record<string, Methods>> = {
   send: { POST: "send", GET: "get" },
   sendSubscribe: { POST: "stream", GET: "get" },
@@ -21,7 +21,7 @@ const NAMED_PATHS: Readonly<Record<string, Methods>> = {
 
 const TASK: Methods = { GET: "get" };
 
-/** Browsers can open an event stream by GET only; others subscribe with either. */
+/** Browsers can open an event stream by GET only; other clients may use either. */
 const TASK_SUBPATHS: Readonly<Record<string, Methods>> = {
   cancel: { POST: "cancel" },
   subscribe: { GET: "subscribe", POST: "subscribe" },

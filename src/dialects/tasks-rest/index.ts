@@ -4,7 +4,7 @@ import { httpCalling } from "./call-http.ts";
 import { CARD_PATH, DIALECT_NAME, readCard, toCardDocument, VERSION } from "./card.ts";
 import { LOSSES } from "./losses.ts";
 
-/** Cancelling and subscribing are ours: agents of others may not know them. */
+/** Cancelling and subscribing are our additions: other agents may not support them. */
 export const can: Abilities = {
   streaming: true,
   replay: true,
@@ -27,7 +27,7 @@ export const can: Abilities = {
   metadata: true,
 };
 
-/** Tasks over plain HTTP, as chains of writing agents speak it. Its own card is the only one that tells of it. */
+/** Tasks over plain HTTP, as used by chains of writing agents. Only its own card lists it. */
 export const tasksRest: Dialect = {
   name: DIALECT_NAME,
   can,
