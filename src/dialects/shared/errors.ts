@@ -1,13 +1,13 @@
 /**
- * Details of an error in the form of `google.rpc`, the same on every binding that has room for them. The reason is the
- * error's code, so that a peer that reads them knows exactly which error is meant.
+ * Error details in the form of `google.rpc`, the same on every binding that can carry them. The reason is the error's
+ * code, so that a peer that decodes them can identify the exact error.
  */
 
 import { ERROR_CODES, type ErrorCode, type FieldViolation, ProtocolError } from "../../model/errors.ts";
 import { isObject, type JsonObject } from "../../model/json.ts";
 import { statusText } from "../../model/status-texts.ts";
 
-/** Headers an error brings along on any binding over HTTP, and as metadata over gRPC. */
+/** Headers of an error on any HTTP binding, and its metadata over gRPC. */
 export function errorHeaders({ retryAfter, challenge }: ProtocolError): Readonly<Record<string, string>> | undefined {
   if (retryAfter === undefined && challenge === undefined) return undefined;
   return {
@@ -16,7 +16,7 @@ export function errorHeaders({ retryAfter, challenge }: ProtocolError): Readonly
   };
 }
 
-/** What goes to the peer. Anything that is not a ProtocolError, and the text of an internal one, stays here. */
+/** The error that is sent to the peer. Other errors, and the message of an internal one, are not disclosed. */
 export function toPublicError(error: unknown): ProtocolError {
   if (ProtocolError.is(error) && error.code !== "INTERNAL_ERROR") return error;
   return new ProtocolError("INTERNAL_ERROR", statusText("internalError"), {
@@ -24,9 +24,9 @@ export function toPublicError(error: unknown): ProtocolError {
   });
 }
 
-/** Errors that a peer said, as errors of the model. */
+/** Decodes errors of a peer. */
 
-/** `data` is what the peer sent beside its message, whatever it is. */
+/** `data`: any value that the peer sent with its message. */
 export function createPeerError(code: ErrorCode, message: string, details: ErrorDetails, data: unknown): ProtocolError {
   const { metadata, violations, retryAfter } = details;
   return new ProtocolError(code, message, {
@@ -37,7 +37,7 @@ export function createPeerError(code: ErrorCode, message: string, details: Error
   });
 }
 
-/** What an error object says to people, under any of the names in use (`status` 0: there is no HTTP status). */
+/** The human-readable message of an error object, under any of the names in use (`status` 0: no HTTP status). */
 export function peerErrorMessage(
   { detail, message, title }: Readonly<Record<string, unknown>>,
   status: number,
@@ -48,12 +48,12 @@ export function peerErrorMessage(
     : `The agent refused without saying why (HTTP status ${status}).`;
 }
 
-/** Parsed from JSON, so all that is left to tell is objects from the rest. */
+/** The value was parsed from JSON, so only objects have to be distinguished. */
 function isErrorData(value: unknown): value is JsonObject | readonly JsonObject[] {
   return isObject(value) || (Array.isArray(value) && value.every(isObject));
 }
 
-/** What HTTP statuses mean where nothing else says it: the answer of a proxy, a router, a login page. */
+/** Meaning of an HTTP status without a decodable body: the response of a proxy, a router, a login page. */
 
 const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
   401: "UNAUTHENTICATED",
@@ -77,7 +77,7 @@ export function codeOfHttpStatus(status: number): ErrorCode {
   return status >= 400 ? "INVALID_REQUEST" : "INVALID_AGENT_RESPONSE";
 }
 
-/** An HTTP status without anything readable beside it. */
+/** An error for an HTTP status without a decodable body. */
 export function httpStatusError(status: number, code: ErrorCode = codeOfHttpStatus(status)): ProtocolError {
   return new ProtocolError(code, `The agent's server answered with HTTP status ${status} only.`, {
     metadata: { httpStatus: String(status) },
@@ -114,7 +114,7 @@ export function codeOfReason(reason: unknown): ErrorCode | undefined {
   return typeof reason === "string" && CODES.has(reason) ? (reason as ErrorCode) : undefined;
 }
 
-/** What can be learnt from a peer's `data` or `details`, whatever they are. */
+/** Decodes a peer's `data` or `details`, which may be any value. */
 interface ErrorDetails {
   readonly code?: ErrorCode;
   readonly metadata?: Readonly<Record<string, string>>;
@@ -123,8 +123,8 @@ interface ErrorDetails {
 }
 
 /**
- * A reason identifies an error on every binding; a JSON-RPC code does where there is no reason; an HTTP status never
- * does, since several errors share one and releases of the protocol moved them.
+ * A reason identifies an error on every binding; without a reason, a JSON-RPC code does; an HTTP status never does,
+ * since several errors share one and releases of the protocol changed them.
  */
 export function readErrorDetails(details: unknown): ErrorDetails {
   let found: { -readonly [Member in keyof ErrorDetails]: ErrorDetails[Member] } = {};

@@ -1,6 +1,6 @@
 /**
- * Reads the JSON of dialects older than 1.0, member by member and into the model at once: either spelling of names,
- * `null` for absent, unknown members ignored, every violation with its path as the peer spells it.
+ * Decodes the JSON of dialects older than 1.0 member by member, directly into the model: either spelling of names,
+ * `null` for absent, unknown members ignored, every violation with its path in the peer's spelling.
  */
 
 import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
@@ -10,7 +10,7 @@ import { Reading, type ReadOptions, SCALARS, validationError } from "./proto/jso
 import { asResponse } from "./responses.ts";
 
 interface MemberOptions extends ReadOptions {
-  /** A member that is there in both spellings is a violation; else the one in camelCase counts. */
+  /** A member present in both spellings is a violation; otherwise the camelCase one is used. */
   readonly oneSpelling?: boolean;
 }
 
@@ -23,14 +23,14 @@ class MemberReading extends Reading {
     this.oneSpelling = options.oneSpelling ?? false;
   }
 
-  /** `path` leads on from what is being read. */
+  /** `path` is relative to the current position. */
   lose(rule: LossRule, path = ""): void {
     const where = this.where();
     this.losses.push(toLoss(rule, where === "" || path === "" ? where + path : `${where}.${path}`));
   }
 }
 
-/** One object. What does not fit is a violation, and what is returned for it is moot: the reading fails as a whole. */
+/** One object. An invalid member is a violation, and its returned value is meaningless: the whole reading fails. */
 export class Members {
   readonly reading: MemberReading;
   readonly #value: JsonObject;
@@ -46,12 +46,12 @@ export class Members {
     return Members.#none();
   }
 
-  /** What is missing in an object that is not there is not reported. */
+  /** Members of a missing object are not reported as missing. */
   static #none(): Members {
     return new Members({}, new MemberReading({}));
   }
 
-  /** Undefined for what is absent or `null`. */
+  /** Undefined if absent or `null`. */
   raw(name: string): JsonValue | undefined {
     const given = this.#value[name] ?? undefined;
     if (given !== undefined && !this.reading.oneSpelling) return given;
@@ -63,7 +63,7 @@ export class Members {
     return given;
   }
 
-  /** The member is there, be it with `null` in it. */
+  /** Whether the member is present, even as `null`. */
   has(name: string): boolean {
     return this.#value[name] !== undefined;
   }
@@ -72,7 +72,7 @@ export class Members {
     this.reading.violate(description);
   }
 
-  /** Of a member that is there, with its name as it is spelled. */
+  /** For a member that is present, with its name as spelled by the peer. */
   violateMember(name: string, description: string): void {
     this.reading.violateMember(this.#spellingOf(name), description);
   }
@@ -98,7 +98,7 @@ export class Members {
     return this.read(name, readObject(read));
   }
 
-  /** Like `object`, but it must be there. */
+  /** Like `object`, but required. */
   requiredObject<T>(name: string, read: (members: Members) => T): T {
     const value = this.raw(name);
     if (value !== undefined) return this.#enter(name, value, readObject(read));
@@ -106,13 +106,13 @@ export class Members {
     return read(Members.#none());
   }
 
-  /** An empty list is as good as none. */
+  /** An empty list is equivalent to an absent one. */
   list<T>(name: string, read: (members: Members) => T): T[] | undefined {
     const items = this.read(name, (value, reading) => readItems(value, reading, readObject(read)));
     return items?.length === 0 ? undefined : items;
   }
 
-  /** Must have items, except in the answers of others. */
+  /** Must have items, except in responses of peers. */
   requiredList<T>(name: string, read: (members: Members) => T): T[] {
     const value = this.raw(name);
     if (!this.reading.tolerant && (value === undefined || (Array.isArray(value) && value.length === 0))) {
@@ -127,7 +127,7 @@ export class Members {
     return items?.length === 0 ? undefined : items;
   }
 
-  /** Empty text is as good as none. */
+  /** An empty string is equivalent to an absent one. */
   text(name: string): string | undefined {
     return this.anyText(name) || undefined;
   }
@@ -154,7 +154,7 @@ export class Members {
     return false;
   }
 
-  /** How many of something: never negative. */
+  /** A non-negative count. */
   count(name: string): number | undefined {
     return this.read(name, (value, reading) => SCALARS.length.read(value, reading) as number);
   }
@@ -216,7 +216,7 @@ function snakeCaseOf(name: string): string {
   return spelling;
 }
 
-/** Reads a whole request. Throws a ProtocolError that names every member that does not fit. */
+/** Decodes a whole request. Throws a ProtocolError that lists every invalid member. */
 export function readRequest<T>(value: unknown, options: MemberOptions, read: (members: Members) => T): Lossy<T> {
   const reading = new MemberReading(options);
   const result = read(Members.of(value, reading));
@@ -226,7 +226,7 @@ export function readRequest<T>(value: unknown, options: MemberOptions, read: (me
 
 const TOLERANT: MemberOptions = { tolerant: true };
 
-/** Reads what a peer answered, with good will. */
+/** Decodes a peer's response leniently. */
 export function readResponse<T>(
   value: unknown,
   read: (members: Members) => T,

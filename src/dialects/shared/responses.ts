@@ -1,4 +1,4 @@
-/** What comes back from a peer, before any dialect looks at it. */
+/** Responses of a peer, before a dialect decodes them. */
 
 import { createHash } from "node:crypto";
 import { ProtocolError } from "../../model/errors.ts";
@@ -7,17 +7,17 @@ import type { StreamFrame } from "../../model/operation.ts";
 import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
 
 /**
- * An id for something a peer gave none to, made of what it is: the same thing heard twice has the same id, and reading
- * stays a pure function.
+ * An id for a value that a peer sent without one, derived from its content: the same value received twice has the same
+ * id, and decoding remains a pure function.
  */
 export function deriveId(prefix: string, content: unknown): string {
   return `${prefix}-${createHash("sha256").update(JSON.stringify(content)).digest("base64url").slice(0, 16)}`;
 }
 
-/** Deeper than what is accepted from callers: this peer was chosen. */
+/** Deeper than the limit for callers: this peer was chosen deliberately. */
 const LIMITS = { maxDepth: 256 };
 
-/** `undefined` for what is no JSON; the JSON value `null` is `null`. */
+/** `undefined` for invalid JSON; the JSON value `null` is `null`. */
 export function parseResponse(text: string): unknown {
   try {
     return parseJson(text, LIMITS);
@@ -31,7 +31,7 @@ export function invalidResponse(what: string): ProtocolError {
   return new ProtocolError("INVALID_AGENT_RESPONSE", `The agent's answer cannot be read: ${what}.`);
 }
 
-/** What `read` refuses is not the caller's mistake but the agent's. */
+/** An error of `read` is the agent's fault, not the caller's. */
 export function asResponse<T>(read: () => T): T {
   try {
     return read();
@@ -46,7 +46,7 @@ export function asResponse<T>(read: () => T): T {
 
 const EVENT_NUMBER = /^[0-9]{1,15}$/;
 
-/** `id` is that of the server-sent event, a number if the peer numbers its events. */
+/** `id` of the server-sent event, a number if the peer numbers its events. */
 export function createFrame(event: StreamEvent, id: string | undefined): StreamFrame {
   return id !== undefined && EVENT_NUMBER.test(id) ? createNumberedFrame(event, Number(id)) : new Frame(event);
 }
@@ -55,7 +55,7 @@ export function createNumberedFrame(event: StreamEvent, number: number): StreamF
   return new NumberedFrame(event, number);
 }
 
-/** Few readers want the JSON, so it is made when one does. */
+/** Few readers need the JSON, so it is encoded on demand. */
 class Frame implements StreamFrame {
   readonly event: StreamEvent;
   #json: string | undefined;

@@ -1,4 +1,4 @@
-/** Names of states and roles, as 0.3 and the versions before it write them. */
+/** Names of states and roles in 0.3 and earlier versions. */
 
 import type { Role } from "../../model/message.ts";
 import { TASK_STATES, type TaskState } from "../../model/task.ts";
@@ -14,10 +14,10 @@ export const STATE_NAMES = {
   TASK_STATE_AUTH_REQUIRED: "auth-required",
 } as const satisfies Record<TaskState, string>;
 
-/** The state of a task that has none; the model has no such state, as 1.0 has none in its answers. */
+/** The unspecified state. The model does not have it, and neither do responses of 1.0. */
 export const UNKNOWN_STATE = "unknown";
 
-/** All of them in every version: peers that learnt newer states send them to everyone. Some spell one with two L. */
+/** All states in every version: peers that support newer states send them to any caller. Some spell one with two Ls. */
 const STATE_BY_NAME: ReadonlyMap<unknown, TaskState> = new Map<unknown, TaskState>([
   ...TASK_STATES.map((state): [string, TaskState] => [STATE_NAMES[state], state]),
   ["cancelled", "TASK_STATE_CANCELED"],

@@ -1,4 +1,4 @@
-/** Errors as gRPC statuses: the code for everyone, and a `google.rpc.Status` with the details for those who look. */
+/** Errors as gRPC statuses: a status code, and a `google.rpc.Status` with the details. */
 
 import type { ErrorCode, ProtocolError } from "../../../model/errors.ts";
 import { EXTENSIONS } from "../../../model/extensions.ts";
@@ -18,9 +18,9 @@ import {
 import { compileProtobuf } from "../proto/binary-codec.ts";
 import type { ProtoTables } from "../proto/json-codec.ts";
 
-/** What calling over gRPC has in common: metadata beside the message, and statuses that are not OK. */
+/** Shared by all calls over gRPC: request metadata, and statuses other than OK. */
 
-/** Streams are asked to number their events, which only works inside of them here. */
+/** Requests numbered events for streams; over gRPC the number can only be carried inside the event. */
 export function callMetadata(operation: Operation, target: CallTarget, extensionsName: string): Record<string, string> {
   const metadata: Record<string, string> = { ...target.headers };
   const streams = operation.kind === "stream" || operation.kind === "subscribe";
@@ -37,7 +37,7 @@ const NAME_OF_CODE = new Map<number, RpcCodeName>(
   Object.entries(RPC_CODES).map(([name, code]) => [code, name as RpcCodeName]),
 );
 
-/** A reason in the details decides, then what the dialect makes of the status. */
+/** The reason in the details decides, then the dialect's mapping of the status. */
 export function decodeStatus(
   status: RpcStatus,
   codeOf: (name: RpcCodeName, message: string) => ErrorCode | undefined,
@@ -113,14 +113,14 @@ function toDuration(text: string): { readonly seconds: number; readonly nanos: n
   return { seconds, nanos: Math.round((total - seconds) * NANOS_PER_SECOND) };
 }
 
-/** The details of a status in their JSON form; empty where there are none that can be read. */
+/** The details of a status as JSON; empty if there are none that can be decoded. */
 export function decodeStatusDetails({ details }: RpcStatus): readonly JsonObject[] {
   if (details === undefined) return [];
   try {
     const status = codec.decode("Status", details);
     return Array.isArray(status.details) ? status.details.flatMap(fromAny) : [];
   } catch {
-    // Whatever the peer put there: the code and the message stand without it.
+    // Invalid details are ignored: code and message are valid without them.
     return [];
   }
 }

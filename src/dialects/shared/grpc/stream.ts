@@ -9,8 +9,8 @@ import { type RpcMetadata, type RpcStatus, RpcStatusError, type RpcStreamReply }
 import { createFrame, createNumberedFrame } from "../responses.ts";
 
 /**
- * The number of an event inside the event: gRPC has no place for it beside the message. It rides in the metadata under
- * the URI of the replay extension, for callers who asked for that extension.
+ * The number of an event is carried inside the event, since gRPC has no field for it outside the message: in the
+ * event's metadata under the URI of the replay extension, for callers that requested the extension.
  */
 
 const KEY = EXTENSIONS.replay;
@@ -25,12 +25,12 @@ export function embedNumber({ event, number }: StreamFrame): StreamEvent {
 }
 
 function addMark(metadata: JsonObject | undefined, number: number): JsonObject {
-  // Metadata that is there but empty must be told from none at all when the mark is taken off again.
+  // Distinguishes empty from absent metadata when the number is removed again.
   const mark = metadata !== undefined && Object.keys(metadata).length === 0 ? { number, empty: true } : { number };
   return { ...metadata, [KEY]: mark };
 }
 
-/** The event as it was before it was numbered, with its number if it has one. */
+/** Reverses the numbering: the original event, and its number if it has one. */
 export function extractNumber(event: StreamEvent): StreamFrame {
   if ("message" in event) return createFrame(event, undefined);
   const bearer = "task" in event ? event.task : "statusUpdate" in event ? event.statusUpdate : event.artifactUpdate;
@@ -56,7 +56,7 @@ function omitMark<T extends { readonly metadata?: JsonObject }>(bearer: T): T {
 
 export interface RpcFraming {
   encode(frame: StreamFrame): Uint8Array;
-  /** What is sent when the source fails after the stream has begun. */
+  /** Encodes a failure of the source after the stream has started. */
   statusOf(error: unknown): RpcStatus;
 }
 

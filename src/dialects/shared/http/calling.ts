@@ -1,4 +1,4 @@
-/** What calls over HTTP share: headers and addresses of requests, envelopes of answers. */
+/** Shared by calls over HTTP: request headers and URLs, response envelopes. */
 
 import type { ProtocolError } from "../../../model/errors.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../../model/json.ts";
@@ -8,7 +8,7 @@ import type { BufferedResponse, CallTarget } from "../../contract.ts";
 import { httpStatusError } from "../errors.ts";
 import { invalidResponse, parseResponse } from "../responses.ts";
 
-/** The caller's own headers give way to the protocol's. Names are lower-case. */
+/** The protocol's headers override the caller's. Names are lower-case. */
 export function callHeaders(
   operation: Operation,
   target: CallTarget,
@@ -26,12 +26,12 @@ export function callHeaders(
   return headers;
 }
 
-/** One operation at a path below the agent's address. */
+/** One operation at a path below the agent's URL. */
 export interface HttpCall {
   readonly method: "GET" | "POST" | "DELETE";
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
-  /** Members that are undefined are left out by `JSON.stringify`. */
+  /** Undefined members are omitted by `JSON.stringify`. */
   readonly body?: object;
 }
 
@@ -46,23 +46,23 @@ export function toExchangeCall(
   return { method, url, headers: { ...headers, "content-type": contentType }, body: JSON.stringify(body) };
 }
 
-/** The address may have a query of its own; the path goes before it. */
+/** The URL may have its own query; the path is inserted before it. */
 function urlBelow(address: string, path: string, query: NonNullable<HttpCall["query"]>): string {
   const [base = "", ...own] = address.split("?");
   const search = new URLSearchParams(own.join("?"));
   for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value));
-  // RFC 3986 escapes a space as %20; the plus sign is only for forms.
+  // RFC 3986 encodes a space as %20; the plus sign is only for forms.
   const suffix = search.size === 0 ? "" : `?${search.toString().replaceAll("+", "%20")}`;
   return `${base.replace(/\/+$/, "")}${path}${suffix}`;
 }
 
-/** The same call by GET, for peers that know only that. */
+/** The same call by GET, for peers that support only that. */
 export function asGet({ body: _body, headers, ...rest }: ExchangeCall): ExchangeCall {
   const { "content-type": _contentType, ...others } = headers;
   return { ...rest, method: "GET", headers: others };
 }
 
-/** Every request has an exchange of its own, so that its id need not be unique. */
+/** Each request has its own exchange, so its id need not be unique. */
 export function jsonRpcBody(method: string, params: object | undefined): string {
   return JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
 }
@@ -81,10 +81,10 @@ export function jsonRpcCall(
   };
 }
 
-/** `status` is 0 where there is none. */
+/** `status` is 0 if there is none. */
 type DecodeError = (given: JsonObject, status: number) => ProtocolError;
 
-/** What `read` makes of the result of a JSON-RPC response; `readOther` gets successes that have none. */
+/** Decodes the result of a JSON-RPC response with `read`; `readOther` decodes successful responses without a result. */
 export function decodeEnvelope<T>(
   { status, text }: BufferedResponse,
   decodeError: DecodeError,
@@ -92,7 +92,7 @@ export function decodeEnvelope<T>(
   readOther?: (value: unknown) => T | undefined,
 ): T {
   const envelope = parseResponse(text);
-  // Which HTTP status goes with an error is not settled, so the envelope decides first.
+  // The HTTP status of an error is not defined, so the envelope takes precedence.
   if (isObject(envelope)) {
     if (isObject(envelope.error)) throw decodeError(envelope.error, status);
     if (envelope.result !== undefined) return read(envelope.result);
@@ -103,7 +103,7 @@ export function decodeEnvelope<T>(
   throw invalidResponse(envelope === undefined ? "it is not JSON" : "it has neither result nor error");
 }
 
-/** The result in one frame of a stream over JSON-RPC. */
+/** Decodes the result in one frame of a JSON-RPC stream. */
 export function decodeFrameEnvelope(data: string, decodeError: DecodeError): JsonValue {
   const envelope = parseResponse(data);
   if (!isObject(envelope)) throw invalidResponse("a frame of the stream is not a JSON object");
@@ -112,7 +112,7 @@ export function decodeFrameEnvelope(data: string, decodeError: DecodeError): Jso
   return envelope.result;
 }
 
-/** One frame of a stream of bare JSON. After the first an error has no settled form: an event or a member of that name. */
+/** Decodes one frame of a stream of bare JSON. Errors have no defined form: an event or a member named `error`. */
 export function decodeBareFrame(
   { data, event }: { readonly data: string; readonly event?: string | undefined },
   decodeError: DecodeError,

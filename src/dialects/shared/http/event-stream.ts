@@ -1,6 +1,6 @@
 /**
- * A stream of frames as server-sent events: whole batches in one write, comments while nothing happens, and an end that
- * comes at once when the reader leaves, whatever the source is waiting for.
+ * A stream of frames as server-sent events: one write per batch, comments as keep-alive, and an immediate end when the
+ * reader disconnects, even if the source is still waiting.
  */
 import type { FrameStream, StreamFrame } from "../../../model/operation.ts";
 import { PRIVATE_NO_STORE, type StreamReply } from "../../../wire/exchange.ts";
@@ -13,26 +13,26 @@ interface EventStreamOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** How a binding writes events. One object for a stream, or for all of them: there may be ten thousand streams. */
+/** How a binding encodes events. One object per stream, or one for all: there may be ten thousand streams. */
 export interface EventFraming {
-  /** A batch as events, in one text. */
+  /** Encodes a batch as one string. */
   encode(batch: readonly StreamFrame[]): string;
-  /** What is said when the source fails after the stream has begun. */
+  /** Encodes a failure of the source after the stream has started. */
   encodeFailure(error: unknown): string;
-  /** What is said when nothing was for a while, where a comment will not do. */
+  /** Sent when the stream has been idle, where a comment is not sufficient. */
   keepAlive?(): string | undefined;
 }
 
 export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = Object.freeze({
   "content-type": "text/event-stream",
   "cache-control": `no-cache, ${PRIVATE_NO_STORE}`,
-  // Proxies of the nginx kind would otherwise collect events before they pass them on.
+  // Proxies like nginx would otherwise buffer events.
   "x-accel-buffering": "no",
 });
 
 /**
- * Opens at once, also when there is nothing to say yet: whoever resumes at the end of a quiet log must see that it is
- * connected. What can be refused has been refused before there is a source.
+ * Responds immediately, even without events: a caller that resumes at the end of an idle log must see that it is
+ * connected. Refusals happen before there is a source.
  */
 export function eventStreamReply(source: FrameStream, options: EventStreamOptions): StreamReply {
   return {
@@ -44,7 +44,7 @@ export function eventStreamReply(source: FrameStream, options: EventStreamOption
 
 const NO_FRAMES: readonly StreamFrame[] = [];
 
-/** A reader that does not read holds one write of this size, plus at most one event, however much there is to say. */
+/** A reader that does not read holds one write of this size, plus at most one event, however much is pending. */
 const MAX_WRITE_CHARACTERS = 64 * 1024;
 
 function splitBatch(frames: readonly StreamFrame[]): { piece: readonly StreamFrame[]; rest: readonly StreamFrame[] } {
@@ -58,16 +58,16 @@ function splitBatch(frames: readonly StreamFrame[]): { piece: readonly StreamFra
 
 const KEEP_ALIVE = encodeSseComment("keep-alive");
 
-/** Not an async generator: the `return` of one waits for a pending `next`, which may never come. */
+/** Not an async generator: its `return` would wait for a pending `next`, which may never settle. */
 class EventStream implements AsyncIterableIterator<string, undefined> {
   readonly #source: AsyncIterator<readonly StreamFrame[]>;
   readonly #framing: EventFraming;
   readonly #pulse: KeepAliveTimer;
-  /** The reader waits for this to be called. */
+  /** Resolves the reader's pending `next`. */
   #deliver: ((result: IteratorResult<string, undefined>) => void) | undefined;
-  /** Text that came when nobody was waiting. */
+  /** Text encoded while no `next` was pending. */
   #ready: string | undefined;
-  /** Frames of a batch that did not fit into one write. */
+  /** Frames of the batch that did not fit into one write. */
   #rest: readonly StreamFrame[] = NO_FRAMES;
   #pulling = false;
   #sourceEnded = false;
@@ -96,7 +96,7 @@ class EventStream implements AsyncIterableIterator<string, undefined> {
     if (this.#closed) return Promise.resolve(DONE);
     return new Promise((resolve) => {
       this.#deliver = resolve;
-      if (this.#rest.length > 0) this.#sayNext();
+      if (this.#rest.length > 0) this.#writeNext();
       else if (!this.#pulling) this.#pull();
     });
   }
@@ -106,7 +106,7 @@ class EventStream implements AsyncIterableIterator<string, undefined> {
     return Promise.resolve(DONE);
   }
 
-  /** Twice in the keep-alive time: a whole turn without anything said is followed by a comment. */
+  /** Called twice per keep-alive interval: a full turn without a write is followed by a comment. */
   tick(): void {
     if (this.#busy) {
       this.#busy = false;
@@ -133,24 +133,24 @@ class EventStream implements AsyncIterableIterator<string, undefined> {
       return;
     }
     this.#rest = result.value;
-    this.#sayNext();
+    this.#writeNext();
   };
 
-  /** Says as much of the batch as fits into one write; the rest waits for the reader. */
-  #sayNext(): void {
+  /** Writes as much of the batch as fits into one write; the rest waits for the reader. */
+  #writeNext(): void {
     const { piece, rest } = splitBatch(this.#rest);
     this.#rest = rest;
     let text = "";
     try {
       text = this.#framing.encode(piece);
     } catch (error) {
-      text = this.#sayable(piece);
-      // The source knows nothing of it and would be kept waiting for its reader.
+      text = this.#encodePrefix(piece);
+      // The source is not aware of the failure and would wait for its reader.
       if (!this.#sourceEnded) this.#source.return?.().catch(() => {});
       this.#fail(error, text);
       return;
     }
-    this.#say(text);
+    this.#write(text);
   }
 
   readonly #onFailure = (error: unknown): void => this.#fail(error, "");
@@ -160,21 +160,21 @@ class EventStream implements AsyncIterableIterator<string, undefined> {
     if (this.#closed) return;
     this.#sourceEnded = true;
     this.#rest = NO_FRAMES;
-    this.#say(before + this.#framing.encodeFailure(error));
+    this.#write(before + this.#framing.encodeFailure(error));
   }
 
-  /** Of a batch that cannot be said as a whole, the part before what cannot be said. */
-  #sayable(batch: readonly StreamFrame[]): string {
+  /** Encodes the frames before the first one that cannot be encoded. */
+  #encodePrefix(batch: readonly StreamFrame[]): string {
     let text = "";
     try {
       for (const frame of batch) text += this.#framing.encode([frame]);
     } catch {
-      // That it cannot be said is told by the error of the whole batch.
+      // The error of the whole batch is reported instead.
     }
     return text;
   }
 
-  #say(text: string): void {
+  #write(text: string): void {
     this.#busy = true;
     if (!this.#offer(text)) this.#ready = text;
   }
@@ -195,12 +195,12 @@ class EventStream implements AsyncIterableIterator<string, undefined> {
     const deliver = this.#deliver;
     this.#deliver = undefined;
     deliver?.(DONE);
-    // Not awaited: the reader has left, and what the source does on its way out is its own business.
+    // Not awaited: the reader has disconnected and does not depend on the source's cleanup.
     if (!this.#sourceEnded) this.#source.return?.().catch(() => {});
   }
 }
 
-/** One timer for all streams with the same keep-alive time; it runs only while there are any. */
+/** One timer for all streams with the same keep-alive interval; runs only while there are any. */
 class KeepAliveTimer {
   readonly #streams = new Set<EventStream>();
   readonly #intervalMs: number;

@@ -1,4 +1,4 @@
-/** What bindings share that have operations at paths and methods of HTTP. */
+/** Shared by bindings that map operations to HTTP methods and paths. */
 
 import { ProtocolError } from "../../../model/errors.ts";
 import type { OperationKind, StreamFrame } from "../../../model/operation.ts";
@@ -12,9 +12,9 @@ import { allowHeader, type Method } from "./routes.ts";
 type Headers = Readonly<Record<string, string>>;
 
 interface HttpBinding extends Pick<HttpServing, "version" | "prefix"> {
-  /** Throws what is to be refused. HEAD arrives as GET. */
+  /** Throws to refuse the request. HEAD is passed as GET. */
   answer(method: string, exchange: ExchangeRequest, context: ServeContext): Promise<ExchangeReply>;
-  /** `status` and `headers` where they are not the usual ones of the error. */
+  /** `status` and `headers`: where they differ from the error's defaults. */
   errorReply(error: ProtocolError, status?: number, headers?: Headers): FullReply;
 }
 
@@ -43,7 +43,7 @@ function headOf(full: ExchangeReply): FullReply {
   return { status: full.status, headers: full.headers, body: undefined };
 }
 
-/** An error that HTTP has a status and headers of its own for. */
+/** An error with its own HTTP status and headers. */
 class HttpRefusal extends Error {
   readonly error: ProtocolError;
   readonly status: number;
@@ -57,7 +57,7 @@ class HttpRefusal extends Error {
   }
 }
 
-/** What a method does at a path; throws where it does nothing. A method may have any name, e.g. `constructor`. */
+/** The operation of a method at a path; throws if there is none. A method may have any name, e.g. `constructor`. */
 export function operationAt<Kind extends OperationKind>(
   methods: Readonly<Partial<Record<Method, Kind>>>,
   method: string,
@@ -77,7 +77,7 @@ export function refuseCompressed({ headers }: ExchangeRequest): void {
   throw new HttpRefusal(error, 415, { "accept-encoding": "identity" });
 }
 
-/** Events as bare JSON, and a failure as an event of its own. `toJson` gives an event where that is not the frame's own. */
+/** Events as bare JSON, a failure as a separate event. `toJson` encodes an event; default: the frame's own JSON. */
 export function bareFraming(
   toError: (error: ProtocolError) => string,
   toJson: (frame: StreamFrame) => string = ({ json }) => json,

@@ -1,4 +1,4 @@
-/** JSON-RPC over HTTP: one URL, and streams in which every event is a whole response with the id of the request. */
+/** JSON-RPC over HTTP: one URL, and streams in which every event is a complete response with the id of the request. */
 
 import type { ErrorCode, ProtocolError } from "../../../model/errors.ts";
 import type { StreamFrame } from "../../../model/operation.ts";
@@ -17,8 +17,8 @@ import type { EventFraming } from "./event-stream.ts";
 import { isJson, requireMediaType } from "./requests.ts";
 
 /**
- * A JSON-RPC error is a response, hence 200, also where the envelope is at fault: the servers of the official SDK do so
- * and public conformance kits expect it. These are about the HTTP request itself, and intermediaries should see them.
+ * A JSON-RPC error is a response, hence 200, even for an invalid envelope: servers of the official SDK do so and public
+ * conformance kits expect it. These concern the HTTP request itself, and intermediaries should see them.
  */
 const STATUS: Readonly<Partial<Record<ErrorCode, number>>> = {
   UNAUTHENTICATED: 401,
@@ -32,11 +32,11 @@ export function httpStatusOf({ code }: ProtocolError): number {
 }
 
 interface JsonRpcBinding extends Pick<JsonRpcServing, "versions" | "unversioned" | "methods" | "taskIdOf"> {
-  /** Throws what is to be refused. */
+  /** Throws to refuse the request. */
   answer(request: JsonRpcRequest, exchange: ExchangeRequest, context: ServeContext): Promise<ExchangeReply>;
-  /** An error object of the dialect as JSON. */
+  /** The dialect's error object as JSON. */
   toError(error: ProtocolError): string;
-  /** For callers that cannot read an error in the usual form. */
+  /** For callers that cannot decode an error in the usual form. */
   errorReply?(error: ProtocolError, request: JsonRpcRequest, exchange: ExchangeRequest): ExchangeReply | undefined;
 }
 
@@ -64,7 +64,7 @@ export class JsonRpcFraming implements EventFraming {
   readonly #toError: (error: ProtocolError) => string;
   readonly #toJson: (frame: StreamFrame) => string;
 
-  /** `toError` gives an error object of the dialect as JSON, `toJson` an event where that is not the frame's own. */
+  /** `toError` encodes the dialect's error object, `toJson` an event; default: the frame's own JSON. */
   constructor(
     id: JsonRpcId,
     toError: (error: ProtocolError) => string,

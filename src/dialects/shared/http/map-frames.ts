@@ -1,14 +1,14 @@
-/** A stream of frames in the form of a dialect. */
+/** Converts a stream of frames to the form of a dialect. */
 import type { FrameStream, StreamFrame } from "../../../model/operation.ts";
 import { pipeFrames } from "../../../wire/pipe-frames.ts";
 
 /**
- * What becomes of one frame goes into `into`: one frame, several or none. Their `json` is what will be written. True:
- * this was the last one, whatever the source has yet to give.
+ * Pushes zero or more converted frames to `into`; their `json` is what is sent. Returns true if this was the last
+ * frame, even if the source has more.
  */
 type MapFrame = (frame: StreamFrame, into: StreamFrame[]) => boolean;
 
-/** `atEnd` gives what is sent where the source ends before its last frame was. */
+/** `atEnd` returns the frames to send if the source ends without a last frame. */
 export function mapFrames(source: FrameStream, map: MapFrame, atEnd?: () => readonly StreamFrame[]): FrameStream {
   const mapBatch = (batch: readonly StreamFrame[], end: () => void): readonly StreamFrame[] => {
     const mapped: StreamFrame[] = [];
@@ -24,7 +24,7 @@ export function mapFrames(source: FrameStream, map: MapFrame, atEnd?: () => read
   };
 }
 
-/** A frame whose JSON is that of the dialect. */
+/** The frame with the dialect's JSON. */
 export function withJson({ event, number }: StreamFrame, json: string): StreamFrame {
   return number === undefined ? { event, json } : { number, event, json };
 }

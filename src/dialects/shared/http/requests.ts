@@ -1,4 +1,4 @@
-/** What travels beside a request in more than one dialect: keys, cursors, media types. Header names are lower-case here. */
+/** Request headers of more than one dialect: idempotency keys, cursors, media types. Header names are lower-case. */
 
 import { invalidParams, ProtocolError } from "../../../model/errors.ts";
 import { EXTENSIONS } from "../../../model/extensions.ts";
@@ -6,7 +6,7 @@ import type { CallContext, Operation, OperationKind } from "../../../model/opera
 import { decodeUtf8, type JsonLimits, JsonParseError, parseJson } from "../../../wire/parse-json.ts";
 import type { AgentService, ServeContext } from "../../contract.ts";
 
-/** A request's JSON; throws a ProtocolError for what is none, and for more than is taken. */
+/** Parses a request's JSON; throws a ProtocolError for invalid JSON and for exceeded limits. */
 export function parseBody(body: Uint8Array, limits: JsonLimits): unknown {
   try {
     return parseJson(decodeUtf8(body), limits);
@@ -21,7 +21,7 @@ type Headers = Readonly<Record<string, string | undefined>>;
 
 const NO_ITEMS: readonly string[] = [];
 
-/** A comma-separated header as a list. */
+/** Parses a comma-separated header. */
 export function parseListHeader(header: string | undefined): readonly string[] {
   if (header === undefined) return NO_ITEMS;
   return header
@@ -30,7 +30,7 @@ export function parseListHeader(header: string | undefined): readonly string[] {
     .filter((item) => item !== "");
 }
 
-/** Only sends start work that must not be started twice. */
+/** Only sends need idempotency: they start work that must not be started twice. */
 function idempotencyKeyOf(operation: Operation, headers: Headers, extensions: readonly string[]): string | undefined {
   if (operation.kind !== "send" && operation.kind !== "stream") return undefined;
   const header = headers["idempotency-key"];
@@ -38,7 +38,7 @@ function idempotencyKeyOf(operation: Operation, headers: Headers, extensions: re
   return extensions.includes(EXTENSIONS.idempotency) ? operation.message.messageId : undefined;
 }
 
-/** What an operation is dispatched with. `headers` may as well be the metadata of a gRPC call. */
+/** The context to dispatch an operation with. `headers` may also be the metadata of a gRPC call. */
 export function createCall(
   operation: Operation,
   headers: Headers,
@@ -51,14 +51,14 @@ export function createCall(
   return { caller, tenant, extensions, dialect, ...(idempotencyKey !== undefined && { idempotencyKey }) };
 }
 
-/** What an agent does not do at all is refused before its request is looked at. */
+/** Operations that the agent does not support are refused before the request is decoded. */
 export function requireCapability(kind: OperationKind, { card }: AgentService): void {
   if (kind.startsWith("push-") && card.capabilities.pushNotifications !== true) {
     throw new ProtocolError("PUSH_NOTIFICATION_NOT_SUPPORTED", "This agent does not send push notifications.");
   }
 }
 
-/** Headers of the reply that name what took effect. */
+/** Reply headers that list what was activated. */
 export function activationHeaders(
   service: AgentService,
   requested: readonly string[],
@@ -69,13 +69,13 @@ export function activationHeaders(
   return active.length === 0 ? undefined : { [name]: active.join(",") };
 }
 
-/** A request that does not say what it is, is taken for what is expected. */
+/** A request without a content type is assumed to have the expected one. */
 export function requireMediaType(headers: Headers, accepts: (mediaType: string) => boolean): void {
   const mediaType = mediaTypeOf(headers);
   if (mediaType !== undefined && !accepts(mediaType)) throw unsupportedContentType(mediaType);
 }
 
-/** Without parameters, in lower case; undefined where the request has none. */
+/** Without parameters, in lower case; undefined if the request has none. */
 export function mediaTypeOf(headers: Headers): string | undefined {
   const header = headers["content-type"];
   if (header === undefined || header === "" || header === "application/json") return header || undefined;
@@ -83,7 +83,7 @@ export function mediaTypeOf(headers: Headers): string | undefined {
   return (end === -1 ? header : header.slice(0, end)).trim().toLowerCase();
 }
 
-/** Names the header: `curl -d` sends a form where it is not given another type. */
+/** The message names the header, since `curl -d` sends a form by default. */
 export function unsupportedContentType(contentType: string): ProtocolError {
   return new ProtocolError(
     "CONTENT_TYPE_NOT_SUPPORTED",
@@ -98,7 +98,7 @@ export function isJson(mediaType: string): boolean {
 
 const CURSOR = /^\d{1,15}$/;
 
-/** The number of the last event a caller has, from `Last-Event-ID`. */
+/** The number of the last event that the caller has received, from `Last-Event-ID`. */
 export function parseLastEventId(lastEventId: string | undefined): number | undefined {
   if (lastEventId === undefined || lastEventId === "") return undefined;
   if (!CURSOR.test(lastEventId)) throw invalidParams("Last-Event-ID", "is not the number of an event of this task");

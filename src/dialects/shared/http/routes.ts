@@ -1,4 +1,4 @@
-/** Paths with names in braces and the methods each of them takes. */
+/** Path templates with parameters in braces, and the methods that each supports. */
 import { invalidParams } from "../../../model/errors.ts";
 import type { OperationKind } from "../../../model/operation.ts";
 
@@ -8,7 +8,7 @@ export type Route = readonly [path: string, methods: Methods];
 
 export interface RouteMatch {
   readonly methods: Methods;
-  /** What the path names, decoded. */
+  /** Path parameters, decoded. */
   readonly named: Readonly<Record<string, string>>;
 }
 
@@ -21,8 +21,8 @@ interface Pattern {
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 
 /**
- * The first route that fits answers: a verb after a colon has to come before the id it would otherwise be taken for.
- * The `target` to find is still percent-encoded; its first slash may be missing.
+ * The first matching route wins: a verb after a colon must precede the id that would otherwise match it. `target` is
+ * still percent-encoded; its leading slash may be missing.
  */
 export function compileRoutes(routes: readonly Route[]): (target: string) => RouteMatch | undefined {
   const patterns = routes.map(compile);

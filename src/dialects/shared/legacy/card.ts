@@ -1,18 +1,18 @@
-/** Agent cards as they were before 0.2: one `url`, and `authentication` as a list of words. */
+/** Agent cards before 0.2: one `url`, and `authentication` as a list of scheme names. */
 
 import type { AgentCard, AgentInterface, AgentSkill, SecurityRequirement } from "../../../model/card.ts";
 import { isObject, type JsonObject } from "../../../model/json.ts";
 import type { CardReader } from "../../contract.ts";
 
 /**
- * Modes of early cards. Some are words for kinds of parts (text, data, file), some are media types, and readers of either
- * look at the same list.
+ * Modes of early cards. Some are kinds of parts (text, data, file), some are media types, and readers of either use the
+ * same list.
  */
 
 const PART_KINDS = ["text", "data", "file"] as const;
 type PartKind = (typeof PART_KINDS)[number];
 
-/** A word for parts of any kind of file says nothing about which. */
+/** `file` does not specify a media type. */
 const MEDIA_TYPE_OF_PART_KIND: Readonly<Record<PartKind, string>> = {
   text: "text/plain",
   data: "application/json",
@@ -20,7 +20,7 @@ const MEDIA_TYPE_OF_PART_KIND: Readonly<Record<PartKind, string>> = {
 };
 
 export function isPartKind(mode: unknown): mode is PartKind {
-  return PART_KINDS.some((word) => word === mode);
+  return PART_KINDS.some((kind) => kind === mode);
 }
 
 function partKindsFor(mediaType: string): readonly PartKind[] {
@@ -30,12 +30,12 @@ function partKindsFor(mediaType: string): readonly PartKind[] {
   return [plain === "application/json" || plain.endsWith("+json") ? "data" : "file"];
 }
 
-/** The words for all of them, then the media types. */
+/** The kinds of parts for all modes, then the modes themselves. */
 export function toLegacyModes(modes: readonly string[]): string[] {
   return [...new Set([...modes.flatMap((mode) => (isPartKind(mode) ? [mode] : partKindsFor(mode))), ...modes])];
 }
 
-/** Media types only: a word counts where no media type of its kind stands beside it. */
+/** Media types only: a kind of part is converted if the list has no media type of that kind. */
 export function fromLegacyModes(modes: readonly string[]): string[] {
   const explained = new Set(modes.filter((mode) => !isPartKind(mode)).flatMap(partKindsFor));
   return [
@@ -48,7 +48,7 @@ export function fromLegacyModes(modes: readonly string[]): string[] {
   ];
 }
 
-/** Members that mean the same to every reader of such cards have the same value for all of them. */
+/** Members that have the same meaning, and so the same value, for all readers of such cards. */
 interface LegacyCard {
   readonly name: string;
   readonly description: string;
@@ -59,7 +59,7 @@ interface LegacyCard {
   readonly skills: readonly JsonObject[];
 }
 
-/** The card as the dialect's document, made once for each card. */
+/** The card as the dialect's document, built once per card. */
 export function legacyCardDocument(
   make: (legacy: LegacyCard, card: AgentCard) => JsonObject,
 ): (card: AgentCard) => JsonObject {
@@ -92,7 +92,7 @@ function toLegacyCard(card: AgentCard): LegacyCard {
   };
 }
 
-/** Some readers insist on modes, so that a skill without any has those of its agent. */
+/** Some readers require modes, so a skill without any gets those of its agent. */
 function toLegacySkill(skill: AgentCard["skills"][number], card: AgentCard): JsonObject {
   const { description, examples, id, inputModes, name, outputModes, tags } = skill;
   return {
@@ -115,13 +115,13 @@ function schemeNames(scheme: JsonObject): string[] {
   return typeof name === "string" && name !== "" ? [name.toLowerCase()] : [];
 }
 
-/** Cards of others: what is unusable in one is left out, so that the rest can be used. */
+/** Decodes cards of other agents: invalid members are dropped, so that the rest can be used. */
 
 interface LegacyCardOptions {
   readonly interfaceAt: (url: string) => AgentInterface;
-  /** Never certain: nothing in such a card is not in some other card, too. Whether it is one is seen by calling. */
+  /** Never certain: such a card has no member that other cards lack. Only calling the agent shows whether it is one. */
   readonly isLikely: (card: JsonObject) => boolean;
-  /** Modes of an agent whose card names none of its own, beside those of its skills. */
+  /** Default modes of an agent whose card has none, in addition to those of its skills. */
   readonly impliedModes: readonly string[];
 }
 
@@ -133,7 +133,7 @@ export function legacyCardReader(options: LegacyCardOptions): CardReader {
   };
 }
 
-/** Undefined for a card that does not say where its agent is. */
+/** Undefined for a card without the agent's address. */
 function readLegacyCard(
   value: JsonObject,
   cardUrl: string | undefined,
@@ -159,7 +159,7 @@ function readLegacyCard(
 
 const WELL_KNOWN = "/.well-known/";
 
-/** A card is served below the address of its agent, which serves where the card does not name one. */
+/** The card is served below the address of its agent, which is the default if the card has no `url`. */
 function addressIn(card: JsonObject, cardUrl: string | undefined): string | undefined {
   const { name } = card;
   const url = isText(card.url) ? card.url : listedAddress(card.supportedInterfaces);
@@ -172,7 +172,7 @@ function addressIn(card: JsonObject, cardUrl: string | undefined): string | unde
   return end === -1 ? undefined : cardUrl.slice(0, end);
 }
 
-/** Of a newer card, for those who insist on speaking to its agent as it was spoken to earlier. */
+/** For a newer card, if the caller explicitly selects the older dialect. */
 function listedAddress(interfaces: unknown): unknown {
   const isRpc = (entry: unknown) => isObject(entry) && String(entry.protocolBinding).toUpperCase() === "JSONRPC";
   return listIn(interfaces).filter(isObject).find(isRpc)?.url;
@@ -188,16 +188,16 @@ function capabilitiesIn(value: unknown): AgentCard["capabilities"] {
   return { streaming: streaming === true, pushNotifications: pushNotifications === true };
 }
 
-/** Each scheme alone will do. */
+/** Any one of the schemes suffices. */
 function securityIn(value: unknown): Pick<AgentCard, "securitySchemes" | "securityRequirements"> | undefined {
-  const words = isObject(value) ? listIn(value.schemes).filter(isText) : [];
-  if (words.length === 0) return undefined;
+  const names = isObject(value) ? listIn(value.schemes).filter(isText) : [];
+  if (names.length === 0) return undefined;
   const securitySchemes: Record<string, JsonObject> = {};
   const securityRequirements: SecurityRequirement[] = [];
-  for (const word of new Set(words)) {
-    if (word === "__proto__") continue;
-    securitySchemes[word] = toScheme(word);
-    securityRequirements.push({ schemes: { [word]: { list: [] } } });
+  for (const name of new Set(names)) {
+    if (name === "__proto__") continue;
+    securitySchemes[name] = toScheme(name);
+    securityRequirements.push({ schemes: { [name]: { list: [] } } });
   }
   return { securitySchemes, securityRequirements };
 }
@@ -249,7 +249,7 @@ function textsAs<Name extends "examples" | "inputModes" | "outputModes">(
   return named;
 }
 
-/** What the card says, else all that is implied or that its skills say. */
+/** The modes of the card, else the implied ones and those of its skills. */
 function modesIn(
   value: unknown,
   skills: readonly AgentSkill[],

@@ -1,4 +1,4 @@
-/** The JSON of dialects older than 0.2 as the model has it. */
+/** Decodes the JSON of dialects older than 0.2. */
 
 import type { Writable } from "../../../model/json.ts";
 import type { Message, Part, Role } from "../../../model/message.ts";
@@ -9,7 +9,7 @@ import { decodeRole, decodeState, UNKNOWN_STATE } from "../state-names.ts";
 import type { LegacyForm } from "./encode.ts";
 import { LEGACY_LOSSES } from "./losses.ts";
 
-/** For a message that came without an id. */
+/** For a message without an id. */
 type CreateMessageId = (message: Omit<Message, "messageId">) => string;
 
 export function readMessage(members: Members, form: LegacyForm, createId: CreateMessageId): Writable<Message> {
@@ -27,13 +27,13 @@ export function readMessage(members: Members, form: LegacyForm, createId: Create
   return { messageId: messageId ?? createId(message), ...message };
 }
 
-/** The task around a status or message. */
+/** The task that contains a status or message. */
 interface TaskScope {
   readonly taskId: string;
   readonly contextId: string;
 }
 
-/** Without ids of its own, a message has those of its task. */
+/** Default ids of a message are those of its task. */
 function readTaskMessage(members: Members, { contextId, taskId }: TaskScope, form: LegacyForm): Message {
   const message = readMessage(members, form, (content) => deriveId(taskId, content));
   if (form.hasIds) return message;
@@ -76,8 +76,8 @@ export function readArtifact(members: Members, form: LegacyForm): ReceivedArtifa
 }
 
 /**
- * Some servers keep the chunks they sent as artifacts of the task, and many leave the index at its default for all: a
- * chunk that is marked as one joins the one before it, and everything else is an artifact of its own.
+ * Some servers store the chunks that they sent as artifacts of the task, and many leave every index at its default: a
+ * chunk marked as such is appended to the previous artifact, anything else is a separate artifact.
  */
 function mergeChunks(received: readonly ReceivedArtifact[]): Artifact[] {
   const byId = new Map<string, Writable<Artifact>>();
@@ -118,7 +118,7 @@ export function readTask(members: Members, form: LegacyForm): Task {
 
 const PART_KINDS = ["text", "file", "data"] as const;
 
-/** `type` decides where it names what is there; many leave it out or have it wrong, and then the only content does. */
+/** `type` decides if it matches the content. Many servers omit it or send a wrong one; then the only content decides. */
 function kindOfPart(members: Members): (typeof PART_KINDS)[number] | undefined {
   const type = members.raw("type");
   const named = PART_KINDS.find((kind) => kind === type);
@@ -182,7 +182,7 @@ function readRole(members: Members): Role {
 
 const ISO_8601 = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:?\d\d)?$/;
 
-/** In UTC with milliseconds. Times without a zone are UTC: that is what Python's `isoformat` leaves of one. */
+/** UTC with milliseconds. Timestamps without a time zone are UTC: Python's `isoformat` writes them so. */
 function readTimestamp(members: Members): string | undefined {
   const value = members.raw("timestamp");
   if (value === undefined) return undefined;

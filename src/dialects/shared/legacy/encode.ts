@@ -1,4 +1,4 @@
-/** The model as the JSON of dialects older than 0.2. `JSON.stringify` leaves out members that are undefined. */
+/** Encodes the model as JSON of dialects older than 0.2. `JSON.stringify` omits undefined members. */
 
 import type { JsonValue } from "../../../model/json.ts";
 import { type Loss, toLoss } from "../../../model/loss.ts";
@@ -9,13 +9,13 @@ import type { CallTarget } from "../../contract.ts";
 import { ROLE_NAMES, STATE_NAMES } from "../state-names.ts";
 import { LEGACY_LOSSES } from "./losses.ts";
 
-/** In what the dialects differ. */
+/** Differences between the dialects. */
 export interface LegacyForm {
-  /** Member of a task that names its context. */
+  /** Name of the member with a task's context id. */
   readonly context: "sessionId" | "contextId";
-  /** Messages and artifacts have their ids; both lists of a task are written, also where they are empty. */
+  /** Messages and artifacts have ids; both lists of a task are written even if they are empty. */
   readonly hasIds: boolean;
-  /** Which values can be the data of a part. */
+  /** Values that are allowed as the data of a part. */
   readonly acceptsData: (data: JsonValue) => boolean;
 }
 
@@ -59,7 +59,7 @@ function encodeState(state: TaskState, path: string, losses: Loss[]): string {
   }
 }
 
-/** How a chunk of an artifact relates to what came before it. */
+/** How a chunk of an artifact relates to earlier chunks. */
 interface ChunkMarks {
   readonly append?: boolean;
   readonly lastChunk?: boolean;
@@ -78,7 +78,7 @@ export function toArtifact(
   const { artifactId, description, extensions, metadata, name } = artifact;
   if (extensions !== undefined) losses.push(toLoss(LEGACY_LOSSES.artifactExtensions, `${path}.extensions`));
   const parts = toParts(artifact.parts, path, losses, form);
-  // Two shapes, because chunks are most of what is streamed, and a member that is undefined is not free to leave out.
+  // Two shapes, because most streamed events are chunks, and omitting an undefined member is not free.
   return form.hasIds
     ? { artifactId, name, description, parts, index, append, lastChunk, metadata }
     : { name, description, parts, index, append, lastChunk, metadata };
@@ -97,7 +97,7 @@ export function toTask(task: Task, losses: Loss[], form: LegacyForm): object {
   };
 }
 
-/** The completed task that stands for an answer without a task. */
+/** The completed task that represents a message without a task. */
 export function toCompletedTask(
   message: Message,
   { id, contextId }: { readonly id: string; readonly contextId: string | undefined },
@@ -111,7 +111,7 @@ export function toCompletedTask(
   };
 }
 
-/** `path` is that of the message or artifact that has the parts. */
+/** `path` of the message or artifact that contains the parts. */
 function toParts(parts: readonly Part[], path: string, losses: Loss[], form: LegacyForm): object[] {
   const encoded: object[] = [];
   for (let index = 0; index < parts.length; index++) {
@@ -139,7 +139,7 @@ function toPart(part: Part, index: number, path: string, losses: Loss[], { accep
   return { type: "file", file, metadata };
 }
 
-/** A media type that is implied is not lost. */
+/** An implied media type is not a loss. */
 function reportLostNames(part: Part, implied: string, index: number, path: string, losses: Loss[]): void {
   const { filename, mediaType } = part;
   if (filename !== undefined) losses.push(toLoss(LEGACY_LOSSES.partFilename, `${path}.parts[${index}].filename`));
@@ -148,7 +148,7 @@ function reportLostNames(part: Part, implied: string, index: number, path: strin
   }
 }
 
-/** What a caller wants that these dialects cannot ask for. */
+/** Request options that these dialects cannot express. */
 export function reportLostRequest(operation: Operation, { extensions, tenant }: CallTarget, losses: Loss[]): void {
   if (tenant !== undefined && tenant !== "") losses.push(toLoss(LEGACY_LOSSES.tenant, "tenant"));
   if (extensions.length > 0) losses.push(toLoss(LEGACY_LOSSES.callExtensions, "extensions"));

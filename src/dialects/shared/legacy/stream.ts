@@ -1,12 +1,12 @@
-/** Streams of dialects older than 0.2: artifacts by their index, and an end where the task asks something. */
+/** Streams of dialects older than 0.2: artifacts by index, and an end when the task requires input. */
 
 import { type Artifact, isTerminal, type TaskState } from "../../../model/task.ts";
 
-/** Which artifact of a task is which, by the order in which they first appeared. That order never changes. */
+/** Indexes of a task's artifacts, in the order of their first appearance. That order never changes. */
 export class ArtifactIndexes {
   readonly #indexes = new Map<string, number>();
 
-  /** Those a task has already, in their order. */
+  /** Adds the existing artifacts of a task, in order. */
   seed(artifacts: readonly Artifact[] | undefined): void {
     for (const { artifactId } of artifacts ?? []) this.of(artifactId);
   }
@@ -21,7 +21,7 @@ export class ArtifactIndexes {
   }
 }
 
-/** Whether a stream that answers a send ends with this state. What is sent as input-required ends it like that does. */
+/** Whether the stream of a send ends at this state: terminal, or sent as input-required. */
 export function endsSendStream(state: TaskState): boolean {
   return isTerminal(state) || state === "TASK_STATE_INPUT_REQUIRED" || state === "TASK_STATE_AUTH_REQUIRED";
 }

@@ -1,6 +1,6 @@
 /**
- * The binary form of the messages that tables describe, from and to the same plain objects their JSON form is: enums by
- * name, bytes as base64, timestamps as text. One description gives JSON, bytes, `.proto` text and reflection.
+ * Binary codec for the messages that tables describe, from and to the same plain objects as their JSON form: enums by
+ * name, bytes as base64, timestamps as strings. One description yields JSON, binary, `.proto` text and reflection.
  */
 import { ProtocolError } from "../../../model/errors.ts";
 import {
@@ -16,21 +16,21 @@ import { tagOf, WIRE, WireReader, WireWriter } from "./binary-wire.ts";
 import type { FieldRow, Presence, ProtoTables } from "./json-codec.ts";
 
 interface ProtobufCodec<Name extends string> {
-  /** Trusts the value to be of that message; members the table does not know are left out. */
+  /** Does not validate the value; unknown members are omitted. */
   encode(name: Name, value: unknown): Uint8Array;
-  /** What the bytes say, unvalidated; unknown fields are skipped. Throws PARSE_ERROR for what is no message at all. */
+  /** The decoded message, not validated; unknown fields are skipped. Throws PARSE_ERROR for malformed bytes. */
   decode(name: Name, bytes: Uint8Array, options?: DecodeOptions): Record<string, unknown>;
 }
 
 export interface DecodeOptions {
-  /** Levels of nesting. */
+  /** Maximum nesting depth. */
   readonly maxDepth?: number;
-  /** Values of JSON that the message may hold; any number unless given. */
+  /** Maximum number of JSON values in the message. Default: unlimited. */
   readonly maxValues?: number;
 }
 
 const DEFAULT_MAX_DEPTH = 256;
-/** A member of a `google.protobuf.Struct` is an entry, its key, its value, and what that holds. */
+/** A member of a `google.protobuf.Struct` consists of an entry, its key, its value, and the value's content. */
 const FIELDS_PER_VALUE = 4;
 
 interface MessageType extends BinaryType {
@@ -38,7 +38,7 @@ interface MessageType extends BinaryType {
   decodeFields(reader: WireReader, end: number, state: DecodeState): Record<string, unknown>;
 }
 
-/** Compiles all tables, once. */
+/** Compiles all tables. */
 export function compileProtobuf<Name extends string>(tables: ProtoTables): ProtobufCodec<Name> {
   const compiled = new Map<string, MessageType>();
   const messageNamed = (name: string): MessageType => {
@@ -56,7 +56,7 @@ export function compileProtobuf<Name extends string>(tables: ProtoTables): Proto
     return BINARY_SCALARS[name as keyof typeof BINARY_SCALARS];
   };
 
-  // Kept from message to message, so that its buffer need not grow anew each time. Nobody else writes in between.
+  // Reused across messages, so that its buffer need not grow each time. Nothing else writes to it in between.
   const writer = new WireWriter();
   return {
     encode(name, value) {
@@ -90,7 +90,7 @@ function toDecodeError(cause: unknown): ProtocolError {
   return new ProtocolError("PARSE_ERROR", "The bytes are not a message of the expected kind.", { cause });
 }
 
-/** Messages may contain themselves, so that a type is looked up when it is first used. */
+/** Messages may be recursive, so a type is resolved on first use. */
 function lazyType(find: () => MessageType): BinaryType {
   let found: MessageType | undefined;
   const type = () => {
@@ -195,7 +195,7 @@ function listField(name: string, number: number, type: BinaryType): FieldCodec {
       const items = message[name] as unknown[] | undefined;
       if (tag === ownTag) {
         const item = type.read(reader, state);
-        // A list that is begun with its item has no room for more, which most never need.
+        // Created with its first item, the list reserves no extra capacity, which most lists never need.
         if (items === undefined) message[name] = [item];
         else items.push(item);
         return;
@@ -240,13 +240,13 @@ function mapField(name: string, number: number, type: BinaryType): FieldCodec {
         else if (entryTag === itemTag) item = type.read(reader, state);
         else reader.skip(entryTag);
       }
-      // Assigning this key would set the prototype instead of making a member.
+      // Assigning this key would set the prototype instead of creating a member.
       if (key !== "__proto__") (message[name] as Record<string, unknown>)[key] = item ?? type.empty?.() ?? {};
     },
   };
 }
 
-/** A number without a name stays a number: whoever validates the message says what is wrong with it. */
+/** An unknown number is returned as a number; validation of the message reports it. */
 function enumOf(names: readonly string[]): BinaryType {
   const numbers = new Map(names.map((name, number) => [name, number]));
   return {

@@ -1,4 +1,4 @@
-/** The types of single fields in binary, well-known messages included. */
+/** Binary codecs of field types, including well-known messages. */
 import type { JsonObject, JsonValue } from "../../../model/json.ts";
 import { tagOf, WIRE, type WireReader, type WireType, type WireWriter } from "./binary-wire.ts";
 import type { ScalarName } from "./json-reading.ts";
@@ -10,7 +10,7 @@ export interface DecodeState {
   readonly maxFields: number;
 }
 
-/** The bytes may be a perfectly good message, and are more than is taken. */
+/** The bytes may be a valid message but exceed a limit. */
 export class LimitExceededError extends Error {}
 
 export function countLevel(state: DecodeState): void {
@@ -19,13 +19,13 @@ export function countLevel(state: DecodeState): void {
   }
 }
 
-/** Many small fields cost most of all. */
+/** Many small fields are the most expensive input. */
 export function countField(state: DecodeState): void {
   if (++state.fields > state.maxFields)
     throw new LimitExceededError(`The message has more than ${state.maxFields} fields.`);
 }
 
-/** JSON has no word for such numbers, and so neither has the model. */
+/** JSON cannot represent such numbers, and neither can the model. */
 export class NotFiniteError extends Error {
   constructor() {
     super("A number in a value must be finite.");
@@ -34,12 +34,12 @@ export class NotFiniteError extends Error {
 
 export interface BinaryType {
   readonly wireType: WireType;
-  /** Fields without presence are not written at their default. */
+  /** Fields without presence are omitted at their default. */
   isDefault(value: unknown): boolean;
-  /** With its length if it has one; its tag is written after it. */
+  /** Writes the value, length-prefixed if its type is; the tag is written afterwards. */
   write(writer: WireWriter, value: unknown): void;
   read(reader: WireReader, state: DecodeState): unknown;
-  /** Of an entry of a map that has only its key. */
+  /** Value of a map entry that has only a key. */
   empty?(): unknown;
 }
 
@@ -73,7 +73,7 @@ const bytes: BinaryType = {
 };
 
 const NANOS_PER_MS = 1_000_000;
-/** What `Timestamp` allows: years 1 to 9999. */
+/** Range of `Timestamp`: years 1 to 9999. */
 const MIN_SECONDS = -62_135_596_800;
 const MAX_SECONDS = 253_402_300_799;
 
@@ -130,7 +130,7 @@ function writeNumber(writer: WireWriter, field: number, value: number): void {
   writer.varint(tagOf(field, WIRE.varint));
 }
 
-/** Calls back for every field of the message that begins here; one that is not taken is skipped. */
+/** Calls back for every field of the message at this position; a field that the callback does not read is skipped. */
 function eachField(reader: WireReader, state: DecodeState, take: (number: number, wireType: number) => boolean): void {
   countLevel(state);
   const end = reader.endOfMessage();
@@ -206,7 +206,7 @@ function readStruct(reader: WireReader, state: DecodeState): JsonObject {
       else member = readValue(reader, state);
       return true;
     });
-    // Assigning this key would set the prototype instead of making a member.
+    // Assigning this key would set the prototype instead of creating a member.
     if (key !== "__proto__") object[key] = member;
     return true;
   });

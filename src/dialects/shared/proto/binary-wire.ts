@@ -1,4 +1,4 @@
-/** The bytes of protobuf: numbers, text and tags, without a word of what they mean. */
+/** The protobuf wire format: numbers, strings and tags, independent of any schema. */
 
 export const WIRE = { varint: 0, bit64: 1, lengthDelimited: 2, startGroup: 3, endGroup: 4, bit32: 5 } as const;
 
@@ -9,14 +9,14 @@ export function tagOf(number: number, type: WireType): number {
 }
 
 const INITIAL_SIZE = 1024;
-/** A buffer that one large message made is not kept for the small ones that follow. */
+/** A larger buffer, grown for one large message, is not retained for later messages. */
 const MAX_REUSED_SIZE = 64 * 1024;
-/** Text up to this length is written letter by letter, which is quicker than a call into the platform. */
+/** Strings up to this length are written character by character, which is faster than a native call. */
 const MAX_SHORT_TEXT = 64;
 
 /**
- * Writes from the end to the beginning: when the beginning of a message is reached, its length is known. Whoever writes
- * therefore gives the last field first, and of each field first the value, then its length, then its tag.
+ * Writes backwards, so that the length of a message is known when its start is reached. Callers therefore write the
+ * last field first, and of each field the value, then its length, then its tag.
  */
 export class WireWriter {
   #bytes = Buffer.allocUnsafeSlow(INITIAL_SIZE);
@@ -27,7 +27,7 @@ export class WireWriter {
     return this.#bytes.length - this.#at;
   }
 
-  /** What was written, as bytes of their own; the writer is empty after it. */
+  /** Returns a copy of the written bytes and resets the writer. */
   finish(): Uint8Array {
     const bytes = Buffer.allocUnsafe(this.length);
     this.#bytes.copy(bytes, 0, this.#at);
@@ -40,12 +40,12 @@ export class WireWriter {
     this.#at = this.#bytes.length;
   }
 
-  /** The length of what was written since there were `before` bytes. */
+  /** Writes the number of bytes written since `before`. */
   lengthSince(before: number): void {
     this.varint(this.length - before);
   }
 
-  /** A whole number; one below zero takes the ten bytes of 64 bits. */
+  /** An integer; a negative one takes ten bytes, as a 64-bit value. */
   varint(value: number): void {
     if (value >= 0 && value < 0x80) {
       this.#reserve(1);
@@ -69,7 +69,7 @@ export class WireWriter {
     this.#bytes.writeDoubleLE(value, this.#at);
   }
 
-  /** With its length. */
+  /** Length-prefixed. */
   string(value: string): void {
     if (value.length > MAX_SHORT_TEXT || !this.#shortText(value)) {
       const size = Buffer.byteLength(value);
@@ -79,14 +79,14 @@ export class WireWriter {
     }
   }
 
-  /** With their length. */
+  /** Length-prefixed. */
   bytes(value: Uint8Array): void {
     this.#reserve(value.length);
     this.#bytes.set(value, this.#at);
     this.varint(value.length);
   }
 
-  /** False, and nothing written, if there is more than ASCII in it. */
+  /** Returns false and writes nothing if the string is not ASCII. */
   #shortText(value: string): boolean {
     const { length } = value;
     this.#reserve(length + 1);
@@ -135,7 +135,7 @@ const MAX_GROUPS = 100;
 const MAX_VARINT_BYTES = 10;
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Reads from the beginning to the end, and throws for what cannot be read. */
+/** Reads forwards; throws for malformed input. */
 export class WireReader {
   readonly #bytes: Buffer;
   readonly end: number;
@@ -150,7 +150,7 @@ export class WireReader {
     return this.#at;
   }
 
-  /** The number of a field, times eight, and how it is written. */
+  /** The tag: field number times eight, plus wire type. */
   tag(): number {
     const start = this.#at;
     const tag = this.uint32();
@@ -160,7 +160,7 @@ export class WireReader {
     return tag;
   }
 
-  /** Passes over the field that has this tag. */
+  /** Skips the field with this tag. */
   skip(tag: number, groups = MAX_GROUPS): void {
     switch (tag & 7) {
       case WIRE.varint:
@@ -183,7 +183,7 @@ export class WireReader {
     }
   }
 
-  /** Of a longer number the lower 32 bits. */
+  /** The lower 32 bits of a longer varint. */
   uint32(): number {
     let byte = this.#byte();
     if (byte < 0x80) return byte;
@@ -200,7 +200,7 @@ export class WireReader {
     return this.uint32() | 0;
   }
 
-  /** The nearest number there is. */
+  /** As the nearest double. */
   int64(): number {
     let value = 0n;
     for (let index = 0; index < MAX_VARINT_BYTES; index++) {
@@ -242,7 +242,7 @@ export class WireReader {
     return this.#bytes.subarray(start, this.#at);
   }
 
-  /** Where the message that begins here ends. */
+  /** Reads a length prefix; returns the end offset of the message. */
   endOfMessage(): number {
     const length = this.uint32();
     const end = this.#at + length;
@@ -255,7 +255,7 @@ export class WireReader {
     return this.#bytes[this.#at++] as number;
   }
 
-  /** Where these bytes begin. */
+  /** Offset at which these bytes start. */
   #take(length: number): number {
     const start = this.#at;
     if (start + length > this.end) throw new RangeError("The bytes end too soon.");

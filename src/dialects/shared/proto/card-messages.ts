@@ -1,4 +1,4 @@
-/** Messages of the agent card that are the same in the protos of 0.3 and 1.0, as tables. */
+/** Tables of the agent card messages that are the same in the protos of 0.3 and 1.0. */
 import type { AgentCardSignature, AgentExtension, AgentProvider } from "../../../model/card.ts";
 import type { JsonObject } from "../../../model/json.ts";
 import type { FieldRow } from "./json-codec.ts";
@@ -36,7 +36,7 @@ export const COMMON_CARD_MESSAGES = {
     ["header", "struct", "optional", 3],
   ],
   StringList: [["list", "string[]", "restored", 1]],
-  // A kind of scheme that is not known here reads as an empty object: it cannot be satisfied, the rest can be used.
+  // An unknown kind of scheme is decoded as an empty object: it cannot be satisfied, the rest remains usable.
   SecurityScheme: [
     ["apiKeySecurityScheme", "APIKeySecurityScheme", "optional", 1],
     ["httpAuthSecurityScheme", "HTTPAuthSecurityScheme", "optional", 2],

@@ -1,7 +1,7 @@
 /**
- * Reads JSON by field tables, the way ProtoJSON parsers do: both spellings of names, enums by name or number, integers as
- * numeric strings, any base64, `null` for absent, unknown members ignored. What is already in its final form comes back
- * as the same object, uncopied. Knows the encoding, not one message of the protocol.
+ * Decodes JSON by field tables, like ProtoJSON parsers: both spellings of names, enums by name or number, integers as
+ * numeric strings, any base64, `null` for absent, unknown members ignored. A canonical value is returned as the same
+ * object, without a copy. Independent of the messages of any protocol.
  */
 
 import { isObject } from "../../../model/json.ts";
@@ -15,23 +15,23 @@ import {
 } from "./json-reading.ts";
 
 /**
- * - `required`: must be there and must not be empty
- * - `optional`: kept whenever it is set, also to its default (proto `optional`, and singular messages)
- * - `implicit`: at its default (`""`, `0`, `false`, empty list or map) it is as good as absent
- * - `filled`: always written; absent still reads as the default, because some serialisers leave defaults out
- * - `restored`: at its default it is not written; the default is put back when read
- * - `oneof`: exactly one of these members is set, be it to a default
+ * - `required`: must be present and not empty
+ * - `optional`: preserved if set, even to its default (proto `optional`, and singular messages)
+ * - `implicit`: equivalent to absent at its default (`""`, `0`, `false`, empty list or map)
+ * - `filled`: always written; absent is read as the default, because some serialisers omit defaults
+ * - `restored`: omitted at its default; the default is restored when read
+ * - `oneof`: exactly one of these members is set, possibly to its default
  */
 export type Presence = "required" | "optional" | "implicit" | "filled" | "restored" | "oneof";
 
-/** Number and proto name are those of the binary form; a name that is not the snake_case of the JSON name is given. */
+/** Number and proto name are for the binary form. Default of the name: the JSON name in snake_case. */
 export type FieldRow = readonly [name: string, type: string, presence: Presence, number: number, protoName?: string];
 
 export interface ProtoTables {
   readonly messages: Readonly<Record<string, readonly FieldRow[]>>;
-  /** Names in the order of their numbers; number 0 is "unspecified" and reads as absent. */
+  /** Names ordered by number; number 0 is "unspecified" and is read as absent. */
   readonly enums: Readonly<Record<string, readonly string[]>>;
-  /** Names of enum values that are read besides the proper ones, each with the one it stands for. */
+  /** Accepted aliases of enum values, each with the proper name. */
   readonly aliases?: Readonly<Record<string, string>>;
 }
 
@@ -43,13 +43,13 @@ interface Field {
 }
 
 interface ProtoJsonCodec<Name extends string> {
-  /** The value as the message of that name, or a ProtocolError. */
+  /** Validates the value as the message of that name. Throws a ProtocolError. */
   read(name: Name, value: unknown, options?: ReadOptions): unknown;
-  /** The value as it goes on the wire: without unknown members and defaults. Trusts it to be of that message. */
+  /** The wire form: without unknown members and defaults. Does not validate the value. */
   write(name: Name, value: unknown): unknown;
 }
 
-/** Compiles all tables, once. */
+/** Compiles all tables. */
 export function compileProtoJson<Name extends string>(tables: ProtoTables): ProtoJsonCodec<Name> {
   const compiled = new Map<string, TypeReader>();
   const typeNamed = (name: string): TypeReader => {
@@ -147,7 +147,7 @@ function mapOf(item: TypeReader): TypeReader {
       }
       const read: Record<string, unknown> = {};
       for (const key of Object.keys(value)) {
-        // Assigning this key would set the prototype instead of making a member.
+        // Assigning this key would set the prototype instead of creating a member.
         if (key === "__proto__") continue;
         reading.enter(key);
         read[key] = item.read(value[key], reading);
@@ -213,7 +213,7 @@ function messageOf(rows: readonly FieldRow[], typeNamed: (name: string) => TypeR
   };
 }
 
-/** Members up to `stop`: all of them known, final and under their own name, or a copy would have been begun earlier. */
+/** Members up to `stop`: all known, canonical and under their own name, or a copy would have been started earlier. */
 function copyMembersBefore(value: Readonly<Record<string, unknown>>, stop: string): Record<string, unknown> {
   const members: Record<string, unknown> = {};
   for (const key in value) {

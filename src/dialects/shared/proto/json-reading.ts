@@ -1,24 +1,24 @@
-/** The scalar types of the tables, each in its one final form. */
+/** The scalar types of the tables, each with its canonical form. */
 
 import { type ErrorCode, type FieldViolation, ProtocolError } from "../../../model/errors.ts";
 import { isObject } from "../../../model/json.ts";
 
-/** What one pass of reading keeps, and what the reader of a type is. */
+/** The state of one pass over a value, and the interface of type readers. */
 
 export interface ReadOptions {
-  /** Longest list accepted. */
+  /** Maximum list length. */
   readonly maxItems?: number;
-  /** Values come from a query string: booleans, numbers and enum numbers are text. */
+  /** Values come from a query string: booleans, numbers and enum numbers are strings. */
   readonly textual?: boolean;
-  /** A required list may be empty or left out, as in the answers of careless servers. */
+  /** Required lists may be empty or absent, as in responses of some servers. */
   readonly tolerant?: boolean;
-  /** The code of the error thrown for what does not fit. INVALID_PARAMS by default. */
+  /** Error code for an invalid value. Default: INVALID_PARAMS. */
   readonly code?: ErrorCode;
-  /** What the violations' paths start with. */
+  /** Prefix of the violations' paths. */
   readonly root?: string;
 }
 
-/** Enough to mend a request by; keeps the answer to a hostile one small. */
+/** Enough to fix a request; limits the size of the response to a hostile one. */
 const MAX_VIOLATIONS = 50;
 
 /** One pass over one value. */
@@ -30,7 +30,7 @@ export class Reading {
   readonly #path: (string | number)[];
   #depth: number;
 
-  /** The value is ours and on its way out. */
+  /** The value is our own and is being encoded. */
   readonly writing: boolean;
 
   constructor(options: ReadOptions, writing: boolean) {
@@ -60,7 +60,7 @@ export class Reading {
     this.leave();
   }
 
-  /** Path of what is being read. */
+  /** Path of the value being read. */
   where(): string {
     let where = "";
     for (let at = 0; at < this.#depth; at++) {
@@ -72,7 +72,7 @@ export class Reading {
   }
 }
 
-/** Names the first violation; the others are in its details. */
+/** The message names the first violation; the details list all. */
 export function validationError(
   violations: readonly FieldViolation[],
   code: ErrorCode = "INVALID_PARAMS",
@@ -84,12 +84,12 @@ export function validationError(
 }
 
 export interface TypeReader {
-  /** The value in its final form. What does not fit is reported to the reading, and what is returned then is moot. */
+  /** Returns the canonical value. An invalid value is reported to the reading, and the result is then meaningless. */
   readonly read: (value: unknown, reading: Reading) => unknown;
-  /** Of a value that was read. */
+  /** For a value that has been read. */
   readonly isEmpty: (value: unknown) => boolean;
   readonly empty: () => unknown;
-  /** `null` is a value, not an absence. */
+  /** `null` is a value, not absent. */
   readonly nullable?: boolean;
   readonly list?: boolean;
 }
@@ -142,10 +142,10 @@ function integer(min: number, max: number, description: string): TypeReader {
   };
 }
 
-// Looking for what does not belong needs no backtracking, whatever the length of the text.
+// Matching invalid characters needs no backtracking, whatever the length of the string.
 const NOT_STANDARD = /[^A-Za-z0-9+/]/;
 
-/** Standard alphabet with padding, or undefined for what is no base64 in any of its forms. */
+/** Normalises to the standard alphabet with padding; undefined if the value is not base64 in any variant. */
 export function toStandardBase64(text: string): string | undefined {
   const end = text.search(NOT_STANDARD);
   if (text.length % 4 === 0 && (end === -1 || isPadding(text, end))) return text;
@@ -176,7 +176,7 @@ const bytes: TypeReader = {
 const FINAL_TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const ANY_TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
 
-/** Some servers forget to say that their times are UTC. */
+/** Some servers omit the time zone of UTC timestamps. */
 const WITHOUT_ZONE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?$/;
 
 function timestamp(accepted: RegExp, description: string): TypeReader {
@@ -215,11 +215,11 @@ export const SCALARS = {
   string,
   bool,
   int32: integer(INT32_MIN, INT32_MAX, "must be a 32-bit integer"),
-  /** How many of something: never negative. */
+  /** A non-negative count. */
   length: integer(0, INT32_MAX, "must be an integer not below 0"),
   pageSize: integer(1, 100, "must be an integer from 1 to 100"),
   bytes,
-  /** Comes out in UTC with milliseconds. */
+  /** Normalised to UTC with milliseconds. */
   timestamp: timestamp(ANY_TIMESTAMP, "must be an ISO 8601 timestamp"),
   struct,
   value,

@@ -1,13 +1,13 @@
-/** A service and its messages as a `.proto` file. */
+/** Renders a service and its messages as a `.proto` file. */
 import { type FieldRow, type ProtoTables, snakeCase } from "./json-codec.ts";
 import type { ScalarName } from "./json-reading.ts";
 
 export interface ProtoFile {
-  /** By which other files import it. */
+  /** Import path. */
   readonly path: string;
   readonly package: string;
   readonly tables: ProtoTables;
-  /** Names of the oneofs, for each message whose table has members of one. */
+  /** Oneof names by message, for messages with a oneof. */
   readonly oneofs: Readonly<Record<string, string>>;
   readonly service: { readonly name: string; readonly methods: readonly ProtoMethod[] };
 }
@@ -48,7 +48,7 @@ export interface Field {
   readonly repeated: boolean;
   readonly map: boolean;
   readonly oneof: string | undefined;
-  /** Has the keyword that makes an unset scalar differ from its default. */
+  /** Has the `optional` keyword: an unset scalar differs from its default. */
   readonly optional: boolean;
 }
 
@@ -69,13 +69,13 @@ function toField([jsonName, type, presence, number, protoName]: FieldRow, oneof:
     type: named,
     repeated,
     map,
-    // The tables of some messages call the members of a oneof optional, to read unknown kinds of them as none at all.
+    // Some tables declare the members of a oneof as optional, so that unknown kinds decode as none.
     oneof: presence === "oneof" || (presence === "optional" && !(named in WELL_KNOWN)) ? oneof : undefined,
     optional: presence === "optional" && PRIMITIVES.has(named),
   };
 }
 
-/** The dependencies of the file, in order of their names. */
+/** The dependencies of the file, sorted by name. */
 export function importsOf(file: ProtoFile): readonly string[] {
   const used = new Set<string>();
   const use = (type: string) => {
