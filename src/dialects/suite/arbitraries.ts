@@ -1,4 +1,4 @@
-/** Values of the model in canonical form, for property tests: no member at a default that is not written. */
+/** Model values in canonical form, for property tests: without members at a default that is not written. */
 
 import fc from "fast-check";
 import type { AgentCard } from "../../model/card.ts";
@@ -8,14 +8,14 @@ import { type Message, type Part, ROLES } from "../../model/message.ts";
 import type { TaskPage, TaskPushNotificationConfig } from "../../model/operation.ts";
 import { type Artifact, TASK_STATES, type Task, type TaskStatus } from "../../model/task.ts";
 
-/** JSON that is nearly what a dialect expects: its words in the wrong places, with the wrong values. */
+/** JSON that is nearly what a dialect expects: its names and values in the wrong places. */
 
-export function nearMisses(names: readonly string[], words: readonly unknown[]): fc.Arbitrary<unknown> {
+export function nearMisses(names: readonly string[], values: readonly unknown[]): fc.Arbitrary<unknown> {
   const { value } = fc.letrec<{ value: unknown }>((tie) => ({
     value: fc.oneof(
       { maxDepth: 4, withCrossShrink: true },
       fc.oneof(
-        fc.constantFrom(...words),
+        fc.constantFrom(...values),
         fc.string({ maxLength: 4 }),
         fc.integer(),
         fc.constantFrom(null, true, {}, []),
@@ -32,10 +32,10 @@ const names = fc.array(name, { minLength: 1, maxLength: 3 });
 const positive = fc.integer({ min: 1, max: 2 ** 31 - 1 });
 const natural = fc.integer({ min: 0, max: 2 ** 31 - 1 });
 
-/** Readers leave out keys that would set a prototype. */
+/** Decoders drop keys that would set a prototype. */
 const key = name.filter((any) => any !== "__proto__");
 
-/** What survives JSON and its readers; `-0` does not. */
+/** Values that survive JSON and its decoders; `-0` does not. */
 const value: fc.Arbitrary<JsonValue> = fc
   .jsonValue({ maxDepth: 3 })
   .map((any) => JSON.stringify(any))
@@ -49,7 +49,7 @@ const timestamp = fc
 
 const base64 = fc.uint8Array({ maxLength: 20 }).map((bytes) => Buffer.from(bytes).toString("base64"));
 
-/** `required` members always, the others now and then. */
+/** `required` members always, the others sometimes. */
 function record<R extends object, O extends object>(
   required: { [K in keyof R]: fc.Arbitrary<R[K]> },
   optional: { [K in keyof O]: fc.Arbitrary<O[K]> },

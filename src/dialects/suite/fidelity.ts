@@ -16,14 +16,14 @@ const TASKS = cases(2_500, 10_000);
 const STREAMS = cases(1_000, 5_000);
 
 export interface FidelityOptions {
-  /** What is left to compare of a message or task once a dialect has put its own ids in. The whole of it unless given. */
+  /** Projection for comparing messages and tasks in dialects that assign their own ids. Default: the whole value. */
   readonly comparable?: {
     readonly message?: (message: Message) => unknown;
     readonly task?: (task: Task) => unknown;
   };
 }
 
-/** Any value of the model: what is not reported as lost arrives as it was, and what is reported was declared. */
+/** Any model value: what is not reported as lost arrives unchanged, and every reported loss is declared. */
 export function describeFidelity(dialect: Dialect, calling: Calling, { comparable = {} }: FidelityOptions): void {
   const declared = new Set(dialect.losses.map(({ kind, reason }) => `${kind}: ${reason}`));
   const { message: ofMessage = same, task: ofTask = same } = comparable;
@@ -35,7 +35,7 @@ export function describeFidelity(dialect: Dialect, calling: Calling, { comparabl
   });
   afterEach(() => joined.close());
 
-  /** Empties the list of losses, for the next case to begin with none. */
+  /** Clears the list of losses before the next case. */
   const expectDeclared = (): readonly Loss[] => {
     const losses = joined.losses.splice(0);
     for (const { kind, reason } of losses) expect(declared).toContain(`${kind}: ${reason}`);
@@ -84,9 +84,9 @@ export function describeFidelity(dialect: Dialect, calling: Calling, { comparabl
           service.answer = async function* () {
             yield events.map((event, at) => frameOf(event, at + 1));
           };
-          const heard = await allFrames(await joined.ask(OPERATIONS.subscribe));
+          const received = await allFrames(await joined.ask(OPERATIONS.subscribe));
           if (expectDeclared().length > 0 || ofTask !== same) return;
-          expect(heard.map(({ event }) => event)).toEqual(events);
+          expect(received.map(({ event }) => event)).toEqual(events);
         }),
         { numRuns: STREAMS },
       );

@@ -12,7 +12,7 @@ import { contextOf, createScriptedService, linkToolsOf, serveLink } from "./join
 import { OPERATIONS } from "./values.ts";
 
 const jsonText = fc.json({ maxDepth: 3 });
-/** Nothing at all, nearly something, and something else entirely. */
+/** Empty, nearly valid and arbitrary bodies. */
 const garbage = fc.oneof(
   fc.string(),
   jsonText,
@@ -37,7 +37,7 @@ const garbage = fc.oneof(
     .map((value) => JSON.stringify(value)),
 );
 
-/** Whatever comes, nothing but a ProtocolError is thrown, and the next question is answered. */
+/** Whatever is received, only a ProtocolError is thrown, and the next request is answered. */
 export function describeGarbage(dialect: Dialect, calling: Calling, serviceFor: ServiceFor): void {
   if (calling.carrier === "link") describeLinkGarbage(dialect, calling, serviceFor);
   else if (calling.carrier === "rpc") describeRpcGarbage(dialect, calling);
@@ -105,7 +105,7 @@ function describeExchangeGarbage(dialect: Dialect, calling: ExchangeCalling): vo
   });
 }
 
-/** No bytes, bytes that are nearly a message, and any others. */
+/** Empty, nearly valid and arbitrary bytes. */
 const bytes = fc.oneof(
   fc.uint8Array({ maxLength: 64 }),
   fc
@@ -147,7 +147,7 @@ function describeRpcGarbage(dialect: Dialect, calling: RpcCalling): void {
   });
 }
 
-/** What a dialect speaks to, made of what the suite tells what to answer. */
+/** The peer that a dialect calls, with responses set by the suite. */
 type ServiceFor = (scripted: AgentService) => AgentService;
 
 function describeLinkGarbage(dialect: Dialect, calling: LinkCalling, serviceFor: ServiceFor): void {
@@ -203,7 +203,7 @@ function describeLinkGarbage(dialect: Dialect, calling: LinkCalling, serviceFor:
   });
 }
 
-/** A caller may end a link over which nothing sensible comes. */
+/** A caller may close a link that delivers only invalid frames. */
 async function sendWhileOpen(link: Link, text: string): Promise<void> {
   try {
     await link.send(text);

@@ -1,4 +1,4 @@
-/** Both halves of one dialect, joined without a socket: what is called is what is served. */
+/** Both sides of one dialect, connected without a socket. */
 import { ANONYMOUS } from "../../model/caller.ts";
 import type { AgentCard } from "../../model/card.ts";
 import type { Loss } from "../../model/loss.ts";
@@ -77,22 +77,22 @@ export function contextOf(service: AgentService, losses: Loss[] = []): ServeCont
   };
 }
 
-/** Ids in order, and a list of what was lost. */
+/** Sequential ids, and a list of reported losses. */
 export function toolsOf(losses: Loss[] = []): CodecTools {
   let made = 0;
   const next = () => `id-${++made}`;
   return { report: (lost) => losses.push(...lost), ids: { message: next, context: next } };
 }
 
-/** Nothing is waited for: the end of a link is the end of every question. */
+/** No timeouts: when a link closes, every pending request fails. */
 export function linkToolsOf(losses: Loss[] = []): LinkTools {
   return { ...toolsOf(losses), clock: NO_CLOCK, log: SILENT_LOG, meter: NO_METER, connectMs: 0, patienceMs: 0 };
 }
 
-/** A caller whose requests reach the service through the dialect's own serving half. */
+/** A caller whose requests reach the service through the dialect's own serving side. */
 export interface Joined {
   ask<O extends Operation>(operation: O): Promise<OutcomeOf<O>>;
-  /** What the codecs of both sides said they lost. */
+  /** Losses reported by the codecs of both sides. */
   readonly losses: Loss[];
   close(): Promise<void>;
 }
@@ -123,7 +123,7 @@ function joinLink(dialect: Dialect, calling: LinkCalling, service: AgentService)
   };
 }
 
-/** Serves a link by the dialect's first carrier, whichever side would dial it. */
+/** Serves a link with the dialect's first carrier, whichever side would dial it. */
 export async function serveLink({ name, serving }: Dialect, context: ServeContext, link: Link): Promise<Closure> {
   const { ids, limits, report, service } = context;
   const host: CarrierHost = {
@@ -142,7 +142,7 @@ export async function serveLink({ name, serving }: Dialect, context: ServeContex
 
 const PLACE: AgentEndpoint = { base: BASE, rpc: "agent.example:4001", name: "agent", isDefault: true };
 
-/** Where a peer would be told to call; a dialect that is in no card is called at the base. */
+/** The address in the card; a dialect that is not in any card is called at the base URL. */
 function targetOf({ serving }: Dialect, binding: string): CallTarget {
   const offered = serving.interfaces?.(PLACE).find(({ protocolBinding }) => protocolBinding === binding);
   return { url: offered?.url ?? BASE, tenant: undefined, headers: {}, extensions: [] };
@@ -223,7 +223,7 @@ function toRequest(call: ExchangeCall): ExchangeRequest {
   };
 }
 
-/** As a server would route it: by the longest prefix of the path, else as JSON-RPC. */
+/** Routes like the server: by the longest path prefix, else as JSON-RPC. */
 async function serveExchange(
   { serving }: Dialect,
   exchange: ExchangeRequest,

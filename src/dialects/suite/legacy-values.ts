@@ -1,4 +1,4 @@
-/** Values of the model that dialects older than 0.2 can say without a loss. Small, so that many can be tried. */
+/** Model values that dialects older than 0.2 can express without a loss. Small, so that many can be tried. */
 
 import fc from "fast-check";
 import type { JsonObject, JsonValue } from "../../model/json.ts";
@@ -56,7 +56,7 @@ export function legacyValues({ lists: takesLists }: { readonly lists: boolean })
   return { message, task };
 }
 
-/** Some of the optional members, each as often there as not. */
+/** Optional members, each present half of the time. */
 function some<T>(required: object, optional: object): fc.Arbitrary<T> {
   const choices = Object.entries(optional).map(([member, values]) =>
     fc.option(values as fc.Arbitrary<unknown>, { nil: undefined, freq: 2 }).map((value) => [member, value] as const),

@@ -1,4 +1,4 @@
-/** Values of the model that a dialect says it can carry. */
+/** Model values that a dialect declares to support. */
 
 import fc from "fast-check";
 import type { StreamEvent } from "../../model/event.ts";
@@ -8,9 +8,9 @@ import type { FrameStream, Operation, SendOutcome, StreamFrame } from "../../mod
 import { type Artifact, isInterrupted, isTerminal, TASK_STATES, type Task, type TaskState } from "../../model/task.ts";
 import type { Abilities, AgentService } from "../contract.ts";
 
-/** For dialects that know nothing but streams, and tell them by events of their own. */
+/** For dialects that support only streams, and encode them as events of their own. */
 
-/** Asked for streams, it takes them for sends, whose outcomes may be streams as well; nothing waits and nothing runs. */
+/** Treats stream requests as sends, whose outcomes may also be streams; no tasks are waiting or running. */
 export function streamingOnly(service: AgentService): AgentService {
   const call = { caller: { owner: "", authenticated: false }, tenant: "", extensions: [], dialect: "" };
   const answer = async (operation: Operation): Promise<unknown> => {
@@ -22,7 +22,7 @@ export function streamingOnly(service: AgentService): AgentService {
   return { ...service, dispatch: (operation) => answer(operation) as Promise<never> };
 }
 
-/** A stream that ends before its task does is an error where nobody can ask for the task. */
+/** A stream that ends before its task is an error if the task cannot be queried. */
 async function* streamToEnd(
   outcome: SendOutcome | FrameStream,
 ): AsyncGenerator<readonly StreamFrame[], void, undefined> {
@@ -31,7 +31,7 @@ async function* streamToEnd(
   yield [frameOf({ statusUpdate: { taskId: "t", contextId: "c", status: { state: "TASK_STATE_COMPLETED" } } }, 2)];
 }
 
-/** What a stream comes to: its artifacts and where it ended. */
+/** The result of a stream: its artifacts and its last state. */
 export function outcomeOfStream(frames: readonly StreamFrame[]): unknown {
   const artifacts = new Map<string, Part[]>();
   let state: TaskState | undefined;
@@ -48,7 +48,7 @@ export function outcomeOfStream(frames: readonly StreamFrame[]): unknown {
   return [[...artifacts], state];
 }
 
-/** `JSON.stringify` has the last word. */
+/** Values as `JSON.stringify` leaves them. */
 function withoutDataExtras(part: Part): Part {
   return isDataPart(part) ? { data: part.data } : part;
 }
@@ -79,7 +79,7 @@ export function valuesWithin(can: Abilities): Values {
   if (can.parts.data) kinds.push(json.map((data) => ({ data })));
   const part = fc.oneof(...kinds);
   const extra = can.metadata ? { metadata } : {};
-  const said = (role: Message["role"]) =>
+  const messageOf = (role: Message["role"]) =>
     fc.record(
       {
         messageId: word,
@@ -95,7 +95,7 @@ export function valuesWithin(can: Abilities): Values {
     { noNullPrototype: true },
   );
   const status = fc.record(
-    { state: fc.constantFrom(...TASK_STATES), message: said("ROLE_AGENT") },
+    { state: fc.constantFrom(...TASK_STATES), message: messageOf("ROLE_AGENT") },
     { requiredKeys: ["state"], noNullPrototype: true },
   );
   const task = fc.record(
@@ -106,15 +106,15 @@ export function valuesWithin(can: Abilities): Values {
       ...(can.artifacts
         ? { artifacts: fc.uniqueArray(artifact, { minLength: 1, maxLength: 2, selector: (one) => one.artifactId }) }
         : {}),
-      history: fc.array(said("ROLE_USER"), { minLength: 1, maxLength: 2 }),
+      history: fc.array(messageOf("ROLE_USER"), { minLength: 1, maxLength: 2 }),
       ...extra,
     },
     { requiredKeys: ["id", "contextId", "status"], noNullPrototype: true },
   ) as fc.Arbitrary<Task>;
   return {
     part,
-    message: said("ROLE_USER"),
-    reply: said("ROLE_AGENT"),
+    message: messageOf("ROLE_USER"),
+    reply: messageOf("ROLE_AGENT"),
     task,
     frames: task.chain((begun) => framesOf(begun, artifact, can)),
   };
@@ -142,7 +142,7 @@ export function frameOf(event: StreamEvent, number: number): StreamFrame {
   return { number, event, json: JSON.stringify(event) };
 }
 
-/** One of each, for asking what a dialect does with operations it has no words for. */
+/** One of each, also for testing operations that a dialect does not support. */
 export const OPERATIONS: { readonly [Kind in Operation["kind"]]: Extract<Operation, { kind: Kind }> } = {
   send: { kind: "send", message: { messageId: "m", role: "ROLE_USER", parts: [{ text: "hello" }], contextId: "c" } },
   stream: {
@@ -160,7 +160,7 @@ export const OPERATIONS: { readonly [Kind in Operation["kind"]]: Extract<Operati
   "extended-card": { kind: "extended-card" },
 };
 
-/** A part of each kind, for what a dialect must report when it cannot say it. */
+/** A part of each kind; a dialect must report those that it cannot express. */
 export const PARTS: { readonly [Kind in keyof Abilities["parts"]]: Part } = {
   text: { text: "hello" },
   raw: { raw: "aGVsbG8=" },
