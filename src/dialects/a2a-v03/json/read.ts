@@ -37,12 +37,12 @@ function messageIdIn(members: Members): string {
 }
 
 function roleIn(members: Members): Role {
-  const word = members.raw("role");
-  const role = decodeRole(word);
+  const name = members.raw("role");
+  const role = decodeRole(name);
   if (role !== undefined) return role;
   if (!members.reading.tolerant) {
-    members.violateMember("role", word === undefined ? "is required" : "must be one of user, agent");
-  } else if (word !== undefined) {
+    members.violateMember("role", name === undefined ? "is required" : "must be one of user, agent");
+  } else if (name !== undefined) {
     members.reading.lose(LOSSES.unreadableRole, "role");
   }
   return "ROLE_AGENT";
@@ -82,11 +82,11 @@ const KNOWN_STATES = TASK_STATES.map((state) => STATE_NAMES[state]).join(", ");
 
 /** `unknown` is refused like the unspecified state of 1.0, with the same message, so that callers can recognise it. */
 function stateIn(members: Members): TaskState {
-  const word = members.raw("state");
-  const state = decodeState(word);
+  const name = members.raw("state");
+  const state = decodeState(name);
   if (state !== undefined) return state;
-  if (word === undefined) members.violateMember("state", "is required");
-  else members.violateMember("state", word === UNKNOWN_STATE ? "must not be empty" : `must be one of ${KNOWN_STATES}`);
+  if (name === undefined) members.violateMember("state", "is required");
+  else members.violateMember("state", name === UNKNOWN_STATE ? "must not be empty" : `must be one of ${KNOWN_STATES}`);
   return "TASK_STATE_SUBMITTED";
 }
 

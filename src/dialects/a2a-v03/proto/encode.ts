@@ -36,40 +36,40 @@ export function toProtoMessage(message: Message, losses: Loss[], path: string, i
     const where = index === undefined ? path : `${path}[${index}]`;
     losses.push(toLoss(PROTO_LOSSES.referenceTaskIds, `${where}.referenceTaskIds`));
   }
-  const said: Writable<ProtoMessage> = { messageId, role, content: parts.map(toProtoPart) };
-  if (contextId !== undefined && contextId !== "") said.contextId = contextId;
-  if (taskId !== undefined && taskId !== "") said.taskId = taskId;
-  if (metadata !== undefined) said.metadata = metadata;
-  if (extensions !== undefined && extensions.length > 0) said.extensions = extensions;
-  return said;
+  const encoded: Writable<ProtoMessage> = { messageId, role, content: parts.map(toProtoPart) };
+  if (contextId !== undefined && contextId !== "") encoded.contextId = contextId;
+  if (taskId !== undefined && taskId !== "") encoded.taskId = taskId;
+  if (metadata !== undefined) encoded.metadata = metadata;
+  if (extensions !== undefined && extensions.length > 0) encoded.extensions = extensions;
+  return encoded;
 }
 
 function toProtoArtifact(artifact: Artifact): ProtoArtifact {
   const { artifactId, name, description, parts, metadata, extensions } = artifact;
-  const said: Writable<ProtoArtifact> = { artifactId, parts: parts.map(toProtoPart) };
-  if (name !== undefined && name !== "") said.name = name;
-  if (description !== undefined && description !== "") said.description = description;
-  if (metadata !== undefined) said.metadata = metadata;
-  if (extensions !== undefined && extensions.length > 0) said.extensions = extensions;
-  return said;
+  const encoded: Writable<ProtoArtifact> = { artifactId, parts: parts.map(toProtoPart) };
+  if (name !== undefined && name !== "") encoded.name = name;
+  if (description !== undefined && description !== "") encoded.description = description;
+  if (metadata !== undefined) encoded.metadata = metadata;
+  if (extensions !== undefined && extensions.length > 0) encoded.extensions = extensions;
+  return encoded;
 }
 
 function toProtoStatus({ state, message, timestamp }: TaskStatus, losses: Loss[], path: string): ProtoTaskStatus {
-  const said: Writable<ProtoTaskStatus> = { state: toProtoState(state) };
-  if (message !== undefined) said.message = toProtoMessage(message, losses, path);
-  if (timestamp !== undefined) said.timestamp = timestamp;
-  return said;
+  const encoded: Writable<ProtoTaskStatus> = { state: toProtoState(state) };
+  if (message !== undefined) encoded.message = toProtoMessage(message, losses, path);
+  if (timestamp !== undefined) encoded.timestamp = timestamp;
+  return encoded;
 }
 
 export function toProtoTask(task: Task, losses: Loss[]): ProtoTask {
   const { id, contextId, status, artifacts, history, metadata } = task;
-  const said: Writable<ProtoTask> = { id, contextId, status: toProtoStatus(status, losses, "task.status.message") };
-  if (artifacts !== undefined && artifacts.length > 0) said.artifacts = artifacts.map(toProtoArtifact);
+  const encoded: Writable<ProtoTask> = { id, contextId, status: toProtoStatus(status, losses, "task.status.message") };
+  if (artifacts !== undefined && artifacts.length > 0) encoded.artifacts = artifacts.map(toProtoArtifact);
   if (history !== undefined && history.length > 0) {
-    said.history = history.map((message, index) => toProtoMessage(message, losses, "task.history", index));
+    encoded.history = history.map((message, index) => toProtoMessage(message, losses, "task.history", index));
   }
-  if (metadata !== undefined) said.metadata = metadata;
-  return said;
+  if (metadata !== undefined) encoded.metadata = metadata;
+  return encoded;
 }
 
 export function toProtoOutcome(outcome: SendOutcome, losses: Loss[]): ProtoTypes["SendMessageResponse"] {
@@ -89,8 +89,8 @@ export function toProtoEvent(event: StreamEvent, losses: Loss[], closesOnInput: 
   }
   if ("statusUpdate" in event) {
     const { taskId, contextId, status, metadata } = event.statusUpdate;
-    const said = toProtoStatus(status, losses, "statusUpdate.status.message");
-    const statusUpdate: Writable<ProtoStatusUpdate> = { taskId, contextId, status: said };
+    const encoded = toProtoStatus(status, losses, "statusUpdate.status.message");
+    const statusUpdate: Writable<ProtoStatusUpdate> = { taskId, contextId, status: encoded };
     if (isFinal(status.state, closesOnInput)) statusUpdate.final = true;
     if (metadata !== undefined) statusUpdate.metadata = metadata;
     return { statusUpdate };
@@ -105,14 +105,14 @@ function isFinal(state: TaskState, closesOnInput: boolean): boolean {
 
 function toProtoPushConfig(config: TaskPushNotificationConfig): ProtoPushConfig {
   const { id, url, token, authentication } = config;
-  const said: Writable<ProtoPushConfig> = { url };
-  if (id !== undefined) said.id = id;
-  if (token !== undefined) said.token = token;
+  const encoded: Writable<ProtoPushConfig> = { url };
+  if (id !== undefined) encoded.id = id;
+  if (token !== undefined) encoded.token = token;
   if (authentication !== undefined) {
     const { scheme, credentials } = authentication;
-    said.authentication = credentials === undefined ? { schemes: [scheme] } : { schemes: [scheme], credentials };
+    encoded.authentication = credentials === undefined ? { schemes: [scheme] } : { schemes: [scheme], credentials };
   }
-  return said;
+  return encoded;
 }
 
 export function toProtoTaskPushConfig(config: TaskPushNotificationConfig, taskId: string): ProtoTaskPushConfig {
@@ -126,19 +126,20 @@ export function toProtoPushPage(
   { configs, nextPageToken }: PushConfigPage,
   taskId: string,
 ): ProtoTypes["ListTaskPushNotificationConfigResponse"] {
-  const said = configs.map((config) => toProtoTaskPushConfig(config, taskId));
-  return nextPageToken === "" ? { configs: said } : { configs: said, nextPageToken };
+  const encoded = configs.map((config) => toProtoTaskPushConfig(config, taskId));
+  return nextPageToken === "" ? { configs: encoded } : { configs: encoded, nextPageToken };
 }
 
 /** `blocking` is always sent: agents of 0.3 disagree on its default. */
 export function toProtoConfiguration(configuration: SendConfiguration | undefined): ProtoConfiguration {
-  const said: Writable<ProtoConfiguration> = { blocking: configuration?.returnImmediately !== true };
-  if (configuration === undefined) return said;
+  const encoded: Writable<ProtoConfiguration> = { blocking: configuration?.returnImmediately !== true };
+  if (configuration === undefined) return encoded;
   const { acceptedOutputModes, taskPushNotificationConfig, historyLength } = configuration;
   if (acceptedOutputModes !== undefined && acceptedOutputModes.length > 0) {
-    said.acceptedOutputModes = acceptedOutputModes;
+    encoded.acceptedOutputModes = acceptedOutputModes;
   }
-  if (taskPushNotificationConfig !== undefined) said.pushNotification = toProtoPushConfig(taskPushNotificationConfig);
-  if (historyLength !== undefined) said.historyLength = historyLength;
-  return said;
+  if (taskPushNotificationConfig !== undefined)
+    encoded.pushNotification = toProtoPushConfig(taskPushNotificationConfig);
+  if (historyLength !== undefined) encoded.historyLength = historyLength;
+  return encoded;
 }
