@@ -108,6 +108,6 @@ function toErrorName(code: ErrorCode): string {
 
 const CODE_BY_NAME: ReadonlyMap<unknown, ErrorCode> = new Map(ERROR_CODES.map((code) => [toErrorName(code), code]));
 
-function codeByName(word: unknown): ErrorCode | undefined {
-  return CODE_BY_NAME.get(word);
+function codeByName(name: unknown): ErrorCode | undefined {
+  return CODE_BY_NAME.get(name);
 }
