@@ -202,8 +202,8 @@ function securityIn(value: unknown): Pick<AgentCard, "securitySchemes" | "securi
   return { securitySchemes, securityRequirements };
 }
 
-function toScheme(word: string): JsonObject {
-  switch (word.toLowerCase().replaceAll(/[^a-z0-9]/g, "")) {
+function toScheme(name: string): JsonObject {
+  switch (name.toLowerCase().replaceAll(/[^a-z0-9]/g, "")) {
     case "apikey":
       return { apiKeySecurityScheme: { location: "header", name: "X-API-Key" } };
     case "mutualtls":
@@ -217,7 +217,7 @@ function toScheme(word: string): JsonObject {
     case "openidconnect":
       return { httpAuthSecurityScheme: { scheme: "Bearer" } };
     default:
-      return { httpAuthSecurityScheme: { scheme: word } };
+      return { httpAuthSecurityScheme: { scheme: name } };
   }
 }
 

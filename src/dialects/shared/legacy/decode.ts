@@ -118,7 +118,7 @@ export function readTask(members: Members, form: LegacyForm): Task {
 
 const PART_KINDS = ["text", "file", "data"] as const;
 
-/** `type` decides if it matches the content. Many servers omit it or send a wrong one; then the only content decides. */
+/** `type` decides if it matches the content. Many servers omit it or get it wrong; then the only content decides. */
 function kindOfPart(members: Members): (typeof PART_KINDS)[number] | undefined {
   const type = members.raw("type");
   const named = PART_KINDS.find((kind) => kind === type);
