@@ -48,13 +48,13 @@ export function outcomeOfStream(frames: readonly StreamFrame[]): unknown {
   return [[...artifacts], state];
 }
 
-/** Values as `JSON.stringify` leaves them. */
 function withoutDataExtras(part: Part): Part {
   return isDataPart(part) ? { data: part.data } : part;
 }
 
 const word = fc.stringMatching(/^[a-z][a-z0-9-]{0,11}$/);
 const text = fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 });
+/** Values as `JSON.stringify` leaves them. */
 const json = fc
   .jsonValue({ maxDepth: 2 })
   .map((value) => JSON.stringify(value))
