@@ -31,7 +31,7 @@ describe("shapes of 1.0", () => {
     ],
     ['DM-SERIAL-006: Task has the member "kind"', { ...TASK, kind: "task" }],
     ['DM-SERIAL-001: Task has the member "context_id"', { ...TASK, context_id: "c" }],
-    ["DM-TASK-001: Task.artifacts is no list but {}", { ...TASK, artifacts: {} }],
+    ["DM-TASK-001: Task.artifacts is not a list but {}", { ...TASK, artifacts: {} }],
     ["DM-ART-001: Task.artifacts[0].parts is empty", { ...TASK, artifacts: [{ artifactId: "a", parts: [] }] }],
     [
       "DM-PART-001: Task.artifacts[0].parts[0] has none of text, raw, url, data",
@@ -49,7 +49,7 @@ describe("shapes of 1.0", () => {
       "DM-MSG-001: Task.history[0].messageId is missing",
       { ...TASK, history: [{ role: "ROLE_USER", parts: [{ text: "" }] }] },
     ],
-    ["DM-TASK-001: Task is no object but null", null],
+    ["DM-TASK-001: Task is not an object but null", null],
   ])("tell %s", (problem, value) => {
     expect(rules("1.0", "JSONRPC", "Task", value)).toEqual([problem]);
   });
