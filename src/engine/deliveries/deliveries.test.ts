@@ -421,7 +421,12 @@ describe("on several nodes", () => {
     expect(kinds).toEqual(["append", "delivery-progress"]);
   });
 
-  test("a message that another node leaves makes what waits for events due at once", async () => {
+  const leave = (two: Harness, taskId: string) => two.task("more", { taskId });
+  const repeat = (two: Harness) => two.task("hello", { key: "key", returnImmediately: true });
+  test.each([
+    ["message that another node leaves", leave],
+    ["repeat that another node shows", repeat],
+  ])("a %s makes what waits for events due at once", async (_, act) => {
     const gate = createGate();
     const agent = gated(gate.pass);
     const { harness: one, route } = await start({ agent });
@@ -430,14 +435,13 @@ describe("on several nodes", () => {
       for (const { number } of (await delivery.read(delivery.record.cursor)) ?? []) numbers.push(number);
       await delivery.release(numbers.at(-1) ?? 0);
     };
-    const { id } = await promptly(
-      one.task("hello", { returnImmediately: true, replyTo: replyTo({ wants: "events" }) }),
-    );
+    const events = replyTo({ wants: "events" });
+    const { id } = await promptly(one.task("hello", { key: "key", returnImmediately: true, replyTo: events }));
     await gate.reached;
     await settle();
     const before = numbers.length;
     const two = await Harness.start({ agent, after: one });
-    const answered = two.task("more", { taskId: id });
+    const answered = act(two, id);
     await settle();
     expect(numbers).toHaveLength(before + 1);
     gate.open();

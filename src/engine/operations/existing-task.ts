@@ -94,8 +94,8 @@ export class ExistingTasks {
       const event = statusEvent(this.#context, head, head.status.state);
       const { status } = event.statusUpdate;
       const entries = [LogEntry.of(head.number + 1, event)];
-      const [result] = await store.write([{ kind: "append", id: taskId, expect: head.number, entries, status }]);
-      if (result?.ok !== true) continue;
+      const append = { kind: "append" as const, id: taskId, expect: head.number, entries, status };
+      if (!(await this.#runner.committer.writeAtOnce(append)).ok) continue;
       store.wakeups.publish({ log: [taskId] });
       return;
     }
