@@ -1,5 +1,5 @@
 import { GuardedFetchError, type GuardedFetchErrorCode } from "../auth/guarded-fetch/errors.ts";
-import { CarrierError } from "../wire/exchange.ts";
+import { CarrierError, NotConnectedError } from "../wire/exchange.ts";
 import { SseLimitError } from "../wire/sse.ts";
 import { RedirectError } from "./transport/credential-origins.ts";
 
@@ -94,17 +94,6 @@ const NOT_CONNECTED_CODE =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|EPROTO|ERR_SSL_WRONG_VERSION_NUMBER|ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
 /** … and system calls that precede sending. */
 const CONNECT_SYSCALLS = new Set(["connect", "getaddrinfo"]);
-
-/** The connection could not be established. `code` is that of the socket, `""` if unknown. */
-export class NotConnectedError extends Error {
-  override readonly name = "NotConnectedError";
-  readonly code: string;
-
-  constructor(message: string, code: string) {
-    super(message);
-    this.code = code;
-  }
-}
 
 /** Whether the connection failed so early that the agent cannot have received anything. */
 export function failedBeforeSending(error: ConnectionError): boolean {

@@ -95,3 +95,14 @@ export class CarrierError extends Error {
     this.code = code;
   }
 }
+
+/** The connection could not be established. `code` is that of the socket, `""` if unknown. */
+export class NotConnectedError extends Error {
+  override readonly name = "NotConnectedError";
+  readonly code: string;
+
+  constructor(message: string, code: string) {
+    super(message);
+    this.code = code;
+  }
+}

@@ -4,8 +4,9 @@ import type { AgentCredentials, CredentialProvider, CredentialVault } from "../.
 import { createFileVault } from "../../auth/login/file-vault.ts";
 import { chooseStoredSchemes } from "../../auth/login/security-schemes.ts";
 import { createStoredProvider } from "../../auth/login/stored-credentials.ts";
-import { locateCard, parseGrpcAddress } from "../../client/card/addresses.ts";
+import { locateCard } from "../../client/card/addresses.ts";
 import { createCredentialGate } from "../../client/transport/credential-origins.ts";
+import { parseGrpcAddress } from "../../client/transport/grpc-channels.ts";
 import { BINDING } from "../../dialects/xiaoyi-http/card.ts";
 import type { AgentCard } from "../../model/card.ts";
 import type { JsonObject } from "../../model/json.ts";

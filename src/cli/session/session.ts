@@ -1,9 +1,9 @@
 import type { CardVerification } from "../../auth/signatures/verify-card.ts";
-import { parseGrpcAddress } from "../../client/card/addresses.ts";
 import { describeVerification } from "../../client/card/verify-card.ts";
 import { ConnectionError } from "../../client/errors.ts";
 import type { ChosenInterface, Notice, RemoteAgent } from "../../client/options.ts";
 import { createCredentialGate } from "../../client/transport/credential-origins.ts";
+import { parseGrpcAddress } from "../../client/transport/grpc-channels.ts";
 import type { AgentCard } from "../../model/card.ts";
 import { formatDuration } from "../../model/duration.ts";
 import { ProtocolError } from "../../model/errors.ts";

@@ -12,7 +12,7 @@ import {
 } from "../dialects.ts";
 import { ConnectionError } from "../errors.ts";
 import type { ChosenInterface } from "../options.ts";
-import { type GrpcAddress, parseGrpcAddress } from "./addresses.ts";
+import { type GrpcAddress, parseGrpcAddress } from "../transport/grpc-channels.ts";
 
 /** An interface of the card, with the dialect and binding to call it. */
 export type Candidate = {

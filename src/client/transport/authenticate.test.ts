@@ -10,7 +10,7 @@ import { fetchCard } from "../card/fetch-card.ts";
 import { connect } from "../connect.ts";
 import type { ExchangeTrace, Notice } from "../options.ts";
 import { createAuthenticatedCarrier } from "./authenticate.ts";
-import type { RpcCarrier } from "./grpc-transport.ts";
+import type { RpcCarrier } from "./grpc-carrier.ts";
 
 const GOOD = "planted-good-token";
 const ONCE = { attempts: 1, baseMs: 1, capMs: 1 };

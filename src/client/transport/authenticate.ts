@@ -7,9 +7,9 @@ import type { CredentialProvider } from "../../auth/login/contract.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { ExchangeAnswer, ExchangeCall, Exchanger } from "../../wire/exchange.ts";
 import { RPC_CODES, type RpcCall, type RpcMetadata, RpcStatusError } from "../../wire/rpc.ts";
-import type { GrpcAddress } from "../card/addresses.ts";
 import { redactUrl } from "../errors.ts";
-import type { RpcCarrier, RpcStream } from "./grpc-transport.ts";
+import type { RpcCarrier, RpcStream } from "./grpc-carrier.ts";
+import type { GrpcAddress } from "./grpc-channels.ts";
 
 type Headers = Readonly<Record<string, string>>;
 

@@ -3,12 +3,12 @@ import { createGuardedFetch } from "../../auth/guarded-fetch/guarded-fetch.ts";
 import type { CredentialProvider } from "../../auth/login/contract.ts";
 import { a2aV1 } from "../../dialects/a2a-v1/index.ts";
 import { cardOf as cardAt } from "../../dialects/xiaoyi-http/card.ts";
-import { parseGrpcAddress } from "../card/addresses.ts";
 import { chooseInterfaces } from "../card/choose-interface.ts";
 import { connect, fetchCard } from "../index.ts";
 import type { Notice } from "../options.ts";
 import { cardOf, sendResult, startFakeAgent, task } from "../testing/fake-agent.ts";
 import { createCredentialGate } from "./credential-origins.ts";
+import { parseGrpcAddress } from "./grpc-channels.ts";
 import { startGrpcServer } from "./testing/grpc-server.ts";
 
 const SERVICE = "lf.a2a.v1.A2AService";

@@ -1,7 +1,7 @@
 /** Which origins may receive the caller's credentials: a card may name any host, so it does not decide that. */
 
 import { isLoopback } from "../../wire/loopback.ts";
-import type { GrpcAddress } from "../card/addresses.ts";
+import type { GrpcAddress } from "./grpc-channels.ts";
 
 interface CredentialOptions {
   /** URL of the card; without one, or with a file, the caller is trusted to have provided the card. */

@@ -7,9 +7,9 @@ import { promisify } from "node:util";
 import { Metadata, status } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import { RpcStatusError } from "../../wire/rpc.ts";
-import { type GrpcAddress, parseGrpcAddress } from "../card/addresses.ts";
 import { failedBeforeSending, toConnectionError } from "../errors.ts";
 import { createGrpcCarrier } from "./grpc-carrier.ts";
+import { type GrpcAddress, parseGrpcAddress } from "./grpc-channels.ts";
 import { startGrpcServer } from "./testing/grpc-server.ts";
 
 const SERVICE = "test.Service";

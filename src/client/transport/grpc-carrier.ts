@@ -1,14 +1,38 @@
 /** gRPC over `@grpc/grpc-js`, loaded on first use because it costs more than the rest of the client. */
 
 import type { Client, ClientReadableStream, Metadata, ServiceError } from "@grpc/grpc-js";
-import { CarrierError } from "../../wire/exchange.ts";
+import { CarrierError, NotConnectedError } from "../../wire/exchange.ts";
 import { RPC_CODES, type RpcCall, type RpcMetadata, RpcStatusError } from "../../wire/rpc.ts";
-import type { GrpcAddress } from "../card/addresses.ts";
-import { NotConnectedError } from "../errors.ts";
+import type { GrpcAddress } from "./grpc-channels.ts";
 import { type GrpcChannel, GrpcChannels } from "./grpc-channels.ts";
-import type { RpcAnswer, RpcCallOptions, RpcCarrier, RpcStream } from "./grpc-transport.ts";
 
 type Grpc = typeof import("@grpc/grpc-js");
+
+export interface RpcCallOptions {
+  readonly signal: AbortSignal;
+  /** For the whole call; for a stream, until the first response from the peer. */
+  readonly timeoutMs?: number;
+  /** A connection that is silent for longer is pinged, if the server allows pings that often. */
+  readonly silenceMs: number;
+}
+
+export interface RpcAnswer {
+  readonly metadata: RpcMetadata;
+  readonly message: Uint8Array;
+}
+
+export interface RpcStream {
+  /** Batched as received; reads no further than the consumer. Fails like `RpcCarrier`. */
+  readonly messages: AsyncGenerator<readonly Uint8Array[], void, undefined>;
+  /** Ends the iteration without an error. */
+  cancel(): void;
+}
+
+/** Fails with `RpcStatusError` for a status from the peer and with `CarrierError` for connection failures. */
+export interface RpcCarrier {
+  unary(address: GrpcAddress, call: RpcCall, options: RpcCallOptions): Promise<RpcAnswer>;
+  stream(address: GrpcAddress, call: RpcCall, options: RpcCallOptions): RpcStream;
+}
 
 let shared: RpcCarrier | undefined;
 
@@ -18,10 +42,11 @@ export function sharedGrpcCarrier(): RpcCarrier {
   return shared;
 }
 
-export function createGrpcCarrier(): RpcCarrier {
+/** `insecure`: certificates are not verified. */
+export function createGrpcCarrier({ insecure = false } = {}): RpcCarrier {
   let loading: Promise<{ readonly grpc: Grpc; readonly channels: GrpcChannels }> | undefined;
   const load = () => {
-    loading ??= import("@grpc/grpc-js").then((grpc) => ({ grpc, channels: new GrpcChannels(grpc) }));
+    loading ??= import("@grpc/grpc-js").then((grpc) => ({ grpc, channels: new GrpcChannels(grpc, insecure) }));
     return loading;
   };
 

@@ -1,8 +1,8 @@
 /** gRPC channels: one for each address, closed when idle. */
 
 import type { ChannelCredentials, ChannelOptions, Client, VerifyOptions } from "@grpc/grpc-js";
-import type { GrpcAddress } from "../card/addresses.ts";
-import { NotConnectedError } from "../errors.ts";
+import { NotConnectedError } from "../../wire/exchange.ts";
+import { isLoopback } from "../../wire/loopback.ts";
 
 type Grpc = typeof import("@grpc/grpc-js");
 
@@ -21,10 +21,12 @@ const PROBE_TIMEOUT_MS = 20_000;
 
 export class GrpcChannels {
   readonly #grpc: Grpc;
+  readonly #insecure: boolean;
   readonly #open = new Map<string, GrpcChannel>();
 
-  constructor(grpc: Grpc) {
+  constructor(grpc: Grpc, insecure: boolean) {
     this.#grpc = grpc;
+    this.#insecure = insecure;
   }
 
   /** Acquires a channel for one call; must be released after it. */
@@ -69,7 +71,7 @@ export class GrpcChannels {
 
   /** `NODE_TLS_REJECT_UNAUTHORIZED=0` disables certificate checks for gRPC too; the library itself ignores it. */
   #tls(): ChannelCredentials {
-    const isUnchecked = process.env.NODE_TLS_REJECT_UNAUTHORIZED === "0";
+    const isUnchecked = this.#insecure || process.env.NODE_TLS_REJECT_UNAUTHORIZED === "0";
     return this.#grpc.credentials.createSsl(null, null, null, isUnchecked ? ANY_CERTIFICATE : {});
   }
 }
@@ -84,3 +86,54 @@ const OPTIONS: ChannelOptions = {
   "grpc.use_local_subchannel_pool": 1,
   "grpc.service_config_disable_resolution": 1,
 };
+
+export interface GrpcAddress {
+  /** `host:port`; IPv6 addresses in brackets. */
+  readonly authority: string;
+  readonly secure: boolean;
+  readonly isLoopback: boolean;
+}
+
+interface GrpcAddressOptions {
+  /** URL of the card. */
+  readonly cardUrl?: string | undefined;
+  /** Whether an address without a scheme uses TLS. Default: as the card's own URL. */
+  readonly tls?: boolean | undefined;
+}
+
+const GRPC_SCHEMES: Readonly<Record<string, boolean>> = {
+  "http:": false,
+  "grpc:": false,
+  "https:": true,
+  "grpcs:": true,
+};
+
+/** `undefined` if it is not a gRPC address. gRPC has no use for a path, which is dropped. */
+export function parseGrpcAddress(url: string, options: GrpcAddressOptions = {}): GrpcAddress | undefined {
+  const scheme = /^([a-z][a-z0-9+.-]*:)\/\//i.exec(url)?.[1]?.toLowerCase();
+  if (scheme === undefined ? url.startsWith("/") : GRPC_SCHEMES[scheme] === undefined) return undefined;
+  // `URL` validates and lower-cases hosts only for special schemes.
+  const spelt = `http://${scheme === undefined ? url : url.slice(scheme.length + 2)}`;
+  if (!URL.canParse(spelt)) return undefined;
+  const { hostname, port, pathname } = new URL(spelt);
+  if (scheme === undefined && pathname !== "/") return undefined;
+  const isLocal = isLoopback(hostname);
+  const secure = scheme === undefined ? usesTls(isLocal, options) : (GRPC_SCHEMES[scheme] as boolean);
+  return {
+    authority: `${hostname}:${port || explicitPort(spelt) || (secure ? "443" : "80")}`,
+    secure,
+    isLoopback: isLocal,
+  };
+}
+
+/** `URL` omits the default port of the scheme. */
+function explicitPort(url: string): string | undefined {
+  return /^http:\/\/[^/?#]*:(\d+)(?:[/?#]|$)/.exec(url)?.[1];
+}
+
+/** Without TLS if the card was served without TLS; without a card URL, only on loopback. */
+function usesTls(isLocal: boolean, { cardUrl, tls }: GrpcAddressOptions): boolean {
+  if (tls !== undefined) return tls;
+  if (cardUrl !== undefined && /^https?:/i.test(cardUrl)) return /^https:/i.test(cardUrl);
+  return !isLocal;
+}

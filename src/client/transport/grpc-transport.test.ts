@@ -3,13 +3,13 @@ import type { RpcCalling } from "../../dialects/contract.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { type Loss, NO_LOSSES } from "../../model/loss.ts";
 import type { Outcomes } from "../../model/operation.ts";
-import { CarrierError } from "../../wire/exchange.ts";
+import { CarrierError, NotConnectedError } from "../../wire/exchange.ts";
 import { type RpcStatus, RpcStatusError } from "../../wire/rpc.ts";
-import { type GrpcAddress, parseGrpcAddress } from "../card/addresses.ts";
-import { NotConnectedError } from "../errors.ts";
 import type { ExchangeTrace } from "../options.ts";
 import { task } from "../testing/fake-agent.ts";
-import { createGrpcTransport, type RpcCarrier } from "./grpc-transport.ts";
+import type { RpcCarrier } from "./grpc-carrier.ts";
+import { type GrpcAddress, parseGrpcAddress } from "./grpc-channels.ts";
+import { createGrpcTransport } from "./grpc-transport.ts";
 import { createTracer } from "./trace.ts";
 import type { CallSettings, TransportSetup } from "./transport.ts";
 

@@ -3,11 +3,12 @@
 import type { RpcCalling } from "../../dialects/contract.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import type { Operation, OperationKind, OutcomeOf, StreamFrame } from "../../model/operation.ts";
-import { RPC_CODES, type RpcCall, type RpcMetadata, RpcStatusError } from "../../wire/rpc.ts";
+import { RPC_CODES, type RpcCall, RpcStatusError } from "../../wire/rpc.ts";
 import { isTransient } from "../call/retry.ts";
-import type { GrpcAddress } from "../card/addresses.ts";
 import { type AttemptedCall, failedBeforeSending, toConnectionError } from "../errors.ts";
 import type { ChosenInterface } from "../options.ts";
+import type { RpcCarrier, RpcStream } from "./grpc-carrier.ts";
+import type { GrpcAddress } from "./grpc-channels.ts";
 import {
   type Attempt,
   awaitFirstFrames,
@@ -21,34 +22,6 @@ import {
   type TransportSetup,
   type UnaryOperation,
 } from "./transport.ts";
-
-/** The part of a gRPC library that the transport needs. */
-
-export interface RpcCallOptions {
-  readonly signal: AbortSignal;
-  /** For the whole call; for a stream, until the first response from the peer. */
-  readonly timeoutMs?: number;
-  /** A connection that is silent for longer is pinged, if the server allows pings that often. */
-  readonly silenceMs: number;
-}
-
-export interface RpcAnswer {
-  readonly metadata: RpcMetadata;
-  readonly message: Uint8Array;
-}
-
-export interface RpcStream {
-  /** Batched as received; reads no further than the consumer. Fails like `RpcCarrier`. */
-  readonly messages: AsyncGenerator<readonly Uint8Array[], void, undefined>;
-  /** Ends the iteration without an error. */
-  cancel(): void;
-}
-
-/** Fails with `RpcStatusError` for a status from the peer and with `CarrierError` for connection failures. */
-export interface RpcCarrier {
-  unary(address: GrpcAddress, call: RpcCall, options: RpcCallOptions): Promise<RpcAnswer>;
-  stream(address: GrpcAddress, call: RpcCall, options: RpcCallOptions): RpcStream;
-}
 
 export function createGrpcTransport(
   calling: RpcCalling,

@@ -1,7 +1,10 @@
-import type * as Grpc from "@grpc/grpc-js";
+import { createGrpcCarrier, type RpcAnswer } from "../../client/transport/grpc-carrier.ts";
+import { type GrpcAddress, parseGrpcAddress } from "../../client/transport/grpc-channels.ts";
+import { CarrierError } from "../../wire/exchange.ts";
+import { RPC_CODES, RpcStatusError } from "../../wire/rpc.ts";
 import { PeerError } from "../check.ts";
 import { type Exchange, ExchangeLog } from "../exchange-log.ts";
-import { type Fields, fieldsOf } from "../json.ts";
+import { fieldsOf } from "../json.ts";
 import type { Version } from "../requirements/index.ts";
 import { decodeStatusDetails, readDetails } from "./errors.ts";
 import { FrameQueue } from "./event-stream.ts";
@@ -99,91 +102,49 @@ export interface MessageCodec {
   decode(message: string, bytes: Uint8Array): unknown;
 }
 
+const CONTENT_TYPE = "application/grpc";
 const STATUS_DETAILS_HEADER = "grpc-status-details-bin";
 
-/** The library is loaded when an interface needs it, not before. */
-export async function createGrpcPeer(
+/** The client's carrier loads the library when it is first called. */
+export function createGrpcPeer(
   target: Target,
   options: PeerOptions,
   observer: Observer,
   codec: MessageCodec,
-): Promise<GrpcPeer> {
-  const grpc = await import("@grpc/grpc-js");
+): GrpcPeer {
   const { version } = target;
   const log = new ExchangeLog(options.secrets);
   const translation: Translation = version === "1.0" ? TRANSLATION_V1 : TRANSLATION_V03_PROTO;
   const standing = defaultHeaders(version, options);
-  const { address, credentials } = parseAddress(grpc, target.url, options.insecure);
-  const client = new grpc.Client(address, credentials);
-  /** Calls under way: they end with the run. */
-  const calls = new Set<{ cancel(): void }>();
-  options.signal.addEventListener("abort", () => {
-    for (const call of calls) call.cancel();
-  });
+  const address = parseAddress(target.url);
+  const carrier = createGrpcCarrier({ insecure: options.insecure });
+  const timeoutMs = options.requestTimeoutMs;
+  const limits = { signal: options.signal, timeoutMs, silenceMs: timeoutMs };
 
-  function metadataOf({ as, headers = {} }: CallOptions = {}): Grpc.Metadata {
-    if (options.signal.aborted) throw new PeerError("the run has ended");
-    const metadata = new grpc.Metadata();
-    for (const [name, value] of mergeHeaders(standing, ...callerHeaders(options, as), headers)) {
-      metadata.set(name.toLowerCase(), value);
+  /** The call, and where it is logged. */
+  function begin(method: string, message: Uint8Array, body: string, { as, headers = {} }: CallOptions = {}) {
+    const sent = mergeHeaders(standing, ...callerHeaders(options, as), headers);
+    const metadata = Object.fromEntries(sent.map(([name, value]) => [name.toLowerCase(), value]));
+    const service = RPC_SERVICES[version];
+    const exchange = log.recordRequest(`${target.url} ${service}/${method}`, Object.entries(metadata), body);
+    return { call: { service, method, metadata, message }, exchange };
+  }
+
+  /** Throws what is not an answer of the server. */
+  function refused(error: unknown, exchange: Exchange): CallFailure {
+    if (!(error instanceof RpcStatusError)) {
+      const { message } = toPeerError(error, options);
+      log.recordResponse(exchange, message);
+      throw new PeerError(message);
     }
-    return metadata;
-  }
-
-  function begin(method: string, metadata: Grpc.Metadata, body: string): Exchange {
-    const headers = Object.entries(metadata.getMap()).map(([name, value]) => [name, String(value)] as const);
-    return log.recordRequest(`${target.url} ${RPC_SERVICES[version]}/${method}`, headers, body);
-  }
-
-  const pathOf = (method: string): string => `/${RPC_SERVICES[version]}/${method}`;
-  const deadline = (): Date => new Date(Date.now() + options.requestTimeoutMs);
-
-  function refused(error: Grpc.ServiceError, exchange: Exchange): CallFailure {
-    log.recordResponse(exchange, `${error.code} ${grpc.status[error.code] ?? ""}`);
-    log.appendBody(exchange, error.details);
-    if (error.code === grpc.status.CANCELLED && options.signal.aborted) throw new PeerError("the run has ended");
-    if (error.code === grpc.status.DEADLINE_EXCEEDED) throw new PeerError(timeoutMessage(options.requestTimeoutMs));
-    if (error.code === grpc.status.UNAVAILABLE && error.metadata.get(STATUS_DETAILS_HEADER).length === 0)
-      throw new PeerError(error.details);
-    const read = readRpcError(error.code, error.details, error.metadata.get(STATUS_DETAILS_HEADER)[0]);
+    const { code, details, message } = error.status;
+    log.recordResponse(exchange, `${code} ${nameOfStatus(code)}`);
+    log.appendBody(exchange, message);
+    if (code === RPC_CODES.UNAVAILABLE && details === undefined) throw new PeerError(message);
+    const read = readRpcError(code, message, details);
     log.appendBody(exchange, read.details.length === 0 ? "" : ` ${JSON.stringify(read.details)}`);
     observer.refusal(read);
-    return { ok: false, error: read, contentType: "application/grpc" };
-  }
-
-  function unary(method: string, bytes: Uint8Array, body: string, callOptions?: CallOptions) {
-    const metadata = metadataOf(callOptions);
-    const exchange = begin(method, metadata, body);
-    return new Promise<{ readonly bytes: Uint8Array; readonly headers: Fields; exchange: Exchange } | CallFailure>(
-      (resolve, reject) => {
-        let headers: Fields = {};
-        const call = client.makeUnaryRequest(
-          pathOf(method),
-          toBuffer,
-          (buffer) => buffer,
-          bytes,
-          metadata,
-          { deadline: deadline() },
-          (error, reply) => {
-            if (error === null && reply !== undefined) {
-              log.recordResponse(exchange, "0 OK");
-              resolve({ bytes: reply, headers, exchange });
-              return;
-            }
-            try {
-              resolve(refused(error as Grpc.ServiceError, exchange));
-            } catch (fault) {
-              reject(fault);
-            }
-          },
-        );
-        calls.add(call);
-        call.on("status", () => calls.delete(call));
-        call.on("metadata", (received: Grpc.Metadata) => {
-          headers = received.getMap();
-        });
-      },
-    );
+    return { ok: false, error: read, contentType: CONTENT_TYPE };
   }
 
   async function answer(
@@ -194,19 +155,19 @@ export async function createGrpcPeer(
     body: string,
     callOptions?: CallOptions,
   ): Promise<CallResult> {
-    const got = await unary(method, bytes, body, callOptions);
-    if ("ok" in got) return got;
-    const wire = decodeReply(codec, reply, got.bytes);
-    log.appendBody(got.exchange, JSON.stringify(wire));
+    const { call, exchange } = begin(method, bytes, body, callOptions);
+    let got: RpcAnswer;
+    try {
+      got = await carrier.unary(address, call, limits);
+    } catch (error) {
+      return refused(error, exchange);
+    }
+    log.recordResponse(exchange, "0 OK");
+    const wire = decodeReply(codec, reply, got.message);
+    log.appendBody(exchange, JSON.stringify(wire));
     observer.result(operation, wire);
-    const headers = Object.fromEntries(Object.entries(got.headers).map(([name, value]) => [name, String(value)]));
-    return {
-      ok: true,
-      wire,
-      result: translation.decodeResult(operation, wire),
-      headers,
-      contentType: "application/grpc",
-    };
+    const result = translation.decodeResult(operation, wire);
+    return { ok: true, wire, result, headers: got.metadata, contentType: CONTENT_TYPE };
   }
 
   return {
@@ -221,81 +182,60 @@ export async function createGrpcPeer(
       return answer(operation, method, reply, codec.encode(request, value), JSON.stringify(value), callOptions);
     },
 
-    open(operation: StreamingName, params, callOptions): Promise<OpenStream | CallFailure> {
+    async open(operation: StreamingName, params, callOptions): Promise<OpenStream | CallFailure> {
       const { method, reply, request } = methodOf(operation, version);
       const value = translation.encodeRequest(operation, withTenant(params, target));
-      const metadata = metadataOf(callOptions);
-      const exchange = begin(method, metadata, JSON.stringify(value));
-      const call = client.makeServerStreamRequest(
-        pathOf(method),
-        toBuffer,
-        (buffer: Uint8Array) => buffer,
-        codec.encode(request, value),
-        metadata,
-      );
-      calls.add(call);
-      call.on("status", () => calls.delete(call));
-      const frames = new FrameQueue<Frame>(options.requestTimeoutMs, () => call.cancel());
-      return new Promise((resolve, reject) => {
-        let begun = false;
-        const timer = setTimeout(() => {
-          call.cancel();
-          reject(new PeerError(timeoutMessage(options.requestTimeoutMs)));
-        }, options.requestTimeoutMs);
-        const open = (): void => {
-          begun = true;
-          clearTimeout(timer);
-          resolve({ ok: "stream", frames, contentType: "application/grpc" });
-        };
-        call.on("data", (bytes: Uint8Array) => {
-          if (!begun) {
-            log.recordResponse(exchange, "a stream");
-            open();
-          }
-          try {
-            const wire = decodeReply(codec, reply, bytes);
-            log.appendBody(exchange, `${JSON.stringify(wire)}\n`);
-            observer.frame(wire);
-            frames.push({ event: translation.decodeEvent(wire), wire });
-          } catch (fault) {
-            frames.end(fault instanceof Error ? fault : new PeerError(String(fault)));
-            call.cancel();
-          }
-        });
-        call.on("end", () => {
-          if (!begun) open();
+      const { call, exchange } = begin(method, codec.encode(request, value), JSON.stringify(value), callOptions);
+      const stream = carrier.stream(address, call, limits);
+      let step: IteratorResult<readonly Uint8Array[], void>;
+      try {
+        step = await stream.messages.next();
+      } catch (error) {
+        return refused(error, exchange);
+      }
+      log.recordResponse(exchange, "a stream");
+      const frames = new FrameQueue<Frame>(timeoutMs, () => stream.cancel());
+      const read = (bytes: Uint8Array): void => {
+        const wire = decodeReply(codec, reply, bytes);
+        log.appendBody(exchange, `${JSON.stringify(wire)}\n`);
+        observer.frame(wire);
+        frames.push({ event: translation.decodeEvent(wire), wire });
+      };
+      const readAll = async (): Promise<void> => {
+        try {
+          for (; step.done !== true; step = await stream.messages.next()) step.value.forEach(read);
           frames.end();
-        });
-        call.on("error", (error: Grpc.ServiceError) => {
-          clearTimeout(timer);
-          if (begun) {
-            frames.end(new PeerError(`the stream broke: ${error.message}`));
-            return;
-          }
-          begun = true;
-          try {
-            resolve(refused(error, exchange));
-          } catch (fault) {
-            reject(fault);
-          }
-        });
-      });
+        } catch (error) {
+          stream.cancel();
+          frames.end(error instanceof PeerError ? error : new PeerError(`the stream broke: ${String(error)}`));
+        }
+      };
+      void readAll();
+      return { ok: "stream", frames, contentType: CONTENT_TYPE };
     },
 
     unary: (method, bytes, callOptions) =>
       answer("GetTask", method, "Task", bytes, Buffer.from(bytes).toString("hex"), callOptions),
-    close: () => client.close(),
+    // Its connections close by themselves, and keep no process.
+    close() {},
   };
+}
+
+function toPeerError(error: unknown, { requestTimeoutMs, signal }: PeerOptions): PeerError {
+  if (signal.aborted) return new PeerError("the run has ended");
+  if (!(error instanceof CarrierError)) throw error;
+  if (error.code === "timeout") return new PeerError(timeoutMessage(requestTimeoutMs));
+  return new PeerError(error.cause instanceof Error ? error.cause.message : error.message);
+}
+
+function nameOfStatus(code: number): string {
+  return Object.entries(RPC_CODES).find(([, value]) => value === code)?.[0] ?? "";
 }
 
 function methodOf(operation: OperationName, version: Version) {
   const row = RPC_METHODS[version][operation];
   if (row === undefined) throw new PeerError(`${operation} does not exist in ${version}`);
   return row;
-}
-
-function toBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 function decodeReply(codec: MessageCodec, message: string, bytes: Uint8Array): unknown {
@@ -306,17 +246,15 @@ function decodeReply(codec: MessageCodec, message: string, bytes: Uint8Array): u
   }
 }
 
-/** Cards give `host:port`, some an URL. Only what says so, or has the port for it, is encrypted. */
-function parseAddress(grpc: typeof Grpc, url: string, insecure: boolean) {
-  const [, scheme = "", rest = url] = /^([a-z][a-z0-9+.-]*):\/\/([^/]+)/i.exec(url) ?? [];
-  const plain = scheme === "http" || scheme === "grpc" || (scheme === "" && !/:443$/.test(rest));
-  const options = insecure ? { rejectUnauthorized: false } : {};
-  const credentials = plain ? grpc.credentials.createInsecure() : grpc.credentials.createSsl(null, null, null, options);
-  return { address: rest, credentials };
+/** Cards give `host:port`, some an URL. Without a scheme only the port of TLS is encrypted. */
+function parseAddress(url: string): GrpcAddress {
+  const address = parseGrpcAddress(url, { tls: /:443$/.test(url) });
+  if (address === undefined) throw new PeerError(`${url} is not the address of a gRPC endpoint`);
+  return address;
 }
 
-function readRpcError(code: number, message: string, encoded: Buffer | string | undefined): WireError {
-  const details = encoded === undefined ? [] : decodeStatusDetails(Buffer.from(encoded));
+function readRpcError(code: number, message: string, encoded: Uint8Array | undefined): WireError {
+  const details = encoded === undefined ? [] : decodeStatusDetails(encoded);
   const faults: WireError["faults"] =
     details === undefined ? [{ rule: "status-body", text: `${STATUS_DETAILS_HEADER} is not a google.rpc.Status` }] : [];
   const read = readDetails(details ?? []);

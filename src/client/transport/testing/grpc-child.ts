@@ -1,7 +1,7 @@
 /** A process that makes one unary and one streaming call over gRPC and then should exit. */
 
-import { parseGrpcAddress } from "../../card/addresses.ts";
 import { createGrpcCarrier } from "../grpc-carrier.ts";
+import { parseGrpcAddress } from "../grpc-channels.ts";
 
 const address = parseGrpcAddress(process.argv[2] ?? "", { tls: false });
 if (address === undefined) throw new Error("An address is needed.");

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseGrpcAddress } from "./addresses.ts";
+import { parseGrpcAddress } from "./grpc-channels.ts";
 
 test.each([
   ["agents.example:4001", "agents.example:4001", true],
