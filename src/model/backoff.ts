@@ -27,7 +27,7 @@ export interface Backoff {
  * How long to wait after a number of failures in a row: between half and all of a time that doubles up to the cap, so
  * that those who failed together do not try again together, and a dead server is not hammered. `chance` is in [0, 1].
  */
-function backoffDelay(failures: number, baseMs: number, capMs: number, chance: number): number {
+export function backoffDelay(failures: number, baseMs: number, capMs: number, chance: number): number {
   // Beyond any cap long before 2^1000, which still multiplies to a number and not to NaN.
   const ceiling = Math.min(capMs, baseMs * 2 ** Math.min(failures - 1, 1000));
   return Math.round(ceiling / 2 + (chance * ceiling) / 2);

@@ -1,3 +1,4 @@
+import { backoffDelay } from "../../model/backoff.ts";
 import type { LogEntry } from "../../model/event.ts";
 import type { Task } from "../../model/task.ts";
 import type { DeliveryClaim, DeliveryProgress, Scope, StoredDelivery } from "../../store/contract.ts";
@@ -34,15 +35,6 @@ export interface OpenDelivery {
 /** Which attempt at the event after the cursor this is: what was delivered under this claim has reset the count. */
 export function attemptNumber({ record, attempts }: OpenDelivery, cursor: number): number {
   return (cursor > record.cursor ? 0 : attempts) + 1;
-}
-
-/**
- * How long to wait after a number of failures: twice as long each time up to a bound, and of that a half to the whole by
- * chance, so that receivers that failed together are not tried together again.
- */
-export function backoffDelay(failures: number, first: number, longest: number, chance: number): number {
-  const whole = Math.min(first * 2 ** (failures - 1), longest);
-  return Math.round(whole * (0.5 + chance / 2));
 }
 
 /** Longer than an attempt of a webhook can take: only a process that has died lets a claim end. */

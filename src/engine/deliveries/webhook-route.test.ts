@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { backoffDelay } from "../../model/backoff.ts";
 import { textOf } from "../../model/message.ts";
 import type { PendingDelivery } from "../../store/contract.ts";
 import { agentOf, chunk, createGate, echo, inputText, messageAgent, status, textDraft } from "../testing/agents.ts";
@@ -7,7 +8,6 @@ import { promptly, settle } from "../testing/fake-clock.ts";
 import { callOf, Harness, type HarnessOptions } from "../testing/harness.ts";
 import { FAILED, Receivers } from "../testing/receivers.ts";
 import { FlakyStore } from "../testing/stores.ts";
-import { backoffDelay } from "./open-delivery.ts";
 import type { PushAttempt, PushOutcome } from "./webhook-route.ts";
 
 const HOOK = "https://hook.example/a";
