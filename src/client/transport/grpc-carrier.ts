@@ -8,7 +8,7 @@ import { type GrpcChannel, GrpcChannels } from "./grpc-channels.ts";
 
 type Grpc = typeof import("@grpc/grpc-js");
 
-export interface RpcCallOptions {
+interface RpcCallOptions {
   readonly signal: AbortSignal;
   /** For the whole call; for a stream, until the first response from the peer. */
   readonly timeoutMs?: number;
