@@ -126,7 +126,7 @@ describe("an authorisation that is given elsewhere", () => {
     child.stdin.write("pay\n");
     child.stderr.on("data", (chunk: Buffer) => {
       talk += chunk.toString("utf8");
-      if (!child.stdin.writableEnded && talk.includes("/follow watches it go on")) {
+      if (!child.stdin.writableEnded && talk.includes("/follow waits for it")) {
         approve();
         child.stdin.end("/follow\n");
       }
