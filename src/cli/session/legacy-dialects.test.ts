@@ -84,8 +84,8 @@ describe("older dialects", () => {
     expect(debug.code).toBe(0);
     const lost = debug.stderr.split("\n").filter((line) => line.startsWith("Loss: "));
     expect(lost).toEqual([
-      "Loss: configuration.acceptedOutputModes dropped: A send of 0.1 does not say which output it takes.",
-      "Loss: configuration.returnImmediately dropped: A send of 0.1 waits until the task ends or asks something.",
+      "Loss: configuration.acceptedOutputModes dropped: A send does not say which output it takes.",
+      "Loss: configuration.returnImmediately dropped: A send waits until the task ends or asks something.",
     ]);
     const usual = await runInProcess(...send);
     expect(usual.stderr.match(/--debug tells what was lost/g)).toHaveLength(1);

@@ -57,11 +57,11 @@ describe("data parts", () => {
   });
 
   test.each([
-    ["commands is no list", { commands: {} }],
+    ["commands is not a list", { commands: {} }],
     ["A command needs", { commands: [{ header: { name: "x" }, payload: {} }] }],
     ["A card needs", { cardsInfo: [{ cardName: "x" }] }],
     ["more than 20 cards", { cardsInfo: Array.from({ length: 21 }, () => ({ cardName: "x", cardData: {} })) }],
-    ["is no list", { chipsInfo: {} }],
+    ["is not a list", { chipsInfo: {} }],
     ["A chip needs", chips(1)],
     ["more than 64 characters", chips("x".repeat(65))],
     ["reference.items", { reference: [] }],
