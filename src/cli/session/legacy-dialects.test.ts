@@ -88,7 +88,7 @@ describe("older dialects", () => {
       "Loss: configuration.returnImmediately dropped: A send waits until the task ends or asks something.",
     ]);
     const usual = await runInProcess(...send);
-    expect(usual.stderr.match(/--debug tells what was lost/g)).toHaveLength(1);
+    expect(usual.stderr.match(/--debug shows what was lost/g)).toHaveLength(1);
     expect(usual.stderr).not.toContain("Loss:");
   });
 });
