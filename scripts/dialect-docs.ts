@@ -88,7 +88,7 @@ const KIND_LABELS = { dropped: "dropped", bent: "changed" } as const satisfies R
 
 function lossRow({ kind, what, reason, direction, bindings }: LossRule): string[] {
   const where = bindings === undefined ? "everywhere" : bindings.join(", ");
-  return [`\`${what}\``, `${KIND_LABELS[kind]} when ${direction === "said" ? "sent" : "received"}`, reason, where];
+  return [`\`${what}\``, `${KIND_LABELS[kind]} when ${direction === "encode" ? "sent" : "received"}`, reason, where];
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -74,7 +74,7 @@ export interface Turn {
   readonly acceptedOutputModes: readonly string[];
   /** Metadata of the request, not of the message. */
   readonly metadata: JsonObject | undefined;
-  /** Which agents the request came through, this one included. Given on to whoever is called for it: see `CallOptions`. */
+  /** Which agents the request came through, this one included. Passed on with calls made for it: see `CallOptions`. */
   readonly hops: Hops;
 }
 

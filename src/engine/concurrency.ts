@@ -1,5 +1,5 @@
 /**
- * How many runs of one agent go on at a time. Whoever waits is served in turn by owner, so that one owner's thousand
+ * Limits the runs of one agent at a time. Waiting runs are started in turn by owner, so that one owner's thousand
  * tasks do not make the next owner wait for all of them; within an owner, first come first served.
  */
 export class RunQueue {
@@ -43,7 +43,7 @@ export class RunQueue {
   }
 
   #start(): void {
-    // A run that ends at once leaves while it is being started: the loop below goes on then, not deeper.
+    // A run that ends at once leaves while it is being started: the loop below continues then, without recursion.
     if (this.#starting) return;
     this.#starting = true;
     while (this.#running < this.#limit) {
@@ -84,7 +84,7 @@ export class KeyedMutex {
   }
 }
 
-/** How much each of many holds at this moment. Whoever holds nothing costs nothing. */
+/** How much each of many holders holds at this moment. A holder of nothing costs nothing. */
 export class QuotaCounter {
   readonly #held = new Map<string, number>();
   readonly #most: number;
@@ -100,7 +100,7 @@ export class QuotaCounter {
     return total;
   }
 
-  /** False, and nothing is taken, if the holder has as much as it may. Nobody in particular is never refused. */
+  /** False, and nothing is taken, if the holder has as much as it may. An undefined holder is never refused. */
   acquire(holder: string | undefined): boolean {
     if (holder === undefined) return true;
     const held = this.#held.get(holder) ?? 0;

@@ -189,7 +189,7 @@ function crashReason(policy: "fail" | "resume", attempt: number): string {
 
 const BATCH_SIZE = 200;
 
-/** Reduces the logs of tasks that ended long ago and deletes what nobody wants kept, a little at a time. */
+/** Reduces the logs of tasks that ended long ago and deletes what is past its retention, a little at a time. */
 export class Housekeeping {
   readonly #context: EngineContext;
   #cancel: (() => void) | undefined;

@@ -129,8 +129,8 @@ export class TaskFold {
   }
 
   #moveTo(status: TaskStatus, received: Message | undefined): void {
-    const said = this.#status?.message;
-    if (said !== undefined) this.#remember(said);
+    const message = this.#status?.message;
+    if (message !== undefined) this.#remember(message);
     if (received !== undefined) this.#remember(received);
     this.#status = status;
   }

@@ -13,8 +13,8 @@ export interface LossRule {
   readonly what: string;
   /** What becomes of it, and why. */
   readonly reason: string;
-  /** `said`: from the model to the wire; `heard`: from the wire to the model. */
-  readonly direction: "said" | "heard";
+  /** `encode`: from the model to the wire; `decode`: from the wire to the model. */
+  readonly direction: "encode" | "decode";
   /** Where this happens; absent: on every binding of the dialect. */
   readonly bindings?: readonly string[];
 }

@@ -217,7 +217,7 @@ export class Phone implements PushDevice {
     const { conversationId } = this;
     const turn = (this.#turns.get(conversationId) ?? 0) + 1;
     this.#turns.set(conversationId, turn);
-    const origin = { id: `${conversationId}&${turn}`, conversationId, requestId: uuidFrom(random), said: text };
+    const origin = { id: `${conversationId}&${turn}`, conversationId, requestId: uuidFrom(random), userText: text };
     return new SimulatedTask(origin, { ...rules, silenceMs });
   }
 

@@ -49,7 +49,7 @@ export interface TaskStore {
    * fails its neighbours; a call that rejects may have made any of its writes, each as a whole. At most one write per
    * task, else the call rejects: so a store can make the group one statement. Progress of a delivery changes a row of its
    * own and is not counted, as long as no delivery of its task is registered or deleted in the same call; it is applied
-   * after the other writes. Records are no part of a task: at most one write per record.
+   * after the other writes. Records are not part of a task: at most one write per record.
    */
   write(writes: readonly Write[]): Promise<readonly WriteResult[]>;
 
@@ -94,10 +94,10 @@ export interface TaskStore {
   /** Durable memory of a task's runs: survives a crash, ends with the task's pruning. JSON text by key. */
   memory(id: string): Promise<ReadonlyMap<string, string>>;
 
-  /** One delivery of a task; undefined if there is no such task or it has none of that id. */
+  /** One delivery of a task; undefined for an unknown task or id. */
   delivery(id: string, group: DeliveryGroup, deliveryId: string): Promise<OwnedDelivery | undefined>;
 
-  /** A task's deliveries of one group in the order they were created; undefined if there is no such task. */
+  /** A task's deliveries of one group in the order they were created; undefined for an unknown task. */
   deliveries(id: string, query: DeliveryQuery): Promise<DeliveryPage | undefined>;
 
   /**
@@ -203,7 +203,7 @@ export interface Submit extends Scope {
   readonly id: string;
   readonly contextId: string;
   readonly dialect: string;
-  /** Numbered from 1; the first is the `task` event. May go on to the terminal one. */
+  /** Numbered from 1; the first is the `task` event. May include the terminal one. */
   readonly entries: readonly LogEntry[];
   /** The status after the last entry. */
   readonly status: TaskStatus;

@@ -10,7 +10,7 @@ interface OpenStoreOptions {
   readonly clock: Clock;
   readonly log: Log;
   /**
-   * `serve` unless told otherwise; `inspect` looks at a store that another process may be serving, `repair` also changes
+   * Default: `serve`. `inspect` looks at a store that another process may be serving, `repair` also changes
    * in it what may be changed beside that process.
    */
   readonly mode?: "serve" | "inspect" | "repair";

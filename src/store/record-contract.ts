@@ -19,7 +19,7 @@ export interface RecordPut {
   readonly ifValue?: string | null;
 }
 
-/** Accepted also if there is no such record. */
+/** Accepted also for an unknown record. */
 interface RecordDelete {
   readonly kind: "record-delete";
   readonly space: string;

@@ -225,7 +225,7 @@ export function leaseAfterAppend(task: LeaseState & { readonly state: TaskState 
   }
   if (write.turn !== undefined && write.turn !== turn) {
     turn = write.turn;
-    // A node that goes on to the next turn begins its first run; one that takes the task is counted below.
+    // A node that continues with the next turn begins its first run; one that takes the task is counted below.
     attempt = node !== undefined && typeof write.lease !== "object" && write.begins !== true ? 1 : 0;
   }
   const takes = typeof write.lease === "object";

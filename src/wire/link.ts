@@ -1,7 +1,7 @@
 import type { Connection } from "./connection.ts";
 
 /**
- * A link: text messages both ways, whoever dialled.
+ * A link: text messages both ways, whichever side dialled.
  *
  * Messages are iterated, not called back: nothing can arrive before the reader is there to see it, one message is
  * handled before the next, a slow reader makes the sender wait, and the end of the link is the end of the loop.
@@ -17,7 +17,7 @@ export interface Link extends Connection {
   readonly messages: AsyncIterable<string>;
   /**
    * Asks whether the other side has got all that was sent so far: true when it says so, false when the link closed
-   * before it did. Without it nobody knows what became of the last messages on a link that closed, however it did.
+   * before it did. Without it the fate of the last messages on a link that closed is unknown, however it closed.
    */
   received(): Promise<boolean>;
   /** Messages sent before it still arrive; unread ones here are dropped. */

@@ -15,7 +15,7 @@ export interface DialOptions extends WebSocketLinkOptions {
   readonly signal?: AbortSignal;
 }
 
-/** `refused`: the other side answered, with a status that is no WebSocket. */
+/** `refused`: the other side answered, with a status that does not open a WebSocket. */
 type DialFailure = "refused" | "certificate" | "timeout" | "unreachable" | "stopped";
 
 /** Why no link came about. */

@@ -192,7 +192,7 @@ export function toWebSocketLink(socket: WebSocket, carrier: Duplex, options: Web
 
 /** Taking WebSockets from those who dial. */
 
-/** Takes one upgrade request of an HTTP server. What is no proper request is refused, and no link comes of it. */
+/** Takes one upgrade request of an HTTP server. An invalid request is refused, and no link is made. */
 type AcceptWebSocket = (
   request: IncomingMessage,
   socket: Duplex,

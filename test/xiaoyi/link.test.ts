@@ -148,7 +148,7 @@ describe("an agent on the link", () => {
         await task.waitUntilSettled();
         // What was said into a connection that broke at that moment never came to the agent.
         if (task.shown === 0) continue;
-        expect([task.ending, task.screen().text]).toEqual(["final", task.said]);
+        expect([task.ending, task.screen().text]).toEqual(["final", task.userText]);
         answered++;
       }
     };

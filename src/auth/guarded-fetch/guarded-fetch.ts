@@ -32,7 +32,7 @@ interface BodyLimits {
   readonly stopped: () => unknown;
 }
 
-/** The decoded body. What is counted is what comes out of the decoder, so that a small bomb is no large answer. */
+/** The decoded body. Bytes are counted after decoding, so that a small bomb cannot become a large answer. */
 function decodeBody(raw: Readable, encoding: string, limits: BodyLimits): ReadableStream<Uint8Array> {
   const decoder = DECODERS[encoding.trim().toLowerCase()];
   if (decoder === undefined) {

@@ -84,7 +84,7 @@ const IPV6 = compileRules(IPV6_RULES);
 /** An address in its usual spelling, an IPv6 one with or without brackets and zone; `undefined` for anything else. */
 export function parseAddress(text: string): Address | undefined {
   const bare = text.replace(/^\[(.*)\]$/, "$1");
-  // Short, octal and hexadecimal spellings are the URL parser's business; whatever still has one is no address.
+  // Short, octal and hexadecimal spellings are the URL parser's business; whatever still has one is not an address.
   if (ipaddr.IPv4.isValidFourPartDecimal(bare)) return ipaddr.IPv4.parse(bare);
   return ipaddr.IPv6.isValid(bare) ? ipaddr.IPv6.parse(bare) : undefined;
 }
@@ -174,7 +174,7 @@ function isAboutBody(name: string): boolean {
 }
 
 export interface TargetPolicyOptions {
-  /** Loopback and private networks may be reached; cloud metadata and what is no host at all still not. */
+  /** Loopback and private networks may be reached; cloud metadata and invalid hosts still not. */
   readonly allowPrivate?: boolean;
   /** What may be reached besides: addresses, ranges (`10.1.0.0/16`), host names and `*.` with a domain. */
   readonly allow?: readonly string[];

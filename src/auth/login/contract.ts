@@ -34,7 +34,7 @@ export class LoginError extends Error {
 /** Adds credentials to one request at a time. Used only for origins that may receive them. */
 export interface CredentialProvider {
   /**
-   * Headers for a request to `url`. With a refusal: those given before were not accepted, and whoever can get better
+   * Headers for a request to `url`. With a refusal: those given before were not accepted, and a source that can get better
    * ones does so now. The request is repeated once if they differ.
    */
   headersFor(url: string, refusal?: Refusal): Promise<Readonly<Record<string, string>>>;

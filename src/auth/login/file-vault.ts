@@ -71,7 +71,7 @@ export function createFileVault({ folder, onExposed }: FileVaultOptions): Creden
     try {
       return readAgentCredentials(JSON.parse(text));
     } catch {
-      // Half a file cannot come from here, where files are replaced whole. What someone else wrote is no login.
+      // Half a file cannot come from here, where files are replaced whole. What another program wrote is not a login.
       return undefined;
     }
   }

@@ -185,9 +185,15 @@ function renderNotification({ cut, directives, pushDataId, text, title }: Notifi
   ].join("");
 }
 
+/** Its name in the JSON, which scripts read. */
+const USER_TEXT = "said";
+
 function screenToJson(task: SimulatedTask): object {
-  const { conversationId, ending, id, ignored, said, shown } = task;
-  return { task: { id, conversationId, said, ending: ending ?? null, shown, ignored }, screen: task.screen() };
+  const { conversationId, ending, id, ignored, userText, shown } = task;
+  return {
+    task: { id, conversationId, [USER_TEXT]: userText, ending: ending ?? null, shown, ignored },
+    screen: task.screen(),
+  };
 }
 
 function renderTag(tag: string, text: string): string {

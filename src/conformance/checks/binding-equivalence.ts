@@ -19,7 +19,7 @@ function toComparable(task: SeenTask): Fields {
     contextId: task.contextId,
     state,
     time: typeof timestamp === "string" ? Date.parse(timestamp) : undefined,
-    said: textsOf(fieldsOf(message).parts),
+    message: textsOf(fieldsOf(message).parts),
     artifacts: listOf(artifacts)
       .map(fieldsOf)
       .map(({ artifactId, parts }) => [artifactId, textsOf(parts)]),

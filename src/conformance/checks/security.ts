@@ -38,7 +38,7 @@ export const SECURITY_CHECKS: readonly InterfaceCheck[] = [
     shows: ["CARD-EXT-001"],
     async run(context) {
       if (!context.declared.extendedCard) notShown("the card offers no extended card");
-      const answer = await context.call("GetExtendedAgentCard", {}, { as: "nobody" });
+      const answer = await context.call("GetExtendedAgentCard", {}, { as: "anonymous" });
       if (answer.ok) fail(`the extended card was given to a caller without credentials: ${show(answer.wire)}`);
       const { binding } = context.peer;
       const fits =
@@ -59,7 +59,7 @@ export const SECURITY_CHECKS: readonly InterfaceCheck[] = [
         ["SendMessage", { message: context.message("tck-complete-task") }],
       ];
       for (const [operation, params] of operations) {
-        const answer = await context.call(operation, params, { as: "nobody" });
+        const answer = await context.call(operation, params, { as: "anonymous" });
         if (answer.ok) fail(`${operation} was answered to a caller without credentials: ${show(answer.wire)}`);
         ensure(
           isAuthenticationError(answer.error, context.peer.binding),

@@ -3,7 +3,7 @@ import { createGrpcPeer, type MessageCodec } from "./peer-grpc.ts";
 import { createHttpPeer } from "./peer-http.ts";
 import { createJsonRpcPeer } from "./peer-json-rpc.ts";
 
-/** Undefined for what cannot be spoken: gRPC without the bytes of its messages. */
+/** Undefined for what is not supported: gRPC without the bytes of its messages. */
 export async function createPeer(
   target: Target,
   options: PeerOptions,

@@ -37,7 +37,7 @@ interface Field {
 
 const decoder = new TextDecoder();
 
-/** The details as their JSON form would be; undefined where the bytes are no status. */
+/** The details as their JSON form would be; undefined where the bytes are not a status. */
 export function decodeStatusDetails(bytes: Uint8Array): readonly Fields[] | undefined {
   try {
     return decodeFields(bytes)

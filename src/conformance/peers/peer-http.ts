@@ -179,7 +179,7 @@ export function createHttpPeer(target: Target, options: PeerOptions, observer: O
       observer.contentType("stream", answer.contentType);
       return openEvents(client, answer, (data, event): Frame => {
         const wire = parse(data);
-        // Nobody has said how a stream fails half-way in this binding; both forms that are in use are understood.
+        // The specification does not define how a stream fails half-way in this binding; both forms in use are accepted.
         if (event === "error" || (isObject(wire) && "error" in wire)) {
           const error = readHttpError(answer.status, data);
           observer.refusal(error);

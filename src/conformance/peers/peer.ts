@@ -32,7 +32,7 @@ export function withQuery(url: URL, query: readonly (readonly [string, string])[
 }
 
 /**
- * How a version writes what checks say in the words of 1.0. Requests may be wrong on purpose: what a translation does not
+ * How a version encodes what checks write in the form of 1.0. Requests may be wrong on purpose: what a translation does not
  * recognise it passes on as it is.
  */
 export interface Translation {
@@ -77,7 +77,7 @@ export interface CallOptions {
   /** Over those every request has; undefined takes one away. Metadata on gRPC. */
   readonly headers?: Readonly<Record<string, string | undefined>>;
   /** As another caller, or as one who does not say who it is. */
-  readonly as?: "other" | "nobody";
+  readonly as?: "other" | "anonymous";
 }
 
 /** An error as the binding tells it. */
@@ -102,7 +102,7 @@ export type CallResult = CallSuccess | CallFailure;
 
 interface CallSuccess {
   readonly ok: true;
-  /** In the words of 1.0, whatever the interface speaks. */
+  /** In the form of 1.0, whatever the version of the interface. */
   readonly result: unknown;
   /** As it came. */
   readonly wire: unknown;
@@ -145,7 +145,7 @@ interface PeerBase {
   readonly log: ExchangeLog;
   /** Does the version know this operation at all? */
   supports(operation: OperationName): boolean;
-  /** Params are in the words of 1.0, and may be wrong on purpose. */
+  /** Params are in the form of 1.0, and may be wrong on purpose. */
   call(operation: OperationName, params: Fields, options?: CallOptions): Promise<CallResult>;
   open(operation: StreamingName, params: Fields, options?: CallOptions): Promise<OpenStream | CallFailure>;
   close(): void;
@@ -194,7 +194,7 @@ export function callerHeaders(
   as: CallOptions["as"],
 ): readonly Readonly<Record<string, string | undefined>>[] {
   const none = Object.fromEntries(options.credentialNames.map((name) => [name, undefined]));
-  if (as === "nobody") return [options.headers, none];
+  if (as === "anonymous") return [options.headers, none];
   if (as === "other") return [options.headers, none, options.otherHeaders ?? {}];
   return [options.headers];
 }

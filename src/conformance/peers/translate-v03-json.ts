@@ -1,4 +1,4 @@
-/** A2A 0.3 over JSON-RPC: objects told apart by `kind`, states and roles in lower case. */
+/** A2A 0.3 over JSON-RPC: objects distinguished by `kind`, states and roles in lower case. */
 
 import { isObject } from "../../model/json.ts";
 import { type Fields, fieldsOf, listOf, textOf, withoutUndefined } from "../json.ts";

@@ -101,8 +101,12 @@ function fromTask(task: Fields): Fields {
 
 function fromStatus(status: Fields): Fields {
   const { message, state, update, ...rest } = status;
-  const said = message ?? update;
-  return withoutUndefined({ state: fromState(state), message: isObject(said) ? fromMessage(said) : said, ...rest });
+  const content = message ?? update;
+  return withoutUndefined({
+    state: fromState(state),
+    message: isObject(content) ? fromMessage(content) : content,
+    ...rest,
+  });
 }
 
 function fromArtifact(artifact: unknown): unknown {
@@ -113,8 +117,8 @@ function fromArtifact(artifact: unknown): unknown {
 
 function fromMessage(message: unknown): Fields {
   const { content, parts, ...rest } = fieldsOf(message);
-  const said = content ?? parts;
-  return { ...rest, parts: Array.isArray(said) ? said.map(fromPart) : said };
+  const items = content ?? parts;
+  return { ...rest, parts: Array.isArray(items) ? items.map(fromPart) : items };
 }
 
 function fromPart(part: unknown): unknown {
@@ -131,8 +135,8 @@ function fromEvent(wire: unknown): Fields {
   const { artifactUpdate, message, msg, statusUpdate, task } = fieldsOf(wire);
   const event: Record<string, unknown> = {};
   if (isObject(task)) event.task = fromTask(task);
-  const said = message ?? msg;
-  if (isObject(said)) event.message = fromMessage(said);
+  const content = message ?? msg;
+  if (isObject(content)) event.message = fromMessage(content);
   if (isObject(statusUpdate)) {
     const { final: _final, status, ...rest } = statusUpdate;
     event.statusUpdate = { ...rest, status: isObject(status) ? fromStatus(status) : status };

@@ -8,6 +8,6 @@ export const LOSSES = {
     kind: "dropped",
     what: "pushConfig.authentication",
     reason: "The model has exactly one scheme: the first is kept, and credentials without a scheme are not.",
-    direction: "heard",
+    direction: "decode",
   },
 } as const satisfies Record<string, LossRule>;

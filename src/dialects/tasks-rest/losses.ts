@@ -8,18 +8,18 @@ export const LOSSES = {
     kind: "dropped",
     what: "statusUpdate.metadata",
     reason: "A change of state is sent as the whole task, which has its own metadata.",
-    direction: "said",
+    direction: "encode",
   },
   historyLength: {
     kind: "dropped",
     what: "send.configuration.historyLength",
     reason: "A send is answered with the whole history.",
-    direction: "said",
+    direction: "encode",
   },
   pushConfig: {
     kind: "dropped",
     what: "send.configuration.taskPushNotificationConfig",
     reason: "There are no push notifications.",
-    direction: "said",
+    direction: "encode",
   },
 } as const satisfies Record<string, LossRule>;

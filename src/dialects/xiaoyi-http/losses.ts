@@ -8,18 +8,18 @@ export const LOSSES = {
     kind: "dropped",
     what: "call.tenant",
     reason: "There are no tenants: the agent is whichever the address stands for.",
-    direction: "said",
+    direction: "encode",
   },
   callExtensions: {
     kind: "dropped",
     what: "call.extensions, call.idempotencyKey",
     reason: "There are no extensions to ask for, and no keys that make a message safe to repeat.",
-    direction: "said",
+    direction: "encode",
   },
   foreignId: {
     kind: "bent",
     what: "event.taskId",
     reason: "A stream answers one message: its frames are those of that task, whatever the agent calls it.",
-    direction: "heard",
+    direction: "decode",
   },
 } as const satisfies Record<string, LossRule>;

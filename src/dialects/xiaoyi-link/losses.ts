@@ -9,6 +9,6 @@ export const LOSSES = {
     what: "part.raw, to an agent that dialled in",
     reason:
       "Agents made for the platform fetch files by their address. These bytes have none, because no address of this server is known or too many are offered already, and are sent without.",
-    direction: "said",
+    direction: "encode",
   },
 } as const satisfies Record<string, LossRule>;

@@ -98,7 +98,7 @@ async function sendEvents(context: EngineContext, sender: PushSender, delivery: 
     report(context, delivery, cursor, { event: entry.number, result: "delivered" });
     context.meter.count("push_delivered");
     cursor = entry.number;
-    // Read before anything is written: a log that goes on is sent under one claim, one that rests costs no second write.
+    // Read before anything is written: a log that keeps growing is sent under one claim, one that rests costs no second write.
     entries = entries.length > 1 ? entries.slice(1) : await read(cursor);
     if (entries.length === 0 || sent >= MAX_EVENTS_PER_CLAIM || signal.aborted) break;
     if (!(await delivery.hold(cursor))) return;

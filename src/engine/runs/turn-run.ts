@@ -121,7 +121,7 @@ export class TurnRun implements CommitParticipant {
       if (this.#announced && this.#signs === 1 && isBareWorking(event)) return;
       if (event.message !== undefined) this.#count(event.message.parts);
       const completesEarly = event.status === "TASK_STATE_COMPLETED" && this.#live.openTurns > 1;
-      // A message that was accepted meanwhile must still be answered, so the task goes on.
+      // A message that was accepted meanwhile must still be answered, so the task continues.
       const state = completesEarly ? "TASK_STATE_WORKING" : validateState(event.status);
       this.#live.pushStatus(state, event.message, event.metadata, extras);
       return;

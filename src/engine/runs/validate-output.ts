@@ -5,8 +5,8 @@ import { TASK_STATES } from "../../model/task.ts";
 import type { AgentState, ArtifactDraft, MessageDraft } from "../agent.ts";
 
 /**
- * What agents say is checked where it comes in: one value that is no JSON would otherwise spoil the write it shares
- * with other tasks. Plain text passes as it is; structured values are copied, so that an agent that goes on using its
+ * Output of agents is validated where it comes in: one value that is not JSON would otherwise spoil the write it shares
+ * with other tasks. Plain text passes as it is; structured values are copied, so that an agent that continues to use its
  * object cannot change the log.
  */
 export function validateArtifact(draft: ArtifactDraft): ArtifactDraft {

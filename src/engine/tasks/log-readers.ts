@@ -108,7 +108,7 @@ export class LogReaders {
     topics.forEach((topic, index) => {
       const number = numbers[index] ?? 0;
       for (const reader of topic.readers) {
-        // A task that is gone has no number: whoever had seen something of it must learn that.
+        // A task that is gone has no number: a reader that had seen something of it must learn that.
         const isGone = number === 0 && reader.position > 0;
         if (reader.waiting && (isGone || reader.position < number)) {
           this.#context.meter.count("wakeups_missed");
@@ -190,7 +190,7 @@ export class LogReader {
     if (first === undefined || first.number > this.#position + 1) return undefined;
     const skip = this.#position + 1 - first.number;
     if (skip >= tail.length) return undefined;
-    // The tail ends where this process last wrote. What others wrote since is announced anew, or found by the sweep.
+    // The tail ends where this process last wrote. What others wrote since is announced again, or found by the sweep.
     this.#wakened = false;
     return tail.slice(skip);
   }

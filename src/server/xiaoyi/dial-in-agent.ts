@@ -48,7 +48,7 @@ export function createDialInAgent(options: DialInAgentOptions): DialInAgent {
   return { ...agent, [DIAL_IN]: { credentials, patienceMs } };
 }
 
-/** Throws a TypeError if two agents could not be told apart. */
+/** Throws a TypeError if two agents have the same id. */
 export function dialInsOf(agents: Readonly<Record<string, Agent>>): ReadonlyMap<string, DialIn> {
   const found = new Map<string, DialIn>();
   const ids = new Set<string>();

@@ -161,12 +161,12 @@ export class ScenarioContext {
 
   /** Ended once, with the expected text on the screen. */
   async expectAnswer(task: SimulatedTask): Promise<void> {
-    await this.expectEnd(task, task.said);
+    await this.expectEnd(task, task.userText);
     const { text } = task.screen();
-    const expected = this.#expected?.(task.said) ?? text;
+    const expected = this.#expected?.(task.userText) ?? text;
     this.check(
       text === expected,
-      `The answer to ${shorten(task.said)} shows ${shorten(text)} instead of ${shorten(expected)}.`,
+      `The answer to ${shorten(task.userText)} shows ${shorten(text)} instead of ${shorten(expected)}.`,
     );
   }
 
@@ -193,7 +193,7 @@ export class ScenarioContext {
   /** An update of the task is shown, or the task has ended. */
   async waitForFirstUpdate(task: SimulatedTask): Promise<void> {
     const sign = task.waitUntil(({ isOpen, shown }) => !isOpen || shown > 0);
-    await this.within(sign, `The first sign of an answer to ${shorten(task.said)}`);
+    await this.within(sign, `The first sign of an answer to ${shorten(task.userText)}`);
   }
 
   /** Returns the final text, whatever it is. */
@@ -210,7 +210,7 @@ export class ScenarioContext {
     const answer = await this.within(phone.cancel(), "Waiting for canceled");
     if (answer === "unknown" || answer === "failed") {
       const { text } = task.screen();
-      await this.within(task.waitUntilSettled(), `The end of ${shorten(task.said)}`);
+      await this.within(task.waitUntilSettled(), `The end of ${shorten(task.userText)}`);
       if (task.ending === "final" && task.screen().text === text) return false;
     }
     this.#checkAnswer(answer, "canceled");

@@ -58,7 +58,7 @@ interface TaskOrigin {
   readonly conversationId: string;
   /** Id of the request being answered; the user's answer to a question has the same one. */
   readonly requestId: string;
-  readonly said: string;
+  readonly userText: string;
 }
 
 /** One turn of the user as seen by the phone, from the message to the end of its channel. */
@@ -66,7 +66,7 @@ export class SimulatedTask implements TaskOrigin {
   readonly id: string;
   readonly conversationId: string;
   readonly requestId: string;
-  readonly said: string;
+  readonly userText: string;
   /** Updates that had an effect. */
   shown = 0;
   /** Updates received after the task was closed. */
@@ -91,7 +91,7 @@ export class SimulatedTask implements TaskOrigin {
     this.id = origin.id;
     this.conversationId = origin.conversationId;
     this.requestId = origin.requestId;
-    this.said = origin.said;
+    this.userText = origin.userText;
     this.#rules = rules;
     this.#renderer = new ScreenRenderer(rules.profile);
     this.#lastReceivedAt = rules.clock.now();

@@ -10,7 +10,7 @@ import type { ListEntry } from "./sorted-list.ts";
 
 const NO_ENTRIES: readonly LogEntry[] = [];
 
-/** Below this a log is folded anew for each reader; above, the fold is kept and only what is new is applied. */
+/** Below this a log is folded again for each reader; above, the fold is kept and only what is new is applied. */
 const LONG_LOG = 32;
 
 /** One task as the memory store keeps it: the entries as they were written, folded only when somebody asks. */
@@ -194,7 +194,7 @@ interface OwnerUsage {
 }
 
 /**
- * What owners' tasks take up. Counting makes text of events, which nobody else may ever need here: so nothing is kept
+ * What owners' tasks take up. Counting makes text of events, which may never be needed here otherwise: so nothing is kept
  * before somebody asks for the first time, and then only what has come since the last question is counted.
  */
 export class OwnerUsageCounter {

@@ -103,7 +103,7 @@ export class Connection {
     this.#ports.log.error(fields, "Damaged in the task store and left out; see dragoman doctor --deep.");
   }
 
-  /** Undefined if nobody of that scope ever had a task. */
+  /** Undefined if there was never a task in that scope. */
   findScope(scope: Scope): number | undefined {
     const key = scopeKey(scope);
     const known = this.#scopeIds.get(key);

@@ -42,7 +42,7 @@ export async function examineFile(file: string, clock: Clock, onProgress: Progre
   }
 }
 
-/** What SQLite itself finds: pages that are no pages, indexes that disagree with their tables. */
+/** What SQLite itself finds: invalid pages, indexes that disagree with their tables. */
 async function examineTables(driver: SqliteDriver, onProgress: Progress): Promise<readonly Damage[]> {
   const tables = driver
     .prepare<{ name: StoredText }>(`SELECT ${columns("", "name")} FROM sqlite_schema WHERE type = 'table'`)

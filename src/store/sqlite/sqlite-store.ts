@@ -118,7 +118,7 @@ export function createSqliteStore(
   const retention = new Retention(connection, { clock, reader, keys, records, counters });
   let closed = false;
 
-  /** Work is done at once; only how it ended is told by promise. */
+  /** Work is done at once; only its outcome is a promise. */
   function promised<T>(work: () => T): Promise<T> {
     try {
       if (closed) throw new StoreError("io", `The task store ${file} is closed.`);

@@ -22,17 +22,17 @@ export function toLoginError(error: unknown, where: string): LoginError {
   // Ours, which the library has wrapped on its way through.
   if (error instanceof ClientError && error.cause instanceof LoginError) return error.cause;
   if (error instanceof ResponseBodyError || error instanceof AuthorizationResponseError) {
-    const said = error.error_description ?? error.error;
+    const description = error.error_description ?? error.error;
     const code =
       error.error === "server_error" || error.error === "temporarily_unavailable" ? "unavailable" : "refused";
-    return new LoginError(code, `${where} refused: ${said} (${error.error})`, { cause: error });
+    return new LoginError(code, `${where} refused: ${description} (${error.error})`, { cause: error });
   }
   // RFC 6749 5.2: how a server refuses a client that showed its secret in a header.
   if (error instanceof WWWAuthenticateChallengeError) {
-    const said = error.cause.flatMap(
+    const descriptions = error.cause.flatMap(
       ({ parameters: { error: code, error_description } }) => error_description ?? code ?? [],
     );
-    const reason = said.join(", ") || "the client is not known there, or its secret is wrong";
+    const reason = descriptions.join(", ") || "the client is not known there, or its secret is wrong";
     return new LoginError("refused", `${where} refused: ${reason} (invalid_client)`, { cause: error });
   }
   if (isAbort(error))
