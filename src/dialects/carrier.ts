@@ -2,9 +2,8 @@
 
 import type { BackoffPolicy } from "../model/backoff.ts";
 import type { Caller } from "../model/caller.ts";
-import type { CallContext, Dispatcher, StreamFrame } from "../model/operation.ts";
+import type { CallContext, Delivery, Dispatcher } from "../model/operation.ts";
 import type { LogFields } from "../model/ports.ts";
-import type { Task } from "../model/task.ts";
 import type { Closure, Connection } from "../wire/connection.ts";
 import type { FullReply, RequestHead } from "../wire/exchange.ts";
 import type { Link } from "../wire/link.ts";
@@ -47,33 +46,6 @@ export interface Carrier<C extends Connection = Connection> {
   settle(milliseconds: number): Promise<void>;
   /** Stops sending; tasks continue in the next process. */
   close(): void;
-}
-
-/** An answer that is owed: a cursor on a task's log, kept with the task until it is delivered. */
-export interface Delivery {
-  /** As it was when it was claimed. */
-  readonly record: {
-    readonly id: string;
-    readonly taskId: string;
-    readonly address: string;
-    /** Number of the newest event that is delivered. */
-    readonly cursor: number;
-  };
-  /** Aborted when the delivery is no longer this process's. */
-  readonly signal: AbortSignal;
-  /** Events that follow; none: there are none yet; undefined: the task is gone. */
-  read(after: number): Promise<readonly StreamFrame[] | undefined>;
-  /** The task as it stood at an event, or as it is now. */
-  task(at?: number): Promise<Task | undefined>;
-  /** Everything up to the cursor is delivered, and more follows. Like all below, false if the delivery is lost. */
-  hold(cursor: number): Promise<boolean>;
-  /** Everything up to the cursor is delivered; what comes later is delivered then. */
-  release(cursor: number): Promise<boolean>;
-  /** The event after the cursor failed, and is attempted again later. */
-  retry(cursor: number, error: string): Promise<unknown>;
-  giveUp(cursor: number, error: string): Promise<boolean>;
-  /** Nothing is left to deliver. */
-  done(): Promise<boolean>;
 }
 
 /** One connection from its opening to its end. */

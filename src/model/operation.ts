@@ -25,6 +25,34 @@ export interface ReplyTo {
   readonly wants: "events" | "outcome";
 }
 
+/** An answer that is owed: a cursor on a task's log, claimed by the process that delivers it. */
+export interface Delivery {
+  /** As it was when it was claimed. */
+  readonly record: {
+    readonly id: string;
+    readonly taskId: string;
+    readonly address: string;
+    /** Number of the newest event that is delivered. */
+    readonly cursor: number;
+  };
+  /** Aborted when the delivery is no longer this process's: deleted, replaced or taken over, or the engine is closing. */
+  readonly signal: AbortSignal;
+  /** Events that follow; none: there are none yet; undefined: the task is gone. */
+  read(after: number): Promise<readonly StreamFrame[] | undefined>;
+  /** The task as it stood at an event, or as it is now; undefined: it is gone. */
+  task(at?: number): Promise<Task | undefined>;
+  /** Everything up to the cursor is delivered, and more follows. Like all below, false if the delivery is lost. */
+  hold(cursor: number): Promise<boolean>;
+  /** Everything up to the cursor is delivered; what is left, or comes later, is claimed again. */
+  release(cursor: number): Promise<boolean>;
+  /** The event after the cursor failed. It is attempted again later, or `given-up` after too many attempts. */
+  retry(cursor: number, error: string): Promise<"failed" | "given-up">;
+  /** No further attempt can succeed. */
+  giveUp(cursor: number, error: string): Promise<boolean>;
+  /** Nothing will ever be left to deliver: the delivery is deleted. */
+  done(): Promise<boolean>;
+}
+
 export interface SendInput {
   readonly message: Message;
   /** In dialects whose callers choose: the id of the task, made under it if there is none. The message names no task then. */

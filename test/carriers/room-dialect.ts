@@ -2,12 +2,13 @@
  * A dialect for rooms that people and agents share: a caller per post, an agent per mention, answers as replies that are
  * edited while they grow. A reply to an answer continues or cancels it. Written against the contract alone.
  */
-import type { Carrier, CarrierHost, Delivery, PeerCaller } from "../../src/dialects/carrier.ts";
+import type { Carrier, CarrierHost, PeerCaller } from "../../src/dialects/carrier.ts";
 import type { Dialect, DialectTools } from "../../src/dialects/contract.ts";
 import type { BackoffPolicy } from "../../src/model/backoff.ts";
 import type { Caller } from "../../src/model/caller.ts";
 import { ProtocolError } from "../../src/model/errors.ts";
 import type { Message } from "../../src/model/message.ts";
+import type { Delivery } from "../../src/model/operation.ts";
 import { isInterrupted, isTerminal, type Task } from "../../src/model/task.ts";
 import type { Channel, Post } from "../../src/wire/channel.ts";
 import { createDeferred } from "../../src/wire/link.ts";

@@ -1,35 +1,20 @@
 import { backoffDelay } from "../../model/backoff.ts";
 import type { LogEntry } from "../../model/event.ts";
+import type { Delivery } from "../../model/operation.ts";
 import type { Task } from "../../model/task.ts";
 import type { DeliveryClaim, DeliveryProgress, Scope, StoredDelivery } from "../../store/contract.ts";
 import type { EngineContext } from "../options.ts";
 import type { Runner } from "../runs/runner.ts";
 
 /** A delivery that this node has claimed. */
-export interface OpenDelivery {
-  /** As it was when it was claimed. */
+export interface OpenDelivery extends Delivery {
   readonly record: StoredDelivery;
   /** Whose task it is. */
   readonly scope: Scope;
   readonly lane: string;
   /** Failed attempts for the event after the record's cursor. */
   readonly attempts: number;
-  /** Aborted when the delivery is no longer this node's: deleted, replaced or taken over, or the engine is closing. */
-  readonly signal: AbortSignal;
-  /** Entries that follow; none: there are none yet; undefined: the task is gone. */
   read(after: number): Promise<readonly LogEntry[] | undefined>;
-  /** The task as it stood at an event, or as it is now; undefined: it is gone. */
-  task(at?: number): Promise<Task | undefined>;
-  /** Everything up to the cursor is delivered, and more follows. Like all below, false if the delivery is lost. */
-  hold(cursor: number): Promise<boolean>;
-  /** Everything up to the cursor is delivered; what is left, or comes later, is claimed again. */
-  release(cursor: number): Promise<boolean>;
-  /** The event after the cursor failed. It is attempted again later, or `given-up` after too many attempts. */
-  retry(cursor: number, error: string): Promise<"failed" | "given-up">;
-  /** No further attempt can succeed. */
-  giveUp(cursor: number, error: string): Promise<boolean>;
-  /** Nothing will ever be left to deliver: the delivery is deleted. */
-  done(): Promise<boolean>;
 }
 
 /** Which attempt at the event after the cursor this is: what was delivered under this claim has reset the count. */

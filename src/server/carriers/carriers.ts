@@ -1,8 +1,9 @@
 /** Opens and maintains the connections of all dialects. The messages on them belong to the dialects. */
 
-import type { AcceptedConnections, Carrier, CarrierHost, Delivery } from "../../dialects/carrier.ts";
+import type { AcceptedConnections, Carrier, CarrierHost } from "../../dialects/carrier.ts";
 import type { Dialect, DialectTools } from "../../dialects/contract.ts";
 import type { Agent } from "../../engine/agent.ts";
+import type { Delivery } from "../../model/operation.ts";
 import type { RequestHead } from "../../wire/exchange.ts";
 import type { AcceptorOptions, UpgradeHandler } from "./accept.ts";
 import type { ConnectionState, DialLoop } from "./dial-loop.ts";
