@@ -1,5 +1,5 @@
 import type { ReplyTo } from "../../model/operation.ts";
-import type { DeliveryRegistration, Scope, StoredDelivery } from "../../store/contract.ts";
+import { type DeliveryRegistration, type Scope, type StoredDelivery, WEBHOOK_ROUTE } from "../../store/contract.ts";
 import type { EngineContext } from "../options.ts";
 import type { Runner } from "../runs/runner.ts";
 import { claimTime } from "./open-delivery.ts";
@@ -91,19 +91,19 @@ export class Deliveries {
     const delivery = { ...reply, dialect };
     const cursor = after === undefined ? undefined : { after };
     const write = { kind: "delivery-put" as const, agent, tenant, owner, id: taskId, delivery, ...cursor };
-    this.#abort(taskId, reply.id);
+    this.#supersede(taskId, reply.id);
     return (await this.#runner.committer.write(write)).ok;
   }
 
   async delete({ agent, tenant, owner }: Scope, taskId: string, deliveryId: string): Promise<void> {
     const which = { id: taskId, group: "replies" as const, deliveryId };
-    this.#abort(taskId, deliveryId);
+    this.#supersede(taskId, deliveryId);
     await this.#runner.committer.write({ kind: "delivery-delete", agent, tenant, owner, ...which });
   }
 
-  /** Before the write that ends it: what the write makes due must not be aborted. */
-  #abort(taskId: string, deliveryId: string): void {
-    for (const worker of this.#workers.values()) worker.abort(taskId, deliveryId);
+  /** Before the write that ends it: what the write makes due must not be aborted. Webhooks have ids of their own. */
+  #supersede(taskId: string, deliveryId: string): void {
+    for (const [route, worker] of this.#workers) if (route !== WEBHOOK_ROUTE) worker.supersede(taskId, deliveryId);
   }
 
   async find(taskId: string, deliveryId: string): Promise<StoredDelivery | undefined> {

@@ -67,6 +67,12 @@ export class ClaimedDelivery implements OpenDelivery {
     this.#controller.abort();
   }
 
+  /** A write that is under way replaces or deletes the delivery: giving it back before would make it due once more. */
+  supersede(): void {
+    this.isSettled = true;
+    this.abort();
+  }
+
   read(after: number): Promise<readonly LogEntry[] | undefined> {
     return this.#runner.readers.readStore({ id: this.record.taskId, after });
   }

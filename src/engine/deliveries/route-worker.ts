@@ -1,5 +1,5 @@
 import { STATE_CLASS } from "../../model/task.ts";
-import { type DeliveryClaim, WEBHOOK_ROUTE } from "../../store/contract.ts";
+import type { DeliveryClaim } from "../../store/contract.ts";
 import type { EngineContext } from "../options.ts";
 import type { Runner } from "../runs/runner.ts";
 import { waitUntil } from "../tasks/log-stream.ts";
@@ -27,8 +27,8 @@ export class RouteWorker {
   readonly #context: EngineContext;
   readonly #runner: Runner;
   readonly #route: DeliveryRoute;
-  /** By place: a delivery that is registered again while it is under way is begun again. */
-  readonly #open = new Map<number, ClaimedDelivery>();
+  /** By task and id: a delivery that is registered again while it is under way is begun again. */
+  readonly #open = new Map<string, ClaimedDelivery>();
   readonly #running = new Set<Promise<void>>();
   readonly #lanes = new Map<string, number>();
   #claimed = 0;
@@ -58,12 +58,8 @@ export class RouteWorker {
     await Promise.all(this.#running);
   }
 
-  /** Webhooks have ids of their own. */
-  abort(taskId: string, id: string): void {
-    for (const open of this.#open.values()) {
-      const { record } = open;
-      if (record.taskId === taskId && record.id === id && record.route !== WEBHOOK_ROUTE) open.abort();
-    }
+  supersede(taskId: string, id: string): void {
+    this.#open.get(keyOf({ taskId, id }))?.supersede();
   }
 
   /** Claims what is due and there is room for; whatever ends or becomes due looks again. */
@@ -116,8 +112,9 @@ export class RouteWorker {
 
   begin(claim: DeliveryClaim, held: boolean): void {
     const open = new ClaimedDelivery(this.#context, this.#runner, claim);
-    this.#open.get(claim.place)?.abort();
-    this.#open.set(claim.place, open);
+    const key = keyOf(claim.delivery);
+    this.#open.get(key)?.abort();
+    this.#open.set(key, open);
     if (this.#stopped) open.abort();
     if (!held) this.#count(claim.lane, 1);
     this.#renewLater();
@@ -125,7 +122,7 @@ export class RouteWorker {
       .catch((error: unknown) => this.#context.log.warn({ err: error, ...open.fields }, "A delivery broke off."))
       .finally(() => {
         this.#running.delete(running);
-        if (this.#open.get(claim.place) === open) this.#open.delete(claim.place);
+        if (this.#open.get(key) === open) this.#open.delete(key);
         if (!held) this.#count(claim.lane, -1);
         this.look();
       });
@@ -173,4 +170,9 @@ export class RouteWorker {
     if (count > 0) this.#lanes.set(lane, count);
     else this.#lanes.delete(lane);
   }
+}
+
+/** The length first, so that no two deliveries share a key. */
+function keyOf({ taskId, id }: { readonly taskId: string; readonly id: string }): string {
+  return `${taskId.length}:${taskId}${id}`;
 }
