@@ -2,7 +2,7 @@
 
 import type { BackoffPolicy } from "../model/backoff.ts";
 import type { Caller } from "../model/caller.ts";
-import type { CallContext, Delivery, Dispatcher } from "../model/operation.ts";
+import type { CallContext, Delivery, Dispatcher, ReplyTo } from "../model/operation.ts";
 import type { LogFields } from "../model/ports.ts";
 import type { Closure, Connection } from "../wire/connection.ts";
 import type { FullReply, RequestHead } from "../wire/exchange.ts";
@@ -21,6 +21,54 @@ export interface CarrierHost extends CodecTools {
    * ProtocolError if the agent is not found or the caller sends too many.
    */
   context(agent: string, caller: Caller): ServeContext;
+  readonly replies: OwedReplies;
+  readonly records: Records;
+}
+
+interface TaskScope {
+  readonly agent: string;
+  readonly tenant: string;
+  readonly owner: string;
+}
+
+/** Deliveries of tasks that exist; those of new messages are registered by `replyTo`. */
+export interface OwedReplies {
+  /**
+   * One of the same id gets the new address and keeps its cursor, and whatever is under way for it is aborted at once.
+   * `after` is the cursor of one that is new; default: the newest event. False: the task is gone.
+   */
+  put(
+    scope: TaskScope,
+    taskId: string,
+    reply: ReplyTo & { readonly dialect: string; readonly after?: number },
+  ): Promise<boolean>;
+  /** What is under way for it is aborted at once. */
+  delete(scope: TaskScope, taskId: string, id: string): Promise<void>;
+}
+
+/** Small durable facts beside tasks, by space and key, as JSON text. */
+export interface Records {
+  record(space: string, key: string): Promise<string | undefined>;
+  records(space: string, query: RecordQuery): Promise<readonly { readonly key: string; readonly value: string }[]>;
+  put(record: RecordTarget & { readonly value: string }): Promise<boolean>;
+  /** As `put` with what `change` makes of the present value. Undefined: no change. */
+  update(record: RecordTarget, change: (before: string | undefined) => string | undefined): Promise<void>;
+  delete(space: string, key: string): Promise<void>;
+}
+
+interface RecordQuery {
+  /** Key of the last one of the page before. */
+  readonly after?: string;
+  readonly limit: number;
+}
+
+interface RecordTarget {
+  readonly space: string;
+  readonly key: string;
+  /** How long it is kept; absent: until it is deleted. */
+  readonly ttlMs?: number;
+  /** Maximum number of records in the space: the oldest are deleted. */
+  readonly keep?: number;
 }
 
 /**

@@ -155,6 +155,8 @@ async function openCore(
       agents: services,
       limits: gate.limits,
       context: (agent, caller) => gate.enter(caller, agent, dialect),
+      replies: engine.replies,
+      records: engine.records,
     }),
   });
   closing.add(() => carriers?.settle());

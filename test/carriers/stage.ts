@@ -125,6 +125,8 @@ export async function openRoomStage(
       limits,
       report: () => {},
       agents: services,
+      replies: engine.replies,
+      records: engine.records,
       context(agent, caller) {
         const service = services.get(agent);
         if (service === undefined) throw new ProtocolError("METHOD_NOT_FOUND", "Agent not found.");

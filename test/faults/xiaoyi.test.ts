@@ -1,6 +1,6 @@
 /** A server that is killed when an answer is complete, before the phone was told: the next one sees to that. */
 
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -10,6 +10,7 @@ import type { TaskState } from "../../src/model/task.ts";
 import { systemClock } from "../../src/server/clock-and-ids.ts";
 import type { XiaoyiOptions } from "../../src/server/xiaoyi/open-xiaoyi.ts";
 import { createSimulator, type Simulator, seededRandom } from "../../src/simulator/index.ts";
+import { openDriver } from "../../src/store/sqlite/driver.ts";
 import { Victim } from "./victim.ts";
 import { GO, XIAOYI } from "./xiaoyi-files.ts";
 
@@ -51,13 +52,15 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isSo())) await pause(5);
 }
 
-/** Waits until the server has noted down whom it owes an answer, or that it owes none. */
-async function noted(...taskIds: readonly string[]): Promise<void> {
-  const read = () => readFile(`${file}.xiaoyi-unanswered.json`, "utf8").catch(() => "[]");
-  await until(async () => {
-    const notes = JSON.parse(await read()) as readonly (readonly [string, string])[];
-    return notes.length === taskIds.length && taskIds.every((id, at) => notes[at]?.[0].includes(id));
-  });
+/** Waits until the store has these tasks as those whose answers are owed. */
+async function owed(...taskIds: readonly string[]): Promise<void> {
+  const driver = await openDriver(file);
+  const tasks = driver.prepare<{ id: string }>(
+    "SELECT CAST(task.id AS TEXT) AS id FROM delivery JOIN task ON task.seq = delivery.task ORDER BY place",
+  );
+  const found = () => tasks.all().map(({ id }) => id);
+  await until(() => JSON.stringify(found()) === JSON.stringify(taskIds));
+  driver.close();
 }
 
 /** Lets the agent answer, and kills the server when the log has it. */
@@ -81,7 +84,7 @@ describe("a phone on the link", () => {
     await simulator.ready();
     const task = simulator.phone.say(text);
     await task.waitUntil(({ shown }) => shown > 0);
-    await noted(task.id);
+    await owed(task.id);
     simulator.faults.refuse(503);
     simulator.faults.cut();
     await killWhen(url, task.id, state);
@@ -94,7 +97,7 @@ describe("a phone on the link", () => {
     await victim.start();
     await task.waitUntil(({ state }) => state === "input-required");
     expect(task.screen().text).toBe("Which one?");
-    await noted();
+    await owed();
     expect(simulator.violations).toEqual([]);
   });
 
@@ -106,7 +109,7 @@ describe("a phone on the link", () => {
     await victim.start();
     await task.waitUntilSettled();
     expect([task.ending, task.screen().text, task.finals]).toEqual(["final", "About tea", 1]);
-    await noted();
+    await owed();
     await victim.kill();
     await victim.start();
     await simulator.ready();
@@ -121,7 +124,7 @@ describe("a phone on the link", () => {
     await start({ links: [{ ...linkTo(simulator), push: pushOf(simulator) }] });
     await simulator.ready();
     await simulator.phone.say("tea").waitUntilSettled();
-    await noted();
+    await owed();
     await victim.kill();
     await victim.start();
     await simulator.ready();
@@ -143,12 +146,12 @@ describe("a phone whose platform calls over HTTP", () => {
       body: JSON.stringify({ jsonrpc: "2.0", id: "1", method: "message/stream", params }),
     });
     await body?.getReader().read();
-    await noted("session&1");
+    await owed("session&1");
     await victim.kill();
     await writeFile(file + GO, "");
     await victim.start();
     await until(async () => (await metrics()).includes("dragoman_phone_notices_sent_total 1\n"));
-    await noted();
+    await owed();
     await victim.kill();
     await victim.start();
     expect(titles()).toHaveLength(1);

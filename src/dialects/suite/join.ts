@@ -133,6 +133,8 @@ export async function serveLink({ name, serving }: Dialect, context: ServeContex
     agents: new Map([[service.name, service]]),
     accepts: true,
     context: () => context,
+    replies: { put: async () => true, delete: async () => {} },
+    records: NO_RECORDS,
   };
   const [carrier] = (await serving.carriers?.(host)) ?? [];
   const conversation = carrier?.open?.[0] ?? carrier?.accept?.admit({ headers: {}, baseUrl: undefined });
@@ -283,3 +285,11 @@ export async function allFrames(stream: FrameStream): Promise<StreamFrame[]> {
   for await (const batch of stream) frames.push(...batch);
   return frames;
 }
+
+const NO_RECORDS: CarrierHost["records"] = {
+  record: async () => undefined,
+  records: async () => [],
+  put: async () => true,
+  update: async () => {},
+  delete: async () => {},
+};

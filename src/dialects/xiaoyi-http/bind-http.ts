@@ -6,7 +6,7 @@
 import type { Caller } from "../../model/caller.ts";
 import { type ErrorCode, ProtocolError } from "../../model/errors.ts";
 import { isObject } from "../../model/json.ts";
-import type { CallContext } from "../../model/operation.ts";
+import type { CallContext, ReplyTo } from "../../model/operation.ts";
 import type { Clock, Log } from "../../model/ports.ts";
 import { type ExchangeReply, type ExchangeRequest, type FullReply, jsonReply } from "../../wire/exchange.ts";
 import { type JsonRpcId, type JsonRpcRequest, PARSE_ERROR, parseJsonRpc } from "../../wire/json-rpc.ts";
@@ -27,8 +27,7 @@ import { DIALECT_NAME, MESSAGE_PATH, TOKEN_PATH, VERSION } from "./card.ts";
 import { Conversation, type OpenedAnswer } from "./conversation.ts";
 import { answerTokenRequest, authorize, deauthorize, requireShortBody, tokenErrorReply, withAccount } from "./login.ts";
 import type { Entry } from "./options.ts";
-import { streamReply, tapAnswerReply } from "./stream.ts";
-import { respondImmediately } from "./watch-reader.ts";
+import { respondImmediately, streamReply, tapAnswerReply } from "./stream.ts";
 
 export interface XiaoyiHttpOptions {
   /** The agent's connections to the platform; an agent without entries has no such endpoint. */
@@ -213,46 +212,30 @@ class Request {
     const { ids, limits, report } = this.#context;
     const { losses, value: decoded } = decodeMessageParams(params ?? {}, { maxItems: limits.maxParts }, ids);
     if (losses.length > 0) report(losses);
-    const { language, notifications, render, unanswered, uploads } = this.#entry;
+    const { language, notifications, render, uploads } = this.#entry;
     const { sessionId, taskId } = decoded;
     await notifications?.registerDevice(decoded);
     const tapped = tappedNotificationId(decoded.events);
     if (notifications !== undefined && tapped !== undefined) {
       return tapAnswerReply(await notifications.readAnswer(tapped), { id, taskId, language }, this.#context);
     }
-    const attendance = notifications && {
-      onTask: (task: string) => {
-        if (task !== taskId) void unanswered?.delete(taskId);
-        void unanswered?.set(task, sessionId);
-      },
-      onFinished: (task: string) => {
-        notifications.cancel(task);
-        void unanswered?.delete(task);
-      },
-      onDisconnected: (task: string) => {
-        notifications.notifyWhenDone(task, sessionId);
-        void unanswered?.delete(task);
-      },
-    };
+    const attendance = notifications?.attend(sessionId);
     const onFailure = (error: unknown) => this.#refusals.note(this.#context.service.name, error);
     const how = { id, taskId, render, language, attendance, prepare: uploads?.prepare, onFailure };
-    // Stored before the task can end: if it ends as the process does, the next process notifies the user.
-    if (notifications !== undefined) await unanswered?.set(taskId, sessionId);
-    const answering = await this.#send(decoded).catch((error: unknown) => {
-      void unanswered?.delete(taskId);
+    const answering = await this.#send(decoded, attendance?.replyTo).catch((error: unknown) => {
+      attendance?.left();
       throw error;
     });
-    if (answering === undefined) void unanswered?.delete(taskId);
     return streamReply(answering, how, this.#context);
   }
 
   /** Downloading files may take a while, so the user gets a sign of life first. */
-  async #send(decoded: DecodedMessage): Promise<OpenedAnswer | undefined> {
+  async #send(decoded: DecodedMessage, replyTo: ReplyTo | undefined): Promise<OpenedAnswer | undefined> {
     const { intake = NO_INTAKE, language } = this.#entry;
     const message = await withAccount(decoded, this.#entry);
-    if (!intake.hasFiles(message)) return this.#conversation().send(decoded, message);
+    if (!intake.hasFiles(message)) return this.#conversation().send(decoded, message, replyTo);
     return respondImmediately(
-      intake.download(message, language).then((readable) => this.#conversation().send(decoded, readable)),
+      intake.download(message, language).then((readable) => this.#conversation().send(decoded, readable, replyTo)),
     );
   }
 

@@ -4,7 +4,7 @@
 
 import { ProtocolError } from "../../model/errors.ts";
 import type { Message } from "../../model/message.ts";
-import type { FrameStream } from "../../model/operation.ts";
+import type { FrameStream, ReplyTo } from "../../model/operation.ts";
 import { isInterrupted, isTerminal, type Task } from "../../model/task.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
 import type { AgentTasks } from "../xiaoyi/agent-tasks.ts";
@@ -37,11 +37,12 @@ export class Conversation {
    * The answer to a message, or undefined if no task waits for it. The platform's task id is the task's own id. If that
    * task has ended or has another owner, a new task is created, and only its answer uses the platform's id.
    */
-  async send(decoded: DecodedMessage, message: Message): Promise<OpenedAnswer | undefined> {
+  async send(decoded: DecodedMessage, message: Message, replyTo?: ReplyTo): Promise<OpenedAnswer | undefined> {
     const contextId = await this.#contextOf(decoded.sessionId);
     const waiting = await this.#waiting(contextId);
     if (!decoded.isTurn && waiting === undefined && !(await this.#runs(decoded.taskId))) return undefined;
-    const { hasChosenId, frames } = await this.#tasks.open({ ...message, contextId }, waiting?.id ?? decoded.taskId);
+    const id = waiting?.id ?? decoded.taskId;
+    const { hasChosenId, frames } = await this.#tasks.open({ ...message, contextId }, id, replyTo);
     return { frames, continues: waiting !== undefined && hasChosenId };
   }
 

@@ -32,8 +32,6 @@ export interface Entry {
   readonly accounts: Accounts | undefined;
   /** Absent: users who left are not notified. */
   readonly notifications?: OfflineNotifications | undefined;
-  /** The conversations whose streams are open, by task. Absent: after a crash, their readers are not notified. */
-  readonly unanswered?: PersistentMap | undefined;
   /** Contexts of cleared sessions, by session id. Absent: a cleared session stays in its context. */
   readonly cleared?: PersistentMap | undefined;
   /** Absent: files stay at the platform. */

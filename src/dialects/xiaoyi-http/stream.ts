@@ -5,6 +5,7 @@ import type { StreamEvent } from "../../model/event.ts";
 import type { FrameStream, StreamFrame } from "../../model/operation.ts";
 import type { StreamReply } from "../../wire/exchange.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
+import { DONE } from "../../wire/pipe-frames.ts";
 import { encodeSseLine } from "../../wire/sse.ts";
 import type { ServeContext } from "../contract.ts";
 import { toPublicError } from "../shared/errors.ts";
@@ -13,10 +14,10 @@ import { mapFrames } from "../shared/http/map-frames.ts";
 import { withoutEarlierArtifacts } from "../xiaoyi/agent-tasks.ts";
 import { coalesce, type RenderedFrame, toResponse } from "../xiaoyi/frames.ts";
 import type { Language } from "../xiaoyi/phone-texts.ts";
+import type { Attendance } from "../xiaoyi/ports.ts";
 import { toTapAnswerFrames } from "../xiaoyi/render/notification.ts";
 import { Renderer, type RenderMode } from "../xiaoyi/render/renderer.ts";
 import type { OpenedAnswer } from "./conversation.ts";
-import { type ReaderWatch, taskIdOf, watchReader } from "./watch-reader.ts";
 
 interface StreamOptions {
   readonly id: JsonRpcId;
@@ -28,10 +29,8 @@ interface StreamOptions {
   readonly prepare?: ((event: StreamEvent) => Promise<StreamEvent>) | undefined;
   /** Called with the error if the stream fails. */
   readonly onFailure: (error: unknown) => void;
-  /** Receives the task's id and whether the reader stayed to the end. */
-  readonly attendance?:
-    | (Pick<ReaderWatch, "onDisconnected" | "onFinished"> & { readonly onTask: (taskId: string) => void })
-    | undefined;
+  /** Learns whether the reader stayed to the end. */
+  readonly attendance?: Pick<Attendance, "finished" | "left"> | undefined;
 }
 
 export function streamReply(
@@ -46,24 +45,21 @@ export function streamReply(
   let seenTask = "";
   let finished = false;
   const map = (frame: StreamFrame, into: StreamFrame[]): boolean => {
-    if (seenTask === "") {
-      seenTask = taskIdOf(frame.event) ?? "";
-      if (seenTask !== "") attendance?.onTask(seenTask);
-    }
+    if (seenTask === "") seenTask = taskIdOf(frame.event) ?? "";
     const event = answering?.continues === true ? withoutEarlierArtifacts(frame.event) : frame.event;
     add(renderer.push(event), frame.event, into);
     finished = renderer.ended || renderer.asking;
     return finished;
   };
-  const frames = mapFrames(source, map, () => {
+  const atEnd = () => {
     // A server that shuts down ends its streams early, and the phone would wait forever.
     return renderer.asking ? [] : renderer.fail(STOPPED).map((rendered) => new DeviceFrame(rendered, NO_EVENT));
-  });
-  const watched =
-    attendance === undefined
-      ? frames
-      : watchReader(frames, { ...attendance, isFinished: () => finished, taskId: () => seenTask || undefined });
-  return eventStreamReply(watched, {
+  };
+  const onClose = () => {
+    if (finished && seenTask !== "") attendance?.finished(seenTask);
+    else attendance?.left();
+  };
+  return eventStreamReply(mapFrames(source, map, { atEnd, onClose }), {
     keepAliveMs: limits.keepAliveMs,
     framing: new DeviceFraming(id, renderer, onFailure),
   });
@@ -183,3 +179,45 @@ function toEvents(id: JsonRpcId, batch: readonly StreamFrame[]): string {
 function toEvent(id: JsonRpcId, { error, result }: RenderedFrame): string {
   return encodeSseLine(toResponse(id, result, error));
 }
+
+function taskIdOf(event: StreamEvent): string | undefined {
+  if ("task" in event) return event.task.id;
+  if ("statusUpdate" in event) return event.statusUpdate.taskId;
+  return "artifactUpdate" in event ? event.artifactUpdate.taskId : undefined;
+}
+
+/** Begins the response immediately, with no content but a sign of life. */
+export function respondImmediately(answering: Promise<OpenedAnswer | undefined>): OpenedAnswer {
+  let continues = false;
+  const source = answering.then((answer) => {
+    continues = answer?.continues === true;
+    return answer?.frames[Symbol.asyncIterator]();
+  });
+  // The reader receives the error; there may be no reader.
+  source.catch(() => {});
+  let begun = false;
+  return {
+    get continues() {
+      return continues;
+    },
+    frames: {
+      [Symbol.asyncIterator]: () => ({
+        async next() {
+          if (begun) return (await source)?.next() ?? DONE;
+          begun = true;
+          return { done: false, value: [WORKING_FRAME] };
+        },
+        async return() {
+          const frames = await source.catch(() => undefined);
+          await frames?.return?.();
+          return DONE;
+        },
+      }),
+    },
+  };
+}
+
+const WORKING_FRAME: StreamFrame = {
+  event: { statusUpdate: { taskId: "", contextId: "", status: { state: "TASK_STATE_WORKING" } } },
+  json: "",
+};

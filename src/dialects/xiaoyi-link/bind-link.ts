@@ -2,6 +2,7 @@
 
 import { ProtocolError } from "../../model/errors.ts";
 import type { Message } from "../../model/message.ts";
+import type { Delivery } from "../../model/operation.ts";
 import type { Closure } from "../../wire/connection.ts";
 import type { JsonRpcId } from "../../wire/json-rpc.ts";
 import type { Link } from "../../wire/link.ts";
@@ -10,17 +11,17 @@ import { type ControlTarget, decodeControl, isDesktop } from "../xiaoyi/control.
 import { type DecodedMessage, decodeMessageParams, tappedNotificationId } from "../xiaoyi/decode.ts";
 import { toFrameError } from "../xiaoyi/errors.ts";
 import { toErrorResponse, toResponse } from "../xiaoyi/frames.ts";
-import { downloadFiles, NO_NOTIFICATIONS, type OfflineNotifications } from "../xiaoyi/ports.ts";
+import { downloadFiles } from "../xiaoyi/ports.ts";
 import { toTapAnswerFrames } from "../xiaoyi/render/notification.ts";
 import { FileUploads } from "../xiaoyi/upload.ts";
 import { Connection, DuplicateFilter, type ReceivedFrame } from "./connection.ts";
 import { type ControlFrame, type DropReason, decodeFrame, type MessageFrame } from "./decode.ts";
 import { toAnswer, toHeartbeat, toIntroduction } from "./encode.ts";
 import { DEFAULT_LINK_TIMES, type LinkAgentOptions, type LinkTimes } from "./options.ts";
+import { decodeReplyAddress, type MessageHead, OwedReplies, type ReplyAddress, whenAborted } from "./owed-replies.ts";
 import { Reply } from "./reply.ts";
 import { ControlHandler, type Session, Sessions } from "./sessions.ts";
 import { LinkTasks } from "./tasks.ts";
-import { findUnansweredTasks, type ReplyAddress, withReplyAddress } from "./unanswered-tasks.ts";
 
 /** Longer frames are dropped. */
 const MAX_FRAME_LENGTH = 4 * 1024 * 1024;
@@ -39,7 +40,7 @@ export class LinkAgent {
   readonly #times: LinkTimes;
   readonly #tasks: LinkTasks;
   readonly #uploads: FileUploads | undefined;
-  readonly #notifications: OfflineNotifications;
+  readonly #owed: OwedReplies;
   readonly #duplicates: DuplicateFilter;
   readonly #connections = new Map<string, LinkConnection>();
   readonly #sessions: Sessions;
@@ -52,7 +53,7 @@ export class LinkAgent {
     this.#times = { ...DEFAULT_LINK_TIMES, ...options.times };
     this.#tasks = new LinkTasks(options);
     this.#uploads = options.upload === undefined ? undefined : new FileUploads(options.upload, options.log);
-    this.#notifications = options.notifications ?? NO_NOTIFICATIONS;
+    this.#owed = new OwedReplies(options);
     this.#duplicates = new DuplicateFilter(options.clock);
     this.#sessions = new Sessions(options.cleared);
     this.#controls = new ControlHandler(this.#tasks, this.#sessions, options.context.ids);
@@ -80,22 +81,38 @@ export class LinkAgent {
     return closure;
   }
 
-  /** Resumes the tasks of an earlier process; answers for a server that is no longer configured go to the first. */
-  async resume(since: number, servers: readonly [string, ...string[]]): Promise<void> {
-    const { agentId, unanswered } = this.#options;
-    await this.#sessions.load();
-    for (const { id, address } of await findUnansweredTasks(
-      { agentId, since, unanswered },
-      this.#tasks,
-      this.#notifications,
-    )) {
-      const server = servers.includes(address.server) ? address.server : servers[0];
-      const session = this.#sessions.of(address.sessionId, server);
-      session.tasks.set(address.taskId, id);
-      const reply = this.#createReply(session, address);
-      reply.frames.push(...address.frames.map((key) => this.#duplicates.restore(key)));
-      reply.follow();
-    }
+  /** Loads what an earlier process stored. */
+  load(): Promise<void> {
+    return this.#sessions.load();
+  }
+
+  /** Answers a message until that is done or left: called as soon as it is stored, and again in a later process. */
+  async deliver({ record, signal }: Delivery): Promise<void> {
+    const address = decodeReplyAddress(record.address);
+    if (address === undefined || signal.aborted) return;
+    const reply = this.#owed.find(address) ?? this.#restore(record.taskId, address);
+    if (reply === undefined) this.#owed.leave(record.taskId, address.sessionId);
+    else reply.noteTask(record.taskId);
+    // Settling and leaving an answer changes the delivery, which aborts it here.
+    await whenAborted(signal);
+  }
+
+  /**
+   * Answers a message that an earlier process received. Undefined if a newer message took its place: phones show one
+   * answer per conversation.
+   */
+  #restore(taskId: string, address: ReplyAddress): Reply | undefined {
+    if (this.#owed.isReceivedHere(address)) return undefined;
+    const { servers } = this.#options;
+    const server = servers.includes(address.server) ? address.server : servers[0];
+    const session = this.#sessions.of(address.sessionId, server);
+    if (session.reply !== undefined && session.reply.receivedAt >= address.at) return undefined;
+    this.#abandonReply(session);
+    session.tasks.set(address.taskId, taskId);
+    const reply = this.#createReply(session, address);
+    reply.frames.push(...address.frames.map((key) => this.#duplicates.restore(key)));
+    reply.follow();
+    return reply;
   }
 
   /** Resolves when all complete answers have been sent, or after this time. */
@@ -113,10 +130,10 @@ export class LinkAgent {
   close(): void {
     this.#closed = true;
     for (const session of this.#sessions.busy) {
-      // The next process resumes running tasks, but not those that have ended or wait for the user.
+      // The next process answers what is left; users who can be notified need not wait for it.
       const { reply } = session;
-      if (reply?.isUndelivered === true) this.#abandonReply(session);
-      else if (reply?.isComplete === true) void this.#options.unanswered?.delete(session.taskOf(reply.platformId));
+      if (reply?.isUndelivered === true) this.#owed.notifyLater(session, reply);
+      else if (reply?.isComplete === true) this.#owed.delivered(session, reply);
       reply?.abandon();
     }
     this.#sessions.busy.clear();
@@ -160,26 +177,17 @@ export class LinkAgent {
     }
     const session = this.#sessions.of(decoded.sessionId, server);
     session.server = server;
-    const address = this.#replyAddress(frame, decoded, server, received);
-    void this.#notifications.registerDevice(decoded);
+    const head = this.#headOf(frame, decoded.taskId);
+    void this.#options.notifications?.registerDevice(decoded);
     const tapped = tappedNotificationId(decoded.events);
-    const message = withReplyAddress({ ...decoded.message, contextId: session.contextId }, address);
-    if (tapped !== undefined) this.#notificationTapped(session, address, tapped, received);
-    else if (decoded.isTurn) this.#userMessage(session, message, address, received);
+    const message = { ...decoded.message, contextId: session.contextId };
+    if (tapped !== undefined) this.#notificationTapped(session, head, tapped, received);
+    else if (decoded.isTurn) this.#userMessage(session, message, head, received);
     else this.#deviceEvent(session, message, received);
   }
 
-  #replyAddress(frame: MessageFrame, ids: TaskIds, server: string, { key }: ReceivedFrame): ReplyAddress {
-    return {
-      agentId: this.#options.agentId,
-      sessionId: ids.sessionId,
-      taskId: ids.taskId,
-      requestId: frame.id,
-      server,
-      desktop: isDesktop(frame.deviceId),
-      at: this.#options.clock.now(),
-      frames: [key],
-    };
+  #headOf({ deviceId, id }: MessageFrame, taskId: string): MessageHead {
+    return { taskId, requestId: id, desktop: isDesktop(deviceId), at: this.#options.clock.now() };
   }
 
   /** The conversation of a message; an app session is resolved to its conversation. */
@@ -220,24 +228,24 @@ export class LinkAgent {
     }
     this.#abandonReply(session);
     session.server = server;
-    const reply = this.#createReply(session, this.#replyAddress(frame, { sessionId, taskId }, server, received));
+    const reply = this.#createReply(session, this.#headOf(frame, taskId));
     reply.frames.push(received);
     reply.refuse(error);
   }
 
-  #userMessage(session: Session, message: Message, address: ReplyAddress, received: ReceivedFrame): void {
+  #userMessage(session: Session, message: Message, head: MessageHead, received: ReceivedFrame): void {
     const current = session.reply?.ended === false ? session.reply : undefined;
-    if (current?.platformId === address.taskId) {
-      current.requestId = address.requestId;
+    if (current?.platformId === head.taskId) {
+      current.requestId = head.requestId;
       current.frames.push(received);
       this.#addTo(session, current, message);
       return;
     }
     // The answer to a question normally has the ids of the message that led to it, but this is not guaranteed.
     const answers = current?.following === false;
-    if (answers) session.tasks.set(address.taskId, session.taskOf(current.platformId));
+    if (answers) session.tasks.set(head.taskId, session.taskOf(current.platformId));
     else this.#abandonReply(session);
-    const reply = this.#createReply(session, address);
+    const reply = this.#createReply(session, head);
     reply.frames.push(received);
     this.#open(session, reply, message, answers);
   }
@@ -245,26 +253,24 @@ export class LinkAgent {
   /** Phones show the newest task only: the end of any other is sent as a notification. */
   #abandonReply(session: Session): void {
     const { reply } = session;
-    if (reply?.isSent === false) this.#notifyLater(session.taskOf(reply.platformId), session.id);
-    reply?.abandon();
+    if (reply === undefined) return;
+    if (!reply.isSent && reply.isStored) this.#owed.leave(session.taskOf(reply.platformId), session.id);
+    this.#owed.delete(session, reply);
+    reply.abandon();
     session.reply = undefined;
-  }
-
-  #notifyLater(taskId: string, sessionId: string): void {
-    this.#notifications.notifyWhenDone(taskId, sessionId);
-    void this.#options.unanswered?.delete(taskId);
   }
 
   /** The stored answer is sent, without calling the agent. */
   #notificationTapped(
     session: Session,
-    { requestId, taskId }: ReplyAddress,
+    { requestId, taskId }: MessageHead,
     pushDataId: string,
     received: ReceivedFrame,
   ): void {
     const scope = { taskId, artifactId: this.#options.artifactId };
     if (session.reply?.isSettled !== true) this.#abandonReply(session);
-    void this.#notifications.readAnswer(pushDataId).then((text) => {
+    const answer = this.#options.notifications?.readAnswer(pushDataId) ?? Promise.resolve(undefined);
+    void answer.then((text) => {
       for (const { error, result } of toTapAnswerFrames(scope, text, this.#options.language)) {
         this.#sendIfAddressed(session, taskId, toResponse(requestId, result, error));
       }
@@ -293,7 +299,9 @@ export class LinkAgent {
     reply.expectsInput = true;
     void reply.started
       .then(() => this.#downloadFiles(message))
-      .then((readable) => this.#tasks.add(readable, session.taskOf(reply.platformId)))
+      .then((readable) =>
+        this.#tasks.add(readable, session.taskOf(reply.platformId), this.#owed.replyTo(session, reply)),
+      )
       .catch((error: unknown) => {
         reply.expectsInput = false;
         this.#options.log.warn({ err: error }, "A message could not be added to its task.");
@@ -304,10 +312,8 @@ export class LinkAgent {
     this.#sessions.busy.add(session);
     const open = async () => {
       const taken = await this.#downloadFiles(message);
-      const id = session.taskOf(reply.platformId);
-      // Stored before the task can end: if it ends as the process does, the next process sends the answer.
-      await this.#options.unanswered?.set(id, session.id);
-      return (await this.#tasks.open(taken, id)).frames;
+      return (await this.#tasks.open(taken, session.taskOf(reply.platformId), this.#owed.replyTo(session, reply)))
+        .frames;
     };
     reply.follow(open, continues);
   }
@@ -316,11 +322,13 @@ export class LinkAgent {
     return downloadFiles(message, this.#options.language, this.#options.intake);
   }
 
-  #createReply(session: Session, { desktop, requestId, taskId }: ReplyAddress): Reply {
+  #createReply(session: Session, { at, desktop, requestId, taskId }: MessageHead): Reply {
     const { agentId, artifactId, clock, context, language, mode } = this.#options;
+    if (session.reply !== undefined) this.#owed.delete(session, session.reply);
     session.reply?.abandon();
     const reply: Reply = new Reply(requestId, {
       address: { agentId, sessionId: session.id, taskId },
+      at,
       mode,
       language,
       desktop,
@@ -330,21 +338,17 @@ export class LinkAgent {
       report: context.report,
       prepare: this.#uploads?.prepare,
       reopen: (moreComes) => this.#tasks.follow(session.taskOf(taskId), moreComes),
-      onTask: (id) => {
-        const wanted = session.taskOf(taskId);
-        if (id !== wanted) void this.#options.unanswered?.delete(wanted);
-        session.tasks.set(taskId, id);
-        void this.#options.unanswered?.set(id, session.id);
-      },
+      onTask: (id) => session.tasks.set(taskId, id),
       onReady: () => this.#connections.get(session.server)?.wake(session),
-      onUndelivered: () => this.#notifyLater(session.taskOf(taskId), session.id),
+      onUndelivered: () => this.#owed.notifyLater(session, reply),
       onSettled: () => {
-        this.#notifications.cancel(session.taskOf(taskId));
-        void this.#options.unanswered?.delete(session.taskOf(taskId));
+        this.#owed.delivered(session, reply);
         session.settle(reply);
+        if (reply.ended) this.#owed.delete(session, reply);
       },
     });
     session.reply = reply;
+    this.#owed.add(session, reply);
     this.#sessions.busy.add(session);
     return reply;
   }
@@ -394,5 +398,3 @@ export class LinkAgent {
     log.warn({ agentId, why }, "A frame of Xiaoyi was not understood or not for us; others like it are not logged.");
   }
 }
-
-type TaskIds = Pick<ReplyAddress, "sessionId" | "taskId">;

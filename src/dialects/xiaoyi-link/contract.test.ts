@@ -15,6 +15,8 @@ const serving: Dialect["serving"] = {
   async carriers(host) {
     const agent = new LinkAgent({
       agentId: "agent-1",
+      servers: ["main"],
+      replies: { route: "link", put: async () => {}, delete: async () => {} },
       context: host.context("agent", ANONYMOUS),
       artifactId: () => next("artifact"),
       clock: systemClock,

@@ -439,7 +439,6 @@ describe("cancelling and clearing", () => {
         await written.pass();
         kept.set(sessionId, contextId);
       },
-      delete: async () => {},
     };
     const stage = await Stage.open({ agent: echo(), cleared });
     const platform = stage.connect();
@@ -451,7 +450,6 @@ describe("cancelling and clearing", () => {
     await settle();
     expect(isCleared()).toBe(true);
     const next = await Stage.open({ agent: echo(), cleared, after: stage });
-    await next.agent.resume(next.clock.now(), ["main"]);
     await next.connect().say(message("two", { taskId: "t2" }));
     const { contextId } = await next.harness.get("t2");
     expect([...kept]).toEqual([["session-1", contextId]]);

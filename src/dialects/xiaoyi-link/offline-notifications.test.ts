@@ -1,40 +1,66 @@
 import { describe, expect, it } from "vitest";
+import type { Agent } from "../../engine/agent.ts";
 import { agentOf, chunk, echo, inputText, status } from "../../engine/testing/agents.ts";
 import { settle } from "../../engine/testing/fake-clock.ts";
 import type { Message } from "../../model/message.ts";
 import { createDeferred } from "../../wire/link.ts";
-import type { PersistentMap } from "../xiaoyi/ports.ts";
 import { RecordedNotifications } from "../xiaoyi/testing/recorded-notifications.ts";
-import { message, Stage } from "./testing/stage.ts";
+import { message, ROUTE, Stage } from "./testing/stage.ts";
 
-/** Says what it heard when it is let. */
-function patient() {
+/** Repeats the message when the gate opens. */
+function patient(onCrash: Agent["onCrash"] = "fail") {
   const gate = createDeferred();
-  const agent = agentOf(async function* (turn) {
-    yield status("TASK_STATE_WORKING");
-    await gate.promise;
-    yield chunk("answer", inputText(turn), false);
-  });
+  const agent = agentOf(
+    async function* (turn) {
+      yield status("TASK_STATE_WORKING");
+      await gate.promise;
+      yield chunk("answer", inputText(turn), false);
+    },
+    { onCrash },
+  );
   return { agent, gate };
 }
 
-describe("a phone that does not listen any more", () => {
-  it("because another message came is told how the older task ends", async () => {
+describe("a user who has left", () => {
+  it("because another message came is notified of how the older task ends", async () => {
     const { agent, gate } = patient();
     const notifications = new RecordedNotifications();
     const stage = await Stage.open({ agent, notifications });
     const platform = stage.connect();
     await platform.say(message("one", { taskId: "t1" }));
     await platform.say(message("two", { taskId: "t2" }));
-    expect(notifications.told).toEqual([["left", "t1", "session-1"]]);
+    expect(notifications.notified).toEqual([]);
     gate.resolve();
-    await settle();
+    await settle(20);
     await stage.clock.advance(60_000);
     expect(platform.story("t2").at(-1)).toBe("completed final");
-    expect(notifications.told.slice(1)).toEqual([["seen", "t2"]]);
+    expect(notifications.notified).toEqual([["t1", "session-1"]]);
   });
 
-  it("has nothing to be told of what it was told", async () => {
+  it("because another message came before the first was stored is notified, too", async () => {
+    const gate = createDeferred();
+    const notifications = new RecordedNotifications();
+    const intake = {
+      hasFiles: ({ parts }: Message) => parts.some((part) => "url" in part),
+      download: async (given: Message) => {
+        await gate.promise;
+        return { ...given, parts: [{ text: "The content." }] };
+      },
+    };
+    const stage = await Stage.open({ agent: echo(), notifications, intake });
+    const platform = stage.connect();
+    const file = { kind: "file", file: { name: "a.txt", mimeType: "txt", uri: "https://files.example/a" } };
+    await platform.say(message("", { taskId: "t1", parts: [file] }));
+    await platform.say(message("two", { taskId: "t2" }));
+    gate.resolve();
+    await settle(20);
+    await stage.clock.advance(1_000);
+    expect(notifications.notified).toEqual([["t1", "session-1"]]);
+    expect(platform.story("t1")).toEqual(["working", "=()"]);
+    expect(platform.story("t2").at(-1)).toBe("completed final");
+  });
+
+  it("is not notified of what was delivered", async () => {
     const notifications = new RecordedNotifications();
     const stage = await Stage.open({ agent: echo(), notifications });
     const platform = stage.connect();
@@ -42,13 +68,11 @@ describe("a phone that does not listen any more", () => {
     await stage.clock.advance(60_000);
     await platform.say(message("two", { taskId: "t2" }));
     await stage.clock.advance(60_000);
-    expect(notifications.told).toEqual([
-      ["seen", "t1"],
-      ["seen", "t2"],
-    ]);
+    expect(notifications.notified).toEqual([]);
+    expect([await stage.owed("t1"), await stage.owed("t2")]).toEqual([undefined, undefined]);
   });
 
-  it("is not told of a question that the next message answers", async () => {
+  it("is not notified of a question that the next message answers", async () => {
     const notifications = new RecordedNotifications();
     const stage = await Stage.open({
       agent: agentOf(async function* (turn) {
@@ -61,10 +85,12 @@ describe("a phone that does not listen any more", () => {
     await platform.say(message("start", { taskId: "t1" }));
     await platform.say(message("yes", { taskId: "t2" }));
     await stage.clock.advance(60_000);
-    expect(notifications.told).toEqual([["seen", "t1"]]);
+    expect(platform.story("t2").at(-1)).toBe("completed final");
+    expect(notifications.notified).toEqual([]);
+    expect(await stage.owed("t1")).toBeUndefined();
   });
 
-  it("because the link is down is told how the task ended, unless the link comes back soon", async () => {
+  it("because the link is down is notified of how the task ended, unless the link comes back soon", async () => {
     for (const awayMs of [29_000, 31_000]) {
       const { agent, gate } = patient();
       const notifications = new RecordedNotifications();
@@ -73,18 +99,20 @@ describe("a phone that does not listen any more", () => {
       await first.say(message("hello", { taskId: "t" }));
       await first.tear();
       gate.resolve();
-      await settle();
+      await settle(20);
       await stage.clock.advance(awayMs);
-      expect(notifications.told).toEqual(awayMs < 30_000 ? [] : [["left", "t", "session-1"]]);
+      const expected = awayMs < 30_000 ? [] : [["t", "session-1"]];
+      expect(notifications.notified).toEqual(expected);
       const second = stage.connect();
       await settle();
       await stage.clock.advance(60_000);
       expect(second.story("t").at(-1)).toBe("completed final");
-      expect(notifications.told.at(-1)).toEqual(["seen", "t"]);
+      expect(notifications.notified).toEqual(expected);
+      expect(await stage.owed("t")).toBeUndefined();
     }
   });
 
-  it("because the link is down is told of a question, also where the server stops", async () => {
+  it("because the link is down is notified of a question, also if the server stops", async () => {
     for (const stops of [false, true]) {
       const gate = createDeferred();
       const notifications = new RecordedNotifications();
@@ -102,48 +130,50 @@ describe("a phone that does not listen any more", () => {
       await first.tear();
       gate.resolve();
       await settle(20);
-      expect(notifications.told).toEqual([]);
+      expect(notifications.notified).toEqual([]);
       if (stops) stage.agent.close();
       else await stage.clock.advance(31_000);
-      expect(notifications.told).toEqual([["left", "t", "session-1"]]);
+      await settle(20);
+      expect(notifications.notified).toEqual([["t", "session-1"]]);
       if (stops) continue;
       const second = stage.connect();
       await second.say(message("yes", { taskId: "t" }));
       await stage.clock.advance(60_000);
       expect(second.story("t").at(-1)).toBe("completed final");
-      expect(notifications.told.slice(1)).toEqual([["seen", "t"]]);
+      expect(notifications.notified).toHaveLength(1);
+      expect(await stage.owed("t")).toBeUndefined();
     }
   });
 
-  it("is not told on the link what an earlier process has left to a notification", async () => {
-    const busy = agentOf(async function* ({ signal }) {
-      yield status("TASK_STATE_WORKING");
-      await new Promise((resolve) => signal.addEventListener("abort", resolve));
-    });
-    const before = await Stage.open({ agent: busy });
-    await before.connect().say(message("one", { taskId: "t" }));
+  it("in an earlier process is not answered over the link", async () => {
+    const { agent, gate } = patient("resume");
+    const before = await Stage.open({ agent, notifications: new RecordedNotifications() });
+    const platform = before.connect();
+    await platform.say(message("one", { taskId: "t1" }));
+    await platform.say(message("two", { taskId: "t2" }));
     before.harness.crash();
-    await before.clock.advance(20_000);
-    const since = before.clock.now();
+    await before.clock.advance(30_000);
     const notifications = new RecordedNotifications();
-    notifications.awaited.add("t");
-    const stage = await Stage.open({ agent: busy, notifications, after: before });
-    await stage.agent.resume(since, ["main"]);
-    const platform = stage.connect();
+    const stage = await Stage.open({ agent, notifications, after: before });
+    const next = stage.connect();
+    gate.resolve();
     await settle(20);
-    expect(platform.story("t")).toEqual([]);
+    await stage.clock.advance(5_000);
+    expect(notifications.notified).toEqual([["t1", "session-1"]]);
+    expect(next.story("t1")).toEqual([]);
+    expect(next.story("t2").at(-1)).toBe("completed final");
   });
 
-  it("is known from what it said", async () => {
+  it("is known by the device of an earlier message", async () => {
     const notifications = new RecordedNotifications();
     const stage = await Stage.open({ agent: echo(), notifications });
     const variables = { kind: "data", data: { variables: { systemVariables: { push_id: "device" } } } };
     await stage.connect().say(message("", { parts: [variables, { kind: "text", text: "hi" }] }));
-    expect(notifications.calls[0]).toEqual(["heard", "session-1", "device", undefined]);
+    expect(notifications.calls[0]).toEqual(["device", "session-1", "device", undefined]);
   });
 });
 
-describe("a notification that was tapped", () => {
+describe("a tapped notification", () => {
   const trigger = { header: { namespace: "Common", name: "Trigger" }, payload: { dataMap: { pushDataId: "p" } } };
   const tap = (taskId: string) => message("", { taskId, parts: [{ kind: "data", data: { events: [trigger] } }] });
 
@@ -154,7 +184,7 @@ describe("a notification that was tapped", () => {
     const platform = stage.connect();
     await platform.say(tap("t"));
     expect(platform.story("t")).toEqual(["=All of it. final"]);
-    expect(notifications.told).toEqual([["recall", "p"]]);
+    expect(notifications.calls.at(-1)).toEqual(["read", "p"]);
     expect(platform.answers.at(-1)?.detail.error.code).toBe(0);
   });
 
@@ -166,13 +196,10 @@ describe("a notification that was tapped", () => {
     await platform.say(message("one", { taskId: "t1" }));
     await platform.say(tap("t2"));
     gate.resolve();
-    await settle();
+    await settle(20);
     expect(platform.story("t1")).toEqual(["working", "=()"]);
     expect(platform.story("t2")).toEqual(["=This is no longer available. final"]);
-    expect(notifications.told).toEqual([
-      ["left", "t1", "session-1"],
-      ["recall", "p"],
-    ]);
+    expect(notifications.notified).toEqual([["t1", "session-1"]]);
     await platform.say(message("three", { taskId: "t3" }));
     expect(platform.story("t3").at(-1)).toBe("completed final");
   });
@@ -209,60 +236,52 @@ describe("a message with files", () => {
   });
 });
 
-/** What is owed, as a file keeps it: nothing is there before the gate is open. */
-function createNotes(kept = createDeferred()) {
-  const noted = new Map<string, string>();
-  const notes: PersistentMap = {
-    entries: async () => [...noted],
-    get: async (id) => noted.get(id),
-    set: async (id, value) => {
-      await kept.promise;
-      noted.set(id, value);
-    },
-    delete: async (id) => void noted.delete(id),
-  };
-  return { kept, noted, notes };
-}
-
 describe("an answer that is owed", () => {
-  it("is noted before the agent is asked, and until it has come", async () => {
-    const { kept, noted, notes } = createNotes();
-    const asked: unknown[] = [];
-    const agent = agentOf(async function* (turn) {
-      asked.push([inputText(turn), ...noted.keys()]);
-      yield chunk("answer", "done", false);
-    });
-    const stage = await Stage.open({ agent, unanswered: notes });
+  it("is stored with the message, until it is delivered", async () => {
+    const { agent, gate } = patient();
+    const stage = await Stage.open({ agent });
     const platform = stage.connect();
     await platform.say(message("go", { taskId: "t" }));
-    expect(asked).toEqual([]);
-    kept.resolve();
-    await settle();
-    expect(asked).toEqual([["go", "t"]]);
+    expect(await stage.owed("t")).toBe(ROUTE);
+    gate.resolve();
     await stage.clock.advance(2_000);
     expect(platform.story("t").at(-1)).toBe("completed final");
-    expect(noted.size).toBe(0);
+    expect(await stage.owed("t")).toBeUndefined();
   });
 
-  it("by a process that died is said over the link, or told of if there is none", async () => {
+  it("by a process that died is sent over the link, or announced if there is none", async () => {
     for (const isBack of [true, false]) {
-      const { kept, notes } = createNotes();
-      kept.resolve();
-      const stage = await Stage.open({ agent: echo(), unanswered: notes });
+      const stage = await Stage.open({ agent: echo() });
       const first = stage.connect();
       first.sleep();
       await first.say(message("hello", { taskId: "t" }));
       await first.tear();
       stage.harness.crash();
-      await stage.clock.advance(20_000);
+      await stage.clock.advance(30_000);
       const notifications = new RecordedNotifications();
-      const next = await Stage.open({ agent: echo(), after: stage, notifications, unanswered: notes });
-      await next.agent.resume(stage.clock.now(), ["main"]);
+      const next = await Stage.open({ agent: echo(), after: stage, notifications });
       const platform = isBack ? next.connect() : undefined;
       await next.clock.advance(31_000);
       expect(platform?.story("t").at(-1)).toBe(isBack ? "completed final" : undefined);
-      expect(notifications.told).toEqual([[...(isBack ? ["seen", "t"] : ["left", "t", "session-1"])]]);
-      expect(await notes.entries()).toEqual([]);
+      expect(notifications.notified).toEqual(isBack ? [] : [["t", "session-1"]]);
+      expect(await next.owed("t")).toBeUndefined();
     }
+  });
+
+  it("waits for the next process if this one stops", async () => {
+    const { agent, gate } = patient("resume");
+    const stage = await Stage.open({ agent });
+    await stage.connect().say(message("hello", { taskId: "t" }));
+    stage.agent.close();
+    await stage.endRoute();
+    stage.harness.crash();
+    await stage.clock.advance(30_000);
+    const next = await Stage.open({ agent, after: stage });
+    const platform = next.connect();
+    gate.resolve();
+    await settle(20);
+    await next.clock.advance(1_000);
+    expect(platform.story("t").at(-1)).toBe("completed final");
+    expect(await next.owed("t")).toBeUndefined();
   });
 });

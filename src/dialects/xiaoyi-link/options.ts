@@ -1,5 +1,6 @@
 /** Options of an agent on a link. */
 
+import type { ReplyTo } from "../../model/operation.ts";
 import type { Clock, Log } from "../../model/ports.ts";
 import type { ServeContext } from "../contract.ts";
 import type { Language } from "../xiaoyi/phone-texts.ts";
@@ -10,6 +11,14 @@ import type { ReplyTimes } from "./reply.ts";
 
 export interface LinkAgentOptions {
   readonly agentId: string;
+  /** Names of the servers that are dialled, the main one first. */
+  readonly servers: readonly [string, ...string[]];
+  /** Answers that are owed: registered for this route with each message, until they are delivered. */
+  readonly replies: {
+    readonly route: string;
+    put(taskId: string, reply: ReplyTo): Promise<unknown>;
+    delete(taskId: string): Promise<unknown>;
+  };
   readonly context: Pick<ServeContext, "caller" | "ids" | "limits" | "report" | "service">;
   /** Counts a request of the caller; throws a ProtocolError if it makes too many. Absent: any number is accepted. */
   readonly admit?: () => unknown;
@@ -28,11 +37,6 @@ export interface LinkAgentOptions {
   readonly intake?: FileIntake | undefined;
   /** Absent: cleared conversations are forgotten when the process ends. */
   readonly cleared?: PersistentMap | undefined;
-  /**
-   * The conversations that wait for an answer, by task. Absent: after a crash, tasks that had just ended stay
-   * unanswered.
-   */
-  readonly unanswered?: PersistentMap | undefined;
 }
 
 export interface LinkTimes extends ReplyTimes {

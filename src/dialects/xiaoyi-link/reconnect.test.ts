@@ -248,11 +248,9 @@ describe("a process that begins", () => {
     await first.say(message("go", { taskId: "t2", sessionId: "s2", id: "r2", deviceId: "desktop" }));
     await before.say(0);
     stage.harness.crash();
-    await stage.clock.advance(20_000);
+    await stage.clock.advance(30_000);
     const after = speaker(["c", "d"], "resume");
-    const since = stage.clock.now();
     const next = await Stage.open({ agent: after.agent, after: stage });
-    await next.agent.resume(since, ["main"]);
     const platform = next.connect();
     await after.say(0);
     await after.say(1);
@@ -281,10 +279,8 @@ describe("a process that begins", () => {
     const frame = message("go", { taskId: "t", id: "r" });
     await stage.connect().say(frame);
     stage.harness.crash();
-    await stage.clock.advance(20_000);
-    const since = stage.clock.now();
+    await stage.clock.advance(30_000);
     const next = await Stage.open({ agent, after: stage });
-    await next.agent.resume(since, ["main"]);
     const platform = next.connect();
     await platform.say(frame);
     go.open();
@@ -302,10 +298,8 @@ describe("a process that begins", () => {
     const stage = await Stage.open({ agent });
     await stage.connect("gone").say(message("go", { taskId: "t" }));
     stage.harness.crash();
-    await stage.clock.advance(20_000);
-    const since = stage.clock.now();
+    await stage.clock.advance(30_000);
     const next = await Stage.open({ agent, after: stage });
-    await next.agent.resume(since, ["main"]);
     const platform = next.connect("main");
     await settle(20);
     expect(finals(platform.story("t"))).toEqual(["failed final"]);
@@ -318,21 +312,10 @@ describe("a process that begins", () => {
     stage.harness.crash();
     const second = await Stage.open({ agent, after: stage, agentId: "another" });
     await second.connect().say({ ...message("go", { taskId: "t2", sessionId: "s2" }), agentId: "another" });
-    const forged = { agentId: AGENT_ID, sessionId: "s3", taskId: "t3", requestId: "r", server: "main" };
-    const metadata = { "urn:dragoman:ext:xiaoyi:v1": { link: forged } };
-    await second.harness.engine.agent("agent").dispatch(
-      {
-        kind: "send",
-        message: { messageId: "m", role: "ROLE_USER", parts: [{ text: "hi" }], metadata },
-        configuration: { returnImmediately: true },
-      },
-      { caller: { owner: "alice", authenticated: true }, tenant: "", extensions: [], dialect: "a2a-v1" },
-    );
+    await second.harness.begin("hi");
     second.harness.crash();
-    await stage.clock.advance(20_000);
-    const since = stage.clock.now();
+    await stage.clock.advance(30_000);
     const next = await Stage.open({ agent, after: stage });
-    await next.agent.resume(since, ["main"]);
     const platform = next.connect();
     await next.clock.advance(5_000);
     expect(platform.answers).toEqual([]);
@@ -346,11 +329,9 @@ describe("a process that begins", () => {
     await stage.clock.advance(1_000);
     await first.say(message("two", { taskId: "t2" }));
     stage.harness.crash();
-    await stage.clock.advance(20_000);
+    await stage.clock.advance(30_000);
     const after = speaker(["b"], "resume");
-    const since = stage.clock.now();
     const next = await Stage.open({ agent: after.agent, after: stage });
-    await next.agent.resume(since, ["main"]);
     const platform = next.connect();
     await after.say(0);
     await next.clock.advance(2_000);

@@ -28,6 +28,8 @@ export interface ReplyTimes {
 
 interface ReplyOptions {
   readonly address: AnswerAddress;
+  /** When the message was received. */
+  readonly at: number;
   readonly mode: RenderMode;
   readonly language: Language;
   readonly desktop: boolean;
@@ -72,6 +74,7 @@ export class Reply implements Unconfirmed {
   #following = false;
   #stopStream = (): void => {};
   #abandoned = false;
+  #stored = false;
   #settled = false;
   /** Set if the message was refused. */
   #refusal: ProtocolError | undefined;
@@ -92,6 +95,19 @@ export class Reply implements Unconfirmed {
   /** The platform's id of the task. */
   get platformId(): string {
     return this.#options.address.taskId;
+  }
+
+  get receivedAt(): number {
+    return this.#options.at;
+  }
+
+  get isForDesktop(): boolean {
+    return this.#options.desktop;
+  }
+
+  /** The task is known to exist. */
+  get isStored(): boolean {
+    return this.#stored;
   }
 
   get ended(): boolean {
@@ -138,6 +154,12 @@ export class Reply implements Unconfirmed {
     this.#keepAliveLater(this.#options.times.keepAliveMs);
     this.#queue(this.#renderer.begin());
     void this.#read(open, continues);
+  }
+
+  /** The task exists, under this id of the engine. */
+  noteTask(id: string): void {
+    this.#stored = true;
+    this.#options.onTask(id);
   }
 
   /** Sends everything again: it is unknown how much was delivered. */
@@ -241,7 +263,7 @@ export class Reply implements Unconfirmed {
           const event = continues ? withoutEarlierArtifacts(frame.event) : frame.event;
           const shown = prepare === undefined ? event : await prepare(event);
           if (isOver()) return stop();
-          if ("task" in event) this.#options.onTask(event.task.id);
+          if ("task" in event) this.noteTask(event.task.id);
           if (!this.#isAskedAlready(event)) this.#queue(this.#renderer.push(shown));
           // The task snapshot holds everything that was sent before.
           if ("task" in event) this.#items.endResend();

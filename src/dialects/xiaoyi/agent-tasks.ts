@@ -3,7 +3,15 @@
 import { ProtocolError } from "../../model/errors.ts";
 import type { StreamEvent } from "../../model/event.ts";
 import type { Message } from "../../model/message.ts";
-import type { CallContext, FrameStream, Operation, OutcomeOf, SendInput, StreamFrame } from "../../model/operation.ts";
+import type {
+  CallContext,
+  FrameStream,
+  Operation,
+  OutcomeOf,
+  ReplyTo,
+  SendInput,
+  StreamFrame,
+} from "../../model/operation.ts";
 import type { Clock } from "../../model/ports.ts";
 import { isInterrupted, isTerminal, type Task } from "../../model/task.ts";
 import type { AgentService } from "../contract.ts";
@@ -59,12 +67,13 @@ export class AgentTasks {
    * Sends a message to the task with this id, or to a new task with this id. If the id belongs to a task that has ended
    * or has another owner, it cannot be reused and the new task gets an id of its own.
    */
-  async open(message: Message, id: string): Promise<OpenedTask> {
+  async open(message: Message, id: string, replyTo?: ReplyTo): Promise<OpenedTask> {
+    const input = { message, alwaysTask: true, ...(replyTo === undefined ? undefined : { replyTo }) };
     try {
-      return { frames: await this.#send({ message, alwaysTask: true, chosenId: id }), hasChosenId: true };
+      return { frames: await this.#send({ ...input, chosenId: id }), hasChosenId: true };
     } catch (error) {
       if (!isTaskIdTaken(error, id)) throw error;
-      return { frames: await this.#send({ message, alwaysTask: true }), hasChosenId: false };
+      return { frames: await this.#send(input), hasChosenId: false };
     }
   }
 

@@ -1,15 +1,15 @@
 import { isUrlPart, type Message } from "../../model/message.ts";
+import type { ReplyTo } from "../../model/operation.ts";
 import type { DecodedMessage } from "./decode.ts";
 import { splitInlineBytes } from "./metadata.ts";
 import type { Language } from "./phone-texts.ts";
 
-/** Stores a short string for each of some conversations or tasks, across restarts. Never rejects. */
+/** Stores a short string for each of some conversations, across restarts. Never rejects. */
 export interface PersistentMap {
   entries(): Promise<readonly (readonly [string, string])[]>;
   get(id: string): Promise<string | undefined>;
   /** Resolves when the value is stored. */
   set(id: string, value: string): Promise<void>;
-  delete(id: string): Promise<void>;
 }
 
 /** Downloads the files of a message: the platform offers them only for a short time. */
@@ -37,24 +37,27 @@ export async function downloadFiles(message: Message, language: Language, intake
   return intake.hasFiles(message) ? intake.download(message, language) : message;
 }
 
+/** Id of the delivery of an answer to the platform or, if the user has left, to their devices: one per task. */
+export const ANSWER_DELIVERY = "answer";
+
 /** Notifies users who left before the answer arrived, on their devices. */
 export interface OfflineNotifications {
   /** Remembers the sender's device for later notifications. Resolves when it is stored. Never rejects. */
   registerDevice(message: Pick<DecodedMessage, "sessionId" | "pushId" | "loginSessionId">): Promise<void>;
-  /** The user has left: notify them when the task ends. */
-  notifyWhenDone(taskId: string, sessionId: string): void;
-  /** The user has seen the end of the task after all. */
-  cancel(taskId: string): void;
-  /** Whether a notification is pending for the task, also one from an earlier process. Never rejects. */
-  isPending(taskId: string): Promise<boolean>;
+  /** For a user who has left: they are notified when the task ends or asks for input. */
+  replyTo(sessionId: string): ReplyTo;
+  /** For a user who reads the answer: they are notified only if they leave before its end. */
+  attend(sessionId: string): Attendance;
   /** The answer behind a tapped notification; undefined if it no longer exists. Never rejects. */
   readAnswer(pushDataId: string): Promise<string | undefined>;
 }
 
-export const NO_NOTIFICATIONS: OfflineNotifications = {
-  registerDevice: () => Promise.resolve(),
-  notifyWhenDone() {},
-  cancel() {},
-  isPending: () => Promise.resolve(false),
-  readAnswer: () => Promise.resolve(undefined),
-};
+/** A user who reads the answer to a message. */
+export interface Attendance {
+  /** To be registered with the message. */
+  readonly replyTo: ReplyTo;
+  /** The user has read the answer to its end. */
+  finished(taskId: string): void;
+  /** The user has left, or the message was refused. */
+  left(): void;
+}

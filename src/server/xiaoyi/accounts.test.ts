@@ -1,12 +1,10 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { SILENT_LOG } from "../../model/ports.ts";
+import { describe, expect, it } from "vitest";
+import { echo } from "../../engine/testing/agents.ts";
+import { Harness } from "../../engine/testing/harness.ts";
 import { CarrierError, type ExchangeCall, type Exchanger } from "../../wire/exchange.ts";
-import { AccountBindings, createAccountExchange } from "./accounts.ts";
+import { createAccountExchange, createBindings } from "./accounts.ts";
 
 const SERVER = { tokenUrl: "https://login.example/token", clientId: "id", clientSecret: "a secret" };
 
@@ -89,45 +87,18 @@ describe("a code", () => {
 });
 
 describe("logins", () => {
-  let folder: string;
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), "dragoman-logins-"));
-  });
-  afterEach(() => rm(folder, { recursive: true }));
-
-  it("are found by those they belong to, also by the next process", async () => {
-    const file = join(folder, "logins.json");
-    const mine = new AccountBindings(file, SILENT_LOG).scope("a", "alice");
+  it("are found by the entries that they belong to", async () => {
+    const { engine } = await Harness.start({ agent: echo() });
+    const bindingsOf = (agent: string, owner: string) => createBindings(() => engine.records, agent, owner);
+    const mine = bindingsOf("a", "alice");
     await Promise.all([mine.save("l-1", { n: 1 }), mine.save("l-2", { n: 2 }), mine.save("l-3", { n: 3 })]);
     await mine.forget("l-2");
     await mine.forget("l-2");
     await mine.forget("never");
-    const next = new AccountBindings(file, SILENT_LOG);
-    expect(await next.scope("a", "alice").find("l-1")).toEqual({ n: 1 });
-    expect(await next.scope("a", "alice").find("l-2")).toBeUndefined();
-    expect(await next.scope("a", "alice").find("l-3")).toEqual({ n: 3 });
-    expect(await next.scope("b", "alice").find("l-1")).toBeUndefined();
-    expect(await next.scope("a", "bob").find("l-1")).toBeUndefined();
-    expect((await stat(file)).mode & 0o777).toBe(0o600);
-  });
-
-  it("are forgotten when there are too many, the oldest first", async () => {
-    const mine = new AccountBindings(undefined, SILENT_LOG, 2).scope("a", "alice");
-    for (const id of ["1", "2", "3"]) await mine.save(id, { id });
-    expect([await mine.find("1"), await mine.find("2"), await mine.find("3")]).toEqual([
-      undefined,
-      { id: "2" },
-      { id: "3" },
-    ]);
-  });
-
-  it("that cannot be read are not overwritten", async () => {
-    const file = join(folder, "logins.json");
-    await writeFile(file, "not JSON");
-    const mine = new AccountBindings(file, SILENT_LOG).scope("a", "alice");
-    expect(await mine.find("l")).toBeUndefined();
-    expect(await readFile(`${file}.damaged`, "utf8")).toBe("not JSON");
-    await mine.save("l", { n: 1 });
-    expect(await mine.find("l")).toEqual({ n: 1 });
+    expect(await mine.find("l-1")).toEqual({ n: 1 });
+    expect(await mine.find("l-2")).toBeUndefined();
+    expect(await mine.find("l-3")).toEqual({ n: 3 });
+    expect(await bindingsOf("b", "alice").find("l-1")).toBeUndefined();
+    expect(await bindingsOf("a", "bob").find("l-1")).toBeUndefined();
   });
 });

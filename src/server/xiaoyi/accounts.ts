@@ -3,14 +3,14 @@
  * §4.1.3).
  */
 
+import type { Records } from "../../dialects/carrier.ts";
 import { type Language, phoneText } from "../../dialects/xiaoyi/phone-texts.ts";
 import type { Bindings } from "../../dialects/xiaoyi-http/index.ts";
 import { ProtocolError } from "../../model/errors.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../model/json.ts";
-import type { Log } from "../../model/ports.ts";
 import { CarrierError, type Exchanger } from "../../wire/exchange.ts";
 import { JsonParseError, parseJson } from "../../wire/parse-json.ts";
-import { FileBackedMap } from "./file-backed-map.ts";
+import { SPACES } from "./record-map.ts";
 import { createTrustedExchanger, isSafeUrl } from "./trusted-exchanger.ts";
 
 export interface AccountServer {
@@ -98,21 +98,18 @@ function parseObject(text: string): JsonObject | undefined {
 /** Maximum number of logins; the oldest are evicted, and those users are asked to log in again. */
 const MAX_BINDINGS = 100_000;
 
-export class AccountBindings {
-  readonly #accounts: FileBackedMap<JsonObject>;
-
-  /** Without a file, bindings last as long as the process. */
-  constructor(file: string | undefined, log: Log, maxSize: number = MAX_BINDINGS) {
-    this.#accounts = new FileBackedMap(file, maxSize, log, { synced: true });
-  }
-
-  /** The bindings of one entry. */
-  scope(agent: string, owner: string): Bindings {
-    const keyOf = (loginSessionId: string) => JSON.stringify([agent, owner, loginSessionId]);
-    return {
-      save: (id, account) => this.#accounts.set(keyOf(id), account),
-      find: (id) => this.#accounts.get(keyOf(id)),
-      forget: (id) => this.#accounts.delete(keyOf(id)),
-    };
-  }
+/** The bindings of one entry. */
+export function createBindings(records: () => Records, agent: string, owner: string): Bindings {
+  const keyOf = (loginSessionId: string) => JSON.stringify([agent, owner, loginSessionId]);
+  return {
+    async save(id, account) {
+      const record = { space: SPACES.logins, key: keyOf(id), value: JSON.stringify(account), keep: MAX_BINDINGS };
+      await records().put(record);
+    },
+    async find(id) {
+      const account = await records().record(SPACES.logins, keyOf(id));
+      return account === undefined ? undefined : (JSON.parse(account) as JsonObject);
+    },
+    forget: (id) => records().delete(SPACES.logins, keyOf(id)),
+  };
 }

@@ -2,6 +2,7 @@
 
 import { isIP } from "node:net";
 import { signedHeaders } from "../../dialects/xiaoyi/signature.ts";
+import { DIALECT_NAME } from "../../dialects/xiaoyi-link/index.ts";
 import type { TlsVerifyOptions } from "../../wire/tls.ts";
 import { isLocalUrl } from "./trusted-exchanger.ts";
 
@@ -35,6 +36,11 @@ interface LinkServer {
   readonly name: "main" | "backup";
   readonly url: string;
   readonly tls: TlsVerifyOptions;
+}
+
+/** The name of the carrier of one entry: the route of its answers. */
+export function linkRoute(agentId: string): string {
+  return `${DIALECT_NAME}:${agentId}`;
 }
 
 /** Throws a TypeError for invalid options. */

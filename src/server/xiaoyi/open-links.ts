@@ -3,16 +3,16 @@
 import type { Carrier, CarrierHost, ConnectionTrouble } from "../../dialects/carrier.ts";
 import type { DialectTools } from "../../dialects/contract.ts";
 import { DEFAULT_LANGUAGE } from "../../dialects/xiaoyi/phone-texts.ts";
-import type { PersistentMap } from "../../dialects/xiaoyi/ports.ts";
+import { ANSWER_DELIVERY } from "../../dialects/xiaoyi/ports.ts";
 import { DIALECT_NAME, LinkAgent } from "../../dialects/xiaoyi-link/index.ts";
 import type { BackoffPolicy } from "../../model/backoff.ts";
 import { NORMAL_CLOSURE } from "../../wire/connection.ts";
 import type { Link } from "../../wire/link.ts";
 import { dialWebSocket } from "../../wire/websocket-dial.ts";
-import { ScopedFileMap } from "./file-backed-map.ts";
-import { checkDuplicateLinks, dialHeaders, linkServersOf } from "./link-servers.ts";
+import { checkDuplicateLinks, dialHeaders, linkRoute, linkServersOf } from "./link-servers.ts";
 import type { XiaoyiLinkOptions } from "./open-xiaoyi.ts";
 import type { PhoneServices } from "./phone-services.ts";
+import { createRecordMap, SPACES } from "./record-map.ts";
 import { createPlatformUpload } from "./trusted-exchanger.ts";
 
 export interface XiaoyiLinkContext {
@@ -20,11 +20,7 @@ export interface XiaoyiLinkContext {
   readonly host: CarrierHost;
   /** The default owner of an agent's tasks. */
   readonly defaultOwner: (agent: string) => string;
-  /** When this process started to resume tasks of earlier ones. */
-  readonly since: number;
-  readonly phones: Pick<PhoneServices, "intake" | "notificationsFor" | "unansweredTasksOf">;
-  /** The file that stores cleared conversations; undefined: in memory. */
-  readonly contextsFile: string | undefined;
+  readonly phones: Pick<PhoneServices, "intake" | "notificationsFor">;
 }
 
 const RECONNECT: BackoffPolicy = { baseMs: 2_000, capMs: 60_000, maxTries: 50, resetAfterMs: 10_000 };
@@ -39,14 +35,12 @@ export function openXiaoyiLinks(
   context: XiaoyiLinkContext,
 ): Promise<readonly Carrier<Link>[]> {
   checkDuplicateLinks(entries);
-  const cleared = new ScopedFileMap(context.contextsFile, context.tools.log);
-  return Promise.all(entries.map((entry) => openLink(entry, cleared.scope(entry.agentId), context)));
+  return Promise.all(entries.map((entry) => openLink(entry, context)));
 }
 
 async function openLink(
   entry: XiaoyiLinkOptions,
-  cleared: PersistentMap,
-  { defaultOwner, host, phones, since, tools }: XiaoyiLinkContext,
+  { defaultOwner, host, phones, tools }: XiaoyiLinkContext,
 ): Promise<Carrier<Link>> {
   const { agent: name, agentId, apiKey, heartbeatMs, owner = defaultOwner(name), render, uid } = entry;
   const { language = DEFAULT_LANGUAGE } = entry;
@@ -54,8 +48,17 @@ async function openLink(
   const service = host.agents.get(name);
   if (service === undefined) throw new TypeError(`xiaoyi.links: there is no agent "${name}".`);
   const caller = { owner, authenticated: true };
+  const scope = { agent: name, tenant: "", owner };
+  const route = linkRoute(agentId);
+  const [main, ...others] = linkServersOf(entry);
   const agent = new LinkAgent({
     agentId,
+    servers: [main.name, ...others.map((server) => server.name)],
+    replies: {
+      route,
+      put: (taskId, reply) => host.replies.put(scope, taskId, { ...reply, dialect: DIALECT_NAME }),
+      delete: (taskId) => host.replies.delete(scope, taskId, ANSWER_DELIVERY),
+    },
     context: { caller, service, ids: host.ids, limits: host.limits, report: host.report },
     admit: () => host.context(name, caller),
     artifactId: ids.artifact,
@@ -64,8 +67,7 @@ async function openLink(
     mode: render ?? "phone",
     language,
     intake: phones.intake,
-    cleared,
-    unanswered: phones.unansweredTasksOf(DIALECT_NAME, agentId, owner),
+    cleared: createRecordMap(() => host.records, SPACES.linkContexts(agentId), log),
     // The platform does not identify users here: all callers of the agent are its owner.
     notifications: phones.notificationsFor({ ...entry, dialect: DIALECT_NAME, owner, language, devices: "all" }),
     ...(heartbeatMs === undefined ? undefined : { times: { heartbeatMs } }),
@@ -73,10 +75,9 @@ async function openLink(
       ? undefined
       : { upload: createPlatformUpload({ uid, apiKey }, entry.uploadUrl) }),
   });
-  const [main, ...others] = linkServersOf(entry);
-  await agent.resume(since, [main.name, ...others.map((server) => server.name)]);
+  await agent.load();
   return {
-    name: `${DIALECT_NAME}:${agentId}`,
+    name: route,
     open: [main, ...others].map(({ name: server, tls, url }) => {
       const about = { agent: name, agentId, server: new URL(url).host };
       if (tls.insecure === true) log.warn(about, "INSECURE: the certificate of this server of Xiaoyi is not verified.");
@@ -92,6 +93,7 @@ async function openLink(
         explain: explainTrouble,
       };
     }),
+    deliver: (delivery) => agent.deliver(delivery),
     settle: (milliseconds) => agent.settle(milliseconds),
     close: () => agent.close(),
   };

@@ -1,30 +1,23 @@
 /** Creates the Xiaoyi dialects from a server's options. */
 
 import { identifiesCallers } from "../../auth/verify/create-authenticator.ts";
-import type { Carrier, CarrierHost } from "../../dialects/carrier.ts";
+import type { Carrier, CarrierHost, Records } from "../../dialects/carrier.ts";
 import type { Dialect, DialectTools } from "../../dialects/contract.ts";
 import { DEFAULT_LANGUAGE, type Language } from "../../dialects/xiaoyi/phone-texts.ts";
-import type { PersistentMap } from "../../dialects/xiaoyi/ports.ts";
 import type { RenderMode } from "../../dialects/xiaoyi/render/renderer.ts";
 import { FileUploads, type UploadAccount } from "../../dialects/xiaoyi/upload.ts";
-import {
-  type Access,
-  type Bindings,
-  createXiaoyiHttp,
-  DIALECT_NAME,
-  type Entry,
-} from "../../dialects/xiaoyi-http/index.ts";
+import { type Access, createXiaoyiHttp, DIALECT_NAME, type Entry } from "../../dialects/xiaoyi-http/index.ts";
 import { xiaoyiLink } from "../../dialects/xiaoyi-link/index.ts";
 import type { BackoffPolicy } from "../../model/backoff.ts";
 import { ANONYMOUS } from "../../model/caller.ts";
+import { ProtocolError } from "../../model/errors.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Clock, Log } from "../../model/ports.ts";
-import type { Link } from "../../wire/link.ts";
 import type { ServeOptions } from "../options.ts";
-import { AccountBindings, type AccountServer, createAccountExchange } from "./accounts.ts";
+import { type AccountServer, createAccountExchange, createBindings } from "./accounts.ts";
 import { dialInsOf } from "./dial-in-agent.ts";
-import { ScopedFileMap } from "./file-backed-map.ts";
 import type { DialledEntry } from "./link-servers.ts";
+import { migrateFiles } from "./migrate-files.ts";
 import {
   openPhoneServices,
   type PhoneServices,
@@ -32,6 +25,7 @@ import {
   type XiaoyiFilesOptions,
   type XiaoyiPushOptions,
 } from "./phone-services.ts";
+import { createRecordMap, SPACES } from "./record-map.ts";
 import { createPlatformUpload } from "./trusted-exchanger.ts";
 
 export interface XiaoyiOptions {
@@ -97,12 +91,10 @@ interface XiaoyiHttpContext {
   readonly clock: Clock;
   /** The default owner of an agent's tasks. */
   readonly defaultOwner: (agent: string) => string;
-  /** By agent and owner: entries do not see each other's logins. */
-  readonly bindings: (agent: string, owner: string) => Bindings;
-  /** Cleared sessions, by agent and owner, too. */
-  readonly clearedOf: (agent: string, owner: string) => PersistentMap;
+  /** Throws before the server has started. */
+  readonly records: () => Records;
   readonly agents: ReadonlySet<string>;
-  readonly phones: Pick<PhoneServices, "intake" | "notificationsFor" | "unansweredTasksOf">;
+  readonly phones: Pick<PhoneServices, "intake" | "notificationsFor">;
   readonly log: Log;
 }
 
@@ -111,7 +103,7 @@ const SESSION_MS = 7 * 24 * 60 * 60 * 1_000;
 /** Throws a TypeError for an invalid entry. */
 function openXiaoyiHttp(
   options: readonly XiaoyiHttpEntryOptions[],
-  { agents, bindings, clearedOf, clock, defaultOwner, log, phones }: XiaoyiHttpContext,
+  { agents, clock, defaultOwner, log, phones, records }: XiaoyiHttpContext,
 ): Dialect {
   const entries = new Map<string, Entry[]>();
   for (const option of options) {
@@ -119,10 +111,9 @@ function openXiaoyiHttp(
     const { language = DEFAULT_LANGUAGE } = option;
     if (!agents.has(agent)) throw new TypeError(`xiaoyi.http: there is no agent "${agent}".`);
     const exchange = typeof account === "object" ? createAccountExchange(account, language) : account;
-    const accounts = exchange && { exchange, bindings: bindings(agent, owner) };
+    const accounts = exchange && { exchange, bindings: createBindings(records, agent, owner) };
     const { ak, push, sk, upload } = option;
-    const unanswered = phones.unansweredTasksOf(DIALECT_NAME, agent, owner);
-    const notified = { dialect: DIALECT_NAME, agent, owner, language, push, ak, sk, unanswered } as const;
+    const notified = { dialect: DIALECT_NAME, agent, owner, language, push, ak, sk } as const;
     const entry = {
       access: accessOf(option),
       owner,
@@ -132,8 +123,7 @@ function openXiaoyiHttp(
       accounts,
       // HTTP callers may be different users: none is notified of another's requests.
       notifications: phones.notificationsFor({ ...notified, devices: "session" }),
-      unanswered,
-      cleared: clearedOf(agent, owner),
+      cleared: createRecordMap(records, SPACES.httpContexts(agent, owner), log),
       intake: phones.intake,
       uploads: upload && new FileUploads(createPlatformUpload(upload, upload.url), log),
     };
@@ -166,48 +156,42 @@ export type XiaoyiServeOptions = Pick<
 export function createXiaoyi(tools: DialectTools, options: XiaoyiServeOptions): readonly [Dialect, Dialect] {
   const { clock, ids, log } = tools;
   const { agents, xiaoyi: { files = {}, http = [], links = [] } = {} } = options;
-  const since = clock.now();
   const location = storeLocation(options);
-  const { keptFile } = pathsBesideStore(location);
   const dialIns = dialInsOf(agents);
-  const bindings = new AccountBindings(keptFile("logins"), log);
-  const cleared = new ScopedFileMap(keptFile("http-contexts"), log);
   const owners = defaultOwner(options);
-  let services: CarrierHost["agents"] = new Map();
-  const phones = openPhoneServices(files, {
-    ...tools,
-    ...location,
-    uniqueId: ids.message,
-    serviceOf: (name) => services.get(name),
-  });
+  let opened: CarrierHost | undefined;
+  const host = (): CarrierHost => {
+    if (opened === undefined) throw new ProtocolError("UNAVAILABLE", "The server has not started.");
+    return opened;
+  };
+  const phones = openPhoneServices(files, { ...tools, ...location, uniqueId: ids.message, host });
   const xiaoyiHttp = openXiaoyiHttp(http, {
     clock,
     agents: new Set(Object.keys(agents)),
-    bindings: (agent, owner) => bindings.scope(agent, owner),
-    clearedOf: (agent, owner) => cleared.scope(agent, owner),
+    records: () => host().records,
     defaultOwner: owners,
     phones,
     log,
   });
 
   // The code for dialling and accepting links is loaded only if it is used.
-  async function carriers(host: CarrierHost): Promise<readonly Carrier<Link>[]> {
-    services = host.agents;
-    const opened: Carrier<Link>[] = [];
+  async function carriers(host: CarrierHost): Promise<readonly Carrier[]> {
+    opened = host;
+    const { database } = pathsBesideStore(location);
+    if (database !== undefined && http.length + links.length > 0) {
+      await migrateFiles(database, { http, links, host, defaultOwner: owners, clock, log });
+    }
+    const all: Carrier[] = [];
     if (links.length > 0) {
       const { openXiaoyiLinks } = await import("./open-links.ts");
-      const contextsFile = keptFile("contexts");
-      const context = { tools, host, defaultOwner: owners, since, phones, contextsFile };
-      opened.push(...(await openXiaoyiLinks(links, context)));
+      all.push(...(await openXiaoyiLinks(links, { tools, host, defaultOwner: owners, phones })));
     }
     if (host.accepts && dialIns.size > 0) {
       const { createDialInCarrier } = await import("./accept-links.ts");
       const { meter } = tools;
-      opened.push(createDialInCarrier(dialIns, { clock, log, meter, ids: host.ids, report: host.report }));
+      all.push(createDialInCarrier(dialIns, { clock, log, meter, ids: host.ids, report: host.report }));
     }
-    // Tasks that are answered over a link need no notification, so links first claim the tasks they resume.
-    await phones.start();
-    return opened;
+    return [...all, ...(await phones.start())];
   }
 
   return [xiaoyiHttp, { ...xiaoyiLink, serving: { carriers, close: () => phones.stop() } }];

@@ -2,16 +2,15 @@
 
 import { dirname, join, resolve } from "node:path";
 import { createGuardedFetch } from "../../auth/guarded-fetch/guarded-fetch.ts";
-import type { AgentService } from "../../dialects/contract.ts";
+import type { Carrier } from "../../dialects/carrier.ts";
 import type { Language } from "../../dialects/xiaoyi/phone-texts.ts";
-import type { FileIntake, OfflineNotifications, PersistentMap } from "../../dialects/xiaoyi/ports.ts";
+import type { FileIntake, OfflineNotifications } from "../../dialects/xiaoyi/ports.ts";
 import type { Clock, Log, Meter } from "../../model/ports.ts";
-import { FileBackedMap, ScopedFileMap } from "./file-backed-map.ts";
 import { createFileIntake } from "./files/file-intake.ts";
 import { FileStore } from "./files/file-store.ts";
-import { DEVICE_SPACING_MS, DeviceRegistry, DeviceSpacing } from "./notify/devices.ts";
+import { DEVICE_SPACING_MS, DeviceSpacing } from "./notify/devices.ts";
 import { NotificationSender } from "./notify/notification-sender.ts";
-import { type PendingNotification, PhoneNotifications } from "./notify/offline-notifications.ts";
+import { entryKey, type NotificationHost, PhoneNotifications } from "./notify/offline-notifications.ts";
 import { createTrustedExchanger, isSafeUrl } from "./trusted-exchanger.ts";
 
 export const XIAOYI_PUSH_URL = "https://hag.cloud.huawei.com/open-ability-agent/v1/agent-webhook";
@@ -58,20 +57,16 @@ interface NotifiedEntry {
   readonly push?: XiaoyiPushOptions | undefined;
   readonly ak?: string | undefined;
   readonly sk?: string | undefined;
-  /** Tasks whose readers are lost when the process ends. */
-  readonly unanswered?: PersistentMap;
   /** The default for which devices are notified. */
   readonly devices: (typeof PUSH_DEVICES)[number];
 }
 
 export interface PhoneServices {
   readonly intake: FileIntake;
-  /** The conversations that wait for an answer, by task; of one entry. */
-  unansweredTasksOf(dialect: string, agent: string, owner: string): PersistentMap;
   /** Undefined if the entry has no push options. Throws a TypeError for invalid ones. */
   notificationsFor(entry: NotifiedEntry): OfflineNotifications | undefined;
-  /** Resumes what an earlier process left, for all entries so far. */
-  start(): Promise<void>;
+  /** Loads what an earlier process stored. Returns the routes of all notifications. */
+  start(): Promise<readonly Carrier[]>;
   stop(): Promise<void>;
 }
 
@@ -84,65 +79,58 @@ export interface PhoneServicesContext {
   readonly uniqueId: () => string;
   readonly log: Log;
   readonly meter: Meter;
-  /** Undefined before the server has started. */
-  readonly serviceOf: (agent: string) => AgentService | undefined;
+  /** Throws before the server has started. */
+  readonly host: () => NotificationHost;
 }
 
 const MEBIBYTE = 1024 * 1024;
 const DAY_MS = 24 * 60 * 60 * 1_000;
-/** The whole file is written on each change. */
-const MAX_USERS = 5_000;
-const MAX_PENDING = 5_000;
-const MAX_DEVICES = 1_000;
 const MAX_RESPONSE_BYTES = 64 * 1024;
 
 export function openPhoneServices(files: XiaoyiFilesOptions, deps: PhoneServicesContext): PhoneServices {
   const { clock, log, meter } = deps;
-  const { folder, keptFile } = pathsBesideStore(deps);
+  const { folder } = pathsBesideStore(deps);
   const { keepMs = 7 * DAY_MS, quotaBytes = 1024 * MEBIBYTE } = files;
   const store = new FileStore({ folder, quotaBytes, keepMs, clock, log });
-  const book = new DeviceRegistry(new FileBackedMap(keptFile("phones"), MAX_USERS, log));
-  const pending = new FileBackedMap<PendingNotification>(keptFile("awaited"), MAX_PENDING, log);
-  const devices = new DeviceSpacing(new FileBackedMap(keptFile("told"), MAX_DEVICES, log), log);
-  const unanswered = new ScopedFileMap(keptFile("unanswered"), log);
-  const notifications: PhoneNotifications[] = [];
+  const devices = new DeviceSpacing(() => deps.host().records, log);
+  /** By entry: several HTTP entries of an agent may differ in their credentials alone. */
+  const notifications = new Map<string, PhoneNotifications>();
   return {
-    unansweredTasksOf: (...entry) => unanswered.scope(...entry),
     intake: createFileIntake({ fetch: createFileFetch(files), store, log }),
-    notificationsFor(entry) {
-      if (entry.push === undefined) return undefined;
-      const { agent, dialect, language, owner, push, unanswered } = entry;
+    notificationsFor({ agent, dialect, language, owner, push, ...entry }) {
+      if (push === undefined) return undefined;
+      const id = { dialect, agent, owner, apiId: push.apiId };
+      const known = notifications.get(entryKey(id));
+      if (known !== undefined) return known;
       const made = new PhoneNotifications({
-        scope: JSON.stringify([dialect, agent, owner, push.apiId]),
-        dialect,
-        owner,
+        entry: id,
         language,
-        service: () => deps.serviceOf(agent),
         everyDevice: (push.devices ?? entry.devices) === "all",
-        push: createSender(entry, push, devices, deps),
-        book,
-        pending,
-        unanswered,
+        push: createSender({ agent, language, ...entry }, push, devices, deps),
+        host: deps.host,
+        uniqueId: deps.uniqueId,
         clock,
         log,
         meter,
       });
-      notifications.push(made);
+      notifications.set(entryKey(id), made);
       return made;
     },
     async start() {
-      const loaded = await Promise.allSettled([notifications.length > 0 ? devices.load() : undefined]);
-      const started = await Promise.allSettled([store.start(), ...notifications.map((one) => one.start())]);
-      for (const result of [...loaded, ...started]) {
+      const loading = [store.start(), notifications.size > 0 ? devices.load() : undefined];
+      for (const result of await Promise.allSettled(loading)) {
         if (result.status === "rejected") {
-          log.warn({ err: result.reason }, "What Xiaoyi's users left before could not be read.");
+          log.warn({ err: result.reason }, "The files and notifications of Xiaoyi's users could not be read.");
         }
       }
+      return [...notifications.values()].map((one) => ({
+        name: one.route,
+        deliver: (delivery) => one.deliver(delivery),
+        settle: () => Promise.resolve(),
+        close: () => one.stop(),
+      }));
     },
-    async stop() {
-      await Promise.all([store.stop(), ...notifications.map((one) => one.stop())]);
-      await Promise.all([unanswered.flush(), devices.flush()]);
-    },
+    stop: () => store.stop(),
   };
 }
 
@@ -151,7 +139,7 @@ function createFileFetch({ allowHosts = [], maxBytes = 30 * MEBIBYTE, timeoutMs 
 }
 
 function createSender(
-  entry: NotifiedEntry,
+  entry: Pick<NotifiedEntry, "agent" | "ak" | "language" | "sk">,
   push: XiaoyiPushOptions,
   devices: DeviceSpacing,
   deps: PhoneServicesContext,
@@ -183,12 +171,10 @@ function createSender(
 
 const SQLITE = "sqlite:";
 
-/** Next to the task store if it is a file; if tasks are lost with the process, so is the rest. */
+/** Next to the task store if it is a file; if tasks are lost with the process, so are files. */
 export function pathsBesideStore({ baseDirectory, store }: Pick<PhoneServicesContext, "baseDirectory" | "store">) {
-  if (store === undefined || store === "memory:") return { folder: undefined, keptFile: () => undefined };
-  if (!store.startsWith(SQLITE)) {
-    return { folder: resolve(baseDirectory, ".dragoman/files"), keptFile: () => undefined };
-  }
-  const file = resolve(baseDirectory, store.slice(SQLITE.length));
-  return { folder: join(dirname(file), "files"), keptFile: (what: string) => `${file}.xiaoyi-${what}.json` };
+  if (store === undefined || store === "memory:") return { folder: undefined, database: undefined };
+  if (!store.startsWith(SQLITE)) return { folder: resolve(baseDirectory, ".dragoman/files"), database: undefined };
+  const database = resolve(baseDirectory, store.slice(SQLITE.length));
+  return { folder: join(dirname(database), "files"), database };
 }

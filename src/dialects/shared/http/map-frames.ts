@@ -8,19 +8,25 @@ import { pipeFrames } from "../../../wire/pipe-frames.ts";
  */
 type MapFrame = (frame: StreamFrame, into: StreamFrame[]) => boolean;
 
-/** `atEnd` returns the frames to send if the source ends without a last frame. */
-export function mapFrames(source: FrameStream, map: MapFrame, atEnd?: () => readonly StreamFrame[]): FrameStream {
-  const mapBatch = (batch: readonly StreamFrame[], end: () => void): readonly StreamFrame[] => {
+interface StreamEnd {
+  /** The frames to send if the source ends without a last frame. */
+  readonly atEnd?: () => readonly StreamFrame[];
+  /** Called once, when no more frames are read. */
+  readonly onClose?: () => void;
+}
+
+export function mapFrames(source: FrameStream, map: MapFrame, end: StreamEnd = {}): FrameStream {
+  const mapBatch = (batch: readonly StreamFrame[], stop: () => void): readonly StreamFrame[] => {
     const mapped: StreamFrame[] = [];
     for (const frame of batch) {
       if (!map(frame, mapped)) continue;
-      end();
+      stop();
       break;
     }
     return mapped;
   };
   return {
-    [Symbol.asyncIterator]: () => pipeFrames(source[Symbol.asyncIterator](), { map: mapBatch, atEnd }),
+    [Symbol.asyncIterator]: () => pipeFrames(source[Symbol.asyncIterator](), { map: mapBatch, ...end }),
   };
 }
 

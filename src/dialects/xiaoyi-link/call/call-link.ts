@@ -41,7 +41,6 @@ const INTRODUCTION_MS = 10_000;
 const RESUMED_SILENCE_MS = 90_000;
 const MAX_CALLS = 10_000;
 const POLICY_VIOLATION = 1008;
-const NEVER = new AbortController().signal;
 
 type CancelOperation = Extract<Operation, { readonly kind: "cancel" }>;
 
@@ -91,7 +90,7 @@ export class XiaoyiLinkCaller implements LinkCaller {
   async dispatch<O extends Operation>(operation: O, call: Pick<CallContext, "signal">): Promise<OutcomeOf<O>>;
   async dispatch(
     operation: Operation,
-    { signal = NEVER }: Pick<CallContext, "signal">,
+    { signal = new AbortController().signal }: Pick<CallContext, "signal">,
   ): Promise<Outcomes[Operation["kind"]]> {
     switch (operation.kind) {
       case "stream":

@@ -9,17 +9,21 @@ import { ServedAgentService } from "../../../server/agent-service.ts";
 import { uuidIds } from "../../../server/clock-and-ids.ts";
 import type { Link } from "../../../wire/link.ts";
 import { createLinkPair } from "../../../wire/testing/link-pair.ts";
+import { ANSWER_DELIVERY } from "../../xiaoyi/ports.ts";
+import { NOTIFICATION_ROUTE, RecordedNotifications } from "../../xiaoyi/testing/recorded-notifications.ts";
 import { LinkAgent } from "../bind-link.ts";
 import type { LinkAgentOptions } from "../options.ts";
 
 export const AGENT_ID = "agent-1";
 const OWNER: Caller = { owner: "alice", authenticated: true };
+const SCOPE = { agent: "agent", tenant: "", owner: "alice" };
+export const ROUTE = `link:${AGENT_ID}`;
 
 interface StageOptions
   extends Partial<
     Pick<
       LinkAgentOptions,
-      "agentId" | "cleared" | "intake" | "language" | "mode" | "notifications" | "times" | "unanswered" | "upload"
+      "agentId" | "cleared" | "intake" | "language" | "mode" | "notifications" | "times" | "upload"
     >
   > {
   readonly agent: Agent;
@@ -28,18 +32,26 @@ interface StageOptions
   readonly limits?: { readonly maxDepth: number; readonly maxParts: number };
 }
 
+function routeOf({ agentId = AGENT_ID }: StageOptions): string {
+  return `link:${agentId}`;
+}
+
 interface Logged {
   readonly level: "debug" | "info" | "warn" | "error";
   readonly fields: Readonly<Record<string, unknown>>;
   readonly message: string;
 }
 
+/** Ids differ between the stages of a test, as those of processes do. */
+let made = 0;
+
 export class Stage {
   readonly harness: Harness;
   readonly agent: LinkAgent;
   readonly logged: Logged[] = [];
   readonly losses: Loss[] = [];
-  #made = 0;
+  /** Ends the deliveries of answers. */
+  endRoute = async (): Promise<void> => {};
 
   private constructor(harness: Harness, options: StageOptions) {
     this.harness = harness;
@@ -57,9 +69,15 @@ export class Stage {
         challenged: (error) => error,
       },
     });
-    const next = (prefix: string) => () => `${prefix}-${++this.#made}`;
+    const next = (prefix: string) => () => `${prefix}-${++made}`;
     this.agent = new LinkAgent({
       agentId: options.agentId ?? AGENT_ID,
+      servers: ["main", "backup"],
+      replies: {
+        route: routeOf(options),
+        put: (taskId, reply) => harness.engine.replies.put(SCOPE, taskId, { ...reply, dialect: "xiaoyi-link" }),
+        delete: (taskId) => harness.engine.replies.delete(SCOPE, taskId, ANSWER_DELIVERY),
+      },
       context: {
         caller: OWNER,
         ids: { message: next("message"), context: next("context") },
@@ -76,7 +94,6 @@ export class Stage {
       times: { finalAfterMs: 0, ...options.times },
       ...(options.upload === undefined ? undefined : { upload: options.upload }),
       cleared: options.cleared,
-      unanswered: options.unanswered,
       intake: options.intake,
       notifications: options.notifications,
     });
@@ -85,7 +102,23 @@ export class Stage {
   static async open(options: StageOptions): Promise<Stage> {
     const after = options.after?.harness;
     const harness = await Harness.start({ agent: options.agent, ...(after === undefined ? undefined : { after }) });
-    return new Stage(harness, options);
+    const stage = new Stage(harness, options);
+    await stage.agent.load();
+    stage.endRoute = harness.engine.serveRoute({
+      route: routeOf(options),
+      deliver: (delivery) => stage.agent.deliver(delivery),
+    });
+    const { notifications } = options;
+    if (notifications instanceof RecordedNotifications) {
+      harness.engine.serveRoute({ route: NOTIFICATION_ROUTE, deliver: (delivery) => notifications.deliver(delivery) });
+    }
+    await settle();
+    return stage;
+  }
+
+  /** The route by which the answer of a task is still owed. */
+  async owed(taskId: string): Promise<string | undefined> {
+    return (await this.harness.memory.delivery(taskId, "replies", ANSWER_DELIVERY))?.delivery.route;
   }
 
   get clock(): FakeClock {

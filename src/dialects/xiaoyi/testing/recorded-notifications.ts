@@ -1,8 +1,13 @@
-import type { OfflineNotifications } from "../ports.ts";
+import type { Delivery, ReplyTo } from "../../../model/operation.ts";
+import { ANSWER_DELIVERY, type Attendance, type OfflineNotifications } from "../ports.ts";
 
-/** Records its calls, and answers taps with what the test provides. */
+export const NOTIFICATION_ROUTE = "notifications";
+
+/** Records its calls and the notifications that are due, and answers taps with what the test provides. */
 export class RecordedNotifications implements OfflineNotifications {
   readonly calls: unknown[][] = [];
+  /** Tasks and conversations whose users are notified, in order. */
+  readonly notified: [taskId: string, sessionId: string][] = [];
   answer: string | undefined;
 
   registerDevice = async ({
@@ -10,24 +15,30 @@ export class RecordedNotifications implements OfflineNotifications {
     pushId,
     sessionId,
   }: Parameters<OfflineNotifications["registerDevice"]>[0]): Promise<void> => {
-    this.calls.push(["heard", sessionId, pushId, loginSessionId]);
+    this.calls.push(["device", sessionId, pushId, loginSessionId]);
   };
 
-  notifyWhenDone = (...call: unknown[]): void => void this.calls.push(["left", ...call]);
+  replyTo = (sessionId: string): ReplyTo => {
+    return { id: ANSWER_DELIVERY, route: NOTIFICATION_ROUTE, address: sessionId, wants: "outcome" };
+  };
 
-  cancel = (...call: unknown[]): void => void this.calls.push(["seen", ...call]);
+  attend = (sessionId: string): Attendance => {
+    this.calls.push(["attend", sessionId]);
+    return {
+      replyTo: this.replyTo(sessionId),
+      finished: (taskId) => void this.calls.push(["finished", taskId]),
+      left: () => void this.calls.push(["left"]),
+    };
+  };
 
-  readAnswer = async (...call: unknown[]): Promise<string | undefined> => {
-    this.calls.push(["recall", ...call]);
+  readAnswer = async (pushDataId: string): Promise<string | undefined> => {
+    this.calls.push(["read", pushDataId]);
     return this.answer;
   };
 
-  /** Tasks left by an earlier process. */
-  readonly awaited = new Set<string>();
-  isPending = async (taskId: string): Promise<boolean> => this.awaited.has(taskId);
-
-  /** All calls except `registerDevice`. */
-  get told(): unknown[][] {
-    return this.calls.filter(([what]) => what !== "heard");
-  }
+  /** The route of the notifications, if an engine serves it. */
+  deliver = async (delivery: Delivery): Promise<void> => {
+    this.notified.push([delivery.record.taskId, delivery.record.address]);
+    await delivery.done();
+  };
 }

@@ -1,38 +1,36 @@
 /** Devices on which users can be notified: those they have sent messages from. */
 
+import type { Records } from "../../../dialects/carrier.ts";
 import type { PhoneAddress } from "../../../dialects/xiaoyi/render/notification.ts";
 import type { Log } from "../../../model/ports.ts";
-import type { FileBackedMap } from "../file-backed-map.ts";
+import { allRecords, SPACES } from "../record-map.ts";
 
 type StoredDevice = { readonly pushId: string; readonly loginSessionId: string | null };
 
 /** Maximum devices per user, the newest ones; a user with more does not carry all of them. */
 const MAX_DEVICES = 8;
+const MAX_USERS = 5_000;
 
-export class DeviceRegistry {
-  readonly #devices: FileBackedMap<readonly StoredDevice[]>;
+/** `user` identifies the user as well as possible. */
+export function addDevice(records: Records, user: string, { loginSessionId: login, pushId }: DeviceAddress) {
+  const loginSessionId = login ?? null;
+  return records.update({ space: SPACES.devices, key: user, keep: MAX_USERS }, (before) => {
+    const devices = toDevices(before);
+    const newest = devices.at(-1);
+    if (newest?.pushId === pushId && newest.loginSessionId === loginSessionId) return undefined;
+    const others = devices.filter((device) => device.pushId !== pushId);
+    return JSON.stringify([...others, { pushId, loginSessionId }].slice(-MAX_DEVICES));
+  });
+}
 
-  constructor(devices: FileBackedMap<readonly StoredDevice[]>) {
-    this.#devices = devices;
-  }
+export async function devicesOf(records: Records, user: string): Promise<readonly PhoneAddress[]> {
+  return toDevices(await records.record(SPACES.devices, user)).map(({ loginSessionId, pushId }) =>
+    loginSessionId === null ? { pushId } : { pushId, loginSessionId },
+  );
+}
 
-  /** `user` identifies the user as well as possible. */
-  async add(user: string, { loginSessionId: login, pushId }: DeviceAddress): Promise<void> {
-    const loginSessionId = login ?? null;
-    await this.#devices.update(user, (before = []) => {
-      const newest = before.at(-1);
-      if (newest?.pushId === pushId && newest.loginSessionId === loginSessionId) return before;
-      const others = before.filter((device) => device.pushId !== pushId);
-      return [...others, { pushId, loginSessionId }].slice(-MAX_DEVICES);
-    });
-  }
-
-  async devicesOf(user: string): Promise<readonly PhoneAddress[]> {
-    const devices = (await this.#devices.get(user)) ?? [];
-    return devices.map(({ loginSessionId, pushId }) =>
-      loginSessionId === null ? { pushId } : { pushId, loginSessionId },
-    );
-  }
+function toDevices(stored: string | undefined): readonly StoredDevice[] {
+  return stored === undefined ? [] : (JSON.parse(stored) as readonly StoredDevice[]);
 }
 
 interface DeviceAddress {
@@ -46,20 +44,20 @@ interface DeviceAddress {
 export const DEVICE_SPACING_MS = 15_000;
 
 export class DeviceSpacing {
-  readonly #stored: FileBackedMap<number>;
+  readonly #records: () => Records;
   readonly #log: Log;
   /** Recent notifications only. */
   readonly #notifiedAt = new Map<string, number>();
 
-  constructor(stored: FileBackedMap<number>, log: Log) {
-    this.#stored = stored;
+  constructor(records: () => Records, log: Log) {
+    this.#records = records;
     this.#log = log;
   }
 
   /** Loads what an earlier process stored. */
   async load(): Promise<void> {
-    for (const [pushId, at] of await this.#stored.entries()) {
-      if (!this.#notifiedAt.has(pushId)) this.#notifiedAt.set(pushId, at);
+    for (const { key, value } of await allRecords(this.#records(), SPACES.notified)) {
+      if (!this.#notifiedAt.has(key)) this.#notifiedAt.set(key, JSON.parse(value) as number);
     }
   }
 
@@ -68,16 +66,14 @@ export class DeviceSpacing {
     return (this.#notifiedAt.get(pushId) ?? Number.NEGATIVE_INFINITY) + DEVICE_SPACING_MS;
   }
 
-  /** Resolves when earlier changes were written. */
-  flush(): Promise<void> {
-    return this.#stored.flush();
-  }
-
   note(pushId: string, now: number): void {
     for (const [known, at] of this.#notifiedAt) if (now - at >= DEVICE_SPACING_MS) this.#notifiedAt.delete(known);
     this.#notifiedAt.set(pushId, now);
-    this.#stored.set(pushId, now).catch((error: unknown) => {
-      this.#log.warn({ err: error }, "The time of the last notification to a phone could not be stored.");
-    });
+    const record = { space: SPACES.notified, key: pushId, value: JSON.stringify(now), ttlMs: DEVICE_SPACING_MS };
+    this.#records()
+      .put(record)
+      .catch((error: unknown) => {
+        this.#log.warn({ err: error }, "The time of the last notification to a phone could not be stored.");
+      });
   }
 }

@@ -1,24 +1,27 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import type { PhoneNotification } from "../../../dialects/xiaoyi/render/notification.ts";
+import { echo } from "../../../engine/testing/agents.ts";
 import { FakeClock } from "../../../engine/testing/fake-clock.ts";
+import { createSharedMemory, Harness } from "../../../engine/testing/harness.ts";
 import { type CounterName, SILENT_LOG } from "../../../model/ports.ts";
 import { createSimulator, type Simulator, seededRandom } from "../../../simulator/index.ts";
 import { CarrierError, type ExchangeAnswer, type ExchangeCall } from "../../../wire/exchange.ts";
-import { FileBackedMap } from "../file-backed-map.ts";
 import { createTrustedExchanger } from "../trusted-exchanger.ts";
 import { DeviceSpacing } from "./devices.ts";
 import { NotificationSender, type NotificationSenderOptions } from "./notification-sender.ts";
 
 const clock = new FakeClock();
+const { engine } = await Harness.start({ agent: echo(), shared: createSharedMemory(clock) });
 const logged: unknown[] = [];
 const counted: CounterName[] = [];
 afterEach(() => void counted.splice(0));
 const write = (fields: unknown, message: string): void => void logged.push([fields, message]);
 
-function pusher(options: Partial<NotificationSenderOptions>): NotificationSender {
+function createSpacing(): DeviceSpacing {
+  return new DeviceSpacing(() => engine.records, SILENT_LOG);
+}
+
+function pusher({ devices = createSpacing(), ...options }: Partial<NotificationSenderOptions>): NotificationSender {
   let count = 0;
   return new NotificationSender({
     language: "zh",
@@ -26,7 +29,7 @@ function pusher(options: Partial<NotificationSenderOptions>): NotificationSender
     apiId: "api",
     keys: { accessKey: "the-access-key", secretKey: "the-secret-key" },
     spacingMs: 15_000,
-    devices: devicesOf(),
+    devices,
     exchanger: () => Promise.reject(new Error("Nobody is to be called.")),
     clock,
     random: () => 1,
@@ -35,10 +38,6 @@ function pusher(options: Partial<NotificationSenderOptions>): NotificationSender
     meter: { count: (name) => void counted.push(name) },
     ...options,
   });
-}
-
-function devicesOf(file?: string): DeviceSpacing {
-  return new DeviceSpacing(new FileBackedMap(file, 100, SILENT_LOG), SILENT_LOG);
 }
 
 function noticeOf(taskId: string, text = `Answer ${taskId}`): PhoneNotification {
@@ -81,29 +80,23 @@ describe("notifications, as the platform takes them", () => {
     const { simulator } = await platform();
     const { accessKey, apiId = "", secretKey } = simulator.agent;
     const route = { url: simulator.webhookUrl, apiId, keys: { accessKey, secretKey } };
-    const folder = await mkdtemp(join(tmpdir(), "told-"));
     const push = async (taskId: string, devices: DeviceSpacing) => {
       const made = pusher({ ...route, devices, exchanger: createTrustedExchanger(65_536) });
       return made.push(noticeOf(taskId), [simulator.phone]);
     };
-    try {
-      const devices = devicesOf(join(folder, "told.json"));
-      expect(await push("s&1", devices)).toEqual(["sent"]);
-      const second = push("s&2", devices);
-      await clock.advance(15_000);
-      expect(await second).toEqual(["sent"]);
-      await devices.flush();
-      const next = devicesOf(join(folder, "told.json"));
-      await next.load();
-      const third = push("s&3", next);
-      await clock.advance(14_999);
-      expect(simulator.phone.notifications).toHaveLength(2);
-      await clock.advance(1);
-      expect(await third).toEqual(["sent"]);
-      await next.flush();
-    } finally {
-      await rm(folder, { recursive: true });
-    }
+    const devices = createSpacing();
+    expect(await push("s&1", devices)).toEqual(["sent"]);
+    const second = push("s&2", devices);
+    await clock.advance(15_000);
+    expect(await second).toEqual(["sent"]);
+    await clock.advance(1);
+    const next = createSpacing();
+    await next.load();
+    const third = push("s&3", next);
+    await clock.advance(14_998);
+    expect(simulator.phone.notifications).toHaveLength(2);
+    await clock.advance(1);
+    expect(await third).toEqual(["sent"]);
     expect(simulator.phone.notifications.map(({ text }) => text)).toEqual(["Answer s&1", "Answer s&2", "Answer s&3"]);
     expect(simulator.webhook.swallowed).toBe(0);
   });

@@ -1,298 +1,319 @@
 import { describe, expect, it } from "vitest";
 import type { PhoneAddress, PhoneNotification } from "../../../dialects/xiaoyi/render/notification.ts";
-import { FakeClock, settle } from "../../../engine/testing/fake-clock.ts";
-import { ProtocolError, taskNotFound } from "../../../model/errors.ts";
-import type { CallContext, Operation, OutcomeOf } from "../../../model/operation.ts";
+import { agentOf, chunk, inputText, status } from "../../../engine/testing/agents.ts";
+import { settle } from "../../../engine/testing/fake-clock.ts";
+import { Harness } from "../../../engine/testing/harness.ts";
 import { type CounterName, SILENT_LOG } from "../../../model/ports.ts";
-import type { Task, TaskState } from "../../../model/task.ts";
 import { createDeferred } from "../../../wire/link.ts";
-import { FileBackedMap } from "../file-backed-map.ts";
-import { DeviceRegistry } from "./devices.ts";
-import type { PushOutcome } from "./notification-sender.ts";
-import {
-  type PendingNotification,
-  PhoneNotifications,
-  type PhoneNotificationsOptions,
-} from "./offline-notifications.ts";
+import { PhoneNotifications, type PhoneNotificationsOptions } from "./offline-notifications.ts";
 
-/** An agent whose tasks are what the test says. */
-class Tasks {
-  readonly states = new Map<string, TaskState>();
-  readonly calls: CallContext[] = [];
-  looks = 0;
-  origin = "xiaoyi-http";
-  broken = false;
+const ENTRY = { dialect: "test", agent: "agent", owner: "alice", apiId: "api" };
+const phone = { sessionId: "s", pushId: "phone", loginSessionId: undefined };
 
-  readonly service = {
-    dispatch: async <O extends Operation>(operation: O, call: CallContext): Promise<OutcomeOf<O>> => {
-      this.looks++;
-      this.calls.push(call);
-      if (this.broken) throw new ProtocolError("INTERNAL_ERROR", "Broken.");
-      const id = operation.kind === "get" ? operation.id : "";
-      const state = this.states.get(id);
-      if (state === undefined) throw taskNotFound(id);
-      return this.task(id, state) as OutcomeOf<O>;
-    },
-    originOf: async () => this.origin,
-  };
+let readers = 0;
 
-  task(id: string, state: TaskState): Task {
-    return {
-      id,
-      contextId: "s",
-      status: { state },
-      artifacts: [{ artifactId: "a", parts: [{ text: `About ${id}` }] }],
-    };
-  }
-}
-
+/** A server with one entry, whose agent does what the message names when `proceed` is called. */
 class Scene {
-  readonly clock = new FakeClock();
-  readonly tasks = new Tasks();
-  readonly told: { readonly notice: PhoneNotification; readonly to: readonly string[]; readonly logins: unknown[] }[] =
-    [];
+  readonly sent: { readonly notification: PhoneNotification; readonly to: readonly PhoneAddress[] }[] = [];
   readonly counted: CounterName[] = [];
-  outcome: PushOutcome = "sent";
-  readonly devices: ConstructorParameters<typeof DeviceRegistry>[0] = new FileBackedMap(undefined, 100, SILENT_LOG);
-  readonly pending = new FileBackedMap<PendingNotification>(undefined, 100, SILENT_LOG);
+  origin = "test";
+  proceed = createDeferred();
+  readonly harness: Harness;
+  readonly notifications: PhoneNotifications;
+  endRoute = async (): Promise<void> => {};
 
-  notifications(options: Partial<PhoneNotificationsOptions> = {}): PhoneNotifications {
+  private constructor(harness: Harness, options: Partial<PhoneNotificationsOptions>) {
+    this.harness = harness;
+    this.notifications = this.create(options);
+  }
+
+  static async open(options: Partial<PhoneNotificationsOptions> = {}, after?: Scene): Promise<Scene> {
+    let scene: Scene | undefined;
+    const agent = agentOf(
+      async function* (turn) {
+        yield status("TASK_STATE_WORKING");
+        await scene?.proceed.promise;
+        const text = inputText(turn);
+        if (text === "ask") yield status("TASK_STATE_INPUT_REQUIRED", "Which one?");
+        else if (text === "fail") yield status("TASK_STATE_FAILED", "Broken.");
+        else yield chunk("answer", `About ${text}`, false);
+      },
+      { onCrash: "resume" },
+    );
+    const harness = await Harness.start({ agent, ...(after === undefined ? undefined : { after: after.harness }) });
+    scene = new Scene(harness, options);
+    scene.serve();
+    await settle();
+    return scene;
+  }
+
+  create(options: Partial<PhoneNotificationsOptions> = {}): PhoneNotifications {
+    const { engine } = this.harness;
+    const service = { ...engine.agent("agent"), originOf: async () => this.origin };
     return new PhoneNotifications({
-      language: "zh",
-      scope: "entry",
-      dialect: "xiaoyi-http",
-      owner: "alice",
-      service: () => this.tasks.service,
+      entry: ENTRY,
+      language: "en",
       everyDevice: false,
       push: {
-        push: async (notice: PhoneNotification, to: readonly PhoneAddress[]) => {
-          const logins = to.map(({ loginSessionId }) => loginSessionId);
-          this.told.push({ notice, to: to.map(({ pushId }) => pushId), logins });
-          return to.map(() => this.outcome);
+        push: async (notification, to) => {
+          this.sent.push({ notification, to });
+          return to.map(() => "sent");
         },
         stop: () => {},
       },
-      book: new DeviceRegistry(this.devices),
-      pending: this.pending,
-      clock: this.clock,
+      host: () => ({ records: engine.records, replies: engine.replies, agents: new Map([["agent", service]]) }),
+      uniqueId: () => `reader-${++readers}`,
+      clock: this.harness.clock,
       log: SILENT_LOG,
       meter: { count: (name) => void this.counted.push(name) },
       ...options,
     });
   }
+
+  serve(): void {
+    const { notifications } = this;
+    this.endRoute = this.harness.engine.serveRoute({
+      route: notifications.route,
+      deliver: (delivery) => notifications.deliver(delivery),
+    });
+  }
+
+  /** A task whose answer is read. */
+  async read(text: string, taskId?: string) {
+    const attendance = this.notifications.attend("s");
+    const task = await this.harness.begin(text, { replyTo: attendance.replyTo, ...(taskId && { taskId }) });
+    await settle();
+    return { ...attendance, id: task.id };
+  }
+
+  async end(): Promise<void> {
+    this.proceed.resolve();
+    await settle(20);
+  }
+
+  async isOwed(id: string): Promise<boolean> {
+    return (await this.harness.memory.delivery(id, "replies", "answer")) !== undefined;
+  }
+
+  get texts(): string[] {
+    return this.sent.map(({ notification }) => notification.text);
+  }
 }
 
-const phone = { sessionId: "s", pushId: "phone", loginSessionId: undefined };
-
 describe("a user who left", () => {
-  it("is told when the task has ended, once", async () => {
-    const scene = new Scene();
-    const notifications = scene.notifications();
-    scene.tasks.states.set("t", "TASK_STATE_WORKING");
-    void notifications.registerDevice(phone);
-    notifications.notifyWhenDone("t", "s");
-    notifications.notifyWhenDone("t", "s");
-    await scene.clock.advance(60_000);
-    expect(scene.told).toEqual([]);
-    expect([await notifications.isPending("t"), await notifications.isPending("another")]).toEqual([true, false]);
-    scene.tasks.states.set("t", "TASK_STATE_COMPLETED");
-    await scene.clock.advance(60_000);
-    const notice = { taskId: "t", state: "completed", text: "About t" };
-    expect(scene.told).toEqual([{ notice, to: ["phone"], logins: [undefined] }]);
-    expect(await scene.pending.entries()).toEqual([]);
-    expect(scene.tasks.calls[0]).toMatchObject({ caller: { owner: "alice" }, dialect: "xiaoyi-http" });
+  it("is notified when the task has ended, once", async () => {
+    const scene = await Scene.open();
+    await scene.notifications.registerDevice(phone);
+    const { id, left } = await scene.read("t");
+    left();
+    await scene.harness.clock.advance(60_000);
+    expect(scene.sent).toEqual([]);
+    expect(await scene.isOwed(id)).toBe(true);
+    await scene.end();
+    const notification = { taskId: id, state: "completed", text: "About t" };
+    expect(scene.sent).toEqual([{ notification, to: [{ pushId: "phone" }] }]);
+    expect(await scene.isOwed(id)).toBe(false);
   });
 
-  it("is looked after ever more rarely, and for a day", async () => {
-    const scene = new Scene();
-    scene.tasks.states.set("t", "TASK_STATE_WORKING");
-    scene.notifications().notifyWhenDone("t", "s");
-    await scene.clock.advance(3_600_000);
-    expect(scene.tasks.looks).toBeLessThan(120);
-    expect(scene.counted).toEqual([]);
-    await scene.clock.advance(24 * 3_600_000);
-    expect(scene.counted).toEqual(["phone_notices_dropped"]);
-    const { looks } = scene.tasks;
-    expect(await scene.pending.entries()).toEqual([]);
-    await scene.clock.advance(24 * 3_600_000);
-    expect(scene.tasks.looks).toBe(looks);
+  it("is notified of a task that ended while it was read", async () => {
+    const scene = await Scene.open();
+    await scene.notifications.registerDevice(phone);
+    const { left } = await scene.read("t");
+    await scene.end();
+    expect(scene.sent).toEqual([]);
+    left();
+    await settle(20);
+    expect(scene.texts).toEqual(["About t"]);
   });
 
-  it.each(["TASK_STATE_INPUT_REQUIRED", "TASK_STATE_AUTH_REQUIRED"] as const)(
-    "is told that the task is %s, once, and of its end only after leaving again",
-    async (state) => {
-      const scene = new Scene();
-      const notifications = scene.notifications();
-      scene.tasks.states.set("t", "TASK_STATE_WORKING");
-      void notifications.registerDevice(phone);
-      notifications.notifyWhenDone("t", "s");
-      await scene.clock.advance(60_000);
-      scene.tasks.states.set("t", state);
-      await scene.clock.advance(60_000);
-      expect(scene.told).toMatchObject([{ notice: { taskId: "t", text: "About t", question: "" }, to: ["phone"] }]);
-      expect(await scene.pending.entries()).toEqual([]);
-      scene.tasks.states.set("t", "TASK_STATE_COMPLETED");
-      await scene.clock.advance(60_000);
-      expect(scene.told).toHaveLength(1);
-      notifications.notifyWhenDone("t", "s");
-      await scene.clock.advance(60_000);
-      expect(scene.told.slice(1)).toMatchObject([{ notice: { state: "completed" } }]);
-      expect(scene.told[1]?.notice).not.toHaveProperty("question");
+  it.each([true, false])(
+    "is not notified after reading to the end (known before the task ended: %s)",
+    async (before) => {
+      const scene = await Scene.open();
+      await scene.notifications.registerDevice(phone);
+      const { finished, id } = await scene.read("t");
+      if (before) finished(id);
+      await scene.end();
+      if (!before) finished(id);
+      await settle(20);
+      expect(scene.sent).toEqual([]);
+      expect(await scene.isOwed(id)).toBe(false);
     },
   );
 
-  it("is told of the end who answered and left while the question was on its way", async () => {
-    const scene = new Scene();
+  it("is notified of a failure, and of a question until it is answered", async () => {
+    const scene = await Scene.open();
+    await scene.notifications.registerDevice(phone);
+    (await scene.read("fail")).left();
+    const asking = await scene.read("ask");
+    asking.left();
+    await scene.end();
+    expect(scene.sent.map(({ notification }) => [notification.state, notification.text])).toEqual([
+      ["failed", "Broken."],
+      ["completed", "Which one?"],
+    ]);
+    const answered = await scene.read("this", asking.id);
+    await settle(20);
+    answered.left();
+    await settle(20);
+    expect(scene.texts.slice(2)).toEqual(["About this"]);
+    expect(await scene.isOwed(asking.id)).toBe(false);
+  });
+
+  it("and answered another way while the question was read is notified of the end", async () => {
+    const scene = await Scene.open();
+    await scene.notifications.registerDevice(phone);
+    const { id, left } = await scene.read("ask");
+    await scene.end();
+    scene.proceed = createDeferred();
+    await scene.harness.begin("this", { taskId: id });
+    left();
+    await settle(20);
+    expect(scene.sent).toEqual([]);
+    await scene.end();
+    expect(scene.texts).toEqual(["About this"]);
+  });
+
+  it("is notified of the end after answering and leaving while the question is being sent", async () => {
     const asked = createDeferred();
     const sent: PhoneNotification[] = [];
     const push = {
-      push: async (notice: PhoneNotification, to: readonly PhoneAddress[]) => {
-        sent.push(notice);
-        if (notice.question !== undefined) await asked.promise;
+      push: async (notification: PhoneNotification, to: readonly PhoneAddress[]) => {
+        sent.push(notification);
+        if (notification.question !== undefined) await asked.promise;
         return to.map(() => "sent" as const);
       },
       stop: () => {},
     };
-    const notifications = scene.notifications({ push });
-    scene.tasks.states.set("t", "TASK_STATE_INPUT_REQUIRED");
-    void notifications.registerDevice(phone);
-    notifications.notifyWhenDone("t", "s");
-    await scene.clock.advance(5_000);
-    scene.tasks.states.set("t", "TASK_STATE_WORKING");
-    notifications.notifyWhenDone("t", "s");
+    const scene = await Scene.open({ push });
+    await scene.notifications.registerDevice(phone);
+    const { id, left } = await scene.read("ask");
+    left();
+    await scene.end();
+    (await scene.read("this", id)).left();
     asked.resolve();
-    await settle();
-    scene.tasks.states.set("t", "TASK_STATE_COMPLETED");
-    await scene.clock.advance(60_000);
-    expect(sent.map(({ question }) => question)).toEqual(["", undefined]);
-    expect(await scene.pending.entries()).toEqual([]);
+    await settle(20);
+    expect(sent.map(({ text }) => text)).toEqual(["Which one?", "About this"]);
+    expect(await scene.isOwed(id)).toBe(false);
   });
 
-  it.each([["TASK_STATE_CANCELED"], [undefined]] as const)("is not told of a task that is %s", async (state) => {
-    const scene = new Scene();
-    const notifications = scene.notifications();
-    if (state !== undefined) scene.tasks.states.set("t", state);
-    void notifications.registerDevice(phone);
-    notifications.notifyWhenDone("t", "s");
-    await scene.clock.advance(60_000);
-    expect(scene.told).toEqual([]);
-    expect(await scene.pending.entries()).toEqual([]);
+  it("is not notified of a canceled task", async () => {
+    const scene = await Scene.open();
+    await scene.notifications.registerDevice(phone);
+    const { id, left } = await scene.read("t");
+    left();
+    const canceled = scene.harness.cancel(id);
+    await scene.harness.clock.advance(60_000);
+    expect((await canceled).status.state).toBe("TASK_STATE_CANCELED");
+    expect(scene.sent).toEqual([]);
+    expect(await scene.isOwed(id)).toBe(false);
   });
 
-  it("is not told of what was seen after all", async () => {
-    const scene = new Scene();
-    const notifications = scene.notifications();
-    scene.tasks.states.set("t", "TASK_STATE_COMPLETED");
-    void notifications.registerDevice(phone);
-    notifications.notifyWhenDone("t", "s");
-    notifications.cancel("t");
-    notifications.cancel("another");
-    await scene.clock.advance(60_000);
-    expect(scene.told).toEqual([]);
-    expect(await scene.pending.entries()).toEqual([]);
-  });
-
-  it("is told later where the task cannot be looked at now", async () => {
-    const scene = new Scene();
-    const notifications = scene.notifications();
-    scene.tasks.states.set("t", "TASK_STATE_FAILED");
-    scene.tasks.broken = true;
-    void notifications.registerDevice(phone);
-    notifications.notifyWhenDone("t", "s");
-    await scene.clock.advance(60_000);
-    expect(scene.told).toEqual([]);
-    scene.tasks.broken = false;
-    await scene.clock.advance(60_000);
-    expect(scene.told).toMatchObject([{ notice: { state: "failed" } }]);
-  });
-
-  it("is told on the devices of the conversation, the newest ones, under their logins", async () => {
-    const scene = new Scene();
-    const notifications = scene.notifications();
-    for (let device = 1; device <= 10; device++)
-      void notifications.registerDevice({ ...phone, pushId: `phone-${device}` });
-    void notifications.registerDevice({ ...phone, pushId: "phone-5", loginSessionId: "login" });
-    void notifications.registerDevice({ ...phone, pushId: undefined });
-    void notifications.registerDevice({ ...phone, pushId: "x".repeat(513) });
-    void notifications.registerDevice({ ...phone, sessionId: "of another", pushId: "of another" });
-    await settle();
-    scene.tasks.states.set("t", "TASK_STATE_COMPLETED");
-    notifications.notifyWhenDone("t", "s");
-    await scene.clock.advance(60_000);
-    expect(scene.told).toMatchObject([
-      {
-        to: ["phone-3", "phone-4", "phone-6", "phone-7", "phone-8", "phone-9", "phone-10", "phone-5"],
-        logins: [...Array(7).fill(undefined), "login"],
-      },
-    ]);
-  });
-
-  it("is told on every device where all of them are one user's", async () => {
-    const scene = new Scene();
-    const notifications = scene.notifications({ everyDevice: true });
-    void notifications.registerDevice(phone);
-    void notifications.registerDevice({ ...phone, sessionId: "other", pushId: "tablet" });
-    void scene
-      .notifications({ scope: "another entry", everyDevice: true })
-      .registerDevice({ ...phone, pushId: "stranger" });
-    scene.tasks.states.set("t", "TASK_STATE_COMPLETED");
-    notifications.notifyWhenDone("t", "s");
-    await scene.clock.advance(60_000);
-    expect(scene.told).toMatchObject([{ to: ["phone", "tablet"] }]);
-  });
-
-  it("is told by the next process of what this one did not come to", async () => {
-    const scene = new Scene();
-    const first = scene.notifications();
-    scene.tasks.states.set("waits", "TASK_STATE_WORKING");
-    scene.tasks.states.set("stopped", "TASK_STATE_COMPLETED");
-    scene.outcome = "stopped";
-    void first.registerDevice(phone);
-    first.notifyWhenDone("waits", "s");
-    first.notifyWhenDone("stopped", "s");
-    await scene.clock.advance(5_000);
-    await first.stop();
-    const { looks } = scene.tasks;
-    await scene.clock.advance(60_000);
-    expect(scene.tasks.looks).toBe(looks);
-    scene.outcome = "sent";
-    scene.told.length = 0;
-    scene.tasks.states.set("waits", "TASK_STATE_COMPLETED");
-    await scene.notifications({ scope: "another entry" }).start();
-    const second = scene.notifications();
-    await second.start();
-    await scene.clock.advance(60_000);
-    expect(scene.told.map(({ notice }) => notice.taskId).sort()).toEqual(["stopped", "waits"]);
-    expect(await scene.pending.entries()).toEqual([]);
-  });
-
-  it("is one of so many at most", async () => {
-    const scene = new Scene();
-    const notifications = scene.notifications();
-    for (let task = 0; task <= 1_000; task++) {
-      scene.tasks.states.set(`t${task}`, "TASK_STATE_COMPLETED");
-      notifications.notifyWhenDone(`t${task}`, "s");
-    }
-    await scene.clock.advance(1_000);
-    expect(scene.tasks.looks).toBe(1_000);
+  it("is not notified after a day", async () => {
+    const scene = await Scene.open();
+    await scene.notifications.registerDevice(phone);
+    const { id, left } = await scene.read("t");
+    left();
+    await scene.harness.clock.advance(24 * 3_600_000);
+    expect(scene.counted).toEqual([]);
+    await scene.end();
+    expect(scene.sent).toEqual([]);
     expect(scene.counted).toEqual(["phone_notices_dropped"]);
+    expect(await scene.isOwed(id)).toBe(false);
+  });
+
+  it("is notified later if the devices cannot be read", async () => {
+    const scene = await Scene.open();
+    const { engine } = scene.harness;
+    let isBroken = true;
+    const record: typeof engine.records.record = async (space, key) => {
+      if (isBroken) throw new Error("The disk is full.");
+      return engine.records.record(space, key);
+    };
+    const { notifications } = scene;
+    await notifications.registerDevice(phone);
+    await scene.endRoute();
+    const host = () => ({ records: { ...engine.records, record }, replies: engine.replies, agents: new Map() });
+    const broken = scene.create({ host });
+    engine.serveRoute({ route: broken.route, deliver: (delivery) => broken.deliver(delivery) });
+    await scene.harness.begin("t", { replyTo: broken.replyTo("s") });
+    await scene.end();
+    expect(scene.sent).toEqual([]);
+    isBroken = false;
+    await scene.harness.clock.advance(60_000);
+    expect(scene.texts).toEqual(["About t"]);
+  });
+
+  it("is notified on the devices of the conversation, the newest ones, under their logins", async () => {
+    const scene = await Scene.open();
+    const { notifications } = scene;
+    for (let device = 1; device <= 10; device++) {
+      await notifications.registerDevice({ ...phone, pushId: `phone-${device}` });
+    }
+    await notifications.registerDevice({ ...phone, pushId: "phone-5", loginSessionId: "login" });
+    await notifications.registerDevice({ ...phone, pushId: undefined });
+    await notifications.registerDevice({ ...phone, pushId: "x".repeat(513) });
+    await notifications.registerDevice({ ...phone, sessionId: "of another", pushId: "of another" });
+    (await scene.read("t")).left();
+    await scene.end();
+    const devices = ["phone-3", "phone-4", "phone-6", "phone-7", "phone-8", "phone-9", "phone-10"];
+    const to = [...devices.map((pushId) => ({ pushId })), { pushId: "phone-5", loginSessionId: "login" }];
+    expect(scene.sent).toMatchObject([{ to }]);
+  });
+
+  it("is notified on every device if all of them belong to one user", async () => {
+    const scene = await Scene.open({ everyDevice: true });
+    await scene.notifications.registerDevice(phone);
+    await scene.notifications.registerDevice({ ...phone, sessionId: "other", pushId: "tablet" });
+    const stranger = scene.create({ entry: { ...ENTRY, apiId: "another" }, everyDevice: true });
+    await stranger.registerDevice({ ...phone, pushId: "stranger" });
+    (await scene.read("t")).left();
+    await scene.end();
+    expect(scene.sent).toMatchObject([{ to: [{ pushId: "phone" }, { pushId: "tablet" }] }]);
+  });
+
+  it("is notified by the next process of what this one did not send, and if this one ends while they read", async () => {
+    const stopped = createDeferred();
+    const push = { push: () => stopped.promise.then(() => ["stopped" as const]), stop: () => stopped.resolve() };
+    const first = await Scene.open({ push });
+    await first.notifications.registerDevice(phone);
+    const unsent = await first.read("unsent");
+    unsent.left();
+    await first.end();
+    first.proceed = createDeferred();
+    await first.read("read");
+    first.notifications.stop();
+    await first.endRoute();
+    expect(await first.isOwed(unsent.id)).toBe(true);
+    first.harness.crash();
+    await first.harness.clock.advance(30_000);
+    const second = await Scene.open({}, first);
+    await second.end();
+    await second.harness.clock.advance(10_000);
+    expect([...second.texts].sort()).toEqual(["About read", "About unsent"]);
   });
 });
 
-describe("a notification that was tapped", () => {
-  it("gives all of the answer", async () => {
-    const scene = new Scene();
-    scene.tasks.states.set("t", "TASK_STATE_COMPLETED");
-    expect(await scene.notifications().readAnswer("t")).toBe("About t");
-    expect(await scene.notifications().readAnswer("unknown")).toBeUndefined();
-    scene.tasks.broken = true;
-    expect(await scene.notifications().readAnswer("t")).toBeUndefined();
+describe("a tapped notification", () => {
+  it("gives the whole answer", async () => {
+    const scene = await Scene.open();
+    const { id } = await scene.read("t");
+    await scene.end();
+    expect(await scene.notifications.readAnswer(id)).toBe("About t");
+    expect(await scene.notifications.readAnswer("unknown")).toBeUndefined();
   });
 
-  it("gives nothing that the platform has no business with", async () => {
-    const scene = new Scene();
-    scene.tasks.states.set("t", "TASK_STATE_COMPLETED");
-    scene.tasks.origin = "a2a-v1";
-    expect(await scene.notifications().readAnswer("t")).toBeUndefined();
+  it("gives nothing of another dialect's task, or if the store cannot be read", async () => {
+    const scene = await Scene.open();
+    const { id } = await scene.read("t");
+    await scene.end();
+    scene.origin = "a2a-v1";
+    expect(await scene.notifications.readAnswer(id)).toBeUndefined();
+    const broken = scene.create({
+      host: () => {
+        throw new Error("Broken.");
+      },
+    });
+    expect(await broken.readAnswer(id)).toBeUndefined();
   });
 });

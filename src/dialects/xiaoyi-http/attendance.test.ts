@@ -72,40 +72,42 @@ function silentAfter(...frames: readonly StreamFrame[]): FrameStream & { readonl
   };
 }
 
-describe("whoever reads a stream", () => {
-  it("has seen what it ends with", async () => {
-    const { notifications, reply } = await ask(streamOf(TASK, DONE));
+describe("the reader of a stream", () => {
+  it("is registered with the message, and has read what it ends with", async () => {
+    const { asked, notifications, reply } = await ask(streamOf(TASK, DONE));
+    expect(asked.at(-1)).toMatchObject({ kind: "stream", replyTo: notifications.replyTo("sess-1") });
     await framesOf(reply);
     expect(notifications.calls).toEqual([
-      ["heard", "sess-1", undefined, undefined],
-      ["seen", "task-of-the-engine"],
+      ["device", "sess-1", undefined, undefined],
+      ["attend", "sess-1"],
+      ["finished", "task-of-the-engine"],
     ]);
   });
 
-  it("has seen it also where the connection closes before the stream does", async () => {
+  it("has read it also if the connection closes before the stream does", async () => {
     const { notifications, reply } = await ask(streamOf(TASK, DONE));
     await readSome(reply, 2);
-    expect(notifications.told).toEqual([["seen", "task-of-the-engine"]]);
+    expect(notifications.calls.at(-1)).toEqual(["finished", "task-of-the-engine"]);
   });
 
-  it("and leaves before that is told later, of the task of the conversation", async () => {
+  it.each([0, 1])("that leaves after %i writes has left", async (writes) => {
     const source = silentAfter(TASK);
     const { notifications, reply } = await ask(source);
-    await readSome(reply, 1);
-    expect(notifications.told).toEqual([["left", "task-of-the-engine", "sess-1"]]);
+    await readSome(reply, writes);
+    expect(notifications.calls.at(-1)).toEqual(["left"]);
     expect(source.wasLeft).toBe(true);
   });
 
-  it("and leaves before anything was said is told later just as well", async () => {
-    const { notifications, reply } = await ask(silentAfter(TASK));
-    await readSome(reply, 0);
-    expect(notifications.told).toEqual([["left", "task-of-the-engine", "sess-1"]]);
-  });
-
-  it("is told later also where the server stops", async () => {
+  it("counts as gone if the server stops", async () => {
     const { notifications, reply } = await ask(streamOf(TASK));
     expect((await framesOf(reply)).at(-1)?.result.final).toBe(true);
-    expect(notifications.told).toEqual([["left", "task-of-the-engine", "sess-1"]]);
+    expect(notifications.calls.at(-1)).toEqual(["left"]);
+  });
+
+  it("is forgotten if the message is refused", async () => {
+    const { notifications, reply } = await ask(new Error("Broken."));
+    expect(isStreamReply(reply)).toBe(false);
+    expect(notifications.calls.at(-1)).toEqual(["left"]);
   });
 });
 
@@ -113,7 +115,7 @@ describe("a device", () => {
   it("is known from what it says", async () => {
     const variables = { kind: "data", data: { variables: { systemVariables: { push_id: "device" } } } };
     const { notifications } = await ask(streamOf(TASK, DONE), {}, message([variables, { kind: "text", text: "hi" }]));
-    expect(notifications.calls[0]).toEqual(["heard", "sess-1", "device", undefined]);
+    expect(notifications.calls[0]).toEqual(["device", "sess-1", "device", undefined]);
   });
 
   const tap = (): JsonObject =>
@@ -144,7 +146,7 @@ describe("a device", () => {
         error: { code: 0 },
       },
     ]);
-    expect(notifications.calls.at(-1)).toEqual(["recall", "p"]);
+    expect(notifications.calls.at(-1)).toEqual(["read", "p"]);
     expect(asked).toEqual([]);
   });
 
@@ -185,8 +187,8 @@ describe("a message with files", () => {
     await readSome(reply, 1);
     gate.resolve();
     await settle();
-    expect(asked.at(-1)).toMatchObject({ kind: "stream" });
-    expect(notifications.told).toEqual([["left", "task-of-the-engine", "sess-1"]]);
+    expect(asked.at(-1)).toMatchObject({ kind: "stream", replyTo: notifications.replyTo("sess-1") });
+    expect(notifications.calls.at(-1)).toEqual(["left"]);
   });
 
   it("is refused in the stream where the agent does not take it", async () => {
@@ -194,7 +196,7 @@ describe("a message with files", () => {
     const frames = await framesOf(reply);
     expect(frames.filter(({ result }) => result.final)).toHaveLength(1);
     expect(frames.at(-1)?.error.code).not.toBe(0);
-    expect(notifications.calls).toHaveLength(1);
+    expect(notifications.calls.at(-1)).toEqual(["left"]);
   });
 });
 
