@@ -16,7 +16,7 @@ import type {
   StreamingName,
   WireError,
 } from "./peers/peer.ts";
-import type { Version } from "./requirements/index.ts";
+import type { Version } from "./requirements.ts";
 import type { WebhookReceiver } from "./webhook-receiver.ts";
 
 /** Behaviours that agents are asked for by the prefix of the message's id and text, as in the public kits. */

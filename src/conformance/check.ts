@@ -3,7 +3,7 @@ import type { CheckContext } from "./check-context.ts";
 import type { Exchange, ExchangeLog } from "./exchange-log.ts";
 import type { Fields } from "./json.ts";
 import type { FullResponse } from "./peers/http-client.ts";
-import type { Binding, RequirementId, Version } from "./requirements/index.ts";
+import type { Binding, RequirementId, Version } from "./requirements.ts";
 
 /** The card as served to clients of one version. */
 export interface CardContext {

@@ -10,7 +10,7 @@ export {
   REQUIREMENTS,
   VERSIONS,
   type Version,
-} from "./requirements/index.ts";
+} from "./requirements.ts";
 export {
   type ConformanceOptions,
   CredentialsNeeded,

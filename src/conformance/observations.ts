@@ -3,7 +3,7 @@ import type { Exchange } from "./exchange-log.ts";
 import { show } from "./json.ts";
 import { A2A_ERRORS, codesOf, type ErrorName, findErrorInfo } from "./peers/errors.ts";
 import type { Observer, OperationName, Peer, Target, WireError } from "./peers/peer.ts";
-import type { Binding, RequirementId } from "./requirements/index.ts";
+import type { Binding, RequirementId } from "./requirements.ts";
 import { RESULT_TYPES, schemaFor, validate } from "./schema.ts";
 
 const JSON_BINDINGS: readonly Binding[] = ["JSONRPC", "HTTP+JSON"];

@@ -2,7 +2,7 @@ import { isObject } from "../model/json.ts";
 import type { DeclaredCapabilities } from "./check-context.ts";
 import { type Fields, fieldsOf, listOf, textOf } from "./json.ts";
 import type { Target } from "./peers/peer.ts";
-import { BINDINGS, type Binding, type Version } from "./requirements/index.ts";
+import { BINDINGS, type Binding, type Version } from "./requirements.ts";
 
 /** The capabilities that a card of this version declares. */
 export function readCapabilities(card: Fields, version: Version): DeclaredCapabilities {

@@ -8,7 +8,7 @@ import {
   subjectName,
   type Tally,
 } from "./report.ts";
-import { LEVELS, type Level } from "./requirements/index.ts";
+import { LEVELS, type Level } from "./requirements.ts";
 
 /** For build servers: one suite per interface, one case per requirement. */
 export function renderJunit(report: Report): string {

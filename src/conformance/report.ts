@@ -1,7 +1,7 @@
 /** The result of a run, as data. */
 
 import type { Exchange } from "./exchange-log.ts";
-import type { Binding, Level, RequirementId, Version } from "./requirements/index.ts";
+import type { Binding, Level, RequirementId, Version } from "./requirements.ts";
 
 export const REPORT_SCHEMA_VERSION = 1;
 

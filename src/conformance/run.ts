@@ -27,10 +27,9 @@ import {
   type Level,
   REQUIREMENTS,
   type RequirementId,
-  sectionOf,
   VERSIONS,
   type Version,
-} from "./requirements/index.ts";
+} from "./requirements.ts";
 import { WebhookReceiver } from "./webhook-receiver.ts";
 
 export interface ConformanceOptions {
@@ -345,8 +344,8 @@ class Results {
 
   group(): Group {
     const requirements = [...this.#checks].map(([id, checks]): RequirementResult => {
-      const { level, title } = REQUIREMENTS[id];
-      return { id, section: sectionOf(id, this.subject.version), level, title, status: statusOf(checks), checks };
+      const { level, sections, title } = REQUIREMENTS[id];
+      return { id, section: sections[this.subject.version] ?? "", level, title, status: statusOf(checks), checks };
     });
     return { subject: this.subject, tally: tallyOf(requirements), requirements };
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Binding, Version } from "./requirements/index.ts";
+import type { Binding, Version } from "./requirements.ts";
 import { schemaFor, validate } from "./schema.ts";
 
 const rules = (version: Version, binding: Binding, type: string, value: unknown): string[] =>

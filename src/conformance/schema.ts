@@ -7,7 +7,7 @@ import { isObject } from "../model/json.ts";
 import { TASK_STATES } from "../model/task.ts";
 import { type Fields, show } from "./json.ts";
 import type { OperationName } from "./peers/peer.ts";
-import type { Binding, RequirementId, Version } from "./requirements/index.ts";
+import type { Binding, RequirementId, Version } from "./requirements.ts";
 
 /** The tables, by version and binding. */
 

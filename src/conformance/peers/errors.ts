@@ -3,7 +3,7 @@
 import { isObject } from "../../model/json.ts";
 import { RPC_CODES } from "../../wire/rpc.ts";
 import { type Fields, fieldsOf, show, textOf } from "../json.ts";
-import type { Binding, Version } from "../requirements/index.ts";
+import type { Binding, Version } from "../requirements.ts";
 import type { ErrorFault, WireError } from "./peer.ts";
 
 const ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo";

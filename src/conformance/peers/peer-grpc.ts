@@ -5,7 +5,7 @@ import { RPC_CODES, RpcStatusError } from "../../wire/rpc.ts";
 import { PeerError } from "../check.ts";
 import { type Exchange, ExchangeLog } from "../exchange-log.ts";
 import { fieldsOf } from "../json.ts";
-import type { Version } from "../requirements/index.ts";
+import type { Version } from "../requirements.ts";
 import { decodeStatusDetails, readDetails } from "./errors.ts";
 import { FrameQueue } from "./event-stream.ts";
 import { mergeHeaders, timeoutMessage } from "./http-client.ts";

@@ -2,7 +2,7 @@ import { isObject } from "../../model/json.ts";
 import { PeerError } from "../check.ts";
 import { ExchangeLog } from "../exchange-log.ts";
 import { type Fields, fieldsOf, listOf, show, textOf } from "../json.ts";
-import type { Version } from "../requirements/index.ts";
+import type { Version } from "../requirements.ts";
 import { nameOfCode, readDetails } from "./errors.ts";
 import { openEvents } from "./event-stream.ts";
 import { type FullResponse, HttpClient, type HttpRequest, mergeHeaders } from "./http-client.ts";

@@ -1,6 +1,6 @@
 import type { ExchangeLog } from "../exchange-log.ts";
 import type { Fields } from "../json.ts";
-import type { Binding, Version } from "../requirements/index.ts";
+import type { Binding, Version } from "../requirements.ts";
 import type { FrameQueue } from "./event-stream.ts";
 import type { FullResponse } from "./http-client.ts";
 

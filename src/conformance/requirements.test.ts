@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Check } from "../check.ts";
-import { CARD_CHECKS, CROSS_CHECKS, INTERFACE_CHECKS } from "../checks/index.ts";
-import { isApplicable, REQUIREMENT_IDS, REQUIREMENTS } from "./index.ts";
+import type { Check } from "./check.ts";
+import { CARD_CHECKS, CROSS_CHECKS, INTERFACE_CHECKS } from "./checks/index.ts";
+import { isApplicable, REQUIREMENT_IDS, REQUIREMENTS } from "./requirements.ts";
 
 const CHECKS: readonly Check[] = [...CARD_CHECKS, ...INTERFACE_CHECKS, ...CROSS_CHECKS];
 
-const ROOT = join(import.meta.dirname, "../../..");
+const ROOT = join(import.meta.dirname, "../..");
 /** At the start of a test's title: `"[CORE-GET-001, CORE-GET-002] …"`. */
 const CITATION = /["'`]\[([A-Z0-9_]+(?:-[A-Z0-9a-z_]+)+(?:, [A-Z0-9_]+(?:-[A-Z0-9a-z_]+)+)*)\] /g;
 
