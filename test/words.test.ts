@@ -42,8 +42,8 @@ const PROMISED: ReadonlySet<string> = new Set([
   // A word list of English.
   "needs neither never new next no nobody none nor not nothing now number of off often on once one only onto or other others",
   // Names of conformance checks, and of a file of earlier versions.
-  'name: "extended-card-for-nobody",',
-  'name: "version-not-spoken",',
+  'check("extended-card-for-nobody", "CARD-EXT-001", async (context) => {',
+  'check("version-not-spoken", "VER-SERVER-002", async (context) => {',
   '["kinds-told", "V03-KIND-001", ["JSONRPC"]],',
   '["final-told", "V03-FINAL-001", ["JSONRPC"]],',
   '["told", () => Promise.resolve()],',

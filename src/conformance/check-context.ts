@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { isObject } from "../model/json.ts";
 import { isInterrupted, isTerminal, type TaskState } from "../model/task.ts";
-import { fail, notShown } from "./check.ts";
+import { fail, NotShown, notShown } from "./check.ts";
 import { type Fields, fieldsOf, listOf, show, textOf } from "./json.ts";
 import type { Observations } from "./observations.ts";
 import { type ErrorName, isError } from "./peers/errors.ts";
@@ -120,10 +120,8 @@ export class CheckContext {
     return isObject(message) ? { message } : fail(`a send is answered with neither task nor message: ${show(sent)}`);
   }
 
-  /** The task created for a message; not shown for agents that answer without one. */
   async task(message: Fields, configuration?: Fields): Promise<SeenTask> {
-    const sent = await this.send(message, configuration);
-    return "task" in sent ? sent.task : notShown("the agent answers without a task");
+    return requireTask(await this.send(message, configuration));
   }
 
   async get(id: string, more: Fields = {}): Promise<SeenTask> {
@@ -295,7 +293,17 @@ export class CheckContext {
   }
 }
 
+/** The task that was answered with; not shown for agents that answer without one. */
+export function requireTask(sent: SendOutcome): SeenTask {
+  return "task" in sent ? sent.task : notShown("the agent answers without a task");
+}
+
 const LASTING_BEHAVIOURS: readonly Behaviour[] = ["tck-cancel", "test-resubscribe-message-id", "tck-long-running"];
+
+/** An id that nothing has yet. */
+export function newId(): string {
+  return `conformance-${randomSuffix()}`;
+}
 
 export function randomSuffix(): string {
   return randomBytes(4).toString("hex");
@@ -337,7 +345,7 @@ async function undefinedIfNotShown<T>(attempt: Promise<T>): Promise<T | undefine
   try {
     return await attempt;
   } catch (error) {
-    if (error instanceof Error && error.name === "NotShown") return undefined;
+    if (error instanceof NotShown) return undefined;
     throw error;
   }
 }

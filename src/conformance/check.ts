@@ -1,8 +1,9 @@
 import { isObject } from "../model/json.ts";
 import type { CheckContext } from "./check-context.ts";
 import type { Exchange, ExchangeLog } from "./exchange-log.ts";
-import type { Fields } from "./json.ts";
+import { type Fields, parseJson } from "./json.ts";
 import type { FullResponse } from "./peers/http-client.ts";
+import type { Peer } from "./peers/peer.ts";
 import type { Binding, RequirementId, Version } from "./requirements.ts";
 
 /** The card as served to clients of one version. */
@@ -20,12 +21,8 @@ export async function fetchCard(context: CardContext): Promise<FullResponse> {
 }
 
 export function parseCard(context: CardContext): Fields {
-  let value: unknown;
-  try {
-    value = JSON.parse(context.text);
-  } catch {
-    fail("the card is not JSON");
-  }
+  const value = parseJson(context.text);
+  ensure(value !== undefined, "the card is not JSON");
   return isObject(value) ? value : fail("the card is not a JSON object");
 }
 
@@ -63,28 +60,33 @@ export function ensure(holds: boolean, otherwise: string): asserts holds {
   if (!holds) fail(otherwise);
 }
 
-interface CheckBase {
+/** Returns if the server conforms, throws `Failed` or `NotShown` otherwise. */
+export interface Check<Context = never> {
   /** Unique, in kebab-case; selects the check on the command line. */
   readonly name: string;
   /** The requirements that hold if the check passes. */
   readonly shows: readonly RequirementId[];
-}
-
-/** A check of one interface. Returns if the server conforms, throws `Failed` or `NotShown` otherwise. */
-export interface InterfaceCheck extends CheckBase {
   /** Default: all bindings. */
   readonly bindings?: readonly Binding[];
-  readonly run: (context: CheckContext) => Promise<void>;
+  readonly run: (context: Context) => Promise<void>;
 }
 
-/** A check of the card, without calling the agent. */
-export interface CardCheck extends CheckBase {
-  readonly run: (context: CardContext) => Promise<void>;
+/** A check of the card, of one interface, or of all interfaces of one version. */
+export function check<Context>(
+  name: string,
+  shows: RequirementId | readonly RequirementId[],
+  run: Check<Context>["run"],
+): Check<Context> {
+  return { name, shows: [shows].flat(), run };
 }
 
-/** A check that compares the interfaces of one version. */
-export interface CrossCheck extends CheckBase {
-  readonly run: (contexts: readonly CheckContext[]) => Promise<void>;
+/** A check of interfaces with these bindings only. */
+export function checkOver<Name extends Binding>(
+  bindings: readonly Name[],
+  name: string,
+  shows: RequirementId | readonly RequirementId[],
+  run: (context: CheckContext, peer: Extract<Peer, { readonly binding: Name }>) => Promise<void>,
+): Check<CheckContext> {
+  const overPeer = (context: CheckContext) => run(context, context.peer as Extract<Peer, { readonly binding: Name }>);
+  return { ...check(name, shows, overPeer), bindings };
 }
-
-export type Check = InterfaceCheck | CardCheck | CrossCheck;

@@ -17,6 +17,15 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
+/** Undefined if the text is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Copy without undefined members, so that they are not sent. */
 export function withoutUndefined(value: Fields): Fields {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined));

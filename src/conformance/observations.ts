@@ -1,9 +1,10 @@
-import { Failed, type InterfaceCheck, notShown } from "./check.ts";
+import { type Check, checkOver, Failed, notShown } from "./check.ts";
+import type { CheckContext } from "./check-context.ts";
 import type { Exchange } from "./exchange-log.ts";
 import { show } from "./json.ts";
 import { A2A_ERRORS, codesOf, type ErrorName, findErrorInfo } from "./peers/errors.ts";
 import type { Observer, OperationName, Peer, Target, WireError } from "./peers/peer.ts";
-import type { Binding, RequirementId } from "./requirements.ts";
+import { BINDINGS, type Binding, type RequirementId } from "./requirements.ts";
 import { RESULT_TYPES, schemaFor, validate } from "./schema.ts";
 
 const JSON_BINDINGS: readonly Binding[] = ["JSONRPC", "HTTP+JSON"];
@@ -35,16 +36,13 @@ const PASSIVE_ROWS: readonly PassiveRow[] = [
 ];
 
 /** Run last, after all observations have been made. */
-export const PASSIVE_CHECKS: readonly InterfaceCheck[] = PASSIVE_ROWS.map(([name, id, bindings]) => ({
-  name,
-  shows: [id],
-  ...(bindings === undefined ? {} : { bindings }),
-  async run({ observations }) {
+export const PASSIVE_CHECKS: readonly Check<CheckContext>[] = PASSIVE_ROWS.map(([name, id, bindings = BINDINGS]) =>
+  checkOver(bindings, name, id, async ({ observations }) => {
     const found = observations.get(id);
     if (found === undefined) notShown("nothing of the kind was received");
     if (found.problems.length > 0) throw new Failed(found.problems.join("; "), found.evidence);
-  },
-}));
+  }),
+);
 
 /** Observations of one requirement, made while other checks ran. */
 interface Observation {

@@ -1,8 +1,8 @@
-import { type CardContext, type Check, Failed, type InterfaceCheck, NotShown } from "./check.ts";
+import { type CardContext, type Check, Failed, NotShown } from "./check.ts";
 import { CheckContext } from "./check-context.ts";
 import { CARD_CHECKS, CROSS_CHECKS, INTERFACE_CHECKS } from "./checks/index.ts";
 import { ExchangeLog } from "./exchange-log.ts";
-import { type Fields, fieldsOf, textOf } from "./json.ts";
+import { type Fields, fieldsOf, parseJson, textOf } from "./json.ts";
 import { Observations } from "./observations.ts";
 import { createPeer } from "./peers/create-peer.ts";
 import { isAuthenticationError } from "./peers/errors.ts";
@@ -252,7 +252,7 @@ class Run {
     const { log } = context.peer;
     const place = { binding, version, url: log.redact(url), ...(tenant === undefined ? {} : { tenant }) };
     const results = new Results({ kind: "interface", ...place }, this.#options.level);
-    const fits = (check: InterfaceCheck) => check.bindings?.includes(binding) ?? true;
+    const fits = (check: Check) => check.bindings?.includes(binding) ?? true;
     await this.#checkCredentials(context);
     for (const check of INTERFACE_CHECKS) {
       if (!fits(check) || !results.isAskedFor(check, this.#options.only)) continue;
@@ -351,10 +351,4 @@ class Results {
   }
 }
 
-function parseObject(text: string): Fields {
-  try {
-    return fieldsOf(JSON.parse(text));
-  } catch {
-    return {};
-  }
-}
+const parseObject = (text: string): Fields => fieldsOf(parseJson(text));

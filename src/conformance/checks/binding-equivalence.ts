@@ -1,5 +1,5 @@
-import { type CrossCheck, ensure, fail, notShown } from "../check.ts";
-import { type CheckContext, randomSuffix, type SeenTask, showError } from "../check-context.ts";
+import { type Check, check, ensure, fail, notShown } from "../check.ts";
+import { type CheckContext, newId, type SeenTask, showError } from "../check-context.ts";
 import { type Fields, fieldsOf, listOf, sameJson, show, textOf } from "../json.ts";
 import { isError } from "../peers/errors.ts";
 import { OPERATION_NAMES, type OperationName } from "../peers/peer.ts";
@@ -72,51 +72,39 @@ async function supportsOperation(context: CheckContext, operation: OperationName
   }
 }
 
-export const EQUIVALENCE_CHECKS: readonly CrossCheck[] = [
-  {
-    name: "same-operations",
-    shows: ["BIND-EQUIV-001"],
-    async run(contexts) {
-      for (const context of contexts) {
-        for (const operation of OPERATION_NAMES) {
-          if (!context.peer.supports(operation)) continue;
-          ensure(await supportsOperation(context, operation), `${operation} does not exist in ${nameOf(context)}`);
-        }
+export const EQUIVALENCE_CHECKS: readonly Check<readonly CheckContext[]>[] = [
+  check("same-operations", "BIND-EQUIV-001", async (contexts) => {
+    for (const context of contexts) {
+      for (const operation of OPERATION_NAMES) {
+        if (!context.peer.supports(operation)) continue;
+        ensure(await supportsOperation(context, operation), `${operation} does not exist in ${nameOf(context)}`);
       }
-    },
-  },
-  {
-    name: "same-tasks",
-    shows: ["BIND-EQUIV-002"],
-    async run(contexts) {
-      const [first, ...others] = requireSeveralBindings(contexts);
-      if (first === undefined) return;
-      const made = await first.task(first.message("tck-artifact-text"));
-      const expected = toComparable(await first.get(made.id));
-      for (const other of others) {
-        const answer = await other.call("GetTask", { id: made.id });
-        if (!answer.ok)
-          fail(`a task made over ${nameOf(first)} is refused over ${nameOf(other)}: ${showError(answer.error)}`);
-        const actual = toComparable(other.recordTask(fieldsOf(answer.result)));
-        ensure(
-          sameTask(actual, expected),
-          `a task is ${show(expected)} over ${nameOf(first)} and ${show(actual)} over ${nameOf(other)}`,
-        );
-      }
-    },
-  },
-  {
-    name: "same-refusals",
-    shows: ["BIND-EQUIV-003"],
-    async run(contexts) {
-      const [first] = requireSeveralBindings(contexts);
-      if (first === undefined) return;
-      const ended = await first.completedTask();
-      for (const context of contexts) {
-        await context.expectError("TASK_NOT_FOUND", "GetTask", { id: `conformance-${randomSuffix()}` });
-        await context.expectError("TASK_NOT_CANCELABLE", "CancelTask", { id: ended.id });
-        await context.expectError("INVALID_PARAMS", "SendMessage", {});
-      }
-    },
-  },
+    }
+  }),
+  check("same-tasks", "BIND-EQUIV-002", async (contexts) => {
+    const [first, ...others] = requireSeveralBindings(contexts);
+    if (first === undefined) return;
+    const made = await first.task(first.message("tck-artifact-text"));
+    const expected = toComparable(await first.get(made.id));
+    for (const other of others) {
+      const answer = await other.call("GetTask", { id: made.id });
+      if (!answer.ok)
+        fail(`a task made over ${nameOf(first)} is refused over ${nameOf(other)}: ${showError(answer.error)}`);
+      const actual = toComparable(other.recordTask(fieldsOf(answer.result)));
+      ensure(
+        sameTask(actual, expected),
+        `a task is ${show(expected)} over ${nameOf(first)} and ${show(actual)} over ${nameOf(other)}`,
+      );
+    }
+  }),
+  check("same-refusals", "BIND-EQUIV-003", async (contexts) => {
+    const [first] = requireSeveralBindings(contexts);
+    if (first === undefined) return;
+    const ended = await first.completedTask();
+    for (const context of contexts) {
+      await context.expectError("TASK_NOT_FOUND", "GetTask", { id: newId() });
+      await context.expectError("TASK_NOT_CANCELABLE", "CancelTask", { id: ended.id });
+      await context.expectError("INVALID_PARAMS", "SendMessage", {});
+    }
+  }),
 ];

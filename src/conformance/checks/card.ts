@@ -1,6 +1,6 @@
 import { isObject } from "../../model/json.ts";
-import { type CardCheck, type CardContext, ensure, fail, fetchCard, notShown, parseCard } from "../check.ts";
-import { type Fields, fieldsOf, listOf, show } from "../json.ts";
+import { type CardContext, type Check, check, ensure, fail, fetchCard, notShown, parseCard } from "../check.ts";
+import { type Fields, fieldsOf, listOf, parseJson, show } from "../json.ts";
 
 type Kind = "text" | "list" | "object" | "texts";
 
@@ -69,112 +69,69 @@ async function fetchHeader(context: CardContext, name: string): Promise<string |
   return (await fetchCard(context)).headers[name];
 }
 
-export const CARD_CHECKS: readonly CardCheck[] = [
-  {
-    name: "card-fetched",
-    shows: ["CARD-DISC-001"],
-    async run(context) {
-      const { contentType, status } = await fetchCard(context);
-      ensure(status === 200, `the card was answered with ${status}`);
-      ensure(/^application\/(.+\+)?json$/.test(contentType), `the card is ${show(contentType)}, not JSON`);
-      parseCard(context);
-    },
-  },
-  {
-    name: "card-members",
-    shows: ["CARD-STRUCT-001"],
-    async run(context) {
-      const card = parseCard(context);
-      const skills = listOf(card.skills).flatMap((skill, at) =>
-        findMissing(fieldsOf(skill), REQUIRED_SKILL, `skills[${at}].`),
-      );
-      failIfAny([...findMissing(card, context.version === "1.0" ? REQUIRED_V1 : REQUIRED_V03, ""), ...skills]);
-    },
-  },
-  {
-    name: "card-has-interface",
-    shows: ["CARD-PROTO-001"],
-    async run(context) {
-      const { supportedInterfaces, url } = parseCard(context);
-      const some = context.version === "1.0" ? listOf(supportedInterfaces).length > 0 : typeof url === "string";
-      ensure(some, "the card declares no interface");
-    },
-  },
-  {
-    name: "card-interfaces-complete",
-    shows: ["CARD-PROTO-002"],
-    async run(context) {
-      const card = parseCard(context);
-      if (context.version === "1.0") {
-        const required = { url: "text", protocolBinding: "text", protocolVersion: "text" } as const;
-        failIfAny(
-          listOf(card.supportedInterfaces).flatMap((entry, at) =>
-            findMissing(fieldsOf(entry), required, `supportedInterfaces[${at}].`),
-          ),
-        );
-        return;
-      }
-      failIfAny([
-        ...findMissing(card, { url: "text", preferredTransport: "text" }, ""),
-        ...listOf(card.additionalInterfaces).flatMap((entry, at) =>
-          findMissing(fieldsOf(entry), { url: "text", transport: "text" }, `additionalInterfaces[${at}].`),
+export const CARD_CHECKS: readonly Check<CardContext>[] = [
+  check("card-fetched", "CARD-DISC-001", async (context) => {
+    const { contentType, status } = await fetchCard(context);
+    ensure(status === 200, `the card was answered with ${status}`);
+    ensure(/^application\/(.+\+)?json$/.test(contentType), `the card is ${show(contentType)}, not JSON`);
+    parseCard(context);
+  }),
+  check("card-members", "CARD-STRUCT-001", async (context) => {
+    const card = parseCard(context);
+    const skills = listOf(card.skills).flatMap((skill, at) =>
+      findMissing(fieldsOf(skill), REQUIRED_SKILL, `skills[${at}].`),
+    );
+    failIfAny([...findMissing(card, context.version === "1.0" ? REQUIRED_V1 : REQUIRED_V03, ""), ...skills]);
+  }),
+  check("card-has-interface", "CARD-PROTO-001", async (context) => {
+    const { supportedInterfaces, url } = parseCard(context);
+    const some = context.version === "1.0" ? listOf(supportedInterfaces).length > 0 : typeof url === "string";
+    ensure(some, "the card declares no interface");
+  }),
+  check("card-interfaces-complete", "CARD-PROTO-002", async (context) => {
+    const card = parseCard(context);
+    if (context.version === "1.0") {
+      const required = { url: "text", protocolBinding: "text", protocolVersion: "text" } as const;
+      failIfAny(
+        listOf(card.supportedInterfaces).flatMap((entry, at) =>
+          findMissing(fieldsOf(entry), required, `supportedInterfaces[${at}].`),
         ),
-      ]);
-    },
-  },
-  {
-    name: "card-proto-json",
-    shows: ["CARD-JSON-001"],
-    async run(context) {
-      const card = parseCard(context);
-      const schemes = Object.entries(fieldsOf(card.securitySchemes)).flatMap(([name, scheme]) => {
-        const members = Object.keys(fieldsOf(scheme));
-        const known = members.length === 1 && SCHEMES_V1.includes(members[0] ?? "");
-        return known ? [] : [`securitySchemes.${name} has the members ${members.join(", ") || "none"}`];
-      });
-      failIfAny([...findSnakeCase(card, ""), ...schemes]);
-    },
-  },
-  {
-    name: "card-cache-control",
-    shows: ["CARD-CACHE-001"],
-    async run(context) {
-      const value = await fetchHeader(context, "cache-control");
-      ensure(/max-age=\d+/.test(value ?? ""), `Cache-Control is ${show(value)}`);
-    },
-  },
-  {
-    name: "card-etag",
-    shows: ["CARD-CACHE-002"],
-    async run(context) {
-      ensure((await fetchHeader(context, "etag")) !== undefined, "there is no ETag");
-    },
-  },
-  {
-    name: "card-last-modified",
-    shows: ["CARD-CACHE-003"],
-    async run(context) {
-      ensure((await fetchHeader(context, "last-modified")) !== undefined, "there is no Last-Modified");
-    },
-  },
-  {
-    name: "card-signature-header",
-    shows: ["CARD-SIGN-003"],
-    async run(context) {
-      const signatures = listOf(parseCard(context).signatures).map(fieldsOf);
-      if (signatures.length === 0) notShown("the card is not signed");
-      for (const { protected: encoded } of signatures) {
-        const header = fieldsOf(decodeHeader(encoded));
-        failIfAny(findMissing(header, { alg: "text", kid: "text", typ: "text" }, "the protected header's "));
-      }
-    },
-  },
+      );
+      return;
+    }
+    failIfAny([
+      ...findMissing(card, { url: "text", preferredTransport: "text" }, ""),
+      ...listOf(card.additionalInterfaces).flatMap((entry, at) =>
+        findMissing(fieldsOf(entry), { url: "text", transport: "text" }, `additionalInterfaces[${at}].`),
+      ),
+    ]);
+  }),
+  check("card-proto-json", "CARD-JSON-001", async (context) => {
+    const card = parseCard(context);
+    const schemes = Object.entries(fieldsOf(card.securitySchemes)).flatMap(([name, scheme]) => {
+      const members = Object.keys(fieldsOf(scheme));
+      const known = members.length === 1 && SCHEMES_V1.includes(members[0] ?? "");
+      return known ? [] : [`securitySchemes.${name} has the members ${members.join(", ") || "none"}`];
+    });
+    failIfAny([...findSnakeCase(card, ""), ...schemes]);
+  }),
+  check("card-cache-control", "CARD-CACHE-001", async (context) => {
+    const value = await fetchHeader(context, "cache-control");
+    ensure(/max-age=\d+/.test(value ?? ""), `Cache-Control is ${show(value)}`);
+  }),
+  check("card-etag", "CARD-CACHE-002", async (context) => {
+    ensure((await fetchHeader(context, "etag")) !== undefined, "there is no ETag");
+  }),
+  check("card-last-modified", "CARD-CACHE-003", async (context) => {
+    ensure((await fetchHeader(context, "last-modified")) !== undefined, "there is no Last-Modified");
+  }),
+  check("card-signature-header", "CARD-SIGN-003", async (context) => {
+    const signatures = listOf(parseCard(context).signatures).map(fieldsOf);
+    if (signatures.length === 0) notShown("the card is not signed");
+    for (const { protected: encoded } of signatures) {
+      const header = parseJson(Buffer.from(String(encoded), "base64url").toString("utf8"));
+      ensure(header !== undefined, `a protected header cannot be read: ${show(encoded)}`);
+      failIfAny(findMissing(fieldsOf(header), { alg: "text", kid: "text", typ: "text" }, "the protected header's "));
+    }
+  }),
 ];
-
-function decodeHeader(encoded: unknown): unknown {
-  try {
-    return JSON.parse(Buffer.from(String(encoded), "base64url").toString("utf8"));
-  } catch {
-    return fail(`a protected header cannot be read: ${show(encoded)}`);
-  }
-}

@@ -1,7 +1,6 @@
-import type { CardCheck, CrossCheck, InterfaceCheck } from "../check.ts";
+import type { Check } from "../check.ts";
+import type { CheckContext } from "../check-context.ts";
 import { PASSIVE_CHECKS } from "../observations.ts";
-import { EQUIVALENCE_CHECKS } from "./binding-equivalence.ts";
-import { CARD_CHECKS as CARD } from "./card.ts";
 import { LIST_CHECKS } from "./list.ts";
 import { PUSH_CHECKS } from "./push.ts";
 import { SECURITY_CHECKS } from "./security.ts";
@@ -11,10 +10,11 @@ import { STREAM_CHECKS } from "./stream.ts";
 import { TASK_CHECKS } from "./tasks.ts";
 import { ENCODING_CHECKS, ENVELOPE_CHECKS, LEGACY_CHECKS } from "./wire-format.ts";
 
-export const CARD_CHECKS: readonly CardCheck[] = CARD;
+export { EQUIVALENCE_CHECKS as CROSS_CHECKS } from "./binding-equivalence.ts";
+export { CARD_CHECKS } from "./card.ts";
 
 /** In order: checks that others build on first, those that evaluate the others last. */
-export const INTERFACE_CHECKS: readonly InterfaceCheck[] = [
+export const INTERFACE_CHECKS: readonly Check<CheckContext>[] = [
   ...SERVICE_PARAMETER_CHECKS,
   ...SEND_CHECKS,
   ...TASK_CHECKS,
@@ -27,5 +27,3 @@ export const INTERFACE_CHECKS: readonly InterfaceCheck[] = [
   ...LEGACY_CHECKS,
   ...PASSIVE_CHECKS,
 ];
-
-export const CROSS_CHECKS: readonly CrossCheck[] = EQUIVALENCE_CHECKS;

@@ -1,4 +1,4 @@
-import { ensure, fail, type InterfaceCheck, notShown } from "../check.ts";
+import { type Check, check, checkOver, ensure, fail, notShown } from "../check.ts";
 import { type CheckContext, showError } from "../check-context.ts";
 import { isError } from "../peers/errors.ts";
 import { extensionsHeader, VERSION_HEADER } from "../peers/peer.ts";
@@ -15,81 +15,49 @@ async function expectUnderstood(
 
 const UNKNOWN_EXTENSION = "urn:example:conformance:unknown:v1";
 
-export const SERVICE_PARAMETER_CHECKS: readonly InterfaceCheck[] = [
-  {
-    name: "interface-answers",
-    shows: ["CARD-PROTO-003", "VER-SERVER-001"],
-    run: (context) => expectUnderstood(context, {}),
-  },
-  {
-    name: "version-not-spoken",
-    shows: ["VER-SERVER-002"],
-    async run(context) {
-      await context.expectError(
-        "VERSION_NOT_SUPPORTED",
-        "GetTask",
-        { id: UNKNOWN_TASK },
-        { headers: { [VERSION_HEADER]: "99.0" } },
-      );
-    },
-  },
-  {
-    name: "version-absent",
-    shows: ["VER-SERVER-003"],
-    // On gRPC the package name already determines the version.
-    bindings: ["JSONRPC", "HTTP+JSON"],
-    async run(context) {
-      for (const value of [undefined, ""]) {
-        const headers = { [VERSION_HEADER]: value };
-        const answer = await context.withoutValidation(() => context.call("ListTasks", { pageSize: 1 }, { headers }));
-        const how = value === undefined ? "without a version" : "with an empty version";
-        if (answer.ok) fail(`a request ${how} was understood as one in 1.0; it means 0.3, which has no lists`);
-        const { binding } = context.peer;
-        const fits =
-          isError(answer.error, "VERSION_NOT_SUPPORTED", binding, "1.0") ||
-          isError(answer.error, "METHOD_NOT_FOUND", binding, "1.0");
-        ensure(fits, `a request ${how} was refused as ${showError(answer.error)}`);
-      }
-    },
-  },
-  {
-    name: "version-with-patch",
-    shows: ["VER-CLIENT-002"],
-    run: (context) => expectUnderstood(context, { [VERSION_HEADER]: "1.0.7" }),
-  },
-  {
-    name: "parameter-names-without-case",
-    shows: ["SVC-PARAM-001"],
-    bindings: ["JSONRPC", "HTTP+JSON"],
-    run: (context) => expectUnderstood(context, { "a2A-vErSiOn": "1.0" }),
-  },
-  {
-    name: "extensions-unknown",
-    shows: ["SVC-PARAM-002", "EXT-FALLBACK-001"],
-    async run(context) {
-      const { optionalExtensions, requiredExtensions } = context.declared;
-      const wanted = [
-        ...requiredExtensions,
-        UNKNOWN_EXTENSION,
-        ...optionalExtensions.map((uri) => `${uri}-conformance`),
-      ];
-      const name = extensionsHeader(context.version);
-      const headers = { [name]: wanted.join(" , ") };
+export const SERVICE_PARAMETER_CHECKS: readonly Check<CheckContext>[] = [
+  check("interface-answers", ["CARD-PROTO-003", "VER-SERVER-001"], (context) => expectUnderstood(context, {})),
+  check("version-not-spoken", "VER-SERVER-002", async (context) => {
+    await context.expectError(
+      "VERSION_NOT_SUPPORTED",
+      "GetTask",
+      { id: UNKNOWN_TASK },
+      { headers: { [VERSION_HEADER]: "99.0" } },
+    );
+  }),
+  // On gRPC the package name already determines the version.
+  checkOver(["JSONRPC", "HTTP+JSON"], "version-absent", "VER-SERVER-003", async (context) => {
+    for (const value of [undefined, ""]) {
+      const headers = { [VERSION_HEADER]: value };
       const answer = await context.withoutValidation(() => context.call("ListTasks", { pageSize: 1 }, { headers }));
-      if (!answer.ok) fail(`a request with unknown extensions was refused: ${showError(answer.error)}`);
-      const activated = (answer.headers["a2a-extensions"] ?? "").split(",").map((uri) => uri.trim());
-      const foreign = activated.filter((uri) => uri !== "" && !requiredExtensions.includes(uri));
-      ensure(foreign.length === 0, `extensions were activated that were not asked for: ${foreign.join(", ")}`);
-    },
-  },
-  {
-    name: "extension-required",
-    shows: ["CORE-CAP-004"],
-    async run(context) {
-      if (context.declared.requiredExtensions.length === 0) notShown("the card requires no extension");
-      const headers = { [extensionsHeader(context.version)]: undefined };
-      const message = context.message("tck-complete-task");
-      await context.expectError("EXTENSION_SUPPORT_REQUIRED", "SendMessage", { message }, { headers });
-    },
-  },
+      const how = value === undefined ? "without a version" : "with an empty version";
+      if (answer.ok) fail(`a request ${how} was understood as one in 1.0; it means 0.3, which has no lists`);
+      const { binding } = context.peer;
+      const fits =
+        isError(answer.error, "VERSION_NOT_SUPPORTED", binding, "1.0") ||
+        isError(answer.error, "METHOD_NOT_FOUND", binding, "1.0");
+      ensure(fits, `a request ${how} was refused as ${showError(answer.error)}`);
+    }
+  }),
+  check("version-with-patch", "VER-CLIENT-002", (context) => expectUnderstood(context, { [VERSION_HEADER]: "1.0.7" })),
+  checkOver(["JSONRPC", "HTTP+JSON"], "parameter-names-without-case", "SVC-PARAM-001", (context) =>
+    expectUnderstood(context, { "a2A-vErSiOn": "1.0" }),
+  ),
+  check("extensions-unknown", ["SVC-PARAM-002", "EXT-FALLBACK-001"], async (context) => {
+    const { optionalExtensions, requiredExtensions } = context.declared;
+    const wanted = [...requiredExtensions, UNKNOWN_EXTENSION, ...optionalExtensions.map((uri) => `${uri}-conformance`)];
+    const name = extensionsHeader(context.version);
+    const headers = { [name]: wanted.join(" , ") };
+    const answer = await context.withoutValidation(() => context.call("ListTasks", { pageSize: 1 }, { headers }));
+    if (!answer.ok) fail(`a request with unknown extensions was refused: ${showError(answer.error)}`);
+    const activated = (answer.headers["a2a-extensions"] ?? "").split(",").map((uri) => uri.trim());
+    const foreign = activated.filter((uri) => uri !== "" && !requiredExtensions.includes(uri));
+    ensure(foreign.length === 0, `extensions were activated that were not asked for: ${foreign.join(", ")}`);
+  }),
+  check("extension-required", "CORE-CAP-004", async (context) => {
+    if (context.declared.requiredExtensions.length === 0) notShown("the card requires no extension");
+    const headers = { [extensionsHeader(context.version)]: undefined };
+    const message = context.message("tck-complete-task");
+    await context.expectError("EXTENSION_SUPPORT_REQUIRED", "SendMessage", { message }, { headers });
+  }),
 ];
