@@ -70,11 +70,10 @@ export class CheckContext {
   readonly #openTasks = new Set<string>();
   readonly #once = new Map<string, Promise<unknown>>();
 
-  constructor(peer: Peer, seen: Observations, options: CheckContextOptions) {
+  constructor(peer: Peer, observations: Observations, options: CheckContextOptions) {
     this.peer = peer;
-    this.observations = seen;
+    this.observations = observations;
     this.options = options;
-    seen.peer = peer;
   }
 
   get version(): Version {

@@ -1,7 +1,5 @@
-import { isObject } from "../model/json.ts";
 import type { CheckContext } from "./check-context.ts";
-import type { Exchange, ExchangeLog } from "./exchange-log.ts";
-import { type Fields, parseJson } from "./json.ts";
+import type { Exchange } from "./exchange-log.ts";
 import type { FullResponse } from "./peers/http-client.ts";
 import type { Peer } from "./peers/peer.ts";
 import type { Binding, RequirementId, Version } from "./requirements.ts";
@@ -9,21 +7,9 @@ import type { Binding, RequirementId, Version } from "./requirements.ts";
 /** The card as served to clients of one version. */
 export interface CardContext {
   readonly version: Version;
-  readonly log: ExchangeLog;
-  /** Fetches the card over HTTP; undefined if it was read from a file. */
-  fetch(): Promise<FullResponse | undefined>;
   readonly text: string;
-}
-
-/** The HTTP response with the card; not shown if the card was read from a file. */
-export async function fetchCard(context: CardContext): Promise<FullResponse> {
-  return (await context.fetch()) ?? notShown("the card came from a file");
-}
-
-export function parseCard(context: CardContext): Fields {
-  const value = parseJson(context.text);
-  ensure(value !== undefined, "the card is not JSON");
-  return isObject(value) ? value : fail("the card is not a JSON object");
+  /** The HTTP response with the card; not shown if the card was read from a file. */
+  fetch(): Promise<FullResponse>;
 }
 
 /** The server violates the requirement. */

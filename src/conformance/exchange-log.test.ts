@@ -1,20 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { ExchangeLog } from "./exchange-log.ts";
 import { decodeStatusDetails } from "./peers/errors.ts";
-import { mergeHeaders } from "./peers/http-client.ts";
+import { mergeHeaders } from "./peers/peer.ts";
 
 describe("evidence", () => {
   it("holds no secret, wherever it comes up", () => {
     const log = new ExchangeLog(["top secret", "ab"]);
     const exchange = log.recordRequest(
       "GET https://x.example/?key=top%20secret",
-      [
-        ["Authorization", "Bearer top secret"],
-        ["X", "ab"],
-      ],
+      { Authorization: "Bearer top secret", X: "ab" },
       "top secret",
     );
-    log.recordResponse(exchange, "200", { "www-authenticate": "top secret", "x-other": "left out" });
+    log.recordResponse(exchange, "200", new Headers({ "www-authenticate": "top secret", "x-other": "left out" }));
     log.appendBody(exchange, "you said top secret");
     expect(JSON.stringify(log.exchanges)).not.toMatch(/top(%20| )secret/);
     expect(exchange.requestHeaders).toEqual({ Authorization: "Bearer [redacted]", X: "ab" });
@@ -24,7 +21,7 @@ describe("evidence", () => {
 
   it("is bounded in number and length", () => {
     const log = new ExchangeLog([]);
-    for (let at = 0; at < 20; at++) log.recordRequest(`GET /${at}`, [], "x".repeat(5_000));
+    for (let at = 0; at < 20; at++) log.recordRequest(`GET /${at}`, {}, "x".repeat(5_000));
     expect(log.exchanges.map(({ request }) => request)).toEqual([14, 15, 16, 17, 18, 19].map((at) => `GET /${at}`));
     const [first] = log.exchanges;
     expect(first?.requestBody).toMatch(/^x{2000}… \(5000 characters\)$/);
@@ -36,13 +33,13 @@ describe("evidence", () => {
 });
 
 describe("headers", () => {
-  it("are laid over each other without regard to case, keep the last translation and can be taken away", () => {
+  it("are laid over each other without regard to case, keep the last spelling and can be taken away", () => {
     const merged = mergeHeaders(
       { "A2A-Version": "1.0", Accept: "a" },
       { "a2a-VERSION": "99.0" },
       { accept: undefined },
     );
-    expect(merged).toEqual([["a2a-VERSION", "99.0"]]);
+    expect(merged).toEqual({ "a2a-VERSION": "99.0" });
   });
 });
 

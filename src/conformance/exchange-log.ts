@@ -14,7 +14,7 @@ export interface Exchange {
 const MAX_EXCHANGES = 6;
 const MAX_BODY_LENGTH = 2_000;
 /** Response headers worth showing. */
-const SHOWN_HEADERS = new Set(["content-type", "a2a-extensions", "www-authenticate", "allow", "etag", "cache-control"]);
+const SHOWN_HEADERS = ["content-type", "a2a-extensions", "www-authenticate", "allow", "etag", "cache-control"];
 
 /** Shorter values are not secrets, and redacting them everywhere would garble the evidence. */
 const MIN_SECRET_LENGTH = 4;
@@ -33,10 +33,10 @@ export class ExchangeLog {
     this.#exchanges = [];
   }
 
-  recordRequest(request: string, headers: readonly (readonly [string, string])[], body: string): Exchange {
+  recordRequest(request: string, headers: Readonly<Record<string, string>>, body: string): Exchange {
     const exchange: Exchange = {
       request: this.redact(request),
-      requestHeaders: this.#shown(headers),
+      requestHeaders: this.#redactAll(Object.entries(headers)),
       requestBody: this.body(body),
       response: "no answer",
       responseHeaders: {},
@@ -47,9 +47,14 @@ export class ExchangeLog {
     return exchange;
   }
 
-  recordResponse(exchange: Exchange, response: string, headers: Readonly<Record<string, string>> = {}): void {
+  recordResponse(
+    exchange: Exchange,
+    response: string,
+    headers: { get(name: string): string | null } = new Headers(),
+  ): void {
     exchange.response = this.redact(response);
-    exchange.responseHeaders = this.#shown(Object.entries(headers).filter(([name]) => SHOWN_HEADERS.has(name)));
+    const shown = SHOWN_HEADERS.map((name) => [name, headers.get(name)] as const);
+    exchange.responseHeaders = this.#redactAll(shown);
   }
 
   /** Text for display: redacted and truncated. */
@@ -70,7 +75,9 @@ export class ExchangeLog {
     return this.#exchanges;
   }
 
-  #shown(headers: readonly (readonly [string, string])[]): Readonly<Record<string, string>> {
-    return Object.fromEntries(headers.map(([name, value]) => [name, this.redact(value)]));
+  #redactAll(headers: readonly (readonly [string, string | null])[]): Readonly<Record<string, string>> {
+    return Object.fromEntries(
+      headers.flatMap(([name, value]) => (value === null ? [] : [[name, this.redact(value)] as const])),
+    );
   }
 }

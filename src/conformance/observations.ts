@@ -1,9 +1,9 @@
 import { type Check, checkOver, Failed, notShown } from "./check.ts";
 import type { CheckContext } from "./check-context.ts";
-import type { Exchange } from "./exchange-log.ts";
+import type { Exchange, ExchangeLog } from "./exchange-log.ts";
 import { show } from "./json.ts";
 import { A2A_ERRORS, codesOf, type ErrorName, findErrorInfo } from "./peers/errors.ts";
-import type { Observer, OperationName, Peer, Target, WireError } from "./peers/peer.ts";
+import type { OperationName, Target, WireError } from "./peers/peer.ts";
 import { BINDINGS, type Binding, type RequirementId } from "./requirements.ts";
 import { RESULT_TYPES, schemaFor, validate } from "./schema.ts";
 
@@ -44,9 +44,8 @@ export const PASSIVE_CHECKS: readonly Check<CheckContext>[] = PASSIVE_ROWS.map((
   }),
 );
 
-/** Observations of one requirement, made while other checks ran. */
+/** What was wrong with answers to other checks; without problems the requirement was met. */
 interface Observation {
-  seen: number;
   readonly problems: string[];
   evidence: readonly Exchange[];
 }
@@ -57,16 +56,17 @@ const MAX_PROBLEMS = 5;
  * Validates everything an interface sends: some requirements hold for every response, so that no request is made for
  * them alone.
  */
-export class Observations implements Observer {
+export class Observations {
+  /** The exchanges of the interface, as evidence. */
+  readonly log: ExchangeLog;
   readonly #target: Target;
   readonly #found = new Map<RequirementId, Observation>();
   /** Set while invalid requests are sent on purpose: the server may echo their content. */
   paused = false;
-  /** Set once the peer exists: its log is the evidence. */
-  peer: Peer | undefined;
 
-  constructor(target: Target) {
+  constructor(target: Target, log: ExchangeLog) {
     this.#target = target;
+    this.log = log;
   }
 
   get(id: RequirementId): Observation | undefined {
@@ -75,42 +75,36 @@ export class Observations implements Observer {
 
   /** Counts one observation; without a problem the requirement was met. */
   record(id: RequirementId, problem?: string): void {
-    const found = this.#found.get(id) ?? { seen: 0, problems: [], evidence: [] };
+    const found = this.#found.get(id) ?? { problems: [], evidence: [] };
     this.#found.set(id, found);
-    found.seen += 1;
     if (problem === undefined) return;
-    if (found.problems.length === 0) found.evidence = this.peer?.log.exchanges.slice(-1) ?? [];
+    if (found.problems.length === 0) found.evidence = this.log.exchanges.slice(-1);
     if (found.problems.length < MAX_PROBLEMS && !found.problems.includes(problem)) found.problems.push(problem);
   }
 
-  result(operation: OperationName, wire: unknown): void {
+  recordResult(operation: OperationName, wire: unknown): void {
     const type = RESULT_TYPES[operation];
     if (type !== undefined) this.#validate(type, wire);
   }
 
-  frame(wire: unknown, fault?: string): void {
+  /** `fault` is what is wrong with the frame around the event. */
+  recordEvent(wire: unknown, fault?: string): void {
     this.#validate("Event", wire);
     this.record("STREAM-FRAME-001", fault);
   }
 
-  refusal(error: WireError): void {
+  recordRefusal({ detailFault, fault }: WireError): void {
     const { binding } = this.#target;
-    const typed = error.faults.find(({ rule }) => rule === "detail-type")?.text;
-    const formed = error.faults.find(({ rule }) => rule !== "detail-type")?.text;
     if (binding === "JSONRPC") {
-      this.record("JSONRPC-FMT-001", formed);
-      this.record("JSONRPC-ERR-004", typed);
+      this.record("JSONRPC-FMT-001", fault);
+      this.record("JSONRPC-ERR-004", detailFault);
     } else if (binding === "HTTP+JSON") {
-      this.record("HTTP_JSON-ERR-001", formed ?? typed);
-    } else if (formed !== undefined) this.record("GRPC-ERR-001", formed);
+      this.record("HTTP_JSON-ERR-001", fault ?? detailFault);
+    } else if (fault !== undefined) this.record("GRPC-ERR-001", fault);
   }
 
-  envelope(fault: string | undefined): void {
-    this.record("JSONRPC-FMT-001", fault);
-  }
-
-  contentType(kind: "whole" | "stream" | "error", contentType: string): void {
-    if (kind === "stream") return;
+  /** Of a full answer; streams have a type of their own. */
+  recordContentType(contentType: string): void {
     const { binding, version } = this.#target;
     const problem = (expected: string) => (contentType === expected ? undefined : `an answer is ${show(contentType)}`);
     if (binding === "JSONRPC") this.record("JSONRPC-FMT-002", problem("application/json"));

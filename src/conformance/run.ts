@@ -1,14 +1,15 @@
-import { type CardContext, type Check, Failed, NotShown } from "./check.ts";
+import { type CardContext, type Check, Failed, NotShown, notShown } from "./check.ts";
 import { CheckContext } from "./check-context.ts";
 import { CARD_CHECKS, CROSS_CHECKS, INTERFACE_CHECKS } from "./checks/index.ts";
 import { ExchangeLog } from "./exchange-log.ts";
 import { type Fields, fieldsOf, parseJson, textOf } from "./json.ts";
 import { Observations } from "./observations.ts";
-import { createPeer } from "./peers/create-peer.ts";
 import { isAuthenticationError } from "./peers/errors.ts";
-import { HttpClient, mergeHeaders } from "./peers/http-client.ts";
-import { type PeerOptions, type Target, VERSION_HEADER } from "./peers/peer.ts";
-import type { MessageCodec } from "./peers/peer-grpc.ts";
+import { createHttpClient, type FullResponse, type HttpClient } from "./peers/http-client.ts";
+import { type Peer, type PeerOptions, type Target, VERSION_HEADER } from "./peers/peer.ts";
+import { createGrpcPeer, type MessageCodec } from "./peers/peer-grpc.ts";
+import { createHttpPeer } from "./peers/peer-http.ts";
+import { createJsonRpcPeer } from "./peers/peer-json-rpc.ts";
 import { findTargets, readCapabilities } from "./read-card.ts";
 import {
   type CheckResult,
@@ -89,7 +90,10 @@ export async function runConformance(options: ConformanceOptions): Promise<Repor
 class Run {
   readonly #options: ConformanceOptions;
   readonly #peerOptions: Omit<PeerOptions, "requiredExtensions">;
+  readonly #secrets: readonly string[];
   readonly #webhooks: WebhookReceiver;
+  /** For the card. */
+  readonly #log: ExchangeLog;
   readonly #client: HttpClient;
   readonly #signal: AbortSignal;
   readonly #contexts: CheckContext[] = [];
@@ -97,30 +101,26 @@ class Run {
   #stopped = false;
 
   constructor(options: ConformanceOptions) {
-    const { headers = {}, otherHeaders, query = [] } = options;
+    const { headers = {}, otherHeaders, query = [], requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS } = options;
     this.#options = options;
     this.#signal = options.signal ?? new AbortController().signal;
     this.#webhooks = new WebhookReceiver(options.webhookHost, this.#signal);
-    const secrets = [
+    this.#secrets = [
       ...Object.values(headers),
       ...Object.values(otherHeaders ?? {}),
       ...query.map(([, value]) => value),
-    ];
+    ].flatMap((secret) => [secret, secret.replace(/^\S+ /, "")]);
+    const limits = { timeoutMs: requestTimeoutMs, signal: this.#signal };
     this.#peerOptions = {
       headers,
       query,
       otherHeaders,
       credentialNames: options.credentialNames ?? Object.keys(headers),
-      requestTimeoutMs: options.requestTimeoutMs ?? DEFAULT_REQUEST_TIMEOUT_MS,
-      signal: this.#signal,
+      limits,
       insecure: options.insecure ?? false,
-      secrets: secrets.flatMap((secret) => [secret, secret.replace(/^\S+ /, "")]),
     };
-    this.#client = new HttpClient(
-      new ExchangeLog(this.#peerOptions.secrets),
-      this.#peerOptions.requestTimeoutMs,
-      this.#signal,
-    );
+    this.#log = new ExchangeLog(this.#secrets);
+    this.#client = createHttpClient(this.#log, limits);
   }
 
   async report(): Promise<Report> {
@@ -136,7 +136,10 @@ class Run {
     groups.push(...(await this.#interfaceGroups(wanted, cards)));
     for (const version of VERSIONS) {
       const contexts = this.#contexts.filter((context) => context.version === version);
-      if (contexts.length > 1) groups.push(await this.#crossGroup(version, contexts));
+      if (contexts.length < 2) continue;
+      const logs = contexts.map(({ peer }) => peer.log);
+      groups.push(await this.#runChecks({ kind: "bindings", version }, CROSS_CHECKS, contexts, logs));
+      await this.#cancelOpenTasks(contexts);
     }
     const all = groups.flatMap(({ requirements }) => requirements);
     const document = parseObject(this.#options.cardText);
@@ -145,7 +148,7 @@ class Run {
       agent: {
         name: textOf(document.name) ?? "",
         version: textOf(document.version) ?? "",
-        card: this.#client.log.redact(this.#options.cardUrl),
+        card: this.#log.redact(this.#options.cardUrl),
       },
       startedAt: startedAt.toISOString(),
       durationMs: Date.now() - startedAt.getTime(),
@@ -158,8 +161,6 @@ class Run {
   }
 
   async close(): Promise<void> {
-    for (const context of this.#contexts) context.peer.close();
-    this.#client.close();
     await this.#webhooks.close();
   }
 
@@ -178,10 +179,14 @@ class Run {
     return wanted.length === 0 ? version === "1.0" : wanted.some((target) => target.version === version);
   }
 
+  get #cardIsFile(): boolean {
+    return !/^https?:/.test(this.#options.cardUrl);
+  }
+
   /** The card as served to clients of each version; a server may have one for all. */
   async #cards(): Promise<ReadonlyMap<Version | "any", string>> {
     const cards = new Map<Version | "any", string>([["any", this.#options.cardText]]);
-    if (!/^https?:/.test(this.#options.cardUrl)) return cards;
+    if (this.#cardIsFile) return cards;
     for (const version of VERSIONS) {
       const answer = await this.#fetchCard(version).catch(() => undefined);
       if (answer?.status === 200) cards.set(version, answer.text);
@@ -189,28 +194,16 @@ class Run {
     return cards;
   }
 
-  #fetchCard(version: Version) {
-    const url = new URL(this.#options.cardUrl);
-    const own = { Accept: "application/json", [VERSION_HEADER]: version };
-    return this.#client.exchange({ method: "GET", url, headers: mergeHeaders(own) });
+  async #fetchCard(version: Version): Promise<FullResponse> {
+    if (this.#cardIsFile) notShown("the card came from a file");
+    const headers = { Accept: "application/json", [VERSION_HEADER]: version };
+    return this.#client.exchange({ method: "GET", url: new URL(this.#options.cardUrl), headers });
   }
 
-  async #cardGroup(version: Version, text: string): Promise<Group> {
-    const { cardUrl } = this.#options;
-    const isFile = !/^https?:/.test(cardUrl);
-    const context: CardContext = {
-      version,
-      text,
-      log: this.#client.log,
-      fetch: async () => (isFile ? undefined : this.#fetchCard(version)),
-    };
-    const subject: Subject = { kind: "card", version, url: this.#client.log.redact(cardUrl) };
-    const results = new Results(subject, this.#options.level);
-    for (const check of CARD_CHECKS) {
-      if (results.isAskedFor(check, this.#options.only))
-        await this.#try(check, results, [context.log], () => check.run(context));
-    }
-    return results.group();
+  #cardGroup(version: Version, text: string): Promise<Group> {
+    const context: CardContext = { version, text, fetch: () => this.#fetchCard(version) };
+    const subject = { kind: "card", version, url: this.#log.redact(this.#options.cardUrl) } as const;
+    return this.#runChecks(subject, CARD_CHECKS, context, [this.#log]);
   }
 
   /** Interfaces are tested in parallel, the checks of each in order. */
@@ -218,48 +211,49 @@ class Run {
     targets: readonly Target[],
     cards: ReadonlyMap<Version | "any", string>,
   ): Promise<readonly Group[]> {
-    const contexts: CheckContext[] = [];
     for (const target of targets) {
-      const context = await this.#open(target, parseObject(cards.get(target.version) ?? this.#options.cardText));
-      if (context !== undefined) contexts.push(context);
+      this.#open(target, parseObject(cards.get(target.version) ?? this.#options.cardText));
     }
-    return Promise.all(contexts.map((context) => this.#interfaceGroup(context)));
+    return Promise.all(this.#contexts.map((context) => this.#interfaceGroup(context)));
   }
 
-  async #open(target: Target, card: Fields): Promise<CheckContext | undefined> {
-    const { codecs, headers = {}, otherHeaders, patienceMs, query = [] } = this.#options;
+  #open(target: Target, card: Fields): void {
+    const { headers = {}, otherHeaders, patienceMs = DEFAULT_PATIENCE_MS, query = [] } = this.#options;
     const declared = readCapabilities(card, target.version);
-    const seen = new Observations(target);
+    const observations = new Observations(target, new ExchangeLog(this.#secrets));
     const peerOptions = { ...this.#peerOptions, requiredExtensions: declared.requiredExtensions };
-    const peer = await createPeer(target, peerOptions, seen, codecs?.[target.version]);
+    const peer = this.#createPeer(target, peerOptions, observations);
     if (peer === undefined) {
       this.#untested.push(`${target.binding} ${target.version} at ${target.url}`);
-      return undefined;
+      return;
     }
-    const context = new CheckContext(peer, seen, {
+    const context = new CheckContext(peer, observations, {
       declared,
       webhooks: this.#webhooks,
       hasOtherCaller: otherHeaders !== undefined,
       hasCredentials: query.length > 0 || Object.keys(headers).length > 0,
-      patienceMs: patienceMs ?? DEFAULT_PATIENCE_MS,
+      patienceMs,
     });
     this.#contexts.push(context);
-    return context;
+  }
+
+  /** Undefined for gRPC without a codec for its messages. */
+  #createPeer(target: Target, options: PeerOptions, observations: Observations): Peer | undefined {
+    if (target.binding === "JSONRPC") return createJsonRpcPeer(target, options, observations);
+    if (target.binding === "HTTP+JSON") return createHttpPeer(target, options, observations);
+    const codec = this.#options.codecs?.[target.version];
+    return codec === undefined ? undefined : createGrpcPeer(target, options, observations, codec);
   }
 
   async #interfaceGroup(context: CheckContext): Promise<Group> {
-    const { binding, tenant, url, version } = context.peer.target;
-    const { log } = context.peer;
+    const { log, target } = context.peer;
+    const { binding, tenant, url, version } = target;
     const place = { binding, version, url: log.redact(url), ...(tenant === undefined ? {} : { tenant }) };
-    const results = new Results({ kind: "interface", ...place }, this.#options.level);
-    const fits = (check: Check) => check.bindings?.includes(binding) ?? true;
     await this.#checkCredentials(context);
-    for (const check of INTERFACE_CHECKS) {
-      if (!fits(check) || !results.isAskedFor(check, this.#options.only)) continue;
-      await this.#try(check, results, [log], () => check.run(context));
-    }
-    if (!this.#signal.aborted) await context.cancelOpenTasks();
-    return results.group();
+    const checks = INTERFACE_CHECKS.filter(({ bindings }) => bindings?.includes(binding) ?? true);
+    const group = await this.#runChecks({ kind: "interface", ...place }, checks, context, [log]);
+    await this.#cancelOpenTasks([context]);
+    return group;
   }
 
   async #checkCredentials(context: CheckContext): Promise<void> {
@@ -268,86 +262,53 @@ class Run {
       throw new CredentialsNeeded(answer.error.message);
   }
 
-  async #crossGroup(version: Version, contexts: readonly CheckContext[]): Promise<Group> {
-    const results = new Results({ kind: "bindings", version }, this.#options.level);
-    const logs = contexts.map(({ peer }) => peer.log);
-    for (const check of CROSS_CHECKS) {
-      if (results.isAskedFor(check, this.#options.only))
-        await this.#try(check, results, logs, () => check.run(contexts));
-    }
+  async #cancelOpenTasks(contexts: readonly CheckContext[]): Promise<void> {
     for (const context of contexts) if (!this.#signal.aborted) await context.cancelOpenTasks();
-    return results.group();
   }
 
-  async #try(check: Check, results: Results, logs: readonly ExchangeLog[], body: () => Promise<void>): Promise<void> {
+  /** Runs the checks that the options select, in order. */
+  async #runChecks<Context>(
+    subject: Subject,
+    checks: readonly Check<Context>[],
+    context: Context,
+    logs: readonly ExchangeLog[],
+  ): Promise<Group> {
+    const { failFast, level, onProgress, only } = this.#options;
+    const results = new Map<RequirementId, CheckResult[]>();
+    for (const check of checks) {
+      const ids = check.shows.filter((id) => isApplicable(id, subject.version, level));
+      const isSelected = only === undefined || [check.name, ...ids].some((name) => only.includes(name));
+      if (ids.length === 0 || !isSelected) continue;
+      const result = await this.#runCheck(check.name, () => check.run(context), logs);
+      for (const id of ids) results.set(id, [...(results.get(id) ?? []), result]);
+      const isMust = ids.some((id) => REQUIREMENTS[id].level === "MUST");
+      if (result.status === "failed" && failFast === true && isMust) this.#stopped = true;
+      onProgress?.({ subject: subjectName(subject), result, requirements: ids });
+    }
+    const requirements = [...results].map(([id, found]): RequirementResult => {
+      const { level: strength, sections, title } = REQUIREMENTS[id];
+      const section = sections[subject.version] ?? "";
+      return { id, section, level: strength, title, status: statusOf(found), checks: found };
+    });
+    return { subject, tally: tallyOf(requirements), requirements };
+  }
+
+  async #runCheck(name: string, run: () => Promise<void>, logs: readonly ExchangeLog[]): Promise<CheckResult> {
     for (const log of logs) log.clear();
     const begun = performance.now();
-    const ended = this.#isOver ? new NotShown("the run ended before") : await outcomeOf(body);
-    const durationMs = Math.round(performance.now() - begun);
-    const late = ended !== undefined && this.#signal.aborted ? new NotShown("the run ended before") : ended;
-    const result = toResult(check.name, late, durationMs, logs);
-    results.add(check, result);
-    if (result.status === "failed" && this.#options.failFast === true && results.isMust(check)) this.#stopped = true;
-    this.#options.onProgress?.({
-      subject: subjectName(results.subject),
-      result,
-      requirements: results.applicable(check),
-    });
-  }
-}
-
-async function outcomeOf(body: () => Promise<void>): Promise<unknown> {
-  try {
-    await body();
-    return undefined;
-  } catch (error) {
-    return error;
-  }
-}
-
-function toResult(name: string, ended: unknown, durationMs: number, logs: readonly ExchangeLog[]): CheckResult {
-  if (ended === undefined) return { name, status: "passed", durationMs };
-  const message = ended instanceof Error ? ended.message : String(ended);
-  const reason = logs[0]?.redact(message) ?? message;
-  if (ended instanceof NotShown) return { name, status: "not-shown", durationMs, reason };
-  const seen = ended instanceof Failed ? ended.evidence : undefined;
-  return { name, status: "failed", durationMs, reason, evidence: seen ?? logs.flatMap(({ exchanges }) => exchanges) };
-}
-
-/** Results of one subject, by requirement. */
-class Results {
-  readonly subject: Subject;
-  readonly #level: Level;
-  readonly #checks = new Map<RequirementId, CheckResult[]>();
-
-  constructor(subject: Subject, level: Level = "MAY") {
-    this.subject = subject;
-    this.#level = level;
-  }
-
-  applicable(check: Check): readonly RequirementId[] {
-    return check.shows.filter((id) => isApplicable(id, this.subject.version, this.#level));
-  }
-
-  isAskedFor(check: Check, only: readonly string[] | undefined): boolean {
-    const ids: readonly string[] = this.applicable(check);
-    return ids.length > 0 && (only === undefined || only.includes(check.name) || ids.some((id) => only.includes(id)));
-  }
-
-  isMust(check: Check): boolean {
-    return this.applicable(check).some((id) => REQUIREMENTS[id].level === "MUST");
-  }
-
-  add(check: Check, result: CheckResult): void {
-    for (const id of this.applicable(check)) this.#checks.set(id, [...(this.#checks.get(id) ?? []), result]);
-  }
-
-  group(): Group {
-    const requirements = [...this.#checks].map(([id, checks]): RequirementResult => {
-      const { level, sections, title } = REQUIREMENTS[id];
-      return { id, section: sections[this.subject.version] ?? "", level, title, status: statusOf(checks), checks };
-    });
-    return { subject: this.subject, tally: tallyOf(requirements), requirements };
+    try {
+      if (this.#isOver) notShown("the run ended before");
+      await run();
+      return { name, status: "passed", durationMs: Math.round(performance.now() - begun) };
+    } catch (error) {
+      const durationMs = Math.round(performance.now() - begun);
+      const cause = this.#signal.aborted ? new NotShown("the run ended before") : error;
+      const reason = this.#log.redact(cause instanceof Error ? cause.message : String(cause));
+      if (cause instanceof NotShown) return { name, status: "not-shown", durationMs, reason };
+      const shown = cause instanceof Failed ? cause.evidence : undefined;
+      const evidence = shown ?? logs.flatMap(({ exchanges }) => exchanges);
+      return { name, status: "failed", durationMs, reason, evidence };
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 import { isObject } from "../../model/json.ts";
-import { type CardContext, type Check, check, ensure, fail, fetchCard, notShown, parseCard } from "../check.ts";
+import { type CardContext, type Check, check, ensure, fail, notShown } from "../check.ts";
 import { type Fields, fieldsOf, listOf, parseJson, show } from "../json.ts";
 
 type Kind = "text" | "list" | "object" | "texts";
@@ -66,12 +66,18 @@ function findSnakeCase(value: unknown, path: string): string[] {
 }
 
 async function fetchHeader(context: CardContext, name: string): Promise<string | undefined> {
-  return (await fetchCard(context)).headers[name];
+  return (await context.fetch()).headers.get(name) ?? undefined;
+}
+
+function parseCard(context: CardContext): Fields {
+  const value = parseJson(context.text);
+  ensure(value !== undefined, "the card is not JSON");
+  return isObject(value) ? value : fail("the card is not a JSON object");
 }
 
 export const CARD_CHECKS: readonly Check<CardContext>[] = [
   check("card-fetched", "CARD-DISC-001", async (context) => {
-    const { contentType, status } = await fetchCard(context);
+    const { contentType, status } = await context.fetch();
     ensure(status === 200, `the card was answered with ${status}`);
     ensure(/^application\/(.+\+)?json$/.test(contentType), `the card is ${show(contentType)}, not JSON`);
     parseCard(context);

@@ -50,7 +50,7 @@ export const SERVICE_PARAMETER_CHECKS: readonly Check<CheckContext>[] = [
     const headers = { [name]: wanted.join(" , ") };
     const answer = await context.withoutValidation(() => context.call("ListTasks", { pageSize: 1 }, { headers }));
     if (!answer.ok) fail(`a request with unknown extensions was refused: ${showError(answer.error)}`);
-    const activated = (answer.headers["a2a-extensions"] ?? "").split(",").map((uri) => uri.trim());
+    const activated = (answer.headers.get("a2a-extensions") ?? "").split(",").map((uri) => uri.trim());
     const foreign = activated.filter((uri) => uri !== "" && !requiredExtensions.includes(uri));
     ensure(foreign.length === 0, `extensions were activated that were not asked for: ${foreign.join(", ")}`);
   }),

@@ -2,25 +2,20 @@
 
 import { isObject } from "../../model/json.ts";
 import { RPC_CODES } from "../../wire/rpc.ts";
-import { type Fields, fieldsOf, show, textOf } from "../json.ts";
+import { type Fields, fieldsOf, listOf, show, textOf } from "../json.ts";
 import type { Binding, Version } from "../requirements.ts";
-import type { ErrorFault, WireError } from "./peer.ts";
+import type { WireError } from "./peer.ts";
 
 const ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo";
 const ERROR_DOMAIN = "a2a-protocol.org";
 
-export interface ErrorDetails {
-  readonly reason: string | undefined;
-  readonly faults: readonly ErrorFault[];
-}
-
 /** The details of an error as JSON: each names its type, and one of them may say which error of A2A it is. */
-export function readDetails(details: readonly unknown[]): ErrorDetails {
+export function readDetails(value: unknown, member: string) {
+  const details = listOf(value);
   const untyped = details.filter((detail) => !isObject(detail) || typeof detail["@type"] !== "string");
-  return {
-    reason: textOf(findErrorInfo(details)?.reason),
-    faults: untyped.map((detail) => ({ rule: "detail-type", text: `a detail names no @type: ${show(detail)}` })),
-  };
+  const notList = value === undefined || Array.isArray(value) ? [] : [`${member} is not a list: ${show(value)}`];
+  const [detailFault] = [...notList, ...untyped.map((detail) => `a detail names no @type: ${show(detail)}`)];
+  return { reason: textOf(findErrorInfo(details)?.reason), details, detailFault };
 }
 
 /** The ErrorInfo of the protocol's domain. */

@@ -1,145 +1,77 @@
-/** Requests exactly as written: header names keep their case, and nothing is added but what HTTP itself needs. */
-
-import { Agent, type IncomingMessage, request as requestPlain } from "node:http";
-import { request as requestSecure, Agent as SecureAgent } from "node:https";
-import { PeerError } from "../check.ts";
-import type { Exchange, ExchangeLog } from "../exchange-log.ts";
+import { createFetchExchanger } from "../../wire/fetch-exchange.ts";
+import { readSseEvents } from "../../wire/sse.ts";
+import type { ExchangeLog } from "../exchange-log.ts";
+import { FrameQueue, toPeerError } from "./frame-queue.ts";
+import type { CallLimits, Frame, OpenStream } from "./peer.ts";
 
 export interface HttpRequest {
   readonly method: string;
   readonly url: URL;
-  readonly headers: readonly (readonly [name: string, value: string])[];
-  readonly body?: string | Uint8Array;
-}
-
-export interface HttpResponse {
-  readonly status: number;
-  /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly contentType: string;
-  readonly body: IncomingMessage;
-  readonly exchange: Exchange;
+  readonly body?: string | undefined;
 }
 
 export interface FullResponse {
   readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: { get(name: string): string | null };
   /** Without parameters, in lower case. */
   readonly contentType: string;
   readonly text: string;
 }
 
-const MAX_BODY_BYTES = 16 * 1024 * 1024;
+type ReadFrame = (data: string, event: string, status: number) => Frame;
 
-export class HttpClient {
-  readonly log: ExchangeLog;
-  readonly timeoutMs: number;
-  readonly #agent = new Agent({ keepAlive: true });
-  readonly #secureAgent = new SecureAgent({ keepAlive: true });
-  readonly #signal: AbortSignal;
+export interface HttpClient {
+  exchange(request: HttpRequest): Promise<FullResponse>;
+  /** Events are read by `read`; one that cannot be read ends the stream. */
+  open(request: HttpRequest, read: ReadFrame): Promise<FullResponse | OpenStream>;
+}
 
-  constructor(log: ExchangeLog, timeoutMs: number, signal: AbortSignal) {
-    this.log = log;
-    this.timeoutMs = timeoutMs;
-    this.#signal = signal;
-  }
+/** Header names are sent in the case in which they are written, and a redirect is an answer like any other. */
+const exchanger = createFetchExchanger((url, init) => fetch(url, { ...init, redirect: "manual" }));
 
-  /** Resolves when the headers are there. */
-  send(request: HttpRequest): Promise<HttpResponse> {
-    const { body, headers, method, url } = request;
-    const exchange = this.log.recordRequest(`${method} ${url.href}`, headers, printable(body));
-    const secure = url.protocol === "https:";
-    const fields: Record<string, string> = Object.fromEntries(headers);
-    if (body !== undefined) fields["Content-Length"] = String(Buffer.byteLength(body));
-    return new Promise((resolve, reject) => {
-      const sent = (secure ? requestSecure : requestPlain)(url, {
-        method,
-        headers: fields,
-        agent: secure ? this.#secureAgent : this.#agent,
-        signal: this.#signal,
-      });
-      const timer = setTimeout(() => sent.destroy(new Error(timeoutMessage(this.timeoutMs))), this.timeoutMs);
-      sent.on("error", (error) => {
-        clearTimeout(timer);
-        this.log.recordResponse(exchange, error.message);
-        reject(new PeerError(`${method} ${this.log.redact(url.pathname)}: ${error.message}`));
-      });
-      sent.on("response", (response) => {
-        clearTimeout(timer);
-        const received = headersOf(response);
-        this.log.recordResponse(exchange, String(response.statusCode ?? 0), received);
-        resolve({
-          status: response.statusCode ?? 0,
-          headers: received,
-          contentType: mediaTypeOf(received["content-type"]),
-          body: response,
-          exchange,
-        });
-      });
-      sent.end(body);
-    });
-  }
-
-  /** Reads the answer to its end. */
-  async readFull(answer: HttpResponse): Promise<FullResponse> {
-    const { body, contentType, exchange, headers, status } = answer;
-    const chunks: Uint8Array[] = [];
-    let bytes = 0;
-    const timer = setTimeout(() => body.destroy(new Error("the answer did not end in time")), this.timeoutMs);
+export function createHttpClient(log: ExchangeLog, limits: CallLimits): HttpClient {
+  async function open(request: HttpRequest, read?: ReadFrame): Promise<FullResponse | OpenStream> {
+    const { body = "", headers, method, url } = request;
+    const exchange = log.recordRequest(`${method} ${url.href}`, headers, body);
     try {
-      for await (const chunk of body as AsyncIterable<Uint8Array>) {
-        bytes += chunk.byteLength;
-        if (bytes > MAX_BODY_BYTES) throw new Error("the answer is too large");
-        chunks.push(chunk);
+      const call = { method, url: url.href, headers, ...(request.body === undefined ? {} : { body }), ...limits };
+      const answer = await exchanger(call);
+      const { status } = answer;
+      log.recordResponse(exchange, String(status), answer.headers);
+      const contentType = answer.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
+      if (read === undefined || contentType !== "text/event-stream") {
+        const text = await answer.text();
+        log.appendBody(exchange, text);
+        return { status, headers: answer.headers, contentType, text };
       }
+      const chunks = logChunks(answer.chunks, (text) => log.appendBody(exchange, text));
+      const frames = new FrameQueue(
+        readFrames(chunks, (data, event) => read(data, event, status)),
+        limits,
+        () => answer.cancel(),
+      );
+      return { ok: "stream", frames };
     } catch (error) {
-      throw new PeerError(error instanceof Error ? error.message : String(error));
-    } finally {
-      clearTimeout(timer);
+      const failure = toPeerError(error, limits, `${method} ${log.redact(url.pathname)}: `);
+      log.recordResponse(exchange, failure.message);
+      throw failure;
     }
-    const text = Buffer.concat(chunks).toString("utf8");
-    this.log.appendBody(exchange, text);
-    return { status, headers, contentType, text };
   }
 
-  async exchange(request: HttpRequest): Promise<FullResponse> {
-    return this.readFull(await this.send(request));
-  }
+  return { open, exchange: async (request) => (await open(request)) as FullResponse };
+}
 
-  close(): void {
-    this.#agent.destroy();
-    this.#secureAgent.destroy();
+async function* logChunks(chunks: AsyncIterable<Uint8Array>, onText: (text: string) => void) {
+  const decoder = new TextDecoder();
+  for await (const chunk of chunks) {
+    onText(decoder.decode(chunk, { stream: true }));
+    yield chunk;
   }
 }
 
-export function timeoutMessage(timeoutMs: number): string {
-  return `no answer within ${timeoutMs / 1_000} s`;
-}
-
-function headersOf(response: IncomingMessage): Record<string, string> {
-  const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(response.headers)) {
-    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(", ") : value;
+async function* readFrames(chunks: AsyncIterable<Uint8Array>, read: (data: string, event: string) => Frame) {
+  for await (const events of readSseEvents(chunks)) {
+    for (const { data, event } of events) yield read(data, event);
   }
-  return headers;
-}
-
-function mediaTypeOf(contentType: string | undefined): string {
-  return (contentType ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
-}
-
-function printable(body: string | Uint8Array | undefined): string {
-  if (body === undefined) return "";
-  return typeof body === "string" ? body : `(bytes) ${Buffer.from(body).toString("hex")}`;
-}
-
-/** One header block over another; an undefined value takes a header away. Names are compared without case. */
-export function mergeHeaders(
-  ...blocks: readonly Readonly<Record<string, string | undefined>>[]
-): (readonly [string, string])[] {
-  const merged = new Map<string, readonly [string, string | undefined]>();
-  for (const block of blocks) {
-    for (const [name, value] of Object.entries(block)) merged.set(name.toLowerCase(), [name, value]);
-  }
-  return [...merged.values()].flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
 }

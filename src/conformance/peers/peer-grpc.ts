@@ -1,36 +1,26 @@
-import { createGrpcCarrier, type RpcAnswer } from "../../client/transport/grpc-carrier.ts";
+import { createGrpcCarrier } from "../../client/transport/grpc-carrier.ts";
 import { type GrpcAddress, parseGrpcAddress } from "../../client/transport/grpc-channels.ts";
-import { CarrierError } from "../../wire/exchange.ts";
 import { RPC_CODES, RpcStatusError } from "../../wire/rpc.ts";
 import { PeerError } from "../check.ts";
-import { type Exchange, ExchangeLog } from "../exchange-log.ts";
-import { fieldsOf } from "../json.ts";
+import type { Exchange } from "../exchange-log.ts";
+import type { Fields } from "../json.ts";
+import type { Observations } from "../observations.ts";
 import type { Version } from "../requirements.ts";
 import { decodeStatusDetails, readDetails } from "./errors.ts";
-import { FrameQueue } from "./event-stream.ts";
-import { mergeHeaders, timeoutMessage } from "./http-client.ts";
+import { FrameQueue, toPeerError } from "./frame-queue.ts";
 import {
   type CallFailure,
   type CallOptions,
   type CallResult,
-  callerHeaders,
-  defaultHeaders,
-  type Frame,
   type GrpcPeer,
-  type Observer,
-  type OpenStream,
   type OperationName,
   type PeerOptions,
-  type StreamingName,
+  requestHeaders,
   type Target,
-  TRANSLATION_V1,
-  type Translation,
   type WireError,
   withTenant,
 } from "./peer.ts";
-import { TRANSLATION_V03_PROTO } from "./translate-v03-proto.ts";
-
-/** The methods of both gRPC services, with the messages they take and give. */
+import { translationFor } from "./translate.ts";
 
 const RPC_SERVICES = {
   "1.0": "lf.a2a.v1.A2AService",
@@ -39,60 +29,44 @@ const RPC_SERVICES = {
 
 interface RpcMethod {
   readonly method: string;
-  readonly request: string;
   readonly reply: string;
+  readonly request: string;
 }
 
-const rpcMethod = (method: string, request: string, reply: string): RpcMethod => ({ method, request, reply });
+const rpcMethod = (method: string, reply: string, request = `${method}Request`) => ({ method, reply, request });
+
+const PUSH_CONFIG = "TaskPushNotificationConfig";
 
 const COMMON_METHODS = {
-  SendMessage: rpcMethod("SendMessage", "SendMessageRequest", "SendMessageResponse"),
-  SendStreamingMessage: rpcMethod("SendStreamingMessage", "SendMessageRequest", "StreamResponse"),
-  GetTask: rpcMethod("GetTask", "GetTaskRequest", "Task"),
-  CancelTask: rpcMethod("CancelTask", "CancelTaskRequest", "Task"),
-  GetTaskPushNotificationConfig: rpcMethod(
-    "GetTaskPushNotificationConfig",
-    "GetTaskPushNotificationConfigRequest",
-    "TaskPushNotificationConfig",
-  ),
-  DeleteTaskPushNotificationConfig: rpcMethod(
-    "DeleteTaskPushNotificationConfig",
-    "DeleteTaskPushNotificationConfigRequest",
-    "Empty",
-  ),
+  SendMessage: rpcMethod("SendMessage", "SendMessageResponse"),
+  SendStreamingMessage: rpcMethod("SendStreamingMessage", "StreamResponse", "SendMessageRequest"),
+  GetTask: rpcMethod("GetTask", "Task"),
+  CancelTask: rpcMethod("CancelTask", "Task"),
+  GetTaskPushNotificationConfig: rpcMethod("GetTaskPushNotificationConfig", PUSH_CONFIG),
+  DeleteTaskPushNotificationConfig: rpcMethod("DeleteTaskPushNotificationConfig", "Empty"),
 };
 
 const RPC_METHODS: Readonly<Record<Version, Readonly<Partial<Record<OperationName, RpcMethod>>>>> = {
   "1.0": {
     ...COMMON_METHODS,
-    ListTasks: rpcMethod("ListTasks", "ListTasksRequest", "ListTasksResponse"),
-    SubscribeToTask: rpcMethod("SubscribeToTask", "SubscribeToTaskRequest", "StreamResponse"),
-    CreateTaskPushNotificationConfig: rpcMethod(
-      "CreateTaskPushNotificationConfig",
-      "TaskPushNotificationConfig",
-      "TaskPushNotificationConfig",
-    ),
+    ListTasks: rpcMethod("ListTasks", "ListTasksResponse"),
+    SubscribeToTask: rpcMethod("SubscribeToTask", "StreamResponse"),
+    CreateTaskPushNotificationConfig: rpcMethod("CreateTaskPushNotificationConfig", PUSH_CONFIG, PUSH_CONFIG),
     ListTaskPushNotificationConfigs: rpcMethod(
       "ListTaskPushNotificationConfigs",
-      "ListTaskPushNotificationConfigsRequest",
       "ListTaskPushNotificationConfigsResponse",
     ),
-    GetExtendedAgentCard: rpcMethod("GetExtendedAgentCard", "GetExtendedAgentCardRequest", "AgentCard"),
+    GetExtendedAgentCard: rpcMethod("GetExtendedAgentCard", "AgentCard"),
   },
   "0.3": {
     ...COMMON_METHODS,
-    SubscribeToTask: rpcMethod("TaskSubscription", "TaskSubscriptionRequest", "StreamResponse"),
-    CreateTaskPushNotificationConfig: rpcMethod(
-      "CreateTaskPushNotificationConfig",
-      "CreateTaskPushNotificationConfigRequest",
-      "TaskPushNotificationConfig",
-    ),
+    SubscribeToTask: rpcMethod("TaskSubscription", "StreamResponse"),
+    CreateTaskPushNotificationConfig: rpcMethod("CreateTaskPushNotificationConfig", PUSH_CONFIG),
     ListTaskPushNotificationConfigs: rpcMethod(
       "ListTaskPushNotificationConfig",
-      "ListTaskPushNotificationConfigRequest",
       "ListTaskPushNotificationConfigResponse",
     ),
-    GetExtendedAgentCard: rpcMethod("GetAgentCard", "GetAgentCardRequest", "AgentCard"),
+    GetExtendedAgentCard: rpcMethod("GetAgentCard", "AgentCard"),
   },
 };
 
@@ -102,40 +76,53 @@ export interface MessageCodec {
   decode(message: string, bytes: Uint8Array): unknown;
 }
 
-const CONTENT_TYPE = "application/grpc";
-const STATUS_DETAILS_HEADER = "grpc-status-details-bin";
-
-/** The client's carrier loads the library when it is first called. */
+/** The client's carrier loads the library when it is first called; its connections close by themselves. */
 export function createGrpcPeer(
   target: Target,
   options: PeerOptions,
-  observer: Observer,
+  observations: Observations,
   codec: MessageCodec,
 ): GrpcPeer {
   const { version } = target;
-  const log = new ExchangeLog(options.secrets);
-  const translation: Translation = version === "1.0" ? TRANSLATION_V1 : TRANSLATION_V03_PROTO;
-  const standing = defaultHeaders(version, options);
+  const { limits } = options;
+  const { log } = observations;
+  const translation = translationFor(version, "GRPC");
   const address = parseAddress(target.url);
   const carrier = createGrpcCarrier({ insecure: options.insecure });
-  const timeoutMs = options.requestTimeoutMs;
-  const limits = { signal: options.signal, timeoutMs, silenceMs: timeoutMs };
+  const rpcLimits = { ...limits, silenceMs: limits.timeoutMs };
 
   /** The call, and where it is logged. */
-  function begin(method: string, message: Uint8Array, body: string, { as, headers = {} }: CallOptions = {}) {
-    const sent = mergeHeaders(standing, ...callerHeaders(options, as), headers);
-    const metadata = Object.fromEntries(sent.map(([name, value]) => [name.toLowerCase(), value]));
+  function begin(method: string, message: Uint8Array, body: string, callOptions?: CallOptions) {
+    const headers = Object.entries(requestHeaders(version, options, {}, callOptions));
+    const metadata = Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), value]));
     const service = RPC_SERVICES[version];
-    const exchange = log.recordRequest(`${target.url} ${service}/${method}`, Object.entries(metadata), body);
+    const exchange = log.recordRequest(`${target.url} ${service}/${method}`, metadata, body);
     return { call: { service, method, metadata, message }, exchange };
   }
 
-  /** Throws what is not an answer of the server. */
-  function refused(error: unknown, exchange: Exchange): CallFailure {
+  function encode(operation: OperationName, params: Fields) {
+    const row = RPC_METHODS[version][operation];
+    if (row === undefined) throw new PeerError(`${operation} does not exist in ${version}`);
+    const value = translation.encodeRequest(operation, withTenant(params, target));
+    return { ...row, bytes: codec.encode(row.request, value), body: JSON.stringify(value) };
+  }
+
+  function decode(message: string, bytes: Uint8Array, exchange: Exchange): unknown {
+    try {
+      const wire = message === "Empty" ? null : codec.decode(message, bytes);
+      log.appendBody(exchange, `${JSON.stringify(wire)}\n`);
+      return wire;
+    } catch {
+      throw new PeerError(`the answer is not a ${message}`);
+    }
+  }
+
+  /** Throws if the server did not answer. */
+  function readRefusal(error: unknown, exchange: Exchange): CallFailure {
     if (!(error instanceof RpcStatusError)) {
-      const { message } = toPeerError(error, options);
-      log.recordResponse(exchange, message);
-      throw new PeerError(message);
+      const failure = toPeerError(error, limits);
+      log.recordResponse(exchange, failure.message);
+      throw failure;
     }
     const { code, details, message } = error.status;
     log.recordResponse(exchange, `${code} ${nameOfStatus(code)}`);
@@ -143,31 +130,23 @@ export function createGrpcPeer(
     if (code === RPC_CODES.UNAVAILABLE && details === undefined) throw new PeerError(message);
     const read = readRpcError(code, message, details);
     log.appendBody(exchange, read.details.length === 0 ? "" : ` ${JSON.stringify(read.details)}`);
-    observer.refusal(read);
-    return { ok: false, error: read, contentType: CONTENT_TYPE };
+    observations.recordRefusal(read);
+    return { ok: false, error: read };
   }
 
-  async function answer(
+  async function exchangeOnce(
     operation: OperationName,
-    method: string,
-    reply: string,
-    bytes: Uint8Array,
-    body: string,
+    { body, bytes, method, reply }: Omit<ReturnType<typeof encode>, "request">,
     callOptions?: CallOptions,
   ): Promise<CallResult> {
     const { call, exchange } = begin(method, bytes, body, callOptions);
-    let got: RpcAnswer;
-    try {
-      got = await carrier.unary(address, call, limits);
-    } catch (error) {
-      return refused(error, exchange);
-    }
+    const answer = await carrier.unary(address, call, rpcLimits).catch((error) => readRefusal(error, exchange));
+    if ("ok" in answer) return answer;
     log.recordResponse(exchange, "0 OK");
-    const wire = decodeReply(codec, reply, got.message);
-    log.appendBody(exchange, JSON.stringify(wire));
-    observer.result(operation, wire);
-    const result = translation.decodeResult(operation, wire);
-    return { ok: true, wire, result, headers: got.metadata, contentType: CONTENT_TYPE };
+    const wire = decode(reply, answer.message, exchange);
+    observations.recordResult(operation, wire);
+    const headers = new Map(Object.entries(answer.metadata));
+    return { ok: true, wire, result: translation.decodeResult(operation, wire), headers };
   }
 
   return {
@@ -175,78 +154,37 @@ export function createGrpcPeer(
     target,
     log,
     supports: (operation) => RPC_METHODS[version][operation] !== undefined,
+    call: async (operation, params, callOptions) => exchangeOnce(operation, encode(operation, params), callOptions),
 
-    async call(operation, params, callOptions) {
-      const { method, reply, request } = methodOf(operation, version);
-      const value = translation.encodeRequest(operation, withTenant(params, target));
-      return answer(operation, method, reply, codec.encode(request, value), JSON.stringify(value), callOptions);
-    },
-
-    async open(operation: StreamingName, params, callOptions): Promise<OpenStream | CallFailure> {
-      const { method, reply, request } = methodOf(operation, version);
-      const value = translation.encodeRequest(operation, withTenant(params, target));
-      const { call, exchange } = begin(method, codec.encode(request, value), JSON.stringify(value), callOptions);
-      const stream = carrier.stream(address, call, limits);
-      let step: IteratorResult<readonly Uint8Array[], void>;
-      try {
-        step = await stream.messages.next();
-      } catch (error) {
-        return refused(error, exchange);
-      }
+    async open(operation, params, callOptions) {
+      const { body, bytes, method, reply } = encode(operation, params);
+      const { call, exchange } = begin(method, bytes, body, callOptions);
+      const stream = carrier.stream(address, call, rpcLimits);
+      const first = await stream.messages.next().catch((error) => readRefusal(error, exchange));
+      if ("ok" in first) return first;
       log.recordResponse(exchange, "a stream");
-      const frames = new FrameQueue<Frame>(timeoutMs, () => stream.cancel());
-      const read = (bytes: Uint8Array): void => {
-        const wire = decodeReply(codec, reply, bytes);
-        log.appendBody(exchange, `${JSON.stringify(wire)}\n`);
-        observer.frame(wire);
-        frames.push({ event: translation.decodeEvent(wire), wire });
-      };
-      const readAll = async (): Promise<void> => {
-        try {
-          for (; step.done !== true; step = await stream.messages.next()) step.value.forEach(read);
-          frames.end();
-        } catch (error) {
-          stream.cancel();
-          frames.end(error instanceof PeerError ? error : new PeerError(`the stream broke: ${String(error)}`));
+      async function* readFrames(start: IteratorResult<readonly Uint8Array[], void>) {
+        for (let step = start; step.done !== true; step = await stream.messages.next()) {
+          for (const message of step.value) {
+            const wire = decode(reply, message, exchange);
+            observations.recordEvent(wire);
+            yield { event: translation.decodeEvent(wire), wire };
+          }
         }
-      };
-      void readAll();
-      return { ok: "stream", frames, contentType: CONTENT_TYPE };
+      }
+      return { ok: "stream", frames: new FrameQueue(readFrames(first), limits, () => stream.cancel()) };
     },
 
-    unary: (method, bytes, callOptions) =>
-      answer("GetTask", method, "Task", bytes, Buffer.from(bytes).toString("hex"), callOptions),
-    // Its connections close by themselves, and keep no process.
-    close() {},
+    unary: (method, bytes) =>
+      exchangeOnce("GetTask", { method, reply: "Task", bytes, body: Buffer.from(bytes).toString("hex") }),
   };
-}
-
-function toPeerError(error: unknown, { requestTimeoutMs, signal }: PeerOptions): PeerError {
-  if (signal.aborted) return new PeerError("the run has ended");
-  if (!(error instanceof CarrierError)) throw error;
-  if (error.code === "timeout") return new PeerError(timeoutMessage(requestTimeoutMs));
-  return new PeerError(error.cause instanceof Error ? error.cause.message : error.message);
 }
 
 function nameOfStatus(code: number): string {
   return Object.entries(RPC_CODES).find(([, value]) => value === code)?.[0] ?? "";
 }
 
-function methodOf(operation: OperationName, version: Version) {
-  const row = RPC_METHODS[version][operation];
-  if (row === undefined) throw new PeerError(`${operation} does not exist in ${version}`);
-  return row;
-}
-
-function decodeReply(codec: MessageCodec, message: string, bytes: Uint8Array): unknown {
-  try {
-    return message === "Empty" ? null : codec.decode(message, bytes);
-  } catch {
-    throw new PeerError(`the answer is not a ${message}`);
-  }
-}
-
-/** Cards give `host:port`, some an URL. Without a scheme only the port of TLS is encrypted. */
+/** Cards give `host:port`, some a URL. Without a scheme only the port of TLS is encrypted. */
 function parseAddress(url: string): GrpcAddress {
   const address = parseGrpcAddress(url, { tls: /:443$/.test(url) });
   if (address === undefined) throw new PeerError(`${url} is not the address of a gRPC endpoint`);
@@ -255,15 +193,7 @@ function parseAddress(url: string): GrpcAddress {
 
 function readRpcError(code: number, message: string, encoded: Uint8Array | undefined): WireError {
   const details = encoded === undefined ? [] : decodeStatusDetails(encoded);
-  const faults: WireError["faults"] =
-    details === undefined ? [{ rule: "status-body", text: `${STATUS_DETAILS_HEADER} is not a google.rpc.Status` }] : [];
-  const read = readDetails(details ?? []);
-  return {
-    name: read.reason,
-    code,
-    httpStatus: undefined,
-    message,
-    details: (details ?? []).map(fieldsOf),
-    faults: [...faults, ...read.faults],
-  };
+  const { reason, ...read } = readDetails(details, "details");
+  const fault = details === undefined ? "grpc-status-details-bin is not a google.rpc.Status" : undefined;
+  return { name: reason, code, message, fault, ...read };
 }

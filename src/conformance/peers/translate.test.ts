@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { routeOf } from "./peer-http.ts";
-import { TRANSLATION_V03_JSON } from "./translate-v03-json.ts";
-import { TRANSLATION_V03_PROTO } from "./translate-v03-proto.ts";
+import { translationFor } from "./translate.ts";
 
 const PARTS = [
   { text: "hi" },
@@ -14,7 +13,7 @@ const PUSH = { url: "https://hook.example", token: "t", authentication: { scheme
 const CONFIGURATION = { returnImmediately: true, historyLength: 3, taskPushNotificationConfig: PUSH };
 
 describe("0.3 over JSON-RPC", () => {
-  const { decodeEvent, encodeRequest, decodeResult } = TRANSLATION_V03_JSON;
+  const { decodeEvent, encodeRequest, decodeResult } = translationFor("0.3", "JSONRPC");
 
   it("says messages with kinds", () => {
     expect(encodeRequest("SendMessage", { message: MESSAGE, configuration: CONFIGURATION, tenant: "lost" })).toEqual({
@@ -104,7 +103,7 @@ describe("0.3 over JSON-RPC", () => {
 });
 
 describe("0.3 by its proto", () => {
-  const { decodeEvent, encodeRequest, decodeResult } = TRANSLATION_V03_PROTO;
+  const { decodeEvent, encodeRequest, decodeResult } = translationFor("0.3", "GRPC");
 
   it("says messages with content", () => {
     expect(encodeRequest("SendMessage", { message: MESSAGE, configuration: CONFIGURATION })).toEqual({
