@@ -1,4 +1,5 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
@@ -43,11 +44,13 @@ interface PlatformServerOptions {
   readonly onAgent: (agent: RegisteredAgent, socket: AgentSocket) => void;
 }
 
+export type PlatformServer = ReturnType<typeof createPlatformServer>;
+
 /** One server of the platform: the link and the HTTP services beside it. */
-export class PlatformServer {
-  readonly #options: PlatformServerOptions;
-  readonly #server: Server;
-  readonly #sockets = new WebSocketServer({
+export function createPlatformServer(options: PlatformServerOptions) {
+  const { address, authenticate, onAgent, refusalStatus, report, routes } = options;
+  const carriers = new Set<Duplex>();
+  const sockets = new WebSocketServer({
     noServer: true,
     clientTracking: false,
     // Pongs are sent by hand so that they can be withheld.
@@ -55,47 +58,18 @@ export class PlatformServer {
     perMessageDeflate: false,
     maxPayload: MAX_FRAME_BYTES,
   });
-  readonly #carriers = new Set<Duplex>();
+  const server = createServer((request, response) => void answer(request, response));
 
-  constructor(options: PlatformServerOptions) {
-    this.#options = options;
-    this.#server = createServer((request, response) => void this.#answer(request, response));
-    this.#server.on("upgrade", (request, carrier, head) => this.#upgrade(request, carrier, head));
-  }
-
-  async listen(): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once("error", reject);
-      this.#server.listen(this.#options.port, this.#options.address, () => {
-        this.#server.off("error", reject);
-        resolve();
-      });
-    });
-  }
-
-  /** HTTP origin, without a path. */
-  get origin(): string {
-    const { port } = this.#server.address() as AddressInfo;
-    const { address } = this.#options;
+  /** Without a path. */
+  const origin = (): string => {
+    const { port } = server.address() as AddressInfo;
     return `http://${address.includes(":") ? `[${address}]` : address}:${port}`;
-  }
+  };
 
-  get linkUrl(): string {
-    return `${this.origin.replace("http", "ws")}${LINK_PATH}`;
-  }
-
-  async close(): Promise<void> {
-    for (const carrier of this.#carriers) carrier.destroy();
-    await new Promise<void>((resolve) => {
-      this.#server.close(() => resolve());
-      this.#server.closeAllConnections();
-    });
-  }
-
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const url = new URL(request.url ?? "/", this.origin);
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? "/", origin());
     try {
-      for (const route of this.#options.routes) if (await route(request, url, response)) return;
+      for (const route of routes) if (await route(request, url, response)) return;
       response.writeHead(404).end();
     } catch {
       // The client disconnected before its request was complete.
@@ -103,28 +77,42 @@ export class PlatformServer {
     }
   }
 
-  #upgrade(request: IncomingMessage, carrier: Duplex, head: Buffer): void {
+  function admit(request: IncomingMessage): { readonly status: number } | { readonly agent: RegisteredAgent } {
+    if (new URL(request.url ?? "/", origin()).pathname !== LINK_PATH) return { status: 404 };
+    const status = refusalStatus();
+    if (status !== undefined) return { status };
+    const admission = authenticate(request.headers);
+    if ("status" in admission) report("upgrade-refused", `${admission.status}: ${admission.reason}`);
+    return admission;
+  }
+
+  server.on("upgrade", (request, carrier, head) => {
     carrier.on("error", () => {});
-    const admission = this.#admit(request);
+    const admission = admit(request);
     if ("status" in admission) {
       refuseUpgrade(carrier, admission.status);
       return;
     }
-    this.#carriers.add(carrier);
-    carrier.once("close", () => this.#carriers.delete(carrier));
-    this.#sockets.handleUpgrade(request, carrier, head, (webSocket) =>
-      this.#options.onAgent(admission.agent, { webSocket, carrier }),
-    );
-  }
+    carriers.add(carrier);
+    carrier.once("close", () => carriers.delete(carrier));
+    sockets.handleUpgrade(request, carrier, head, (webSocket) => onAgent(admission.agent, { webSocket, carrier }));
+  });
 
-  #admit(request: IncomingMessage): { readonly status: number } | { readonly agent: RegisteredAgent } {
-    if (new URL(request.url ?? "/", this.origin).pathname !== LINK_PATH) return { status: 404 };
-    const status = this.#options.refusalStatus();
-    if (status !== undefined) return { status };
-    const admission = this.#options.authenticate(request.headers);
-    if ("status" in admission) this.#options.report("upgrade-refused", `${admission.status}: ${admission.reason}`);
-    return admission;
-  }
+  return {
+    origin,
+    linkUrl: () => `${origin().replace("http", "ws")}${LINK_PATH}`,
+    async listen(): Promise<void> {
+      server.listen(options.port, address);
+      await once(server, "listening");
+    },
+    async close(): Promise<void> {
+      for (const carrier of carriers) carrier.destroy();
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      });
+    },
+  };
 }
 
 function refuseUpgrade(carrier: Duplex, status: number): void {

@@ -16,7 +16,9 @@ export interface PlatformTraits {
   readonly beforeInit: "ignore" | "close";
   /** How long an agent may take to send its init frame. Assumed. */
   readonly initMs: number;
+  /** The platform does not guarantee an echo; agents must not wait for it. */
   readonly echoHeartbeat: boolean;
+  /** Closes connections that were idle for this long. */
   readonly idleMs: number;
   /** How to treat a second connection of an agent to the same server. */
   readonly secondConnection: "replace" | "refuse";
@@ -32,6 +34,7 @@ export interface PlatformTraits {
   /** How long the phone waits for the answer to cancel and clear. Assumed. */
   readonly controlPatienceMs: number;
   readonly pushSpacingMs: number;
+  /** Some responses of the platform have no body. */
   readonly emptyPushAnswers: boolean;
 }
 

@@ -6,22 +6,10 @@ import { SimulatedTask, type TaskRules } from "./task/simulated-task.ts";
 /** How the platform passes device variables, if the agent's owner enabled them. */
 type VariablesForm = "none" | "object" | "list";
 
-interface DeviceFacts {
-  readonly pushId: string;
-  readonly kind: DeviceKind;
-}
-
 /** A phone's id looks like a UUID; that of the desktop app does not. There is no other difference. */
 export type DeviceKind = "mobile" | "desktop";
 
-const textPart = (text: string): Fields => ({ kind: "text", text });
-
 export const dataPart = (data: Fields): Fields => ({ kind: "data", data });
-
-const filePart = (file: { readonly name: string; readonly mimeType: string; readonly uri: string }): Fields => ({
-  kind: "file",
-  file,
-});
 
 export interface DeviceEvent {
   readonly namespace: string;
@@ -33,23 +21,17 @@ export interface DeviceEvent {
 const eventPart = ({ name, namespace, payload }: DeviceEvent): Fields =>
   dataPart({ events: [{ header: { namespace, name }, payload }] });
 
-/** The tap on a notification whose content the agent still has to deliver. */
-const triggerEvent = (pushDataId: string): DeviceEvent => ({
-  namespace: "Common",
-  name: "Trigger",
-  payload: { dataMap: { pushDataId } },
-});
-
 /** An object on devices, a list of objects in the documentation. */
-function variableParts(form: VariablesForm, device: DeviceFacts): readonly Fields[] {
-  if (form === "none") return [];
+function variableParts({ device, pushId, variables }: Phone): readonly Fields[] {
+  if (variables === "none") return [];
   const facts = {
-    push_id: device.pushId,
-    device_type: device.kind === "mobile" ? "phone" : "2in1",
+    push_id: pushId,
+    device_type: device === "mobile" ? "phone" : "2in1",
     app_ver: "11.4.2.300",
     sdk_api_version: "20",
   };
-  const systemVariables = form === "object" ? facts : Object.entries(facts).map(([name, value]) => ({ [name]: value }));
+  const isObject = variables === "object";
+  const systemVariables = isObject ? facts : Object.entries(facts).map(([name, value]) => ({ [name]: value }));
   return [dataPart({ variables: { systemVariables } })];
 }
 
@@ -97,6 +79,10 @@ export interface UserFile {
   readonly bytes: Uint8Array;
 }
 
+export interface HostedFile extends Omit<UserFile, "bytes"> {
+  readonly uri: string;
+}
+
 export interface PhoneOptions {
   readonly device?: DeviceKind;
   readonly variables?: VariablesForm;
@@ -109,7 +95,7 @@ interface PhoneDependencies {
   readonly random: Random;
   readonly rules: TaskRules;
   readonly onNotification: (phone: Phone, notification: Notification) => void;
-  readonly host: (file: UserFile) => { readonly name: string; readonly mimeType: string; readonly uri: string };
+  readonly host: (file: UserFile) => HostedFile;
 }
 
 /** The app on one device, with one conversation at a time. */
@@ -157,8 +143,8 @@ export class Phone implements PushDevice {
    */
   say(text: string, files: readonly UserFile[] = []): SimulatedTask {
     const { host } = this.#dependencies;
-    const content = text === "" && files.length > 0 ? [] : [textPart(text)];
-    return this.send([...content, ...files.map((file) => filePart(host(file)))], text);
+    const content = text === "" && files.length > 0 ? [] : [{ kind: "text", text }];
+    return this.send([...content, ...files.map((file) => ({ kind: "file", file: host(file) }))], text);
   }
 
   /** Like `say`, with custom parts. */
@@ -168,7 +154,7 @@ export class Phone implements PushDevice {
     else answered.resume();
     const task = answered ?? this.#newTask(text);
     this.current = task;
-    this.#deliver(task, [...variableParts(this.variables, { pushId: this.pushId, kind: this.device }), ...parts]);
+    this.#deliver(task, [...variableParts(this), ...parts]);
     return task;
   }
 
@@ -209,7 +195,8 @@ export class Phone implements PushDevice {
 
   /** Taps a notification. If it only refers to its content, the agent is asked for it. */
   tap({ pushDataId }: Notification): SimulatedTask | undefined {
-    return pushDataId === undefined ? undefined : this.send([eventPart(triggerEvent(pushDataId))]);
+    if (pushDataId === undefined) return undefined;
+    return this.send([eventPart({ namespace: "Common", name: "Trigger", payload: { dataMap: { pushDataId } } })]);
   }
 
   #newTask(text: string, silenceMs = this.#dependencies.rules.silenceMs): SimulatedTask {

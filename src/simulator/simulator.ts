@@ -1,55 +1,49 @@
 import { authenticateLink, type RegisteredAgent } from "./authentication.ts";
 import { CloudPlatform } from "./cloud/cloud-platform.ts";
-import { PlatformServer, type Route, readBody, replyJson } from "./http-server.ts";
-import { LinkFaults } from "./link/faults.ts";
+import { createPlatformServer, type PlatformServer, type Route, readBody, replyJson } from "./http-server.ts";
+import { createLinkFaults } from "./link/faults.ts";
 import { type ConnectionEvent, LinkPlatform } from "./link/link-platform.ts";
 import type { WireStyle } from "./link/wire-format.ts";
 import { DEFAULT_TRAITS, type PlatformTraits, type SimulatorOptions } from "./options.ts";
 import { Phone, type PhoneOptions } from "./phone.ts";
 import { hexDigits, type Random } from "./random.ts";
-import { HostedFiles, Uploads } from "./services/files.ts";
+import { createHostedFiles, Uploads } from "./services/files.ts";
 import { type Notification, WEBHOOK_PATH, Webhook } from "./services/webhook.ts";
-import type { Screen } from "./task/screen.ts";
 import type { SimulatedTask } from "./task/simulated-task.ts";
-import { type Violation, Violations } from "./violations.ts";
+import { createViolations, type Violation } from "./violations.ts";
 
 const TOKEN_PATH = "/oauth2/v3/token";
 
 /** The account service: agents exchange a code for the identity of a user who links an account. */
-class AccountService {
-  readonly #random: Random;
-  readonly #codes = new Set<string>();
-
-  constructor(random: Random) {
-    this.#random = random;
-  }
+function createAccountService(random: Random) {
+  const codes = new Set<string>();
 
   /** A code that can be exchanged once. */
-  issueCode(): string {
-    const code = hexDigits(this.#random, 32);
-    this.#codes.add(code);
+  function issueCode(): string {
+    const code = hexDigits(random, 32);
+    codes.add(code);
     return code;
   }
 
-  readonly route: Route = async (request, { pathname }, response) => {
+  const route: Route = async (request, { pathname }, response) => {
     if (request.method !== "POST" || pathname !== TOKEN_PATH) return false;
     const form = new URLSearchParams((await readBody(request))?.toString("utf8") ?? "");
-    if (form.get("grant_type") !== "authorization_code" || !this.#codes.delete(form.get("code") ?? "")) {
-      replyJson(response, 400, {
-        error: 1101,
-        sub_error: 20155,
-        error_description: "code has been used or is unknown",
+    const isKnown = form.get("grant_type") === "authorization_code" && codes.delete(form.get("code") ?? "");
+    if (isKnown)
+      replyJson(response, 200, {
+        access_token: hexDigits(random, 40),
+        token_type: "Bearer",
+        expires_in: 3600,
+        open_id: hexDigits(random, 24),
       });
-      return true;
+    else {
+      const description = "code has been used or is unknown";
+      replyJson(response, 400, { error: 1101, sub_error: 20155, error_description: description });
     }
-    replyJson(response, 200, {
-      access_token: hexDigits(this.#random, 40),
-      token_type: "Bearer",
-      expires_in: 3600,
-      open_id: hexDigits(this.#random, 24),
-    });
     return true;
   };
+
+  return { issueCode, route };
 }
 
 export type SimulatorEvent =
@@ -68,17 +62,17 @@ export class Simulator {
   /** The agent that the phones use. */
   readonly agent: RegisteredAgent;
   readonly phone: Phone;
-  readonly faults: LinkFaults;
+  readonly faults: ReturnType<typeof createLinkFaults>;
   readonly link: LinkPlatform;
   readonly cloud: CloudPlatform | undefined;
   readonly uploads: Uploads;
   readonly webhook: Webhook;
-  readonly accounts: AccountService;
+  readonly accounts: ReturnType<typeof createAccountService>;
   readonly traits: PlatformTraits;
   readonly #options: SimulatorOptions;
-  readonly #violations: Violations;
-  readonly #files: HostedFiles;
-  readonly #hosts: readonly PlatformServer[];
+  readonly #violations: ReturnType<typeof createViolations>;
+  readonly #files: ReturnType<typeof createHostedFiles>;
+  readonly #hosts: readonly [PlatformServer, ...PlatformServer[]];
   readonly #phones = new Map<string, Phone>();
   readonly #listeners = new Set<SimulatorListener>();
 
@@ -89,39 +83,28 @@ export class Simulator {
     this.#options = options;
     this.traits = traits;
     this.agent = agents[0];
-    this.#violations = new Violations(clock, (violation) => this.#notify({ kind: "violation", violation }));
+    this.#violations = createViolations(clock, (violation) => this.#notify({ kind: "violation", violation }));
     const { report } = this.#violations;
     const origin = () => this.origin;
-    this.#files = new HostedFiles(random, origin);
+    this.#files = createHostedFiles(random, origin);
     this.uploads = new Uploads({ random, report, agents, origin });
-    this.accounts = new AccountService(random);
-    this.webhook = new Webhook({
-      clock,
-      random,
-      report,
-      agents,
-      skewMs: traits.skewMs,
-      spacingMs: traits.pushSpacingMs,
-      emptyAnswers: traits.emptyPushAnswers,
-      deviceOf: (pushId) => this.#phones.get(pushId),
-    });
+    this.accounts = createAccountService(random);
+    const deviceOf = (pushId: string) => this.#phones.get(pushId);
+    this.webhook = new Webhook({ ...traits, clock, random, report, agents, deviceOf });
     this.link = new LinkPlatform(traits.hosts, {
       ...traits,
       clock,
       report,
       onConnection: (connection) => this.#notify({ kind: "connection", connection }),
     });
-    const { controlPatienceMs } = traits;
     this.cloud =
-      options.http === undefined
-        ? undefined
-        : new CloudPlatform(options.http, { clock, random, report, controlPatienceMs });
-    this.faults = new LinkFaults(this.link, this.agent.agentId);
+      options.http === undefined ? undefined : new CloudPlatform(options.http, { ...traits, clock, random, report });
+    this.faults = createLinkFaults(this.link, this.agent.agentId);
     const routes = [this.#files.route, this.uploads.route, this.webhook.route, this.accounts.route];
-    this.#hosts = Array.from({ length: traits.hosts }, (_, index) => {
-      const port = options.port ?? 0;
-      return new PlatformServer({
-        address: options.address ?? "127.0.0.1",
+    const { address = "127.0.0.1", port = 0 } = options;
+    const createHost = (index: number): PlatformServer =>
+      createPlatformServer({
+        address,
         port: port === 0 ? 0 : port + index,
         routes,
         report,
@@ -129,7 +112,7 @@ export class Simulator {
         refusalStatus: () => this.link.refusal,
         onAgent: ({ agentId }, socket) => this.link.accept(agentId, index, socket),
       });
-    });
+    this.#hosts = traits.hosts === 1 ? [createHost(0)] : [createHost(0), createHost(1)];
     this.phone = this.addPhone(options.device === undefined ? {} : { device: options.device });
   }
 
@@ -139,12 +122,12 @@ export class Simulator {
 
   /** Origin of the HTTP services. */
   get origin(): string {
-    return this.#host(0).origin;
+    return this.#hosts[0].origin();
   }
 
   /** URLs that agents connect to, one per server. */
   get linkUrls(): readonly string[] {
-    return this.#hosts.map(({ linkUrl }) => linkUrl);
+    return this.#hosts.map(({ linkUrl }) => linkUrl());
   }
 
   get webhookUrl(): string {
@@ -178,11 +161,9 @@ export class Simulator {
         channel: this.cloud ?? this.link,
         random,
         rules: {
+          ...this.traits,
           clock,
-          profile: this.traits.profile,
-          silenceMs: this.traits.silenceMs,
           questionsEndStreams: this.cloud !== undefined,
-          textLimit: this.traits.textLimit,
           report,
           isUploaded: (fileId) => this.uploads.has(fileId),
           onChange: (task) => this.#notify({ kind: "task", task }),
@@ -194,10 +175,6 @@ export class Simulator {
     );
     this.#phones.set(phone.pushId, phone);
     return phone;
-  }
-
-  screen(task: SimulatedTask): Screen {
-    return task.screen();
   }
 
   /** Resolves when the agent is connected to every server; immediately if the platform calls the agent instead. */
@@ -224,12 +201,6 @@ export class Simulator {
     });
     await Promise.race([this.link.close(), late]).finally(stop);
     await Promise.all(this.#hosts.map((host) => host.close()));
-  }
-
-  #host(index: number): PlatformServer {
-    const host = this.#hosts[index];
-    if (host === undefined) throw new Error("Server not found.");
-    return host;
   }
 
   #notify(event: SimulatorEvent): void {

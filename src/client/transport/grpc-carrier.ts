@@ -16,7 +16,7 @@ interface RpcCallOptions {
   readonly silenceMs: number;
 }
 
-export interface RpcAnswer {
+interface RpcAnswer {
   readonly metadata: RpcMetadata;
   readonly message: Uint8Array;
 }

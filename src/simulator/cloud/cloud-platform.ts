@@ -7,7 +7,7 @@ import { type Random, uuidFrom } from "../random.ts";
 import { decodeControlAnswer, decodeResponse, echoesId } from "../task/decode-response.ts";
 import type { SimulatedTask } from "../task/simulated-task.ts";
 import type { Report } from "../violations.ts";
-import { AgentSessions, type CloudCredentials, type CredentialParams, CredentialSource } from "./credentials.ts";
+import { AgentSessions, type CloudCredentials, type CredentialParams, createCredentialSource } from "./credentials.ts";
 import { contentTypeOf, describeStatus, post, readText, receiveStream } from "./http-client.ts";
 
 export interface CloudOptions {
@@ -38,14 +38,14 @@ export class CloudPlatform implements Channel {
   reopenedSessions = 0;
   readonly #options: CloudOptions;
   readonly #dependencies: CloudDependencies;
-  readonly #source: CredentialSource;
+  readonly #nextCredentials: () => Promise<CredentialParams>;
   readonly #sessions: AgentSessions;
 
   constructor(options: CloudOptions, dependencies: CloudDependencies) {
     const { clock, report } = dependencies;
     this.#options = options;
     this.#dependencies = dependencies;
-    this.#source = new CredentialSource(options.credentials, clock);
+    this.#nextCredentials = createCredentialSource(options.credentials, clock);
     this.#sessions = new AgentSessions(options.sessions ?? 1, clock, report, () => this.#initialize());
   }
 
@@ -135,7 +135,7 @@ export class CloudPlatform implements Channel {
     const { random, report } = this.#dependencies;
     const request = { jsonrpc: "2.0", id: uuidFrom(random), method: "initialize" };
     const result = await this.#readResult(
-      await this.#post(request, await this.#source.toParams(), JSON_TYPE),
+      await this.#post(request, await this.#nextCredentials(), JSON_TYPE),
       request.id,
     );
     const sessionId = textOf(result.agentSessionId);
@@ -172,7 +172,7 @@ export class CloudPlatform implements Channel {
   }
 
   async #call(request: Request, accept: string): Promise<IncomingMessage> {
-    if (this.#options.mode === "stateless") return this.#post(request, await this.#source.toParams(), accept);
+    if (this.#options.mode === "stateless") return this.#post(request, await this.#nextCredentials(), accept);
     const { id, slot } = await this.#sessions.acquire();
     const answer = await this.#post(request, this.#sessionProof(id), accept);
     if (answer.statusCode !== 401) return answer;

@@ -100,31 +100,17 @@ export interface CredentialParams {
   readonly query: Readonly<Record<string, string>>;
 }
 
-const NO_CREDENTIALS: CredentialParams = { headers: {}, query: {} };
-
-export class CredentialSource {
-  readonly #credentials: CloudCredentials;
-  readonly #clock: Clock;
-  #token: { readonly value: string; readonly until: number } | undefined;
-
-  constructor(credentials: CloudCredentials, clock: Clock) {
-    this.#credentials = credentials;
-    this.#clock = clock;
-  }
-
-  async toParams(): Promise<CredentialParams> {
-    const given = this.#credentials;
+/** Returns a function that gives the credentials for the next request. */
+export function createCredentialSource(given: CloudCredentials, clock: Clock): () => Promise<CredentialParams> {
+  let token: { readonly value: string; readonly until: number } | undefined;
+  return async () => {
     switch (given.kind) {
       case "none":
-        return NO_CREDENTIALS;
+        return { headers: {}, query: {} };
       case "signed": {
-        const ts = String(this.#clock.now());
-        const headers = {
-          accessKey: truncateToConsole(given.accessKey),
-          sign: sign(truncateToConsole(given.secretKey), ts),
-          ts,
-        };
-        return { headers, query: {} };
+        const ts = String(clock.now());
+        const signature = sign(truncateToConsole(given.secretKey), ts);
+        return { headers: { accessKey: truncateToConsole(given.accessKey), sign: signature, ts }, query: {} };
       }
       case "header": {
         const value = given.bearer === false ? truncateToConsole(given.key) : `Bearer ${truncateToConsole(given.key)}`;
@@ -133,28 +119,26 @@ export class CredentialSource {
       case "query":
         return { headers: {}, query: { [given.name ?? "apiKey"]: truncateToConsole(given.key) } };
       case "oauth":
-        return { headers: { Authorization: `Bearer ${await this.#fetchToken(given)}` }, query: {} };
+        if (token === undefined || clock.now() >= token.until) token = await fetchToken(given, clock);
+        return { headers: { Authorization: `Bearer ${token.value}` }, query: {} };
     }
-  }
+  };
+}
 
-  async #fetchToken(oauth: Extract<CloudCredentials, { readonly kind: "oauth" }>): Promise<string> {
-    if (this.#token !== undefined && this.#clock.now() < this.#token.until) return this.#token.value;
-    const form = new URLSearchParams({
-      grant_type: "client_credentials",
-      client_id: oauth.clientId,
-      client_secret: oauth.clientSecret,
-      ...(oauth.scope === undefined ? {} : { scope: oauth.scope }),
-    });
-    const answer = await post({
-      url: new URL(oauth.tokenUrl),
-      headers: { "content-type": "application/x-www-form-urlencoded", accept: "application/json" },
-      body: form.toString(),
-    });
-    const { access_token: token, expires_in: seconds } = parseObject(await readText(answer)) ?? {};
-    const value = textOf(token);
-    if (answer.statusCode !== 200 || value === undefined)
-      throw new Error(`The token URL answered ${answer.statusCode}.`);
-    this.#token = { value, until: this.#clock.now() + Number(seconds ?? 0) * 1000 };
-    return value;
-  }
+async function fetchToken(oauth: Extract<CloudCredentials, { readonly kind: "oauth" }>, clock: Clock) {
+  const form = new URLSearchParams({
+    grant_type: "client_credentials",
+    client_id: oauth.clientId,
+    client_secret: oauth.clientSecret,
+    ...(oauth.scope === undefined ? {} : { scope: oauth.scope }),
+  });
+  const answer = await post({
+    url: new URL(oauth.tokenUrl),
+    headers: { "content-type": "application/x-www-form-urlencoded", accept: "application/json" },
+    body: form.toString(),
+  });
+  const { access_token: token, expires_in: seconds } = parseObject(await readText(answer)) ?? {};
+  const value = textOf(token);
+  if (answer.statusCode !== 200 || value === undefined) throw new Error(`The token URL answered ${answer.statusCode}.`);
+  return { value, until: clock.now() + Number(seconds ?? 0) * 1000 };
 }

@@ -2,7 +2,9 @@ import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
 import type { Clock } from "../../model/ports.ts";
 import { type Fields, parseObject } from "../json.ts";
+import type { PlatformTraits } from "../options.ts";
 import type { Report } from "../violations.ts";
+import { watchSilence } from "../waiting.ts";
 
 export interface AgentSocket {
   readonly webSocket: WebSocket;
@@ -10,23 +12,17 @@ export interface AgentSocket {
   readonly carrier: Duplex;
 }
 
-export interface ConnectionRules {
+type ConnectionTraits = Pick<PlatformTraits, "beforeInit" | "initMs" | "echoHeartbeat" | "idleMs">;
+
+export interface ConnectionRules extends ConnectionTraits {
   readonly clock: Clock;
   readonly report: Report;
-  /** How to treat an agent that sends frames before its init frame. */
-  readonly beforeInit: "ignore" | "close";
-  /** How long an agent may take to send its init frame. */
-  readonly initMs: number;
-  /** The platform does not guarantee an echo; agents must not wait for it. */
-  readonly echoHeartbeat: boolean;
-  /** Closes connections that were idle for this long. */
-  readonly idleMs: number;
 }
 
 interface ConnectionEvents {
-  readonly onReady: (connection: AgentConnection) => void;
+  readonly onReady: () => void;
   readonly onResponse: (connection: AgentConnection, envelope: Fields) => void;
-  readonly onClosed: (connection: AgentConnection, code: number, reason: string) => void;
+  readonly onClosed: (connection: AgentConnection, code: number) => void;
 }
 
 const GOING_AWAY = 1001;
@@ -38,8 +34,6 @@ export class AgentConnection {
   readonly hostIndex: number;
   /** The init frame was received. */
   ready = false;
-  /** Neither answers pings nor reads, like a network that drops everything. */
-  frozen = false;
   /** Pings answered so far: they confirm to the agent that earlier frames arrived. */
   answeredPings = 0;
   readonly #socket: WebSocket;
@@ -47,9 +41,10 @@ export class AgentConnection {
   readonly #rules: ConnectionRules;
   readonly #events: ConnectionEvents;
   #closing = false;
+  #frozen = false;
   #lastReceivedAt: number;
-  #stopWatching = (): void => {};
-  #stopExpecting = (): void => {};
+  readonly #stopWatching: () => void;
+  readonly #stopExpecting: () => void;
 
   constructor(
     identity: { readonly agentId: string; readonly hostIndex: number },
@@ -64,12 +59,17 @@ export class AgentConnection {
     this.#rules = rules;
     this.#events = events;
     this.#lastReceivedAt = rules.clock.now();
-    this.#watch(rules.idleMs);
+    this.#stopWatching = watchSilence(
+      rules.clock,
+      rules.idleMs,
+      () => this.#lastReceivedAt,
+      () => this.kick(1000, "idle"),
+    );
     this.#stopExpecting = this.#expectInit();
     this.#socket.on("message", (data, isBinary) => this.#receive(data.toString(), isBinary));
     this.#socket.on("ping", (data) => {
       this.#lastReceivedAt = this.#rules.clock.now();
-      if (this.frozen || this.#closing) return;
+      if (this.#frozen || this.#closing) return;
       this.answeredPings++;
       this.#socket.pong(data);
     });
@@ -80,10 +80,10 @@ export class AgentConnection {
       // Network errors do not violate any rule.
       if (code?.startsWith("WS_ERR") === true) this.#rules.report("not-a-frame", `${message}.`);
     });
-    this.#socket.on("close", (code, reason) => {
+    this.#socket.on("close", (code) => {
       this.#stopWatching();
       this.#stopExpecting();
-      events.onClosed(this, code, reason.toString());
+      events.onClosed(this, code);
     });
   }
 
@@ -114,7 +114,7 @@ export class AgentConnection {
   async closeGracefully(): Promise<void> {
     const gone = new Promise<void>((resolve) => this.#socket.once("close", () => resolve()));
     if (this.#socket.readyState === this.#socket.CLOSED) return;
-    if (this.frozen) this.cut();
+    if (this.#frozen) this.cut();
     else if (!this.isOver) {
       // Frames sent before the pong arrive before it.
       const answered = new Promise<void>((resolve) => this.#socket.once("pong", () => resolve()));
@@ -138,8 +138,13 @@ export class AgentConnection {
     this.#socket.terminate();
   }
 
+  /** From now on neither answers pings nor reads, like a network that drops everything. */
+  freeze(): void {
+    this.#frozen = true;
+  }
+
   #receive(text: string, isBinary: boolean): void {
-    if (this.frozen) return;
+    if (this.#frozen) return;
     this.#lastReceivedAt = this.#rules.clock.now();
     const frame = isBinary ? undefined : parseObject(text);
     if (frame === undefined) this.#rules.report("not-a-frame", isBinary ? "It was binary." : "");
@@ -171,7 +176,7 @@ export class AgentConnection {
     } else if (!this.ready) {
       this.ready = true;
       this.#stopExpecting();
-      this.#events.onReady(this);
+      this.#events.onReady();
     }
   }
 
@@ -197,15 +202,5 @@ export class AgentConnection {
     if (agentId === this.agentId) return true;
     this.#rules.report("wrong-agent-id", `It was ${JSON.stringify(agentId)}.`);
     return false;
-  }
-
-  #watch(milliseconds: number): void {
-    const { clock, idleMs } = this.#rules;
-    if (idleMs === Number.POSITIVE_INFINITY) return;
-    this.#stopWatching = clock.after(milliseconds, () => {
-      const rest = this.#lastReceivedAt + idleMs - clock.now();
-      if (rest > 0) this.#watch(rest);
-      else this.kick(1000, "idle");
-    });
   }
 }

@@ -1,10 +1,11 @@
-import type { Clock } from "../../model/ports.ts";
 import type { Fields } from "../json.ts";
+import type { PlatformTraits } from "../options.ts";
 import type { Channel, ControlAnswer, OutgoingControl, OutgoingMessage } from "../phone.ts";
-import { ChangeNotifier, type SimulatedTask, textLength } from "../task/simulated-task.ts";
-import type { Report, Rule } from "../violations.ts";
+import { type SimulatedTask, textLength } from "../task/simulated-task.ts";
+import type { Rule } from "../violations.ts";
+import { ChangeNotifier } from "../waiting.ts";
 import { AgentConnection, type AgentSocket, type ConnectionRules } from "./connection.ts";
-import { PendingControls } from "./pending-controls.ts";
+import { createPendingControls } from "./pending-controls.ts";
 import {
   DEFAULT_STYLE,
   decodeEnvelope,
@@ -22,16 +23,9 @@ export interface Reordering {
   readonly delayMs: number;
 }
 
-interface LinkPolicy extends ConnectionRules {
-  readonly clock: Clock;
-  readonly report: Report;
-  /** How to treat a second connection of an agent to the same server. */
-  readonly secondConnection: "replace" | "refuse";
-  /** With two servers: each message on both, or each conversation on one of them. */
-  readonly spread: "duplicate" | "partition";
-  /** Characters in one frame above which the connection is cut. An assumption; default: off. */
-  readonly cutAbove: number;
-  readonly controlPatienceMs: number;
+type LinkTraits = Pick<PlatformTraits, "secondConnection" | "spread" | "cutAbove" | "controlPatienceMs">;
+
+interface LinkPolicy extends ConnectionRules, LinkTraits {
   readonly onConnection: (event: ConnectionEvent) => void;
 }
 
@@ -71,7 +65,7 @@ export class LinkPlatform implements Channel {
   /** Status with which new connections are refused; undefined to accept them. */
   refusal: number | undefined;
   readonly #policy: LinkPolicy;
-  readonly #controls: PendingControls;
+  readonly #controls: ReturnType<typeof createPendingControls>;
   /** By server, then by agent. */
   readonly #connections: readonly Map<string, AgentConnection>[];
   readonly #routes = new Map<string, Route>();
@@ -83,7 +77,7 @@ export class LinkPlatform implements Channel {
   constructor(hosts: number, policy: LinkPolicy) {
     this.#policy = policy;
     this.#connections = Array.from({ length: hosts }, () => new Map());
-    this.#controls = new PendingControls(policy.clock, policy.report, policy.controlPatienceMs);
+    this.#controls = createPendingControls(policy);
   }
 
   /** Resolves when the agent has sent its init frame, on every server or on the given one. */
@@ -128,11 +122,6 @@ export class LinkPlatform implements Channel {
     this.refusal = 503;
     const all = this.#connections.flatMap((host) => [...host.values()]);
     await Promise.all(all.map((connection) => connection.closeGracefully()));
-  }
-
-  /** Sends any text to every connection of the agent. */
-  sendRaw(agentId: string, text: string): void {
-    for (const connection of this.connections(agentId)) connection.send(text);
   }
 
   accept(agentId: string, hostIndex: number, socket: AgentSocket): void {

@@ -10,61 +10,59 @@ interface Pending {
   readonly settle: (answer: ControlAnswer) => void;
 }
 
+interface Rules {
+  readonly clock: Clock;
+  readonly report: Report;
+  readonly controlPatienceMs: number;
+}
+
 /** Cancel and clear requests that wait for their answer. */
-export class PendingControls {
-  readonly #pending = new Set<Pending>();
-  readonly #clock: Clock;
-  readonly #report: Report;
-  readonly #patienceMs: number;
+export function createPendingControls({ clock, controlPatienceMs, report }: Rules) {
+  const all = new Set<Pending>();
 
-  constructor(clock: Clock, report: Report, patienceMs: number) {
-    this.#clock = clock;
-    this.#report = report;
-    this.#patienceMs = patienceMs;
-  }
-
-  add(control: OutgoingControl): Promise<ControlAnswer> {
+  function add(control: OutgoingControl): Promise<ControlAnswer> {
     return new Promise((resolve) => {
-      const stop = this.#clock.after(this.#patienceMs, () => pending.settle("no-answer"));
+      const stop = clock.after(controlPatienceMs, () => pending.settle("no-answer"));
       const pending: Pending = {
         control,
         settle: (answer) => {
           stop();
-          this.#pending.delete(pending);
+          all.delete(pending);
           resolve(answer);
         },
       };
-      this.#pending.add(pending);
+      all.add(pending);
     });
   }
 
   /** False if no pending request matches. */
-  answer({ response, sessionId, taskId }: Envelope): boolean {
-    const found = this.#find(response.id, taskId, sessionId);
+  function answer(envelope: Envelope): boolean {
+    const found = findPending([...all], envelope);
     if (found === undefined) return false;
+    const { response } = envelope;
     if (response.kind === "error") found.settle("error");
     else if (response.kind === "answer") {
       try {
         found.settle(decodeControlAnswer(response.result, found.control));
       } catch (error) {
         if (!(error instanceof DecodeError)) throw error;
-        this.#report("wrong-control-answer", error.message, found.control.taskId);
+        report("wrong-control-answer", error.message, found.control.taskId);
         found.settle("error");
       }
     }
     return true;
   }
 
-  /** Matched by request id first; some agents send the task or session id in its place. */
-  #find(id: unknown, taskId: string, sessionId: string): Pending | undefined {
-    const all = [...this.#pending];
-    return (
-      all.find(({ control }) => control.requestId === id || (control.taskId !== undefined && control.taskId === id)) ??
-      all.find(({ control }) => {
-        const { appSessionId, conversationId } = control.sender;
-        const sessions = [appSessionId, conversationId];
-        return sessions.includes(sessionId) && [control.requestId, control.taskId, ...sessions].includes(taskId);
-      })
-    );
-  }
+  return { add, answer };
+}
+
+/** Matched by request id first; some agents send the task or session id in its place. */
+function findPending(all: readonly Pending[], { response, sessionId, taskId }: Envelope): Pending | undefined {
+  const isNamed = ({ control }: Pending): boolean =>
+    response.id === control.requestId || (control.taskId !== undefined && response.id === control.taskId);
+  const isOfSession = ({ control }: Pending): boolean => {
+    const sessions = [control.sender.appSessionId, control.sender.conversationId];
+    return sessions.includes(sessionId) && [control.requestId, control.taskId, ...sessions].includes(taskId);
+  };
+  return all.find(isNamed) ?? all.find(isOfSession);
 }

@@ -53,7 +53,7 @@ export interface ScenarioOptions {
   readonly quietMs?: number;
 }
 
-const QUIET_MS = 500;
+const DEFAULTS = { patienceMs: 60_000, disconnects: 100, steadyMs: 0, crowd: 1000, quietMs: 500 };
 
 /** The agent violated a requirement. */
 export class ScenarioFailure extends Error {
@@ -71,14 +71,7 @@ export class ScenarioContext {
   /** Owned by this scenario, so that unfinished tasks of another one do not affect it. */
   readonly phone: Phone;
   readonly phrases: Phrases;
-  readonly random: Random;
-  readonly disconnects: number;
-  readonly steadyMs: number;
-  readonly crowd: number;
-  readonly #clock: Clock;
-  readonly #patienceMs: number;
-  readonly #quietMs: number;
-  readonly #expected: ((sent: string) => string) | undefined;
+  readonly options: ScenarioOptions & typeof DEFAULTS;
 
   /** Records unusual behaviour that violates no citable rule. */
   readonly note: (text: string) => void;
@@ -88,14 +81,7 @@ export class ScenarioContext {
     this.simulator = simulator;
     this.phone = this.addPhone();
     this.phrases = { ...DEFAULT_PHRASES, ...options.phrases };
-    this.random = options.random;
-    this.disconnects = options.disconnects ?? 100;
-    this.steadyMs = options.steadyMs ?? 0;
-    this.crowd = options.crowd ?? 1000;
-    this.#clock = options.clock;
-    this.#patienceMs = options.patienceMs ?? 60_000;
-    this.#quietMs = options.quietMs ?? QUIET_MS;
-    this.#expected = options.expected;
+    this.options = { ...DEFAULTS, ...options };
   }
 
   /** Another device of the simulator's kind. */
@@ -108,7 +94,9 @@ export class ScenarioContext {
   async within<T>(promise: Promise<T>, what: string): Promise<T> {
     let stop = (): void => {};
     const late = new Promise<never>((_resolve, reject) => {
-      stop = this.#clock.after(this.#patienceMs, () => reject(new ScenarioFailure(`${what} took too long.`)));
+      stop = this.options.clock.after(this.options.patienceMs, () =>
+        reject(new ScenarioFailure(`${what} took too long.`)),
+      );
     });
     try {
       return await Promise.race([promise, late]);
@@ -129,13 +117,13 @@ export class ScenarioContext {
 
   pause(milliseconds: number): Promise<void> {
     return new Promise((resolve) => {
-      this.#clock.after(milliseconds, resolve);
+      this.options.clock.after(milliseconds, resolve);
     });
   }
 
   /** Waits until something unwanted happens or the quiet time is over. */
   async waitForQuiet(unwanted: Promise<void> = new Promise(() => {})): Promise<void> {
-    await Promise.race([unwanted, this.pause(this.#quietMs)]);
+    await Promise.race([unwanted, this.pause(this.options.quietMs)]);
   }
 
   check(isSo: boolean, otherwise: string): void {
@@ -163,7 +151,7 @@ export class ScenarioContext {
   async expectAnswer(task: SimulatedTask): Promise<void> {
     await this.expectEnd(task, task.userText);
     const { text } = task.screen();
-    const expected = this.#expected?.(task.userText) ?? text;
+    const expected = this.options.expected?.(task.userText) ?? text;
     this.check(
       text === expected,
       `The answer to ${shorten(task.userText)} shows ${shorten(text)} instead of ${shorten(expected)}.`,
@@ -174,7 +162,7 @@ export class ScenarioContext {
   async expectReply(task: SimulatedTask, sent: string): Promise<void> {
     await this.expectEnd(task, sent);
     const { text } = task.screen();
-    const expected = this.#expected?.(sent) ?? "";
+    const expected = this.options.expected?.(sent) ?? "";
     this.check(
       text.endsWith(expected),
       `The answer to ${shorten(sent)} shows ${shorten(text)} without ${shorten(expected)}.`,
@@ -244,7 +232,7 @@ export class ScenarioContext {
 
   /** An integer from 0 to `limit - 1`. */
   randomInt(limit: number): number {
-    return Math.floor(this.random() * limit);
+    return Math.floor(this.options.random() * limit);
   }
 }
 

@@ -3,39 +3,34 @@ import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { authenticate, type RegisteredAgent } from "../authentication.ts";
 import { type Route, readBody, replyJson } from "../http-server.ts";
 import { DecodeError, type Fields, fieldsOf, parseObject, textOf } from "../json.ts";
-import type { UserFile } from "../phone.ts";
+import type { HostedFile, UserFile } from "../phone.ts";
 import { hexDigits, type Random, uuidFrom } from "../random.ts";
 import type { Report } from "../violations.ts";
 
 const PREFIX = "/files/";
 
 /** Files attached by users, at URLs that require no credentials, as on the platform. */
-export class HostedFiles {
-  readonly #files = new Map<string, UserFile>();
-  readonly #random: Random;
-  readonly #origin: () => string;
+export function createHostedFiles(random: Random, origin: () => string) {
+  const files = new Map<string, UserFile>();
 
-  constructor(random: Random, origin: () => string) {
-    this.#random = random;
-    this.#origin = origin;
+  function add({ bytes, mimeType, name }: UserFile): HostedFile {
+    const path = `${PREFIX}${uuidFrom(random)}/${encodeURIComponent(name)}`;
+    files.set(path, { bytes, mimeType, name });
+    return { name, mimeType, uri: `${origin()}${path}` };
   }
 
-  add(file: UserFile): { readonly name: string; readonly mimeType: string; readonly uri: string } {
-    const path = `${PREFIX}${uuidFrom(this.#random)}/${encodeURIComponent(file.name)}`;
-    this.#files.set(path, file);
-    return { name: file.name, mimeType: file.mimeType, uri: `${this.#origin()}${path}` };
-  }
-
-  readonly route: Route = async (request, { pathname }, response) => {
+  const route: Route = async (request, { pathname }, response) => {
     if (request.method !== "GET" || !pathname.startsWith(PREFIX)) return false;
-    const file = this.#files.get(pathname);
-    if (file === undefined) response.writeHead(404).end();
+    const bytes = files.get(pathname)?.bytes;
+    if (bytes === undefined) response.writeHead(404).end();
     else {
-      response.writeHead(200, { "content-type": "application/octet-stream", "content-length": file.bytes.byteLength });
-      response.end(file.bytes);
+      const headers = { "content-type": "application/octet-stream", "content-length": bytes.byteLength };
+      response.writeHead(200, headers).end(bytes);
     }
     return true;
   };
+
+  return { add, route };
 }
 
 const MANAGER = "/osms/v1/file/manager/";
@@ -110,8 +105,8 @@ export class Uploads {
     );
     if ("status" in admission) throw new DecodeError(admission.reason);
     if (step === "prepare") return this.#prepare(body, admission.agent.uid ?? "");
-    if (step === "complete") return this.#complete(body, {});
-    if (step === "completeAndQuery") return this.#complete(body, { query: true });
+    if (step === "complete") return this.#complete(body, false);
+    if (step === "completeAndQuery") return this.#complete(body, true);
     throw new DecodeError(`There is no step ${step}.`);
   }
 
@@ -143,7 +138,7 @@ export class Uploads {
     return { code: "0" };
   }
 
-  #complete(body: Fields, { query = false }: { readonly query?: boolean }): Fields {
+  #complete(body: Fields, query: boolean): Fields {
     const upload = this.#uploads.get(textOf(body.objectId) ?? "");
     if (upload === undefined || body.draftId !== upload.draftId) throw new DecodeError("Upload not found.");
     if (upload.bytes === undefined) throw new DecodeError("The bytes have not come.");

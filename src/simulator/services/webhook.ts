@@ -4,6 +4,7 @@ import type { Clock } from "../../model/ports.ts";
 import { type AuthenticationResult, authenticate, type RegisteredAgent } from "../authentication.ts";
 import { type Route, readBody, replyJson } from "../http-server.ts";
 import { DecodeError, type Fields, fieldsOf, listOf, parseObject, textOf } from "../json.ts";
+import type { PlatformTraits } from "../options.ts";
 import { type Random, uuidFrom } from "../random.ts";
 import type { Report } from "../violations.ts";
 
@@ -44,15 +45,11 @@ export interface PushDevice {
   notify(notification: Notification): void;
 }
 
-interface WebhookOptions {
+interface WebhookOptions extends Pick<PlatformTraits, "skewMs" | "pushSpacingMs" | "emptyPushAnswers"> {
   readonly clock: Clock;
   readonly random: Random;
   readonly report: Report;
   readonly agents: readonly RegisteredAgent[];
-  readonly skewMs: number;
-  readonly spacingMs: number;
-  /** Some responses of the platform have no body. */
-  readonly emptyAnswers: boolean;
   /** The device that would show the notification, if there is one. */
   readonly deviceOf: (pushId: string) => PushDevice | undefined;
 }
@@ -78,7 +75,7 @@ export class Webhook {
   readonly route: Route = async (request, { pathname }, response) => {
     if (request.method !== "POST" || pathname !== WEBHOOK_PATH) return false;
     const body = (await readBody(request))?.toString("utf8") ?? "";
-    const { agents, clock, emptyAnswers, random, report, skewMs } = this.#options;
+    const { agents, clock, emptyPushAnswers, random, report, skewMs } = this.#options;
     const admission = authenticate(request.headers, { agents, skewMs, now: clock.now() });
     try {
       if ("status" in admission) throw new DecodeError(admission.reason);
@@ -86,7 +83,7 @@ export class Webhook {
       const device = this.#options.deviceOf(push.pushId);
       if (device === undefined) throw new DecodeError("There is no device with this pushId.");
       this.#deliver(push, device);
-      if (emptyAnswers) response.writeHead(200).end();
+      if (emptyPushAnswers) response.writeHead(200).end();
       else
         replyJson(response, 200, {
           id: push.id,
@@ -105,7 +102,7 @@ export class Webhook {
   #deliver({ notification, pushId }: Push, device: PushDevice): void {
     const now = this.#options.clock.now();
     const shownAt = this.#shownAt.get(pushId);
-    const tooSoon = shownAt !== undefined && now - shownAt < this.#options.spacingMs;
+    const tooSoon = shownAt !== undefined && now - shownAt < this.#options.pushSpacingMs;
     const seen = `${pushId}/${notification.artifactId}`;
     if (tooSoon || this.#artifacts.has(seen)) {
       this.swallowed++;

@@ -1,64 +1,47 @@
 import { type Fields, fieldsOf, listOf, textOf } from "../json.ts";
-import type { FilePart, State, StatusUpdate, Update } from "./decode-response.ts";
-
-/** How updates add up to the visible text: the only difference between phones and documentation. */
-interface TextLayer {
-  put(artifactId: string, append: boolean, text: string): void;
-  text(): string;
-}
+import type { ArtifactUpdate, State, StatusUpdate, Update } from "./decode-response.ts";
 
 interface Piece {
   readonly artifactId: string;
-  text: string;
-}
-
-/** As documented: every artifact is a separate paragraph, which is appended to or replaced. */
-class DocumentedText implements TextLayer {
-  readonly #artifacts = new Map<string, string>();
-
-  put(artifactId: string, append: boolean, text: string): void {
-    const before = append ? (this.#artifacts.get(artifactId) ?? "") : "";
-    this.#artifacts.set(artifactId, before + text);
-  }
-
-  text(): string {
-    return [...this.#artifacts.values()].filter((text) => text !== "").join("\n\n");
-  }
-}
-
-/**
- * As observed on devices in April 2026: an update without `append` replaces all text, of any artifact; one that appends
- * to a known artifact replaces that artifact's text; only one of a new artifact is added.
- */
-class ObservedText implements TextLayer {
-  #pieces: Piece[] = [];
-
-  put(artifactId: string, append: boolean, text: string): void {
-    if (!append) {
-      this.#pieces = [{ artifactId, text }];
-      return;
-    }
-    const known = this.#pieces.find((piece) => piece.artifactId === artifactId);
-    if (known === undefined) this.#pieces.push({ artifactId, text });
-    else known.text = text;
-  }
-
-  text(): string {
-    return this.#pieces.map(({ text }) => text).join("");
-  }
+  readonly text: string;
 }
 
 interface ProfileTraits {
-  readonly createText: () => TextLayer;
+  /** How an update changes the visible text, which consists of one piece per artifact. */
+  readonly put: (pieces: readonly Piece[], update: Piece, append: boolean) => readonly Piece[];
+  readonly separator: string;
   /** Texts of status updates stay in the chat instead of appearing temporarily in a status bar. */
   readonly keepsStatusTexts: boolean;
   /** Text is visible while the task runs. */
   readonly paintsEarly: boolean;
 }
 
+function replacePiece(pieces: readonly Piece[], update: Piece): readonly Piece[] {
+  const isSame = ({ artifactId }: Piece) => artifactId === update.artifactId;
+  return pieces.some(isSame) ? pieces.map((piece) => (isSame(piece) ? update : piece)) : [...pieces, update];
+}
+
 const PROFILES = {
-  spec: { createText: () => new DocumentedText(), keepsStatusTexts: false, paintsEarly: true },
-  "phone-2026-04": { createText: () => new ObservedText(), keepsStatusTexts: true, paintsEarly: false },
+  /** As documented: every artifact is a separate paragraph, which is appended to or replaced. */
+  spec: {
+    put: (pieces, { artifactId, text }, append) => {
+      const before = append ? (pieces.find((piece) => piece.artifactId === artifactId)?.text ?? "") : "";
+      return replacePiece(pieces, { artifactId, text: before + text });
+    },
+    separator: "\n\n",
+    keepsStatusTexts: false,
+    paintsEarly: true,
+  },
+  /**
+   * As observed on devices in April 2026: an update without `append` replaces all text, of any artifact; one that appends
+   * to a known artifact replaces that artifact's text; only one of a new artifact is added.
+   */
+  "phone-2026-04": {
+    put: (pieces, update, append) => (append ? replacePiece(pieces, update) : [update]),
+    separator: "",
+    keepsStatusTexts: true,
+    paintsEarly: false,
+  },
 } as const satisfies Record<string, ProfileTraits>;
 
 export type Profile = keyof typeof PROFILES;
@@ -99,8 +82,8 @@ export interface Screen {
 /** Applies updates one by one, like an app of the given profile. */
 export class ScreenRenderer {
   readonly #traits: ProfileTraits;
-  readonly #text: TextLayer;
-  readonly #thinking: TextLayer;
+  #text: readonly Piece[] = [];
+  #thinking: readonly Piece[] = [];
   #hasThought = false;
   #hasText = false;
   #painted: boolean;
@@ -111,14 +94,12 @@ export class ScreenRenderer {
 
   constructor(profile: Profile) {
     this.#traits = PROFILES[profile];
-    this.#text = this.#traits.createText();
-    this.#thinking = this.#traits.createText();
     this.#painted = this.#traits.paintsEarly;
   }
 
   apply(update: Update): void {
     if (update.kind === "status-update") this.#status(update);
-    else for (const part of update.parts) this.#part(update.artifactId, update.append, part);
+    else for (const part of update.parts) this.#part(update, part);
     if (update.final) {
       this.#painted = true;
       this.#statusBar = "";
@@ -131,9 +112,9 @@ export class ScreenRenderer {
   }
 
   screen(state: State, failure: string | undefined): Screen {
-    const thought = this.#thinking.text();
+    const thought = this.#join(this.#thinking);
     return {
-      text: this.#text.text(),
+      text: this.#join(this.#text),
       painted: this.#painted || failure !== undefined,
       thinking: thought === "" ? undefined : { text: thought, folded: this.#hasText },
       dots: this.#hasThought && thought === "" && !this.#hasText,
@@ -153,18 +134,21 @@ export class ScreenRenderer {
     else if (text !== "") this.#notes.push(text);
   }
 
-  #part(
-    artifactId: string,
-    append: boolean,
-    part: Extract<Update, { kind: "artifact-update" }>["parts"][number],
-  ): void {
+  #join(pieces: readonly Piece[]): string {
+    return pieces
+      .map(({ text }) => text)
+      .filter((text) => text !== "")
+      .join(this.#traits.separator);
+  }
+
+  #part({ append, artifactId }: ArtifactUpdate, part: ArtifactUpdate["parts"][number]): void {
     switch (part.kind) {
       case "text":
-        this.#text.put(artifactId, append, part.text);
+        this.#text = this.#traits.put(this.#text, { artifactId, text: part.text }, append);
         this.#hasText ||= part.text !== "";
         break;
       case "reasoningText":
-        this.#thinking.put(artifactId, append, part.text);
+        this.#thinking = this.#traits.put(this.#thinking, { artifactId, text: part.text }, append);
         this.#hasThought = true;
         break;
       case "data":
@@ -172,14 +156,10 @@ export class ScreenRenderer {
         this.#files.push(...filesInData(part.data));
         break;
       case "file":
-        this.#files.push(shownFile(part.file));
+        this.#files.push({ name: part.file.name, mimeType: part.file.mimeType, shown: part.file.fileId !== undefined });
         break;
     }
   }
-}
-
-function shownFile({ fileId, mimeType, name }: FilePart): ShownFile {
-  return { name, mimeType, shown: fileId !== undefined };
 }
 
 /** The alternative reference to uploaded files. */

@@ -1,32 +1,9 @@
 import type { Clock } from "../../model/ports.ts";
+import type { PlatformTraits } from "../options.ts";
 import type { Report } from "../violations.ts";
+import { ChangeNotifier, watchSilence } from "../waiting.ts";
 import { type ArtifactUpdate, findDataFault, type ResponseError, type State, type Update } from "./decode-response.ts";
-import { fileIdsIn, type Profile, type Screen, ScreenRenderer } from "./screen.ts";
-
-interface Waiter {
-  readonly condition: () => boolean;
-  readonly resolve: () => void;
-}
-
-/** Waits for conditions, which are evaluated after every change. */
-export class ChangeNotifier {
-  readonly #waiters = new Set<Waiter>();
-
-  waitUntil(isSo: () => boolean): Promise<void> {
-    if (isSo()) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#waiters.add({ condition: isSo, resolve });
-    });
-  }
-
-  notify(): void {
-    for (const waiter of this.#waiters) {
-      if (!waiter.condition()) continue;
-      this.#waiters.delete(waiter);
-      waiter.resolve();
-    }
-  }
-}
+import { fileIdsIn, type Screen, ScreenRenderer } from "./screen.ts";
 
 /** The app's message when an agent cannot be reached or stays silent. */
 export const AGENT_IS_AWAY = "小艺开小差了，请稍后再试";
@@ -39,15 +16,10 @@ type Ending = "final" | "error" | "canceled" | "superseded" | "silence" | "away"
 
 const UNANSWERED: ReadonlySet<Ending | undefined> = new Set(["silence", "away", "broken"]);
 
-export interface TaskRules {
+export interface TaskRules extends Pick<PlatformTraits, "profile" | "silenceMs" | "textLimit"> {
   readonly clock: Clock;
-  readonly profile: Profile;
-  /** Silence after which the phone gives up. The platform has such a limit; its value is not known. */
-  readonly silenceMs: number;
   /** A question ends the stream of its turn, but not the task. On a link everything stays open. */
   readonly questionsEndStreams: boolean;
-  /** Maximum characters in the text of one frame. */
-  readonly textLimit: number;
   readonly report: Report;
   readonly isUploaded: (fileId: string) => boolean;
   readonly onChange: (task: SimulatedTask) => void;
@@ -84,7 +56,7 @@ export class SimulatedTask implements TaskOrigin {
   /** An update of this turn was shown. */
   #begun = false;
   #turnIsOver = false;
-  #lastReceivedAt: number;
+  #lastReceivedAt = 0;
   #stopSilenceTimer = (): void => {};
 
   constructor(origin: TaskOrigin, rules: TaskRules) {
@@ -94,8 +66,7 @@ export class SimulatedTask implements TaskOrigin {
     this.userText = origin.userText;
     this.#rules = rules;
     this.#renderer = new ScreenRenderer(rules.profile);
-    this.#lastReceivedAt = rules.clock.now();
-    this.#startSilenceTimer(rules.silenceMs);
+    this.#watchSilence();
   }
 
   get isOpen(): boolean {
@@ -157,8 +128,7 @@ export class SimulatedTask implements TaskOrigin {
     this.finals = 0;
     this.#begun = false;
     this.#turnIsOver = false;
-    this.#lastReceivedAt = this.#rules.clock.now();
-    this.#startSilenceTimer(this.#rules.silenceMs);
+    this.#watchSilence();
     this.#changed();
   }
 
@@ -229,17 +199,18 @@ export class SimulatedTask implements TaskOrigin {
     this.#rules.report(rule, detail, this.id);
   }
 
-  /** One timer at a time, re-armed when it fires: updates are far more frequent than timeouts. */
-  #startSilenceTimer(milliseconds: number): void {
-    this.#stopSilenceTimer();
+  #watchSilence(): void {
     const { clock, silenceMs } = this.#rules;
-    if (silenceMs === Number.POSITIVE_INFINITY) return;
-    this.#stopSilenceTimer = clock.after(milliseconds, () => {
-      if (!this.isOpen || this.asks) return;
-      const rest = this.#lastReceivedAt + silenceMs - clock.now();
-      if (rest > 0) this.#startSilenceTimer(rest);
-      else this.end("silence");
-    });
+    this.#stopSilenceTimer();
+    this.#lastReceivedAt = clock.now();
+    this.#stopSilenceTimer = watchSilence(
+      clock,
+      silenceMs,
+      () => this.#lastReceivedAt,
+      () => {
+        if (!this.asks) this.end("silence");
+      },
+    );
   }
 
   #changed(): void {

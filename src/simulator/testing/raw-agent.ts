@@ -2,7 +2,7 @@ import { WebSocket } from "ws";
 import { type RegisteredAgent, sign } from "../authentication.ts";
 import { type Fields, fieldsOf } from "../json.ts";
 import type { Simulator } from "../simulator.ts";
-import { ChangeNotifier } from "../task/simulated-task.ts";
+import { ChangeNotifier } from "../waiting.ts";
 
 interface Closure {
   readonly code: number;
