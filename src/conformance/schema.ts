@@ -9,8 +9,6 @@ import { type Fields, show } from "./json.ts";
 import type { OperationName } from "./peers/peer.ts";
 import type { Binding, RequirementId, Version } from "./requirements.ts";
 
-/** The tables, by version and binding. */
-
 const STATES_V1: readonly string[] = [...TASK_STATES, "TASK_STATE_UNSPECIFIED"];
 
 const REQUIREMENT_OF_TYPE: Schema["requirements"] = {
@@ -201,10 +199,13 @@ interface SchemaViolation {
   readonly text: string;
 }
 
-/** Not validated: the content belongs to applications. */
-const OPAQUE = new Set(["any", "object"]);
-const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z$/;
-const BASE_64 = /^[A-Za-z0-9+/]*={0,2}$/;
+/** The text of each scalar type, and the requirement that it belongs to. */
+const SCALARS: Readonly<Record<string, readonly [RegExp, RequirementId]>> = {
+  timestamp: [/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z$/, "DM-SERIAL-003"],
+  bytes: [/^[A-Za-z0-9+/]*={0,2}$/, "DM-BYTES-001"],
+  id: [/./s, "DM-TASK-001"],
+  string: [/^/, "DM-TASK-001"],
+};
 const SNAKE_CASE = /^[a-z0-9]+(_[a-z0-9]+)+$/;
 
 export function validate(table: Schema, type: string, value: unknown, path = type): SchemaViolation[] {
@@ -278,29 +279,19 @@ function oneOfProblems(members: readonly string[] | undefined, value: Fields, pa
 }
 
 function scalarProblems(table: Schema, type: string, value: unknown, path: string): SchemaViolation[] {
-  const values = table.enums[type];
-  if (values !== undefined) {
-    const known = typeof value === "string" && values.includes(value);
-    return known ? [] : [{ requirement: "DM-SERIAL-002", text: `${path} is ${show(value)}` }];
-  }
-  if (OPAQUE.has(type)) return [];
-  const problem = (requirement: RequirementId): SchemaViolation[] => [
-    { requirement, text: `${path} is ${show(value)}` },
-  ];
-  switch (type) {
-    case "timestamp":
-      return typeof value === "string" && TIMESTAMP.test(value) ? [] : problem("DM-SERIAL-003");
-    case "bytes":
-      return typeof value === "string" && BASE_64.test(value) ? [] : problem("DM-BYTES-001");
-    case "id":
-      return typeof value === "string" && value !== "" ? [] : problem("DM-TASK-001");
-    case "boolean":
-      return typeof value === "boolean" ? [] : problem("DM-TASK-001");
-    case "string":
-      return typeof value === "string" ? [] : problem("DM-TASK-001");
-    default: {
-      // A constant, such as the value of `kind`.
-      return value === type.slice(1) ? [] : problem("V03-KIND-001");
-    }
-  }
+  // The content of these belongs to applications.
+  if (type === "any" || type === "object") return [];
+  const requirement = scalarProblem(table, type, value);
+  return requirement === undefined ? [] : [{ requirement, text: `${path} is ${show(value)}` }];
+}
+
+function scalarProblem({ enums }: Schema, type: string, value: unknown): RequirementId | undefined {
+  const values: readonly unknown[] | undefined = enums[type];
+  if (values !== undefined) return values.includes(value) ? undefined : "DM-SERIAL-002";
+  if (type === "boolean") return typeof value === "boolean" ? undefined : "DM-TASK-001";
+  const scalar = SCALARS[type];
+  // A constant, such as the value of `kind`.
+  if (scalar === undefined) return value === type.slice(1) ? undefined : "V03-KIND-001";
+  const [pattern, requirement] = scalar;
+  return typeof value === "string" && pattern.test(value) ? undefined : requirement;
 }

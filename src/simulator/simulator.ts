@@ -1,8 +1,8 @@
 import { authenticateLink, type RegisteredAgent } from "./authentication.ts";
 import { CloudPlatform } from "./cloud/cloud-platform.ts";
 import { createPlatformServer, type PlatformServer, type Route, readBody, replyJson } from "./http-server.ts";
-import { createLinkFaults } from "./link/faults.ts";
-import { type ConnectionEvent, LinkPlatform } from "./link/link-platform.ts";
+import type { AgentConnection } from "./link/connection.ts";
+import { type ConnectionEvent, LinkPlatform, type Reordering } from "./link/link-platform.ts";
 import type { WireStyle } from "./link/wire-format.ts";
 import { DEFAULT_TRAITS, type PlatformTraits, type SimulatorOptions } from "./options.ts";
 import { Phone, type PhoneOptions } from "./phone.ts";
@@ -44,6 +44,40 @@ function createAccountService(random: Random) {
   };
 
   return { issueCode, route };
+}
+
+/** Injects faults between an agent and the platform. */
+function createLinkFaults(platform: LinkPlatform, agentId: string) {
+  const forEach = (act: (connection: AgentConnection) => void): void => platform.connections(agentId).forEach(act);
+  return {
+    /** Closes with a close frame, as the platform does when the agent connects from elsewhere. */
+    kick: (code = 1000, reason = "") => forEach((connection) => connection.kick(code, reason)),
+    /** Closes without a close frame: the agent sees 1006, but frames it had sent arrive. */
+    drop: () => forEach((connection) => connection.drop()),
+    /** Aborts the connection; frames in flight in either direction are lost. */
+    cut: () => forEach((connection) => connection.cut()),
+    /** Connections stay open, but nothing is read or answered any more, pings included. */
+    freeze: () => forEach((connection) => connection.freeze()),
+    /** Sends every frame to the agent this many additional times, byte for byte. */
+    duplicate(copies: number): void {
+      platform.copies = copies;
+    },
+    /** Sends the last frame again, byte for byte. */
+    repeatLast: () => platform.repeatLast(),
+    /** The default delay is slightly below the 300 ms after which ends are known to be safe. */
+    reorder(reordering: Reordering = { aboveBytes: 2048, delayMs: 250 }): void {
+      platform.reordering = reordering;
+    },
+    inOrder(): void {
+      platform.reordering = undefined;
+    },
+    /** Refuses new connections with this status until called without one. */
+    refuse(status?: number): void {
+      platform.refusal = status;
+    },
+    /** Sends any text, unmodified. */
+    send: (text: string) => forEach((connection) => connection.send(text)),
+  };
 }
 
 export type SimulatorEvent =

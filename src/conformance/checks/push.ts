@@ -43,7 +43,7 @@ async function deliver(context: CheckContext) {
   const answer = await context.call("SendMessage", { message, configuration: { taskPushNotificationConfig: config } });
   if (!answer.ok) notShown(`the webhook of this run was refused: ${showError(answer.error)}`);
   const task = requireTask(context.readOutcome(answer.result));
-  const [notification] = await context.options.webhooks.waitForNotifications(key, context.options.patienceMs);
+  const notification = await context.options.webhooks.waitForNotification(key, context.options.patienceMs);
   return { notification, credentials, token, task };
 }
 
