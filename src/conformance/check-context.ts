@@ -16,6 +16,7 @@ import type {
   StreamingName,
   WireError,
 } from "./peers/peer.ts";
+import type { DeclaredCapabilities } from "./read-card.ts";
 import type { Version } from "./requirements.ts";
 import type { WebhookReceiver } from "./webhook-receiver.ts";
 
@@ -31,18 +32,6 @@ type Behaviour =
   | "tck-cancel"
   | "tck-stream-001"
   | "test-resubscribe-message-id";
-
-/** The capabilities that the card declares. */
-export interface DeclaredCapabilities {
-  readonly streaming: boolean;
-  readonly push: boolean;
-  readonly extendedCard: boolean;
-  readonly inputModes: readonly string[];
-  readonly requiredExtensions: readonly string[];
-  readonly optionalExtensions: readonly string[];
-  /** Callers must authenticate. */
-  readonly authenticated: boolean;
-}
 
 interface CheckContextOptions {
   readonly declared: DeclaredCapabilities;
@@ -109,8 +98,8 @@ export class CheckContext {
 
   /** Sends a message; fails unless the response is a task or a message. */
   async send(message: Fields, configuration?: Fields): Promise<SendOutcome> {
-    const sent = await this.result("SendMessage", withConfiguration(message, configuration));
-    return this.readOutcome(sent);
+    const params = configuration === undefined ? { message } : { message, configuration };
+    return this.readOutcome(await this.result("SendMessage", params));
   }
 
   readOutcome(sent: unknown): SendOutcome {
@@ -306,10 +295,6 @@ export function newId(): string {
 
 export function randomSuffix(): string {
   return randomBytes(4).toString("hex");
-}
-
-function withConfiguration(message: Fields, configuration: Fields | undefined): Fields {
-  return configuration === undefined ? { message } : { message, configuration };
 }
 
 /** The event of a frame; an error frame is a failure. */

@@ -11,8 +11,8 @@ const JSON_BINDINGS: readonly Binding[] = ["JSONRPC", "HTTP+JSON"];
 
 type PassiveRow = readonly [name: string, requirement: RequirementId, bindings?: readonly Binding[]];
 
-/** Requirements validated on every response and event of the other checks. */
-const PASSIVE_ROWS: readonly PassiveRow[] = [
+/** Validated by the schema on every task, message and event of the other checks. */
+const SCHEMA_ROWS: readonly PassiveRow[] = [
   ["tasks-complete", "DM-TASK-001"],
   ["messages-complete", "DM-MSG-001"],
   ["artifacts-complete", "DM-ART-001"],
@@ -23,6 +23,11 @@ const PASSIVE_ROWS: readonly PassiveRow[] = [
   ["no-discriminators", "DM-SERIAL-006", JSON_BINDINGS],
   ["kinds-told", "V03-KIND-001", ["JSONRPC"]],
   ["final-told", "V03-FINAL-001", ["JSONRPC"]],
+];
+
+/** Validated on every response and event of the other checks. */
+const PASSIVE_ROWS: readonly PassiveRow[] = [
+  ...SCHEMA_ROWS,
   ["events-framed", "STREAM-FRAME-001"],
   ["responses-formed", "JSONRPC-FMT-001", ["JSONRPC"]],
   ["responses-are-json", "JSONRPC-FMT-002", ["JSONRPC"]],
@@ -132,21 +137,7 @@ export class Observations {
     if (this.paused) return;
     const { binding, version } = this.#target;
     const problems = validate(schemaFor(version, binding), type, wire);
-    for (const id of SCHEMA_REQUIREMENTS) this.record(id);
+    for (const [, id] of SCHEMA_ROWS) this.record(id);
     for (const { requirement, text } of problems) this.record(requirement, text);
   }
 }
-
-/** Requirements validated on every task, message and event. */
-const SCHEMA_REQUIREMENTS: readonly RequirementId[] = [
-  "DM-TASK-001",
-  "DM-MSG-001",
-  "DM-ART-001",
-  "DM-PART-001",
-  "DM-SERIAL-001",
-  "DM-SERIAL-002",
-  "DM-SERIAL-003",
-  "DM-SERIAL-006",
-  "V03-KIND-001",
-  "V03-FINAL-001",
-];

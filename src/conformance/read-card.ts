@@ -1,11 +1,12 @@
 import { isObject } from "../model/json.ts";
-import type { DeclaredCapabilities } from "./check-context.ts";
 import { type Fields, fieldsOf, listOf, textOf } from "./json.ts";
 import type { Target } from "./peers/peer.ts";
 import { BINDINGS, type Binding, type Version } from "./requirements.ts";
 
+export type DeclaredCapabilities = ReturnType<typeof readCapabilities>;
+
 /** The capabilities that a card of this version declares. */
-export function readCapabilities(card: Fields, version: Version): DeclaredCapabilities {
+export function readCapabilities(card: Fields, version: Version) {
   const capabilities = fieldsOf(card.capabilities);
   const extensions = listOf(capabilities.extensions).map(fieldsOf);
   const urisWhere = (required: boolean) =>
@@ -19,6 +20,7 @@ export function readCapabilities(card: Fields, version: Version): DeclaredCapabi
     inputModes: listOf(card.defaultInputModes).flatMap((mode) => textOf(mode) ?? []),
     requiredExtensions: urisWhere(true),
     optionalExtensions: urisWhere(false),
+    /** Callers must authenticate. */
     authenticated: requiresCredentials(listOf(requirements).map(fieldsOf), version),
   };
 }
@@ -50,39 +52,30 @@ export function findTargets(documents: readonly unknown[], cardUrl: string): Fou
   return { targets: [...found.values()], unsupported: [...unknown] };
 }
 
-interface Entry {
-  readonly url: string;
-  readonly binding: string;
-  readonly version: string;
-  readonly tenant: string | undefined;
-}
+/** An interface as the card has it. */
+const toEntry = (url: unknown, binding: unknown, version: unknown, tenant?: unknown) => ({
+  url: textOf(url) ?? "",
+  binding: textOf(binding) ?? "",
+  version: textOf(version) ?? "",
+  tenant: textOf(tenant) || undefined,
+});
+
+type Entry = ReturnType<typeof toEntry>;
 
 function entriesV1(card: Fields): Entry[] {
   return listOf(card.supportedInterfaces)
     .filter(isObject)
-    .map(({ protocolBinding, protocolVersion, tenant, url }) => ({
-      url: textOf(url) ?? "",
-      binding: textOf(protocolBinding) ?? "",
-      version: textOf(protocolVersion) ?? "",
-      tenant: textOf(tenant) || undefined,
-    }));
+    .map(({ protocolBinding, protocolVersion, tenant, url }) => toEntry(url, protocolBinding, protocolVersion, tenant));
 }
 
 /** Interfaces of a 0.3 card: one URL with the preferred transport, and additional interfaces. */
 function entriesV03(card: Fields): Entry[] {
-  const url = textOf(card.url);
-  const version = textOf(card.protocolVersion) ?? "";
-  if (url === undefined || !isV03(version)) return [];
-  const preferred = { url, binding: textOf(card.preferredTransport) ?? "JSONRPC", version, tenant: undefined };
+  const { preferredTransport, protocolVersion, url } = card;
+  if (textOf(url) === undefined || !isV03(textOf(protocolVersion) ?? "")) return [];
   const others = listOf(card.additionalInterfaces)
     .filter(isObject)
-    .map((entry) => ({
-      url: textOf(entry.url) ?? "",
-      binding: textOf(entry.transport) ?? "",
-      version,
-      tenant: undefined,
-    }));
-  return [preferred, ...others];
+    .map((entry) => toEntry(entry.url, entry.transport, protocolVersion));
+  return [toEntry(url, textOf(preferredTransport) ?? "JSONRPC", protocolVersion), ...others];
 }
 
 function isV03(version: string): boolean {

@@ -3,9 +3,41 @@ import { createTckAgent } from "../../src/agents/tck.ts";
 import { CARD_CHECKS, CROSS_CHECKS, INTERFACE_CHECKS } from "../../src/conformance/checks/index.ts";
 import { type ConformanceOptions, type Report, runConformance } from "../../src/conformance/index.ts";
 import { type DragomanServer, serve } from "../../src/server/serve.ts";
-import { CROSS_MUTATIONS } from "./cross-mutations.ts";
 import { MUTATIONS, type Mutation, type Stage } from "./mutations.ts";
-import { type SpoilingProxy, startProxy } from "./proxy.ts";
+import { drop, get, set } from "./paths.ts";
+import { type SeenRequest, type SpoilingProxy, startProxy } from "./proxy.ts";
+
+const isRest = ({ path }: SeenRequest): boolean => path.includes("/rest/");
+
+/** What is right in one binding and wrong in another. */
+const CROSS_MUTATIONS: readonly { readonly check: string; readonly wrong: Mutation["wrong"] }[] = [
+  {
+    check: "same-operations",
+    wrong: {
+      request: (request) =>
+        isRest(request) && /\/tasks\?/.test(request.path)
+          ? { status: 404, headers: { "content-type": "text/plain" }, body: "Not Found" }
+          : undefined,
+    },
+  },
+  {
+    check: "same-tasks",
+    wrong: {
+      answer: ({ body }, request) => {
+        if (isRest(request)) drop(body, "artifacts");
+      },
+    },
+  },
+  {
+    check: "same-refusals",
+    wrong: {
+      answer: ({ body }, request) => {
+        if (isRest(request) && get(body, "error.details.0.reason") === "TASK_NOT_CANCELABLE")
+          set(body, "error.details.0.reason", "UNSUPPORTED_OPERATION");
+      },
+    },
+  },
+];
 
 const UNIT_MS = 250;
 

@@ -4,32 +4,22 @@ import { type Fields, fieldsOf, listOf, parseJson, show } from "../json.ts";
 
 type Kind = "text" | "list" | "object" | "texts";
 
-const REQUIRED_V1: Readonly<Record<string, Kind>> = {
-  name: "text",
-  description: "text",
-  version: "text",
-  supportedInterfaces: "list",
-  capabilities: "object",
-  defaultInputModes: "texts",
-  defaultOutputModes: "texts",
-  skills: "list",
-};
+type Members = Readonly<Record<string, Kind>>;
 
-const REQUIRED_V03: Readonly<Record<string, Kind>> = {
-  protocolVersion: "text",
+const REQUIRED: Members = {
   name: "text",
   description: "text",
-  url: "text",
   version: "text",
   capabilities: "object",
   defaultInputModes: "texts",
   defaultOutputModes: "texts",
   skills: "list",
 };
+const REQUIRED_V1: Members = { ...REQUIRED, supportedInterfaces: "list" };
+const REQUIRED_V03: Members = { ...REQUIRED, protocolVersion: "text", url: "text" };
+const REQUIRED_SKILL: Members = { id: "text", name: "text", description: "text", tags: "texts" };
 
-const REQUIRED_SKILL: Readonly<Record<string, Kind>> = { id: "text", name: "text", description: "text", tags: "texts" };
-
-function findMissing(value: Fields, required: Readonly<Record<string, Kind>>, path: string): string[] {
+function findMissing(value: Fields, required: Members, path: string): string[] {
   return Object.entries(required)
     .filter(([name, kind]) => !hasKind(value[name], kind))
     .map(([name]) => `${path}${name} is ${value[name] === undefined ? "missing" : show(value[name])}`);

@@ -20,6 +20,12 @@ async function openTaskForPush(context: CheckContext): Promise<SeenTask> {
   return context.openTask();
 }
 
+/** A config of an open task, by its ids. */
+async function registerConfig(context: CheckContext): Promise<{ readonly taskId: string; readonly id: string }> {
+  const { id: taskId } = await openTaskForPush(context);
+  return { taskId, id: idOf(await createConfig(context, { taskId, url: UNCALLED_URL })) };
+}
+
 const idOf = (config: Fields): string => textOf(config.id) ?? "";
 
 async function listConfigIds(context: CheckContext, taskId: string): Promise<readonly string[]> {
@@ -78,10 +84,9 @@ export const PUSH_CHECKS: readonly Check<CheckContext>[] = [
     await context.expectError("TASK_NOT_FOUND", "CreateTaskPushNotificationConfig", params);
   }),
   check("push-get", "PUSH-GET-001", async (context) => {
-    const { id: taskId } = await openTaskForPush(context);
-    const id = idOf(await createConfig(context, { taskId, url: UNCALLED_URL }));
-    const read = fieldsOf(await context.result("GetTaskPushNotificationConfig", { taskId, id }));
-    ensure(read.id === id && read.url === UNCALLED_URL, `the config reads ${show(read)}`);
+    const named = await registerConfig(context);
+    const read = fieldsOf(await context.result("GetTaskPushNotificationConfig", named));
+    ensure(read.id === named.id && read.url === UNCALLED_URL, `the config reads ${show(read)}`);
   }),
   check("push-get-unknown", "PUSH-GET-002", async (context) => {
     const { id: taskId } = await openTaskForPush(context);
@@ -102,17 +107,15 @@ export const PUSH_CHECKS: readonly Check<CheckContext>[] = [
     );
   }),
   check("push-delete", "PUSH-DEL-001", async (context) => {
-    const { id: taskId } = await openTaskForPush(context);
-    const id = idOf(await createConfig(context, { taskId, url: UNCALLED_URL }));
-    await context.result("DeleteTaskPushNotificationConfig", { taskId, id });
-    const ids = await listConfigIds(context, taskId);
-    ensure(!ids.includes(id), "a deleted config is still listed");
+    const named = await registerConfig(context);
+    await context.result("DeleteTaskPushNotificationConfig", named);
+    const ids = await listConfigIds(context, named.taskId);
+    ensure(!ids.includes(named.id), "a deleted config is still listed");
   }),
   check("push-delete-twice", "PUSH-DEL-002", async (context) => {
-    const { id: taskId } = await openTaskForPush(context);
-    const id = idOf(await createConfig(context, { taskId, url: UNCALLED_URL }));
-    await context.result("DeleteTaskPushNotificationConfig", { taskId, id });
-    await context.result("DeleteTaskPushNotificationConfig", { taskId, id });
+    const named = await registerConfig(context);
+    await context.result("DeleteTaskPushNotificationConfig", named);
+    await context.result("DeleteTaskPushNotificationConfig", named);
   }),
   check("push-inline", "PUSH-INLINE-001", async (context) => {
     context.requirePush();

@@ -115,22 +115,16 @@ function decodeFields(bytes: Uint8Array): Field[] {
 
 const { FAILED_PRECONDITION, INTERNAL, INVALID_ARGUMENT, NOT_FOUND, UNIMPLEMENTED, UNAUTHENTICATED } = RPC_CODES;
 
-interface ErrorRow {
-  readonly jsonRpc: number;
-  readonly http: readonly number[];
-  readonly rpc: readonly number[];
-  /** 0.3 names no statuses; these are those its implementations use. */
-  readonly httpV03: readonly number[];
-  readonly rpcV03: readonly number[];
-}
+type Codes = readonly number[];
 
-const row = (
-  jsonRpc: number,
-  http: readonly number[],
-  rpc: readonly number[],
-  oldHttp: readonly number[],
-  oldRpc: readonly number[] = rpc,
-): ErrorRow => ({ jsonRpc, http, rpc, httpV03: oldHttp, rpcV03: oldRpc });
+/** 0.3 names no statuses; the last two are those that its implementations use. */
+const row = (jsonRpc: number, http: Codes, rpc: Codes, httpV03: Codes, rpcV03: Codes = rpc) => ({
+  jsonRpc,
+  http,
+  rpc,
+  httpV03,
+  rpcV03,
+});
 
 const PRECONDITION_CODES = [FAILED_PRECONDITION, UNIMPLEMENTED];
 
@@ -152,7 +146,7 @@ const ERROR_TABLE = {
   INVALID_PARAMS: row(-32602, [400], [INVALID_ARGUMENT], [400, 422]),
   METHOD_NOT_FOUND: row(-32601, [404, 405], [UNIMPLEMENTED], [404, 405]),
   INTERNAL_ERROR: row(-32603, [500], [INTERNAL], [500]),
-} as const satisfies Record<string, ErrorRow>;
+};
 
 export type ErrorName = keyof typeof ERROR_TABLE;
 

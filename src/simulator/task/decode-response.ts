@@ -1,5 +1,5 @@
 import { isObject } from "../../model/json.ts";
-import { DecodeError, type Fields, fieldsOf, listOf, textOf } from "../json.ts";
+import { DecodeError, type Fields, fieldsOf, textOf } from "../json.ts";
 import type { ControlAnswer, OutgoingControl } from "../phone.ts";
 
 type Part =
@@ -88,24 +88,20 @@ export function findDataFault(data: Fields): string | undefined {
 function commandFault(commands: unknown): string | undefined {
   if (commands === undefined) return undefined;
   if (!Array.isArray(commands)) return "commands is not a list.";
-  const whole = commands.every((command) => {
-    const { header, payload } = fieldsOf(command);
+  const isComplete = commands.map(fieldsOf).every(({ header, payload }) => {
     const { name, namespace } = fieldsOf(header);
-    return textOf(namespace) !== undefined && textOf(name) !== undefined && isObject(payload);
+    return typeof namespace === "string" && typeof name === "string" && isObject(payload);
   });
-  return whole ? undefined : "A command needs header.namespace, header.name and payload.";
+  return isComplete ? undefined : "A command needs header.namespace, header.name and payload.";
 }
 
 /** A list according to the documentation; a single object, documented in an early version, is accepted too. */
 function cardFault(cardsInfo: unknown): string | undefined {
   if (cardsInfo === undefined) return undefined;
-  const cards = Array.isArray(cardsInfo) ? cardsInfo : [cardsInfo];
+  const cards = [cardsInfo].flat().map(fieldsOf);
   if (cards.length > MAX_CARDS) return `There are more than ${MAX_CARDS} cards.`;
-  const whole = cards.every((card) => {
-    const { cardData, cardName } = fieldsOf(card);
-    return textOf(cardName) !== undefined && isObject(cardData);
-  });
-  return whole ? undefined : "A card needs cardName and cardData.";
+  const isComplete = cards.every(({ cardData, cardName }) => typeof cardName === "string" && isObject(cardData));
+  return isComplete ? undefined : "A card needs cardName and cardData.";
 }
 
 function chipFault(chipsInfo: unknown): string | undefined {
@@ -113,19 +109,17 @@ function chipFault(chipsInfo: unknown): string | undefined {
   const { chipsList } = fieldsOf(fieldsOf(chipsInfo).displayChips);
   if (!Array.isArray(chipsList)) return "chipsInfo.displayChips.chipsList is not a list.";
   const contents = chipsList.map((chip) => textOf(fieldsOf(chip).content));
-  if (contents.some((content) => content === undefined)) return "A chip needs content.";
-  if (contents.some((content) => [...(content ?? "")].length > MAX_CHIP_LENGTH)) {
-    return `The content of a chip has more than ${MAX_CHIP_LENGTH} characters.`;
-  }
-  return undefined;
+  if (contents.includes(undefined)) return "A chip needs content.";
+  const isTooLong = contents.some((content) => [...(content ?? "")].length > MAX_CHIP_LENGTH);
+  return isTooLong ? `The content of a chip has more than ${MAX_CHIP_LENGTH} characters.` : undefined;
 }
 
 function referenceFault({ reference }: Fields): string | undefined {
   if (reference === undefined) return undefined;
   const { items } = fieldsOf(reference);
   if (!Array.isArray(items)) return "reference.items is not a list.";
-  const whole = listOf(items).every((item) => textOf(fieldsOf(fieldsOf(item).card).type) !== undefined);
-  return whole ? undefined : "A reference needs card.type.";
+  const isComplete = items.every((item) => typeof fieldsOf(fieldsOf(item).card).type === "string");
+  return isComplete ? undefined : "A reference needs card.type.";
 }
 
 /** The states that the platform supports. */
