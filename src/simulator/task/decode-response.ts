@@ -8,7 +8,7 @@ type Part =
   | { readonly kind: "data"; readonly data: Fields }
   | { readonly kind: "file"; readonly file: FilePart };
 
-export interface FilePart {
+interface FilePart {
   readonly name: string;
   readonly mimeType: string;
   /** Id of a file that was uploaded before. */
